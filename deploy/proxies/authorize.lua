@@ -1,6 +1,6 @@
 -- Asks metering before a request is forwarded. HAProxy has no such directive of its own, so this uses its HTTP client.
--- Every answer but 200 is the response to the client: a refusal, or the answer to the preflight of a browser, a 204. Without
--- an answer the response is 503.
+-- Every response but 200 goes to the client: a refusal, or a 204 to a CORS preflight. Without a response, the client
+-- gets 503.
 
 local URL = "http://127.0.0.1:8787/authorize"
 
@@ -9,7 +9,7 @@ local OWN = {
     ["host"] = true, ["connection"] = true, ["content-length"] = true, ["transfer-encoding"] = true,
     ["expect"] = true, ["upgrade"] = true, ["keep-alive"] = true, ["te"] = true, ["accept-encoding"] = true,
 }
--- Headers of the answer that are not passed on to the client.
+-- Headers of the response that are not passed on to the client.
 local HOP = { ["connection"] = true, ["content-length"] = true, ["transfer-encoding"] = true, ["keep-alive"] = true }
 -- Headers of a yes that the service gets.
 local FOR_SERVICE = { "x-metering-org-id", "x-bds-request-id" }

@@ -8,7 +8,7 @@ use metering_core::{Catalogue, Credits};
 fuzz_target!(|text: &str| {
     let Ok(catalogue) = Catalogue::from_json(text) else { return };
     for route in catalogue.routes() {
-        // A template without braces is a target of its own route, unless a parameter's name is not a valid value.
+        // A template without braces is its own target route, unless a parameter's name is not a valid value.
         let target = route.template.replace(['{', '}'], "");
         let Ok(path) = RequestPath::parse(&target) else { continue };
         if let Ok(resolved) = catalogue.resolve(&route.method, &path, None) {

@@ -17,7 +17,7 @@ pub(crate) async fn confirm(question: &str) -> Result<(), Failure> {
     }
     let (send, answer) = oneshot::channel();
     let question = question.to_owned();
-    // A thread of its own, abandoned on Ctrl-C, because a read from the terminal cannot be cancelled. The question goes
+    // A separate thread, abandoned on Ctrl-C, because a read from the terminal cannot be cancelled. The question goes
     // to stderr, so that stdout only has what programs read.
     std::thread::spawn(move || send.send(ask(&question, &mut io::stdin().lock(), &mut io::stderr())));
     let answer = tokio::select! {

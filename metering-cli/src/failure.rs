@@ -11,7 +11,7 @@ use crate::client::paying::codes::{INTERRUPTED_CODE, LIMIT_CODE, NOT_MADE_CODE};
 /// Why a command failed.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Failure {
-    /// Anything without an exit code of its own.
+    /// Anything without a specific exit code.
     #[error("{0}")]
     Failed(String),
     /// The arguments contradict each other. clap reports all other misuse, with the same exit code.

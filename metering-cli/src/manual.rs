@@ -21,7 +21,7 @@ impl Manual {
     /// Writes one page for `command`, and one for each command below it.
     pub(crate) fn run(self, command: Command, out: &mut dyn Write) -> Result<(), Failure> {
         let folder = self.folder.display();
-        // There is nothing to say about `help` that it does not say itself.
+        // `help` needs no page.
         clap_mangen::generate_to(command.disable_help_subcommand(true), &self.folder)
             .map_err(|error| Failure::Failed(format!("cannot write manual pages to {folder}: {error}")))?;
         Ok(writeln!(out, "The manual pages are in {folder}. Read them with: man metering")?)

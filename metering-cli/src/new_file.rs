@@ -44,7 +44,7 @@ impl NewFile {
         Ok(file)
     }
 
-    /// Where the file is until it is finished.
+    /// The temporary path until the file is finished.
     pub(crate) fn partial(&self) -> &Path {
         self.partial.path()
     }

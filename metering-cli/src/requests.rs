@@ -63,7 +63,7 @@ const fn state(state: RequestState) -> &'static str {
     }
 }
 
-/// Why a request was settled. A reason that this version does not know is shown as it is.
+/// Why a request was settled. An unknown reason is shown verbatim.
 fn reason(settled_by: Option<&str>) -> &str {
     match settled_by {
         None => ABSENT,

@@ -16,7 +16,7 @@ use crate::response::Response;
 /// [`Client::with_idempotency_key`] it then returns the same secret. That idempotency key must be secret too, and have
 /// at least 32 characters.
 impl Client {
-    /// `POST /keys`: makes a key below the client's own. The response is an
+    /// `POST /keys`: makes a child of the client's own key. The response is an
     /// [`IssuedKeyResponse`](metering_core::wire::IssuedKeyResponse).
     ///
     /// ```
@@ -41,7 +41,7 @@ impl Client {
         self.post("/keys", request).await
     }
 
-    /// `GET /keys`: the client's own key and the keys below it, oldest first, at most `limit` (1 to 100) of them.
+    /// `GET /keys`: the client's own key and its child keys, oldest first, at most `limit` (1 to 100) of them.
     /// `after` is the `next` of the page before. The response is a
     /// [`KeysDocument`](metering_core::wire::KeysDocument).
     ///
@@ -84,7 +84,7 @@ impl Client {
         self.send(Method::PATCH, &format!("/keys/{id}"), request).await
     }
 
-    /// `DELETE /keys/{id}`: deletes a key for good, and stops the keys below it. The response is a
+    /// `DELETE /keys/{id}`: deletes a key permanently, and stops its child keys. The response is a
     /// [`DeletedKeyResponse`](metering_core::wire::DeletedKeyResponse).
     ///
     /// # Errors
@@ -111,8 +111,8 @@ impl Client {
         self.open(Method::POST, "/keys/current/rotate", None).await?.read_to_end().await
     }
 
-    /// `POST /keys/leaked`: disables a key that was found where it should not be. It needs no key of its own. The
-    /// response is a [`LeakedKeyResponse`](metering_core::wire::LeakedKeyResponse).
+    /// `POST /keys/leaked`: disables a leaked key. It needs no other key. The response is a
+    /// [`LeakedKeyResponse`](metering_core::wire::LeakedKeyResponse).
     ///
     /// # Errors
     /// When the service rejects the request or does not respond.

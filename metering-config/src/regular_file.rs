@@ -1,4 +1,4 @@
-//! Reads files whose path an operator configured, without waiting for whoever writes to a pipe.
+//! Reads files whose path an operator configured, without blocking on a pipe.
 
 use std::io;
 use std::path::Path;
@@ -11,7 +11,7 @@ const MAX_BYTES: u64 = 1024 * 1024;
 /// # Errors
 /// When it cannot be read, is larger than 1 MiB, or is a pipe, a device or a folder.
 pub(crate) fn read(file: &Path) -> io::Result<Vec<u8>> {
-    // Before it is opened: opening a pipe blocks until somebody writes to it.
+    // Before it is opened: opening a pipe blocks until it has a writer.
     let found = std::fs::metadata(file)?;
     if !found.is_file() {
         return Err(io::Error::other("is not a regular file"));

@@ -1,4 +1,4 @@
-//! Reads a secret from a file of its own.
+//! Reads a secret from a separate file.
 
 use std::path::Path;
 

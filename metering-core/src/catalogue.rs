@@ -284,8 +284,8 @@ impl Catalogue {
         }
     }
 
-    /// How an error looks to the client of a request that may match no route: as the errors of those routes that begin
-    /// with the most segments of its path, if they all look alike.
+    /// How an error looks to the client of a request that may match no route: the shape shared by the routes with the
+    /// longest common prefix, if they agree.
     ///
     /// ```
     /// use metering_core::Catalogue;

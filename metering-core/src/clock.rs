@@ -19,7 +19,7 @@ const SECONDS_PER_DAY: i64 = 86_400;
 
 /// A source of the current time.
 ///
-/// In programs, use [`SystemClock`]. A test can have one of its own:
+/// In programs, use [`SystemClock`]. A test can use its own:
 ///
 /// ```
 /// use std::sync::atomic::{AtomicI64, Ordering};
@@ -246,8 +246,8 @@ impl Day {
         Self(self.0.saturating_sub(i64::from(days)))
     }
 
-    /// The calendar month of the day. Days that no calendar has (before the year -9999, after 9999) are in the first one,
-    /// January 1970.
+    /// The calendar month of the day. Days that no calendar has (before the year -9999, after 9999) are in the first
+    /// one, January 1970.
     #[must_use]
     pub fn month(self) -> Month {
         let date = jiff::Timestamp::from_millisecond(self.start().0);

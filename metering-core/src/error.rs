@@ -54,14 +54,14 @@ pub enum Error {
     /// The key is live, and may not be used for this request.
     #[error("Nothing was charged: {}", keys::advice(.0))]
     KeyNotAllowed(KeyRefusal),
-    /// The budget of the key, or of a key above it, does not cover the price.
+    /// The budget of the key, or of a parent key, does not cover the price.
     #[error("{}", .0.advice())]
     KeyBudget(Box<KeyBudget>),
-    /// The key has as many requests under way as it may have.
-    #[error("This key has as many requests under way as it may have; nothing was charged. Wait for one to end.")]
+    /// The key has as many requests in flight as it may have.
+    #[error("This key has as many requests in flight as it may have; nothing was charged. Wait for one to end.")]
     TooManyInFlight,
     /// The account has no such key that the caller may see or change.
-    #[error("There is no such key, or it is not below yours.")]
+    #[error("There is no such key, or it is not a child of yours.")]
     NoSuchKey,
     /// The state of the keys does not allow the change.
     #[error("{0}")]
@@ -69,7 +69,7 @@ pub enum Error {
     /// No metered route has this path.
     #[error("No metered route has this path; nothing was charged.{}", route_hint(.nearest.as_deref(), .all.as_deref()))]
     UnknownRoute {
-        /// The template that was probably meant.
+        /// The template that the caller probably meant.
         nearest: Option<Arc<str>>,
         /// Where all routes are listed.
         all: Option<Arc<str>>,
@@ -106,13 +106,13 @@ pub enum Error {
          of routes for one that does."
     )]
     WebSocketNotSupported,
-    /// The route takes WebSocket connections only, and the request is no handshake for one.
+    /// The route takes WebSocket connections only, and the request is not a handshake.
     #[error(
         "This route takes WebSocket connections only; nothing was charged. Open one with GET over HTTP/1.1 (RFC 6455); \
          a proxy on the way has to pass Upgrade and Connection on."
     )]
     UpgradeRequired,
-    /// The balance is not above zero, or does not cover what is to be held.
+    /// The balance is not above zero, or does not cover the hold.
     #[error("{}", .0.advice())]
     InsufficientCredits(Box<PaymentRequired>),
     /// A quote, a claim or a top-up was refused.

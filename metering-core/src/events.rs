@@ -1,11 +1,11 @@
 //! Events: what happened to an account that its owner should hear about, and the webhooks that they are sent to.
 //!
-//! Events are written in the transaction that causes them. From there they are delivered at least once, and for each
-//! account in order, by any process of the service, as the [Standard Webhooks] specification has it.
+//! Events are written in the transaction that causes them. Any process of the service then delivers them, at least once
+//! and in order per account, following the [Standard Webhooks] specification.
 //!
 //! Customers choose where their webhooks go, so a URL is untrusted input: it may name only public addresses, unless the
-//! operator allows more. [`WebhookUrl`] checks what the text shows; whoever connects asks [`AddressPolicy`] again about
-//! each address that the host's name resolves to.
+//! operator allows more. [`WebhookUrl`] checks the text; the sender must also check each address that the host's name
+//! resolves to with [`AddressPolicy`].
 //!
 //! [Standard Webhooks]: https://www.standardwebhooks.com
 

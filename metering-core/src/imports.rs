@@ -2,7 +2,7 @@
 //!
 //! The rules only: programs read the files, and stores write what [`ImportStore`](crate::store::ImportStore) is given.
 //! For every imported account, `balance = Σ ledger − Σ usage` holds from the first moment, and equals the balance at
-//! the source to the atom. What does not fit is reported as an [`Oddity`], and never dropped without one.
+//! the source to the atom. Anything that does not fit is reported as an [`Oddity`], never dropped silently.
 
 pub(crate) mod account;
 mod agenthub;

@@ -44,9 +44,9 @@ pub use under_way::UnderWay;
 /// - refused with a JSON error of the protocol (401, 402, 404, 405, 400, 429, 503), without calling the inner service;
 /// - charged durably, and passed on with its path and query in normal form and a [`Charged`] in its extensions; the
 ///   response has the balance, the charge and the rate limits in its headers;
-/// - if its route is priced by usage: passed on once the most that it may cost is held durably. Its cost is captured from
-///   a header of the response, if that is where the catalogue says it is reported; otherwise the inner service calls
-///   [`Charged::capture`]. If nobody does, the hold is settled by the rule of the route's price;
+/// - if its route is priced by usage: passed on once the most that it may cost is held durably. If the catalogue says
+///   that a response header reports the cost, the layer captures it; otherwise the inner service calls
+///   [`Charged::capture`]. Without a capture, the hold is settled by the rule of the route's price;
 /// - passed on uncharged, if its route is not `metered`.
 ///
 /// A route may declare the body of its requests ([`BodyRules`]). Put the body that was read into the extensions, as a
@@ -56,7 +56,7 @@ pub use under_way::UnderWay;
 /// [`BodyRules`]: crate::catalogue::BodyRules
 /// [`CheckedBody`]: crate::catalogue::CheckedBody
 ///
-/// A request with a [`Proxied`] in its extensions is one that a proxy asks about, and forwards itself.
+/// A request with a [`Proxied`] in its extensions comes from a proxy that forwards it itself.
 ///
 /// Responses to requests with credentials, and those with a receipt, are kept out of shared caches ([`Privacy`]).
 ///
@@ -65,12 +65,11 @@ pub use under_way::UnderWay;
 ///
 /// [`overrides_request`]: crate::catalogue::overrides_request
 ///
-/// If the inner service fails, or responds with 502, 503 or 504, the charge is refunded in full first. So it is for a
-/// response with one of the [free statuses](Route::free_statuses) of its route: 429 and 5xx, unless the catalogue says
-/// otherwise. For anything else that should cost nothing, such as a body that breaks later, there is
-/// [`Charged::refund`]. A client that
-/// disconnects before the response is ready is still charged, because the work was done. A request whose handler
-/// panics is charged too; put a layer that turns panics into 503 inside this one.
+/// If the inner service fails, or responds with 502, 503 or 504, the charge is refunded in full first. The same goes
+/// for responses with one of the [free statuses](Route::free_statuses) of their route: 429 and 5xx, unless the
+/// catalogue says otherwise. For anything else that should cost nothing, such as a body that breaks later, there is
+/// [`Charged::refund`]. A client that disconnects before the response is ready is still charged, because the work was
+/// done. A request whose handler panics is charged too; put a layer that turns panics into 503 inside this one.
 ///
 /// A request that matches no route of the catalogue is refused, so that no route is free by accident. For a service
 /// with other routes besides the metered ones, see [`MeteringLayer::pass_others`].
@@ -164,9 +163,9 @@ impl MeteringLayer {
 
     /// Calls `hook` with each request that matches a route, before its parameters are checked and before it is charged.
     ///
-    /// The hook may refuse the request, for free; it may reserve something; and what it puts into the extensions, the
-    /// inner service finds in its request. The key is well-formed, but not known to be live. Everything in the
-    /// extensions is dropped if the request is refused later.
+    /// The hook may refuse the request, for free, may reserve something, and may put values into the extensions, where
+    /// the inner service finds them. The key is well-formed, but not known to be live. Everything in the extensions is
+    /// dropped if the request is refused later.
     ///
     /// A limit on the requests to one kind of route that are served at the same time:
     ///
@@ -226,7 +225,7 @@ impl MeteringLayer {
         let presented = self.service.presented(|name| headers.get_all(name).iter().map(HeaderValue::as_bytes));
         let route = found.route();
         let presented = presented.map_err(|error| self.refusal(&head.uri, route, &error, client, None))?;
-        // Somebody who sent a key wants its account credited, so a mistyped one is not ignored.
+        // A client that sends a key wants its account credited, so a mistyped one is an error.
         let payment = presented.as_ref().filter(|_| credentials.fault.is_none());
         let sign_in = self.service.sign_in(|name| headers.get_all(name).iter().map(HeaderValue::as_bytes));
         let found = found.paid_with(payment).at_most(credentials.max_cost);

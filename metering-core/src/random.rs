@@ -9,7 +9,7 @@ pub(crate) const BASE62: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcde
 ///
 /// Keys are made from it, so outside of tests it must be cryptographically secure.
 ///
-/// In programs, use [`SystemRandomness`]. A test can have one of its own:
+/// In programs, use [`SystemRandomness`]. A test can use its own:
 ///
 /// ```
 /// use metering_core::{AccountId, Randomness};

@@ -1,10 +1,10 @@
 //! Ids of 16 random bytes, written as a prefix and 32 hexadecimal digits.
 
-/// Gives a tuple struct of 16 bytes what such ids have. `$error` is a unit struct: the text is no such id.
+/// Implements such an id for a tuple struct of 16 bytes. `$error` is a unit struct: the text is not such an id.
 macro_rules! random_id {
     ($id:ident, $error:ident, $prefix:literal) => {
         impl $id {
-            /// A new id, which nobody can guess.
+            /// A new id that cannot be guessed.
             #[must_use]
             pub fn generate(randomness: &dyn $crate::random::Randomness) -> Self {
                 let mut bytes = [0; 16];

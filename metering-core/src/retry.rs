@@ -7,8 +7,8 @@ use std::time::Duration;
 
 /// How often, and with which waits, something is tried again.
 ///
-/// Each wait is twice as long as the one before, up to the longest. A service that says how long to wait (`Retry-After`)
-/// is obeyed instead, within limits.
+/// Each wait is twice as long as the one before, up to the longest. A `Retry-After` of the service takes precedence,
+/// within limits.
 ///
 /// ```
 /// use std::time::Duration;
@@ -31,7 +31,7 @@ pub struct RetryPolicy {
     pub first_wait: Duration,
     /// The longest wait if the service does not ask for one.
     pub longest_wait: Duration,
-    /// The shortest wait, even if the service asks for a shorter one.
+    /// The shortest wait; a shorter `Retry-After` is raised to it.
     pub shortest_wait: Duration,
     /// There is no retry if the service asks for a wait longer than this.
     pub longest_retry_after: Duration,
@@ -98,7 +98,7 @@ impl Retries {
     }
 }
 
-/// Between half of `wait` and all of it, as `random` has it, so that callers that failed together do not retry
+/// Between half of `wait` and all of it, depending on `random`, so that callers that failed together do not retry
 /// together.
 ///
 /// ```

@@ -81,7 +81,7 @@ impl<K: SecretKind> Secret<K> {
         Self { text, kind: PhantomData }
     }
 
-    /// Parses one. This checks its form only; a store knows whether it was ever issued.
+    /// Parses one. This checks its format only; a store knows whether it was issued.
     ///
     /// # Errors
     /// When the text is not such a secret.
@@ -130,7 +130,7 @@ impl<K: SecretKind> fmt::Debug for SecretHash<K> {
     }
 }
 
-/// Whether a text is the prefix of a kind and its random digits, and nothing else.
+/// Whether a text is exactly the prefix of a kind and its random digits.
 pub(crate) fn has_form<K: SecretKind>(text: &str) -> bool {
     let digits = text.strip_prefix(K::PREFIX);
     digits.is_some_and(|digits| digits.len() == K::RANDOM_DIGITS && digits.bytes().all(|b| b.is_ascii_alphanumeric()))

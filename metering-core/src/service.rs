@@ -168,10 +168,7 @@ impl Service {
     /// use std::sync::Arc;
     ///
     /// use metering_core::{Catalogue, Clock, MemoryStore, Meter, MeterConfig, Service, ServiceConfig, Timestamp};
-    ///
-    /// /// For tests: the time stands still.
-    /// #[derive(Debug)]
-    /// struct Noon;
+    /// /// For tests: a fixed time. #[derive(Debug)] struct Noon;
     ///
     /// impl Clock for Noon {
     ///     fn now(&self) -> Timestamp {
@@ -219,7 +216,7 @@ impl Service {
     }
 
     /// The same service with another catalogue and other settings. Both use the same store, meter and caches, and count
-    /// the same requests under way, so they can serve side by side: requests finish with the catalogue that they began
+    /// the same requests in flight, so they can serve side by side: requests finish with the catalogue that they began
     /// with.
     ///
     /// ```
@@ -310,7 +307,7 @@ impl Service {
         self
     }
 
-    /// Stops all waiting for confirmations, present and future: claims and top-ups get a response at once, and can be
+    /// Ends all waits for confirmations, current and future: claims and top-ups get a response immediately, and can be
     /// repeated. Call it when a shutdown begins.
     ///
     /// ```

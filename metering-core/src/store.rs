@@ -60,9 +60,9 @@ pub use store_clock::StoreClock;
 
 /// Stores accounts, keys, money and usage.
 ///
-/// Each method is one *atomic operation*: either all of it is on disk when the method returns, or nothing happened.
-/// There is no begin or commit to misuse. Expected outcomes (an email address that is taken, an account that does not
-/// exist) are values; a [`StoreError`] means that the backend itself failed.
+/// Each method is one *atomic operation*: when it returns, either all of it is on disk or nothing happened. There is no
+/// begin or commit to misuse. Expected outcomes (an email address that is taken, an account that does not exist) are
+/// values; a [`StoreError`] means that the backend itself failed.
 ///
 /// For every account, in every state that a reader can see:
 /// `balance = purchased + granted − used − held = Σ ledger − Σ daily totals − Σ open holds`, exactly.
@@ -99,8 +99,8 @@ pub trait Store: KeyStore + HoldStore {
     /// The outcomes are in the order of `postings`, and are durable when they are returned. The batch is decided with
     /// the keys, limits and balances at the moment of the commit, so a revocation, a rotation or a top-up takes effect
     /// as soon as its own method returns, in every process. On an error nothing of the batch happened, unless
-    /// [`StoreError::outcome_is_unknown`]. A posting that the store cannot hold is [`Outcome::Failed`], and the others
-    /// are still recorded.
+    /// [`StoreError::outcome_is_unknown`]. A posting that the store cannot record is [`Outcome::Failed`], and the
+    /// others are still recorded.
     ///
     /// The outcome of an accepted charge with a request id is kept for
     /// [`RequestId::RETENTION`](crate::RequestId::RETENTION) for the key that it came with, also after a rotation.
@@ -137,8 +137,8 @@ pub trait Store: KeyStore + HoldStore {
     /// `None` when there is no such account.
     async fn set_limits(&self, id: &AccountId, limits: RateLimits) -> Result<Option<Account>, StoreError>;
 
-    /// Revokes an account and all its keys. A second call changes nothing and returns the account as it is. Its records
-    /// stay. `None` when there is no such account.
+    /// Revokes an account and all its keys. A second call changes nothing and returns the account. Its records stay.
+    /// `None` when there is no such account.
     async fn revoke_account(&self, id: &AccountId, now: Timestamp) -> Result<Option<Account>, StoreError>;
 
     /// Replaces the keys of an account that can manage keys: its first key gets this secret, and the others are
@@ -163,8 +163,8 @@ pub trait Store: KeyStore + HoldStore {
     /// range of [`Credits`].
     async fn usage_report(&self, id: &AccountId, days: DayRange) -> Result<Option<UsageReport>, StoreError>;
 
-    /// How many requests an account has made to each route with volume tiers, in the newest month that had any, ordered by
-    /// route and method. Empty when there is no such account.
+    /// How many requests an account has made to each route with volume tiers, in the newest month that had any, ordered
+    /// by route and method. Empty when there is no such account.
     async fn volumes(&self, id: &AccountId) -> Result<Vec<(CountedRoute, Volume)>, StoreError>;
 
     /// An account's recent activity, newest first; empty when there is no such account.

@@ -111,7 +111,7 @@ pub struct EndpointUsage {
     pub credits_used: Credits,
 }
 
-/// One key's calls and credits, without those of the keys below it.
+/// One key's calls and credits, without those of its child keys.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct KeyTotal {
     /// The key.

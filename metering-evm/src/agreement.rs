@@ -143,9 +143,8 @@ pub(crate) fn common<T: Clone + PartialEq>(agree: usize, responses: &[SourceResp
     responses.iter().map(|response| &response.value).find(|value| count(value) >= agree).cloned()
 }
 
-/// The response that at least `agree` sources give, if it is one that sources give only once something has happened.
-/// `before` is what they say until then; it counts only if no other response does, since sources that lag behind say it
-/// too.
+/// The response that at least `agree` sources give, if sources give it only once something has happened. `before` is
+/// what they say until then; it counts only if no other response does, since lagging sources say it too.
 pub(crate) fn newest<T: Clone + PartialEq>(agree: usize, before: &T, responses: &[SourceResponse<T>]) -> Option<T> {
     let after: Vec<_> = responses.iter().filter(|response| response.value != *before).cloned().collect();
     common(agree, &after).or_else(|| common(agree, responses))

@@ -91,8 +91,8 @@ pub(crate) fn word_of(address: Address) -> [u8; 32] {
     word
 }
 
-/// The body of a batch. The ids are the positions of the calls in it. A single call is no batch, since some sources
-/// take none.
+/// The body of a batch. The ids are the positions of the calls in it. A single call is not sent as a batch, since some
+/// sources accept none.
 pub(crate) fn batch(calls: &[&Call], is_single: bool) -> Vec<u8> {
     let requests = calls
         .iter()

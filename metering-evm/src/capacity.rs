@@ -1,7 +1,7 @@
 //! What a source takes in one request: how many calls, and how many blocks.
 //!
-//! Providers limit both, in words that nobody can list. So this is learned from what they refuse, and forgotten after a
-//! while: limits differ by the plan that was bought, and full blocks are refused where empty ones are not.
+//! Providers limit both, with undocumented error messages. So the limits are learned from refusals, and forgotten after
+//! a while: they differ by subscription, and full blocks may be refused where empty ones are not.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -35,7 +35,7 @@ pub(crate) struct Capacity {
 }
 
 impl Capacity {
-    /// A source that is asked for the logs of at most so many blocks at once.
+    /// A source, with the most blocks to request logs of at once.
     pub(crate) fn new(log_blocks_max: u64) -> Self {
         let (logs, blocks) = (BlockRange::new(log_blocks_max), BlockRange::new(FULL_BLOCKS_MAX));
         Self { calls: Mutex::default(), logs: Mutex::new(logs), blocks: Mutex::new(blocks) }
@@ -57,7 +57,7 @@ impl Capacity {
         self.range(search).size
     }
 
-    /// How many blocks it is asked the logs of now, and how many at most.
+    /// The current and the largest number of blocks to request logs of.
     pub(crate) fn log_blocks(&self) -> (u64, u64) {
         let range = self.range(Search::Logs);
         (range.size, range.max)

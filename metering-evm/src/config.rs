@@ -176,7 +176,7 @@ impl ChainConfig {
         Ok(())
     }
 
-    /// The chain as it is read from the source with this index alone; `None` if there is no such source.
+    /// The chain read from only the source with this index; `None` if there is no such source.
     #[must_use]
     pub fn with_source(&self, index: usize) -> Option<Self> {
         let url = self.rpc_urls.get(index)?.clone();

@@ -26,8 +26,7 @@ const SETTLE_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// A facilitator of x402, version 2, over HTTP.
 ///
-/// It is trusted to execute payments or not, and with nothing else: it cannot change them, and what it reports is to be
-/// looked up in the chain.
+/// It can only execute payments or fail to: it cannot change them, and its reports are checked against the chain.
 ///
 /// ```
 /// use metering_evm::HttpFacilitator;
@@ -50,7 +49,7 @@ pub struct HttpFacilitator {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum FacilitatorSetupError {
-    /// The text is no URL that a request can be sent to.
+    /// The text is not a URL that a request can be sent to.
     #[error("the facilitator's URL must begin with https://; http:// is allowed for this machine only")]
     Url,
     /// The token cannot be sent.
@@ -183,7 +182,7 @@ fn unexpected(status: StatusCode) -> String {
     if status.is_success() { "malformed response".to_owned() } else { format!("HTTP status {status}") }
 }
 
-/// Whether a status without a document means that the payment was not looked at: a redirect, a missing page, a wrong
+/// Whether a status without a document means that the payment was not processed: a redirect, a missing page, a wrong
 /// token, too many requests.
 fn is_refused_unread(status: StatusCode) -> bool {
     let unclear = [StatusCode::REQUEST_TIMEOUT, StatusCode::CONFLICT, StatusCode::TOO_EARLY];

@@ -87,13 +87,13 @@ impl Failure {
         matches!(self, Self::NoStatus) || self.is_too_large()
     }
 
-    /// Whether the source works, but cannot answer this request: the subject is unreadable, or it has not reached the
+    /// Whether the source works, but cannot serve this request: the subject is unreadable, or it has not reached the
     /// block yet.
     pub(crate) fn is_of_a_working_source(&self) -> bool {
         self.is_about_the_subject() || matches!(self, Self::Behind(_) | Self::NotYet(_))
     }
 
-    /// Whether nothing of the source was reached.
+    /// Whether the source was not reached at all.
     pub(crate) const fn is_unreached(&self) -> bool {
         matches!(self, Self::Transport(_))
     }
@@ -130,7 +130,7 @@ impl Failure {
     }
 }
 
-/// Whether an HTTP status says something about who asks, or where, and not about what was asked.
+/// Whether an HTTP status is about the client or the URL, and not about the request.
 fn is_about_the_client(status: StatusCode) -> bool {
     const STATUSES: [StatusCode; 5] = [
         StatusCode::UNAUTHORIZED,
@@ -177,7 +177,7 @@ impl RpcError {
     }
 
     /// Whether a range of blocks or its response was too large for the source. There is no code for this: every
-    /// provider has its own message, some of them with the code of a rate limit.
+    /// provider has a different message, some with the code of a rate limit.
     pub(crate) fn is_too_large(&self) -> bool {
         const WORDS: [&str; 10] = [
             "block range",

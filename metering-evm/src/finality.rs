@@ -23,7 +23,7 @@ const EXPECTED: &str = "a number of confirmations from 1, \"safe\" or \"finalize
 pub enum Finality {
     /// At this number of confirmations, its own block included.
     Confirmations(NonZeroU32),
-    /// Once the chain calls it `safe`: attested, and not reverted as long as a majority is honest.
+    /// Once the chain calls it `safe`: attested, and not reverted while a majority of validators is honest.
     Safe,
     /// Once the chain calls it `finalized`: reverting it would burn a third of the stake.
     Finalized,

@@ -1,4 +1,4 @@
-//! Whether a source works: said in the log when that changes, and shown to whoever monitors it.
+//! Whether a source works: logged when that changes, and exported for monitoring.
 //!
 //! Without this, the failure of one of several sources is invisible until too few are left.
 

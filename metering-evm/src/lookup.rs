@@ -1,9 +1,9 @@
 //! Looks up a transaction at one source.
 //!
 //! This takes two batches, since the second depends on the first: receipt, transaction and newest block, and then the
-//! block that the receipt names. A receipt alone proves little. After a reorganisation a source may keep serving it for
-//! a while, or forever, although the chain has another block at that height. The transaction is in the chain only if
-//! the block with that number has the block hash of the receipt; until then it counts as pending.
+//! block that the receipt names. A receipt alone proves little: after a reorganisation a source may keep serving it,
+//! even forever, although the chain has another block at that height. The transaction is in the chain only if the block
+//! with that number has the block hash of the receipt; until then it counts as pending.
 
 use metering_core::chains::{Depth, Evidence, TransactionStatus, TxHash};
 use serde::Deserialize;

@@ -11,7 +11,7 @@ use crate::failure::Failure;
 use crate::source::Source;
 
 /// How long to wait for better responses once the responses are sufficient. Without this, a source that stopped syncing
-/// days ago could decide, since it is the fastest to say that it knows nothing.
+/// days ago could decide, since it is the fastest to report that a transaction is unknown.
 const GRACE: Duration = Duration::from_secs(1);
 
 /// Whether the responses so far are sufficient.

@@ -50,13 +50,13 @@ impl Source {
         Ok(Self { url: url.clone(), chain_id, attempts, client, names_finalized, health, capacity })
     }
 
-    /// The same source, which is asked for the logs of at most so many blocks at once.
+    /// The same source, with the most blocks to request logs of at once.
     pub(crate) fn with_log_blocks_max(self, blocks: u64) -> Self {
         Self { capacity: Capacity::new(blocks), ..self }
     }
 
     /// Sends `calls` in one batch and reads the responses. Every batch also asks for the chain's id: a source that now
-    /// serves another chain is not believed, whatever it served before.
+    /// serves another chain is not trusted, whatever it served before.
     ///
     /// If the source refuses the batch, but not a single call, the batch is halved, down to single calls; what it took
     /// is remembered.
@@ -167,19 +167,19 @@ impl Source {
         &self.capacity
     }
 
-    /// What is known of it from its responses so far.
+    /// What its responses so far have shown.
     pub(crate) fn health(&self) -> &SourceHealth {
         &self.health
     }
 
-    /// Remembers that it works, and says so if the log has said that it fails.
+    /// Records that it works, and logs it if a failure was logged.
     pub(crate) fn worked(&self) {
         if self.health.worked() == News::Working {
             tracing::info!(source = self.host(), chain_id = self.chain_id, "the RPC source works again");
         }
     }
 
-    /// Remembers that it fails, and says so once in a while.
+    /// Records that it fails, and logs it from time to time.
     pub(crate) fn failed(&self, problem: &str) {
         let problem = format!("{}: {problem}", self.host());
         if self.health.failed(&problem, Instant::now()) == News::Failing {
@@ -237,8 +237,8 @@ impl Source {
     }
 }
 
-/// The calls of each request: at most `size`, the call for the chain's id first. With a `size` of 1, that is a request
-/// of its own.
+/// The calls of each request: at most `size`, the call for the chain's id first. With a `size` of 1, that is a separate
+/// request.
 fn parts<'a>(id: &'a Call, calls: &'a [Call], size: usize) -> Vec<Vec<&'a Call>> {
     match size {
         0 | 1 => iter::once(id).chain(calls).map(|call| vec![call]).collect(),

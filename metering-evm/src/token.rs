@@ -50,7 +50,7 @@ const BLOCKS_BACK: [u32; 20] = {
 
 /// The token at `token`, if it can be offered.
 pub(crate) async fn asset(source: &Source, chain_id: u64, token: Address) -> Result<Option<Asset>, Failure> {
-    // Whether there is such an authorization does not matter, only whether the contract knows the function.
+    // Only tests whether the contract has the function; the authorization need not exist.
     let any = state_call(Address::ZERO, &[0; 32]);
     let inputs: [&[u8]; 6] = [&contract::DECIMALS, &DOMAIN_SEPARATOR, &EIP_712_DOMAIN, &NAME, &VERSION, &any];
     let calls = inputs.map(|input| Call::contract(token, input));

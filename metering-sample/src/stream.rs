@@ -1,7 +1,7 @@
 //! The trades of each block as it becomes final, as server-sent events.
 //!
-//! An event is generated when the client is ready for it. So slow clients and long replays take no memory, and nothing
-//! runs once the client is gone.
+//! An event is generated when the client is ready for it. So slow clients and long replays use no memory, and nothing
+//! runs once the client has gone.
 
 use std::future::ready;
 use std::time::Duration;

@@ -21,7 +21,7 @@ const NOW: Timestamp = Timestamp::from_unix_millis(1_795_248_000_000);
 /// The latest final block at that time: 64 before the 24,036,000th since genesis.
 const FINALIZED: u64 = 24_035_936;
 
-/// A clock that only moves when told to.
+/// A clock that is set by hand.
 #[derive(Debug)]
 pub(crate) struct ManualClock(AtomicI64);
 

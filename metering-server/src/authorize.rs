@@ -1,8 +1,8 @@
-//! The endpoint that proxies ask before they forward a request: it charges the request, and says yes or no.
+//! The endpoint that proxies call before they forward a request: it charges the request and allows or denies it.
 //!
-//! It trusts what the headers say about the original request, so it answers only trusted proxies. A yes is a 200 with
-//! an empty body and headers to copy; a no is the refusal that the gateway would send, for the proxy to pass on. The
-//! preflight of a browser (CORS) is neither: its response, a 204, is for the proxy to pass on as well.
+//! It trusts headers about the original request, so it responds only to trusted proxies. To allow a request, it sends a
+//! 200 with an empty body and headers to copy; to deny it, the refusal that the gateway would send, for the proxy to
+//! pass on. A CORS preflight gets a 204, which the proxy passes on as well.
 
 mod document;
 mod ext_authz;
@@ -37,12 +37,12 @@ use original::{Asking, original};
 
 /// Where proxies ask.
 const PATH: &str = "/authorize";
-/// Asks for the body of a refusal in a header, for proxies that drop the body.
+/// Requests the body of a refusal in a header, for proxies that drop the body.
 const REFUSAL_IN_HEADER: HeaderName = HeaderName::from_static("x-bds-refusal-in-header");
 /// That header.
 const REFUSAL: HeaderName = HeaderName::from_static("x-bds-refusal");
 
-/// Answers proxies.
+/// Responds to proxies.
 #[derive(Debug)]
 pub(crate) struct Authorizer {
     metered: Metered<Yes>,
@@ -55,12 +55,13 @@ pub(crate) struct Authorizer {
     bodies: Bodies,
 }
 
-/// The status of the response to a question, where the response to the proxy has another one.
+/// The status of the decision, where the response to the proxy has a different one.
 #[derive(Debug, Clone, Copy)]
 struct Decided(StatusCode);
 
 impl Authorizer {
-    /// An authorizer that charges with `service`. Pages that `cross_origin` allows may call the service behind the proxy.
+    /// An authorizer that charges with `service`. Pages that `cross_origin` allows may call the service behind the
+    /// proxy.
     #[must_use]
     pub(crate) fn new(service: Arc<Service>, cross_origin: CrossOrigin, config: &Config, bodies: Bodies) -> Self {
         let (http, config) = (&config.http, &config.authorize);
@@ -93,7 +94,7 @@ impl Authorizer {
         response.extensions().get::<Decided>().map_or_else(|| response.status(), |decided| decided.0)
     }
 
-    /// Answers a proxy.
+    /// Responds to a proxy.
     pub(crate) async fn respond<B>(&self, request: Request<B>) -> Response
     where
         B: Body<Data = Bytes> + Send,
@@ -106,7 +107,7 @@ impl Authorizer {
         into_response(self.decide(head, Asking::Http).await)
     }
 
-    /// Answers Envoy over gRPC.
+    /// Responds to Envoy over gRPC.
     async fn respond_to_check<B>(&self, head: &Parts, body: B) -> Response
     where
         B: Body<Data = Bytes> + Send,
@@ -142,7 +143,7 @@ impl Authorizer {
         response
     }
 
-    /// Charges the request that a proxy asks about, or refuses it.
+    /// Charges or refuses a proxy's original request.
     async fn decide(&self, head: Parts, asking: Asking) -> Reply {
         let in_header = head.headers.contains_key(REFUSAL_IN_HEADER);
         let mut response = match self.asked(head, asking) {
@@ -158,7 +159,7 @@ impl Authorizer {
         response
     }
 
-    /// Decides on the original request. What a page gets of it, it may read.
+    /// Decides on the original request. Sets the CORS headers, so that a page can read the response.
     async fn decide_original(&self, request: Request<()>) -> Reply {
         let is_preflight = self.cross_origin.answers(&request);
         let decided = self.cross_origin.respond(request, |request| async {
@@ -169,13 +170,13 @@ impl Authorizer {
         });
         let mut decided = decided.await;
         if is_preflight {
-            // A 200 would be a yes: the service would get a request that nobody paid for.
+            // A 200 would allow the request, and the service would get it unpaid.
             *decided.status_mut() = StatusCode::NO_CONTENT;
         }
         decided
     }
 
-    /// The request that the proxy asks about.
+    /// The proxy's original request.
     fn asked(&self, head: Parts, asking: Asking) -> Result<Request<()>, Problem> {
         if !head.extensions.get::<ClientAddress>().is_some_and(ClientAddress::is_from_proxy) {
             let message = "Only a proxy may ask. Add its address to http.trusted_proxies.";

@@ -52,7 +52,7 @@ fn decimals(found: Option<u8>) -> String {
 }
 
 /// Checks the active plans against their chains. If a chain cannot be read now, this logs a warning; the plan is
-/// checked again when somebody buys it.
+/// checked again when it is bought.
 ///
 /// # Errors
 /// The first mismatch.

@@ -1,3 +1,3 @@
-//! The configuration, as the rest of the server names it.
+//! The configuration types, under the names that the server uses.
 
 pub use metering_config::server::*;

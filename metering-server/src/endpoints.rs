@@ -9,8 +9,8 @@ mod table;
 pub(crate) use row::{Endpoint, Request};
 pub(crate) use table::Table;
 
-/// The row of a handler: `endpoint!(MODULE::HANDLER)`. The document that its `utoipa::path` generates has the method and
-/// the path.
+/// The row of a handler: `endpoint!(MODULE::HANDLER)`. The document that its `utoipa::path` generates has the method
+/// and the path.
 macro_rules! endpoint {
     ($handler:path) => {{
         #[derive(utoipa::OpenApi)]

@@ -34,9 +34,9 @@ pub(crate) struct Front {
     max_body_bytes: usize,
     gateway: bool,
     metering: bool,
-    /// Answers proxies, if this process serves them.
+    /// Responds to proxies, if this process serves them.
     authorizer: Option<Authorizer>,
-    /// Set when the pages have an origin of their own. Nothing from the upstream is served on it.
+    /// Set when the pages have a separate origin. Nothing from the upstream is served on it.
     pages_origin: Option<PagesOrigin>,
 }
 

@@ -1,7 +1,7 @@
 //! Sends mail: links that verify addresses or replace keys, and notices.
 //!
 //! Requests only queue mail, so a slow mail server slows down nothing else. Tasks prepare, render and send it, and try
-//! again after failures that may pass. Recovery links have a queue of their own, so other mail never holds them up.
+//! again after failures that may pass. Recovery links have a separate queue, so other mail never delays them.
 
 mod delivery;
 mod message;

@@ -20,8 +20,8 @@ use tokio::runtime::Runtime;
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-/// How long the end of the program waits for blocked threads. A DNS lookup for a webhook may block one for half a minute,
-/// and nothing depends on its result.
+/// How long the end of the program waits for blocked threads. A DNS lookup for a webhook may block one for half a
+/// minute, and nothing depends on its result.
 const BLOCKED_THREADS: Duration = Duration::from_secs(1);
 
 type Failure = Box<dyn std::error::Error + Send + Sync>;

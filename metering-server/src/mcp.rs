@@ -1,9 +1,14 @@
 //! The hosted MCP server: metered routes as tools, over both HTTP transports of MCP.
 //!
 //! `/mcp` is Streamable HTTP: each request is independent, so any node can serve it, and session ids only serve to
-//! [cancel](cancelling) calls. `GET /sse` and `POST /messages/` are the older HTTP+SSE transport, whose sessions live on
-//! one node. Every request carries an API key, unless calls can be paid for without one. A tool call becomes a request
-//! with that key to the [service](service), which charges it.
+//! [cancel](cancelling) calls. `GET /sse` and `POST /messages/` are the older HTTP+SSE transport, whose sessions live
+//! on one node. Every request carries an API key, unless calls can be paid for without one. A tool call becomes a
+//! request with that key to the [service](service), which charges it.
+//!
+//! A session belongs to the key that opened it and ends with it. A call's key is checked before any JSON-RPC is read,
+//! and takes one of the key's slots. Nothing here charges: the request goes to the `Front` like one from outside, so
+//! there is one charge path. A refusal becomes a result with `isError` and the gateway's JSON, because agents read
+//! results, not status codes.
 
 mod alone;
 mod backlog;
@@ -183,7 +188,7 @@ impl Mcp {
                 let body = self.bodies.read(body, self.max_body_bytes, &head.extensions).await?;
                 self.call(&caller, head, body, permit).await
             }
-            // 405 tells clients that there is no standalone stream, and that sessions need no end.
+            // 405 tells clients that there is no standalone stream, and that sessions need not be ended.
             ("/mcp", _) => Err(Problem::method_not_allowed(&["POST"])),
             (_, &Method::POST) => {
                 let body = self.bodies.read(body, self.max_body_bytes, &head.extensions).await?;
@@ -249,7 +254,7 @@ async fn cancelled(call: Option<&Cancellable>) {
     }
 }
 
-/// What answers the request of a cancelled call, whose client expects no response: nothing more is to come.
+/// The response to a cancelled call, whose client expects none.
 fn no_response() -> Response {
     let text = HeaderValue::from_static("text/plain; charset=utf-8");
     into_response(bytes(StatusCode::ACCEPTED, text, Bytes::new()))

@@ -119,7 +119,7 @@ impl Pages {
         })
     }
 
-    /// The pages that answer a form that approves a signup.
+    /// The pages for the form that approves a signup.
     pub(crate) const fn approval(&self) -> &approval::ApprovalPages {
         &self.approval
     }

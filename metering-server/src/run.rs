@@ -188,7 +188,7 @@ async fn run_until(
     let ending = tokio::select! {
         () = stop => Ending::Orderly,
         () = store_lost => Ending::StoreBroken,
-        // The meter ends by itself only when its store breaks.
+        // The meter ends only when its store breaks.
         end = app.meter.ended() => if end == MeterEnd::StoreBroken { Ending::StoreBroken } else { Ending::Orderly },
     };
     service_manager::stopping();

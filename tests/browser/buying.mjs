@@ -112,7 +112,7 @@ export const buying = {
     assert.match(offers.join("\n"), /Starter\s+5 USDC on devnet\s+10 credits \+ 0\.5 bonus\s+75,600 calls of weight 1\s+0\.00006614 USDC per call/);
     await checkPage(page, "top-up");
     await choosePlan(page, "Starter");
-    // All of it is said before anything is asked.
+    // Everything is explained before anything is asked.
     const words = await page.innerText("#payment-progress");
     const amount = /exactly (5\.00\d+) USDC/.exec(words)?.[1];
     assert.ok(amount && BigInt(amount.replace(".", "").padEnd(7, "0")) % 4n === 0n, words);
@@ -288,7 +288,7 @@ export const buying = {
     assert.ok(await page.locator(".offer", { hasText: "Starter" }).locator("input").isChecked());
   },
 
-  /** A contract is told before any money moves that its coin cannot be credited; a delegation (EIP-7702) is no contract. */
+  /** A contract learns before any money moves that its coin cannot be credited; a delegation (EIP-7702) is no contract. */
   async contractWallet(visitor, { key, node, account }) {
     const wallet = { node, account, refuse: (method) => method === "eth_sendTransaction" };
     const page = await visitor.window({ wallet });

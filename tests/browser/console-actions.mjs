@@ -58,7 +58,7 @@ export const consoleActions = {
     await page.click("#adjust");
     await page.fill("#field-credits", "-0.25");
     await page.click("dialog [type=submit]");
-    assert.ok(await page.isVisible("#field-note-error"), "the owner is told why");
+    assert.ok(await page.isVisible("#field-note-error"), "the owner sees why");
     await send(page, { note: "Corrected", reason: "Granted too much" });
     await says(page, "Changed the balance by -0.25 credits.");
     assert.equal(await page.innerText("#balance"), "3");

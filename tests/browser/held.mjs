@@ -1,4 +1,4 @@
-// Scenes of an account whose credits are held for requests under way.
+// Scenes of an account whose credits are held for requests in progress.
 
 import assert from "node:assert/strict";
 import { checkPage } from "./browser.mjs";
@@ -33,7 +33,7 @@ export const held = {
     const first = await bill("hold", chat("0.5"));
     const second = await bill("hold", chat("0.25", "/v1/chat/completions/7"));
     await refresh(page);
-    assert.equal((await page.innerText("#held")).replaceAll(/\s+/g, " "), "0.75 more credits held for requests under way");
+    assert.equal((await page.innerText("#held")).replaceAll(/\s+/g, " "), "0.75 more credits held for requests in progress");
     assert.equal(await page.getAttribute("#balance", "data-exact"), "1.25");
     const rows = page.locator("#held-requests tbody tr");
     assert.equal(await rows.count(), 2);
@@ -66,7 +66,7 @@ export const held = {
     let reply = { status: 503, json: { error: "storage_unavailable", message: "The database is busy." } };
     await page.route("**/requests", (route) => route.fulfill(reply));
     await signIn(page, settings.key);
-    assert.equal((await page.innerText("#held")).replaceAll(/\s+/g, " "), "1 more credit held for requests under way");
+    assert.equal((await page.innerText("#held")).replaceAll(/\s+/g, " "), "1 more credit held for requests in progress");
     assert.equal(await page.innerText("#held-requests [role=alert]"), "The database is busy.");
     await checkPage(page, null);
     // It was settled between the two responses.

@@ -1,4 +1,4 @@
-// Scenes of the Keys tab: keys below the key that is signed in, with budgets and limits.
+// Scenes of the Keys tab: child keys of the key that is signed in, with budgets and limits.
 
 import assert from "node:assert/strict";
 import { checkPage, shows, storedData } from "./browser.mjs";
@@ -69,7 +69,7 @@ export const keyTab = {
     assert.match(await row(page, "First key").innerText(), /this tab.*Active.*No limit.*first key cannot be disabled or deleted/s);
     assert.equal(await page.locator("[data-action=disable], [data-action=delete]").count(), 0);
 
-    // Errors are beside the fields that they are about.
+    // Errors are next to the fields that they are about.
     await page.click("#new-key");
     await page.click("dialog [type=submit]");
     assert.match(await page.innerText("#field-name-error"), /Give the key a name/);
@@ -169,7 +169,7 @@ export const keyTab = {
 
     await openKeys(page);
     await act(page, "spider", "delete");
-    assert.match(await page.innerText("dialog"), /cannot be undone.*No keys are below it/s);
+    assert.match(await page.innerText("dialog"), /cannot be undone.*It has no child keys/s);
     await submit(page);
     await page.waitForFunction(() => document.querySelectorAll("#keys tbody tr").length === 1);
     assert.equal(await status(page, third), 401);
@@ -178,14 +178,14 @@ export const keyTab = {
     await checkPage(page, null);
   },
 
-  /** Keys below keys: what they see, what stops with them, and what a leak asks for. */
+  /** Child keys: what they see, what stops with them, and what a leak asks for. */
   async keyTree(visitor, { key }) {
     const page = await visitor.window({ expected: [401, 403, "ERR_FAILED"] });
     const { key: team } = await make(page, key, { name: "team", scopes: ["call", "read", "manage"], limit: "1" });
     const { key: intern } = await make(page, team, { name: "intern" });
     const { key: laptop } = await make(page, key, { name: "laptop" });
 
-    // A key that may manage keys sees itself and those below, and gives no more than it has.
+    // A key that may manage keys sees itself and its child keys, and gives no more than it has.
     const member = await visitor.window({ expected: [400, 401] });
     await signIn(member, team);
     await openKeys(member);
@@ -196,7 +196,7 @@ export const keyTab = {
     await member.fill("#field-limit", "2");
     await member.click("dialog [type=submit]");
     await member.waitForSelector("#field-limit-error:not([hidden])");
-    assert.match(await member.innerText("#field-limit-error"), /Budget in credits must not be more than that of the key/);
+    assert.match(await member.innerText("#field-limit-error"), /Budget in credits must not be more than that of the parent key/);
     await member.getByRole("button", { name: "Cancel" }).click();
 
     // One that may not sees itself, and why.
@@ -251,7 +251,7 @@ export const keyTab = {
     await submit(page);
     await row(page, "First key").getByText("No limit").waitFor();
 
-    // The key of this tab is rotated; the tab goes on with the new secret.
+    // The key of this tab is rotated; the tab continues with the new secret.
     await act(page, "First key", "rotate");
     await page.selectOption("#field-grace_seconds", "3600");
     await page.click("dialog [type=submit]");

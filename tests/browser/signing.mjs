@@ -74,7 +74,7 @@ export const signing = {
     await rpc(node, "evm_setAutomine", false);
     const headers = new Set();
     page.on("request", (request) => request.url().endsWith("/credits/pay") && headers.add(request.headers()["payment-signature"]));
-    // The first response is lost on its way.
+    // The first response is lost.
     await page.route("**/credits/pay", async (route) => {
       await route.fetch();
       await route.abort();
@@ -109,7 +109,7 @@ export const signing = {
     const page = await visitor.window({ wallet: { node, account }, expected: [402, 404] });
     await openForm(page, key);
     await page.route("**/credits/pay", async (route) => {
-      // As if it had been changed on its way: the signature is another one.
+      // As if it had been changed in transit: the signature is another one.
       const headers = route.request().headers();
       const payment = JSON.parse(atob(headers["payment-signature"]));
       payment.payload.signature = `0x${"11".repeat(65)}`;
@@ -118,7 +118,7 @@ export const signing = {
     await page.click("[data-action=sign]");
     assert.match(await problem(page), /signature is not that of .*Nothing was taken/);
     assert.ok(!(await storedData(page)).includes("metering.signed"));
-    // The service stops selling while a payment is under way: it is kept, and can be sent again or forgotten.
+    // The service stops selling while a payment is in progress: it is kept, and can be sent again or forgotten.
     await page.route("**/credits/pay", (route) => route.fulfill({ status: 404, json: { error: "not_found", message: "Nothing is at this path." } }), { times: 1 });
     await page.click("[data-action=sign]");
     await page.waitForSelector("#signed-payment [role=alert]:not([hidden])");

@@ -35,7 +35,7 @@ export const volumes = {
       await refresh(page);
       assert.deepEqual(await row(page), expected);
     }
-    // The list is missing, and the rest of the page does not care.
+    // The list is missing, and the rest of the page works.
     await page.route("**/credits/usage/volumes", (route) => route.fulfill({ status: 503, json: { error: "storage_unavailable", message: "The database is busy." } }));
     await refresh(page);
     assert.equal(await page.innerText("#volumes [role=alert]"), "The database is busy.");

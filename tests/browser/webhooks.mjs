@@ -96,7 +96,7 @@ export const webhooks = {
     await openWebhooks(page);
     assert.equal(await page.innerText("#no-webhooks"), "None yet.");
 
-    // Errors are beside the field.
+    // Errors are next to the field.
     await page.click("#new-webhook");
     await page.click("dialog [type=submit]");
     assert.match(await page.innerText("#field-url-error"), /starts with https/);

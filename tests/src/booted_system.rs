@@ -1,7 +1,7 @@
-//! A Debian system booted by its own systemd: `systemd-nspawn`, in a network of its own with only a loopback interface.
+//! A Debian system booted by its own systemd: `systemd-nspawn`, in its own network with only a loopback interface.
 //!
-//! It must work whatever the host's process 1 is, and whichever version of control groups the host mounts. So it gets a
-//! fresh mount of version 2, which only it sees, and is not registered with the host's systemd.
+//! It must work with any process 1 and any version of control groups on the host. So it gets a fresh mount of version
+//! 2, which only it sees, and is not registered with the host's systemd.
 
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
@@ -15,8 +15,8 @@ use crate::venv::tool;
 /// Boots in a second or two; a loaded machine takes longer.
 const BOOT: Duration = Duration::from_secs(60);
 
-/// $0 is the root, $1 the control group. The group is below the mount's root because systemd-nspawn creates others beside
-/// its own process. The container must not outlive a test that is killed.
+/// $0 is the root, $1 the control group. The group is below the mount's root because systemd-nspawn creates others next
+/// to its own process. The container must not outlive a test that is killed.
 const BOOT_SCRIPT: &str = r#"
 mount -t cgroup2 none /sys/fs/cgroup
 mkdir "/sys/fs/cgroup/$1"
@@ -25,7 +25,7 @@ exec setpriv --pdeathsig KILL systemd-nspawn --quiet --boot --machine="$1" --reg
   --resolv-conf=off --timezone=off --console=pipe --directory="$0"
 "#;
 
-/// Removes the control groups that the container left, below its own first.
+/// Removes the control groups that the container left, children first.
 const REMOVE_SCRIPT: &str = r#"
 mount -t cgroup2 none /sys/fs/cgroup
 echo 1 >"/sys/fs/cgroup/$0/cgroup.kill"

@@ -1,4 +1,4 @@
-//! Another project's server, as a process of its own with its own folder.
+//! Another project's server, as its own process with its own folder.
 
 use std::error::Error;
 use std::ffi::OsStr;
@@ -20,8 +20,8 @@ const START_TIMEOUT: Duration = Duration::from_secs(60);
 /// After this time the shell has started it, unless it has already ended.
 const SHELL_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// Ends the server when the process that started it ends, however it ends, and removes its folder. Ctrl-C reaches the watcher
-/// too, and must not end it before it has done that.
+/// Ends the server when the process that started it ends, however it ends, and removes its folder. Ctrl-C reaches the
+/// watcher too, and must not end it before it has done that.
 const WATCHER: &str = r#"trap '' INT; folder=$1; shift; "$@" >"$folder/log" 2>&1 & server=$!
 read -r end; kill -TERM "$server"; wait "$server"; rm -rf "$folder""#;
 

@@ -43,7 +43,7 @@ pub struct DatabaseProxy {
 struct Shared {
     target: SocketAddr,
     mode: AtomicU8,
-    /// Counts of commits: those in one message with their batch's writes, and those in a message of their own.
+    /// Counts of commits: those in one message with their batch's writes, and those in their own message.
     commits: [AtomicU32; 2],
     lookups: AtomicU32,
     cuts: AtomicU32,

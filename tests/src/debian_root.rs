@@ -39,7 +39,7 @@ impl DebianRoot {
         Self { path: folder.path().to_owned(), _folder: Some(folder) }
     }
 
-    /// One that somebody else has made, and deletes.
+    /// One that the caller has made, and deletes.
     #[must_use]
     pub fn at(path: PathBuf) -> Self {
         Self { path, _folder: None }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use hdrhistogram::Histogram;
 
-/// The longest latency that is told apart from longer ones, in microseconds: an hour.
+/// The longest latency that is recorded exactly, in microseconds: an hour.
 const MAX_MICROS: u64 = 60 * 60 * 1_000_000;
 /// Latencies are exact to a thousandth.
 const DIGITS: u8 = 3;

@@ -1,8 +1,8 @@
 //! An LLM service for tests that speaks the APIs of OpenAI, Anthropic and Google, and knows what it cost.
 //!
-//! It obeys everything that a careless proxy would obey, so that a request which should not have reached it shows: other
-//! spellings of names, `extra_body`, lists of models, fallbacks, retries, paid tools. The text of a prompt tells it what
-//! to do, as words such as `output=50`, `cached=1000` or `script=cut`; see `wish`.
+//! It obeys everything that a careless proxy would obey, so that a request which should not have reached it shows:
+//! other spellings of names, `extra_body`, lists of models, fallbacks, retries, paid tools. The text of a prompt tells
+//! it what to do, as words such as `output=50`, `cached=1000` or `script=cut`; see `wish`.
 
 use std::collections::HashMap;
 use std::net::SocketAddr;
@@ -44,8 +44,8 @@ pub struct Received {
     pub headers: HashMap<String, String>,
     /// The body, as received.
     pub body: Vec<u8>,
-    /// The true cost of what was done for it, in atoms: at the prices of `deploy/llm/routes.json` for the model `small`,
-    /// a hundred times that for any other model.
+    /// The true cost of what was done for it, in atoms: at the prices of `deploy/llm/routes.json` for the model
+    /// `small`, a hundred times that for any other model.
     pub cost_atoms: u64,
 }
 
@@ -90,7 +90,7 @@ impl LlmUpstream {
         self.received().iter().map(|received| received.cost_atoms).sum()
     }
 
-    /// Lets responses go on that wait at `wait=N`, those so far and those to come.
+    /// Lets responses continue that wait at `wait=N`, present and future ones.
     pub fn open_gate(&self) {
         self.state.gate.send_replace(true);
     }

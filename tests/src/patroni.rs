@@ -101,7 +101,7 @@ impl PatroniCluster {
         format!("postgres://metering:metering@127.0.0.1:{}/metering?sslmode=disable", self.port)
     }
 
-    /// The leader, by the word of the machines that are not cut off; `None` while there is none.
+    /// The leader, as the connected machines report it; `None` while there is none.
     #[must_use]
     pub fn leader(&self) -> Option<usize> {
         self.machines.iter().position(|machine| machine.answers("/primary"))
@@ -149,7 +149,7 @@ impl PatroniCluster {
         self.machines[machine].pause();
     }
 
-    /// Lets a paused machine go on.
+    /// Lets a paused machine continue.
     pub fn resume(&mut self, machine: usize) {
         self.machines[machine].resume();
     }

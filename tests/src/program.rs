@@ -1,4 +1,4 @@
-//! Finds the workspace's programs next to the running one, wherever cargo was told to build.
+//! Finds the workspace's programs next to the running one, in cargo's target directory.
 //!
 //! Nothing is built from here: a test that builds hides how long it takes, and fails for unrelated reasons.
 

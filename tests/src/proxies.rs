@@ -92,7 +92,7 @@ impl Proxy {
         };
         let args: Vec<OsString> = match kind {
             Kind::Nginx => {
-                // Workers of root would run as somebody who may not read the folder.
+                // Workers of root would run as a user who may not read the folder.
                 let user = if folder.path().metadata().map_err(describe)?.uid() == 0 { "user root;" } else { "" };
                 let pid = format!("daemon off; {user} pid \"{}\"; error_log stderr;", path("pid").display());
                 vec!["-c".into(), fill(file)?, "-g".into(), pid.into()]

@@ -1,4 +1,4 @@
-//! A deployment in a folder of its own: the real programs, isolated from any other data.
+//! A deployment in its own folder: the real programs, isolated from any other data.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;

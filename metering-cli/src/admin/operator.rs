@@ -135,8 +135,8 @@ impl RotateTokenArgs {
     }
 }
 
-/// Prints a token, or says what to do if that fails: a closed pipe is a failure here, because the token cannot be printed
-/// again.
+/// Prints a token, or says what to do if that fails: a closed pipe is a failure here, because the token cannot be
+/// printed again.
 fn print_token(
     out: &mut dyn Write,
     format: Format,

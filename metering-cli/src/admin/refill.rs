@@ -49,7 +49,7 @@ struct SetArgs {
     /// The period, in UTC: day, week (from Monday) or month.
     #[arg(long, value_name = "PERIOD", value_parser = period)]
     every: BudgetReset,
-    /// The balance that a refill does not exceed. What is held for requests under way counts.
+    /// The balance that a refill does not exceed. What is held for requests in flight counts.
     #[arg(long, value_name = "CREDITS")]
     cap: Credits,
     #[command(flatten)]

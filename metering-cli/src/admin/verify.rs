@@ -10,7 +10,8 @@ use crate::failure::Failure;
 use crate::output::{Format, json_line};
 use crate::table::{Column, Table};
 
-/// Check the database file, and recompute every account's amounts from ledger, usage and holds. Exit code 3 if any differs.
+/// Check the database file, and recompute every account's amounts from ledger, usage and holds. Exit code 3 if any
+/// differs.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Reads a snapshot of one moment, even while servers use the store. For every account, exactly:

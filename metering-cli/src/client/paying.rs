@@ -4,8 +4,8 @@
 //! with offers of x402, version 1 or 2), it takes the first offer that the [`terms`] allow, signs an authorization of a
 //! token transfer (EIP-3009), and sends the request again with it.
 //!
-//! An authorization is in the [`journal`] and on disk before it is sent, and is all that is ever sent for its call
-//! until the response to it has arrived. A call is never paid twice: not after a crash, a timeout, or a second 402.
+//! An authorization is in the [`journal`] and on disk before it is sent, and no other is sent for its call until its
+//! response has arrived. A call is never paid twice: not after a crash, a timeout, or a second 402.
 
 pub(crate) mod amount;
 pub(crate) mod arguments;

@@ -1,4 +1,4 @@
-//! Buying credits from a wallet. What may have been sent is only ever sent again as the same bytes.
+//! Buying credits from a wallet. A payment that may have been sent is only ever resent as the same bytes.
 
 pub(crate) mod payment;
 pub(crate) mod plans;

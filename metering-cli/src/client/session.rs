@@ -62,7 +62,7 @@ impl ProfileArgs {
         self.open_with(|name| std::env::var_os(name))
     }
 
-    /// The profile alone, as it is on disk.
+    /// The profile on disk, without the environment.
     pub(crate) fn profile(&self) -> Result<Profile, Failure> {
         follow_up::set_profile(&self.profile);
         Profile::load(&Home::find(|name| std::env::var_os(name))?, self.profile.clone())

@@ -20,7 +20,7 @@ pub(crate) struct NewTerms {
     /// Its name: 1 to 100 characters.
     #[arg(long, value_name = "NAME")]
     name: KeyName,
-    /// How many credits may be spent with it and the keys below it, with up to eight decimal places.
+    /// How many credits may be spent with it and its child keys, with up to eight decimal places.
     #[arg(long, value_name = "N", value_parser = credits, allow_negative_numbers = true)]
     limit: Option<Credits>,
     /// When the limit starts again: daily, weekly (on Monday) or monthly, in UTC.
@@ -41,13 +41,13 @@ pub(crate) struct NewTerms {
     /// An address or network that it may be used from, such as 203.0.113.0/24; may be repeated.
     #[arg(long = "network", value_name = "CIDR", value_parser = network)]
     networks: Vec<String>,
-    /// Requests per calendar minute; 0 for no limit of its own.
+    /// Requests per calendar minute; 0 for no limit besides those of its parent keys.
     #[arg(long, value_name = "N")]
     rpm: Option<u32>,
-    /// Requests per UTC day; 0 for no limit of its own.
+    /// Requests per UTC day; 0 for no limit besides those of its parent keys.
     #[arg(long, value_name = "N")]
     rpd: Option<u32>,
-    /// Requests and streams under way at once; 0 for no limit of its own.
+    /// Requests and streams in flight at once; 0 for no limit besides those of its parent keys.
     #[arg(long, value_name = "N")]
     max_in_flight: Option<u32>,
 }
@@ -59,7 +59,7 @@ pub(crate) struct ChangedTerms {
     /// Its name: 1 to 100 characters.
     #[arg(long, value_name = "NAME")]
     name: Option<KeyName>,
-    /// How many credits may be spent with it and the keys below it; none to remove the limit.
+    /// How many credits may be spent with it and its child keys; none to remove the limit.
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     limit: Option<OrNone<Limit>>,
     /// When the limit starts again: daily, weekly (on Monday) or monthly, in UTC; none for never.
@@ -68,7 +68,7 @@ pub(crate) struct ChangedTerms {
     /// Send the event balance.low to webhooks when fewer credits than this are left of the limit; none for never.
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     alert_below: Option<OrNone<Threshold>>,
-    /// When it expires, such as 2026-12-31T00:00:00Z; none for when the key above it does.
+    /// When it expires, such as 2026-12-31T00:00:00Z; none for when its parent key does.
     #[arg(long, value_name = "TIME")]
     expires_at: Option<OrNone<Timestamp>>,
     /// What it may be used for, separated by commas: call, read, manage, topup.
@@ -82,13 +82,13 @@ pub(crate) struct ChangedTerms {
     /// any removes the restriction.
     #[arg(long = "network", value_name = "CIDR", value_parser = network_or_any)]
     networks: Option<Vec<String>>,
-    /// Requests per calendar minute; 0 for no limit of its own.
+    /// Requests per calendar minute; 0 for no limit besides those of its parent keys.
     #[arg(long, value_name = "N")]
     rpm: Option<u32>,
-    /// Requests per UTC day; 0 for no limit of its own.
+    /// Requests per UTC day; 0 for no limit besides those of its parent keys.
     #[arg(long, value_name = "N")]
     rpd: Option<u32>,
-    /// Requests and streams under way at once; 0 for no limit of its own.
+    /// Requests and streams in flight at once; 0 for no limit besides those of its parent keys.
     #[arg(long, value_name = "N")]
     max_in_flight: Option<u32>,
 }

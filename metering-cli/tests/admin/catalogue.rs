@@ -220,7 +220,7 @@ fn check_rehearsal(fixture: &Fixture, options: &[&str], [spender, saver]: &[Stri
     );
     assert_eq!(same["run_outs"], 0);
 
-    // Without the catalogue in force, refunded requests cannot be told apart.
+    // Without the catalogue in force, refunded requests cannot be distinguished.
     let alone: Value = fixture.json(&[options, &["catalogue", "rehearse", "new.json"]].concat());
     assert_eq!((&alone["totals"]["credits_after"], &alone["totals"]["estimated_calls"]), (&json!(1.7), &json!(55)));
 

@@ -1,4 +1,4 @@
-//! `metering admin` as a person or a script runs it: the real program, in a directory of its own.
+//! `metering admin` as a person or a script runs it: the real program, in its own directory.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on must stop")]
 
 mod account;

@@ -27,7 +27,8 @@ async fn settle(store: &dyn Store, org: &str, id: HoldId, action: HoldAction, no
     assert!(matches!(&outcomes[..], [Outcome::Hold(Some(updated))] if updated.changed), "{outcomes:?}");
 }
 
-/// An account with a balance of 9.23: it has 10 credits, holds 0.75, and was charged 0.02 for a request that is settled.
+/// An account with a balance of 9.23: it has 10 credits, holds 0.75, and was charged 0.02 for a request that is
+/// settled.
 struct Scene {
     fixture: Fixture,
     account: Issued,

@@ -1,4 +1,4 @@
-//! Calls that pay by themselves, against a stand-in for a service that asks for payments.
+//! Calls that pay, against a stand-in for a service that asks for payments.
 
 mod calls;
 mod limits;

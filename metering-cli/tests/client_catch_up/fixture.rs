@@ -1,4 +1,4 @@
-//! A directory with a profile of its own, and ways to run the program there.
+//! A directory with its own profile, and ways to run the program there.
 
 use std::path::PathBuf;
 use std::process::{Child, Command, Output, Stdio};

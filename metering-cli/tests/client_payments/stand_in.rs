@@ -1,5 +1,5 @@
-//! A loopback server that is both the service and the chain's node. It can be told to give another response, or to
-//! hang before or after it handles a request.
+//! A loopback server that is both the service and the chain's node. It can be made to send another response, or to hang
+//! before or after it handles a request.
 
 use std::collections::VecDeque;
 use std::io::{BufRead, BufReader, Read, Write};

@@ -22,13 +22,13 @@ use crate::fixture::{NOON, account_id, customer};
 
 pub(crate) const AUTHORIZER: u8 = 11;
 
-/// Authorizations, by what became of them.
+/// Authorizations, by their outcomes.
 const WAITING: u8 = 0xc0;
 const SUBMITTED: u8 = 0xc1;
 const CREDITED: u8 = 0xc2;
 const REVERSED: u8 = 0xc3;
 const FAILED_AFTER_REVERSAL: u8 = 0xc4;
-/// The last one: it gives its place back, and nobody takes it.
+/// The last one: it gives its place back, and no other takes it.
 const FAILED: u8 = 0xc5;
 
 /// The wallet that pays the gas.

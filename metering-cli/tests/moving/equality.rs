@@ -30,7 +30,7 @@ fn full_store_reads_the_same_after_a_move() {
     });
 }
 
-/// Compares item by item: of two whole stores, nobody would find the difference.
+/// Compares item by item: in the output of two whole stores, a difference would be hard to find.
 #[track_caller]
 fn assert_same(before: &[String], after: &[String]) {
     for (was, is) in before.iter().zip(after) {
@@ -74,7 +74,7 @@ fn every_later_change_is_found() {
     );
     let (third, visitor) = ("decode(repeat('03', 32), 'hex')", "decode(repeat('a1', 32), 'hex')");
     let link = "decode(repeat('b6', 32), 'hex')";
-    let told = "(SELECT id FROM account WHERE org_id = 'org_x0000000000000000010')";
+    let notified = "(SELECT id FROM account WHERE org_id = 'org_x0000000000000000010')";
     let webhook = "decode(repeat('09', 16), 'hex')";
     let hold = "decode(repeat('e0', 16), 'hex')";
     let gas = "decode(repeat('cc', 20), 'hex')";
@@ -132,8 +132,8 @@ fn every_later_change_is_found() {
             "gas places of 0x",
         ),
         (
-            format!("UPDATE meter SET alert_below = alert_below + 1 WHERE account = {told}"),
-            format!("UPDATE meter SET alert_below = alert_below - 1 WHERE account = {told}"),
+            format!("UPDATE meter SET alert_below = alert_below + 1 WHERE account = {notified}"),
+            format!("UPDATE meter SET alert_below = alert_below - 1 WHERE account = {notified}"),
             "account org_x0000000000000000010 differs",
         ),
         (

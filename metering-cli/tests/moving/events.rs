@@ -16,7 +16,7 @@ use crate::filling::{charge, grant, later};
 use crate::fixture::{NOON, account_id, customer};
 
 /// An account whose balance is low, with webhooks.
-pub(crate) const TOLD: u8 = 10;
+pub(crate) const NOTIFIED: u8 = 10;
 
 const LEASE: Duration = Duration::from_secs(60);
 
@@ -51,19 +51,19 @@ async fn webhook(store: &SqliteStore, account: &AccountId, number: u8, kinds: &s
 
 /// The ids do not follow the order of creation. Before the operator's webhook, nothing is delivered to it.
 pub(crate) async fn fill(store: &SqliteStore) {
-    let (told, key) = customer(store, TOLD, grant(3)).await;
+    let (notified, key) = customer(store, NOTIFIED, grant(3)).await;
     for (number, kinds) in [(9, ""), (3, "balance.low payment.credited"), (7, "")] {
-        webhook(store, &told, number, kinds).await;
+        webhook(store, &notified, number, kinds).await;
     }
     let rotation = WebhookChange::Rotate { secret: secret('b'), old_until: Some(later(86_400)) };
-    assert!(store.change_webhook(&told, &id(9), rotation, NOON).await.unwrap().is_some());
+    assert!(store.change_webhook(&notified, &id(9), rotation, NOON).await.unwrap().is_some());
     store.set_operator_webhook(Some(terms("")), later(1)).await.unwrap();
     let threshold = Some(Credits::from_atoms(2 * Credits::BASE_CALL.atoms() + 1));
-    store.set_balance_alert(&told, threshold).await.unwrap();
+    store.set_balance_alert(&notified, threshold).await.unwrap();
     for _ in 0..4 {
         store.commit(vec![charge(key, "/a", None)], NOON).await.unwrap();
     }
-    for webhook in [Some(&told), None] {
+    for webhook in [Some(&notified), None] {
         let id = if webhook.is_some() { id(9) } else { WebhookId::OPERATOR };
         assert!(store.test_webhook(webhook, &id, NOON).await.unwrap().is_some());
     }
@@ -102,19 +102,23 @@ pub(crate) async fn snapshot(store: &dyn FullStore, accounts: impl Iterator<Item
     }
     texts.push(format!("{:?}", store.deliveries(None, DeliveryFilter::default(), None, u32::MAX).await.unwrap()));
     // Their debug output leaves secrets out.
-    let of_told = store.webhooks(Some(&account_id(TOLD))).await.unwrap();
-    let secrets = of_told.iter().flat_map(|webhook| &webhook.secrets);
+    let of_notified = store.webhooks(Some(&account_id(NOTIFIED))).await.unwrap();
+    let secrets = of_notified.iter().flat_map(|webhook| &webhook.secrets);
     texts.extend(secrets.map(|secret| secret.secret.expose().to_string()));
     texts
 }
 
 /// Pending deliveries are sent in order, raised alerts stay raised, and numbers continue.
 pub(crate) async fn work_as_before(store: &dyn FullStore) {
-    let (told, key) = (account_id(TOLD), KeyHash::from_bytes([TOLD; 32]));
-    let before = store.events(&told, None, 1).await.unwrap().items.remove(0);
+    let (notified, key) = (account_id(NOTIFIED), KeyHash::from_bytes([NOTIFIED; 32]));
+    let before = store.events(&notified, None, 1).await.unwrap().items.remove(0);
     store.commit(vec![charge(key, "/a", None)], NOON).await.unwrap();
-    assert_eq!(store.events(&told, None, 1).await.unwrap().items, std::slice::from_ref(&before), "it was told before");
-    let test = store.test_webhook(Some(&told), &id(9), NOON).await.unwrap().unwrap();
+    assert_eq!(
+        store.events(&notified, None, 1).await.unwrap().items,
+        std::slice::from_ref(&before),
+        "it was notified before"
+    );
+    let test = store.test_webhook(Some(&notified), &id(9), NOON).await.unwrap().unwrap();
     assert!(test.event.number > before.number);
     let late = Timestamp::from_unix_millis(i64::MAX / 2);
     let mut sent = Vec::new();

@@ -1,4 +1,4 @@
-//! An account with holds, open and settled, and what becomes of them after a move.
+//! An account with holds, open and settled, and what happens to them after a move.
 
 use std::time::Duration;
 

@@ -34,7 +34,7 @@ fn killed_move_is_finished_by_the_next_run() {
         let link = Link::with(event, at);
         let mut running = fixture.start(&fixture.url_by(link.port()));
         if !link.wait(|| running.has_ended()) {
-            // Past its last commit: it finished by itself.
+            // Past its last commit: it finished.
             assert_moved(&fixture);
             break;
         }
@@ -144,7 +144,7 @@ fn superseded_move_stops_writing() {
         cluster.end_connections();
         let until = Instant::now() + Duration::from_secs(30);
         let again = loop {
-            // The server was told to end the connections, but may take a while.
+            // The server is ending the connections, but may take a while.
             match second.begin(&source).await.unwrap() {
                 TargetState::UnderWay if Instant::now() < until => tokio::time::sleep(Duration::from_millis(20)).await,
                 target_state => break target_state,

@@ -11,7 +11,7 @@ use crate::fixture::{NOON, customer};
 
 pub(crate) const KEYED: u8 = 8;
 
-/// The secrets of the account, by what became of them.
+/// The secrets of the account, by their outcomes.
 pub(crate) const COUNTED: u8 = 0xd1;
 pub(crate) const BELOW: u8 = 0xd2;
 pub(crate) const DISABLED: u8 = 0xd3;

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 /// The argument's names. The second is for routes that have a parameter with the first.
 const NAMES: [&str; 2] = ["body", "request_body"];
-/// Said about the body, unless its schema has a description of its own.
+/// The description of the body, unless its schema has one.
 const ABOUT: &str = "The body of the request, which is sent as JSON.";
 
 /// The argument that is the body of a tool's request.
@@ -41,7 +41,7 @@ impl<'r> BodyArgument<'r> {
         let Some(declared) = self.declared else { return json!({"type": "object", "description": ABOUT}) };
         let mut schema = declared.clone();
         if let Some(members) = schema.as_object_mut() {
-            // Inside another schema, these would make a document of their own.
+            // Inside another schema, these would start a separate document.
             members.remove("$schema");
             members.remove("$id");
             members.entry("description").or_insert_with(|| ABOUT.into());

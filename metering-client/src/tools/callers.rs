@@ -30,7 +30,7 @@ impl Callers {
     /// The client for one call, with the caller's key if there is one.
     ///
     /// # Errors
-    /// When the caller sent a key that is none. Without the key, the call could be paid for another account.
+    /// When the caller sent a malformed key. Ignoring the key could credit a payment to another account.
     pub(super) fn client(&self, call: &Extensions) -> Result<Client, Error> {
         match (self, call.get::<Parts>()) {
             (Self::PerRequest(client), Some(head)) => of(client, head),

@@ -1,7 +1,7 @@
 //! The names of route tools.
 //!
-//! Some agents drop tools with long names. Limits differ: OpenAI's API accepts 64 characters, and some clients count the
-//! server's name too or accept fewer. So names are at most [`MAX_CHARS`] long.
+//! Some agents drop tools with long names. Limits differ: OpenAI's API accepts 64 characters, and some clients count
+//! the server's name too or accept fewer. So names are at most [`MAX_CHARS`] long.
 
 use std::fmt;
 use std::str::FromStr;

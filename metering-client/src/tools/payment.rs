@@ -52,7 +52,7 @@ impl Payment {
     }
 }
 
-/// The result of a refused call, with the challenges of MPP, if the response has any beside its offers.
+/// The result of a refused call, with the challenges of MPP, if the response has any next to its offers.
 pub(super) fn with_challenges(mut result: CallToolResult, headers: &HeaderMap) -> CallToolResult {
     let is_payable = result.structured_content.as_ref().is_some_and(|error| error.get("accepts").is_some());
     let lines = headers.get_all(WWW_AUTHENTICATE).iter().filter_map(|line| line.to_str().ok());

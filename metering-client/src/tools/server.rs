@@ -37,7 +37,7 @@ A call that fails returns a JSON error {error, message, ...}:
 register a payment (topup_url). If it has `accepts`, a client of x402 can pay one of these with the call, in \
 _meta, as x402/payment. Otherwise tell the account's owner, and do not call again until they have paid.
 - payment_required (402): the connection has no key; pay one of `accepts` with the call.
-- payment_refused (402): nothing was taken. settlement_pending (503): the payment is under way; call again with the \
+- payment_refused (402): nothing was taken. settlement_pending (503): the payment is in progress; call again with the \
 same payment, and do not pay again. settlement_unavailable (503): nothing was taken; try again later. \
 payment_credited (409): its credits are in the account; call without it.
 - max_cost_exceeded (412): the call would cost more than its argument max_cost; nothing was charged or paid.
@@ -91,7 +91,7 @@ impl McpServer {
         Self { toolbox: Arc::new(RwLock::new(toolbox)), callers: callers.as_mcp(), settings }
     }
 
-    /// Serves other tools from now on, in open sessions too. Calls under way are not affected.
+    /// Serves other tools from now on, in open sessions too. Calls in progress are not affected.
     pub fn replace_tools(&self, toolbox: Arc<Toolbox>) {
         *self.toolbox.write().unwrap_or_else(PoisonError::into_inner) = toolbox;
     }
@@ -192,7 +192,7 @@ impl ServerHandler for McpServer {
     ) -> Result<InitializeResult, ErrorData> {
         let mut result = self.negotiate_initialize(&request)?;
         if request.protocol_version == ProtocolVersion::V_2025_03_26 {
-            // Clients of that version know the one before it, and may not know any later one.
+            // Clients of that version support the previous one, but may not support any later one.
             result.protocol_version = ProtocolVersion::V_2024_11_05;
         }
         context.peer.set_peer_info(request);

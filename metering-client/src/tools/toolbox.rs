@@ -100,7 +100,7 @@ impl Toolbox {
         Ok(toolbox)
     }
 
-    /// Makes a name that of a route, which may have it already.
+    /// Assigns a name to a route, which may have it already.
     fn claim(&mut self, name: &str, index: usize, route: &Route) -> Result<(), ToolNameClash> {
         let purpose = Purpose::Route(index);
         match self.by_name.insert(name.to_owned(), purpose) {

@@ -89,7 +89,7 @@ async fn a_result_says_what_is_held_while_the_cost_is_not_known() {
         (vec![id], String::new()),
     ];
     for (headers, members) in table {
-        // The service is asked for the cost, and does not know it yet.
+        // The client queries the cost, and the service does not know it yet.
         let unknown = response(404, &[], r#"{"error":"not_found","message":"There is no request with this id."}"#);
         let script = Script::default().then(response(200, &headers, "{}")).then(unknown);
         let result = Session::start(&script).await.call("bds_mpp_ethPrice", json!({})).await;

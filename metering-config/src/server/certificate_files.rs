@@ -15,7 +15,7 @@ use crate::ConfigError;
 use crate::regular_file;
 use crate::server::TlsConfig;
 
-/// A certificate's file and its key's, as they were read.
+/// The contents of a certificate file and its key file.
 pub struct CertificateFiles {
     files: TlsConfig,
     certificate: Vec<u8>,
@@ -26,7 +26,7 @@ impl CertificateFiles {
     /// Reads both files. Blocks for as long as the file system does.
     ///
     /// # Errors
-    /// When one cannot be read, or is not a regular file: a pipe would block until somebody writes to it.
+    /// When one cannot be read, or is not a regular file: a pipe would block until it has a writer.
     pub fn read(files: &TlsConfig) -> Result<Self, ConfigError> {
         let read = |key: &str, file: &Path| {
             let cannot = |error: io::Error| ConfigError::key(key, format_args!("{}: {error}", file.display()));

@@ -37,7 +37,7 @@ pub struct GatewayConfig {
     pub replay_time: Span,
     /// How much memory such responses may take together, in bytes. One may take an eighth of it; 0 keeps none.
     pub replay_bytes: usize,
-    /// Whether the upstream gets the host that the client asked for as `Host`, instead of its own.
+    /// Whether to send the client's `Host` to the upstream instead of the upstream's own.
     pub preserve_host: bool,
     /// The `Content-Security-Policy` added to every upstream response, in addition to the upstream's own; empty for
     /// none.

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::server::{Quota, Span};
 
-/// Rate limits for requests without a key, and for what accounts do. Each process counts by itself.
+/// Rate limits for requests without a key, and for what accounts do. Each process counts separately.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct LimitsConfig {
@@ -66,7 +66,7 @@ impl Default for LimitsConfig {
         Self {
             signup_per_ip: quota(30, minute),
             signup_per_network: quota(300, minute),
-            // More than a single network may send, like per_wallet below: a client that names somebody else's email
+            // More than a single network may send, like per_wallet below: a client that names someone else's email
             // address or wallet must not be able to lock the owner out.
             signup_per_email: quota(600, ten_minutes),
             signup_per_email_and_network: quota(10, ten_minutes),
@@ -75,11 +75,11 @@ impl Default for LimitsConfig {
             polls_per_ip: quota(120, minute),
             recovery_per_ip: quota(20, minute),
             // Refilled every ten minutes, as long as a recovery link works: whenever this is used up, the mailbox has a
-            // link that works. So nobody can lock the owner out by asking again and again.
+            // working link. So repeated requests cannot lock the owner out.
             recovery_mails_per_email: quota(3, half_an_hour),
             mails_per_email_and_network: quota(6, half_an_hour),
             verification_mails_per_account: quota(3, half_an_hour),
-            // More than a single network may ask for. Nobody loses an account while this is used up.
+            // More than a single network may request. No account is lost while this is used up.
             verification_mails_per_email: quota(12, half_an_hour),
             per_wallet: quota(600, ten_minutes),
             // A quote reserves its tag among its wallet's quotes for a week or more, and a price with six decimals has

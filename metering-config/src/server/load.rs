@@ -56,8 +56,8 @@ pub struct Loaded {
     pub config: Config,
     /// Variables that Kubernetes or Docker injected for a service whose name also starts with `metering`.
     pub ignored: Vec<String>,
-    /// Digests of the values that were set, by key, and of the files that they name: a secret has no other form in which
-    /// two can be compared.
+    /// Digests of the values that were set, by key, and of the files that they name: a secret has no other form in
+    /// which two can be compared.
     pub(super) digests: BTreeMap<String, [u8; 32]>,
 }
 
@@ -158,7 +158,7 @@ fn check(config: &Config) -> Result<(), ConfigError> {
     }
 }
 
-/// Requests for pages are recognized by their host, so a separate origin for pages needs a host name of its own.
+/// Requests for pages are recognized by their host, so a separate origin for pages needs a separate host name.
 fn check_pages_url(config: &Config) -> Result<(), ConfigError> {
     let Some(pages) = config.pages_url.as_deref().and_then(|url| Url::parse(url).ok()) else { return Ok(()) };
     let invalid = |problem| Err(ConfigError::key("pages_url", problem));

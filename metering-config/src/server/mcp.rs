@@ -68,7 +68,7 @@ pub struct McpConfig {
     pub key_check: Span,
     /// How long a stream tool waits for its events.
     pub stream_wait: Span,
-    /// What the names of route tools begin with: up to 20 letters, digits, underscores and hyphens, or nothing.
+    /// The prefix of the names of route tools: up to 20 letters, digits, underscores and hyphens, or nothing.
     pub tool_prefix: ToolPrefix,
 }
 

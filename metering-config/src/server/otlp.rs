@@ -10,7 +10,8 @@ use zeroize::Zeroizing;
 use crate::ConfigError;
 use crate::server::Secret;
 
-/// Where the spans of charges are sent, by OTLP over HTTP with protobuf bodies. Without this section there are no traces.
+/// Where the spans of charges are sent, by OTLP over HTTP with protobuf bodies. Without this section there are no
+/// traces.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct OtlpConfig {

@@ -20,7 +20,7 @@ const MIN_GAS: u64 = 60_000;
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct PayConfig {
-    /// Who executes payments: nobody, so that nothing is offered; a facilitator; or this server.
+    /// Who executes payments: no one (nothing is offered), a facilitator, or this server.
     pub settle: Settle,
     /// The wallet that pays the gas if this server executes payments: a file with its private key in hexadecimal.
     pub gas_key_file: Option<PathBuf>,
@@ -61,7 +61,7 @@ pub struct PayConfig {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Settle {
-    /// Nobody: nothing is offered.
+    /// Payments are off: nothing is offered.
     Off,
     /// A facilitator of x402.
     Facilitator,
@@ -82,7 +82,7 @@ pub struct OfferConfig {
     pub amounts: List<Amount>,
     /// How many credits a token buys.
     pub credits_per_unit: Amount,
-    /// What a coin of the chain costs, in tokens. A payment is not executed while its fee may be more than it is worth.
+    /// What a coin of the chain costs, in tokens. A payment is not executed while its fee may exceed its value.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub coin_price: Option<Amount>,
 }

@@ -1,5 +1,5 @@
-//! Secrets that are read from files, so that they need not be in the configuration: systemd hands them over that way
-//! (`LoadCredential`), and so do container platforms.
+//! Secrets that are read from files, so that they need not be in the configuration: systemd (`LoadCredential`) and
+//! container platforms provide them as files.
 
 use std::path::Path;
 
@@ -37,7 +37,8 @@ fn fill(key: &str, secret: &mut Option<Secret>, file: Option<&Path>) -> Result<(
     Ok(())
 }
 
-/// Whether the value of a key is the name of a file with a secret or a certificate, which may change under the same name.
+/// Whether the value of a key is the name of a file with a secret or a certificate, which may change under the same
+/// name.
 pub(super) fn names_file(key: &str) -> bool {
     key.ends_with("_file") || (key.starts_with(SECTION) && key.ends_with(".file"))
 }

@@ -15,7 +15,7 @@ pub struct SignupConfig {
     pub free_credits: CreditAmount,
     /// How long a signup session can be approved.
     pub session_lifetime: Span,
-    /// The interval at which clients are told to poll the signup status.
+    /// The interval at which clients should poll the signup status.
     pub poll_interval: Span,
     /// Whether a new account must verify its email address to get its free credits. By default yes, if `[smtp]` is set.
     pub verify_email: Option<bool>,

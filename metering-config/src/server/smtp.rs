@@ -145,7 +145,7 @@ fn is_this_machine(host: &str) -> bool {
 }
 
 impl Sender {
-    /// The mailbox, with `name` if it has no name of its own.
+    /// The mailbox, with `name` if it has no name yet.
     #[must_use]
     pub fn named(&self, name: &str) -> Mailbox {
         let own = self.0.name.clone();

@@ -1,6 +1,6 @@
 //! Headers that the gateway adds to every forwarded request: the section `[gateway.upstream_headers]`.
 //!
-//! They are mostly credentials, so each value is a secret, written here or in a file of its own.
+//! They are mostly credentials, so each value is a secret, written here or in a separate file.
 
 use std::collections::BTreeMap;
 use std::fmt;

@@ -20,7 +20,7 @@ pub(crate) const USDC: Address = Address::from_bytes([0xC0; 20]);
 /// A block is final at this number of confirmations.
 const FINAL_AT: u64 = 3;
 
-/// A chain that mines each payment immediately, in a block of its own. One confirmation is enough.
+/// A chain that mines each payment immediately, in its own block. One confirmation is enough.
 #[derive(Debug, Default)]
 pub(crate) struct MemoryChain {
     state: Mutex<ChainState>,

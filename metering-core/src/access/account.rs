@@ -261,7 +261,7 @@ pub struct Totals {
     pub granted: Credits,
     /// The sum of all charges, minus refunds.
     pub used: Credits,
-    /// The sum of all open holds: credits that requests under way may cost. They are not part of the balance.
+    /// The sum of all open holds: credits that requests in flight may cost. They are not part of the balance.
     pub held: Credits,
 }
 

@@ -49,7 +49,7 @@ impl BudgetReset {
         }
     }
 
-    /// The first day of the period after the one that has `day`.
+    /// The first day of the period after the one with `day`.
     #[must_use]
     pub fn next(self, day: Day) -> Day {
         let length = match self {
@@ -69,7 +69,7 @@ impl<'de> Deserialize<'de> for BudgetReset {
     }
 }
 
-/// How many credits may be spent with a key and the keys below it.
+/// How many credits may be spent with a key and its child keys.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Budget {
     /// The credits of each period, or of all time. Zero or more.
@@ -85,7 +85,7 @@ impl Budget {
         self.reset.map_or(Day::from_unix_days(0), |reset| reset.first_day(day))
     }
 
-    /// When the budget that counts at `now` starts again; `None` for never.
+    /// When the budget in force at `now` resets; `None` for never.
     #[must_use]
     pub fn resets_at(&self, now: Timestamp) -> Option<Timestamp> {
         self.reset.map(|reset| reset.next(now.day()).start())
@@ -112,8 +112,8 @@ impl Spent {
     /// the newest reading was wrong; it must not block the key until that period comes.
     const LAG: Duration = Duration::from_secs(24 * 60 * 60);
 
-    /// What was spent in the period of `now`. Just after a period begins, a clock that lags behind counts in it, so that
-    /// small clock differences never give a key the same period twice.
+    /// What was spent in the period of `now`. Just after a period begins, a clock that lags behind counts in it, so
+    /// that small clock differences never give a key the same period twice.
     #[must_use]
     pub fn at(self, budget: &Budget, now: Timestamp) -> Self {
         let since = budget.first_day(now.day());

@@ -9,13 +9,13 @@ use crate::error::Error;
 use crate::usage::ClientSource;
 use crate::wire::{IDEMPOTENCY_HEADER, MAX_COST_HEADER, SOURCE_HEADER, payment_credential};
 
-/// Headers other than `Authorization` that a key may be in, in the order in which they count: those of this service and
-/// Anthropic's clients, Azure's, and Google's. A service behind the gateway must get none of them.
+/// Headers other than `Authorization` that may carry a key, in order of precedence: those of this service and
+/// Anthropic's clients, Azure's, and Google's. None of them is forwarded to an upstream.
 pub const KEY_HEADERS: [&str; 3] = ["x-api-key", "api-key", "x-goog-api-key"];
 
 /// Who calls: the key that came with a request, and the address that it came from.
 ///
-/// A key alone is a caller whose address is not known. A key that is restricted to networks is then refused.
+/// A key alone is a caller with an unknown address. A key that is restricted to networks is then refused.
 ///
 /// ```
 /// use metering_core::access::Caller;
@@ -54,9 +54,9 @@ pub struct ClientAddress(pub IpAddr);
 /// The credentials sent with a request.
 #[derive(Debug, Clone)]
 pub struct Credentials {
-    /// From `Authorization: Bearer`, or else the first of [`KEY_HEADERS`]. A payment in `Authorization` is no key, nor is
-    /// `Basic` beside one of these. `None` when the key is missing or malformed, or when a header is sent twice: a proxy that inspects requests must not see
-    /// a different key than the one that pays.
+    /// From `Authorization: Bearer`, or else the first of [`KEY_HEADERS`]. A payment in `Authorization` is no key, nor
+    /// is `Basic` next to one of these. `None` when the key is missing or malformed, or when a header is sent twice: a
+    /// proxy that inspects requests must not see a different key than the one that pays.
     pub key: Option<ApiKey>,
     /// Why there is no key although a header for one was sent.
     pub fault: Option<KeyFault>,
@@ -137,8 +137,8 @@ impl Credentials {
     {
         let once = |name| once(values(name));
         let has_other = || KEY_HEADERS.into_iter().any(|name| !matches!(once(name), Ok(None)));
-        // A payment needs the header for itself; its sender has the key in `X-API-Key`. So has a client that a proxy or
-        // a library gave credentials of its own: `Basic` can be no key.
+        // A payment takes the header for itself, so its sender has the key in `X-API-Key`. The same goes for `Basic`,
+        // which a proxy or library may add and which is never a key.
         let authorization = match once("authorization") {
             Ok(Some(value)) if payment_credential(value.as_bytes()).is_some() => Ok(None),
             Ok(Some(value)) if is_basic(value) && has_other() => Ok(None),

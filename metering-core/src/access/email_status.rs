@@ -6,7 +6,7 @@ use crate::money::credits::Credits;
 /// What is known about an account's email address.
 ///
 /// Among the accounts that are not revoked, at most one *holds* an address. An account that waits for verification
-/// does not hold its address, so an address that somebody typed without owning it blocks nobody.
+/// does not hold its address, so typing someone else's address does not block its owner.
 ///
 /// ```
 /// use metering_core::access::EmailStatus;

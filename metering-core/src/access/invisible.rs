@@ -30,8 +30,8 @@ const INVISIBLE: [(char, char); 25] = [
     ('\u{E0000}', '\u{E0FFF}'),
 ];
 
-/// Whether the character is invisible: a control, a format character, or one that is drawn as nothing. White space
-/// other than control characters is not.
+/// Whether the character is invisible: a control, a format character, or one without a glyph. White space, except
+/// control characters, is not.
 pub(crate) fn is_invisible(c: char) -> bool {
     c.is_control() || INVISIBLE.iter().any(|(first, last)| (*first..=*last).contains(&c))
 }

@@ -1,4 +1,4 @@
-//! An issued key: its record, its place below the keys that made it, and what it was used for.
+//! An issued key: its record, its parent keys, and what it was used for.
 //!
 //! A key is not its secret. The secret is what callers send, and is replaced by a rotation; the key keeps its id, its
 //! terms and its usage.
@@ -39,7 +39,7 @@ pub struct Key {
 }
 
 impl Key {
-    /// The most keys in a chain, from an account's first key to the last one made below it.
+    /// The most keys in a chain, from an account's first key down to the last.
     pub const MAX_DEPTH: usize = 8;
     /// How many revoked and expired keys an account keeps, the newest ones. Older ones are deleted.
     pub const MAX_ENDED: usize = 1_000;
@@ -57,15 +57,15 @@ impl Key {
         Self { id, number, account, parent: None, terms, created_at, leaked_at: None, revoked_at: None }
     }
 
-    /// Whether it is neither disabled, leaked nor revoked. Its expiry depends on the time, and is not looked at.
+    /// Whether it is neither disabled, leaked nor revoked. Ignores its expiry, which depends on the time.
     #[must_use]
     pub const fn is_live(&self) -> bool {
         !self.terms.disabled && self.leaked_at.is_none() && self.revoked_at.is_none()
     }
 }
 
-/// Who a secret belongs to: an account that is not revoked, and the chain of its keys, from the one with this secret up
-/// to the account's first one.
+/// The holder of a secret: an account that is not revoked, and the chain of keys from the one with this secret up to
+/// the account's first one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KeyHolder {
     /// The account.
@@ -98,8 +98,8 @@ impl KeyHolder {
         self.secret_expires_at.is_none_or(|at| now < at)
     }
 
-    /// Checks that the key may be used for this, from this address, at `now`. A secret that was replaced, and works for
-    /// a while longer, is for clients that still have it: it can call and read only.
+    /// Checks that the key may be used for this, from this address, at `now`. A secret in its grace period is for
+    /// clients that still have it: it can only call and read.
     ///
     /// # Errors
     /// As [`KeyUse::check`], for the first key of the chain that refuses it.
@@ -125,7 +125,7 @@ impl KeyHolder {
     }
 }
 
-/// What was charged for requests with a key itself, minus refunds, without the keys below it.
+/// What was charged for requests with a key itself, minus refunds, without its child keys.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct KeyUsage {
     /// Since the key was created.
@@ -145,7 +145,7 @@ pub struct KeyUsage {
 pub struct KeyStatus {
     /// The key.
     pub key: Key,
-    /// Whether all keys above it are live, apart from their expiry.
+    /// Whether all its parent keys are live, apart from their expiry.
     pub parents_are_live: bool,
     /// What counts against its budget; `None` without a budget.
     pub spent: Option<Spent>,

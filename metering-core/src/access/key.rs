@@ -21,7 +21,7 @@ const TELLING_DIGITS: usize = 12;
 /// An API key: `sk_live_`, 32 random base-62 digits, and the CRC-32 of both in six more digits.
 ///
 /// The checksum is not a security measure. It lets a mistyped or truncated key, or random garbage, be rejected without
-/// a store lookup, and lets secret scanners tell a key from a look-alike.
+/// a store lookup, and lets secret scanners recognise real keys.
 ///
 /// A key that was imported from another service may be `sk_live_` and 96 lower-case hex digits instead, until it is
 /// rotated. Such keys are never generated.
@@ -211,7 +211,7 @@ mod tests {
         }
         let cut = |key: &str, kept: usize| ApiKey::parse(&key[..PREFIX.len() + kept]).unwrap_err();
         for kept in [12, 37, 39, 95] {
-            assert_eq!(cut(&text, kept), MalformedKey::ImportedLength, "not told the length of another form");
+            assert_eq!(cut(&text, kept), MalformedKey::ImportedLength, "reports the length of the imported form");
         }
         assert_eq!((cut(&text, 3), cut(KEY, 30)), (MalformedKey::Length, MalformedKey::Length));
     }

@@ -65,7 +65,7 @@ impl fmt::Display for KeyName {
     }
 }
 
-/// What a key may be used for. The keys above it restrict it further: a request must be allowed by all of them.
+/// What a key may be used for. Its parent keys restrict it further: a request must be allowed by all of them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KeyTerms {
     /// Its name.
@@ -76,52 +76,52 @@ pub struct KeyTerms {
     pub routes: RoutePatterns,
     /// The networks that it may be used from.
     pub networks: Networks,
-    /// When it expires, if ever. At that moment it is refused.
+    /// When it expires, if ever. It is refused from that instant on.
     pub expires_at: Option<Timestamp>,
     /// Whether it is switched off.
     pub disabled: bool,
-    /// Its rate limits, which the requests of the keys below it count towards; 0 means no limit. Those of the account
+    /// Its rate limits, which the requests of its child keys count towards; 0 means no limit. Those of the account
     /// apply besides.
     pub limits: RateLimits,
-    /// How many requests and streams of it and of the keys below it may be under way in one process; 0 means no limit.
+    /// How many requests and streams of it and of its child keys may be in flight in one process; 0 means no limit.
     pub max_in_flight: u32,
-    /// How many credits may be spent with it and with the keys below it.
+    /// How many credits may be spent with it and with its child keys.
     pub budget: Option<Budget>,
     /// The event `balance.low` is sent when less than this remains of the budget; `None` for never. Has no effect
     /// without a budget.
     pub alert_below: Option<Credits>,
 }
 
-/// Which part of some terms is wider than the terms above them.
+/// Which part of a key's terms is wider than its parent's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum WiderTerms {
     /// The scopes.
-    #[error("must be among the scopes of the key above it")]
+    #[error("must be among the scopes of the parent key")]
     Scopes,
     /// The routes.
-    #[error("must be among the routes of the key above it")]
+    #[error("must be among the routes of the parent key")]
     Routes,
     /// The networks.
-    #[error("must be within the networks of the key above it")]
+    #[error("must be within the networks of the parent key")]
     Networks,
     /// The time of expiry.
-    #[error("must not be later than that of the key above it")]
+    #[error("must not be later than that of the parent key")]
     ExpiresAt,
     /// The budget.
-    #[error("must not be more than that of the key above it")]
+    #[error("must not be more than that of the parent key")]
     Limit,
     /// The budget's period.
     #[error("a key cannot change the period of its own budget")]
     LimitReset,
     /// The requests per minute.
-    #[error("must not be more than those of the key above it")]
+    #[error("must not be more than those of the parent key")]
     RequestsPerMinute,
     /// The requests per day.
-    #[error("must not be more than those of the key above it")]
+    #[error("must not be more than those of the parent key")]
     RequestsPerDay,
-    /// The requests under way.
-    #[error("must not be more than those of the key above it")]
+    /// The requests in flight.
+    #[error("must not be more than those of the parent key")]
     MaxInFlight,
 }
 
@@ -188,7 +188,7 @@ impl KeyTerms {
 
     /// Checks that these terms allow nothing that `outer` does not.
     ///
-    /// A budget, rate limit or limit on requests under way that is left open is not wider: `outer` restricts it anyway.
+    /// A budget, rate limit or limit on requests in flight that is left open is not wider: `outer` restricts it anyway.
     ///
     /// # Errors
     /// The first part that is wider.
@@ -211,7 +211,7 @@ impl KeyTerms {
 
     /// Checks that terms that were `before`, and are changed to these, allow nothing new that `outer` does not.
     ///
-    /// What the change leaves as it was is not looked at: `outer` may have been narrowed since.
+    /// Unchanged terms are not checked: `outer` may have been narrowed since.
     ///
     /// # Errors
     /// The first part that is wider.
@@ -240,7 +240,8 @@ impl KeyTerms {
     }
 
     /// Checks that a key that changes its own terms from `before` to these only narrows them: nothing is wider, and no
-    /// budget or limit is removed. The period of a budget stays, because another one would let it spend more at once.
+    /// budget or limit is removed. The period of a budget stays, because a new period would let it spend more
+    /// immediately.
     ///
     /// # Errors
     /// The first part that is wider.

@@ -23,30 +23,30 @@ pub struct KeyUse<'u> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum KeyRefusal {
-    /// It, or a key above it, is disabled, was revoked or was reported as leaked. Callers cannot tell this from a key
+    /// It, or a parent key, is disabled, was revoked or was reported as leaked. Callers cannot tell this from a key
     /// that never existed.
     #[error("this API key is not live")]
     NotLive,
     /// It has expired.
-    #[error("this API key, or one above it, expired at {at}")]
+    #[error("this API key, or a parent key, expired at {at}")]
     Expired {
         /// When.
         at: Timestamp,
     },
     /// It may not be used from this address.
-    #[error("this API key, or one above it, may not be used from {}", from(.address.as_ref()))]
+    #[error("this API key, or a parent key, may not be used from {}", from(.address.as_ref()))]
     Network {
         /// Where the request came from, if that is known.
         address: Option<IpAddr>,
     },
     /// It lacks a scope.
-    #[error("this API key, or one above it, lacks the scope '{scope}'")]
+    #[error("this API key, or a parent key, lacks the scope '{scope}'")]
     Scope {
         /// Which.
         scope: Scope,
     },
     /// It may not call this route.
-    #[error("this API key, or one above it, may not call this route")]
+    #[error("this API key, or a parent key, may not call this route")]
     Route,
     /// Only the account's first key may do this.
     #[error("only the account's first key may do this")]

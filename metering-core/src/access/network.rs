@@ -30,7 +30,7 @@ pub struct Networks(Vec<IpNet>);
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum NetworksError {
-    /// An entry is neither an address nor a network.
+    /// An entry is not an address or network.
     #[error("{0:?} is not an address or a network such as 203.0.113.7 or 2001:db8::/32")]
     Invalid(String),
     /// A network's address has bits that are not of the network.

@@ -1,9 +1,9 @@
 //! Derives the key that replaces another, so that a client can recover a lost response.
 //!
-//! A service stores only the hash of a key, so it cannot repeat a response that has one. A client that sends an
+//! A service stores only the hash of a key, so it cannot repeat a response that contains one. A client that sends an
 //! idempotency key with the rotation gets a new key that follows from the old key and that idempotency key: the same
-//! request gives the same new key, on any node, and nothing is stored for it. Whoever knows both inputs can compute the
-//! result, so the idempotency key must be as hard to guess as a key is.
+//! request gives the same new key, on any node, and nothing is stored for it. Anyone with both inputs can compute the
+//! result, so the idempotency key must be as hard to guess as a key.
 
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};

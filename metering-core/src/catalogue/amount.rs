@@ -55,7 +55,7 @@ impl<T> Measures<T> {
 /// Parses reported credits.
 ///
 /// # Errors
-/// When there are more than [`Credits`] can hold: then nobody knows how many, and they are no cost to charge.
+/// When the amount overflows [`Credits`]: it is then unknown and cannot be charged.
 pub(super) fn reported_credits(text: &str) -> Result<Credits, DecimalError> {
     let credits = Credits::parse_rounding_up(text)?;
     if credits == Credits::MAX { Err(DecimalError::OutOfRange) } else { Ok(credits) }

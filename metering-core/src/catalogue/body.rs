@@ -1,8 +1,8 @@
-//! What a route accepts as the body of a request, and what of it is forwarded.
+//! What a route accepts as a request body, and which part of it is forwarded.
 //!
-//! The price of a request depends on its body, so the upstream must get exactly what was looked at. A body is parsed
-//! once, checked, changed as the route says, and written again: what two JSON parsers may read differently is either
-//! refused or no longer there.
+//! The price of a request depends on its body, so the upstream must get exactly what was checked. A body is parsed
+//! once, checked, changed as the route says, and written again: anything that two JSON parsers may read differently is
+//! refused or removed.
 
 mod document;
 mod file;
@@ -28,8 +28,7 @@ const PROBLEMS_MAX: usize = 8;
 /// Longer descriptions of a problem are cut.
 const PROBLEM_CHARS: usize = 240;
 
-/// The body that a route accepts: its JSON Schema, what happens to members that the schema does not know, and what is
-/// set before it is forwarded.
+/// The body that a route accepts: its JSON Schema, what happens to unknown members, and what is set before forwarding.
 ///
 /// ```
 /// use metering_core::Catalogue;
@@ -76,11 +75,11 @@ impl BodyRules {
         &self.schema
     }
 
-    /// Checks the body of a request, and makes of it what is forwarded.
+    /// Checks the body of a request, and builds the body to forward.
     ///
     /// # Errors
-    /// What is wrong, by JSON pointer (RFC 6901); by `body` if it concerns the whole body. The values of the body are not
-    /// in it.
+    /// What is wrong, by JSON pointer (RFC 6901); by `body` if it concerns the whole body. The values of the body are
+    /// not in it.
     pub fn check(&self, body: &[u8]) -> Result<CheckedBody, BTreeMap<String, String>> {
         let mut document = Document::parse(body).map_err(|problem| problem_of_body(&problem))?;
         let value = document.to_value();
@@ -120,7 +119,8 @@ fn described(error: jsonschema::ValidationError<'_>) -> (String, String) {
 }
 
 impl CheckedBody {
-    /// The events of the response that are not passed on, because the request asks for them only on behalf of the route.
+    /// The events of the response that are not passed on, because the request asks for them only on behalf of the
+    /// route.
     #[must_use]
     pub const fn hidden_events(&self) -> Option<&HiddenEvents> {
         self.hidden.as_ref()
@@ -142,7 +142,7 @@ impl fmt::Debug for CheckedBody {
 
 impl PartialEq for BodyRules {
     fn eq(&self, other: &Self) -> bool {
-        // The rest follows from the schema.
+        // Everything else follows from the schema.
         (&self.schema, self.unknown, &self.set) == (&other.schema, other.unknown, &other.set)
     }
 }

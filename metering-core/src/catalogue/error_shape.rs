@@ -1,7 +1,7 @@
 //! The shapes in which the clients of well-known APIs read errors.
 //!
-//! A stock client shows only what it knows. So a route may say whose clients call it, and its errors get the member that
-//! those clients read (`wire/shaped_error`).
+//! Stock clients show only the error members they know. So a route may declare which API's clients call it, and its
+//! errors also get the members that those clients read (`wire/shaped_error`).
 
 use serde::Deserialize;
 
@@ -16,7 +16,7 @@ pub enum ErrorShape {
     Own,
     /// That of OpenAI's API: `error` has `message`, `type`, `param` and `code`.
     OpenAi,
-    /// That of Anthropic's API: `type` is `error`, `error` has `type` and `message`, and `request_id` is beside it.
+    /// Anthropic's API: `type` is `error`, `error` has `type` and `message`, and `request_id` is next to it.
     Anthropic,
     /// That of Google's APIs: `error` has `code`, `message` and `status`.
     Gemini,

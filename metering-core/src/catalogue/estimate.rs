@@ -10,8 +10,8 @@ use crate::money::decimal;
 /// How to estimate the units that a request will use.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Estimate {
-    /// For each unit, the pointers to its count in the request. The largest of those that are there counts: which one the
-    /// upstream obeys is not known.
+    /// For each unit, the pointers to its count in the request. The largest of those that are there counts: which one
+    /// the upstream obeys is not known.
     pub(super) json: Vec<(Box<str>, Vec<Pointer>)>,
     /// The units whose counts are together at most the length of the request's body in bytes.
     pub(super) bytes: Vec<Box<str>>,
@@ -61,8 +61,8 @@ impl<'e, 'j> Found<'e, 'j> {
         found.map_or(Lookup::Nothing, |(_, lookup)| *lookup)
     }
 
-    /// The count of a unit; `None` when it is not there, or not a whole number above zero. A string with a number gives
-    /// none either: some services accept it, and others use their default. So it is with a fraction or a zero.
+    /// The count of a unit; `None` when it is not there, or not a whole number above zero. A string with a number does
+    /// not count either, nor a fraction or a zero: some services accept these, others use their default.
     fn count(&self, estimate: &Estimate, unit: &str) -> Option<Count> {
         let (_, pointers) = estimate.json.iter().find(|(known, _)| **known == *unit)?;
         self.largest(pointers)?
@@ -73,7 +73,7 @@ impl<'e, 'j> Found<'e, 'j> {
         Some(self.largest(times)?.unwrap_or(Count::from(1)))
     }
 
-    /// The largest of the values that are there, if any; `None` when one of them may mean anything to the upstream.
+    /// The largest of the values that are there, if any; `None` when the upstream's reading of one of them is unknown.
     fn largest(&self, pointers: &[Pointer]) -> Option<Option<Count>> {
         let found = pointers.iter().map(|pointer| self.lookup(pointer));
         let mut counts = found.filter(|found| !matches!(found, Lookup::Nothing)).map(number);
@@ -81,7 +81,7 @@ impl<'e, 'j> Found<'e, 'j> {
     }
 }
 
-/// A whole number of at least 1, exactly: a fraction that would be rounded to one is none.
+/// A whole number of at least 1, exactly. A fraction is never rounded.
 fn number(found: Lookup<'_>) -> Option<Count> {
     let Lookup::Value(value) = found else { return None };
     let whole = decimal::parse_units(value.get(), 1).ok().and_then(|whole| u64::try_from(whole).ok());

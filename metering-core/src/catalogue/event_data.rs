@@ -1,5 +1,5 @@
-//! Splits a body into the JSON texts that it has: all of it, the data of server-sent events, or one text per line. Texts
-//! are handed on as they arrive, so that their size does not matter.
+//! Splits a body into JSON texts: the whole body, the data of server-sent events, or one text per line. Texts are
+//! passed on as they arrive, so memory use does not depend on their size.
 //!
 //! Server-sent events are read as the WHATWG HTML standard says (section 9.2.6), for their data, and for the type
 //! `error`, which a failure has.
@@ -34,7 +34,7 @@ pub(super) enum Piece<'b> {
 #[derive(Debug)]
 pub(super) struct Splitter {
     framing: Framing,
-    /// How much of a byte order mark the body has begun with; all of it once that is decided.
+    /// How many bytes of a byte order mark have been read; all of them once that is decided.
     mark: usize,
     line: Line,
     /// The start of the current line, while its field is not known.
@@ -59,7 +59,7 @@ impl Splitter {
         Self { framing, mark: 0, line: Line::Start, start: Vec::new(), has_data: false, after_carriage_return: false }
     }
 
-    /// Reads the next bytes of the body, and hands on what they have.
+    /// Reads the next bytes of the body and passes on their texts.
     pub(super) fn push(&mut self, bytes: &[u8], take: &mut impl FnMut(Piece<'_>)) {
         let mut rest = bytes;
         while self.mark < BYTE_ORDER_MARK.len() {

@@ -94,7 +94,7 @@ fn route_name(endpoint: &RawValue) -> Option<String> {
     Some(format!("{} {}", text("method")?, text("path")?))
 }
 
-/// Reads a route. `free` are the free statuses of a route that does not say its own.
+/// Reads a route. `free` is the default for routes without free statuses.
 fn read_endpoint(endpoint: &RawValue, free: &FreeStatuses, unknown: UnknownKeys) -> Result<Route, Problems> {
     let endpoint = &Object::read(endpoint.get(), "")?;
     let mut problems = Problems::default();

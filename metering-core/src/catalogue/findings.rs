@@ -1,4 +1,4 @@
-//! What the JSON of a body has said so far: values, failures, and the lengths of texts.
+//! What the JSON of a body has reported so far: values, failures, and the lengths of texts.
 //!
 //! The values of a text count once the text has ended as JSON. If the body is cut off, those of its last text count
 //! too.
@@ -224,8 +224,8 @@ impl Length {
         self.covers_here = true;
     }
 
-    /// Ends a text. One whose counts do not count covers nothing; one that is a failure delivered nothing. A count
-    /// covers all of a text that is complete.
+    /// Ends a text. A text whose counts are ignored covers nothing; a failure delivers nothing. A count covers the
+    /// whole of a complete text.
     const fn merge(&mut self, counts: bool, is_cut: bool, is_failure: bool) {
         let Self { total_here, open_here, covers_here, total, open } = *self;
         let covers = covers_here && counts;

@@ -1,7 +1,7 @@
 //! Patterns of header names, for headers that do not pass the gateway.
 //!
-//! They match as [`is_same_header`] compares: a pattern that missed another spelling of a name would let a client, or an
-//! upstream behind a CGI-style server, send the header anyway.
+//! They match as [`is_same_header`] compares: a pattern that missed another spelling of a name would let a client, or
+//! an upstream behind a CGI-style server, send the header anyway.
 
 use std::fmt;
 use std::str::FromStr;

@@ -21,11 +21,11 @@ pub(super) enum Found<'v> {
     Bool(bool),
     /// The number as it is written; the start of a very long one.
     Number(&'v [u8]),
-    /// The start of a string, decoded, and the length of all of it in bytes of UTF-8.
+    /// The start of a string, decoded, and its full length in bytes of UTF-8.
     Text(&'v [u8], u64),
     Object,
     Array,
-    /// A name on the way to the pointer is in its object again.
+    /// An object repeats a name on the pointer's path.
     RepeatedName,
 }
 
@@ -110,7 +110,7 @@ impl Scanner {
         self.is_array
     }
 
-    /// Reads the next bytes, and hands on what is at the pointers.
+    /// Reads the next bytes and passes on the values at the pointers.
     pub(super) fn push(&mut self, targets: &Targets, bytes: &[u8], take: &mut impl FnMut(usize, Found<'_>)) {
         let mut rest = bytes;
         while let Some((&byte, after)) = rest.split_first() {
@@ -161,7 +161,7 @@ impl Scanner {
         }
     }
 
-    /// Hands on a string that has not ended, because the text was cut off.
+    /// Passes on an unterminated string at the end of a truncated text.
     pub(super) fn cut(&self, targets: &Targets, take: &mut impl FnMut(usize, Found<'_>)) {
         if self.state == (State::Text { is_name: false }) {
             targets.at(&self.here, Found::Text(self.text.start(), self.text.bytes()), take);

@@ -1,4 +1,4 @@
-//! Finds the name that a misspelt one was probably meant to be.
+//! Finds the most likely intended name for a misspelt one.
 
 /// Longer texts get no suggestion: the work grows with the product of the lengths.
 const MAX_CHARS: usize = 256;

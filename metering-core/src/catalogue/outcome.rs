@@ -15,9 +15,9 @@ pub enum BodyEnd {
     Complete,
     /// The upstream cut it off.
     Broken,
-    /// The server stopped before its end.
+    /// The server stopped before the response ended.
     ShuttingDown,
-    /// The client had gone, and the rest was not read.
+    /// The client disconnected, and the rest was not read.
     Abandoned,
 }
 
@@ -105,7 +105,7 @@ impl UsagePrice {
         read.credits.map(|credits| self.cost_of_credits(credits)).or_else(counted)
     }
 
-    /// The cost of a part of a response; `None` if there is nothing that costs.
+    /// The cost of a part of a response; `None` if nothing in it has a cost.
     fn cost_of_delivered(&self, read: &BodyRead, ended: &Ended) -> Option<Credits> {
         let by_client = ended.body == BodyEnd::Abandoned;
         let reported = self.reported_so_far(read);

@@ -57,7 +57,7 @@ pub(super) enum Lookup<'j> {
     Nothing,
     /// One value.
     Value(&'j RawValue),
-    /// A value below a name that its object has more than once. Which of them counts depends on the reader.
+    /// A value below a duplicate name of an object. Readers disagree on which one counts.
     Ambiguous,
 }
 

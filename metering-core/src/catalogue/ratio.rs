@@ -71,8 +71,8 @@ impl Ratio {
         common
     }
 
-    /// An amount at the new prices, if it was `amount` at the old ones; `None` when that is no whole number of atoms, or
-    /// out of range. `amount` must not be negative.
+    /// An amount at the new prices, if it was `amount` at the old ones; `None` when that is not a whole number of
+    /// atoms, or out of range. `amount` must not be negative.
     pub(crate) fn applied_to(self, amount: Credits) -> Option<Credits> {
         let product = atoms(amount).checked_mul(self.new)?;
         if product % self.old != 0 {

@@ -1,7 +1,7 @@
 //! Which headers of a request and of its response do not pass the gateway on a route.
 //!
-//! A route priced by usage sells somebody else's service. Unless the catalogue says otherwise, its customers cannot send
-//! what changes the price or the payer there, and do not see who that is or what it cost.
+//! A route priced by usage usually resells another service. Unless the catalogue says otherwise, customers cannot send
+//! headers that change the price or the payer there, and do not see the account or its cost.
 
 use super::header_patterns::{HeaderPattern, HeaderPatterns};
 use super::object::{Object, UnknownKeys, documentation};
@@ -149,7 +149,8 @@ fn from_requests(pricing: Option<&Pricing>) -> HeaderPatterns {
 fn from_responses(pricing: Option<&Pricing>) -> HeaderPatterns {
     let Some(Pricing::ByUsage(price)) = pricing else { return HeaderPatterns::default() };
     let report = price.report();
-    // What the upstream says that it cost; the customer gets what it was charged. Counts of units stay: they explain it.
+    // What the upstream says that it cost; the customer gets what it was charged. Counts of units stay: they explain
+    // it.
     let cost = report.header_names().filter(|_| report.is_in_credits());
     patterns(FROM_RESPONSES).chain(cost.filter_map(|name| name.parse().ok())).collect()
 }

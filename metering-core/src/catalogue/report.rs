@@ -57,8 +57,8 @@ pub enum ReportError {
         /// What is wrong with it.
         problem: &'static str,
     },
-    /// A value is a larger number than can be charged, or a longer one than is read. What is held is captured: it is the
-    /// most that the request could cost.
+    /// A value is a larger number than can be charged, or a longer one than is read. What is held is captured: it is
+    /// the most that the request could cost.
     #[error("the response reports a cost that is too large: {location} is {value}")]
     TooLarge {
         /// The header or the JSON pointer.

@@ -64,7 +64,7 @@ fn read_json(price: &Object<'_>, report: &Object<'_>, units: &Units, unknown: Un
     })
 }
 
-/// The pointers to failures. An empty list is none at all.
+/// The pointers to failures. An empty list counts as none.
 fn read_failed(price: &Object<'_>) -> Result<Option<Vec<Pointer>>, String> {
     match member(price, "failed")? {
         None => Ok(None),

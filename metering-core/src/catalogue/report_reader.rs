@@ -20,7 +20,8 @@ const LINE_TYPES: [&str; 5] = [
     "application/x-jsonlines",
 ];
 
-/// Reads the cost that a response's body reports. Feed it the body as it arrives. Its memory does not grow with the body.
+/// Reads the cost that a response's body reports. Feed it the body as it arrives. Its memory does not grow with the
+/// body.
 ///
 /// ```
 /// use metering_core::Catalogue;

@@ -74,8 +74,8 @@ impl Values<'_> {
         }
     }
 
-    /// Checks a query and returns its normal form: percent-encoded the same way, with declared parameters only unless the
-    /// route accepts any, and each declared one once unless it may repeat.
+    /// Checks a query and returns its normal form: percent-encoded the same way, with declared parameters only unless
+    /// the route accepts any, and each declared one once unless it may repeat.
     fn read_query(&mut self, query: &str) -> Option<String> {
         let route = self.route;
         let pairs = match query_pairs(query) {

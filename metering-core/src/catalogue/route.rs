@@ -140,7 +140,7 @@ pub struct Route {
     pub params: Vec<Param>,
     /// Which query parameters it accepts.
     pub query: QueryRule,
-    /// Whether values of its path parameters may have encoded slashes. They are forwarded as they are.
+    /// Whether values of its path parameters may have encoded slashes. They are forwarded unchanged.
     pub encoded_slash: bool,
     /// Whether requests need a key and are charged. Other routes are open to any client.
     pub metered: bool,
@@ -164,7 +164,7 @@ pub struct Route {
     pub response: Option<Value>,
     /// An example of a response; for a stream, of the data of one event.
     pub example: Option<Value>,
-    /// What it accepts as the body of a request; `None` for any body, which is forwarded as it is.
+    /// What it accepts as the body of a request; `None` for any body, which is forwarded unchanged.
     pub body: Option<Arc<BodyRules>>,
 }
 
@@ -181,8 +181,8 @@ impl Route {
         self.params.iter().find(|param| param.location == location && param.name == name)
     }
 
-    /// The price of a request. `lookback_seconds` only matters for [`Pricing::PerLookback`]. For [`Pricing::ByVolume`] it
-    /// is that of the dearest tier, for [`Pricing::ByUsage`] the most that is held, and for [`Pricing::Unknown`] the
+    /// The price of a request. `lookback_seconds` only matters for [`Pricing::PerLookback`]. For [`Pricing::ByVolume`]
+    /// it is that of the dearest tier, for [`Pricing::ByUsage`] the most that is held, and for [`Pricing::Unknown`] the
     /// highest price that a route can have.
     #[must_use]
     pub fn price(&self, lookback_seconds: u64) -> Credits {

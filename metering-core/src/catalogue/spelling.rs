@@ -43,7 +43,7 @@ pub(crate) fn ends_like_any<S: AsRef<str>>(segment: &str, folded: &[S]) -> bool 
     segment.match_indices(':').any(|(at, _)| starts_like_any(segment[at + 1..].trim_start_matches(is_padding), folded))
 }
 
-/// Whether a folded text is one of these folded names, with nothing behind it that servers cut off.
+/// Whether a folded text is one of these folded names, ignoring suffixes that servers cut off.
 fn starts_like_any<S: AsRef<str>>(text: &str, folded: &[S]) -> bool {
     folded.iter().any(|name| {
         let rest = text.strip_prefix(name.as_ref()).map(|rest| rest.trim_start_matches(is_padding));

@@ -22,8 +22,8 @@ use crate::catalogue::route::Route;
 pub enum TemplateSegment<'t> {
     /// A text, in the normal form of paths.
     Literal(&'t str),
-    /// A parameter, `{name}`, or one with a literal verb, `{name}:verb`. The last colon of a request's segment separates
-    /// the verb, because values may have colons, as names of models do.
+    /// A parameter, `{name}`, or one with a literal verb, `{name}:verb`. The last colon of a request's segment
+    /// separates the verb, because values may have colons, as names of models do.
     Param {
         /// The name of the parameter.
         name: &'t str,
@@ -61,8 +61,8 @@ impl<'t> TemplateSegment<'t> {
         }
     }
 
-    /// The value of the parameter in a request's segment, still encoded. `None` for a literal, and for a segment without
-    /// the verb.
+    /// The value of the parameter in a request's segment, still encoded. `None` for a literal, and for a segment
+    /// without the verb.
     #[must_use]
     pub fn value(self, segment: &str) -> Option<&str> {
         match self {

@@ -1,4 +1,4 @@
-//! Reads a route's template: what is wrong with it, by itself and beside the declared parameters.
+//! Reads a route's template: its errors, on its own and against the declared parameters.
 
 use std::collections::BTreeSet;
 

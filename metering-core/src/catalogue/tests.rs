@@ -230,7 +230,7 @@ fn everything_below_streams_costs_a_session() {
         let segments: Vec<_> = path.split('/').filter(|segment| !segment.is_empty()).collect();
         assert_eq!(catalogue.session_price(&segments).map(Credits::atoms), atoms, "{path}");
     }
-    // A stream among other routes has a prefix of its own, and nothing else does.
+    // A stream among other routes has its own prefix, and nothing else does.
     let catalogue = Catalogue::from_json(CATALOGUE).unwrap();
     assert_eq!(catalogue.session_price(&["mpp", "stream", "x"]).map(Credits::atoms), Some(72_000_000));
     assert_eq!(catalogue.session_price(&["mpp", "search"]), None);

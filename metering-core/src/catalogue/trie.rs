@@ -5,9 +5,9 @@ use std::collections::HashMap;
 use crate::catalogue::spelling::{ends_like_any, fold, reads_like_any};
 use crate::catalogue::template::TemplateSegment;
 
-/// Path templates by segment. A literal segment takes precedence over a parameter with a verb, and that over a parameter
-/// alone. A parameter never matches a value that some server could read as one of the literals or verbs in the same
-/// position.
+/// Path templates by segment. A literal segment takes precedence over a parameter with a verb, and that over a
+/// parameter alone. A parameter never matches a value that some server could read as one of the literals or verbs in
+/// the same position.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Trie {
     root: Node,
@@ -121,7 +121,7 @@ impl Node {
             near_misses.ambiguous = true;
             return None;
         }
-        // A segment with a verb is never the value of the parameter alone, whatever its method.
+        // A segment with a verb is never just a parameter's value, whatever the method.
         let node = exact.map(|(_, node)| node).or(self.param.as_deref());
         node.and_then(|node| node.find(rest, method, near_misses))
     }

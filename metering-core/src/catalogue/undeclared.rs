@@ -1,7 +1,7 @@
 //! Query parameters that a client may not send although its route accepts any (`"query": "any"`).
 //!
-//! The gateway cannot know what an upstream makes of parameters that are not declared. It refuses those that would undo
-//! what was checked: another spelling of a declared parameter, another method, a response without its report.
+//! The gateway cannot know how an upstream reads undeclared parameters. It refuses those that could undo its checks:
+//! another spelling of a declared parameter, another method, a response without its report.
 
 use crate::access::key::ApiKey;
 use crate::catalogue::route::{ParamLocation, Route};

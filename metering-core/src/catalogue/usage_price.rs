@@ -1,7 +1,8 @@
 //! Prices by usage: what a request costs is known only after its response.
 //!
-//! Before the request runs, an estimate of the most that it may cost, or the price's maximum, is held. Afterwards the cost that the response
-//! reports is captured. No rule here depends on a store: these are pure functions of the request and the response.
+//! Before the request runs, an estimate of the most that it may cost, or the price's maximum, is held. Afterwards the
+//! cost that the response reports is captured. No rule here depends on a store: these are pure functions of the request
+//! and the response.
 
 use std::fmt;
 
@@ -109,8 +110,8 @@ impl UsagePrice {
         &self.report
     }
 
-    /// What to hold for a request: the estimate of its cost, from [`UsagePrice::min`] to [`UsagePrice::max`]. Without an
-    /// estimate, the maximum.
+    /// What to hold for a request: the estimate of its cost, from [`UsagePrice::min`] to [`UsagePrice::max`]. Without
+    /// an estimate, the maximum.
     ///
     /// `body` is the request's whole body. Pass `None` when it is encoded (`Content-Encoding`) or was not read: its
     /// length would say nothing about its content.
@@ -126,8 +127,8 @@ impl UsagePrice {
         self.estimate.is_some()
     }
 
-    /// The cost of these units, rounded up to an atom, and at least [`UsagePrice::min`]. It can be above what is held.
-    /// A cost above [`Credits::MAX`] counts as that.
+    /// The cost of these units, rounded up to an atom, and at least [`UsagePrice::min`]. It can exceed the hold. A cost
+    /// above [`Credits::MAX`] counts as the maximum.
     ///
     /// # Errors
     /// When the price does not have one of the units.
@@ -138,8 +139,8 @@ impl UsagePrice {
         }
     }
 
-    /// The cost of a request that reports credits: those, but at least [`UsagePrice::min`] and at most a million, so that
-    /// an absurd report cannot use up the range of an account's totals.
+    /// The cost of a request that reports credits: those, but at least [`UsagePrice::min`] and at most a million, so
+    /// that an absurd report cannot use up the range of an account's totals.
     #[must_use]
     pub fn cost_of_credits(&self, reported: Credits) -> Credits {
         reported.max(self.min).min(MAX_COST)

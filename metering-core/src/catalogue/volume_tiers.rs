@@ -1,7 +1,7 @@
 //! Volume tiers: the price of a request by how many requests an account has made to a route in the calendar month.
 //!
-//! Pricing is graduated: each request has the price of the tier that its own number is in, so a new tier changes nothing
-//! about the requests before it. A first tier that costs nothing is a free allowance.
+//! Pricing is graduated: each request has the price of the tier that its number is in, so reaching a new tier does not
+//! change the price of earlier requests. A first tier that costs nothing is a free allowance.
 
 use std::fmt;
 

@@ -5,8 +5,8 @@ use serde_json::value::RawValue;
 use super::object::{Object, UnknownKeys, member};
 use super::problem::Problems;
 
-/// Whether a route takes WebSocket connections. What a catalogue says of such a route besides has to make sense for a
-/// connection: there is no body, no event stream, and no response that could report a cost or be kept for a retry.
+/// Whether a route takes WebSocket connections. The route's other settings must make sense for a connection: there is
+/// no body, no event stream, and no response that could report a cost or be replayed.
 pub(super) fn read(endpoint: &Object<'_>, unknown: UnknownKeys) -> Result<bool, Problems> {
     let is_websocket = endpoint.get::<bool>("websocket")?.unwrap_or_default();
     if !is_websocket || unknown == UnknownKeys::Ignore {

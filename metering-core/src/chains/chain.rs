@@ -55,7 +55,7 @@ pub struct Chain {
 /// Implementations may retry and compare several sources; their callers trust what they return. They never guess:
 /// anything uncertain is a [`ChainError`], which changes nothing and can be retried.
 ///
-/// `metering-evm` has one for EVM chains. For tests, write one that is in memory, as the example `sell_a_plan` does.
+/// `metering-evm` has one for EVM chains. For tests, write an in-memory one, as the example `sell_a_plan` does.
 ///
 /// ```
 /// use metering_core::chains::{ChainError, ChainReader, TransactionStatus, TxHash};
@@ -95,7 +95,7 @@ pub trait ChainReader: Send + Sync + fmt::Debug {
 
     /// Transactions that may have paid `recipient` in these blocks, both ends included: those with a `Transfer` log of
     /// one of `tokens` to it, and, if `tokens` holds the zero address, those that sent it the native coin. In chain
-    /// order, each once. Use [`ChainReader::transaction`] to find out what they really paid.
+    /// order, each once. Use [`ChainReader::transaction`] to read what they paid.
     ///
     /// A single block that is too large to search is reported separately, so that it does not hide the others.
     async fn payments_to(
@@ -118,8 +118,8 @@ pub trait ChainReader: Send + Sync + fmt::Debug {
         Ok(self.code(address).await? == AccountCode::Contract)
     }
 
-    /// What tells the code at `address` apart from other code: its keccak-256. `None` if there is none. By default, all
-    /// code counts as the same.
+    /// Identifies the code at `address`: its keccak-256. `None` if there is none. By default, all code counts as the
+    /// same.
     async fn code_hash(&self, address: Address) -> Result<Option<[u8; 32]>, ChainError> {
         Ok((self.code(address).await? != AccountCode::Empty).then_some([0; 32]))
     }

@@ -19,7 +19,7 @@ pub struct WalletSignature(Vec<u8>);
 pub struct WalletSignatureError;
 
 impl WalletSignature {
-    /// How many bytes the signature of a wallet with a key of its own has.
+    /// The length of an ordinary wallet's signature, in bytes.
     pub const KEY_BYTES: usize = 65;
 
     /// Parses `0x` and hexadecimal digits. Does not check whether the signature is valid. Of one that is wrapped for a

@@ -54,7 +54,7 @@ impl TokenDomain {
     }
 }
 
-/// The Keccak-256 of these parts, one after the other.
+/// The Keccak-256 of these parts, concatenated.
 pub(crate) fn keccak<P: AsRef<[u8]>>(parts: &[P]) -> [u8; 32] {
     let mut hasher = Keccak256::new();
     for part in parts {

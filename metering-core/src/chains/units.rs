@@ -8,7 +8,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 /// An amount in a token's smallest unit (wei, for an 18-decimal coin); a decimal string in JSON.
 ///
 /// 128 bits are enough for the price of any plan. On-chain amounts have 256 bits: larger ones are read as
-/// [`TokenUnits::MAX`], which no quote ever has and which covers every price.
+/// [`TokenUnits::MAX`], which no quote has and which covers every price.
 ///
 /// ```
 /// use metering_core::chains::TokenUnits;

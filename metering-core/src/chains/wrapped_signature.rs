@@ -3,7 +3,7 @@
 /// How a wrapped signature ends.
 const SUFFIX: [[u8; 2]; 16] = [[0x64, 0x92]; 16];
 
-/// The wallet's own signature inside a wrapped one; the bytes as they are if they are not wrapped.
+/// The wallet's own signature inside a wrapped one; the unchanged bytes if they are not wrapped.
 ///
 /// Around it are the call that deploys the wallet, as `abi.encode(address factory, bytes call, bytes signature)`, and
 /// the suffix. A deployed wallet accepts what is inside. The call is not used: it could be any call.
@@ -19,7 +19,7 @@ fn inside(bytes: &[u8]) -> Option<&[u8]> {
     encoded.get(content..content.checked_add(length)?).filter(|signature| !signature.is_empty())
 }
 
-/// The number in the 32 bytes from `at` on. `None` when there are fewer, or it is no index.
+/// The number in the 32 bytes from `at` on. `None` when there are fewer bytes, or it is not an index.
 fn word(encoded: &[u8], at: usize) -> Option<usize> {
     let (high, low) = encoded.get(at..at.checked_add(32)?)?.split_at_checked(24)?;
     let low = u64::from_be_bytes(low.try_into().ok()?);

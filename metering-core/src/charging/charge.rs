@@ -52,7 +52,7 @@ pub struct Charge {
     pub delivery: Option<DeliveryTerms>,
     /// Where the request came from, if that is known. A key that is restricted to networks needs it.
     pub address: Option<IpAddr>,
-    /// Counts the requests under way, for keys with a limit on them. Without it, that limit is not enforced.
+    /// Counts the requests in flight, for keys with a limit on them. Without it, that limit is not enforced.
     pub in_flight: Option<InFlight>,
     /// Set if the price is the most that the request may cost: it is held, and captured when the cost is known.
     pub hold: Option<HoldTerms>,
@@ -211,7 +211,7 @@ pub struct Receipt {
     pub repeated: bool,
     /// Which attempt this is, for a request with an idempotency key.
     pub delivery: Option<Attempt>,
-    /// Counts the request as under way, for a key with a limit on that.
+    /// Counts the request as in flight, for a key with a limit on that.
     pub slot: Option<Slot>,
     /// The version of the price list that the charge is from. Not known for a repeated result.
     pub price_version: Option<PriceNumber>,
@@ -249,14 +249,14 @@ pub struct Refund {
     pub request_path: Arc<str>,
     /// Which attempt failed, for a request with an idempotency key. The refund also forgets the key.
     pub delivery: Option<Attempt>,
-    /// The month whose count of its route the charge has a place in, if the route has volume tiers. The refund gives the
-    /// place back. Just after a month begins, that may be the month after [`day`](Self::day).
+    /// The month whose count of its route the charge has a place in, if the route has volume tiers. The refund gives
+    /// the place back. Just after a month begins, that may be the month after [`day`](Self::day).
     pub counted_in: Option<Month>,
 }
 
 impl Refund {
-    /// The same refund, booked on the account's first key: for a charge whose key was deleted since. Only the account and
-    /// its first key get the credits back, and no budget between the two.
+    /// The same refund, booked on the account's first key: for a charge whose key was deleted since. Only the account
+    /// and its first key get the credits back, and no budget between the two.
     pub(crate) fn of_first_key(self) -> Self {
         Self { key: KeyNumber::FIRST, ..self }
     }
@@ -292,7 +292,7 @@ impl Receipt {
         self.hold.map(|held| HoldUpdate { account: self.account.clone(), id: held.id, action, delivery, counted_in })
     }
 
-    /// The month whose count has the request. A repeated result shows a later count; its own was by its day.
+    /// The month that the request was counted in. A repeated result shows a later count; the original was of its day.
     fn counted_in(&self) -> Option<Month> {
         self.volume.as_ref().map(|volume| if self.repeated { self.day.month() } else { volume.month })
     }
@@ -319,15 +319,15 @@ impl Refusal {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Refusal {
-    /// The key is unknown, or it or a key above it is not live; callers cannot tell which.
+    /// The key is unknown, or it or a parent key is not live; callers cannot tell which.
     UnknownKey,
     /// The key may not be used for this request.
     Key(KeyRefusal),
-    /// The key, or a key above it, has as many requests under way as it may have.
+    /// The key, or a parent key, has as many requests in flight as it may have.
     TooManyInFlight,
-    /// The budget of the key, or of a key above it, does not cover the price.
+    /// The budget of the key, or of a parent key, does not cover the price.
     KeyBudget {
-        /// The budget, and what was spent of it.
+        /// The budget, and how much of it was spent.
         exhausted: ExhaustedBudget,
         /// The use of the rate limits.
         rate: RateStatus,
@@ -341,7 +341,7 @@ pub enum Refusal {
     },
     /// The request's idempotency key is known, and the request may not be forwarded again now.
     Repeated(Repetition),
-    /// The balance is not above zero, or does not cover what is to be held.
+    /// The balance is not above zero, or does not cover the hold.
     InsufficientCredits {
         /// The balance.
         balance: Credits,

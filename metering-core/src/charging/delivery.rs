@@ -1,10 +1,10 @@
 //! Idempotency keys of metered routes: a retry is not charged again, and a key buys one response.
 //!
 //! The key is stored with its charge, in the same transaction, like the request id of a deduction. Responses are not
-//! stored with it, so a retry cannot get the first response, unless a gateway keeps that for a while (`replay`). Instead
-//! it is forwarded again, uncharged, unless the first attempt is known to have been delivered. That covers a commit with
-//! an unknown outcome, a crash, and a connection that broke before the upstream responded. Once a response has been
-//! passed on, the key is used up; otherwise one charge would buy as many responses as a client can request in a day.
+//! stored with it, so a retry cannot get the first response, unless a gateway keeps it for a while (`replay`). Instead
+//! it is forwarded again, uncharged, unless the first attempt is known to have been delivered. That covers a commit
+//! with an unknown outcome, a crash, and a connection that broke before the upstream responded. Once a response has
+//! been passed on, the key is used up; otherwise one charge would buy any number of responses.
 //!
 //! Each attempt has a lease, so a request sent twice at once with the same key, even to different nodes, is forwarded
 //! once. A refund forgets the key, so a retry after it is a new charge.
@@ -167,7 +167,7 @@ pub struct Attempt {
     pub request: RequestId,
     /// Its number, from 1.
     pub number: u32,
-    /// When the result of the charge that pays for it is forgotten. Tells that charge from others with the same key.
+    /// When the result of the charge that pays for it expires. Distinguishes that charge from others with the same key.
     pub expires_at: Timestamp,
 }
 

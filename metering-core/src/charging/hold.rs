@@ -48,13 +48,13 @@ pub struct HoldTerms {
     /// How long the hold stays open unless its lease is renewed. A [`Meter`](crate::Meter) keeps it within
     /// [`HoldTerms::LEASES`].
     pub lease: Duration,
-    /// What is captured when nobody says what the request cost, at most what is held.
+    /// What is captured when the cost is not reported, at most the hold.
     pub fallback: Credits,
 }
 
 impl HoldTerms {
-    /// The shortest and the longest lease. The meter renews in time only what is not shorter; a longer one would be held
-    /// long after its process has ended.
+    /// The shortest and the longest lease. The meter renews in time only what is not shorter; a longer one would be
+    /// held long after its process has ended.
     pub const LEASES: std::ops::RangeInclusive<Duration> = Duration::from_secs(10)..=Duration::from_secs(86_400);
 
     /// The terms of a new hold.
@@ -86,7 +86,7 @@ pub struct Hold {
     pub key: KeyNumber,
     /// How much it holds, or held.
     pub amount: Credits,
-    /// What is captured when nobody says what the request cost.
+    /// What is captured when the cost is not reported.
     pub fallback: Credits,
     /// What its usage is booked on.
     pub line: UsageLine,
@@ -148,7 +148,7 @@ pub enum HoldAction {
     },
 }
 
-/// A posting that changes a hold. A hold that is already settled stays as it is.
+/// A posting that changes a hold. A hold that is already settled does not change.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HoldUpdate {
     /// The hold's account.
@@ -157,9 +157,9 @@ pub struct HoldUpdate {
     pub id: HoldId,
     /// What to do.
     pub action: HoldAction,
-    /// For a [release](HoldAction::Release) or a [fallback](HoldAction::CaptureFallback): which attempt has ended, for a
-    /// request with an idempotency key. A release forgets the key. If a later attempt has begun, the hold is now that
-    /// attempt's, and nothing changes.
+    /// For a [release](HoldAction::Release) or a [fallback](HoldAction::CaptureFallback): which attempt has ended, for
+    /// a request with an idempotency key. A release forgets the key. If a later attempt has begun, the hold belongs to
+    /// that attempt, and nothing changes.
     pub delivery: Option<Attempt>,
     /// For a release of a hold of a route with volume tiers: the month whose count has the request, if that is known.
     /// Otherwise it is the month in which the hold was opened.
@@ -167,8 +167,8 @@ pub struct HoldUpdate {
 }
 
 impl HoldUpdate {
-    /// The route in whose count the update may give a place back, if this is its hold: a release, of a route with volume
-    /// tiers.
+    /// The route in whose count the update may give a place back, if this is its hold: a release, of a route with
+    /// volume tiers.
     #[must_use]
     pub fn counted_route(&self, hold: &Hold) -> Option<CountedRoute> {
         matches!(self.action, HoldAction::Release).then(|| CountedRoute::of(&hold.line))
@@ -213,7 +213,7 @@ impl Hold {
         if self.settled.is_some() { Credits::ZERO } else { self.amount }
     }
 
-    /// From when on a store may forget it; `None` while it is open.
+    /// When a store may delete it; `None` while it is open.
     #[must_use]
     pub fn forgotten_from(&self) -> Option<Timestamp> {
         self.settled.map(|settled| settled.at.saturating_add(Self::RETENTION))

@@ -1,7 +1,7 @@
-//! Requests and streams that are under way, counted for keys with a limit on them.
+//! Requests and streams in flight, counted for keys with a limit on them.
 //!
-//! The counts are in this process's memory: a limit holds for each process, and what a process had under way ends with
-//! it. A [`Slot`] is given back when it is dropped, however its request ends.
+//! The counts are in this process's memory: a limit applies per process, and a restart begins at zero. A [`Slot`] is
+//! given back when it is dropped, however its request ends.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -12,13 +12,13 @@ use crate::access::key_id::KeyNumber;
 
 type Place = (AccountId, KeyNumber);
 
-/// The requests under way in this process, for keys that have a limit on them. Clones share the counts.
+/// The requests in flight in this process, for keys that have a limit on them. Clones share the counts.
 #[derive(Clone, Default)]
 pub struct InFlight {
     counts: Arc<Mutex<HashMap<Place, u32>>>,
 }
 
-/// A request that is under way. Keep it until the response is sent, or failed.
+/// A request in flight. Keep it until the response is sent, or failed.
 ///
 /// Two slots are equal when they count for the same keys.
 pub struct Slot {
@@ -46,7 +46,7 @@ impl InFlight {
         Some(Slot { registry: self.clone(), places })
     }
 
-    /// How many requests of this key are under way; zero for a key without a limit.
+    /// How many requests of this key are in flight; zero for a key without a limit.
     #[must_use]
     pub fn count(&self, account: &AccountId, key: KeyNumber) -> u32 {
         self.counts().get(&(account.clone(), key)).copied().unwrap_or(0)

@@ -1,6 +1,6 @@
 //! The part of the charge rule that concerns keys: their rate limits and budgets.
 //!
-//! A request counts for its key and for every key above it.
+//! A request counts for its key and for every parent key.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use crate::events::event::{BudgetEvent, EventData, KeyEvent};
 use crate::money::alert::AlertLevel;
 use crate::money::credits::Credits;
 
-/// What was requested and spent with a key and the keys below it, in the current periods. Kept only for keys whose
+/// What was requested and spent with a key and its child keys, in the current periods. Kept only for keys whose
 /// terms are counted ([`KeyTerms::is_counted`]).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct KeyMeter {
@@ -33,7 +33,7 @@ pub struct KeyMeter {
 pub struct KeyState {
     /// Its public id.
     pub id: KeyId,
-    /// The key above it.
+    /// Its parent key.
     pub parent: Option<KeyNumber>,
     /// Whether it is neither disabled, leaked nor revoked.
     pub is_live: bool,
@@ -43,7 +43,7 @@ pub struct KeyState {
     pub meter: KeyMeter,
 }
 
-/// Which limit of a key, or of a key above it, refused a charge.
+/// Which limit of a key, or of a parent key, refused a charge.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum KeyLimit {
     /// A rate limit.
@@ -57,7 +57,7 @@ pub enum KeyLimit {
 pub struct ExhaustedBudget {
     /// The budget.
     pub budget: Budget,
-    /// What was spent of it.
+    /// How much of it was spent.
     pub spent: Credits,
     /// The request's price.
     pub required: Credits,
@@ -268,7 +268,7 @@ mod tests {
         let exhausted =
             |now| state.exhausted(now).map(|meter| (meter.spent.since, meter.spent.amount.atoms(), meter.raised));
         assert_eq!(exhausted(NOW), Some((today, 7, Low)), "the caller raises the level");
-        assert_eq!(exhausted(days(1)), Some((days(1).day(), 0, Enough)), "in a new period, nothing was told");
+        assert_eq!(exhausted(days(1)), Some((days(1).day(), 0, Enough)), "in a new period, nothing was reported");
         assert_eq!(exhausted(days(-1)), Some((today, 7, Low)), "a lagging clock counts in the newest period");
         assert_eq!(exhausted(days(-3)), None, "a wrong clock");
         let admitted = state.admit(atoms(3), NOW).unwrap();
@@ -283,7 +283,7 @@ mod tests {
         use crate::money::alert::AlertLevel::{Exhausted, Low, LowAndShort, None as Enough, Short};
         let atoms = Credits::from_atoms;
         let budget = Some(Budget { limit: atoms(100), reset: Some(BudgetReset::Daily) });
-        // threshold, spent, raised before, refused, raised after, kinds told
+        // threshold, spent, raised before, refused, raised after, kinds reported
         type Row = (Option<i64>, i64, AlertLevel, bool, AlertLevel, &'static [&'static str]);
         let table: [Row; 10] = [
             (Some(50), 50, Enough, false, Enough, &[]),
@@ -297,14 +297,18 @@ mod tests {
             (Some(50), 60, Enough, true, LowAndShort, &["balance.low", "budget.exhausted"]),
             (Some(50), 60, Short, false, LowAndShort, &["balance.low"]),
         ];
-        for (threshold, spent, before, refused, after, told) in table {
+        for (threshold, spent, before, refused, after, kinds_reported) in table {
             let spent = Spent { since: NOW.day(), amount: atoms(spent) };
             let mut state = state(RateLimits::NONE, budget, KeyMeter { spent, raised: before, ..KeyMeter::default() });
             Arc::make_mut(&mut state.terms).alert_below = threshold.map(atoms);
             let late = NOW.saturating_add(std::time::Duration::from_secs(86_400));
             assert_eq!(state.raise(refused, late), [], "the period is over");
             let kinds: Vec<_> = state.raise(refused, NOW).iter().map(|data| data.kind().as_str()).collect();
-            assert_eq!((kinds.as_slice(), state.meter.raised), (told, after), "{threshold:?} {spent:?} {refused}");
+            assert_eq!(
+                (kinds.as_slice(), state.meter.raised),
+                (kinds_reported, after),
+                "{threshold:?} {spent:?} {refused}"
+            );
             assert_eq!(state.raise(refused, NOW), [], "only once");
         }
     }

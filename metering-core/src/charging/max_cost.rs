@@ -7,7 +7,7 @@ use crate::money::credits::Credits;
 
 /// The most that a request may cost, in credits.
 ///
-/// It is rounded up to a whole atom, so that a price as printed, which is rounded to ten decimals, covers the price.
+/// It is rounded up to a whole atom, so that a displayed price, rounded to ten decimals, covers the exact one.
 ///
 /// ```
 /// use metering_core::Credits;

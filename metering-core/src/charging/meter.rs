@@ -243,8 +243,8 @@ impl Meter {
         }
     }
 
-    /// Refunds a charge whose response could not be delivered. Waits if the queue is full instead of failing, because
-    /// the service owes the refund. A hold is released. Returns the balance after it; `None` when there was nothing to refund.
+    /// Refunds a charge whose response could not be delivered. If the queue is full, waits instead of failing: a refund
+    /// must not get lost. A hold is released. Returns the balance after it; `None` when there was nothing to refund.
     ///
     /// ```
     /// use metering_core::{Charge, Decision, MemoryStore, Service};

@@ -24,7 +24,7 @@ pub(crate) fn check(holder: &KeyHolder, used_for: &KeyUse<'_>, taking: Option<Ta
     let (totals, limits, alert) = (account.totals, account.limits, account.alert);
     let mut state = MeterState { totals, limits, alert, minute, day };
     match rule::apply(&mut state, taking, used_for.at) {
-        // The charge sends the event of an alert, so it has to be the one that refuses.
+        // Only a charge sends an alert's event, so the charge must refuse.
         Err(Refusal::InsufficientCredits { required, .. }) if alert.is_raised_by(totals.unspent(), required) => {
             return Ok(());
         }

@@ -89,8 +89,8 @@ impl RateStatus {
         }
     }
 
-    /// The limit that refuses one more request, if one is reached: the day's before the minute's, because waiting for the
-    /// next minute would not help.
+    /// The limit that refuses one more request, if one is reached: the day's before the minute's, because waiting for
+    /// the next minute would not help.
     #[must_use]
     pub(crate) fn reached(&self) -> Option<LimitWindow> {
         [LimitWindow::Day, LimitWindow::Minute].into_iter().find(|window| self.remaining(*window) == Some(0))

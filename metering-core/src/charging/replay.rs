@@ -1,9 +1,8 @@
 //! Which retries get the response of an earlier attempt, instead of being charged again.
 //!
-//! Stock clients give up after a timeout and send the request again, two or three times. The work of each attempt would
-//! be paid and thrown away. So on routes with `"replay": true` the gateway goes on with the first attempt, and a retry
-//! that says that it is one joins it. Nothing here is stored: if the response is not there any more, a retry is an
-//! ordinary request.
+//! Stock clients give up after a timeout and send the request again, two or three times. Each attempt would be paid for
+//! and thrown away. So on routes with `"replay": true` the gateway continues the first attempt, and a request that is
+//! marked as a retry joins it. Nothing is stored: once the response is gone, a retry is an ordinary request.
 
 use sha3::{Digest, Sha3_256};
 
@@ -108,8 +107,8 @@ impl Retry {
         if values(RETRY_COUNT_HEADER).into_iter().any(is_count) { Self::Counted } else { Self::No }
     }
 
-    /// Whether it gets the response of an earlier attempt that has come this far. A client that has got a response does
-    /// not ask for it again, so a second request without an idempotency key is one that is to be served.
+    /// Whether it gets the response of an earlier attempt in this state. A client that has received a response does not
+    /// retry, so a second request without an idempotency key is a new one.
     #[must_use]
     pub const fn joins(self, progress: Progress) -> bool {
         match (self, progress) {
@@ -119,8 +118,8 @@ impl Retry {
     }
 }
 
-/// Whether a response is worth keeping for retries: it was paid for. A retry of a request that was refused, refunded, or
-/// failed for free is to be served. `header` returns a header of the response.
+/// Whether to keep a response for retries: only if it was paid for. A retry of a request that was refused, refunded, or
+/// failed for free is served as a new one. `header` returns a header of the response.
 #[must_use]
 pub fn is_kept<'h>(status: u16, header: impl Fn(&'static str) -> Option<&'h str>) -> bool {
     let is_error = status >= 400;

@@ -59,8 +59,8 @@ impl RequestId {
         Self(format!("{PROXY_PREFIX}{}", self.0))
     }
 
-    /// The id as it is stored for a request with this key of its account. Each key has ids of its own, so that no key
-    /// repeats, or gets back, what another one paid for.
+    /// The stored form of the id for a request with this key of its account. Ids are per key, so that no key repeats a
+    /// charge of another key or gets its refund.
     ///
     /// ```
     /// use metering_core::RequestId;

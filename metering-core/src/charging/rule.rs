@@ -38,10 +38,10 @@ impl Taking {
 
 /// Applies one charge or hold: checks the rate limits first, then the balance.
 ///
-/// The rule for a charge is *balance above zero*, not *balance covers the price*: the last accepted request may take the
-/// balance below zero, by less than its own price. A hold must be covered in full, because what it holds may not be
-/// spent twice. A request within a free allowance needs no balance. A refused request changes nothing and does not count
-/// towards the limits.
+/// The rule for a charge is *balance above zero*, not *balance covers the price*: the last accepted request may take
+/// the balance below zero, by less than its own price. A hold must be covered in full, because what it holds may not be
+/// spent twice. A request within a free allowance needs no balance. A refused request changes nothing and does not
+/// count towards the limits.
 ///
 /// # Errors
 /// Why the request was refused.

@@ -60,7 +60,7 @@ type Row<K, L> = (K, Day, L, KeyNumber, UsageKind);
 struct Touched {
     id: AccountId,
     state: MeterState,
-    /// The alert level as it is stored.
+    /// The stored alert level.
     raised: AlertLevel,
     changed: bool,
 }
@@ -104,16 +104,16 @@ where
         self.accounts.entry(account).or_insert(Touched { id, state, raised, changed: false });
     }
 
-    /// Decides one charge or hold of a loaded account with a key whose secret is known. `remembered` is the stored result
-    /// for its request id with this key ([`RequestId::of_key_number`]). If that opened a hold
+    /// Decides one charge or hold of a loaded account with a key whose secret is known. `remembered` is the stored
+    /// result for its request id with this key ([`RequestId::of_key_number`]). If that opened a hold
     /// ([`Tally::missing_hold`]), load it first.
     ///
     /// Refused, in this order: what the key may not be used for ([`KeyUse::check`](crate::access::KeyUse::check)),
-    /// requests under way, the most that the request may cost, an idempotency key that is in use, the account's rate
-    /// limits and balance, the key's rate limits and budget. A rule for a key holds for the keys above it too.
+    /// requests in flight, the most that the request may cost, an idempotency key that is in use, the account's rate
+    /// limits and balance, the key's rate limits and budget. A rule for a key holds for its parent keys too.
     ///
     /// # Panics
-    /// When the account, the key, a key above it, or the count of the charge's route was not loaded.
+    /// When the account, the key, a parent key, or the count of the charge's route was not loaded.
     pub(crate) fn charge(
         &mut self,
         account: K,
@@ -200,7 +200,7 @@ where
         Ok(receipt)
     }
 
-    /// Takes the price from the balance, and counts the request for the key and each key above it, or changes nothing.
+    /// Takes the price from the balance, and counts the request for the key and each parent key, or changes nothing.
     fn apply(&mut self, account: K, key: KeyNumber, taking: Taking) -> Result<RateStatus, Refusal> {
         let mut state = self.accounts[&account].state;
         let mut rate = rule::apply(&mut state, taking, self.now)?;
@@ -215,7 +215,7 @@ where
     /// its idempotency key. Whether the key is still live makes no difference.
     ///
     /// # Panics
-    /// When the account or the key was not loaded, or a key above it.
+    /// When the account or the key was not loaded, or a parent key.
     pub(crate) fn refund(
         &mut self,
         account: K,

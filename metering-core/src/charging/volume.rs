@@ -1,7 +1,7 @@
 //! How many requests an account has made to a route in the calendar month, for routes with volume tiers.
 //!
-//! The count is decided and written in the transaction of the charge, so no two requests have the same number, whichever
-//! nodes they go through. A refund gives back what its request was charged, and its place at that price.
+//! The count is decided and written in the transaction of the charge, so no two requests have the same number,
+//! whichever nodes they go through. A refund gives back what its request was charged, and its place in that tier.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -42,9 +42,9 @@ pub struct VolumeTerms {
 
 /// The requests of an account to a route in the newest month that had any. Refunded requests are not among them.
 ///
-/// While the catalogue keeps its prices, what the account's kept requests of the month cost is the total of the tiers for
-/// all places that were ever taken, less the prices of [`returned`](Self::returned) ones. So when none are left, it is the
-/// total of the tiers for [`requests`](Self::requests), whatever was refunded, and when.
+/// While the catalogue keeps its prices, what the account's kept requests of the month cost is the total of the tiers
+/// for all places that were ever taken, less the prices of [`returned`](Self::returned) ones. So when none are left, it
+/// is the total of the tiers for [`requests`](Self::requests), whatever was refunded, and when.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Volume {
     /// Which month.
@@ -87,8 +87,8 @@ impl Volume {
         Ok(Self { month, requests, returned })
     }
 
-    /// The returned places as a store keeps them; `None` if there are none. They come with their month: a program that does
-    /// not know them may begin another month in the same row.
+    /// The returned places as a store keeps them; `None` if there are none. They come with their month: a program that
+    /// does not know them may begin another month in the same row.
     #[must_use]
     pub fn returned_column(&self) -> Option<String> {
         let Self { month, returned, .. } = self;
@@ -109,9 +109,9 @@ impl Volume {
         self.requests.saturating_add(self.returned.count())
     }
 
-    /// The same without returned places that the next requests would take at the same prices anyway: those at the end of
-    /// the places that were taken. Places with a price that the catalogue no longer has are forgotten, so that new prices
-    /// take effect immediately.
+    /// The same without returned places that the next requests would take at the same prices anyway: those at the end
+    /// of the places that were taken. Places with a price that the catalogue no longer has are forgotten, so that new
+    /// prices take effect immediately.
     fn trimmed(mut self, tiers: &VolumeTiers) -> Self {
         self.returned.retain_prices_of(tiers);
         while !self.returned.is_empty() {
@@ -246,7 +246,7 @@ mod tests {
             (volume(1, "0:10"), next(0, Some(10), Some(7)), 10),
             (volume(15, "0:2,7:4"), next(0, Some(2), Some(7)), 2),
             (volume(15, "7:6"), next(7, Some(6), Some(3)), 0),
-            // The catalogue does not have these prices any more.
+            // The catalogue no longer has these prices.
             (volume(9, "1:3"), next(0, Some(1), Some(7)), 1),
             (volume(1, "0:10,8:1"), next(0, Some(10), Some(7)), 10),
         ];

@@ -1,5 +1,5 @@
-//! The last 26 hours of the year 9999. Many write its end for "never", and jiff has no instants there, so that all of its
-//! instants have a date at every offset.
+//! The last 26 hours of the year 9999. Many write its end for "never", but jiff has no instants there, so that every
+//! instant has a date at every offset.
 
 use jiff::civil::date;
 use jiff::fmt::temporal::Pieces;

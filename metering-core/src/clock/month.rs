@@ -37,7 +37,8 @@ impl Month {
         Self(self.0.saturating_add(1))
     }
 
-    /// Its first instant. For a month that no calendar has (before the year -9999, after 9999), the latest one possible.
+    /// Its first instant. For a month that no calendar has (before the year -9999, after 9999), the latest one
+    /// possible.
     #[must_use]
     pub fn start(self) -> Timestamp {
         let first = || {

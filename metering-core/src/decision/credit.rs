@@ -36,8 +36,9 @@ pub struct CreditChanges<K> {
 ///
 /// Refused, in this order: [`PaymentCredited::NoSuchAccount`], also for a revoked one; [`PaymentCredited::Repeated`]
 /// when it was already credited to this account, other than by a claim; [`PaymentCredited::TxUsed`] when the
-/// transaction has any other record; [`PaymentCredited::BelongsToQuote`] when it pays a quote that waits and takes precedence
-/// ([`QuotePrecedence`]), or does not pay the account's own one although it must; [`PaymentCredited::OutOfRange`].
+/// transaction has any other record; [`PaymentCredited::BelongsToQuote`] when it pays a quote that waits and takes
+/// precedence ([`QuotePrecedence`]), or does not pay the account's own one although it must;
+/// [`PaymentCredited::OutOfRange`].
 pub fn credit_payment<K>(credit: PaymentCredit, facts: CreditFacts<K>) -> Decided<CreditChanges<K>, PaymentCredited> {
     let Some((row, account)) = active(facts.account) else { return Decided::Refused(PaymentCredited::NoSuchAccount) };
     if let Some(record) = facts.record {

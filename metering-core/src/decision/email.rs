@@ -55,8 +55,8 @@ impl<K: Clone> VerifyChanges<K> {
     }
 }
 
-/// Decides [`SignupStore::open_email_link`](crate::SignupStore::open_email_link), and returns the link to store in place
-/// of the account's older one for the same purpose. `account` is the link's account, revoked or not.
+/// Decides [`SignupStore::open_email_link`](crate::SignupStore::open_email_link), and returns the link to store in
+/// place of the account's older one for the same purpose. `account` is the link's account, revoked or not.
 ///
 /// `None` when the account does not exist, is revoked or has no address; when a link for verification has nothing to
 /// verify, or a link for recovery would go to an address that is not verified.

@@ -38,16 +38,16 @@ impl KeyEnd {
 pub struct KeyDeletion {
     /// The key to delete.
     pub number: KeyNumber,
-    /// Its parent, which takes over its daily totals. What the account used, and what counts against budgets above,
-    /// stays the same.
+    /// Its parent, which takes over its daily totals. What the account used, and what counts against the
+    /// budgets of parent keys, stays the same.
     pub heir: KeyNumber,
 }
 
-/// The keys to delete, those below others first. `keys` are all keys of an account, by number.
+/// The keys to delete, child keys before their parents. `keys` are all keys of an account, by number.
 ///
 /// An account keeps its newest [`Key::MAX_ENDED`] keys that were revoked or expired. An older one is deleted
-/// [`Key::ENDED_RETENTION`] after its end, unless it is in use or is the parent of a key that stays. The newest key of an
-/// account therefore always stays, and no number is given out twice.
+/// [`Key::ENDED_RETENTION`] after its end, unless it is in use or is the parent of a key that stays. The newest key of
+/// an account therefore always stays, and no number is given out twice.
 #[must_use]
 pub fn keys_to_delete(keys: &[KeyEnd], now: Timestamp) -> Vec<KeyDeletion> {
     let (mut deletions, mut parents, mut kept) = (Vec::new(), BTreeSet::new(), 0);
@@ -76,7 +76,7 @@ mod tests {
 
     const NOW: Timestamp = Timestamp::from_unix_millis(1_795_262_400_000);
 
-    /// A key below the first one that was revoked long ago.
+    /// A child of the first key that was revoked long ago.
     fn revoked(number: u32) -> KeyEnd {
         let (number, parent) = (KeyNumber::new(number), Some(KeyNumber::FIRST));
         let revoked_at = Some(NOW.saturating_sub(Duration::from_secs(10 * 86_400)));

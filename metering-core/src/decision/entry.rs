@@ -27,8 +27,8 @@ impl<K> EntryChanges<K> {
     /// `None` when the balance or a total could not hold the amount.
     pub(super) fn of((row, account): (K, Account), entry: NewLedgerEntry, now: Timestamp) -> Option<Self> {
         let totals = entry.applied_to(account.totals)?;
-        let (alert, told) = alert_after(account.alert, &entry, totals);
-        let data = EventData::of_entry(&entry, totals.balance).into_iter().chain(told);
+        let (alert, reported) = alert_after(account.alert, &entry, totals);
+        let data = EventData::of_entry(&entry, totals.balance).into_iter().chain(reported);
         let id = &account.id;
         let events = data.map(|data| NewEvent { account: Some(id.clone()), data, created_at: now }).collect();
         Some(Self { row, account: Account { totals, alert, ..account }, entry, written_at: now, events })
@@ -39,14 +39,14 @@ impl<K> EntryChanges<K> {
 fn alert_after(alert: BalanceAlert, entry: &NewLedgerEntry, totals: Totals) -> (BalanceAlert, Vec<EventData>) {
     let BalanceAlert { threshold, mut raised } = alert;
     let unspent = totals.unspent();
-    let told = if entry.amount.is_negative() {
+    let reported = if entry.amount.is_negative() {
         raised.raise(AlertLevel::of(unspent, threshold), threshold)
     } else {
         raised.lower(unspent, threshold);
         Vec::new()
     };
     let event = |level| EventData::of_balance(level, totals.balance, threshold, None);
-    (BalanceAlert { threshold, raised }, told.into_iter().filter_map(event).collect())
+    (BalanceAlert { threshold, raised }, reported.into_iter().filter_map(event).collect())
 }
 
 /// Decides [`Store::post_entry`](crate::Store::post_entry).
@@ -87,7 +87,7 @@ mod tests {
     fn added_credits_lower_an_alert_and_taken_ones_raise_it() {
         use AlertLevel::{Exhausted, Low, None as Enough};
         let balance = account().totals.balance.atoms();
-        // threshold above the balance before, raised before, amount, raised after, kinds told
+        // threshold above the balance before, raised before, amount, raised after, kinds reported
         let table: [(i64, AlertLevel, i64, AlertLevel, &[EventKind]); 7] = [
             (5, Low, 4, Low, &[]),
             (5, Low, 5, Enough, &[]),
@@ -97,7 +97,7 @@ mod tests {
             (5, Low, -1, Low, &[]),
             (0, Enough, -balance, Exhausted, &[EventKind::BalanceLow, EventKind::BalanceExhausted]),
         ];
-        for (above, raised, amount, after, told) in table {
+        for (above, raised, amount, after, reported) in table {
             let threshold = Some(Credits::from_atoms(balance + above));
             let before = Account { alert: BalanceAlert { threshold, raised }, ..account() };
             let Decided::Accepted(changes) = post_entry(Some((1, before)), entry(amount), NOW) else {
@@ -105,14 +105,14 @@ mod tests {
             };
             assert_eq!(changes.account.alert, BalanceAlert { threshold, raised: after }, "{above} {amount}");
             let kinds: Vec<_> = changes.events.iter().map(|event| event.data.kind()).collect();
-            assert_eq!(kinds, told, "{above} {amount}");
+            assert_eq!(kinds, reported, "{above} {amount}");
         }
     }
 
     #[test]
     fn a_payment_is_told_and_so_is_its_reversal() {
         let of = |kind, amount| NewLedgerEntry { kind, ..purchase(amount) };
-        // entry, kind told
+        // entry, kind reported
         let table = [
             (purchase(5), Some(EventKind::PaymentCredited)),
             (of(LedgerKind::Adjustment, 5), Some(EventKind::PaymentCredited)),
@@ -121,13 +121,13 @@ mod tests {
             (entry(5), None),
             (entry(-1), None),
         ];
-        for (entry, told) in table {
+        for (entry, reported) in table {
             let Decided::Accepted(changes) = post_entry(Some((1, account())), entry.clone(), NOW) else {
                 panic!("{entry:?}")
             };
-            assert_eq!(changes.events.first().map(|event| event.data.kind()), told, "{entry:?}");
+            assert_eq!(changes.events.first().map(|event| event.data.kind()), reported, "{entry:?}");
             let amount = format!("\"credits\":{},", Credits::from_atoms(5));
-            let mut of_payment = changes.events.iter().filter(|event| Some(event.data.kind()) == told);
+            let mut of_payment = changes.events.iter().filter(|event| Some(event.data.kind()) == reported);
             assert!(of_payment.all(|event| event.json().contains(&amount)), "{entry:?}");
         }
     }

@@ -24,7 +24,7 @@ pub struct KeyWrite<K> {
     pub row: K,
     /// The key as it is after the change. If it was just created, it is not stored yet.
     pub key: Key,
-    /// What becomes of the secrets that it has so far. Applied before the new one is inserted.
+    /// What happens to its existing secrets. Applied before the new one is inserted.
     pub old_secrets: OldSecrets,
     /// The hash of a new secret to insert.
     pub secret: Option<KeyHash>,
@@ -36,7 +36,7 @@ pub struct KeyWrite<K> {
     pub event: Option<NewEvent>,
 }
 
-/// What becomes of the working secrets of a key.
+/// What happens to the working secrets of a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OldSecrets {
     /// They work as before.
@@ -49,14 +49,14 @@ pub enum OldSecrets {
     EndGrace,
 }
 
-/// What becomes of the meter of a key.
+/// What happens to a key's meter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MeterWrite {
-    /// It stays as it is.
+    /// It does not change.
     Keep,
     /// It is inserted, or replaced.
     Set(KeyMeter),
-    /// It is deleted: nothing is counted for this key any more.
+    /// It is deleted: the key is no longer counted.
     Remove,
 }
 
@@ -65,7 +65,7 @@ pub enum MeterWrite {
 pub struct NewKeyFacts<K> {
     /// The account, revoked or not, and its row.
     pub account: Option<(K, Account)>,
-    /// The key that makes it and the keys above that, up to the first one; empty when the account has no such key.
+    /// The key that makes it and its parent keys, up to the first one; empty when the account has no such key.
     /// For an operator, the account's first key.
     pub parents: Vec<Key>,
     /// The key that has, or had, the secret.
@@ -81,7 +81,7 @@ pub struct NewKeyFacts<K> {
 pub struct KeyChangeWrites<K> {
     /// The key itself.
     pub key: KeyWrite<K>,
-    /// The keys below it that are revoked with it.
+    /// The child keys that are revoked with it.
     pub below: Vec<KeyWrite<K>>,
 }
 
@@ -90,11 +90,11 @@ pub struct KeyChangeWrites<K> {
 pub struct KeyChangeFacts<K> {
     /// The account, revoked or not, and its row.
     pub account: Option<(K, Account)>,
-    /// The key and the keys above it, up to the first one; empty when the account has no such key.
+    /// The key and its parent keys, up to the first one; empty when the account has no such key.
     pub chain: Vec<Key>,
     /// Its meter, if there is one.
     pub meter: Option<KeyMeter>,
-    /// What the daily totals and open holds of the key and the keys below it add up to since [`budget_period`]; zero if
+    /// What the daily totals and open holds of the key and its child keys add up to since [`budget_period`]; zero if
     /// that is `None`.
     pub spent: Credits,
     /// The keys of the account that are not revoked; empty unless [`revokes_below`].
@@ -159,8 +159,8 @@ fn new_meter(budget: &Budget, now: Timestamp) -> KeyMeter {
 /// Refused, in this order: [`KeyChanged::NoSuchKey`], [`KeyChanged::SecretUsed`], [`KeyChanged::FirstKey`],
 /// [`KeyChanged::Leaked`], [`KeyChanged::NoLimit`], [`KeyChanged::Wider`].
 ///
-/// The keys below one that is revoked are revoked too. So are those below one that leaked, when it gets a new secret:
-/// whoever found it may have made them.
+/// When a key is revoked, so are its child keys. When a leaked key gets a new secret, its child keys are revoked too,
+/// because the finder may have made them.
 pub fn change_key<K: Copy>(
     facts: KeyChangeFacts<K>,
     actor: Option<&KeyId>,
@@ -207,7 +207,7 @@ pub fn change_key<K: Copy>(
                 change.complete(&mut terms, &parent.terms);
             }
             let within = parent.map_or(Ok(()), |parent| terms.check_change(&before, &parent.terms));
-            // The first key is above all others: nothing but the account restricts it.
+            // The first key has no parent: only the account restricts it.
             let narrows = changes_itself && parent.is_some();
             let within = within.and_then(|()| if narrows { terms.check_narrows(&before) } else { Ok(()) });
             if let Err(wider) = within {
@@ -234,7 +234,7 @@ pub fn change_key<K: Copy>(
     Decided::Accepted(KeyChangeWrites { key: write, below })
 }
 
-/// Whether a change of this key revokes the keys below it. See [`KeyChangeFacts::keys`].
+/// Whether a change of this key revokes its child keys. See [`KeyChangeFacts::keys`].
 #[must_use]
 pub const fn revokes_below(key: &Key, change: &KeyChange) -> bool {
     match change {
@@ -254,7 +254,7 @@ pub(super) fn below(keys: Vec<Key>, number: KeyNumber) -> impl Iterator<Item = K
     keys.into_iter().filter(above)
 }
 
-/// A key to revoke with one above it.
+/// A key to revoke together with a parent key.
 pub(super) fn revoked<K>(row: K, key: Key, now: Timestamp) -> KeyWrite<K> {
     let key = Key { revoked_at: Some(now), ..key };
     let (old_secrets, meter) = (OldSecrets::Revoke, MeterWrite::Keep);
@@ -263,7 +263,7 @@ pub(super) fn revoked<K>(row: K, key: Key, now: Timestamp) -> KeyWrite<K> {
 }
 
 /// Decides [`KeyStore::report_leaked`](crate::store::KeyStore::report_leaked) for the key whose secret still works. If
-/// that secret was replaced already, and works for a while longer, only its grace period ends.
+/// that secret is in its grace period, only the grace period ends.
 pub fn report_leaked<K>(row: K, key: Key, is_replaced: bool, now: Timestamp) -> KeyWrite<K> {
     let (leaked_at, old_secrets) = match is_replaced {
         true => (key.leaked_at, OldSecrets::EndGrace),
@@ -299,7 +299,7 @@ fn meter_after(
     if let Some(mut meter) = meter
         && before.budget.map(period) == terms.budget.map(period)
     {
-        // Counting again could move to another period, if this clock differs from the one that counted.
+        // Counting again could move to another period, if this clock differs from the one used before.
         let Some(budget) = terms.budget else { return MeterWrite::Keep };
         let raised = meter.raised;
         meter.raised.lower(remaining(&budget, meter.spent.amount), terms.alert_below);
@@ -326,7 +326,7 @@ impl TermsChange {
             || matches!(self.expires_at, Some(Some(_)))
     }
 
-    /// Takes what the change leaves open from the terms above.
+    /// Takes what the change leaves open from the parent's terms.
     fn complete(&self, terms: &mut KeyTerms, outer: &KeyTerms) {
         let completed = terms.clone().completed_from(outer);
         if self.expires_at.is_some() {

@@ -1,4 +1,5 @@
-//! Replaces the keys of an account whose owner proved to be its owner otherwise: by wallet, by email, or to the operator.
+//! Replaces the keys of an account whose owner proved to be its owner otherwise: by wallet, by email, or to the
+//! operator.
 
 use std::collections::BTreeSet;
 
@@ -31,8 +32,8 @@ pub struct KeyChanges<K> {
     pub row: K,
     /// The account, which does not change.
     pub account: Account,
-    /// The first key with its new secret; the other keys that could manage keys and those that they made, revoked; and the
-    /// rest, without secrets in a grace period.
+    /// The first key with its new secret; the other keys that could manage keys and those that they made, revoked; and
+    /// the rest, without secrets in a grace period.
     pub keys: Vec<KeyWrite<K>>,
     /// When.
     pub replaced_at: Timestamp,
@@ -40,8 +41,8 @@ pub struct KeyChanges<K> {
 
 /// Decides [`Store::replace_key`](crate::Store::replace_key). `None` when there is no such account, or it is revoked.
 ///
-/// The first key gets the new secret, and is as it was in the beginning, but for its name, rate limits and budget. Every
-/// other key that can manage keys is revoked, and with it the keys below it. Grace periods of the rest end.
+/// The first key gets the new secret and its original terms, except for its name, rate limits and budget. Every other
+/// key that can manage keys is revoked, and with it its child keys. Grace periods of the rest end.
 ///
 /// # Errors
 /// When the new key is in use. An account that does not exist or is revoked comes first.
@@ -70,7 +71,7 @@ pub fn replace_key<K: Copy>(
         if managers.contains(&stored.number) || made.contains(&stored.number) {
             return revoked(row, stored, now);
         }
-        // Whoever could manage keys may have rotated this one. Its owner has the newest secret, or rotates it.
+        // Anyone who could manage keys may have rotated this one. Its owner either has the newest secret or rotates it.
         let old_secrets = OldSecrets::EndGrace;
         KeyWrite { row, key: stored, old_secrets, secret: None, meter, written_at: now, event: None }
     };

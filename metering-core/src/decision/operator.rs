@@ -29,8 +29,8 @@ pub fn create_operator(new: NewOperator, facts: OperatorFacts) -> Result<Option<
     Ok(Some(new.into()))
 }
 
-/// Decides [`OperatorStore::revoke_operator`](crate::OperatorStore::revoke_operator). The accepted change is the operator
-/// after it.
+/// Decides [`OperatorStore::revoke_operator`](crate::OperatorStore::revoke_operator). The accepted change is the
+/// operator after it.
 ///
 /// An operator who does not exist, or is already revoked, is returned as found.
 pub fn revoke_operator(operator: Option<Operator>, now: Timestamp) -> Decided<Operator, Option<Operator>> {
@@ -43,7 +43,7 @@ pub fn revoke_operator(operator: Option<Operator>, now: Timestamp) -> Decided<Op
 }
 
 /// Decides [`OperatorStore::rotate_operator_token`](crate::OperatorStore::rotate_operator_token): the operator with the
-/// new token, or `None` when there is no such operator, or not any more.
+/// new token, or `None` when there is no such operator or it was revoked.
 ///
 /// # Errors
 /// When the token is in use. Tokens are random, so the caller made a mistake.

@@ -4,8 +4,8 @@ use super::Decided;
 use crate::clock::Timestamp;
 use crate::prices::{CatalogueHash, NewPriceVersion, PriceHistory, PriceNumber, PriceRecorded, PriceVersion};
 
-/// Decides [`PriceStore::record_prices`](crate::store::PriceStore::record_prices). The accepted change is the version to
-/// insert. `history` needs the version in force at the new one's time, everything after it, and the newest version.
+/// Decides [`PriceStore::record_prices`](crate::store::PriceStore::record_prices). The accepted change is the version
+/// to insert. `history` needs the version in force at the new one's time, everything after it, and the newest version.
 pub fn record_prices(new: &NewPriceVersion, history: &PriceHistory) -> Decided<PriceVersion, PriceRecorded> {
     let in_force = history.in_force(new.since);
     if let Some(current) = in_force {

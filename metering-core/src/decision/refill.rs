@@ -16,8 +16,8 @@ pub struct RefillChanges<K> {
     pub entry: Option<EntryChanges<K>>,
 }
 
-/// How far the accounts are refilled in a period. Backends store it with the rule, so that each call continues where the
-/// last one stopped. A new rule starts without it.
+/// How far the accounts are refilled in a period. Backends store it with the rule, so that each call continues where
+/// the last one stopped. A new rule starts without it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RefillProgress {
     /// The first day of the period.
@@ -27,8 +27,8 @@ pub struct RefillProgress {
 }
 
 impl RefillProgress {
-    /// The row after which to continue in a period; `None` if it is done, or if a later one has begun: then the caller's
-    /// clock lags behind. Rows have positive numbers.
+    /// The row after which to continue in a period; `None` if it is done, or if a later one has begun: then the
+    /// caller's clock lags behind. Rows have positive numbers.
     #[must_use]
     pub const fn position(stored: Option<Self>, period: Day) -> Option<i64> {
         match stored {
@@ -58,7 +58,7 @@ pub fn is_refill_due(account: &Account, refilled_on: Option<Day>, period: Day) -
 
 /// Decides [`RefillStore::refill_accounts`](crate::store::RefillStore::refill_accounts) for one account that is due.
 pub fn refill_account<K: Clone>(row: K, account: Account, refill: &Refill, now: Timestamp) -> RefillChanges<K> {
-    // Anyone can open accounts for addresses that nobody reads, so these get nothing before they are verified.
+    // Anyone can open accounts for made-up addresses, so unverified ones get nothing.
     let amount = refill.amount(account.totals).filter(|_| account.email_status.is_holding());
     let entry = amount.map(|amount| refill.entry(amount, refill.period(now.day())));
     // An amount that does not fit is not given: the account holds more than any cap.

@@ -7,7 +7,7 @@ use crate::clock::Timestamp;
 /// Decides [`Store::revoke_account`](crate::Store::revoke_account). The accepted change is the account's row and the
 /// account after it; its live key is revoked at the same time.
 ///
-/// An account that does not exist, or is already revoked, is returned as it is.
+/// A missing or already revoked account is returned unchanged.
 pub fn revoke_account<K>(account: Option<(K, Account)>, now: Timestamp) -> Decided<(K, Account), Option<Account>> {
     match account {
         Some((row, account)) if account.revoked_at.is_none() => {

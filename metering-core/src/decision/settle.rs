@@ -33,8 +33,8 @@ pub struct SettleChanges<K> {
 /// Decides [`PaymentStore::settle_payment`](crate::PaymentStore::settle_payment).
 ///
 /// Refused, in this order:
-/// - [`PaymentSettled::Stale`] when the record is no longer [`SettlementChange::seen`], or its settlement does not allow
-///   the step ([`PaymentRecord::after`]);
+/// - [`PaymentSettled::Stale`] when the record is no longer [`SettlementChange::seen`], or its settlement does not
+///   allow the step ([`PaymentRecord::after`]);
 /// - [`PaymentSettled::OutOfRange`] when the balance, a total or the entry would be out of range.
 ///
 /// The entry is that of [`PaymentRecord::entry_of`], even for a revoked account. The balance may go below zero.

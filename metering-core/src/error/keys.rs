@@ -13,7 +13,7 @@ use super::Error;
 /// A budget that does not cover a request.
 #[derive(Debug, Clone, Copy)]
 pub struct KeyBudget {
-    /// The budget, and what was spent of it.
+    /// The budget, and how much of it was spent.
     pub exhausted: ExhaustedBudget,
     /// The use of the rate limits.
     pub rate: RateStatus,
@@ -65,7 +65,7 @@ pub enum KeyConflict {
     TooMany,
     /// The chain of keys would be too long.
     #[error(
-        "A chain of keys has at most {} keys, and this one is the last of such a chain. Make the key with one above it.",
+        "A chain of keys has at most {} keys, and this key is the last of its chain. Use one of its parents instead.",
         Key::MAX_DEPTH
     )]
     TooDeep,

@@ -11,7 +11,7 @@ use crate::wire::{ErrorBody, ErrorCode, Required, rate_headers};
 /// Seconds to wait before retrying a request to an overloaded or unavailable service.
 const RETRY_SOON_SECONDS: u64 = 1;
 
-/// Seconds to wait before opening another stream. A guess: nobody knows when one will end.
+/// Seconds to wait before opening another stream. A guess: when one will end is unknown.
 const STREAM_RETRY_SECONDS: u64 = 5;
 
 /// Seconds to wait before asking again for a payment that is not confirmed yet: about a block.

@@ -1,8 +1,8 @@
 //! Which addresses webhooks of customers may be sent to.
 //!
 //! The networks are those of the IANA special-purpose address registries (RFC 6890, as of November 2026) that are not
-//! globally reachable. Protocol anycast addresses within them, such as 192.0.0.9, are refused too: nobody receives
-//! webhooks there. When in doubt, an address is not public.
+//! globally reachable. Protocol anycast addresses within them, such as 192.0.0.9, are refused too: no webhook receiver
+//! uses them. When in doubt, an address is not public.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -77,7 +77,7 @@ fn effective(address: IpAddr) -> IpAddr {
     }
 }
 
-/// Whether the address is globally reachable, and belongs to nobody's internal network.
+/// Whether the address is globally reachable, and not part of an internal network.
 ///
 /// IPv6 addresses with an IPv4 address in them (IPv4-mapped, NAT64) are as public as that; 6to4 and Teredo never are.
 ///

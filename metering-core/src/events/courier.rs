@@ -1,7 +1,7 @@
 //! Delivers events to webhooks: claims what is due, sends it, and records the outcome.
 //!
-//! Any number of processes may run a courier on one store. If one ends in the middle of an attempt, its claim expires,
-//! and another one sends the event again: receivers must expect an event more than once, always with the same id.
+//! Any number of processes may run a courier on one store. If one ends during an attempt, its claim expires and another
+//! process sends the event again: receivers may get an event more than once, always with the same id.
 
 mod attempt;
 mod stats;
@@ -74,7 +74,7 @@ impl Wake {
 /// How a [`Courier`] works.
 #[derive(Debug, Clone)]
 pub struct CourierSettings {
-    /// What webhooks to the operator are signed with, newest first. If there is none, they are left to other processes.
+    /// What webhooks to the operator are signed with, newest first. If empty, other processes deliver them.
     pub operator_secrets: Vec<WebhookSecret>,
     /// How many webhooks are sent to customers at a time. 256 by default.
     pub max_in_flight: usize,
@@ -88,7 +88,7 @@ pub struct CourierSettings {
     pub poll: Duration,
     /// How long an attempt may take. 15 seconds by default.
     pub timeout: Duration,
-    /// Wakes it in between.
+    /// Wakes it early.
     pub wake: Wake,
 }
 
@@ -145,7 +145,7 @@ impl Default for CourierSettings {
 /// service.test_webhook(Some(&key), &webhook.id).await?;
 /// # while stats.delivered() == 0 { tokio::task::yield_now().await; }
 ///
-/// // When the program ends: no more attempts begin, and those under way end.
+/// // When the program ends: no more attempts begin, and those in progress end.
 /// drop(stop);
 /// delivering.await?;
 /// assert_eq!(stats.delivered(), 1);
@@ -186,8 +186,8 @@ impl Courier {
         Arc::clone(&self.attempts.stats)
     }
 
-    /// Delivers until `stop` ends. Then no more attempts begin, and it returns when those under way have ended. Dropping
-    /// the future gives them up; they are made again when their claims have expired.
+    /// Delivers until `stop` ends. Then no more attempts begin, and it returns when those in progress have ended.
+    /// Dropping the future gives them up; they are made again when their claims have expired.
     ///
     /// A store or a sender that fails never ends it.
     pub async fn run(self, stop: impl Future<Output = ()>) {
@@ -218,9 +218,9 @@ impl Courier {
     }
 }
 
-/// The deliveries to webhooks of one owner. Each owner has slots of its own, so that customers whose servers respond
-/// slowly do not delay the operator's webhook; and each account and host has a share of the customers' slots, so that
-/// they do not delay each other's.
+/// The deliveries to webhooks of one owner. Customers and the operator have separate slots, so that slow customers'
+/// servers do not delay the operator's webhook; and each account and host has a share of the customers' slots, so that
+/// they do not delay each other.
 struct Lane<'c> {
     courier: &'c Courier,
     owner: WebhookOwner,
@@ -253,7 +253,7 @@ impl Lane<'_> {
     }
 
     /// Claims as many deliveries as there is room for, and begins to send them. If the store fails, returns how long to
-    /// leave it alone.
+    /// back off.
     async fn claim(&mut self, under_way: &mut JoinSet<()>) -> Claimed {
         let room = self.max_in_flight.saturating_sub(under_way.len());
         if room == 0 {
@@ -307,7 +307,7 @@ impl Lane<'_> {
     }
 }
 
-/// The share of one attempt, given back when it ends, however it does.
+/// The share of one attempt, returned when it ends for any reason.
 struct Share {
     of: Arc<Mutex<DeliveryShares>>,
     webhook: Option<(AccountId, String)>,
@@ -342,9 +342,9 @@ fn log_panic(ended: Result<(), JoinError>) {
 enum Claimed {
     /// There may be more soon.
     Some,
-    /// As many as possible are under way.
+    /// As many are in progress as there are slots.
     Full,
-    /// The store is left alone for this long.
+    /// Backs off for this long.
     StoreFailed(Duration),
 }
 

@@ -1,8 +1,8 @@
-//! Deliveries: an event on its way to a webhook, until it is delivered or parked.
+//! Deliveries: each takes one event to one webhook, until it is delivered or parked.
 //!
-//! A delivery is claimed for a while by the process that sends it. If that process ends, the claim runs out and another
-//! process sends it again, so an event is delivered at least once. Of the events of one account, a webhook gets the next
-//! one when the one before is delivered or parked.
+//! The process that sends a delivery claims it for a limited time. If that process ends, the claim expires and another
+//! process sends it again, so an event is delivered at least once. A webhook gets an account's next event when the
+//! previous one is delivered or parked.
 
 use std::time::Duration;
 
@@ -32,11 +32,11 @@ impl DeliveryId {
 named_enum! {
     /// The state of a delivery.
     pub enum DeliveryState {
-        /// Waiting for its next attempt, or under way.
+        /// Waiting for its next attempt, or in progress.
         Pending = "pending",
         /// The webhook responded with a status of 200 to 299.
         Delivered = "delivered",
-        /// It failed for [`Delivery::GIVE_UP_AFTER`], or the webhook is gone. No more retries, unless it is resent.
+        /// It failed for [`Delivery::GIVE_UP_AFTER`], or the webhook is gone. Not retried, unless it is resent.
         Parked = "parked",
     }
 }
@@ -126,8 +126,8 @@ pub struct DeliveryBacklog {
     pub pending: u64,
     /// How many were parked.
     pub parked: u64,
-    /// Since when the oldest delivery that may be sent now has been due; `None` if there is none. It grows older than a
-    /// few seconds only if no process delivers, or not fast enough: a delivery that waits after a failure is not due.
+    /// Since when the oldest delivery that may be sent now has been due; `None` if there is none. More than a few
+    /// seconds means that no process delivers, or not fast enough: a delivery that waits for a retry is not due.
     pub oldest_due: Option<Timestamp>,
 }
 
@@ -197,22 +197,22 @@ impl Progress {
         Some(Self { state, next_at: now.saturating_add(wait), last, ..self })
     }
 
-    /// Queued again, regardless of its state. The retries begin anew. If an attempt is under way, the next one does not
-    /// wait for its end, which no longer counts once the next one was claimed: a receiver may get both at the same time.
+    /// Queued again, regardless of its state. Retries start over. An attempt in progress is not waited for, and its
+    /// outcome no longer counts once the next one is claimed: a receiver may get both at the same time.
     #[must_use]
     pub fn resent(self, now: Timestamp) -> Self {
         Self { state: DeliveryState::Pending, since: now, next_at: now, ..self }
     }
 
-    /// Due now, if it waits for a later time, because its webhook was changed. The retries begin anew. If an attempt is
-    /// under way, the next one does not wait for its end.
+    /// Due now, if it waits for a later time, because its webhook was changed. Retries start over. An attempt in
+    /// progress is not waited for.
     #[must_use]
     pub fn hastened(self, now: Timestamp) -> Self {
         if self.state == DeliveryState::Pending && self.next_at > now { self.resent(now) } else { self }
     }
 
-    /// How long to wait after an attempt that failed: as long as the delivery has been waiting already, so that each wait
-    /// is twice the one before.
+    /// How long to wait after an attempt that failed: as long as the delivery has been waiting already, so that each
+    /// wait is twice the one before.
     fn backoff(&self, now: Timestamp) -> Duration {
         let [shortest, longest] = Self::WAITS;
         let millis = now.unix_millis().saturating_sub(self.since.unix_millis());

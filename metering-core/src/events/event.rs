@@ -114,7 +114,7 @@ pub struct BudgetEvent {
     pub key: KeyEvent,
     /// The budget's credits.
     pub limit: Credits,
-    /// The credits remaining of it.
+    /// The credits that remain.
     pub limit_remaining: Credits,
     /// When it starts again; null for never.
     pub limit_reset: Option<BudgetReset>,
@@ -239,8 +239,8 @@ impl NewEvent {
     }
 }
 
-/// The id of an event: `evt_` and 32 lower-case hex digits. It follows from all that the event says, so that two events
-/// never have the same id, even if a database was restored and counts again from an earlier number.
+/// The id of an event: `evt_` and 32 lower-case hex digits. Derived from the event's whole content, so that two events
+/// never share an id, even if a restored database reuses numbers.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize)]
 #[serde(transparent)]
 pub struct EventId(String);
@@ -292,11 +292,11 @@ impl Event {
     /// How long events and their deliveries are kept.
     pub const RETENTION: std::time::Duration = std::time::Duration::from_secs(30 * 24 * 60 * 60);
 
-    /// How many events of an account are kept. Older ones are deleted with their deliveries, sent or not, so that a flood
-    /// of changes does not fill the database.
+    /// How many events of an account are kept. Older ones are deleted with their deliveries, sent or not, so that a
+    /// flood of changes does not fill the database.
     pub const MAX_PER_ACCOUNT: u32 = 10_000;
 
-    /// Accounts that had no event for this long are not looked at for [`Event::MAX_PER_ACCOUNT`].
+    /// Accounts without an event for this long are not checked for [`Event::MAX_PER_ACCOUNT`].
     pub const EXCESS_WINDOW: std::time::Duration = std::time::Duration::from_secs(10 * 60);
 
     /// The event with this number.

@@ -11,7 +11,7 @@ named_enum! {
         BalanceLow = "balance.low",
         /// The balance reached zero or below, or did not cover what a request would have held.
         BalanceExhausted = "balance.exhausted",
-        /// Nothing remains of a key's budget, or not enough for a request.
+        /// A key's budget is used up, or does not cover a request.
         BudgetExhausted = "budget.exhausted",
         /// A payment was credited, or credited again after a reversal.
         PaymentCredited = "payment.credited",

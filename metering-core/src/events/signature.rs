@@ -13,8 +13,8 @@ use sha2::Sha256;
 use crate::clock::Timestamp;
 use crate::events::secret::WebhookSecret;
 
-/// The value of the header `webhook-signature`: a signature with each secret, separated by spaces. A webhook whose
-/// secret was rotated has two for a while, and its receiver accepts either.
+/// The value of the header `webhook-signature`: a signature with each secret, separated by spaces. After a rotation
+/// there are two for a while, and the receiver accepts either.
 ///
 /// `timestamp` is the time of the attempt, not of the event; its whole seconds are signed, as `webhook-timestamp` has
 /// them. `id` is the value of `webhook-id`. Ids must not have a full stop, since full stops separate what is signed;

@@ -21,8 +21,8 @@ const LOCAL_NAMES: [&str; 3] = ["localhost", "local", "internal"];
 
 /// A URL that webhooks are sent to, in normal form.
 ///
-/// The text of a URL shows only so much: a host's name may still resolve to an address that is not public. Whoever
-/// connects checks that.
+/// The text of a URL proves little: a host's name may still resolve to an address that is not public. The sender checks
+/// that.
 ///
 /// ```
 /// use metering_core::events::{WebhookUrl, WebhookUrlError};
@@ -51,7 +51,7 @@ pub enum WebhookUrlError {
     /// Its scheme is neither `https` nor `http`.
     #[error("a webhook's URL must start with https:// or http://")]
     NotHttp,
-    /// It has no host, or is no URL in another way.
+    /// It has no host, or is not a URL for another reason.
     #[error("a webhook's URL must have a valid host, as in https://hooks.example.com/metering")]
     Malformed,
     /// It has a user name or a password.
@@ -154,8 +154,8 @@ fn parse(text: &str, schemes: &[&str], wrong_scheme: WebhookUrlError) -> Result<
     if url.as_str().len() > MAX_BYTES { Err(WebhookUrlError::TooLong) } else { Ok(WebhookUrl(url)) }
 }
 
-/// Whether a host's name ends in a local one, or has no dot: a resolver looks that up in the domains of its own network. A
-/// dot after it makes no difference.
+/// Whether a host's name ends in a local one, or has no dot: a resolver looks that up in the domains of its own
+/// network. A dot after it makes no difference.
 fn is_local(name: &str) -> bool {
     name.trim_end_matches('.').rsplit_once('.').is_none_or(|(_, last)| LOCAL_NAMES.contains(&last))
 }

@@ -121,13 +121,13 @@ pub struct NewWebhook {
 /// A change of a webhook.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum WebhookChange {
-    /// Changes what its owner decides. What is `None` stays as it is.
+    /// Changes to what its owner decides. `None` leaves a field unchanged.
     Terms {
         /// Where events are sent.
         url: Option<WebhookUrl>,
         /// Which events.
         kinds: Option<EventKinds>,
-        /// Whether it is switched off. One that is gone is switched on by `false`.
+        /// Whether it is switched off. `false` also switches on one that is gone.
         disabled: Option<bool>,
     },
     /// Replaces its secret. Requests are signed with both until `old_until`; `None` ends the old one now.
@@ -150,7 +150,7 @@ impl NewWebhook {
 }
 
 impl Webhook {
-    /// The most secrets that requests are signed with: a new one, and the one that it replaced.
+    /// The most secrets that requests are signed with: the new one and the replaced one.
     const MAX_SECRETS: usize = 2;
 
     /// Whether a change may have repaired this webhook: it has another URL, or is switched on again.

@@ -1,4 +1,4 @@
-//! An account as it is imported: everything that a store writes for it in one transaction.
+//! An imported account: everything that a store writes for it in one transaction.
 
 use sha3::{Digest, Sha3_256};
 
@@ -112,11 +112,11 @@ pub struct UsedTransaction {
 pub enum ImportMode {
     /// Writes the accounts, all in one transaction.
     Write,
-    /// Writes nothing, and says of each account what would become of it in the store as it is.
+    /// Writes nothing, and reports what would happen to each account.
     Check,
 }
 
-/// What became of an account.
+/// The outcome for an account.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum AccountImported {
     /// It was written, without what conflicts.
@@ -126,7 +126,7 @@ pub enum AccountImported {
         /// What was left out.
         conflicts: Vec<ImportConflict>,
     },
-    /// It was imported before, and nothing changed. The account as it is now.
+    /// It was imported before, and nothing changed. The current account.
     AlreadyThere(Account),
     /// Another account has its id; nothing was written.
     IdInUse,

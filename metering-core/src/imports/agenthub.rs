@@ -1,7 +1,7 @@
 //! Accounts of an `agenthub` database, whose wire protocol is ours and whose amounts are floating point.
 //!
-//! Rows come as they are stored, and one at a time, so that memory does not grow with the number of transactions. A key
-//! there has a balance of its own, so each becomes an account.
+//! Rows are read in stored order, one at a time, so that memory does not grow with the number of transactions. Keys
+//! there have balances, so each becomes an account.
 
 mod books;
 mod cell;

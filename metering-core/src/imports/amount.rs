@@ -1,7 +1,7 @@
 //! Amounts that another service keeps as floating point (`REAL`), read exactly.
 //!
 //! A finite double is a whole number times a power of two, so it converts to atoms in integer arithmetic: no float is
-//! ever added or multiplied here, and nothing is formatted in between.
+//! added, multiplied or formatted here.
 
 use crate::money::credits::{ATOMS_PER_CREDIT, Credits};
 

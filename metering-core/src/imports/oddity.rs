@@ -1,17 +1,17 @@
-//! What is odd about an account at its source. Each is listed; none stops an import without a word.
+//! Irregularities of an account at its source. All are listed; none stops the import silently.
 
 use serde::Serialize;
 
 use crate::named_enum::named_enum;
 
-/// Something that an operator should look at.
+/// A finding that an operator should check.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Oddity {
     /// What it is about: an id or a row of the source.
     pub subject: String,
     /// What it is.
     pub kind: OddityKind,
-    /// What was found, and what the import does about it.
+    /// What was found, and how the import handles it.
     pub detail: String,
 }
 
@@ -56,7 +56,7 @@ named_enum! {
         PurchasedDiffers = "purchased_differs",
         /// The total of usage differs from the usage.
         UsedDiffers = "used_differs",
-        /// Credits are held by requests under way.
+        /// Credits are held by requests in flight.
         Held = "held",
         /// The account cannot be imported.
         Refused = "refused",

@@ -1,6 +1,6 @@
 //! The `accounts` format: one record per account, as fields with text, whether they come from JSON or CSV.
 //!
-//! `metering admin export accounts --with-hashes` writes it, so whoever moves in can also move out.
+//! `metering admin export accounts --with-hashes` writes it, so accounts can move out as they moved in.
 
 use std::collections::BTreeMap;
 use std::fmt::Display;
@@ -52,7 +52,7 @@ pub const RECORD_FIELDS: [&str; 27] = [
     "used_transactions",
 ];
 
-/// Why a record is not an account. Nothing of it was imported.
+/// Why a record was rejected. Nothing of it was imported.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum RecordError {
     /// A field has a value that is not allowed.
@@ -154,7 +154,7 @@ pub fn plan_record(fields: &BTreeMap<String, String>, now: Timestamp) -> Result<
     let subject = id.to_string();
     let mut oddities = Vec::new();
     if amounts.held != Credits::ZERO {
-        let detail = format!("{} credits were held by requests under way; they are in the balance here", amounts.held);
+        let detail = format!("{} credits were held by requests in flight; they are in the balance here", amounts.held);
         oddities.push(Oddity::new(&subject, OddityKind::Held, detail));
     }
     if amounts.balance < Credits::ZERO {

@@ -1,5 +1,5 @@
-//! [`Charged`]: what the inner service of the layer knows about the charge of its request, how it is refunded, and how
-//! a hold is settled.
+//! [`Charged`]: what the layer's inner service learns about the charge of its request, and how it refunds it or settles
+//! a hold.
 
 use std::fmt;
 use std::sync::Arc;
@@ -55,15 +55,15 @@ struct State {
     settlement: Option<Settlement>,
     /// What the response says that the request cost.
     headers: Vec<(&'static str, String)>,
-    /// The payment that came with the request, and what became of it.
+    /// The payment that came with the request, and its outcome.
     payment: Option<(Presented, Paid)>,
     /// How the refund went, if there was one.
     refund: Result<(), Error>,
-    /// Counts the request as under way, if its key has a limit on that.
+    /// Counts the request as in flight, if its key limits that.
     slot: Option<Slot>,
 }
 
-/// How long a response waits until its hold is settled. Settling goes on without it.
+/// How long a response waits until its hold is settled. Settling continues without it.
 const SETTLE_WAIT: Duration = Duration::from_secs(5);
 
 impl Charged {
@@ -111,8 +111,8 @@ impl Charged {
         self.usage_price.as_ref()
     }
 
-    /// Whether a response with this status costs nothing, by the [free statuses](Route::free_statuses) of the route. The
-    /// layer refunds such a response, or releases what is held, and passes it on.
+    /// Whether a response with this status costs nothing, by the [free statuses](Route::free_statuses) of the route.
+    /// The layer refunds such a response, or releases what is held, and passes it on.
     #[must_use]
     pub fn is_free(&self, status: StatusCode) -> bool {
         self.free_statuses.contains(status.as_u16())
@@ -121,7 +121,7 @@ impl Charged {
     /// Captures what a request with a hold cost, at least the minimum of its route's price, and releases the rest. The
     /// price decides whether a cost above the hold is charged in full.
     ///
-    /// Call it before the response is returned, and its headers say what was charged; or later, from its body. `None`
+    /// Call it before returning the response, whose headers then say what was charged; or later, from its body. `None`
     /// if there is no hold, or it is already being settled.
     ///
     /// ```
@@ -213,9 +213,9 @@ impl Charged {
     /// Refunds the charge in full, or releases what is held. Later calls do nothing and return the same. What was
     /// captured stays.
     ///
-    /// The layer does this by itself when the inner service fails, or responds with a [free status](Charged::is_free).
-    /// Call it for any other response that should cost nothing, before it is returned, and its headers say so; or from its body, if
-    /// that breaks before its first byte. The refund is made even if the returned future is dropped.
+    /// The layer does this itself when the inner service fails, or responds with a [free status](Charged::is_free).
+    /// Call it for any other response that should cost nothing: before returning it, so that its headers say so, or
+    /// from its body, if that breaks before its first byte. The refund is made even if the returned future is dropped.
     ///
     /// ```
     /// use http::{Request, Response};
@@ -282,8 +282,8 @@ impl Charged {
         state.refund.clone()
     }
 
-    /// The client has gone before its response: the request no longer counts as in flight for its key, although the
-    /// upstream may still be at work.
+    /// The client disconnected before its response: the request no longer counts as in flight for its key, although the
+    /// upstream may still be working on it.
     pub async fn end_in_flight(&self) {
         drop(self.state.lock().await.slot.take());
     }
@@ -333,7 +333,7 @@ impl Charged {
         Ok(Some(settled))
     }
 
-    /// Waits until a hold is settled, but not for long: settling goes on without the response.
+    /// Waits until a hold is settled, but not for long: settling continues without the response.
     async fn settling<T>(&self, settling: impl Future<Output = T>) -> Option<T> {
         tokio::time::timeout(SETTLE_WAIT, settling.instrument(self.span.clone())).await.ok()
     }

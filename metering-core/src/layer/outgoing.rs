@@ -1,5 +1,5 @@
-//! What every response of a route gets at its end: an id to ask about, its error in the shape of its route, and a
-//! `Cache-Control` that keeps it from other clients.
+//! The last changes to every response of a route: a request id, errors in the shape of the route, and a `Cache-Control`
+//! that keeps shared caches from storing it.
 
 use http::request::Parts;
 use http::{HeaderName, HeaderValue, Response, header};
@@ -10,14 +10,14 @@ use crate::charging::HoldId;
 use crate::random::SystemRandomness;
 use crate::wire::{ErrorBody, REQUEST_ID_HEADER};
 
-/// The names of a request's id in responses, whoever sends them.
+/// The response headers that carry a request's id, from us or from an upstream.
 const ID_HEADERS: [&str; 2] = ["x-request-id", "request-id"];
 
 /// What is known about the response to a request.
 pub(super) struct Outgoing {
     /// The id of the request. What is held for it has the same.
     pub(super) id: HoldId,
-    /// `None` if the response is passed on as it is.
+    /// `None` if the response is passed on unchanged.
     shape: Option<ErrorShape>,
     privacy: Privacy,
 }
@@ -44,7 +44,7 @@ impl Outgoing {
             Some(shape) => {
                 let mut response = shape.finish(response, self.id);
                 self.privacy.protect(response.headers_mut());
-                // For what comes after the head: a stream may break off.
+                // For the time after the head: a stream may break off.
                 response.extensions_mut().insert(shape);
                 response.extensions_mut().insert(self.id);
                 response
@@ -58,7 +58,8 @@ impl ErrorShape {
     /// Finishes a response: an error of this service gets this shape, and every response the id of its request, in the
     /// header that clients of this shape read. An id of the service behind the route is logged and left out.
     ///
-    /// [`MeteringLayer`](crate::MeteringLayer) does so for its own responses. Call it for errors of a handler beside it.
+    /// [`MeteringLayer`](crate::MeteringLayer) does so for its own responses. Call it for errors of a handler next to
+    /// it.
     ///
     /// ```
     /// use metering_core::Error;

@@ -13,14 +13,14 @@ use crate::wire::{
 const CREDENTIALS: [&str; 5] =
     [AUTHORIZATION_HEADER, PAYMENT_SIGNATURE_HEADER, X_PAYMENT_HEADER, PAYMENT_AUTHORIZATION_HEADER, SIGN_IN_HEADER];
 
-/// Response headers that say what somebody paid or has left.
+/// Response headers that reveal a payment or a balance.
 const RECEIPTS: [&str; 4] =
     [BALANCE_HEADER, PAYMENT_RESPONSE_HEADER, X_PAYMENT_RESPONSE_HEADER, PAYMENT_RECEIPT_HEADER];
 
 /// Whether the response to a request is only for the client that sent it.
 ///
-/// [`MeteringLayer`](crate::MeteringLayer) does this for its routes. Use it for handlers beside the layer that read keys or
-/// payments.
+/// [`MeteringLayer`](crate::MeteringLayer) does this for its routes. Use it for handlers next to the layer that read
+/// keys or payments.
 ///
 /// ```
 /// use http::{HeaderMap, HeaderValue};
@@ -40,7 +40,7 @@ pub struct Privacy {
 
 impl Privacy {
     /// Reads whether a request has credentials: a key in any header, a payment, or the sign-in of a wallet. They need
-    /// not be good.
+    /// not be valid.
     #[must_use]
     pub fn of(request: &HeaderMap) -> Self {
         let mut names = KEY_HEADERS.iter().chain(&CREDENTIALS);

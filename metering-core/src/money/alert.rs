@@ -1,7 +1,7 @@
 //! Alerts: one event when a balance or a budget runs low, and one when it is exhausted.
 //!
-//! A level that was raised stays raised until credits are added, or until the budget's next period. Refunds do not lower
-//! it, so that a balance that moves around the threshold does not raise an alert with every request.
+//! A level that was raised stays raised until credits are added, or until the budget's next period. Refunds do not
+//! lower it, so that a balance that moves around the threshold does not raise an alert with every request.
 
 use crate::money::credits::Credits;
 
@@ -74,7 +74,7 @@ impl AlertLevel {
     }
 
     /// Raises the level to include `to`, and returns the alerts to send events for, which were not raised before:
-    /// [`Low`](Self::Low) only with a threshold, and [`Short`](Self::Short) only if there is nothing worse.
+    /// [`Low`](Self::Low) only with a threshold, and [`Short`](Self::Short) only if nothing worse is raised.
     #[must_use]
     pub(crate) fn raise(&mut self, to: Self, threshold: Option<Credits>) -> Vec<Self> {
         let before = *self;

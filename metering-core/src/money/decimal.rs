@@ -39,8 +39,8 @@ pub(crate) fn parse_exact(text: &str) -> Result<Decimal, DecimalError> {
     shift(value.normalize(), exponent)
 }
 
-/// Parses a JSON number, rounded to what can be represented: the last of too many digits, and a number that is too large
-/// to the largest.
+/// Parses a JSON number, rounded to what can be represented: the last of too many digits, and a number that is too
+/// large to the largest.
 ///
 /// # Errors
 /// When the text is not a JSON number.
@@ -126,8 +126,8 @@ pub(crate) fn to_wide_units(value: Decimal, units_per_one: i64) -> Result<i128, 
     if units.scale() == 0 { Ok(units.mantissa()) } else { Err(DecimalError::TooFine) }
 }
 
-/// Parses a JSON number of zero or more as units, of which `units_per_one` make 1, rounded up to a whole number of units
-/// however many digits it has.
+/// Parses a JSON number of zero or more as units, of which `units_per_one` make 1, rounded up to a whole number of
+/// units however many digits it has.
 ///
 /// # Errors
 /// [`DecimalError::OutOfRange`] when the number is negative, 10²⁹ or more, or longer than 256 bytes.
@@ -171,7 +171,7 @@ pub(crate) fn parse_rounding_up(text: &str, units_per_one: u64) -> Result<u128, 
     whole.checked_mul(units_per_one).and_then(|units| units.checked_add(rest)).ok_or(DecimalError::OutOfRange)
 }
 
-/// An exponent, or one that is as good as it: a number has at most 256 digits.
+/// An exponent, saturated: a number has at most 256 digits, so larger ones make no difference.
 fn saturated_exponent(text: &str) -> Result<i64, DecimalError> {
     const MOST: i64 = 1_000;
     let (is_negative, digits) = match text.strip_prefix('-') {

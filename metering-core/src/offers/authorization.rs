@@ -90,7 +90,7 @@ pub struct ExpectedTransfer {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum AuthorizationFault {
-    /// It pays somebody else.
+    /// It pays another recipient.
     #[error("it pays {found}, not {expected}")]
     Recipient {
         /// Who must receive it.
@@ -118,7 +118,7 @@ pub enum AuthorizationFault {
         /// Its `validBefore`.
         valid_before: u64,
     },
-    /// The signature is a contract's, and there is none at the payer's address.
+    /// The signature is a contract's, but the payer's address has no contract.
     #[error("the signature is that of a contract, and there is none at {payer} on this chain; deploy the wallet first")]
     NotDeployed {
         /// Who should have signed.
@@ -186,8 +186,8 @@ impl Authorization {
         Ok(())
     }
 
-    /// Whether the owner's own key made this signature. A wallet that is a contract signs in its own way, and only its
-    /// chain can tell (EIP-1271).
+    /// Whether the owner's private key made this signature. Only the chain can verify the signature of a contract
+    /// wallet (EIP-1271).
     #[must_use]
     pub fn is_signed_by_key(&self, domain: &TokenDomain, signature: &WalletSignature) -> bool {
         signer_of_digest(&self.digest(domain), signature) == Some(self.from)

@@ -1,4 +1,4 @@
-//! A limit on new payments: to check one costs requests to a chain's node, before anybody has paid.
+//! A limit on new payments: checking one costs requests to a chain's node before any money has moved.
 
 use std::fmt;
 use std::net::IpAddr;
@@ -15,15 +15,15 @@ pub trait PaymentLimit: Send + Sync + fmt::Debug {
     fn count(&self, attempt: &PaymentAttempt) -> Result<(), TooManyPayments>;
 }
 
-/// A payment that is to be checked.
+/// A payment to check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PaymentAttempt {
     /// Who sent it, if that is known.
     pub client: Option<IpAddr>,
     /// Whose tokens it moves, as it says.
     pub payer: Address,
-    /// Whether the payer's own key signed it. If not, anybody may have made it up, until the chain says that the payer
-    /// is a contract that accepts it.
+    /// Whether the payer's private key signed it. Otherwise it may be made up, until the chain says that the payer is a
+    /// contract that accepts it.
     pub is_signed: bool,
 }
 
@@ -33,7 +33,7 @@ pub struct PaymentAttempt {
 pub struct TooManyPayments {
     /// What they have in common.
     pub source_of: PaymentSource,
-    /// After how long another one is checked.
+    /// How long until another one is checked.
     pub retry_after_seconds: u64,
 }
 

@@ -24,7 +24,7 @@ pub struct Observation {
     pub is_used: bool,
     /// Whether a transaction with its place is in the chain.
     pub is_place_used: bool,
-    /// What one of its own transactions did that is in the chain and did not execute it.
+    /// The result of one of its transactions that was mined without executing it.
     pub own: Option<OwnTransaction>,
 }
 
@@ -91,10 +91,10 @@ pub fn next_step(
     let is_unseen = |at: Timestamp| seen.own.is_none() && now < at.saturating_add(UNSEEN_GRACE);
     match newest {
         Some(_) if has_open_place && !is_stuck => NextStep::Wait,
-        // Perhaps its transaction reverted: another one would revert, too.
+        // Its transaction may have reverted, and another one would too.
         Some(at) if !has_open_place && is_unseen(at) => NextStep::Wait,
         Some(_) if record.submissions.len() < MAX_SUBMISSIONS => NextStep::Execute,
-        // Its own expiry may be years away, and transactions with later places must not wait for that.
+        // It may expire in years, and transactions with later nonces must not wait for that.
         Some(_) if has_open_place => NextStep::FreePlace,
         Some(_) => NextStep::Fail(SettlementFailure::Refused),
         None => NextStep::Execute,
@@ -111,7 +111,7 @@ fn over(
     if seen.is_used {
         return (now >= record.received_at.saturating_add(CANCEL_GRACE)).then_some(SettlementFailure::Cancelled);
     }
-    // Once is enough: a payer can have it revert every time, at the cost of the wallet that pays the gas.
+    // Do not try again: a payer can make it revert every time, at the cost of the gas wallet.
     if matches!(seen.own, Some(OwnTransaction::Reverted(confirmations)) if confirmations >= policy.confirmations) {
         return Some(SettlementFailure::Refused);
     }
@@ -226,10 +226,10 @@ mod tests {
         assert_eq!(next(&[100], &reverted(1), 101), NextStep::Wait, "its block may be replaced");
         assert_eq!(next(&[100], &reverted(1), 200), NextStep::Wait);
         assert_eq!(next(&[100], &reverted(2), 101), NextStep::Fail(SettlementFailure::Refused));
-        // Somebody else executed it first: it is looked for.
+        // Another party executed it first: search for that transaction.
         let used = Observation { is_used: true, ..reverted(9) };
         assert_eq!(next(&[100], &used, 101), NextStep::Wait);
-        // Another one of it is open, from before a restart.
+        // Another transaction for it is pending, from before a restart.
         let open = Observation { is_place_used: false, ..reverted(2) };
         assert_eq!(next(&[100, 110], &open, 111), NextStep::Wait);
         assert_eq!(next(&[100, 110], &open, 140), NextStep::FreePlace);

@@ -29,7 +29,7 @@ pub struct AuthorizationId {
 }
 
 impl AuthorizationId {
-    /// The id to charge a request by that was paid for with this authorization, and came without a key.
+    /// The id for charging a request that came without a key and was paid for with this authorization.
     #[must_use]
     pub fn request_id(&self) -> RequestId {
         let text = format!("{}:{}:{}:{}", self.chain_id, self.token, self.payer, self.nonce);
@@ -61,7 +61,7 @@ impl IdentifierHash {
     }
 }
 
-/// An authorization with its signature: enough for anyone to execute it, and for nobody to change it.
+/// An authorization with its signature. Anyone who has it can execute it, but not change it.
 #[derive(Clone, PartialEq, Eq)]
 pub struct SignedAuthorization {
     /// The chain's id (EIP-155).
@@ -99,7 +99,7 @@ pub struct AuthorizationRecord {
     pub account: AccountId,
     /// What it buys.
     pub credits: Credits,
-    /// The request that it came with, if that had no key. Nobody else may have that request served with it.
+    /// The request that it came with, if that had no key. It pays for this request only.
     pub request: Option<Fingerprint>,
     /// The id that its client gave it. No other authorization of this payer has it.
     pub identifier: Option<IdentifierHash>,
@@ -128,7 +128,7 @@ impl AuthorizationRecord {
 /// How far an authorization is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum AuthorizationState {
-    /// It is to be executed, or its execution is not confirmed yet.
+    /// Waiting to be executed, or for the execution to be confirmed.
     Pending,
     /// It was executed, and its account credited.
     Credited,

@@ -16,13 +16,13 @@ pub enum PayRefusal {
     /// It cannot be read.
     #[error("{0}")]
     Malformed(MalformedPayment),
-    /// It does not answer a challenge of this service.
+    /// It is not for a challenge of this service.
     #[error("The payment is not valid: {0}")]
     Challenge(ChallengeFault),
     /// The service offers no such payment.
     #[error("The payment takes none of the offers; nothing was taken. Pay one of those in this response.")]
     NotOffered,
-    /// It buys less than the request costs, and another offer buys enough.
+    /// It buys less than the request costs, although another offer buys enough.
     #[error(
         "The payment buys {credits} credits, and this request needs {missing}; nothing was taken. Pay one of the offers \
          in this response."
@@ -44,8 +44,8 @@ pub enum PayRefusal {
         /// The chain of the account.
         chain_id: u64,
     },
-    /// Its payer's wallet has code of its own, which decides whether a transfer succeeds, and the service takes no
-    /// payments of such wallets.
+    /// The payer's wallet is a contract, which decides itself whether a transfer succeeds, and the service does not
+    /// accept those.
     #[error(
         "This wallet has code of its own (a contract, or a delegation of EIP-7702), and this service takes signed \
          payments only from wallets without; nothing was taken. Pay from another wallet, or buy credits by a transfer."

@@ -1,9 +1,9 @@
-//! Limits on payments whose transactions revert, a pure rule: whoever executes a payment pays the gas of a revert and
-//! gets nothing for it.
+//! Limits on payments whose transactions revert, a pure rule: the executor pays the gas of a revert and gets nothing
+//! for it.
 //!
-//! A simulation proves little: the payer's tokens may be gone when the transaction is mined, and a wallet that is a
-//! contract may say yes in a simulation only. So the number of reverts is limited, and every payment in flight counts
-//! as one that may revert: the limits hold however many payments are sent at once.
+//! A simulation proves little: the payer's tokens may be gone when the transaction is mined, and a contract wallet may
+//! accept only in simulations. So the number of reverts is limited, and every payment in flight counts as a possible
+//! revert: the limits hold no matter how many payments are sent concurrently.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
@@ -18,10 +18,10 @@ const WINDOW: Duration = Duration::from_secs(60 * 60);
 /// The keccak-256 of a contract's code.
 pub type CodeHash = [u8; 32];
 
-/// How many reverts within an hour pause payments. As many payments are executed at a time. 0 counts as 1.
+/// How many reverts within an hour pause payments, and how many payments are executed at a time. 0 counts as 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RevertLimits {
-    /// Of one payer. 1 by default: one payment at a time, and none for an hour after a revert.
+    /// Per payer. 1 by default: one payment at a time, and none for an hour after a revert.
     pub per_payer: u32,
     /// Of all wallets with the same code on a chain. 3 by default.
     pub per_code: u32,
@@ -53,7 +53,7 @@ pub enum RevertSubject {
     Payer(u64, Address),
     /// All wallets with this code on a chain.
     Code(u64, CodeHash),
-    /// Everybody on a chain.
+    /// All payers on a chain.
     Chain(u64),
 }
 
@@ -118,7 +118,7 @@ impl RevertBook {
         Self { limits, reverts: VecDeque::new(), in_flight: BTreeMap::new() }
     }
 
-    /// Why payments like this one are not executed now, if they are not. Of several reasons, the one that ends last.
+    /// Why payments like this one are not executed now, if they are not. The reason that ends last.
     #[must_use]
     pub fn pause(&self, exposure: &Exposure, now: Timestamp) -> Option<RevertPause> {
         let pauses = exposure.subjects().filter_map(|subject| self.pause_of(subject, now));
@@ -277,7 +277,7 @@ mod tests {
         book.end(&of(3, None));
         assert_eq!(begun(&mut book, 3, None), RevertTurn::Later, "its other one is in flight");
         assert_eq!(begun(&mut book, 4, None), RevertTurn::Now);
-        // One of a code reverts, and another of it is in flight: no third one.
+        // One payment of a code reverted and another is in flight: no third one.
         let _ = book.record(&of(1, MALICIOUS), now);
         book.end(&of(1, MALICIOUS));
         assert_eq!(begun(&mut book, 5, MALICIOUS), RevertTurn::Later);

@@ -1,4 +1,4 @@
-//! What settling authorizations needs from a chain: reading tokens, and somebody who executes authorizations.
+//! What settling authorizations needs from a chain: a reader of tokens, and an executor of authorizations.
 
 use std::fmt;
 
@@ -29,7 +29,7 @@ pub trait TokenReader: Send + Sync + fmt::Debug {
     async fn executed_in(&self, id: &AuthorizationId, since: Timestamp) -> Result<Option<TxHash>, ChainError>;
 }
 
-/// Executes authorizations with transactions of its own wallet, which holds coins for gas and nothing else.
+/// Executes authorizations with transactions of its own wallet, which holds only coins for gas.
 ///
 /// Every transaction is signed and stored before it is sent, and has a place among those of the wallet, so that it can
 /// be sent again at any time and is executed at most once.
@@ -174,7 +174,7 @@ pub enum FacilitatorError {
     /// It refuses the payment.
     #[error("the facilitator refuses the payment: {0}")]
     Refused(String),
-    /// The payment may have been executed, or may be later: the response was lost, or says so.
+    /// The payment may have been executed, or may still be: the response was lost or inconclusive.
     #[error("the facilitator has not finished the payment: {0}")]
     Unfinished(String),
     /// It could not be reached, and was not asked.

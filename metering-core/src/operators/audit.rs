@@ -15,8 +15,7 @@ use crate::operators::operator::OperatorName;
 pub enum Actor {
     /// An operator, over HTTP.
     Operator(OperatorName),
-    /// Somebody with access to the store, on the command line: the name of the user of the operating system, as far as
-    /// it is known.
+    /// A user of the command line with access to the store: the operating system's user name, if known.
     CommandLine(String),
 }
 

@@ -105,7 +105,7 @@ pub struct MalformedRole;
 /// An operator.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Operator {
-    /// The name. No two operators ever have the same, so that the audit log stays unambiguous.
+    /// The name. Names are never reused, so that the audit log stays unambiguous.
     pub name: OperatorName,
     /// What the operator may do.
     pub role: Role,

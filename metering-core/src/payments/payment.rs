@@ -100,8 +100,8 @@ impl PaymentTarget {
 
     /// The payment of exactly this amount by this payer, whatever else the transaction pays; `None` if there is none.
     ///
-    /// For signed authorizations, which name both. Anyone may execute several of them in one transaction, or add a
-    /// transfer of their own, and the payer must not lose the payment by that.
+    /// For signed authorizations, which name both. Anyone may execute several of them in one transaction, or add
+    /// another transfer, without invalidating the payment.
     pub(crate) fn transfer(
         &self,
         tx: TxRef,

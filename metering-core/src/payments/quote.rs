@@ -61,7 +61,8 @@ pub struct Quote {
 pub enum QuoteState {
     /// Not paid yet.
     Open,
-    /// The watcher found its payment and created its account. Nobody has the account's key; a claim returns a new one.
+    /// The watcher found its payment and created its account. The account's key was never issued; a claim returns a new
+    /// one.
     Paid {
         /// The account.
         account: AccountId,
@@ -116,7 +117,7 @@ impl Quote {
     pub const CLOCK_SKEW: Duration = Duration::from_secs(2 * 60);
     /// How long after the expiry a payment is still honoured. The tag stays reserved for the payer until then.
     pub const GRACE: Duration = Duration::from_secs(7 * 24 * 60 * 60);
-    /// The same for a top-up quote, whose amount is reserved from everybody.
+    /// The same for a top-up quote, whose amount is reserved from all accounts.
     pub const TOP_UP_GRACE: Duration = Duration::from_secs(24 * 60 * 60);
     /// How long after the grace period the amount of a top-up quote, paid or not, stays reserved from other accounts: a
     /// payment that comes too late, or a second time, must not be credited to someone else.
@@ -144,19 +145,20 @@ impl Quote {
         self.created_at.saturating_sub(Self::CLOCK_SKEW)
     }
 
-    /// Until when the amount is reserved from the quote's own owner. From then on, no payment of this quote can pay one that is created: that
-    /// honours payments from [`Quote::CLOCK_SKEW`] before.
+    /// Until when the amount is reserved even from the quote's owner. After that, a payment of this quote cannot pay a
+    /// new one, which honours payments from [`Quote::CLOCK_SKEW`] before its creation.
     #[must_use]
     pub fn reserved_until(&self) -> Timestamp {
         self.honoured_until().saturating_add(Self::CLOCK_SKEW)
     }
 
-    /// Whether this quote reserves the amount of a new one, because their payments could not be told apart.
+    /// Whether this quote reserves the amount of a new one, because their payments would be indistinguishable.
     ///
     /// A quote, claimed or not, reserves its amount for its payer and target as long as its payment is honoured. A
-    /// signup quote never blocks other payers: payments are matched by payer too, so nobody can use up another payer's
-    /// tags. A top-up quote reserves its amount from everybody, and from all but its own account for
-    /// [`Quote::TOP_UP_REST`] more: any wallet may pay it, so a late payment would be credited to whoever has the amount.
+    /// signup quote never blocks other payers: payments are matched by payer too, so one payer cannot use up another's
+    /// tags. A top-up quote reserves its amount from all accounts, and from all but its own account for
+    /// [`Quote::TOP_UP_REST`] more: any wallet may pay it, so a late payment would be credited to the amount's new
+    /// owner.
     #[must_use]
     pub fn reserves_amount_of(&self, new: &Self) -> bool {
         let same_amount = (self.target, self.amount) == (new.target, new.amount);
@@ -172,8 +174,8 @@ impl Quote {
         same_account && self.state == QuoteState::Open && new.created_at <= self.reserved_until()
     }
 
-    /// Whether the quote waits for a payment: it is open, or it is a top-up quote whose payment was reversed. `settlement`
-    /// is that of the payment that settled it.
+    /// Whether the quote waits for a payment: it is open, or it is a top-up quote whose payment was reversed.
+    /// `settlement` is that of the payment that settled it.
     #[must_use]
     pub fn waits(&self, settlement: Option<PaymentSettlement>) -> bool {
         let is_reversed = settlement.and_then(PaymentSettlement::reversed_at).is_some();

@@ -1,5 +1,5 @@
-//! The numbers of receipts. A receipt is not stored: it is derived from the ledger entry and the payment's record, so its
-//! number depends only on what never changes.
+//! The numbers of receipts. A receipt is not stored: it is derived from the ledger entry and the payment's record, so
+//! its number depends only on what never changes.
 
 use std::fmt;
 use std::str::FromStr;
@@ -12,7 +12,8 @@ const PREFIX: &str = "R-";
 
 /// The number of a receipt: `R-`, the chain's id, and the first 16 digits of the transaction's hash.
 ///
-/// It never changes, also when the store is moved, and two payments never share it by chance: a transaction counts once.
+/// It never changes, also when the store is moved, and two payments never share it by chance: a transaction counts
+/// once.
 ///
 /// ```
 /// use metering_core::chains::TxRef;

@@ -32,8 +32,8 @@ impl NotBefore {
         if is_early { Err(PaymentFault::PredatesService { block_number, mined_at, not_before: self }) } else { Ok(()) }
     }
 
-    /// Adds this check to a verdict. A payment that only lacks confirmations is refused at once if it is too old; any
-    /// other fault is reported first.
+    /// Adds this check to a verdict. A payment that only lacks confirmations is refused immediately if it is too old;
+    /// any other fault takes precedence.
     ///
     /// # Errors
     /// The verdict's error, or that of [`NotBefore::check`].

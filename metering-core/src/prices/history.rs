@@ -36,8 +36,7 @@ impl PriceHistory {
         &self.0
     }
 
-    /// The version in force at `at`: the one that took effect last. Of several that took effect at the same time, the
-    /// one that was recorded last.
+    /// The version in force at `at`: the last to take effect. Of several with the same time, the last recorded.
     #[must_use]
     pub fn in_force(&self, at: Timestamp) -> Option<&PriceVersion> {
         self.effective().filter(|version| version.since <= at).max_by_key(|version| (version.since, version.number))

@@ -9,7 +9,7 @@ use crate::clock::Timestamp;
 use crate::operators::audit::Actor;
 use crate::prices::number::PriceNumber;
 
-/// The SHA3-256 of a catalogue's text, byte by byte as it was read (FIPS 202).
+/// The SHA3-256 of a catalogue's text, byte for byte (FIPS 202).
 ///
 /// ```
 /// use metering_core::prices::CatalogueHash;

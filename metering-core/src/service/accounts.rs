@@ -12,7 +12,8 @@ impl Service {
     /// Creates an account with `credits` free credits, and its key. The store keeps only a hash of the key, so give it
     /// to the account's owner now.
     ///
-    /// For an email address, a wallet or other rate limits, use [`Store::create_account`](crate::Store::create_account).
+    /// For an email address, a wallet or other rate limits, use
+    /// [`Store::create_account`](crate::Store::create_account).
     ///
     /// ```
     /// use std::sync::Arc;
@@ -29,8 +30,8 @@ impl Service {
     /// ```
     ///
     /// # Errors
-    /// [`Error::ValidationFailed`] when the name is not valid or the credits are negative or too many, or when the store
-    /// fails.
+    /// [`Error::ValidationFailed`] when the name is not valid or the credits are negative or too many, or when the
+    /// store fails.
     pub async fn open_account(&self, agent_name: &str, credits: Credits) -> Result<(Account, ApiKey), Error> {
         let name = agent_name.parse().map_err(|error| Error::field("agent_name", error))?;
         if credits < Credits::ZERO {

@@ -23,7 +23,7 @@ pub struct Arrival {
 }
 
 /// Where payments may arrive on a chain: the targets of its plans, including plans off sale, and the targets of all
-/// quotes still in the store. Customers who were told to pay there may still do so.
+/// quotes still in the store. Customers with old instructions may still pay there.
 ///
 /// ```
 /// use metering_core::service::payment_targets;

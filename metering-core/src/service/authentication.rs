@@ -34,8 +34,8 @@ impl Service {
     /// ```
     ///
     /// # Errors
-    /// [`Error::Unauthorized`] without a live key; [`Error::KeyNotAllowed`] when it has expired, or may not be used from
-    /// there.
+    /// [`Error::Unauthorized`] without a live key; [`Error::KeyNotAllowed`] when it has expired, or may not be used
+    /// from there.
     pub async fn authenticate(&self, caller: impl Into<Caller<'_>>) -> Result<Account, Error> {
         let span = info_span!(target: trace::TARGET, "authenticate");
         Ok(self.holder(caller.into(), None).instrument(span).await?.account)
@@ -104,7 +104,7 @@ impl Service {
         Ok(holder)
     }
 
-    /// Like [`Service::authenticate`], for a trusted service that asks about the key of its own caller.
+    /// Like [`Service::authenticate`], for a trusted service that checks its own caller's key.
     pub(super) async fn authenticate_anywhere(&self, caller: impl Into<Caller<'_>>) -> Result<Account, Error> {
         let holder = self.holder_of(caller.into()).await?;
         let is_live = holder.is_live(self.clock.now());

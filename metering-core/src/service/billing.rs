@@ -123,7 +123,7 @@ impl Service {
         self.charge(self.paid_charge(caller.into(), request, None, payment).await?).await
     }
 
-    /// What a request that another service serves asks for, if it asks for something that is sold.
+    /// What a request to another service buys, if it is sold.
     #[must_use]
     pub fn asked_by(&self, request: &DeductRequest) -> Asked<'_> {
         let path = encode_path(request.path.split('?').next().unwrap_or_default());
@@ -219,7 +219,7 @@ impl Service {
         };
         let source = request.client_source.as_deref().map_or(ClientSource::Direct, ClientSource::from_name);
         let line = match route.filter(|_| by_volume.is_some()) {
-            // Counted where the catalogue has it, so that no template of the caller begins another count.
+            // Counted under the catalogue's template, so that a caller's template cannot start a new count.
             Some(route) => route.usage_line(source),
             None => self.bounded_line(key, template, described.method, source).await,
         };
@@ -264,8 +264,8 @@ fn is_token_char(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte)
 }
 
-/// Deductions are for requests that were served, so a value that cannot be used is charged as 1. A hold is placed before
-/// its request, which can still be mended.
+/// Deductions are for requests that were served, so a value that cannot be used is charged as 1. A hold is placed
+/// before its request, which can still be mended.
 fn check_values(request: &DeductRequest, is_hold: bool) -> Result<(), Error> {
     if is_hold && request.method.is_empty() {
         return Err(Error::field("method", NOT_A_METHOD));

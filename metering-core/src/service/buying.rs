@@ -11,7 +11,7 @@ use crate::payments::receipt::ReceiptNumber;
 use crate::service::{Presented, Service};
 use crate::wire::{BoughtResponse, OffersDocument, PaidTransaction};
 
-/// What such payments pay for. Only requests without a key are told apart by it, and these buy nothing here.
+/// What such payments pay for. It only matters for requests without a key, which buy nothing here.
 const NO_REQUEST: Fingerprint = Fingerprint::from_bytes([0; 16]);
 
 /// Credits that were bought with a payment.
@@ -19,7 +19,7 @@ const NO_REQUEST: Fingerprint = Fingerprint::from_bytes([0; 16]);
 pub struct Bought {
     /// The response's body.
     pub document: BoughtResponse,
-    /// The response's header that says what became of the payment.
+    /// The response header with the payment's outcome.
     pub receipt: Option<(&'static str, String)>,
 }
 
@@ -35,8 +35,8 @@ impl Service {
 
     /// Credits a payment that came with a request for credits ([`Service::presented`]) to the account of a key.
     ///
-    /// The same payment sent again credits nothing more, and returns the same. Any offer may be taken, however low the
-    /// balance is.
+    /// Sending the same payment again credits nothing more and returns the same result. Any offer may be taken, however
+    /// low the balance is.
     ///
     /// # Errors
     /// [`Error::Unauthorized`] or [`Error::KeyNotAllowed`] for a key that may not top up; [`Error::OffersNotMade`];
@@ -52,7 +52,7 @@ impl Service {
             return Err(PayRefusal::Unavailable.into());
         }
         let presented = presented.ok_or(Error::CreditsForSale)?;
-        // A payment need not bring a negative balance above zero.
+        // A payment may leave a negative balance negative.
         let price = account.totals.balance.min(Credits::ZERO);
         let paid = self.pay(presented.paying(caller, NO_REQUEST, price)).await?;
         presented.credited(&paid);

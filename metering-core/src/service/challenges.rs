@@ -1,7 +1,7 @@
-//! Challenges of MPP in refusals, and the credentials that answer them.
+//! MPP challenges in refusals, and the credentials that clients send for them.
 //!
-//! Nothing is stored for a challenge. A client that answers one issued to a key pays for that key's account, although
-//! the payment may have taken the place of the key in the headers. Such an answer is no key: it pays for one request.
+//! Nothing is stored for a challenge. A credential for a challenge that was issued to a key pays for that key's
+//! account, although it may have replaced the key in the headers. It does not act as the key: it pays for one request.
 
 use std::time::Duration;
 
@@ -22,7 +22,7 @@ use crate::wire::{
     payment_credential,
 };
 
-/// How long a challenge can be answered.
+/// How long a challenge is valid.
 const LIFETIME: Duration = Duration::from_secs(5 * 60);
 /// The most bytes of challenges in one response. Clients accept 16 KiB of headers, and the offers of x402 are there
 /// too.
@@ -40,13 +40,13 @@ pub struct ChallengeSettings {
 /// What a request says about challenges.
 #[derive(Debug, Clone, Copy)]
 pub struct ChallengeClient {
-    /// Whether its client can answer them.
+    /// Whether its client supports them.
     accepts: bool,
     key: Option<KeyHash>,
     key_in_authorization: bool,
 }
 
-/// What a payment answers: a challenge of this service, or nothing that can be accepted.
+/// The challenge that a payment is for: one of this service, or none that can be accepted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ChallengeAnswer {
     /// The id of the challenge, as the client sent it.
@@ -75,14 +75,13 @@ impl ChallengeClient {
         Self { accepts, key: key.map(ApiKey::hash), key_in_authorization: key.is_some() && has_other }
     }
 
-    /// The client that sent this answer, which may have taken the place of its key: it gets challenges for the same
-    /// key.
+    /// The client that sent this credential, which may have replaced its key: it gets challenges for the same key.
     pub(super) fn answering(self, answer: &ChallengeAnswer) -> Self {
         let issued_to = answer.issued.ok().and_then(|issued| issued.key);
         Self { accepts: true, key: self.key.or(issued_to), ..self }
     }
 
-    /// Whether it can answer challenges.
+    /// Whether it supports challenges.
     pub(super) const fn accepts(&self) -> bool {
         self.accepts
     }
@@ -112,7 +111,7 @@ impl ChallengeSettings {
         offers.iter().map(challenge).scan(0, fits).collect()
     }
 
-    /// What a credential signs, and what it answers. A fault in its challenge is not an error yet: what was signed may
+    /// What a credential signs, and its challenge. A fault in the challenge is not an error yet: the authorization may
     /// be known already.
     pub(super) fn read(
         &self,
@@ -128,7 +127,7 @@ impl ChallengeSettings {
 }
 
 impl ChallengeAnswer {
-    /// The receipt of the payment with this answer.
+    /// The receipt of the payment with this credential.
     pub(super) fn receipt(
         &self,
         signed: &SignedAuthorization,
@@ -140,14 +139,14 @@ impl ChallengeAnswer {
         (PAYMENT_RECEIPT_HEADER, receipt.header())
     }
 
-    /// Checks that a challenge was issued and not answered too late.
+    /// Checks that a challenge was issued and has not expired.
     pub(super) fn check_expiry(&self, now: Timestamp) -> Result<(), PayRefusal> {
         let Issued { expires, .. } = self.issued.map_err(PayRefusal::Challenge)?;
         if now < expires { Ok(()) } else { Err(PayRefusal::Challenge(ChallengeFault::Expired { expires })) }
     }
 
-    /// The fingerprint of the request with this answer. The signed authorization is public once it is on its chain, and
-    /// the challenge is not: so nobody can have the same request served with that authorization in another protocol.
+    /// The fingerprint of the request with this credential. The signed authorization becomes public on its chain, but
+    /// the challenge does not: so others cannot reuse the authorization for the same request in another protocol.
     pub(super) fn bind(&self, request: Fingerprint) -> Fingerprint {
         request.with_body(self.id.as_bytes())
     }
@@ -163,7 +162,7 @@ impl Service {
     ) -> Result<Option<(Account, KeyHash)>, Error> {
         let issued_to = match answer.map(|answer| answer.issued) {
             Some(Ok(issued)) => issued.key,
-            // What was signed may be known; nothing else can come of it.
+            // The authorization may be known; otherwise it is refused.
             Some(Err(_)) | None => None,
         };
         let hash = match (caller.key, issued_to) {
@@ -176,8 +175,8 @@ impl Service {
         Ok(Some((holder.account, hash)))
     }
 
-    /// Checks whether a payment answers a challenge that was issued to this caller. If it does not, nothing can come of
-    /// it, unless it is known already.
+    /// Checks whether a payment's challenge was issued to this caller. If not, the payment is refused, unless it is
+    /// known already.
     pub(super) async fn check_answer(
         &self,
         answer: &ChallengeAnswer,

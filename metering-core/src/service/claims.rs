@@ -112,7 +112,7 @@ impl Service {
             (QuoteState::Paid { tx: paid_by, .. }, _) => self.shared_payment(paid_by).await,
             (QuoteState::Claimed { .. }, _) => Err(PaymentError::AlreadyClaimed.into()),
             (QuoteState::Open, Some(record)) => {
-                // The watcher may have used the payment between the two reads; if so, the quote's state says so now.
+                // The watcher may have used the payment between the two reads; the quote's state then shows it.
                 match self.payments.store()?.quote(&quote.nonce).await?.map(|quote| quote.state) {
                     Some(QuoteState::Paid { tx: paid_by, .. }) if paid_by == tx => self.recorded(&tx).await,
                     Some(QuoteState::Paid { tx: paid_by, .. }) => self.shared_payment(&paid_by).await,
@@ -147,9 +147,9 @@ impl Service {
     }
 
     /// The payment that paid a quote, for a claim that names another transaction. Anyone can send a quote's amount
-    /// through a public contract before the quote's owner does. The contract signs for nobody, so the owner could not
-    /// rotate the key either: the nonce decides, whichever payment came first. If a wallet paid, its owner can rotate
-    /// the key instead, so the claim is an error.
+    /// through a public contract before the quote's owner does. The contract cannot sign for them, so the owner could
+    /// not rotate the key either: the nonce decides, whichever payment came first. If a wallet paid, its owner can
+    /// rotate the key instead, so the claim is an error.
     async fn shared_payment(&self, paid_by: &TxRef) -> Result<Payment, Error> {
         let payment = self.recorded(paid_by).await?;
         if self.is_from_contract(&payment).await? { Ok(payment) } else { Err(PaymentError::AlreadyClaimed.into()) }

@@ -1,4 +1,5 @@
-//! Top-ups that the payer completes, without the account's key: the wallet that paid says which account gets the credits.
+//! Top-ups that the payer completes, without the account's key: the wallet that paid says which account gets the
+//! credits.
 
 use crate::access::account::AccountId;
 use crate::chains::transaction::TxRef;
@@ -10,8 +11,8 @@ use crate::service::payments::Claimant;
 use crate::wire::{ChainIdInput, CompletionRequest, CompletionResponse, TopUpRequest};
 
 impl Service {
-    /// Credits a payment to the account that its payer names. The signature is the proof, so no key is needed; what the
-    /// account has is not told.
+    /// Credits a payment to the account that its payer names. The signature is the proof, so no key is needed; the
+    /// balance is not revealed.
     ///
     /// Without a signature, the error has the text to sign.
     ///

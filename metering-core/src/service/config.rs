@@ -44,8 +44,8 @@ pub struct ServiceConfig {
     /// How long a request with an idempotency key may take before a retry is forwarded in its place. Must be longer
     /// than the upstream can take to respond. One minute by default.
     pub delivery_lease: Duration,
-    /// The lease of a hold, for routes that are priced by usage. It is renewed while the request is under way; when a
-    /// process ends without settling its holds, another one does so after this time. One minute by default.
+    /// The lease of a hold, for routes that are priced by usage. It is renewed while the request is in progress; when a
+    /// process ends without settling its holds, another one settles them after this time. One minute by default.
     pub hold_lease: Duration,
     /// Who sells the credits, for receipts.
     pub seller: Seller,
@@ -77,7 +77,8 @@ pub struct Links {
     pub plans: Option<String>,
     /// URL to register a payment at.
     pub top_up: Option<String>,
-    /// URL of the page where a payer signs for a top-up ([`Service::complete_top_up`](crate::Service::complete_top_up)).
+    /// URL of the page where a payer signs for a top-up
+    /// ([`Service::complete_top_up`](crate::Service::complete_top_up)).
     pub complete: Option<String>,
     /// Where all routes are listed, as a phrase for messages: `/endpoints.json`, or "the API reference".
     pub routes: Option<Arc<str>>,

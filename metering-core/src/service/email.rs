@@ -86,7 +86,7 @@ impl Service {
     /// Replaces the key of the account that a link was sent to. Works once for each link.
     ///
     /// With an idempotency key of at least 32 characters, the same request gets the same new key again, for as long as
-    /// that key is live. Without one, a lost response is a lost key; then ask for another link.
+    /// that key is live. Without one, a lost response means a lost key, and the client must ask for another link.
     ///
     /// # Errors
     /// [`Error::ValidationFailed`]; [`SignupError::LinkNotLive`]; or when the store fails. After
@@ -116,8 +116,8 @@ impl Service {
         Ok(self.recovered(&account, key).await)
     }
 
-    /// What to send for a request, with a new link; `None` when there is nothing to send, such as for an address that no
-    /// account has verified. Only a [`Mailer`] calls this.
+    /// What to send for a request, with a new link; `None` when there is nothing to send, such as for an address that
+    /// no account has verified. Only a [`Mailer`] calls this.
     ///
     /// # Errors
     /// When the store fails; the request can be tried again.
@@ -143,8 +143,8 @@ impl Service {
         (self.signup.mailer.is_some() || known != EmailVerification::UNCHECKED).then_some(known)
     }
 
-    /// How the email address of a new account starts, and the free credits that it gets at once. With verification, it
-    /// gets them with that.
+    /// The initial status of a new account's email address, and the free credits that it gets immediately. With
+    /// verification, it gets them when it is verified.
     pub(super) fn first_email(&self, email: Option<&Email>, free: Credits) -> (EmailStatus, Credits) {
         match email {
             Some(_) if self.signup.verify_email => (EmailStatus::Pending { free_credits: free }, Credits::ZERO),

@@ -37,8 +37,8 @@ pub struct RequestHead<'r> {
     /// Its method.
     pub method: &'r str,
     /// Its body, if it was read. For a price by usage, the requests of an idempotency key must have the same body, and
-    /// what is held may be estimated from it. A route that [declares](crate::catalogue::BodyRules) its body refuses requests
-    /// without.
+    /// what is held may be estimated from it. A route that [declares](crate::catalogue::BodyRules) its body refuses
+    /// requests without.
     pub body: Option<RequestContent<'r>>,
     /// Its path, as received.
     pub path: &'r str,
@@ -85,8 +85,8 @@ pub struct Admission<'c> {
 /// How a request was admitted.
 #[derive(Debug)]
 pub enum AdmissionKind {
-    /// It was charged, and the charge is durable. For a [proxied](Found::proxied) request, its price may be held instead:
-    /// the receipt says so, and the proxy settles it.
+    /// It was charged, and the charge is durable. For a [proxied](Found::proxied) request, its price may be held
+    /// instead: the receipt says so, and the proxy settles it.
     Charged(Receipt),
     /// Its route is priced by usage: the most that it may cost is held, durably. Capture what it cost.
     Held(HoldGuard),
@@ -99,7 +99,7 @@ impl Service {
     ///
     /// Use it instead of [`Service::admit`] where something depends on the route before the request is charged. A
     /// request that matches no route is refused by [`Found::admit`], after its key is checked: without a live key, a
-    /// caller learns nothing else.
+    /// caller learns nothing more.
     ///
     /// ```
     /// # use metering_core::service::RequestHead;

@@ -43,7 +43,7 @@ impl Service {
     /// # }
     /// ```
     ///
-    /// `fallback` is captured if nobody says what the request cost, at most what is held.
+    /// `fallback` is captured if the cost is not reported, at most the hold.
     ///
     /// # Errors
     /// As [`Service::charge`]. The balance must cover all that is to be held.
@@ -148,8 +148,8 @@ impl Service {
         self.update_hold(hold, HoldAction::Release).await
     }
 
-    /// Settles the request that a proxy asked about, by the status of its response: one of the route's
-    /// [free statuses](Route::free_statuses) releases what is held, any other one charges it.
+    /// Settles a proxy's request by the status of its response: one of the route's
+    /// [free statuses](Route::free_statuses) releases the hold, any other status charges it.
     ///
     /// ```
     /// use std::time::Duration;

@@ -1,6 +1,6 @@
 //! Keys of an account, made and changed by the holders of its keys.
 //!
-//! A key sees and changes itself and the keys below it, if it has the scope for that. What it may give to others is
+//! A key sees and changes itself and its child keys, if it has the scope for that. What it may give to others is
 //! decided in the store's transaction, by [`decision`](crate::store::backend::decision).
 
 use crate::access::account::AccountId;
@@ -33,7 +33,7 @@ const CHILD: &[u8] = b"metering: the secret of a new key";
 const ROTATED: &[u8] = b"metering: the new secret of a key";
 
 impl Service {
-    /// Makes a key below the caller's.
+    /// Makes a child of the caller's key.
     ///
     /// With an idempotency key of at least 32 characters, the same request gets the same key again, for as long as the
     /// caller's own secret stays the same.
@@ -80,7 +80,7 @@ impl Service {
         Ok(IssuedKeyResponse { key: secret.into(), data })
     }
 
-    /// Makes a key below a key that its caller may manage keys with: [`Service::signed_in_key`].
+    /// Makes a child of a key that its caller may manage keys with: [`Service::signed_in_key`].
     ///
     /// # Errors
     /// [`Error::ValidationFailed`], [`Error::KeyConflict`], or when the store fails.
@@ -119,7 +119,7 @@ impl Service {
         Ok(holder.is_some_and(|holder| holder.key().is_some_and(|own| own.id == key.id)))
     }
 
-    /// The caller's key and the keys below it, oldest first: at most `limit` (1 to 100) after `after`.
+    /// The caller's key and its child keys, oldest first: at most `limit` (1 to 100) after `after`.
     ///
     /// # Errors
     /// As [`Service::create_key`].
@@ -144,12 +144,12 @@ impl Service {
             if !data.is_empty() || page.next.is_none() {
                 return Ok(KeysDocument { data, next: page.next.map(|next| next.as_str().to_owned()) });
             }
-            // None of these is the caller's to see. A part without keys would look like the end.
+            // The caller may see none of these. A page without keys would look like the last one.
             after = page.next;
         }
     }
 
-    /// One key: the caller's own, or one below it. The id `current` stands for the caller's own, which needs no scope.
+    /// One key: the caller's own, or a child of it. The id `current` stands for the caller's own, which needs no scope.
     ///
     /// # Errors
     /// As [`Service::create_key`], and [`Error::NoSuchKey`].
@@ -192,7 +192,7 @@ impl Service {
         Ok(id == CURRENT || id == own.id.as_str())
     }
 
-    /// Deletes a key for good, and the keys below it.
+    /// Deletes a key permanently, and its child keys.
     ///
     /// # Errors
     /// As [`Service::create_key`], and [`Error::NoSuchKey`].
@@ -201,7 +201,8 @@ impl Service {
         Ok(DeletedKeyResponse { deleted: true })
     }
 
-    /// Replaces the secret of a key: the caller's own, or one below it. The old one may go on working for a while.
+    /// Replaces the secret of a key: the caller's own, or a child of it. The old one may keep working for a grace
+    /// period.
     ///
     /// With an idempotency key of at least 32 characters, the same request gets the same secret again.
     ///
@@ -225,7 +226,7 @@ impl Service {
         Ok(IssuedKeyResponse { key: secret.into(), data: self.document(&account, &key.id).await? })
     }
 
-    /// Disables a key that was found where it should not be. Whoever has the key may do this; nothing else is needed.
+    /// Disables a leaked key. Anyone who has the key may do this; no other credentials are needed.
     ///
     /// # Errors
     /// [`Error::ValidationFailed`] when the text is not a key, or when the store fails.
@@ -265,7 +266,7 @@ impl Service {
         Ok((account, changed_key(changed)?))
     }
 
-    /// The id of a key that is the caller's own or below it.
+    /// The id of a key that is the caller's own or a child of it.
     async fn find_key(&self, account: &AccountId, own: &Key, id: &str) -> Result<KeyId, Error> {
         if id == CURRENT {
             return Ok(own.id.clone());
@@ -284,7 +285,7 @@ impl Service {
         Ok(KeyDocument::labelled(status, &labels, now))
     }
 
-    /// The key that has a secret which only the holder of a key and of an idempotency key can know.
+    /// The key whose secret is derived from a key and an idempotency key.
     async fn rotated_before(&self, secret: &KeyHash) -> Result<Option<KeyDocument>, Error> {
         let holder = self.store.key_holder(secret).await?;
         let Some(holder) = holder.filter(|holder| holder.is_live(self.clock.now())) else { return Ok(None) };
@@ -328,7 +329,7 @@ pub(crate) fn created(outcome: KeyCreated) -> Result<Key, Error> {
     }
 }
 
-/// The key as it was changed, or why it was not.
+/// The changed key, or why it was not changed.
 pub(crate) fn changed_key(outcome: KeyChanged) -> Result<Key, Error> {
     match outcome {
         KeyChanged::Key(key) => Ok(key),

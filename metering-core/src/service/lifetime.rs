@@ -1,4 +1,4 @@
-//! How many requests an account ever made: the one sum of a summary that its window does not have.
+//! How many requests an account ever made: the one figure of a summary that is not in its window.
 
 use crate::clock::Timestamp;
 use crate::money::credits::Credits;

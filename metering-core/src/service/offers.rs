@@ -87,7 +87,7 @@ pub struct Paying<'r> {
     pub price: Credits,
     /// The id that its client gave the payment.
     pub identifier: Option<IdentifierHash>,
-    /// What it answers ([`Presented::answer`](crate::service::Presented::answer)).
+    /// The challenge that it is for ([`Presented::answer`](crate::service::Presented::answer)).
     pub answer: Option<&'r ChallengeAnswer>,
 }
 
@@ -206,7 +206,7 @@ impl Service {
         self.shop.as_ref().map(|shop| shop.settling.guard.on_chain(chain_id)).unwrap_or_default()
     }
 
-    /// Goes on with payments whose process has ended. Returns how many it took over.
+    /// Resumes payments whose process has ended. Returns how many it took over.
     ///
     /// # Errors
     /// When the store fails.
@@ -220,8 +220,8 @@ impl Service {
     /// Credits a payment that came with a request, after its transaction is confirmed.
     ///
     /// The same payment sent again credits nothing more. With a key, the request is then simply charged. Without one,
-    /// only the same request is accepted again, for 15 minutes, because everybody can read a payment on its chain. A
-    /// payment that answers a challenge for a key credits that key's account also without it.
+    /// only the same request is accepted again, for 15 minutes, because payments are public on their chain. A payment
+    /// for a key's challenge credits that key's account, also if the request lacks the key.
     ///
     /// # Errors
     /// [`Error::KeyRefused`] for a bad key; [`Error::Offer`] when the payment was not credited, or not yet; or when the
@@ -304,7 +304,8 @@ async fn await_end(shop: &Shop, record: AuthorizationRecord) -> Result<Authoriza
     }
 }
 
-/// Refuses a payment to those who do not get its credits. Nobody may be waiting for it, so it is settled all the same.
+/// Refuses a payment to callers who do not get its credits. It is settled anyway, because no request may be waiting for
+/// it.
 fn belongs_to_others(shop: &Shop, record: AuthorizationRecord) -> Error {
     match record.state {
         AuthorizationState::Failed { failure, .. } => return PayRefusal::Failed(failure).into(),

@@ -1,5 +1,5 @@
-//! Claims with the wrong one of a wallet's quotes: each quote has an amount of its own, and people ask for a second one
-//! after they have paid the first.
+//! Claims that name another quote of the same wallet: each quote has a different amount, and people request a second
+//! one after paying the first.
 
 use crate::chains::chain::TransactionStatus;
 use crate::chains::signature::WalletSignature;
@@ -14,8 +14,8 @@ use crate::service::payments::find_chain;
 use crate::wire::ErrorCode;
 
 impl Service {
-    /// The quote to claim instead of `quote`, whose claim was refused for `refusal`: the one of the same wallet that the
-    /// transaction pays, if the wallet signed that.
+    /// The quote to claim instead of `quote`, whose claim was refused for `refusal`: the one of the same wallet that
+    /// the transaction pays, if the wallet signed that.
     pub(super) async fn other_quote(
         &self,
         quote: &Quote,

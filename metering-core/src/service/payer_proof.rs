@@ -1,4 +1,5 @@
-//! Whose payment is it? A hash is public, so an account that names one must show that the payer is its own.
+//! Proof that a payment is the caller's: hashes are public, so an account that names one must show that it owns the
+//! payer.
 
 use crate::access::account::Account;
 use crate::chains::signature::{WalletSignature, signer, signing_digest};

@@ -208,7 +208,7 @@ impl Payments {
         }
     }
 
-    /// Polls a transaction until `judge` accepts it, refuses it for good, or the wait ends.
+    /// Polls a transaction until `judge` accepts it, refuses it permanently, or the wait ends.
     ///
     /// A pending transaction that certainly cannot pay `target` is refused at once.
     pub(super) async fn await_payment(
@@ -320,7 +320,8 @@ impl Payments {
         let _ = tokio::time::timeout(self.settings.claim_poll.min(left), closing.wait_for(|closing| *closing)).await;
     }
 
-    /// Ends all waits, present and future: requests whose payment needs more confirmations get that response at once.
+    /// Ends all waits, current and future: requests whose payment needs more confirmations get that response
+    /// immediately.
     pub(super) fn end_waits(&self) {
         self.closing.send_replace(true);
     }
@@ -333,7 +334,7 @@ pub(super) enum Claimant {
     Quote(NonceHash),
     /// The account that tops up.
     Account(AccountId),
-    /// Whoever has the payment credited to an account without its key.
+    /// A caller that credits a payment to an account without its key.
     Payment(TxRef),
 }
 

@@ -32,7 +32,7 @@ pub struct Presented {
     /// The id that its client gave it.
     pub identifier: Option<IdentifierHash>,
     protocol: Protocol,
-    /// What became of it, once it is credited: the request may still be refused after that.
+    /// Its outcome, once it is credited: the request may still be refused.
     paid: Arc<OnceLock<Paid>>,
 }
 
@@ -53,7 +53,7 @@ pub struct Asked<'r> {
     pub route: Option<&'r Route>,
 }
 
-/// What a response says about payments, in addition to the rest of it.
+/// What a response says about payments, in addition to its normal content.
 #[derive(Debug, Clone, Default)]
 pub struct PaymentNotice {
     /// Headers to set.
@@ -63,8 +63,8 @@ pub struct PaymentNotice {
 }
 
 impl Service {
-    /// The payment in a request's headers. `None` if there is none, or the service offers nothing: then such headers
-    /// mean nothing here.
+    /// The payment in a request's headers. `None` if there is none, or the service takes no payments: such headers are
+    /// then ignored.
     ///
     /// # Errors
     /// [`Error::Offer`] when it cannot be read, or takes none of the offers.
@@ -105,7 +105,7 @@ impl Service {
         Asked { resource: Resource::at(url, route), route }
     }
 
-    /// What to add to a refusal: offers, if the client can pay one of them now, and what became of the payment that
+    /// What to add to a refusal: offers, if the client can pay one of them now, and the outcome of the payment that
     /// came with the request.
     #[must_use]
     pub fn payment_notice(&self, error: &Error, asked: Asked<'_>, presented: Option<&Presented>) -> PaymentNotice {
@@ -132,8 +132,8 @@ impl Service {
         notice
     }
 
-    /// The challenges of a refusal, as header lines, cheapest first. None if the client cannot answer them: some others
-    /// fail on a challenge although they could accept an offer of x402.
+    /// The challenges of a refusal, as header lines, cheapest first. None if the client does not support them: some
+    /// other clients fail on a challenge although they could accept an x402 offer.
     #[must_use]
     pub fn challenges(
         &self,
@@ -198,7 +198,7 @@ impl Presented {
         }
     }
 
-    /// The challenge that it answers, or why it answers none. `None` in protocols without challenges.
+    /// The challenge that it is for, or why there is none. `None` in protocols without challenges.
     #[must_use]
     pub const fn answer(&self) -> Option<&ChallengeAnswer> {
         match &self.protocol {

@@ -23,8 +23,8 @@ impl fmt::Debug for Prices {
 }
 
 impl Service {
-    /// Names the price version in the receipts of charges, and the versions of each day in reports of usage. `serving` is
-    /// the version of the service's catalogue. Without this, neither is named.
+    /// Names the price version in the receipts of charges, and the versions of each day in reports of usage. `serving`
+    /// is the version of the service's catalogue. Without this, neither is named.
     ///
     /// `store` must be the service's own store.
     ///

@@ -12,8 +12,7 @@ use crate::service::Service;
 
 impl Service {
     /// Registers the recipients of all configured chains and their plans with the store, which records when it first
-    /// knew each. Top-ups that were mined earlier are refused, so call this at start, before anyone is told where to
-    /// pay.
+    /// knew each. Top-ups that were mined earlier are refused, so call this at startup, before publishing where to pay.
     ///
     /// # Errors
     /// When the store fails. Registration is retried before plans are listed and payments are checked.
@@ -41,7 +40,7 @@ impl Service {
         recipients
     }
 
-    /// Registers recipients, unless this process knows them all.
+    /// Registers recipients, unless this process has registered them all.
     async fn register(&self, recipients: BTreeSet<(u64, Address)>) -> Result<(), Error> {
         if recipients.iter().all(|recipient| self.payments.known_since(recipient).is_some()) {
             return Ok(());

@@ -11,7 +11,7 @@ use crate::service::Service;
 use crate::service::fields::Fields;
 use crate::wire::{ChallengeRequest, ChallengeResponse, VerifyRequest, VerifyResponse};
 
-/// 190 bits: nobody can guess another wallet's challenge and use it up.
+/// 190 bits: another wallet's challenge cannot be guessed and used up.
 const NONCE_DIGITS: usize = 32;
 
 impl Service {

@@ -78,8 +78,8 @@ impl Service {
         UsageSummary::new((report, events), &keys, &prices, days).ok_or(Error::Internal)
     }
 
-    /// Usage by route over the last `days` UTC days, at least 1 and at most 90: the `limit` routes (1 to 1000) that cost
-    /// most.
+    /// Usage by route over the last `days` UTC days, at least 1 and at most 90: the `limit` routes (1 to 1000) that
+    /// cost most.
     ///
     /// ```
     /// use metering_core::{Charge, MemoryStore, Service};

@@ -22,7 +22,7 @@ impl Service {
     /// Replaces the secret of a live key. The old one is refused from then on; other keys of the account stay.
     ///
     /// With an idempotency key of at least 32 characters, a retry gets the same new key for as long as that key is
-    /// live, also from another node. Without one, a lost response is a lost key.
+    /// live, also from another node. Without one, a lost response means a lost key.
     ///
     /// ```
     /// use metering_core::charging::IdempotencyKey;

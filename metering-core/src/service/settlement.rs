@@ -1,7 +1,7 @@
 //! Settles payments that were credited before their block was final.
 //!
 //! [`decide`], a pure function, says what to do, and one atomic operation of the store does it. If several nodes see
-//! the same, only one of them changes the record. What cannot be read now is checked again next time.
+//! the same, only one of them changes the record. Payments that cannot be read are checked again next time.
 
 use std::collections::HashMap;
 use std::sync::PoisonError;
@@ -25,7 +25,7 @@ const REVERSED_PAYMENT_WATCH: Duration = Duration::from_secs(7 * 24 * 60 * 60);
 pub struct SettlementReport {
     /// Payments that are still unsettled.
     pub unsettled: u64,
-    /// Unsettled payments whose block is final, and does not have them: a source invented them, or has forgotten them.
+    /// Unsettled payments that are missing in their final block: a source invented or lost them.
     pub doubtful: u64,
     /// Payments that are reversed, now or from earlier checks.
     pub reversed: u64,
@@ -75,7 +75,7 @@ impl Service {
     /// ```
     ///
     /// # Errors
-    /// When the chain or the store cannot be read. The payments stay as they are until the next check.
+    /// When the chain or the store cannot be read. The payments do not change until the next check.
     pub async fn settle_payments(&self, chain_id: u64) -> Result<SettlementReport, Error> {
         let reader = self.payments.reader(chain_id)?;
         let (mut report, mut after) = (SettlementReport::default(), None);

@@ -2,7 +2,7 @@
 //!
 //! Each accepted authorization has a task that takes one step after another ([`next_step`]) until it is credited or has
 //! failed. The requests that brought it wait for that task, but the task does not depend on them. If the process ends,
-//! another one claims the authorization and goes on: all that was decided is in the store.
+//! another one claims the authorization and continues: every decision is in the store.
 
 mod guard;
 mod step;
@@ -53,7 +53,7 @@ pub enum Settler {
     Facilitator(Arc<dyn Facilitator>),
 }
 
-/// How an authorization stands, as those who wait for it see it.
+/// The status of an authorization, as its waiters see it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Standing {
     /// It is being settled.
@@ -78,7 +78,7 @@ pub(super) struct Settling {
     tasks: Mutex<HashMap<AuthorizationId, watch::Receiver<Standing>>>,
 }
 
-/// A task that settles an authorization. When it ends, even by a panic, another one may begin.
+/// A task that settles an authorization. When it ends, even by a panic, another may start.
 struct Task {
     settling: Arc<Settling>,
     id: AuthorizationId,
@@ -109,8 +109,8 @@ impl Settling {
         Arc::new(Self { store, chains, clock, policy, poll, contract_wallets, guard, tasks: Mutex::default() })
     }
 
-    /// Settles an authorization in a task of its own, unless one of this process does so already. The receiver shows
-    /// how it stands.
+    /// Settles an authorization in its own task, unless this process has one already. The receiver gets its
+    /// status.
     pub(super) fn settle(self: &Arc<Self>, record: AuthorizationRecord) -> watch::Receiver<Standing> {
         let id = record.signed.id();
         let mut tasks = self.tasks.lock().unwrap_or_else(PoisonError::into_inner);
@@ -141,8 +141,8 @@ impl Settling {
     }
 
     /// Sends the transaction again that executed an authorization, after a reorganisation removed it. Its payment stays
-    /// credited meanwhile. If somebody else sent it, nothing is done: once the payment is reversed, the authorization
-    /// is pending again.
+    /// credited in the meantime. Another party's transaction is not resent: once the payment is reversed, the
+    /// authorization is pending again.
     pub(super) async fn send_again(&self, tx: TxRef) {
         if let Err(problem) = self.try_to_send_again(tx).await {
             tracing::warn!(%tx, %problem, "a payment that is missing from its chain could not be sent again");
@@ -162,7 +162,7 @@ impl Settling {
     }
 
     /// Takes one step after another. Returns the record when it is credited or has failed, or `None` when this process
-    /// cannot go on.
+    /// cannot continue.
     async fn drive(&self, mut record: AuthorizationRecord) -> Option<AuthorizationRecord> {
         let id = record.signed.id();
         let Some(chain) = self.chains.get(&id.chain_id) else {

@@ -1,7 +1,7 @@
 //! Payments in a chain's newest blocks, confirmed or not: shown to buyers who wait, followed from the first sight.
 //!
-//! Many buyers may wait at once, each asking every few seconds. They share one search per target. A payment that was seen
-//! once is then read by its hash, until some time after it is confirmed or the chain says that it is in no block.
+//! Many buyers may wait at once, each polling every few seconds. They share one search per target. Once seen, a payment
+//! is read by its hash, until some time after it is confirmed or the chain reports that it is in no block.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -50,7 +50,7 @@ impl Sightings {
     /// found before: a failure is no evidence that a payment left its block.
     pub(super) async fn at(&self, reader: &dyn ChainReader, target: PaymentTarget) -> Arc<[Sighting]> {
         let searched = Arc::clone(self.0.lock().unwrap_or_else(PoisonError::into_inner).entry(target).or_default());
-        // Held during the search: whoever asks meanwhile waits for its result.
+        // Held during the search: other callers wait for its result.
         let mut searched = searched.lock().await;
         if searched.at.is_none_or(|at| at.elapsed() >= MAX_AGE) {
             if let Err(error) = search(reader, target, &mut searched).await {
@@ -84,7 +84,7 @@ async fn search(reader: &dyn ChainReader, target: PaymentTarget, searched: &mut 
                 }
             }
             Ok(TransactionStatus::Pending { .. } | TransactionStatus::Unknown) => {}
-            // A transaction that cannot be read hides no other, and stays as it was seen.
+            // An unreadable transaction does not hide others, and keeps its last known state.
             Err(_) => sightings.extend(searched.found.iter().find(|seen| seen.payment.tx == tx).cloned()),
         }
     }

@@ -1,8 +1,8 @@
 //! Wallets that sign in to use the credits of their accounts without a key (the extension `sign-in-with-x` of x402).
 //!
-//! What a wallet signs is not stored before: a sign-in is valid because it names this service and is at most five
-//! minutes old, and it counts once because its nonce is stored when it is used. Strangers' sign-ins are not stored, so
-//! that they cost no writes; they stay worthless because none counts that is older than the account of its wallet.
+//! No challenge is stored beforehand: a sign-in is valid because it names this service and is at most five minutes old,
+//! and works once because its nonce is stored when it is used. Sign-ins of unknown wallets are not stored, so that they
+//! cost no writes. They cannot be used later, because a sign-in must be newer than its wallet's account.
 
 use std::net::IpAddr;
 use std::time::Duration;

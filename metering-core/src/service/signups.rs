@@ -58,7 +58,7 @@ pub struct SignupSettings {
     pub session_lifetime: Duration,
     /// The status poll interval that clients are given.
     pub poll_interval: Duration,
-    /// The bot challenge to pass before a signup is approved; `None` lets bots sign up too.
+    /// The bot challenge to pass before a signup is approved; with `None`, bots can sign up too.
     pub bot_check: Option<Arc<dyn BotCheck>>,
     /// Sends mail. Without it, no links are sent and keys cannot be recovered by email.
     pub mailer: Option<Arc<dyn Mailer>>,

@@ -18,7 +18,7 @@ const MAX_DAYS: i64 = 366;
 const DEFAULT_DAYS: u32 = 30;
 /// How many days are read at a time.
 const DAYS_PER_READ: i64 = 7;
-/// A response ends after the first read that takes it to this many rows.
+/// A response ends after the first read that reaches this many rows.
 const ENOUGH_ROWS: usize = 10_000;
 
 impl Service {

@@ -71,7 +71,8 @@ impl Service {
         let own = self.payments.store()?.top_up_quotes(&account.id).await?;
         let open = || own.iter().filter(|quote| quote.state == QuoteState::Open);
         for quote in open().rev().filter(|quote| self.is_current(quote, &plan, chain)) {
-            // Who asks again after paying wants to pay once more, and the same amount would be credited only once.
+            // A customer who asks again after paying wants to pay once more, and the same amount would be credited only
+            // once.
             if self.sighting_of(quote).await?.is_none() {
                 return Ok(self.quote_document(quote, chain, &TokenFacts::of(&plan), Arrived::Nothing));
             }
@@ -85,7 +86,7 @@ impl Service {
         for _ in 0..MAX_DRAWS {
             let drawn = self.draw_top_up(&account, &plan, chain)?;
             let quote = Quote { amount: again.next().unwrap_or(drawn.amount), ..drawn };
-            // Whoever pays a plan's plain price must never pay somebody's quote.
+            // Paying a plan's plain price must never pay another account's quote.
             if is_price(&quote) {
                 continue;
             }
@@ -102,7 +103,7 @@ impl Service {
     }
 
     /// Credits a transaction that pays an open quote of the account, even if the quote's plan has changed or is off
-    /// sale. `None` when it pays none of them.
+    /// sale. `None` when it pays no quote.
     pub(super) async fn pay_own_quote(
         &self,
         account: &Account,
@@ -147,7 +148,7 @@ impl Service {
         let draw = |price| draw_amount(&*self.payments.randomness, price, plan.token_decimals, TagKind::TopUp);
         let now = self.clock.now();
         Ok(Quote {
-            // Nobody gets the nonce, so nobody can claim the quote.
+            // The nonce is never issued, so the quote cannot be claimed.
             nonce: QuoteNonce::generate(&*self.payments.randomness).hash(),
             agent_name: account.agent_name.clone(),
             email: None,
@@ -178,8 +179,8 @@ fn read(request: &TopUpQuoteRequest) -> Result<(String, u64), Error> {
     Ok((plan_id, chain_id))
 }
 
-/// The amounts that an account had before and may have again, the newest first. They are drawn before others, so that an
-/// account that asks now and then holds few amounts, and a late payment of one of them is still its own.
+/// The amounts that an account had before and may have again, the newest first. They are preferred, so that an account
+/// holds few amounts over time, and a late payment of one is still its own.
 fn amounts_again(own: &[Quote], new: &Quote, plan: &Plan) -> Vec<TokenUnits> {
     let drawn =
         |amount| plan.price().is_some_and(|price| may_be_drawn(price, plan.token_decimals, TagKind::TopUp, amount));

@@ -87,13 +87,14 @@ impl Service {
     ///
     /// # Errors
     /// [`Error::Unauthorized`], [`Error::Payment`] when the account has no such quote or its chain is no longer
-    /// configured, or when the store fails. A chain that cannot be read is not an error: what was seen on it stays seen.
+    /// configured, or when the store fails. A chain that cannot be read is not an error: what was seen before is
+    /// returned.
     pub async fn top_up_quote_by_id(
         &self,
         caller: impl Into<Caller<'_>>,
         id: &str,
     ) -> Result<TopUpQuoteDocument, Error> {
-        // Who may buy may also see what became of it.
+        // Keys that may buy may also see the outcome.
         let holder = self.holder_with_any(caller.into(), &[Scope::TopUp, Scope::Read]).await?;
         let account = holder.account;
         let nonce = parse_id(id).ok_or(PaymentError::UnknownTopUpQuote)?;
@@ -112,8 +113,9 @@ impl Service {
         Ok(self.quote_document(&quote, chain, &token, Arrived::of(&quote, record.as_ref(), sighting.as_ref())))
     }
 
-    /// Credits a confirmed payment of a quote that waits for one, so that nobody depends on the watcher. Returns the
-    /// quote after it. `record` is that of the quote's reversed payment: if this is the same, its credits return.
+    /// Credits a confirmed payment of a quote that waits for one, so that crediting does not depend on the watcher.
+    /// Returns the updated quote. `record` is that of the quote's reversed payment: if this is the same, its credits
+    /// return.
     async fn credit_sighting(
         &self,
         account: &Account,
@@ -262,7 +264,7 @@ fn notice(quote: &Quote, chain: &Chain, token: &TokenFacts, arrived: Arrived) ->
     )
 }
 
-/// The id is the hash of a nonce that nobody has. It is no secret: only the account can use it.
+/// The id is the hash of a nonce that was never issued. It is not secret: only the account can use it.
 fn format_id(nonce: &NonceHash) -> String {
     format!("{ID_PREFIX}{}", hex::encode(nonce.as_bytes()))
 }

@@ -1,6 +1,6 @@
-//! Sets aside arrivals that cannot be read, so that the watcher can go on, and retries them later.
+//! Sets aside arrivals that cannot be read, so that the watcher can continue, and retries them later.
 //!
-//! A failure of one transaction must be told apart from a failure of the whole chain. The first is set aside. The
+//! A failure of one transaction must be distinguished from a failure of the whole chain. The first is set aside. The
 //! second holds the watcher's position, so that nothing is missed.
 
 use std::collections::{BTreeMap, BTreeSet};

@@ -2,8 +2,8 @@
 //!
 //! A payment for an open signup quote creates the account; the quote's owner gets the key by a later claim, or by
 //! rotation. A payment for an open top-up quote is credited to the quote's account, whichever wallet paid. A payment
-//! for a plan, from a wallet that belongs to exactly one account, is credited to that account. All others are
-//! left for their payers to claim or the operator to assign: a watcher that guesses gives money away.
+//! for a plan, from a wallet that belongs to exactly one account, is credited to that account. All others are left for
+//! their payers to claim or the operator to assign: guessing would give money away.
 
 use crate::access::account::{Account, AccountId};
 use crate::access::key::ApiKey;
@@ -34,7 +34,7 @@ pub struct WatchReport {
     pub claimed: u32,
     /// Payments credited to accounts.
     pub credited: u32,
-    /// Payments left alone, not counting those that were used before.
+    /// Payments not credited, except those that were used before.
     pub left: u32,
     /// Arrivals that could not be read and were set aside.
     pub unreadable: u32,
@@ -190,7 +190,7 @@ impl Service {
     }
 
     /// Credits a payment to the account whose top-up quote has its amount, whichever wallet it came from. `None` when
-    /// another payment of the quote was faster.
+    /// another payment of the quote came first.
     async fn settle_top_up_quote(
         &self,
         account: &AccountId,
@@ -235,7 +235,7 @@ impl Service {
     }
 }
 
-/// The outcome for a payment that was to be credited to an account.
+/// The outcome of crediting a payment to an account.
 fn outcome_of(credited: Result<TopUpResponse, Error>, account: &Account) -> Result<ArrivalOutcome, Error> {
     match credited {
         Ok(response) if response.already_credited => Ok(ArrivalOutcome::UsedBefore),

@@ -36,8 +36,8 @@ const NO_EVENTS: &str = "must have at least one event; leave it out, or send nul
 pub struct WebhookSettings {
     /// How many webhooks an account may have; 0 for none. 10 by default.
     pub max_per_account: u32,
-    /// Which addresses a URL may name. Only public ones by default. Whoever sends webhooks must ask the policy again,
-    /// about the addresses that a host's name resolves to.
+    /// Which addresses a URL may name. Only public ones by default. The sender must also check the addresses that a
+    /// host's name resolves to.
     pub addresses: AddressPolicy,
     /// Wakes the courier when a webhook is tested or a delivery is resent.
     pub wake: Wake,
@@ -182,8 +182,8 @@ impl Service {
         if deleted { Ok(DeletedWebhookResponse { deleted }) } else { Err(Error::NoSuchWebhook) }
     }
 
-    /// Replaces the secret of a webhook of the caller's account. For a while, webhooks are signed with both secrets. The
-    /// response is the only one with the new secret.
+    /// Replaces the secret of a webhook of the caller's account. During a grace period, webhooks are signed with both
+    /// secrets. The response is the only one with the new secret.
     ///
     /// # Errors
     /// As [`Service::create_webhook`], and [`Error::NoSuchWebhook`].
@@ -215,8 +215,8 @@ impl Service {
         delivery_response(delivery.ok_or(Error::NoSuchWebhook)?)
     }
 
-    /// The deliveries to a webhook of the caller's account, newest first: at most `limit` (1 to 100) after `after`, in the
-    /// state with this name if one is given.
+    /// The deliveries to a webhook of the caller's account, newest first: at most `limit` (1 to 100) after `after`, in
+    /// the state with this name if one is given.
     ///
     /// # Errors
     /// As [`Service::webhooks`]; [`Error::NoSuchWebhook`], and [`Error::ValidationFailed`].
@@ -304,8 +304,8 @@ impl Service {
         Ok(BalanceAlertDocument::new(&changed.id, changed.alert))
     }
 
-    /// The account, if the caller has its first key. Webhooks hear of the whole account, and outlive the key that made
-    /// them, so a key that was given to somebody else must not direct them.
+    /// The account, if the caller has its first key. Webhooks cover the whole account and outlive the key that made
+    /// them, so a key that was given away must not control them.
     async fn owner(&self, caller: impl Into<Caller<'_>>) -> Result<Account, Error> {
         Ok(self.first_holder(caller.into()).await?.account)
     }

@@ -1,8 +1,8 @@
 //! Mail to the owners of accounts: what is sent, and who sends it.
 //!
 //! A request only queues mail. The mailer's own task then asks [`Service::prepare_mail`](crate::Service::prepare_mail)
-//! what to send, which makes the link. So a request takes the same time whether or not an account has the address, and
-//! no link exists outside that task.
+//! what to send, which creates the link. So a request takes the same time whether or not an account has the address,
+//! and links exist only in that task.
 
 use std::fmt;
 use std::time::Duration;
@@ -20,7 +20,7 @@ pub trait Mailer: Send + Sync + fmt::Debug {
     fn queue(&self, request: MailRequest) -> bool;
 }
 
-/// Mail that was asked for.
+/// Requested mail.
 #[derive(Clone, PartialEq, Eq)]
 pub enum MailRequest {
     /// A link that verifies the address of this account.

@@ -1,8 +1,8 @@
 //! Free signup: a session that a person approves in a browser, modelled on RFC 8628.
 //!
 //! The client that begins a session holds its token, a secret. The person who approves it types its user code, or
-//! follows a link with it. The code is short and useless on its own: after the approval, the key goes to the holder of
-//! the token.
+//! follows a link with it. The code is short, but not a secret: after the approval, the key goes to the holder of the
+//! token.
 
 mod error;
 mod token;

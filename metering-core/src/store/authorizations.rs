@@ -19,8 +19,7 @@ use crate::store::{PaymentCredit, PaymentStore, StoreError};
 /// Stores authorizations from acceptance until they are credited or have failed.
 ///
 /// An authorization keeps its one record, so it credits one account once. A process that settles it may crash at any
-/// time; another process then claims it and goes on. Two processes that settle the same one do no harm: each step is
-/// taken once.
+/// time; another process then claims it and continues. Two processes may settle the same one: each step is taken once.
 ///
 /// [`PaymentStore::settle_payment`] changes authorizations too: if it reverses the payment of a credited one, that one
 /// is pending again, with the claim that it had last; if it restores the payment of one that is pending or has failed
@@ -45,7 +44,7 @@ pub trait AuthorizationStore: PaymentStore {
     async fn first_key(&self, account: &AccountId) -> Result<Option<KeyHash>, StoreError>;
 
     /// Claims at most `limit` pending authorizations that nobody has claimed at `now`, those whose claims ended longest
-    /// ago first, for a process that goes on with them within `lease`. Of several callers, one gets each.
+    /// ago first, for a process that continues them within `lease`. Each goes to one of several callers.
     async fn claim_authorizations(
         &self,
         now: Timestamp,
@@ -61,10 +60,9 @@ pub trait AuthorizationStore: PaymentStore {
     /// pending.
     ///
     /// The authorization keeps the place that it has, if that is in the same wallet and not below `lowest`. Otherwise
-    /// it gets the lowest place from `lowest` on that was given back, or else the next one that no authorization of
-    /// this chain and wallet ever had. `lowest` is how many transactions of the wallet are in the chain. A place in
-    /// another wallet is given back, as in [`AuthorizationStore::fail_authorization`]: a wallet cannot go on after a
-    /// gap.
+    /// it gets the lowest returned place from `lowest` on, or else the next place that no authorization of this chain
+    /// and wallet has had. `lowest` is how many transactions of the wallet are in the chain. A place in another wallet
+    /// is given back, as in [`AuthorizationStore::fail_authorization`]: a wallet cannot continue after a gap.
     async fn assign_gas_place(
         &self,
         id: &AuthorizationId,
@@ -115,8 +113,8 @@ pub trait AuthorizationStore: PaymentStore {
     /// [`Store::forget_expired`](crate::Store::forget_expired) deletes it.
     ///
     /// It is kept among the used solutions of bot challenges
-    /// ([`SignupStore::use_solution`](crate::SignupStore::use_solution)), so it must not be equal to one of these by
-    /// chance: hash the nonce with a text of its own.
+    /// ([`SignupStore::use_solution`](crate::SignupStore::use_solution)), so it must not equal one of these by chance:
+    /// hash the nonce with a distinct prefix.
     async fn use_sign_in(&self, nonce: [u8; 32], expires_at: Timestamp) -> Result<bool, StoreError>;
 }
 
@@ -142,7 +140,7 @@ pub struct NewAuthorization {
 pub enum AuthorizationOpened {
     /// It was stored.
     Opened(AuthorizationRecord),
-    /// It was stored before, perhaps for another account. Its record as it is.
+    /// It was stored before, perhaps for another account. The existing record.
     Known(AuthorizationRecord),
     /// Another authorization of its payer has its id.
     IdentifierUsed,
@@ -155,7 +153,7 @@ pub enum AuthorizationOpened {
 pub enum AuthorizationCredited {
     /// It was credited. The account after it.
     Account(Account),
-    /// It was credited before, or has failed. Its record as it is.
+    /// It was credited before, or has failed. The existing record.
     NotPending(AuthorizationRecord),
     /// The transaction was used before, or an open quote expects this payment. Nothing changed.
     TxUsed,

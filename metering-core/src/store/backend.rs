@@ -1,8 +1,8 @@
 //! For backend authors: the rules that every backend applies to the rows it reads.
 //!
-//! Each is stated once, here: what a write changes or why it is refused ([`decision`]), whether an account's totals match
-//! its ledger and usage ([`Books`]), how reports are built ([`UsageSums`] for an account,
-//! [`OperationsSums`] for operators, [`KeyUsageSums`] for a key), how an account's days are listed ([`AccountDays`]), how a path is stored
+//! Each is stated once, here: what a write changes or why it is refused ([`decision`]), whether an account's totals
+//! match its ledger and usage ([`Books`]), how reports are built ([`UsageSums`] for an account, [`OperationsSums`] for
+//! operators, [`KeyUsageSums`] for a key), how an account's days are listed ([`AccountDays`]), how a path is stored
 //! ([`StoredPath`]), and where a page ends ([`page`]).
 
 mod account_days;
@@ -42,7 +42,7 @@ pub fn credits(atoms: i128) -> Result<Credits, StoreError> {
     Ok(Credits::from_atoms(atoms))
 }
 
-/// The error for the outcome of an action that is not under way.
+/// The error for the outcome of an action that is not in progress.
 #[must_use]
 pub fn not_under_way(id: AuditId) -> StoreError {
     StoreError::Corrupt(format!("audit entry {} does not exist, or already has an outcome", id.0))

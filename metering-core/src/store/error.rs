@@ -17,7 +17,7 @@ pub enum StoreError {
     /// An earlier failure closed the store; nothing happened. The process must stop and open it again.
     #[error("the store can no longer be used and must be opened again: {0}")]
     Closed(String),
-    /// The cursor of a list is none that this store issued. Nothing happened.
+    /// The cursor of a list was not issued by this store. Nothing happened.
     #[error("the cursor was not issued by this store")]
     UnknownCursor,
     /// A sum is too large to be represented. Nothing happened.

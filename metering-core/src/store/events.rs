@@ -39,8 +39,8 @@ pub trait EventStore: Store {
     /// The webhooks of an account, in the order of creation; with `None`, the operator's own.
     async fn webhooks(&self, account: Option<&AccountId>) -> Result<Vec<Webhook>, StoreError>;
 
-    /// Changes a webhook of an account as [`Webhook::after`] says. If it [may be repaired](Webhook::may_be_repaired), its
-    /// first pending delivery is [due now](crate::events::Progress::hastened). `None` when the account has no such
+    /// Changes a webhook of an account as [`Webhook::after`] says. If it [may be repaired](Webhook::may_be_repaired),
+    /// its first pending delivery is [due now](crate::events::Progress::hastened). `None` when the account has no such
     /// webhook.
     async fn change_webhook(
         &self,
@@ -50,8 +50,8 @@ pub trait EventStore: Store {
         now: Timestamp,
     ) -> Result<Option<Webhook>, StoreError>;
 
-    /// Deletes a webhook of an account, and its deliveries. Whether there was one. Not one transaction, because it may have
-    /// many deliveries: it is switched off first, and if the process ends, the rest is there to be deleted again.
+    /// Deletes a webhook of an account, and its deliveries. Whether there was one. Not one transaction, because it may
+    /// have many deliveries: it is switched off first, and if the process ends, the deletion can be repeated.
     async fn delete_webhook(&self, account: &AccountId, id: &WebhookId) -> Result<bool, StoreError>;
 
     /// Writes a test event for one webhook only, even if it does not subscribe to that event. It belongs to the
@@ -77,17 +77,17 @@ pub trait EventStore: Store {
     ) -> Result<Page<Delivery>, StoreError>;
 
     /// How many deliveries wait, and since when the oldest one has been due that
-    /// [`claim_deliveries`](Self::claim_deliveries) would claim at `now`. Counts every pending and parked delivery, so do
-    /// not call it often.
+    /// [`claim_deliveries`](Self::claim_deliveries) would claim at `now`. Counts every pending and parked delivery, so
+    /// do not call it often.
     async fn delivery_backlog(&self, now: Timestamp) -> Result<DeliveryBacklog, StoreError>;
 
-    /// Claims at most `limit` deliveries that are due at `now`, oldest first ([`Progress::claimed`]), for a process that
-    /// sends them within `lease`, all to webhooks of one owner, so that slow webhooks of customers do not hold up the
-    /// operator's. Of several callers, one gets each.
+    /// Claims at most `limit` deliveries that are due at `now`, oldest first ([`Progress::claimed`]), for a process
+    /// that sends them within `lease`, all to webhooks of one owner, so that slow webhooks of customers do not hold up
+    /// the operator's. Of several callers, one gets each.
     ///
-    /// Due is a pending delivery to an active webhook whose [`Progress::next_at`] has come, and that no pending delivery
-    /// precedes: an earlier event of the same account to the same webhook. One that cannot be read is logged and put off
-    /// for an hour, so that it does not stop the others.
+    /// Due is a pending delivery to an active webhook whose [`Progress::next_at`] has come, and that no pending
+    /// delivery precedes: an earlier event of the same account to the same webhook. An unreadable one is logged and
+    /// postponed for an hour, so that it does not stop the others.
     ///
     /// [`Progress::claimed`]: crate::events::Progress::claimed
     /// [`Progress::next_at`]: crate::events::Progress::next_at
@@ -101,8 +101,8 @@ pub trait EventStore: Store {
         self.claim_shared(now, lease, limit, owner, DeliveryShares::unlimited()).await
     }
 
-    /// The same for those deliveries alone for which [`DeliveryShares::take`] has room, asked in their order: the others
-    /// stay as they are, for the next call. May leave out what is behind 20,000 deliveries without room.
+    /// The same for those deliveries alone for which [`DeliveryShares::take`] has room, asked in their order: the
+    /// others are left for the next call. May leave out what is behind 20,000 deliveries without room.
     async fn claim_shared(
         &self,
         now: Timestamp,
@@ -114,8 +114,8 @@ pub trait EventStore: Store {
 
     /// Records how an attempt ended ([`Progress::finished`](crate::events::Progress::finished)). If the webhook
     /// [is gone](AttemptOutcome::Gone), its state becomes [`WebhookState::Gone`](crate::events::WebhookState::Gone),
-    /// unless it is the operator's own. `None`, and nothing changes, if the attempt is not the current one, or there is
-    /// no such delivery left.
+    /// unless it is the operator's own. `None`, and nothing changes, if the attempt is not the current one, or the
+    /// delivery no longer exists.
     async fn finish_delivery(
         &self,
         id: DeliveryId,

@@ -21,7 +21,7 @@ pub trait HoldStore: Send + Sync + fmt::Debug {
     /// The open holds of an account, newest first, at most `limit`. Empty when there is no such account.
     async fn open_holds(&self, account: &AccountId, limit: u32) -> Result<Vec<Hold>, StoreError>;
 
-    /// The open holds whose lease has ended at `now`, in the order in which the leases ended, at most `limit`. To settle
-    /// them, commit a [`HoldAction::Expire`](crate::charging::HoldAction::Expire) for each.
+    /// The open holds whose lease has ended at `now`, in the order in which the leases ended, at most `limit`. To
+    /// settle them, commit a [`HoldAction::Expire`](crate::charging::HoldAction::Expire) for each.
     async fn expired_holds(&self, now: Timestamp, limit: u32) -> Result<Vec<Hold>, StoreError>;
 }

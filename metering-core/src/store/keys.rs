@@ -20,9 +20,8 @@ use crate::usage::KeyLabel;
 
 /// Stores the keys of accounts.
 ///
-/// An account has its first key from the beginning ([`Key::first`]). Every other key was made by another one, its
-/// parent. What is not live at the top of a chain stops all below it: a change takes effect with the next commit of
-/// charges, in every process.
+/// An account has its first key from the beginning ([`Key::first`]). Every other key has a parent, which made it. A key
+/// that is not live stops all its child keys. A change takes effect with the next commit of charges, in every process.
 #[async_trait]
 pub trait KeyStore: Send + Sync + fmt::Debug {
     /// Who a secret belongs to; `None` for one that is unknown or revoked, or when the account is revoked. The keys of
@@ -46,20 +45,20 @@ pub trait KeyStore: Send + Sync + fmt::Debug {
     /// One key of an account, revoked or not.
     async fn key(&self, account: &AccountId, id: &KeyId, today: Day) -> Result<Option<KeyStatus>, StoreError>;
 
-    /// The names of all keys of an account, and of those that ended and are still kept, by number. Empty when there is no
-    /// such account.
+    /// The names of all keys of an account, and of those that ended and are still kept, by number. Empty when there is
+    /// no such account.
     async fn key_labels(&self, account: &AccountId) -> Result<Vec<KeyLabel>, StoreError>;
 
-    /// Creates a key. [`create_key`](crate::store::backend::decision::create_key) has the refusals in order. If the same
-    /// parent made a key with this secret before, and it is not revoked, the request was repeated, and the outcome is
-    /// that key.
+    /// Creates a key. [`create_key`](crate::store::backend::decision::create_key) has the refusals in order. If the
+    /// same parent made a key with this secret before, and it is not revoked, the request was repeated, and the outcome
+    /// is that key.
     async fn create_key(&self, new: NewKey) -> Result<KeyCreated, StoreError>;
 
-    /// Changes a key. `actor` is the key that asks for it; `None` is the operator.
+    /// Changes a key. `actor` is the requesting key; `None` is the operator.
     /// [`change_key`](crate::store::backend::decision::change_key) has the refusals in order.
     ///
-    /// The keys below one that is revoked are revoked with it. When a budget is set or its period changes, what was spent
-    /// in the period so far counts: what the daily totals and open holds of the key and the keys below it add up to.
+    /// The child keys of one that is revoked are revoked with it. When a budget is set or its period changes, what was
+    /// spent in the period so far counts: what the daily totals and open holds of the key and its child keys add up to.
     async fn change_key(
         &self,
         account: &AccountId,
@@ -69,9 +68,9 @@ pub trait KeyStore: Send + Sync + fmt::Debug {
         now: Timestamp,
     ) -> Result<KeyChanged, StoreError>;
 
-    /// Makes a key that leaked unusable: its secrets are revoked, and the keys below it stop. The key stays, so that it
-    /// can be rotated, which revokes the keys below it. If the secret was replaced before, and works for a while longer,
-    /// that ends, and nothing else changes. `None`, and nothing changes, if the secret is unknown or no longer works.
+    /// Makes a key that leaked unusable: its secrets are revoked, and its child keys stop. The key stays, so that it
+    /// can be rotated, which revokes its child keys. If the secret is in its grace period, only the grace period ends.
+    /// `None`, and nothing changes, if the secret is unknown or no longer works.
     async fn report_leaked(&self, secret: &KeyHash, now: Timestamp) -> Result<Option<Key>, StoreError>;
 }
 
@@ -80,7 +79,7 @@ pub trait KeyStore: Send + Sync + fmt::Debug {
 pub struct NewKey {
     /// Its account.
     pub account: AccountId,
-    /// The key that makes it; `None` when the operator does. It is then below the account's first key.
+    /// The key that makes it; `None` when the operator does. It is then a child of the account's first key.
     pub parent: Option<KeyId>,
     /// The hash of its secret.
     pub secret: KeyHash,
@@ -123,11 +122,11 @@ pub enum KeyChange {
         /// Until when the old secrets still work; `None` for no longer.
         old_until: Option<Timestamp>,
     },
-    /// Revokes it for good, and the keys below it.
+    /// Revokes it permanently, and its child keys.
     Revoke,
 }
 
-/// Terms to change; `None` leaves a term as it is.
+/// Terms to change; `None` leaves a term unchanged.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct TermsChange {
     /// The name.
@@ -146,7 +145,7 @@ pub struct TermsChange {
     pub requests_per_minute: Option<u32>,
     /// The requests per day; 0 means no limit.
     pub requests_per_day: Option<u32>,
-    /// The requests under way; 0 means no limit.
+    /// The requests in flight; 0 means no limit.
     pub max_in_flight: Option<u32>,
     /// The event `balance.low` is sent when less than this remains of the budget; `None` for never.
     pub alert_below: Option<Option<Credits>>,

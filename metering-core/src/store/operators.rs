@@ -39,12 +39,12 @@ pub trait OperatorStore: Store {
     /// All operators, sorted by the bytes of their names, revoked ones too.
     async fn operators(&self) -> Result<Vec<Operator>, StoreError>;
 
-    /// Revokes an operator. A second call changes nothing and returns the operator as it is. `None` when there is no
-    /// such operator.
+    /// Revokes an operator. A second call changes nothing and returns the operator. `None` when there is no such
+    /// operator.
     async fn revoke_operator(&self, name: &OperatorName, now: Timestamp) -> Result<Option<Operator>, StoreError>;
 
-    /// Gives an operator another token; the old one finds nobody from now on. `None`, and nothing changes, when there is no
-    /// such operator, or the operator is revoked. A token that an operator has is an error.
+    /// Gives an operator another token; the old one stops working. `None`, and nothing changes, when there is no such
+    /// operator, or the operator is revoked. A token that is in use is an error.
     async fn rotate_operator_token(
         &self,
         name: &OperatorName,
@@ -54,7 +54,8 @@ pub trait OperatorStore: Store {
     /// Logs an action that is about to be taken. Ids increase with time.
     async fn begin_audit(&self, entry: NewAuditEntry) -> Result<AuditId, StoreError>;
 
-    /// Logs the outcome of an action. An entry that does not exist, or has an outcome, is an error, and nothing changes.
+    /// Logs the outcome of an action. An entry that does not exist, or has an outcome, is an error, and nothing
+    /// changes.
     async fn end_audit(&self, id: AuditId, outcome: AuditOutcome) -> Result<(), StoreError>;
 
     /// Entries of the audit log, newest first, at most `limit`.

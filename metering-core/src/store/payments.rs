@@ -64,8 +64,8 @@ pub trait PaymentStore: Store {
     /// The quote with that nonce.
     async fn quote(&self, nonce: &NonceHash) -> Result<Option<Quote>, StoreError>;
 
-    /// The quote that waits for a payment ([`Quote::waits`], [`Quote::is_paid_by`]). No payment pays both a signup quote and a top-up
-    /// quote, because their amounts differ ([`TagKind`](crate::payments::TagKind)).
+    /// The quote that waits for a payment ([`Quote::waits`], [`Quote::is_paid_by`]). No payment pays both a signup
+    /// quote and a top-up quote, because their amounts differ ([`TagKind`](crate::payments::TagKind)).
     async fn quote_paid_by(&self, payment: &Payment) -> Result<Option<Quote>, StoreError>;
 
     /// The stored top-up quotes of an account, in any state, by creation time, then nonce.
@@ -87,8 +87,8 @@ pub trait PaymentStore: Store {
     async fn claim_quote(&self, claim: Claim) -> Result<Claimed, StoreError>;
 
     /// Credits a payment to an existing account: writes its record, the ledger entry and the link of the payer's wallet
-    /// in one operation, and marks the account's own top-up quote that it pays as claimed. As with a claim, the record is
-    /// unsettled if the payment has the hash of its block, else final.
+    /// in one operation, and marks the account's own top-up quote that it pays as claimed. As with a claim, the record
+    /// is unsettled if the payment has the hash of its block, else final.
     ///
     /// The caller has checked the payment. [`credit_payment`](crate::store::backend::decision::credit_payment) has the
     /// refusals in order.
@@ -297,7 +297,7 @@ pub enum PaymentSettled {
 pub enum PaymentCredited {
     /// It was credited. The account after it.
     Account(Account),
-    /// It was already credited to this account. The account as it is, and the record.
+    /// It was already credited to this account. The account and the record.
     Repeated(Account, Box<PaymentRecord>),
     /// The transaction was used before, by another account or a claim.
     TxUsed,

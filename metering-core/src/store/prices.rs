@@ -37,8 +37,8 @@ pub trait PriceStore: Store {
     /// The text of a version's catalogue; `None` when there is no such version.
     async fn price_catalogue(&self, number: PriceNumber) -> Result<Option<Arc<str>>, StoreError>;
 
-    /// Cancels a version that has not taken effect at `now`, and returns it as it is afterwards.
-    /// [`cancel_prices`](crate::store::backend::decision::cancel_prices) says when nothing changes. `None` when there is no
-    /// such version.
+    /// Cancels a version that has not taken effect at `now`, and returns its new state.
+    /// [`cancel_prices`](crate::store::backend::decision::cancel_prices) says when nothing changes. `None` when there
+    /// is no such version.
     async fn cancel_prices(&self, number: PriceNumber, now: Timestamp) -> Result<Option<PriceVersion>, StoreError>;
 }

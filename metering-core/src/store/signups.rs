@@ -67,8 +67,8 @@ pub trait SignupStore: Store {
     /// nothing.
     async fn verify_email(&self, token: &LinkHash, now: Timestamp) -> Result<EmailVerified, StoreError>;
 
-    /// Uses up a link that is live at `now` and replaces the key of its account, as [`Store::replace_key`] does. `None`,
-    /// and nothing changes, when the link is not live or its account is revoked.
+    /// Uses up a link that is live at `now` and replaces the key of its account, as [`Store::replace_key`] does.
+    /// `None`, and nothing changes, when the link is not live or its account is revoked.
     async fn recover_key(&self, token: &LinkHash, key: KeyHash, now: Timestamp) -> Result<Option<Account>, StoreError>;
 
     /// Marks a solution of a bot challenge as used; `false` when it was used before. The mark is kept until

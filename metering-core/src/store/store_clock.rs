@@ -1,8 +1,8 @@
-//! The clock of a node that shares a store: the store's own, so that leases, budgets and expiries mean the same on every
-//! node, whatever the clock of its machine says.
+//! The clock of a node that shares a store: the store's own, so that leases, budgets and expiries mean the same on
+//! every node, whatever the clock of its machine says.
 //!
-//! Between two readings of the store's clock it goes on with the monotonic clock, so setting the machine's clock changes
-//! nothing. A store without a clock (one file, one machine) leaves the machine's clock in force.
+//! Between two readings of the store's clock it follows the monotonic clock, so setting the machine's clock has no
+//! effect. A store without a clock (one file, one machine) leaves the machine's clock in force.
 
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Weak};
@@ -57,7 +57,7 @@ impl StoreClock {
     /// Reads the store's clock, and follows that reading from now on.
     ///
     /// # Errors
-    /// When the store cannot be read. The clock goes on as before.
+    /// When the store cannot be read. The clock continues as before.
     pub async fn sync(&self, store: &dyn Store) -> Result<(), StoreError> {
         let sent = self.anchor.elapsed();
         let Some(read) = store.clock().await? else { return Ok(()) };
@@ -67,8 +67,8 @@ impl StoreClock {
         Ok(())
     }
 
-    /// Keeps following the clock of a store until the store is dropped. While it cannot be read, this clock goes on by
-    /// itself.
+    /// Keeps following the clock of a store until the store is dropped. While it cannot be read, this clock runs on the
+    /// monotonic clock.
     pub async fn follow(self: Arc<Self>, store: Weak<dyn Store>) {
         loop {
             tokio::time::sleep(Self::INTERVAL).await;

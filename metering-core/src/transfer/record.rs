@@ -191,7 +191,7 @@ pub struct GasPlacesRecord {
     pub chain_id: u64,
     /// The wallet that pays the gas.
     pub wallet: Address,
-    /// The first place that no authorization ever had.
+    /// The first place that was never assigned.
     pub next: u64,
     /// The places that were given back and not assigned again, in ascending order.
     pub given_back: Vec<u64>,

@@ -1,7 +1,7 @@
 //! What past usage would have cost with another catalogue: the rules, without a store.
 //!
-//! Only daily totals are kept, not single requests. A new amount is therefore exact only where the price of every request
-//! follows from the total, and says so where it does not.
+//! Only daily totals are kept, not single requests. A new amount is therefore exact only if the total determines the
+//! price of every request; otherwise it is marked as an estimate.
 
 use std::collections::HashMap;
 
@@ -48,8 +48,8 @@ impl<'c> Repricing<'c> {
         self.new.values().any(|route| route.volume_tiers().is_some())
     }
 
-    /// What `total` would have been. `month` counts the requests of its account, whose totals must be passed in the order
-    /// of their days, from the first of a month on. `None` when that is out of range.
+    /// What `total` would have been. `month` counts the requests of its account, whose totals must be passed in the
+    /// order of their days, from the first of a month on. `None` when that is out of range.
     pub(crate) fn of<'t>(&self, total: &'t DailyTotal, month: &mut MonthCounts<'t>) -> Option<Repriced> {
         let key = (&*total.line.route_template, &*total.line.http_method);
         let old = self.old.as_ref().map(|old| old.get(&key));
@@ -145,8 +145,8 @@ pub(crate) struct Replayed {
 
 /// Replays days in ascending order from an opening balance. `cost` says which of a day's two costs to take.
 ///
-/// The order of events within a day is not known: credits count from its start, and the balance is looked at once, at
-/// its end. `None` when a balance is out of range.
+/// The order of events within a day is not known: credits count from its start, and the balance is checked once, at its
+/// end. `None` when a balance is out of range.
 pub(crate) fn replay(
     opening: Credits,
     days: impl IntoIterator<Item = (Day, AccountDay)>,

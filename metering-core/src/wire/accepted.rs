@@ -4,7 +4,7 @@ use crate::chains::address::Address;
 use crate::chains::units::TokenUnits;
 use crate::offers::{Network, Offer, Offers};
 
-/// The offer that a payment names. In x402 nobody signs it: what counts is the signed authorization, which
+/// The offer that a payment names. In x402 it is not signed: only the signed authorization counts, which
 /// [`Authorization::check`](crate::offers::Authorization::check) compares with the offer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Accepted {
@@ -22,7 +22,7 @@ pub struct Accepted {
     pub domain_version: Option<String>,
 }
 
-/// Why no current offer is the one that a payment accepts. Nothing was taken.
+/// Why a payment matches no current offer. Nothing was taken.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum OfferMismatch {
@@ -54,7 +54,7 @@ pub enum OfferMismatch {
         /// The amount.
         amount: TokenUnits,
     },
-    /// It pays somebody else.
+    /// It pays another recipient.
     #[error(
         "the payment accepts an offer that pays {found}, but the offer pays {expected}; sign it again. Nothing was taken."
     )]

@@ -25,7 +25,7 @@ pub struct BalanceDocument {
     /// reversal of a payment.
     #[cfg_attr(feature = "openapi", schema(value_type = f64))]
     pub credit_balance: Credits,
-    /// Credits held for requests under way, whose cost is not known yet. They are not part of the balance.
+    /// Credits held for requests in flight, whose cost is not known yet. They are not part of the balance.
     #[cfg_attr(feature = "openapi", schema(value_type = f64))]
     pub credits_held: Credits,
     /// Credits bought in total.

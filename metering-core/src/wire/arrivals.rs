@@ -43,11 +43,11 @@ pub struct ArrivalDocument {
     pub recipient: String,
     /// The token's contract, in lower case; the zero address for the native coin.
     pub token_contract: String,
-    /// The token's symbol; null when no plan is paid in it any more.
+    /// The token's symbol; null when no plan is sold for it any longer.
     pub token_symbol: Option<String>,
     /// The amount in the token's smallest unit, as a string of digits; null if it is unclear what was paid.
     pub amount_atomic: Option<String>,
-    /// The amount in tokens, as a string; null if it is unclear, or when the token's decimals are not known any more.
+    /// The amount in tokens, as a string; null if it is unclear, or when the token's decimals are no longer known.
     pub amount_human: Option<String>,
     /// `used`, `unclear`, `quoted`, `known_payer`, `linked_wallet` or `unknown_payer`.
     pub status: String,

@@ -1,7 +1,8 @@
 //! `Cache-Control` of responses that only the client that asked may have.
 //!
-//! RFC 9111 lets a shared cache store whatever a response calls `public`, and responses to requests whose credentials it
-//! does not know, such as a key in `X-API-Key`. A second client would get what the first one paid for, with its receipt.
+//! RFC 9111 lets a shared cache store whatever a response calls `public`, and responses to requests whose credentials
+//! it does not know, such as a key in `X-API-Key`. A second client would then get the first one's response, with its
+//! receipt.
 
 /// Response headers that tell one kind of shared cache something else than `Cache-Control` does (RFC 9213), in lower
 /// case. Remove them from a private response, and all others that end with [`TARGETED_SUFFIX`].

@@ -24,7 +24,7 @@ fn parse(json: &str) -> Option<u64> {
     if let Some(text) = json.strip_prefix('"').and_then(|rest| rest.strip_suffix('"')) {
         return text.bytes().all(|byte| byte.is_ascii_digit()).then_some(text)?.parse().ok();
     }
-    // A chain's id is no amount: an exponent is a mistake.
+    // A chain's id is not an amount: an exponent is a mistake.
     let number: Decimal = parse_exact(json).ok().filter(|_| !json.contains(['e', 'E']))?;
     number.fract().is_zero().then_some(number)?.try_into().ok()
 }

@@ -41,11 +41,11 @@ pub struct PaymentRecordDocument {
     pub recipient: String,
     /// The token's contract, in lower case; the zero address for the native coin.
     pub token_contract: String,
-    /// The token's symbol; null when no plan is paid in it any more.
+    /// The token's symbol; null when no plan is sold for it any longer.
     pub token_symbol: Option<String>,
     /// The amount in the token's smallest unit, as a string of digits.
     pub amount_atomic: String,
-    /// The amount in tokens, as a string; null when the token's decimals are not known any more.
+    /// The amount in tokens, as a string; null when the token's decimals are no longer known.
     pub amount_human: Option<String>,
     /// The account that has it.
     pub org_id: String,
@@ -104,7 +104,7 @@ pub struct AssignmentDetails {
     pub paid: Option<String>,
     /// If it had already been credited: what it was used for, such as `top-up of org_..., plan starter`.
     pub used_for: Option<String>,
-    /// The open quote of somebody else that was waiting for the payment, and can no longer be claimed with it.
+    /// Another customer's open quote that was waiting for the payment, and can no longer be claimed with it.
     pub quote: Option<QuotedDocument>,
 }
 

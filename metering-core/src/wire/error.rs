@@ -88,7 +88,7 @@ pub struct ErrorBody {
     /// The page where the payer signs `message` in a browser, with `payer_proof_required`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub complete_url: Option<String>,
-    /// The template of the metered route that was probably meant, with `unknown_route`.
+    /// The template of the metered route that the caller probably meant, with `unknown_route`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub nearest_route: Option<String>,
     /// URL of the list of plans.

@@ -68,9 +68,9 @@ error_codes! {
     ChallengeFailed = "challenge_failed" 400,
     /// No live key came with the request.
     Unauthorized = "unauthorized" 401,
-    /// The key, or one above it, has expired.
+    /// The key, or a parent key, has expired.
     KeyExpired = "key_expired" 401,
-    /// The balance is not above zero, or does not cover what is to be held.
+    /// The balance is not above zero, or does not cover the hold.
     InsufficientCredits = "insufficient_credits" 402,
     /// The request has no key. Pay with it, or send one.
     PaymentRequired = "payment_required" 402,
@@ -82,7 +82,7 @@ error_codes! {
     SettlementPending = "settlement_pending" 503,
     /// Payments that come with requests cannot be executed at the moment.
     SettlementUnavailable = "settlement_unavailable" 503,
-    /// The budget of the key, or of one above it, does not cover the price.
+    /// The budget of the key, or of a parent key, does not cover the price.
     KeyBudgetExhausted = "key_budget_exhausted" 402,
     /// The request costs more than its client allows with `Max-Cost`.
     MaxCostExceeded = "max_cost_exceeded" 412,
@@ -120,7 +120,7 @@ error_codes! {
     PayerAlreadyRegistered = "payer_already_registered" 409,
     /// The account has as many webhooks as it may have.
     TooManyWebhooks = "too_many_webhooks" 409,
-    /// The state of what is to be changed does not allow it.
+    /// The current state does not allow the change.
     Conflict = "conflict" 409,
     /// The quote was already claimed; rotate the key if it is lost.
     AlreadyClaimed = "already_claimed" 409,
@@ -150,7 +150,7 @@ error_codes! {
     UpgradeRequired = "upgrade_required" 426,
     /// A rate limit is reached.
     RateLimited = "rate_limited" 429,
-    /// The key has its maximum number of requests under way.
+    /// The key has its maximum number of requests in flight.
     TooManyRequestsInFlight = "too_many_requests_in_flight" 429,
     /// The key has its maximum number of streams open.
     TooManyStreams = "too_many_streams" 429,

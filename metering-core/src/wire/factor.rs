@@ -1,7 +1,7 @@
 //! Weights and multipliers that resolvers send.
 //!
-//! A resolver has served the request by then, so a value that cannot be used must not fail it: it counts as 1, and the
-//! log says so.
+//! The resolver has served the request by then, so an unusable value must not fail the deduction: it counts as 1, and
+//! is logged.
 
 use std::str::FromStr;
 
@@ -40,7 +40,7 @@ impl Factor {
         self.value
     }
 
-    /// What was sent, shortened, if it cannot be used: it is no number, or not above 0.
+    /// What was sent, shortened, if it cannot be used: it is not a number, or not above 0.
     #[must_use]
     pub fn unusable(&self) -> Option<&str> {
         self.unusable.as_deref()

@@ -1,11 +1,11 @@
-//! Fields of requests that are read in a way of their own.
+//! Request fields with special parsing.
 
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 
 use crate::money::credits::Credits;
 
-/// A field that is there, even if it is null.
+/// A field that is present, even if it is null.
 pub(super) fn present<'de, D: Deserializer<'de>, T: Deserialize<'de>>(deserializer: D) -> Result<Option<T>, D::Error> {
     T::deserialize(deserializer).map(Some)
 }
@@ -19,7 +19,7 @@ pub(super) fn text_or_nothing<'de, D: Deserializer<'de>>(deserializer: D) -> Res
     Option::<String>::deserialize(deserializer).map(Option::unwrap_or_default)
 }
 
-/// Whether a field is true: `true`, or text that says so, as forms have it.
+/// Whether a field is true: `true`, or the text of forms.
 pub(super) fn is_true<'de, D: Deserializer<'de>>(deserializer: D) -> Result<bool, D::Error> {
     let raw = Box::<RawValue>::deserialize(deserializer)?;
     Ok(matches!(raw.get().trim_matches('"'), "true" | "True" | "on" | "1"))

@@ -69,7 +69,7 @@ pub struct RequestDocument {
     /// When it was accepted, as RFC 3339.
     #[cfg_attr(feature = "openapi", schema(value_type = String, format = DateTime))]
     pub created_at: Timestamp,
-    /// When its lease ends, as RFC 3339. The lease is renewed while the request is under way.
+    /// When its lease ends, as RFC 3339. The lease is renewed while the request is in progress.
     #[cfg_attr(feature = "openapi", schema(value_type = String, format = DateTime))]
     pub expires_at: Timestamp,
     /// When it was settled, as RFC 3339; null while it is held.
@@ -143,7 +143,7 @@ pub struct HoldFields {
     pub lease_seconds: Option<u32>,
 }
 
-/// The fields of a [`HoldRequest`]. Others are refused: a misspelt amount would hold another one.
+/// The fields of a [`HoldRequest`]. Others are refused, so that a misspelt amount is not ignored.
 const FIELDS: [&str; 12] = [
     "path",
     "method",

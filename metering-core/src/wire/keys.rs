@@ -37,7 +37,7 @@ pub enum KeyState {
     Expired,
     /// It was reported as leaked, and must be rotated.
     Leaked,
-    /// A key above it is not active.
+    /// A parent key is not active.
     ParentInactive,
 }
 
@@ -55,7 +55,7 @@ pub struct KeyDocument {
     pub state: KeyState,
     /// Whether it was switched off.
     pub disabled: bool,
-    /// How many credits may be spent with it and with the keys below it; null for no limit.
+    /// How many credits may be spent with it and with its child keys; null for no limit.
     #[serde(deserialize_with = "printed_if_any")]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<f64>))]
     pub limit: Option<Credits>,
@@ -109,7 +109,7 @@ pub struct KeyDocument {
     pub requests_per_minute: u32,
     /// Accepted requests per UTC day; 0 means no limit of its own.
     pub requests_per_day: u32,
-    /// Requests and streams under way in one process of the service; 0 means no limit of its own.
+    /// Requests and streams in flight in one process of the service; 0 means no limit of its own.
     pub max_in_flight: u32,
 }
 
@@ -125,7 +125,7 @@ pub struct KeyResponse {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct KeysDocument {
-    /// The caller's key and the keys below it, oldest first. Fewer than `limit` does not mean that it is the last part.
+    /// The caller's key and its child keys, oldest first. Fewer than `limit` does not mean that it is the last part.
     pub data: Vec<KeyDocument>,
     /// The value of `after` for the keys that follow; null when there are none.
     pub next: Option<String>,
@@ -150,7 +150,7 @@ pub struct DeletedKeyResponse {
     pub deleted: bool,
 }
 
-/// A key that a recovery left as it was.
+/// A key that a recovery did not change.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct RemainingKeyDocument {

@@ -17,7 +17,7 @@ pub use http::{PaymentForm, payment_challenges, payment_header, payment_results}
 
 /// A payment of x402, in `_meta` of a call.
 pub const X402_PAYMENT_META: &str = "x402/payment";
-/// What became of a payment of x402, in `_meta` of a result.
+/// The outcome of an x402 payment, in `_meta` of a result.
 pub const X402_RESPONSE_META: &str = "x402/payment-response";
 /// The challenges of MPP, in `_meta` of a result: [`mpp_required`].
 pub const MPP_REQUIRED_META: &str = "org.paymentauth/payment-required";

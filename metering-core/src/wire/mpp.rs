@@ -1,4 +1,4 @@
-//! MPP, the "Machine Payments Protocol": challenges in `WWW-Authenticate`, which agents answer with a credential.
+//! MPP, the "Machine Payments Protocol": challenges in `WWW-Authenticate`, for which agents send a credential.
 //!
 //! Only the method `evm` with the intent `charge` and signed authorizations (EIP-3009) is on offer. The specifications
 //! are draft-httpauth-payment-02, draft-evm-charge-01 and draft-payment-transport-mcp-00 of <https://paymentauth.org>.
@@ -23,5 +23,5 @@ pub use secret::{ChallengeSecret, ShortChallengeSecret};
 
 const METHOD: &str = "evm";
 const INTENT: &str = "charge";
-/// What a challenge that is answered in a header of its own says in `header`.
+/// The value of `header` in a challenge whose credential goes into a separate header.
 pub(super) const OWN_HEADER: &str = "Payment-Authorization";

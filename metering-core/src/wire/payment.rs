@@ -78,8 +78,8 @@ pub struct ClaimRequest {
     /// The payment's transaction.
     #[cfg_attr(feature = "openapi", schema(value_type = String))]
     pub tx_hash: Option<String>,
-    /// The payer's signature (EIP-191) of the `proof_message` in a `payment_mismatch` response: it claims the other quote
-    /// of the wallet that the payment pays.
+    /// The payer's signature (EIP-191) of the `proof_message` in a `payment_mismatch` response: it claims the other
+    /// quote of the wallet that the payment pays.
     #[serde(default)]
     pub signature: Option<String>,
 }
@@ -124,7 +124,7 @@ pub struct TopUpQuoteRequest {
 #[derive(Debug, Clone, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct TopUpQuoteDocument {
-    /// Its id, to ask for it again. Only the account can.
+    /// Its id, with which only the account can get it again.
     pub quote_id: String,
     /// `open`, `seen` (the payment is in a block, and needs more confirmations or is about to be credited), `paid` (the
     /// credits are in the account), or `reversed` (a reorganisation of the chain removed the payment, its credits were
@@ -148,9 +148,9 @@ pub struct TopUpQuoteDocument {
     pub amount_human: Option<String>,
     /// The token's contract, in lower case; the zero address for the native coin.
     pub token_contract: String,
-    /// The token's symbol; null when no plan names it any more.
+    /// The token's symbol; null when no plan names it any longer.
     pub token_symbol: Option<String>,
-    /// The token's decimals; null when no plan names them any more, and the chain cannot be read.
+    /// The token's decimals; null when no plan names them any longer and the chain cannot be read.
     pub token_decimals: Option<u8>,
     /// How to pay it.
     pub payment_kind: PaymentKind,
@@ -170,7 +170,7 @@ pub struct TopUpQuoteDocument {
     pub confirmations: Option<u64>,
     /// The confirmations that a payment needs.
     pub required: u64,
-    /// The receipt's number, once it is `paid`. The receipt says so too when it is `reversed`.
+    /// The receipt's number, once it is `paid`. The receipt also shows when it is `reversed`.
     pub receipt_number: Option<String>,
     /// Instructions for the buyer.
     pub notice: String,

@@ -8,11 +8,11 @@ use crate::wire::malformed_payment::MalformedPayment;
 pub const PAYMENT_REQUIRED_HEADER: &str = "payment-required";
 /// A payment of x402 version 2.
 pub const PAYMENT_SIGNATURE_HEADER: &str = "payment-signature";
-/// What became of a payment of x402 version 2.
+/// The settlement of an x402 payment, version 2.
 pub const PAYMENT_RESPONSE_HEADER: &str = "payment-response";
 /// A payment of x402 version 1.
 pub const X_PAYMENT_HEADER: &str = "x-payment";
-/// What became of a payment of x402 version 1.
+/// The settlement of an x402 payment, version 1.
 pub const X_PAYMENT_RESPONSE_HEADER: &str = "x-payment-response";
 /// A wallet's sign-in: an extension of x402 version 2.
 pub const SIGN_IN_HEADER: &str = "sign-in-with-x";
@@ -20,7 +20,7 @@ pub const SIGN_IN_HEADER: &str = "sign-in-with-x";
 pub const CHALLENGE_HEADER: &str = "www-authenticate";
 /// A credential of MPP, unless the challenge names another header.
 pub const AUTHORIZATION_HEADER: &str = "authorization";
-/// A credential of MPP beside an API key, for challenges that name this header.
+/// A credential of MPP next to an API key, for challenges that name this header.
 pub const PAYMENT_AUTHORIZATION_HEADER: &str = "payment-authorization";
 /// The methods of payment that a client of MPP has.
 pub const ACCEPT_PAYMENT_HEADER: &str = "accept-payment";

@@ -88,11 +88,11 @@ pub struct PaymentDocument {
     pub payer: String,
     /// The address that was paid (EIP-55).
     pub recipient: String,
-    /// The token's symbol; null when no plan is paid in it any more.
+    /// The token's symbol; null when no plan is sold for it any longer.
     pub token_symbol: Option<String>,
     /// The token's contract, in lower case; the zero address for the native coin.
     pub token_contract: String,
-    /// The amount in tokens, as a string; null when the token's decimals are not known any more.
+    /// The amount in tokens, as a string; null when the token's decimals are no longer known.
     pub token_amount: Option<String>,
     /// The amount in the token's smallest unit, as a string of digits.
     pub amount_atomic: String,

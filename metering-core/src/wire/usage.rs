@@ -38,7 +38,7 @@ pub struct UsageSummary {
     pub by_day: Vec<DayEntry>,
     /// Routes, most credits first.
     pub by_endpoint: Vec<EndpointEntry>,
-    /// Keys, most credits first, each without the keys below it.
+    /// Keys, most credits first, each without its child keys.
     #[serde(default)]
     pub by_key: Vec<KeyEntry>,
 }
@@ -141,7 +141,8 @@ pub struct ActivityEntry {
     #[cfg_attr(feature = "openapi", schema(value_type = f64))]
     pub amount: Credits,
     /// `usage`, `usage_refund`, `signup_bonus`, `purchase_pay_signup`, `purchase_topup`, `purchase_imported`,
-    /// `refill`, `adjustment`, `payment_reversed` (a reorganisation removed the payment) or `payment_restored` (it was mined again).
+    /// `refill`, `adjustment`, `payment_reversed` (a reorganisation removed the payment) or `payment_restored` (it was
+    /// mined again).
     #[serde(rename = "type")]
     pub kind: String,
     /// A sentence about it.

@@ -38,8 +38,8 @@ pub struct RouteVolume {
     pub next_price: Credits,
     /// How many further requests of the month cost nothing.
     pub free_calls_left: u32,
-    /// How many further requests of the month are in the tier of the next one, or take a refunded place at the same price;
-    /// null in the last tier.
+    /// How many further requests of the month are in the tier of the next one, or take a refunded place at the same
+    /// price; null in the last tier.
     pub tier_calls_left: Option<u32>,
     /// What a request costs after that; null in the last tier.
     #[cfg_attr(feature = "openapi", schema(value_type = Option<f64>))]

@@ -38,8 +38,8 @@ pub struct ChangeWebhookRequest {
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<Vec<String>>))]
     pub events: Option<Option<Vec<String>>>,
-    /// Whether it is switched off. Events that happen while it is off are never sent to it. False also switches on a
-    /// webhook that is gone.
+    /// Whether it is switched off. Events that happen while it is off are never sent to it. False also switches a
+    /// webhook back on that is gone.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub disabled: Option<bool>,
 }
@@ -160,7 +160,7 @@ pub struct EventsDocument {
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum DeliveryStatus {
-    /// It waits for its next attempt, or is under way.
+    /// It waits for its next attempt, or is in progress.
     Pending,
     /// The webhook responded with a 2xx status.
     Delivered,
@@ -178,7 +178,7 @@ pub struct DeliveryDocument {
     pub webhook_id: String,
     /// Its state.
     pub state: DeliveryStatus,
-    /// How many attempts were made, including one that is under way.
+    /// How many attempts were made, including one that is in progress.
     pub attempts: u32,
     /// When the next attempt is due, as RFC 3339, or when the current one is given up; null unless it is pending.
     #[cfg_attr(feature = "openapi", schema(value_type = Option<String>, format = DateTime))]

@@ -1,5 +1,4 @@
-//! A backend that implements [`Store`] and nothing else is enough for a service that neither sells plans nor has
-//! signups.
+//! A backend that implements only [`Store`] is enough for a service that neither sells plans nor has signups.
 
 use std::sync::Arc;
 

@@ -46,7 +46,7 @@ fn only_values_from_enough_sources_are_believed() {
         (1, &[Unknown], "unknown"),
         (1, &[pending()], "pending 12"),
         (1, &[mined(1, 3)], "block 1 at 3"),
-        // If one source is enough, the one that knows more is believed.
+        // If one source is enough, the one with more information is believed.
         (1, &[Unknown, pending()], "pending 12"),
         (1, &[Unknown, mined(1, 3)], "block 1 at 3"),
         (1, &[pending(), mined(1, 3)], "block 1 at 3"),

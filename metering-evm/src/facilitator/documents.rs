@@ -99,7 +99,7 @@ impl Settled {
 
     /// Whether the payment may have been executed, or may still be, although this says that it was not.
     pub(super) fn may_be_executed(&self) -> bool {
-        // Pending; asked for twice; used, perhaps by an earlier request; and whatever the facilitator could not tell.
+        // Pending; requested twice; used, perhaps by an earlier request; and unknown outcomes.
         const REASONS: [&str; 5] = [
             "settlement_pending",
             "duplicate_settlement",

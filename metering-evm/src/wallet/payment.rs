@@ -23,7 +23,7 @@ pub struct PaymentOrder {
 
 /// A signed payment. Store it before you send it, so that the same bytes can be sent again.
 ///
-/// Deserializing checks that the bytes match the hash. Anyone who has it can make this payment, but no other.
+/// Deserializing checks that the bytes match the hash. Anyone who has it can send this payment, but not change it.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "StoredPayment")]
 pub struct SignedPayment {

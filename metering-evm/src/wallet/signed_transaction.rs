@@ -14,7 +14,7 @@ pub(super) struct SignedTransaction {
 }
 
 impl SignedTransaction {
-    /// Reads the bytes of a signed transaction; `None` if it is none of those that wallets sign here.
+    /// Reads the bytes of a signed transaction; `None` if it is not a kind that our wallets sign.
     pub(super) fn read(raw: &[u8]) -> Option<Self> {
         let (is_dynamic, list) = match raw.split_first()? {
             (&DYNAMIC_FEE, list) => (true, list),

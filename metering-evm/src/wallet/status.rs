@@ -30,7 +30,7 @@ pub enum PaymentStatus {
         /// Its confirmations, its own block included.
         confirmations: u64,
     },
-    /// Another transaction of the wallet has used its nonce for good: it will never be mined.
+    /// Another mined transaction of the wallet has used its nonce: it will never be mined.
     Replaced,
 }
 
@@ -105,6 +105,6 @@ enum NonceState {
     Free,
     /// A transaction uses it, in a block that may still be reverted.
     Unconfirmed,
-    /// A transaction uses it for good.
+    /// A final transaction uses it.
     Used,
 }

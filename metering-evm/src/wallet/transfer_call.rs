@@ -15,8 +15,8 @@ const WORD: usize = 32;
 
 /// The token's contract, and the input of the call.
 ///
-/// A signature of a key is passed as three numbers, which every such token understands. Any other is passed as it is:
-/// the signature of a contract (EIP-1271).
+/// The signature of a private key is passed as three numbers, which every such token understands. Any other is passed
+/// unchanged: the signature of a contract (EIP-1271).
 pub(super) fn transfer_call(signed: &SignedAuthorization) -> (Address, Vec<u8>) {
     let Authorization { from, to, value, valid_after, valid_before, nonce } = signed.authorization;
     let terms = [

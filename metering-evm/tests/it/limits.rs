@@ -55,7 +55,7 @@ async fn a_refused_batch_is_split_and_its_payment_is_read() {
 
 #[tokio::test]
 async fn an_error_of_a_call_is_no_limit_of_the_batch() {
-    // The source says with one error for the whole batch what is wrong with one call.
+    // The source reports the error of one call as one error for the whole batch.
     let (node, reader) = alone(Chain::default().with(10, Tx::new(2).moving(TOKEN, RECIPIENT, "0x5"))).await;
     let too_wide = json!({ "jsonrpc": "2.0", "id": null, "error": { "code": -32_000, "message": "no" } });
     node.state().batch_max = Some((2, Fault::StatusWith(200, too_wide)));
@@ -93,7 +93,7 @@ async fn a_refused_range_is_remembered_and_a_failed_one_is_halved_for_the_next_s
     node.state().parameters.clear();
     assert_eq!(found(&reader, RECIPIENT, &[TOKEN], 101, 200).await, Ok(vec![]));
     assert_eq!(spans(&node), [5; 20]);
-    // Perhaps the source takes too long for the range: half of it is tried in the next round.
+    // The source may take too long for the range: the next round tries half of it.
     let (node, reader) = alone(Chain { newest: 9_000, ..Chain::default() }).await;
     node.refuse(|method, _| (method == "eth_getLogs").then_some((-32_000, "query timeout")));
     for _ in 0..3 {

@@ -1,4 +1,4 @@
-//! Tests of the reader and the payer against scripted nodes on loopback: honest ones, and every kind of faulty one.
+//! Tests of the reader and the payer against scripted nodes on loopback: correct ones, and every kind of faulty one.
 #![allow(clippy::unwrap_used, reason = "tests")]
 
 mod contracts;

@@ -107,7 +107,7 @@ async fn too_large_ranges_are_halved() {
         (-32_602, "block range is too wide"),
         (-32_600, "eth_getLogs is limited to a 700 blocks range"),
         (-32_000, "Log response size exceeded"),
-        // In words that nobody can list.
+        // With an arbitrary message.
         (-32_600, "limited to a 5 range"),
         (-32_603, "limit the query to at most 700 blocks"),
         (-32_602, "no"),

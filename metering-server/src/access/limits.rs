@@ -1,10 +1,10 @@
 //! Rate limits for requests without a key: signups, quotes, claims, recovery, leaked keys; and for an account's
 //! top-up quotes and changes of its keys.
 //!
-//! Such requests cost work before anybody has paid: writes, random numbers, signatures, RPC calls to a chain. These
-//! limits protect against floods. An account's own are counted by account, since it may have many addresses. All are
-//! kept in memory, per process, and lost on restart. The rate limits of an account are different: exact, durable,
-//! shared by all processes, and enforced by the store.
+//! Such requests cost work before any payment: writes, random numbers, signatures, RPC calls to a chain. These limits
+//! protect against floods. An account's requests are counted by account, since it may use many addresses. All are kept
+//! in memory, per process, and lost on restart. The rate limits of an account are different: exact, durable, shared by
+//! all processes, and enforced by the store.
 
 mod limiter;
 mod network;
@@ -66,7 +66,7 @@ impl Limits {
 
 impl<C: Clock + Clone> Limits<C> {
     fn with_clock(config: &LimitsConfig, poll_interval: Span, clock: C) -> Self {
-        // Clients are told the interval in whole seconds, at least one.
+        // Clients get the interval in whole seconds, at least one.
         let announced = Duration::from_secs(poll_interval.duration().as_secs().max(1));
         Self {
             signup: Limiter::new(config.signup_per_ip, clock.clone()),
@@ -95,7 +95,7 @@ impl<C: Clock + Clone> Limits<C> {
         }
     }
 
-    /// Applies these limits from now on. Limits that stay as they were keep their counts.
+    /// Applies these limits from now on. Unchanged limits keep their counts.
     pub(crate) fn replace(&self, config: &LimitsConfig) {
         self.signup.replace(config.signup_per_ip);
         self.signup_network.replace(config.signup_per_network);
@@ -177,8 +177,8 @@ impl<C: Clock + Clone> Limits<C> {
         self.recovery.check(&Network::of(client.ip())).map_err(refused)
     }
 
-    /// Counts recovery mail to an address, and returns whether to send it. A refusal locks nobody out: the quota is
-    /// refilled as often as a link expires, so the mailbox has a link that works.
+    /// Counts recovery mail to an address, and returns whether to send it. A refusal does not lock the owner out: the
+    /// quota is refilled as often as a link expires, so the mailbox has a working link.
     pub(crate) fn recovery_mail(&self, email: &Email) -> bool {
         self.recovery_mail.check(&email.folded()).is_ok()
     }
@@ -210,8 +210,8 @@ impl<C: Clock + Clone> Limits<C> {
         self.verification_mail_address.check(&email.folded()).map_err(refused)
     }
 
-    /// Counts a request that names a wallet, from any client. Anybody may name any wallet, so check the client's own
-    /// limit first: then it takes many clients to use up a wallet's limit, or to fill memory with made-up wallets.
+    /// Counts a request that names a wallet, from any client. Anyone may name any wallet, so check the client's own
+    /// limit first: it then takes many clients to use up a wallet's limit, or to fill memory with made-up wallets.
     ///
     /// # Errors
     /// 429 when the limit is reached.
@@ -259,7 +259,7 @@ impl<C: Clock + Clone> Limits<C> {
 
     /// Counts a change of keys that this key asks for: for the key, and, unless it is the account's first one, for all
     /// such keys of the account together, so that more keys do not mean more changes. The first key has only its own
-    /// quota: no key below can keep the owner from deleting it.
+    /// quota: no child key can keep the owner from deleting it.
     ///
     /// # Errors
     /// 429 when a limit is reached.
@@ -286,7 +286,7 @@ impl<C: Clock + Clone> Limits<C> {
     /// Forgets clients whose whole quota is available again, and releases their memory.
     ///
     /// The number of remembered clients has no cap. Refusing new clients above a cap would let an attacker with many
-    /// addresses lock everybody out; admitting them uncounted would let the attacker switch off the limits. Memory is
+    /// addresses lock everyone out; admitting them uncounted would let the attacker switch off the limits. Memory is
     /// bounded anyway: a client that sent one request is forgotten by the first call at least two intervals of its
     /// quota later, so a flood takes about fifty bytes, plus an email address, per request of the last minutes.
     pub(crate) fn forget_idle(&self) {

@@ -88,7 +88,8 @@ pub(crate) async fn usage_by_endpoint(app: &App, request: Request) -> Result<Rep
 
 /// Requests of the month to routes with volume tiers
 ///
-/// Calendar months in UTC. Requests are counted per account, whichever key they came with; refunded ones are not counted.
+/// Calendar months in UTC. Requests are counted per account, whichever key they came with; refunded ones are not
+/// counted.
 #[utoipa::path(get, path = "/credits/usage/volumes", tag = "account", security(("bearer" = []), ("api_key" = [])), responses(
     (status = 200, description = "The routes with volume tiers", body = VolumesDocument),
     (status = 401, description = "`unauthorized`, `key_expired`", body = ErrorBody),

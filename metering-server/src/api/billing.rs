@@ -77,9 +77,9 @@ pub(crate) async fn lookup(app: &App, request: Request) -> Result<Reply, Problem
 
 /// Settle a request that a proxy asked about
 ///
-/// With the status of the response: one of the route's free statuses, by default 429 and 5xx, releases what is held, and any
-/// other status charges it. A request is settled once: a repeated one changes nothing and gets the first outcome. Without
-/// it, the request is charged when `authorize.settle_within` has passed. Needs no key.
+/// With the status of the response: one of the route's free statuses, by default 429 and 5xx, releases what is held,
+/// and any other status charges it. A request is settled once: a repeated one changes nothing and gets the first
+/// outcome. Without it, the request is charged when `authorize.settle_within` has passed. Needs no key.
 #[utoipa::path(post, path = "/internal/billing/settle", tag = "internal",
     security(("billing_secret" = [])), request_body = SettleRequest, responses(
     (status = 200, description = "Settled, now or before", body = HoldResponse),

@@ -70,8 +70,8 @@ pub(crate) async fn pending(app: &App, request: Request) -> Result<Reply, Proble
 
 /// Approve a signup
 ///
-/// Accepts JSON or a form. A form may send the challenge's solution under the field name of its widget, and gets a page if
-/// its `Accept` prefers `text/html`.
+/// Accepts JSON or a form. A form may send the challenge's solution under the field name of its widget, and gets a page
+/// if its `Accept` prefers `text/html`.
 #[utoipa::path(post, path = "/verify", tag = "signup", request_body = ApproveRequest, responses(
     (status = 200, description = "Approved", body = ApproveResponse),
     (status = 400, description = "`invalid_json`, `validation_failed`, `invalid_code`, `terms_not_accepted`, `challenge_failed`", body = ErrorBody),

@@ -39,8 +39,8 @@ pub(crate) async fn send_link(app: &App, request: Request) -> Result<Reply, Prob
 
 /// Verify an email address
 ///
-/// With the token of the link that was sent there. Works once. The account then gets its free credits, if it has not got
-/// them yet.
+/// With the token of the link that was sent there. Works once. The account then gets its free credits, if it has not
+/// got them yet.
 #[utoipa::path(post, path = "/signup/email/verify", tag = "signup", request_body = LinkRequest, responses(
     (status = 200, description = "Verified", body = VerifiedResponse),
     (status = 400, description = "`invalid_json`, `validation_failed`", body = ErrorBody),
@@ -82,8 +82,8 @@ pub(crate) async fn recovery_link(app: &App, request: Request) -> Result<Reply, 
 /// Exchange the token of a recovery link for a new key
 ///
 /// The old key stops working with this response, and its streams end within five seconds. The new key is shown only
-/// once, so send an `Idempotency-Key` of at least 32 random characters: if the response is lost, the same request returns
-/// the same new key.
+/// once, so send an `Idempotency-Key` of at least 32 random characters: if the response is lost, the same request
+/// returns the same new key.
 #[utoipa::path(post, path = "/api-key/recover/email/confirm", tag = "recovery", request_body = LinkRequest, params(
     ("Idempotency-Key" = Option<String>, Header, min_length = 32, max_length = 258, description = "Makes a lost response available again. At least 32 random characters, such as a UUID; keep it secret"),
 ), responses(

@@ -1,4 +1,4 @@
-//! Keys of the caller's account: the caller's own, and those below it.
+//! Keys of the caller's account: the caller's own, and its child keys.
 
 use http::{HeaderValue, StatusCode};
 use metering_core::Error;
@@ -17,13 +17,13 @@ use crate::endpoints::query::{number, optional};
 use crate::http::{Problem, Reply, json};
 use crate::operations::metrics::counted;
 
-/// Create a key below the caller's
+/// Create a child of the caller's key
 ///
 /// It may do at most what the caller's key may do, and stops working when that one does. The secret is shown only once.
 /// To get it again after a lost response, send an `Idempotency-Key` of at least 32 random characters, and repeat the
 /// request with it.
 ///
-/// Without a key, a wallet that paid for requests signs in, and gets a key below the first key of its account. The
+/// Without a key, a wallet that paid for requests signs in, and gets a child of the first key of its account. The
 /// message to sign is in the extension `sign-in-with-x` of any 402 for a request without a key.
 #[utoipa::path(post, path = "/keys", tag = "keys", security(("bearer" = []), ("api_key" = []), ("sign_in_with_x" = [])), params(
     ("Idempotency-Key" = Option<String>, Header, min_length = 32, max_length = 258, description = "Makes a lost response available again. At least 32 random characters, such as a UUID; keep it secret. Only with a key"),
@@ -57,7 +57,7 @@ async fn create_key_of_wallet(app: &App, request: &Request, sign_in: &str) -> Re
     let parent = app.service.signed_in_key(sign_in, request.sender()?.address).await?;
     app.limits.key_changes(&parent)?;
     if request.idempotency_key()?.is_some() {
-        // The secret would be derived from this header alone.
+        // The new secret would be derived from this header alone.
         return Err(Error::field("Idempotency-Key", "works only with an API key; sign in again without it").into());
     }
     let wanted: CreateKeyRequest = read(&request.body)?;
@@ -65,7 +65,7 @@ async fn create_key_of_wallet(app: &App, request: &Request, sign_in: &str) -> Re
     Ok(json::<IssuedKeyResponse>(StatusCode::CREATED, &counted("key_creation", made)?))
 }
 
-/// The caller's key and the keys below it, oldest first
+/// The caller's key and its child keys, oldest first
 ///
 /// If `next` is not null, more keys follow: send it as `after`.
 #[utoipa::path(get, path = "/keys", tag = "keys", security(("bearer" = []), ("api_key" = [])), params(
@@ -98,7 +98,7 @@ pub(crate) async fn keys(app: &App, request: Request) -> Result<Reply, Problem> 
     (status = 200, description = "The key", body = KeyResponse),
     (status = 401, description = "`unauthorized`, `key_expired`", body = ErrorBody),
     (status = 403, description = "`key_scope`, except for `current`; `key_network`", body = ErrorBody),
-    (status = 404, description = "`not_found`: no such key below the caller's", body = ErrorBody),
+    (status = 404, description = "`not_found`: the caller's key has no such child key", body = ErrorBody),
     (status = 503, description = "`storage_unavailable`", body = ErrorBody),
 ))]
 pub(crate) async fn key(app: &App, request: Request) -> Result<Reply, Problem> {
@@ -116,7 +116,7 @@ pub(crate) async fn key(app: &App, request: Request) -> Result<Reply, Problem> {
     (status = 400, description = "`invalid_json`, `validation_failed`: also if it would allow more than the caller's key does", body = ErrorBody),
     (status = 401, description = "`unauthorized`, `key_expired`", body = ErrorBody),
     (status = 403, description = "`key_scope`, `key_network`", body = ErrorBody),
-    (status = 404, description = "`not_found`: no such key below the caller's", body = ErrorBody),
+    (status = 404, description = "`not_found`: the caller's key has no such child key", body = ErrorBody),
     (status = 409, description = "`conflict`: the account's first key cannot be restricted like this, or the key leaked", body = ErrorBody),
     (status = 429, description = "`rate_limited`", body = ErrorBody),
     (status = 503, description = "`storage_unavailable`, `outcome_unknown`", body = ErrorBody),
@@ -130,14 +130,14 @@ pub(crate) async fn change_key(app: &App, request: Request) -> Result<Reply, Pro
 
 /// Delete a key
 ///
-/// For good, and the keys below it stop working too. Their streams end within five seconds.
+/// Permanently. Its child keys stop working too. Their streams end within five seconds.
 #[utoipa::path(delete, path = "/keys/{id}", tag = "keys", security(("bearer" = []), ("api_key" = [])), params(
     ("id" = String, Path, description = "The key's id, or `current`", example = "key_0123456789abcdef0123"),
 ), responses(
     (status = 200, description = "Deleted", body = DeletedKeyResponse),
     (status = 401, description = "`unauthorized`, `key_expired`", body = ErrorBody),
     (status = 403, description = "`key_scope`, `key_network`", body = ErrorBody),
-    (status = 404, description = "`not_found`: no such key below the caller's", body = ErrorBody),
+    (status = 404, description = "`not_found`: the caller's key has no such child key", body = ErrorBody),
     (status = 409, description = "`conflict`: the account's first key cannot be deleted", body = ErrorBody),
     (status = 429, description = "`rate_limited`", body = ErrorBody),
     (status = 503, description = "`storage_unavailable`, `outcome_unknown`", body = ErrorBody),
@@ -191,7 +191,7 @@ pub(crate) async fn rotate_current_key(app: &App, request: Request) -> Result<Re
     (status = 400, description = "`invalid_json`, `validation_failed`", body = ErrorBody),
     (status = 401, description = "`unauthorized`, `key_expired`", body = ErrorBody),
     (status = 403, description = "`key_scope`, `key_network`", body = ErrorBody),
-    (status = 404, description = "`not_found`: no such key below the caller's", body = ErrorBody),
+    (status = 404, description = "`not_found`: the caller's key has no such child key", body = ErrorBody),
     (status = 429, description = "`rate_limited`", body = ErrorBody),
     (status = 503, description = "`storage_unavailable`, `outcome_unknown`", body = ErrorBody),
 ))]
@@ -206,7 +206,7 @@ pub(crate) async fn rotate_key(app: &App, request: Request) -> Result<Reply, Pro
     let sender = request.sender()?;
     match app.service.current_key(&sender, Scope::Manage).await {
         Ok(actor) => app.limits.key_changes(&actor)?,
-        // An earlier attempt may have replaced the key that this is sent with. The service knows.
+        // An earlier attempt may have replaced the key that this is sent with. The service checks that.
         Err(_) if idempotency_key.is_some() => {}
         Err(refused) => return Err(refused.into()),
     }
@@ -216,8 +216,8 @@ pub(crate) async fn rotate_key(app: &App, request: Request) -> Result<Reply, Pro
 
 /// Report a leaked key
 ///
-/// For whoever found a key where it should not be; no other credentials are needed. The key, and all keys below it,
-/// stop working at once, until their owner rotates it.
+/// For anyone who finds a leaked key; no other credentials are needed. The key and all its child keys stop working
+/// immediately, until the owner rotates it.
 #[utoipa::path(post, path = "/keys/leaked", tag = "keys", request_body = LeakedKeyRequest, responses(
     (status = 200, description = "Whether the key was live, and no longer is", body = LeakedKeyResponse),
     (status = 400, description = "`invalid_json`, `validation_failed`", body = ErrorBody),

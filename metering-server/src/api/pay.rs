@@ -1,4 +1,4 @@
-//! Credits that are paid with signed authorizations (x402), and nothing else.
+//! Buying credits alone with signed authorizations (x402).
 
 use http::StatusCode;
 use metering_core::Error;
@@ -71,7 +71,7 @@ pub(crate) async fn pay_internal(app: &App, request: Request) -> Result<Reply, P
 
 async fn bought(app: &App, request: &Request, path: &str) -> Result<Reply, Problem> {
     let sender = request.sender()?;
-    // A caller that may not top up learns nothing else, and pays nothing.
+    // A caller that may not top up learns nothing more, and pays nothing.
     app.service.authorize(&sender, Scope::TopUp).await?;
     let payable = Payable::read(&app.service, app.service.asked(path, None, None), &request.headers)?;
     let bought = app.service.buy((&sender).into(), payable.payment()).await;

@@ -30,8 +30,9 @@ pub(crate) async fn ledger(app: &App, request: Request) -> Result<Reply, Problem
 
 /// The ledger as a CSV file
 ///
-/// The columns are `id,created_at,type,credits,description,plan_id,chain_id,tx_hash`. If more entries follow, the `Link`
-/// header has their URL (`rel="next"`). A text that a spreadsheet would take for a formula begins with an apostrophe.
+/// The columns are `id,created_at,type,credits,description,plan_id,chain_id,tx_hash`. If more entries follow, the
+/// `Link` header has their URL (`rel="next"`). A text that a spreadsheet would take for a formula begins with an
+/// apostrophe.
 #[utoipa::path(get, path = "/credits/ledger.csv", tag = "account", security(("bearer" = []), ("api_key" = [])), params(
     ("after" = Option<i64>, Query, description = "The number of the entry to continue after", minimum = 0, example = 0),
     ("limit" = Option<u32>, Query, description = "Maximum number of entries, 10,000 by default", minimum = 1, maximum = 10000, example = 10000),
@@ -80,8 +81,8 @@ pub(crate) async fn usage_daily(app: &App, request: Request) -> Result<Reply, Pr
 
 /// Usage by day, route, method and source, as a CSV file
 ///
-/// The columns are `day,route,method,source,calls,credits,key_id,key_name`. If more days follow, the `Link` header has their URL
-/// (`rel="next"`). A text that a spreadsheet would take for a formula begins with an apostrophe.
+/// The columns are `day,route,method,source,calls,credits,key_id,key_name`. If more days follow, the `Link` header has
+/// their URL (`rel="next"`). A text that a spreadsheet would take for a formula begins with an apostrophe.
 #[utoipa::path(get, path = "/credits/usage.csv", tag = "account", security(("bearer" = []), ("api_key" = [])), params(
     ("from" = Option<String>, Query, description = "The first day, 29 days before the last by default", format = Date, example = "2026-11-01"),
     ("to" = Option<String>, Query, description = "The last day, today by default", format = Date, example = "2026-11-30"),

@@ -15,8 +15,9 @@ use crate::operations::metrics::counted;
 ///
 /// The amount is the plan's price plus a small tag that identifies this quote. Pay exactly that amount from any wallet,
 /// once, in a plain transfer: it is credited to this account, without a signature. The native coin must come from an
-/// account with a private key, not from a contract. Payments mined within a day of `expires_at` are honoured. An account
-/// that asks again soon gets the same quote, unless a payment of it was seen; to pay again, ask again once it is `paid`.
+/// account with a private key, not from a contract. Payments mined within a day of `expires_at` are honoured. An
+/// account that asks again soon gets the same quote, unless a payment of it was seen; to pay again, ask again once it
+/// is `paid`.
 #[utoipa::path(post, path = "/credits/topup/quote", tag = "payments", security(("bearer" = []), ("api_key" = [])),
     request_body = TopUpQuoteRequest, responses(
     (status = 201, description = "The quote", body = TopUpQuoteDocument),
@@ -40,8 +41,8 @@ pub(crate) async fn top_up_quote(app: &App, request: Request) -> Result<Reply, P
 /// A top-up quote and its payment
 ///
 /// Poll this, every few seconds, to wait for the payment: a payment in one of the newest blocks is `seen`, with its
-/// confirmations, before it is credited. The request credits a confirmed payment itself. If a reorganisation of the chain
-/// removes a credited payment, the status is `reversed` until the payment, or another of the amount, is mined.
+/// confirmations, before it is credited. The request credits a confirmed payment itself. If a reorganisation of the
+/// chain removes a credited payment, the status is `reversed` until the payment, or another of the amount, is mined.
 #[utoipa::path(get, path = "/credits/topup/quote", tag = "payments", security(("bearer" = []), ("api_key" = [])), params(
     ("quote_id" = String, Query, description = "The quote's id", pattern = "^tuq_[0-9a-f]{64}$", example = "tuq_9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"),
 ), responses(

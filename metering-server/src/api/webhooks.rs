@@ -86,7 +86,7 @@ pub(crate) async fn change_webhook(app: &App, request: Request) -> Result<Reply,
 
 /// Delete a webhook
 ///
-/// Deletes its deliveries too. An attempt under way may still arrive.
+/// Deletes its deliveries too. An attempt in progress may still arrive.
 #[utoipa::path(delete, path = "/webhooks/{id}", tag = "webhooks", security(("bearer" = []), ("api_key" = [])), params(
     ("id" = String, Path, description = "The webhook's id", example = "we_0123456789abcdef0123456789abcdef"),
 ), responses(
@@ -182,8 +182,8 @@ pub(crate) async fn deliveries(app: &App, request: Request) -> Result<Reply, Pro
 /// Send a delivery again
 ///
 /// Regardless of its state: one that is parked or delivered, or one that is pending and waits for its next attempt. It
-/// keeps its place in the account's order, so later events wait for it. If an attempt is under way, the webhook may get
-/// the event twice at the same time.
+/// keeps its place in the account's order, so later events wait for it. If an attempt is in progress, the webhook may
+/// get the event twice at the same time.
 #[utoipa::path(post, path = "/webhooks/{id}/deliveries/{delivery}/resend", tag = "webhooks", security(("bearer" = []), ("api_key" = [])), params(
     ("id" = String, Path, description = "The webhook's id", example = "we_0123456789abcdef0123456789abcdef"),
     ("delivery" = i64, Path, description = "The delivery's id", example = 17),

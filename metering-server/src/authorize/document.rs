@@ -5,9 +5,10 @@ use utoipa::OpenApi;
 
 /// Ask whether to forward a request, and charge it
 ///
-/// For reverse proxies, with any method; those that append the original path may ask below `/authorize/`. Say which
-/// request it is about in `X-Forwarded-Method` and `X-Forwarded-Uri`, or in `X-Original-Method` and `X-Original-URI`, and
-/// pass on the client's headers. Only trusted proxies get an answer. A refusal is what the gateway would respond with.
+/// For reverse proxies, with any method; those that append the original path may use paths below `/authorize/`.
+/// Describe the original request in `X-Forwarded-Method` and `X-Forwarded-Uri`, or in `X-Original-Method` and
+/// `X-Original-URI`, and pass on the client's headers. Only trusted proxies get a decision. A refusal is what the
+/// gateway would respond with.
 #[utoipa::path(get, path = "/authorize", tag = "internal", operation_id = "authorize",
     security(("bearer" = []), ("api_key" = [])), params(
     ("X-Forwarded-Method" = Option<String>, Header, description = "The method of the original request"),

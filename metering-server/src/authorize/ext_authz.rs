@@ -1,4 +1,4 @@
-//! Envoy's `ext_authz` over gRPC: the request that Envoy asks about, and our response as Envoy's messages have it.
+//! Envoy's `ext_authz` over gRPC: converts Envoy's messages to requests, and our responses to Envoy's messages.
 
 mod messages;
 
@@ -37,7 +37,7 @@ const OVERWRITE: i32 = 2;
 const ALLOWED: i32 = 0;
 const DENIED: i32 = 7;
 
-/// The request that a `CheckRequest` asks about, as a proxy would ask that appends the original path.
+/// The original request of a `CheckRequest`, in the form of a proxy that appends the original path.
 ///
 /// # Errors
 /// [`Error::ValidationFailed`] if it is not one.

@@ -1,7 +1,7 @@
-//! Which request a proxy asks about.
+//! Finds a proxy's original request.
 //!
-//! Proxies say it in `X-Forwarded-Method` and `X-Forwarded-Uri`, in `X-Original-Method` and `X-Original-URI`, or by their
-//! own method and a path below `/authorize`. Clients can send these headers too, so all that is said must agree.
+//! Proxies say it in `X-Forwarded-Method` and `X-Forwarded-Uri`, in `X-Original-Method` and `X-Original-URI`, or by
+//! their own method and a path below `/authorize`. Clients can send these headers too, so all that is said must agree.
 
 use http::request::Parts;
 use http::uri::PathAndQuery;
@@ -19,7 +19,7 @@ const TARGETS: [HeaderName; 2] =
 /// How a proxy asks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Asking {
-    /// By a request of its own. `/authorize/` is one without an original path, if headers have that.
+    /// In a separate request. `/authorize/` has no original path if the headers have it.
     Http,
     /// By a message that always has method and path.
     Grpc,
@@ -38,7 +38,7 @@ pub(super) fn original(head: &Parts, asking: Asking) -> Result<(Method, Uri), Er
     let own = head.uri.path_and_query().map_or("", PathAndQuery::as_str);
     let own = own.strip_prefix(PATH).unwrap_or_default();
     let (methods, targets) = (said(&head.headers, &METHODS)?, said(&head.headers, &TARGETS)?);
-    // With headers, a path of its own is one that the proxy appended, unless it is empty.
+    // With headers, a further path is what the proxy appended, unless it is empty.
     let has_own = own.starts_with('/') && (own != "/" || targets.is_empty() || asking == Asking::Grpc);
     if methods.is_empty() && !has_own {
         let problem = "is missing; have the proxy set it to the method of the original request";

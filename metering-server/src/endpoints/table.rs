@@ -35,8 +35,8 @@ impl<A> Table<A> {
     }
 
     /// The endpoints at a path, one per method, with the values of the path's parameters. A trailing slash makes no
-    /// difference. Endpoints whose own path is this one hide those that match it with a parameter: `/keys/leaked` is not
-    /// a `/keys/{id}`.
+    /// difference. Endpoints whose own path is this one hide those that match it with a parameter: `/keys/leaked` is
+    /// not a `/keys/{id}`.
     pub(crate) fn at(&self, path: &str) -> impl Iterator<Item = (&Endpoint<A>, Vec<String>)> {
         let found = self.router.at(path.strip_suffix('/').unwrap_or(path)).ok();
         let decoded = found.and_then(|found| {

@@ -1,8 +1,8 @@
 //! Refunds responses that break before the first byte of their body: such a response does not count as delivered.
 //!
 //! The head of an ordinary response is held back until the first body byte arrives, so that the client gets a 502 if
-//! that byte never comes. The head of a stream is sent at once, because a stream may be silent for long. If it breaks
-//! before its first byte, the charge is refunded although the client has seen the head.
+//! that byte never comes. The head of a stream is sent immediately, because a stream may be silent for long. If it
+//! breaks before its first byte, the charge is refunded although the client has seen the head.
 
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};

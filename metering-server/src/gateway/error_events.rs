@@ -1,7 +1,7 @@
 //! Streams that end too early say so: their last event is an error in the shape of their route.
 //!
-//! Clients of such a stream cannot see why it ended. An event can only follow a whole one, in an event stream that is not
-//! encoded and whose length is not announced.
+//! Clients of such a stream cannot see why it ended. An event can only follow a whole one, in an event stream that is
+//! not encoded and whose length is not announced.
 
 use std::pin::Pin;
 use std::sync::{Arc, OnceLock};
@@ -137,7 +137,7 @@ mod tests {
 
     use super::*;
 
-    /// What a client gets of a stream with these pieces, and whether its end is an error.
+    /// What a client gets from a stream with these pieces, and whether it ends with an error.
     async fn sent(
         kind: &'static str,
         pieces: Vec<Result<&'static str, BodyError>>,

@@ -52,7 +52,7 @@ pub(crate) struct HttpUpstream {
     prefix: String,
     redirects: Redirects,
     public_url: Option<Url>,
-    /// Whether the upstream gets the host that the client asked for, instead of its own.
+    /// Whether to send the client's `Host` to the upstream instead of the upstream's own.
     preserve_host: bool,
     response_timeout: Duration,
 }
@@ -122,7 +122,7 @@ impl HttpUpstream {
         if streams || body.is_end_stream() {
             return Ok(http::Response::from_parts(head, body.map_err(Into::into).boxed_unsync()));
         }
-        // Pass a stream on at once, anything else once the first byte of its body has arrived.
+        // Pass on a stream immediately, anything else once the first byte of its body has arrived.
         let body = delivery::with_first_piece(body).await.map_err(|error| broken(&error))?;
         Ok(http::Response::from_parts(head, body.map_err(Into::into).boxed_unsync()))
     }

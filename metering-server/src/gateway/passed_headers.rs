@@ -1,5 +1,5 @@
-//! The configured part of which headers pass the gateway: those that the operator or a route removes, and those that are
-//! added for the upstream, such as its credentials.
+//! The configured part of which headers pass the gateway: those that the operator or a route removes, and those that
+//! are added for the upstream, such as its credentials.
 
 use std::pin::Pin;
 use std::sync::Arc;

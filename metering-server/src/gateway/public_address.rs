@@ -1,7 +1,7 @@
 //! The public address of the gateway, as the upstream gets it.
 //!
-//! A trusted proxy in front knows it best, since its clients asked for it. What the proxy does not say is that of
-//! `public_url`, and without that, of the connection. Whatever any other peer says about itself is ignored.
+//! A trusted proxy in front knows it best, since its clients used it. Missing parts come from `public_url`, or else
+//! from the connection. Headers of other peers are ignored.
 
 use http::header::{self, HeaderMap, HeaderName, HeaderValue};
 use http::uri::Authority;
@@ -18,7 +18,7 @@ const PORT: HeaderName = HeaderName::from_static("x-forwarded-port");
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct PublicAddress {
     scheme: String,
-    /// With a port, if the client's `Host` had one. `None` if nobody said it.
+    /// With a port, if the client's `Host` had one. `None` if it is unknown.
     host: Option<String>,
     port: String,
     /// The path of `public_url`, without a trailing slash.
@@ -135,24 +135,24 @@ pub(crate) mod tests {
         ClientAddress::find([10, 0, 0, 1].into(), received, &proxies)
     }
 
-    fn told(is_proxy: bool, public_url: Option<&str>, received: &[(&'static str, &'static str)]) -> String {
+    fn announced(is_proxy: bool, public_url: Option<&str>, received: &[(&'static str, &'static str)]) -> String {
         let received = headers(received);
         let public_url = public_url.map(|url| Url::parse(url).unwrap());
         let client = client(&received, is_proxy);
         let address = PublicAddress::find(&received, Some(&client), "http", public_url.as_ref());
-        let mut told = HeaderMap::new();
-        address.announce(&mut told);
-        let text = |name: HeaderName| told.get(name).map_or("-", |value| value.to_str().unwrap());
+        let mut headers = HeaderMap::new();
+        address.announce(&mut headers);
+        let text = |name: HeaderName| headers.get(name).map_or("-", |value| value.to_str().unwrap());
         format!("{} {} {} {}", text(PROTO), text(HOST), text(PORT), address.url_of("/x"))
     }
 
     #[test]
-    fn the_upstream_is_told_what_the_client_asked_for() {
+    fn the_upstream_gets_what_the_client_requested() {
         type Received<'a> = &'a [(&'static str, &'static str)];
         let (host, public) = (("host", "inner:8787"), Some("https://api.example"));
         let of_proxy: Received<'_> =
             &[host, ("x-forwarded-proto", "HTTPS"), ("x-forwarded-host", "a.example"), ("x-forwarded-port", "443")];
-        // from a trusted proxy, `public_url`, what is received, what the upstream is told
+        // from a trusted proxy, `public_url`, what is received, what the upstream receives
         let table: [(bool, Option<&str>, Received<'_>, &str); 15] = [
             (false, None, &[host], "http inner:8787 8787 http://inner:8787/x"),
             (false, None, &[("host", "a.example")], "http a.example 80 http://a.example/x"),
@@ -186,7 +186,7 @@ pub(crate) mod tests {
             (true, None, &[host, ("x-forwarded-host", "user@evil")], "http user@evil 80 /x"),
         ];
         for (is_proxy, public_url, received, expected) in table {
-            assert_eq!(told(is_proxy, public_url, received), expected, "{is_proxy} {public_url:?} {received:?}");
+            assert_eq!(announced(is_proxy, public_url, received), expected, "{is_proxy} {public_url:?} {received:?}");
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Redirects of the upstream to itself, as redirects to the gateway.
 //!
-//! A service that does not know its public address names its own, which clients cannot reach. Redirects to anywhere else
-//! pass as they are.
+//! A service that does not know its public address redirects to its internal one, which clients cannot reach. Redirects
+//! to other hosts pass unchanged.
 
 use http::header::{self, HeaderMap, HeaderName, HeaderValue};
 use url::{Position, Url};
@@ -60,7 +60,8 @@ impl Redirects {
         Some(public.url_of(&format!("{path}{}", &url[Position::AfterPath..])))
     }
 
-    /// Whether a URL is one of the upstream. Services that are told `https` often write that before their own host.
+    /// Whether a URL is one of the upstream. Services that learn that the client used `https` often write it before
+    /// their own host.
     fn is_at(&self, url: &Url) -> bool {
         let is_default = url.port().is_none() && matches!(self.port, Some(80 | 443));
         url.host_str().is_some_and(|host| host.eq_ignore_ascii_case(&self.host))
@@ -68,7 +69,7 @@ impl Redirects {
     }
 }
 
-/// Whether what follows the prefix is a path of its own: `/apix` is not below `/api`.
+/// Whether the prefix ends at a segment boundary: `/apix` is not below `/api`.
 fn is_path(rest: &str) -> bool {
     rest.is_empty() || rest.starts_with(['/', '?', '#'])
 }

@@ -1,7 +1,7 @@
 //! Retries get the response of an earlier attempt, on routes with `"replay": true`.
 //!
-//! A request of such a route is served by a task of its own, which goes on when its client has gone. What it receives is
-//! recorded; the client reads the recording, and so does a retry that says that it is one. The rules are in core
+//! A request of such a route is served by a separate task, which continues when its client has gone. The response is
+//! recorded; the client reads the recording, and so does a request that is marked as a retry. The rules are in core
 //! (`charging::replay`); here are the recordings, and the bounds on their memory and time.
 
 mod reader;
@@ -54,7 +54,7 @@ pub(super) struct Replayable {
 }
 
 impl Replayable {
-    /// `None` for a request that is served as if there was no replay: of another route, without a key, or with a payment.
+    /// `None` for a request that is served without replay: of another route, without a key, or with a payment.
     pub(super) fn read(service: &Service, head: &Parts, body: &[u8], budget: &BodyBudget) -> Option<Self> {
         let path = service.catalogue().path(head.uri.path()).ok()?;
         let route: &Route = service.catalogue().find(head.method.as_str(), &path).ok()?;
@@ -85,12 +85,12 @@ impl Replays {
         }
     }
 
-    /// Ends what is served for nobody. Call it when no further request can arrive.
+    /// Ends requests that no client waits for. Call it when no further request can arrive.
     pub(crate) fn close(&self) {
         self.closing.cancel();
     }
 
-    /// Responds with an earlier attempt's response, or with that of `serving`, which goes on without its client.
+    /// Responds with an earlier attempt's response, or with that of `serving`, which continues without its client.
     pub(super) async fn respond<F>(&self, service: &Service, request: Replayable, serving: F) -> Response
     where
         F: Future<Output = Response> + Send + 'static,
@@ -131,7 +131,7 @@ struct Served<F> {
     share: BodyShare,
 }
 
-/// Serves a request, records its response, and keeps that for a while.
+/// Serves a request, records its response, and keeps the recording for a while.
 async fn record<F>(
     recording: Arc<Recording>,
     shelf: Arc<Shelf>,
@@ -158,7 +158,7 @@ async fn record<F>(
     let _ = shelf.remove(&recording);
 }
 
-/// Ends the recording even if its task panics, so that its readers do not hang.
+/// Ends the recording even if the task panics, so that its readers do not hang.
 struct EndsAnyway(Arc<Recording>);
 
 impl Drop for EndsAnyway {

@@ -1,7 +1,7 @@
 //! Requests priced by usage: reads what their responses report, and settles their holds.
 //!
-//! Each is served by a task of its own, which outlives the client's connection. So the rest of a response is read for
-//! its report when its client has disconnected, and a hold is settled in any case.
+//! Each is served by a separate task, which outlives the client's connection. So when the client has disconnected, the
+//! rest of the response is still read for its report, and a hold is always settled.
 
 mod hidden;
 mod relay;
@@ -34,7 +34,7 @@ use unreported::Unreported;
 pub(super) use hidden::Hides;
 pub(super) use trailers::{DeclaredTrailers, are_wanted};
 
-/// How long a shutdown waits for tasks that were told to settle.
+/// How long a shutdown waits for tasks to settle.
 const SETTLE_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// The requests priced by usage that are being served.

@@ -26,7 +26,7 @@ use crate::http::{Connection, EventStream, Response, Shutdown};
 /// forever.
 const END_GRACE: Duration = Duration::from_secs(1);
 
-/// Balances are checked once in this many checks of the keys, because each is a read of its own.
+/// Balances are checked once in this many checks of the keys, because each takes a separate read.
 const CHECKS_PER_BALANCE: u64 = 5;
 
 /// The open streams of this node.
@@ -187,7 +187,7 @@ impl StreamRoute {
 }
 
 impl StreamPermit {
-    /// Wraps the response: its body ends when the stream is told to end, and releases the slot when it is done.
+    /// Wraps the response: its body ends when the stream is asked to end, and releases the slot when it is done.
     fn hold(self: Arc<Self>, mut reply: Response, connection: Option<&Connection>) -> Response {
         if let (Some(connection), Some(streams)) = (connection, self.streams.lock().get_mut(&self.key)) {
             streams.connections.insert(self.number, connection.clone());

@@ -1,7 +1,7 @@
-//! Counts a request as under way until its response has been sent, for keys with a limit on that.
+//! Counts a request as in flight until its response has been sent, for keys with a limit on that.
 //!
 //! The layer puts [`UnderWay`] into the response's extensions. Here it moves into the body, which the connection drops
-//! when it has sent the body, or when the client has gone away.
+//! when the body is sent or the client has gone.
 
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};

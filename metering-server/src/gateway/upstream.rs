@@ -117,7 +117,7 @@ impl Shared {
             share: self.budget.share(&head.extensions),
         };
         let (shared, streams, connection) = (Arc::clone(self), stream.is_some(), head.extensions.get().cloned());
-        // It goes on in a task of its own, below the span of the request.
+        // It continues in a separate task, below the span of the request.
         let fetching = async move { shared.fetch(&head, body, streams).await }.instrument(trace::current());
         let response = self.reports.serve(by_usage, fetching).await?;
         Ok(held(response, stream, connection.as_ref()))

@@ -1,8 +1,8 @@
 //! WebSocket connections through the gateway.
 //!
-//! A handshake is admitted and charged as any other request, once per connection, and has one of its key's stream slots.
-//! When the upstream has switched, the bytes of both sides are copied as they are until one of them, or the server, ends
-//! the connection.
+//! A handshake is admitted and charged like any other request, once per connection, and takes one of its key's stream
+//! slots. When the upstream has switched, bytes are copied unchanged in both directions until one side, or the server,
+//! ends the connection.
 
 mod frames;
 pub(crate) mod handshake;
@@ -75,7 +75,7 @@ pub(super) fn admit(
 /// Connects client and upstream if the upstream has switched. Call it when nothing else may replace the response.
 pub(super) fn open(mut response: Response) -> Response {
     if let Some(accepted) = response.extensions_mut().remove::<Accepted>() {
-        // The request counts as under way for as long as the connection is open.
+        // The request counts as in flight for as long as the connection is open.
         let under_way = response.extensions_mut().remove::<UnderWay>();
         accepted.open(under_way);
     }

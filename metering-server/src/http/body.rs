@@ -42,12 +42,12 @@ impl Bodies {
         &self.budget
     }
 
-    /// Reads the whole body of a request with these extensions, at most `limit` bytes. It counts against the budget until
-    /// the bytes are dropped.
+    /// Reads the whole body of a request with these extensions, at most `limit` bytes. It counts against the budget
+    /// until the bytes are dropped.
     ///
     /// # Errors
-    /// 413 when it is too large, 408 when it is too slow, 400 when the client breaks off, 503 when there is no memory for
-    /// it.
+    /// 413 when it is too large, 408 when it is too slow, 400 when the client breaks off, 503 when there is no memory
+    /// for it.
     pub(crate) async fn read<B>(&self, body: B, limit: usize, request: &Extensions) -> Result<Bytes, Problem>
     where
         B: Body<Data = Bytes> + Send,

@@ -1,9 +1,9 @@
 //! The memory that bodies take which are kept: of requests until they are forwarded, and of responses until they are
 //! sent.
 //!
-//! There is one budget for the process, and a share of it for each client address. What is kept has a permit, which
-//! returns to the budget when the bytes are dropped, wherever they are by then. Requests may use all of it. Responses are
-//! kept only to make something better of them, and can be passed on instead, so they may use half.
+//! There is one budget for the process, and a share of it for each client address. Kept bytes have a permit, which
+//! returns to the budget when the bytes are dropped, wherever that happens. Requests may use all of it. Responses are
+//! kept only to improve them, and can be passed on instead, so they may use half.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -57,9 +57,9 @@ pub(crate) enum Kept {
 /// Why no more can be kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Exhausted {
-    /// The server keeps as much as it may.
+    /// The server's budget is used up.
     Server,
-    /// It keeps as much for this client's address as it may.
+    /// The share of this client's address is used up.
     Client,
 }
 
@@ -85,7 +85,7 @@ impl BodyBudget {
 }
 
 impl BodyShare {
-    /// An empty buffer, which takes nothing of the budget.
+    /// An empty buffer, which takes nothing from the budget.
     #[must_use]
     pub(crate) fn buffer(&self, kept: Kept) -> BodyBuffer {
         BodyBuffer { bytes: Vec::new(), permit: Permit { share: self.clone(), kept, size: 0 } }
@@ -137,7 +137,7 @@ impl BodyBuffer {
         self.bytes.len()
     }
 
-    /// Forgets what it has, and returns it to the budget.
+    /// Drops its bytes and returns them to the budget.
     pub(crate) fn clear(&mut self) {
         self.bytes = Vec::new();
         self.permit.release();

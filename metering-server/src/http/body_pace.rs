@@ -1,7 +1,7 @@
 //! How fast a request's body has to arrive.
 //!
-//! Two rules, as in Apache's `mod_reqtimeout`: the client may pause for so long between two reads, and on average, after
-//! that long, it must have sent so much. A slow but steady upload passes; one byte every few seconds does not.
+//! Two rules, as in Apache's `mod_reqtimeout`: the client may pause for so long between two reads, and on average,
+//! after that long, it must have sent so much. A slow but steady upload passes; one byte every few seconds does not.
 
 use std::time::Duration;
 
@@ -17,8 +17,8 @@ pub(super) struct Pace {
 }
 
 impl Pace {
-    /// When the client is too slow, if nothing more arrives: it began at `started`, and has sent `received` bytes, the last
-    /// of them at `last`.
+    /// When the client is too slow, if nothing more arrives: it began at `started`, and has sent `received` bytes, the
+    /// last of them at `last`.
     pub(super) fn deadline(&self, started: Instant, last: Instant, received: usize) -> Instant {
         let paused = last + self.pause;
         let received = u64::try_from(received).unwrap_or(u64::MAX);

@@ -1,6 +1,6 @@
 //! Finds the client address of a request, behind proxies or not.
 //!
-//! Anybody can write anything into `X-Forwarded-For`; only what trusted proxies appended can be believed. Each proxy
+//! Anyone can write anything into `X-Forwarded-For`; only what trusted proxies appended can be trusted. Each proxy
 //! appends the address that called it. So the search starts at the connection's peer and walks the list from right to
 //! left as long as the current address is a trusted proxy. An entry that does not parse cannot be trusted and ends the
 //! walk. The client is then the last address read: the nearest one that is known to be involved.
@@ -59,7 +59,7 @@ impl ClientAddress {
         self.peer_is_trusted
     }
 
-    /// Whether the client is a trusted proxy itself: nobody else is known.
+    /// Whether the client is a trusted proxy itself, so that the real client is unknown.
     #[must_use]
     pub(crate) fn is_proxy(&self) -> bool {
         self.peer_is_trusted && self.client == self.peer
@@ -83,7 +83,7 @@ impl ClientAddress {
 
 /// Parses one entry: an address, with or without a port.
 fn read(entry: &[u8]) -> Option<IpAddr> {
-    // Decode each entry by itself: invalid bytes from a client must not spoil the entries that proxies appended.
+    // Decode each entry separately: invalid bytes from a client must not invalidate the entries that proxies appended.
     let text = std::str::from_utf8(entry.trim_ascii()).ok()?;
     let bracketed = || text.strip_prefix('[')?.strip_suffix(']')?.parse::<Ipv6Addr>().ok();
     let address = text

@@ -13,7 +13,7 @@ use tokio::time::{Sleep, sleep};
 
 use crate::http::connection::Connection;
 
-/// How often, and at which intervals, to look for the rest of what was received in part.
+/// How often, and at which intervals, to look for the rest of a partial read.
 const PEEKS: u32 = 100;
 const PEEK_PAUSE: Duration = Duration::from_millis(5);
 
@@ -42,7 +42,8 @@ impl ClientStream {
         Ok((self.socket.peek(&mut byte).await? > 0).then_some(byte[0]))
     }
 
-    /// Whether the client begins with these bytes, without consuming them. It may send them in parts, within half a second.
+    /// Whether the client begins with these bytes, without consuming them. It may send them in parts, within half a
+    /// second.
     ///
     /// # Errors
     /// When the connection is broken.
@@ -147,7 +148,7 @@ impl AsyncWrite for ClientStream {
 impl Drop for ClientStream {
     fn drop(&mut self) {
         if self.stall.is_some() {
-            // Otherwise the operating system would keep the unread data and go on retransmitting it.
+            // Otherwise the operating system would keep and retransmit the unread data.
             let _ = self.socket.set_zero_linger();
         }
     }

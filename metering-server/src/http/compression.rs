@@ -1,4 +1,4 @@
-//! Gzip for the service's own responses: pages, assets and documents once at startup, others as they are sent.
+//! Gzip for the service's own responses: pages, assets and documents once at startup, others when they are sent.
 //!
 //! Compression is opt-in per path. Responses with a secret are never compressed: an attacker who controls part of the
 //! text next to a secret can infer it from the compressed length (the BREACH attack). Upstream bodies pass through

@@ -76,15 +76,15 @@ impl Connection {
         }))
     }
 
-    /// The connection switches to another protocol. It may be silent for long from then on, but it is in use: it is not
-    /// closed to make room, unless its client does not read. Call it before the response that says so is returned.
+    /// The connection switches to another protocol. It may be silent for long, but it is in use: it is not closed to
+    /// make room, unless its client does not read. Call it before returning the response.
     pub(crate) fn switches(&self) -> Switched {
         self.begins();
         self.is_shared();
         Switched { _open: self.0.switched.get_or_init(TaskTracker::new).token() }
     }
 
-    /// Resolves when what the connection switched to has ended; at once if it did not switch.
+    /// Resolves when the switched protocol has ended; immediately if the connection did not switch.
     pub(super) async fn until_switched_ends(&self) {
         if let Some(switched) = self.0.switched.get() {
             switched.close();
@@ -123,7 +123,7 @@ impl Connection {
     }
 
     /// Resolves when the client has half-closed the connection. It may still be reading, so it still gets its response;
-    /// or it may be gone, which only a write can tell.
+    /// or it may be gone, which only a write reveals.
     pub(crate) fn half_closed(&self) -> WaitForCancellationFutureOwned {
         self.0.half_closed.clone().cancelled_owned()
     }
@@ -181,7 +181,7 @@ impl Connection {
         self.0.state.load(Ordering::Acquire) != CLOSING
     }
 
-    /// Records that no request shares the connection any more.
+    /// Records that no request shares the connection any longer.
     pub(super) fn rests(&self) {
         self.exchange(SERVING, WAITING);
         self.exchange(STALLED, WAITING);

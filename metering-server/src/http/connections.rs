@@ -1,6 +1,6 @@
 //! Connection limits, in total and per client address, and which connections are closed to make room.
 //!
-//! If new connections had to wait at the limit, a few clients could lock everybody else out. So an unproductive one (it
+//! If new connections had to wait at the limit, a few clients could lock everyone else out. So an unproductive one (it
 //! waits for its client, or its client does not read the response) is closed for a new one: the oldest such connection,
 //! brand-new ones excepted, of the address that has the most. A request that is being served is never cut to make room.
 
@@ -16,7 +16,7 @@ use tokio::time::Instant;
 use crate::access::limits::Network;
 use crate::http::connection::Connection;
 
-/// Sockets above the limit, for connections that were told to close and have not closed yet.
+/// Sockets above the limit, for connections that are closing.
 const CLOSING_MAX: usize = 64;
 /// How many of the addresses with the most connections are searched for one to close.
 const MAX_SEARCHED: usize = 16;
@@ -60,7 +60,7 @@ struct Books {
     next: u64,
     /// Open sockets, including those being closed.
     sockets: usize,
-    /// Connections that have not been told to close.
+    /// Connections that are not closing.
     total: usize,
     /// Connections by client address, oldest first. Those of trusted proxies count in `total` only.
     holders: HashMap<Network, BTreeMap<u64, Connection>>,
@@ -94,8 +94,8 @@ impl Connections {
         }
     }
 
-    /// Waits for a slot for a connection from `peer`. Returns `None` when the connection must be closed at once. A
-    /// trusted proxy stands for many clients, so it has no limit per address.
+    /// Waits for a slot for a connection from `peer`. Returns `None` when the connection must be closed immediately. A
+    /// trusted proxy carries many clients, so it has no limit per address.
     pub(super) async fn admit(self: &Arc<Self>, peer: IpAddr, is_proxy: bool) -> Option<ConnectionPermit> {
         let network = (!is_proxy).then(|| Network::of(peer));
         loop {

@@ -1,7 +1,7 @@
 //! Replies with a CSV file (RFC 4180), for spreadsheets.
 //!
-//! A spreadsheet takes a cell that begins with `=`, `+`, `-` or `@` for a formula. Route names and descriptions come
-//! from others, so such a text gets an apostrophe in front; amounts are numbers and stay as they are.
+//! A spreadsheet reads a cell that begins with `=`, `+`, `-` or `@` as a formula. Route names and descriptions are
+//! untrusted, so such a text gets an apostrophe in front; amounts are numbers and stay unchanged.
 
 use std::borrow::Cow;
 
@@ -18,7 +18,7 @@ pub(crate) enum Cell<'a> {
     Text(&'a str),
 }
 
-/// A file to download, with a name of its own and `next`: the URL of the rows that follow, if any.
+/// A file to download, with its name and `next`: the URL of the rows that follow, if any.
 pub(crate) fn csv<'a, const N: usize>(
     name: &str,
     columns: [&str; N],
@@ -54,7 +54,7 @@ fn write<'a, const N: usize>(
     writer.into_inner().map_err(|error| error.to_string().into())
 }
 
-/// The text, so that no spreadsheet takes it for a formula.
+/// The text, so that spreadsheets do not read it as a formula.
 fn inert(text: &str) -> Cow<'_, str> {
     match text.chars().next() {
         Some('=' | '+' | '-' | '@' | '\t' | '\r' | '\n' | '＝' | '＋' | '－' | '＠') => {

@@ -33,7 +33,8 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 const BACKLOG: u32 = 4_096;
 /// TCP keepalive: idle time, probe interval, and number of failed probes before the connection is dropped.
 const KEEPALIVE: (Duration, Duration, u32) = (Duration::from_secs(60), Duration::from_secs(15), 4);
-/// How clients of HTTP/2 begin who know that the server speaks it (RFC 9113, section 3.4). No method of HTTP/1.1 begins so.
+/// The connection preface of HTTP/2 clients with prior knowledge (RFC 9113, section 3.4). No HTTP/1.1 method begins
+/// like it.
 const HTTP2_PREFACE: [u8; 3] = *b"PRI";
 /// How many unsent bytes the operating system buffers per client. With a buffer of megabytes, a client that reads
 /// nothing would go unnoticed, and a slow client would free buffer space in steps further apart than the write timeout.
@@ -132,7 +133,7 @@ impl Listener {
             tokio::spawn(run(serving, peer, permit));
         }
         drop(self.socket);
-        // Nobody receives it when there are no connections.
+        // There is no receiver when there are no connections.
         let _ = connections.send(());
         if tokio::time::timeout(self.grace, connections.closed()).await.is_err() {
             tracing::warn!("some requests did not finish within http.shutdown_grace and were aborted");
@@ -277,7 +278,7 @@ where
                 serving.await
             }
         };
-        // What it switched to has the socket now, and counts as this connection until it ends.
+        // The switched protocol has the socket now, and counts as this connection until it ends.
         switching.until_switched_ends().await;
         drop(watcher);
         served

@@ -38,7 +38,7 @@ const SEND_BUFFER_BYTES: usize = 64 * 1024;
 /// A response that waits for its client this many write timeouts is not read, although others on its connection are. A
 /// shorter wait may be that of many large responses for a slow network.
 const MAX_WRITE_TIMEOUTS: u32 = 10;
-/// How long a connection that was told to close may take.
+/// How long a closing connection may take.
 const CLOSE_GRACE: Duration = Duration::from_secs(5);
 
 type BodyError = Box<dyn std::error::Error + Send + Sync>;
@@ -47,7 +47,7 @@ type BodyError = Box<dyn std::error::Error + Send + Sync>;
 #[derive(Debug, Clone)]
 pub(super) struct Multiplexed {
     http: http2::Builder<TokioExecutor>,
-    /// Requests under way on all connections. Without this, a full set of connections could carry a hundred times as
+    /// Requests in flight on all connections. Without this, a full set of connections could carry a hundred times as
     /// many requests, and each may need a connection to the upstream.
     requests: Arc<Semaphore>,
     idle_timeout: Duration,
@@ -63,7 +63,7 @@ struct Requests {
 
 #[derive(Debug)]
 struct Open {
-    /// The requests under way: since when each waits for its client to read, if it does.
+    /// The requests in flight: since when each waits for its client to read, if it does.
     blocked_since: HashMap<u64, Option<Instant>>,
     next: u64,
     idle_since: Instant,
@@ -71,7 +71,7 @@ struct Open {
     progress_at: Instant,
 }
 
-/// A request under way, until its response is sent.
+/// A request in flight, until its response is sent.
 #[derive(Debug)]
 struct UnderWay {
     requests: Arc<Requests>,
@@ -79,7 +79,7 @@ struct UnderWay {
     _permit: OwnedSemaphorePermit,
 }
 
-/// A response body that keeps its request under way, and ends when it is cut.
+/// A response body that keeps its request in flight, and ends when it is cut.
 struct Sending {
     body: UnsyncBoxBody<Bytes, BodyError>,
     under_way: UnderWay,

@@ -16,8 +16,8 @@ pub(crate) fn prefers_html(headers: &HeaderMap) -> bool {
     html > 0.0 && html >= weight("application/json")
 }
 
-/// Whether the client accepts JSON (RFC 9110, section 12.5.1): the most specific range that covers it counts, and no range
-/// at all accepts everything.
+/// Whether the client accepts JSON (RFC 9110, section 12.5.1): the most specific range that covers it counts, and no
+/// range at all accepts everything.
 pub(crate) fn accepts_json(headers: &HeaderMap) -> bool {
     let mut lines = headers.get_all(header::ACCEPT).iter();
     if lines.all(|line| line.as_bytes().trim_ascii().is_empty()) {

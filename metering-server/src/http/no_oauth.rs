@@ -1,8 +1,8 @@
 //! Responses on the paths where clients look for OAuth, which this service does not have.
 //!
 //! After a 401, MCP clients ask well-known paths for an authorization server (RFC 9728, RFC 8414, OpenID Connect
-//! Discovery), and then register at the service itself (RFC 7591). They show their users only the response to the last of
-//! these requests, not why their key was refused.
+//! Discovery), and then register at the service itself (RFC 7591). They show their users only the response to the last
+//! of these requests, not why their key was refused.
 
 use http::StatusCode;
 use metering_core::wire::ErrorCode;
@@ -41,7 +41,7 @@ mod tests {
 
     #[test]
     fn only_paths_of_oauth_are_answered() {
-        // path, answered
+        // path, has a response
         let table = [
             ("/.well-known/oauth-protected-resource", true),
             ("/.well-known/oauth-protected-resource/mcp", true),

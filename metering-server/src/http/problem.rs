@@ -49,7 +49,7 @@ impl Problem {
         self
     }
 
-    /// Adds offers, and what became of a payment.
+    /// Adds offers, and the outcome of a payment.
     #[must_use]
     pub(crate) fn with_notice(mut self, notice: PaymentNotice) -> Self {
         self.body.payable = notice.offers;

@@ -1,7 +1,7 @@
 //! Responses to requests whose body is not read.
 //!
-//! The client may still be sending it, and the connection is useless until all of it is gone. So the response says that the
-//! connection closes (RFC 9110, section 10.1.1), unless the body is small and is already there.
+//! The client may still be sending it, and the connection cannot be reused until all of it is read. So the response
+//! closes the connection (RFC 9110, section 10.1.1), unless the body is small and is already there.
 
 use std::pin::pin;
 use std::time::Duration;
@@ -20,8 +20,8 @@ const DISCARDED_MAX: u64 = 64 << 10;
 /// How long that may take: most clients send a small body together with its head, or right after it.
 const WAIT: Duration = Duration::from_millis(50);
 
-/// Responds to a request with this head without reading its body. A client that waits for `100 Continue` does not get it:
-/// it would be sent when the body is first polled.
+/// Responds to a request with this head without reading its body. A client that waits for `100 Continue` does not get
+/// it: it would be sent when the body is first polled.
 pub(crate) async fn without_reading<B>(mut response: Response, head: &Parts, body: B) -> Response
 where
     B: Body<Data = Bytes> + Send,

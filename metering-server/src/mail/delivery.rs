@@ -34,7 +34,7 @@ pub(super) struct Delivery {
     ending: Shutdown,
 }
 
-/// A request on its way.
+/// A request in the queue.
 struct Parcel {
     request: MailRequest,
     /// The message, once it is written. Later attempts send the same one, since a new link would replace its link.

@@ -33,7 +33,7 @@ impl Transport {
         let parameters = || TlsParameters::new_rustls(config.host.clone());
         let tls = match config.tls {
             SmtpTls::Required => Tls::Wrapper(parameters()?),
-            // Not `Opportunistic`: whoever removes STARTTLS from the server's response must not get the message.
+            // Not `Opportunistic`: an attacker who strips STARTTLS from the server's response must not get the message.
             SmtpTls::Starttls => Tls::Required(parameters()?),
             SmtpTls::None => Tls::None,
         };

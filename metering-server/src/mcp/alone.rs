@@ -1,4 +1,4 @@
-//! The MCP server as a process of its own, for a service that runs elsewhere. It has no store.
+//! The MCP server as its own process, for a service that runs elsewhere. It has no store.
 
 use std::net::SocketAddr;
 use std::sync::Arc;

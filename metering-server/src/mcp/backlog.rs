@@ -1,7 +1,7 @@
 //! Limits what a session owes its client: calls in progress, and responses that the client has not read.
 //!
 //! A client may post calls and never read the responses, which are kept until they are read. So both count until a
-//! response is on its way out. Cancelling a call that already has its response does not free its slot.
+//! response is being sent. Cancelling a call that already has its response does not free its slot.
 
 use std::collections::HashSet;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -36,7 +36,7 @@ impl Backlog {
     ///
     /// # Errors
     /// 429 for a call above the limit; 400 for a call that reuses the id of a call in progress, since their responses
-    /// could not be told apart.
+    /// would be indistinguishable.
     pub(crate) fn record(&self, message: &ClientJsonRpcMessage) -> Result<(), Problem> {
         let mut state = self.lock();
         match message {
@@ -79,7 +79,7 @@ impl Backlog {
         }
     }
 
-    /// Records that one such message is on its way out.
+    /// Records that one such message is being sent.
     pub(crate) fn read(&self) {
         let mut state = self.lock();
         state.unread = state.unread.saturating_sub(1);

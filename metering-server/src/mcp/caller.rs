@@ -20,7 +20,7 @@ use crate::http::Problem;
 /// `Retry-After` when the service cannot look up a key, in seconds.
 const RETRY_SECONDS: u64 = 1;
 
-/// A live key, its account, and whether the account has credit; or somebody without a key.
+/// A live key, its account, and whether the account has credit; or a caller without a key.
 #[derive(Debug, Clone)]
 pub(crate) struct Caller {
     /// `None` if there is no key, and calls can be paid for without one.
@@ -54,7 +54,7 @@ pub(crate) enum Accounts {
 pub(crate) enum NoCaller {
     /// The key is not live, or may not be used from there.
     Refused(Problem),
-    /// Nobody can tell at the moment. The text says why, without secrets.
+    /// Unknown at the moment. The text says why, without secrets.
     Unknown(String),
 }
 
@@ -66,7 +66,7 @@ const OFFERED: &str = "/.well-known/x402";
 ///
 /// # Errors
 /// 401 if there is no key and calls cannot be paid for without one, or the key is malformed or not live; 403 when it
-/// may not be used from this address; 502 when the service cannot tell.
+/// may not be used from this address; 502 when the service is not available.
 pub(crate) async fn authenticate(accounts: &Accounts, head: &Parts) -> Result<Caller, Problem> {
     let address = head.extensions.get().copied();
     let caller = match credentials::key(&head.headers)? {
@@ -87,7 +87,7 @@ pub(crate) async fn authenticate(accounts: &Accounts, head: &Parts) -> Result<Ca
 /// Looks up the account of a key that is used from this address.
 ///
 /// # Errors
-/// When the key may not be used, or nobody can tell.
+/// When the key may not be used, or that is unknown.
 pub(crate) async fn look_up(
     accounts: &Accounts,
     key: &ApiKey,
@@ -128,7 +128,7 @@ async fn ask(client: &Client, key: &ApiKey, address: Option<ClientAddress>) -> R
     };
     let refused = |code| Err(NoCaller::Refused(Problem::new(code, refusal.message.clone())));
     match refusal.code.as_str() {
-        // Live, but without the scope to read the balance. It counts as an account of its own without credit, so that
+        // Live, but without the scope to read the balance. It counts as its own account without credit, so that
         // an account cannot take more than its share with many such keys.
         "key_scope" => Ok(Caller { key: Some(key.clone()), address, account: stand_in(key), has_credit: false }),
         "key_expired" => refused(ErrorCode::KeyExpired),

@@ -1,5 +1,5 @@
-//! Calls over Streamable HTTP that their client may cancel with `notifications/cancelled`, which is a request of its
-//! own (MCP 2025-11-25 and older; with newer versions, clients close the response instead).
+//! Calls over Streamable HTTP that their client may cancel with `notifications/cancelled`, which is a separate request
+//! (MCP 2025-11-25 and older; with newer versions, clients close the response instead).
 //!
 //! The ids of calls are unique only within a session of their client, so `initialize` gives such clients a session id.
 //! Nothing is stored about a session: any node serves its calls, it never ends, and an id that this service did not

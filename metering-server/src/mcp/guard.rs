@@ -1,8 +1,8 @@
 //! Checks the `Host` and `Origin` of MCP requests.
 //!
 //! A page of another site can make a browser call a service on the visitor's machine or network by pointing a host name
-//! of its own there (DNS rebinding). Such a call has that name as `Host`, and the page's origin as `Origin`. The
-//! MCP specification requires servers to check both.
+//! there (DNS rebinding). Such a call has that name as `Host`, and the page's origin as `Origin`. The MCP specification
+//! requires servers to check both.
 
 use std::net::{IpAddr, SocketAddr};
 

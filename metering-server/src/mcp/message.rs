@@ -45,7 +45,7 @@ struct Named {
 }
 
 impl Subject {
-    /// Reads what a message is about, and skips the rest of it.
+    /// Reads a message's method and id, and skips the rest.
     pub(super) fn of(body: &[u8]) -> Self {
         match serde_json::from_slice(body) {
             Ok(Envelope { id: Some(id), method, .. }) if method == INITIALIZE => Self::Initialize(id),
@@ -58,9 +58,9 @@ impl Subject {
     }
 }
 
-/// A refusal of a request over Streamable HTTP, as an error of JSON-RPC. Newer SDKs show the message of that, and
-/// nothing of any other body; older ones show the whole body. Its `data` is the error as it is elsewhere. It has no id:
-/// many requests are refused before their body is read.
+/// A refusal of a request over Streamable HTTP, as an error of JSON-RPC. Newer SDKs show only the message of such an
+/// error; older ones show the whole body. Its `data` is the usual error document. It has no id: many requests are
+/// refused before their body is read.
 pub(super) fn refusal(problem: Problem) -> Reply {
     let code = match (problem.code(), problem.code().status()) {
         (ErrorCode::InvalidJson, _) => RpcCode::PARSE_ERROR,

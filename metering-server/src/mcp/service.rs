@@ -44,7 +44,7 @@ pub(crate) struct OtherProcesses {
 #[async_trait]
 impl Transport for OtherProcesses {
     async fn send(&self, mut request: Request<Bytes>) -> Result<http::Response<BodyStream>, Unreachable> {
-        // The other process believes this if it trusts this one as a proxy.
+        // The other process uses this if it trusts this one as a proxy.
         if let Some(address) = request.extensions_mut().remove::<ClientAddress>()
             && let Ok(address) = HeaderValue::try_from(address.0.to_string())
         {

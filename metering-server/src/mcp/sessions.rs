@@ -21,7 +21,7 @@ use super::shares::{AccountKey, Holding, Refused, Shares};
 use crate::config::McpConfig;
 use crate::http::{Problem, Shutdown};
 
-/// `Retry-After` for a client with too many sessions, in seconds. A guess: nobody knows when one will end.
+/// `Retry-After` for a client with too many sessions, in seconds. A guess: when one will end is unknown.
 const RETRY_SECONDS: u64 = 5;
 
 /// How many keys are checked concurrently, so that a slow check does not delay the others.
@@ -49,7 +49,7 @@ struct Open {
     calls_total: usize,
 }
 
-/// A session's id: 128 random bits, which nobody can guess.
+/// A session's id: 128 random bits.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) struct SessionId(String);
 
@@ -158,7 +158,7 @@ impl Sessions {
         Ok((id, permit))
     }
 
-    /// The inbox of a session, if it belongs to this key, or to nobody's. Resets the session's idle time.
+    /// The inbox of a session, if it belongs to this key or was opened without one. Resets the session's idle time.
     pub(crate) fn inbox(&self, id: &SessionId, key: Option<&ApiKey>) -> Option<Inbox> {
         let mut open = self.lock();
         // A session of another key looks like none, so that an unauthenticated client learns nothing.

@@ -1,5 +1,5 @@
-//! Counts what proxies really send in `X-Forwarded-For`, for `metering admin doctor`: a configuration shows only what they
-//! should send.
+//! Counts what proxies really send in `X-Forwarded-For`, for `metering admin doctor`: a configuration shows only what
+//! they should send.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -27,7 +27,7 @@ enum Sender {
     Named,
     /// A trusted proxy, which does not: all clients behind it share its address.
     Nameless,
-    /// Somebody else, whose header is ignored.
+    /// An untrusted peer, whose header is ignored.
     Untrusted,
     /// A client without a proxy, or a proxy for itself.
     Direct,

@@ -1,6 +1,6 @@
 //! Starts logs, which go to standard error, and traces, which go to a collector.
 //!
-//! Both come from `tracing`. The spans of traces have a target of their own, which the log leaves out.
+//! Both come from `tracing`. The spans of traces have a separate target, which the log leaves out.
 
 use std::io::IsTerminal;
 
@@ -11,13 +11,13 @@ use tracing_subscriber::{EnvFilter, Registry, fmt};
 use super::traces::Traces;
 use crate::config::{Config, ConfigError, LogConfig, LogFormat};
 
-/// Default filters, which the configured filter can override. The spans of traces would make every line longer, and the OpenTelemetry libraries repeat
-/// what `traces` logs once.
+/// Default filters, which the configured filter can override. The spans of traces would make every line longer, and the
+/// OpenTelemetry libraries repeat what `traces` logs once.
 const DEFAULT_FILTERS: &str = "metering::trace=off,opentelemetry_sdk=off,opentelemetry-otlp=off";
 
-/// The filters of the MCP library, unless the configured filter names it: the filter for a part of it would be stronger than
-/// one for all of it. It logs every message at info level, with everything its client sent. The errors of its services are
-/// about clients that hang up, which is ordinary.
+/// The filters of the MCP library, unless the configured filter names it: the filter for a part of it would be stronger
+/// than one for all of it. It logs every message at info level, with everything its client sent. The errors of its
+/// services are about clients that hang up, which is ordinary.
 const MCP_FILTERS: &str = "rmcp=error,rmcp::service=off";
 
 /// Starts logging for the whole process, and traces if they are configured. Must be called on a Tokio runtime. A second
@@ -27,7 +27,7 @@ const MCP_FILTERS: &str = "rmcp=error,rmcp::service=off";
 /// When the filter is invalid, or spans cannot be sent as configured.
 pub fn start(config: &Config) -> Result<Traces, ConfigError> {
     let traces = Traces::new(config.otlp.as_ref())?;
-    // An error means that the embedding process has already set up logging of its own.
+    // An error means that the embedding process has already set up logging.
     drop(Registry::default().with(traces.layer()).with(lines(&config.log)?).try_init());
     Ok(traces)
 }

@@ -1,7 +1,7 @@
 //! Refills accounts with recurring credits, soon after each period begins.
 //!
-//! Every node does this. Each call continues where the last one stopped, on whichever node that was, so nodes share the
-//! work and no account is refilled twice.
+//! Every node does this. Each call continues where the last one stopped, on any node, so nodes share the work and no
+//! account is refilled twice.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -20,7 +20,7 @@ const READY_POLL: Duration = Duration::from_millis(100);
 /// A check that is run again and again.
 pub(crate) type Check<T> = Box<dyn Fn() -> BoxFuture<'static, T> + Send + Sync>;
 
-/// What the service manager is told depends on these.
+/// What the service manager is notified of depends on these.
 pub(crate) struct Checks {
     /// Why the server is not ready, if it is not.
     pub(crate) not_ready: Check<Option<String>>,

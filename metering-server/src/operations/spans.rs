@@ -1,4 +1,4 @@
-//! The spans of requests, and how a trace goes on from the caller to the upstream (W3C Trace Context).
+//! The spans of requests, and the propagation of a trace from the caller to the upstream (W3C Trace Context).
 //!
 //! Attributes have the names of OpenTelemetry's semantic conventions for HTTP. Paths and queries are not among them:
 //! they may name people and secrets. A route's template does not.

@@ -1,7 +1,7 @@
 //! Sends the spans of charges to a collector, by OTLP over HTTP.
 //!
-//! Spans wait in a bounded queue, and a thread of their own sends them: a collector that is slow or down loses spans and
-//! delays no request.
+//! Spans wait in a bounded queue, and a separate thread sends them: if the collector is slow or down, spans are lost,
+//! but no request is delayed.
 
 use std::collections::HashMap;
 use std::fmt;

@@ -1,5 +1,5 @@
-//! The pages that answer a form that approves a signup. Browsers without our script send one, and their users must not
-//! get JSON.
+//! The pages for the form that approves a signup. Browsers without our script send it, and their users must not get
+//! JSON.
 
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, StatusCode};
@@ -7,10 +7,11 @@ use http::{HeaderMap, HeaderValue, StatusCode};
 use crate::http::{Reply, bytes, with_headers};
 use crate::pages::{HTML, Page, secured};
 
-/// Where the reason of a refusal goes. Not HTML's own: templates escape what they insert, and this is inserted at startup.
+/// Where the reason of a refusal goes. Not HTML's own: templates escape what they insert, and this is inserted at
+/// startup.
 pub(super) const REASON: &str = "\u{fdd0}reason\u{fdd0}";
 
-/// What became of the approval of a signup, as pages.
+/// The outcome of approving a signup, as pages.
 #[derive(Debug)]
 pub(crate) struct ApprovalPages {
     approved: Page,

@@ -50,7 +50,7 @@ fn unauthorizable(catalogue: &Catalogue, config: &Config) -> Option<String> {
     Some(format!("the price of {} is known only after the response; set authorize.settle = true", by_usage.template))
 }
 
-/// Why a server cannot serve a valid catalogue beside its own paths.
+/// Why a server cannot serve a valid catalogue next to its own paths.
 pub(crate) fn conflict(catalogue: &Catalogue) -> Option<String> {
     let is_reserved = |prefix: &&str| RESERVED.contains(prefix) || api::has_first_segment(prefix);
     if let Some(prefix) = catalogue.prefixes().into_iter().find(is_reserved) {

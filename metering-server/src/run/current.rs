@@ -1,4 +1,4 @@
-//! What new requests are served with. A reload replaces it; requests under way keep what they began with.
+//! What new requests are served with. A reload replaces it; requests in flight keep what they began with.
 
 use std::sync::{Arc, PoisonError, RwLock};
 

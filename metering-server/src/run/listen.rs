@@ -6,8 +6,8 @@ use super::ending::RunError;
 use crate::config::Config;
 use crate::http::{Listener, Tls, connections_that_fit};
 
-/// How many connections each address takes: what the configuration wants, or what the limit of open files allows, which is
-/// logged. Call it once.
+/// How many connections each address takes: what the configuration wants, or what the limit of open files allows, which
+/// is logged. Call it once.
 pub(crate) fn connections(config: &Config) -> NonZeroUsize {
     // A request that is forwarded to another service also needs a connection to it.
     let per_connection = if config.upstream.is_some() || config.mcp.gateway.is_some() { 2 } else { 1 };

@@ -101,14 +101,14 @@ impl Reloader {
         metrics::reloaded(0, 0);
     }
 
-    /// Reads the configuration again, and uses what has changed. The log says what came of it. Of several callers that
-    /// wait for their turn, one reloads for all.
+    /// Reads the configuration again, and uses what has changed. The log has the result. Of several waiting callers,
+    /// one reloads for all.
     ///
     /// # Errors
-    /// When anything in it cannot be used, or cannot be read within a minute. Nothing is changed then. The text says why,
-    /// without secrets.
+    /// When anything in it cannot be used, or cannot be read within a minute. Nothing is changed then. The text says
+    /// why, without secrets.
     pub(crate) async fn reload(self: &Arc<Self>) -> Result<ReloadDocument, String> {
-        // A task of its own: a caller that goes away must not give its turn to the next one before the reload has ended.
+        // A separate task: a caller that goes away must not let the next one start before the reload has ended.
         let reloader = Arc::clone(self);
         let shared = tokio::spawn(async move { reloader.turns.share(reloader.reload_now()).await });
         shared.await.unwrap_or_else(|error| Err(format!("the reload failed: {error}")))
@@ -190,7 +190,7 @@ impl Reloader {
         self.loaded.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whoever sets `decided` first decides: this, to use what it has built, or its caller, to give it up.
+    /// The first to set `decided` decides: this task, to use the new state, or its caller, to give up.
     fn take(&self, decided: &AtomicBool) -> Result<ReloadDocument, RunError> {
         let Some(parts) = self.parts.get() else {
             return Err(RunError::Setup("the server is still starting; try again in a second".into()));
@@ -318,7 +318,7 @@ pub(crate) async fn on_signal(reloader: Arc<Reloader>, shutdown: Shutdown) {
     }
 }
 
-/// The SIGHUPs that this process gets. Without anybody who waits for them, one would end it.
+/// The SIGHUPs that this process gets. Without a handler, one would end it.
 #[cfg(unix)]
 pub(crate) struct Hangups(tokio::signal::unix::Signal);
 

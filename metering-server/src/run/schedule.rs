@@ -17,7 +17,7 @@ use crate::http::Shutdown;
 const INTERVAL: Duration = Duration::from_secs(5);
 const _: () = assert!(INTERVAL.as_secs() * 3 <= SWITCH_LEAD.as_secs());
 
-/// What a node last knew of the schedule, to log each problem once.
+/// A node's last state of the schedule, to log each problem once.
 #[derive(Debug, Default)]
 struct Known {
     /// The last scheduled version that was checked.

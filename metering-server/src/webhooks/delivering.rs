@@ -57,8 +57,8 @@ impl Delivering {
     }
 }
 
-/// Waits for the attempts under way, but not long: a slow receiver must not delay a restart. An aborted attempt is made
-/// again when its claim has expired.
+/// Waits for the attempts in progress, but not long: a slow receiver must not delay a restart. An aborted attempt is
+/// made again when its claim has expired.
 pub(crate) async fn finish(task: Option<JoinHandle<()>>) {
     let Some(mut task) = task else { return };
     match tokio::time::timeout(GRACE, &mut task).await {
@@ -71,8 +71,8 @@ pub(crate) async fn finish(task: Option<JoinHandle<()>>) {
     }
 }
 
-/// Stores the operator's own webhook as it is configured. A process that has none leaves a stored one alone: another
-/// process may be configured to have it.
+/// Stores the operator's own webhook as it is configured. A process without one does not remove a stored one, which
+/// another process may have configured.
 async fn set_operators(
     store: &dyn FullStore,
     terms: Option<WebhookTerms>,

@@ -44,8 +44,8 @@ pub(crate) enum WebhookFailure {
 const NO_ADDRESS: &str = "the host has no address that webhooks may be sent to";
 
 impl WebhookFailure {
-    /// The words for customers. A host whose addresses are refused and one that does not exist look the same: otherwise
-    /// customers could find out which names exist in the operator's network. Only the log tells them apart.
+    /// The message for customers. A host whose addresses are refused and one that does not exist look the same:
+    /// otherwise customers could find out which names exist in the operator's network. Only the log distinguishes them.
     pub(super) fn for_customers(self) -> String {
         match self {
             Self::RefusedAddress | Self::Unresolved => NO_ADDRESS.to_owned(),

@@ -1,7 +1,7 @@
 //! Resolves the host names of webhooks, and returns only addresses that they may be sent to.
 //!
-//! The HTTP client connects to exactly the addresses returned here, and asks again for each connection. So there is no
-//! time between check and use in which a DNS answer could change.
+//! The HTTP client connects to exactly the addresses returned here, and resolves again for each connection. So a DNS
+//! answer cannot change between check and use.
 
 use std::fmt;
 use std::io;
@@ -23,10 +23,10 @@ pub(super) trait Lookup: Send + Sync + fmt::Debug {
     async fn lookup(&self, name: &str) -> io::Result<Vec<IpAddr>>;
 }
 
-/// How many lookups may run at a time. A lookup blocks a thread of the pool that SQLite's readers use too (512 threads),
-/// and goes on for half a minute if no DNS server responds, although the attempt that asked gave up after five seconds.
-/// A customer may choose names like that, so the rest of the pool must stay free; but fewer lookups than this would make
-/// it easy to hold up the webhooks of all others.
+/// How many lookups may run at a time. A lookup blocks a thread of the pool that SQLite's readers use too (512
+/// threads), and takes half a minute if no DNS server responds, although its attempt gave up after five seconds. A
+/// customer may choose such names, so the rest of the pool must stay free; but with fewer lookups, one customer could
+/// easily delay all other webhooks.
 const LOOKUPS_MAX: usize = 64;
 
 /// The resolver of the operating system.
@@ -49,7 +49,7 @@ impl Lookup for SystemLookup {
     }
 }
 
-/// Runs a lookup on a thread that may block. It keeps its permit until it ends, even if nobody waits for it.
+/// Runs a lookup on a thread that may block. It keeps its permit until it ends, even if its caller gave up.
 async fn blocking<T: Send + 'static>(
     permits: &Arc<Semaphore>,
     lookup: impl FnOnce() -> io::Result<T> + Send + 'static,
@@ -69,8 +69,8 @@ pub(super) struct Resolver {
     pub(super) policy: Option<Arc<AddressPolicy>>,
 }
 
-/// The host has addresses, but webhooks may be sent to none of them. Does not say which they are: that would tell
-/// customers about names in the operator's network.
+/// The host has addresses, but webhooks may be sent to none of them. Does not say which they are: that would reveal
+/// names in the operator's network to customers.
 #[derive(Debug, Clone, Copy, thiserror::Error)]
 #[error("the host has no address that webhooks may be sent to")]
 pub(super) struct NoAllowedAddress;

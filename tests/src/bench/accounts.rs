@@ -37,7 +37,7 @@ impl Populated {
 
     /// Creates accounts until there are `count`, and keeps the existing ones.
     ///
-    /// They are created through the store, as an operator would: each account is a transaction of its own.
+    /// They are created through the store, as an operator would: each account is its own transaction.
     pub(super) async fn grow_to(&mut self, count: usize) -> Result<(), Failure> {
         let store = self.open()?;
         while self.accounts.len() < count {
@@ -49,7 +49,7 @@ impl Populated {
         Ok(())
     }
 
-    /// A copy of its files in a folder of their own, for another server to charge. It has no list of accounts.
+    /// A copy of its files in their own folder, for another server to charge. It has no list of accounts.
     pub(super) fn duplicate(&self, data_dir: &Path) -> Result<Self, Failure> {
         let folder = tempfile::Builder::new().prefix("metering-bench-").tempdir_in(data_dir)?;
         for file in fs::read_dir(self.folder())? {

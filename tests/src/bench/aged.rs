@@ -1,4 +1,4 @@
-//! Charges through a store that has recorded many, beside a fresh one.
+//! Charges through a store that has recorded many, next to a fresh one.
 
 use std::io::Write;
 

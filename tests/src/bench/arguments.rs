@@ -12,7 +12,8 @@ use crate::program;
 ///
 /// Build everything with `cargo build --workspace --release`, run `cargo run --release -p metering-tests --bin bench`,
 /// and leave the machine alone for about 45 minutes. It starts its own servers on free loopback ports with their own
-/// data, and touches nothing of yours. It uses wrk, Redis and proxies where they are installed, and says what is missing.
+/// data, and does not touch your data. It uses wrk, Redis and proxies where they are installed, and says what is
+/// missing.
 #[derive(Debug, Clone, Parser)]
 #[command(name = "bench")]
 pub struct Arguments {

@@ -45,7 +45,7 @@ impl Nginx {
         workers: &str,
         servers: &[(SocketAddr, String)],
     ) -> Result<Self, Failure> {
-        // Workers of root would run as somebody who may not read the folder.
+        // Workers of root would run as a user who may not read the folder.
         let account = if folder.path().metadata()?.uid() == 0 { Account::Root } else { Account::User };
         let blocks = servers.iter().map(|(_, server)| server.as_str()).collect::<String>();
         let file = folder.path().join("nginx.conf");

@@ -1,8 +1,8 @@
 //! Proxies that ask before they forward, compared with the same proxies plain and with our gateway.
 //!
-//! Each proxy runs with its file of `deploy/proxies`, so that what is measured is what operators are told to use. All
-//! ways lead to the same upstream, get the same requests with the same keys, and share the machine's cores with the
-//! upstream and the load generator. One `metering-server` answers the proxies and is the gateway.
+//! Each proxy runs with its file of `deploy/proxies`, so that the benchmark measures what operators use. All ways lead
+//! to the same upstream, get the same requests with the same keys, and share the machine's cores with the upstream and
+//! the load generator. One `metering-server` serves the proxies and is the gateway.
 
 mod fleet;
 

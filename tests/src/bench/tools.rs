@@ -34,7 +34,7 @@ pub(super) struct RedisPrograms {
 }
 
 impl Tools {
-    /// Looks for all of them.
+    /// Looks for all tools.
     pub(super) fn find() -> Self {
         let path = env::var_os("PATH").unwrap_or_default();
         let folders: Vec<_> =

@@ -1,4 +1,4 @@
-//! A proxy between a client and a node, which forwards everything until it is told to inject a fault.
+//! A proxy between a client and a node, which forwards everything until a test injects a fault.
 //!
 //! It understands single requests and batches (JSON-RPC 2.0, section 6) at any path, so a test can put a secret into
 //! its URL. It counts requests, and faults can be switched while it runs.

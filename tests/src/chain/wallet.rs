@@ -1,4 +1,4 @@
-//! What people do with their wallets. viem, in a process of its own, makes the keys, signatures and transactions.
+//! What people do with their wallets. viem, in its own process, makes the keys, signatures and transactions.
 //!
 //! Setup methods (deploy, mint, approve) return once a block includes their transaction, and mine that block if none
 //! comes by itself. Payment methods return the transaction's hash at once: the test decides when it is mined. Amounts

@@ -160,7 +160,7 @@ fn charge_is_correct(raw: &[u8], charged: u64) -> bool {
     }
 }
 
-/// The statuses that the gateway refunds: its own and the upstream's 502, 503 and 504.
+/// The statuses that the gateway refunds: 502, 503 and 504, its own or the upstream's.
 fn is_refunded(response: &Response) -> bool {
     (502..=504).contains(&response.status)
 }

@@ -105,7 +105,7 @@ fn lose_leader(cluster: &mut PatroniCluster, loss: Loss, gap: &Gap, report: &mut
         report.loss(format!("a leader that was {} had no successor after {bound:?}", loss.name()));
     }
     let replaced = Instant::now();
-    // Charges that were answered before the key expired do not count.
+    // Charges that were confirmed before the key expired do not count.
     let accepted = || gap.last_end().is_some_and(|end| end > replaced);
     if !within(bound, accepted) {
         report
@@ -139,7 +139,7 @@ impl Gap {
         u64::try_from(self.origin.elapsed().as_micros()).unwrap_or(u64::MAX)
     }
 
-    /// Begins anew.
+    /// Starts over.
     fn start(&self) {
         self.last.store(self.now(), Ordering::SeqCst);
         self.longest.store(0, Ordering::SeqCst);

@@ -1,6 +1,6 @@
 //! What a request truly costs, in whole atoms. All prices of the shipped catalogue are whole numbers of atoms.
 
-/// The APIs, as told apart by their paths.
+/// The APIs, as distinguished by their paths.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Api {
     Chat,

@@ -1,7 +1,7 @@
 //! Reads a request as carelessly as possible, and decides what is done for it.
 //!
-//! Names count in any case and with or without underscores, the last of two equal names wins, `extra_body`, the query and
-//! forms override the body, and whatever asks for more is obeyed.
+//! Names count in any case and with or without underscores, the last of two equal names wins, `extra_body`, the query
+//! and forms override the body, and whatever asks for more is obeyed.
 
 use std::collections::{BTreeMap, HashMap};
 

@@ -76,7 +76,7 @@ impl Machine {
 
     /// Ends Patroni and PostgreSQL immediately.
     pub(super) fn kill(&mut self, processes: &mut Processes) {
-        // None of them may notice that another has ended.
+        // None of them may notice that another one has ended.
         self.signal("-STOP");
         self.signal("-KILL");
         if let Some(patroni) = self.process.take() {
@@ -132,7 +132,7 @@ impl Machine {
         serde_json::from_slice(&response.body).ok()
     }
 
-    /// Whether its Patroni answers with 200.
+    /// Whether its Patroni responds with 200.
     pub(super) fn answers(&self, path: &str) -> bool {
         self.ask(path).is_some_and(|response| response.status == 200)
     }

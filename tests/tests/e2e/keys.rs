@@ -1,4 +1,4 @@
-//! API keys: authentication and rotation; keys below keys, and what they may do.
+//! API keys: authentication and rotation; child keys, and what they may do.
 
 mod authentication;
 mod budgets;
@@ -38,7 +38,7 @@ impl Made {
     }
 }
 
-/// Makes a key below the client's, with these terms in addition to a name.
+/// Makes a child of the client's key, with these terms in addition to a name.
 #[track_caller]
 pub(crate) fn made(client: &Client, terms: &Value) -> Made {
     let mut body = json!({"name": "made by a test"});

@@ -88,7 +88,7 @@ impl Hook {
     }
 
     /// Waits until its newest delivery is in this state and the last of these attempts has ended, and returns it. While
-    /// the first attempt is under way, it counts already, but has no result.
+    /// the first attempt is in progress, it counts already, but has no result.
     #[track_caller]
     pub(super) fn newest(&self, client: &Client, state: &str, attempts: u64) -> Value {
         let is_there = |delivery: &Value| {

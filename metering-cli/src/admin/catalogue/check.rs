@@ -50,7 +50,7 @@ struct Problem {
     place: String,
     route: Option<String>,
     problem: String,
-    /// All of it, for people.
+    /// The whole result, for people.
     #[serde(skip)]
     line: String,
 }

@@ -8,7 +8,7 @@ use metering_core::prices::PriceNumber;
 use crate::admin::session::Session;
 use crate::failure::Failure;
 
-/// Print the catalogue of a price version, byte by byte as it was applied.
+/// Print the catalogue of a price version, byte for byte as it was applied.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Example:

@@ -51,7 +51,7 @@ impl WithArgs {
         catalogue.as_deref().map(read).transpose()
     }
 
-    /// The same for a store, which knows its price version unless no server has used it yet.
+    /// The same for a store, which has a price version once a server has used it.
     pub(super) async fn read_or(
         &self,
         session: &Session,

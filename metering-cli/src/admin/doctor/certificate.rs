@@ -58,7 +58,7 @@ fn alternative_names(certificate: &Certificate) -> Vec<String> {
     names.iter().filter_map(shown).collect()
 }
 
-/// A name as URLs have it.
+/// A host name in the form of URLs.
 fn shown(name: &GeneralName) -> Option<String> {
     match name {
         GeneralName::DnsName(name) => Some(name.to_string()),

@@ -1,4 +1,4 @@
-//! Whether the chains can be read: each of their sources alone, and whether the sources agree.
+//! Whether the chains can be read: from each source, and whether the sources agree.
 
 use std::time::Duration;
 
@@ -82,7 +82,7 @@ async fn check_sources(section: &str, chain: &ChainConfig, tokens: &[Address], f
     }
 }
 
-/// Asks one source alone.
+/// Queries a single source.
 async fn look<'a>(chain: &ChainConfig, index: usize, url: &'a RpcUrl) -> Result<Seen<'a>, String> {
     let alone = chain.with_source(index).ok_or_else(|| format!("{}: no such source", url.host()))?;
     let reader = alone.reader().map_err(|error| error.to_string())?;
@@ -110,7 +110,7 @@ async fn contradiction(seen: &[Seen<'_>]) -> Option<String> {
     }
     let mut hashes: Vec<(String, BlockHash)> = Vec::new();
     for source in seen {
-        // One that does not respond now is a finding of its own next time.
+        // One that does not respond now is a separate finding next time.
         if let Ok(Some(hash)) =
             source.reader.block_hashes(&[deepest]).await.map(|hashes| hashes.first().copied().flatten())
         {
@@ -122,7 +122,7 @@ async fn contradiction(seen: &[Seen<'_>]) -> Option<String> {
     Some(format!("{first} and {other} have different blocks at height {deepest}"))
 }
 
-/// Sends a batch and a search as large as the server's. A source that takes less is asked for less by itself.
+/// Sends a batch and a search as large as the server's. The server adapts to a source that accepts less.
 async fn check_limits(
     section: &str,
     chain: &ChainConfig,

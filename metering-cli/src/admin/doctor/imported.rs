@@ -1,5 +1,5 @@
-//! Where accounts were imported: whether a top-up from a new wallet needs the payer's signature. Old clients do not send
-//! one.
+//! Where accounts were imported: whether a top-up from a new wallet needs the payer's signature. Old clients do not
+//! send one.
 
 use metering_config::server::Config;
 use metering_core::operators::AuditQuery;

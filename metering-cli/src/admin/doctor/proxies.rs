@@ -1,4 +1,4 @@
-//! Whether `X-Forwarded-For` is believed from the right machines: all limits by address depend on it.
+//! Whether `X-Forwarded-For` is trusted from the right machines: all limits by address depend on it.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
@@ -8,7 +8,7 @@ use super::findings::Findings;
 
 const CHECK: &str = "proxies";
 
-/// Addresses that are nobody's (RFC 5737, RFC 3849): whoever trusts them trusts everyone.
+/// Documentation addresses (RFC 5737, RFC 3849): a configuration that trusts them trusts everyone.
 const NOBODY: [IpAddr; 2] =
     [IpAddr::V4(Ipv4Addr::new(203, 0, 113, 1)), IpAddr::V6(Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 1))];
 

@@ -124,7 +124,7 @@ async fn clock(database: &Database, findings: &mut Findings) {
     }
 }
 
-/// Whether the files beside a database belong to whom the folder belongs to: what root made, the server cannot write.
+/// Whether the files next to a database have the folder's owner: the server cannot write files that root created.
 fn files(path: &Path, folder: &Path, findings: &mut Findings) {
     let owner = std::fs::metadata(folder).ok().and_then(|metadata| owner(&metadata));
     let files = [path.to_owned()].into_iter().chain(sidecars(path));

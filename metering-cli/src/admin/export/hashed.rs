@@ -63,7 +63,7 @@ async fn used(store: &dyn FullStore, account: &Account) -> Result<Vec<UsedTransa
     }
 }
 
-/// Those of an account, and the rest.
+/// Those of one account, and the remaining ones.
 macro_rules! columns {
     ($($index:literal)*) => {
         &[

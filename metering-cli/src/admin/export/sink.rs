@@ -51,7 +51,7 @@ fn csv_cell(value: Value) -> String {
         Value::Signed(number) => number.to_string(),
         Value::Unsigned(number) => number.to_string(),
         Value::Credits(amount) => amount.to_string(),
-        // It begins with a bracket, so it is no formula.
+        // It begins with a bracket, so spreadsheets do not read it as a formula.
         Value::Json(text) => text,
         Value::Absent => String::new(),
     }

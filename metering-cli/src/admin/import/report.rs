@@ -41,7 +41,7 @@ pub(super) struct Report {
     quotes: u64,
     quotes_already_there: u64,
     oddities: Vec<Oddity>,
-    /// What a dry run has seen in the file; an import finds it in the store.
+    /// What a dry run has seen in the file; a real import looks in the store.
     #[serde(skip)]
     seen: HashSet<String>,
     /// The ids of the file's accounts that an import has dealt with.
@@ -114,9 +114,9 @@ impl Report {
         self.quotes_already_there += 1;
     }
 
-    /// Counts what became of an account.
+    /// Counts the outcome for an account.
     pub(super) fn imported(&mut self, planned: &PlannedAccount, outcome: &AccountImported) {
-        // Without an id of its own, an account's id follows from its key hash.
+        // An account without an id gets one derived from its key hash.
         let is_repeated = !self.dry_run && !self.dealt_with.insert(planned.account.id.to_string());
         let mut refuse = |kind, detail: String| {
             self.refused += 1;

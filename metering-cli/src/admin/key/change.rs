@@ -29,7 +29,7 @@ pub(crate) struct SetArgs {
     format: Format,
 }
 
-/// Switch a key off, and the keys below it with it.
+/// Switch a key off, and its child keys with it.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Takes effect immediately, in running servers too.

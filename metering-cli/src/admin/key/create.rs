@@ -1,4 +1,4 @@
-//! `key create`: creates a key below an account's first one.
+//! `key create`: creates a child of an account's first key.
 
 use std::io::Write;
 
@@ -14,7 +14,7 @@ use crate::output::Format;
 /// Create a key and print its secret. The secret is shown only once.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-The key is below the account's first key: it cannot be used for more than that, and stops with it.
+The key is a child of the account's first key: it cannot be used for more than that, and stops with it.
 
 Examples:
   metering admin key create org_0123456789abcdefghij --name batch --limit 10 --limit-reset monthly

@@ -1,4 +1,4 @@
-//! `key delete`: deletes a key for good.
+//! `key delete`: deletes a key.
 
 use std::io::Write;
 
@@ -11,7 +11,7 @@ use crate::confirm::confirm;
 use crate::failure::Failure;
 use crate::output::{Format, json_line};
 
-/// Delete a key for good, and the keys below it. Its usage stays in the reports.
+/// Delete a key and its child keys permanently. Its usage stays in the reports.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Asks for confirmation, unless --yes is given. Takes effect immediately, in running servers too. To stop a key for a

@@ -10,7 +10,7 @@ use crate::failure::Failure;
 use crate::keys::document;
 use crate::output::{Format, json_line};
 
-/// Show a key: its terms, and what was used of them.
+/// Show a key: its terms and its usage.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Example:

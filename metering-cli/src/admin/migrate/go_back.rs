@@ -15,7 +15,7 @@ struct Document {
     was_moved_to: String,
 }
 
-/// Removes the marker. Does not contact the other store: it may be gone, which may be the reason for going back.
+/// Removes the marker. Does not contact the other store: its loss may be the reason for going back.
 pub(super) async fn run(from: &Origin, yes: bool, json: bool, out: &mut dyn Write) -> Result<(), Failure> {
     let store = from.shown();
     let Some(moved) = from.moved().await? else {

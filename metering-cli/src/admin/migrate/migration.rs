@@ -42,7 +42,7 @@ impl Migration {
         self.progress.begin("verifying");
         let found = to.verify().await.map_err(|error| interrupted(&error))?;
         verify::outcome(found.discrepancies.len())?;
-        // Marker first: if this stops in between, neither store can be used until the command is run again.
+        // Marker first: if this is interrupted, neither store can be used until the command is run again.
         self.from.mark(&self.to.shown(), SystemClock.now()).await?;
         to.store().finish().await.map_err(|error| interrupted(&error))?;
         Ok(self.report(Ending::Moved, comparison))

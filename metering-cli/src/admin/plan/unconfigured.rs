@@ -1,4 +1,4 @@
-//! Plans for chains that the server's configuration does not have: they are saved, but nobody can buy them yet.
+//! Plans for chains that the server's configuration does not have: they are saved, but cannot be bought yet.
 
 use std::collections::BTreeSet;
 
@@ -8,8 +8,8 @@ use crate::admin::payments::chains;
 use crate::admin::session::Session;
 use crate::output::notice;
 
-/// Says which of the plans cannot be bought yet. Says nothing where the chains are not known: on a server, or without its
-/// configuration.
+/// Says which of the plans cannot be bought yet. Says nothing where the chains are not known: on a server, or without
+/// its configuration.
 pub(super) fn warn(session: &Session, plans: &[Plan]) {
     if session.server().is_some() {
         return;

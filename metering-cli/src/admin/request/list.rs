@@ -16,7 +16,7 @@ const MOST: u32 = 1_000;
 /// List the requests of an account whose credits are held now, newest first.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-A hold is settled when its lease ends, at the latest; a server renews it while the request is under way.
+A hold is settled when its lease ends, at the latest; a server renews it while the request is in progress.
 
 Examples:
   metering admin request list org_0123456789abcdefghij

@@ -1,4 +1,4 @@
-//! `metering keys`: the profile's key and the keys below it.
+//! `metering keys`: the profile's key and its child keys.
 
 mod change;
 mod create;
@@ -20,8 +20,8 @@ use crate::keys::document;
 
 /// Make keys for others, with limits, and manage them.
 ///
-/// A key manages itself and the keys below it, if it has the scope `manage`. What is made below a key cannot be used
-/// for more than the key itself, and stops with it.
+/// A key manages itself and its child keys, if it has the scope `manage`. A child key cannot be used for
+/// more than its parent, and stops with it.
 #[derive(Debug, Args)]
 #[command(
     arg_required_else_help = true,

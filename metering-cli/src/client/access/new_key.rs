@@ -1,5 +1,5 @@
-//! Asks for a new key until it arrives. A lost response loses no key: the request has an idempotency key, with which the
-//! service returns the same new key again.
+//! Requests a new key until it arrives. A lost response does not lose the key: the request has an idempotency key, with
+//! which the service returns the same new key again.
 
 use std::time::Duration;
 
@@ -17,7 +17,7 @@ const PAUSE: Duration = Duration::from_secs(1);
 pub(super) struct Replacement<'a, B> {
     pub(super) path: &'a str,
     pub(super) body: B,
-    /// The status that says that there is no new key to get, even if an earlier attempt was lost.
+    /// The status that means that there is no new key, even if an earlier response was lost.
     pub(super) final_status: u16,
     /// Whether an earlier run may have replaced the key.
     pub(super) is_begun: bool,
@@ -34,7 +34,7 @@ impl<B: Serialize> Replacement<'_, B> {
                 Ok(issued) => return Ok(issued),
                 Err(error) => error,
             };
-            // Once an attempt may have replaced the key, only this status says that there is no new one to get.
+            // Once an attempt may have replaced the key, only this status means that there is no new one.
             let is_over = if is_begun { has_status(&error, self.final_status) } else { !is_uncertain(&error) };
             if is_over {
                 return Err(error.into());

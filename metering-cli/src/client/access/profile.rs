@@ -75,12 +75,12 @@ pub(crate) struct Settings {
     pub(crate) pay: PaySettings,
 }
 
-/// What the user allows for payments that nobody is asked about.
+/// What the user allows for payments without a prompt.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct PaySettings {
     /// The most to pay in 24 hours.
     pub(crate) daily_limit: Option<Amount>,
-    /// Tokens to pay with, beside the known ones.
+    /// Tokens to pay with, in addition to the known ones.
     pub(crate) tokens: Vec<Token>,
 }
 

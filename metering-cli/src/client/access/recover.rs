@@ -81,7 +81,7 @@ impl RecoverArgs {
         Ok(())
     }
 
-    /// Refuses to overwrite a key that works: it need not be that of the account that the link is for.
+    /// Refuses to overwrite a working key: it may belong to another account than the link.
     async fn check_profile_has_no_working_key(&self, session: &Session) -> Result<(), Failure> {
         let settings = &session.profile.settings;
         let Some(key) = settings.api_key.clone().filter(|_| !self.replace_key) else { return Ok(()) };

@@ -1,4 +1,5 @@
-//! `metering rotate`: replaces an account's key. The wallet that paid for the account proves who owns it, or the key does.
+//! `metering rotate`: replaces an account's key. The wallet that paid for the account proves who owns it, or the key
+//! does.
 
 use std::io::Write;
 
@@ -43,7 +44,7 @@ pub(crate) struct RotateArgs {
     /// The wallet's address; required if its key is not on this machine.
     #[arg(long, value_name = "ADDRESS")]
     address: Option<Address>,
-    /// Print the text to sign, and do nothing else.
+    /// Only print the text to sign.
     #[arg(long, requires = "address", conflicts_with_all = ["nonce", "signature"])]
     challenge_only: bool,
     /// The nonce of the text that was signed elsewhere.

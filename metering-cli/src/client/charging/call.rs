@@ -83,7 +83,7 @@ pub(crate) struct CallArgs {
     /// The longest total wait, in seconds.
     #[arg(long, value_name = "SECONDS", requires = "retry", default_value_t = 300)]
     retry_limit: u64,
-    /// Do not print the charge and the balance, nor what was paid.
+    /// Do not print the charge, the balance and payments.
     #[arg(long, short)]
     quiet: bool,
     #[command(flatten)]
@@ -137,7 +137,7 @@ impl CallArgs {
         destination.finish()
     }
 
-    /// Who is called, through what pays if the user wants that.
+    /// The service, behind a transport that pays if the user wants that.
     fn destined(&self, session: &Session) -> Result<Destined, Failure> {
         let url = if self.pay.pay { CallUrl::read(&self.route)? } else { None };
         let with_headers = |transport| ExtraHeaders::over(transport, &self.headers);

@@ -46,8 +46,8 @@ const LOCK_FILE: &str = "catch-up.lock";
 ///
 /// Fetches /mpp/snapshot/allTrades/{block} for each block after the cursor up to the latest finalized one, at most 100
 /// per run; without a cursor, only the latest. Each block is charged as one request, and so is the request for the
-/// latest block, whose response is used when its turn comes. The cursor is kept per profile and service, and moves once
-/// a block is safely written: if a run ends early, for whatever reason, the next one continues.
+/// latest block, whose response is used when that block is reached. The cursor is kept per profile and service, and
+/// moves once a block is safely written: if a run ends early, for whatever reason, the next one continues.
 ///
 /// With --output, the file has no gaps and no duplicates, not even after a power cut. Standard output cannot be read
 /// back: there, the block at which a run was interrupted may appear twice.
@@ -69,7 +69,7 @@ pub(crate) struct CatchUpArgs {
     /// The block to start at if there is no cursor; ignored if there is one.
     #[arg(long, value_name = "BLOCK")]
     from: Option<BlockNumber>,
-    /// Forget the cursor and start over.
+    /// Delete the cursor and start over.
     #[arg(long)]
     reset: bool,
     /// Continue after the cursor, but in a new output.

@@ -58,7 +58,7 @@ impl Held {
         Some(Self { amount: header(headers, HELD_HEADER)?, request })
     }
 
-    /// That it is held, and how to find out more.
+    /// Says that credits are held, and how to find out more.
     pub(crate) fn sentence(&self) -> String {
         let Self { amount, request } = self;
         match request {
@@ -69,7 +69,7 @@ impl Held {
         }
     }
 
-    /// What the request was charged, as the service says now; `None` if it does not know yet, or cannot be asked.
+    /// What the service now says that the request was charged; `None` if it does not know yet, or cannot be reached.
     pub(crate) async fn charged(&self, client: &Client) -> Option<String> {
         let asked = tokio::time::timeout(LOOKUP_TIMEOUT, client.request_by_id(self.request.as_ref()?));
         let request: RequestDocument = asked.await.ok()?.ok()?.json().ok()?;

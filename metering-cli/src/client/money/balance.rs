@@ -15,7 +15,7 @@ use crate::table::write_pairs;
 
 /// Show the account's balance.
 ///
-/// Credits that are held for requests under way are not part of the balance; `metering requests` lists those requests.
+/// Credits that are held for requests in flight are not part of the balance; `metering requests` lists those requests.
 /// Exits with code 0 at any balance; prints a hint on stderr if no credits are left.
 #[derive(Debug, Args)]
 #[command(after_help = "\

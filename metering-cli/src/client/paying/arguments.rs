@@ -1,4 +1,4 @@
-//! The arguments of commands that pay by themselves.
+//! The arguments of commands that can pay.
 
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, OnceLock};

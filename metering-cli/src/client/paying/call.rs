@@ -12,8 +12,8 @@ pub(crate) struct Call {
     pub(crate) url: String,
     /// A hash of method, URL and body, in hexadecimal digits.
     pub(crate) fingerprint: String,
-    /// A hash of the API key that it is made with, in hexadecimal digits; `None` without a key. The same call may be made
-    /// with another one.
+    /// A hash of the API key of the call, in hexadecimal digits; `None` without a key. The same call may be made with
+    /// another key.
     pub(crate) account: Option<String>,
 }
 

@@ -1,4 +1,4 @@
-//! The codes of payments that were not made, in a file of their own because failures know them too.
+//! The codes of payments that were not made, in their own file because failures know them too.
 
 /// The code when a limit of the user is in the way.
 pub(crate) const LIMIT_CODE: &str = "payment_limit";

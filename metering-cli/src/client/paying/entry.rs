@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use crate::client::paying::amount::Amount;
 use crate::failure::Failure;
 
-/// A signed payment. It has no key, but anyone who has it can execute it.
+/// A signed payment. It contains no private key, but anyone who has it can execute it.
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Entry {

@@ -1,7 +1,7 @@
 //! The journal of payments for calls: a line of JSON for each payment, and one for each change of its state.
 //!
-//! A line is on disk before anything it says is done. A line that a crash cut short says nothing: its payment was not
-//! sent, so it is removed before the next line. Lines are written, and the limit is checked, under a lock.
+//! A line is on disk before its action is taken. A line that a crash cut short is removed before the next one is
+//! written: its payment was not sent. Lines are written, and the limit is checked, under a lock.
 
 use std::fs::{File, OpenOptions};
 use std::io::Write;
@@ -126,7 +126,7 @@ impl LockedJournal {
     /// Reads all of it.
     ///
     /// # Errors
-    /// When it cannot be read. It is left alone then: it may have payments that must not be made again.
+    /// When it cannot be read. It is not changed then: it may have payments that must not be repeated.
     pub(super) fn read(&self) -> Result<Book, Failure> {
         let Some(text) = private_file::read(&self.path)? else { return Ok(Book::default()) };
         Book::parse(&text).map_err(|line| {
@@ -211,8 +211,8 @@ impl Book {
         self.payments.iter().rev().filter(of_call).find(is_open)
     }
 
-    /// What was signed for automatic payments in the last 24 hours. All of it may have been executed, whatever its
-    /// state says, so all of it counts.
+    /// What was signed for automatic payments in the last 24 hours. Each may have been executed, whatever its state, so
+    /// all of them count.
     pub(super) fn spent(&self, now: Timestamp) -> Amount {
         let since = now.saturating_sub(DAY);
         let counts = |payment: &&Payment| payment.entry.is_automatic && payment.entry.at > since;

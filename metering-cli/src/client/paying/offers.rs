@@ -26,7 +26,7 @@ pub(super) struct Offered {
     pub(super) offers: Vec<Result<Offer, String>>,
 }
 
-/// The version of x402, and what its payments send back beside the offer.
+/// The version of x402, and what its payments send back in addition to the offer.
 #[derive(Debug)]
 pub(super) enum Version {
     V1,

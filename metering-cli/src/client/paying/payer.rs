@@ -100,8 +100,8 @@ impl Payer {
         Ok(())
     }
 
-    /// Whether a payment makes way for another one, because it was only ever refused, and another wallet or account is to
-    /// pay now. A wallet that would have to be prompted for is taken for the same.
+    /// Whether another payment may replace this one, because it was always refused and another wallet or account is to
+    /// pay now. A wallet that would need a prompt counts as the same.
     pub(super) fn is_superseded(&self, payment: &Payment, call: &Call) -> Result<bool, Failure> {
         let Payment { entry, state } = payment;
         if !state.is_refused() {

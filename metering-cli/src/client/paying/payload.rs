@@ -80,7 +80,7 @@ pub(super) fn header(
     Ok(Header { name, value })
 }
 
-/// The extensions to send back: as they are, except that a service that knows payments by an id gets one. Then it can
+/// The extensions to send back: unchanged, except that a service that supports payment ids gets one, so that it can
 /// repeat its response when the payment is sent again.
 fn identified(extensions: &RawValue, authorization: &Authorization) -> Box<RawValue> {
     let with_id = || {

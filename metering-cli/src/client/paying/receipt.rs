@@ -13,7 +13,7 @@ const HEADER_BYTES_MAX: usize = 64 * 1024;
 /// How much of a service's reason is kept, in characters.
 const REASON_CHARS_MAX: usize = 200;
 
-/// What became of a payment, as far as its service says.
+/// The outcome of a payment, as its service reports it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Verdict {
     /// The call was served.
@@ -24,7 +24,7 @@ pub(super) enum Verdict {
     Credited,
     /// It was refused.
     Refused { why: String },
-    /// Nobody knows yet.
+    /// Not known yet.
     Unknown,
 }
 
@@ -72,7 +72,7 @@ impl Verdict {
             let is_final = status.is_client_error() && status != StatusCode::PAYMENT_REQUIRED && !is_passing(status);
             return if is_final { Self::Served { transaction } } else { Self::Settled { transaction } };
         }
-        // The reference implementation says it beside new offers, if it refuses a payment before it is sent to the
+        // The reference implementation sends it along with new offers, if it refuses a payment before sending it to the
         // chain.
         let offered = Receipt::error_of_offers(headers);
         let reason = receipt.as_ref().and_then(|receipt| receipt.error_reason.as_deref());
@@ -85,9 +85,9 @@ impl Verdict {
         if !is_untaken && status.is_server_error() || is_passing(status) || reason == "settlement_pending" {
             return Self::Unknown;
         }
-        let told = receipt.as_ref().and_then(|receipt| receipt.error_message.as_deref());
-        let told = told.or_else(|| error.as_ref().and_then(|error| error.message.as_deref()));
-        let parts: Vec<_> = [Some(reason), told].into_iter().flatten().filter(|part| !part.is_empty()).collect();
+        let message = receipt.as_ref().and_then(|receipt| receipt.error_message.as_deref());
+        let message = message.or_else(|| error.as_ref().and_then(|error| error.message.as_deref()));
+        let parts: Vec<_> = [Some(reason), message].into_iter().flatten().filter(|part| !part.is_empty()).collect();
         let why = if parts.is_empty() { format!("HTTP {}", status.as_u16()) } else { parts.join(": ") };
         Self::Refused { why: short(&why) }
     }

@@ -8,7 +8,7 @@ use metering_evm::Wallet;
 use crate::client::paying::terms::Chosen;
 
 /// An authorization is valid for at most this long, whatever the service asks for: until it expires, it can be executed
-/// without anyone asking again.
+/// at any time.
 const VALID_SECONDS_MAX: u64 = 600;
 
 /// What the payer signs for an offer.

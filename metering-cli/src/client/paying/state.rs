@@ -12,9 +12,9 @@ const CLOCK_MARGIN_SECONDS: u64 = 120;
 pub(crate) enum State {
     /// It is signed and may have been sent.
     Signed,
-    /// It was sent, and nobody knows whether it was executed.
+    /// It was sent, and it is not known whether it was executed.
     Unknown,
-    /// The service refused it whenever it was sent. It can be executed until it expires.
+    /// The service refused it every time. It can still be executed until it expires.
     Refused { why: String },
     /// It was executed, and the response to the call has not arrived yet.
     Settled { transaction: Option<String> },
@@ -39,7 +39,7 @@ impl State {
         matches!(self, Self::Signed | Self::Unknown | Self::Refused { .. }) && !is_expired(valid_before, now)
     }
 
-    /// Whether it is certain that the payment was not executed, as far as the service can be believed.
+    /// Whether the service reports that the payment was certainly not executed.
     pub(crate) const fn is_refused(&self) -> bool {
         matches!(self, Self::Refused { .. })
     }

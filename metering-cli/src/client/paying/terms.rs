@@ -59,8 +59,8 @@ impl Terms {
     /// The first offer to pay.
     ///
     /// # Errors
-    /// [`Failure::OverLimit`] when only the price is in the way, [`Failure::NoCredits`] when the offers are for
-    /// something else. Says why each of them is not paid.
+    /// [`Failure::OverLimit`] when only the price is too high, [`Failure::NoCredits`] when no offer fits. Says why each
+    /// is not paid.
     pub(super) fn choose<'o>(&'o self, offered: &'o Offered) -> Result<Chosen<'o>, Failure> {
         let (mut is_too_much, mut why) = (false, Vec::new());
         for offer in &offered.offers {

@@ -60,7 +60,7 @@ impl Transport for PayingTransport {
     async fn send(&self, request: Request<Bytes>) -> Result<Response<BodyStream>, Unreachable> {
         let has_payment = |name| request.headers().contains_key(name);
         if has_payment(PAYMENT_SIGNATURE_HEADER) || has_payment(X_PAYMENT_HEADER) {
-            // Somebody else pays.
+            // Another process pays.
             return self.inner.send(request).await;
         }
         match self.exchange(request).await {
@@ -108,7 +108,7 @@ impl PayingTransport {
         self.payer.journal.open_payment(&call.fingerprint).await
     }
 
-    /// The payment that is to be sent again, if there is one. One that makes way for another is given up.
+    /// The payment to send again, if there is one. A replaced one is given up.
     async fn continued(&self, call: &Call) -> Result<Option<Payment>, Failure> {
         while let Some(payment) = self.open_payment(call).await? {
             if !self.payer.is_superseded(&payment, call)? {
@@ -202,7 +202,7 @@ impl PayingTransport {
         Ok(Response::from_parts(head, whole(body)))
     }
 
-    /// Records that nobody knows what became of a payment. Returns why.
+    /// Records that the outcome of a payment is unknown. Returns why.
     async fn lost(&self, entry: &Entry, why: Stopped) -> Stopped {
         self.record(entry, State::Unknown).await;
         self.payer.report(&kept(entry));

@@ -1,4 +1,4 @@
-//! Runs that make the same call take turns: each pays for itself, or continues what the one before it left.
+//! Runs that make the same call run one at a time: each pays for itself, or continues an unfinished payment.
 
 use std::time::Duration;
 

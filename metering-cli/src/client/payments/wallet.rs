@@ -25,7 +25,7 @@ pub(crate) struct WalletArgs {
 }
 
 impl WalletArgs {
-    /// The wallet; prompts for it on the terminal if neither the environment nor a keystore has it.
+    /// The wallet; prompts on the terminal if neither the environment nor a keystore has it.
     pub(crate) fn open(&self) -> Result<Wallet, Failure> {
         if let Some(wallet) = self.given()? {
             return Ok(wallet);

@@ -1,8 +1,8 @@
 //! Adds the profile of this run to the commands that a message tells the user to run next, so that they use the same
 //! account and not the default one.
 //!
-//! Messages come from all over the code, and some of it knows nothing about profiles. They put a command in backticks
-//! or on a line of its own; the profile is added when a message is written to stderr.
+//! Messages come from code that does not know the profile. They put commands in backticks or on separate lines; the
+//! profile is added when a message is written to stderr.
 
 use std::borrow::Cow;
 use std::sync::OnceLock;

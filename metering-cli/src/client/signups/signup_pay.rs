@@ -107,7 +107,7 @@ impl SignupPayArgs {
                 self.tx.is_some() || (!self.quote_only && !over && self.check_matches(&entry, session).is_ok());
             return Ok((journal, Some(entry).filter(|_| usable)));
         }
-        // It may have been paid late, so it is kept where a late claim finds it.
+        // It may have been paid late, so it is kept for a late claim.
         if self.quote_only && over && matches!(entry.payment, Payment::Unpaid) {
             let (journal, file) = journal.resume(entry).set_aside("expired")?;
             notice(&format!("The pending quote has expired; a record is kept in {}.", file.display()));

@@ -72,7 +72,7 @@ fn a_record_that_is_wrong_is_named_and_the_others_are_imported() {
         )
     };
     let with = |number: u8, from: &str, to: &str| good(number).replace(from, to);
-    // record, what is said of it
+    // record, what is reported of it
     let table = [
         (with(2, "1.5", "null"), "credit_balance_atoms is missing"),
         (with(3, "1.5", "1e400"), "credit_balance"),

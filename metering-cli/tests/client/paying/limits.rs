@@ -56,7 +56,7 @@ fn daily_limit_counts_everything_that_was_signed() {
     let message = call("/good", &[]).failure(9);
     assert!(message.contains("0.2 of 1, with 0.8 signed"), "{message}");
     assert_eq!(payments(&shop).iter().flatten().count(), 2);
-    // The limit can be raised, for one run and for good.
+    // The limit can be raised, for one run or permanently.
     shop.on("/good", settled(Reply::ok("{}"))).on("/good", asks(&[offer(400_000)]));
     assert_eq!(call("/good", &["--daily-limit", "1.2"]).code, 0);
     assert_eq!(home.metering(&["config", "set", "daily-limit", "1.5"]).code, 0);
@@ -81,7 +81,7 @@ fn without_a_wallet_nothing_is_signed() {
 #[test]
 fn a_second_402_is_not_paid_and_redirects_are_not_followed() {
     let (shop, elsewhere) = (StandIn::start(), StandIn::start());
-    // A service that answers each payment with new offers.
+    // A service that responds to each payment with new offers.
     shop.on("/greedy", asks(&[offer(1)]));
     let redirect = Reply::new(307, "").header("location", format!("{}/x", elsewhere.url()));
     shop.on("/moved", asks(&[offer(1)])).on("/moved", redirect);
@@ -92,7 +92,7 @@ fn a_second_402_is_not_paid_and_redirects_are_not_followed() {
     assert_eq!((first.len(), first.iter().flatten().count()), (2, 1));
     call("/moved").failure(1);
     assert_eq!(elsewhere.requests().len(), 0);
-    // And again: what was refused is all that is sent, until it expires.
+    // And again: only the refused payment is sent, until it expires.
     call("/greedy").failure(7);
     let sent: Vec<_> = payments(&shop).into_iter().flatten().collect();
     assert_eq!((sent.len(), payments(&shop).len()), (3, 5));

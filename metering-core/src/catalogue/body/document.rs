@@ -1,5 +1,5 @@
-//! A JSON document, parsed so that every other parser reads the same: valid UTF-8, no name twice in an object, no number
-//! beyond a double. It keeps the order of its members, which language models are sensitive to.
+//! A JSON document, parsed so that every other parser reads the same: valid UTF-8, no name twice in an object, no
+//! number beyond a double. It keeps the order of its members, which language models are sensitive to.
 
 use std::collections::HashSet;
 use std::fmt;
@@ -22,8 +22,8 @@ pub(super) enum Document {
 }
 
 impl Document {
-    /// Parses a whole body. serde_json refuses invalid UTF-8 and lone surrogates, numbers beyond a double, more than 128
-    /// levels, and anything after the value.
+    /// Parses a whole body. serde_json refuses invalid UTF-8 and lone surrogates, numbers beyond a double, more than
+    /// 128 levels, and anything after the value.
     pub(super) fn parse(body: &[u8]) -> Result<Self, String> {
         if body.is_empty() {
             return Err("is missing: send a JSON object".to_owned());
@@ -34,7 +34,7 @@ impl Document {
         })
     }
 
-    /// The same as a [`Value`], whose members have another order.
+    /// The same as a [`Value`], which orders members differently.
     pub(super) fn to_value(&self) -> Value {
         match self {
             Self::Null => Value::Null,

@@ -61,8 +61,8 @@ fn read_schema(request: &Object<'_>) -> Result<(Value, jsonschema::Validator), P
     Ok((schema, validator))
 }
 
-/// Writes a schema so that the validator annotates all members that it knows: it has no annotation for
-/// `additionalProperties: true`, and none for `properties` beside `additionalProperties`.
+/// Rewrites a schema so that the validator annotates all known members: it does not annotate
+/// `additionalProperties: true`, nor `properties` next to `additionalProperties`.
 fn spell_out(schema: &mut Value) {
     schema::each_nested(schema, &mut spell_out);
     let Value::Object(members) = schema else { return };

@@ -10,17 +10,17 @@ use crate::catalogue::pointer::Pointer;
 pub(super) struct SetRule {
     /// Each pointer and its value. None points to the whole body.
     pub(super) values: Vec<(Pointer, Value)>,
-    /// What the client sent must have all of these. `null` is also there if nothing is.
+    /// The client's body must have all of these values. A missing member counts as `null`.
     pub(super) when: Vec<(Pointer, Value)>,
-    /// What marks an event of the response that answers this rule and not the client.
+    /// What marks a response event that exists because of this rule, and was not requested by the client.
     pub(super) hide: Vec<(Pointer, Value)>,
 }
 
 /// Events of a response that are not passed on to the client: the upstream sends them because of what the route has set
 /// in the request.
 ///
-/// OpenAI's `stream_options.include_usage` adds an event with the usage. A client that did not ask for it may not expect
-/// an event without choices.
+/// OpenAI's `stream_options.include_usage` adds an event with the usage. A client that did not ask for it may not
+/// expect an event without choices.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HiddenEvents {
     /// An event is hidden if it has all values of one of these.
@@ -48,7 +48,7 @@ impl SetRule {
     }
 }
 
-/// Sets a value below `document`. What is in the way, and is no object or element of a list, becomes an object.
+/// Sets a value below `document`. A value on the way that is not an object or list element becomes an object.
 fn set(document: &mut Document, tokens: &[Box<str>], value: &Value) -> bool {
     let Some((token, rest)) = tokens.split_first() else {
         let value = Document::from(value);
@@ -72,7 +72,7 @@ fn set(document: &mut Document, tokens: &[Box<str>], value: &Value) -> bool {
 }
 
 impl HiddenEvents {
-    /// Whether an event with this data, its JSON text, is hidden. One that is no JSON is not.
+    /// Whether an event with this data, its JSON text, is hidden. Data that is not JSON is not hidden.
     #[must_use]
     pub fn hides(&self, data: &str) -> bool {
         let Ok(event) = serde_json::from_str::<Value>(data) else { return false };

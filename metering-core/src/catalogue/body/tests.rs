@@ -60,7 +60,7 @@ fn unknown_members_are_removed_refused_or_passed() {
             chat(r#","stream_options":{"include_usage":true}"#),
             &["/stream_options/x"],
         ),
-        // The one alternative does not know the other's members.
+        // Neither alternative knows the other's members.
         (part(r#","url":"u""#), part(""), &["/messages/0/content/0/url"]),
         (part(r#","a/b~":1"#), part(""), &["/messages/0/content/0/a~1b~0"]),
         // Objects that no schema says anything about, or that accept everything.
@@ -142,7 +142,7 @@ fn schema_refuses_with_the_pointer_and_without_the_value() {
         assert!(!problems["/model"].contains("secret"), "{problems:?}");
     }
     assert_eq!(checked(&rules, br#"{"model":"small"}"#), Err(vec!["body".to_owned()]));
-    // 1.0 and 1e2 are integers of JSON Schema. Parsers that want an integer read one once they are written again.
+    // 1.0 and 1e2 are integers in JSON Schema. Rewritten, they are integers for any parser.
     assert_eq!(checked(&rules, chat(r#","max_tokens":1e2"#).as_bytes()), Ok(chat(r#","max_tokens":100"#)));
 }
 

@@ -1,8 +1,8 @@
-//! Members of a body that the route's schema does not know.
+//! Members of a body that are not in the route's schema.
 //!
 //! A member is known if the schema says something about it: JSON Schema's annotations of `properties`,
 //! `patternProperties` and `additionalProperties`, through all combinations of schemas, for those that fit the body.
-//! An object of which no schema names any member is free-form, and passes as it is.
+//! An object of which no schema names any member is free-form, and passes unchanged.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -13,7 +13,7 @@ use super::PROBLEMS_MAX;
 use super::document::Document;
 use crate::catalogue::pointer::is_same_name;
 
-/// What happens to members that the schema does not know.
+/// What happens to members that are not in the schema.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) enum Unknown {
     /// The request is refused.
@@ -25,7 +25,7 @@ pub(super) enum Unknown {
     Pass,
 }
 
-/// The members that a schema knows in a body that fits it.
+/// The members of a valid body that its schema declares.
 pub(super) struct KnownMembers<'r> {
     /// By the pointer to their object. Objects that are free-form are missing.
     by_object: HashMap<String, BTreeSet<String>>,

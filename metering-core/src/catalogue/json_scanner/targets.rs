@@ -64,7 +64,7 @@ impl Targets {
         &self.nodes[node].edges
     }
 
-    /// Hands on what was found at these nodes.
+    /// Passes on what was found at these nodes.
     pub(super) fn at(&self, nodes: &[usize], found: Found<'_>, take: &mut impl FnMut(usize, Found<'_>)) {
         for end in nodes.iter().flat_map(|node| &self.nodes[*node].ends) {
             take(*end, found);

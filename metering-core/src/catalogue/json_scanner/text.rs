@@ -23,9 +23,9 @@ enum Escape {
     Unicode(u8, u16),
 }
 
-/// What became of the bytes of a string.
+/// What the bytes of a string led to.
 pub(super) enum Step<'b> {
-    /// The string goes on.
+    /// The string continues.
     More,
     /// It has ended; these bytes come after it.
     End(&'b [u8]),
@@ -43,7 +43,7 @@ impl Text {
         &self.start
     }
 
-    /// All of it; `None` if it is too long.
+    /// The whole string; `None` if it is too long.
     pub(super) fn whole(&self) -> Option<&[u8]> {
         (u64::try_from(self.start.len()) == Ok(self.bytes)).then_some(&self.start)
     }

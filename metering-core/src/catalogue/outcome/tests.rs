@@ -69,7 +69,7 @@ fn streams_are_settled_by_how_they_ended() {
         (&[TEXT, USAGE, TEXT], Broken, "delivered 0.112"),
         (&[TEXT], ShuttingDown, "delivered 0.07"),
         (&[], ShuttingDown, "nothing"),
-        // The client had gone.
+        // The client disconnected.
         (&[TEXT], Abandoned, "delivered 0.07"),
         (&[START], Abandoned, "reported 0.012"),
         (&[], Abandoned, "missing"),

@@ -30,7 +30,7 @@ fn credits_in_a_header_are_the_cost() {
     }
 }
 
-/// Nobody knows such a cost, and the caller captures what is held. A smaller one would reward the report.
+/// Such a cost is unknown, so the caller captures the hold. A smaller capture would reward bad reports.
 #[test]
 fn absurd_costs_are_too_large() {
     let in_credits = usage_price(r#"{"max": "1", "report": {"header": "x-cost"}}"#);

@@ -85,7 +85,7 @@ fn hold_is_the_estimate_if_every_unit_has_one() {
         (r#"{"max_completion_tokens": 1000, "max_tokens": 100}"#, "0.0012"),
         (r#"{"max_completion_tokens": null, "max_tokens": 1000}"#, "0.0012"),
         (r#"{"max_tokens": 0}"#, "0.5"),
-        // Not a whole number of at least 1: what the upstream makes of it is not known.
+        // Not a whole number of at least 1: the upstream's reading of it is unknown.
         (r#"{"max_tokens": 1e-9}"#, "0.5"),
         (r#"{"max_tokens": 1.5}"#, "0.5"),
         (r#"{"max_tokens": 0.99999999999}"#, "0.5"),

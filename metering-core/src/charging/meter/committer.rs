@@ -106,7 +106,7 @@ impl Committer {
                     return self.broken(inbox, commits).await;
                 }
             }
-            // Requests that have arrived get into this commit, instead of waiting for all of it.
+            // Requests that have arrived join this commit instead of waiting for the next one.
             yield_now().await;
             while let Ok(request) = inbox.try_recv() {
                 received.push(request);
@@ -141,8 +141,8 @@ impl Committer {
         }
     }
 
-    /// Puts a request into its lane. Charges go by secret, so those of one key share a lane. Other keys of the account, and
-    /// refunds, may be in other lanes; the store serialises them.
+    /// Puts a request into its lane. Charges go by secret, so those of one key share a lane. Other keys of the account,
+    /// and refunds, may be in other lanes; the store serialises them.
     fn assign_lane(&mut self, request: Request) {
         match &request.posting {
             Posting::Charge(charge) => {
@@ -185,7 +185,7 @@ impl Committer {
 }
 
 impl CommitContext {
-    /// Releases a hold whose caller is gone: its request will not be served. A charge stays recorded.
+    /// Releases a hold whose caller has gone: the request will not be served. A charge stays recorded.
     fn release_unclaimed(&self, outcome: &Outcome) {
         let Outcome::Decided(Decision::Accepted(receipt)) = outcome else { return };
         let release = receipt.hold_update(HoldAction::Release).filter(|_| !receipt.repeated);

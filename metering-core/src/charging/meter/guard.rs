@@ -17,11 +17,11 @@ use crate::money::credits::Credits;
 use crate::retry::RetryPolicy;
 use crate::trace;
 
-/// Settling is tried again for as long as the process lives: the cost is known, and nobody else knows it.
+/// Settling is retried for as long as the process lives: only this process knows the cost.
 const RETRIES: RetryPolicy = RetryPolicy::exponential(Duration::from_millis(100), Duration::from_secs(5));
 
-/// A request whose credits are held. Capture what it cost; if the guard is dropped instead, the hold is settled by its
-/// own rule, which captures its [fallback](crate::charging::HoldTerms::fallback).
+/// A request whose credits are held. Capture what it cost; if the guard is dropped instead, the hold captures its
+/// [fallback](crate::charging::HoldTerms::fallback).
 ///
 /// While the guard exists, its meter renews the lease of the hold, for a day at most. A request id without an
 /// idempotency key can be repeated while the first request is still being served: the guard of the repetition
@@ -58,8 +58,8 @@ impl HoldGuard {
         &self.receipt
     }
 
-    /// Takes the slot that counts the request as under way, if its key has a limit on that. Without this call, the slot is
-    /// freed with the guard.
+    /// Takes the slot that counts the request as in flight, if its key has a limit on that. Without this call, the slot
+    /// is freed with the guard.
     pub fn take_slot(&mut self) -> Option<Slot> {
         self.receipt.slot.take()
     }
@@ -71,7 +71,7 @@ impl HoldGuard {
     /// hold was settled before: its lease had ended, or it belongs to a repeated request that was captured already.
     ///
     /// # Errors
-    /// When the meter has ended. The hold is then settled by its own rule when its lease ends.
+    /// When the meter has ended. The fallback is then captured when the lease ends.
     pub async fn capture(self, cost: Credits) -> Result<HoldUpdated, MeterError> {
         self.settle(HoldAction::Capture { cost, may_exceed: false }).await
     }
@@ -101,7 +101,7 @@ impl HoldGuard {
         self.settle(HoldAction::Release).await
     }
 
-    /// Settles the hold, in a task of its own.
+    /// Settles the hold, in a separate task.
     async fn settle(mut self, action: HoldAction) -> Result<HoldUpdated, MeterError> {
         let (Some(keeping), Some(update)) = (self.keeping.take(), self.receipt.hold_update(action)) else {
             return Err(MeterError::Closed);
@@ -141,7 +141,7 @@ impl Keeping {
     async fn try_settle(&self, update: &HoldUpdate) -> Result<HoldUpdated, MeterError> {
         match self.queue.post(Posting::Hold(update.clone())).await?.outcome().await? {
             Outcome::Hold(Some(updated)) => Ok(updated),
-            // Only a store that lost the hold says so.
+            // Only happens if the store lost the hold.
             _ => Err(MeterError::NoSuchHold),
         }
     }

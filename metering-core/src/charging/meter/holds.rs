@@ -31,8 +31,8 @@ impl MeterError {
 impl Meter {
     /// Holds the price of a request whose cost is known only afterwards. When this returns, the decision is on disk.
     ///
-    /// The guard captures what the request cost. The rest returns to the balance. If the process ends first, any other
-    /// process with a meter on the store settles the hold by its rule when its lease has ended.
+    /// The guard captures what the request cost, and the rest returns to the balance. If the process ends first,
+    /// another process with a meter on the store captures the fallback when the lease has ended.
     ///
     /// ```
     /// use std::time::Duration;

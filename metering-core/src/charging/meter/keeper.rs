@@ -15,11 +15,11 @@ use crate::charging::posting::Posting;
 use crate::clock::{Clock, ClockSkew, Timestamp};
 use crate::store::{Store, StoreError};
 
-/// How often leases are looked at.
+/// How often leases are checked.
 const TICK: Duration = Duration::from_secs(1);
 /// A lease is renewed after this part of it, so that several renewals can fail before it ends.
 const RENEWALS_PER_LEASE: u32 = 4;
-/// A hold is no longer renewed after this time: whatever serves its request hangs.
+/// A hold is no longer renewed after this time, because its request hangs.
 const RENEW_FOR: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// How often expired holds are looked for in the store.

@@ -40,7 +40,7 @@ pub struct MeterStats {
     pub insufficient: AtomicU64,
     /// Charges refused because the key may not be used for the request.
     pub not_allowed: AtomicU64,
-    /// Charges refused because a key has too many requests under way.
+    /// Charges refused because a key has too many requests in flight.
     pub too_many_in_flight: AtomicU64,
     /// Charges refused because the budget of a key does not cover the price.
     pub budget_exhausted: AtomicU64,

@@ -189,7 +189,7 @@ proptest! {
             for _ in 0..calls {
                 prop_assert!(apply(&mut charged, Taking::Charge(Credits::ZERO), now).is_ok());
             }
-            // As lines of one batch are counted: one after the other.
+            // Counted one after the other, like the lines of one batch.
             counted.count_accepted(calls - 1, now);
             counted.count_accepted(1, now);
             prop_assert_eq!((charged.minute, charged.day), (counted.minute, counted.day));

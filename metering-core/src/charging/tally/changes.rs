@@ -30,16 +30,16 @@ pub struct Changes<K, L> {
     pub volumes: Vec<(K, CountedRoute, Volume)>,
     /// Holds that were opened or changed, by id.
     pub holds: Vec<HoldChange<K, L>>,
-    /// New alert levels of accounts ([`BalanceAlert::raised`](crate::money::BalanceAlert)). Each of these accounts is among
-    /// `accounts` too.
+    /// New alert levels of accounts ([`BalanceAlert::raised`](crate::money::BalanceAlert)). Each of these accounts is
+    /// among `accounts` too.
     pub alerts: Vec<(K, AlertLevel)>,
     /// Events to write, in this order.
     pub events: Vec<(K, NewEvent)>,
 }
 
 impl<K, L> Changes<K, L> {
-    /// Whether there is nothing to write. A batch whose postings are all refused may still have to say that a balance or
-    /// a budget is exhausted.
+    /// Whether there is nothing to write. A batch of refusals may still have to report that a balance or budget is
+    /// exhausted.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.accounts.is_empty()

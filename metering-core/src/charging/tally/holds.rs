@@ -63,7 +63,7 @@ where
     /// update. Whether the key is still live makes no difference.
     ///
     /// # Panics
-    /// When the hold, its account, its key, or a key above that was not loaded.
+    /// When the hold, its account, its key, or a parent key was not loaded.
     pub(crate) fn update_hold(&mut self, update: &HoldUpdate, remembered: Option<Remembered>) -> HoldUpdated {
         let touched = self.holds.get(&update.id).expect("holds are loaded before they are updated");
         let (account, line, hold) = (touched.account, touched.line.clone(), touched.hold.clone());
@@ -103,8 +103,8 @@ where
     }
 
     /// Changes the account's totals for a hold that has just been settled. If the account cannot be charged more than
-    /// was held, it is charged no more. `None`, and nothing changes, if the stored totals do not fit together: a corrupt
-    /// row must not stop the batch, and `verify` finds it.
+    /// was held, it is charged no more. `None`, and nothing changes, if the stored totals do not fit together: a
+    /// corrupt row must not stop the batch, and `verify` finds it.
     fn settled(&mut self, account: K, hold: Hold) -> Option<Hold> {
         let touched = self.accounts.get_mut(&account).expect("accounts are loaded before their holds are updated");
         let Some(settled) = hold.settled else { return Some(hold) };

@@ -1,4 +1,4 @@
-//! What a batch checks and counts for its keys: each key, and every key above it.
+//! What a batch checks and counts for its keys: each key, and every parent key.
 
 use std::hash::Hash;
 
@@ -29,7 +29,7 @@ where
     K: Copy + Ord + Hash,
     L: Clone + Ord + Hash,
 {
-    /// The next key to load before a charge or a refund of `key`: the key itself, or one above it.
+    /// The next key to load before a charge or a refund of `key`: the key itself, or a parent key.
     #[must_use]
     pub(crate) fn missing_key(&self, account: K, key: KeyNumber) -> Option<KeyNumber> {
         let mut next = Some(key);
@@ -47,7 +47,7 @@ where
         self.keys.entry((account, key)).or_insert(TouchedKey { state, changed: false });
     }
 
-    /// Whether the key, and each key above it, may be used for the request.
+    /// Whether the key, and each parent key, may be used for the request.
     pub(super) fn check_use(&self, account: K, key: KeyNumber, charge: &Charge) -> Result<(), Refusal> {
         let UsageLine { route_template, http_method, .. } = &charge.line;
         let route = Some((&**http_method, &**route_template));
@@ -64,7 +64,7 @@ where
         Ok(())
     }
 
-    /// Counts the request as under way; `None` if none of its keys has a limit on that.
+    /// Counts the request as in flight; `None` if none of its keys has a limit on that.
     pub(super) fn enter(
         &self,
         in_flight: &InFlight,
@@ -80,7 +80,7 @@ where
         in_flight.enter(id, &limits).map(Some).ok_or(Refusal::TooManyInFlight)
     }
 
-    /// Counts an accepted request for the key and each key above it, or changes nothing.
+    /// Counts an accepted request for the key and each parent key, or changes nothing.
     pub(super) fn count_for_keys(&mut self, account: K, key: KeyNumber, taking: Taking) -> Result<(), KeyLimit> {
         let price = taking.amount();
         let mut counted = Vec::new();
@@ -133,18 +133,18 @@ where
         self.add_events(account, events);
     }
 
-    /// Gives a refund back to the budgets of the key and each key above it.
+    /// Gives a refund back to the budgets of the key and each parent key.
     pub(super) fn refund_keys(&mut self, account: K, refund: &Refund) {
         self.change_meters(account, refund.key, |state| state.refunded(refund.amount, refund.day));
     }
 
-    /// Gives back to the budgets of the key and each key above it what a hold of `day` held and did not capture.
+    /// Gives back to the budgets of the key and each parent key what a hold of `day` held and did not capture.
     pub(super) fn settle_keys(&mut self, account: K, hold: &Hold, captured: Credits) {
         let day = hold.created_at.day();
         self.change_meters(account, hold.key, |state| state.settled(hold.amount, captured, day));
     }
 
-    /// Changes the meters of the key and each key above it.
+    /// Changes the meters of the key and each parent key.
     fn change_meters(&mut self, account: K, key: KeyNumber, after: impl Fn(&KeyState) -> KeyMeter) {
         let numbers: Vec<_> = self.chain(account, key).map(|(number, _)| number).collect();
         for number in numbers {
@@ -160,7 +160,7 @@ where
         self.keys.get(&(account, key)).expect("keys are loaded before they are charged")
     }
 
-    /// The key, and the keys above it.
+    /// The key, and its parent keys.
     fn chain(&self, account: K, key: KeyNumber) -> impl Iterator<Item = (KeyNumber, &TouchedKey)> {
         let at = move |number| (number, self.key(account, number));
         std::iter::successors(Some(at(key)), move |(_, touched)| touched.state.parent.map(at))

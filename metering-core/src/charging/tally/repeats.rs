@@ -10,11 +10,11 @@ use crate::charging::posting::{Remembered, StoredResult};
 use crate::charging::request_id::RequestId;
 use crate::clock::Timestamp;
 
-/// What becomes of a repeated request. Both have the attempt of a request with an idempotency key.
+/// What happens to a repeated request. Both variants have the attempt of a request with an idempotency key.
 pub(super) enum Repeat {
     /// It has the result of the first one, and is not charged again.
     Same(Option<Delivery>),
-    /// What it held is settled, and nobody knows what it cost: it is held anew.
+    /// Its hold is settled with an unknown cost, so credits are held again.
     Anew(Option<Delivery>),
 }
 
@@ -23,7 +23,8 @@ where
     K: Copy + Ord + Hash,
     L: Clone + Ord + Hash,
 {
-    /// The hold to load before a charge whose stored result is `remembered`; `None` when there is none, or it is loaded.
+    /// The hold to load before a charge whose stored result is `remembered`; `None` when there is none, or it is
+    /// loaded.
     #[must_use]
     pub(crate) fn missing_hold(&self, remembered: Option<&Remembered>) -> Option<HoldId> {
         remembered.and_then(|remembered| remembered.result.hold).filter(|id| !self.holds.contains_key(id))
@@ -55,14 +56,14 @@ where
         match settled {
             // A retry must not cost more than what was held for the request.
             Some(None) if held.amount > result.charged => Err(Repetition::OtherRequest),
-            // Its cost is paid, and a retry could use more. Only a caller without an idempotency key asks for the result.
+            // Its cost is paid, and a retry could use more. Only callers without an idempotency key need the result.
             Some(Some(SettleReason::Report)) if attempt.is_some() => Err(Repetition::UsedUp),
             Some(None | Some(SettleReason::Report)) => Ok(Repeat::Same(attempt)),
             Some(Some(_)) | None => Ok(Repeat::Anew(attempt)),
         }
     }
 
-    /// Accepts a request again, uncharged. If its hold is open, it is this attempt's now, with a lease of its own.
+    /// Accepts a request again, uncharged. If its hold is open, it is this attempt's now, with its own lease.
     pub(super) fn accept_again(
         &mut self,
         account: K,
@@ -96,7 +97,7 @@ where
         receipt
     }
 
-    /// Forgets the idempotency key of a request that is not charged after all.
+    /// Forgets the idempotency key of a request that is not charged.
     pub(super) fn forget(&mut self, account: K, failed: Option<&Attempt>, known: Option<Remembered>) {
         if let Some((failed, known)) = failed.zip(known) {
             // In the past for every clock.
@@ -112,8 +113,8 @@ pub(super) fn is_taken_over(failed: Option<&Attempt>, known: Option<Remembered>)
     failed.zip(last).is_some_and(|(failed, last)| last.tries != failed.number)
 }
 
-/// Whether the charge of a failed attempt is to be given back. A later attempt may have taken it over. If its result is
-/// not stored any more, another attempt has given it back and forgotten the key, which may be in use for another charge.
+/// Whether to refund the charge of a failed attempt. A later attempt may have taken it over. If its result is no longer
+/// stored, another attempt has refunded it and forgotten the key, which another charge may use by now.
 pub(super) fn is_owed(failed: Option<&Attempt>, known: Option<Remembered>, now: Timestamp) -> bool {
     match (failed, known) {
         (None, _) => true,

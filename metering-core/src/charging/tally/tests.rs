@@ -138,7 +138,7 @@ fn a_refund_makes_room_in_every_budget_of_its_batch() {
 }
 
 /// The kinds of the events of a batch.
-fn told(changes: &Changes<u8, &'static str>) -> Vec<&'static str> {
+fn reported(changes: &Changes<u8, &'static str>) -> Vec<&'static str> {
     changes.events.iter().map(|(_, event)| event.data.kind().as_str()).collect()
 }
 
@@ -156,7 +156,7 @@ fn a_refused_batch_writes_only_that_credits_ran_out() {
     }
     let changes = tally.finish();
     assert!(!changes.is_empty());
-    assert_eq!((told(&changes), &changes.alerts), (vec!["balance.exhausted"], &vec![(1, AlertLevel::Short)]));
+    assert_eq!((reported(&changes), &changes.alerts), (vec!["balance.exhausted"], &vec![(1, AlertLevel::Short)]));
     assert_eq!((changes.accounts.len(), changes.accounts[0].1.totals.balance.atoms()), (1, 1_000));
     assert!(changes.usage.is_empty() && changes.holds.is_empty() && changes.keys.is_empty());
 }
@@ -167,7 +167,7 @@ fn keys_tell_before_their_account_and_unchanged_levels_are_not_written() {
     let decision = changed.charge(1, KeyNumber::FIRST, "/a", request(1_000), None);
     assert!(matches!(decision, Decision::Accepted(_)), "{decision:?}");
     let changes = changed.finish();
-    assert_eq!(told(&changes), ["budget.exhausted", "balance.exhausted"]);
+    assert_eq!(reported(&changes), ["budget.exhausted", "balance.exhausted"]);
     assert_eq!(changes.keys[0].2.raised, AlertLevel::Exhausted);
     let mut quiet = tally(&[Some(1_000)]);
     quiet.charge(1, KeyNumber::FIRST, "/a", request(999), None);

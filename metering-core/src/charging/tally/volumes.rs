@@ -23,7 +23,8 @@ where
     L: Clone + Ord + Hash,
 {
     /// Whether the count of a route must be loaded before a posting that has it
-    /// ([`Charge::counted_route`](crate::Charge::counted_route), [`Refund::counted_route`](crate::charging::Refund::counted_route),
+    /// ([`Charge::counted_route`](crate::Charge::counted_route),
+    /// [`Refund::counted_route`](crate::charging::Refund::counted_route),
     /// [`HoldUpdate::counted_route`](crate::charging::HoldUpdate::counted_route)).
     #[must_use]
     pub(crate) fn lacks_volume(&self, account: K, route: &CountedRoute) -> bool {
@@ -41,7 +42,8 @@ where
         touched.expect("counts are loaded before their routes are charged").volume.clone().at(self.now)
     }
 
-    /// The price of a charge: its own, or that of the next request's tier. A repeated request has the price that it had.
+    /// The price of a charge: its own, or that of the next request's tier. A repeated request has the price that it
+    /// had.
     ///
     /// # Errors
     /// When the client allows less than the tier's price.

@@ -253,7 +253,7 @@ fn a_key_may_only_narrow_itself() {
     assert!(matches!(changed(facts(), Some(&key(1).id), narrower), Decided::Accepted(_)));
     let first = change_facts(with(chain(0), 0, |key| key.terms.budget = budget(10, None)));
     let removed = TermsChange { limit: Some(None), ..none() };
-    assert!(matches!(changed(first, Some(&key(0).id), removed), Decided::Accepted(_)), "the first key is above all");
+    assert!(matches!(changed(first, Some(&key(0).id), removed), Decided::Accepted(_)), "the first key has no parent");
 }
 
 #[test]

@@ -15,7 +15,7 @@ use crate::store::memory::MemoryStore;
 use crate::wire::{ChangeWebhookRequest, CreateWebhookRequest, RotateWebhookRequest};
 use crate::{ApiKey, Service, SystemClock};
 
-/// A message as it was sent.
+/// A sent message.
 #[derive(Debug, Clone)]
 struct Sent {
     id: String,
@@ -244,7 +244,7 @@ async fn no_more_than_the_maximum_are_under_way_and_all_end_before_it_does() {
     let (stats, store) = (Arc::clone(&scene.stats), Arc::clone(&scene.store));
     let stopping = tokio::spawn(scene.stop());
     tokio::time::sleep(Duration::from_millis(50)).await;
-    assert!(!stopping.is_finished(), "it waits for those under way");
+    assert!(!stopping.is_finished(), "it waits for those in progress");
     sender.permits.add_permits(5);
     stopping.await.unwrap();
     assert_eq!((sender.sent().len(), stats.delivered()), (2, 2), "no more begin");

@@ -161,8 +161,8 @@ impl Books {
         i128::from(self.rows + 2) * i128::from(step)
     }
 
-    /// Usage that only the total shows, as far as the balance confirms it. Never less than zero: a total below the usage
-    /// is no refund.
+    /// Usage that only the total shows, as far as the balance confirms it. Never less than zero: a total below the
+    /// usage is no refund.
     fn opening(
         &self,
         used: &Cell,

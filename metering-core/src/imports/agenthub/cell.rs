@@ -20,7 +20,7 @@ pub enum Cell {
 }
 
 impl Cell {
-    /// The value as an amount of credits, or why it is none.
+    /// The value as an amount of credits, or why it is not one.
     pub(super) fn real(&self) -> Result<Real, String> {
         match self {
             Self::Null => Err("has no value, or is not a number".to_owned()),

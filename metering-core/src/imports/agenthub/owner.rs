@@ -17,7 +17,7 @@ pub(super) fn time(text: Option<&str>, otherwise: Timestamp, subject: &str, oddi
     })
 }
 
-/// The account's id: the organisation's, if it has our form and no other key has it.
+/// The account's id: the organisation's, if it has our format and no other key uses it.
 pub(super) fn id(key: &AgentHubKey, subject: &str, oddities: &mut Vec<Oddity>) -> AccountId {
     let own = key.org_id.as_deref().and_then(|text| text.parse::<AccountId>().ok());
     let derived = || derived_id("agenthub", &key.id);
@@ -41,7 +41,7 @@ pub(super) fn id(key: &AgentHubKey, subject: &str, oddities: &mut Vec<Oddity>) -
 }
 
 pub(super) fn name(key: &AgentHubKey, subject: &str, oddities: &mut Vec<Oddity>) -> AgentName {
-    // Who paid to sign up has no session of their own, but a quote.
+    // Customers who paid to sign up have a quote instead of a session.
     let named = key.quote_name.as_deref().or(key.session_name.as_deref().filter(|_| !key.shares_session()));
     let given = named.unwrap_or_default().trim();
     let needs_session = key.session_id.is_some() || key.payer.is_none();
@@ -68,7 +68,7 @@ pub(super) fn name_of(wanted: &str) -> Option<AgentName> {
     wanted.trim().chars().map(allowed).take(64).collect::<String>().parse().ok()
 }
 
-/// An email address, unless it is none or a placeholder.
+/// An email address, unless it is invalid or a placeholder.
 pub(super) fn email_of(text: &str) -> Option<Email> {
     text.trim().parse().ok().filter(|_| !is_placeholder(text.trim()))
 }
@@ -83,8 +83,8 @@ pub(super) fn email(key: &AgentHubKey, subject: &str, oddities: &mut Vec<Oddity>
         .ok()
 }
 
-/// Whether it is what the service writes for accounts without an address: no mail server can have these names (RFC 6762;
-/// ICANN reserves `internal`).
+/// Whether it is what the service writes for accounts without an address: no mail server can have these names (RFC
+/// 6762; ICANN reserves `internal`).
 fn is_placeholder(email: &str) -> bool {
     let domain = email.rsplit('@').next().unwrap_or_default().to_ascii_lowercase();
     domain.ends_with(".local") || domain.ends_with(".internal")

@@ -53,7 +53,7 @@ pub struct AgentHubQuote {
     pub expires_at: String,
 }
 
-/// The quote to open for a row; `None` for one that expired more than a day ago, whose payment nobody waits for.
+/// The quote to open for a row; `None` for one that expired more than a day ago: its payment is no longer expected.
 ///
 /// # Errors
 /// When the row names no payment that could be checked.

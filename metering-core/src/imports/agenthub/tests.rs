@@ -196,7 +196,7 @@ fn ids_and_the_names_of_quotes_are_kept_and_placeholders_are_no_addresses() {
     assert_eq!(account.email, None);
     let system = AgentHubKey { email: Some("system-placeholder@bds.internal".to_owned()), quote_name: None, ..paid };
     let account = planned(system, &[row("purchase_pay_signup", 1.0)]);
-    // The shared session's name is nobody's.
+    // The name of a shared session belongs to no account.
     assert_eq!((account.account.agent_name.as_str(), account.account.email), ("imported-7", None));
     assert_eq!(account.oddities, []);
     let other = planned(AgentHubKey { org_id: Some("7".to_owned()), ..key(0.0, 0.0, 0.0) }, &[]);

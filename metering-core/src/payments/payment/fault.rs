@@ -30,7 +30,7 @@ pub enum PaymentFault {
     NoTransfer {
         /// The token to pay with.
         token: Address,
-        /// Who is to be paid.
+        /// The expected recipient.
         recipient: Address,
         /// The transfers it has.
         found: Vec<TokenTransfer>,
@@ -44,7 +44,7 @@ pub enum PaymentFault {
     /// The native coin went to another address.
     #[error("The payment should go to {expected}, but the transaction was sent to {}.", target(.found))]
     WrongRecipient {
-        /// Who is to be paid.
+        /// The expected recipient.
         expected: Address,
         /// Who was paid; `None` for a transaction that creates a contract.
         found: Option<Address>,
@@ -55,7 +55,7 @@ pub enum PaymentFault {
          is expected."
     )]
     NoNativeTransfer {
-        /// Who is to be paid.
+        /// The expected recipient.
         recipient: Address,
     },
     /// The native coin was sent with call data.
@@ -85,7 +85,7 @@ pub enum PaymentFault {
         /// The payment's amount.
         found: TokenUnits,
     },
-    /// It was made before the quote, so it cannot be meant for it.
+    /// It was made before the quote, so it cannot be for it.
     #[error("The payment was mined at {mined_at}, before the quote was made at {quoted_at}.")]
     PredatesQuote {
         /// When it was mined.

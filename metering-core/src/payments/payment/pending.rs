@@ -40,7 +40,7 @@ impl PaymentTarget {
 }
 
 impl PaymentFault {
-    /// True if the fault will hold whichever block the transaction ends up in. A wrong amount of a token may not: some
+    /// True if the fault does not depend on the block that mines the transaction. A wrong token amount does: some
     /// tokens move less than the call says.
     pub(crate) const fn is_certain(&self, native: bool) -> bool {
         match self {

@@ -17,7 +17,7 @@ pub enum SettlementStep {
     Finalize,
     /// It was mined again, in another block.
     Move(Block),
-    /// It is gone, so its credits are taken back.
+    /// It vanished, so its credits are taken back.
     Reverse,
     /// It was reversed and then mined again, so its credits return.
     Restore(Block),

@@ -1,9 +1,9 @@
-//! The plan of a purchase as it was when it was sold, for the receipt.
+//! A snapshot of the plan that a purchase bought, for the receipt.
 
 use crate::money::credits::Credits;
 use crate::payments::plan::Plan;
 
-/// A plan as it was when it was sold. Plans may change or be removed afterwards; receipts must not.
+/// A plan as it was sold. Plans may change or be removed later; receipts must not.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SoldPlan {
     /// The plan's name for people.

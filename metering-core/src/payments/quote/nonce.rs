@@ -4,7 +4,7 @@ use sha2::{Digest, Sha256};
 
 use crate::secret::{Secret, SecretHash, SecretKind, has_form};
 
-/// The length of a nonce of another service, in bytes: long enough to be a secret, short enough to be no document.
+/// The length of another service's nonce, in bytes: long enough to be secret, and bounded.
 const FOREIGN_BYTES: std::ops::RangeInclusive<usize> = 16..=256;
 
 /// A quote's nonce: `sqn_` and 43 random base-62 digits. Shown once, in the response to the request for the quote.
@@ -14,7 +14,7 @@ pub type QuoteNonce = Secret<QuoteNonceKind>;
 pub type NonceHash = SecretHash<QuoteNonceKind>;
 
 /// The hash of a nonce as a client sends it: of one that was issued here, or of one in another form, whose quote was
-/// imported with the nonce's SHA-256. `None` when the text is no nonce at all.
+/// imported with the nonce's SHA-256. `None` when the text is not a nonce.
 #[must_use]
 pub fn nonce_hash(text: &str) -> Option<NonceHash> {
     match QuoteNonce::parse(text) {

@@ -7,7 +7,7 @@ use crate::random::Randomness;
 const TAG_DECIMALS: u32 = 12;
 /// The least number of different tags, if a hundredth of a token has room for that many.
 const ENOUGH_TAGS: u128 = 9_999;
-/// A tag is at most the price divided by this, if that leaves enough tags: nobody should pay noticeably more.
+/// A tag is at most the price divided by this, if that leaves enough tags: the payer should not notice the difference.
 const PRICE_SHARE: u128 = 1_000;
 
 /// One amount in this many is for top-up quotes, the others are for signup quotes.
@@ -19,10 +19,10 @@ const PERIOD: u128 = 20;
 
 /// Which quotes an amount is for.
 ///
-/// Anybody may request a signup quote in the name of any wallet, and a payment that pays it belongs to whoever did. So
-/// no amount may ever belong to both kinds: somebody could request signup quotes in the name of a wallet until one of
-/// them has the amount of the top-up that this wallet is about to pay. Which kind it is follows from the amount alone,
-/// whatever the price was: every fourth step is for top-ups.
+/// Anyone may request a signup quote in the name of any wallet, and its payment belongs to the requester. So the two
+/// kinds must never share an amount: an attacker could request signup quotes for a wallet until one has the amount of
+/// the top-up that this wallet is about to pay. The amount alone decides the kind, whatever the price was: every fourth
+/// step is for top-ups.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum TagKind {
     /// For a quote that creates an account.

@@ -75,7 +75,7 @@ impl<'s> Found<'s, '_> {
         found
     }
 
-    /// The same request, which a proxy asks about and forwards itself.
+    /// The same request, from a proxy that forwards it itself.
     #[must_use]
     pub fn proxied(self, proxied: Proxied) -> Self {
         Self { proxied: Some(proxied), ..self }
@@ -143,7 +143,8 @@ impl<'s> Found<'s, '_> {
             let max_cost = max_cost.and_then(Result::ok);
             VolumeTerms { tiers: Arc::clone(tiers), max_cost }
         });
-        // The price of a volume tier is known only in the charge, which compares it. What is paid before is the dearest.
+        // The price of a volume tier is known only in the charge, which compares it. What is paid before is the
+        // dearest.
         let has_account = request.key.is_some() || sign_in.is_some();
         let is_compared_later = by_volume.is_some() && has_account && request.payment.is_none();
         let known_price = if is_compared_later { Credits::ZERO } else { price };
@@ -169,7 +170,7 @@ impl<'s> Found<'s, '_> {
         let of_proxy = proxied.as_ref().filter(|_| request_id.is_none()).and_then(Proxied::stored_id);
         let is_of_proxy = of_proxy.is_some();
         let request_id = request_id.or(of_proxy);
-        // A proxy that asks again has had no response; it need not wait.
+        // A proxy that retries got no response; it need not wait.
         let lease = if is_of_proxy { Duration::ZERO } else { service.config.delivery_lease };
         let delivery = request_id.is_some().then(|| DeliveryTerms { fingerprint: fingerprint(), lease });
         let request_path = kept_path(path.as_str());
@@ -195,7 +196,7 @@ impl<'s> Found<'s, '_> {
             error => error,
         })?;
         if is_of_proxy {
-            // Nobody here learns whether the request was served, so the id stays good for the proxy's retries.
+            // The outcome of the request is unknown here, so the id stays valid for the proxy's retries.
             receipt.delivery = None;
         }
         let kind = if proxied.is_some() {
@@ -230,8 +231,8 @@ struct Read {
     body: Option<CheckedBody>,
 }
 
-/// Reads a request that matches a route. Checks its parameters and its body, and how it spells its target if a proxy asks
-/// about it.
+/// Reads a request that matches a route. Checks its parameters and its body, and the spelling of its target if it comes
+/// from a proxy.
 fn read(route: &Route, path: &RequestPath<'_>, request: &RequestHead<'_>, is_proxied: bool) -> Result<Read, Error> {
     let _span = info_span!(target: trace::TARGET, "price").entered();
     let (price, query) = route.read(path, request.query)?;
@@ -246,7 +247,7 @@ fn read(route: &Route, path: &RequestPath<'_>, request: &RequestHead<'_>, is_pro
     Ok(Read { price, target, body: body.map_err(Error::InvalidParameter)? })
 }
 
-/// The body of a request as its route's rules make it. One that was not read here could be anything.
+/// The request's body after its route's rules. A body that was not read here is unknown.
 fn checked(
     rules: &BodyRules,
     request: &RequestHead<'_>,

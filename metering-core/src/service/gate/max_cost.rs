@@ -42,7 +42,7 @@ impl Service {
             Some(Ok(max_cost)) => Error::MaxCostExceeded { price, max_cost, is_maximum },
             Some(Err(error)) => Error::InvalidParameter([("Max-Cost".to_owned(), error.to_string())].into()),
         };
-        // A caller that may pay without a key may know the price.
+        // Callers that may pay without a key may see the price.
         let is_keyless = caller.key.is_none() && self.accepts_keyless_payments();
         if is_keyless && matches!(error, Error::MaxCostExceeded { .. }) {
             return Err(error);

@@ -12,8 +12,8 @@ use super::Found;
 
 impl Found<'_, '_> {
     /// Refuses the request if it would be refused whatever its body says: without a live key or a payment, on a path
-    /// without a route, with a key that may not be used for it, above a rate limit, or without credits. Call it before the
-    /// body is read.
+    /// without a route, with a key that may not be used for it, above a rate limit, or without credits. Call it before
+    /// the body is read.
     ///
     /// It reads the store at most once, and neither charges nor counts anything. What it accepts, [`Found::admit`] may
     /// still refuse. A request that may repeat an earlier one (`retry`) needs no credits of its own.
@@ -61,7 +61,7 @@ impl Found<'_, '_> {
                 true => Err(Error::PaymentRequired { price: most }),
             };
         };
-        // Refused before what the key may do is looked at.
+        // Refused before the key's rights are checked.
         let has_other_refusal = max_cost.is_some() || matches!(request.idempotency_key, Some(Err(_)));
         let may_repeat = retry != Retry::No || request.idempotency_key.is_some();
         let taking = match by_usage {

@@ -1,8 +1,7 @@
-//! Requests that a proxy asks about before it forwards them itself.
+//! Requests that a proxy has charged before it forwards them itself.
 //!
-//! The proxy forwards the target as the client spelled it, not our normal form, and nobody here sees the response. So a
-//! target must be spelled in a way that every server reads alike, and what the request costs may be held until the proxy
-//! says how it ended.
+//! The proxy forwards the target as the client spelled it, not our normal form, and we do not see the response. So
+//! every server must read the target the same way, and the price may be held until the proxy reports the outcome.
 
 use std::time::Duration;
 
@@ -14,17 +13,17 @@ use crate::money::credits::Credits;
 use crate::random::SystemRandomness;
 use crate::service::RequestHead;
 
-/// Marks a request that a proxy asks about, and forwards itself if it is admitted.
+/// Marks a request from a proxy that forwards it itself if it is admitted.
 ///
 /// For [`MeteringLayer`](crate::MeteringLayer), put it into the request's extensions; without the layer, use
 /// [`Found::proxied`](super::Found::proxied). Such a request
 ///
-/// - must spell its path in normal form, and its query in a way that all servers read alike;
+/// - must spell its path in normal form, and its query so that all servers read it the same way;
 /// - is charged once for each id of the proxy, its key and its target, for up to three attempts;
 /// - is admitted as [`AdmissionKind::Charged`](super::AdmissionKind::Charged), also if its price is held.
 #[derive(Debug, Clone, Default)]
 pub struct Proxied {
-    /// The id that the proxy gave to the request. Only one that no client can choose is safe.
+    /// The id that the proxy gave to the request. It is safe only if clients cannot choose it.
     pub request_id: Option<RequestId>,
     /// Holds the price for this long instead of charging it. If the proxy does not [settle] it by then, it is charged.
     ///

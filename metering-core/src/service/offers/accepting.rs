@@ -33,7 +33,7 @@ impl Service {
         let (chain, offer) = shop.offer(signed)?;
         let now = self.clock.now();
         let checked = signed.authorization.check(offer.expected(), now);
-        // Somebody may have executed it before it expired.
+        // It may have been executed before it expired.
         checked.or_else(|fault| if fault.is_about_time() { Ok(()) } else { Err(PayRefusal::Invalid(fault)) })?;
         check_limit(shop, paying, Some(offer))?;
         let is_contract = self.check_signature(chain, signed, offer).await?;
@@ -66,8 +66,8 @@ impl Service {
         Ok(shop.settling.store.open_authorization(new, LEASE).await?)
     }
 
-    /// Checks whether a payment buys enough for its request. Anybody can have a new wallet, so the call that an account
-    /// may make with less than its price must not be had for the smallest payment.
+    /// Checks whether a payment buys enough for its request. A request is accepted with less than its price in the
+    /// account; anyone can create wallets, so the smallest payment must not buy that.
     async fn check_covers(&self, paying: &Paying<'_>, own: Option<&Account>, offer: &Offer) -> Result<(), Error> {
         let of_wallet = match own {
             Some(_) => None,
@@ -83,7 +83,7 @@ impl Service {
         Ok(())
     }
 
-    /// Goes on with a payment that had failed, if it can be executed after all, or was.
+    /// Resumes a failed payment if it can be executed after all, or was.
     pub(super) async fn reopen(
         &self,
         shop: &Shop,
@@ -175,7 +175,7 @@ impl Service {
                 };
             }
             let randomness = &*self.payments.randomness;
-            // Nobody gets this key: the wallet's owner proves the wallet, and gets another one.
+            // This key is never issued: the wallet's owner proves the wallet and gets another one.
             let (id, key) = (AccountId::generate(randomness), ApiKey::generate(randomness));
             let name = wallet_name(payer.address)?;
             let account = NewAccount { payer: Some(payer), ..NewAccount::new(id, name, key.hash(), self.clock.now()) };

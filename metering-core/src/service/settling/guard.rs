@@ -1,6 +1,6 @@
-//! Keeps the limits on reverts while payments are executed: hands out permits, and tells the operator of pauses.
+//! Enforces the limits on reverts: issues permits to execute payments, and reports pauses to the operator.
 //!
-//! It is in memory, so each process has its own: a restart forgets reverts, and several nodes allow as many each.
+//! Counts are in memory, per process: a restart resets them, and each node allows as many reverts.
 
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -11,7 +11,7 @@ use tokio::sync::Notify;
 use crate::clock::{Clock, Timestamp};
 use crate::offers::{Exposure, RevertBook, RevertLimits, RevertPause, RevertSubject, RevertTurn};
 
-/// Hands out permits to execute payments.
+/// Issues permits to execute payments.
 pub(in crate::service) struct RevertGuard {
     book: Mutex<RevertBook>,
     clock: Arc<dyn Clock>,

@@ -15,7 +15,7 @@ use crate::service::settling::guard::{Permit, Turn};
 use crate::service::settling::{OfferChain, Settler, Settling};
 use crate::store::{AuthorizationCredited, PaymentCredit, QuotePrecedence, StoreError};
 
-/// How far back to look for the transaction that executed an authorization before the service knew of it.
+/// How far back to search for a transaction that executed an authorization before the service knew it.
 const LOOK_BACK: Duration = Duration::from_secs(24 * 60 * 60);
 /// How often in a row an authorization must be refused. Sources may lag: one may refuse an authorization because it is
 /// used, and the next may not show that yet.
@@ -28,7 +28,7 @@ pub(super) struct Memory {
     asked_at: Option<Timestamp>,
     /// How often in a row it was refused.
     refusals: u32,
-    /// Counts it as in flight, from before its first transaction is signed until it was executed or is over.
+    /// Counts it as in flight, from before its first transaction is signed until it was executed or has failed.
     pub(super) permit: Option<Permit>,
     /// Whether a transaction of it was signed.
     has_signed: bool,
@@ -91,7 +91,7 @@ impl Step<'_> {
                 false => OwnTransaction::Reverted(evidence.depth.confirmations),
             }));
         }
-        // Read before the place: if both were read the other way round, a transaction could be mined in between.
+        // Read before the place: in the other order, a transaction could be mined in between.
         let is_place_used = match (&self.chain.settler, self.record.gas) {
             (Settler::Own(submitter), Some(place)) => submitter.mined().await.map_err(StepError::Submit)? > place.nonce,
             _ => false,
@@ -104,8 +104,8 @@ impl Step<'_> {
         Ok(Observation { executed, is_used, is_place_used, own })
     }
 
-    /// The payment of this authorization in a transaction of somebody else. `None` if there is none: it was cancelled,
-    /// or its nonce was used for another transfer.
+    /// The payment of this authorization in another party's transaction. `None` if it was cancelled, or its nonce was
+    /// used for another transfer.
     async fn executed(&self) -> Result<Option<(Payment, u64)>, StepError> {
         let (id, chain) = (self.record.signed.id(), self.chain);
         let authorization = &self.record.signed.authorization;
@@ -214,7 +214,7 @@ impl Step<'_> {
         }
         let submitted = self.submit(submitter).await;
         if !has_open_place && !self.memory.has_signed {
-            // Nothing is in flight: others need not wait for it.
+            // Nothing is in flight: other payments need not wait for it.
             self.memory.permit = None;
         }
         submitted
@@ -263,7 +263,7 @@ impl Step<'_> {
         self.use_up(&**submitter, place.nonce, &self.record.submissions).await
     }
 
-    /// Uses up a place with a transaction that does nothing: those after it wait for it.
+    /// Fills a place with an empty transaction, because later places wait for it.
     async fn use_up(&self, submitter: &dyn Submitter, place: u64, replaced: &[Submission]) -> Result<(), StepError> {
         let now = self.settling.clock.now();
         let signed = submitter.sign_nothing(place, replaced, now).await;
@@ -274,7 +274,7 @@ impl Step<'_> {
         Ok(())
     }
 
-    /// Nobody would execute it now. Gives up, unless it was executed after all.
+    /// It will not be executed. Gives up, unless it was executed after all.
     async fn refused(&mut self, reason: &str) -> Result<bool, StepError> {
         let id = self.record.signed.id();
         self.memory.refusals += 1;

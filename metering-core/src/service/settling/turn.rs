@@ -12,8 +12,8 @@ use crate::service::settling::step::Step;
 const PATIENCE: Duration = Duration::from_secs(15);
 
 impl Step<'_> {
-    /// Whether it is its turn. Transactions of others may wait for the place of one that has a place, so that one does
-    /// not wait for others.
+    /// Whether it may be executed now. An authorization with a place never waits for others, because they may be
+    /// waiting for its place.
     pub(super) async fn turn(&mut self, has_place: bool) -> Result<Turn, ChainError> {
         let (settling, exposure) = (self.settling, self.exposure().await?);
         if exposure.code.is_some() && !settling.contract_wallets {
@@ -44,7 +44,7 @@ impl Step<'_> {
         Ok(Exposure { chain_id, payer, code: self.chain.reader.code_hash(payer).await? })
     }
 
-    /// Counts its revert, once, and whether it is in flight: one that another process sent is, too.
+    /// Counts its revert, once, and whether it is in flight, also if another process sent it.
     pub(super) async fn keep_count(&mut self, seen: &Observation) -> Result<(), ChainError> {
         if !matches!(self.chain.settler, Settler::Own(_)) {
             return Ok(());

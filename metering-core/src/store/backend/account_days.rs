@@ -9,7 +9,8 @@ use crate::clock::Day;
 use crate::store::StoreError;
 use crate::usage::{DailyTotal, UsageLine};
 
-/// The daily totals of one account, in the order of [`Store::account_daily_totals`](crate::Store::account_daily_totals).
+/// The daily totals of one account, in the order of
+/// [`Store::account_daily_totals`](crate::Store::account_daily_totals).
 ///
 /// A backend may have a day's usage of a line in several places; the parts are added.
 #[derive(Debug, Clone, Default)]

@@ -54,7 +54,7 @@ impl Books {
     }
 }
 
-/// The budget of a key from which less was taken than the daily totals and open holds of the key and the keys below it
+/// The budget of a key from which less was taken than the daily totals and open holds of the key and its child keys
 /// add up to, since the period began: a clock was set back by more than a day ([`Spent::at`]), and the period began
 /// again. More can have been taken: a node whose clock lags at the beginning of a period books on the day before, and a
 /// refund of such a charge does not count.

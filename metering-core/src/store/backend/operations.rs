@@ -17,8 +17,8 @@ use crate::payments::payment::{PaymentRecord, PaymentSettlement, PaymentUse};
 use crate::store::StoreError;
 use crate::usage::{DayRange, UsageLine};
 
-/// The sums behind an [`OperationsReport`]. `A` is the backend's key for an account, ascending in the order of creation,
-/// and `L` its key for a usage line.
+/// The sums behind an [`OperationsReport`]. `A` is the backend's key for an account, ascending in the order of
+/// creation, and `L` its key for a usage line.
 ///
 /// Feed it the rows of one snapshot: payments in the order written, all others in any order. Rows outside the range are
 /// ignored.
@@ -77,8 +77,8 @@ impl<A: Copy + Ord + Hash, L: Copy + Eq + Hash> OperationsSums<A, L> {
         }
     }
 
-    /// Adds a part of a day's usage, for a database that adds up by itself. The same usage must also be added by line
-    /// and by account.
+    /// Adds a part of a day's usage, for a database that adds up itself. The same usage must also be added by line and
+    /// by account.
     pub fn add_usage_of_day(&mut self, day: Day, calls: u64, atoms: i128) {
         if self.days.contains(day) {
             self.day(day).usage.add(Sum { calls, atoms });

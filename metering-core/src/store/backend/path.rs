@@ -2,8 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-/// The path of the requests that an entry of recent activity covers, as a backend stores it. Most requests are to routes
-/// without parameters, whose path is not stored again. `S` is the text: `&str` or `Box<str>`.
+/// The path of the requests that an entry of recent activity covers, as a backend stores it. Most requests are to
+/// routes without parameters, whose path is not stored again. `S` is the text: `&str` or `Box<str>`.
 ///
 /// ```
 /// use metering_core::backend::StoredPath;

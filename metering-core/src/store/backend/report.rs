@@ -11,7 +11,8 @@ use crate::money::credits::Credits;
 use crate::store::StoreError;
 use crate::usage::{DayUsage, EndpointUsage, KeyTotal, UsageLine, UsageReport};
 
-/// An account's daily totals in a range of days, summed by day and by usage line, and by key. `L` is the backend's line key.
+/// An account's daily totals in a range of days, summed by day and by usage line, and by key. `L` is the backend's line
+/// key.
 #[derive(Debug, Clone)]
 pub struct UsageSums<L> {
     days: BTreeMap<Day, Sum>,

@@ -113,7 +113,8 @@ impl EventState {
         }
     }
 
-    /// The first pending delivery of each account to each active webhook, if it is due, with that webhook. Oldest first.
+    /// The first pending delivery of each account to each active webhook, if it is due, with that webhook. Oldest
+    /// first.
     fn due(&self, now: Timestamp) -> Vec<(Delivery, Webhook)> {
         let pending = |sending: &Sending| sending.progress.state == DeliveryState::Pending;
         let mut waiting: Vec<_> =

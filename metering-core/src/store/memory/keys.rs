@@ -138,7 +138,7 @@ impl Record {
         self.keys.iter().map(|stored| &stored.key).filter(|key| key.revoked_at.is_none()).cloned().collect()
     }
 
-    /// The key and the keys above it.
+    /// The key and its parent keys.
     pub(super) fn chain(&self, number: KeyNumber) -> Vec<Key> {
         let stored = |number| self.stored(number).map(|stored| stored.key.clone());
         std::iter::successors(stored(number), |key| key.parent.and_then(stored)).collect()
@@ -164,7 +164,7 @@ impl Record {
         Ok(KeyStatus { key, parents_are_live, spent, usage })
     }
 
-    /// What was charged with a key and the keys below it since `day`, and is held.
+    /// What was charged with a key and its child keys since `day`, and is held.
     pub(super) fn spent_since(&self, number: KeyNumber, day: Day) -> Result<Credits, StoreError> {
         let is_below = |other: KeyNumber| self.chain(other).iter().any(|key| key.number == number);
         let counted = self.usage.iter().filter(|((of, _, key), _)| *of >= day && is_below(*key));

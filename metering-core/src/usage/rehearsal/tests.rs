@@ -128,7 +128,7 @@ fn account_runs_out_on_the_first_day_with_usage_that_ends_without_credits() {
         assert_eq!(replayed(|day| day.before), ended(before, end_before), "{opening}");
         assert_eq!(replayed(|day| day.after), ended(after, end_after), "{opening}");
     }
-    // An account without credits that asks for nothing is not refused anything.
+    // An account without credits and requests is not refused.
     let idle = [day(1, 0, 0, 0, 0)];
     assert_eq!(replay(Credits::ZERO, idle, |day| day.after).unwrap().ran_out, None);
     assert_eq!(replay(Credits::MAX, [day(1, 1, 0, 0, 0)], |day| day.after), None, "out of range");

@@ -38,7 +38,7 @@ pub struct AccountDocument {
     #[serde(deserialize_with = "printed")]
     #[cfg_attr(feature = "openapi", schema(value_type = f64))]
     pub credit_balance: Credits,
-    /// Credits held for requests under way, whose cost is not known yet. They are not part of the balance.
+    /// Credits held for requests in flight, whose cost is not known yet. They are not part of the balance.
     #[serde(default, deserialize_with = "printed")]
     #[cfg_attr(feature = "openapi", schema(value_type = f64))]
     pub credits_held: Credits,
@@ -161,7 +161,7 @@ pub struct EntryRequest {
     pub reason: String,
 }
 
-/// New rate limits. A limit that is not given stays as it is.
+/// New rate limits. An omitted limit does not change.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct LimitsRequest {

@@ -35,8 +35,8 @@ pub struct AuditEntryDocument {
     /// The parameters of the action: amounts, notes, limits. Never a secret.
     #[cfg_attr(feature = "openapi", schema(value_type = Option<Object>))]
     pub request: Option<Box<RawValue>>,
-    /// What the subject was before; null if it did not exist. Read just before the action: another one at the same time
-    /// may have changed it in between.
+    /// What the subject was before; null if it did not exist. Read just before the action: a concurrent one may have
+    /// changed it in between.
     #[cfg_attr(feature = "openapi", schema(value_type = Option<Object>))]
     pub before: Option<Box<RawValue>>,
     /// How it ended; null while it is in progress, or if the program stopped before it wrote the outcome. It is then

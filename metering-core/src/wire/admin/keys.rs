@@ -1,10 +1,10 @@
-//! Keys, as operators ask for them. The responses are those of the owners' API.
+//! Requests of operators for keys. The responses are those of the owners' API.
 
 use serde::{Deserialize, Serialize};
 
 use crate::wire::keys::{ChangeKeyRequest, CreateKeyRequest};
 
-/// A key to create, below the account's first one.
+/// A key to create, as a child of the account's first one.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct NewKeyRequest {

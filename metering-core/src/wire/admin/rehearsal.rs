@@ -83,7 +83,7 @@ pub struct RunOut {
     pub agent_name: String,
     /// The first day with usage at whose end nothing would have been left.
     pub day: Day,
-    /// The same as it was; null if it did not run out.
+    /// The same with the old prices; null if it did not run out.
     pub day_before: Option<Day>,
     /// What would be left at the end of the last day, if nothing had been refused.
     pub balance_after: Credits,

@@ -105,7 +105,7 @@ pub struct RefusalsDocument {
     /// Since when, as RFC 3339.
     #[cfg_attr(feature = "openapi", schema(format = DateTime))]
     pub since: String,
-    /// The balance was not above zero, or did not cover what was to be held (402).
+    /// The balance was not above zero, or did not cover the hold (402).
     pub insufficient_credits: u64,
     /// A rate limit was reached (429).
     pub rate_limited: u64,

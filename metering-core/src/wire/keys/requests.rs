@@ -15,7 +15,7 @@ pub struct CreateKeyRequest {
     #[cfg_attr(feature = "openapi", schema(value_type = String))]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// How many credits may be spent with it and with the keys below it, as text or as a number; null for no limit.
+    /// How many credits may be spent with it and with its child keys, as text or as a number; null for no limit.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "amount")]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<String>))]
     pub limit: Option<Credits>,
@@ -30,7 +30,8 @@ pub struct CreateKeyRequest {
     #[cfg_attr(feature = "openapi", schema(format = DateTime))]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub expires_at: Option<String>,
-    /// What it may be used for: `call`, `read`, `manage`, `topup`. Call and read by default, as far as the key that makes it has them.
+    /// What it may be used for: `call`, `read`, `manage`, `topup`. Call and read by default, as far as the key that
+    /// makes it has them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub scopes: Option<Vec<String>>,
     /// The routes that it may call, such as `/quotes/*` or `GET /search`; at least one.
@@ -45,7 +46,7 @@ pub struct CreateKeyRequest {
     /// Accepted requests per UTC day; 0 means no limit of its own.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub requests_per_day: Option<u32>,
-    /// Requests and streams under way in one process of the service; 0 means no limit of its own.
+    /// Requests and streams in flight in one process of the service; 0 means no limit of its own.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_in_flight: Option<u32>,
 }
@@ -58,7 +59,7 @@ pub struct ChangeKeyRequest {
     /// Its name.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// How many credits may be spent with it and with the keys below it, as text or as a number; null for no limit.
+    /// How many credits may be spent with it and with its child keys, as text or as a number; null for no limit.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "present_amount")]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<String>))]
     pub limit: Option<Option<Credits>>,
@@ -70,21 +71,21 @@ pub struct ChangeKeyRequest {
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "present_amount")]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<String>))]
     pub alert_below: Option<Option<Credits>>,
-    /// When it expires, as RFC 3339; null for when the key above it does.
+    /// When it expires, as RFC 3339; null for when its parent key does.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "present")]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<String>, format = DateTime))]
     pub expires_at: Option<Option<String>>,
-    /// Whether it is switched off, and the keys below it with it.
+    /// Whether it is switched off, and its child keys with it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub disabled: Option<bool>,
     /// What it may be used for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub scopes: Option<Vec<String>>,
-    /// The routes that it may call; null for all that the key above it may call.
+    /// The routes that it may call; null for all that its parent key may call.
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<Vec<String>>))]
     pub routes: Option<Option<Vec<String>>>,
-    /// The networks that it may be used from; null for those of the key above it.
+    /// The networks that it may be used from; null for those of its parent key.
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<Vec<String>>))]
     pub networks: Option<Option<Vec<String>>>,
@@ -96,7 +97,7 @@ pub struct ChangeKeyRequest {
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<u32>))]
     pub requests_per_day: Option<Option<u32>>,
-    /// Requests and streams under way in one process of the service; 0 or null means no limit of its own.
+    /// Requests and streams in flight in one process of the service; 0 or null means no limit of its own.
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<u32>))]
     pub max_in_flight: Option<Option<u32>>,

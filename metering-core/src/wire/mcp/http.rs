@@ -45,8 +45,7 @@ const SIGNED: [&[&str]; 7] = [
 ];
 
 /// The header that a request over HTTP has instead of the payment in `_meta` of a tool call; `None` if there is none.
-/// It has the fields that a service reads, and no others: what clients send back of the offers may be too long for a
-/// header.
+/// It has only the fields that a service reads: clients send offers back in full, which may be too long for a header.
 ///
 /// ```
 /// use metering_core::wire::mcp::payment_header;
@@ -105,8 +104,8 @@ fn insert(members: &mut Map<String, Value>, path: &[&str], value: &Value) {
     }
 }
 
-/// What became of the payment of a tool call: members of `_meta` of its result, from the headers of the response.
-/// `header` returns the value of a header by its name in lower case.
+/// The outcome of a tool call's payment: members of `_meta` of its result, from the headers of the response. `header`
+/// returns the value of a header by its name in lower case.
 #[must_use]
 pub fn payment_results<'h>(header: impl Fn(&'static str) -> Option<&'h str>) -> Vec<(&'static str, Value)> {
     let settled = header(PAYMENT_RESPONSE_HEADER).or_else(|| header(X_PAYMENT_RESPONSE_HEADER));

@@ -2,8 +2,8 @@
 
 use crate::wire::mpp::{INTENT, METHOD};
 
-/// Whether a client can answer our challenges. The value is a list such as `evm/charge, tempo/*;q=0.5`, of which the
-/// most specific entry counts; an entry with `q=0` excludes what it names.
+/// Whether a client supports our challenges. The value is a list such as `evm/charge, tempo/*;q=0.5`, of which the most
+/// specific entry counts; an entry with `q=0` excludes what it names.
 ///
 /// Send challenges only to such clients: some others fail on a challenge although they could accept an offer of x402.
 ///

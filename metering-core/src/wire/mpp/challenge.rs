@@ -21,8 +21,8 @@ pub(super) const UNIQUE: &str = "unique";
 /// What a challenge is bound to, besides its offer.
 #[derive(Debug, Clone, Copy)]
 pub struct ChallengeTerms<'t> {
-    /// The key that the request came with: its account is to be credited, also if the payment takes the key's place in
-    /// the headers. Without one, the payer's wallet decides. Challenges contain its hash, hidden.
+    /// The key that the request came with: its account is credited, even if the payment replaces the key in the
+    /// headers. Without one, the payer's wallet decides. Challenges contain its hash, hidden.
     pub key: Option<&'t KeyHash>,
     /// Text that no other challenge has, such as 20 random digits. The same wallet can pay the same challenge only
     /// once.
@@ -30,7 +30,7 @@ pub struct ChallengeTerms<'t> {
     /// When it expires; clients sign authorizations that expire then. At least two minutes ahead. Cut off to whole
     /// seconds.
     pub expires: Timestamp,
-    /// Whether the credential is to come in `Payment-Authorization`, because `Authorization` has the key. Not for MCP.
+    /// Whether the credential belongs in `Payment-Authorization`, because `Authorization` has the key. Not for MCP.
     pub own_header: bool,
 }
 

@@ -1,4 +1,4 @@
-//! A credential: the answer to a challenge.
+//! A credential: what a client sends for a challenge.
 
 use std::fmt;
 
@@ -20,7 +20,7 @@ use crate::wire::payment_headers::MppSource;
 
 const ADDRESS: &str = "must be an address: 0x and 40 hexadecimal digits";
 
-/// The answer to a challenge. Nothing in it can be relied on before [`Credential::verify`].
+/// What a client sends for a challenge. Do not rely on it before [`Credential::verify`].
 #[derive(Clone, PartialEq, Eq)]
 pub struct Credential {
     source: MppSource,
@@ -36,10 +36,10 @@ pub struct Credential {
     signature: WalletSignature,
 }
 
-/// A credential that answers a challenge of this service. Its signature is not checked, nor its times.
+/// A credential for a challenge of this service. Its signature and times are not checked.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct VerifiedCredential {
-    /// What the challenge asked for. This is authentic.
+    /// What the challenge requested. This is authentic.
     pub accepted: Accepted,
     /// What was signed.
     pub signed: SignedAuthorization,
@@ -51,11 +51,11 @@ pub struct VerifiedCredential {
     pub key: Option<KeyHash>,
 }
 
-/// Why a credential does not answer a challenge of this service. Nothing was taken.
+/// Why a credential is not for a challenge of this service. Nothing was taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ChallengeFault {
-    /// Another service issued the challenge, or somebody altered it.
+    /// Another service issued the challenge, or it was altered.
     #[error(
         "this service did not issue that challenge, or it was altered; send the request without a payment to get another. \
          Nothing was taken."
@@ -67,12 +67,12 @@ pub enum ChallengeFault {
         /// Where it belongs.
         expected: &'static str,
     },
-    /// What was signed pays another amount, or somebody else.
+    /// The signed authorization pays another amount or recipient.
     #[error(
         "payload.value and payload.to must be the amount and the recipient of the challenge; sign it again. Nothing was taken."
     )]
     Terms,
-    /// The challenge was issued to somebody else: for another key, or for a request without one.
+    /// The challenge was issued for another key, or for a request without one.
     #[error(
         "the challenge was issued for a request with another API key, or without one; send the request without a payment \
          to get another. Nothing was taken."

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-/// Whom a challenge is from, such as the service's host name: up to 255 printable ASCII characters, without `"`, `\`
+/// The issuer of a challenge, such as the service's host name: up to 255 printable ASCII characters, without `"`, `\`
 /// and `|`, which have a meaning where it is used.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Realm(String);

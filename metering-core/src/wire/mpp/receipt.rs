@@ -15,7 +15,7 @@ pub struct Receipt {
     pub transaction: TxHash,
     /// Its chain.
     pub chain_id: u64,
-    /// The challenge that was answered.
+    /// The challenge that was paid.
     pub challenge_id: String,
     /// When the payment was received.
     pub at: Timestamp,

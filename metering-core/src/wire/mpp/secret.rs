@@ -55,8 +55,8 @@ impl ChallengeSecret {
         if bytes.len() < MIN_BYTES { Err(ShortChallengeSecret) } else { Ok(Self(Zeroizing::new(bytes.to_vec()))) }
     }
 
-    /// The secret that follows from another one, such as a wallet's private key, and says nothing about it. Nodes that
-    /// have the same secret derive the same one.
+    /// A secret derived from another one, such as a wallet's private key, without revealing it. Nodes with the same
+    /// secret derive the same one.
     ///
     /// ```
     /// use metering_core::wire::mpp::ChallengeSecret;

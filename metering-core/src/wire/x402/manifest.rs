@@ -41,13 +41,14 @@ struct Item {
 }
 
 impl Manifest {
-    /// Describes the metered routes of a catalogue, except those for WebSocket connections. `public_url` is the service's, without a slash at its end.
+    /// Describes the metered routes of a catalogue, except those for WebSocket connections. `public_url` is the
+    /// service's, without a slash at its end.
     ///
-    /// A route is among `resources` only if the catalogue has an example of each parameter that it requires: those are
-    /// URLs to try.
+    /// A route is among `resources` only if the catalogue has an example of each parameter that it requires: clients
+    /// may try these URLs.
     #[must_use]
     pub fn new(catalogue: &Catalogue, offers: &Offers, public_url: &str, now: Timestamp) -> Self {
-        // Nobody who follows a URL of the manifest speaks WebSocket.
+        // Clients of the manifest do not use WebSocket.
         let metered = || catalogue.routes().iter().filter(|route| route.metered && !route.websocket);
         let mut resources: Vec<String> = Vec::new();
         for target in metered().filter_map(example_target) {

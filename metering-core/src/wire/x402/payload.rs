@@ -20,11 +20,11 @@ pub(super) const ONLY_EXACT: &str = "must be \"exact\", the only scheme on offer
 /// A payment of x402 version 2: which offer it accepts, and the signed authorization.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PaymentPayload {
-    /// The offer that it names. Nobody signed this.
+    /// The offer that it names. Not signed.
     pub accepted: Accepted,
     /// What was signed, for the chain and the token of that offer.
     pub signed: SignedAuthorization,
-    /// The URL that it says it pays for. Nobody signed this.
+    /// The URL that it claims to pay for. Not signed.
     pub resource: Option<String>,
     /// The id that the client gave it.
     pub identifier: Option<PaymentIdentifier>,

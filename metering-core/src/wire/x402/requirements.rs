@@ -6,7 +6,7 @@ use crate::chains::typed_data::TokenDomain;
 use crate::chains::units::TokenUnits;
 use crate::offers::Offer;
 
-/// How long clients let their authorizations be valid, in seconds: long enough to be executed, and no longer.
+/// How long authorizations should be valid, in seconds: just long enough to be executed.
 pub const MAX_TIMEOUT_SECONDS: u32 = 300;
 
 /// The only scheme on offer: a signed transfer of exactly the amount.
@@ -26,7 +26,7 @@ pub struct Requirements {
     extra: Domain,
 }
 
-/// What a client has to know of the token's domain (EIP-712). Clients refuse to guess it.
+/// The parts of the token's domain (EIP-712) that a client needs. Clients do not guess them.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(as = TokenDomain))]
 pub(super) struct Domain {

@@ -1,4 +1,4 @@
-//! What became of a payment.
+//! The outcome of a payment.
 
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -13,7 +13,7 @@ use crate::wire::fields::Base64;
 use crate::wire::x402::settle_refusal::SettleRefusal;
 use crate::wire::x402::v1::network_name_v1;
 
-/// What became of a payment: `SettleResponse` of x402.
+/// The outcome of a payment: `SettleResponse` of x402.
 ///
 /// A refusal may come with new offers; a pending payment must not, because some clients then pay again.
 #[derive(Debug, Clone, PartialEq)]
@@ -66,7 +66,7 @@ impl SettleResponse {
         Self { transaction: tx, ..Self::of(signed, outcome) }
     }
 
-    /// The payment was refused. `signed` is what was read of it, if that much could be read.
+    /// The payment was refused. `signed` is the authorization, if it could be read.
     #[must_use]
     pub fn refused(signed: Option<&SignedAuthorization>, refusal: SettleRefusal, message: impl Into<String>) -> Self {
         let outcome = Outcome::NotSettled { reason: refusal.as_str(), message: message.into() };

@@ -5,15 +5,15 @@ use crate::offers::{AuthorizationFault, SettlementFailure};
 
 named_enum! {
     /// Why a payment was refused. The codes are those of the reference implementation
-    /// (`typescript/packages/mechanisms/evm/src/exact/facilitator/errors.ts`), or of the specification where that has one for
-    /// any scheme (`specs/x402-specification-v2.md`, "Error Handling"). Clients know both.
+    /// (`typescript/packages/mechanisms/evm/src/exact/facilitator/errors.ts`), or of the specification where that has one
+    /// for any scheme (`specs/x402-specification-v2.md`, "Error Handling"). Clients understand both.
     #[non_exhaustive]
     pub enum SettleRefusal {
         /// It cannot be read.
         Malformed = "invalid_payload",
         /// It accepts none of the offers.
         Offer = "invalid_payment_requirements",
-        /// It pays somebody else.
+        /// It pays another recipient.
         Recipient = "invalid_exact_evm_recipient_mismatch",
         /// It pays another amount.
         Amount = "invalid_exact_evm_payload_authorization_value_mismatch",
@@ -33,14 +33,14 @@ named_enum! {
         Simulation = "invalid_exact_evm_transaction_simulation_failed",
         /// The token's contract refused it.
         Transaction = "invalid_exact_evm_transaction_failed",
-        /// Nobody can check or execute it at the moment.
+        /// It cannot be checked or executed at the moment.
         Unavailable = "unexpected_settle_error",
     }
 }
 
 impl SettleRefusal {
-    /// Why a payment would fail, in the words of its token or of a facilitator, which nobody has standardised: too few
-    /// tokens, as the reference implementation recognises it, or anything else.
+    /// Why a payment would fail, from the unstandardised message of its token or of a facilitator: too few tokens, as
+    /// the reference implementation recognises it, or anything else.
     #[must_use]
     pub fn of_simulation(reason: &str) -> Self {
         let reason = reason.to_ascii_lowercase();

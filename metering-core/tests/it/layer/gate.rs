@@ -184,7 +184,7 @@ async fn hook_sees_matched_requests_before_the_charge() {
     let layer = scene.layer().pass_others().on_match(hook);
     let send = |request| scene.send(layer.clone(), request, || Ok(Response::new("inner".to_owned())));
     let bare = |uri: &str| Request::get(uri).body("a body".to_owned()).unwrap();
-    // request, status, what the hook told the inner service
+    // request, status, what the hook passed to the inner service
     let table = [
         (scene.get("/price/42"), 200, Some(Some(true))),
         (bare("/price/status"), 200, Some(Some(false))),
@@ -193,12 +193,12 @@ async fn hook_sees_matched_requests_before_the_charge() {
         (scene.get("/price/forty"), 400, None),
         (scene.get("/price/42/43"), 404, None),
     ];
-    for (request, status, told) in table {
+    for (request, status, passed) in table {
         let uri = request.uri().to_string();
         let response = send(request).await.unwrap();
         assert_eq!(response.status().as_u16(), status, "{uri}");
         let seen = scene.seen.lock().unwrap().pop();
-        assert_eq!(seen.map(|seen| seen.extensions().get::<bool>().copied()), told, "{uri}");
+        assert_eq!(seen.map(|seen| seen.extensions().get::<bool>().copied()), passed, "{uri}");
         assert_eq!(Arc::strong_count(&slots), 2, "{uri}: what the hook reserved is released");
     }
     let held = [Arc::clone(&slots), Arc::clone(&slots)];

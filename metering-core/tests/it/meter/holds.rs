@@ -1,4 +1,5 @@
-//! Holds that a meter keeps: captured once, renewed while their request is served, and settled when nobody serves it.
+//! Holds that a meter keeps: captured once, renewed while their request is served, and settled when it is no longer
+//! served.
 
 use std::num::NonZeroUsize;
 use std::sync::Arc;

@@ -138,7 +138,7 @@ async fn a_nonce_used_for_another_transfer_pays_nothing() {
     let scene = Scene::new().await;
     let (wallet, signed) = (Wallet::of(1), scene.signed(1, SMALL, 1));
     let other = Authorization { to: Wallet::of(2).address, ..signed.authorization };
-    // Beside it, the payer pays what another authorization says. One transfer buys one credit.
+    // Next to it, the payer pays what another authorization says. One transfer buys one credit.
     let real = scene.signed(1, SMALL, 9);
     scene.node.by_stranger(vec![Call::Execute(wallet.sign(other)), Call::Execute(real.clone())]);
     assert_served(&scene.send("/quote", None, Some(&real)).await);
@@ -270,7 +270,7 @@ async fn a_revoked_account_is_not_credited() {
     assert_served(&scene.send("/quote", None, Some(&scene.signed(1, SMALL, 2))).await);
     assert_ne!(scene.account_of(1).await.unwrap().id, account);
     assert_eq!(scene.balance(&account).await, "0.03");
-    // Revoked while its payment is under way: the payment stays pending, for an operator.
+    // Revoked while its payment is in progress: the payment stays pending, for an operator.
     scene.node.mines.store(false, Ordering::SeqCst);
     let third = scene.signed(2, SMALL, 1);
     assert_eq!(scene.send("/quote", Some(&scene.key), Some(&third)).await.status(), 503);

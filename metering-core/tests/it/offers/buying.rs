@@ -145,12 +145,12 @@ async fn only_new_payments_count_towards_their_limit() {
         assert_served(&scene.ask(paid()).await);
         assert_eq!(limit.seen(), counted);
     }
-    // A signature that is not the payer's: anybody may have made it up.
+    // A signature that is not the payer's: anyone may have made it up.
     let mut forged = scene.signed(1, LARGE, 2);
     forged.signature = WalletSignature::parse(&format!("0x{}", "11".repeat(65))).unwrap();
     assert_eq!(refusal(&scene.send("/quote", Some(&scene.key), Some(&forged)).await).1, "payment_refused");
     assert_eq!(limit.seen(), [PaymentAttempt { client: None, payer, is_signed: false }]);
-    // What the chain need not be asked about costs nothing.
+    // Payments that need no read of the chain are not limited.
     let mut elsewhere = scene.signed(1, SMALL, 3);
     elsewhere.authorization.to = payer;
     assert_eq!(refusal(&scene.send("/quote", Some(&scene.key), Some(&elsewhere)).await).1, "payment_refused");

@@ -40,7 +40,7 @@ async fn a_source_that_lags_does_not_make_a_payment_fail() {
     scene.node.mines.store(false, Ordering::SeqCst);
     let signed = scene.signed(1, SMALL, 1);
     assert_eq!(scene.send("/quote", None, Some(&signed)).await.status(), 503);
-    // A stranger was faster. The contract refuses ours, and the next two reads do not show why.
+    // Another party was faster. The contract refuses ours, and the next two reads do not show why.
     scene.node.ledger().mempool.clear();
     scene.node.by_stranger(vec![super::ledger::Call::Execute(signed.clone())]);
     scene.node.lag.store(2, Ordering::SeqCst);
@@ -58,7 +58,7 @@ async fn a_source_that_lies_takes_nothing_and_the_truth_is_credited() {
     let cancelled = scene.record(&signed).await.unwrap().state;
     assert!(matches!(cancelled, AuthorizationState::Failed { failure: SettlementFailure::Cancelled, .. }));
     assert_eq!(scene.received(), 0);
-    // Executed after all, by somebody else.
+    // Executed after all, by another party.
     scene.node.lies.store(false, Ordering::SeqCst);
     let signed = scene.signed(2, SMALL, 1);
     scene.node.lies.store(true, Ordering::SeqCst);

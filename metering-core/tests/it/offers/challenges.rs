@@ -1,4 +1,4 @@
-//! Payments in MPP: challenges in refusals, and the credentials that answer them.
+//! Payments in MPP: challenges in refusals, and the credentials for them.
 
 mod client;
 
@@ -124,7 +124,7 @@ async fn forged_answers_take_nothing() {
         ("no account", field("opaque", json!(encoded(&json!({"unique": "1"}))))),
         ("an unknown header", field("header", json!("X-Payment-Two"))),
         ("the nonce", wrong_nonce),
-        ("an answer to another challenge", credential.with("/payload", other_payload)),
+        ("the credential of another challenge", credential.with("/payload", other_payload)),
         ("the signed amount", credential.with("/payload/value", json!("500000"))),
         ("the signature", credential.with("/payload/signature", json!(format!("0x{}", "1b".repeat(65))))),
     ] {
@@ -148,7 +148,7 @@ async fn answers_of_others_and_late_ones_take_nothing() {
         // Issued to one key, and sent with that of another account.
         let credential = answered(&scene, 1, "/quote", sends).await;
         assert_refused(&pay(&other, "/quote", sends, &credential).await, "another account");
-        // Issued to nobody, and sent with a key, by somebody who has read it.
+        // Issued without a key, and sent with one, by someone who has read it.
         let unbound = answered(&scene, 1, "/quote", Sends::Nothing).await;
         assert_refused(&pay(&other, "/quote", Sends::ApiKey, &unbound).await, "a key");
         assert_eq!(scene.record(&credential.signed).await, None);
@@ -230,7 +230,7 @@ async fn fifty_answers_at_once_are_credited_once() {
         let responses = tasks.join_all().await;
         assert!(responses.iter().all(|response| challenges(response).is_empty()), "{sends:?}");
         assert!(responses.iter().any(|response| response.status() == StatusCode::OK), "{sends:?}");
-        // A key spends what it bought, and an answer without one pays for one request.
+        // A key spends what it bought, and a credential without one pays for one request.
         let expected = if matches!(sends, Sends::Replaced | Sends::Nothing) { 1 } else { 3 };
         assert_eq!(scene.served(), expected, "{sends:?}");
         assert_eq!(scene.received(), 50_000);
@@ -286,7 +286,7 @@ async fn receipts_are_for_successful_responses_only() {
         assert_eq!(response.status(), status);
         assert_eq!(receipt(&response).is_null(), status >= 300, "{status}");
         assert_eq!(scene.balance(&scene.account).await, left, "{status}");
-        // That of x402 says what became of the payment in every response, and the balance after it.
+        // x402's header reports the outcome of the payment in every response, and the balance after it.
         let sent =
             super::scene::payment(&super::scene::accepted(&scene.signed(2, 50_000, 1)), &scene.signed(2, 50_000, 1));
         let request = Request::get("/quote").header("payment-signature", sent).body(String::new()).unwrap();

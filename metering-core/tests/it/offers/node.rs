@@ -90,7 +90,7 @@ impl Node {
         hash
     }
 
-    /// Counts a call. A process that stopped never goes on.
+    /// Counts a call. A process that stopped never continues.
     async fn call(&self) -> Result<(), ChainError> {
         let left = self.calls_left.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |left| left.checked_sub(1));
         if left.is_err() {

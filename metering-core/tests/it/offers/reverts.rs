@@ -65,7 +65,7 @@ fn mine_regularly(scene: &Scene) {
     });
 }
 
-/// Sends these payments at once, each with a request of its own.
+/// Sends these payments at once, each with its own request.
 async fn at_once(scene: &Scene, payments: Vec<SignedAuthorization>) -> Vec<(u16, String)> {
     let mut tasks = JoinSet::new();
     for signed in payments {

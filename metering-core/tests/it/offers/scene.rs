@@ -329,7 +329,7 @@ pub(super) fn refusal(response: &Response<String>) -> (u16, String, bool) {
     (response.status().as_u16(), body["error"].as_str().unwrap().to_owned(), is_offered)
 }
 
-/// The reason in the header that says what became of the payment.
+/// The reason in the header that reports the payment's outcome.
 pub(super) fn reason(response: &Response<String>) -> String {
     let settled = decoded(response, "payment-response");
     assert_eq!(settled["success"], false, "{settled}");

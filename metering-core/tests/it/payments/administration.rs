@@ -73,7 +73,7 @@ fn pay_at_once(main: &FakeChain, payer: u8, tokens: &[u128], wei: u128) -> TxHas
     hash
 }
 
-/// Removes a credited payment from the main chain for good, which reverses its credits after two more blocks.
+/// Removes a credited payment from the main chain permanently, which reverses its credits after two more blocks.
 async fn reverse(scene: &Scene, hash: TxHash) {
     scene.main.reorganise(hash);
     assert_eq!(scene.service.settle_payments(MAIN).await.unwrap().newly_reversed, 0);

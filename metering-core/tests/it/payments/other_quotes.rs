@@ -22,7 +22,7 @@ async fn the_first_of_two_quotes_is_claimed_with_the_wallets_signature() {
         request.signature = Some(wallet.sign(&text));
         let claimed = scene.service.claim(&request).await.unwrap();
         assert_eq!((claimed.plan_id.as_str(), claimed.tx_hash), (plan, hash.to_string()));
-        // Once, whoever has the signature.
+        // Once, even for another holder of the signature.
         assert_eq!(code(scene.service.claim(&request).await), "tx_already_used");
         // A wallet that asks in the name of another learns nothing.
         let stranger = scene.quote(&thief, "starter", MAIN).await.unwrap();

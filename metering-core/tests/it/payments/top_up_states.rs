@@ -167,7 +167,7 @@ async fn status_says_that_a_payment_was_reversed_and_is_back() {
     assert_eq!((format!("{:?}", seen.status).as_str(), seen.tx_hash), ("Reversed", Some(hash.to_string())));
     assert!(seen.notice.contains("A reorganisation of the chain removed the payment"), "{}", seen.notice);
     assert!(seen.receipt_number.is_some(), "the receipt exists, and says the same");
-    // The same transaction is mined again: seen, then credited once, whoever looks first.
+    // The same transaction is mined again: seen, then credited once, by the first that looks.
     scene.main.mine_again(hash);
     let back = look(&scene, &key, &quote).await;
     assert_eq!((format!("{:?}", back.status).as_str(), back.confirmations), ("Seen", Some(1)));
@@ -211,7 +211,7 @@ async fn another_payment_of_a_reversed_quote_is_credited_once() {
         assert_eq!(watch(&scene).await.0, 0);
         assert!(scene.top_up(&key, MAIN, second, None).await.unwrap().already_credited);
         assert_eq!(scene.balance(&key).await, "10.5", "by the watcher: {by_watcher}");
-        // A third payment finds the quote used up, as ever.
+        // A third payment finds the quote used up, as usual.
         send(&scene, &Wallet::of(3), &quote);
         scene.main.grow(CONFIRMATIONS);
         assert_eq!(watch(&scene).await, (0, 1));

@@ -78,7 +78,7 @@ async fn the_payer_completes_a_top_up_without_the_accounts_key() {
         assert_eq!(done.org_id, account.to_string());
     }
     assert_eq!(scene.balance(&key).await, "10.5");
-    // The client that was refused is told what its payment added.
+    // The client that was refused learns what its payment added.
     let again = scene.top_up(&key, MAIN, hash, None).await.unwrap();
     assert_eq!((again.amount_added.to_string().as_str(), again.already_credited), ("10.5", true));
     request.org_id = Some("org_00000000000000000000".to_owned());

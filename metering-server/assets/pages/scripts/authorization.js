@@ -1,6 +1,6 @@
 // Signed transfers of tokens (EIP-3009, in the form of x402): the wallet signs, the service sends the transaction and pays
-// its gas. What was signed is remembered until it is known what became of it, and is only ever sent again as it is: another
-// signature would be another payment.
+// its gas. The signature is kept until its outcome is known, and is only ever resent unchanged: another signature would
+// be another payment.
 
 import { ApiError, callApi } from "/assets/api.js";
 import { wait } from "/assets/dom.js";

@@ -1,4 +1,4 @@
-// MCP clients, and how each is told about a server: a file or a command, and an install link where the client has one.
+// MCP clients, and how to add a server to each: a file or a command, and an install link where the client has one.
 
 const json = (value) => JSON.stringify(value, null, 2);
 const bearer = (key) => ({ Authorization: `Bearer ${key}` });

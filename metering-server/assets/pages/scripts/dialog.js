@@ -1,5 +1,5 @@
-// Dialogs with forms. Errors are shown beside the fields that they are about, and a dialog stays open until the work is
-// done.
+// Dialogs with forms. Errors are shown next to the fields that they are about, and a dialog stays open until the work
+// is done.
 
 import { sentence } from "/assets/api.js";
 import { busy, h, say } from "/assets/dom.js";

@@ -1,4 +1,4 @@
-// Credits that are held for requests under way, whose cost is not known yet.
+// Credits that are held for requests in progress, whose cost is not known yet.
 
 import { sentence } from "/assets/api.js";
 import { plural, toUnits } from "/assets/decimal.js";
@@ -17,7 +17,7 @@ export const isHolding = ({ credits_held: held = "0" }) => toUnits(held) > 0n;
 /** The line of the balance, linked to the list. */
 export function heldLine(balance) {
   const { credits_held: held } = balance;
-  return h("p", { class: "soft", id: "held" }, figure(held), ` more ${plural(held, "credit")} held for `, h("a", { href: "#held-requests" }, "requests under way"));
+  return h("p", { class: "soft", id: "held" }, figure(held), ` more ${plural(held, "credit")} held for `, h("a", { href: "#held-requests" }, "requests in progress"));
 }
 
 /** The section; nothing while nothing is held. `requests` is the list, or why it could not be loaded. */
@@ -26,7 +26,7 @@ export function heldRequests(balance, requests) {
   return h(
     "section",
     { "aria-labelledby": "held-title", id: "held-requests", tabindex: "-1" },
-    h("div", { class: "section-head" }, h("h2", { id: "held-title" }, "Requests under way"), h("p", { class: "soft" }, "Times are UTC")),
+    h("div", { class: "section-head" }, h("h2", { id: "held-title" }, "Requests in progress"), h("p", { class: "soft" }, "Times are UTC")),
     h("p", { class: "soft" }, "Each holds what it may cost. When its cost is known, that is charged, and the rest returns to the balance."),
     requests.error ? h("p", { class: "bad", role: "alert" }, sentence(requests.error)) : listOf(requests.data),
   );
@@ -41,6 +41,6 @@ function listOf(requests) {
     h("code", { class: "request-id" }, request.id),
     figure(request.held),
   ]);
-  const list = longTable("Requests under way", columns, rows, FIRST);
+  const list = longTable("Requests in progress", columns, rows, FIRST);
   return requests.length < MOST ? list : h("div", {}, list, h("p", { class: "soft" }, `These are the newest ${MOST}; there may be more.`));
 }

@@ -1,4 +1,4 @@
-// What the holder of a key can do with it and with the keys below it, each in a dialog.
+// What the holder of a key can do with it and with its child keys, each in a dialog.
 
 import { callApi } from "/assets/api.js";
 import { formDialog, issued } from "/assets/dialog.js";
@@ -57,8 +57,8 @@ export class KeyActions {
     formDialog({
       title: `Disable ${key.name}`,
       about: [
-        h("p", {}, "Requests with it, and with the keys below it, are refused from now on. ", isOwn ? "" : "You can enable it again."),
-        isOwn && h("p", {}, h("strong", {}, "You are signed in with this key. "), "Only a key above it can enable it again."),
+        h("p", {}, "Requests with it, and with its child keys, are refused from now on. ", isOwn ? "" : "You can enable it again."),
+        isOwn && h("p", {}, h("strong", {}, "You are signed in with this key. "), "Only a parent key can enable it again."),
       ].filter(Boolean),
       confirm: "Disable key",
       danger: true,
@@ -81,7 +81,7 @@ export class KeyActions {
     const grace = field({ name: "grace_seconds", label: "The old secret goes on working", options: GRACE, value: "0", hint: "Time to give the new one to your programs." });
     const words = leaked
       ? "The key gets a new secret and can be used again. The leaked one stays refused."
-      : "The key gets a new secret. Its name, budget, limits and the keys below it stay.";
+      : "The key gets a new secret. Its name, budget, limits and child keys stay.";
     formDialog({
       title: `Rotate ${key.name}`,
       about: [h("p", { class: "soft" }, words)],
@@ -110,7 +110,7 @@ export class KeyActions {
     const isOwn = key.id === tab.own.id;
     const below = keysBelow(key, await tab.all());
     const stops = below.length === 0
-      ? h("p", {}, "No keys are below it.")
+      ? h("p", {}, "It has no child keys.")
       : h("div", { id: "stops-too" }, h("p", {}, h("strong", {}, below.length === 1 ? "This key is deleted with it:" : `These ${below.length} keys are deleted with it:`)), h("ul", {}, ...below.map(({ id, name }) => h("li", {}, name, " ", h("code", {}, id)))));
     formDialog({
       title: `Delete ${key.name}`,
@@ -129,7 +129,7 @@ export class KeyActions {
 
 const pathOf = ({ id }) => `/keys/${encodeURIComponent(id)}`;
 
-/** All keys below a key. */
+/** All child keys of a key. */
 export function keysBelow(key, keys) {
   const found = new Set([key.id]);
   // A key comes after the one that made it.

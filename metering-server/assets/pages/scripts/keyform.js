@@ -9,7 +9,7 @@ import { minute } from "/assets/keyrow.js";
 const SCOPES = [
   ["call", "Call", "Call metered routes. This spends credits."],
   ["read", "Read", "Read the account's balance, usage, ledger and receipts."],
-  ["manage", "Manage", "Make keys below it, and change, rotate and delete them."],
+  ["manage", "Manage", "Make child keys, and change, rotate and delete them."],
   ["topup", "Top up", "Buy credits for the account, and link wallets to it."],
 ];
 const PERIODS = [["", "In all"], ["daily", "Each day"], ["weekly", "Each week"], ["monthly", "Each month"]];
@@ -56,7 +56,7 @@ const valuesOf = (fields) => Object.fromEntries(fields.map((one) => [one.name, o
 function budgetOf(key) {
   return [
     field({ name: "name", label: "Name", value: key?.name, maxlength: "100", hint: "What or whom it is for.", check: (text) => (text ? "" : "Give the key a name.") }),
-    field({ name: "limit", label: "Budget in credits", value: key?.limit ?? "", inputmode: "decimal", hint: "Counts calls with it and with the keys below it. Empty for no limit.", check: optional(checks.credit) }),
+    field({ name: "limit", label: "Budget in credits", value: key?.limit ?? "", inputmode: "decimal", hint: "Counts calls with it and with its child keys. Empty for no limit.", check: optional(checks.credit) }),
     field({ name: "limit_reset", label: "Budget period", value: key?.limit_reset ?? "", options: PERIODS, hint: "Days begin at 00:00 UTC, weeks on Monday.", when: hasBudget }),
     field({ name: "alert_below", label: "Alert when less is left", value: key?.alert_below ?? "", inputmode: "decimal", hint: "In credits. Webhooks get the event balance.low. Empty for no alert.", check: optional(checks.credits), when: hasBudget }),
   ];

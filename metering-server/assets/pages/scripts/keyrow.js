@@ -11,7 +11,7 @@ const STATES = {
   disabled: ["Disabled", ""],
   expired: ["Expired", "tag-warn"],
   leaked: ["Leaked", "tag-bad"],
-  parent_inactive: ["Key above is off", "tag-warn"],
+  parent_inactive: ["Parent key is off", "tag-warn"],
 };
 const PERIODS = { daily: "a day", weekly: "a week", monthly: "a month" };
 const COLUMNS = [{ name: "Key", head: true }, { name: "State" }, { name: "Used", number: true }, { name: "Budget" }, { name: "Last used" }, { name: "Expires" }, { name: "Scopes" }];

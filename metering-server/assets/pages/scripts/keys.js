@@ -1,4 +1,4 @@
-// The KEYS tab: the key of this visit and the keys below it.
+// The KEYS tab: the key of this visit and its child keys.
 
 import { callApi, sentence } from "/assets/api.js";
 import { busy, h } from "/assets/dom.js";
@@ -87,7 +87,7 @@ export class KeysTab {
     const manages = own.scopes.includes("manage");
     const create = h("button", { class: "button", type: "button", id: "new-key", on: { click: () => this.actions.create() } }, "New key");
     const about = manages
-      ? h("p", { class: "soft" }, "Give each program a key of its own, with a budget and no more than it needs. A key sees and changes only itself and the keys below it.")
+      ? h("p", { class: "soft" }, "Give each program a key of its own, with a budget and no more than it needs. A key sees and changes only itself and its child keys.")
       : h("p", { class: "notice", id: "keys-no-scope" }, "You see only the key that you signed in with, because it does not have the scope manage. Sign in with a key that has it to see, create and change keys.");
     const shown = keyTable(this.#keys, { own, actions: manages && ((key) => this.#buttons(key)) });
     this.#panel.replaceChildren(
@@ -110,8 +110,8 @@ export class KeysTab {
     return h(
       "div",
       { class: "notice notice-bad", "data-leaked": key.id },
-      h("p", {}, h("strong", {}, `${key.name} was reported as leaked. `), "Its secret is refused, and so are the keys below it."),
-      h("p", {}, "Rotate it to get a new secret, and give that to the programs that used it. This deletes the keys below it, since whoever found it may have made them. Then look for calls in the Usage tab that were not yours. If you no longer need the key, delete it."),
+      h("p", {}, h("strong", {}, `${key.name} was reported as leaked. `), "Its secret is refused, and so are its child keys."),
+      h("p", {}, "Rotate it to get a new secret, and give that to the programs that used it. This deletes its child keys, because the finder may have made them. Then look for calls in the Usage tab that were not yours. If you no longer need the key, delete it."),
       h("div", { class: "actions" }, rotate),
     );
   }

@@ -70,7 +70,7 @@ export async function untilReversed(id, key, signal) {
       if (signal.aborted) return null;
       if (quote.status !== "paid") return quote;
     } catch {
-      // Nobody waits for this look. The next one may succeed.
+      // Nothing waits for this check. The next one may succeed.
     }
   }
   return null;

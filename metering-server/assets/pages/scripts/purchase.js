@@ -16,7 +16,7 @@ const TICK_MS = 1_000;
  * Fills `place` until `signal` is aborted. `sent` is the payment that a wallet in this browser sent, if it did; `problem`
  * is shown first. Calls `paid` with the quote, `renew` when a new amount is wanted, `back` for the plans, `lost` when the
  * wallet did not say whether it paid, `refused` when the payment that it sent cannot be credited, and `failed` when the
- * quote cannot be looked at any more. `forget` makes the button that forgets a payment.
+ * quote can no longer be shown. `forget` makes the button that forgets a payment.
  */
 export function showPurchase(place, { quote, plan, chain, coin, credits, account, key, sent, problem, signal, paid, renew, back, lost, refused, failed, forget }) {
   const label = plan?.label || quote.plan_id;
@@ -122,7 +122,7 @@ export function showPurchase(place, { quote, plan, chain, coin, credits, account
     steps.say("confirm", "now", "Waiting for the payment to be in a block.");
   }
 
-  /** Nothing is in a block: not yet, or not any more, since payments may be replaced and blocks too. */
+  /** No payment is in a block: not yet, or no longer, because payments and blocks can be replaced. */
   function showWaiting(seen) {
     hasArrived = false;
     arrange();

@@ -53,7 +53,7 @@ function listOf(receipts) {
   return table("Purchases", columns, rows);
 }
 
-/** The amount in tokens; in the smallest unit when the token is not known any more. */
+/** The amount in tokens; in the smallest unit when the token is no longer known. */
 export function paid({ token_amount: amount, token_symbol: symbol, amount_atomic: atomic, token_contract: contract }) {
   return amount === null ? `${atomic} of ${contract}` : `${amount} ${symbol}`;
 }

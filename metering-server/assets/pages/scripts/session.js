@@ -22,7 +22,7 @@ export function forgetKey() {
 export const rememberedName = () => sessionStorage.getItem(NAME);
 export const rememberName = (name) => sessionStorage.setItem(NAME, name);
 
-/** The idempotency key of a rotation whose response has not arrived. Whoever has it and the old key has the new key. */
+/** The idempotency key of a rotation whose response has not arrived. With it and the old key, anyone can derive the new key. */
 export const rememberedRotation = () => sessionStorage.getItem(ROTATION);
 export const rememberRotation = (rotation) => sessionStorage.setItem(ROTATION, rotation);
 export const forgetRotation = () => sessionStorage.removeItem(ROTATION);

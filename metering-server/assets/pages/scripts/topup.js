@@ -388,7 +388,7 @@ function withoutQuote({ quote_id: _, ...payment }) {
 
 /** The credits of a quote with its bonus. */
 const sumOf = ({ credits, bonus_credits: bonus }) => fromUnits(toUnits(credits) + toUnits(bonus));
-/** The quote with words for its token, which no plan may name any more. */
+/** The quote with words for its token, which may be in no current plan. */
 function named(quote, coin) {
   const symbol = quote.token_symbol ?? (quote.payment_kind === "native_value" ? coin : "tokens");
   if (quote.amount_human !== null) return { ...quote, token_symbol: symbol };

@@ -22,7 +22,7 @@ pub(super) struct Limiter<K: Clone + Eq + Hash, C: Clock> {
 
 /// A quota, and the counts under it.
 struct Applied<K: Clone + Eq + Hash, C: Clock> {
-    /// `None` for a limit that is no quota.
+    /// `None` for an unlimited quota.
     quota: Option<Quota>,
     keyed: Option<Arc<Keyed<K, C>>>,
 }

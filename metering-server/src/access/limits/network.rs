@@ -8,8 +8,8 @@ const IPV6_PREFIX_BITS: u32 = 64;
 const IPV6_NETWORK_BITS: u32 = 48;
 const IPV4_NETWORK_BITS: u32 = 24;
 
-/// An IPv4 address, or an IPv6 prefix. A client that has one address of a /64 has all of them, and could use a new one
-/// for each request.
+/// An IPv4 address, or an IPv6 prefix. A client with one address of a /64 usually has all of them, and could use a new
+/// one for each request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct Network(IpAddr);
 

@@ -11,8 +11,8 @@ use super::{Limits, Network};
 pub(super) enum PayerKey {
     /// Those that the wallet's own key signed, wherever they come from.
     Signed(Address),
-    /// Others in the name of a wallet, for each network that they come from. Anybody can make them up, so none of them
-    /// keeps the wallet's owner from paying.
+    /// Other payments in the name of a wallet, per network of origin. Anyone can make these up, so they must not keep
+    /// the wallet's owner from paying.
     Unproven(Address, Option<Network>),
 }
 

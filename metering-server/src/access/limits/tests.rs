@@ -256,7 +256,7 @@ fn top_up_quotes_and_their_polls_are_limited_per_account() {
     assert_eq!((limits.top_up_quotes.len(), limits.top_up_polls.len()), (0, 0));
 }
 
-/// More keys do not mean more changes, and no key below the first one can keep the owner from deleting it.
+/// More keys do not mean more changes, and no child of the first key can keep the owner from deleting it.
 #[test]
 fn key_changes_are_limited_per_key_and_per_account() {
     let Scene { limits, .. } = scene(&LimitsConfig {
@@ -306,7 +306,7 @@ fn new_payments_are_limited_by_client_and_by_payer() {
     assert_eq!(attempt("198.51.100.1", 1, true), Err((Payer, 20)), "and from another one");
     assert_eq!(attempt("203.0.113.7", 2, true), Ok(()));
     assert_eq!(attempt("203.0.113.7", 3, true), Err((Client, 12)), "an address has a limit over all wallets");
-    // What somebody makes up in the name of a wallet does not count against its owner.
+    // Payments that are made up in the name of a wallet do not count against its owner.
     for _ in 0..3 {
         assert_eq!(attempt("192.0.2.1", 4, false), Ok(()));
     }

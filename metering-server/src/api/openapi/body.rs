@@ -14,7 +14,7 @@ pub(super) fn request_body(route: &Route) -> Option<RequestBody> {
             (schema.clone(), Required::True, "JSON, which is checked before anything is charged")
         }
     };
-    // The catalogue's schema may have keywords that utoipa's type would drop, so it is written as it is.
+    // The catalogue's schema may have keywords that utoipa's type would drop, so it is written verbatim.
     let mut content = ContentBuilder::new().build();
     content.extensions = Some(std::iter::once(("schema", schema)).collect());
     Some(RequestBodyBuilder::new().description(Some(about)).required(Some(required)).content(JSON, content).build())

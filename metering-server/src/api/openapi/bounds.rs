@@ -74,7 +74,7 @@ pub(super) const TEXT: &str = r"^[^\x00-\x1f\x7f-\x9f]+$";
 /// The same in its path, where it is one segment. The server also refuses segments that read as another path.
 pub(super) const SEGMENT: &str = r"^[^/\\\x00-\x1f\x7f-\x9f]+$";
 
-/// This page fills in any user code and lets the person correct it.
+/// This page accepts any user code and lets the user correct it.
 const PAGE: &str = "/verify";
 
 /// Adds the limits to all schemas and parameters.
@@ -187,7 +187,7 @@ mod tests {
         assert_eq!(parameter(path, "get", "pool_address")["pattern"], SEGMENT);
     }
 
-    /// What the server itself gives out and takes fits its own patterns, by length and prefix.
+    /// What the server itself issues and accepts matches its own patterns, by length and prefix.
     #[test]
     fn ids_keys_and_addresses_are_what_the_patterns_say() {
         let key = metering_core::ApiKey::generate(&SystemRandomness);

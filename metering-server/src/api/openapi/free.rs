@@ -1,4 +1,5 @@
-//! Which responses of the upstream cost nothing: a sentence for people, and the extension `x-free-statuses` for programs.
+//! Which responses of the upstream cost nothing: a sentence for people, and the extension `x-free-statuses` for
+//! programs.
 
 use metering_core::catalogue::Route;
 use serde_json::Value;

@@ -27,7 +27,7 @@ pub(super) fn add(document: &mut OpenApi, catalogue: &Catalogue) {
     add_routes(document, routes.filter_map(|(route, id)| Some((route, id.as_deref()?))));
 }
 
-/// The operation id of each route; `None` for one that no document can have.
+/// The operation id of each route; `None` for a route that cannot be documented.
 pub(super) fn ids(document: &mut OpenApi, catalogue: &Catalogue) -> Vec<Option<String>> {
     let own = document.paths.paths.values_mut().flat_map(bounds::operations);
     let mut ids: BTreeSet<String> = own.filter_map(|operation| operation.operation_id.clone()).collect();
@@ -222,8 +222,8 @@ fn extensions(route: &Route) -> Option<Extensions> {
 fn content(route: &Route) -> Content {
     let mut content = ContentBuilder::new().build();
     content.example.clone_from(&route.example);
-    // The catalogue's schema may have keywords that utoipa's type would drop, so it is written as it is. OpenAPI 3.1
-    // has no keyword for the events of a stream; `itemSchema` is that of 3.2.
+    // The catalogue's schema may have keywords that utoipa's type would drop, so it is written verbatim. OpenAPI 3.1
+    // has no keyword for the events of a stream; `itemSchema` is from 3.2.
     let keyword = if route.sse { "x-event-schema" } else { "schema" };
     content.extensions = route.response.as_ref().map(|schema| [(keyword, schema.clone())].into_iter().collect());
     content

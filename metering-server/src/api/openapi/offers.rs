@@ -48,7 +48,7 @@ fn header(description: &str) -> Header {
     HeaderBuilder::new().description(Some(description)).schema(Some(text)).build()
 }
 
-/// Adds to each of these routes that is metered what it can be paid with.
+/// Adds the payment offers to each metered route.
 pub(super) fn add<'r>(
     document: &mut OpenApi,
     routes: impl IntoIterator<Item = &'r Route>,

@@ -16,7 +16,7 @@ use super::{bounds, metered};
 const FIRST: [&str; 5] = ["openapi", "info", "servers", "paths", "components"];
 
 /// The document `own` with those routes of a catalogue that are served. `ids` are their operation ids
-/// ([`metered::ids`]); `finish` adds what else is to be said of the routes of one path.
+/// ([`metered::ids`]); `finish` adds everything else about the routes of one path.
 pub(super) fn with_routes(
     own: &OpenApi,
     (catalogue, ids): (&Catalogue, &[Option<String>]),

@@ -1,7 +1,7 @@
 //! The messages of Envoy's `envoy.service.auth.v3.Authorization`, as far as they are used here.
 //!
-//! Fields keep the names and numbers of Envoy's files; what is not listed is skipped when a message is read. Written by
-//! hand, because the generated messages come with all that they import (ADR 33).
+//! Fields keep the names and numbers of Envoy's files; other fields are skipped when a message is read. Written by
+//! hand, because generated messages would bring all their imports (ADR 33).
 
 use std::collections::HashMap;
 use std::fmt;

@@ -24,7 +24,8 @@ pub(super) struct UpstreamBody {
 /// How long the upstream may send nothing.
 struct Silence {
     allowed: Duration,
-    /// Fires `allowed` after the last frame. It is reset only when it fires, since resetting it costs more than a frame.
+    /// Fires `allowed` after the last frame. It is reset only when it fires, since resetting it costs more than a
+    /// frame.
     timer: Option<Pin<Box<Sleep>>>,
     last_frame: Instant,
 }
@@ -70,7 +71,7 @@ impl UpstreamBody {
         if let Poll::Ready(frame) = Pin::new(&mut self.incoming).poll_frame(context) {
             return Poll::Ready(frame);
         }
-        // Polling the body told the connection that more data is wanted.
+        // Polling the body has requested more data from the connection.
         let Some(connection) = &mut self.connection else { return Poll::Pending };
         connection.drive(context);
         Pin::new(&mut self.incoming).poll_frame(context)

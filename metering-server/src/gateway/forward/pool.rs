@@ -40,7 +40,7 @@ impl Pool {
         tcp.set_nodelay(true);
         // Divided among the addresses of a name, so that one dead address does not use up all the time.
         tcp.set_connect_timeout(Some(connect_timeout));
-        // Ends a stream whose upstream lost power or network. Nothing else would.
+        // Ends a stream whose upstream lost power or network, which nothing else would detect.
         tcp.set_keepalive(Some(KEEPALIVE));
         tcp.set_keepalive_interval(Some(KEEPALIVE));
         tcp.set_keepalive_retries(Some(3));
@@ -92,7 +92,7 @@ impl Pool {
                 expired.push(connection);
             }
         }
-        // Closing them takes system calls, which need not hold up requests.
+        // Closing them takes system calls, which should not delay requests.
         drop(idle);
         drop(expired);
     }

@@ -109,7 +109,7 @@ impl Reader {
 
 impl Drop for Reader {
     fn drop(&mut self) {
-        // A client that has closed its side may be gone, and what was sent to it lost.
+        // A client that has closed its side may be gone, and may not have received what was sent.
         let is_there = self.connection.as_ref().is_none_or(|connection| !connection.is_half_closed());
         self.recording.was_left(self.number, self.read, is_there);
     }

@@ -1,7 +1,7 @@
-//! A response as it is received, for its client and for retries.
+//! A response while it is received, for its client and for retries.
 //!
-//! As long as it is kept, all of it is in memory, and it is received as fast as it arrives. Once it is dropped from the
-//! shelf, only what its readers have not read is kept, and the upstream waits for them.
+//! While it is on the shelf, all of it is in memory, and the upstream is read at full speed. Once it is dropped from
+//! the shelf, only unread parts are kept, and the upstream waits for the readers.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -40,7 +40,7 @@ pub(super) struct Recording {
 }
 
 impl fmt::Debug for Recording {
-    /// Leaves out what was received, which may be anybody's secrets.
+    /// Leaves out the content, which may be secret.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Recording").field("is_keyed", &self.is_keyed).finish_non_exhaustive()
     }
@@ -78,7 +78,8 @@ impl Recording {
         Arc::new(Self { key, is_keyed, state: watch::Sender::new(State::default()) })
     }
 
-    /// Lets one more client read it from its start: its number, and what it reads. `None` if that cannot be done any more.
+    /// Lets one more client read it from its start: its number, and what it reads. `None` if its start is no longer
+    /// there.
     pub(super) fn admit(&self, replays: bool) -> Option<(u64, watch::Receiver<State>)> {
         let mut number = None;
         self.state.send_if_modified(|state| {
@@ -106,7 +107,7 @@ impl Recording {
             state.pieces.insert(state.received, data);
             state.received += 1;
             if state.expected_bytes.is_some_and(|expected| state.received_bytes >= expected) {
-                // Nobody asks for more, not even for the end.
+                // No reader wants more, not even the end.
                 state.end.get_or_insert(End::Complete);
             }
         });
@@ -130,7 +131,7 @@ impl Recording {
         });
     }
 
-    /// It is not kept any more.
+    /// It is no longer kept.
     pub(super) fn drop_from_shelf(&self) {
         self.state.send_modify(|state| {
             state.is_dropped = true;
@@ -148,7 +149,7 @@ impl Recording {
         });
     }
 
-    /// A reader has gone, with or without all of the response.
+    /// A reader has gone, whether or not it got the whole response.
     pub(super) fn was_left(&self, reader: u64, pieces: usize, reached: bool) {
         self.state.send_modify(|state| {
             state.readers.remove(&reader);
@@ -177,7 +178,7 @@ impl Recording {
         let _ = self.state.subscribe().wait_for(|state| state.unread_bytes() == 0).await;
     }
 
-    /// Resolves when nobody has read it for `time`, or nobody can any more.
+    /// Resolves when it was not read for `time`, or can no longer be read.
     pub(super) async fn is_useless(&self, time: Duration) {
         let mut state = self.state.subscribe();
         loop {
@@ -190,7 +191,7 @@ impl Recording {
         }
     }
 
-    /// Resolves when it is not kept any more.
+    /// Resolves when it is no longer kept.
     pub(super) async fn is_dropped(&self) {
         let _ = self.state.subscribe().wait_for(|state| state.is_dropped).await;
     }

@@ -19,8 +19,8 @@ pub(super) struct Shelf {
     kept: Mutex<Kept>,
 }
 
-/// Recordings by their key, each with its number: lower ones are older. Requests that are the same and are no retries
-/// have recordings of their own.
+/// Recordings by their key, each with its number: lower ones are older. Equal requests that are not retries have
+/// separate recordings.
 #[derive(Debug, Default)]
 struct Kept {
     by_key: HashMap<ReplayKey, Vec<(u64, Arc<Recording>)>>,
@@ -33,7 +33,7 @@ impl Shelf {
         Self { most, kept: Mutex::default() }
     }
 
-    /// The recording that a retry gets: rather one whose client has gone, and rather an older one.
+    /// The recording that a retry gets: preferably one whose client has gone, and preferably the oldest.
     pub(super) fn find(&self, key: &ReplayKey, retry: Retry) -> Option<Arc<Recording>> {
         let kept = self.lock();
         let recordings = kept.by_key.get(key)?.iter().map(|(_, recording)| recording);
@@ -82,8 +82,8 @@ impl Shelf {
         let _ = self.fit_growing(kept, recording, 0);
     }
 
-    /// Makes room: responses that their clients have got give way first, the oldest before others. Returns `false` if
-    /// that was not enough, and the recording is dropped.
+    /// Makes room: drops responses that their clients have received first, oldest first. Returns `false` if that was
+    /// not enough, and the recording is dropped.
     fn fit_growing(&self, mut kept: MutexGuard<'_, Kept>, recording: &Arc<Recording>, bytes: usize) -> bool {
         while kept.bytes > self.most {
             let Some(victim) = kept.oldest_delivered() else { break };

@@ -169,7 +169,7 @@ async fn what_does_not_fit_reaches_its_client_and_is_not_kept() {
     let (_, _, body) = read(scene.ask(1, Retry::Keyed, &pieces).await).await;
     assert_eq!(body.len(), 20 * piece.len());
     assert_eq!(read(scene.ask(1, Retry::Keyed, &["b"]).await).await, (2, false, "b".to_owned()));
-    // Nobody reads it: the upstream is not read on for nothing.
+    // Without readers, the upstream is not read any further.
     let scene = Scene::new(0).await;
     scene.ask_in_vain(1, Retry::No, &["a"]).await;
     assert_eq!(read(scene.ask(1, Retry::Counted, &["b"]).await).await.0, 2);

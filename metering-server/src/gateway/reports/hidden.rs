@@ -1,6 +1,6 @@
-//! Removes server-sent events that a client did not ask for, such as the usage that the gateway asked for itself.
+//! Removes server-sent events that the client did not request, such as the usage that the gateway requested.
 //!
-//! An event is passed on as soon as it is complete, byte for byte. Nothing else of the stream changes.
+//! An event is passed on as soon as it is complete, byte for byte. The rest of the stream is unchanged.
 
 use std::fmt;
 use std::sync::Arc;
@@ -36,8 +36,8 @@ pub(super) struct EventFilter {
     at_line_start: bool,
     /// Whether the current event is too large, and its rest is passed on.
     passes_event: bool,
-    /// After a carriage return, whether it ended an event that was hidden, or else is passed on: a line feed right after
-    /// it belongs to it.
+    /// After a carriage return, whether it ended an event that was hidden, or else is passed on: a line feed right
+    /// after it belongs to it.
     after_carriage_return: Option<bool>,
 }
 

@@ -24,7 +24,7 @@ use crate::http::Response;
 
 type Piece = Result<Frame<Bytes>, BodyError>;
 
-/// A response under way to its client.
+/// A response on its way to its client.
 struct Relay {
     request: HeldRequest,
     body: ResponseBody,
@@ -50,7 +50,7 @@ enum End {
     ShuttingDown,
 }
 
-/// Passes a response on, and settles its hold at its end. `begun` is what the reader has read of it before.
+/// Passes a response on, and settles its hold at its end. `begun` is what the reader has already read of it.
 pub(super) async fn pass_on(
     mut request: HeldRequest,
     response: Response,
@@ -104,7 +104,7 @@ impl Relay {
                 () = stop.cancelled() => return End::ShuttingDown,
                 () = self.rest.over() => return End::Abandoned,
                 () = self.client.closed(), if !self.rest.has_begun() => {
-                    // Bytes that nobody reads are not charged.
+                    // Bytes that the client does not get are not charged.
                     if self.counts_bytes() || !self.request.client_has_gone().await {
                         return End::Abandoned;
                     }

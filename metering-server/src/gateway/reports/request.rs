@@ -11,7 +11,7 @@ use super::rest::{Bounds, Place, Unattended};
 use super::settling::Settling;
 use crate::http::{BodyShare, Problem, Response};
 
-/// What the task that serves a request knows about it.
+/// The state of the task that serves a request.
 pub(super) struct HeldRequest {
     pub(super) settling: Settling,
     pub(super) wants_trailers: bool,
@@ -25,7 +25,7 @@ pub(super) struct HeldRequest {
     /// What its client may have kept of the response.
     pub(super) share: BodyShare,
     pub(super) unattended: Arc<Unattended>,
-    /// Taken when the client has gone.
+    /// Taken when the client disconnects.
     pub(super) place: Option<Place>,
 }
 

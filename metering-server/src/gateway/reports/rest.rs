@@ -1,9 +1,9 @@
 //! How much of a response is still read for its report after its client has disconnected, and of how many.
 //!
-//! A request whose client has gone no longer counts among the streams and requests of its key: reading on takes up to
-//! ten minutes, and sixteen presses of a Stop button would lock the key for that long. It takes a place here instead, so
-//! clients that leave on purpose do not get more work done at the same time than these bounds allow. Without a place,
-//! the rest is not read, and what was delivered is charged.
+//! A request whose client has gone no longer counts among the streams and requests of its key: reading the rest takes
+//! up to ten minutes, and pressing a Stop button sixteen times would lock the key for that long. It takes a slot here
+//! instead, so clients that disconnect on purpose do not get more concurrent work than these bounds allow. Without a
+//! slot, the rest is not read, and what was delivered is charged.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;

@@ -72,7 +72,7 @@ impl Settling {
         }
     }
 
-    /// How the response ended, for what is to be settled.
+    /// How the response ended, for settling the hold.
     pub(super) fn ended(&self, body: BodyEnd) -> Ended {
         Ended { body, is_error: self.is_error, held: self.charged.amount, request_bytes: self.request_bytes }
     }

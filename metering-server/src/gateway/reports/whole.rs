@@ -96,7 +96,7 @@ async fn read(
             return End::Abandoned;
         }
         if rest.has_begun() {
-            // Nobody will read it.
+            // It will not be read.
             kept.clear();
             continue;
         }

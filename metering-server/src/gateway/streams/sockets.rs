@@ -1,5 +1,5 @@
-//! WebSocket connections among the streams of a key. They have slots as streams do, and end when the account's balance is
-//! used up, too: a connection may carry work for as long as it is open.
+//! WebSocket connections among the streams of a key. They have slots as streams do, and end when the account's balance
+//! is used up, too: a connection may carry work for as long as it is open.
 
 use std::sync::Arc;
 
@@ -62,8 +62,8 @@ impl Streams {
     }
 }
 
-/// Whether the balance was used up by something else than the connections themselves. One that took the last credits was
-/// paid for, and stays open.
+/// Whether the balance was used up by anything but the connections themselves. A connection that took the last credits
+/// was paid for, and stays open.
 fn is_used_up(unspent: Credits, after_last_connection: Credits) -> bool {
     !unspent.is_positive() && unspent < after_last_connection
 }

@@ -1,6 +1,6 @@
 //! Where one WebSocket frame ends and the next begins, so that a Close frame can be put between two of them.
 //!
-//! Nothing else of a frame matters to the gateway: messages, compression and control frames pass as they are.
+//! The gateway ignores the content of frames: messages, compression and control frames pass unchanged.
 
 /// The longest header of a frame (RFC 6455, section 5.2): two bytes, eight of length, four of the mask.
 const MAX_HEADER_BYTES: usize = 14;
@@ -44,7 +44,7 @@ impl Frames {
         self.closed
     }
 
-    /// How many of these bytes belong to the frame that has begun. All of them if it does not end in them.
+    /// How many of these bytes belong to the current frame: all of them if it does not end in them.
     pub(super) fn rest_of_frame(&self, bytes: &[u8]) -> usize {
         let mut ahead = Self { header: self.header, ..*self };
         let mut count = 0;
@@ -80,7 +80,7 @@ impl Frames {
         }
     }
 
-    /// The length of the header, as far as it is known: at least what says more about it.
+    /// The length of the header as known so far: at least the bytes that determine it.
     fn header_length(&self) -> usize {
         if self.header_bytes < 2 {
             return 2;

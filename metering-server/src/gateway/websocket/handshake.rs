@@ -1,5 +1,5 @@
-//! The WebSocket handshake (RFC 6455, section 4) as far as a gateway has a part in it. The rest of it is between the client
-//! and the upstream: `Sec-WebSocket-*` passes as it is.
+//! The WebSocket handshake (RFC 6455, section 4) as far as it concerns a gateway. The rest is between the client and
+//! the upstream: `Sec-WebSocket-*` passes unchanged.
 
 use http::header::{self, HeaderMap, HeaderName, HeaderValue};
 use http::request::Parts;
@@ -17,7 +17,7 @@ pub(crate) enum Asked {
     /// Nothing: it is an ordinary request. So is one for another protocol, such as `h2c`, which a server may ignore
     /// (RFC 9110, section 7.8).
     Nothing,
-    /// Too little of one, such as what is left of it behind a proxy that does not pass `Upgrade` on.
+    /// An incomplete one, for example from a proxy that does not pass on `Upgrade`.
     Incomplete,
     /// All of one.
     WebSocket,
@@ -49,8 +49,8 @@ pub(crate) fn check(asked: Asked, route: &Route) -> Result<(), Error> {
     }
 }
 
-/// Refuses a request that a proxy forwards itself. The proxy may not have passed on what belongs to its connection, so that
-/// any part of a handshake counts as one.
+/// Refuses a request that a proxy forwards itself. The proxy may not have passed on what belongs to its connection, so
+/// that any part of a handshake counts as one.
 ///
 /// # Errors
 /// As [`check`].
@@ -58,8 +58,8 @@ pub(crate) fn check_proxied(asked: Asked, route: &Route) -> Result<(), Error> {
     check(if asked == Asked::Nothing { asked } else { Asked::WebSocket }, route)
 }
 
-/// Takes a key out of the list of subprotocols, so that the upstream does not get it. It becomes a header unless there is
-/// one with a key already.
+/// Takes a key out of the list of subprotocols, so that the upstream does not get it. It becomes a header unless there
+/// is one with a key already.
 pub(super) fn take_key(head: &mut Parts) {
     let is_key = |protocol: &str| protocol.starts_with(KEY_PREFIX);
     let lines: Vec<_> = head.headers.get_all(header::SEC_WEBSOCKET_PROTOCOL).iter().collect();
@@ -94,7 +94,7 @@ pub(crate) fn switch(headers: &mut HeaderMap) {
     headers.insert(header::UPGRADE, HeaderValue::from_static("websocket"));
 }
 
-/// Whether the upstream switched to what it was asked for.
+/// Whether the upstream switched to the requested protocol.
 pub(crate) fn is_accepted(headers: &HeaderMap) -> bool {
     names(headers, header::UPGRADE, "websocket")
 }

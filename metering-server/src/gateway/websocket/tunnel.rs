@@ -12,16 +12,16 @@ use tokio_util::sync::CancellationToken;
 use crate::gateway::streams::sockets::SocketEnd;
 use crate::gateway::websocket::frames::{Frames, close_frame};
 
-/// How much of one direction is under way in the gateway. A reader that is slower than its writer slows it down.
+/// How much of one direction the gateway buffers. A reader that is slower than its writer slows it down.
 const BUFFER_BYTES: usize = 16 * 1024;
-/// How long one direction may go on when the other has ended. Each side of a WebSocket connection ends it with a Close
-/// frame, so there is not much left to say.
+/// How long one direction may continue when the other has ended. Each side ends a WebSocket connection with a Close
+/// frame, so little is left to send.
 const HALF_OPEN: Duration = Duration::from_secs(10);
 /// How long it may take to end the frame that has begun, and after that to close.
 const CLOSE_GRACE: Duration = Duration::from_secs(1);
 
-/// Copies until both sides have ended, one has broken off, or `ended` resolves: then the client gets a Close frame, unless
-/// it does not read.
+/// Copies until both sides have ended, one has broken off, or `ended` resolves: then the client gets a Close frame,
+/// unless it does not read.
 pub(super) async fn run<C, U>(client: C, upstream: U, ended: impl Future<Output = SocketEnd>)
 where
     C: AsyncRead + AsyncWrite,
@@ -49,8 +49,8 @@ where
     }
 }
 
-/// Resolves when both directions have ended, or a side has broken off. When one direction has ended, the other one has to
-/// end soon.
+/// Resolves when both directions have ended, or a side has broken off. When one direction has ended, the other must end
+/// soon.
 async fn both(
     upwards: impl Future<Output = io::Result<()>> + Unpin,
     downwards: impl Future<Output = io::Result<()>> + Unpin,
@@ -78,7 +78,8 @@ async fn copy(from: &mut (impl AsyncRead + Unpin), to: &mut (impl AsyncWrite + U
     }
 }
 
-/// Copies the direction to the client until its end, which it passes on, or until the frame ends in which it is to `stop`.
+/// Copies the direction to the client until its end, which it passes on, or until the frame ends in which it is to
+/// `stop`.
 async fn copy_frames(
     from: &mut (impl AsyncRead + Unpin),
     to: &mut (impl AsyncWrite + Unpin),
@@ -114,8 +115,8 @@ async fn copy_frames(
     }
 }
 
-/// Sends a Close frame and waits until the client has closed: input that nobody reads would reset the connection, and the
-/// frame could get lost.
+/// Sends a Close frame and waits until the client has closed: unread input would reset the connection, and the frame
+/// could get lost.
 async fn close(
     from: &mut (impl AsyncRead + Unpin),
     to: &mut (impl AsyncWrite + Unpin),

@@ -1,7 +1,7 @@
 //! The certificate in use, and its replacement when its files change.
 //!
-//! Connections keep the certificate of their handshake. A pair of files that cannot be used never replaces one that can:
-//! programs that renew certificates write one file after the other.
+//! Connections keep the certificate of their handshake. A pair of files that cannot be used never replaces one that
+//! can: programs that renew certificates write one file after the other.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use std::time::Duration;
@@ -15,8 +15,8 @@ use crate::config::{CertificateFiles, ConfigError, TlsConfig};
 use crate::http::Shutdown;
 use crate::operations::metrics;
 
-/// How often the files are read again. They are small, and their modification times say little: a renewal may keep them,
-/// and a link may change its target.
+/// How often the files are read again. They are small, and their modification times say little: a renewal may keep
+/// them, and a link may change its target.
 const CHECK_INTERVAL: Duration = Duration::from_secs(2);
 
 /// Reading two small files takes no longer, unless their file system does not respond.
@@ -84,7 +84,7 @@ impl Certificates {
                 () = shutdown.cancelled() => return,
             }
             let certificates = Arc::clone(&self);
-            // Reading files may block, on a mount that does not respond for ever.
+            // Reading files may block, possibly forever on a mount that does not respond.
             let mut refresh = tokio::task::spawn_blocking(move || certificates.refresh());
             let refreshed = tokio::select! {
                 refreshed = &mut refresh => refreshed,
@@ -183,7 +183,7 @@ mod tests {
                 (problem, refused) => panic!("{problem:?} {refused:?}"),
             }
         }
-        // Opening a pipe would block until somebody writes to it.
+        // Opening a pipe would block until it gets a writer.
         let pipe = folder.path().join("pipe");
         assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
         let pipe = TlsConfig { certificate: pipe, key: folder.path().join("key.pem") };

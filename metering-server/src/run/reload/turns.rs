@@ -13,7 +13,7 @@ pub(super) struct Turns<T> {
     begun: AtomicU64,
 }
 
-/// A turn, for whoever needs no result.
+/// A turn, for callers that need no result.
 #[must_use]
 pub(super) struct Turn<'t, T>(#[expect(dead_code, reason = "held")] MutexGuard<'t, Option<(u64, T)>>);
 
@@ -22,8 +22,8 @@ impl<T: Clone> Turns<T> {
         Self { last: Mutex::new(None), begun: AtomicU64::new(0) }
     }
 
-    /// Runs when it is its turn. If another run has begun since this call, and ended, its result is that of this call
-    /// too: of many callers that wait, one runs for all.
+    /// Runs `run` when no other run is in progress. If another run began after this call and has ended, returns its
+    /// result: of many waiting callers, one runs for all.
     pub(super) async fn share(&self, run: impl Future<Output = T>) -> T {
         let before = self.begun.load(Ordering::SeqCst);
         let mut last = self.last.lock().await;

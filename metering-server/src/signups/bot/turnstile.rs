@@ -54,7 +54,7 @@ impl Turnstile {
 
 #[async_trait]
 impl BotCheck for Turnstile {
-    /// Cloudflare accepts each token once, so used tokens need not be remembered here.
+    /// Cloudflare accepts each token once, so used tokens are not stored here.
     async fn judge(&self, token: &str, client: Option<IpAddr>, _: Timestamp) -> Result<BotVerdict, BotCheckError> {
         if token.len() > MAX_TOKEN_BYTES {
             return Ok(BotVerdict::Failed);

@@ -53,7 +53,8 @@ pub(in crate::bench) fn stream_proxy(listen: SocketAddr, upstream: SocketAddr) -
     )
 }
 
-/// A reverse proxy that has `meter` charge each request first, by `POST /internal/billing/deduct` with the client's key.
+/// A reverse proxy that has `meter` charge each request first, by `POST /internal/billing/deduct` with the client's
+/// key.
 pub(in crate::bench) fn charging_proxy(
     listen: SocketAddr,
     upstream: SocketAddr,

@@ -50,7 +50,7 @@ impl Wallet {
         self.deploy("SmartWallet", json!([owner.address()]))
     }
 
-    /// A contract that pays tokens with as many empty logs as it is told to write.
+    /// A contract that pays tokens with a given number of empty logs.
     #[track_caller]
     #[must_use]
     pub fn deploy_flooder(&self) -> String {

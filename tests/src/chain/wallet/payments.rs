@@ -67,8 +67,8 @@ impl Wallet {
         self.write(from, &Write::new("Batcher", batcher, "transferToBoth", args))
     }
 
-    /// Pays tokens and writes so many empty logs, by tens. `from` must have approved the flooder before. More than 38,000
-    /// need a chain without a gas limit per transaction (EIP-7825), such as one of the hard fork `cancun`.
+    /// Pays tokens and writes so many empty logs, by tens. `from` must have approved the flooder before. More than
+    /// 38,000 need a chain without a gas limit per transaction (EIP-7825), such as one of the hard fork `cancun`.
     #[track_caller]
     pub fn transfer_flooding(
         &self,

@@ -83,7 +83,7 @@ fn wallet_limit_applies_across_addresses() {
     assert_eq!(from("4.4.4.4").post("/api-key/recover/verify", &body).expect(404).error(), "not_found");
 }
 
-/// An account with many addresses is still one account. Requests without a key count for nobody.
+/// An account with many addresses is still one account. Requests without a key count for no account.
 #[test]
 fn top_up_quotes_are_limited_per_account_across_addresses() {
     let site = Site::new();

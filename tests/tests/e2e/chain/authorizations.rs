@@ -1,5 +1,5 @@
 //! Signed transfers (EIP-3009) on a real chain: another library signs them, the gas wallet executes them, and the
-//! reader finds out what became of them.
+//! reader finds out their outcomes.
 
 use std::time::Duration;
 

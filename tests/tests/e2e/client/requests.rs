@@ -45,7 +45,7 @@ fn what_is_held_is_shown_until_its_cost_is_known() {
     assert_eq!(streamed.stderr, "Charged 0.03 credits; 0.5 were held.\n");
     assert_eq!(terminal.run_successfully(&["requests"]).stdout.lines().count(), 1, "only the headings");
 
-    // One that is under way.
+    // One that is in progress.
     let waiting = call(&[events_head(), event("{}"), Value::Null, report, last_chunk("")]);
     let running = terminal.spawn(&waiting.each_ref().map(String::as_str));
     upstream.wait_for_requests(3);

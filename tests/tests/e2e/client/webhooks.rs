@@ -59,8 +59,8 @@ fn a_webhook_lives_on_the_command_line() {
     receiver.set_secrets(&[secret]);
 
     // A test reaches it, and so do the events that it asks for, in order.
-    let told = terminal.run_successfully(&["webhooks", "test", id]).stdout;
-    assert!(told.contains(&format!("metering webhooks deliveries {id}")), "{told}");
+    let stdout = terminal.run_successfully(&["webhooks", "test", id]).stdout;
+    assert!(stdout.contains(&format!("metering webhooks deliveries {id}")), "{stdout}");
     let test = receiver.next();
     assert!(test.verified() && test.body()["type"] == "webhook.test", "{test:?}");
     wait_for(&terminal, id, "webhook.test", "delivered");

@@ -112,7 +112,7 @@ fn clients_that_do_not_read_json_stay_within_the_budget() {
     let setup = site.server().args(["--upstream", &upstream.url(), "--catalogue", &catalogue]);
     let server = setup.set("METERING_HTTP__BODY_BUDGET_BYTES", "8000000").start();
     let before = peak_kib(&server);
-    // A little less than 1 MB, in pieces that each arrive by themselves.
+    // A little less than 1 MB, in pieces that arrive separately.
     let piece = format!("3e8\r\n{}\r\n", "x".repeat(1_000));
     let end = chunk(r#""], "usage": {"total": 40}}"#);
     let steps = [chunked("Content-Type: application/json\r\n"), chunk(r#"{"data": [""#), json!([piece, 950]), end];
@@ -129,7 +129,7 @@ fn clients_that_do_not_read_json_stay_within_the_budget() {
     let started = Instant::now();
     while started.elapsed() < Duration::from_secs(3) {
         let kept = metric(&server, KEPT);
-        // Half of it, and the requests.
+        // Half of the budget, and the requests.
         assert!(kept <= 4_000_000 + 200_000, "{kept} bytes are kept");
         std::thread::sleep(Duration::from_millis(50));
     }

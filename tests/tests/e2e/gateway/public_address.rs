@@ -1,4 +1,4 @@
-//! The upstream is told where clients reach the gateway, and what it says about itself leads there.
+//! The upstream gets the public address of the gateway, and its own links lead there.
 
 use metering_tests::server::ServerSetup;
 use metering_tests::site::Site;
@@ -23,7 +23,8 @@ fn upstream_is_told_the_public_address() {
         ("X-Forwarded-Host", "shop.example"),
         ("X-Forwarded-Port", "8443"),
     ];
-    // settings, headers sent, scheme, host, port and `Forwarded` that the upstream gets, and `Host` if it is not its own
+    // settings, headers sent, scheme, host, port and `Forwarded` that the upstream gets, and `Host` if it is not its
+    // own
     type Row<'r> = (&'r [(&'r str, &'r str)], &'r [(&'r str, &'r str)], [&'r str; 4], Option<&'r str>);
     let table: [Row<'_>; 4] = [
         (
@@ -51,7 +52,7 @@ fn upstream_is_told_the_public_address() {
             None,
         ),
     ];
-    for (settings, sent, told, host) in table {
+    for (settings, sent, announced, host) in table {
         let (site, upstream) = (Site::new(), Upstream::start());
         let account = site.account("1");
         let setup = site.server().args(["--upstream", &upstream.url()]).args(catalogue(&site));
@@ -62,7 +63,7 @@ fn upstream_is_told_the_public_address() {
         let seen = upstream.last();
         let got = ["x-forwarded-proto", "x-forwarded-host", "x-forwarded-port", "forwarded"]
             .map(|name| seen.headers.get(name).map(|values| values.join("|")).unwrap_or_default());
-        assert_eq!(got, told, "{settings:?} {sent:?}");
+        assert_eq!(got, announced, "{settings:?} {sent:?}");
         let own = upstream.url();
         let host = host.unwrap_or_else(|| own.trim_start_matches("http://"));
         assert_eq!(seen.headers["host"], [host], "{settings:?} {sent:?}");

@@ -1,4 +1,5 @@
-//! An API that is resold: the upstream gets its own key, its headers stay hidden, and clients made for it work unchanged.
+//! An API that is resold: the upstream gets its own key, its headers stay hidden, and clients made for it work
+//! unchanged.
 
 use metering_tests::response::Response;
 use metering_tests::server::Server;

@@ -74,7 +74,7 @@ fn idle_flood_from_few_addresses_delays_no_one_else() {
         let _ = server.client_with(&account.api_key).get(BASE).expect(200);
         assert!(started.elapsed() < MAX_LATENCY, "round {round}: {:?}", started.elapsed());
     }
-    // Connections that were told to close take a moment.
+    // Connections take a moment to close.
     let started = Instant::now();
     while metric(&server, "metering_connections_open") > 100 {
         assert!(started.elapsed() < MAX_LATENCY, "{}", metric(&server, "metering_connections_open"));

@@ -38,11 +38,11 @@ fn budget_is_never_exceeded() {
     assert_eq!(storm(&[(&servers[0], &one)]), (360, 240, 0), "one server");
     let shared = made(&owner, &json!({"limit": "0.05", "limit_reset": "monthly"}));
     assert_eq!(storm(&[(&servers[0], &shared), (&servers[1], &shared)]), (360, 240, 0), "two servers");
-    // Two keys with budgets of their own share that of the key above them.
+    // Two keys with budgets of their own share that of their parent key.
     let parent = made(&owner, &json!({"limit": "0.05", "scopes": ["call", "manage"]}));
     let maker = servers[1].client_with(&parent.secret);
     let children = [(); 2].map(|()| made(&maker, &json!({"limit": "0.04", "scopes": ["call"]})));
-    assert_eq!(storm(&[(&servers[0], &children[0]), (&servers[1], &children[1])]), (360, 240, 0), "below one key");
+    assert_eq!(storm(&[(&servers[0], &children[0]), (&servers[1], &children[1])]), (360, 240, 0), "one parent");
     for key in [&one, &shared, &parent] {
         let document = owner.get(&key.path()).expect(200).json()["data"].clone();
         assert_eq!(document["limit_remaining"].to_string(), "0", "{document}");

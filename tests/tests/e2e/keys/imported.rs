@@ -1,4 +1,4 @@
-//! Keys of a service that moved in: they go on working over HTTP until they are rotated.
+//! Keys of a service that moved in: they continue working over HTTP until they are rotated.
 
 use metering_core::ApiKey;
 use metering_tests::site::Site;
@@ -21,7 +21,7 @@ fn imported_key_is_charged_and_rotated_into_one_of_ours() {
     let customer = server.client_with(&old);
     let _ = customer.get(BASE).expect(200);
     assert_eq!(customer.get("/credits/balance").expect(200).json()["credit_balance"].to_string(), "1.9998611111");
-    // One that nobody has, and one that is cut off.
+    // An unknown key, and a truncated one.
     for key in [old.replace('0', "1"), old[..103].to_owned()] {
         assert_eq!(server.client_with(&key).get(BASE).expect(401).error(), "unauthorized");
     }

@@ -1,4 +1,4 @@
-//! Requests under way: a key with a limit gets its slots back however a request ends.
+//! Requests in flight: a key with a limit gets its slots back however a request ends.
 
 use std::io::Write;
 use std::thread;
@@ -13,7 +13,7 @@ use super::{Made, made};
 use crate::support::upstream::{Upstream, catalogue};
 use crate::support::wait::until;
 
-/// A key with a limit of requests under way, at a gateway in front of an upstream.
+/// A key with a limit of requests in flight, at a gateway in front of an upstream.
 struct Scene {
     site: Site,
     upstream: Upstream,
@@ -112,7 +112,7 @@ fn body_that_is_not_read_takes_a_slot_until_the_connection_is_closed() {
     assert!(!scene.is_free());
     drop(body);
     until("the slot is free", || scene.is_free());
-    // One that is read frees it at its end.
+    // A stream that is read to its end frees its slot.
     assert_eq!(scene.client().get("/api/big/1").expect(200).body.len(), 1024 * 1024);
     until("the slot is free", || scene.is_free());
 }

@@ -74,7 +74,7 @@ fn leaked_key_stops_until_it_is_rotated() {
     assert_eq!(change(&owner, &key, &json!({"disabled": false})).status, 409);
     let rotated = Made::of(&owner.send("POST", &format!("{}/rotate", key.path()), None).expect(200));
     assert_eq!(server.client_with(&rotated.secret).get(BASE).status, 200);
-    assert_eq!(server.client_with(&below.secret).get(BASE).status, 401, "whoever found it may have made this one");
+    assert_eq!(server.client_with(&below.secret).get(BASE).status, 401, "the finder may have made this one");
     assert_eq!(owner.get(&below.path()).status, 404);
     assert_eq!(server.client_with(&key.secret).get(BASE).status, 401);
     assert!(!server.log().contains("sk_live_"));

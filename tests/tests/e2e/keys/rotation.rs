@@ -44,7 +44,7 @@ fn only_the_linked_wallets_signature_of_the_message_rotates() {
     assert_eq!(shop.verify(&address, &nonce, &right).expect(404).error(), "not_found");
     assert_eq!(shop.server.client_with(&key).get("/credits/balance").status, 401);
     assert_eq!(shop.balance(&key_of(&rotated)), "12.5");
-    // Whoever stole the first key may have made more: the response names those that remain.
+    // A thief of the first key may have made more: the response names those that remain.
     let remaining = rotated.json()["remaining_keys"].clone();
     assert_eq!(remaining.as_array().unwrap().len(), 1, "and no key that can manage keys: {remaining}");
     assert_eq!((&remaining[0]["id"], &remaining[0]["name"]), (&json!(harmless.id), &json!("helper")));

@@ -1,7 +1,7 @@
-//! What clients send to get more than they pay for, and what comes of it: the true cost beside the charge.
+//! What clients send to get more than they pay for, and the outcome: the true cost next to the charge.
 //!
-//! A request is refused with the place of what is wrong and costs nothing, or it is served and its charge is exactly what
-//! serving it cost. Nothing that the catalogue does not name reaches the upstream.
+//! A request is refused with the place of what is wrong and costs nothing, or it is served and its charge is exactly
+//! what serving it cost. Nothing that the catalogue does not name reaches the upstream.
 
 mod anthropic;
 mod bodies;
@@ -11,7 +11,7 @@ mod parallel;
 
 use crate::llm::scene::Scene;
 
-/// A request and what has to come of it.
+/// A request and the expected outcome.
 struct Attack {
     what: &'static str,
     target: &'static str,
@@ -25,8 +25,8 @@ enum Outcome {
     Refused(&'static str),
     /// Another refusal, with one of these statuses.
     RefusedWith(&'static [u16]),
-    /// Served, for exactly its true cost, of which at least as much was held. The upstream got none of these texts, in body,
-    /// path or headers.
+    /// Served, for exactly its true cost, of which at least as much was held. The upstream got none of these texts, in
+    /// body, path or headers.
     Served(&'static [&'static str]),
     /// The same, but less than the cost was held, for this reason.
     HeldTooLittle(&'static str),

@@ -1,4 +1,5 @@
-//! The official clients through the catalogue that sellers copy, unchanged. Each call costs exactly what its tokens cost.
+//! The official clients through the catalogue that sellers copy, unchanged. Each call costs exactly what its tokens
+//! cost.
 
 use metering_tests::litellm;
 use serde_json::json;

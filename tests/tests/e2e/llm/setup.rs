@@ -27,8 +27,8 @@ pub(super) enum Language {
 
 pub(super) const LANGUAGES: [Language; 2] = [Language::Python, Language::TypeScript];
 
-/// A server that sells `POST /v1/chat/completions` with all models of `tests/llm/litellm.yaml`, and the models `short` and
-/// `broken` at routes of their own, all at this price. Bodies are declared as in the shipped catalogue.
+/// A server that sells `POST /v1/chat/completions` with all models of `tests/llm/litellm.yaml`, and the models `short`
+/// and `broken` at routes of their own, all at this price. Bodies are declared as in the shipped catalogue.
 pub(super) fn setup(site: &Site, price: &Value) -> ServerSetup {
     let shipped: Value = serde_json::from_slice(&std::fs::read(shipped().join("routes.json")).unwrap()).unwrap();
     let chat = shipped["endpoints"].as_array().unwrap().iter().find(|route| route["path"] == CHAT).unwrap();

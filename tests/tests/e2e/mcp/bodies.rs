@@ -92,7 +92,7 @@ fn use_tools(session: &Session, upstream: &Script) {
     let head = upstream.last_head();
     assert!(head.starts_with("post /v1/chat ") && head.contains("content-type: application/json"), "{head}");
 
-    // A stream that was read to its end: its cost is asked for.
+    // A stream that was read to its end: its cost is queried.
     let body = json!({"model": "large", "steps": events});
     let result = session.call("bds_v1_events", &json!({"body": body})).expect_success();
     assert_eq!((&result["data"]["count"], &result["data"]["ended_by"]), (&json!(2), &json!("end")), "{result}");

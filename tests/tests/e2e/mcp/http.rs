@@ -106,7 +106,7 @@ fn unlisted_host_or_origin_is_refused_everywhere() {
         (vec![here.clone(), "Origin: https://console.example.evil.example".to_owned()], false),
         (vec![here, "Origin: null".to_owned()], false),
     ];
-    // Each ping has an id of its own: that of one that is still in progress would be refused.
+    // Each ping has its own id: that of one that is still in progress would be refused.
     for (id, (lines, allowed)) in (9..).zip(table) {
         let head = [&with_key("X-Test: 1")[..], &lines].concat();
         let ping = json!({"jsonrpc": "2.0", "id": id, "method": "ping"}).to_string();
@@ -206,7 +206,7 @@ fn invalid_message_is_refused_and_session_continues() {
         assert_eq!((&error["jsonrpc"], &error["id"]), (&json!("2.0"), &Value::Null), "{error}");
         assert_eq!(error["error"]["message"], error["error"]["data"]["message"], "{error}");
     }
-    // Whoever accepts JSON, or says nothing, is served.
+    // Clients that accept JSON, or do not say what they accept, are served.
     for accept in ["Accept: */*", "Accept: application/json", "Accept: text/html, application/*;q=0.1", "X: 2"] {
         assert_eq!(send(&[json, accept, "X: 1"]).status, 200, "{accept}");
     }

@@ -79,7 +79,7 @@ fn rehearsal_of_charged_requests_is_exact_beside_the_server() {
         (&json!(8), &json!(2), &json!(0))
     );
     assert_eq!((&dearer["by_account"][0]["org_id"], &dearer["run_outs"]), (&json!(org), &json!(0)));
-    // The server charges on, and its balance is as it was.
+    // The server keeps charging, and the balance is unchanged.
     let _ = client.get("/mpp/ethPrice").expect(200);
     console.site.verify();
 }

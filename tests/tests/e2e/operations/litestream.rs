@@ -1,5 +1,5 @@
 //! Continuous backup by Litestream, with the configuration of `deploy/litestream`: what a restore brings back, and that
-//! the server and its commands work beside it.
+//! the server and its commands work next to it.
 
 mod beside;
 mod payments;

@@ -3,7 +3,7 @@
 //! `upgrade/*.sql` are dumps of that version's databases after a day's work on a test chain: accounts (one revoked, one
 //! out of credit), a rotated key, usage from several clients, a claimed quote, a quote that the watcher settled and no
 //! one claimed, unpaid quotes, top-ups, a linked wallet, an assigned payment, signups and an open challenge. They are
-//! never edited. The `.json` beside each has the values that version reported.
+//! never edited. The `.json` next to each has the values that version reported.
 
 use metering_tests::postgres::{Cluster, is_skipped, schema_of};
 use metering_tests::site::Site;

@@ -96,7 +96,7 @@ fn package_is_installed_upgraded_removed_and_purged() {
     install(&root, &later(folder.path(), 2));
     assert!(root.read(CONFIGURATION).ends_with("# New in version 2\n"));
     assert_eq!(access(&root, CONFIGURATION), "640 root:metering");
-    // A changed one is kept, with the new one beside it.
+    // A changed one is kept, with the new one next to it.
     root.run("root", &format!("sed -i 's/^#name = \"Metering\"/name = \"Acme\"/' {CONFIGURATION}"));
     // As its operator would, with the systemd of this machine.
     run(Command::new("systemctl").arg("--root").arg(root.path("/")).args(["disable", "metering-server.service"]));

@@ -140,7 +140,7 @@ fn service_is_started_watched_reloaded_restarted_and_stopped_by_systemd() {
     assert!(journal(&system).contains("Watchdog timeout (limit 15s)!"), "{}", journal(&system));
     system.run("rm /etc/systemd/system/metering-server.service.d/watchdog.conf; systemctl daemon-reload");
 
-    // Commands beside it, as its user.
+    // Commands next to it, as its user.
     let doctor = system.run(&format!("{ADMIN} doctor"));
     assert!(doctor.lines().all(|line| line.starts_with("ok ")), "{doctor}");
     assert!(system.run(&format!("{ADMIN} verify")).contains("Everything adds up exactly"));

@@ -186,7 +186,8 @@ fn one_faulty_source_of_three_is_not_waited_for() {
 #[test]
 fn failures_are_retried_as_often_as_configured() {
     let Some(mut fixture) = Fixture::new(0, "attempts = 3\nrequest_timeout = '2s'") else { return };
-    // Requests are counted below, so nothing else may ask: payments that are not final yet are looked at every interval.
+    // Requests are counted below, so nothing else may ask: payments that are not final yet are looked at every
+    // interval.
     fixture.shop.restart_with(&[("METERING_PAYMENTS__WATCH_INTERVAL", "1h")]);
     let passing = [
         Fault::HttpError(503),

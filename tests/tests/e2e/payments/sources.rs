@@ -1,4 +1,4 @@
-//! One of several RPC sources fails or lags: payments go on, and the operator sees which one it is.
+//! One of several RPC sources fails or lags: payments continue, and the operator sees which one it is.
 
 use metering_tests::chain::Chain;
 use metering_tests::chain::proxy::Proxy;

@@ -1,4 +1,4 @@
-//! Payments that nobody can read must cost their sender, and nobody else.
+//! Unreadable payments must cost only their sender.
 
 use std::time::{Duration, Instant};
 
@@ -92,7 +92,7 @@ fn stalled_chain_fails_ready_and_is_logged_once() {
     assert_eq!(refused.error(), "chain_stalled");
     let _ = retry_after(&refused);
     assert_eq!(shop.client().get("/health").status, 200);
-    // Rounds go on, and the log does not repeat it.
+    // Rounds continue, and the log does not repeat it.
     std::thread::sleep(Duration::from_millis(500));
     assert_eq!(shop.server.log().matches("makes no progress").count(), 1, "{}", shop.server.log());
     shop.chain.mine(1);
@@ -118,7 +118,7 @@ fn pending_transaction_that_cannot_pay_is_refused() {
     assert_eq!(shop.claim(&quote, &elsewhere).expect(400).error(), "payment_mismatch");
     assert!(started.elapsed() < Duration::from_secs(10), "{:?}", started.elapsed());
 
-    // One that may still pay is waited for, by two requests of a quote; a third is told at once.
+    // Two requests of a quote may wait for one that may still pay; a third gets a response immediately.
     let right = shop.pay(Kind::Token, &customer, quote.units);
     let waiting: Vec<_> = (0..2)
         .map(|_| {

@@ -161,8 +161,8 @@ fn lets_pages_call(kind: Kind, file: &str) {
     fixture.site.verify();
 }
 
-/// Under load, with credits for half of the requests: what is served is what is charged. When metering is killed, nothing
-/// is served any more.
+/// Under load, with credits for half of the requests: what is served is what is charged. When metering is killed,
+/// nothing more is served.
 fn charges_exactly(kind: Kind, file: &str) {
     let Some(fixture) = fixture(kind, file) else { return };
     let account = fixture.site.account("0.1");

@@ -52,7 +52,7 @@ fn a_request_is_settled_once_on_any_node() {
         let settled = settle(&second, &id, status).expect(200).json();
         assert_eq!(settled["changed"], true);
         left -= if is_charged { BASE_CALL } else { 0 };
-        // A later word changes nothing, from whichever node.
+        // A later report changes nothing, from any node.
         for (server, other) in [(&first, 502), (&second, 200)] {
             assert_eq!(settle(server, &id, other).expect(200).json()["changed"], false);
         }

@@ -1,5 +1,5 @@
-//! Files of a crate do not import each other in a circle: whoever reads one can start at the bottom. A parent and its
-//! children are one thing, so what they take from each other does not count.
+//! Files of a crate do not import each other in a circle, so that a reader can start at the bottom. A parent and its
+//! children count as one, so imports between them are fine.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};

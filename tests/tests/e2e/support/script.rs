@@ -63,7 +63,7 @@ impl Script {
         self.shared.log.lock().unwrap().heads.len()
     }
 
-    /// Lets all scripts go on that wait for the test.
+    /// Lets all scripts continue that wait for the test.
     pub(crate) fn release(&self) {
         self.shared.change(|log| log.released = true);
     }

@@ -1,4 +1,5 @@
-//! A service behind the gateway that speaks WebSocket, and a client for it: stock ones, which know nothing about metering.
+//! A service behind the gateway that speaks WebSocket, and a client for it: stock ones, which know nothing about
+//! metering.
 
 use std::ffi::OsString;
 use std::io::Write;
@@ -23,8 +24,8 @@ pub(crate) const FLOOD: (usize, usize) = (1_024, 64 * 1024);
 /// A client's end of a connection.
 pub(crate) type Socket = WebSocket<TcpStream>;
 
-/// A running service. It echoes messages; `/live/refused` has no connections, and `/live/flood` sends many messages. Other
-/// requests get a 200.
+/// A running service. It echoes messages; `/live/refused` has no connections, and `/live/flood` sends many messages.
+/// Other requests get a 200.
 pub(crate) struct SocketUpstream {
     address: SocketAddr,
     state: Arc<(Mutex<State>, Condvar)>,

@@ -1,5 +1,5 @@
-//! The receivers themselves: each accepts what `metering_core` signs and rejects the rest. Otherwise "verified" in other
-//! tests would prove nothing.
+//! The receivers themselves: each accepts what `metering_core` signs and rejects the rest. Otherwise "verified" in
+//! other tests would prove nothing.
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpStream;

@@ -1,4 +1,4 @@
-//! What clients see when a payment cannot be executed, or not soon, and what becomes of payments whose server dies.
+//! What clients see when a payment cannot be executed, or not soon, and what happens to payments whose server dies.
 
 use std::process::{Child, Stdio};
 
@@ -31,7 +31,7 @@ fn end_claims(site: &Site) {
     );
 }
 
-/// A shop on a chain that makes no blocks until it is told to.
+/// A shop on a chain that mines only on request.
 fn unmined_market() -> Option<Market> {
     let market = Market::on(chain(Chain::setup())?, &Terms::default());
     market.wait_for_offers();

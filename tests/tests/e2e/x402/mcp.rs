@@ -217,7 +217,7 @@ fn raw_messages_are_paid_in_both_versions_and_malformed_payments_are_named() {
     assert_eq!((&unpaid["isError"], &unpaid["structuredContent"]["x402Version"]), (&json!(true), &json!(2)));
     assert_eq!(unpaid["structuredContent"]["resource"]["url"], format!("mcp://tool/{BASE_TOOL}"));
     assert_eq!(unpaid["structuredContent"]["error"], "insufficient_credits");
-    // Challenges of MPP are beside the offers; nothing was paid yet.
+    // Challenges of MPP are next to the offers; nothing was paid yet.
     assert_eq!(unpaid["_meta"]["org.paymentauth/payment-required"]["challenges"][0]["request"]["amount"], "50000");
     assert!(unpaid["_meta"]["x402/payment-response"].is_null(), "{unpaid}");
     let mut unsigned = second.clone();

@@ -1,4 +1,4 @@
-//! The published clients of MPP pay with a key in either header, without one, and for a stream; and never twice.
+//! The published clients of MPP pay with a key in either header, without one, and for a stream; never twice.
 
 use std::process::{Command, Stdio};
 
@@ -31,7 +31,7 @@ enum KeyIn {
 }
 
 impl KeyIn {
-    /// The header of a payment beside the key.
+    /// The header of a payment next to the key.
     const fn payment(self) -> &'static str {
         match self {
             Self::Authorization => "Payment-Authorization",
@@ -121,7 +121,7 @@ fn pays_for_a_stream(client: Client) {
     market.site.verify();
 }
 
-/// While its payment is not confirmed, the client is told so, and does not pay again.
+/// While its payment is not confirmed, the client learns that, and does not pay again.
 fn does_not_pay_twice_for_a_pending_payment(client: Client) {
     let Some(chain) = chain(Chain::setup()) else { return };
     let market = Market::on(chain, &Terms { more: "wait = '1s'\n".to_owned(), ..Terms::default() });

@@ -22,7 +22,7 @@ use crate::support::wire::BASE;
 /// ```
 const TRAP: &str = "0x3a601457631626ba7e60e01b60005260206000f35bfe";
 
-/// A market whose server executes payments with a gas wallet of its own.
+/// A market whose server executes payments with its own gas wallet.
 struct Scene {
     market: Market,
     gas: Account,
@@ -48,7 +48,7 @@ impl Scene {
         payment(&transfer(&self.market, &address, nonce), &format!("0x{}", "07".repeat(70)))
     }
 
-    /// Sends payments, each with a request of its own, at once.
+    /// Sends payments, each with its own request, at once.
     fn pay(&self, payments: &[String]) -> Vec<Response> {
         let client = &|| self.market.server.client();
         thread::scope(|scope| {

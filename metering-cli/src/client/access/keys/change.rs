@@ -31,7 +31,7 @@ pub(super) struct SetArgs {
     format: Format,
 }
 
-/// Switch a key off, and the keys below it with it.
+/// Switch a key off, and its child keys with it.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Takes effect immediately.

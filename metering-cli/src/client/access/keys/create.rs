@@ -1,4 +1,4 @@
-//! `keys create`: makes a key below the profile's.
+//! `keys create`: makes a child of the profile's key.
 
 use std::io::Write;
 
@@ -13,7 +13,7 @@ use crate::failure::Failure;
 use crate::keys::terms::NewTerms;
 use crate::output::Format;
 
-/// Make a key below the profile's, and print its secret. The secret is shown only once.
+/// Make a child of the profile's key, and print its secret. The secret is shown only once.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 The key cannot be used for more than the profile's key, and stops with it.

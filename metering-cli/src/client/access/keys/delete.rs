@@ -1,4 +1,4 @@
-//! `keys delete`: deletes a key for good.
+//! `keys delete`: deletes a key.
 
 use std::io::Write;
 
@@ -12,7 +12,7 @@ use crate::confirm::confirm;
 use crate::failure::Failure;
 use crate::output::Format;
 
-/// Delete a key for good, and the keys below it.
+/// Delete a key and its child keys permanently.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Asks for confirmation, unless --yes is given. To stop a key for a while, use `metering keys disable`.

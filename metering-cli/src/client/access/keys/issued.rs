@@ -95,7 +95,7 @@ impl Issued {
                 .map_err(|failure| self.lost(&failure));
         };
         profile.settings.url = Some(session.url().clone());
-        // The profile's account is that of its own key, which another one from the environment may have replaced.
+        // The profile's account is that of its own key, which a key from the environment may override.
         let own = &session.profile.settings;
         let is_own = own.api_key.as_ref().map(ApiKey::hash) == session.key().ok().map(ApiKey::hash);
         profile.settings.org_id = own.org_id.clone().filter(|_| is_own);

@@ -13,7 +13,7 @@ use crate::output::Format;
 
 /// Disable a key that was found where it should not be, read from standard input or a prompt, never from an argument.
 ///
-/// Whoever has the key may do this; the profile needs no key of its own. The key's owner makes it work again with
+/// Anyone who has the key may do this; the profile needs no key. The key's owner makes it work again with
 /// `metering keys rotate`.
 #[derive(Debug, Args)]
 #[command(after_help = "\

@@ -1,4 +1,4 @@
-//! `keys list`: the profile's key and the keys below it.
+//! `keys list`: the profile's key and its child keys.
 
 use std::io::Write;
 
@@ -15,7 +15,7 @@ use crate::output::{Format, json_line};
 /// The most keys in one response.
 const PAGE: u32 = 100;
 
-/// List the profile's key and the keys below it, oldest first.
+/// List the profile's key and its child keys, oldest first.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:

@@ -1,4 +1,4 @@
-//! `keys rotate`: replaces the secret of a key below the profile's.
+//! `keys rotate`: replaces the secret of a child of the profile's key.
 
 use std::io::Write;
 
@@ -14,7 +14,7 @@ use crate::client::session::ProfileArgs;
 use crate::failure::Failure;
 use crate::output::Format;
 
-/// Replace the secret of a key below the profile's, and print the new one. The secret is shown only once.
+/// Replace the secret of a child of the profile's key, and print the new one. The secret is shown only once.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 The key keeps its id, its terms and its usage. A key that leaked works again with the new secret. The profile's own key

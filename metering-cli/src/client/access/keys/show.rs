@@ -10,7 +10,7 @@ use crate::client::session::ProfileArgs;
 use crate::failure::Failure;
 use crate::output::Format;
 
-/// Show a key: its terms, and what was used of them. Without an id, the profile's own key, which needs no scope.
+/// Show a key: its terms and its usage. Without an id, the profile's own key, which needs no scope.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:

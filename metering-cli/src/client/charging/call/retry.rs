@@ -23,9 +23,9 @@ pub(super) const fn policy(limit: Duration) -> RetryPolicy {
 
 /// Whether to send the request again.
 ///
-/// Without an idempotency key, only requests that were rejected without a charge are retried: 429, and 503 except for an
-/// unknown outcome. With a key, an unknown outcome and a request in progress are retried too. A request whose response
-/// was lost is retried only with the user's own key: only the user knows whether the service supports keys.
+/// Without an idempotency key, only requests that were rejected without a charge are retried: 429, and 503 except for
+/// an unknown outcome. With a key, an unknown outcome and a request in progress are retried too. A request whose
+/// response was lost is retried only with the user's own key: only the user knows whether the service supports keys.
 pub(super) fn is_retryable(error: &ClientError, key: KeyOrigin) -> bool {
     match error {
         ClientError::Refused(refusal) => match refusal.code.as_str() {

@@ -15,7 +15,7 @@ use crate::failure::Failure;
 pub(super) struct Options {
     /// Start at this block, if there is no cursor.
     pub(super) from: Option<BlockNumber>,
-    /// Forget the cursor.
+    /// Delete the cursor.
     pub(super) reset: bool,
     /// Continue in another output.
     pub(super) new_output: bool,

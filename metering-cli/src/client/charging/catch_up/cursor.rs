@@ -21,7 +21,7 @@ pub(super) struct Cursor {
     service: String,
     /// The block requested with `--from`; used until a block is written.
     from: Option<BlockNumber>,
-    /// The last block that is done: written, or skipped because the service does not have it.
+    /// The last completed block: written, or skipped because the service does not have it.
     last_block: Option<BlockNumber>,
     /// Where blocks are written.
     pub(super) output: Output,

@@ -106,7 +106,7 @@ impl OutputFile {
     }
 
     /// Appends a block, and returns once it is on disk. If that fails, the file is truncated again if possible;
-    /// otherwise [`OutputFile::truncate_to_cursor`] removes the rest later.
+    /// otherwise [`OutputFile::truncate_to_cursor`] removes the partial line later.
     pub(super) fn append(&mut self, block: BlockNumber, line: &[u8]) -> Result<(), Failure> {
         let appended = self.write_at_end(line).and_then(|()| self.file.sync_data());
         if let Err(error) = appended {

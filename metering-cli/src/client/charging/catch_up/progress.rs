@@ -28,7 +28,7 @@ impl Progress {
         Self(ProgressBar::hidden())
     }
 
-    /// Sets how many blocks are to come.
+    /// Sets how many blocks remain.
     pub(super) fn begin(&self, blocks: u64) {
         self.0.set_length(blocks);
     }

@@ -125,7 +125,7 @@ impl Follower {
         };
         self.connections += 1;
         self.note_money(&stream);
-        // A stream that does not know the last event may start with it again.
+        // A stream that does not know the last event id may repeat that event.
         let mut seen = self.last_id.clone();
         loop {
             let event = match self.bounds.wait_for(stream.next()).await {

@@ -13,7 +13,7 @@ use crate::table::printable;
 /// How events are printed.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Form {
-    /// As JSON documents, instead of their data alone.
+    /// As JSON documents, instead of just their data.
     pub(super) events: bool,
     /// To a terminal, which control characters must not reach.
     pub(super) terminal: bool,

@@ -62,7 +62,7 @@ pub(crate) async fn abandon(
     Ok(())
 }
 
-/// Whether the chain says that the payment failed for good. If the chain cannot be read, it counts as alive.
+/// Whether the chain says that the payment failed permanently. If the chain cannot be read, it counts as pending.
 async fn has_failed(entry: &Entry, args: &PaymentArgs) -> bool {
     let Some(signed) = entry.payment.signed() else { return false };
     let Ok(Some(connection)) = args.rpc_url().and_then(|url| ChainConnection::open(&entry.bill, url)) else {

@@ -12,7 +12,7 @@ use crate::client::payments::payment::market::{Market, Offer};
 use crate::client::payments::payment::quote::Quote;
 use crate::failure::Failure;
 
-/// What is to be paid.
+/// The amount due.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Bill {
     pub(crate) plan_id: String,

@@ -106,7 +106,7 @@ mod tests {
     async fn message_of_another_service_is_not_signed_without_consent() {
         let (ours, theirs) = ("http://127.0.0.1:8787".parse().unwrap(), "https://api.example/v1".parse().unwrap());
         let message = "The metering service at https://api.example/v1 asks you to replace the API key.";
-        // Tests have no terminal, so there is no way to ask.
+        // Tests have no terminal to prompt on.
         let (no, yes) = (Consent { yes: false }, Consent { yes: true });
         assert!(request(&theirs, message).is_agreed(no).await.is_ok());
         assert!(request(&theirs, message).is_agreed(yes).await.is_ok());

@@ -141,7 +141,7 @@ fn is_temporary(refusal: &Refusal, watched: Option<Watched<'_>>) -> bool {
     }
 }
 
-/// Whether the chain may know more than the service said.
+/// Whether to look at the chain as well.
 fn is_chain_error(code: &str) -> bool {
     matches!(code, "payment_unconfirmed" | "tx_not_found" | "tx_reverted")
 }

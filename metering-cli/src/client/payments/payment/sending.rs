@@ -131,7 +131,7 @@ pub(crate) fn sentence(text: &str) -> String {
     format!("{}.", text.trim_end_matches('.'))
 }
 
-/// The failure for a payment that failed for good, and what to do about it.
+/// The failure for a payment that failed permanently, and what to do about it.
 pub(crate) fn failed_payment(entry: &Entry, failure: TxFailure) -> Failure {
     let hash = entry.payment.hash().map(|hash| hash.to_string()).unwrap_or_default();
     let command = entry.command();

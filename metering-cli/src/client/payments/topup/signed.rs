@@ -125,7 +125,7 @@ impl SignArgs {
     }
 }
 
-/// The failure of a service that has no such route says so: older versions, and those that offer nothing.
+/// The failure for a service without this route: an older version, or one that takes no payments.
 fn unpaid(error: ClientError) -> Failure {
     let is_absent = |refusal: &Refusal| matches!(refusal.status.as_u16(), 404 | 405);
     match &error {

@@ -1,8 +1,8 @@
-//! What leaks and revocations do to a key, its secrets and the keys below it.
+//! What leaks and revocations do to a key, its secrets and its child keys.
 
 use super::*;
 
-/// Keys 1 and 2 are below the first, 3 and 4 below 1, 5 below 3, 6 below 2.
+/// Keys 1 and 2 are children of the first, 3 and 4 of 1, 5 of 3, 6 of 2.
 fn tree() -> Vec<Key> {
     let numbered = [(1, 0), (2, 0), (3, 1), (4, 1), (5, 3), (6, 2)];
     let below = numbered.map(|(number, parent)| Key { parent: Some(KeyNumber::new(parent)), ..key(number) });

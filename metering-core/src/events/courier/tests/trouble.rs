@@ -8,7 +8,7 @@ use tracing::{Level, Metadata, Subscriber, span};
 
 use super::*;
 
-/// Waits for this many messages to be sent, whether or not they got a response.
+/// Waits until this many messages were sent, with or without a response.
 async fn sent(sender: &Recorder, count: usize) {
     let all = async {
         while sender.sent().len() < count {

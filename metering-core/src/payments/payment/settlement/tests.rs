@@ -136,7 +136,7 @@ fn settlement_decisions_follow_the_chain() {
         (unsettled(), ChainView::InPlace, final_now, None, Step(SettlementStep::Finalize)),
         (unsettled(), at(95), HEIGHTS, None, Step(SettlementStep::Move(block(95, NEW)))),
         (unsettled(), at(95), HEIGHTS, Some(1), Step(SettlementStep::Move(block(95, NEW)))),
-        // Missing for the first time, for a while, and for long enough.
+        // Missing for the first time, for a while, and past the time limit.
         (unsettled(), ChainView::Missing, HEIGHTS, None, wait(114)),
         (unsettled(), ChainView::Missing, HEIGHTS, Some(114), wait(114)),
         (unsettled(), ChainView::Missing, HEIGHTS, Some(101), wait(101)),

@@ -102,8 +102,8 @@ impl SignIn {
         &self.signature
     }
 
-    /// The messages that the wallet may have signed (EIP-4361), rebuilt from the fields as they were sent. The first has
-    /// the wallet's address in the mixed case of EIP-55, which EIP-4361 asks for and stock clients sign, also those
+    /// The messages that the wallet may have signed (EIP-4361), rebuilt from the fields as they were sent. The first
+    /// has the wallet's address in the mixed case of EIP-55, which EIP-4361 asks for and stock clients sign, also those
     /// that send their signer's own spelling. If that differs, the second has the spelling that was sent.
     pub fn texts(&self) -> impl Iterator<Item = String> {
         let checksummed = self.wallet.to_checksummed();

@@ -67,7 +67,7 @@ impl PaymentPayloadV1 {
     /// a chain can check, the first.
     ///
     /// # Errors
-    /// When no offer on its network asks for what was signed.
+    /// When no offer on its network matches what was signed.
     pub fn offer<'o>(&self, offers: &'o Offers) -> Result<(&'o Offer, SignedAuthorization), OfferMismatch> {
         let fits = |offer: &&Offer| {
             let expected = offer.expected();
@@ -86,7 +86,7 @@ impl PaymentPayloadV1 {
         Ok((offer, SignedAuthorization { chain_id: self.network.0, token, authorization, signature }))
     }
 
-    /// What was signed, if that fits no offer: for no token, which nobody offers.
+    /// The authorization, if it matches no offer: for no token, which is never offered.
     pub(crate) fn without_offer(self) -> SignedAuthorization {
         let Self { network, authorization, signature } = self;
         SignedAuthorization { chain_id: network.0, token: Address::ZERO, authorization, signature }

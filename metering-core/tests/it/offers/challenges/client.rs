@@ -1,4 +1,4 @@
-//! A client of MPP: reads challenges, and answers them with a credential.
+//! A client of MPP: reads challenges, and sends credentials for them.
 
 use std::collections::BTreeMap;
 
@@ -53,7 +53,7 @@ impl Sends {
 }
 
 impl Credential {
-    /// The same answer, where wallet 1 signed something else.
+    /// The same credential, where wallet 1 signed something else.
     pub(super) fn signed_by_wallet_1(&self, change: impl Fn(&mut Authorization)) -> Self {
         let mut authorization = self.signed.authorization;
         change(&mut authorization);
@@ -70,7 +70,7 @@ impl Credential {
         altered
     }
 
-    /// As clients send it that do not know the parameter `header`.
+    /// As sent by clients that do not know the parameter `header`.
     pub(super) fn without_header(&self) -> Self {
         let mut altered = self.clone();
         altered.document["challenge"].as_object_mut().unwrap().remove("header");
@@ -103,7 +103,7 @@ pub(super) async fn pay(scene: &Scene, path: &str, sends: Sends, credential: &Cr
     scene.ask(request(path, key.into_iter().chain([credential.line()]))).await
 }
 
-/// Asks, and has a wallet answer the first challenge, for the same kind of request.
+/// Sends a request, and has a wallet sign a credential for its first challenge.
 pub(super) async fn answered(scene: &Scene, wallet: u8, path: &str, sends: Sends) -> Credential {
     let refused = ask(scene, path, sends).await;
     let credential = answer(wallet, &challenges(&refused)[0], Formula::Concatenated);

@@ -1,4 +1,4 @@
-//! A payment is not assigned when it is unclear, not confirmed, not enough, or somebody else's.
+//! A payment is not assigned when it is unclear, not confirmed, not enough, or another customer's.
 
 use std::mem::discriminant;
 

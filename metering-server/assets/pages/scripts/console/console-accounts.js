@@ -27,7 +27,7 @@ export async function accounts(search = "") {
       count.textContent = "";
       try {
         place.replaceChildren(await list(wanted, (words) => (count.textContent = words)));
-        // In the URL, for reloading and for the way back, but not as a step of its own.
+        // In the URL, for reloading and going back, but not as a separate history entry.
         history.replaceState(null, "", `#/accounts${query({ search: wanted })}`);
       } catch (error) {
         count.textContent = sentence(error);

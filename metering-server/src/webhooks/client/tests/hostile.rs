@@ -1,4 +1,4 @@
-//! Receivers that are broken, slow or hostile. None of them holds up the client, or makes it read without end.
+//! Receivers that are broken, slow or hostile. None of them blocks the client, or makes it read forever.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread::sleep;

@@ -54,7 +54,7 @@ fn an_action_is_finished_although_its_client_hung_up() {
         std::thread::sleep(Duration::from_millis(3 * attempt));
         drop(stream);
     }
-    // An orderly stop waits for none of these, so ask until all that were begun have an outcome.
+    // An orderly stop waits for none of these, so poll until all that began have an outcome.
     let mut log = console.audit();
     for _ in 0..100 {
         if log.iter().all(|entry| !entry["outcome"].is_null()) {

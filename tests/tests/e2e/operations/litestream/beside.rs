@@ -1,4 +1,4 @@
-//! Server and commands beside a running Litestream, which holds a read transaction, takes the checkpoints, and has two
+//! Server and commands next to a running Litestream, which holds a read transaction, takes the checkpoints, and has two
 //! tables in the database.
 
 use std::path::{Path, PathBuf};
@@ -14,16 +14,16 @@ use crate::support::wire::{BASE, BASE_CALL, CREDIT, amount, balance, plan_with_l
 
 const CONNECTIONS: usize = 16;
 
-/// The log begins anew after about this many pages, instead of 1,000, so that a short test sees several checkpoints.
+/// The log starts over after about this many pages, instead of 1,000, so that a short test sees several checkpoints.
 const CHECKPOINTS: (&str, &str) = ("min-checkpoint-page-count: 1000\n", "min-checkpoint-page-count: 50\n");
 
-/// How often the log begins anew in the test.
+/// How often the log starts over in the test.
 const RESTARTS: u32 = 8;
 
 /// What a commit writes to the log at least: the header of a frame, and a page.
 const FRAME_BYTES: u64 = 24 + 4096;
 
-/// How often the write-ahead log has begun anew, a number in its header:
+/// How often the write-ahead log has started over, a number in its header:
 /// <https://sqlite.org/fileformat2.html#walformat>.
 fn log_restarts(database: &Path) -> u32 {
     let header = std::fs::read(log_of(database)).unwrap();

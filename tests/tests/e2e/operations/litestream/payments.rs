@@ -45,7 +45,7 @@ fn payments_after_the_restored_moment_are_credited_again_once() {
     for unknown in [&lost_key, &late_key] {
         assert_eq!(shop.server.client_with(unknown).get("/credits/balance").status, 401);
     }
-    // The third is left to the operator: its quote is not known any more.
+    // The third is left to the operator: its quote is no longer known.
     shop.wait_until_scanned();
     assert_eq!(shop.claim(&late_quote, &late_hash).status, 404);
     let listed = shop.listed(&[]);

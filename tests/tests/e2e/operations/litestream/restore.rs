@@ -11,8 +11,8 @@ use crate::support::wire::{BASE, plan_with_long_timeout, usage_events};
 
 const CONNECTIONS: usize = 8;
 
-/// Charges that were answered longer than this before the disk was lost must be restored. By the configuration it is
-/// two seconds: a look for changes every second, and a copy every second. The rest is for a busy machine.
+/// Charges that were confirmed longer than this before the disk was lost must be restored. The configuration implies
+/// two seconds: a check for changes every second, and a copy every second. The rest is for a busy machine.
 const MAX_LOSS: Duration = Duration::from_secs(12);
 
 /// How many entries of the ledger have this note.
@@ -68,7 +68,7 @@ fn lost_disk_costs_no_charge_that_was_copied() {
     let lost = first_lost.map_or(Duration::ZERO, |response| lost_at - *response);
     eprintln!("{restored} of {} charges are restored; the oldest lost one was {lost:?} old", responses.len());
     assert!(lost < MAX_LOSS, "{lost:?}");
-    // The server goes on from there.
+    // The server continues from there.
     charge(&client, 3);
     assert_charged(&client, restored + 3);
     site.verify();
@@ -106,7 +106,7 @@ fn moment_before_a_wrong_grant_is_restored() {
     let client = server.client_with(&account.api_key);
     assert_charged(&client, 20);
 
-    // The copy goes on from there.
+    // The copy continues from there.
     let replication = litestream.start();
     charge(&client, 7);
     replication.sync();

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-/// Words that are neither metrics nor labels, although no parenthesis need follow.
+/// Words that are neither metrics nor labels, even without a parenthesis after them.
 const KEYWORDS: [&str; 11] =
     ["and", "bool", "by", "group_left", "group_right", "ignoring", "offset", "on", "or", "unless", "without"];
 
