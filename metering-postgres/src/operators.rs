@@ -3,34 +3,28 @@
 //! The database adds up what is in tables; usage that is still in tails is added here, row by row. The statements must
 //! run on one snapshot.
 
-use std::collections::HashMap;
-
 use metering_core::Day;
-use metering_core::operators::OperationsReport;
+use metering_core::backend::OperationsSums;
 use metering_core::usage::DayRange;
-use metering_sql::operations::{self, Sums};
 
-use crate::charging::known::Known;
 use crate::charging::tail::Tail;
 use crate::connection::session::GenericClient;
 use crate::error::{Result, corrupt};
 use crate::money::sum::{SUM, wide_sum};
 use crate::rows::{each, unsigned};
-use crate::script::Statements;
 
-pub(crate) async fn report<C: GenericClient>(client: &C, known: &Known, days: DayRange) -> Result<OperationsReport> {
-    let mut sums = Sums::new(days);
-    daily_totals(client, days, &mut sums).await?;
-    tails(client, days, &mut sums).await?;
-    let mut lines = HashMap::new();
-    for line in sums.lines() {
-        lines.insert(line, known.line(client, line).await?);
-    }
-    Ok(operations::report(&mut Statements(client), days, sums, &lines).await?)
+/// Adds the usage in a range of days.
+pub(crate) async fn add_usage<C: GenericClient>(
+    client: &C,
+    days: DayRange,
+    sums: &mut OperationsSums<i64, i64>,
+) -> Result<()> {
+    daily_totals(client, days, sums).await?;
+    tails(client, days, sums).await
 }
 
 /// In each row, one of the first three columns is set: what its sum is for.
-async fn daily_totals<C: GenericClient>(client: &C, days: DayRange, sums: &mut Sums) -> Result<()> {
+async fn daily_totals<C: GenericClient>(client: &C, days: DayRange, sums: &mut OperationsSums<i64, i64>) -> Result<()> {
     let sql = format!(
         "SELECT day, line, account, sum(calls)::BIGINT, {SUM} FROM usage_daily WHERE day BETWEEN $1 AND $2 \
          GROUP BY GROUPING SETS ((day), (line), (account))"
@@ -49,7 +43,7 @@ async fn daily_totals<C: GenericClient>(client: &C, days: DayRange, sums: &mut S
 }
 
 /// Usage that is not folded yet.
-async fn tails<C: GenericClient>(client: &C, days: DayRange, sums: &mut Sums) -> Result<()> {
+async fn tails<C: GenericClient>(client: &C, days: DayRange, sums: &mut OperationsSums<i64, i64>) -> Result<()> {
     let sql = "SELECT account, tail_day, tail FROM meter WHERE tail_day BETWEEN $1 AND $2 AND tail <> ''";
     each(client, sql, &[&days.first.unix_days(), &days.last.unix_days()], |row| {
         let (account, tail) = (row.try_get(0)?, Tail::of_row(row, 1)?);

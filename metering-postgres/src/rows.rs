@@ -5,26 +5,17 @@ use std::pin::pin;
 use std::str::FromStr;
 
 use futures_util::TryStreamExt;
-use metering_core::access::{EmailStatus, KeyNumber, Payer, Spent, Totals};
+use metering_core::access::{KeyNumber, Spent, Totals};
 use metering_core::backend::credits;
-use metering_core::chains::{Address, TxHash, TxRef};
-use metering_core::charging::{
-    Delivery, Fingerprint, HoldId, KeyMeter, MeterState, RateWindows, Remembered, StoredResult, Window,
-};
+use metering_core::chains::{TxHash, TxRef};
+use metering_core::charging::{Delivery, Fingerprint, HoldId, KeyMeter, MeterState, Remembered, StoredResult, Window};
 use metering_core::money::{AlertLevel, BalanceAlert, PaymentRef};
-use metering_core::{Account, Credits, Day, RateLimits, Timestamp};
+use metering_core::{Credits, Day, RateLimits, Timestamp};
 use tokio_postgres::Row;
 
 use crate::connection::session::GenericClient;
 pub(crate) use crate::connection::value::Values;
 use crate::error::{Result, corrupt};
-
-/// The columns that [`account`] reads from `account a JOIN meter m`. There is none for `held`, see [`totals`].
-pub(crate) const ACCOUNT_COLUMNS: &str = "a.id, a.org_id, a.agent_name, a.email, a.payer_address, \
-     a.payer_chain_id, a.created_at, a.revoked_at, m.requests_per_minute, m.requests_per_day, m.balance, m.purchased, \
-     m.granted, m.used, a.email_credits, a.email_verified_at, m.alert_below::BIGINT, m.alert_raised::BIGINT";
-
-pub(crate) const ACCOUNT_COLUMN_COUNT: usize = 18;
 
 /// The columns that [`meter_state`] reads, starting with the rate limits.
 pub(crate) const METER_COLUMNS: &str = "m.requests_per_minute, m.requests_per_day, m.balance, m.purchased, \
@@ -72,42 +63,6 @@ pub(crate) async fn execute<C: GenericClient>(client: &C, sql: &str, values: Val
     Ok(client.execute(&statement, values).await?)
 }
 
-/// Reads an account and its row number.
-pub(crate) fn account(row: &Row) -> Result<(i64, Account)> {
-    let account = Account {
-        id: parsed(row, 1)?,
-        agent_name: parsed(row, 2)?,
-        email: row.try_get::<_, Option<&str>>(3)?.map(parse).transpose()?,
-        email_status: email_status(row.try_get(14)?, row.try_get(15)?),
-        payer: payer(row, 4)?,
-        limits: limits(row, 8)?,
-        totals: totals(row, 10)?,
-        alert: alert(row, 16)?,
-        created_at: timestamp(row, 6)?,
-        revoked_at: row.try_get::<_, Option<i64>>(7)?.map(Timestamp::from_unix_millis),
-    };
-    Ok((row.try_get(0)?, account))
-}
-
-/// The status of [`email_columns`]. The schema ensures that at most one is set.
-const fn email_status(credits: Option<i64>, verified_at: Option<i64>) -> EmailStatus {
-    match (credits, verified_at) {
-        (None, None) => EmailStatus::Unchecked,
-        (Some(atoms), _) => EmailStatus::Pending { free_credits: Credits::from_atoms(atoms) },
-        (None, Some(at)) => EmailStatus::Verified { at: Timestamp::from_unix_millis(at) },
-    }
-}
-
-/// The columns that [`windows`] reads.
-pub(crate) const WINDOW_COLUMNS: &str = "m.minute, m.minute_count, m.day, m.day_count";
-/// How many there are.
-pub(crate) const WINDOW_COLUMN_COUNT: usize = 4;
-
-/// Reads what counts against the rate limits of an account from [`WINDOW_COLUMNS`], which start at `first`.
-pub(crate) fn windows(row: &Row, first: usize) -> Result<RateWindows> {
-    Ok(RateWindows { minute: window(row, first)?, day: window(row, first + 2)? })
-}
-
 fn window(row: &Row, first: usize) -> Result<Window> {
     Ok(Window { index: row.try_get(first)?, count: unsigned(row, first + 1)? })
 }
@@ -151,8 +106,6 @@ fn totals(row: &Row, first: usize) -> Result<Totals> {
 /// The columns that [`key_meter`] reads from `key_meter c`.
 pub(crate) const KEY_METER_COLUMNS: &str = "c.spent_since, c.spent, c.minute, c.minute_count, c.day, c.day_count, \
      c.raised";
-/// How many there are.
-pub(crate) const KEY_METER_COLUMN_COUNT: usize = 7;
 
 /// Reads what counts against the terms of a key from [`KEY_METER_COLUMNS`], which start at `first`.
 pub(crate) fn key_meter(row: &Row, first: usize) -> Result<KeyMeter> {
@@ -182,14 +135,6 @@ pub(crate) fn key_meter_columns(meter: &KeyMeter) -> [i64; 7] {
     [since, amount, minute, minute_count, day, day_count, raised.number().into()]
 }
 
-/// The wallet and chain of an account's payer. The schema ensures that both are set or neither is.
-fn payer(row: &Row, first: usize) -> Result<Option<Payer>> {
-    match row.try_get::<_, Option<i64>>(first + 1)? {
-        Some(chain_id) => Ok(Some(Payer { address: address(row, first)?, chain_id: chain_id.cast_unsigned() })),
-        None => Ok(None),
-    }
-}
-
 /// The payment of a ledger entry: chain, hash and plan.
 pub(crate) fn payment_ref(row: &Row, first: usize) -> Result<Option<PaymentRef>> {
     let plan_id = row.try_get(first + 2)?;
@@ -208,10 +153,6 @@ pub(crate) fn optional_tx(row: &Row, first: usize) -> Result<Option<TxRef>> {
 pub(crate) fn tx(row: &Row, first: usize) -> Result<TxRef> {
     let chain_id: i64 = row.try_get(first)?;
     Ok(TxRef { chain_id: chain_id.cast_unsigned(), hash: TxHash::from_bytes(bytes(row, first + 1)?) })
-}
-
-pub(crate) fn address(row: &Row, index: usize) -> Result<Address> {
-    bytes(row, index).map(Address::from_bytes)
 }
 
 pub(crate) fn timestamp(row: &Row, index: usize) -> Result<Timestamp> {

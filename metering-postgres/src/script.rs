@@ -5,12 +5,14 @@ use std::sync::Arc;
 
 use futures_util::future::try_join_all;
 use metering_core::access::{KeyNumber, Totals};
+use metering_core::backend::OperationsSums;
 use metering_core::backend::decision::EntryChanges;
+use metering_core::charging::RateWindows;
 use metering_core::events::NewEvent;
 use metering_core::money::NewLedgerEntry;
-use metering_core::usage::ACTIVITY_KEPT;
+use metering_core::usage::{ACTIVITY_KEPT, DayRange};
 use metering_core::{Day, StoreError, Timestamp, UsageLine};
-use metering_sql::{Backend, BoxFuture, Erased, Executor, Fault, KeyDay, Row, Script, Value};
+use metering_sql::{Backend, BoxFuture, Erased, Executor, Fault, KeyDay, Row, Script, UsagePart, Value, words};
 use tokio_postgres::types::private::BytesMut;
 use tokio_postgres::types::{IsNull, ToSql, Type, to_sql_checked};
 
@@ -22,10 +24,12 @@ use crate::connection::wait::REPORT_TIMEOUT;
 use crate::error::{Failure, Result, corrupt};
 use crate::events::outbox;
 use crate::money::ledger;
+use crate::operators;
 use crate::rows::{all, each};
 use crate::store::PostgresStore;
 use crate::transactions::serialized;
 use crate::usage::key_usage;
+use crate::usage::parts::parts;
 
 /// Rows per table that one transaction deletes. All other serialized writes wait for it.
 pub(crate) const DELETED_AT_ONCE: u64 = 5_000;
@@ -97,6 +101,11 @@ impl<C: GenericClient> Executor for Statements<'_, C> {
         Ok(stored)
     }
 
+    /// The row of `meter` has all of it.
+    fn windows(&mut self, _account: i64, stored: RateWindows) -> metering_sql::Result<RateWindows> {
+        Ok(stored)
+    }
+
     fn next_ids(&mut self, count: usize) -> BoxFuture<'_, metering_sql::Result<Vec<Option<i64>>>> {
         Box::pin(async move {
             let ids = serialized::next_ids(self.0, count).await.map_err(fault)?;
@@ -131,6 +140,18 @@ impl<C: GenericClient> Executor for Statements<'_, C> {
         Box::pin(async move { outbox::write(self.0, account, events).await.map_err(fault) })
     }
 
+    fn usage(&mut self, account: i64, days: DayRange) -> BoxFuture<'_, metering_sql::Result<Vec<UsagePart>>> {
+        Box::pin(async move { parts(self.0, account, days).await.map_err(fault) })
+    }
+
+    fn add_usage<'a>(
+        &'a mut self,
+        days: DayRange,
+        sums: &'a mut OperationsSums<i64, i64>,
+    ) -> BoxFuture<'a, metering_sql::Result<()>> {
+        Box::pin(async move { operators::add_usage(self.0, days, sums).await.map_err(fault) })
+    }
+
     fn key_usage<'a>(
         &'a mut self,
         account: i64,
@@ -152,8 +173,7 @@ impl<C: GenericClient> Executor for Statements<'_, C> {
 }
 
 /// What the words of statements stand for.
-const WORDS: [(&str, &str); 20] = [
-    ("?", "$"),
+const WORDS: [(&str, &str); 19] = [
     ("{bytes}", "COLLATE \"C\""),
     ("{lock m}", "FOR UPDATE OF m"),
     ("{lock webhook}", "FOR UPDATE OF webhook"),
@@ -171,9 +191,8 @@ const WORDS: [(&str, &str); 20] = [
     ("{held}", "CAST(NULL AS BIGINT)"),
     ("{entries}", ENTRIES),
     ("{newer}", NEWER),
-    // The closing brace of `{in ?1}` is the only one that is left.
+    ("{in_bytes ", "= ANY ("),
     ("{in ", "= ANY ("),
-    ("}", ")"),
 ];
 
 const _: () = assert!(ACTIVITY_KEPT == 1_000, "the SQL below has this number as a literal");
@@ -185,7 +204,7 @@ const NEWER: &str = "(SELECT CASE WHEN m.entries - ledger.entry < 1000 THEN m.en
      FROM meter m WHERE m.account = ledger.account)";
 
 pub(crate) fn dialect(sql: &str) -> String {
-    WORDS.iter().fold(sql.to_owned(), |sql, (word, meaning)| sql.replace(word, meaning))
+    words::replaced(sql, &WORDS, ")").replace('?', "$")
 }
 
 fn fault(failure: Failure) -> Fault {
@@ -243,6 +262,7 @@ impl ToSql for Parameter<'_> {
             Value::Text(text) => text.to_sql(ty, out),
             Value::Bytes(bytes) => bytes.to_sql(ty, out),
             Value::Integers(numbers) => numbers.to_sql(ty, out),
+            Value::ManyBytes(many) => many.to_sql(ty, out),
             Value::Boolean(truth) => truth.to_sql(ty, out),
             Value::Integer(None) => Ok(IsNull::Yes),
         }
@@ -262,6 +282,7 @@ impl value::Value for Parameter<'_> {
             Value::Text(_) => Type::TEXT,
             Value::Bytes(_) => Type::BYTEA,
             Value::Integers(_) => Type::INT8_ARRAY,
+            Value::ManyBytes(_) => Type::BYTEA_ARRAY,
             Value::Boolean(_) => Type::BOOL,
         }
     }

@@ -3,4 +3,4 @@
 pub(crate) mod activity;
 pub(crate) mod daily_totals;
 pub(crate) mod key_usage;
-pub(crate) mod report;
+pub(crate) mod parts;

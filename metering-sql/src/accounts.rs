@@ -22,7 +22,7 @@ use crate::value::Value;
 use crate::{keys, values};
 
 /// The columns of the alert are `NUMERIC` on PostgreSQL.
-const COLUMNS: &str = "a.id, a.org_id, a.agent_name, a.email, a.email_credits, a.email_verified_at, \
+pub(crate) const COLUMNS: &str = "a.id, a.org_id, a.agent_name, a.email, a.email_credits, a.email_verified_at, \
      a.payer_address, a.payer_chain_id, a.created_at, a.revoked_at, m.requests_per_minute, m.requests_per_day, \
      m.balance, m.purchased, m.granted, m.used, CAST(m.alert_below AS BIGINT), CAST(m.alert_raised AS BIGINT)";
 /// How many there are.
@@ -262,7 +262,7 @@ pub(crate) fn record(db: &mut dyn Executor, row: &Row) -> Result<AccountRecord> 
 }
 
 /// Reads the columns of [`COLUMNS`].
-fn account(db: &mut dyn Executor, row: &Row) -> Result<Found> {
+pub(crate) fn account(db: &mut dyn Executor, row: &Row) -> Result<Found> {
     let email_status = match (row.get(4)?, row.get(5)?) {
         (None, None) => EmailStatus::Unchecked,
         (Some(free_credits), _) => EmailStatus::Pending { free_credits },

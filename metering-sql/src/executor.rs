@@ -1,9 +1,12 @@
 //! Runs the statements of one transaction.
 
 use metering_core::access::{KeyNumber, Totals};
+use metering_core::backend::OperationsSums;
 use metering_core::backend::decision::EntryChanges;
+use metering_core::charging::RateWindows;
 use metering_core::events::NewEvent;
 use metering_core::money::NewLedgerEntry;
+use metering_core::usage::DayRange;
 use metering_core::{Day, Timestamp};
 
 use crate::boxed::BoxFuture;
@@ -24,6 +27,21 @@ pub struct KeyDay {
     pub atoms: i128,
 }
 
+/// What an account used on one day by one line and key, or a part of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct UsagePart {
+    /// The day.
+    pub day: Day,
+    /// The number of the usage line.
+    pub line: i64,
+    /// The key.
+    pub key: KeyNumber,
+    /// Accepted requests.
+    pub calls: u64,
+    /// What was charged for them, minus refunds, in atoms.
+    pub atoms: i128,
+}
+
 /// Runs the statements of one transaction, or of one read.
 ///
 /// The text of a statement is the same for all backends. Parameters are `?1`, `?2` and so on. These words in braces stand
@@ -35,6 +53,7 @@ pub struct KeyDay {
 /// | `{lock m}` | at the end of a `SELECT`: the rows of the table `m` stay as they are until the transaction ends | nothing | `FOR UPDATE OF m` |
 /// | `{lock webhook}` | the same for the table `webhook` | nothing | `FOR UPDATE OF webhook` |
 /// | `{in ?1}` | is in a list of integers, which is a parameter | `IN (SELECT value FROM json_each(?1))` | `= ANY ($1)` |
+/// | `{in_bytes ?1}` | is in a list of bytes, which is a parameter | `IN (SELECT unhex(value) FROM json_each(?1))` | `= ANY ($1)` |
 /// | `{join}` | joins in the order written | `CROSS JOIN` | `JOIN` |
 /// | `{no_account}` | what events and deliveries of no account have as their account | `NULL` | `0` |
 /// | `{is}` | equals, for such a column | `IS` | `=` |
@@ -73,6 +92,12 @@ pub trait Executor: Send {
     /// When the sums are out of range.
     fn totals(&mut self, account: i64, stored: Totals) -> Result<Totals>;
 
+    /// What counts against the rate limits of an account, given what its row of `meter` has.
+    ///
+    /// # Errors
+    /// When what charges wrote cannot be read.
+    fn windows(&mut self, account: i64, stored: RateWindows) -> Result<RateWindows>;
+
     /// Ids for `count` new rows, in ascending order; `None` where the table assigns them.
     fn next_ids(&mut self, count: usize) -> BoxFuture<'_, Result<Vec<Option<i64>>>>;
 
@@ -89,6 +114,13 @@ pub trait Executor: Send {
 
     /// Writes events, each with a delivery for every webhook that receives it. `None` is for events of no account.
     fn write_events<'a>(&'a mut self, account: Option<i64>, events: &'a [NewEvent]) -> BoxFuture<'a, Result<()>>;
+
+    /// What an account used in a range of days. A day, line and key may have several parts.
+    fn usage(&mut self, account: i64, days: DayRange) -> BoxFuture<'_, Result<Vec<UsagePart>>>;
+
+    /// Adds the usage of all accounts in a range of days to the sums of the report about the business.
+    fn add_usage<'a>(&'a mut self, days: DayRange, sums: &'a mut OperationsSums<i64, i64>)
+    -> BoxFuture<'a, Result<()>>;
 
     /// What these keys of an account used on each day from `since` on, in any order; a day may have several parts. May
     /// include other keys.

@@ -20,13 +20,13 @@ use crate::value::ToValue;
 use crate::values;
 
 /// By row numbers of accounts and usage lines.
-pub type Sums = OperationsSums<i64, i64>;
+type Sums = OperationsSums<i64, i64>;
 
 /// The UTC day of a row, rounded down for times before 1970 as well.
 const DAY: &str = "(created_at - ((created_at % 86400000) + 86400000) % 86400000) / 86400000";
 
 /// The report, given the sums of usage. `lines` has every usage line of the sums.
-pub async fn report(
+pub(crate) async fn report(
     db: &mut dyn Executor,
     days: DayRange,
     mut sums: Sums,

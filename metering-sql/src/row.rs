@@ -39,6 +39,11 @@ impl Row {
         self.values.get(first..).unwrap_or_default()
     }
 
+    /// The row without its first columns.
+    pub(crate) fn skip(&self, columns: usize) -> Self {
+        Self::new(self.names.get(columns..).unwrap_or_default().into(), self.from(columns).to_vec())
+    }
+
     /// Its columns.
     #[must_use]
     pub fn values(&self) -> &[Value] {

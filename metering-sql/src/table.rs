@@ -146,6 +146,14 @@ mod tests {
     }
 
     #[test]
+    fn a_place_is_written_as_its_table_has_it() {
+        let columns = &[Column::Own("wallet"), Column::Place("next")];
+        let table = Table { name: "gas", key: &["wallet"], columns };
+        assert_eq!(table.select(), "SELECT gas.wallet, gas.next FROM gas");
+        assert_eq!(table.insert(), "INSERT INTO gas (wallet, next) VALUES (?1, {place}(?2))");
+    }
+
+    #[test]
     fn statements_follow_from_the_columns() {
         assert_eq!(
             LINK.select(),

@@ -28,6 +28,8 @@ pub enum Value {
     Bytes(Option<Vec<u8>>),
     /// A list of integers, only as a parameter: for the word `{in ?1}`.
     Integers(Vec<i64>),
+    /// A list of bytes, only as a parameter: for the word `{in_bytes ?1}`.
+    ManyBytes(Vec<Vec<u8>>),
     /// A truth value. SQLite stores it as 0 or 1.
     Boolean(Option<bool>),
 }
@@ -48,6 +50,7 @@ impl fmt::Debug for Value {
             Self::Text(_) => "Text(..)",
             Self::Bytes(_) => "Bytes(..)",
             Self::Integers(_) => "Integers(..)",
+            Self::ManyBytes(_) => "ManyBytes(..)",
             Self::Boolean(_) => "Boolean(..)",
         })
     }

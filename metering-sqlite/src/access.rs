@@ -1,5 +1,4 @@
 //! Accounts with their keys, and what proves who owns one: linked wallets and challenges.
 
 pub(crate) mod accounts;
-pub(crate) mod key_holders;
 pub(crate) mod keys;

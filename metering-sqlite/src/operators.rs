@@ -1,30 +1,16 @@
 //! The usage of the report about the business. Rows are added up as they are read: memory depends on
 //! accounts, routes and payments, and not on how many daily totals the days have.
 
-use std::collections::HashMap;
-
 use metering_core::Day;
-use metering_core::operators::OperationsReport;
+use metering_core::backend::OperationsSums;
 use metering_core::usage::DayRange;
-use metering_sql::now;
-use metering_sql::operations::{self, Sums};
 use rusqlite::{Connection, Params, Row};
 
 use crate::error::{Result, store_error};
 use crate::journal::Snapshot;
-use crate::script::Statements;
-use crate::usage::activity::usage_line;
-
-pub(crate) fn report(snapshot: &Snapshot<'_>, days: DayRange) -> Result<OperationsReport> {
-    let mut sums = Sums::new(days);
-    usage(snapshot, days, &mut sums)?;
-    let lines = sums.lines().map(|line| Ok((line, usage_line(snapshot, line)?)));
-    let lines = lines.collect::<Result<HashMap<_, _>>>()?;
-    now(operations::report(&mut Statements::new(snapshot), days, sums, &lines))
-}
 
 /// Daily totals, and the usage that is not folded into them yet.
-fn usage(snapshot: &Snapshot<'_>, days: DayRange, sums: &mut Sums) -> Result<()> {
+pub(crate) fn add_usage(snapshot: &Snapshot<'_>, days: DayRange, sums: &mut OperationsSums<i64, i64>) -> Result<()> {
     let sql = "SELECT day, account, line, calls, amount FROM usage_daily WHERE day BETWEEN ?1 AND ?2";
     each(snapshot, sql, [days.first.unix_days(), days.last.unix_days()], |row| {
         let (calls, atoms) = (row.get::<_, i64>(3)?.unsigned_abs(), row.get::<_, i64>(4)?);

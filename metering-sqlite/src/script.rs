@@ -3,12 +3,14 @@
 use std::sync::Arc;
 
 use metering_core::access::{KeyNumber, Totals};
+use metering_core::backend::OperationsSums;
 use metering_core::backend::decision::EntryChanges;
+use metering_core::charging::{MeterState, RateWindows};
 use metering_core::events::NewEvent;
 use metering_core::money::NewLedgerEntry;
 use metering_core::usage::DayRange;
-use metering_core::{Day, Timestamp};
-use metering_sql::{BoxFuture, Erased, Executor, KeyDay, Row, Script, Value, now};
+use metering_core::{Day, RateLimits, Timestamp};
+use metering_sql::{BoxFuture, Erased, Executor, KeyDay, Row, Script, UsagePart, Value, now, words};
 use rusqlite::types::{ToSqlOutput, ValueRef};
 use rusqlite::{ToSql, params_from_iter};
 use send_wrapper::SendWrapper;
@@ -18,7 +20,8 @@ use crate::events::outbox;
 use crate::journal::Snapshot;
 use crate::journal::sequence::record_settings;
 use crate::money::ledger;
-use crate::usage::parts::{Part, parts};
+use crate::operators;
+use crate::usage::parts::parts;
 
 /// Statements of one transaction.
 ///
@@ -84,6 +87,14 @@ impl Executor for Statements<'_, '_> {
         Ok(self.0.unfolded()?.totals(account, stored)?)
     }
 
+    fn windows(&mut self, account: i64, stored: RateWindows) -> metering_sql::Result<RateWindows> {
+        let (totals, alert) = Default::default();
+        let limits = RateLimits { requests_per_minute: 0, requests_per_day: 0 };
+        let RateWindows { minute, day } = stored;
+        let state = self.0.unfolded()?.state(account, MeterState { totals, limits, alert, minute, day })?;
+        Ok(RateWindows { minute: state.minute, day: state.day })
+    }
+
     fn next_ids(&mut self, count: usize) -> BoxFuture<'_, metering_sql::Result<Vec<Option<i64>>>> {
         done(Ok(vec![None; count]))
     }
@@ -109,6 +120,18 @@ impl Executor for Statements<'_, '_> {
         done(events.iter().try_for_each(|event| outbox::write(&self.0, account, event)))
     }
 
+    fn usage(&mut self, account: i64, days: DayRange) -> BoxFuture<'_, metering_sql::Result<Vec<UsagePart>>> {
+        done(parts(&self.0, account, days))
+    }
+
+    fn add_usage<'a>(
+        &'a mut self,
+        days: DayRange,
+        sums: &'a mut OperationsSums<i64, i64>,
+    ) -> BoxFuture<'a, metering_sql::Result<()>> {
+        done(operators::add_usage(&self.0, days, sums))
+    }
+
     fn key_usage<'a>(
         &'a mut self,
         account: i64,
@@ -117,7 +140,7 @@ impl Executor for Statements<'_, '_> {
     ) -> BoxFuture<'a, metering_sql::Result<Vec<KeyDay>>> {
         let last = Day::from_unix_days(i64::MAX);
         let found = parts(&self.0, account, DayRange { first: since, last });
-        let day = |part: Part| KeyDay { key: part.key, day: part.day, calls: part.calls, atoms: part.atoms };
+        let day = |part: UsagePart| KeyDay { key: part.key, day: part.day, calls: part.calls, atoms: part.atoms };
         done(found.map(|found| found.into_iter().map(day).collect()))
     }
 
@@ -162,16 +185,15 @@ const WORDS: [(&str, &str); 19] = [
     ("{held}", "m.held"),
     ("{entries}", ENTRIES),
     ("{newer}", "(SELECT r.newer FROM temp.recent r WHERE r.id = ledger.id)"),
-    // The closing brace of `{in ?1}` is the only one that is left.
+    ("{in_bytes ", "IN (SELECT unhex(value) FROM json_each("),
     ("{in ", "IN (SELECT value FROM json_each("),
-    ("}", "))"),
 ];
 
 const ENTRIES: &str = "(SELECT count(*) FROM ledger l WHERE l.account = a.id) \
      + (SELECT count(*) FROM temp.recent r WHERE r.account = a.id AND r.is_usage = 1)";
 
 pub(crate) fn dialect(sql: &str) -> String {
-    WORDS.iter().fold(sql.to_owned(), |sql, (word, meaning)| sql.replace(word, meaning))
+    words::replaced(sql, &WORDS, "))")
 }
 
 /// A future that is ready.
@@ -217,10 +239,18 @@ impl ToSql for Parameter<'_> {
                 let numbers: Vec<String> = numbers.iter().map(i64::to_string).collect();
                 return Ok(ToSqlOutput::from(format!("[{}]", numbers.join(","))));
             }
+            Value::ManyBytes(many) => {
+                let many: Vec<String> = many.iter().map(|bytes| format!("\"{}\"", hex(bytes))).collect();
+                return Ok(ToSqlOutput::from(format!("[{}]", many.join(","))));
+            }
             Value::Boolean(truth) => truth.map_or(ValueRef::Null, |truth| ValueRef::Integer(truth.into())),
         };
         Ok(ToSqlOutput::Borrowed(value))
     }
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// Runs a script on a snapshot.

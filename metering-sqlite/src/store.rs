@@ -168,11 +168,6 @@ metering_sql::store! {
             self.writer.commit(postings, now).await
         }
 
-        async fn usage_report(&self, id: &AccountId, days: DayRange) -> Result<Option<UsageReport>> {
-            let id = id.clone();
-            self.read(move |connection| daily_totals::report(connection, &id, days)).await
-        }
-
         async fn activity(&self, id: &AccountId, limit: u32) -> Result<Vec<Activity>> {
             let id = id.clone();
             let limit = usize::try_from(limit).unwrap_or(usize::MAX);
@@ -181,11 +176,6 @@ metering_sql::store! {
                 None => Ok(Vec::new()),
             };
             self.read(read).await
-        }
-
-        async fn account_daily_totals(&self, id: &AccountId, days: DayRange) -> Result<Vec<DailyTotal>> {
-            let id = id.clone();
-            self.read(move |connection| daily_totals::of_account(connection, &id, days)).await
         }
 
         async fn daily_totals(&self, after: Option<&Cursor>, limit: u32) -> Result<Page<DailyTotal>> {

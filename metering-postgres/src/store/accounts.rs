@@ -5,7 +5,7 @@ use std::num::NonZeroUsize;
 use crate::access::accounts;
 use crate::charging::known::SharedKnown;
 use crate::store::{PostgresStore, check};
-use crate::usage::{activity, daily_totals, report};
+use crate::usage::{activity, daily_totals};
 
 /// Concurrent commits. While one waits for the disk, others are decided. More than a few would only make batches
 /// smaller.
@@ -20,14 +20,6 @@ metering_sql::store! {
             committed.unwrap_or_else(|error| Err(StoreError::Broken(format!("a commit was aborted: {error}"))))
         }
 
-        async fn usage_report(&self, id: &AccountId, days: DayRange) -> Result<Option<UsageReport>> {
-            self.read_at_once(|transaction| {
-                let (id, known) = (id.clone(), SharedKnown::clone(&self.known));
-                Box::pin(async move { report::report(transaction, &known, &id, days).await })
-            })
-            .await
-        }
-
         async fn activity(&self, id: &AccountId, limit: u32) -> Result<Vec<Activity>> {
             self.read_at_once(|transaction| {
                 let (id, known) = (id.clone(), SharedKnown::clone(&self.known));
@@ -37,14 +29,6 @@ metering_sql::store! {
                         None => Ok(Vec::new()),
                     }
                 })
-            })
-            .await
-        }
-
-        async fn account_daily_totals(&self, id: &AccountId, days: DayRange) -> Result<Vec<DailyTotal>> {
-            self.read_at_once(|transaction| {
-                let (id, known) = (id.clone(), SharedKnown::clone(&self.known));
-                Box::pin(async move { report::days(transaction, &known, &id, days).await })
             })
             .await
         }

@@ -9,7 +9,7 @@ macro_rules! store {
             use $crate::private::metering_core::store::{Created, Cursor, Page, Posted, Verification};
             use $crate::private::metering_core::usage::{Activity, DailyTotal, DayRange, UsageReport};
             use $crate::private::metering_core::{Account, AccountId, NewAccount, RateLimits, StoreError, Timestamp};
-            use $crate::{read, write};
+            use $crate::{read, snapshot, write};
 
             type Result<T, E = StoreError> = ::core::result::Result<T, E>;
 
@@ -76,6 +76,17 @@ macro_rules! store {
                         Box::pin($crate::ledger::of_account(db, id, after.as_ref(), *limit))
                     })
                     .await
+                }
+
+                async fn usage_report(&self, id: &AccountId, days: DayRange) -> Result<Option<UsageReport>> {
+                    let args = (id.clone(), days);
+                    snapshot(self, args, |db, (id, days)| Box::pin($crate::reports::of_account(db, id, *days))).await
+                }
+
+                async fn account_daily_totals(&self, id: &AccountId, days: DayRange) -> Result<Vec<DailyTotal>> {
+                    let args = (id.clone(), days);
+                    snapshot(self, args, |db, (id, days)| Box::pin($crate::reports::days_of_account(db, id, *days)))
+                        .await
                 }
 
                 $($own)*

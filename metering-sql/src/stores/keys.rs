@@ -1,7 +1,7 @@
 /// Implements [`KeyStore`](metering_core::store::KeyStore).
 #[macro_export]
 macro_rules! key_store {
-    ($store:ty { $($own:tt)* }) => {
+    ($store:ty) => {
         const _: () = {
             use $crate::private::metering_core::access::{Key, KeyHash, KeyHolder, KeyId, KeyStatus};
             use $crate::private::metering_core::store::{Cursor, KeyChange, KeyChanged, KeyCreated, NewKey, Page};
@@ -60,11 +60,20 @@ macro_rules! key_store {
 
                 async fn report_leaked(&self, secret: &KeyHash, now: Timestamp) -> Result<Option<Key>> {
                     let args = (*secret, now);
-                    write(self, args, |db, (secret, now)| Box::pin($crate::key_changes::report_leaked(db, secret, *now)))
-                        .await
+                    write(self, args, |db, (secret, now)| {
+                        Box::pin($crate::key_changes::report_leaked(db, secret, *now))
+                    })
+                    .await
                 }
 
-                $($own)*
+                async fn key_holder(&self, secret: &KeyHash) -> Result<Option<KeyHolder>> {
+                    read(self, *secret, |db, secret| Box::pin($crate::key_holders::holder(db, secret))).await
+                }
+
+                async fn live_keys(&self, secrets: &[KeyHash], now: Timestamp) -> Result<Vec<bool>> {
+                    let args = (secrets.to_vec(), now);
+                    read(self, args, |db, (secrets, now)| Box::pin($crate::key_holders::live(db, secrets, *now))).await
+                }
             }
         };
     };

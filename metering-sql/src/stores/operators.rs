@@ -3,12 +3,12 @@
 /// Implements [`OperatorStore`](metering_core::OperatorStore).
 #[macro_export]
 macro_rules! operator_store {
-    ($store:ty { $($own:tt)* }) => {
+    ($store:ty) => {
         const _: () = {
             use $crate::private::metering_core::operators::*;
             use $crate::private::metering_core::usage::DayRange;
             use $crate::private::metering_core::{StoreError, Timestamp};
-            use $crate::{read, write};
+            use $crate::{read, snapshot, write};
 
             type Result<T, E = StoreError> = ::core::result::Result<T, E>;
 
@@ -55,7 +55,9 @@ macro_rules! operator_store {
                     read(self, args, |db, (query, limit)| Box::pin($crate::audit::list(db, query, *limit))).await
                 }
 
-                $($own)*
+                async fn operations_report(&self, days: DayRange) -> Result<OperationsReport> {
+                    snapshot(self, days, |db, days| Box::pin($crate::reports::of_operations(db, *days))).await
+                }
             }
         };
     };

@@ -20,8 +20,3 @@ pub(crate) fn id_of(connection: &Connection, row: i64) -> Result<AccountId> {
     let found = first(&mut statement, [row], |row| Ok(parse(&row.get::<_, String>(0)?)))?;
     found.ok_or_else(|| corrupt(format_args!("account {row} is missing")))
 }
-
-/// The account with this row number, which another row names.
-pub(crate) fn by_row(snapshot: &Snapshot<'_>, row: i64) -> Result<Account> {
-    now(accounts::by_row(&mut Statements::new(snapshot), row))
-}

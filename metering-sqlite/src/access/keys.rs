@@ -77,23 +77,6 @@ fn select(condition: &str) -> String {
     format!("SELECT {KEY_COLUMNS}, {METER_COLUMNS} FROM api_key k {METER_JOIN} WHERE k.account = ?1 AND {condition}")
 }
 
-/// The same, with what counts against their terms.
-pub(crate) fn metered_chain(
-    connection: &Connection,
-    row: i64,
-    account: &AccountId,
-    number: KeyNumber,
-) -> Result<Vec<Metered>> {
-    let (mut chain, mut next) = (Vec::new(), Some(number));
-    while let Some(number) = next {
-        let (key, meter) = by_number(connection, row, account, number)?;
-        // A parent is always older, so this ends.
-        next = key.parent.filter(|parent| *parent < key.number);
-        chain.push((key, meter));
-    }
-    Ok(chain)
-}
-
 /// Writes the meter of a key.
 pub(crate) fn write_meter(connection: &Connection, row: i64, key: KeyNumber, meter: &KeyMeter) -> rusqlite::Result<()> {
     let sql = "INSERT INTO key_meter (account, key, spent_since, spent, minute, minute_count, day, day_count, \

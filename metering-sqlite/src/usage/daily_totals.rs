@@ -1,57 +1,19 @@
-//! Daily totals: the usage report of an account, and the list of all totals.
+//! The list of all daily totals.
 
-use std::collections::hash_map::Entry;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 
+use metering_core::Day;
 use metering_core::access::KeyNumber;
-use metering_core::backend::{AccountDays, UsageSums, credits, one_more_than, page, unknown_cursor};
+use metering_core::backend::{credits, one_more_than, page, unknown_cursor};
 use metering_core::store::{Cursor, Page};
-use metering_core::usage::{DailyTotal, DayRange, UsageReport};
-use metering_core::{AccountId, Day, UsageLine};
-use metering_sql::{ledger, now};
+use metering_core::usage::DailyTotal;
 use rusqlite::Connection;
 
 use crate::access::accounts;
 use crate::error::{Result, corrupt, store_error};
 use crate::journal::{Snapshot, Unfolded};
 use crate::rows::all;
-use crate::script::Statements;
 use crate::usage::activity::usage_line;
-use crate::usage::parts::{Part, parts};
-
-pub(crate) fn report(connection: &Snapshot<'_>, id: &AccountId, days: DayRange) -> Result<Option<UsageReport>> {
-    let Some((row, account)) = accounts::by_id(connection, id)? else { return Ok(None) };
-    let sums = sums(connection, row, days)?;
-    let after_last = Day::from_unix_days(days.last.unix_days().saturating_add(1));
-    let statements = &mut Statements::new(connection);
-    let credits_added = now(ledger::added_between(statements, row, days.first.start(), after_last.start()))?;
-    let lines =
-        sums.lines().map(|line| Ok((line, usage_line(connection, line)?))).collect::<Result<HashMap<_, _>>>()?;
-    sums.report(account, credits_added, &lines).map(Some)
-}
-
-/// The daily totals of an account in a range of days.
-pub(crate) fn of_account(connection: &Snapshot<'_>, id: &AccountId, days: DayRange) -> Result<Vec<DailyTotal>> {
-    let Some((row, _)) = accounts::by_id(connection, id)? else { return Ok(Vec::new()) };
-    let (mut sums, mut lines) = (AccountDays::default(), HashMap::new());
-    for Part { day, line, key, calls, atoms } in parts(connection, row, days)? {
-        let line = match lines.entry(line) {
-            Entry::Occupied(known) => UsageLine::clone(known.get()),
-            Entry::Vacant(place) => place.insert(usage_line(connection, line)?).clone(),
-        };
-        sums.add(day, line, key, calls, atoms);
-    }
-    sums.totals(id)
-}
-
-/// The account's usage by day, by line and by key.
-fn sums(connection: &Snapshot<'_>, account: i64, days: DayRange) -> Result<UsageSums<i64>> {
-    let mut sums = UsageSums::default();
-    for Part { day, line, key, calls, atoms } in parts(connection, account, days)? {
-        sums.add(day, line, key, calls, atoms);
-    }
-    Ok(sums)
-}
 
 /// A day, the row numbers of an account and a line, and the number of a key.
 type DailyKey = [i64; 4];
