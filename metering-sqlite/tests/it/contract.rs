@@ -3,8 +3,8 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use metering_conformance::{agrees_on_random_operations, openers_agree};
 use metering_core::FullStore;
-use metering_core::conformance::{agrees_on_random_operations, openers_agree};
 use metering_sqlite::SqliteStore;
 use tempfile::TempDir;
 
@@ -28,7 +28,7 @@ async fn fresh_pair() -> ([Arc<dyn FullStore>; 2], TempDir) {
     ([open(), open()], folder)
 }
 
-metering_core::store_conformance!(fresh);
+metering_conformance::store_conformance!(fresh);
 
 #[test]
 fn random_operations_agree_with_the_model() {
