@@ -30,6 +30,22 @@ async fn fresh_pair() -> ([Arc<dyn FullStore>; 2], TempDir) {
 
 metering_conformance::store_conformance!(fresh);
 
+/// A database in memory, which the tests of other crates use.
+mod in_memory {
+    use super::*;
+
+    async fn fresh() -> (Arc<dyn FullStore>, ()) {
+        (Arc::new(SqliteStore::in_memory().unwrap()), ())
+    }
+
+    metering_conformance::store_conformance!(fresh);
+
+    #[test]
+    fn random_operations_agree_with_the_model() {
+        agrees_on_random_operations(64, fresh);
+    }
+}
+
 #[test]
 fn random_operations_agree_with_the_model() {
     agrees_on_random_operations(64, fresh);
