@@ -33,7 +33,7 @@
 //!   [`Service::initiate_signup`].
 //! - A backend of your own: [`Store`], which is enough to charge, then [`PaymentStore`], [`SignupStore`],
 //!   [`OperatorStore`], [`RefillStore`], [`EventStore`], [`AuthorizationStore`], [`ImportStore`] and [`PriceStore`];
-//!   [`decide`](charging::decide) and [`backend`] do the arithmetic, and the feature `conformance` tests it.
+//!   [`decide`](charging::decide) and [`backend`] do the arithmetic, and the crate `metering-conformance` tests it.
 //!
 //! The guide is `docs/embedding.md` in the repository. The crate does no network or disk I/O, and gets time and
 //! randomness from [`Clock`] and [`Randomness`]. Rules are pure functions over plain values.
@@ -45,8 +45,6 @@ pub mod catalogue;
 pub mod chains;
 pub mod charging;
 pub mod clock;
-#[cfg(feature = "conformance")]
-pub mod conformance;
 pub mod decision;
 pub mod error;
 pub mod events;

@@ -163,6 +163,17 @@ pub(crate) fn open_reader(path: &Path) -> Result<Connection> {
     })
 }
 
+/// Opens a database of its own in memory.
+pub(crate) fn open_in_memory() -> Result<Connection> {
+    let open = || {
+        let connection = Connection::open_in_memory()?;
+        connection.set_prepared_statement_cache_capacity(64);
+        connection.pragma_update(None, "foreign_keys", true)?;
+        Ok(connection)
+    };
+    open().map_err(store_error)
+}
+
 fn open(path: &Path) -> Result<Connection> {
     if rusqlite::version_number() < OLDEST_SAFE_SQLITE {
         let version = rusqlite::version();

@@ -25,7 +25,7 @@ use crate::connection::location::make_folder_of;
 use crate::connection::readers::Readers;
 use crate::connection::recovery::check_after_crash;
 use crate::connection::writer::Writer;
-use crate::connection::{open_writer, prepare_file};
+use crate::connection::{open_in_memory, open_writer, prepare_file};
 use crate::error::{Result, store_error};
 use crate::journal::Snapshot;
 use crate::migrations;
@@ -52,7 +52,7 @@ use crate::usage::{activity, daily_totals};
 #[derive(Debug)]
 pub struct SqliteStore {
     pub(crate) writer: Writer,
-    /// `None` if the file is open exclusively.
+    /// `None` if the file is open exclusively, or there is none.
     pub(crate) readers: Option<Readers>,
     pub(crate) health: Arc<Health>,
 }
@@ -109,6 +109,30 @@ impl SqliteStore {
         Self::open(path)
     }
 
+    /// Opens a new, empty database in memory, for tests and trials: it is lost when the store is dropped.
+    ///
+    /// Nothing waits for another thread, so it can be used while Tokio's clock is paused.
+    ///
+    /// ```
+    /// use metering_core::PaymentStore;
+    /// use metering_sqlite::SqliteStore;
+    ///
+    /// # tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(async {
+    /// let store = SqliteStore::in_memory()?;
+    /// assert!(store.plans().await?.is_empty());
+    /// # Ok::<(), metering_core::StoreError>(())
+    /// # }).unwrap();
+    /// ```
+    ///
+    /// # Errors
+    /// When there is no memory for it.
+    pub fn in_memory() -> Result<Self, StoreError> {
+        let mut connection = open_in_memory()?;
+        migrations::migrate(&mut connection)?;
+        let health = Arc::new(Health::in_memory());
+        Ok(Self { writer: Writer::without_thread(connection, Arc::clone(&health)), readers: None, health })
+    }
+
     /// Copies the current state of the database to a new file while it is in use, and verifies the copy. The file
     /// appears under its name only if the copy is sound. Returns what [`Store::verify`](metering_core::Store::verify) finds in it.
     ///
@@ -136,8 +160,8 @@ impl SqliteStore {
         self.read(move |connection| backup::copy(connection, &path)).await
     }
 
-    /// Reads one snapshot of the database, with a reader, or with the writer's connection if the file is open
-    /// exclusively.
+    /// Reads one snapshot of the database, with a reader, or with the writer's connection if it has no
+    /// readers.
     pub(crate) async fn read<T: Send + 'static>(
         &self,
         read: impl FnOnce(&Snapshot<'_>) -> Result<T> + Send + 'static,

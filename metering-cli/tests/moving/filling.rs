@@ -3,10 +3,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use metering_conformance::{agrees_with_model, operations};
 use metering_core::access::{BudgetReset, EmailStatus, KeyHash, Payer};
 use metering_core::chains::{Address, TokenUnits, TxHash, TxRef};
 use metering_core::charging::Posting;
-use metering_core::conformance::{agrees_with_model, operations};
 use metering_core::money::{LedgerKind, NewLedgerEntry, PaymentRef, Refill};
 use metering_core::operators::{Actor, AuditOutcome, AuditResult, NewAuditEntry, NewOperator, OperatorTokenHash, Role};
 use metering_core::payments::{

@@ -21,13 +21,11 @@ fn charging_only() -> Arc<Gated> {
     Arc::new(Gated::passing(Semaphore::MAX_PERMITS))
 }
 
-#[cfg(feature = "conformance")]
 async fn fresh() -> (Arc<Gated>, ()) {
     (charging_only(), ())
 }
 
-#[cfg(feature = "conformance")]
-metering_core::charging_conformance!(fresh);
+metering_conformance::charging_conformance!(fresh);
 
 #[tokio::test]
 async fn a_service_charges_and_refunds_on_a_store_for_charging_alone() {

@@ -3,16 +3,12 @@
 
 mod administration;
 mod charging_only;
-#[cfg(feature = "conformance")]
-mod contract_list;
 mod examples;
 mod held_requests;
 mod key_administration;
 mod keys;
 #[cfg(feature = "tower")]
 mod layer;
-#[cfg(feature = "conformance")]
-mod memory_store;
 mod meter;
 mod money;
 #[cfg(feature = "tower")]

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use metering_core::conformance::{agrees_on_random_operations, openers_agree};
+use metering_conformance::{agrees_on_random_operations, openers_agree};
 use metering_core::{FullStore, MemoryStore};
 use metering_postgres::PostgresStore;
 use metering_tests::postgres::{Cluster, is_skipped};
@@ -29,7 +29,7 @@ async fn connect(url: &str) -> Arc<dyn FullStore> {
     Arc::new(PostgresStore::connect(&format!("{url}&pool_size=8").parse().unwrap()).await.unwrap())
 }
 
-metering_core::store_conformance!(fresh);
+metering_conformance::store_conformance!(fresh);
 
 #[test]
 fn random_operations_agree_with_the_model() {

@@ -39,7 +39,7 @@ mod contract {
         (Arc::new(connect(&shared().fresh_schema().0).await), ())
     }
 
-    metering_core::store_conformance!(fresh);
+    metering_conformance::store_conformance!(fresh);
 }
 
 /// An account with credits, and its key.

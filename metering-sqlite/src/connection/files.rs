@@ -47,6 +47,11 @@ impl Files {
         Ok(Self { watched, lost: OnceLock::new() })
     }
 
+    /// Those of a database in memory.
+    pub(crate) const fn none() -> Self {
+        Self { watched: Vec::new(), lost: OnceLock::new() }
+    }
+
     /// What happened to the files, if they are no longer those that were opened.
     pub(crate) fn loss(&self) -> Option<&str> {
         if let Some(lost) = self.lost.get() {

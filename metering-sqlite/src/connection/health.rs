@@ -24,8 +24,8 @@ const ROOM_BYTES: usize = 1024 * 1024;
 #[derive(Debug)]
 pub(crate) struct Health {
     files: Files,
-    /// The file that is written to check for free space.
-    room_probe: PathBuf,
+    /// The file that is written to check for free space; `None` for a database in memory.
+    room_probe: Option<PathBuf>,
     damage: Mutex<Damage>,
 }
 
@@ -45,7 +45,12 @@ enum Damage {
 impl Health {
     /// The database must just have been read, so that all its files exist.
     pub(crate) fn of(path: &Path) -> Result<Self> {
-        Ok(Self { files: Files::of(path)?, room_probe: sidecar(path, "-probe"), damage: Mutex::default() })
+        Ok(Self { files: Files::of(path)?, room_probe: Some(sidecar(path, "-probe")), damage: Mutex::default() })
+    }
+
+    /// The health of a database without files.
+    pub(crate) fn in_memory() -> Self {
+        Self { files: Files::none(), room_probe: None, damage: Mutex::default() }
     }
 
     /// What happened to the files, if they are no longer those that were opened.
@@ -99,13 +104,14 @@ impl Health {
 
     /// Fails unless the disk has room for more than a few charges.
     pub(crate) fn check_room(&self) -> Result<()> {
+        let Some(probe) = &self.room_probe else { return Ok(()) };
         let mut options = OpenOptions::new();
         options.write(true).create(true).truncate(true);
         #[cfg(unix)]
         std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
         // No flush: file systems reserve the space on the write.
-        let written = options.open(&self.room_probe).and_then(|mut file| file.write_all(&vec![0; ROOM_BYTES]));
-        let removed = std::fs::remove_file(&self.room_probe);
+        let written = options.open(probe).and_then(|mut file| file.write_all(&vec![0; ROOM_BYTES]));
+        let removed = std::fs::remove_file(probe);
         let missing_is_fine = |error: std::io::Error| {
             // Another process may be running the same check.
             if error.kind() == std::io::ErrorKind::NotFound { Ok(()) } else { Err(error) }

@@ -1,10 +1,12 @@
 //! The writer thread.
 //!
 //! SQLite lets only one connection write at a time, so one thread owns that connection and all other threads send it
-//! work. The thread also owns the cache, which therefore needs no lock.
+//! work. The thread also owns the cache, which therefore needs no lock. A database in memory has no such thread: its work
+//! is done where it is asked for, so that tests may stop Tokio's clock, which would move on while they wait for a thread.
 
+use std::fmt;
 use std::sync::mpsc::RecvTimeoutError;
-use std::sync::{Arc, mpsc};
+use std::sync::{Arc, Mutex, mpsc};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -30,14 +32,16 @@ const BETWEEN_SLICES: Duration = Duration::from_millis(2);
 
 type Work = Box<dyn FnOnce(&mut WriterState) + Send>;
 
-/// A handle to the writer thread.
-#[derive(Debug)]
-pub(crate) struct Writer {
-    work: Option<mpsc::Sender<Work>>,
-    thread: Option<JoinHandle<()>>,
+/// A handle to the connection that writes.
+pub(crate) struct Writer(Worker);
+
+/// Where the work is done.
+enum Worker {
+    Thread { work: Option<mpsc::Sender<Work>>, thread: Option<JoinHandle<()>> },
+    Caller(Mutex<WriterState>),
 }
 
-/// The state of the writer thread.
+/// The state of the writer.
 struct WriterState {
     connection: Connection,
     cache: Cache,
@@ -57,7 +61,12 @@ impl Writer {
                 state.close();
             })
             .map_err(|error| StoreError::Unavailable(Box::new(error)))?;
-        Ok(Self { work: Some(work), thread: Some(thread) })
+        Ok(Self(Worker::Thread { work: Some(work), thread: Some(thread) }))
+    }
+
+    /// A writer for a database in memory.
+    pub(crate) fn without_thread(connection: Connection, health: Arc<Health>) -> Self {
+        Self(Worker::Caller(Mutex::new(WriterState { connection, cache: Cache::default(), health, broken: None })))
     }
 
     /// Commits a batch of postings.
@@ -114,16 +123,24 @@ impl Writer {
         &self,
         task: impl FnOnce(&mut WriterState) -> Result<T> + Send + 'static,
     ) -> Result<T> {
+        let sender = match &self.0 {
+            Worker::Thread { work, .. } => work.as_ref(),
+            Worker::Caller(state) => return attempt_here(state, task),
+        };
         let (reply, result) = oneshot::channel();
         let work: Work = Box::new(move |state| {
             // The caller may have gone away; the work is done regardless.
             let _ = reply.send(state.attempt(task));
         });
         let not_begun = || StoreError::Closed("the writer thread has ended".to_owned());
-        let sender = self.work.as_ref().ok_or_else(not_begun)?;
-        sender.send(work).map_err(|_| not_begun())?;
+        sender.ok_or_else(not_begun)?.send(work).map_err(|_| not_begun())?;
         result.await.map_err(|_| StoreError::Broken("the writer thread ended during a write".to_owned()))?
     }
+}
+
+fn attempt_here<T>(state: &Mutex<WriterState>, task: impl FnOnce(&mut WriterState) -> Result<T>) -> Result<T> {
+    let panicked = |_| StoreError::Closed("a thread panicked while it used the database".to_owned());
+    state.lock().map_err(panicked)?.attempt(task)
 }
 
 impl WriterState {
@@ -207,9 +224,17 @@ impl WriterState {
 impl Drop for Writer {
     /// Waits until all queued work is done, so that the store can be reopened immediately after it was dropped.
     fn drop(&mut self) {
-        drop(self.work.take());
-        if let Some(thread) = self.thread.take() {
-            let _ = thread.join();
+        if let Worker::Thread { work, thread } = &mut self.0 {
+            drop(work.take());
+            if let Some(thread) = thread.take() {
+                let _ = thread.join();
+            }
         }
+    }
+}
+
+impl fmt::Debug for Writer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Writer").finish_non_exhaustive()
     }
 }

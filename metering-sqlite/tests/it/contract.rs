@@ -3,8 +3,8 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use metering_conformance::{agrees_on_random_operations, openers_agree};
 use metering_core::FullStore;
-use metering_core::conformance::{agrees_on_random_operations, openers_agree};
 use metering_sqlite::SqliteStore;
 use tempfile::TempDir;
 
@@ -28,7 +28,23 @@ async fn fresh_pair() -> ([Arc<dyn FullStore>; 2], TempDir) {
     ([open(), open()], folder)
 }
 
-metering_core::store_conformance!(fresh);
+metering_conformance::store_conformance!(fresh);
+
+/// A database in memory, which the tests of other crates use.
+mod in_memory {
+    use super::*;
+
+    async fn fresh() -> (Arc<dyn FullStore>, ()) {
+        (Arc::new(SqliteStore::in_memory().unwrap()), ())
+    }
+
+    metering_conformance::store_conformance!(fresh);
+
+    #[test]
+    fn random_operations_agree_with_the_model() {
+        agrees_on_random_operations(64, fresh);
+    }
+}
 
 #[test]
 fn random_operations_agree_with_the_model() {

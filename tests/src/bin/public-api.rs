@@ -66,7 +66,7 @@ fn compare(write: bool) -> Result<String, Box<dyn Error>> {
 fn document(root: &Path, target: &Path) -> Result<(), Box<dyn Error>> {
     let mut cargo = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     cargo.current_dir(root).env("CARGO_TARGET_DIR", target).env("RUSTDOC", root.join("tests/public-api/rustdoc-json"));
-    // Without the features for tests of backends (conformance) and for the server's own document (openapi).
+    // Without the feature for the server's own document (openapi).
     cargo.args(["doc", "--locked", "--lib", "--no-deps", "--features", "metering-core/tower,metering-evm/wallet"]);
     cargo.args(CRATES.iter().flat_map(|name| ["--package", name]));
     let status = cargo.status()?;

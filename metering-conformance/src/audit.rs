@@ -1,0 +1,205 @@
+//! Contracts for the audit log: append-only, in the order written, with at most one outcome for each entry.
+
+use std::sync::Arc;
+
+use metering_core::clock::Timestamp;
+use metering_core::operators::{Actor, AuditEntry, AuditId, AuditOutcome, AuditQuery, AuditResult, NewAuditEntry};
+use metering_core::store::OperatorStore;
+use tokio::task::JoinSet;
+
+use super::scene::{DAY, MINUTE, NOON};
+
+const TASKS: usize = 32;
+
+fn entry(subject: &str) -> NewAuditEntry {
+    NewAuditEntry {
+        at: NOON,
+        actor: Actor::Operator("jo".parse().unwrap()),
+        action: "account.grant".to_owned(),
+        subject: subject.to_owned(),
+        reason: "an apology".to_owned(),
+        request: r#"{"credits":"1"}"#.to_owned(),
+        before: Some(r#"{"balance":"1"}"#.to_owned()),
+    }
+}
+
+fn outcome(result: AuditResult) -> AuditOutcome {
+    let after = (result == AuditResult::Done).then(|| r#"{"balance":"2"}"#.to_owned());
+    AuditOutcome { at: NOON.saturating_add(MINUTE), result, detail: String::new(), after }
+}
+
+async fn begun(store: &dyn OperatorStore, subject: &str) -> AuditId {
+    store.begin_audit(entry(subject)).await.unwrap()
+}
+
+async fn log(store: &dyn OperatorStore, query: AuditQuery, limit: u32) -> Vec<AuditEntry> {
+    store.audit_log(&query, limit).await.unwrap()
+}
+
+async fn everything(store: &dyn OperatorStore) -> Vec<AuditEntry> {
+    log(store, AuditQuery::default(), u32::MAX).await
+}
+
+fn ids(entries: &[AuditEntry]) -> Vec<AuditId> {
+    entries.iter().map(|entry| entry.id).collect()
+}
+
+/// Entries are listed newest first, at most as many as asked, and before the one asked.
+pub async fn audit_entries_are_listed_newest_first(store: Arc<dyn OperatorStore>) {
+    assert_eq!(everything(&*store).await, []);
+    let mut newest_first = Vec::new();
+    for number in 0..7_u32 {
+        // The order is that of writing, whatever the clock says.
+        let at = NOON.saturating_sub(MINUTE * number);
+        newest_first.insert(0, store.begin_audit(NewAuditEntry { at, ..entry("org_a") }).await.unwrap());
+    }
+    assert!(newest_first.windows(2).all(|pair| pair[0] > pair[1]), "{newest_first:?}");
+    assert_eq!(ids(&everything(&*store).await), newest_first);
+    for limit in 0..9_u32 {
+        let (count, first) = ((limit as usize).min(7), AuditQuery::default());
+        assert_eq!(ids(&log(&*store, first, limit).await), newest_first[..count]);
+    }
+    for (index, id) in newest_first.iter().enumerate() {
+        let older = &newest_first[index + 1..];
+        let query = AuditQuery { before: Some(*id), ..AuditQuery::default() };
+        assert_eq!(ids(&log(&*store, query.clone(), 100).await), older);
+        assert_eq!(ids(&log(&*store, query, 2).await), older[..older.len().min(2)]);
+    }
+}
+
+/// Entries about a subject are found by its exact text, also page by page.
+pub async fn audit_entries_are_listed_by_subject(store: Arc<dyn OperatorStore>) {
+    let subjects = ["org_a", "org_A", "org_ab", "plan:starter@8453", "org_a", "", "org_a", "org_b", "org_a "];
+    let mut written = Vec::new();
+    for subject in subjects {
+        written.push((begun(&*store, subject).await, subject));
+    }
+    for subject in subjects {
+        let of = written.iter().rev().filter(|(_, of)| *of == subject);
+        let expected: Vec<AuditId> = of.map(|(id, _)| *id).collect();
+        let query = AuditQuery { subject: Some(subject.to_owned()), before: None };
+        assert_eq!(ids(&log(&*store, query, 100).await), expected, "{subject:?}");
+        let query = AuditQuery { subject: Some(subject.to_owned()), before: Some(expected[0]) };
+        assert_eq!(ids(&log(&*store, query, 1).await), expected[1..expected.len().min(2)], "{subject:?}");
+    }
+    let query = AuditQuery { subject: Some("org".to_owned()), before: None };
+    assert_eq!(log(&*store, query, 100).await, []);
+}
+
+/// An entry has no outcome until it is written, and then exactly that one.
+pub async fn an_audit_outcome_is_written_once(store: Arc<dyn OperatorStore>) {
+    let (mut expected, mut under_way) = (Vec::new(), Vec::new());
+    for _ in AuditResult::ALL {
+        let id = begun(&*store, "org_a").await;
+        under_way.push(id);
+        expected.insert(0, AuditEntry { id, entry: entry("org_a"), outcome: None });
+    }
+    assert_eq!(everything(&*store).await, expected);
+    for (id, result) in under_way.into_iter().zip(AuditResult::ALL) {
+        store.end_audit(id, outcome(result)).await.unwrap();
+        let ended = expected.iter_mut().find(|entry| entry.id == id).unwrap();
+        ended.outcome = Some(outcome(result));
+        assert_eq!(everything(&*store).await, expected);
+        for again in AuditResult::ALL {
+            assert!(store.end_audit(id, outcome(again)).await.is_err(), "{result:?}, then {again:?}");
+        }
+        assert_eq!(everything(&*store).await, expected);
+    }
+}
+
+/// The outcome of an entry that does not exist is an error, and changes nothing.
+pub async fn an_outcome_of_an_unknown_audit_entry_is_an_error(store: Arc<dyn OperatorStore>) {
+    let id = begun(&*store, "org_a").await;
+    let before = everything(&*store).await;
+    for unknown in [AuditId(id.0 + 1), AuditId(0), AuditId(-1), AuditId(i64::MAX), AuditId(i64::MIN)] {
+        assert!(store.end_audit(unknown, outcome(AuditResult::Done)).await.is_err(), "{unknown:?}");
+    }
+    assert_eq!(everything(&*store).await, before);
+}
+
+/// Every text is stored as given.
+pub async fn texts_of_the_audit_log_are_stored_unchanged(store: Arc<dyn OperatorStore>) {
+    let big = format!(r#"{{"note":"{}"}}"#, "größer \u{1F511} ".repeat(20_000));
+    let table = [
+        (entry("org_a"), outcome(AuditResult::Done)),
+        (
+            NewAuditEntry { reason: String::new(), before: None, ..entry("") },
+            AuditOutcome { after: None, ..outcome(AuditResult::Done) },
+        ),
+        (
+            NewAuditEntry {
+                actor: Actor::CommandLine("Jörg 'the \"root\"'".to_owned()),
+                action: "plan.put; -- %_".to_owned(),
+                subject: "plan:größer “x”@18446744073709551615".to_owned(),
+                reason: "“größer”\r\n\n\t'%_ \\ \u{1F511}\n".to_owned(),
+                request: String::new(),
+                before: Some(String::new()),
+                at: Timestamp::from_unix_millis(1),
+            },
+            AuditOutcome {
+                detail: "it's\n\"refused\" — ü\\".to_owned(),
+                after: Some("null".to_owned()),
+                at: Timestamp::from_unix_millis(253_402_300_799_999),
+                ..outcome(AuditResult::Refused)
+            },
+        ),
+        (
+            NewAuditEntry { actor: Actor::CommandLine(String::new()), before: Some(big.clone()), ..entry("big") },
+            AuditOutcome { detail: big.clone(), after: Some(big), ..outcome(AuditResult::Unknown) },
+        ),
+    ];
+    let mut expected = Vec::new();
+    for (entry, outcome) in table {
+        let id = store.begin_audit(entry.clone()).await.unwrap();
+        store.end_audit(id, outcome.clone()).await.unwrap();
+        expected.insert(0, AuditEntry { id, entry, outcome: Some(outcome) });
+    }
+    assert_eq!(everything(&*store).await, expected);
+}
+
+/// Neither time nor the deletion of expired rows takes anything away.
+pub async fn the_audit_log_is_kept_for_ever(store: Arc<dyn OperatorStore>) {
+    let ended = begun(&*store, "org_a").await;
+    store.end_audit(ended, outcome(AuditResult::Done)).await.unwrap();
+    begun(&*store, "org_b").await;
+    let before = everything(&*store).await;
+    store.forget_expired(NOON.saturating_add(DAY * 40_000)).await.unwrap();
+    assert_eq!(everything(&*store).await, before);
+}
+
+/// Entries that are written at the same time have different ids, and an entry that begins later has a higher one.
+pub async fn concurrent_audit_entries_have_ascending_ids(store: Arc<dyn OperatorStore>) {
+    let mut tasks = JoinSet::new();
+    for task in 0..TASKS {
+        let store = Arc::clone(&store);
+        tasks.spawn(async move {
+            let subject = format!("org_{task}");
+            let first = begun(&*store, &subject).await;
+            let second = begun(&*store, &subject).await;
+            assert!(second > first, "{second:?} came after {first:?}");
+            store.end_audit(first, outcome(AuditResult::Done)).await.unwrap();
+            [first, second]
+        });
+    }
+    let mut written: Vec<AuditId> = tasks.join_all().await.into_iter().flatten().collect();
+    written.sort_unstable();
+    written.reverse();
+    let listed = everything(&*store).await;
+    assert_eq!(ids(&listed), written);
+    assert!(written.windows(2).all(|pair| pair[0] > pair[1]), "distinct: {written:?}");
+    assert_eq!(listed.iter().filter(|entry| entry.outcome.is_some()).count(), TASKS);
+}
+
+/// Of many outcomes that are written for one entry at the same time, one is kept and the others are errors.
+pub async fn concurrent_audit_outcomes_are_written_once(store: Arc<dyn OperatorStore>) {
+    let id = begun(&*store, "org_a").await;
+    let mut tasks = JoinSet::new();
+    for task in 0..TASKS {
+        let store = Arc::clone(&store);
+        let outcome = AuditOutcome { detail: task.to_string(), ..outcome(AuditResult::Refused) };
+        tasks.spawn(async move { store.end_audit(id, outcome.clone()).await.is_ok().then_some(outcome) });
+    }
+    let kept: Vec<AuditOutcome> = tasks.join_all().await.into_iter().flatten().collect();
+    assert_eq!(kept.len(), 1);
+    assert_eq!(everything(&*store).await[0].outcome.as_ref(), kept.first());
+}

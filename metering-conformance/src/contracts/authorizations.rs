@@ -1,0 +1,62 @@
+//! The list of the contracts about authorizations.
+
+/// The tests of [`AuthorizationStore`](metering_core::AuthorizationStore), in addition to those of
+/// [`payments_conformance!`](crate::payments_conformance).
+#[macro_export]
+macro_rules! authorizations_conformance {
+    ($fresh:expr) => {
+        $crate::conformance_tests! { $fresh;
+            authorization_claims::a_claim_of_an_authorization_is_extended,
+            authorization_claims::an_authorization_is_claimed_for_its_lease,
+            authorization_claims::authorizations_of_revoked_accounts_are_claimed,
+            authorization_claims::claims_of_authorizations_are_limited_and_in_order,
+            authorization_claims::only_pending_authorizations_are_claimed,
+            authorization_claims::racing_claims_share_no_authorization,
+            authorization_credits::a_credit_and_a_failure_of_an_authorization_race,
+            authorization_credits::a_refused_settlement_leaves_the_authorization,
+            authorization_credits::a_restored_payment_credits_a_failed_authorization,
+            authorization_credits::a_reversed_authorization_is_credited_by_another_transaction,
+            authorization_credits::a_used_transaction_credits_no_authorization,
+            authorization_credits::an_authorization_beyond_range_changes_nothing,
+            authorization_credits::an_authorization_credits_its_own_live_account,
+            authorization_credits::an_authorization_follows_its_payment,
+            authorization_credits::an_authorization_is_credited,
+            authorization_credits::authorizations_of_revoked_accounts_follow_their_payments,
+            authorization_credits::concurrent_authorizations_share_no_transaction,
+            authorization_credits::concurrent_credits_of_an_authorization_credit_once,
+            authorization_credits::only_pending_authorizations_are_credited,
+            authorization_places::a_failure_and_a_submission_race,
+            authorization_places::a_gas_place_is_given_back_again,
+            authorization_places::a_gas_place_is_kept_until_it_is_passed,
+            authorization_places::a_gas_place_with_a_transaction_is_not_given_back,
+            authorization_places::a_submission_needs_a_pending_authorization_with_a_place,
+            authorization_places::another_wallet_has_another_gas_place,
+            authorization_places::gas_places_are_given_back_and_reused,
+            authorization_places::gas_places_are_of_a_wallet_and_chain,
+            authorization_places::gas_places_begin_after_the_chains_transactions,
+            authorization_places::only_pending_authorizations_get_gas_places,
+            authorization_places::racing_authorizations_get_different_gas_places,
+            authorization_places::racing_callers_get_one_gas_place,
+            authorization_places::racing_submissions_are_all_kept,
+            authorization_places::submissions_are_kept_in_order,
+            authorization_identifiers::an_id_is_of_one_authorization,
+            authorization_identifiers::an_id_is_of_one_payer,
+            authorization_identifiers::racing_authorizations_share_no_id,
+            authorizations::a_repeated_authorization_is_not_claimed_again,
+            authorizations::a_failed_authorization_is_reopened,
+            authorizations::an_accounts_first_key_is_found,
+            authorizations::an_authorization_fails_once,
+            authorizations::an_authorization_is_stored_once,
+            authorizations::authorizations_are_stored_unchanged,
+            authorizations::each_part_of_the_id_tells_authorizations_apart,
+            authorizations::only_live_accounts_store_authorizations,
+            authorizations::pending_and_failed_authorizations_move_no_credits,
+            authorizations::racing_accounts_store_one_authorization,
+            authorizations::submissions_and_failures_are_stored_unchanged,
+            sign_ins::a_sign_in_is_forgotten_when_it_expires,
+            sign_ins::a_sign_in_is_used_once,
+            sign_ins::concurrent_sign_ins_with_one_nonce_use_it_once,
+            sign_ins::many_expired_sign_ins_are_forgotten,
+        }
+    };
+}

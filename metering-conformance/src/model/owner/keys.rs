@@ -1,0 +1,348 @@
+//! Keys in the model, with every secret that they ever had and everything that counted for them.
+
+use std::time::Duration;
+
+use metering_core::access::{
+    Budget, Key, KeyHash, KeyId, KeyNumber, KeyRefusal, KeyStatus, KeyTerms, KeyUsage, RateLimits, Scope, Spent,
+};
+use metering_core::charging::{Charge, ExhaustedBudget, LimitWindow, RateStatus, Refusal, Window};
+use metering_core::clock::{Day, Timestamp};
+use metering_core::events::EventKind;
+use metering_core::store::Discrepancy;
+use metering_core::usage::{ActivityKind, UsageLine};
+
+use super::{Owner, credits, window_counts};
+
+const EPOCH: Day = Day::from_unix_days(0);
+
+/// A key.
+#[derive(Debug)]
+pub(crate) struct Issued {
+    pub(crate) key: Key,
+    pub(crate) secrets: Vec<Secret>,
+    minute: Window,
+    day: Window,
+    /// The first day of the newest period of its budget that anything counted in.
+    since: Day,
+    /// The atoms that counted in it since it began, in order.
+    counted: Vec<i128>,
+    /// The level of its budget that was told in this period.
+    pub(super) level: usize,
+}
+
+/// A secret that a key has or had.
+#[derive(Debug)]
+pub(crate) struct Secret {
+    pub(crate) hash: KeyHash,
+    pub(crate) revoked: bool,
+    pub(crate) expires_at: Option<Timestamp>,
+}
+
+impl Issued {
+    pub(crate) fn new(key: Key, secret: KeyHash) -> Self {
+        let secrets = vec![Secret { hash: secret, revoked: false, expires_at: None }];
+        Self {
+            key,
+            secrets,
+            minute: Window::default(),
+            day: Window::default(),
+            since: EPOCH,
+            counted: Vec::new(),
+            level: 0,
+        }
+    }
+
+    pub(crate) fn replace_secrets(&mut self, new: Option<KeyHash>) {
+        self.secrets.iter_mut().for_each(|secret| secret.revoked = true);
+        self.secrets.extend(new.map(|hash| Secret { hash, revoked: false, expires_at: None }));
+    }
+
+    /// Revokes the secrets that were replaced, and work for a while longer.
+    pub(crate) fn end_grace(&mut self) {
+        self.secrets.iter_mut().filter(|secret| secret.expires_at.is_some()).for_each(|secret| secret.revoked = true);
+    }
+
+    fn revoke(&mut self, now: Timestamp) {
+        self.key.revoked_at.get_or_insert(now);
+        self.replace_secrets(None);
+    }
+
+    /// Makes a period begin, in which this much counted before.
+    pub(crate) fn begin(&mut self, since: Day, spent: i128) {
+        (self.since, self.counted, self.level) = (since, vec![spent], 0);
+    }
+
+    pub(super) fn spent(&self) -> i128 {
+        self.counted.iter().sum()
+    }
+
+    pub(super) fn since(&self) -> Day {
+        self.since
+    }
+
+    /// The period that a request at `now` counts in, and what counted in it so far. A clock that lags by up to a day
+    /// counts in the newest period.
+    pub(super) fn spent_at(&self, budget: Budget, now: Timestamp) -> (Day, i128) {
+        let (first, newest) = (first_day(budget, now), self.since);
+        let lags = first < newest && now.saturating_add(Duration::from_secs(86_400)) >= newest.start();
+        if first == newest || lags { (newest, self.spent()) } else { (first, 0) }
+    }
+
+    /// The use of its rate limits; `None` if it has none.
+    fn rate(&self, now: Timestamp) -> Option<RateStatus> {
+        let limits = self.key.terms.limits;
+        (limits != RateLimits::NONE).then(|| window_counts(limits, self.minute, self.day, now))
+    }
+
+    fn check(&self, charge: &Charge, now: Timestamp) -> Result<(), Refusal> {
+        let KeyTerms { expires_at, scopes, .. } = &self.key.terms;
+        if let Some(at) = *expires_at
+            && at <= now
+        {
+            return Err(Refusal::Key(KeyRefusal::Expired { at }));
+        }
+        if !scopes.has(Scope::Call) {
+            return Err(Refusal::Key(KeyRefusal::Scope { scope: Scope::Call }));
+        }
+        let UsageLine { http_method, route_template, .. } = &charge.line;
+        if self.key.terms.routes.allow(http_method, route_template) {
+            Ok(())
+        } else {
+            Err(Refusal::Key(KeyRefusal::Route))
+        }
+    }
+
+    fn refuses(&self, charge: &Charge, account: RateStatus, now: Timestamp) -> Result<(), Refusal> {
+        if let Some(rate) = self.rate(now) {
+            let RateLimits { requests_per_minute, requests_per_day } = rate.limits;
+            let windows = [
+                (requests_per_day, rate.day, LimitWindow::Day),
+                (requests_per_minute, rate.minute, LimitWindow::Minute),
+            ];
+            for (limit, counted, window) in windows {
+                if limit > 0 && counted.count >= limit {
+                    return Err(Refusal::RateLimited { window, rate });
+                }
+            }
+        }
+        let Some(budget) = self.key.terms.budget else { return Ok(()) };
+        let (_, spent) = self.spent_at(budget, now);
+        let price = i128::from(charge.price.atoms());
+        if price > 0 && spent + price > i128::from(budget.limit.atoms()) {
+            let exhausted = ExhaustedBudget { budget, spent: credits(spent), required: charge.price, at: now };
+            return Err(Refusal::KeyBudget { exhausted, rate: account });
+        }
+        Ok(())
+    }
+
+    fn count(&mut self, price: i128, now: Timestamp) {
+        if let Some(rate) = self.rate(now) {
+            let next = |window: Window| Window { index: window.index, count: window.count + 1 };
+            (self.minute, self.day) = (next(rate.minute), next(rate.day));
+        }
+        if let Some(budget) = self.key.terms.budget {
+            let (since, spent) = self.spent_at(budget, now);
+            if self.since != since {
+                self.begin(since, spent);
+            }
+            self.counted.push(price);
+        }
+    }
+}
+
+pub(crate) fn first_day(budget: Budget, now: Timestamp) -> Day {
+    budget.reset.map_or(EPOCH, |reset| reset.first_day(now.day()))
+}
+
+impl Owner {
+    pub(crate) fn chain(&self, number: KeyNumber) -> Vec<usize> {
+        let mut chain = Vec::new();
+        let mut next = Some(number);
+        while let Some(number) = next {
+            let index = usize::try_from(number.get()).unwrap();
+            chain.push(index);
+            next = self.issued[index].key.parent;
+        }
+        chain
+    }
+
+    /// The key with a secret that is not revoked.
+    pub(crate) fn holder(&self, secret: KeyHash) -> Option<(&Issued, Option<Timestamp>)> {
+        let found = self.issued.iter().flat_map(|issued| issued.secrets.iter().map(move |secret| (issued, secret)));
+        let mut found = found.filter(|(_, of)| of.hash == secret && !of.revoked);
+        found.next().filter(|_| self.is_live()).map(|(issued, secret)| (issued, secret.expires_at))
+    }
+
+    pub(crate) fn is_live_key(&self, secret: KeyHash, now: Timestamp) -> bool {
+        let Some((issued, expires_at)) = self.holder(secret) else { return false };
+        let mut chain = self.chain(issued.key.number).into_iter().map(|index| &self.issued[index].key);
+        expires_at.is_none_or(|at| now < at)
+            && chain.all(|key| key.is_live() && key.terms.expires_at.is_none_or(|at| now < at))
+    }
+
+    pub(crate) fn find(&self, id: &KeyId) -> Option<usize> {
+        self.issued.iter().position(|issued| issued.key.id == *id)
+    }
+
+    pub(crate) fn check_keys(&self, key: KeyNumber, charge: &Charge, now: Timestamp) -> Result<(), Refusal> {
+        let chain = self.chain(key);
+        let is_dead = |key: &Key| key.terms.disabled || key.leaked_at.is_some() || key.revoked_at.is_some();
+        if chain.iter().any(|index| is_dead(&self.issued[*index].key)) {
+            return Err(Refusal::UnknownKey);
+        }
+        chain.into_iter().try_for_each(|index| self.issued[index].check(charge, now))
+    }
+
+    pub(crate) fn key_limits(
+        &self,
+        key: KeyNumber,
+        charge: &Charge,
+        account: RateStatus,
+        now: Timestamp,
+    ) -> Result<(), Refusal> {
+        self.chain(key).into_iter().try_for_each(|index| self.issued[index].refuses(charge, account, now))
+    }
+
+    pub(crate) fn count_for_keys(&mut self, key: KeyNumber, price: i128, now: Timestamp) {
+        for index in self.chain(key) {
+            self.issued[index].count(price, now);
+        }
+    }
+
+    /// The use of the key's own rate limits.
+    pub(crate) fn key_rate(&self, key: KeyNumber, now: Timestamp) -> Option<RateStatus> {
+        self.issued[usize::try_from(key.get()).unwrap()].rate(now)
+    }
+
+    pub(crate) fn refund_keys(&mut self, key: KeyNumber, atoms: i128, day: Day) {
+        for index in self.chain(key) {
+            let issued = &mut self.issued[index];
+            if issued.key.terms.budget.is_some() && day >= issued.since {
+                let spent = issued.spent();
+                issued.counted.push(-atoms.min(spent));
+            }
+        }
+    }
+
+    /// Counts what was captured beyond a hold.
+    pub(super) fn exceed_keys(&mut self, key: KeyNumber, atoms: i128, day: Day) {
+        for index in self.chain(key) {
+            let issued = &mut self.issued[index];
+            let fits = i64::try_from(issued.spent() + atoms).is_ok();
+            if issued.key.terms.budget.is_some() && day >= issued.since && fits {
+                issued.counted.push(atoms);
+            }
+        }
+    }
+
+    /// What the events and the open holds of a key and the keys below it add up to since a day.
+    fn spent_since(&self, number: KeyNumber, day: Day) -> i128 {
+        let index = usize::try_from(number.get()).unwrap();
+        let counts = |of: Day, key: KeyNumber| of >= day && self.chain(key).contains(&index);
+        let used = self.usage.iter().filter(|event| counts(event.booked_on, event.key)).map(|event| event.used);
+        let open = self.open_holds().filter(|hold| counts(hold.created_at.day(), hold.key));
+        used.sum::<i128>() + open.map(|hold| i128::from(hold.amount.atoms())).sum::<i128>()
+    }
+
+    /// The budgets from which less was taken than the events add up to: after a clock was set back.
+    pub(crate) fn short_budgets(&self) -> Vec<Discrepancy> {
+        let short = |issued: &Issued| {
+            let (spent, computed) = (issued.spent(), self.spent_since(issued.key.number, issued.since));
+            (issued.key.terms.budget.is_some() && spent < computed).then(|| Discrepancy {
+                account: self.made.id.clone(),
+                amount: "key_spent",
+                recorded: credits(spent),
+                computed: credits(computed),
+            })
+        };
+        self.issued.iter().filter_map(short).collect()
+    }
+
+    /// What a store must say about a key.
+    pub(crate) fn status(&self, issued: &Issued, today: Day) -> KeyStatus {
+        let own = || self.usage.iter().filter(|event| event.key == issued.key.number);
+        let since = |first: Day| {
+            let days = own().filter(|event| (first..=today).contains(&event.booked_on));
+            credits(days.map(|event| event.used).sum())
+        };
+        let [daily, weekly, monthly] =
+            metering_core::access::BudgetReset::ALL.map(|reset| since(reset.first_day(today)));
+        let usage = KeyUsage {
+            total: credits(own().map(|event| event.used).sum()),
+            daily,
+            weekly,
+            monthly,
+            last_used: own().filter(|event| event.kind != ActivityKind::UsageRefund).map(|event| event.booked_on).max(),
+        };
+        let spent = Spent { since: issued.since, amount: credits(issued.spent()) };
+        let spent = issued.key.terms.budget.map(|_| spent);
+        let chain = self.chain(issued.key.number);
+        let parents_are_live = chain[1..].iter().all(|index| self.issued[*index].key.is_live());
+        KeyStatus { key: issued.key.clone(), parents_are_live, spent, usage }
+    }
+
+    /// Whether a key and all above it are live and may manage keys.
+    pub(crate) fn manages(&self, index: usize, now: Timestamp) -> bool {
+        self.chain(self.issued[index].key.number).into_iter().all(|index| {
+            let key = &self.issued[index].key;
+            let expired = key.terms.expires_at.is_some_and(|at| at <= now);
+            key.is_live() && !expired && key.terms.scopes.has(Scope::Manage)
+        })
+    }
+
+    /// Makes the budget begin with what was spent, if it is new or has another period.
+    pub(crate) fn restart_budget(&mut self, index: usize, before: &KeyTerms, now: Timestamp) {
+        let after = self.issued[index].key.terms.clone();
+        let is_counted = |terms: &KeyTerms| terms.budget.is_some() || terms.limits != RateLimits::NONE;
+        if !is_counted(&after) {
+            let issued = &mut self.issued[index];
+            (issued.minute, issued.day, issued.level) = (Window::default(), Window::default(), 0);
+        }
+        let period = |terms: &KeyTerms| terms.budget.map(|budget| budget.reset);
+        if period(before) == period(&after) {
+            self.lower_key(index);
+            return;
+        }
+        if let Some(budget) = after.budget {
+            let since = first_day(budget, now);
+            let spent = self.spent_since(self.issued[index].key.number, since);
+            self.issued[index].begin(since, spent);
+        } else {
+            self.issued[index].level = 0;
+        }
+    }
+
+    fn revoke(&mut self, index: usize, now: Timestamp) {
+        if self.issued[index].key.revoked_at.is_none() {
+            self.tell(EventKind::KeyRevoked, now);
+        }
+        self.issued[index].revoke(now);
+    }
+
+    /// Revokes the keys below one.
+    pub(crate) fn revoke_below(&mut self, index: usize, now: Timestamp) {
+        for below in 0..self.issued.len() {
+            if below != index && self.chain(self.issued[below].key.number).contains(&index) {
+                self.revoke(below, now);
+            }
+        }
+    }
+
+    /// Replaces the first key's secret, revokes all other keys that can manage keys, with those below them, and ends
+    /// the grace periods of the rest.
+    pub(crate) fn recover(&mut self, secret: KeyHash, now: Timestamp) {
+        for index in 1..self.issued.len() {
+            let manages = self.issued[index].key.terms.scopes.has(Scope::Manage);
+            if manages && self.issued[index].key.revoked_at.is_none() {
+                self.revoke(index, now);
+                self.revoke_below(index, now);
+            }
+            self.issued[index].end_grace();
+        }
+        let first = &mut self.issued[0];
+        first.replace_secrets(Some(secret));
+        let KeyTerms { name, limits, max_in_flight, budget, alert_below, .. } = first.key.terms.clone();
+        first.key.terms = KeyTerms { name, limits, max_in_flight, budget, alert_below, ..KeyTerms::first() };
+        first.key.leaked_at = None;
+    }
+}
