@@ -88,14 +88,14 @@ pub async fn audit_entries_are_listed_by_subject(store: Arc<dyn OperatorStore>) 
 
 /// An entry has no outcome until it is written, and then exactly that one.
 pub async fn an_audit_outcome_is_written_once(store: Arc<dyn OperatorStore>) {
-    let (mut expected, mut under_way) = (Vec::new(), Vec::new());
+    let (mut expected, mut in_progress) = (Vec::new(), Vec::new());
     for _ in AuditResult::ALL {
         let id = begun(&*store, "org_a").await;
-        under_way.push(id);
+        in_progress.push(id);
         expected.insert(0, AuditEntry { id, entry: entry("org_a"), outcome: None });
     }
     assert_eq!(everything(&*store).await, expected);
-    for (id, result) in under_way.into_iter().zip(AuditResult::ALL) {
+    for (id, result) in in_progress.into_iter().zip(AuditResult::ALL) {
         store.end_audit(id, outcome(result)).await.unwrap();
         let ended = expected.iter_mut().find(|entry| entry.id == id).unwrap();
         ended.outcome = Some(outcome(result));

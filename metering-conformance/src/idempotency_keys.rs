@@ -4,8 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use metering_core::charging::{
-    Charge, DeliveryTerms, Fingerprint, IdempotencyKey, Outcome, Posting, Receipt, Refund, Refusal, Repetition,
-    RequestId,
+    Charge, DeliveryTerms, Fingerprint, IdempotencyKey, Outcome, Posting, Receipt, Refusal, Repetition, RequestId,
 };
 
 use metering_core::access::{KeyHash, KeyTerms};
@@ -137,13 +136,6 @@ pub async fn only_the_last_attempt_refunds_the_charge(store: Arc<dyn Store>) {
     assert_verified(&*store).await;
 }
 
-/// The same refund, posted again.
-fn same(refund: &Refund) -> Refund {
-    let mut same = refund.of_first_key();
-    same.key = refund.key;
-    same
-}
-
 /// A charge is refunded once, whichever of its attempts fails first, and a late one does not refund another charge that
 /// the key is used for by then.
 pub async fn a_charge_is_refunded_once(store: Arc<dyn Store>) {
@@ -151,11 +143,11 @@ pub async fn a_charge_is_refunded_once(store: Arc<dyn Store>) {
     let first = accepted(&*store, keyed(customer.key, BASE, "k", 1), NOON).await;
     let second = accepted(&*store, keyed(customer.key, BASE, "k", 1), later(40)).await;
     let (first, second) = (first.into_refund().unwrap(), second.into_refund().unwrap());
-    let repeated = same(&second);
+    let repeated = second.clone();
     assert_eq!(commit_refund(&*store, second, later(41)).await.map(|left| left.atoms()), Some(10 * BASE));
     let again = commit_refund(&*store, repeated, later(41)).await;
     assert_eq!(again.map(|left| left.atoms()), Some(10 * BASE), "the same refund twice");
-    let late = commit_refund(&*store, same(&first), later(41)).await;
+    let late = commit_refund(&*store, first.clone(), later(41)).await;
     assert_eq!(late.map(|left| left.atoms()), Some(10 * BASE), "the second attempt gave it back");
     accepted(&*store, keyed(customer.key, 3 * BASE, "k", 1), later(42)).await;
     let late = commit_refund(&*store, first, later(43)).await;

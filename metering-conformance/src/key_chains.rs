@@ -21,7 +21,7 @@ async fn pair(store: &dyn Store, customer: &Customer, parent: KeyTerms, child: K
     (parent, child)
 }
 
-fn under_way(key: &Issued, in_flight: &InFlight) -> Charge {
+fn in_progress(key: &Issued, in_flight: &InFlight) -> Charge {
     Charge { in_flight: Some(in_flight.clone()), ..charge(key.secret, BASE) }
 }
 
@@ -175,22 +175,23 @@ pub async fn racing_keys_fill_a_limit_once(store: Arc<dyn Store>) {
 }
 
 /// A request that is under way counts for its key and those above it, until its receipt is dropped.
-pub async fn requests_under_way_are_limited(store: Arc<dyn Store>) {
+pub async fn requests_in_progress_are_limited(store: Arc<dyn Store>) {
     let customer = customer(&*store, PLENTY).await;
     let parent = KeyTerms { max_in_flight: 3, ..manager() };
     let (parent, child) = pair(&*store, &customer, parent, KeyTerms { max_in_flight: 2, ..caller() }).await;
     let in_flight = InFlight::default();
     let counts = || [&parent, &child].map(|key| in_flight.count(&customer.id, key.number));
-    let one = accepted(&*store, under_way(&child, &in_flight), NOON).await;
-    let two = accepted(&*store, under_way(&child, &in_flight), NOON).await;
+    let one = accepted(&*store, in_progress(&child, &in_flight), NOON).await;
+    let two = accepted(&*store, in_progress(&child, &in_flight), NOON).await;
     assert_eq!(counts(), [2, 2]);
-    assert_eq!(refused(&*store, under_way(&child, &in_flight), NOON).await, Refusal::TooManyInFlight);
-    let three = accepted(&*store, under_way(&parent, &in_flight), NOON).await;
-    assert_eq!(refused(&*store, under_way(&parent, &in_flight), NOON).await, Refusal::TooManyInFlight);
+    assert_eq!(refused(&*store, in_progress(&child, &in_flight), NOON).await, Refusal::TooManyInFlight);
+    let three = accepted(&*store, in_progress(&parent, &in_flight), NOON).await;
+    assert_eq!(refused(&*store, in_progress(&parent, &in_flight), NOON).await, Refusal::TooManyInFlight);
     assert_eq!(counts(), [3, 2], "what is refused is not under way");
     drop(one);
     assert_eq!(counts(), [2, 1]);
-    let batch = vec![under_way(&child, &in_flight), under_way(&child, &in_flight), under_way(&parent, &in_flight)];
+    let batch =
+        vec![in_progress(&child, &in_flight), in_progress(&child, &in_flight), in_progress(&parent, &in_flight)];
     let decisions = commit(&*store, batch, NOON).await;
     assert!(matches!(
         decisions[1..],
@@ -206,12 +207,12 @@ pub async fn requests_under_way_are_limited(store: Arc<dyn Store>) {
 }
 
 /// A charge that is refused for another reason takes no slot.
-pub async fn refused_requests_are_not_under_way(store: Arc<dyn Store>) {
+pub async fn refused_requests_are_not_in_progress(store: Arc<dyn Store>) {
     let customer = customer(&*store, BASE).await;
     let terms = KeyTerms { max_in_flight: 2, budget: budget(3 * BASE, None), ..caller() };
     let key = issue(&*store, &customer.id, None, terms).await;
     let in_flight = InFlight::default();
-    let price = |price| Charge { price: super::scene::atoms(price), ..under_way(&key, &in_flight) };
+    let price = |price| Charge { price: super::scene::atoms(price), ..in_progress(&key, &in_flight) };
     let refusal = refused(&*store, price(4 * BASE), NOON).await;
     assert!(matches!(refusal, Refusal::KeyBudget { .. }), "{refusal:?}");
     assert_eq!(in_flight.count(&customer.id, key.number), 0);

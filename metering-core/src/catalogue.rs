@@ -49,7 +49,7 @@ mod websocket;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use crate::catalogue::trie::{Found, Trie};
+use crate::catalogue::trie::{Trie, TrieMatch};
 use crate::money::credits::Credits;
 use file::CatalogueFile;
 use lenient::StreamPrefix;
@@ -279,7 +279,7 @@ impl Catalogue {
         }
         let decoded = path.as_str().replace("%2F", "/");
         match self.trie.find(decoded[1..].split('/'), "") {
-            Found::Nothing => Ok(path),
+            TrieMatch::Nothing => Ok(path),
             _ => Err(TargetError::ReadsLikeOtherRoute),
         }
     }
@@ -357,13 +357,13 @@ impl Catalogue {
     /// [`RouteRefusal::EncodedSlash`].
     pub fn find(&self, method: &str, path: &RequestPath<'_>) -> Result<&Route, RouteRefusal> {
         match self.trie.find(path.segments(), method) {
-            Found::Route(index) if path.has_encoded_slash() && !self.routes[index].encoded_slash => {
+            TrieMatch::Route(index) if path.has_encoded_slash() && !self.routes[index].encoded_slash => {
                 Err(RouteRefusal::EncodedSlash)
             }
-            Found::Route(index) => Ok(&self.routes[index]),
-            Found::OtherMethods(methods) => Err(RouteRefusal::MethodNotAllowed(methods)),
-            Found::Ambiguous => Err(RouteRefusal::AmbiguousPath),
-            Found::Nothing => Err(RouteRefusal::UnknownRoute),
+            TrieMatch::Route(index) => Ok(&self.routes[index]),
+            TrieMatch::OtherMethods(methods) => Err(RouteRefusal::MethodNotAllowed(methods)),
+            TrieMatch::Ambiguous => Err(RouteRefusal::AmbiguousPath),
+            TrieMatch::Nothing => Err(RouteRefusal::UnknownRoute),
         }
     }
 }

@@ -12,11 +12,11 @@
 pub(crate) mod address;
 pub(crate) mod courier;
 pub(crate) mod delivery;
+pub(crate) mod delivery_shares;
 pub(crate) mod event;
 pub(crate) mod event_kind;
 pub(crate) mod kinds;
 pub(crate) mod secret;
-pub(crate) mod shares;
 pub(crate) mod signature;
 pub(crate) mod url;
 pub(crate) mod webhook;
@@ -27,11 +27,11 @@ pub use delivery::{
     AttemptOutcome, AttemptResult, Delivery, DeliveryBacklog, DeliveryFilter, DeliveryId, DeliveryState, DueDelivery,
     Progress,
 };
+pub use delivery_shares::DeliveryShares;
 pub use event::{BudgetEvent, Event, EventData, EventId, KeyEvent, NewEvent, PaymentEvent};
 pub use event_kind::{EventKind, EventKindError};
 pub use kinds::EventKinds;
 pub use secret::{MalformedWebhookSecret, WebhookSecret};
-pub use shares::DeliveryShares;
 pub use signature::signature;
 pub use url::{WebhookUrl, WebhookUrlError};
 pub use webhook::{

@@ -3,13 +3,13 @@
 mod body;
 mod charged;
 mod head;
+mod in_flight_slot;
 mod incoming;
 mod money;
 mod outgoing;
 mod precheck;
 mod privacy;
 mod response;
-mod under_way;
 
 use std::fmt;
 use std::pin::Pin;
@@ -26,15 +26,15 @@ use crate::access::key::ApiKey;
 use crate::catalogue::free_statuses::is_undelivered;
 use crate::catalogue::route::Route;
 use crate::error::Error;
-use crate::service::{Admission, AdmissionKind, ChallengeClient, Presented, Proxied, RequestContent, Service};
+use crate::service::{Admission, AdmissionKind, ChallengeClient, Proxied, RequestContent, RequestPayment, Service};
 
 pub use body::RequestBody;
 pub use charged::Charged;
 use head::{address, request_head};
+pub use in_flight_slot::InFlightSlot;
 use incoming::{drop_overrides, forward_checked};
 use outgoing::Outgoing;
 pub use privacy::Privacy;
-pub use under_way::UnderWay;
 
 /// Charges requests to a [`tower_service::Service`] by the catalogue of a [`Service`].
 ///
@@ -268,7 +268,7 @@ impl MeteringLayer {
         route: Option<&Route>,
         error: &Error,
         client: ChallengeClient,
-        presented: Option<&Presented>,
+        presented: Option<&RequestPayment>,
     ) -> Response<R> {
         let asked = self.service.asked(uri.path(), uri.query(), route);
         let mut notice = self.service.payment_notice(error, asked, presented);

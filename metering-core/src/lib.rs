@@ -76,7 +76,7 @@ pub use charging::{Charge, Decision, Meter, MeterConfig, MeterError, Receipt, Re
 pub use clock::{Clock, Day, Month, SystemClock, Timestamp};
 pub use error::Error;
 #[cfg(feature = "tower")]
-pub use layer::{Charged, Metered, MeteringLayer, Privacy, RequestBody, UnderWay};
+pub use layer::{Charged, InFlightSlot, Metered, MeteringLayer, Privacy, RequestBody};
 pub use money::Credits;
 pub use random::{Randomness, SystemRandomness};
 pub use service::{Service, ServiceConfig};

@@ -24,7 +24,6 @@ mod paid_entries;
 mod payer_proof;
 mod payments;
 mod position;
-mod presented;
 mod prices;
 mod quotes;
 mod receipts;
@@ -32,10 +31,11 @@ mod recipients;
 mod recovery;
 mod refund;
 mod reports;
+mod request_payment;
 mod rotation;
+mod seen_payments;
 mod settlement;
 mod settling;
-mod sightings;
 mod sign_in;
 mod signups;
 mod statements;
@@ -55,16 +55,16 @@ use std::time::Duration;
 pub use arrivals::{Arrival, Arrivals, arrivals, payment_targets};
 pub use billing::BillingSettings;
 pub use buying::Bought;
-pub use challenges::{ChallengeAnswer, ChallengeClient, ChallengeSettings};
+pub use challenges::{ChallengeClient, ChallengeCredential, ChallengeSettings};
 pub use config::{Links, ServiceConfig};
 pub use email::recovery_accepted;
-pub use gate::{Admission, AdmissionKind, Found, Proxied, RequestContent, RequestHead};
+pub use gate::{Admission, AdmissionKind, MatchedRequest, Proxied, RequestContent, RequestHead};
 pub use lifetime::lifetime_events;
-pub use offers::{OfferSettings, Paid, Paying};
+pub use offers::{OfferSettings, Paid, PayRequest};
 pub use payments::PaymentSettings;
-pub use presented::{Asked, PaymentNotice, Presented};
 pub use receipts::Seller;
 pub use refund::RefundResult;
+pub use request_payment::{PaymentNotice, RequestPayment, RequestedResource};
 pub use settlement::SettlementReport;
 pub use settling::{OfferChain, Settler};
 pub use signups::SignupSettings;
@@ -129,7 +129,7 @@ pub struct Service {
     billing: BillingSettings,
     own_templates: Arc<templates::OwnTemplates>,
     in_flight: InFlight,
-    shop: Option<Arc<offers::Shop>>,
+    shop: Option<Arc<offers::OfferSettlement>>,
     prices: prices::Prices,
 }
 

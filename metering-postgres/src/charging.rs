@@ -5,6 +5,6 @@ pub(crate) mod commit;
 pub(crate) mod entry;
 pub(crate) mod holds;
 pub(crate) mod known;
-pub(crate) mod left;
+pub(crate) mod recent_meters;
 pub(crate) mod tail;
 pub(crate) mod volumes;

@@ -20,7 +20,7 @@ use futures_util::future::BoxFuture;
 use metering_core::StoreError;
 
 use crate::charging::known::SharedKnown;
-use crate::charging::left::LeftMeters;
+use crate::charging::recent_meters::RecentMeters;
 use crate::connection::connect::PostgresConfig;
 use crate::connection::session::Pool;
 use crate::migrations;
@@ -47,7 +47,7 @@ type Result<T> = std::result::Result<T, StoreError>;
 pub struct PostgresStore {
     pub(crate) pool: Pool,
     pub(crate) known: SharedKnown,
-    pub(crate) left: Arc<LeftMeters>,
+    pub(crate) left: Arc<RecentMeters>,
     /// The claim for a move to this store, if it was opened for one.
     pub(crate) claim: Option<Arc<Claim>>,
     shown: String,

@@ -28,7 +28,7 @@ use tower_layer::Layer;
 
 use crate::config::{Config, TrustedProxies};
 use crate::gateway::ACCOUNT_HEADER;
-use crate::gateway::websocket::handshake::{self, Asked};
+use crate::gateway::websocket::handshake::{self, RequestedUpgrade};
 use crate::http::{Bodies, ClientAddress, CrossOrigin, Problem, Reply, Response, into_response};
 use crate::operations::spans;
 
@@ -67,7 +67,7 @@ impl Authorizer {
         let (http, config) = (&config.http, &config.authorize);
         let layer = MeteringLayer::new(service).on_match(|_, route, extensions| {
             spans::name_route(&route.method, &route.template);
-            handshake::check_proxied(extensions.get().copied().unwrap_or(Asked::Nothing), route)
+            handshake::check_proxied(extensions.get().copied().unwrap_or(RequestedUpgrade::Nothing), route)
         });
         let layer = if config.pass_others { layer.pass_others() } else { layer };
         let hold = config.settle.then(|| config.settle_within.duration());

@@ -4,6 +4,7 @@
 //! reads the body before the charge, unless the head says that the request will be refused, limits the open streams of
 //! a key, and counts a request as in flight until its response has been sent.
 
+mod counted_body;
 mod delivery;
 mod error_events;
 mod forward;
@@ -17,7 +18,6 @@ mod redirects;
 mod replay;
 mod reports;
 mod streams;
-mod under_way;
 mod upstream;
 pub(crate) mod websocket;
 
@@ -35,10 +35,10 @@ use tower_layer::Layer;
 use crate::config::{GatewayConfig, HttpConfig};
 use crate::http::{Bodies, Response, into_response, without_reading};
 use crate::operations::spans;
+use counted_body::until_sent;
 use error_events::with_error_events;
 use replay::{Replayable, Replays};
 use streams::StreamRoute;
-use under_way::until_sent;
 
 pub(crate) use forward::HttpUpstream;
 pub(crate) use headers::ACCOUNT_HEADER;

@@ -10,17 +10,17 @@
 //! there is one charge path. A refusal becomes a result with `isError` and the gateway's JSON, because agents read
 //! results, not status codes.
 
-mod alone;
 mod backlog;
 mod caller;
 mod cancelling;
 mod channel;
+mod fair_slots;
 mod guard;
 mod message;
 mod service;
 mod sessions;
-mod shares;
 mod sse;
+mod standalone;
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -44,7 +44,6 @@ use crate::front::Front;
 use crate::http::{Bodies, Connection, CrossOrigin, Problem, Response, Shutdown, accepts_json, bytes, into_response};
 use crate::run::{Current, RunError};
 
-pub(crate) use alone::run_alone;
 use caller::{Accounts, Caller};
 use cancelling::{CallSession, Cancellable, Cancelling};
 use guard::Guard;
@@ -52,6 +51,7 @@ use message::Subject;
 use service::{OtherProcesses, ThisProcess};
 use sessions::{CallPermit, Sessions};
 use sse::Sse;
+pub(crate) use standalone::run_alone;
 
 /// Read timeout of responses from another process. Streams send something more often.
 const READ_TIMEOUT: Duration = Duration::from_secs(60);

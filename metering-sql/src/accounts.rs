@@ -30,24 +30,24 @@ const COLUMN_COUNT: usize = 18;
 pub(crate) const TABLES: &str = "account a JOIN meter m ON m.account = a.id";
 
 /// An account and its row number.
-pub type Found = (i64, Account);
+pub type AccountRow = (i64, Account);
 
-async fn select(db: &mut dyn Executor, condition: &str, values: &[Value]) -> Result<Vec<Found>> {
+async fn select(db: &mut dyn Executor, condition: &str, values: &[Value]) -> Result<Vec<AccountRow>> {
     let rows = db.query(&format!("SELECT {COLUMNS} FROM {TABLES} WHERE {condition}"), values).await?;
     rows.iter().map(|row| account(db, row)).collect()
 }
 
-async fn one(db: &mut dyn Executor, condition: &str, values: &[Value]) -> Result<Option<Found>> {
+async fn one(db: &mut dyn Executor, condition: &str, values: &[Value]) -> Result<Option<AccountRow>> {
     Ok(select(db, condition, values).await?.into_iter().next())
 }
 
 /// The account with this id, and its row number.
-pub async fn by_id(db: &mut dyn Executor, id: &AccountId) -> Result<Option<Found>> {
+pub async fn by_id(db: &mut dyn Executor, id: &AccountId) -> Result<Option<AccountRow>> {
     one(db, "a.org_id = ?1", &values![id]).await
 }
 
 /// Like [`by_id`], and keeps charges from changing the account until the transaction ends.
-pub async fn locked(db: &mut dyn Executor, id: &AccountId) -> Result<Option<Found>> {
+pub async fn locked(db: &mut dyn Executor, id: &AccountId) -> Result<Option<AccountRow>> {
     one(db, "a.org_id = ?1 {lock m}", &values![id]).await
 }
 
@@ -262,7 +262,7 @@ pub(crate) fn record(db: &mut dyn Executor, row: &Row) -> Result<AccountRecord> 
 }
 
 /// Reads the columns of [`COLUMNS`].
-pub(crate) fn account(db: &mut dyn Executor, row: &Row) -> Result<Found> {
+pub(crate) fn account(db: &mut dyn Executor, row: &Row) -> Result<AccountRow> {
     let email_status = match (row.get(4)?, row.get(5)?) {
         (None, None) => EmailStatus::Unchecked,
         (Some(free_credits), _) => EmailStatus::Pending { free_credits },

@@ -1,6 +1,6 @@
 //! The audit log. Triggers in the schema make its tables append-only.
 
-use metering_core::backend::not_under_way;
+use metering_core::backend::audit_entry_is_closed;
 use metering_core::operators::{AuditEntry, AuditId, AuditOutcome, AuditQuery, NewAuditEntry};
 
 use crate::executor::Executor;
@@ -103,7 +103,7 @@ pub async fn end(db: &mut dyn Executor, id: AuditId, outcome: &AuditOutcome) -> 
                WHERE id = ?1 AND NOT EXISTS (SELECT 1 FROM audit_outcome WHERE entry = ?1)";
     let AuditOutcome { at, result, detail, after } = outcome;
     let written = db.execute(sql, &[values![id, at, result, detail, after]]).await?;
-    if written == 1 { Ok(()) } else { Err(not_under_way(id).into()) }
+    if written == 1 { Ok(()) } else { Err(audit_entry_is_closed(id).into()) }
 }
 
 /// Entries, newest first, at most `limit`.

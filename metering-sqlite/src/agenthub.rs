@@ -6,7 +6,9 @@ use std::collections::HashSet;
 use std::path::Path;
 
 use metering_core::StoreError;
-use metering_core::imports::{AgentHubKey, AgentHubQuote, AgentHubTransaction, Cell, Oddity, OddityKind, UsageSign};
+use metering_core::imports::{
+    AgentHubKey, AgentHubQuote, AgentHubTransaction, Cell, ImportFinding, ImportFindingKind, UsageSign,
+};
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, OpenFlags, Row, params};
 
@@ -147,14 +149,14 @@ impl AgentHubFile {
     ///
     /// # Errors
     /// When the database cannot be read.
-    pub fn orphans(&self) -> Result<Vec<Oddity>> {
+    pub fn orphans(&self) -> Result<Vec<ImportFinding>> {
         let sql = "SELECT coalesce(key, 'NULL'), count(*) FROM temp.owner WHERE key IS NULL \
                    OR key NOT IN (SELECT CAST(id AS TEXT) FROM api_keys WHERE id IS NOT NULL) GROUP BY key ORDER BY key";
         let mut statement = self.connection.prepare(sql).map_err(store_error)?;
         all(&mut statement, [], |row| {
             let (key, count): (String, i64) = (row.get(0)?, row.get(1)?);
             let detail = format!("{count} transactions of a key that does not exist; they were not imported");
-            Ok(Ok(Oddity::new(format!("api_keys {key}"), OddityKind::OrphanTransaction, detail)))
+            Ok(Ok(ImportFinding::new(format!("api_keys {key}"), ImportFindingKind::OrphanTransaction, detail)))
         })
     }
 }

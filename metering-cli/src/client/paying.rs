@@ -10,6 +10,7 @@
 pub(crate) mod amount;
 pub(crate) mod arguments;
 pub(crate) mod call;
+mod call_lock;
 pub(crate) mod codes;
 mod entry;
 pub(crate) mod journal;
@@ -24,5 +25,4 @@ mod state;
 pub(crate) mod terms;
 pub(crate) mod tokens;
 pub(crate) mod transport;
-mod turn;
 pub(crate) mod url;

@@ -137,16 +137,18 @@ fn superseded_move_stops_writing() {
         assert_eq!(first.begin(&source).await.unwrap(), TargetState::Empty);
         first.import(mark(1)).await.unwrap();
         for store in [&first, &second] {
-            assert_eq!(store.target_state(&source).await.unwrap(), TargetState::UnderWay);
+            assert_eq!(store.target_state(&source).await.unwrap(), TargetState::InProgress);
         }
-        assert_eq!(second.begin(&source).await.unwrap(), TargetState::UnderWay);
+        assert_eq!(second.begin(&source).await.unwrap(), TargetState::InProgress);
         // The first move loses the lock that kept the second out, but stays alive.
         cluster.end_connections();
         let until = Instant::now() + Duration::from_secs(30);
         let again = loop {
             // The server is ending the connections, but may take a while.
             match second.begin(&source).await.unwrap() {
-                TargetState::UnderWay if Instant::now() < until => tokio::time::sleep(Duration::from_millis(20)).await,
+                TargetState::InProgress if Instant::now() < until => {
+                    tokio::time::sleep(Duration::from_millis(20)).await
+                }
                 target_state => break target_state,
             }
         };

@@ -22,7 +22,7 @@ pub(super) struct Estimate {
 impl Estimate {
     /// The estimated cost of a request with this body; `None` when some unit cannot be estimated.
     pub(super) fn cost(&self, units: &[(Box<str>, UnitPrice)], body: &[u8]) -> Option<ExactCost> {
-        let found = Found::read(self, body)?;
+        let found = FactorValue::read(self, body)?;
         let by_bytes = |unit: &str| self.bytes.iter().any(|by_bytes| **by_bytes == *unit);
         let mut cost = ExactCost::ZERO;
         // All of the bytes may be of the dearest unit.
@@ -41,11 +41,11 @@ impl Estimate {
 }
 
 /// What the pointers of an estimate found.
-struct Found<'e, 'j> {
+struct FactorValue<'e, 'j> {
     values: Vec<(&'e Pointer, Lookup<'j>)>,
 }
 
-impl<'e, 'j> Found<'e, 'j> {
+impl<'e, 'j> FactorValue<'e, 'j> {
     /// `None` when the body has to be JSON, and is not.
     fn read(estimate: &'e Estimate, body: &'j [u8]) -> Option<Self> {
         let pointers = estimate.pointers();

@@ -5,7 +5,7 @@
 
 use crate::catalogue::amount::{Amount, Measures};
 use crate::catalogue::json_report::{Combine, JsonReport};
-use crate::catalogue::json_scanner::{Found, Verdict};
+use crate::catalogue::json_scanner::{ScannedValue, Verdict};
 use crate::catalogue::outcome::BodyRead;
 use crate::catalogue::report::ReportError;
 use crate::catalogue::units::{Count, Counts};
@@ -74,19 +74,22 @@ impl Findings {
     }
 
     /// Notes what is at one of the report's pointers.
-    pub(super) fn take(&mut self, report: &JsonReport, number: usize, found: Found<'_>) {
+    pub(super) fn take(&mut self, report: &JsonReport, number: usize, found: ScannedValue<'_>) {
         let Some(other) = number.checked_sub(report.places.len()) else {
             return self.take_value(report, number, found);
         };
         match (other.checked_sub(report.failures), found) {
-            (None, Found::Null | Found::Bool(false) | Found::Text(_, 0) | Found::RepeatedName) => {}
+            (
+                None,
+                ScannedValue::Null | ScannedValue::Bool(false) | ScannedValue::Text(_, 0) | ScannedValue::RepeatedName,
+            ) => {}
             (None, _) => self.fails_here = true,
-            (Some(text), Found::Text(_, bytes)) => self.delivered[report.texts[text]].add(bytes),
+            (Some(text), ScannedValue::Text(_, bytes)) => self.delivered[report.texts[text]].add(bytes),
             (Some(_), _) => {}
         }
     }
 
-    fn take_value(&mut self, report: &JsonReport, place: usize, found: Found<'_>) {
+    fn take_value(&mut self, report: &JsonReport, place: usize, found: ScannedValue<'_>) {
         let pointer = report.places[place].as_str();
         let unreadable = |text: &str, problem| ReportError::unreadable(pointer, text, problem);
         let read = |start: &[u8], is_whole: bool| {
@@ -95,16 +98,16 @@ impl Findings {
             parsed.map_err(|problem| unreadable(&text, problem))
         };
         let value = match found {
-            Found::Null => return,
-            Found::RepeatedName => {
+            ScannedValue::Null => return,
+            ScannedValue::RepeatedName => {
                 self.here[place].name_repeats = true;
                 return;
             }
-            Found::Number(text) => read(text, true),
-            Found::Text(start, bytes) => read(start, u64::try_from(start.len()) == Ok(bytes)),
-            Found::Bool(value) => Err(unreadable(&value.to_string(), DecimalError::Malformed)),
-            Found::Object => Err(unreadable("an object", DecimalError::Malformed)),
-            Found::Array => Err(unreadable("an array", DecimalError::Malformed)),
+            ScannedValue::Number(text) => read(text, true),
+            ScannedValue::Text(start, bytes) => read(start, u64::try_from(start.len()) == Ok(bytes)),
+            ScannedValue::Bool(value) => Err(unreadable(&value.to_string(), DecimalError::Malformed)),
+            ScannedValue::Object => Err(unreadable("an object", DecimalError::Malformed)),
+            ScannedValue::Array => Err(unreadable("an array", DecimalError::Malformed)),
         };
         report.combine.add(&mut self.here[place].value, value);
         self.content.cover();

@@ -16,7 +16,7 @@ pub(super) const DEPTH_MAX: usize = 128;
 
 /// What is at a wanted pointer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Found<'v> {
+pub(super) enum ScannedValue<'v> {
     Null,
     Bool(bool),
     /// The number as it is written; the start of a very long one.
@@ -76,7 +76,7 @@ enum State {
     },
     Number(Number),
     /// In `null`, `true` or `false`, whose rest this is.
-    Word(&'static [u8], Found<'static>),
+    Word(&'static [u8], ScannedValue<'static>),
     AfterValue,
     Stopped(Verdict),
 }
@@ -111,7 +111,7 @@ impl Scanner {
     }
 
     /// Reads the next bytes and passes on the values at the pointers.
-    pub(super) fn push(&mut self, targets: &Targets, bytes: &[u8], take: &mut impl FnMut(usize, Found<'_>)) {
+    pub(super) fn push(&mut self, targets: &Targets, bytes: &[u8], take: &mut impl FnMut(usize, ScannedValue<'_>)) {
         let mut rest = bytes;
         while let Some((&byte, after)) = rest.split_first() {
             rest = match self.state {
@@ -149,7 +149,7 @@ impl Scanner {
     }
 
     /// Ends the text.
-    pub(super) fn finish(&mut self, targets: &Targets, take: &mut impl FnMut(usize, Found<'_>)) -> Verdict {
+    pub(super) fn finish(&mut self, targets: &Targets, take: &mut impl FnMut(usize, ScannedValue<'_>)) -> Verdict {
         if matches!(self.state, State::Number(part) if part.may_end()) {
             self.end_number(targets, take);
         }
@@ -162,9 +162,9 @@ impl Scanner {
     }
 
     /// Passes on an unterminated string at the end of a truncated text.
-    pub(super) fn cut(&self, targets: &Targets, take: &mut impl FnMut(usize, Found<'_>)) {
+    pub(super) fn cut(&self, targets: &Targets, take: &mut impl FnMut(usize, ScannedValue<'_>)) {
         if self.state == (State::Text { is_name: false }) {
-            targets.at(&self.here, Found::Text(self.text.start(), self.text.bytes()), take);
+            targets.at(&self.here, ScannedValue::Text(self.text.start(), self.text.bytes()), take);
         }
     }
 
@@ -173,7 +173,7 @@ impl Scanner {
         self.frames = Vec::new();
     }
 
-    fn read_token(&mut self, byte: u8, targets: &Targets, take: &mut impl FnMut(usize, Found<'_>)) {
+    fn read_token(&mut self, byte: u8, targets: &Targets, take: &mut impl FnMut(usize, ScannedValue<'_>)) {
         match (self.state, byte) {
             (State::FirstElementOrEnd, b']') | (State::FirstNameOrEnd, b'}') => self.close(),
             (State::FirstElementOrEnd | State::Start | State::Value, _) => self.begin_value(byte, targets, take),
@@ -198,7 +198,7 @@ impl Scanner {
         }
     }
 
-    fn begin_value(&mut self, byte: u8, targets: &Targets, take: &mut impl FnMut(usize, Found<'_>)) {
+    fn begin_value(&mut self, byte: u8, targets: &Targets, take: &mut impl FnMut(usize, ScannedValue<'_>)) {
         self.is_array |= self.state == State::Start && byte == b'[';
         self.state = match byte {
             b'{' | b'[' => return self.open(byte == b'[', targets, take),
@@ -206,9 +206,9 @@ impl Scanner {
             b'-' => State::Number(Number::Minus),
             b'0' => State::Number(Number::Zero),
             b'1'..=b'9' => State::Number(Number::Whole),
-            b'n' => State::Word(b"ull", Found::Null),
-            b't' => State::Word(b"rue", Found::Bool(true)),
-            b'f' => State::Word(b"alse", Found::Bool(false)),
+            b'n' => State::Word(b"ull", ScannedValue::Null),
+            b't' => State::Word(b"rue", ScannedValue::Bool(true)),
+            b'f' => State::Word(b"alse", ScannedValue::Bool(false)),
             _ => return self.stop(Verdict::NotJson),
         };
         self.text.begin(!self.here.is_empty());
@@ -217,11 +217,11 @@ impl Scanner {
         }
     }
 
-    fn open(&mut self, is_array: bool, targets: &Targets, take: &mut impl FnMut(usize, Found<'_>)) {
+    fn open(&mut self, is_array: bool, targets: &Targets, take: &mut impl FnMut(usize, ScannedValue<'_>)) {
         if self.frames.len() >= DEPTH_MAX {
             return self.stop(Verdict::TooDeep);
         }
-        targets.at(&self.here, if is_array { Found::Array } else { Found::Object }, take);
+        targets.at(&self.here, if is_array { ScannedValue::Array } else { ScannedValue::Object }, take);
         let nodes = std::mem::take(&mut self.here);
         self.frames.push(Frame { is_array, nodes, named: Vec::new(), index: 0 });
         if is_array {
@@ -247,7 +247,7 @@ impl Scanner {
     }
 
     /// Finds the nodes of the next member.
-    fn enter_member(&mut self, targets: &Targets, take: &mut impl FnMut(usize, Found<'_>)) {
+    fn enter_member(&mut self, targets: &Targets, take: &mut impl FnMut(usize, ScannedValue<'_>)) {
         self.here.clear();
         let Some(frame) = self.frames.last_mut() else { return };
         let name = self.text.whole();
@@ -273,7 +273,7 @@ impl Scanner {
         is_name: bool,
         bytes: &'b [u8],
         targets: &Targets,
-        take: &mut impl FnMut(usize, Found<'_>),
+        take: &mut impl FnMut(usize, ScannedValue<'_>),
     ) -> &'b [u8] {
         match self.text.read(bytes) {
             text::Step::More => &[],
@@ -286,7 +286,7 @@ impl Scanner {
                     self.enter_member(targets, take);
                     self.state = State::Colon;
                 } else {
-                    targets.at(&self.here, Found::Text(self.text.start(), self.text.bytes()), take);
+                    targets.at(&self.here, ScannedValue::Text(self.text.start(), self.text.bytes()), take);
                     self.state = State::AfterValue;
                 }
                 rest
@@ -294,12 +294,17 @@ impl Scanner {
         }
     }
 
-    fn end_number(&mut self, targets: &Targets, take: &mut impl FnMut(usize, Found<'_>)) {
-        targets.at(&self.here, Found::Number(self.text.start()), take);
+    fn end_number(&mut self, targets: &Targets, take: &mut impl FnMut(usize, ScannedValue<'_>)) {
+        targets.at(&self.here, ScannedValue::Number(self.text.start()), take);
         self.state = State::AfterValue;
     }
 
-    fn end_scalar(&mut self, targets: &Targets, found: Found<'_>, take: &mut impl FnMut(usize, Found<'_>)) {
+    fn end_scalar(
+        &mut self,
+        targets: &Targets,
+        found: ScannedValue<'_>,
+        take: &mut impl FnMut(usize, ScannedValue<'_>),
+    ) {
         targets.at(&self.here, found, take);
         self.state = State::AfterValue;
     }

@@ -8,7 +8,7 @@ use crate::catalogue::price::Pricing;
 use crate::catalogue::route::Route;
 use crate::catalogue::spelling::{ends_like_any, fold, reads_like};
 use crate::catalogue::template::TemplateSegment;
-use crate::catalogue::trie::Found;
+use crate::catalogue::trie::TrieMatch;
 use crate::money::credits::Credits;
 
 /// A path prefix that has only streams below it, and the price of the most expensive of them.
@@ -90,7 +90,7 @@ impl Catalogue {
     /// price of its stream prefix.
     pub(crate) fn session_price(&self, path: &[&str]) -> Option<Credits> {
         let exact = match self.trie.find(path.iter().copied(), "GET") {
-            Found::Route(index) => session_price(&self.routes[index]),
+            TrieMatch::Route(index) => session_price(&self.routes[index]),
             _ => None,
         };
         let prefix = || self.stream_prefixes.iter().find(|prefix| prefix.covers(path)).map(|prefix| prefix.price);
@@ -101,7 +101,7 @@ impl Catalogue {
     /// the path does not have counts as the most expensive one it has.
     pub(crate) fn find_leniently(&self, method: &str, path: &[&str]) -> Option<&Route> {
         let method = if method == "HEAD" && !self.has_route("HEAD", path) { "GET" } else { method };
-        if let Found::Route(index) = self.trie.find(path.iter().copied(), method) {
+        if let TrieMatch::Route(index) = self.trie.find(path.iter().copied(), method) {
             return Some(&self.routes[index]);
         }
         let fits = |route: &&Route| {
@@ -113,7 +113,7 @@ impl Catalogue {
     }
 
     fn has_route(&self, method: &str, path: &[&str]) -> bool {
-        matches!(self.trie.find(path.iter().copied(), method), Found::Route(_))
+        matches!(self.trie.find(path.iter().copied(), method), TrieMatch::Route(_))
     }
 
     /// The template that a path without a route was probably meant to match.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::catalogue::event_data::{Framing, Piece, Splitter};
 use crate::catalogue::findings::Findings;
 use crate::catalogue::json_report::JsonReport;
-use crate::catalogue::json_scanner::{Found, Scanner};
+use crate::catalogue::json_scanner::{ScannedValue, Scanner};
 use crate::catalogue::outcome::{BodyEnd, BodyRead, Ended, Settlement};
 use crate::catalogue::report::{ReportError, Source};
 use crate::catalogue::usage_price::UsagePrice;
@@ -102,7 +102,7 @@ impl Json {
             splitter.finish(&mut |piece| read(report, &mut scanner, &mut findings, piece));
             return findings.read(report, None);
         }
-        let mut take = |number: usize, found: Found<'_>| findings.take(report, number, found);
+        let mut take = |number: usize, found: ScannedValue<'_>| findings.take(report, number, found);
         if end == BodyEnd::Complete {
             let verdict = scanner.finish(&report.targets, &mut take);
             findings.end_text(report, verdict);
@@ -124,7 +124,7 @@ fn read(report: &JsonReport, scanner: &mut Scanner, findings: &mut Findings, pie
         Piece::ErrorEvent if report.has_error_events => findings.fail(),
         Piece::ErrorEvent => {}
         Piece::End => {
-            let take = &mut |number: usize, found: Found<'_>| findings.take(report, number, found);
+            let take = &mut |number: usize, found: ScannedValue<'_>| findings.take(report, number, found);
             let verdict = scanner.finish(&report.targets, take);
             *scanner = Scanner::new();
             findings.end_text(report, verdict);

@@ -29,7 +29,7 @@ struct Node {
 
 /// The result of a search.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Found {
+pub(crate) enum TrieMatch {
     Route(usize),
     OtherMethods(Vec<String>),
     /// A parameter's value could be read as a literal segment or a verb of another route.
@@ -64,18 +64,18 @@ impl Trie {
     }
 
     /// Finds the route of a path and method.
-    pub(crate) fn find<'p>(&self, segments: impl Iterator<Item = &'p str>, method: &str) -> Found {
+    pub(crate) fn find<'p>(&self, segments: impl Iterator<Item = &'p str>, method: &str) -> TrieMatch {
         let segments: Vec<_> = segments.collect();
         let mut near_misses = NearMisses::default();
         match self.root.find(&segments, method, &mut near_misses) {
-            Some(route) => Found::Route(route),
+            Some(route) => TrieMatch::Route(route),
             None if !near_misses.methods.is_empty() => {
                 near_misses.methods.sort_unstable();
                 near_misses.methods.dedup();
-                Found::OtherMethods(near_misses.methods)
+                TrieMatch::OtherMethods(near_misses.methods)
             }
-            None if near_misses.ambiguous => Found::Ambiguous,
-            None => Found::Nothing,
+            None if near_misses.ambiguous => TrieMatch::Ambiguous,
+            None => TrieMatch::Nothing,
         }
     }
 }

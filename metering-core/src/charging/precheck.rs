@@ -7,14 +7,14 @@ use crate::access::issued_key::KeyHolder;
 use crate::access::key_use::{KeyRefusal, KeyUse};
 use crate::charging::charge::{MeterState, Refusal};
 use crate::charging::rate::{RateStatus, RateWindows};
-use crate::charging::rule::{self, Taking};
+use crate::charging::rule::{self, Debit};
 
 /// Checks a request of this key. `taking` is what it takes from the balance; `None` if it may take nothing, because it
 /// may be a repetition or be refused for another reason: then only the key is checked.
 ///
 /// # Errors
 /// Why the charge would be refused.
-pub(crate) fn check(holder: &KeyHolder, used_for: &KeyUse<'_>, taking: Option<Taking>) -> Result<(), Refusal> {
+pub(crate) fn check(holder: &KeyHolder, used_for: &KeyUse<'_>, taking: Option<Debit>) -> Result<(), Refusal> {
     holder.check_use(used_for).map_err(|refusal| match refusal {
         KeyRefusal::NotLive => Refusal::UnknownKey,
         refusal => Refusal::Key(refusal),
@@ -84,7 +84,7 @@ mod tests {
     #[test]
     fn what_the_charge_would_refuse_is_refused_and_nothing_else() {
         let atoms = Credits::from_atoms;
-        let (charge, hold) = (Some(Taking::Charge(atoms(5))), Some(Taking::Hold(atoms(5))));
+        let (charge, hold) = (Some(Debit::Charge(atoms(5))), Some(Debit::Hold(atoms(5))));
         let (quiet, raised) = (AlertLevel::None, AlertLevel::Exhausted);
         // holder, route, what is taken, why it is refused
         let table = [
@@ -95,7 +95,7 @@ mod tests {
             (holder(0, raised, 1, 2), "/a", charge, Some("credits")),
             (holder(0, quiet, 0, 0), "/a", charge, None),
             (holder(0, raised, 2, 2), "/a", None, None),
-            (holder(0, raised, 0, 0), "/a", Some(Taking::Nothing), None),
+            (holder(0, raised, 0, 0), "/a", Some(Debit::Nothing), None),
             (holder(4, raised, 0, 0), "/a", hold, Some("credits")),
             (holder(5, raised, 0, 0), "/a", hold, None),
             (holder(1, quiet, 0, 2), "/a", charge, Some("rate")),

@@ -8,7 +8,7 @@ use crate::money::credits::Credits;
 
 /// What a request takes from the balance.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Taking {
+pub(crate) enum Debit {
     /// Its price.
     Charge(Credits),
     /// The most that it may cost, until its cost is known.
@@ -17,7 +17,7 @@ pub(crate) enum Taking {
     Nothing,
 }
 
-impl Taking {
+impl Debit {
     /// What a request takes at this price. If the price is that of a volume tier, zero is a free allowance.
     pub(crate) fn of(price: Credits, is_hold: bool, is_by_volume: bool) -> Self {
         match is_hold {
@@ -48,7 +48,7 @@ impl Taking {
 ///
 /// # Panics
 /// When the amount is negative: a charge must never give credits away.
-pub(crate) fn apply(state: &mut MeterState, taking: Taking, now: Timestamp) -> Result<RateStatus, Refusal> {
+pub(crate) fn apply(state: &mut MeterState, taking: Debit, now: Timestamp) -> Result<RateStatus, Refusal> {
     let amount = taking.amount();
     assert!(!amount.is_negative(), "a price is never negative");
     let rate = state.rate_status(now);
@@ -62,9 +62,9 @@ pub(crate) fn apply(state: &mut MeterState, taking: Taking, now: Timestamp) -> R
     let Totals { balance, used, held, .. } = state.totals;
     let insufficient = || Refusal::InsufficientCredits { balance, required: amount, rate };
     let is_covered = match taking {
-        Taking::Charge(_) => balance.is_positive(),
-        Taking::Hold(_) => balance.is_positive() && balance >= amount,
-        Taking::Nothing => true,
+        Debit::Charge(_) => balance.is_positive(),
+        Debit::Hold(_) => balance.is_positive() && balance >= amount,
+        Debit::Nothing => true,
     };
     if !is_covered {
         return Err(insufficient());
@@ -75,9 +75,9 @@ pub(crate) fn apply(state: &mut MeterState, taking: Taking, now: Timestamp) -> R
     let balance = balance.checked_sub(amount).ok_or_else(insufficient)?;
     let sum = |of: Credits| of.checked_add(amount).ok_or_else(insufficient);
     state.totals = match taking {
-        Taking::Charge(_) => Totals { balance, used: sum(used)?, ..state.totals },
-        Taking::Hold(_) => Totals { balance, held: sum(held)?, ..state.totals },
-        Taking::Nothing => state.totals,
+        Debit::Charge(_) => Totals { balance, used: sum(used)?, ..state.totals },
+        Debit::Hold(_) => Totals { balance, held: sum(held)?, ..state.totals },
+        Debit::Nothing => state.totals,
     };
     state.minute = minute;
     state.day = day;

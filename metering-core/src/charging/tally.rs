@@ -19,7 +19,7 @@ use crate::charging::hold::{Held, HoldId};
 use crate::charging::posting::{Remembered, StoredResult};
 use crate::charging::rate::RateStatus;
 use crate::charging::request_id::RequestId;
-use crate::charging::rule::{self, Taking};
+use crate::charging::rule::{self, Debit};
 use crate::charging::volume::CountedRoute;
 use crate::clock::{Day, Timestamp};
 use crate::events::event::NewEvent;
@@ -177,7 +177,7 @@ where
                 }
             }
         }
-        let taking = Taking::of(price, charge.hold.is_some(), counted.is_some());
+        let taking = Debit::of(price, charge.hold.is_some(), counted.is_some());
         receipt.rate = self.apply(account, key, taking).inspect_err(|refusal| self.raise_refused(account, refusal))?;
         self.raise_balance(account, None);
         receipt.balance = self.accounts[&account].state.totals.balance;
@@ -201,7 +201,7 @@ where
     }
 
     /// Takes the price from the balance, and counts the request for the key and each parent key, or changes nothing.
-    fn apply(&mut self, account: K, key: KeyNumber, taking: Taking) -> Result<RateStatus, Refusal> {
+    fn apply(&mut self, account: K, key: KeyNumber, taking: Debit) -> Result<RateStatus, Refusal> {
         let mut state = self.accounts[&account].state;
         let mut rate = rule::apply(&mut state, taking, self.now)?;
         self.count_for_keys(account, key, taking).map_err(|limit| Refusal::of_limit(limit, rate))?;

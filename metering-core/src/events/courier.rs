@@ -18,8 +18,8 @@ use tokio::task::{JoinError, JoinSet};
 use crate::access::account::AccountId;
 use crate::clock::{Clock, Timestamp};
 use crate::events::delivery::AttemptOutcome;
+use crate::events::delivery_shares::DeliveryShares;
 use crate::events::secret::WebhookSecret;
-use crate::events::shares::DeliveryShares;
 use crate::events::webhook::{Webhook, WebhookOwner};
 use crate::retry::{Retries, RetryPolicy};
 use crate::store::{EventStore, StoreError};
@@ -232,30 +232,30 @@ struct Lane<'c> {
 
 impl Lane<'_> {
     async fn run(mut self, mut stop: watch::Receiver<()>) {
-        let mut under_way = JoinSet::new();
+        let mut in_progress = JoinSet::new();
         loop {
-            let claimed = self.claim(&mut under_way).await;
+            let claimed = self.claim(&mut in_progress).await;
             let ended = tokio::select! {
                 biased;
                 // An error: the sender is dropped.
                 _ = stop.changed() => break,
-                ended = self.wait(claimed, &mut under_way) => ended,
+                ended = self.wait(claimed, &mut in_progress) => ended,
             };
             ended.into_iter().for_each(log_panic);
             // Those that ended in the meantime make room too.
-            while let Some(ended) = under_way.try_join_next() {
+            while let Some(ended) = in_progress.try_join_next() {
                 log_panic(ended);
             }
         }
-        while let Some(ended) = under_way.join_next().await {
+        while let Some(ended) = in_progress.join_next().await {
             log_panic(ended);
         }
     }
 
     /// Claims as many deliveries as there is room for, and begins to send them. If the store fails, returns how long to
     /// back off.
-    async fn claim(&mut self, under_way: &mut JoinSet<()>) -> Claimed {
-        let room = self.max_in_flight.saturating_sub(under_way.len());
+    async fn claim(&mut self, in_progress: &mut JoinSet<()>) -> Claimed {
+        let room = self.max_in_flight.saturating_sub(in_progress.len());
         if room == 0 {
             return Claimed::Full;
         }
@@ -272,7 +272,7 @@ impl Lane<'_> {
         }
         for due in due {
             let (attempts, share) = (Arc::clone(&self.courier.attempts), Share::take(&self.shares, &due.webhook));
-            under_way.spawn(async move {
+            in_progress.spawn(async move {
                 attempts.make(due).await;
                 drop(share);
             });
@@ -289,17 +289,17 @@ impl Lane<'_> {
     }
 
     /// Waits until there may be something to claim. Returns how an attempt ended, if one did.
-    async fn wait(&self, claimed: Claimed, under_way: &mut JoinSet<()>) -> Option<Result<(), JoinError>> {
+    async fn wait(&self, claimed: Claimed, in_progress: &mut JoinSet<()>) -> Option<Result<(), JoinError>> {
         let settings = &self.courier.settings;
         match claimed {
             Claimed::StoreFailed(wait) => {
                 tokio::time::sleep(wait).await;
                 None
             }
-            Claimed::Full => under_way.join_next().await,
+            Claimed::Full => in_progress.join_next().await,
             Claimed::Some => tokio::select! {
                 // The next event of the same account can be sent now.
-                Some(ended) = under_way.join_next() => Some(ended),
+                Some(ended) = in_progress.join_next() => Some(ended),
                 () = settings.wake.of(self.owner).notified() => None,
                 () = tokio::time::sleep(settings.poll) => None,
             },

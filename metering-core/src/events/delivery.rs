@@ -268,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn an_attempt_that_was_under_way_at_a_resend_does_not_count_after_the_next_claim() {
+    fn an_attempt_that_was_in_progress_at_a_resend_does_not_count_after_the_next_claim() {
         let first = Progress::new(START).claimed(START, Duration::from_secs(60));
         let again = first.resent(START).claimed(START, Duration::from_secs(60));
         assert_eq!(again.attempts, 2);

@@ -21,8 +21,8 @@ use crate::chains::address::Address;
 use crate::chains::transaction::TxRef;
 use crate::clock::Timestamp;
 use crate::imports::account::{ImportedAccount, ImportedKey, ImportedSecret, UsedTransaction};
+use crate::imports::finding::{ImportFinding, ImportFindingKind};
 use crate::imports::key_record;
-use crate::imports::oddity::{Oddity, OddityKind};
 use crate::imports::planned::PlannedAccount;
 use crate::money::ledger::{LedgerKind, PaymentRef};
 
@@ -112,7 +112,7 @@ pub struct AgentHubPlanner {
     books: Books,
     used: Vec<UsedTransaction>,
     seen: BTreeSet<(u64, String)>,
-    oddities: Vec<Oddity>,
+    oddities: Vec<ImportFinding>,
 }
 
 impl AgentHubPlanner {
@@ -120,10 +120,11 @@ impl AgentHubPlanner {
     ///
     /// # Errors
     /// When the row cannot be imported: its hash or its balance is not one.
-    pub fn new(key: AgentHubKey, sign: UsageSign, now: Timestamp) -> Result<Self, Oddity> {
+    pub fn new(key: AgentHubKey, sign: UsageSign, now: Timestamp) -> Result<Self, ImportFinding> {
         let subject = format!("api_keys {}", key.id);
-        let refused =
-            |problem: String| Oddity::new(&subject, OddityKind::Refused, format!("{problem}; it was not imported"));
+        let refused = |problem: String| {
+            ImportFinding::new(&subject, ImportFindingKind::Refused, format!("{problem}; it was not imported"))
+        };
         let hash = key_record::hash(&key.hash).ok_or_else(|| refused(key_record::HASH_PROBLEM.to_owned()))?;
         let balance = key.balance.real().map_err(|problem| refused(format!("credit_balance {problem}")))?;
         let mut oddities = Vec::new();
@@ -141,7 +142,7 @@ impl AgentHubPlanner {
             Err(problem) => {
                 let detail =
                     format!("amount {problem}; the row is left out, and shows in the difference of the balance");
-                self.oddities.push(Oddity::new(&subject, OddityKind::InvalidAmount, detail));
+                self.oddities.push(ImportFinding::new(&subject, ImportFindingKind::InvalidAmount, detail));
                 return;
             }
         };
@@ -153,7 +154,7 @@ impl AgentHubPlanner {
             kind if kind.ends_with("bonus") || is_grant(kind) => LedgerKind::Adjustment,
             kind => {
                 let detail = format!("type {kind:?} is not known; its amount is booked as an adjustment");
-                self.oddities.push(Oddity::new(&subject, OddityKind::UnknownType, detail));
+                self.oddities.push(ImportFinding::new(&subject, ImportFindingKind::UnknownType, detail));
                 LedgerKind::Adjustment
             }
         };
@@ -172,7 +173,7 @@ impl AgentHubPlanner {
         let chain_id = row.chain_id.whole().and_then(|id| u64::try_from(id).ok()).filter(|id| *id > 0);
         let (Some(chain_id), Ok(hash)) = (chain_id, text.parse()) else {
             let detail = "tx_hash and chain_id name no transaction, so nothing keeps it from being credited again";
-            self.oddities.push(Oddity::new(subject, OddityKind::InvalidTransaction, detail));
+            self.oddities.push(ImportFinding::new(subject, ImportFindingKind::InvalidTransaction, detail));
             return None;
         };
         let tx = TxRef { chain_id, hash };
@@ -180,7 +181,7 @@ impl AgentHubPlanner {
             self.used.push(UsedTransaction { tx, credited_at: at });
         } else if kind == LedgerKind::PurchaseImported {
             let detail = format!("{tx} was credited before; its credits stay in the balance");
-            self.oddities.push(Oddity::new(subject, OddityKind::DuplicateTransaction, detail));
+            self.oddities.push(ImportFinding::new(subject, ImportFindingKind::DuplicateTransaction, detail));
         }
         Some(PaymentRef { tx, plan_id: row.plan_id.clone() })
     }
@@ -189,12 +190,12 @@ impl AgentHubPlanner {
     ///
     /// # Errors
     /// When its amounts are out of range.
-    pub fn finish(mut self) -> Result<PlannedAccount, Oddity> {
+    pub fn finish(mut self) -> Result<PlannedAccount, ImportFinding> {
         let (subject, oddities) = (self.subject, &mut self.oddities);
         let balanced = self.books.balanced(&self.key.purchased, &self.key.used, &subject, oddities);
         let balanced = balanced.ok_or_else(|| {
             let detail = "its amounts add up to more than a balance can be; it was not imported";
-            Oddity::new(&subject, OddityKind::Refused, detail)
+            ImportFinding::new(&subject, ImportFindingKind::Refused, detail)
         })?;
         let payer = payer(&self.key, self.used.first().map(|used| used.tx.chain_id), &subject, oddities);
         let revoked_at = self.key.revoked_at.as_deref().filter(|text| !text.trim().is_empty());
@@ -224,7 +225,7 @@ fn is_grant(kind: &str) -> bool {
     ["adjustment", "grant", "refund", "usage_refund", "refill", "promo"].contains(&kind)
 }
 
-fn payer(key: &AgentHubKey, chain_id: Option<u64>, subject: &str, oddities: &mut Vec<Oddity>) -> Option<Payer> {
+fn payer(key: &AgentHubKey, chain_id: Option<u64>, subject: &str, oddities: &mut Vec<ImportFinding>) -> Option<Payer> {
     let text = key.payer.as_deref().map(str::trim).filter(|text| !text.is_empty())?;
     let address = text.parse::<Address>().ok().filter(|address| *address != Address::ZERO);
     match (address, chain_id) {
@@ -233,7 +234,7 @@ fn payer(key: &AgentHubKey, chain_id: Option<u64>, subject: &str, oddities: &mut
             let problem =
                 if address.is_none() { "is no wallet" } else { "has no payment that says on which chain it is" };
             let detail = format!("payer_address {text:?} {problem}; it was imported without a wallet");
-            oddities.push(Oddity::new(subject, OddityKind::InvalidPayer, detail));
+            oddities.push(ImportFinding::new(subject, ImportFindingKind::InvalidPayer, detail));
             None
         }
     }

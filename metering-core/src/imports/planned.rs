@@ -2,7 +2,7 @@
 
 use crate::access::account::Totals;
 use crate::imports::account::ImportedAccount;
-use crate::imports::oddity::Oddity;
+use crate::imports::finding::ImportFinding;
 use crate::money::credits::Credits;
 
 /// An account to import, and what the source says about it.
@@ -17,7 +17,7 @@ pub struct PlannedAccount {
     /// The entry that makes up for the rounding of amounts that the source keeps as floating point.
     pub rounding: Credits,
     /// What is odd about it.
-    pub oddities: Vec<Oddity>,
+    pub oddities: Vec<ImportFinding>,
 }
 
 impl PlannedAccount {

@@ -13,8 +13,8 @@ use crate::clock::Timestamp;
 use crate::imports::account::{
     ImportedAccount, ImportedEntry, ImportedKey, ImportedSecret, ImportedUsage, OPENING_ROUTE, derived_id,
 };
+use crate::imports::finding::{ImportFinding, ImportFindingKind};
 use crate::imports::key_record::{self, KeyRecordError};
-use crate::imports::oddity::{Oddity, OddityKind};
 use crate::imports::planned::PlannedAccount;
 use crate::imports::time::parse_time;
 use crate::money::credits::Credits;
@@ -155,11 +155,11 @@ pub fn plan_record(fields: &BTreeMap<String, String>, now: Timestamp) -> Result<
     let mut oddities = Vec::new();
     if amounts.held != Credits::ZERO {
         let detail = format!("{} credits were held by requests in flight; they are in the balance here", amounts.held);
-        oddities.push(Oddity::new(&subject, OddityKind::Held, detail));
+        oddities.push(ImportFinding::new(&subject, ImportFindingKind::Held, detail));
     }
     if amounts.balance < Credits::ZERO {
         let detail = format!("the balance is {}; it is imported as it is", amounts.balance);
-        oddities.push(Oddity::new(&subject, OddityKind::NegativeBalance, detail));
+        oddities.push(ImportFinding::new(&subject, ImportFindingKind::NegativeBalance, detail));
     }
     let account = ImportedAccount {
         entries: amounts.entries(created_at).into_iter().chain(paid).collect(),

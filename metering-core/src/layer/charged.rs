@@ -9,9 +9,9 @@ use http::{Response, StatusCode};
 use tokio::sync::Mutex;
 use tracing::{Instrument, Span};
 
+use super::in_flight_slot::InFlightSlot;
 use super::money::Money;
 use super::response::set_headers;
-use super::under_way::UnderWay;
 use crate::access::account::AccountId;
 use crate::catalogue::{Counts, FreeStatuses, ReportError, Route, UsagePrice};
 use crate::charging::charge::{Receipt, Settlement};
@@ -21,7 +21,7 @@ use crate::charging::rate::RateStatus;
 use crate::charging::{HoldGuard, MeterError};
 use crate::error::Error;
 use crate::money::credits::Credits;
-use crate::service::{Paid, Presented, Service};
+use crate::service::{Paid, RequestPayment, Service};
 use crate::trace;
 use crate::wire::{BALANCE_HEADER, PAYMENT_RECEIPT_HEADER, metered_headers, settled_headers};
 
@@ -56,7 +56,7 @@ struct State {
     /// What the response says that the request cost.
     headers: Vec<(&'static str, String)>,
     /// The payment that came with the request, and its outcome.
-    payment: Option<(Presented, Paid)>,
+    payment: Option<(RequestPayment, Paid)>,
     /// How the refund went, if there was one.
     refund: Result<(), Error>,
     /// Counts the request as in flight, if its key limits that.
@@ -101,7 +101,7 @@ impl Charged {
     }
 
     /// Adds the receipt of a payment to the response. That of MPP is only for a successful one.
-    pub(super) async fn paid_with(&self, presented: Presented, paid: Paid) {
+    pub(super) async fn paid_with(&self, presented: RequestPayment, paid: Paid) {
         self.state.lock().await.payment = Some((presented, paid));
     }
 
@@ -296,7 +296,7 @@ impl Charged {
         if let Some(settlement) = state.settlement.take() {
             self.service.record_delivery(settlement);
         }
-        UnderWay::pass(state.slot.take(), &mut response);
+        InFlightSlot::pass(state.slot.take(), &mut response);
         let headers = state.take_headers(response.status());
         set_headers(response, headers)
     }
@@ -347,7 +347,7 @@ impl Charged {
             return self.delivered(response).await;
         }
         let mut response = self.undelivered(response).await;
-        UnderWay::pass(self.state.lock().await.slot.take(), &mut response);
+        InFlightSlot::pass(self.state.lock().await.slot.take(), &mut response);
         response
     }
 

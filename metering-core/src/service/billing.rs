@@ -18,7 +18,7 @@ use crate::charging::volume::VolumeTerms;
 use crate::error::Error;
 use crate::service::gate::kept_path;
 use crate::service::holds::held_price;
-use crate::service::{Asked, Presented, Service};
+use crate::service::{RequestPayment, RequestedResource, Service};
 use crate::usage::ClientSource;
 use crate::wire::{DeductRequest, Factor, HoldFields, LookupResponse};
 
@@ -118,14 +118,14 @@ impl Service {
         &self,
         caller: impl Into<Caller<'_>>,
         request: &DeductRequest,
-        payment: Option<&Presented>,
+        payment: Option<&RequestPayment>,
     ) -> Result<Receipt, Error> {
         self.charge(self.paid_charge(caller.into(), request, None, payment).await?).await
     }
 
     /// What a request to another service buys, if it is sold.
     #[must_use]
-    pub fn asked_by(&self, request: &DeductRequest) -> Asked<'_> {
+    pub fn resource_of(&self, request: &DeductRequest) -> RequestedResource<'_> {
         let path = encode_path(request.path.split('?').next().unwrap_or_default());
         let method = request.method();
         let template = request.route_template.as_deref();
@@ -168,7 +168,7 @@ impl Service {
         caller: Caller<'_>,
         request: &DeductRequest,
         hold: Option<&HoldFields>,
-        payment: Option<&Presented>,
+        payment: Option<&RequestPayment>,
     ) -> Result<Charge, Error> {
         let caller = Caller { address: request.client_ip, ..caller };
         let key = caller.key.ok_or(Error::Unauthorized)?;

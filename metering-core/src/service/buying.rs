@@ -8,7 +8,7 @@ use crate::error::Error;
 use crate::money::credits::Credits;
 use crate::offers::PayRefusal;
 use crate::payments::receipt::ReceiptNumber;
-use crate::service::{Presented, Service};
+use crate::service::{RequestPayment, Service};
 use crate::wire::{BoughtResponse, OffersDocument, PaidTransaction};
 
 /// What such payments pay for. It only matters for requests without a key, which buy nothing here.
@@ -42,7 +42,7 @@ impl Service {
     /// [`Error::Unauthorized`] or [`Error::KeyNotAllowed`] for a key that may not top up; [`Error::OffersNotMade`];
     /// [`Error::CreditsForSale`] without a payment; [`Error::Offer`] when the payment was not credited, or not yet; or
     /// when the store fails.
-    pub async fn buy(&self, caller: Caller<'_>, presented: Option<&Presented>) -> Result<Bought, Error> {
+    pub async fn buy(&self, caller: Caller<'_>, presented: Option<&RequestPayment>) -> Result<Bought, Error> {
         let account = self.authorize(caller, Scope::TopUp).await?;
         if self.shop.is_none() {
             return Err(Error::OffersNotMade);

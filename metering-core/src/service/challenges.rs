@@ -48,7 +48,7 @@ pub struct ChallengeClient {
 
 /// The challenge that a payment is for: one of this service, or none that can be accepted.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ChallengeAnswer {
+pub struct ChallengeCredential {
     /// The id of the challenge, as the client sent it.
     id: String,
     issued: Result<Issued, ChallengeFault>,
@@ -76,7 +76,7 @@ impl ChallengeClient {
     }
 
     /// The client that sent this credential, which may have replaced its key: it gets challenges for the same key.
-    pub(super) fn answering(self, answer: &ChallengeAnswer) -> Self {
+    pub(super) fn answering(self, answer: &ChallengeCredential) -> Self {
         let issued_to = answer.issued.ok().and_then(|issued| issued.key);
         Self { accepts: true, key: self.key.or(issued_to), ..self }
     }
@@ -117,16 +117,16 @@ impl ChallengeSettings {
         &self,
         source: MppSource,
         text: &str,
-    ) -> Result<(SignedAuthorization, ChallengeAnswer), MalformedPayment> {
+    ) -> Result<(SignedAuthorization, ChallengeCredential), MalformedPayment> {
         let credential = Credential::parse(source, text)?;
         let (id, signed) = (credential.id().to_owned(), credential.signed());
         let issued = credential.verify(&self.secret, &self.realm);
         let issued = issued.map(|verified| Issued { key: verified.key, expires: verified.expires });
-        Ok((signed, ChallengeAnswer { id, issued }))
+        Ok((signed, ChallengeCredential { id, issued }))
     }
 }
 
-impl ChallengeAnswer {
+impl ChallengeCredential {
     /// The receipt of the payment with this credential.
     pub(super) fn receipt(
         &self,
@@ -158,7 +158,7 @@ impl Service {
     pub(super) async fn paying_for(
         &self,
         caller: Caller<'_>,
-        answer: Option<&ChallengeAnswer>,
+        answer: Option<&ChallengeCredential>,
     ) -> Result<Option<(Account, KeyHash)>, Error> {
         let issued_to = match answer.map(|answer| answer.issued) {
             Some(Ok(issued)) => issued.key,
@@ -179,7 +179,7 @@ impl Service {
     /// known already.
     pub(super) async fn check_answer(
         &self,
-        answer: &ChallengeAnswer,
+        answer: &ChallengeCredential,
         caller: Caller<'_>,
         own: Option<&Account>,
     ) -> Result<(), Error> {

@@ -1,6 +1,6 @@
 //! Admission to metered routes: finds the route, sets the price and charges the request.
 
-mod found;
+mod matched_request;
 mod max_cost;
 mod no_match;
 mod precheck;
@@ -17,10 +17,10 @@ use crate::charging::HoldGuard;
 use crate::charging::charge::{Charge, Decision, Receipt, Refusal};
 use crate::charging::delivery::{IdempotencyKey, IdempotencyKeyError};
 use crate::error::{Error, KeyBudget, PaymentRequired};
-use crate::service::{Links, Paid, Presented, Service};
+use crate::service::{Links, Paid, RequestPayment, Service};
 use crate::usage::ClientSource;
 
-pub use found::Found;
+pub use matched_request::MatchedRequest;
 use no_match::NoMatch;
 pub use proxied::Proxied;
 
@@ -49,7 +49,7 @@ pub struct RequestHead<'r> {
     /// Its idempotency key, if it has one.
     pub idempotency_key: Option<Result<&'r IdempotencyKey, IdempotencyKeyError>>,
     /// The payment that came with it ([`Service::presented`]).
-    pub payment: Option<&'r Presented>,
+    pub payment: Option<&'r RequestPayment>,
 }
 
 /// The body of a request that was read.
@@ -85,7 +85,7 @@ pub struct Admission<'c> {
 /// How a request was admitted.
 #[derive(Debug)]
 pub enum AdmissionKind {
-    /// It was charged, and the charge is durable. For a [proxied](Found::proxied) request, its price may be held
+    /// It was charged, and the charge is durable. For a [proxied](MatchedRequest::proxied) request, its price may be held
     /// instead: the receipt says so, and the proxy settles it.
     Charged(Receipt),
     /// Its route is priced by usage: the most that it may cost is held, durably. Capture what it cost.
@@ -98,7 +98,7 @@ impl Service {
     /// Finds a request's route. Parses the path and matches it once; reads nothing from the store.
     ///
     /// Use it instead of [`Service::admit`] where something depends on the route before the request is charged. A
-    /// request that matches no route is refused by [`Found::admit`], after its key is checked: without a live key, a
+    /// request that matches no route is refused by [`MatchedRequest::admit`], after its key is checked: without a live key, a
     /// caller learns nothing more.
     ///
     /// ```
@@ -119,7 +119,7 @@ impl Service {
     /// }
     /// ```
     #[must_use]
-    pub fn find<'r>(&self, request: RequestHead<'r>) -> Found<'_, 'r> {
+    pub fn find<'r>(&self, request: RequestHead<'r>) -> MatchedRequest<'_, 'r> {
         let matched = match self.catalogue.path(request.path) {
             Ok(path) => match self.catalogue.find(request.method, &path) {
                 Ok(route) => Ok((route, path)),
@@ -127,10 +127,10 @@ impl Service {
             },
             Err(error) => Err(NoMatch::Path(error)),
         };
-        Found { service: self, request, max_cost: None, sign_in: None, proxied: None, id: None, matched }
+        MatchedRequest { service: self, request, max_cost: None, sign_in: None, proxied: None, id: None, matched }
     }
 
-    /// Admits a request to its route and charges it if the route is metered: [`Service::find`], then [`Found::admit`].
+    /// Admits a request to its route and charges it if the route is metered: [`Service::find`], then [`MatchedRequest::admit`].
     ///
     /// ```
     /// use metering_core::access::Credentials;

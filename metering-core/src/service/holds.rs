@@ -12,7 +12,7 @@ use crate::charging::hold::{Hold, HoldAction, HoldId, HoldTerms, HoldUpdate};
 use crate::error::Error;
 use crate::money::credits::Credits;
 use crate::random::SystemRandomness;
-use crate::service::{Presented, Service};
+use crate::service::{RequestPayment, Service};
 use crate::wire::{
     CaptureRequest, HoldFields, HoldRequest, HoldResponse, RequestDocument, RequestsDocument, SettleRequest,
 };
@@ -120,7 +120,7 @@ impl Service {
         &self,
         caller: impl Into<Caller<'_>>,
         request: &HoldRequest,
-        payment: Option<&Presented>,
+        payment: Option<&RequestPayment>,
     ) -> Result<HoldResponse, Error> {
         let charge = self.paid_charge(caller.into(), &request.of, Some(&request.terms), payment).await?;
         let receipt = self.charge(charge).await?;

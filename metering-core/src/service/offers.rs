@@ -21,8 +21,8 @@ use crate::offers::{
     SettlementPolicy, SignedAuthorization, Submitter,
 };
 use crate::service::Service;
-use crate::service::challenges::{ChallengeAnswer, ChallengeSettings};
-use crate::service::settling::{OfferChain, Settler, Settling, Standing};
+use crate::service::challenges::{ChallengeCredential, ChallengeSettings};
+use crate::service::settling::{OfferChain, Settler, Settling, SettlingStatus};
 use crate::store::{AuthorizationOpened, AuthorizationStore};
 use crate::wire::x402::Site;
 
@@ -76,7 +76,7 @@ impl Default for OfferSettings {
 
 /// A payment that came with a request.
 #[derive(Debug, Clone, Copy)]
-pub struct Paying<'r> {
+pub struct PayRequest<'r> {
     /// The signed authorization.
     pub signed: &'r SignedAuthorization,
     /// Who sent the request. With a key, its account is credited; without one, the account of the wallet that pays.
@@ -87,8 +87,8 @@ pub struct Paying<'r> {
     pub price: Credits,
     /// The id that its client gave the payment.
     pub identifier: Option<IdentifierHash>,
-    /// The challenge that it is for ([`Presented::answer`](crate::service::Presented::answer)).
-    pub answer: Option<&'r ChallengeAnswer>,
+    /// The challenge that it is for ([`RequestPayment::answer`](crate::service::RequestPayment::answer)).
+    pub answer: Option<&'r ChallengeCredential>,
 }
 
 /// A payment that was credited.
@@ -109,7 +109,7 @@ pub struct Paid {
 }
 
 /// The offers of a service, and who settles what is paid.
-pub(super) struct Shop {
+pub(super) struct OfferSettlement {
     pub(super) settling: Arc<Settling>,
     offers: OnceLock<Offers>,
     /// What wallets sign in to; `None` if the service does not know its URL.
@@ -120,13 +120,16 @@ pub(super) struct Shop {
     challenges: Option<ChallengeSettings>,
 }
 
-impl fmt::Debug for Shop {
+impl fmt::Debug for OfferSettlement {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Shop").field("offers", &self.offers).field("keyless", &self.keyless).finish_non_exhaustive()
+        f.debug_struct("OfferSettlement")
+            .field("offers", &self.offers)
+            .field("keyless", &self.keyless)
+            .finish_non_exhaustive()
     }
 }
 
-impl Shop {
+impl OfferSettlement {
     /// The offer that an authorization takes, and its chain.
     fn offer(&self, signed: &SignedAuthorization) -> Result<(&OfferChain, &Offer), PayRefusal> {
         let (chain_id, token, amount) = (signed.chain_id, signed.token, signed.authorization.value);
@@ -149,7 +152,7 @@ impl Service {
             known.get_or_init(|| offers);
         }
         let site = self.config.public_url.parse().ok();
-        self.shop = Some(Arc::new(Shop { settling, offers: known, site, wait, keyless, limit, challenges }));
+        self.shop = Some(Arc::new(OfferSettlement { settling, offers: known, site, wait, keyless, limit, challenges }));
         self
     }
 
@@ -226,14 +229,16 @@ impl Service {
     /// # Errors
     /// [`Error::KeyRefused`] for a bad key; [`Error::Offer`] when the payment was not credited, or not yet; or when the
     /// store fails.
-    pub async fn pay(&self, paying: Paying<'_>) -> Result<Paid, Error> {
+    pub async fn pay(&self, paying: PayRequest<'_>) -> Result<Paid, Error> {
         let Some(shop) = &self.shop else { return Err(PayRefusal::NotOffered.into()) };
         let own = self.paying_for(paying.caller, paying.answer).await?;
         if own.is_none() && !shop.keyless {
             return Err(Error::Unauthorized);
         }
-        let paying =
-            Paying { request: paying.answer.map_or(paying.request, |answer| answer.bind(paying.request)), ..paying };
+        let paying = PayRequest {
+            request: paying.answer.map_or(paying.request, |answer| answer.bind(paying.request)),
+            ..paying
+        };
         let id = paying.signed.id();
         if let Some(identifier) = &paying.identifier {
             let known = shop.settling.store.authorization_by_identifier(&id.payer, identifier).await?;
@@ -279,16 +284,16 @@ impl Service {
 }
 
 /// Waits until a payment is credited or has failed.
-async fn await_end(shop: &Shop, record: AuthorizationRecord) -> Result<AuthorizationRecord, Error> {
+async fn await_end(shop: &OfferSettlement, record: AuthorizationRecord) -> Result<AuthorizationRecord, Error> {
     let record = match record.state {
         AuthorizationState::Pending => {
             let newest = record.submissions.last().map(|submission| submission.hash);
             let id = record.signed.id();
             let mut standing = shop.settling.settle(record);
-            let over = standing.wait_for(|standing| matches!(standing, Standing::Over(_)));
+            let over = standing.wait_for(|standing| matches!(standing, SettlingStatus::Finished(_)));
             let over = tokio::time::timeout(shop.wait, over).await;
             let over = over.ok().and_then(Result::ok).map(|over| over.clone());
-            let Some(Standing::Over(record)) = over else {
+            let Some(SettlingStatus::Finished(record)) = over else {
                 let known = shop.settling.store.authorization(&id).await?;
                 let tx = known.and_then(|record| record.submissions.last().map(|newest| newest.hash)).or(newest);
                 return Err(PayRefusal::Pending { tx }.into());
@@ -306,7 +311,7 @@ async fn await_end(shop: &Shop, record: AuthorizationRecord) -> Result<Authoriza
 
 /// Refuses a payment to callers who do not get its credits. It is settled anyway, because no request may be waiting for
 /// it.
-fn belongs_to_others(shop: &Shop, record: AuthorizationRecord) -> Error {
+fn belongs_to_others(shop: &OfferSettlement, record: AuthorizationRecord) -> Error {
     match record.state {
         AuthorizationState::Failed { failure, .. } => return PayRefusal::Failed(failure).into(),
         AuthorizationState::Pending => drop(shop.settling.settle(record)),

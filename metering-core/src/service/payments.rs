@@ -24,7 +24,7 @@ use crate::payments::quote::NonceHash;
 use crate::payments::recipient::Registration;
 use crate::random::{Randomness, SystemRandomness};
 use crate::service::position::Positions;
-use crate::service::sightings::Sightings;
+use crate::service::seen_payments::SeenPayments;
 use crate::store::PaymentStore;
 
 /// How many requests may wait for confirmations of a mined payment. More would hold too many connections. Requests that
@@ -117,7 +117,7 @@ pub(super) struct Payments {
     /// Tokens whose contract confirmed the plan's decimals.
     confirmed: Mutex<HashSet<(u64, Address, u8)>>,
     /// Payments in the newest blocks.
-    pub(super) sightings: Sightings,
+    pub(super) sightings: SeenPayments,
     /// When the store first knew each recipient, by chain.
     recipients: Mutex<BTreeMap<(u64, Address), Timestamp>>,
 }
@@ -155,7 +155,7 @@ impl Payments {
             doubtful: Mutex::default(),
             failed_rounds: Mutex::default(),
             confirmed: Mutex::default(),
-            sightings: Sightings::default(),
+            sightings: SeenPayments::default(),
             recipients: Mutex::default(),
         }
     }

@@ -5,8 +5,8 @@
 //! another one claims the authorization and continues: every decision is in the store.
 
 mod guard;
+mod permit;
 mod step;
-mod turn;
 
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
@@ -55,11 +55,11 @@ pub enum Settler {
 
 /// The status of an authorization, as its waiters see it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Standing {
+pub(super) enum SettlingStatus {
     /// It is being settled.
-    UnderWay,
+    InProgress,
     /// It was credited, or has failed. The record.
-    Over(Box<AuthorizationRecord>),
+    Finished(Box<AuthorizationRecord>),
 }
 
 /// Settles authorizations.
@@ -75,7 +75,7 @@ pub(super) struct Settling {
     /// Limits reverts at the service's cost.
     pub(super) guard: Arc<RevertGuard>,
     /// The tasks of this process.
-    tasks: Mutex<HashMap<AuthorizationId, watch::Receiver<Standing>>>,
+    tasks: Mutex<HashMap<AuthorizationId, watch::Receiver<SettlingStatus>>>,
 }
 
 /// A task that settles an authorization. When it ends, even by a panic, another may start.
@@ -111,20 +111,20 @@ impl Settling {
 
     /// Settles an authorization in its own task, unless this process has one already. The receiver gets its
     /// status.
-    pub(super) fn settle(self: &Arc<Self>, record: AuthorizationRecord) -> watch::Receiver<Standing> {
+    pub(super) fn settle(self: &Arc<Self>, record: AuthorizationRecord) -> watch::Receiver<SettlingStatus> {
         let id = record.signed.id();
         let mut tasks = self.tasks.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(standing) = tasks.get(&id) {
             return standing.clone();
         }
-        let (sender, standing) = watch::channel(Standing::UnderWay);
+        let (sender, standing) = watch::channel(SettlingStatus::InProgress);
         tasks.insert(id, standing.clone());
         let task = Task { settling: Arc::clone(self), id };
         tokio::spawn(async move {
             let over = task.settling.drive(record).await;
             drop(task);
             if let Some(record) = over {
-                sender.send_replace(Standing::Over(Box::new(record)));
+                sender.send_replace(SettlingStatus::Finished(Box::new(record)));
             }
         });
         standing

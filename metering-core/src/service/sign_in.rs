@@ -19,7 +19,7 @@ use crate::money::credits::Credits;
 use crate::offers::{Offers, SignInRefusal};
 use crate::payments::payment::RecoveryError;
 use crate::service::Service;
-use crate::service::offers::Shop;
+use crate::service::offers::OfferSettlement;
 use crate::wire::SIGN_IN_HEADER;
 use crate::wire::x402::{SignIn, SignInTerms, Site, sign_in_extension};
 
@@ -34,7 +34,7 @@ const USED: &[u8] = b"metering: the sign-in of a wallet ";
 
 impl Service {
     /// The sign-in in a request's headers, not read yet
-    /// ([`Found::signed_in_with`](crate::service::Found::signed_in_with)). `None` if there is none, or the service
+    /// ([`MatchedRequest::signed_in_with`](crate::service::MatchedRequest::signed_in_with)). `None` if there is none, or the service
     /// accepts none: it must accept payments without a key, and know its own URL.
     #[must_use]
     pub fn sign_in<'h, V>(&self, values: impl Fn(&'static str) -> V) -> Option<&'h str>
@@ -121,14 +121,14 @@ impl Service {
     }
 
     /// The shop and the site that wallets sign in to. `None` if they cannot.
-    fn signing_in(&self) -> Option<(&Shop, &Site)> {
+    fn signing_in(&self) -> Option<(&OfferSettlement, &Site)> {
         let shop = self.shop.as_ref().filter(|_| self.accepts_keyless_payments())?;
         Some((shop, shop.site.as_ref()?))
     }
 }
 
 /// Whether the wallet is a contract that accepts the signature (ERC-1271).
-async fn accepts(shop: &Shop, sign_in: &SignIn) -> Result<bool, ChainError> {
+async fn accepts(shop: &OfferSettlement, sign_in: &SignIn) -> Result<bool, ChainError> {
     let Some(chain) = shop.settling.chains.get(&sign_in.chain_id()) else { return Ok(false) };
     let wallet = sign_in.wallet();
     if chain.reader.code(wallet).await? == AccountCode::Empty {

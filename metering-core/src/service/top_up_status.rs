@@ -18,7 +18,7 @@ use crate::payments::quote::{NonceHash, Quote};
 use crate::payments::receipt::ReceiptNumber;
 use crate::service::Service;
 use crate::service::payments::find_chain;
-use crate::service::sightings::Sighting;
+use crate::service::seen_payments::SeenPayment;
 use crate::store::SettlementChange;
 use crate::wire::{TopUpQuoteDocument, TopUpQuoteStatus};
 
@@ -41,7 +41,7 @@ pub(super) enum Arrived {
 }
 
 impl Arrived {
-    fn of(quote: &Quote, record: Option<&PaymentRecord>, sighting: Option<&Sighting>) -> Self {
+    fn of(quote: &Quote, record: Option<&PaymentRecord>, sighting: Option<&SeenPayment>) -> Self {
         let is_reversed = record.is_some_and(|record| record.settlement.reversed_at().is_some());
         match (quote.state.tx(), sighting) {
             (Some(tx), _) if !is_reversed => Self::Credited(tx),
@@ -156,7 +156,7 @@ impl Service {
 
     /// The payment of a quote in the chain's newest blocks: one that is not used yet, or the quote's own that was
     /// reversed and is mined again.
-    pub(super) async fn sighting_of(&self, quote: &Quote) -> Result<Option<Sighting>, Error> {
+    pub(super) async fn sighting_of(&self, quote: &Quote) -> Result<Option<SeenPayment>, Error> {
         let reader = self.payments.reader(quote.target.chain_id)?;
         let sightings = self.payments.sightings.at(&**reader, quote.target).await;
         for sighting in sightings.iter().filter(|sighting| quote.is_paid_by(&sighting.payment)) {

@@ -44,6 +44,6 @@ pub fn credits(atoms: i128) -> Result<Credits, StoreError> {
 
 /// The error for the outcome of an action that is not in progress.
 #[must_use]
-pub fn not_under_way(id: AuditId) -> StoreError {
+pub fn audit_entry_is_closed(id: AuditId) -> StoreError {
     StoreError::Corrupt(format!("audit entry {} does not exist, or already has an outcome", id.0))
 }

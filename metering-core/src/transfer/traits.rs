@@ -50,5 +50,5 @@ pub enum TargetState {
     /// It holds other data; the text says what was found first.
     Occupied(String),
     /// A move is in progress.
-    UnderWay,
+    InProgress,
 }

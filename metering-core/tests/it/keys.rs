@@ -137,7 +137,7 @@ async fn each_key_has_request_ids_of_its_own() {
 }
 
 #[tokio::test]
-async fn charges_of_a_limited_key_are_under_way_until_their_receipt_is_dropped() {
+async fn charges_of_a_limited_key_are_in_progress_until_their_receipt_is_dropped() {
     let (service, key) = scene().await;
     let made = make(&service, &key, r#"{"name": "a", "max_in_flight": 1}"#).await;
     let receipt = spend(&service, made.key.key(), None).await.unwrap();

@@ -107,7 +107,7 @@ async fn charges_during_a_commit_share_the_next() {
 async fn full_queue_rejects_charges_but_accepts_refunds() {
     let scene = Scene::new(1, config(2, 1)).await;
     let receipt = accepted(scene.charge().await.unwrap());
-    let under_way = scene.charge();
+    let in_progress = scene.charge();
     scene.settled(2, 0).await;
     let waiting = [scene.charge(), scene.charge()];
     scene.settled(2, 2).await;
@@ -115,7 +115,7 @@ async fn full_queue_rejects_charges_but_accepts_refunds() {
     let meter = Arc::clone(&scene.meter);
     let refund = tokio::spawn(async move { meter.refund(receipt).await });
     scene.store.open(10);
-    accepted(under_way.await.unwrap());
+    accepted(in_progress.await.unwrap());
     for charge in waiting {
         accepted(charge.await.unwrap());
     }
@@ -192,13 +192,13 @@ async fn unavailable_store_charges_nothing_and_may_recover() {
 #[tokio::test]
 async fn only_charges_of_a_started_commit_have_unknown_outcomes() {
     let scene = Scene::new(0, config(10, 1)).await;
-    let under_way = scene.charge();
+    let in_progress = scene.charge();
     scene.settled(1, 0).await;
     let waiting = [scene.charge(), scene.charge()];
     scene.settled(1, 2).await;
     scene.store.fail_next(StoreError::Broken("fsync failed".to_owned()));
     scene.store.open(1);
-    let failed = under_way.await.unwrap().unwrap_err();
+    let failed = in_progress.await.unwrap().unwrap_err();
     assert!(failed.outcome_is_unknown(), "{failed}");
     for charge in waiting {
         let refused = charge.await.unwrap().unwrap_err();

@@ -36,7 +36,7 @@ use metering_core::{AccountId, Decision, RequestId, StoreError, Timestamp, Usage
 
 use crate::charging::access::Access;
 use crate::charging::known::{Known, Numbered};
-use crate::charging::left::{LeftMeters, Meters};
+use crate::charging::recent_meters::{Meters, RecentMeters};
 use crate::charging::tail::Folds;
 use crate::connection::session::{Client, GenericClient};
 use crate::connection::wait::{RESPONSE_TIMEOUT, within};
@@ -186,7 +186,7 @@ impl<'p> Batch<'p> {
     async fn run(
         &self,
         client: &Client,
-        (known, left): (&Known, &LeftMeters),
+        (known, left): (&Known, &RecentMeters),
         id: TransactionId,
         now: Timestamp,
     ) -> Result<Vec<Outcome>, TransactionFailure<Vec<Outcome>>> {
@@ -217,7 +217,7 @@ impl<'p> Batch<'p> {
     async fn run_unread(
         &self,
         client: &Client,
-        (known, left): (&Known, &LeftMeters),
+        (known, left): (&Known, &RecentMeters),
         id: TransactionId,
         now: Timestamp,
     ) -> Option<Result<Vec<Outcome>, TransactionFailure<Vec<Outcome>>>> {
@@ -322,7 +322,7 @@ fn refunded(posting: &Posting, account: i64, known: &Known) -> Option<KeyNumber>
 
 /// Keeps meters after a commit. A hold adds no entry by which a change of its keys' meters could be told, so these are
 /// read again, and so is an account whose `access` was drawn anew.
-fn keep(left: &LeftMeters, mut meters: Meters, changes: &Changes<i64, i64>) {
+fn keep(left: &RecentMeters, mut meters: Meters, changes: &Changes<i64, i64>) {
     for opened in changes.holds.iter().filter(|change| change.is_new) {
         if let Some(meter) = meters.get_mut(&opened.account) {
             meter.keys.clear();

@@ -101,7 +101,7 @@ impl PostgresStore {
 impl Import for PostgresStore {
     async fn target_state(&self, source: &SourceId) -> Result<TargetState, StoreError> {
         if claim::is_held(&self.pool).await? {
-            return Ok(TargetState::UnderWay);
+            return Ok(TargetState::InProgress);
         }
         let source = *source;
         self.read_at_once(move |transaction| Box::pin(target_state::of(transaction, source))).await
@@ -110,7 +110,7 @@ impl Import for PostgresStore {
     async fn begin(&self, source: &SourceId) -> Result<TargetState, StoreError> {
         let claim = self.claim()?;
         if !claim.take(&self.pool).await? {
-            return Ok(TargetState::UnderWay);
+            return Ok(TargetState::InProgress);
         }
         let (source, owner) = (*source, claim.owner());
         self.write_as(WriteOwner::Unconditional, REPORT_TIMEOUT, move |write| Box::pin(begin(write, source, owner)))

@@ -157,7 +157,7 @@ async fn authorizations_are_moved_and_go_on_at_their_new_place() {
     let target = PostgresStore::connect_to_import(&url.parse().unwrap()).await.unwrap();
     let begun = async || loop {
         match target.begin(&id).await.unwrap() {
-            TargetState::UnderWay => tokio::time::sleep(Duration::from_millis(50)).await,
+            TargetState::InProgress => tokio::time::sleep(Duration::from_millis(50)).await,
             state => return state,
         }
     };

@@ -39,12 +39,12 @@ async fn audit_log_is_append_only_even_for_sql() {
     let ended = begin(&store).await;
     let outcome = AuditOutcome { at: NOON, result: AuditResult::Done, detail: String::new(), after: None };
     store.end_audit(ended, outcome).await.unwrap();
-    let under_way = begin(&store).await;
+    let in_progress = begin(&store).await;
     let before = store.audit_log(&AuditQuery::default(), 10).await.unwrap();
-    assert_eq!(before.iter().map(|entry| entry.id).collect::<Vec<_>>(), [under_way, ended]);
+    assert_eq!(before.iter().map(|entry| entry.id).collect::<Vec<_>>(), [in_progress, ended]);
     for sql in [
         "UPDATE audit_entry SET reason = 'another'".to_owned(),
-        format!("DELETE FROM audit_entry WHERE id = {}", under_way.0),
+        format!("DELETE FROM audit_entry WHERE id = {}", in_progress.0),
         "UPDATE audit_outcome SET result = 'refused'".to_owned(),
         "DELETE FROM audit_outcome".to_owned(),
     ] {

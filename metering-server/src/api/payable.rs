@@ -1,7 +1,7 @@
 //! Charges over the API that can be paid with the request, as those of the gateway can.
 
 use http::{HeaderMap, HeaderValue};
-use metering_core::service::{Asked, Presented};
+use metering_core::service::{RequestPayment, RequestedResource};
 use metering_core::{Credits, Error, Service};
 
 use crate::http::{Problem, Reply, with_headers};
@@ -10,8 +10,8 @@ use crate::http::{Problem, Reply, with_headers};
 #[derive(Debug)]
 pub(super) struct Payable<'a> {
     service: &'a Service,
-    asked: Asked<'a>,
-    presented: Option<Presented>,
+    asked: RequestedResource<'a>,
+    presented: Option<RequestPayment>,
 }
 
 impl<'a> Payable<'a> {
@@ -19,7 +19,11 @@ impl<'a> Payable<'a> {
     ///
     /// # Errors
     /// When it cannot be read, or takes none of the offers.
-    pub(super) fn read(service: &'a Service, asked: Asked<'a>, headers: &HeaderMap) -> Result<Self, Problem> {
+    pub(super) fn read(
+        service: &'a Service,
+        asked: RequestedResource<'a>,
+        headers: &HeaderMap,
+    ) -> Result<Self, Problem> {
         match service.presented(|name| headers.get_all(name).iter().map(HeaderValue::as_bytes)) {
             Ok(presented) => Ok(Self { service, asked, presented }),
             Err(error) => Err(Self { service, asked, presented: None }.refused(error)),
@@ -27,7 +31,7 @@ impl<'a> Payable<'a> {
     }
 
     /// The payment.
-    pub(super) fn payment(&self) -> Option<&Presented> {
+    pub(super) fn payment(&self) -> Option<&RequestPayment> {
         self.presented.as_ref()
     }
 

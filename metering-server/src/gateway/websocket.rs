@@ -16,13 +16,13 @@ use hyper::upgrade::{OnUpgrade, Upgraded};
 use hyper_util::rt::TokioIo;
 use metering_core::access::KeyHash;
 use metering_core::catalogue::Route;
-use metering_core::{Charged, Error, UnderWay, trace};
+use metering_core::{Charged, Error, InFlightSlot, trace};
 use tracing::Instrument;
 
 use crate::gateway::streams::Streams;
 use crate::gateway::streams::sockets::SocketSlot;
 use crate::http::{Connection, Response};
-use handshake::Asked;
+use handshake::RequestedUpgrade;
 
 /// A request for a WebSocket connection: an extension of a request that can switch, with its slot once it is admitted.
 #[derive(Debug, Clone)]
@@ -42,14 +42,14 @@ pub(crate) struct Accepted {
 /// Notes whether a request is a handshake, and finds the key of a browser's.
 pub(super) fn read(head: &mut Parts) {
     let mut asked = handshake::asked(&head.method, head.version, &head.headers);
-    if asked == Asked::WebSocket {
+    if asked == RequestedUpgrade::WebSocket {
         handshake::take_key(head);
         let client = head.extensions.remove::<OnUpgrade>();
         let connection = head.extensions.get().cloned();
         match client {
             Some(client) => drop(head.extensions.insert(Handshake { client, connection, slot: None })),
             // It came from within the process.
-            None => asked = Asked::Incomplete,
+            None => asked = RequestedUpgrade::Incomplete,
         }
     }
     head.extensions.insert(asked);
@@ -65,7 +65,7 @@ pub(super) fn admit(
     extensions: &mut Extensions,
     streams: &Arc<Streams>,
 ) -> Result<(), Error> {
-    handshake::check(extensions.get().copied().unwrap_or(Asked::Nothing), route)?;
+    handshake::check(extensions.get().copied().unwrap_or(RequestedUpgrade::Nothing), route)?;
     if let Some(handshake) = extensions.get_mut::<Handshake>() {
         handshake.slot = Some(streams.reserve_socket(key)?);
     }
@@ -76,8 +76,8 @@ pub(super) fn admit(
 pub(super) fn open(mut response: Response) -> Response {
     if let Some(accepted) = response.extensions_mut().remove::<Accepted>() {
         // The request counts as in flight for as long as the connection is open.
-        let under_way = response.extensions_mut().remove::<UnderWay>();
-        accepted.open(under_way);
+        let in_flight_slot = response.extensions_mut().remove::<InFlightSlot>();
+        accepted.open(in_flight_slot);
     }
     response
 }
@@ -92,7 +92,7 @@ impl Accepted {
     }
 
     /// Starts to copy once the response has been sent. Without the client, the upstream's connection is closed.
-    fn open(self, under_way: Option<UnderWay>) {
+    fn open(self, in_flight_slot: Option<InFlightSlot>) {
         let Handshake { client, connection, slot } = self.handshake;
         let upstream = self.upstream.lock().unwrap_or_else(PoisonError::into_inner).take();
         let (Some(upstream), Some(slot)) = (upstream, slot) else { return };
@@ -100,7 +100,7 @@ impl Accepted {
         let switched = connection.switches();
         let copying = async move {
             // Dropped last: until then it counts as one of the client's connections.
-            let _held = (switched, under_way);
+            let _held = (switched, in_flight_slot);
             match client.await {
                 Ok(client) => {
                     let (client, upstream) = (TokioIo::new(client), TokioIo::new(upstream));

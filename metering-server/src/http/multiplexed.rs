@@ -73,7 +73,7 @@ struct Open {
 
 /// A request in flight, until its response is sent.
 #[derive(Debug)]
-struct UnderWay {
+struct ActiveRequest {
     requests: Arc<Requests>,
     id: u64,
     _permit: OwnedSemaphorePermit,
@@ -82,7 +82,7 @@ struct UnderWay {
 /// A response body that keeps its request in flight, and ends when it is cut.
 struct Sending {
     body: UnsyncBoxBody<Bytes, BodyError>,
-    under_way: UnderWay,
+    in_progress: ActiveRequest,
     cut: Pin<Box<WaitForCancellationFutureOwned>>,
 }
 
@@ -128,13 +128,13 @@ impl Multiplexed {
         let requests = Arc::new(Requests::new(connection));
         let (sharing, permits) = (Arc::clone(&requests), self.requests);
         let service = service_fn(move |request| {
-            let responding = begin(&sharing, &permits).map(|under_way| {
+            let responding = begin(&sharing, &permits).map(|in_progress| {
                 let connection = sharing.connection.of_request();
-                (handler(as_http1(request), connection.clone()), connection, under_way)
+                (handler(as_http1(request), connection.clone()), connection, in_progress)
             });
             async move {
                 Ok::<_, std::convert::Infallible>(match responding {
-                    Some((response, connection, under_way)) => sending(response.await, &connection, under_way),
+                    Some((response, connection, in_progress)) => sending(response.await, &connection, in_progress),
                     None => overloaded(),
                 })
             }
@@ -207,7 +207,7 @@ impl Open {
 }
 
 /// Counts a request; `None` when it must not be served.
-fn begin(requests: &Arc<Requests>, permits: &Arc<Semaphore>) -> Option<UnderWay> {
+fn begin(requests: &Arc<Requests>, permits: &Arc<Semaphore>) -> Option<ActiveRequest> {
     let permit = Arc::clone(permits).try_acquire_owned().ok()?;
     let mut open = requests.open();
     if open.blocked_since.is_empty() && !requests.connection.begins() {
@@ -217,10 +217,10 @@ fn begin(requests: &Arc<Requests>, permits: &Arc<Semaphore>) -> Option<UnderWay>
     open.next += 1;
     open.blocked_since.insert(id, None);
     drop(open);
-    Some(UnderWay { requests: Arc::clone(requests), id, _permit: permit })
+    Some(ActiveRequest { requests: Arc::clone(requests), id, _permit: permit })
 }
 
-impl UnderWay {
+impl ActiveRequest {
     /// Records whether the response waits for its client to read.
     fn is_blocked(&self, blocked: bool) {
         let (mut open, now) = (self.requests.open(), Instant::now());
@@ -229,7 +229,7 @@ impl UnderWay {
     }
 }
 
-impl Drop for UnderWay {
+impl Drop for ActiveRequest {
     fn drop(&mut self) {
         let mut open = self.requests.open();
         open.blocked_since.remove(&self.id);
@@ -260,11 +260,11 @@ fn as_http1<B>(mut request: Request<B>) -> Request<B> {
     request
 }
 
-fn sending(response: Response, connection: &Connection, under_way: UnderWay) -> Response {
+fn sending(response: Response, connection: &Connection, in_progress: ActiveRequest) -> Response {
     // Until hyper asks for more, it waits for the client.
-    under_way.is_blocked(true);
+    in_progress.is_blocked(true);
     let cut = Box::pin(connection.was_cut());
-    response.map(|body| Sending { body, under_way, cut }.boxed_unsync())
+    response.map(|body| Sending { body, in_progress, cut }.boxed_unsync())
 }
 
 fn overloaded() -> Response {
@@ -284,7 +284,7 @@ impl Body for Sending {
             return Poll::Ready(Some(Err("the stream has ended".into())));
         }
         let next = Pin::new(&mut self.body).poll_frame(context);
-        self.under_way.is_blocked(next.is_ready());
+        self.in_progress.is_blocked(next.is_ready());
         next
     }
 
@@ -320,7 +320,7 @@ mod tests {
     }
 
     #[test]
-    fn connection_is_closed_to_make_room_only_while_no_request_is_under_way() {
+    fn connection_is_closed_to_make_room_only_while_no_request_is_in_progress() {
         let (requests, permits) = (requests(), Arc::new(Semaphore::new(2)));
         let [one, two] = [begin(&requests, &permits), begin(&requests, &permits)];
         assert!(one.is_some() && two.is_some());
@@ -342,11 +342,11 @@ mod tests {
         assert_eq!(requests.expired(idle, write).await, Expired::Idle);
         assert!(started.elapsed() >= idle && started.elapsed() < idle * 2);
 
-        let under_way = begin(&requests, &permits).unwrap();
+        let in_progress = begin(&requests, &permits).unwrap();
         let waited = tokio::time::timeout(10 * write, requests.expired(idle, write)).await;
         assert!(waited.is_err(), "the handler takes its time");
         let response = Response::new(Full::from("read me").map_err(|never| match never {}).boxed_unsync());
-        let _unread = sending(response, &Connection::new(), under_way);
+        let _unread = sending(response, &Connection::new(), in_progress);
         let started = Instant::now();
         assert_eq!(requests.expired(idle, write).await, Expired::NotRead);
         assert!(started.elapsed() >= write && started.elapsed() < write * 2);

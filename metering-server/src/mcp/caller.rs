@@ -12,7 +12,7 @@ use metering_core::{ApiKey, Credits, Error, Service};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::shares::AccountKey;
+use super::fair_slots::AccountKey;
 use crate::access::credentials::{self, Sender};
 use crate::access::limits::Network;
 use crate::http::Problem;

@@ -15,8 +15,8 @@ use rmcp::model::RequestId;
 use tokio_util::sync::CancellationToken;
 
 use super::caller::Caller;
+use super::fair_slots::AccountKey;
 use super::sessions::SessionId;
-use super::shares::AccountKey;
 
 /// The header with the session id.
 const SESSION_HEADER: &str = "mcp-session-id";

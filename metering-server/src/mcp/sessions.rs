@@ -17,7 +17,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::backlog::Backlog;
 use super::caller::{self, Accounts, Caller, NoCaller};
-use super::shares::{AccountKey, Holding, Refused, Shares};
+use super::fair_slots::{AccountKey, FairSlots, Holding, Refused};
 use crate::config::McpConfig;
 use crate::http::{Problem, Shutdown};
 
@@ -33,8 +33,8 @@ const LOOKUP_TIMEOUT: Duration = Duration::from_secs(5);
 /// The open sessions of this process, and its calls in progress outside of sessions.
 #[derive(Debug)]
 pub(crate) struct Sessions {
-    session_shares: Shares,
-    call_shares: Shares,
+    session_shares: FairSlots,
+    call_shares: FairSlots,
     idle_timeout: Duration,
     shutdown: Shutdown,
     open: Mutex<Open>,
@@ -107,12 +107,12 @@ impl Sessions {
     /// No sessions yet. All sessions end at shutdown; one that is opened later ends at once.
     pub(crate) fn new(config: &McpConfig, shutdown: &Shutdown) -> Self {
         Self {
-            session_shares: Shares {
+            session_shares: FairSlots {
                 max: config.max_sessions.get(),
                 max_per_account: config.max_sessions_per_key.get(),
                 max_without_credit: config.max_without_credit.get(),
             },
-            call_shares: Shares {
+            call_shares: FairSlots {
                 max: config.max_calls.get(),
                 max_per_account: config.max_calls_per_key.get(),
                 max_without_credit: config.max_without_credit.get(),

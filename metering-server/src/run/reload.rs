@@ -4,7 +4,7 @@
 //! their values until a restart.
 
 mod difference;
-mod turns;
+mod shared_runs;
 
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -29,7 +29,7 @@ use crate::mail::Letterhead;
 use crate::mcp::Mcp;
 use crate::operations::{metrics, service_manager};
 use crate::pages::Pages;
-use turns::Turns;
+use shared_runs::SharedRuns;
 
 /// Reads the configuration again.
 pub(crate) type Load = Box<dyn Fn() -> Result<Loaded, ConfigError> + Send + Sync>;
@@ -53,7 +53,7 @@ pub(crate) struct Reloader {
     load: Load,
     /// What is in use.
     loaded: Mutex<Loaded>,
-    turns: Turns<Result<ReloadDocument, String>>,
+    turns: SharedRuns<Result<ReloadDocument, String>>,
     parts: OnceLock<Parts>,
 }
 
@@ -92,7 +92,7 @@ impl std::fmt::Debug for Reloader {
 impl Reloader {
     /// For a server with this configuration.
     pub(crate) fn new(loaded: Loaded, load: Load) -> Self {
-        Self { load, loaded: Mutex::new(loaded), turns: Turns::new(), parts: OnceLock::new() }
+        Self { load, loaded: Mutex::new(loaded), turns: SharedRuns::new(), parts: OnceLock::new() }
     }
 
     /// Begins to accept reloads: the server has started.

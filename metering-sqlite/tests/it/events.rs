@@ -1,7 +1,7 @@
 //! Events and deliveries on disk: one transaction with their cause, and whole lines with several handles on one file.
 
 mod damage;
-mod heads;
+mod first_pending;
 mod lines;
 
 use std::path::Path;

@@ -27,9 +27,9 @@ async fn audit_log_is_append_only_even_for_sql() {
     let ended = begin(&store).await;
     let outcome = AuditOutcome { at: NOON, result: AuditResult::Done, detail: String::new(), after: None };
     store.end_audit(ended, outcome).await.unwrap();
-    let under_way = begin(&store).await;
+    let in_progress = begin(&store).await;
     let before = store.audit_log(&AuditQuery::default(), 10).await.unwrap();
-    assert_eq!(before.iter().map(|entry| entry.id).collect::<Vec<_>>(), [under_way, ended]);
+    assert_eq!(before.iter().map(|entry| entry.id).collect::<Vec<_>>(), [in_progress, ended]);
     drop(store);
 
     let connection = Connection::open(&file).unwrap();
@@ -48,5 +48,5 @@ async fn audit_log_is_append_only_even_for_sql() {
     drop(connection);
     let store = SqliteStore::open(&file).unwrap();
     assert_eq!(store.audit_log(&AuditQuery::default(), 10).await.unwrap(), before);
-    assert!(begin(&store).await > under_way);
+    assert!(begin(&store).await > in_progress);
 }

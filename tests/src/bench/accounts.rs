@@ -12,7 +12,7 @@ use metering_core::{
 use metering_sqlite::SqliteStore;
 use tempfile::TempDir;
 
-use super::draws::{Draws, SEED};
+use super::random::{SEED, SplitMix64};
 use super::{Failure, interrupt};
 
 /// A database file in its own data folder, which is deleted on drop.
@@ -62,7 +62,7 @@ impl Populated {
     /// One request per key, in an order unrelated to their creation.
     pub(super) fn requests(&self, request_with: impl Fn(&str) -> Vec<u8>) -> Arc<[Vec<u8>]> {
         let mut requests: Vec<_> = self.accounts.iter().map(|(_, key)| request_with(key.expose())).collect();
-        Draws::new(SEED).shuffle(&mut requests);
+        SplitMix64::new(SEED).shuffle(&mut requests);
         requests.into()
     }
 

@@ -16,7 +16,7 @@ use metering_core::{Charge, ClientSource, Clock, Credits, Decision, Store, Syste
 use super::accounts::{Populated, require_recorded, verified_calls};
 use super::arguments::rising;
 use super::chooser::{Chooser, Spread};
-use super::draws::SEED;
+use super::random::SEED;
 use super::rounds::Rounds;
 use super::table::{Column, Table};
 use super::{Arguments, Failure, disk, format, interrupt};

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::draws::Draws;
+use super::random::SplitMix64;
 
 /// How charges are spread over accounts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -22,10 +22,10 @@ impl fmt::Display for Spread {
     }
 }
 
-/// Draws accounts by their index in a list.
+/// SplitMix64 accounts by their index in a list.
 #[derive(Debug)]
 pub(super) struct Chooser {
-    draws: Draws,
+    draws: SplitMix64,
     accounts: usize,
     zipf: Option<Ranks>,
 }
@@ -39,7 +39,7 @@ struct Ranks {
 
 impl Chooser {
     pub(super) fn new(spread: Spread, accounts: usize, seed: u64) -> Self {
-        let mut draws = Draws::new(seed);
+        let mut draws = SplitMix64::new(seed);
         let zipf = (spread == Spread::Zipf).then(|| Ranks::new(accounts, &mut draws));
         Self { draws, accounts, zipf }
     }
@@ -54,7 +54,7 @@ impl Chooser {
 
 #[expect(clippy::float_arithmetic, reason = "probabilities, not money")]
 impl Ranks {
-    fn new(accounts: usize, draws: &mut Draws) -> Self {
+    fn new(accounts: usize, draws: &mut SplitMix64) -> Self {
         // The busiest accounts must not be the oldest ones, which share pages.
         let mut account_of_rank: Vec<usize> = (0..accounts).collect();
         draws.shuffle(&mut account_of_rank);
@@ -116,7 +116,7 @@ mod tests {
 
     #[test]
     fn range_ends_map_to_first_and_last_rank() {
-        let ranks = Ranks::new(3, &mut Draws::new(1));
+        let ranks = Ranks::new(3, &mut SplitMix64::new(1));
         assert_eq!(ranks.account_at(0.0), ranks.account_of_rank[0]);
         assert_eq!(ranks.account_at(0.9999), ranks.account_of_rank[2]);
         assert_eq!(ranks.account_at(1.0), ranks.account_of_rank[2]);

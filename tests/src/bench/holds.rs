@@ -13,7 +13,7 @@ use metering_core::{Charge, Clock, Credits, Decision, Store, SystemClock, System
 use super::accounts::{Populated, require_recorded, verified_calls};
 use super::charges::{charge, charge_each_once, line, require_accepted, run};
 use super::chooser::{Chooser, Spread};
-use super::draws::SEED;
+use super::random::SEED;
 use super::rounds::Rounds;
 use super::table::{Column, Table};
 use super::turns::order;

@@ -4,7 +4,9 @@ use std::collections::VecDeque;
 use std::path::Path;
 
 use metering_core::Timestamp;
-use metering_core::imports::{AgentHubKey, AgentHubPlanner, Oddity, OddityKind, PlannedAccount, UsageSign, plan_quote};
+use metering_core::imports::{
+    AgentHubKey, AgentHubPlanner, ImportFinding, ImportFindingKind, PlannedAccount, UsageSign, plan_quote,
+};
 use metering_core::payments::Quote;
 use metering_sqlite::AgentHubFile;
 
@@ -34,7 +36,7 @@ impl Keys {
     }
 
     /// The next account, or why it cannot be imported.
-    pub(super) fn next(&mut self) -> Result<Option<Result<PlannedAccount, Oddity>>, Failure> {
+    pub(super) fn next(&mut self) -> Result<Option<Result<PlannedAccount, ImportFinding>>, Failure> {
         if self.page.is_empty() {
             let keys = self.file.keys(self.last, PAGE)?;
             self.last = keys.last().map(|(row, _)| *row).or(self.last);
@@ -51,19 +53,19 @@ impl Keys {
     }
 
     /// Quotes whose payments may be on the way, newest first.
-    pub(super) fn quotes(&self) -> Result<Vec<Result<Quote, Oddity>>, Failure> {
+    pub(super) fn quotes(&self) -> Result<Vec<Result<Quote, ImportFinding>>, Failure> {
         let rows = self.file.quotes()?;
         Ok(rows.iter().filter_map(|row| plan_quote(row, self.now).transpose()).collect())
     }
 
     /// Transactions of keys that do not exist, and what may be missing.
-    pub(super) fn oddities(&self) -> Result<Vec<Oddity>, Failure> {
+    pub(super) fn oddities(&self) -> Result<Vec<ImportFinding>, Failure> {
         let mut oddities = self.file.orphans()?;
         if self.file.lacks_wal() {
             let detail = "is in WAL mode and has no -wal file beside it. If the service was stopped properly, there is \
                           none. If the file was copied from a running or killed service, its newest changes are in that \
                           file: copy it too, and import again";
-            oddities.push(Oddity::new(&self.name, OddityKind::WithoutWal, detail));
+            oddities.push(ImportFinding::new(&self.name, ImportFindingKind::WithoutWal, detail));
         }
         Ok(oddities)
     }

@@ -19,7 +19,7 @@ const MAX_WHOLE_BYTES: u64 = 256 << 20;
 pub(super) type Fields = BTreeMap<String, String>;
 
 /// The place of a record in the file, and its fields or what is wrong with it.
-pub(super) type Found = (String, Result<Fields, String>);
+pub(super) type LocatedFields = (String, Result<Fields, String>);
 
 /// Reads records.
 pub(super) enum Records {
@@ -92,7 +92,7 @@ impl Records {
     }
 
     /// The next record: its place in the file, and its fields or what is wrong with it. An error ends the import.
-    pub(super) fn next(&mut self) -> Result<Option<Found>, Failure> {
+    pub(super) fn next(&mut self) -> Result<Option<LocatedFields>, Failure> {
         match self {
             Self::Csv(reader, headings) => {
                 let mut row = csv::StringRecord::new();
@@ -120,7 +120,7 @@ fn failed(error: &dyn std::error::Error) -> Failure {
     Failure::Failed(format!("cannot read the file: {error}; run the command again to continue"))
 }
 
-fn next_line(file: &mut BufReader<File>, number: &mut u64) -> Result<Option<Found>, Failure> {
+fn next_line(file: &mut BufReader<File>, number: &mut u64) -> Result<Option<LocatedFields>, Failure> {
     loop {
         *number += 1;
         let mut line = Vec::new();

@@ -1,7 +1,7 @@
 //! Open quotes of the other service: opened here too, so that what is paid on moving day still buys an account.
 
 use metering_core::FullStore;
-use metering_core::imports::{Oddity, OddityKind};
+use metering_core::imports::{ImportFinding, ImportFindingKind};
 use metering_core::payments::Quote;
 use metering_core::store::QuoteOpened;
 
@@ -12,7 +12,7 @@ use crate::failure::Failure;
 /// them.
 pub(super) async fn open(
     store: Option<&dyn FullStore>,
-    quotes: Vec<Result<Quote, Oddity>>,
+    quotes: Vec<Result<Quote, ImportFinding>>,
     report: &mut Report,
 ) -> Result<(), Failure> {
     for quote in quotes {
@@ -43,7 +43,7 @@ pub(super) async fn open(
             QuoteOpened::TooManyTopUps => "there are too many quotes",
         };
         let detail = format!("{reason}; it was not imported");
-        report.oddities(vec![Oddity::new(subject, OddityKind::QuoteRefused, detail)]);
+        report.oddities(vec![ImportFinding::new(subject, ImportFindingKind::QuoteRefused, detail)]);
     }
     Ok(())
 }

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashSet};
 use std::io::Write;
 
-use metering_core::imports::{AccountImported, ImportConflict, Oddity, OddityKind, PlannedAccount};
+use metering_core::imports::{AccountImported, ImportConflict, ImportFinding, ImportFindingKind, PlannedAccount};
 use metering_core::store::Verification;
 use metering_core::transfer::CreditSum;
 use metering_core::{Account, Credits};
@@ -40,7 +40,7 @@ pub(super) struct Report {
     /// Open quotes that were imported, and those that an earlier run had imported.
     quotes: u64,
     quotes_already_there: u64,
-    oddities: Vec<Oddity>,
+    oddities: Vec<ImportFinding>,
     /// What a dry run has seen in the file; a real import looks in the store.
     #[serde(skip)]
     seen: HashSet<String>,
@@ -85,22 +85,22 @@ impl Report {
         let mut found = Vec::new();
         if is_repeated(account.id.to_string()) || hashes.into_iter().any(&mut is_repeated) {
             let detail = "an earlier account of the file has its id or key hash; it would not be imported";
-            found.push((OddityKind::Refused, detail));
+            found.push((ImportFindingKind::Refused, detail));
         }
         let live = account.revoked_at.is_none();
         if account.email.as_ref().is_some_and(|email| live && is_repeated(email.folded())) {
             let detail = "an earlier account of the file has its email address; it would be imported without it";
-            found.push((OddityKind::DuplicateEmail, detail));
+            found.push((ImportFindingKind::DuplicateEmail, detail));
         }
         if account.payer.is_some_and(|payer| live && is_repeated(payer.address.to_string())) {
             let detail = "an earlier account of the file has its wallet; it would be imported without it";
-            found.push((OddityKind::DuplicatePayer, detail));
+            found.push((ImportFindingKind::DuplicatePayer, detail));
         }
-        let new = found.into_iter().map(|(kind, detail)| Oddity::new(&planned.subject, kind, detail));
+        let new = found.into_iter().map(|(kind, detail)| ImportFinding::new(&planned.subject, kind, detail));
         self.oddities.extend(new);
     }
 
-    pub(super) fn oddities(&mut self, oddities: Vec<Oddity>) {
+    pub(super) fn oddities(&mut self, oddities: Vec<ImportFinding>) {
         self.oddities.extend(oddities);
     }
 
@@ -120,7 +120,7 @@ impl Report {
         let is_repeated = !self.dry_run && !self.dealt_with.insert(planned.account.id.to_string());
         let mut refuse = |kind, detail: String| {
             self.refused += 1;
-            self.oddities.push(Oddity::new(&planned.subject, kind, format!("{detail}; it was not imported")));
+            self.oddities.push(ImportFinding::new(&planned.subject, kind, format!("{detail}; it was not imported")));
         };
         match outcome {
             AccountImported::Created { conflicts, .. } => {
@@ -128,21 +128,24 @@ impl Report {
                 self.oddities.extend(conflicts.iter().map(|conflict| of_conflict(planned, conflict)));
             }
             AccountImported::AlreadyThere(_) if is_repeated => {
-                refuse(OddityKind::DuplicateId, "an earlier account of the file has its id or key hash".to_owned());
+                refuse(
+                    ImportFindingKind::DuplicateId,
+                    "an earlier account of the file has its id or key hash".to_owned(),
+                );
             }
             AccountImported::AlreadyThere(_) => self.already_there += 1,
             AccountImported::IdInUse => {
                 let id = &planned.account.id;
-                refuse(OddityKind::DuplicateId, format!("another account has the id {id}, with another key"));
+                refuse(ImportFindingKind::DuplicateId, format!("another account has the id {id}, with another key"));
             }
             AccountImported::KeyInUse(holder) => {
-                refuse(OddityKind::Refused, format!("its key hash belongs to {holder}"));
+                refuse(ImportFindingKind::Refused, format!("its key hash belongs to {holder}"));
             }
             AccountImported::KeyIdInUse(id) => {
-                refuse(OddityKind::Refused, format!("a key of another account has the id {id}"));
+                refuse(ImportFindingKind::Refused, format!("a key of another account has the id {id}"));
             }
             AccountImported::OutOfRange => {
-                refuse(OddityKind::Refused, "its amounts add up to more than a balance can be".to_owned());
+                refuse(ImportFindingKind::Refused, "its amounts add up to more than a balance can be".to_owned());
             }
         }
     }
@@ -160,12 +163,12 @@ impl Report {
             self.changed_since += 1;
             let (here, there) = (account.totals.balance, planned.balance);
             let detail = format!("imported before with {there} credits, and has {here} now; it was left as it is");
-            self.oddities.push(Oddity::new(&planned.subject, OddityKind::ChangedSince, detail));
+            self.oddities.push(ImportFinding::new(&planned.subject, ImportFindingKind::ChangedSince, detail));
         } else {
             self.unequal += 1;
             let (here, there) = (account.totals.balance, planned.balance);
             let detail = format!("the file says {there} credits, and the store has {here}");
-            self.oddities.push(Oddity::new(&planned.subject, OddityKind::BalanceDiffers, detail));
+            self.oddities.push(ImportFinding::new(&planned.subject, ImportFindingKind::BalanceDiffers, detail));
         }
     }
 
@@ -190,7 +193,7 @@ impl Report {
     }
 
     fn print(&self, out: &mut dyn Write) -> Result<(), Failure> {
-        for Oddity { subject, kind, detail } in &self.oddities {
+        for ImportFinding { subject, kind, detail } in &self.oddities {
             writeln!(out, "{}  {subject}: {detail}", kind.as_str())?;
         }
         for (subject, amount) in &self.rounding_by_account {
@@ -224,18 +227,20 @@ impl Report {
     }
 }
 
-fn of_conflict(planned: &PlannedAccount, conflict: &ImportConflict) -> Oddity {
+fn of_conflict(planned: &PlannedAccount, conflict: &ImportConflict) -> ImportFinding {
     let (kind, detail) = match conflict {
-        ImportConflict::EmailTaken(email) => {
-            (OddityKind::DuplicateEmail, format!("another account has {email}; it was imported without an address"))
-        }
-        ImportConflict::PayerTaken(payer) => {
-            (OddityKind::DuplicatePayer, format!("another account has the wallet {payer}; it was imported without one"))
-        }
+        ImportConflict::EmailTaken(email) => (
+            ImportFindingKind::DuplicateEmail,
+            format!("another account has {email}; it was imported without an address"),
+        ),
+        ImportConflict::PayerTaken(payer) => (
+            ImportFindingKind::DuplicatePayer,
+            format!("another account has the wallet {payer}; it was imported without one"),
+        ),
         ImportConflict::TransactionUsed(tx, owner) => (
-            OddityKind::DuplicateTransaction,
+            ImportFindingKind::DuplicateTransaction,
             format!("{tx} was credited to {owner} before; its credits stay in the balance"),
         ),
     };
-    Oddity::new(&planned.subject, kind, detail)
+    ImportFinding::new(&planned.subject, kind, detail)
 }

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use metering_core::Timestamp;
-use metering_core::imports::{Oddity, OddityKind, PlannedAccount, plan_record};
+use metering_core::imports::{ImportFinding, ImportFindingKind, PlannedAccount, plan_record};
 use metering_core::payments::Quote;
 
 use super::FileFormat;
@@ -17,7 +17,7 @@ pub(super) enum Item {
     /// One that can be imported.
     Account(Box<PlannedAccount>),
     /// One that cannot be imported, and why.
-    Refused(Oddity),
+    Refused(ImportFinding),
 }
 
 /// Reads accounts one at a time.
@@ -41,7 +41,7 @@ impl Source {
                 let Some((place, fields)) = records.next()? else { return Ok(None) };
                 let planned = fields.and_then(|fields| plan_record(&fields, *now).map_err(|error| error.to_string()));
                 planned.map_err(|problem| {
-                    Oddity::new(place, OddityKind::Refused, format!("{problem}; it was not imported"))
+                    ImportFinding::new(place, ImportFindingKind::Refused, format!("{problem}; it was not imported"))
                 })
             }
             Self::AgentHub(keys) => {
@@ -56,7 +56,7 @@ impl Source {
     }
 
     /// What is odd about the file, apart from its accounts.
-    pub(super) fn oddities(&self) -> Result<Vec<Oddity>, Failure> {
+    pub(super) fn oddities(&self) -> Result<Vec<ImportFinding>, Failure> {
         match self {
             Self::Accounts(..) => Ok(Vec::new()),
             Self::AgentHub(keys) => keys.oddities(),
@@ -64,7 +64,7 @@ impl Source {
     }
 
     /// Open quotes, whose payments may be on the way.
-    pub(super) fn quotes(&self) -> Result<Vec<Result<Quote, Oddity>>, Failure> {
+    pub(super) fn quotes(&self) -> Result<Vec<Result<Quote, ImportFinding>>, Failure> {
         match self {
             Self::Accounts(..) => Ok(Vec::new()),
             Self::AgentHub(keys) => keys.quotes(),

@@ -98,7 +98,7 @@ impl Migration {
             TargetState::Occupied(what) => Err(Failure::Conflict(format!(
                 "{to} is not empty: {what}; nothing was changed. Name an empty database"
             ))),
-            TargetState::UnderWay => Err(Failure::Conflict(format!("another move to {to} is in progress"))),
+            TargetState::InProgress => Err(Failure::Conflict(format!("another move to {to} is in progress"))),
             TargetState::Empty => match self.from.moved().await? {
                 None => Ok(()),
                 Some(moved) => Err(Failure::Conflict(format!(

@@ -15,6 +15,7 @@ use metering_client::{BodyStream, ServiceUrl, Transport, Unreachable};
 use metering_core::wire::{PAYMENT_SIGNATURE_HEADER, X_PAYMENT_HEADER};
 
 use crate::client::paying::call::Call;
+use crate::client::paying::call_lock::CallLock;
 use crate::client::paying::entry::Entry;
 use crate::client::paying::journal::Payment;
 use crate::client::paying::offers::Offered;
@@ -22,7 +23,6 @@ use crate::client::paying::payer::Payer;
 use crate::client::paying::receipt::Verdict;
 use crate::client::paying::refusal::{self, whole};
 use crate::client::paying::state::State;
-use crate::client::paying::turn::Turn;
 use crate::failure::Failure;
 use crate::table::printable;
 
@@ -81,7 +81,7 @@ impl PayingTransport {
         let call = Call::of(&request, &self.service);
         self.payer.give_up(&call).await?;
         if self.open_payment(&call).await?.is_some() {
-            let turn = Turn::take(&self.payer.journal, &call).await?;
+            let turn = CallLock::take(&self.payer.journal, &call).await?;
             // The run before this one may have finished it.
             if let Some(payment) = self.continued(&call).await? {
                 return self.send_again(request, payment, turn).await;
@@ -95,7 +95,7 @@ impl PayingTransport {
         let Some(offered) = Offered::read(&head.headers, &body)? else {
             return Ok(Response::from_parts(head, whole(body)));
         };
-        let turn = Turn::take(&self.payer.journal, &call).await?;
+        let turn = CallLock::take(&self.payer.journal, &call).await?;
         if let Some(payment) = self.continued(&call).await? {
             return self.send_again(request, payment, turn).await;
         }
@@ -127,7 +127,7 @@ impl PayingTransport {
         &self,
         request: Request<Bytes>,
         payment: Payment,
-        turn: Turn,
+        turn: CallLock,
     ) -> Result<Response<BodyStream>, Stopped> {
         let Payment { entry, state } = payment;
         self.payer.check_continues(&entry)?;
@@ -142,7 +142,7 @@ impl PayingTransport {
         request: Request<Bytes>,
         entry: &Entry,
         is_unpaid: bool,
-        turn: Turn,
+        turn: CallLock,
     ) -> Result<Response<BodyStream>, Stopped> {
         let (name, value) = entry.to_header()?;
         let mut paid = request.clone();
@@ -232,7 +232,7 @@ impl PayingTransport {
         response: Response<BodyStream>,
         entry: &Entry,
         transaction: Option<String>,
-        turn: Turn,
+        turn: CallLock,
     ) -> Response<BodyStream> {
         let is_stream = response.headers().get(header::CONTENT_TYPE);
         let is_stream = is_stream.is_some_and(|kind| kind.as_bytes().starts_with(b"text/event-stream"));

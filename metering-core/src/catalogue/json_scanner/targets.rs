@@ -1,6 +1,6 @@
 //! The wanted pointers as a tree of their tokens, so that a scanner follows all of them at once.
 
-use super::Found;
+use super::ScannedValue;
 use crate::catalogue::pointer::Pointer;
 
 /// Wanted pointers, numbered in their order.
@@ -65,17 +65,17 @@ impl Targets {
     }
 
     /// Passes on what was found at these nodes.
-    pub(super) fn at(&self, nodes: &[usize], found: Found<'_>, take: &mut impl FnMut(usize, Found<'_>)) {
+    pub(super) fn at(&self, nodes: &[usize], found: ScannedValue<'_>, take: &mut impl FnMut(usize, ScannedValue<'_>)) {
         for end in nodes.iter().flat_map(|node| &self.nodes[*node].ends) {
             take(*end, found);
         }
     }
 
     /// Tells the pointers that end at or below a node that a name on their way is there again.
-    pub(super) fn below(&self, node: usize, take: &mut impl FnMut(usize, Found<'_>)) {
+    pub(super) fn below(&self, node: usize, take: &mut impl FnMut(usize, ScannedValue<'_>)) {
         let mut nodes = vec![node];
         while let Some(node) = nodes.pop() {
-            self.at(&[node], Found::RepeatedName, take);
+            self.at(&[node], ScannedValue::RepeatedName, take);
             nodes.extend(self.nodes[node].edges.iter().map(|edge| edge.to));
         }
     }

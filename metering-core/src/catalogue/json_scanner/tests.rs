@@ -10,18 +10,18 @@ fn scan(pointers: &[&str], pieces: &[&[u8]]) -> (Vec<(usize, String)>, Verdict) 
     let pointers: Vec<_> = pointers.iter().map(|text| Pointer::parse(text).unwrap()).collect();
     let targets = Targets::new(&pointers);
     let (mut scanner, mut all) = (Scanner::new(), Vec::new());
-    let mut take = |number: usize, found: Found<'_>| {
+    let mut take = |number: usize, found: ScannedValue<'_>| {
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
         all.push((
             number,
             match found {
-                Found::Null => "null".to_owned(),
-                Found::Bool(value) => value.to_string(),
-                Found::Number(number) => text(number),
-                Found::Text(start, bytes) => format!("{:?} {bytes}", text(start)),
-                Found::Object => "{}".to_owned(),
-                Found::Array => "[]".to_owned(),
-                Found::RepeatedName => "again".to_owned(),
+                ScannedValue::Null => "null".to_owned(),
+                ScannedValue::Bool(value) => value.to_string(),
+                ScannedValue::Number(number) => text(number),
+                ScannedValue::Text(start, bytes) => format!("{:?} {bytes}", text(start)),
+                ScannedValue::Object => "{}".to_owned(),
+                ScannedValue::Array => "[]".to_owned(),
+                ScannedValue::RepeatedName => "again".to_owned(),
             },
         ));
     };
@@ -66,8 +66,8 @@ fn memory_does_not_grow_with_the_text() {
     let pointer = Pointer::parse("/data/0").unwrap();
     let targets = Targets::new([&pointer]);
     let (mut scanner, mut length) = (Scanner::new(), 0);
-    let mut take = |_: usize, found: Found<'_>| {
-        if let Found::Text(_, bytes) = found {
+    let mut take = |_: usize, found: ScannedValue<'_>| {
+        if let ScannedValue::Text(_, bytes) = found {
             length = bytes;
         }
     };

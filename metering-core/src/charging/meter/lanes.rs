@@ -16,7 +16,7 @@ pub(super) struct Lanes<T> {
     /// The lane where the next commit starts, so that lanes take turns.
     next: usize,
     /// Running commits, without slow ones.
-    under_way: usize,
+    in_progress: usize,
 }
 
 #[derive(Debug)]
@@ -44,7 +44,7 @@ impl<T> Lanes<T> {
     /// Makes `count` empty lanes, at least one.
     pub(super) fn new(count: usize) -> Self {
         let lane = |_| Lane { waiting: Vec::new(), state: LaneState::Free };
-        Self { lanes: (0..count.max(1)).map(lane).collect(), next: 0, under_way: 0 }
+        Self { lanes: (0..count.max(1)).map(lane).collect(), next: 0, in_progress: 0 }
     }
 
     /// Adds an item to the lane for `name`.
@@ -62,7 +62,7 @@ impl<T> Lanes<T> {
         let free: Vec<usize> =
             (0..count).map(|step| (self.next + step) % count).filter(|lane| self.is_free(*lane)).collect();
         let waiting: usize = free.iter().map(|lane| self.lanes[*lane].waiting.len()).sum();
-        if waiting == 0 || (self.under_way > 0 && waiting < min_batch) {
+        if waiting == 0 || (self.in_progress > 0 && waiting < min_batch) {
             return None;
         }
         let mut batch = Batch { items: Vec::new(), lanes: Vec::new() };
@@ -81,14 +81,14 @@ impl<T> Lanes<T> {
             batch.lanes.push(number);
             self.next = (number + 1) % count;
         }
-        self.under_way += 1;
+        self.in_progress += 1;
         Some(batch)
     }
 
     /// Frees the lanes of a finished commit.
     pub(super) fn free(&mut self, lanes: &[usize]) {
         if lanes.iter().any(|lane| self.lanes[*lane].state == LaneState::Committing) {
-            self.under_way -= 1;
+            self.in_progress -= 1;
         }
         for lane in lanes {
             self.lanes[*lane].state = LaneState::Free;
@@ -100,7 +100,7 @@ impl<T> Lanes<T> {
         for lane in lanes {
             self.lanes[*lane].state = LaneState::SlowCommit;
         }
-        self.under_way -= 1;
+        self.in_progress -= 1;
     }
 
     /// Removes the items that wait for slow commits, if `may_remove` allows it.

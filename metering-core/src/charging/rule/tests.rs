@@ -36,7 +36,7 @@ fn the_last_charge_may_go_below_zero_by_less_than_its_price() {
     for (balance, price, after) in table {
         let mut state = state(balance, 0, 0);
         let before = state;
-        let accepted = apply(&mut state, Taking::Charge(Credits::from_atoms(price)), NOON).is_ok();
+        let accepted = apply(&mut state, Debit::Charge(Credits::from_atoms(price)), NOON).is_ok();
         assert_eq!(accepted, after.is_some(), "{balance} {price}");
         match after {
             Some(after) => assert_eq!(state.totals.balance.atoms(), after),
@@ -55,7 +55,7 @@ fn caps_count_accepted_requests_per_window() {
         Err(other) => panic!("{other:?}"),
         Ok(_) => None,
     };
-    let mut charge = |now| limited(apply(&mut state, Taking::Charge(Credits::BASE_CALL), now));
+    let mut charge = |now| limited(apply(&mut state, Debit::Charge(Credits::BASE_CALL), now));
     assert_eq!(charge(NOON), None);
     assert_eq!(charge(NOON), None);
     assert_eq!(charge(NOON), Some(LimitWindow::Minute));
@@ -99,9 +99,9 @@ fn windows_follow_the_clock_but_not_its_errors() {
     for (what, first, second, (minute, day)) in table {
         let mut state = state(i64::MAX, 0, 0);
         for _ in 0..3 {
-            apply(&mut state, Taking::Charge(Credits::ZERO), Timestamp::from_unix_millis(first)).unwrap();
+            apply(&mut state, Debit::Charge(Credits::ZERO), Timestamp::from_unix_millis(first)).unwrap();
         }
-        let rate = apply(&mut state, Taking::Charge(Credits::ZERO), Timestamp::from_unix_millis(second)).unwrap();
+        let rate = apply(&mut state, Debit::Charge(Credits::ZERO), Timestamp::from_unix_millis(second)).unwrap();
         assert_eq!((rate.minute.count, rate.day.count), (minute, day), "{what}");
     }
 }
@@ -111,7 +111,7 @@ fn windows_follow_the_clock_but_not_its_errors() {
 fn one_wrong_clock_reading_does_not_block_an_account() {
     let mut state = state(i64::MAX, 2, 10);
     let ahead = NOON.saturating_add(std::time::Duration::from_secs(40 * 86_400));
-    let mut charge = |now| apply(&mut state, Taking::Charge(Credits::BASE_CALL), now).is_ok();
+    let mut charge = |now| apply(&mut state, Debit::Charge(Credits::BASE_CALL), now).is_ok();
     assert_eq!([charge(ahead), charge(ahead), charge(ahead)], [true, true, false]);
     assert_eq!([charge(NOON), charge(NOON), charge(NOON)], [true, true, false], "its own minute");
     let mut later = NOON;
@@ -126,7 +126,7 @@ fn one_wrong_clock_reading_does_not_block_an_account() {
 fn account_without_credits_uses_no_rate_limit() {
     let mut state = state(0, 1, 1);
     for _ in 0..3 {
-        let refusal = apply(&mut state, Taking::Charge(Credits::BASE_CALL), NOON).unwrap_err();
+        let refusal = apply(&mut state, Debit::Charge(Credits::BASE_CALL), NOON).unwrap_err();
         assert!(matches!(refusal, Refusal::InsufficientCredits { .. }));
     }
     assert_eq!(state.minute.count, 0);
@@ -136,7 +136,7 @@ fn account_without_credits_uses_no_rate_limit() {
 fn windows_report_remaining_requests_and_reset() {
     let mut state = state(i64::MAX, 240, 0);
     let now = Timestamp::from_unix_millis(NOON.unix_millis() + 20_001);
-    let rate = apply(&mut state, Taking::Charge(Credits::BASE_CALL), now).unwrap();
+    let rate = apply(&mut state, Debit::Charge(Credits::BASE_CALL), now).unwrap();
     assert_eq!(rate.remaining(LimitWindow::Minute), Some(239));
     assert_eq!(rate.remaining(LimitWindow::Day), None);
     assert_eq!(rate.reset_seconds(LimitWindow::Minute), 40);
@@ -146,7 +146,7 @@ fn windows_report_remaining_requests_and_reset() {
 #[test]
 fn refund_restores_money_but_not_the_request_count() {
     let mut state = state(5_000_000, 0, 0);
-    apply(&mut state, Taking::Charge(Credits::BASE_CALL), NOON).unwrap();
+    apply(&mut state, Debit::Charge(Credits::BASE_CALL), NOON).unwrap();
     assert!(apply_refund(&mut state, Credits::BASE_CALL));
     assert_eq!(state.totals.balance.atoms(), 5_000_000);
     assert_eq!(state.totals.used, Credits::ZERO);
@@ -165,7 +165,7 @@ proptest! {
         let mut state = state(start, 40, 0);
         for price in prices {
             let before = state;
-            match apply(&mut state, Taking::Charge(Credits::from_atoms(price)), NOON) {
+            match apply(&mut state, Debit::Charge(Credits::from_atoms(price)), NOON) {
                 Ok(_) => prop_assert!(before.totals.balance.is_positive()),
                 Err(_) => prop_assert_eq!(before, state),
             }
@@ -187,7 +187,7 @@ proptest! {
         for (offset, calls) in batches.into_iter().chain(near) {
             let now = Timestamp::from_unix_millis(NOON.unix_millis() + offset);
             for _ in 0..calls {
-                prop_assert!(apply(&mut charged, Taking::Charge(Credits::ZERO), now).is_ok());
+                prop_assert!(apply(&mut charged, Debit::Charge(Credits::ZERO), now).is_ok());
             }
             // Counted one after the other, like the lines of one batch.
             counted.count_accepted(calls - 1, now);
@@ -216,7 +216,7 @@ fn a_hold_must_be_covered_in_full_and_is_not_used() {
         let mut state = state(balance, 5, 5);
         (state.totals.used, state.totals.held) = (Credits::from_atoms(used), Credits::from_atoms(held));
         let before = state;
-        match apply(&mut state, Taking::Hold(Credits::from_atoms(amount)), NOON) {
+        match apply(&mut state, Debit::Hold(Credits::from_atoms(amount)), NOON) {
             Ok(rate) => {
                 assert!(is_held, "{amount} of {balance}");
                 assert_eq!((rate.minute.count, state.day.count), (1, 1));
@@ -244,8 +244,8 @@ proptest! {
         for (step, atoms, release) in steps {
             let amount = Credits::from_atoms(atoms);
             match step {
-                0 if apply(&mut state, Taking::Hold(amount), NOON).is_ok() => open.push(amount),
-                1 if apply(&mut state, Taking::Charge(amount), NOON).is_ok() => charged.push(amount),
+                0 if apply(&mut state, Debit::Hold(amount), NOON).is_ok() => open.push(amount),
+                1 if apply(&mut state, Debit::Charge(amount), NOON).is_ok() => charged.push(amount),
                 2 => {
                     if let Some(held) = open.pop() {
                         // Far above what is held, at times: then only what is held is captured.
@@ -284,23 +284,23 @@ fn a_free_allowance_needs_no_balance_and_counts_towards_the_limits() {
     for balance in [-5, 0, 5] {
         let before = state(balance, 2, 0);
         let mut after = before;
-        let rate = apply(&mut after, Taking::Nothing, NOON).unwrap();
+        let rate = apply(&mut after, Debit::Nothing, NOON).unwrap();
         assert_eq!((after.totals, rate.minute.count), (before.totals, 1), "{balance}");
-        apply(&mut after, Taking::Nothing, NOON).unwrap();
-        let refusal = apply(&mut after, Taking::Nothing, NOON).unwrap_err();
+        apply(&mut after, Debit::Nothing, NOON).unwrap();
+        let refusal = apply(&mut after, Debit::Nothing, NOON).unwrap_err();
         assert!(matches!(refusal, Refusal::RateLimited { window: LimitWindow::Minute, .. }), "{refusal:?}");
     }
     // price, hold, by volume, what it takes
     let one = Credits::from_atoms(1);
     let table = [
-        (Credits::ZERO, false, true, Taking::Nothing),
-        (Credits::ZERO, true, true, Taking::Nothing),
-        (Credits::ZERO, false, false, Taking::Charge(Credits::ZERO)),
-        (Credits::ZERO, true, false, Taking::Hold(Credits::ZERO)),
-        (one, false, true, Taking::Charge(one)),
-        (one, true, true, Taking::Hold(one)),
+        (Credits::ZERO, false, true, Debit::Nothing),
+        (Credits::ZERO, true, true, Debit::Nothing),
+        (Credits::ZERO, false, false, Debit::Charge(Credits::ZERO)),
+        (Credits::ZERO, true, false, Debit::Hold(Credits::ZERO)),
+        (one, false, true, Debit::Charge(one)),
+        (one, true, true, Debit::Hold(one)),
     ];
     for (price, is_hold, is_by_volume, taking) in table {
-        assert_eq!(Taking::of(price, is_hold, is_by_volume), taking, "{price} {is_hold} {is_by_volume}");
+        assert_eq!(Debit::of(price, is_hold, is_by_volume), taking, "{price} {is_hold} {is_by_volume}");
     }
 }

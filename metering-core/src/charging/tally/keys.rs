@@ -10,7 +10,7 @@ use crate::charging::charge::{Charge, Refund, Refusal};
 use crate::charging::hold::Hold;
 use crate::charging::in_flight::{InFlight, Slot};
 use crate::charging::key_meter::{KeyLimit, KeyMeter, KeyState};
-use crate::charging::rule::Taking;
+use crate::charging::rule::Debit;
 use crate::money::alert::AlertLevel;
 use crate::money::credits::Credits;
 use crate::usage::UsageLine;
@@ -81,7 +81,7 @@ where
     }
 
     /// Counts an accepted request for the key and each parent key, or changes nothing.
-    pub(super) fn count_for_keys(&mut self, account: K, key: KeyNumber, taking: Taking) -> Result<(), KeyLimit> {
+    pub(super) fn count_for_keys(&mut self, account: K, key: KeyNumber, taking: Debit) -> Result<(), KeyLimit> {
         let price = taking.amount();
         let mut counted = Vec::new();
         let mut refused = None;
@@ -106,7 +106,7 @@ where
             let touched = self.keys.get_mut(&(account, number)).expect("the key was just read");
             (touched.state.meter, touched.changed) = (meter, true);
             // Most of what is held returns to the budget: the settlement tells.
-            if !matches!(taking, Taking::Hold(_)) {
+            if !matches!(taking, Debit::Hold(_)) {
                 self.raise_key(account, number, false);
             }
         }

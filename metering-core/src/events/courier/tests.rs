@@ -228,7 +228,7 @@ async fn a_webhook_that_is_gone_gets_nothing_until_it_is_switched_on() {
 }
 
 #[tokio::test]
-async fn no_more_than_the_maximum_are_under_way_and_all_end_before_it_does() {
+async fn no_more_than_the_maximum_are_in_progress_and_all_end_before_it_does() {
     let sender = Recorder::new([]);
     sender.permits.forget_permits(Semaphore::MAX_PERMITS);
     let scene = Scene::with(&sender, CourierSettings { max_in_flight: 2, ..CourierSettings::default() }).await;

@@ -6,7 +6,7 @@ use super::{AgentHubTransaction, Cell};
 use crate::clock::{Day, Timestamp};
 use crate::imports::account::{ImportedEntry, ImportedUsage};
 use crate::imports::amount::Real;
-use crate::imports::oddity::{Oddity, OddityKind};
+use crate::imports::finding::{ImportFinding, ImportFindingKind};
 use crate::imports::record::opening_usage;
 use crate::money::credits::Credits;
 use crate::money::ledger::{LedgerKind, NewLedgerEntry, PaymentRef};
@@ -118,12 +118,12 @@ impl Books {
         purchased: &Cell,
         used: &Cell,
         subject: &str,
-        oddities: &mut Vec<Oddity>,
+        oddities: &mut Vec<ImportFinding>,
     ) -> Option<Balanced> {
         let balance = self.balance.credits;
         if balance < Credits::ZERO {
             let detail = format!("the balance is {balance}; it is imported as it is");
-            oddities.push(Oddity::new(subject, OddityKind::NegativeBalance, detail));
+            oddities.push(ImportFinding::new(subject, ImportFindingKind::NegativeBalance, detail));
         }
         let tolerance = self.tolerance(purchased, used);
         let missing = i128::from(balance.atoms()) - (self.entered - self.used);
@@ -140,7 +140,7 @@ impl Books {
         if rest != Credits::ZERO {
             let detail =
                 format!("balance and transactions differ by {rest} credits, which are booked as an adjustment");
-            oddities.push(Oddity::new(subject, OddityKind::BalanceDiffers, detail));
+            oddities.push(ImportFinding::new(subject, ImportFindingKind::BalanceDiffers, detail));
         }
         self.adjust(rounding, "Rounding of imported amounts");
         self.adjust(rest, "Difference between balance and transactions before the import");
@@ -169,10 +169,14 @@ impl Books {
         missing: i128,
         tolerance: i128,
         subject: &str,
-        oddities: &mut Vec<Oddity>,
+        oddities: &mut Vec<ImportFinding>,
     ) -> Option<i128> {
         let Ok(total) = used.real() else {
-            oddities.push(Oddity::new(subject, OddityKind::InvalidAmount, "total_credits_used is not an amount"));
+            oddities.push(ImportFinding::new(
+                subject,
+                ImportFindingKind::InvalidAmount,
+                "total_credits_used is not an amount",
+            ));
             return Some(0);
         };
         let unlisted = i128::from(total.credits.atoms()) - self.used;
@@ -185,7 +189,7 @@ impl Books {
             "total_credits_used is {}, and the usage adds up to {listed}; {booked} are booked as usage of route imported",
             total.credits
         );
-        oddities.push(Oddity::new(subject, OddityKind::UsedDiffers, detail));
+        oddities.push(ImportFinding::new(subject, ImportFindingKind::UsedDiffers, detail));
         Some(opening)
     }
 
@@ -202,16 +206,20 @@ fn check_purchased(
     listed: i128,
     tolerance: i128,
     subject: &str,
-    oddities: &mut Vec<Oddity>,
+    oddities: &mut Vec<ImportFinding>,
 ) -> Option<()> {
     let Ok(total) = total.real() else {
-        oddities.push(Oddity::new(subject, OddityKind::InvalidAmount, "total_credits_purchased is not an amount"));
+        oddities.push(ImportFinding::new(
+            subject,
+            ImportFindingKind::InvalidAmount,
+            "total_credits_purchased is not an amount",
+        ));
         return Some(());
     };
     if (i128::from(total.credits.atoms()) - listed).abs() > tolerance {
         let listed = credits(listed)?;
         let detail = format!("total_credits_purchased is {}, and the purchases add up to {listed}", total.credits);
-        oddities.push(Oddity::new(subject, OddityKind::PurchasedDiffers, detail));
+        oddities.push(ImportFinding::new(subject, ImportFindingKind::PurchasedDiffers, detail));
     }
     Some(())
 }

@@ -4,21 +4,26 @@ use super::{AgentHubKey, Cell};
 use crate::access::account::{AccountId, AgentName, Email, RateLimits};
 use crate::clock::Timestamp;
 use crate::imports::account::derived_id;
-use crate::imports::oddity::{Oddity, OddityKind};
+use crate::imports::finding::{ImportFinding, ImportFindingKind};
 use crate::imports::time::parse_time;
 
 /// A time, or `otherwise`.
-pub(super) fn time(text: Option<&str>, otherwise: Timestamp, subject: &str, oddities: &mut Vec<Oddity>) -> Timestamp {
+pub(super) fn time(
+    text: Option<&str>,
+    otherwise: Timestamp,
+    subject: &str,
+    oddities: &mut Vec<ImportFinding>,
+) -> Timestamp {
     let text = text.unwrap_or_default();
     parse_time(text).unwrap_or_else(|| {
         let detail = format!("{text:?} is not a time; {otherwise} is used");
-        oddities.push(Oddity::new(subject, OddityKind::InvalidTime, detail));
+        oddities.push(ImportFinding::new(subject, ImportFindingKind::InvalidTime, detail));
         otherwise
     })
 }
 
 /// The account's id: the organisation's, if it has our format and no other key uses it.
-pub(super) fn id(key: &AgentHubKey, subject: &str, oddities: &mut Vec<Oddity>) -> AccountId {
+pub(super) fn id(key: &AgentHubKey, subject: &str, oddities: &mut Vec<ImportFinding>) -> AccountId {
     let own = key.org_id.as_deref().and_then(|text| text.parse::<AccountId>().ok());
     let derived = || derived_id("agenthub", &key.id);
     match own {
@@ -26,21 +31,21 @@ pub(super) fn id(key: &AgentHubKey, subject: &str, oddities: &mut Vec<Oddity>) -
         Some(id) => {
             let derived = derived();
             let detail = format!("org_id {id} is that of another key too; it was imported as {derived}");
-            oddities.push(Oddity::new(subject, OddityKind::DuplicateId, detail));
+            oddities.push(ImportFinding::new(subject, ImportFindingKind::DuplicateId, detail));
             derived
         }
         None => {
             let (derived, given) = (derived(), key.org_id.as_deref().unwrap_or_default());
             if !given.is_empty() {
                 let detail = format!("org_id {given:?} is not an id here; it was imported as {derived}");
-                oddities.push(Oddity::new(subject, OddityKind::InvalidId, detail));
+                oddities.push(ImportFinding::new(subject, ImportFindingKind::InvalidId, detail));
             }
             derived
         }
     }
 }
 
-pub(super) fn name(key: &AgentHubKey, subject: &str, oddities: &mut Vec<Oddity>) -> AgentName {
+pub(super) fn name(key: &AgentHubKey, subject: &str, oddities: &mut Vec<ImportFinding>) -> AgentName {
     // Customers who paid to sign up have a quote instead of a session.
     let named = key.quote_name.as_deref().or(key.session_name.as_deref().filter(|_| !key.shares_session()));
     let given = named.unwrap_or_default().trim();
@@ -48,7 +53,7 @@ pub(super) fn name(key: &AgentHubKey, subject: &str, oddities: &mut Vec<Oddity>)
     if named.is_none() && key.session_name.is_none() && needs_session {
         let session = key.session_id.as_deref().unwrap_or("none");
         let detail = format!("signup session {session} does not exist; the name is made up");
-        oddities.push(Oddity::new(subject, OddityKind::MissingSession, detail));
+        oddities.push(ImportFinding::new(subject, ImportFindingKind::MissingSession, detail));
     }
     if let Ok(name) = given.parse() {
         return name;
@@ -57,7 +62,7 @@ pub(super) fn name(key: &AgentHubKey, subject: &str, oddities: &mut Vec<Oddity>)
     let name = name_of(&wanted).unwrap_or_else(|| "imported".parse().expect("this is a name"));
     if !given.is_empty() {
         let detail = format!("agent_name {given:?} is not allowed here; it was imported as {name}");
-        oddities.push(Oddity::new(subject, OddityKind::InvalidName, detail));
+        oddities.push(ImportFinding::new(subject, ImportFindingKind::InvalidName, detail));
     }
     name
 }
@@ -73,12 +78,12 @@ pub(super) fn email_of(text: &str) -> Option<Email> {
     text.trim().parse().ok().filter(|_| !is_placeholder(text.trim()))
 }
 
-pub(super) fn email(key: &AgentHubKey, subject: &str, oddities: &mut Vec<Oddity>) -> Option<Email> {
+pub(super) fn email(key: &AgentHubKey, subject: &str, oddities: &mut Vec<ImportFinding>) -> Option<Email> {
     let text = key.email.as_deref().map(str::trim).filter(|text| !text.is_empty() && !is_placeholder(text))?;
     text.parse()
         .map_err(|_| {
             let detail = format!("{text:?} is not an email address; it was imported without one");
-            oddities.push(Oddity::new(subject, OddityKind::InvalidEmail, detail));
+            oddities.push(ImportFinding::new(subject, ImportFindingKind::InvalidEmail, detail));
         })
         .ok()
 }
@@ -90,13 +95,13 @@ fn is_placeholder(email: &str) -> bool {
     domain.ends_with(".local") || domain.ends_with(".internal")
 }
 
-pub(super) fn limits(key: &AgentHubKey, subject: &str, oddities: &mut Vec<Oddity>) -> RateLimits {
+pub(super) fn limits(key: &AgentHubKey, subject: &str, oddities: &mut Vec<ImportFinding>) -> RateLimits {
     let usual = RateLimits::default();
     let mut limit = |column: &str, cell: &Cell, usual: u32| match cell {
         Cell::Null => usual,
         cell => cell.whole().and_then(|whole| u32::try_from(whole).ok()).unwrap_or_else(|| {
             let detail = format!("{column} is not a limit; {usual} is used");
-            oddities.push(Oddity::new(subject, OddityKind::InvalidLimit, detail));
+            oddities.push(ImportFinding::new(subject, ImportFindingKind::InvalidLimit, detail));
             usual
         }),
     };

@@ -7,8 +7,8 @@ use super::owner::{email_of, name_of};
 use crate::chains::address::Address;
 use crate::chains::units::TokenUnits;
 use crate::clock::Timestamp;
+use crate::imports::finding::{ImportFinding, ImportFindingKind};
 use crate::imports::key_record;
-use crate::imports::oddity::{Oddity, OddityKind};
 use crate::imports::time::parse_time;
 use crate::money::credits::Credits;
 use crate::payments::payment::PaymentTarget;
@@ -57,10 +57,10 @@ pub struct AgentHubQuote {
 ///
 /// # Errors
 /// When the row names no payment that could be checked.
-pub fn plan_quote(row: &AgentHubQuote, now: Timestamp) -> Result<Option<Quote>, Oddity> {
+pub fn plan_quote(row: &AgentHubQuote, now: Timestamp) -> Result<Option<Quote>, ImportFinding> {
     let refused = |column: &str| {
         let detail = format!("{column} cannot be read; it was not imported, and its payment needs an operator");
-        Oddity::new(format!("signup_payment_quotes {}", row.id), OddityKind::QuoteRefused, detail)
+        ImportFinding::new(format!("signup_payment_quotes {}", row.id), ImportFindingKind::QuoteRefused, detail)
     };
     let expires_at = parse_time(&row.expires_at).ok_or_else(|| refused("expires_at"))?;
     if expires_at.saturating_add(KEPT) <= now {
@@ -149,7 +149,7 @@ mod tests {
             AgentHubQuote { created_at: "soon".to_owned(), ..row() },
         ];
         for row in broken {
-            assert_eq!(plan_quote(&row, NOW).unwrap_err().kind, OddityKind::QuoteRefused, "{row:?}");
+            assert_eq!(plan_quote(&row, NOW).unwrap_err().kind, ImportFindingKind::QuoteRefused, "{row:?}");
         }
     }
 }

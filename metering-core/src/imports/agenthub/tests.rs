@@ -48,13 +48,13 @@ fn changes(planned: &PlannedAccount) -> ImportChanges {
     }
 }
 
-fn kinds(planned: &PlannedAccount) -> Vec<OddityKind> {
+fn kinds(planned: &PlannedAccount) -> Vec<ImportFindingKind> {
     planned.oddities.iter().map(|oddity| oddity.kind).collect()
 }
 
 #[test]
 fn balance_is_that_of_the_source_whatever_its_transactions_say() {
-    use OddityKind::{BalanceDiffers, NegativeBalance, PurchasedDiffers, UsedDiffers};
+    use ImportFindingKind::{BalanceDiffers, NegativeBalance, PurchasedDiffers, UsedDiffers};
     let usual = vec![row("purchase_topup", 10.0), row("signup_bonus", 2.0), row("usage", -0.1), row("usage", -0.2)];
     // balance, purchased, used, rows, used here, oddities
     let table = [
@@ -127,7 +127,7 @@ fn transactions_count_once() {
     let planned = planned(key(5.0, 5.0, 0.0), &rows);
     let chains: Vec<_> = planned.account.used_transactions.iter().map(|used| used.tx.chain_id).collect();
     assert_eq!(chains, [8453, 1]);
-    use OddityKind::{DuplicateTransaction, InvalidTransaction};
+    use ImportFindingKind::{DuplicateTransaction, InvalidTransaction};
     assert_eq!(kinds(&planned), [DuplicateTransaction, InvalidTransaction, InvalidTransaction]);
     assert_eq!(changes(&planned).payments.len(), 2);
 }
@@ -146,7 +146,7 @@ fn what_is_odd_is_listed_and_imported() {
     };
     let rows = [row("gift", 1.0), row("usage", f64::INFINITY)];
     let planned = planned(odd, &rows);
-    use OddityKind::{
+    use ImportFindingKind::{
         DuplicateId, InvalidAmount, InvalidEmail, InvalidLimit, InvalidPayer, InvalidTime, MissingSession, UnknownType,
     };
     let expected = [
@@ -176,7 +176,7 @@ fn a_key_without_a_hash_or_a_balance_is_refused() {
     ];
     for key in table {
         let refused = AgentHubPlanner::new(key.clone(), UsageSign::Negative, NOW).unwrap_err();
-        assert_eq!(refused.kind, OddityKind::Refused, "{key:?}");
+        assert_eq!(refused.kind, ImportFindingKind::Refused, "{key:?}");
     }
 }
 
@@ -200,7 +200,7 @@ fn ids_and_the_names_of_quotes_are_kept_and_placeholders_are_no_addresses() {
     assert_eq!((account.account.agent_name.as_str(), account.account.email), ("imported-7", None));
     assert_eq!(account.oddities, []);
     let other = planned(AgentHubKey { org_id: Some("7".to_owned()), ..key(0.0, 0.0, 0.0) }, &[]);
-    assert_eq!(kinds(&other), [OddityKind::InvalidId]);
+    assert_eq!(kinds(&other), [ImportFindingKind::InvalidId]);
     assert!(other.oddities[0].detail.contains(other.account.id.as_str()));
     for text in ["org_0123456789abcdef0123456", "org_0123456789ABCDEF01234567", "org_0123456789abcdef0123456g"] {
         assert!(text.parse::<AccountId>().is_err(), "{text}");

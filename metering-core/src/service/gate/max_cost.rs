@@ -1,13 +1,13 @@
 //! The bound that a client sets on the cost of its request.
 
-use super::Found;
+use super::MatchedRequest;
 use crate::access::credentials::Caller;
 use crate::charging::max_cost::{MaxCost, MaxCostError};
 use crate::error::Error;
 use crate::money::credits::Credits;
 use crate::service::Service;
 
-impl Found<'_, '_> {
+impl MatchedRequest<'_, '_> {
     /// The same request, which is refused if it costs more than this, or may cost more. The bound is checked before
     /// anything is paid or charged, on the price that is charged.
     ///

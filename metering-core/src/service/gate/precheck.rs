@@ -5,25 +5,25 @@ use crate::access::scope::Scope;
 use crate::charging::charge::Refusal;
 use crate::charging::precheck;
 use crate::charging::replay::Retry;
-use crate::charging::rule::Taking;
+use crate::charging::rule::Debit;
 use crate::error::Error;
 
-use super::Found;
+use super::MatchedRequest;
 
-impl Found<'_, '_> {
+impl MatchedRequest<'_, '_> {
     /// Refuses the request if it would be refused whatever its body says: without a live key or a payment, on a path
     /// without a route, with a key that may not be used for it, above a rate limit, or without credits. Call it before
     /// the body is read.
     ///
-    /// It reads the store at most once, and neither charges nor counts anything. What it accepts, [`Found::admit`] may
+    /// It reads the store at most once, and neither charges nor counts anything. What it accepts, [`MatchedRequest::admit`] may
     /// still refuse. A request that may repeat an earlier one (`retry`) needs no credits of its own.
     ///
     /// ```
     /// # use metering_core::Error;
     /// use metering_core::charging::Retry;
-    /// # use metering_core::service::Found;
+    /// # use metering_core::service::MatchedRequest;
     /// # async fn read_body() -> String { String::new() }
-    /// # async fn serve(found: Found<'_, '_>) -> Result<(), Error> {
+    /// # async fn serve(found: MatchedRequest<'_, '_>) -> Result<(), Error> {
     /// found.precheck(Retry::No).await?;
     /// let body = read_body().await;
     /// # drop(body);
@@ -68,11 +68,11 @@ impl Found<'_, '_> {
             _ if may_repeat || has_other_refusal => None,
             // What the body says decides how much has to be paid.
             Some(_) if depends_on_body && !service.offers().is_empty() => None,
-            Some(_) if depends_on_body => Some(Taking::Charge(most)),
-            Some(_) => Some(Taking::Hold(most)),
+            Some(_) if depends_on_body => Some(Debit::Charge(most)),
+            Some(_) => Some(Debit::Hold(most)),
             // There may be a free allowance.
-            None if route.volume_tiers().is_some() => Some(Taking::Nothing),
-            None => Some(Taking::Charge(price)),
+            None if route.volume_tiers().is_some() => Some(Debit::Nothing),
+            None => Some(Debit::Charge(price)),
         };
         let line = route.usage_line(request.source);
         let (called, at) = ((&*line.http_method, &*line.route_template), service.clock.now());

@@ -16,7 +16,7 @@ use crate::service::RequestHead;
 /// Marks a request from a proxy that forwards it itself if it is admitted.
 ///
 /// For [`MeteringLayer`](crate::MeteringLayer), put it into the request's extensions; without the layer, use
-/// [`Found::proxied`](super::Found::proxied). Such a request
+/// [`MatchedRequest::proxied`](super::MatchedRequest::proxied). Such a request
 ///
 /// - must spell its path in normal form, and its query so that all servers read it the same way;
 /// - is charged once for each id of the proxy, its key and its target, for up to three attempts;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::{Paying, Shop};
+use super::{OfferSettlement, PayRequest};
 use crate::access::account::{Account, AccountId, AgentName, Payer};
 use crate::access::key::{ApiKey, KeyHash};
 use crate::chains::address::Address;
@@ -25,8 +25,8 @@ impl Service {
     /// Checks a new payment, and stores it.
     pub(super) async fn open(
         &self,
-        shop: &Shop,
-        paying: &Paying<'_>,
+        shop: &OfferSettlement,
+        paying: &PayRequest<'_>,
         own: Option<&(Account, KeyHash)>,
     ) -> Result<AuthorizationOpened, Error> {
         let signed = paying.signed;
@@ -68,7 +68,7 @@ impl Service {
 
     /// Checks whether a payment buys enough for its request. A request is accepted with less than its price in the
     /// account; anyone can create wallets, so the smallest payment must not buy that.
-    async fn check_covers(&self, paying: &Paying<'_>, own: Option<&Account>, offer: &Offer) -> Result<(), Error> {
+    async fn check_covers(&self, paying: &PayRequest<'_>, own: Option<&Account>, offer: &Offer) -> Result<(), Error> {
         let of_wallet = match own {
             Some(_) => None,
             None => self.payments.store()?.account_by_payer(&paying.signed.authorization.from).await?,
@@ -86,8 +86,8 @@ impl Service {
     /// Resumes a failed payment if it can be executed after all, or was.
     pub(super) async fn reopen(
         &self,
-        shop: &Shop,
-        paying: &Paying<'_>,
+        shop: &OfferSettlement,
+        paying: &PayRequest<'_>,
         record: AuthorizationRecord,
     ) -> Result<AuthorizationRecord, Error> {
         let (signed, store) = (paying.signed, &shop.settling.store);
@@ -141,7 +141,12 @@ impl Service {
     }
 
     /// Checks whether the service executes payments of the payer's wallet at its own cost now.
-    async fn check_wallet(&self, shop: &Shop, chain: &OfferChain, signed: &SignedAuthorization) -> Result<(), Error> {
+    async fn check_wallet(
+        &self,
+        shop: &OfferSettlement,
+        chain: &OfferChain,
+        signed: &SignedAuthorization,
+    ) -> Result<(), Error> {
         let Settler::Own(_) = &chain.settler else { return Ok(()) };
         let (chain_id, payer) = (signed.chain_id, signed.authorization.from);
         let code = chain.reader.code_hash(payer).await.map_err(unreadable)?;
@@ -190,7 +195,7 @@ impl Service {
     }
 
     /// Whether a request without a key may be sent again with its payment.
-    pub(super) fn may_repeat(&self, record: &AuthorizationRecord, paying: &Paying<'_>) -> bool {
+    pub(super) fn may_repeat(&self, record: &AuthorizationRecord, paying: &PayRequest<'_>) -> bool {
         let is_recent = self.clock.now() < record.received_at.saturating_add(REPEATS);
         let is_credited = record.state == AuthorizationState::Credited;
         record.request == Some(paying.request) && (is_recent || !is_credited)
@@ -198,7 +203,7 @@ impl Service {
 }
 
 /// Counts a payment before anything is read from a chain for it. `offer` is the one that it takes, if it is still made.
-fn check_limit(shop: &Shop, paying: &Paying<'_>, offer: Option<&Offer>) -> Result<(), PayRefusal> {
+fn check_limit(shop: &OfferSettlement, paying: &PayRequest<'_>, offer: Option<&Offer>) -> Result<(), PayRefusal> {
     let Some(limit) = &shop.limit else { return Ok(()) };
     let SignedAuthorization { authorization, signature, .. } = paying.signed;
     let is_signed = offer.is_some_and(|offer| authorization.is_signed_by_key(&offer.asset.domain, signature));

@@ -8,8 +8,8 @@ use crate::clock::Timestamp;
 use crate::events::delivery::{
     AttemptOutcome, Delivery, DeliveryBacklog, DeliveryFilter, DeliveryId, DeliveryState, DueDelivery, Progress,
 };
+use crate::events::delivery_shares::DeliveryShares;
 use crate::events::event::{Event, NewEvent};
-use crate::events::shares::DeliveryShares;
 use crate::events::webhook::{Webhook, WebhookId, WebhookOwner, WebhookState};
 
 /// The event state of a store.

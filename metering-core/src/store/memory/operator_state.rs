@@ -59,8 +59,8 @@ impl OperatorState {
     }
 
     pub(super) fn end(&mut self, id: AuditId, outcome: AuditOutcome) -> Result<(), StoreError> {
-        let under_way = |entry: &&mut AuditEntry| entry.id == id && entry.outcome.is_none();
-        let entry = self.audit.iter_mut().find(under_way).ok_or_else(|| backend::not_under_way(id))?;
+        let in_progress = |entry: &&mut AuditEntry| entry.id == id && entry.outcome.is_none();
+        let entry = self.audit.iter_mut().find(in_progress).ok_or_else(|| backend::audit_entry_is_closed(id))?;
         entry.outcome = Some(outcome);
         Ok(())
     }

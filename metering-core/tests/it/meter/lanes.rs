@@ -85,11 +85,11 @@ async fn commits_run_concurrently_and_an_account_keeps_its_lane() {
     let scene = Scene::new(0).await;
     let mut charges = scene.charge_all();
     scene.settled(ACCOUNTS).await;
-    let under_way = scene.store.batches().len();
-    assert!((2..=LANES).contains(&under_way), "{under_way}");
+    let in_progress = scene.store.batches().len();
+    assert!((2..=LANES).contains(&in_progress), "{in_progress}");
     charges.extend(scene.charge_all());
     scene.settled(2 * ACCOUNTS).await;
-    assert_eq!(scene.store.batches().len(), under_way, "charges that wait for their lane start no other commit");
+    assert_eq!(scene.store.batches().len(), in_progress, "charges that wait for their lane start no other commit");
     scene.store.open(100);
     for charge in charges {
         accepted(charge.await.unwrap());

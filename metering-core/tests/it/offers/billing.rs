@@ -2,7 +2,7 @@
 
 use metering_core::Error;
 use metering_core::offers::{PayRefusal, SignedAuthorization};
-use metering_core::service::{PaymentNotice, Presented};
+use metering_core::service::{PaymentNotice, RequestPayment};
 use metering_core::wire::{DeductRequest, HoldRequest};
 use serde_json::{Value, json};
 
@@ -21,14 +21,14 @@ fn hold(amount: &str) -> HoldRequest {
 
 impl Scene {
     /// The payment as the headers of a request have it.
-    fn presented(&self, signed: &SignedAuthorization) -> Presented {
+    fn presented(&self, signed: &SignedAuthorization) -> RequestPayment {
         let header = payment(&accepted(signed), signed);
         let read = |name| (name == "payment-signature").then_some(header.as_bytes());
         self.service.presented(read).unwrap().unwrap()
     }
 
-    fn notice(&self, error: &Error, presented: Option<&Presented>) -> PaymentNotice {
-        self.service.payment_notice(error, self.service.asked_by(&quote()), presented)
+    fn notice(&self, error: &Error, presented: Option<&RequestPayment>) -> PaymentNotice {
+        self.service.payment_notice(error, self.service.resource_of(&quote()), presented)
     }
 }
 
@@ -51,7 +51,7 @@ async fn a_deduction_without_credits_offers_what_the_route_does() {
     assert!(notice.offers.is_some());
     // A path that the catalogue does not have is offered too: it has the default price.
     let other: DeductRequest = serde_json::from_str(r#"{"path": "else/where", "method": "POST"}"#).unwrap();
-    let asked = scene.service.asked_by(&other);
+    let asked = scene.service.resource_of(&other);
     assert_eq!((asked.resource.url.as_str(), asked.route), ("https://api.example/else/where", None));
 }
 

@@ -4,7 +4,7 @@ use futures_util::future::join;
 use metering_core::Credits;
 use tokio_postgres::error::SqlState;
 
-use crate::charging::left::Meters;
+use crate::charging::recent_meters::Meters;
 use crate::connection::session::{Client, GenericClient, Prepared};
 use crate::connection::value::Value;
 use crate::error::{Failure, Result};

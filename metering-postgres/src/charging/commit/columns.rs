@@ -4,7 +4,7 @@ use metering_core::RequestId;
 use metering_core::access::KeyNumber;
 use metering_core::charging::{Changes, KeyMeter, Remembered, StoredResult};
 
-use crate::charging::left::{Meter, Meters};
+use crate::charging::recent_meters::{Meter, Meters};
 use crate::charging::tail::DailySums;
 use crate::connection::value::Value;
 use crate::rows::key_meter_columns;

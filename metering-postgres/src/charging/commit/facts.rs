@@ -15,7 +15,7 @@ use super::{Batch, Item};
 use crate::charging::access::{self, Access, KeyMeters};
 use crate::charging::holds::hold;
 use crate::charging::known::Known;
-use crate::charging::left::{LeftMeters, Meter, Meters};
+use crate::charging::recent_meters::{Meter, Meters, RecentMeters};
 use crate::charging::tail::Tail;
 use crate::connection::session::{Client, GenericClient};
 use crate::connection::value::Value;
@@ -49,7 +49,7 @@ impl Batch<'_> {
         &self,
         client: &Client,
         known: &Known,
-        left: &LeftMeters,
+        left: &RecentMeters,
         now: Timestamp,
     ) -> Result<Facts<'_>> {
         let accounts: Vec<i64> = self.accounts.keys().copied().collect();

@@ -11,7 +11,7 @@ use super::notices::Notices;
 use super::volumes::VolumeWrite;
 use crate::charging::entry::{Entry, Path};
 use crate::charging::holds::{HOLDS, HoldRows};
-use crate::charging::left::Meters;
+use crate::charging::recent_meters::Meters;
 use crate::charging::tail::Folds;
 use crate::connection::session::{Client, GenericClient};
 use crate::connection::value::Value;

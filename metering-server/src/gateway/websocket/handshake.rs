@@ -13,7 +13,7 @@ const KEY_PREFIX: &str = "openai-insecure-api-key.";
 
 /// What a request has of a WebSocket handshake.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Asked {
+pub(crate) enum RequestedUpgrade {
     /// Nothing: it is an ordinary request. So is one for another protocol, such as `h2c`, which a server may ignore
     /// (RFC 9110, section 7.8).
     Nothing,
@@ -24,16 +24,16 @@ pub(crate) enum Asked {
 }
 
 /// Whether a request asks for a WebSocket connection.
-pub(crate) fn asked(method: &Method, version: Version, headers: &HeaderMap) -> Asked {
+pub(crate) fn asked(method: &Method, version: Version, headers: &HeaderMap) -> RequestedUpgrade {
     let has_key = headers.contains_key(header::SEC_WEBSOCKET_KEY);
     // RFC 9110, section 7.8: `Upgrade` of HTTP/1.0 is ignored. HTTP/2 has none.
     let upgrades = version == Version::HTTP_11
         && names(headers, header::UPGRADE, "websocket")
         && names(headers, header::CONNECTION, "upgrade");
     match (upgrades, has_key) {
-        (true, true) if method == Method::GET => Asked::WebSocket,
-        (false, false) => Asked::Nothing,
-        _ => Asked::Incomplete,
+        (true, true) if method == Method::GET => RequestedUpgrade::WebSocket,
+        (false, false) => RequestedUpgrade::Nothing,
+        _ => RequestedUpgrade::Incomplete,
     }
 }
 
@@ -41,9 +41,9 @@ pub(crate) fn asked(method: &Method, version: Version, headers: &HeaderMap) -> A
 ///
 /// # Errors
 /// [`Error::WebSocketNotSupported`] and [`Error::UpgradeRequired`].
-pub(crate) fn check(asked: Asked, route: &Route) -> Result<(), Error> {
+pub(crate) fn check(asked: RequestedUpgrade, route: &Route) -> Result<(), Error> {
     match (route.websocket, asked) {
-        (true, Asked::WebSocket) | (false, Asked::Nothing) => Ok(()),
+        (true, RequestedUpgrade::WebSocket) | (false, RequestedUpgrade::Nothing) => Ok(()),
         (true, _) => Err(Error::UpgradeRequired),
         (false, _) => Err(Error::WebSocketNotSupported),
     }
@@ -54,8 +54,8 @@ pub(crate) fn check(asked: Asked, route: &Route) -> Result<(), Error> {
 ///
 /// # Errors
 /// As [`check`].
-pub(crate) fn check_proxied(asked: Asked, route: &Route) -> Result<(), Error> {
-    check(if asked == Asked::Nothing { asked } else { Asked::WebSocket }, route)
+pub(crate) fn check_proxied(asked: RequestedUpgrade, route: &Route) -> Result<(), Error> {
+    check(if asked == RequestedUpgrade::Nothing { asked } else { RequestedUpgrade::WebSocket }, route)
 }
 
 /// Takes a key out of the list of subprotocols, so that the upstream does not get it. It becomes a header unless there
@@ -120,24 +120,24 @@ mod tests {
     fn handshakes_are_told_from_other_requests() {
         let key = ("sec-websocket-key", "dGhlIHNhbXBsZSBub25jZQ==");
         let (upgrade, connection) = (("upgrade", "WebSocket"), ("connection", "keep-alive, Upgrade"));
-        let table: [(&[(&str, &str)], Asked); 8] = [
-            (&[], Asked::Nothing),
-            (&[upgrade, connection, key], Asked::WebSocket),
-            (&[("upgrade", "h2c, websocket"), connection, key], Asked::WebSocket),
-            (&[("upgrade", "h2c"), connection], Asked::Nothing),
+        let table: [(&[(&str, &str)], RequestedUpgrade); 8] = [
+            (&[], RequestedUpgrade::Nothing),
+            (&[upgrade, connection, key], RequestedUpgrade::WebSocket),
+            (&[("upgrade", "h2c, websocket"), connection, key], RequestedUpgrade::WebSocket),
+            (&[("upgrade", "h2c"), connection], RequestedUpgrade::Nothing),
             // A proxy dropped the hop-by-hop headers.
-            (&[key], Asked::Incomplete),
-            (&[upgrade, key], Asked::Incomplete),
-            (&[upgrade, connection], Asked::Incomplete),
-            (&[upgrade], Asked::Nothing),
+            (&[key], RequestedUpgrade::Incomplete),
+            (&[upgrade, key], RequestedUpgrade::Incomplete),
+            (&[upgrade, connection], RequestedUpgrade::Incomplete),
+            (&[upgrade], RequestedUpgrade::Nothing),
         ];
         for (lines, expected) in table {
             let head = request(lines);
             assert_eq!(asked(&head.method, head.version, &head.headers), expected, "{lines:?}");
         }
         let head = request(&[upgrade, connection, key]);
-        assert_eq!(asked(&Method::POST, Version::HTTP_11, &head.headers), Asked::Incomplete);
-        assert_eq!(asked(&Method::GET, Version::HTTP_10, &head.headers), Asked::Incomplete);
+        assert_eq!(asked(&Method::POST, Version::HTTP_11, &head.headers), RequestedUpgrade::Incomplete);
+        assert_eq!(asked(&Method::GET, Version::HTTP_10, &head.headers), RequestedUpgrade::Incomplete);
     }
 
     #[test]
@@ -185,11 +185,13 @@ mod tests {
         let code =
             |asked, index: usize| check(asked, &catalogue.routes()[index]).err().map(|error| error.code().status());
         assert_eq!(
-            [Asked::WebSocket, Asked::Incomplete, Asked::Nothing].map(|asked| code(asked, 0)),
+            [RequestedUpgrade::WebSocket, RequestedUpgrade::Incomplete, RequestedUpgrade::Nothing]
+                .map(|asked| code(asked, 0)),
             [None, Some(426), Some(426)]
         );
         assert_eq!(
-            [Asked::WebSocket, Asked::Incomplete, Asked::Nothing].map(|asked| code(asked, 1)),
+            [RequestedUpgrade::WebSocket, RequestedUpgrade::Incomplete, RequestedUpgrade::Nothing]
+                .map(|asked| code(asked, 1)),
             [Some(400), Some(400), None]
         );
     }

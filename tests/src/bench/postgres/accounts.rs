@@ -8,7 +8,7 @@ use metering_core::{ApiKey, SystemRandomness};
 use metering_postgres::PostgresStore;
 
 use crate::bench::accounts::make_account;
-use crate::bench::draws::{Draws, SEED};
+use crate::bench::random::{SEED, SplitMix64};
 use crate::bench::{Failure, interrupt};
 use crate::postgres::Cluster;
 
@@ -41,7 +41,7 @@ impl Accounts {
             make_account(&store, &key).await?;
             accounts.keys.push(key);
         }
-        Draws::new(SEED).shuffle(&mut accounts.keys);
+        SplitMix64::new(SEED).shuffle(&mut accounts.keys);
         let cluster = &accounts.cluster;
         cluster.run_all(&["ALTER SYSTEM SET fsync = on", "SELECT pg_reload_conf()", "CHECKPOINT", "VACUUM ANALYZE"]);
         if cluster.run("SHOW fsync") != "on" {

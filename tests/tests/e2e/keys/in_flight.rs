@@ -92,7 +92,7 @@ fn stream_takes_a_slot_until_its_client_leaves() {
 }
 
 #[test]
-fn request_whose_client_left_is_under_way_until_the_upstream_is_done() {
+fn request_whose_client_left_is_in_progress_until_the_upstream_is_done() {
     let scene = Scene::new(1);
     let mut connection = connect(scene.server.address()).unwrap();
     let target = "/api/slow/2000";

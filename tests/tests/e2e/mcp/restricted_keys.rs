@@ -49,7 +49,7 @@ fn refusals_because_of_the_key_are_results() {
 }
 
 #[test]
-fn requests_under_way_count_for_tools_too() {
+fn requests_in_progress_count_for_tools_too() {
     let site = Site::new();
     let account = site.account("2");
     let server = site.server().start();

@@ -1,9 +1,9 @@
 //! Continuous backup by Litestream, with the configuration of `deploy/litestream`: what a restore brings back, and that
 //! the server and its commands work next to it.
 
-mod beside;
 mod payments;
 mod restore;
+mod with_server;
 
 use metering_core::{Clock, SystemClock};
 use metering_tests::client::Client;

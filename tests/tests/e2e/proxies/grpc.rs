@@ -30,11 +30,11 @@ struct Check {
 #[derive(Clone, PartialEq, Message)]
 struct Attributes {
     #[prost(message, optional, tag = "4")]
-    request: Option<Asked>,
+    request: Option<SentCheck>,
 }
 
 #[derive(Clone, PartialEq, Message)]
-struct Asked {
+struct SentCheck {
     #[prost(message, optional, tag = "2")]
     http: Option<Http>,
 }
@@ -120,7 +120,7 @@ fn question(key: &str, path: &str, headers: Headers<'_>) -> Vec<u8> {
     let own = [("authorization", key.as_str()), (":path", path)];
     let headers = headers.iter().chain(&own).map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
     let http = Http { method: "GET".to_owned(), headers, path: path.to_owned() };
-    Check { attributes: Some(Attributes { request: Some(Asked { http: Some(http) }) }) }.encode_to_vec()
+    Check { attributes: Some(Attributes { request: Some(SentCheck { http: Some(http) }) }) }.encode_to_vec()
 }
 
 fn framed(message: &[u8]) -> Vec<u8> {

@@ -9,7 +9,7 @@ use tokio::time::{sleep, timeout};
 use crate::client::charging::catch_up::block::{Block, BlockNumber};
 use crate::client::charging::catch_up::progress::Progress;
 use crate::client::charging::catch_up::retry::{self, Verdict};
-use crate::client::charging::catch_up::walk::{Feed, Found};
+use crate::client::charging::catch_up::walk::{Feed, FetchedBlock};
 use crate::client::money::amount::Amount;
 use crate::client::session::interruption::Interruption;
 use crate::failure::Failure;
@@ -104,17 +104,17 @@ impl Feed for Service {
         }
     }
 
-    async fn block(&mut self, number: BlockNumber) -> Result<Found, Failure> {
+    async fn block(&mut self, number: BlockNumber) -> Result<FetchedBlock, Failure> {
         match self.request(&format!("{ROUTE}/{number}")).await? {
             Ok(response) => {
                 let block = read(&format!("block {number}"), &response)?;
                 if block.number == number {
-                    return Ok(Found::Block(block));
+                    return Ok(FetchedBlock::Block(block));
                 }
                 let problem = format!("is block {}", block.number);
                 Err(unusable(&format!("block {number}"), &problem, &response))
             }
-            Err((error, Verdict::Missing)) => Ok(Found::Missing(error.to_string())),
+            Err((error, Verdict::Missing)) => Ok(FetchedBlock::Missing(error.to_string())),
             Err((error, _)) if error.code() == Some("block_not_final") => Err(Failure::TryLater(format!(
                 "block {number} is not final although a later one is; the service may have been restored: {error}"
             ))),

@@ -12,12 +12,12 @@ pub(super) trait Feed {
     async fn latest(&mut self) -> Result<Block, Failure>;
 
     /// A finalized block. Must not return a block with another number.
-    async fn block(&mut self, number: BlockNumber) -> Result<Found, Failure>;
+    async fn block(&mut self, number: BlockNumber) -> Result<FetchedBlock, Failure>;
 }
 
 /// The result of requesting a block.
 #[derive(Debug)]
-pub(super) enum Found {
+pub(super) enum FetchedBlock {
     Block(Block),
     /// The service does not have it; the text is the service's message.
     Missing(String),
@@ -44,17 +44,18 @@ pub(super) async fn walk(
     tally.progress.begin(plan.count());
     for number in plan.blocks() {
         // The latest block is already fetched and paid for.
-        let found = if number == latest.number { Found::Block(latest.clone()) } else { feed.block(number).await? };
+        let found =
+            if number == latest.number { FetchedBlock::Block(latest.clone()) } else { feed.block(number).await? };
         match found {
-            Found::Block(block) => {
+            FetchedBlock::Block(block) => {
                 book.write(&block)?;
                 tally.wrote(number);
             }
-            Found::Missing(_) if rules.skip_missing => {
+            FetchedBlock::Missing(_) if rules.skip_missing => {
                 book.skip(number)?;
                 tally.skipped(number);
             }
-            Found::Missing(why) => {
+            FetchedBlock::Missing(why) => {
                 return Err(Failure::NotFound(format!(
                     "the service does not have block {number}: {why} Nothing after it was written; add --skip-missing \
                     to skip it"

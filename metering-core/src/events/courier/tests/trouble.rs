@@ -41,7 +41,7 @@ async fn a_sender_that_panics_or_hangs_has_failed() {
 }
 
 #[tokio::test]
-async fn an_attempt_that_was_under_way_at_a_resend_does_not_count() {
+async fn an_attempt_that_was_in_progress_at_a_resend_does_not_count() {
     let sender = Recorder::new([failed(500)]);
     sender.permits.forget_permits(Semaphore::MAX_PERMITS);
     let scene = Scene::new(&sender).await;

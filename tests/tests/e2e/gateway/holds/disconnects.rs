@@ -134,7 +134,7 @@ fn bytes_that_nobody_reads_are_not_charged() {
 
 /// A Stop button must not lock a key for as long as its rest is read.
 #[test]
-fn request_is_not_under_way_when_its_client_has_gone() {
+fn request_is_not_in_progress_when_its_client_has_gone() {
     let scene = Scene::new("1");
     let key = made(&scene.client(), &json!({"max_in_flight": 1, "scopes": ["call", "read"]}));
     let client = scene.server.client_with(&key.secret);

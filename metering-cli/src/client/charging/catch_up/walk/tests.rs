@@ -87,13 +87,13 @@ impl Feed for Chain {
         Ok(block(self.latest))
     }
 
-    async fn block(&mut self, number: BlockNumber) -> Result<Found, Failure> {
+    async fn block(&mut self, number: BlockNumber) -> Result<FetchedBlock, Failure> {
         self.respond()?;
         self.requested.push(number.get());
         if self.missing.contains(&number.get()) {
-            return Ok(Found::Missing("It was pruned.".to_owned()));
+            return Ok(FetchedBlock::Missing("It was pruned.".to_owned()));
         }
-        Ok(Found::Block(block(number.get())))
+        Ok(FetchedBlock::Block(block(number.get())))
     }
 }
 

@@ -1,4 +1,4 @@
-//! Shares sessions and calls fairly between accounts, so that a few accounts cannot lock out the others.
+//! FairSlots sessions and calls fairly between accounts, so that a few accounts cannot lock out the others.
 //!
 //! Sessions are long-lived, so at the limit a new session takes one from the account with the most. Calls have been
 //! charged and end soon, so none is cut; instead, the more calls are in progress, the fewer an account may have.
@@ -15,7 +15,7 @@ pub(super) type AccountKey = Arc<str>;
 
 /// The limits of sessions, or of calls.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Shares {
+pub(super) struct FairSlots {
     pub(super) max: usize,
     pub(super) max_per_account: usize,
     pub(super) max_without_credit: usize,
@@ -37,7 +37,7 @@ pub(super) enum Refused {
     Server,
 }
 
-impl Shares {
+impl FairSlots {
     /// Whether an account with this holding may open one more session. `Some` names the account that must give one up
     /// for it.
     pub(super) fn session(
@@ -88,7 +88,7 @@ fn weight(holding: Holding) -> (bool, usize) {
 mod tests {
     use super::*;
 
-    const SHARES: Shares = Shares { max: 12, max_per_account: 5, max_without_credit: 2 };
+    const SHARES: FairSlots = FairSlots { max: 12, max_per_account: 5, max_without_credit: 2 };
 
     fn with(count: usize) -> Holding {
         Holding { count, has_credit: true }
@@ -132,7 +132,7 @@ mod tests {
 
     #[test]
     fn a_few_accounts_never_take_all_calls() {
-        let shares = Shares { max: 1_000, max_per_account: 1_000, max_without_credit: 4 };
+        let shares = FairSlots { max: 1_000, max_per_account: 1_000, max_without_credit: 4 };
         for accounts in [1, 2, 32, 100] {
             let mut counts = vec![0; accounts];
             let mut total = 0;

@@ -1,4 +1,4 @@
-//! [`UnderWay`]: counts a request as in flight until its response has been sent.
+//! [`InFlightSlot`]: counts a request as in flight until its response has been sent.
 
 use std::sync::Arc;
 
@@ -11,11 +11,11 @@ use crate::charging::in_flight::Slot;
 /// [`MeteringLayer`](crate::MeteringLayer) puts it into the extensions of the response. If the response has a body that
 /// takes time, such as a stream, keep it with the body until that has ended. Otherwise the request ends with its head.
 #[derive(Debug, Clone)]
-pub struct UnderWay {
+pub struct InFlightSlot {
     _slot: Arc<Slot>,
 }
 
-impl UnderWay {
+impl InFlightSlot {
     /// Puts the slot of a request, if it has one, into its response.
     pub(super) fn pass<R>(slot: Option<Slot>, response: &mut Response<R>) {
         if let Some(slot) = slot {

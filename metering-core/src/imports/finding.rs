@@ -6,18 +6,18 @@ use crate::named_enum::named_enum;
 
 /// A finding that an operator should check.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Oddity {
+pub struct ImportFinding {
     /// What it is about: an id or a row of the source.
     pub subject: String,
     /// What it is.
-    pub kind: OddityKind,
+    pub kind: ImportFindingKind,
     /// What was found, and how the import handles it.
     pub detail: String,
 }
 
 named_enum! {
     /// A kind of oddity.
-    pub enum OddityKind {
+    pub enum ImportFindingKind {
         /// The signup session of an account is missing.
         MissingSession = "missing_session",
         /// The balance is below zero.
@@ -69,9 +69,9 @@ named_enum! {
     }
 }
 
-impl Oddity {
+impl ImportFinding {
     /// An oddity.
-    pub fn new(subject: impl Into<String>, kind: OddityKind, detail: impl Into<String>) -> Self {
+    pub fn new(subject: impl Into<String>, kind: ImportFindingKind, detail: impl Into<String>) -> Self {
         Self { subject: subject.into(), kind, detail: detail.into() }
     }
 }

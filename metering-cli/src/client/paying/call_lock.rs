@@ -13,9 +13,9 @@ const TURN_TIMEOUT: Duration = Duration::from_secs(180);
 
 /// The right to pay for a call. Held until its response has arrived.
 #[derive(Debug)]
-pub(super) struct Turn(#[expect(dead_code, reason = "held, not read")] FileLock);
+pub(super) struct CallLock(#[expect(dead_code, reason = "held, not read")] FileLock);
 
-impl Turn {
+impl CallLock {
     /// Waits for other runs of this call. Unrelated calls may share one of the 256 locks, and wait too.
     pub(super) async fn take(journal: &Journal, call: &Call) -> Result<Self, Failure> {
         let slot = call.fingerprint.get(..2).unwrap_or_default();

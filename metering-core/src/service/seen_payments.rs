@@ -26,7 +26,7 @@ const MAX_TRANSACTIONS: usize = 50;
 
 /// A payment in one of the newest blocks.
 #[derive(Debug, Clone)]
-pub(super) struct Sighting {
+pub(super) struct SeenPayment {
     pub(super) payment: Payment,
     pub(super) depth: Depth,
 }
@@ -38,17 +38,17 @@ struct Searched {
     at: Option<Instant>,
     /// The newest block up to which everything was searched.
     up_to: u64,
-    found: Arc<[Sighting]>,
+    found: Arc<[SeenPayment]>,
 }
 
 /// The searches of each target.
 #[derive(Debug, Default)]
-pub(super) struct Sightings(Mutex<HashMap<PaymentTarget, Arc<tokio::sync::Mutex<Searched>>>>);
+pub(super) struct SeenPayments(Mutex<HashMap<PaymentTarget, Arc<tokio::sync::Mutex<Searched>>>>);
 
-impl Sightings {
+impl SeenPayments {
     /// The payments that arrived at a target in the chain's newest blocks. If the chain cannot be read, those that were
     /// found before: a failure is no evidence that a payment left its block.
-    pub(super) async fn at(&self, reader: &dyn ChainReader, target: PaymentTarget) -> Arc<[Sighting]> {
+    pub(super) async fn at(&self, reader: &dyn ChainReader, target: PaymentTarget) -> Arc<[SeenPayment]> {
         let searched = Arc::clone(self.0.lock().unwrap_or_else(PoisonError::into_inner).entry(target).or_default());
         // Held during the search: other callers wait for its result.
         let mut searched = searched.lock().await;
@@ -80,7 +80,7 @@ async fn search(reader: &dyn ChainReader, target: PaymentTarget, searched: &mut 
             Ok(TransactionStatus::Mined(evidence)) => {
                 let is_recent = evidence.depth.confirmations <= evidence.depth.required + CONFIRMED_BLOCKS;
                 if let (Ok(payment), true) = (target.payment(tx, &evidence), is_recent) {
-                    sightings.push(Sighting { payment, depth: evidence.depth });
+                    sightings.push(SeenPayment { payment, depth: evidence.depth });
                 }
             }
             Ok(TransactionStatus::Pending { .. } | TransactionStatus::Unknown) => {}

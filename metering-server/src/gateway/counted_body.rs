@@ -1,6 +1,6 @@
 //! Counts a request as in flight until its response has been sent, for keys with a limit on that.
 //!
-//! The layer puts [`UnderWay`] into the response's extensions. Here it moves into the body, which the connection drops
+//! The layer puts [`InFlightSlot`] into the response's extensions. Here it moves into the body, which the connection drops
 //! when the body is sent or the client has gone.
 
 use std::pin::Pin;
@@ -9,15 +9,15 @@ use std::task::{Context, Poll, ready};
 use bytes::Bytes;
 use http_body::{Body, Frame, SizeHint};
 use http_body_util::BodyExt;
-use metering_core::UnderWay;
+use metering_core::InFlightSlot;
 
 use crate::gateway::delivery::{BodyError, ResponseBody};
 use crate::http::Response;
 
 /// Moves the slot of a response into its body, if it has one.
 pub(super) fn until_sent(mut response: Response) -> Response {
-    match response.extensions_mut().remove::<UnderWay>() {
-        Some(under_way) => response.map(|body| Counted { body, slot: Some(under_way) }.boxed_unsync()),
+    match response.extensions_mut().remove::<InFlightSlot>() {
+        Some(in_progress) => response.map(|body| Counted { body, slot: Some(in_progress) }.boxed_unsync()),
         None => response,
     }
 }

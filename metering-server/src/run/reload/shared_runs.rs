@@ -4,9 +4,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use tokio::sync::{Mutex, MutexGuard};
 
-/// Turns of runs whose results are `T`.
+/// Runs whose results are `T`: one at a time, and shared by all who wait for it.
 #[derive(Debug)]
-pub(super) struct Turns<T> {
+pub(super) struct SharedRuns<T> {
     /// Held during a run. The number and the result of the last one.
     last: Mutex<Option<(u64, T)>>,
     /// How many runs have begun.
@@ -15,9 +15,9 @@ pub(super) struct Turns<T> {
 
 /// A turn, for callers that need no result.
 #[must_use]
-pub(super) struct Turn<'t, T>(#[expect(dead_code, reason = "held")] MutexGuard<'t, Option<(u64, T)>>);
+pub(super) struct RunGuard<'t, T>(#[expect(dead_code, reason = "held")] MutexGuard<'t, Option<(u64, T)>>);
 
-impl<T: Clone> Turns<T> {
+impl<T: Clone> SharedRuns<T> {
     pub(super) fn new() -> Self {
         Self { last: Mutex::new(None), begun: AtomicU64::new(0) }
     }
@@ -39,8 +39,8 @@ impl<T: Clone> Turns<T> {
     }
 
     /// Waits for its turn.
-    pub(super) async fn turn(&self) -> Turn<'_, T> {
-        Turn(self.last.lock().await)
+    pub(super) async fn turn(&self) -> RunGuard<'_, T> {
+        RunGuard(self.last.lock().await)
     }
 }
 
@@ -53,7 +53,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn callers_that_wait_share_the_next_run() {
-        let (turns, runs) = (Arc::new(Turns::new()), Arc::<AtomicU64>::default());
+        let (turns, runs) = (Arc::new(SharedRuns::new()), Arc::<AtomicU64>::default());
         let call = || {
             let (turns, runs) = (Arc::clone(&turns), Arc::clone(&runs));
             tokio::spawn(async move {

@@ -11,8 +11,8 @@ use crate::error::Error;
 use crate::money::credits::Credits;
 use crate::offers::{IdentifierHash, Offers, PayRefusal, SignedAuthorization};
 use crate::random::random_digits;
-use crate::service::challenges::{ChallengeAnswer, ChallengeClient};
-use crate::service::{Paid, Paying, Service};
+use crate::service::challenges::{ChallengeClient, ChallengeCredential};
+use crate::service::{Paid, PayRequest, Service};
 use crate::wire::x402::{
     BAZAAR_EXTENSION, PAYMENT_IDENTIFIER_EXTENSION, PaymentIdentifier, PaymentPayload, PaymentPayloadV1,
     PaymentRequired, PaymentRequiredV1, Resource, SIGN_IN_EXTENSION, SettleRefusal, SettleResponse, bazaar_extension,
@@ -26,7 +26,7 @@ const UNIQUE_DIGITS: usize = 20;
 
 /// A payment that came with a request, read and not checked.
 #[derive(Debug, Clone)]
-pub struct Presented {
+pub struct RequestPayment {
     /// What was signed.
     pub signed: SignedAuthorization,
     /// The id that its client gave it.
@@ -41,12 +41,12 @@ pub struct Presented {
 enum Protocol {
     X402,
     X402V1,
-    Mpp(ChallengeAnswer),
+    Mpp(ChallengeCredential),
 }
 
 /// What a request asks for: what its payment buys, as clients see it.
 #[derive(Debug, Clone)]
-pub struct Asked<'r> {
+pub struct RequestedResource<'r> {
     /// The resource.
     pub resource: Resource,
     /// Its route, if it matches one. Refusals describe how it is called.
@@ -68,7 +68,7 @@ impl Service {
     ///
     /// # Errors
     /// [`Error::Offer`] when it cannot be read, or takes none of the offers.
-    pub fn presented<'h, V>(&self, values: impl Fn(&'static str) -> V) -> Result<Option<Presented>, Error>
+    pub fn presented<'h, V>(&self, values: impl Fn(&'static str) -> V) -> Result<Option<RequestPayment>, Error>
     where
         V: IntoIterator<Item = &'h [u8]>,
     {
@@ -81,17 +81,17 @@ impl Service {
             Some(SentPayment::Mpp(source, text)) => {
                 let Some(settings) = self.challenge_settings() else { return Ok(None) };
                 let (signed, answer) = settings.read(source, text).map_err(malformed)?;
-                Presented::new(signed, Protocol::Mpp(answer))
+                RequestPayment::new(signed, Protocol::Mpp(answer))
             }
             Some(SentPayment::X402(text)) => {
                 let payload = PaymentPayload::parse(text).map_err(malformed)?;
                 let identifier = payload.identifier.map(|identifier| IdentifierHash::of(identifier.as_str()));
-                Presented { identifier, ..Presented::new(payload.signed, Protocol::X402) }
+                RequestPayment { identifier, ..RequestPayment::new(payload.signed, Protocol::X402) }
             }
             Some(SentPayment::X402V1(text)) => {
                 let payload = PaymentPayloadV1::parse(text).map_err(malformed)?;
                 let fitting = payload.offer(self.offers()).map(|(_, signed)| signed);
-                Presented::new(fitting.unwrap_or_else(|_| payload.without_offer()), Protocol::X402V1)
+                RequestPayment::new(fitting.unwrap_or_else(|_| payload.without_offer()), Protocol::X402V1)
             }
         };
         Ok(Some(presented))
@@ -99,23 +99,28 @@ impl Service {
 
     /// What a request for this path, of this route, asks for.
     #[must_use]
-    pub fn asked<'r>(&self, path: &str, query: Option<&str>, route: Option<&'r Route>) -> Asked<'r> {
+    pub fn asked<'r>(&self, path: &str, query: Option<&str>, route: Option<&'r Route>) -> RequestedResource<'r> {
         let query = query.map(|query| format!("?{query}")).unwrap_or_default();
         let url = format!("{}{path}{query}", self.config.public_url);
-        Asked { resource: Resource::at(url, route), route }
+        RequestedResource { resource: Resource::at(url, route), route }
     }
 
     /// What to add to a refusal: offers, if the client can pay one of them now, and the outcome of the payment that
     /// came with the request.
     #[must_use]
-    pub fn payment_notice(&self, error: &Error, asked: Asked<'_>, presented: Option<&Presented>) -> PaymentNotice {
+    pub fn payment_notice(
+        &self,
+        error: &Error,
+        asked: RequestedResource<'_>,
+        presented: Option<&RequestPayment>,
+    ) -> PaymentNotice {
         let mut notice = PaymentNotice::default();
         notice.headers.extend(presented.and_then(|presented| match error {
             Error::Offer(refusal) => presented.header(&presented.not_settled(refusal)),
             _ => presented.paid.get().and_then(|paid| presented.settled(paid, paid.account.totals.balance)),
         }));
         let Some(offers) = self.offered(error, presented.is_some()) else { return notice };
-        let Asked { resource, route } = asked;
+        let RequestedResource { resource, route } = asked;
         let mut extensions = Map::new();
         extensions.insert(PAYMENT_IDENTIFIER_EXTENSION.to_owned(), PaymentIdentifier::extension(false));
         extensions.extend(route.map(|route| (BAZAAR_EXTENSION.to_owned(), bazaar_extension(route))));
@@ -139,9 +144,9 @@ impl Service {
         &self,
         error: &Error,
         client: ChallengeClient,
-        presented: Option<&Presented>,
+        presented: Option<&RequestPayment>,
     ) -> Vec<(&'static str, String)> {
-        let client = presented.and_then(Presented::answer).map_or(client, |answer| client.answering(answer));
+        let client = presented.and_then(RequestPayment::answer).map_or(client, |answer| client.answering(answer));
         let offers = self.offered(error, presented.is_some()).filter(|_| client.accepts());
         let Some((settings, offers)) = self.challenge_settings().zip(offers) else { return Vec::new() };
         let unique = random_digits(&*self.payments.randomness, UNIQUE_DIGITS);
@@ -166,15 +171,15 @@ impl Service {
     }
 }
 
-impl Presented {
+impl RequestPayment {
     fn new(signed: SignedAuthorization, protocol: Protocol) -> Self {
         Self { signed, identifier: None, protocol, paid: Arc::default() }
     }
 
     /// What to give [`Service::pay`] for a request with this payment.
-    pub(super) fn paying<'r>(&'r self, caller: Caller<'r>, request: Fingerprint, price: Credits) -> Paying<'r> {
+    pub(super) fn paying<'r>(&'r self, caller: Caller<'r>, request: Fingerprint, price: Credits) -> PayRequest<'r> {
         let (signed, identifier, answer) = (&self.signed, self.identifier, self.answer());
-        Paying { signed, caller, request, price, identifier, answer }
+        PayRequest { signed, caller, request, price, identifier, answer }
     }
 
     /// Remembers that it was credited.
@@ -200,7 +205,7 @@ impl Presented {
 
     /// The challenge that it is for, or why there is none. `None` in protocols without challenges.
     #[must_use]
-    pub const fn answer(&self) -> Option<&ChallengeAnswer> {
+    pub const fn answer(&self) -> Option<&ChallengeCredential> {
         match &self.protocol {
             Protocol::Mpp(answer) => Some(answer),
             Protocol::X402 | Protocol::X402V1 => None,

@@ -6,11 +6,11 @@ pub(super) const SEED: u64 = 20_261_121;
 /// Uniform draws from a seed: SplitMix64 (Steele, Lea and Flood, 2014). It is small, fast, and even enough for picking
 /// accounts; nothing here is secret.
 #[derive(Debug, Clone)]
-pub(super) struct Draws {
+pub(super) struct SplitMix64 {
     state: u64,
 }
 
-impl Draws {
+impl SplitMix64 {
     pub(super) fn new(seed: u64) -> Self {
         Self { state: seed }
     }
@@ -54,14 +54,14 @@ mod tests {
 
     #[test]
     fn a_seed_gives_the_published_sequence() {
-        let mut draws = Draws::new(1_234_567);
+        let mut draws = SplitMix64::new(1_234_567);
         let first: Vec<u64> = (0..3).map(|_| draws.next()).collect();
         assert_eq!(first, [6_457_827_717_110_365_317, 3_203_168_211_198_807_973, 9_817_491_932_198_370_423]);
     }
 
     #[test]
     fn draws_are_uniform() {
-        let (mut draws, mut counts) = (Draws::new(1), [0_u32; 10]);
+        let (mut draws, mut counts) = (SplitMix64::new(1), [0_u32; 10]);
         for _ in 0..100_000 {
             counts[draws.below(10)] += 1;
         }
@@ -73,7 +73,7 @@ mod tests {
     #[test]
     fn shuffle_keeps_all_items_and_moves_most() {
         let mut items: Vec<usize> = (0..1_000).collect();
-        Draws::new(1).shuffle(&mut items);
+        SplitMix64::new(1).shuffle(&mut items);
         let moved = items.iter().enumerate().filter(|(index, item)| index != *item).count();
         assert!(moved > 900, "{moved}");
         items.sort_unstable();

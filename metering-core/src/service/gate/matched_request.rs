@@ -19,7 +19,7 @@ use crate::charging::request_id::RequestId;
 use crate::charging::volume::VolumeTerms;
 use crate::error::Error;
 use crate::money::credits::Credits;
-use crate::service::{Presented, Service};
+use crate::service::{RequestPayment, Service};
 use crate::trace;
 
 use super::no_match::NoMatch;
@@ -27,8 +27,8 @@ use super::proxied::{self, Proxied};
 use super::{Admission, AdmissionKind, RequestHead, kept_path};
 
 /// A request whose path was parsed and matched against the catalogue, without reading the store. To charge it, call
-/// [`Found::admit`].
-pub struct Found<'s, 'r> {
+/// [`MatchedRequest::admit`].
+pub struct MatchedRequest<'s, 'r> {
     pub(super) service: &'s Service,
     pub(super) request: RequestHead<'r>,
     pub(super) max_cost: Option<Result<MaxCost, MaxCostError>>,
@@ -38,14 +38,17 @@ pub struct Found<'s, 'r> {
     pub(super) matched: Result<(&'s Route, RequestPath<'r>), NoMatch<'r>>,
 }
 
-impl fmt::Debug for Found<'_, '_> {
+impl fmt::Debug for MatchedRequest<'_, '_> {
     /// Leaves out the sign-in, which can be used once.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Found").field("request", &self.request).field("matched", &self.matched).finish_non_exhaustive()
+        f.debug_struct("MatchedRequest")
+            .field("request", &self.request)
+            .field("matched", &self.matched)
+            .finish_non_exhaustive()
     }
 }
 
-impl<'s> Found<'s, '_> {
+impl<'s> MatchedRequest<'s, '_> {
     /// The route that the request matches. Its parameters have not been checked.
     #[must_use]
     pub fn route(&self) -> Option<&'s Route> {
@@ -54,11 +57,11 @@ impl<'s> Found<'s, '_> {
 
     /// The same request with a payment, which is not read before it is known that the path is metered here.
     #[must_use]
-    pub fn paid_with<'p>(self, payment: Option<&'p Presented>) -> Found<'s, 'p>
+    pub fn paid_with<'p>(self, payment: Option<&'p RequestPayment>) -> MatchedRequest<'s, 'p>
     where
         Self: 'p,
     {
-        let mut found: Found<'s, 'p> = self;
+        let mut found: MatchedRequest<'s, 'p> = self;
         found.request.payment = payment;
         found
     }
@@ -66,11 +69,11 @@ impl<'s> Found<'s, '_> {
     /// The same request with the sign-in of a wallet ([`Service::sign_in`]). It counts if the request has neither a key
     /// nor a payment.
     #[must_use]
-    pub fn signed_in_with<'p>(self, sign_in: Option<&'p str>) -> Found<'s, 'p>
+    pub fn signed_in_with<'p>(self, sign_in: Option<&'p str>) -> MatchedRequest<'s, 'p>
     where
         Self: 'p,
     {
-        let mut found: Found<'s, 'p> = self;
+        let mut found: MatchedRequest<'s, 'p> = self;
         found.sign_in = sign_in;
         found
     }

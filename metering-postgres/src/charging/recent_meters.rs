@@ -53,7 +53,7 @@ pub(crate) type Meters = BTreeMap<i64, Meter>;
 
 /// The meters that a node left behind.
 #[derive(Debug, Default)]
-pub(crate) struct LeftMeters {
+pub(crate) struct RecentMeters {
     memory: Mutex<Memory>,
 }
 
@@ -66,7 +66,7 @@ struct Memory {
     pause: u32,
 }
 
-impl LeftMeters {
+impl RecentMeters {
     /// Takes the meters of these accounts out; `None` if one is not there, or during a pause.
     ///
     /// Whoever takes them puts them back after the commit. A concurrent commit with one of the accounts reads meanwhile.
@@ -152,7 +152,7 @@ mod tests {
 
     #[test]
     fn meters_are_taken_together_or_not_at_all() {
-        let left = LeftMeters::default();
+        let left = RecentMeters::default();
         left.put(Meters::from([(1, meter(10)), (2, meter(20))]));
         assert_eq!(left.take([1, 3].into_iter()), None);
         let taken = Meters::from([(1, meter(10)), (2, meter(20))]);
@@ -162,7 +162,7 @@ mod tests {
 
     #[test]
     fn a_change_elsewhere_pauses_and_memory_is_bounded() {
-        let left = LeftMeters::default();
+        let left = RecentMeters::default();
         left.put(Meters::from([(1, meter(10))]));
         left.pause();
         for _ in 0..PAUSE {
@@ -184,7 +184,7 @@ mod tests {
 
     #[test]
     fn meters_of_other_keys_are_kept_while_their_account_is_as_it_was_left() {
-        let left = LeftMeters::default();
+        let left = RecentMeters::default();
         left.put(Meters::from([(1, with_keys(meter(10), &[3, 4]))]));
         let completed = |read: Meter| {
             let mut meters = Meters::from([(1, with_keys(read, &[5])), (2, meter(1))]);
