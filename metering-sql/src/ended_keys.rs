@@ -14,7 +14,6 @@ use crate::executor::Executor;
 use crate::expiry::delete;
 use crate::fault::Result;
 use crate::row::{Row, only};
-use crate::value::Value;
 use crate::values;
 
 /// Keys that one transaction deletes.
@@ -101,7 +100,7 @@ async fn delete_some(db: &mut dyn Executor, account: i64, now: Timestamp) -> Res
     for part in db.key_usage(account, &numbers, Day::from_unix_days(i64::MIN)).await? {
         days.entry(part.key).or_default().insert(part.day);
     }
-    let (mut keys, mut moves, mut removals): (Vec<Vec<Value>>, Vec<Vec<Value>>, Vec<Vec<Value>>) = Default::default();
+    let (mut keys, mut moves, mut removals) = (Vec::new(), Vec::new(), Vec::new());
     for KeyDeletion { number, heir } in deletions {
         let of_key = days.remove(&number).unwrap_or_default();
         if !keys.is_empty() && moves.len() + of_key.len() > MOVED {

@@ -2,7 +2,7 @@
 
 use metering_core::events::Webhook;
 use metering_core::offers::AuthorizationRecord;
-use metering_core::operators::{AuditEntry, AuditId, AuditOutcome, NewAuditEntry};
+use metering_core::operators::AuditEntry;
 use metering_core::transfer::{AccountRecord, DeliveryRecord, GasPlacesRecord, KeyRecord, Record, Section};
 use metering_core::usage::DailyTotal;
 
@@ -58,7 +58,7 @@ async fn rows(db: &mut dyn Executor, section: Section, records: &[Record], are_n
 
 /// Entries keep their ids.
 async fn audit_log(db: &mut dyn Executor, entries: Vec<AuditEntry>) -> Result<u64> {
-    let (mut begun, mut ended): (Vec<(AuditId, NewAuditEntry)>, Vec<(AuditId, AuditOutcome)>) = Default::default();
+    let (mut begun, mut ended) = (Vec::new(), Vec::new());
     for AuditEntry { id, entry, outcome } in entries {
         begun.push((id, entry));
         ended.extend(outcome.map(|outcome| (id, outcome)));
