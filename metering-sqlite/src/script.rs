@@ -5,11 +5,11 @@ use std::sync::Arc;
 use metering_core::access::{KeyNumber, Totals};
 use metering_core::backend::OperationsSums;
 use metering_core::backend::decision::EntryChanges;
-use metering_core::charging::{MeterState, RateWindows};
+use metering_core::charging::RateWindows;
 use metering_core::events::NewEvent;
 use metering_core::money::NewLedgerEntry;
 use metering_core::usage::DayRange;
-use metering_core::{Day, RateLimits, Timestamp};
+use metering_core::{Day, Timestamp};
 use metering_sql::{BoxFuture, Erased, Executor, KeyDay, Row, Script, UsagePart, Value, now, words};
 use rusqlite::types::{ToSqlOutput, ValueRef};
 use rusqlite::{ToSql, params_from_iter};
@@ -88,11 +88,7 @@ impl Executor for Statements<'_, '_> {
     }
 
     fn windows(&mut self, account: i64, stored: RateWindows) -> metering_sql::Result<RateWindows> {
-        let (totals, alert) = Default::default();
-        let limits = RateLimits { requests_per_minute: 0, requests_per_day: 0 };
-        let RateWindows { minute, day } = stored;
-        let state = self.0.unfolded()?.state(account, MeterState { totals, limits, alert, minute, day })?;
-        Ok(RateWindows { minute: state.minute, day: state.day })
+        Ok(self.0.unfolded()?.windows(account, stored))
     }
 
     fn next_ids(&mut self, count: usize) -> BoxFuture<'_, metering_sql::Result<Vec<Option<i64>>>> {

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use metering_core::access::Totals;
 use metering_core::backend::credits;
-use metering_core::charging::MeterState;
-use metering_core::{Day, Timestamp};
+use metering_core::charging::{MeterState, RateWindows};
+use metering_core::{Day, RateLimits, Timestamp};
 use rusqlite::Connection;
 
 use crate::error::{Result, corrupt, store_error};
@@ -218,6 +218,15 @@ impl Unfolded {
         totals(stored, self.of(account))
     }
 
+    /// What counts against the rate limits of an account, given what is in the tables.
+    pub(crate) fn windows(&self, account: i64, stored: RateWindows) -> RateWindows {
+        let (totals, alert) = Default::default();
+        let limits = RateLimits { requests_per_minute: 0, requests_per_day: 0 };
+        let mut state = MeterState { totals, limits, alert, minute: stored.minute, day: stored.day };
+        count(&mut state, self.of(account));
+        RateWindows { minute: state.minute, day: state.day }
+    }
+
     /// What the charge rule reads of an account, given what is in the tables.
     pub(crate) fn state(&self, account: i64, stored: MeterState) -> Result<MeterState> {
         state(stored, self.of(account))
@@ -261,6 +270,12 @@ fn totals(before: Totals, changes: &[Noted]) -> Result<Totals> {
 /// The state of an account after these changes.
 pub(crate) fn state(before: MeterState, changes: &[Noted]) -> Result<MeterState> {
     let mut state = MeterState { totals: totals(before.totals, changes)?, ..before };
+    count(&mut state, changes);
+    Ok(state)
+}
+
+/// Counts the requests among these changes against the rate limits.
+fn count(state: &mut MeterState, changes: &[Noted]) {
     // Settled holds among the row's calls, which counted when they were opened.
     let mut settled = 0;
     for noted in changes {
@@ -281,5 +296,4 @@ pub(crate) fn state(before: MeterState, changes: &[Noted]) -> Result<MeterState>
             state.count_accepted(accepted, noted.at);
         }
     }
-    Ok(state)
 }
