@@ -1,4 +1,5 @@
-//! Commits a batch of charges and refunds: a [`Tally`] decides it, then it is written. Writing cannot fail.
+//! Commits a batch of charges and refunds: a [`Tally`] decides it, then it is written. Writing cannot fail. Events are
+//! not kept.
 
 use crate::access::key_id::KeyNumber;
 use crate::charging::charge::{Decision, Refusal};
@@ -118,9 +119,6 @@ impl State {
         }
         for change in changes.holds {
             self.accounts[change.account].holds.insert(change.hold.id, change.hold);
-        }
-        for (_, event) in changes.events {
-            self.events.write(&[event]);
         }
         for (account, request, remembered) in changes.results {
             self.accounts[account].results.insert(request, remembered);
