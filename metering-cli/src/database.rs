@@ -69,6 +69,11 @@ enum Backend {
     Postgres(Arc<PostgresStore>),
 }
 
+/// An empty store that is lost in the end.
+pub(crate) fn in_memory() -> Result<Arc<dyn FullStore>, StoreError> {
+    Ok(Arc::new(SqliteStore::in_memory()?))
+}
+
 impl DatabaseArgs {
     /// Whether any option names a location.
     pub(crate) fn is_given(&self) -> bool {

@@ -13,10 +13,10 @@
 //!     (Arc::new(MemoryStore::new()), ())
 //! }
 //!
-//! metering_conformance::store_conformance!(fresh);
+//! metering_conformance::charging_conformance!(fresh);
 //! ```
 //!
-//! A backend for charging alone implements only [`Store`](metering_core::Store), and runs
+//! A backend for charging alone, like this one, implements only [`Store`](metering_core::Store), and runs
 //! [`charging_conformance!`](crate::charging_conformance).
 //!
 //! In addition, [`agrees_on_random_operations`] compares a store with a simple model of the whole contract, and

@@ -39,14 +39,14 @@ pub use prices::SWITCH_LEAD;
 /// ```
 /// use std::sync::Arc;
 ///
-/// use metering_core::MemoryStore;
+/// use metering_sqlite::SqliteStore;
 /// use metering_core::administration::{Action, Administration};
 /// use metering_core::operators::Actor;
 /// use metering_core::wire::admin::{CreateAccountRequest, EntryRequest};
 ///
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-/// let administration = Administration::new(Arc::new(MemoryStore::new()));
+/// let administration = Administration::new(Arc::new(SqliteStore::in_memory()?));
 /// let action = Action::new(Actor::CommandLine("jo".to_owned()), "First customer")?;
 /// let request = CreateAccountRequest { agent_name: "my-agent".to_owned(), ..CreateAccountRequest::default() };
 /// let (account, _key) = administration.create_account(&action, &request).await?;

@@ -269,7 +269,8 @@ impl Service {
     /// use std::sync::Arc;
     ///
     /// use metering_core::service::PaymentSettings;
-    /// use metering_core::{Catalogue, MemoryStore, PaymentStore, Service, ServiceConfig};
+    /// use metering_core::{Catalogue, PaymentStore, Service, ServiceConfig};
+    /// use metering_sqlite::SqliteStore;
     /// # mod in_memory {
     /// #     include!(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/sell_a_plan/in_memory.rs"));
     /// # }
@@ -283,7 +284,7 @@ impl Service {
     /// #         "token_amount": "5", "token_contract": "0xc0c0c0c0c0c0c0c0c0c0c0c0c0c0c0c0c0c0c0c0",
     /// #         "token_decimals": 6, "label": "Starter"}"#,
     /// # )?;
-    /// let store = Arc::new(MemoryStore::new());
+    /// let store = Arc::new(SqliteStore::in_memory()?);
     /// store.put_plans(vec![plan]).await?;
     /// let config = ServiceConfig { chains: vec![chain], ..ServiceConfig::default() };
     /// let shop = Service::start(store.clone(), Catalogue::default(), config).with_payments(

@@ -76,8 +76,9 @@ impl ChainConfig {
     ///
     /// use metering_core::chains::ChainReader;
     /// use metering_core::service::PaymentSettings;
-    /// use metering_core::{Catalogue, MemoryStore, Service, ServiceConfig};
+    /// use metering_core::{Catalogue, Service, ServiceConfig};
     /// use metering_evm::ChainConfig;
+    /// use metering_sqlite::SqliteStore;
     ///
     /// # #[tokio::main(flavor = "current_thread")]
     /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -89,7 +90,7 @@ impl ChainConfig {
     /// let config: ChainConfig = toml::from_str(toml)?;
     /// let reader: Arc<dyn ChainReader> = Arc::new(config.reader()?.ok_or("no RPC source is configured")?);
     /// let readers = BTreeMap::from([(config.chain_id, reader)]);
-    /// let store = Arc::new(MemoryStore::new());
+    /// let store = Arc::new(SqliteStore::in_memory()?);
     /// let service_config = ServiceConfig { chains: vec![config.chain("base")], ..ServiceConfig::default() };
     /// let shop = Service::start(store.clone(), Catalogue::default(), service_config);
     /// let shop = shop.with_payments(store, readers, PaymentSettings::default());

@@ -17,7 +17,7 @@ use clap::{Args, ValueEnum};
 use metering_core::administration::Administration;
 use metering_core::imports::{AccountImported, ImportedEntry, PlannedAccount};
 use metering_core::money::LedgerEntry;
-use metering_core::{Clock, FullStore, MemoryStore, StoreError, SystemClock};
+use metering_core::{Clock, FullStore, StoreError, SystemClock};
 
 use self::report::Report;
 use self::source::{Item, Source};
@@ -74,7 +74,7 @@ impl ImportArgs {
         let mut report = Report::new(self.dry_run);
         let store: Arc<dyn FullStore> = if self.dry_run && !session.store_exists()? {
             // As a new one would be, which a dry run must not leave behind.
-            Arc::new(MemoryStore::new())
+            crate::database::in_memory()?
         } else {
             session.store_or_new().await?
         };

@@ -8,7 +8,8 @@ use std::sync::Arc;
 use metering_core::chains::ChainReader;
 use metering_core::payments::Plan;
 use metering_core::service::PaymentSettings;
-use metering_core::{Catalogue, MemoryStore, PaymentStore, Service, ServiceConfig};
+use metering_core::{Catalogue, PaymentStore, Service, ServiceConfig};
+use metering_sqlite::SqliteStore;
 
 use super::in_memory::{CHAIN_ID, MemoryChain};
 
@@ -20,7 +21,7 @@ pub(crate) async fn open(chain: &Arc<MemoryChain>) -> Result<Service, Box<dyn st
             "token_decimals": 6, "label": "Starter"}"#,
     )?;
     starter.validate()?;
-    let store = Arc::new(MemoryStore::new());
+    let store = Arc::new(SqliteStore::in_memory()?);
     store.put_plans(vec![starter]).await?;
 
     let config = ServiceConfig {

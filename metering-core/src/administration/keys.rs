@@ -58,7 +58,7 @@ impl Administration {
     /// ```
     /// use std::sync::Arc;
     ///
-    /// use metering_core::MemoryStore;
+    /// use metering_sqlite::SqliteStore;
     /// use metering_core::administration::{Action, Administration};
     /// use metering_core::operators::Actor;
     /// use metering_core::wire::CreateKeyRequest;
@@ -66,7 +66,7 @@ impl Administration {
     ///
     /// # #[tokio::main(flavor = "current_thread")]
     /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// let administration = Administration::new(Arc::new(MemoryStore::new()));
+    /// let administration = Administration::new(Arc::new(SqliteStore::in_memory()?));
     /// let action = Action::new(Actor::CommandLine("jo".to_owned()), "Ticket 311")?;
     /// let request = CreateAccountRequest { agent_name: "my-agent".to_owned(), ..CreateAccountRequest::default() };
     /// let (account, _first) = administration.create_account(&action, &request).await?;

@@ -114,7 +114,8 @@ impl Default for CourierSettings {
 ///
 /// use metering_core::events::{AttemptOutcome, Courier, CourierSettings, WebhookMessage, WebhookSender};
 /// use metering_core::service::WebhookSettings;
-/// use metering_core::{MemoryStore, Service, SystemClock};
+/// use metering_core::{Service, SystemClock};
+/// use metering_sqlite::SqliteStore;
 ///
 /// /// Prints webhooks. A real one sends them over HTTP.
 /// #[derive(Debug)]
@@ -130,7 +131,7 @@ impl Default for CourierSettings {
 ///
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-/// let store = Arc::new(MemoryStore::new());
+/// let store = Arc::new(SqliteStore::in_memory()?);
 /// let webhooks = WebhookSettings::default();
 /// let settings = CourierSettings { wake: webhooks.wake.clone(), ..CourierSettings::default() };
 /// let service = Service::with_defaults(store.clone()).with_webhooks(store.clone(), webhooks);
@@ -347,6 +348,3 @@ enum Claimed {
     /// Backs off for this long.
     StoreFailed(Duration),
 }
-
-#[cfg(test)]
-mod tests;

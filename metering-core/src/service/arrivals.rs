@@ -27,12 +27,13 @@ pub struct Arrival {
 ///
 /// ```
 /// use metering_core::service::payment_targets;
-/// use metering_core::{MemoryStore, PaymentStore};
+/// use metering_core::PaymentStore;
+/// use metering_sqlite::SqliteStore;
 /// # use metering_core::chains::Chain;
 ///
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-/// # let store = MemoryStore::new();
+/// # let store = SqliteStore::in_memory()?;
 /// # let chain: Chain = serde_json::from_str(r#"{"chain_id": 8453, "name": "Base", "public_rpc_url": "",
 /// #     "recipient": "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed", "confirmations": 12}"#)?;
 /// # store.put_plans(vec![serde_json::from_str(

@@ -32,11 +32,12 @@ impl Service {
     /// use std::sync::Arc;
     ///
     /// use metering_core::prices::{NewPriceVersion, PriceRecorded};
-    /// use metering_core::{Charge, Clock, MemoryStore, PriceStore, Service, SystemClock};
+    /// use metering_core::{Charge, Clock, PriceStore, Service, SystemClock};
+    /// use metering_sqlite::SqliteStore;
     ///
     /// # #[tokio::main(flavor = "current_thread")]
     /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// let store = Arc::new(MemoryStore::new());
+    /// let store = Arc::new(SqliteStore::in_memory()?);
     /// let service = Service::with_defaults(store.clone());
     /// let (_, key) = service.open_account("my-agent", "2".parse()?).await?;
     ///

@@ -30,7 +30,8 @@ const MAX_DRAWS: usize = 16;
 ///
 /// use metering_core::service::SignupSettings;
 /// use metering_core::wire::InitiateRequest;
-/// use metering_core::{MemoryStore, Service};
+/// use metering_core::Service;
+/// use metering_sqlite::SqliteStore;
 /// # use std::sync::Arc;
 ///
 /// # #[tokio::main(flavor = "current_thread")]
@@ -40,7 +41,7 @@ const MAX_DRAWS: usize = 16;
 ///     session_lifetime: Duration::from_secs(5 * 60),
 ///     ..SignupSettings::default()
 /// };
-/// let store = Arc::new(MemoryStore::new());
+/// let store = Arc::new(SqliteStore::in_memory()?);
 /// let service = Service::with_defaults(store.clone()).with_signup(store, settings);
 /// # let (email, agent_name) = (Some("jo@example.com".to_owned()), Some("my-agent".to_owned()));
 /// # let request = InitiateRequest { email, agent_name };
@@ -88,12 +89,13 @@ impl Service {
     /// ```
     /// use metering_core::service::SignupSettings;
     /// use metering_core::wire::{ApproveRequest, InitiateRequest, StatusResponse};
-    /// use metering_core::{MemoryStore, Service};
+    /// use metering_core::Service;
+    /// use metering_sqlite::SqliteStore;
     /// # use std::sync::Arc;
     ///
     /// # #[tokio::main(flavor = "current_thread")]
     /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// let store = Arc::new(MemoryStore::new());
+    /// let store = Arc::new(SqliteStore::in_memory()?);
     /// let service = Service::with_defaults(store.clone()).with_signup(store, SignupSettings::default());
     ///
     /// // The client begins, and shows its user the code.

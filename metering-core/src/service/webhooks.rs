@@ -67,11 +67,12 @@ impl Service {
     /// use std::sync::Arc;
     ///
     /// use metering_core::service::WebhookSettings;
-    /// use metering_core::{MemoryStore, Service};
+    /// use metering_core::Service;
+    /// use metering_sqlite::SqliteStore;
     ///
     /// # #[tokio::main(flavor = "current_thread")]
     /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// let store = Arc::new(MemoryStore::new());
+    /// let store = Arc::new(SqliteStore::in_memory()?);
     /// let service = Service::with_defaults(store.clone()).with_webhooks(store, WebhookSettings::default());
     /// let (_, key) = service.open_account("my-agent", "2".parse()?).await?;
     /// let request = serde_json::from_str(r#"{"url": "https://hooks.example.com/", "events": ["balance.low"]}"#)?;

@@ -10,13 +10,15 @@ use crate::store::{
 /// use std::sync::Arc;
 ///
 /// use metering_core::service::SignupSettings;
-/// use metering_core::{FullStore, MemoryStore, Service};
+/// use metering_core::{FullStore, Service};
+/// use metering_sqlite::SqliteStore;
 ///
 /// # #[tokio::main(flavor = "current_thread")]
-/// # async fn main() {
-/// let store: Arc<dyn FullStore> = Arc::new(MemoryStore::new()); // or another backend, by the configuration
+/// # async fn main() -> Result<(), metering_core::StoreError> {
+/// let store: Arc<dyn FullStore> = Arc::new(SqliteStore::in_memory()?); // or another backend, by the configuration
 /// let service = Service::with_defaults(store.clone()).with_signup(store, SignupSettings::default());
 /// # assert!(service.pending_signup("BCDF-GHJK").await.is_err());
+/// # Ok(())
 /// # }
 /// ```
 pub trait FullStore:

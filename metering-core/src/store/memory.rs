@@ -1,4 +1,4 @@
-//! An in-memory store, for tests and trials, and as the simplest implementation of the contract.
+//! A store in memory for charging alone, for tests and trials, and as the simplest implementation of [`Store`].
 //!
 //! Everything is behind one mutex, so every method is atomic and all run one after the other. Nothing is on disk: the
 //! data is lost with the store. Where this store and another backend differ and the contract does not decide, this one
@@ -17,39 +17,26 @@ use crate::money::ledger::{LedgerEntry, NewLedgerEntry};
 use crate::store::{Created, Cursor, NewAccount, Page, Posted, Store, StoreError, Verification};
 use crate::usage::{Activity, DailyTotal, DayRange, UsageReport};
 
-mod authorization_state;
-mod authorizations;
 mod commit;
-mod event_state;
-mod events;
 mod holds;
-mod imports;
 mod keys;
-mod operator_state;
-mod operators;
 mod page;
-mod payment_state;
-mod payments;
-mod prices;
-mod refills;
 mod report;
-mod settlements;
-mod signup_state;
-mod signups;
 mod state;
 #[cfg(test)]
 mod tests;
 
 use state::State;
 
-/// A [`Store`] that keeps everything in memory.
+/// A [`Store`] that keeps accounts, keys, charges and holds in memory. It has no payments, signups or webhooks; for a
+/// [`FullStore`](crate::FullStore) in memory, see `SqliteStore::in_memory` of `metering-sqlite`.
 ///
 /// ```
-/// use metering_core::{MemoryStore, PaymentStore};
+/// use metering_core::{MemoryStore, Store};
 ///
 /// # tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(async {
 /// let store = MemoryStore::new();
-/// assert!(store.plans().await?.is_empty());
+/// assert_eq!(store.verify().await?.accounts, 0);
 /// # Ok::<(), metering_core::StoreError>(())
 /// # }).unwrap();
 /// ```
@@ -63,22 +50,6 @@ impl MemoryStore {
     #[must_use]
     pub fn new() -> Self {
         Self::default()
-    }
-
-    /// Makes every method fail until [`repair`](Self::repair) is called.
-    #[cfg(test)]
-    pub(crate) fn break_down(&self) {
-        let held = std::panic::AssertUnwindSafe(|| {
-            let _state = self.state.lock();
-            panic!("as the test wants it");
-        });
-        std::panic::catch_unwind(held).unwrap_err();
-    }
-
-    /// Ends [`break_down`](Self::break_down).
-    #[cfg(test)]
-    pub(crate) fn repair(&self) {
-        self.state.clear_poison();
     }
 
     fn state(&self) -> Result<MutexGuard<'_, State>, StoreError> {

@@ -15,11 +15,12 @@ use crate::usage::DayRange;
 ///
 /// ```
 /// use metering_core::operators::{NewOperator, OperatorToken, Role};
-/// use metering_core::{Clock, MemoryStore, OperatorStore, SystemClock, SystemRandomness};
+/// use metering_core::{Clock, OperatorStore, SystemClock, SystemRandomness};
+/// use metering_sqlite::SqliteStore;
 ///
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-/// let store = MemoryStore::new();
+/// let store = SqliteStore::in_memory()?;
 /// let token = OperatorToken::generate(&SystemRandomness);
 /// let (name, created_at) = ("jo".parse()?, SystemClock.now());
 /// store.create_operator(NewOperator { name, role: Role::Viewer, token: token.hash(), created_at }).await?;

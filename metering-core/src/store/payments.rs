@@ -26,11 +26,12 @@ use crate::store::{Cursor, NewAccount, Page, Store, StoreError};
 /// Call it directly to manage plans:
 ///
 /// ```
-/// use metering_core::{MemoryStore, PaymentStore};
+/// use metering_core::PaymentStore;
+/// use metering_sqlite::SqliteStore;
 ///
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-/// # let store = MemoryStore::new();
+/// # let store = SqliteStore::in_memory()?;
 /// # let plan: metering_core::payments::Plan = serde_json::from_str(
 /// #     r#"{"id": "starter", "chain_id": 8453, "token_symbol": "ETH", "payment_kind": "native_value", "credits": 10,
 /// #         "token_amount": "0.002", "token_decimals": 18, "label": "Starter"}"#,

@@ -13,11 +13,12 @@ use crate::store::{Store, StoreError};
 /// ```
 /// use metering_core::prices::{NewPriceVersion, PriceRecorded};
 /// use metering_core::store::PriceStore;
-/// use metering_core::{Clock, MemoryStore, SystemClock};
+/// use metering_core::{Clock, SystemClock};
+/// use metering_sqlite::SqliteStore;
 ///
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-/// let (store, now) = (MemoryStore::new(), SystemClock.now());
+/// let (store, now) = (SqliteStore::in_memory()?, SystemClock.now());
 /// let new = NewPriceVersion { catalogue: "{}".into(), since: now, recorded_at: now, applied_by: None };
 /// let PriceRecorded::Recorded(version) = store.record_prices(new).await? else { return Err("it is the first".into()) };
 /// assert_eq!(store.price_versions(now).await?.in_force(now), Some(&version));

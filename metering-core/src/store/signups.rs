@@ -17,11 +17,12 @@ use crate::store::{NewAccount, Store, StoreError};
 /// ```
 /// use std::time::Duration;
 ///
-/// use metering_core::{Clock, MemoryStore, SignupStore, SystemClock};
+/// use metering_core::{Clock, SignupStore, SystemClock};
+/// use metering_sqlite::SqliteStore;
 ///
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-/// let store = MemoryStore::new();
+/// let store = SqliteStore::in_memory()?;
 /// let expires_at = SystemClock.now().saturating_add(Duration::from_secs(600));
 /// assert!(store.use_solution([7; 32], expires_at).await?);
 /// assert!(!store.use_solution([7; 32], expires_at).await?); // a solution counts once

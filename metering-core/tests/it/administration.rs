@@ -6,10 +6,11 @@ use metering_core::administration::{Action, AdminError, Administration, check_ca
 use metering_core::operators::{Actor, Role};
 use metering_core::payments::{Plan, PlanKey};
 use metering_core::wire::admin::{AuditEntryDocument, CreateAccountRequest, EntryRequest, LimitsRequest};
-use metering_core::{AccountId, Catalogue, Clock, Credits, MemoryStore, SystemClock, SystemRandomness};
+use metering_core::{AccountId, Catalogue, Clock, Credits, SystemClock, SystemRandomness};
+use metering_sqlite::SqliteStore;
 
 fn administration() -> Administration {
-    Administration::new(Arc::new(MemoryStore::new()))
+    Administration::new(Arc::new(SqliteStore::in_memory().unwrap()))
 }
 
 fn action() -> Action {

@@ -21,12 +21,6 @@ fn charging_only() -> Arc<Gated> {
     Arc::new(Gated::passing(Semaphore::MAX_PERMITS))
 }
 
-async fn fresh() -> (Arc<Gated>, ()) {
-    (charging_only(), ())
-}
-
-metering_conformance::charging_conformance!(fresh);
-
 #[tokio::test]
 async fn a_service_charges_and_refunds_on_a_store_for_charging_alone() {
     let store = charging_only();

@@ -6,7 +6,8 @@ use metering_core::administration::{AdminError, Administration};
 use metering_core::charging::HoldId;
 use metering_core::wire::RequestState;
 use metering_core::wire::admin::{AccountDocument, AccountRequestDocument};
-use metering_core::{Account, ApiKey, Charge, Credits, MemoryStore, Service, SystemRandomness};
+use metering_core::{Account, ApiKey, Charge, Credits, Service, SystemRandomness};
+use metering_sqlite::SqliteStore;
 
 fn credits(text: &str) -> Credits {
     text.parse().unwrap()
@@ -14,7 +15,7 @@ fn credits(text: &str) -> Credits {
 
 /// A service and its operators, with an account of ten credits.
 async fn scene() -> (Service, Administration, Account, ApiKey) {
-    let store = Arc::new(MemoryStore::new());
+    let store = Arc::new(SqliteStore::in_memory().unwrap());
     let service = Service::with_defaults(store.clone());
     let (account, key) = service.open_account("my-agent", credits("10")).await.unwrap();
     (service, Administration::new(store), account, key)

@@ -7,17 +7,18 @@ use metering_core::administration::{Action, AdminError, Administration};
 use metering_core::operators::Actor;
 use metering_core::wire::admin::{AuditEntryDocument, CreateAccountRequest};
 use metering_core::wire::{ChangeKeyRequest, CreateKeyRequest, KeyDocument, KeyState, RotateKeyRequest};
-use metering_core::{AccountId, Catalogue, KeyStore, MemoryStore, Service, SystemRandomness, Timestamp};
+use metering_core::{AccountId, Catalogue, KeyStore, Service, SystemRandomness, Timestamp};
+use metering_sqlite::SqliteStore;
 
 struct Scene {
-    store: Arc<MemoryStore>,
+    store: Arc<SqliteStore>,
     administration: Administration,
     account: AccountId,
 }
 
 impl Scene {
     async fn new() -> Self {
-        let store = Arc::new(MemoryStore::new());
+        let store = Arc::new(SqliteStore::in_memory().unwrap());
         let catalogue = r#"{"market": "M", "version": 1, "endpoints": [
             {"path": "/price", "method": "GET", "metered": true}]}"#;
         let catalogue = Arc::new(Catalogue::from_json(catalogue).unwrap());
@@ -82,7 +83,7 @@ async fn a_key_is_created_below_the_first_one_and_the_action_is_logged_without_i
 
 #[tokio::test]
 async fn operators_are_not_bound_by_the_number_of_keys() {
-    let store = Arc::new(MemoryStore::new());
+    let store = Arc::new(SqliteStore::in_memory().unwrap());
     let config = metering_core::ServiceConfig { max_keys_per_account: 1, ..Default::default() };
     let service = Service::start(store.clone(), Catalogue::default(), config);
     let (account, key) = service.open_account("a", "0".parse().unwrap()).await.unwrap();

@@ -3,6 +3,7 @@
 
 mod administration;
 mod charging_only;
+mod courier;
 mod examples;
 mod held_requests;
 mod key_administration;

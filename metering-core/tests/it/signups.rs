@@ -10,9 +10,9 @@ use metering_core::service::SignupSettings;
 use metering_core::signups::{BotCheck, BotCheckError, BotVerdict};
 use metering_core::wire::{ApproveRequest, InitiateRequest, InitiateResponse, StatusResponse};
 use metering_core::{
-    ApiKey, Catalogue, Clock, Error, MemoryStore, Meter, MeterConfig, Service, ServiceConfig, SignupStore, Store,
-    Timestamp,
+    ApiKey, Catalogue, Clock, Error, Meter, MeterConfig, Service, ServiceConfig, SignupStore, Store, Timestamp,
 };
+use metering_sqlite::SqliteStore;
 use tokio::task::JoinSet;
 
 #[derive(Debug)]
@@ -49,7 +49,7 @@ impl BotCheck for BotCheckStub {
 
 struct Scene {
     service: Arc<Service>,
-    store: Arc<MemoryStore>,
+    store: Arc<SqliteStore>,
     clock: Arc<ManualClock>,
     bot_check: Arc<BotCheckStub>,
 }
@@ -57,7 +57,7 @@ struct Scene {
 impl Scene {
     fn new() -> Self {
         let clock = Arc::new(ManualClock(AtomicI64::new(1_795_262_400_000)));
-        let store = Arc::new(MemoryStore::new());
+        let store = Arc::new(SqliteStore::in_memory().unwrap());
         let bot_check = Arc::new(BotCheckStub::default());
         let shared: Arc<dyn Clock> = Arc::clone(&clock) as _;
         let meter = Meter::start(Arc::clone(&store) as _, Arc::clone(&shared), MeterConfig::default());

@@ -3,14 +3,15 @@
 use std::sync::Arc;
 
 use metering_conformance::{agrees_on_random_operations, openers_agree};
-use metering_core::{FullStore, MemoryStore};
+use metering_core::FullStore;
 use metering_postgres::PostgresStore;
+use metering_sqlite::SqliteStore;
 use metering_tests::postgres::{Cluster, is_skipped};
 
 async fn fresh() -> (Arc<dyn FullStore>, ()) {
     if is_skipped() {
         // A developer's machine without PostgreSQL. Where PostgreSQL is required, ./test.sh fails before this.
-        return (Arc::new(MemoryStore::new()), ());
+        return (Arc::new(SqliteStore::in_memory().unwrap()), ());
     }
     (connect(&Cluster::shared().fresh_schema()).await, ())
 }
@@ -18,7 +19,7 @@ async fn fresh() -> (Arc<dyn FullStore>, ()) {
 /// Two nodes on one schema, each with its own connections and cache.
 async fn fresh_pair() -> ([Arc<dyn FullStore>; 2], ()) {
     if is_skipped() {
-        let store: Arc<dyn FullStore> = Arc::new(MemoryStore::new());
+        let store: Arc<dyn FullStore> = Arc::new(SqliteStore::in_memory().unwrap());
         return ([Arc::clone(&store), store], ());
     }
     let url = Cluster::shared().fresh_schema();

@@ -6,10 +6,9 @@ use std::time::Duration;
 
 use metering_core::charging::Outcome;
 use metering_core::money::{LedgerKind, NewLedgerEntry};
-use metering_core::{
-    AccountId, ApiKey, Credits, Decision, FullStore, MemoryStore, NewAccount, RateLimits, Store, SystemRandomness,
-};
+use metering_core::{AccountId, ApiKey, Credits, Decision, FullStore, NewAccount, RateLimits, Store, SystemRandomness};
 use metering_postgres::PostgresStore;
+use metering_sqlite::SqliteStore;
 use metering_tests::pgbouncer::{Pooler, is_skipped};
 use metering_tests::postgres::Cluster;
 
@@ -34,7 +33,7 @@ mod contract {
     async fn fresh() -> (Arc<dyn FullStore>, ()) {
         if is_skipped() {
             // A developer's machine without PgBouncer. Where PgBouncer is required, ./test.sh fails before this.
-            return (Arc::new(MemoryStore::new()), ());
+            return (Arc::new(SqliteStore::in_memory().unwrap()), ());
         }
         (Arc::new(connect(&shared().fresh_schema().0).await), ())
     }

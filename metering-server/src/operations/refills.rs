@@ -70,7 +70,8 @@ mod tests {
     use metering_core::access::BudgetReset;
     use metering_core::money::Refill;
     use metering_core::store::Created;
-    use metering_core::{AccountId, ApiKey, MemoryStore, NewAccount, RefillStore, Store, SystemRandomness, Timestamp};
+    use metering_core::{AccountId, ApiKey, NewAccount, RefillStore, Store, SystemRandomness, Timestamp};
+    use metering_sqlite::SqliteStore;
 
     use super::*;
 
@@ -88,8 +89,8 @@ mod tests {
     }
 
     /// A store with more accounts than a batch has, all created at noon and without credits.
-    async fn store(clock: &Arc<ManualClock>) -> Arc<MemoryStore> {
-        let store = Arc::new(MemoryStore::new());
+    async fn store(clock: &Arc<ManualClock>) -> Arc<SqliteStore> {
+        let store = Arc::new(SqliteStore::in_memory().unwrap());
         for _ in 0..=BATCH {
             let (id, key) = (AccountId::generate(&SystemRandomness), ApiKey::generate(&SystemRandomness));
             let new = NewAccount::new(id, "agent".parse().unwrap(), key.hash(), clock.now());

@@ -38,7 +38,7 @@ pub(crate) struct Writer(Worker);
 /// Where the work is done.
 enum Worker {
     Thread { work: Option<mpsc::Sender<Work>>, thread: Option<JoinHandle<()>> },
-    Caller(Mutex<WriterState>),
+    Caller(Box<Mutex<WriterState>>),
 }
 
 /// The state of the writer.
@@ -66,7 +66,8 @@ impl Writer {
 
     /// A writer for a database in memory.
     pub(crate) fn without_thread(connection: Connection, health: Arc<Health>) -> Self {
-        Self(Worker::Caller(Mutex::new(WriterState { connection, cache: Cache::default(), health, broken: None })))
+        let state = WriterState { connection, cache: Cache::default(), health, broken: None };
+        Self(Worker::Caller(Box::new(Mutex::new(state))))
     }
 
     /// Commits a batch of postings.

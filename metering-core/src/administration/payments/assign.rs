@@ -87,7 +87,8 @@ impl Assigned {
 ///
 /// ```
 /// use metering_core::administration::payments::{Assigned, Assignment, ReadableChain, Worth, assign};
-/// use metering_core::{Clock, MemoryStore, PaymentStore, SystemClock};
+/// use metering_core::{Clock, PaymentStore, SystemClock};
+/// use metering_sqlite::SqliteStore;
 /// # use metering_core::Service;
 /// # mod in_memory {
 /// #     include!(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/sell_a_plan/in_memory.rs"));
@@ -95,7 +96,7 @@ impl Assigned {
 ///
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-/// # let store = std::sync::Arc::new(MemoryStore::new());
+/// # let store = std::sync::Arc::new(SqliteStore::in_memory()?);
 /// # let (reader, payer) = (in_memory::MemoryChain::default(), in_memory::Wallet::of(7).address());
 /// # let listed = reader.listed();
 /// # store.put_plans(vec![serde_json::from_str(

@@ -68,14 +68,16 @@ pub struct FoundPayment {
 ///
 /// ```
 /// use metering_core::administration::payments::{ReadableChain, ScanRequest, scan};
-/// use metering_core::{MemoryStore, PaymentStore};
+/// use metering_core::PaymentStore;
+/// use metering_sqlite::SqliteStore;
 /// # mod in_memory {
 /// #     include!(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/sell_a_plan/in_memory.rs"));
 /// # }
 ///
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-/// # let (store, reader, payer) = (MemoryStore::new(), in_memory::MemoryChain::default(), in_memory::Wallet::of(7));
+/// # let store = SqliteStore::in_memory()?;
+/// # let (reader, payer) = (in_memory::MemoryChain::default(), in_memory::Wallet::of(7));
 /// # let listed = reader.listed();
 /// # store.put_plans(vec![serde_json::from_str(
 /// #     r#"{"id": "starter", "chain_id": 8453, "token_symbol": "USDC", "payment_kind": "erc20", "credits": 10,

@@ -1,4 +1,4 @@
-//! Commits a batch of charges and refunds. Writing cannot fail.
+//! Commits a batch of charges and refunds. Writing cannot fail. Events are not kept.
 
 use std::convert::Infallible;
 
@@ -42,9 +42,6 @@ impl State {
         }
         for change in changes.holds {
             self.accounts[change.account].holds.insert(change.hold.id, change.hold);
-        }
-        for (_, event) in changes.events {
-            self.events.write(&[event]);
         }
         for (account, request, remembered) in changes.results {
             self.accounts[account].results.insert(request, remembered);

@@ -251,8 +251,7 @@ impl State {
     }
 
     pub(super) fn write_key(&mut self, write: KeyWrite<usize>) -> Key {
-        let KeyWrite { row, key, old_secrets, secret, meter, written_at, event } = write;
-        self.events.write(event.as_slice());
+        let KeyWrite { row, key, old_secrets, secret, meter, written_at, event: _ } = write;
         for of_key in self.keys.values_mut().filter(|of| of.account == row && of.key == key.number) {
             let revoked_at = Some(of_key.revoked_at.unwrap_or(written_at));
             match old_secrets {

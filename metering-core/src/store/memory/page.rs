@@ -4,7 +4,6 @@ use crate::access::account::{Account, AccountId};
 use crate::access::key_id::KeyNumber;
 use crate::clock::Day;
 use crate::money::ledger::LedgerEntry;
-use crate::payments::payment::{PaymentRecord, PaymentSettlement};
 use crate::store::backend::{credits, unknown_cursor};
 use crate::store::{Cursor, Page, StoreError};
 use crate::usage::{ClientSource, DailyTotal, UsageLine};
@@ -37,28 +36,6 @@ impl State {
         let entries = self.ledger.iter().filter(|entry| entry.account == *id);
         let entries = entries.filter(|entry| after.is_none_or(|after| entry.id > after));
         Ok(page(entries, limit, |entry| Cursor::new(entry.id.to_string())).map(LedgerEntry::clone))
-    }
-
-    pub(super) fn payments_page(&self, after: Option<&Cursor>, limit: u32) -> Result<Page<PaymentRecord>, StoreError> {
-        let after: Option<usize> = after.map(read).transpose()?;
-        let records = self.payments.payments.iter().enumerate();
-        let records = records.filter(|(index, _)| after.is_none_or(|after| *index > after));
-        Ok(page(records, limit, |(index, _)| Cursor::new(index.to_string())).map(|(_, record)| record.clone()))
-    }
-
-    pub(super) fn unsettled_page(
-        &self,
-        chain_id: u64,
-        after: Option<&Cursor>,
-        limit: u32,
-    ) -> Result<Page<PaymentRecord>, StoreError> {
-        let after: Option<usize> = after.map(read).transpose()?;
-        let unsettled = |record: &PaymentRecord| {
-            record.payment.tx.chain_id == chain_id && record.settlement != PaymentSettlement::Final
-        };
-        let records = self.payments.payments.iter().enumerate().filter(|(_, record)| unsettled(record));
-        let records = records.filter(|(index, _)| after.is_none_or(|after| *index > after));
-        Ok(page(records, limit, |(index, _)| Cursor::new(index.to_string())).map(|(_, record)| record.clone()))
     }
 
     pub(super) fn daily_totals_page(&self, after: Option<&Cursor>, limit: u32) -> Result<Page<DailyTotal>, StoreError> {

@@ -3,7 +3,6 @@
 use std::collections::{BTreeMap, HashMap};
 
 use crate::access::account::{Account, AccountId, Email};
-use crate::access::hash_kind::HashKind;
 use crate::access::issued_key::Key;
 use crate::access::key::KeyHash;
 use crate::access::key_id::KeyNumber;
@@ -17,21 +16,12 @@ use crate::charging::request_id::RequestId;
 use crate::charging::volume::{CountedRoute, Volume};
 use crate::clock::{Day, Timestamp};
 use crate::decision::{
-    self, CreateChanges, CreateFacts, Decided, EntryChanges, KeyChangeFacts, KeyChanges, OwnerFacts, RefillProgress,
+    self, CreateChanges, CreateFacts, Decided, EntryChanges, KeyChangeFacts, KeyChanges, OwnerFacts,
 };
 use crate::money::credits::Credits;
 use crate::money::ledger::{LedgerEntry, NewLedgerEntry};
-use crate::money::refill::Refill;
-use crate::payments::plan::{Plan, PlanKey};
 use crate::store::{Created, KeyChange, NewAccount, Posted, StoreError};
 use crate::usage::{Activity, UsageLine};
-
-use super::authorization_state::Authorizations;
-use super::event_state::EventState;
-use super::operator_state::OperatorState;
-use super::payment_state::PaymentState;
-use super::prices::PriceState;
-use super::signup_state::SignupState;
 
 /// All data of a store.
 #[derive(Debug, Default)]
@@ -44,15 +34,6 @@ pub(super) struct State {
     pub(super) keys: HashMap<KeyHash, Secret>,
     /// In the order written.
     pub(super) ledger: Vec<LedgerEntry>,
-    pub(super) plans: BTreeMap<PlanKey, Plan>,
-    pub(super) payments: PaymentState,
-    pub(super) authorizations: Authorizations,
-    pub(super) signups: SignupState,
-    pub(super) operators: OperatorState,
-    pub(super) events: EventState,
-    pub(super) prices: PriceState,
-    pub(super) refill: Option<Refill>,
-    pub(super) refill_progress: Option<RefillProgress>,
     /// The last number assigned. Ledger and usage entries share one sequence, so the later of two has the higher
     /// number.
     pub(super) last_number: i64,
@@ -75,8 +56,6 @@ pub(super) struct Record {
     pub(super) volumes: BTreeMap<CountedRoute, Volume>,
     /// Open holds, and settled ones that are still kept.
     pub(super) holds: BTreeMap<HoldId, Hold>,
-    /// The day of its last refill.
-    pub(super) refilled_on: Option<Day>,
 }
 
 /// A key, and what counts against its terms.
@@ -92,14 +71,13 @@ pub(super) struct Secret {
     /// The account's index.
     pub(super) account: usize,
     pub(super) key: KeyNumber,
-    pub(super) hash_kind: HashKind,
     pub(super) revoked_at: Option<Timestamp>,
     pub(super) expires_at: Option<Timestamp>,
 }
 
 impl Secret {
     pub(super) const fn new(account: usize, key: KeyNumber) -> Self {
-        Self { account, key, hash_kind: HashKind::Sha3, revoked_at: None, expires_at: None }
+        Self { account, key, revoked_at: None, expires_at: None }
     }
 }
 
@@ -113,13 +91,9 @@ pub(super) struct DayTotal {
 impl Record {
     fn new(account: Account, key: KeyHash) -> Self {
         let first = Key::first(account.id.clone(), &key, account.created_at);
-        Self::with_keys(account, vec![StoredKey { key: first, meter: None }])
-    }
-
-    pub(super) fn with_keys(account: Account, keys: Vec<StoredKey>) -> Self {
         Self {
             account,
-            keys,
+            keys: vec![StoredKey { key: first, meter: None }],
             minute: Window::default(),
             day: Window::default(),
             usage: BTreeMap::new(),
@@ -127,7 +101,6 @@ impl Record {
             results: BTreeMap::new(),
             volumes: BTreeMap::new(),
             holds: BTreeMap::new(),
-            refilled_on: None,
         }
     }
 
@@ -190,7 +163,7 @@ impl State {
     }
 
     pub(super) fn insert_account(&mut self, changes: CreateChanges) -> Account {
-        let CreateChanges { account, key, entries, events } = changes;
+        let CreateChanges { account, key, entries, events: _ } = changes;
         for entry in entries {
             self.append(&account.id, entry, account.created_at);
         }
@@ -198,7 +171,6 @@ impl State {
         self.ids.insert(account.id.clone(), index);
         self.keys.insert(key, Secret::new(index, KeyNumber::FIRST));
         self.accounts.push(Record::new(account.clone(), key));
-        self.events.write(&events);
         account
     }
 
@@ -210,11 +182,10 @@ impl State {
     }
 
     pub(super) fn write_entry(&mut self, changes: EntryChanges<usize>) -> Account {
-        let EntryChanges { row, account, entry, written_at, events } = changes;
+        let EntryChanges { row, account, entry, written_at, events: _ } = changes;
         self.append(&account.id, entry, written_at);
         let stored = &mut self.accounts[row].account;
         (stored.totals, stored.alert) = (account.totals, account.alert);
-        self.events.write(&events);
         account
     }
 
@@ -263,7 +234,6 @@ impl State {
         Ok(match decision::change_key(facts, None, KeyChange::Rotate { secret, old_until: None }, now) {
             Decided::Accepted(writes) => {
                 self.write_change(writes);
-                self.payments.key_given_out(&holder.account.id);
                 Some(holder.account)
             }
             Decided::Refused(_) => None,
@@ -275,13 +245,11 @@ impl State {
         for write in keys {
             self.write_key(write);
         }
-        self.payments.key_given_out(&account.id);
         account
     }
 
     pub(super) fn forget_expired(&mut self, now: Timestamp) -> u64 {
-        let mut forgotten = self.payments.forget_expired(now) + self.signups.forget_expired(now);
-        forgotten += self.events.forget_expired(now) + self.forget_ended_keys(now);
+        let mut forgotten = self.forget_ended_keys(now);
         for record in &mut self.accounts {
             record.results.retain(|_, remembered| {
                 let keep = now < remembered.expires_at;

@@ -1,6 +1,7 @@
 //! A store whose commits wait until the test lets them through, and fail on demand.
 
 use std::num::NonZeroUsize;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 
 use async_trait::async_trait;
@@ -16,27 +17,36 @@ use metering_core::{
 };
 use tokio::sync::Semaphore;
 
-/// A memory store behind a gate.
+/// A store behind a gate.
 #[derive(Debug)]
-pub(crate) struct Gated {
-    pub(crate) store: MemoryStore,
+pub(crate) struct Gated<S = MemoryStore> {
+    pub(crate) store: S,
     gate: Semaphore,
     next_error: Mutex<Option<StoreError>>,
     batches: Mutex<Vec<usize>>,
     lanes: NonZeroUsize,
     clock: OnceLock<Arc<dyn Clock>>,
+    is_down: AtomicBool,
 }
 
 impl Gated {
-    /// A store whose gate lets `commits` commits through.
+    /// A memory store whose gate lets `commits` commits through.
     pub(crate) fn passing(commits: usize) -> Self {
+        Self::over(MemoryStore::new(), commits)
+    }
+}
+
+impl<S> Gated<S> {
+    /// A store whose gate lets `commits` commits through.
+    pub(crate) fn over(store: S, commits: usize) -> Self {
         Self {
-            store: MemoryStore::new(),
+            store,
             gate: Semaphore::new(commits),
             next_error: Mutex::default(),
             batches: Mutex::default(),
             lanes: NonZeroUsize::MIN,
             clock: OnceLock::new(),
+            is_down: AtomicBool::new(false),
         }
     }
 
@@ -60,6 +70,25 @@ impl Gated {
         *self.next_error.lock().unwrap() = Some(error);
     }
 
+    /// Makes everything about events fail until [`repair`](Self::repair) is called.
+    pub(crate) fn break_down(&self) {
+        self.is_down.store(true, Ordering::SeqCst);
+    }
+
+    /// Ends [`break_down`](Self::break_down).
+    pub(crate) fn repair(&self) {
+        self.is_down.store(false, Ordering::SeqCst);
+    }
+
+    /// The store, unless it is down.
+    pub(crate) fn working(&self) -> Result<&S> {
+        if self.is_down.load(Ordering::SeqCst) {
+            Err(StoreError::Closed("as the test wants it".into()))
+        } else {
+            Ok(&self.store)
+        }
+    }
+
     /// How many postings each commit so far had, including commits that wait at the gate.
     pub(crate) fn batches(&self) -> Vec<usize> {
         self.batches.lock().unwrap().clone()
@@ -69,7 +98,7 @@ impl Gated {
 type Result<T> = std::result::Result<T, StoreError>;
 
 #[async_trait]
-impl Store for Gated {
+impl<S: Store> Store for Gated<S> {
     async fn commit(&self, postings: Vec<Posting>, now: Timestamp) -> Result<Vec<Outcome>> {
         self.batches.lock().unwrap().push(postings.len());
         self.gate.acquire().await.unwrap().forget();
@@ -142,7 +171,7 @@ impl Store for Gated {
 }
 
 #[async_trait]
-impl HoldStore for Gated {
+impl<S: Store> HoldStore for Gated<S> {
     async fn hold(&self, id: &HoldId) -> Result<Option<Hold>> {
         self.store.hold(id).await
     }
@@ -155,7 +184,7 @@ impl HoldStore for Gated {
 }
 
 #[async_trait]
-impl KeyStore for Gated {
+impl<S: Store> KeyStore for Gated<S> {
     async fn key_holder(&self, secret: &KeyHash) -> Result<Option<KeyHolder>> {
         self.store.key_holder(secret).await
     }

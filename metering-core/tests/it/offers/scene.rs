@@ -16,9 +16,10 @@ use metering_core::payments::TokenAmount;
 use metering_core::service::{ChallengeSettings, OfferChain, OfferSettings, PaymentSettings, Settler};
 use metering_core::wire::mpp::ChallengeSecret;
 use metering_core::{
-    Account, AccountId, ApiKey, AuthorizationStore, Catalogue, Clock, MemoryStore, Meter, MeterConfig, MeteringLayer,
-    NewAccount, PaymentStore, Service, ServiceConfig, Store, SystemRandomness, Timestamp,
+    Account, AccountId, ApiKey, AuthorizationStore, Catalogue, Clock, Meter, MeterConfig, MeteringLayer, NewAccount,
+    PaymentStore, Service, ServiceConfig, Store, SystemRandomness, Timestamp,
 };
+use metering_sqlite::SqliteStore;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 use tower::{Layer, ServiceExt, service_fn};
@@ -52,7 +53,7 @@ impl Clock for RuntimeClock {
 #[derive(Debug, Clone)]
 pub(super) struct Scene {
     pub(super) service: Arc<Service>,
-    pub(super) store: Arc<MemoryStore>,
+    pub(super) store: Arc<SqliteStore>,
     pub(super) node: Arc<Node>,
     pub(super) clock: Arc<dyn Clock>,
     pub(super) key: ApiKey,
@@ -77,7 +78,7 @@ impl Scene {
         let node = Arc::new(Node::new(Arc::clone(&clock)));
         node.ledger().genesis = (1..10).map(|number| (Wallet::of(number).address, 10_000_000)).collect();
         node.mine();
-        let store = Arc::new(MemoryStore::new());
+        let store = Arc::new(SqliteStore::in_memory().unwrap());
         let service = service(&store, &node, &clock, is_facilitated, terms());
         let (key, account) = customer(&store, &*clock).await;
         Self { service, store, node, clock, key, account, is_facilitated, served: Arc::default() }
@@ -212,7 +213,7 @@ pub(super) fn atoms(units: u128) -> i128 {
     i128::try_from(units).unwrap() * i128::from(one.atoms())
 }
 
-async fn customer(store: &MemoryStore, clock: &dyn Clock) -> (ApiKey, AccountId) {
+async fn customer(store: &SqliteStore, clock: &dyn Clock) -> (ApiKey, AccountId) {
     let (key, id) = (ApiKey::generate(&SystemRandomness), AccountId::generate(&SystemRandomness));
     let new = NewAccount::new(id.clone(), "agent".parse().unwrap(), key.hash(), clock.now());
     store.create_account(new).await.unwrap();
@@ -244,7 +245,7 @@ fn terms() -> OfferSettings {
 }
 
 fn service(
-    store: &Arc<MemoryStore>,
+    store: &Arc<SqliteStore>,
     node: &Arc<Node>,
     clock: &Arc<dyn Clock>,
     is_facilitated: bool,

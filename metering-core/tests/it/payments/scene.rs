@@ -13,9 +13,10 @@ use metering_core::wire::{
     TopUpQuoteRequest, TopUpRequest, TopUpResponse, VerifyRequest, VerifyResponse,
 };
 use metering_core::{
-    AccountId, ApiKey, Catalogue, Clock, Error, KeyStore, MemoryStore, Meter, MeterConfig, NewAccount, PaymentStore,
-    Service, ServiceConfig, Store, SystemRandomness, Timestamp,
+    AccountId, ApiKey, Catalogue, Clock, Error, KeyStore, Meter, MeterConfig, NewAccount, PaymentStore, Service,
+    ServiceConfig, Store, SystemRandomness, Timestamp,
 };
+use metering_sqlite::SqliteStore;
 
 use super::chain::FakeChain;
 use super::wallet::Wallet;
@@ -51,7 +52,7 @@ impl ManualClock {
 #[derive(Debug)]
 pub(super) struct Scene {
     pub(super) service: Arc<Service>,
-    pub(super) store: Arc<MemoryStore>,
+    pub(super) store: Arc<SqliteStore>,
     pub(super) clock: Arc<ManualClock>,
     pub(super) main: Arc<FakeChain>,
     pub(super) side: Arc<FakeChain>,
@@ -82,7 +83,7 @@ impl Scene {
 
     async fn on(clock: Arc<ManualClock>, [main, side]: [Arc<FakeChain>; 2], settings: PaymentSettings) -> Self {
         let shared: Arc<dyn Clock> = Arc::clone(&clock) as _;
-        let store = Arc::new(MemoryStore::new());
+        let store = Arc::new(SqliteStore::in_memory().unwrap());
         let plans = [MAIN, SIDE].into_iter().flat_map(|chain| [plan("starter", chain), plan("coin", chain)]);
         store.put_plans(plans.collect()).await.unwrap();
         let readers: BTreeMap<u64, Arc<dyn ChainReader>> =

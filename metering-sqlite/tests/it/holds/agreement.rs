@@ -11,9 +11,7 @@ use metering_core::charging::{
 };
 use metering_core::store::{KeyChange, NewKey, TermsChange};
 use metering_core::usage::{Activity, DayRange};
-use metering_core::{
-    AccountId, Charge, Decision, FullStore, MemoryStore, NewAccount, RateLimits, Receipt, Store, Timestamp,
-};
+use metering_core::{AccountId, Charge, Decision, MemoryStore, NewAccount, RateLimits, Receipt, Store, Timestamp};
 use metering_sqlite::SqliteStore;
 
 use super::{calls, charge_of};
@@ -126,7 +124,7 @@ impl World {
         }
     }
 
-    async fn batch(&mut self, stores: [&dyn FullStore; 2], context: &str) -> String {
+    async fn batch(&mut self, stores: [&dyn Store; 2], context: &str) -> String {
         let (mut here, mut there) = (Vec::new(), Vec::new());
         for _ in 0..=self.dice.below(6) {
             let [a, b] = self.posting();
@@ -148,7 +146,7 @@ impl World {
     }
 
     /// A change of something else that holds are counted against.
-    async fn other(&mut self, stores: [&dyn FullStore; 2], context: &str) {
+    async fn other(&mut self, stores: [&dyn Store; 2], context: &str) {
         let dice = &mut self.dice;
         let (account, key) = (dice.choose(&self.accounts), dice.choose(&self.keys));
         let limit = Some(dice.choose(&[None, Some(calls(8)), Some(calls(30))]));
@@ -169,7 +167,6 @@ impl World {
                     format!("{:?}", store.change_key(&self.accounts[0], &key, None, change, self.now).await.unwrap())
                 }
                 5 => format!("{:?}", store.set_limits(&account, limits).await.unwrap()),
-                6 => format!("{:?}", store.set_balance_alert(&account, threshold).await.unwrap()),
                 _ => store.forget_expired(self.now).await.unwrap().to_string(),
             });
         }
@@ -177,7 +174,7 @@ impl World {
     }
 
     /// Everything that can be read of holds and what they change, as text.
-    async fn read(&self, store: &dyn FullStore) -> String {
+    async fn read(&self, store: &dyn Store) -> String {
         let mut text = format!("{:?}\n", store.expired_holds(self.now, 7).await.unwrap());
         for id in &self.holds {
             text += &format!("{:?}\n", store.hold(id).await.unwrap());
@@ -194,7 +191,6 @@ impl World {
             text += &format!("{:?}\n", store.account_daily_totals(id, days).await.unwrap());
             text += &format!("{:?}\n", store.usage_report(id, days).await.unwrap());
             text += &format!("{:?}\n", store.keys(id, None, 9, self.now.day()).await.unwrap().items);
-            text += &format!("{:?}\n", store.events(id, None, u32::MAX).await.unwrap());
             text += &(activity.join("\n") + "\n");
         }
         text + &format!("{:?}", store.verify().await.unwrap())
@@ -202,7 +198,7 @@ impl World {
 }
 
 /// Two accounts. The first has a key with a budget below its first key, and one with rate limits below that.
-async fn world(seed: u64, stores: [&dyn FullStore; 2]) -> World {
+async fn world(seed: u64, stores: [&dyn Store; 2]) -> World {
     let (accounts, secrets, keys) = (Vec::new(), Vec::new(), Vec::new());
     let mut world =
         World { dice: Dice(seed), accounts, secrets, keys, holds: Vec::new(), receipts: Vec::new(), now: NOON };

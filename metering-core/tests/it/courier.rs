@@ -1,19 +1,34 @@
+//! The courier on a store in memory: what is sent, in what order, and again.
+
+mod failing;
 mod shares;
 mod trouble;
 
 use std::collections::VecDeque;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
+use async_trait::async_trait;
+use metering_core::events::{
+    AttemptOutcome, Courier, CourierSettings, CourierStats, DeliveryFilter, DeliveryState, SigningSecret, WebhookId,
+    WebhookMessage, WebhookSecret, WebhookSender, WebhookTerms, WebhookUrl, signature,
+};
+use metering_core::service::WebhookSettings;
+use metering_core::wire::{ChangeWebhookRequest, CreateWebhookRequest, RotateWebhookRequest};
+use metering_core::{ApiKey, Charge, Clock, Error, EventStore, Service, SystemClock, SystemRandomness, Timestamp};
+use metering_sqlite::SqliteStore;
 use tokio::sync::{Semaphore, oneshot};
 use tokio::task::JoinHandle;
 
-use super::*;
-use crate::events::{DeliveryFilter, DeliveryState, SigningSecret, WebhookId, signature};
-use crate::service::WebhookSettings;
-use crate::store::memory::MemoryStore;
-use crate::wire::{ChangeWebhookRequest, CreateWebhookRequest, RotateWebhookRequest};
-use crate::{ApiKey, Service, SystemClock};
+use crate::meter::gated::Gated;
+
+/// A store in memory that can [break down](Gated::break_down).
+type Store = Gated<SqliteStore>;
+
+fn store() -> Arc<Store> {
+    Arc::new(Gated::over(SqliteStore::in_memory().unwrap(), Semaphore::MAX_PERMITS))
+}
 
 /// A sent message.
 #[derive(Debug, Clone)]
@@ -72,7 +87,7 @@ impl WebhookSender for Recorder {
 
 /// A service with one account, and a courier that delivers its events.
 struct Scene {
-    store: Arc<MemoryStore>,
+    store: Arc<Store>,
     service: Service,
     key: ApiKey,
     stats: Arc<CourierStats>,
@@ -86,10 +101,10 @@ impl Scene {
     }
 
     async fn with(sender: &Arc<Recorder>, settings: CourierSettings) -> Self {
-        Self::on(Arc::new(MemoryStore::new()), sender, settings).await
+        Self::on(store(), sender, settings).await
     }
 
-    async fn on(store: Arc<MemoryStore>, sender: &Arc<Recorder>, settings: CourierSettings) -> Self {
+    async fn on(store: Arc<Store>, sender: &Arc<Recorder>, settings: CourierSettings) -> Self {
         let webhooks = WebhookSettings::default();
         let settings = CourierSettings { wake: webhooks.wake.clone(), ..settings };
         let service = Service::with_defaults(store.clone()).with_webhooks(store.clone(), webhooks);
@@ -163,7 +178,7 @@ async fn the_balance_in_an_event_keeps_its_digits() {
     scene.webhook("https://a.example/").await;
     let alert = serde_json::from_str(r#"{"below": "1.99999999"}"#).unwrap();
     scene.service.set_balance_alert(Some(&scene.key), &alert).await.unwrap();
-    let charge = crate::Charge::new(&scene.key, "0.10000001".parse().unwrap(), "GET", "/price");
+    let charge = Charge::new(&scene.key, "0.10000001".parse().unwrap(), "GET", "/price");
     scene.service.charge(charge).await.unwrap();
     scene.attempts(1).await;
     let sent = sender.sent();
@@ -216,7 +231,7 @@ async fn a_webhook_that_is_gone_gets_nothing_until_it_is_switched_on() {
     scene.attempts(1).await;
     assert_eq!((scene.states().await, scene.stats.parked()), (vec![DeliveryState::Parked], 1));
     let refused = scene.service.test_webhook(Some(&scene.key), &webhook).await.unwrap_err();
-    assert!(matches!(refused, crate::Error::WebhookInactive));
+    assert!(matches!(refused, Error::WebhookInactive));
     let on = ChangeWebhookRequest { disabled: Some(false), ..ChangeWebhookRequest::default() };
     scene.service.change_webhook(Some(&scene.key), &webhook, &on).await.unwrap();
     let parked = scene.service.deliveries(Some(&scene.key), &webhook, Some("parked"), None, 10).await.unwrap();
@@ -255,12 +270,12 @@ async fn no_more_than_the_maximum_are_in_progress_and_all_end_before_it_does() {
 #[tokio::test]
 async fn the_operators_webhook_is_left_to_processes_that_know_its_secrets() {
     let sender = Recorder::new([]);
-    let secret = WebhookSecret::generate(&crate::SystemRandomness);
+    let secret = WebhookSecret::generate(&SystemRandomness);
     for (secrets, delivered) in [(vec![], 0), (vec![secret.clone(), secret], 1)] {
         let settings = CourierSettings { operator_secrets: secrets, ..CourierSettings::default() };
         let scene = Scene::with(&sender, settings).await;
-        let url = crate::events::WebhookUrl::parse_trusted("http://localhost:1/").unwrap();
-        let terms = crate::events::WebhookTerms { url, kinds: Default::default() };
+        let url = WebhookUrl::parse_trusted("http://localhost:1/").unwrap();
+        let terms = WebhookTerms { url, kinds: Default::default() };
         scene.store.set_operator_webhook(Some(terms), SystemClock.now()).await.unwrap();
         scene.store.test_webhook(None, &WebhookId::OPERATOR, SystemClock.now()).await.unwrap().unwrap();
         scene.service.webhooks(Some(&scene.key)).await.unwrap();

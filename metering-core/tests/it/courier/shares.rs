@@ -21,7 +21,7 @@ impl WebhookSender for Slow {
 
 #[tokio::test]
 async fn a_slow_account_or_host_delays_only_itself() {
-    let (store, sender, webhooks) = (Arc::new(MemoryStore::new()), Arc::<Slow>::default(), WebhookSettings::default());
+    let (store, sender, webhooks) = (store(), Arc::<Slow>::default(), WebhookSettings::default());
     let settings = CourierSettings {
         wake: webhooks.wake.clone(),
         max_in_flight: 6,

@@ -68,7 +68,7 @@ async fn an_attempt_that_was_in_progress_at_a_resend_does_not_count() {
 #[tokio::test]
 async fn two_couriers_on_one_store_send_each_event_once_and_in_order() {
     const EVENTS: usize = 20;
-    let (store, sender) = (Arc::new(MemoryStore::new()), Recorder::new([]));
+    let (store, sender) = (store(), Recorder::new([]));
     let settings =
         || CourierSettings { poll: Duration::from_millis(1), max_in_flight: 2, ..CourierSettings::default() };
     let scene = Scene::on(store.clone(), &sender, settings()).await;
@@ -98,7 +98,7 @@ async fn two_couriers_on_one_store_send_each_event_once_and_in_order() {
 
 #[tokio::test]
 async fn an_attempt_of_a_courier_that_ended_is_made_by_another_one() {
-    let (store, hanging, sender) = (Arc::new(MemoryStore::new()), Recorder::new([]), Recorder::new([]));
+    let (store, hanging, sender) = (store(), Recorder::new([]), Recorder::new([]));
     hanging.permits.forget_permits(Semaphore::MAX_PERMITS);
     let timeout = Duration::from_millis(500);
     let scene = Scene::on(store.clone(), &hanging, CourierSettings { timeout, ..CourierSettings::default() }).await;
