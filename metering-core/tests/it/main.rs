@@ -1,13 +1,10 @@
 //! The crate's integration tests, in one binary.
 #![allow(clippy::unwrap_used, reason = "a failed assumption must fail the test")]
 
-mod administration;
 mod charging_only;
 #[cfg(feature = "conformance")]
 mod contract_list;
 mod examples;
-mod held_requests;
-mod key_administration;
 mod keys;
 #[cfg(feature = "tower")]
 mod layer;
