@@ -35,9 +35,9 @@ pub trait Call: Send + Sync + 'static {
     const PATH: &'static str;
     /// The group that it belongs to.
     const TAG: &'static str;
-    /// What it does, in a line.
+    /// What it does, in a line. May have white space around it.
     const SUMMARY: &'static str;
-    /// What else callers must know.
+    /// What else callers must know, with white space around it.
     const DESCRIPTION: &'static str = "";
     /// What it is called in the audit log; `None` for what only reads.
     const AUDIT: Option<Audit> = None;
@@ -55,13 +55,74 @@ pub trait Call: Send + Sync + 'static {
     type Reply: Document;
 
     /// Does it.
+    ///
+    /// # Errors
+    /// Those of the use case.
     fn run(
         administration: &Administration,
         by: &Self::By,
         parameters: Self::Parameters,
         body: Self::Body,
-    ) -> impl Future<Output = Result<Self::Reply, AdminError>> + Send;
+    ) -> impl Future<Output = Outcome<Self>> + Send;
 }
+
+/// What comes of a call.
+pub type Outcome<C> = Result<<C as Call>::Reply, AdminError>;
+
+/// Declares a [`Call`]. Its doc comment is what the OpenAPI document says: a line, and what else callers must know.
+///
+/// ```text
+/// call! {
+///     /// Summary
+///     Name("operation_id") = POST "/admin/path/{parameter}" in "tag";
+///     audit("subject.action", "What was done");
+///     returns(200, "What comes back") or(NotFound, Conflict: "why");
+///     async fn run(admin, by: Action, parameters: OfSubject, body: BodyRequest) -> ReplyDocument {
+///         admin.use_case(by, &parameters.id, &body).await
+///     }
+/// }
+/// ```
+macro_rules! call {
+    (
+        #[doc = $summary:literal] $(#[doc = $description:literal])*
+        $name:ident($id:literal) = $method:ident $path:literal in $tag:literal;
+        $(audit($action:literal, $label:literal);)?
+        returns($status:literal, $success:literal) $(or($($code:ident $(: $why:literal)?),+))?;
+        async fn run($admin:ident, $by:ident: $authority:ty, $parameters:ident: $given:ty, $body:ident: $sent:ty) -> $reply:ty
+            $run:block
+    ) => {
+        #[doc = $summary]
+        $(#[doc = $description])*
+        #[derive(Debug)]
+        pub struct $name;
+
+        impl $crate::call::Call for $name {
+            const ID: &str = $id;
+            const METHOD: http::Method = http::Method::$method;
+            const PATH: &str = $path;
+            const TAG: &str = $tag;
+            const SUMMARY: &str = $summary;
+            const DESCRIPTION: &str = concat!($($description),*);
+            $(const AUDIT: Option<$crate::call::Audit> = Some($crate::call::Audit { name: $action, label: $label });)?
+            const SUCCESS: (u16, &str) = ($status, $success);
+            $(const REFUSALS: &[(metering_core::wire::ErrorCode, &str)] =
+                &[$((metering_core::wire::ErrorCode::$code, concat!($($why)?))),+];)?
+            type By = $authority;
+            type Parameters = $given;
+            type Body = $sent;
+            type Reply = $reply;
+
+            async fn run(
+                $admin: &$crate::administration::Administration,
+                $by: &$authority,
+                $parameters: $given,
+                $body: $sent,
+            ) -> $crate::call::Outcome<Self> $run
+        }
+    };
+}
+
+pub(crate) use call;
 
 /// A body of a response.
 pub trait Document: Serialize + Schema + Send + Sync + 'static {}

@@ -9,12 +9,7 @@ pub mod refills;
 pub mod reports;
 pub mod webhooks;
 
-use metering_core::wire::ErrorCode;
-
 use crate::call::Visitor;
-
-/// 404, with nothing to add.
-const NOT_FOUND: (ErrorCode, &str) = (ErrorCode::NotFound, "");
 
 /// Shows every call to a visitor.
 pub fn each(visitor: &mut impl Visitor) {

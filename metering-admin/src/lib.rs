@@ -36,8 +36,8 @@ pub use administration::Administration;
 #[cfg(feature = "openapi")]
 pub use call::Described;
 pub use call::{
-    Audit, Authority, Body, Bounded, Call, Document, EntryNumber, Given, Nothing, Parameter, Parameters, Schema, Text,
-    Viewer, Visitor, Written, target,
+    Audit, Authority, Body, Bounded, Call, Document, EntryNumber, Given, Nothing, Outcome, Parameter, Parameters,
+    Schema, Text, Viewer, Visitor, Written, target,
 };
 pub use catalogue::{check_catalogue, compare_catalogues};
 pub use error::AdminError;

@@ -65,16 +65,16 @@ impl Administration {
     /// then on, nodes no longer take the file that their configuration names.
     ///
     /// # Errors
-    /// [`AdminError::Invalid`] when the catalogue is not valid or the time too soon, [`AdminError::Conflict`] when the
-    /// same catalogue is in force then, or another one takes effect at the same time, or when the store fails.
+    /// [`AdminError::Request`] when the catalogue is not valid, [`AdminError::Invalid`] when the time is too soon,
+    /// [`AdminError::Conflict`] when the same catalogue is in force then, or another one takes effect at the same time, or
+    /// when the store fails.
     pub async fn apply_catalogue(
         &self,
         action: &Action,
         catalogue: &str,
         at: Option<Timestamp>,
     ) -> Result<PriceVersionDocument, AdminError> {
-        let read = Catalogue::from_json(catalogue);
-        let read = read.map_err(|error| AdminError::Invalid(format!("catalogue: {error}")))?;
+        let read = Catalogue::from_json(catalogue).map_err(|error| wrong("catalogue", error))?;
         if let Some(problem) = (self.conflict)(&read) {
             return Err(wrong("catalogue", problem));
         }

@@ -78,7 +78,10 @@ where
 {
     let is_head = request.method() == Method::HEAD;
     let headers = request.headers().clone();
-    let is_compressed = ENDPOINTS.at(request.uri().path()).any(|(endpoint, _)| endpoint.is_compressed);
+    // Of the method too: the response to a `POST` to the path of a list may have a secret.
+    let method = if is_head { Method::GET } else { request.method().clone() };
+    let is_compressed =
+        ENDPOINTS.at(request.uri().path()).any(|(endpoint, _)| endpoint.is_compressed && endpoint.method == method);
     let response = into_response(reply(app, request).await);
     let response = if is_compressed { compressed(response, &headers).await } else { response };
     if is_head { without_body(response) } else { response }

@@ -1,16 +1,13 @@
 //! Accounts: lists, shows and changes them, and what they did.
 
-use http::Method;
 use metering_core::AccountId;
 use metering_core::charging::HoldId;
 use metering_core::store::{Cursor, Page};
-use metering_core::wire::{ActivityDocument, ErrorCode, LedgerDocument, UsageSummary};
+use metering_core::wire::{ActivityDocument, LedgerDocument, UsageSummary};
 
-use super::{NOT_FOUND, register};
+use super::register;
 use crate::action::Action;
-use crate::administration::Administration;
-use crate::call::{Audit, Bounded, Call, EntryNumber, Nothing, Viewer, parameters};
-use crate::error::AdminError;
+use crate::call::{Bounded, EntryNumber, Nothing, Viewer, call, parameters};
 use crate::wire::{
     AccountDocument, AccountRequestDocument, AccountRequestsDocument, AccountsDocument, CreateAccountRequest,
     CreatedAccountDocument, EntryRequest, LimitsRequest, PaymentRecordsDocument, ReasonRequest,
@@ -93,400 +90,154 @@ parameters! {
     }
 }
 
-/// Accounts in the order of creation.
-#[derive(Debug)]
-pub struct ListAccounts;
-
-impl Call for ListAccounts {
-    const ID: &str = "accounts";
-    const METHOD: Method = Method::GET;
-    const PATH: &str = "/admin/accounts";
-    const TAG: &str = "accounts";
-    const SUMMARY: &str = "Accounts in the order of creation";
-    const DESCRIPTION: &str = "With `search`, those whose id, agent name, email address or wallet contains the text; a search may \
-        return more than `limit`. If `next` is not null, more accounts follow: send it as `after`.";
-    const SUCCESS: (u16, &str) = (200, "Accounts");
-    type By = Viewer;
-    type Parameters = AccountsPage;
-    type Body = Nothing;
-    type Reply = AccountsDocument;
-
-    async fn run(
-        admin: &Administration,
-        _by: &Viewer,
-        page: AccountsPage,
-        _body: Nothing,
-    ) -> Result<AccountsDocument, AdminError> {
+call! {
+    /// Accounts in the order of creation
+    ///
+    /// With `search`, those whose id, agent name, email address or wallet contains the text; a search may return more
+    /// than `limit`. If `next` is not null, more accounts follow: send it as `after`.
+    ListAccounts("accounts") = GET "/admin/accounts" in "accounts";
+    returns(200, "Accounts");
+    async fn run(admin, _by: Viewer, page: AccountsPage, _body: Nothing) -> AccountsDocument {
         let found = admin.accounts(page.search.as_deref(), page.after.as_ref(), page.limit.0).await?;
         let next = found.next.map(|cursor| cursor.as_str().to_owned());
         Ok(AccountsDocument { accounts: found.items.iter().map(AccountDocument::from).collect(), next })
     }
 }
 
-/// Create an account.
-#[derive(Debug)]
-pub struct CreateAccount;
-
-impl Call for CreateAccount {
-    const ID: &str = "create_account";
-    const METHOD: Method = Method::POST;
-    const PATH: &str = "/admin/accounts";
-    const TAG: &str = "accounts";
-    const SUMMARY: &str = "Create an account";
-    const DESCRIPTION: &str = "The response has the account's key. It is in no other response.";
-    const AUDIT: Option<Audit> = Some(Audit { name: "account.create", label: "Created an account" });
-    const SUCCESS: (u16, &str) = (201, "The account and its key");
-    const REFUSALS: &[(ErrorCode, &str)] = &[(ErrorCode::Conflict, "the email address is taken")];
-    type By = Action;
-    type Parameters = ();
-    type Body = CreateAccountRequest;
-    type Reply = CreatedAccountDocument;
-
-    async fn run(
-        admin: &Administration,
-        by: &Action,
-        (): (),
-        wanted: CreateAccountRequest,
-    ) -> Result<CreatedAccountDocument, AdminError> {
+call! {
+    /// Create an account
+    ///
+    /// The response has the account's key. It is in no other response.
+    CreateAccount("create_account") = POST "/admin/accounts" in "accounts";
+    audit("account.create", "Created an account");
+    returns(201, "The account and its key") or(Conflict: "the email address is taken");
+    async fn run(admin, by: Action, _none: (), wanted: CreateAccountRequest) -> CreatedAccountDocument {
         let (account, key) = admin.create_account(by, &wanted).await?;
         Ok(CreatedAccountDocument::new(key, &account))
     }
 }
 
-/// An account.
-#[derive(Debug)]
-pub struct ShowAccount;
-
-impl Call for ShowAccount {
-    const ID: &str = "account";
-    const METHOD: Method = Method::GET;
-    const PATH: &str = "/admin/accounts/{id}";
-    const TAG: &str = "accounts";
-    const SUMMARY: &str = "An account";
-    const SUCCESS: (u16, &str) = (200, "The account");
-    const REFUSALS: &[(ErrorCode, &str)] = &[NOT_FOUND];
-    type By = Viewer;
-    type Parameters = OfAccount;
-    type Body = Nothing;
-    type Reply = AccountDocument;
-
-    async fn run(
-        admin: &Administration,
-        _by: &Viewer,
-        of: OfAccount,
-        _body: Nothing,
-    ) -> Result<AccountDocument, AdminError> {
+call! {
+    /// An account
+    ShowAccount("account") = GET "/admin/accounts/{id}" in "accounts";
+    returns(200, "The account") or(NotFound);
+    async fn run(admin, _by: Viewer, of: OfAccount, _body: Nothing) -> AccountDocument {
         Ok(AccountDocument::from(&admin.account(&of.id).await?))
     }
 }
 
-/// The ledger of an account, oldest entry first.
-#[derive(Debug)]
-pub struct AccountLedger;
-
-impl Call for AccountLedger {
-    const ID: &str = "account_ledger";
-    const METHOD: Method = Method::GET;
-    const PATH: &str = "/admin/accounts/{id}/ledger";
-    const TAG: &str = "accounts";
-    const SUMMARY: &str = "The ledger of an account, oldest entry first";
-    const SUCCESS: (u16, &str) = (200, "Ledger entries");
-    const REFUSALS: &[(ErrorCode, &str)] = &[NOT_FOUND];
-    type By = Viewer;
-    type Parameters = LedgerPage;
-    type Body = Nothing;
-    type Reply = LedgerDocument;
-
-    async fn run(
-        admin: &Administration,
-        _by: &Viewer,
-        page: LedgerPage,
-        _body: Nothing,
-    ) -> Result<LedgerDocument, AdminError> {
+call! {
+    /// The ledger of an account, oldest entry first
+    AccountLedger("account_ledger") = GET "/admin/accounts/{id}/ledger" in "accounts";
+    returns(200, "Ledger entries") or(NotFound);
+    async fn run(admin, _by: Viewer, page: LedgerPage, _body: Nothing) -> LedgerDocument {
         admin.ledger(&page.id, page.after.map(|entry| entry.0), page.limit.0).await
     }
 }
 
-/// The usage of an account by day and by route.
-#[derive(Debug)]
-pub struct AccountUsage;
-
-impl Call for AccountUsage {
-    const ID: &str = "account_usage";
-    const METHOD: Method = Method::GET;
-    const PATH: &str = "/admin/accounts/{id}/usage";
-    const TAG: &str = "accounts";
-    const SUMMARY: &str = "The usage of an account by day and by route";
-    const SUCCESS: (u16, &str) = (200, "The usage");
-    const REFUSALS: &[(ErrorCode, &str)] = &[NOT_FOUND];
-    type By = Viewer;
-    type Parameters = AccountDays;
-    type Body = Nothing;
-    type Reply = UsageSummary;
-
-    async fn run(
-        admin: &Administration,
-        _by: &Viewer,
-        of: AccountDays,
-        _body: Nothing,
-    ) -> Result<UsageSummary, AdminError> {
+call! {
+    /// The usage of an account by day and by route
+    AccountUsage("account_usage") = GET "/admin/accounts/{id}/usage" in "accounts";
+    returns(200, "The usage") or(NotFound);
+    async fn run(admin, _by: Viewer, of: AccountDays, _body: Nothing) -> UsageSummary {
         admin.usage_summary(&of.id, of.days.0).await
     }
 }
 
-/// The recent activity of an account, newest first.
-#[derive(Debug)]
-pub struct AccountActivity;
-
-impl Call for AccountActivity {
-    const ID: &str = "account_activity";
-    const METHOD: Method = Method::GET;
-    const PATH: &str = "/admin/accounts/{id}/activity";
-    const TAG: &str = "accounts";
-    const SUMMARY: &str = "The recent activity of an account, newest first";
-    const SUCCESS: (u16, &str) = (200, "Recent activity");
-    const REFUSALS: &[(ErrorCode, &str)] = &[NOT_FOUND];
-    type By = Viewer;
-    type Parameters = Newest;
-    type Body = Nothing;
-    type Reply = ActivityDocument;
-
-    async fn run(
-        admin: &Administration,
-        _by: &Viewer,
-        of: Newest,
-        _body: Nothing,
-    ) -> Result<ActivityDocument, AdminError> {
+call! {
+    /// The recent activity of an account, newest first
+    AccountActivity("account_activity") = GET "/admin/accounts/{id}/activity" in "accounts";
+    returns(200, "Recent activity") or(NotFound);
+    async fn run(admin, _by: Viewer, of: Newest, _body: Nothing) -> ActivityDocument {
         admin.activity(&of.id, of.limit.0).await
     }
 }
 
-/// The payments of an account, in the order credited.
-#[derive(Debug)]
-pub struct AccountPayments;
-
-impl Call for AccountPayments {
-    const ID: &str = "account_payments";
-    const METHOD: Method = Method::GET;
-    const PATH: &str = "/admin/accounts/{id}/payments";
-    const TAG: &str = "accounts";
-    const SUMMARY: &str = "The payments of an account, in the order credited";
-    const SUCCESS: (u16, &str) = (200, "Payments");
-    const REFUSALS: &[(ErrorCode, &str)] = &[NOT_FOUND];
-    type By = Viewer;
-    type Parameters = OfAccount;
-    type Body = Nothing;
-    type Reply = PaymentRecordsDocument;
-
-    async fn run(
-        admin: &Administration,
-        _by: &Viewer,
-        of: OfAccount,
-        _body: Nothing,
-    ) -> Result<PaymentRecordsDocument, AdminError> {
+call! {
+    /// The payments of an account, in the order credited
+    AccountPayments("account_payments") = GET "/admin/accounts/{id}/payments" in "accounts";
+    returns(200, "Payments") or(NotFound);
+    async fn run(admin, _by: Viewer, of: OfAccount, _body: Nothing) -> PaymentRecordsDocument {
         let page = Page { items: admin.payments_of(&of.id).await?, next: None };
         Ok(PaymentRecordsDocument::new(&page, &admin.plans().await?))
     }
 }
 
-/// The requests of an account whose credits are held now, newest first.
-#[derive(Debug)]
-pub struct HeldRequests;
-
-impl Call for HeldRequests {
-    const ID: &str = "held_requests";
-    const METHOD: Method = Method::GET;
-    const PATH: &str = "/admin/accounts/{id}/requests";
-    const TAG: &str = "accounts";
-    const SUMMARY: &str = "The requests of an account whose credits are held now, newest first";
-    const DESCRIPTION: &str = "Their cost is not known yet.";
-    const SUCCESS: (u16, &str) = (200, "Requests");
-    const REFUSALS: &[(ErrorCode, &str)] = &[NOT_FOUND];
-    type By = Viewer;
-    type Parameters = Newest;
-    type Body = Nothing;
-    type Reply = AccountRequestsDocument;
-
-    async fn run(
-        admin: &Administration,
-        _by: &Viewer,
-        of: Newest,
-        _body: Nothing,
-    ) -> Result<AccountRequestsDocument, AdminError> {
+call! {
+    /// The requests of an account whose credits are held now, newest first
+    ///
+    /// Their cost is not known yet.
+    HeldRequests("held_requests") = GET "/admin/accounts/{id}/requests" in "accounts";
+    returns(200, "Requests") or(NotFound);
+    async fn run(admin, _by: Viewer, of: Newest, _body: Nothing) -> AccountRequestsDocument {
         admin.held_requests(&of.id, of.limit.0).await
     }
 }
 
-/// A request whose credits are or were held.
-#[derive(Debug)]
-pub struct HeldRequest;
-
-impl Call for HeldRequest {
-    const ID: &str = "held_request";
-    const METHOD: Method = Method::GET;
-    const PATH: &str = "/admin/requests/{id}";
-    const TAG: &str = "accounts";
-    const SUMMARY: &str = "A request whose credits are or were held";
-    const DESCRIPTION: &str = "Of any account. A settled request is kept for a day.";
-    const SUCCESS: (u16, &str) = (200, "The request");
-    const REFUSALS: &[(ErrorCode, &str)] = &[(ErrorCode::ValidationFailed, "not the id of a request"), NOT_FOUND];
-    type By = Viewer;
-    type Parameters = OfRequest;
-    type Body = Nothing;
-    type Reply = AccountRequestDocument;
-
-    async fn run(
-        admin: &Administration,
-        _by: &Viewer,
-        of: OfRequest,
-        _body: Nothing,
-    ) -> Result<AccountRequestDocument, AdminError> {
+call! {
+    /// A request whose credits are or were held
+    ///
+    /// Of any account. A settled request is kept for a day.
+    HeldRequest("held_request") = GET "/admin/requests/{id}" in "accounts";
+    returns(200, "The request") or(ValidationFailed: "not the id of a request", NotFound);
+    async fn run(admin, _by: Viewer, of: OfRequest, _body: Nothing) -> AccountRequestDocument {
         admin.request(&of.id).await
     }
 }
 
-/// Grant credits.
-#[derive(Debug)]
-pub struct Grant;
-
-impl Call for Grant {
-    const ID: &str = "grant";
-    const METHOD: Method = Method::POST;
-    const PATH: &str = "/admin/accounts/{id}/grant";
-    const TAG: &str = "accounts";
-    const SUMMARY: &str = "Grant credits";
-    const AUDIT: Option<Audit> = Some(Audit { name: "account.grant", label: "Granted credits" });
-    const SUCCESS: (u16, &str) = (200, "The account afterwards");
-    const REFUSALS: &[(ErrorCode, &str)] =
-        &[NOT_FOUND, (ErrorCode::Conflict, "the account is revoked, or cannot hold the credits")];
-    type By = Action;
-    type Parameters = OfAccount;
-    type Body = EntryRequest;
-    type Reply = AccountDocument;
-
-    async fn run(
-        admin: &Administration,
-        by: &Action,
-        of: OfAccount,
-        entry: EntryRequest,
-    ) -> Result<AccountDocument, AdminError> {
+call! {
+    /// Grant credits
+    Grant("grant") = POST "/admin/accounts/{id}/grant" in "accounts";
+    audit("account.grant", "Granted credits");
+    returns(200, "The account afterwards") or(NotFound, Conflict: "the account is revoked, or cannot hold the credits");
+    async fn run(admin, by: Action, of: OfAccount, entry: EntryRequest) -> AccountDocument {
         Ok(AccountDocument::from(&admin.grant(by, &of.id, &entry).await?))
     }
 }
 
-/// Correct a balance, up or down.
-#[derive(Debug)]
-pub struct Adjust;
-
-impl Call for Adjust {
-    const ID: &str = "adjust";
-    const METHOD: Method = Method::POST;
-    const PATH: &str = "/admin/accounts/{id}/adjust";
-    const TAG: &str = "accounts";
-    const SUMMARY: &str = "Correct a balance, up or down";
-    const AUDIT: Option<Audit> = Some(Audit { name: "account.adjust", label: "Adjusted the balance" });
-    const SUCCESS: (u16, &str) = (200, "The account afterwards");
-    const REFUSALS: &[(ErrorCode, &str)] =
-        &[NOT_FOUND, (ErrorCode::Conflict, "the account is revoked, or cannot hold the credits")];
-    type By = Action;
-    type Parameters = OfAccount;
-    type Body = EntryRequest;
-    type Reply = AccountDocument;
-
-    async fn run(
-        admin: &Administration,
-        by: &Action,
-        of: OfAccount,
-        entry: EntryRequest,
-    ) -> Result<AccountDocument, AdminError> {
+call! {
+    /// Correct a balance, up or down
+    Adjust("adjust") = POST "/admin/accounts/{id}/adjust" in "accounts";
+    audit("account.adjust", "Adjusted the balance");
+    returns(200, "The account afterwards") or(NotFound, Conflict: "the account is revoked, or cannot hold the credits");
+    async fn run(admin, by: Action, of: OfAccount, entry: EntryRequest) -> AccountDocument {
         Ok(AccountDocument::from(&admin.adjust(by, &of.id, &entry).await?))
     }
 }
 
-/// Change the rate limits.
-#[derive(Debug)]
-pub struct SetLimits;
-
-impl Call for SetLimits {
-    const ID: &str = "limits";
-    const METHOD: Method = Method::POST;
-    const PATH: &str = "/admin/accounts/{id}/limits";
-    const TAG: &str = "accounts";
-    const SUMMARY: &str = "Change the rate limits";
-    const DESCRIPTION: &str = "A limit that is not given stays as it is. Takes effect immediately.";
-    const AUDIT: Option<Audit> = Some(Audit { name: "account.limits", label: "Set rate limits" });
-    const SUCCESS: (u16, &str) = (200, "The account afterwards");
-    const REFUSALS: &[(ErrorCode, &str)] = &[NOT_FOUND];
-    type By = Action;
-    type Parameters = OfAccount;
-    type Body = LimitsRequest;
-    type Reply = AccountDocument;
-
-    async fn run(
-        admin: &Administration,
-        by: &Action,
-        of: OfAccount,
-        limits: LimitsRequest,
-    ) -> Result<AccountDocument, AdminError> {
+call! {
+    /// Change the rate limits
+    ///
+    /// A limit that is not given stays as it is. Takes effect immediately.
+    SetLimits("limits") = POST "/admin/accounts/{id}/limits" in "accounts";
+    audit("account.limits", "Set rate limits");
+    returns(200, "The account afterwards") or(NotFound);
+    async fn run(admin, by: Action, of: OfAccount, limits: LimitsRequest) -> AccountDocument {
         Ok(AccountDocument::from(&admin.set_limits(by, &of.id, &limits).await?))
     }
 }
 
-/// Revoke an account and its key permanently.
-#[derive(Debug)]
-pub struct RevokeAccount;
-
-impl Call for RevokeAccount {
-    const ID: &str = "revoke";
-    const METHOD: Method = Method::POST;
-    const PATH: &str = "/admin/accounts/{id}/revoke";
-    const TAG: &str = "accounts";
-    const SUMMARY: &str = "Revoke an account and its key permanently";
-    const DESCRIPTION: &str = "Its records stay. Revoking it again changes nothing.";
-    const AUDIT: Option<Audit> = Some(Audit { name: "account.revoke", label: "Revoked the account" });
-    const SUCCESS: (u16, &str) = (200, "The account afterwards");
-    const REFUSALS: &[(ErrorCode, &str)] = &[NOT_FOUND];
-    type By = Action;
-    type Parameters = OfAccount;
-    type Body = ReasonRequest;
-    type Reply = AccountDocument;
-
-    async fn run(
-        admin: &Administration,
-        by: &Action,
-        of: OfAccount,
-        _body: ReasonRequest,
-    ) -> Result<AccountDocument, AdminError> {
+call! {
+    /// Revoke an account and its key permanently
+    ///
+    /// Its records stay. Revoking it again changes nothing.
+    RevokeAccount("revoke") = POST "/admin/accounts/{id}/revoke" in "accounts";
+    audit("account.revoke", "Revoked the account");
+    returns(200, "The account afterwards") or(NotFound);
+    async fn run(admin, by: Action, of: OfAccount, _body: ReasonRequest) -> AccountDocument {
         Ok(AccountDocument::from(&admin.revoke_account(by, &of.id).await?))
     }
 }
 
-/// Replace an account's keys.
-#[derive(Debug)]
-pub struct RotateAccountKey;
-
-impl Call for RotateAccountKey {
-    const ID: &str = "rotate_key";
-    const METHOD: Method = Method::POST;
-    const PATH: &str = "/admin/accounts/{id}/rotate-key";
-    const TAG: &str = "accounts";
-    const SUMMARY: &str = "Replace an account's keys";
-    const DESCRIPTION: &str = "The first key gets a new secret, and every other key that can manage keys stops working, all \
-        immediately. The response has the new one, which is in no other response.";
-    const AUDIT: Option<Audit> = Some(Audit { name: "account.rotate_key", label: "Rotated the key" });
-    const SUCCESS: (u16, &str) = (200, "The account and its new key");
-    const REFUSALS: &[(ErrorCode, &str)] = &[NOT_FOUND, (ErrorCode::Conflict, "the account is revoked")];
-    type By = Action;
-    type Parameters = OfAccount;
-    type Body = ReasonRequest;
-    type Reply = CreatedAccountDocument;
-
-    async fn run(
-        admin: &Administration,
-        by: &Action,
-        of: OfAccount,
-        _body: ReasonRequest,
-    ) -> Result<CreatedAccountDocument, AdminError> {
+call! {
+    /// Replace an account's keys
+    ///
+    /// The first key gets a new secret, and every other key that can manage keys stops working, all immediately. The
+    /// response has the new one, which is in no other response.
+    RotateAccountKey("rotate_key") = POST "/admin/accounts/{id}/rotate-key" in "accounts";
+    audit("account.rotate_key", "Rotated the key");
+    returns(200, "The account and its new key") or(NotFound, Conflict: "the account is revoked");
+    async fn run(admin, by: Action, of: OfAccount, _body: ReasonRequest) -> CreatedAccountDocument {
         let (account, key) = admin.rotate_key(by, &of.id).await?;
         Ok(CreatedAccountDocument::new(key, &account))
     }

@@ -84,8 +84,8 @@ fn describe<C: Call>() -> OpenApi {
     let mut operation = OperationBuilder::new()
         .operation_id(Some(C::ID))
         .tag(C::TAG)
-        .summary(Some(C::SUMMARY))
-        .description((!C::DESCRIPTION.is_empty()).then_some(C::DESCRIPTION))
+        .summary(Some(C::SUMMARY.trim()))
+        .description(Some(C::DESCRIPTION.trim()).filter(|text| !text.is_empty()))
         .parameters((!parameters.is_empty()).then_some(parameters))
         .security(SecurityRequirement::new("operator", Vec::<String>::new()));
     for (status, response) in responses {
