@@ -163,7 +163,7 @@ impl Administration {
         Ok((self.audited(target, taken, json).await?, secret))
     }
 
-    /// Deletes a key for good, and the keys below it. Its usage stays in the reports.
+    /// Deletes a key for good, and its child keys. Its usage stays in the reports.
     ///
     /// # Errors
     /// [`AdminError::NoSuchAccount`], [`AdminError::NotFound`], [`AdminError::Conflict`] for the account's first key or

@@ -34,7 +34,7 @@ pub struct AccountDocument {
     #[serde(deserialize_with = "printed")]
     #[cfg_attr(feature = "openapi", schema(value_type = f64))]
     pub credit_balance: Credits,
-    /// Credits held for requests under way, whose cost is not known yet. They are not part of the balance.
+    /// Credits held for requests in progress, whose cost is not known yet. They are not part of the balance.
     #[serde(default, deserialize_with = "printed")]
     #[cfg_attr(feature = "openapi", schema(value_type = f64))]
     pub credits_held: Credits,

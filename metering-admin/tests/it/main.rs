@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used, reason = "a failed assumption must fail the test")]
 
 mod actions;
+mod calls;
 mod held_requests;
 mod keys;
-mod labels;
 mod payments;
