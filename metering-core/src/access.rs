@@ -25,6 +25,7 @@ pub use budget::{Budget, BudgetReset, BudgetResetError, Spent};
 pub use credentials::{Caller, ClientAddress, Credentials, KEY_HEADERS};
 pub use email_status::EmailStatus;
 pub use hash_kind::{HashKind, HashKindError};
+pub use invisible::is_invisible;
 pub use issued_key::{Key, KeyHolder, KeyStatus, KeyUsage};
 pub use key::{ApiKey, ApiKeyKind, KeyFault, KeyHash, MalformedKey};
 pub use key_id::{KeyId, KeyIdError, KeyNumber};

@@ -40,7 +40,6 @@
 #![deny(missing_docs)]
 
 pub mod access;
-pub mod administration;
 pub mod catalogue;
 pub mod chains;
 pub mod charging;

@@ -9,7 +9,7 @@ pub(crate) mod ledger;
 pub(crate) mod refill;
 
 pub use alert::{AlertLevel, BalanceAlert};
-pub use credits::{ATOMS_PER_CREDIT, Credits};
+pub use credits::{ATOMS_PER_CREDIT, Credits, printed, printed_if_any};
 pub use decimal::DecimalError;
 pub use ledger::{LedgerEntry, LedgerKind, NewLedgerEntry, PaymentRef};
 pub use refill::{Refill, RefillError};

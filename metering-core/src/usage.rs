@@ -1,7 +1,5 @@
 //! Usage: an account's charges by day and by route, and its recent activity.
 
-pub(crate) mod rehearsal;
-
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
@@ -155,7 +153,8 @@ impl KeyLabels {
     }
 
     /// Id and name of a key, as documents have them.
-    pub(crate) fn id_and_name(&self, number: KeyNumber) -> (String, String) {
+    #[must_use]
+    pub fn id_and_name(&self, number: KeyNumber) -> (String, String) {
         let label = self.get(number);
         label.map_or_else(Default::default, |label| (label.id.to_string(), label.name.to_string()))
     }

@@ -24,12 +24,9 @@
 
 mod accepted;
 mod account;
-pub mod admin;
-mod arrivals;
 mod billing;
 mod cache_control;
 mod chain_id;
-mod credited;
 mod email;
 mod error;
 mod error_code;
@@ -61,11 +58,9 @@ pub mod x402;
 
 pub use accepted::{Accepted, OfferMismatch};
 pub use account::BalanceDocument;
-pub use arrivals::{ArrivalDocument, ArrivalsDocument, QuotedDocument, ScannedDocument, UnreadableDocument};
 pub use billing::{DeductRequest, DeductResponse, LookupResponse};
 pub use cache_control::{TARGETED_CACHE_HEADERS, TARGETED_SUFFIX, private_cache_control};
 pub use chain_id::ChainIdInput;
-pub use credited::{AssignmentDetails, AssignmentDocument, PaymentRecordDocument, PaymentRecordsDocument};
 pub use email::{
     EmailVerification, LinkRequest, RecoverByEmailRequest, RecoverByEmailResponse, SendLinkResponse, VerifiedResponse,
 };
@@ -112,5 +107,5 @@ pub use webhooks::{
     BalanceAlertDocument, BalanceAlertRequest, ChangeWebhookRequest, CreateWebhookRequest, DeletedWebhookResponse,
     DeliveriesDocument, DeliveryDocument, DeliveryResponse, DeliveryStatus, EventDocument, EventsDocument,
     IssuedWebhookResponse, IssuedWebhookSecret, RotateWebhookRequest, WebhookDocument, WebhookResponse, WebhookStatus,
-    WebhooksDocument,
+    WebhooksDocument, present_amount,
 };

@@ -3,33 +3,29 @@
 //! Whoever reaches the address still has to sign in as an operator, except for metrics and the pages themselves.
 
 mod access;
-mod accounts;
 mod app;
 mod audit;
+mod call;
+mod catalogue;
 mod documents;
 mod health;
-mod keys;
 mod openapi;
-mod operators;
 mod payments;
-mod plans;
-mod prices;
 mod problem;
-mod refills;
 mod reload;
 mod reload_handle;
 mod reports;
-mod requests;
 mod routes;
 mod session;
 mod sessions;
-mod webhooks;
 
 use std::sync::Arc;
 
 use bytes::Bytes;
 use http::{Method, Request};
 use http_body::Body;
+use metering_admin::Call;
+use metering_admin::calls::prices::ApplyCatalogue;
 use metering_core::FullStore;
 use metering_core::wire::ErrorCode;
 
@@ -82,7 +78,10 @@ where
 {
     let is_head = request.method() == Method::HEAD;
     let headers = request.headers().clone();
-    let is_compressed = ENDPOINTS.at(request.uri().path()).any(|(endpoint, _)| endpoint.is_compressed);
+    // Of the method too: the response to a `POST` to the path of a list may have a secret.
+    let method = if is_head { Method::GET } else { request.method().clone() };
+    let is_compressed =
+        ENDPOINTS.at(request.uri().path()).any(|(endpoint, _)| endpoint.is_compressed && endpoint.method == method);
     let response = into_response(reply(app, request).await);
     let response = if is_compressed { compressed(response, &headers).await } else { response };
     if is_head { without_body(response) } else { response }
@@ -108,7 +107,8 @@ where
         let message = "Nothing is at this path; see /admin/openapi.json, or /console in a browser.";
         return Problem::new(ErrorCode::NotFound, message).into_reply();
     }
-    let most = if [plans::CHECK, prices::APPLY].contains(&path) { MAX_CATALOGUE_BYTES } else { MAX_BODY_BYTES };
+    let most =
+        if [catalogue::CHECK, ApplyCatalogue::PATH].contains(&path) { MAX_CATALOGUE_BYTES } else { MAX_BODY_BYTES };
     let body = match app.app.bodies.read(body, most, &head.extensions).await {
         Ok(body) => body,
         Err(problem) => return problem.into_reply(),

@@ -1,27 +1,27 @@
 //! Who carries out the commands: the store itself, or a server that is asked over HTTP.
+//!
+//! A [`Call`] is the same for both. The methods here are for what is not one call: lists that come in pages, and what
+//! needs chains or the server itself.
 
 mod local;
 mod remote;
 
-use async_trait::async_trait;
-use metering_core::access::{Email, KeyId};
-use metering_core::administration::payments::{Assignment, ScanRequest};
-use metering_core::charging::HoldId;
-use metering_core::events::{DeliveryFilter, DeliveryId};
-use metering_core::money::Refill;
-use metering_core::operators::{OperatorName, OperatorToken, Role};
-use metering_core::payments::{Plan, PlanKey};
-use metering_core::prices::PriceNumber;
-use metering_core::wire::admin::{
-    AccountDocument, AccountRequestDocument, AccountRequestsDocument, AccountUsageDocument, AuditDocument,
-    CreateAccountRequest, EntryRequest, LimitsRequest, OperatorDocument, PriceVersionDocument, PriceVersionsDocument,
+use metering_admin::calls::accounts::{AccountsPage, ListAccounts};
+use metering_admin::calls::keys::{KeysPage, ListKeys};
+use metering_admin::calls::plans::PutPlan;
+use metering_admin::calls::reports::{ListPayments, ListUsage, PaymentsPage, UsagePage};
+use metering_admin::payments::{Assignment, ScanRequest};
+use metering_admin::wire::{
+    AccountDocument, AccountUsageDocument, ArrivalsDocument, AssignmentDocument, PaymentRecordsDocument, PlanRequest,
     ReloadDocument, VerificationDocument,
 };
-use metering_core::wire::{
-    ArrivalsDocument, AssignmentDocument, BalanceAlertDocument, ChangeKeyRequest, CreateKeyRequest, DeliveriesDocument,
-    DeliveryDocument, KeyDocument, PaymentRecordsDocument, RotateKeyRequest, UsageSummary, WebhooksDocument,
-};
-use metering_core::{AccountId, ApiKey, Credits, Timestamp};
+use metering_admin::{Bounded, Call, Nothing};
+use metering_core::AccountId;
+use metering_core::access::Email;
+use metering_core::payments::Plan;
+use metering_core::store::Cursor;
+use metering_core::wire::KeyDocument;
+use serde::de::DeserializeOwned;
 
 use super::payments::chains::Chains;
 use crate::failure::Failure;
@@ -29,98 +29,162 @@ use crate::failure::Failure;
 pub(super) use local::Local;
 pub(super) use remote::{Remote, refused};
 
-/// Carries out the commands. Each method is one use case; changes are in the audit log with the run's reason.
-#[async_trait]
-pub(super) trait Administrator: Send + Sync {
+/// Carries out the commands. Changes are in the audit log with the run's reason.
+#[derive(Debug)]
+pub(super) enum Administrator {
+    /// On the store.
+    Local(Local),
+    /// By asking a server.
+    Remote(Remote),
+}
+
+impl Administrator {
+    /// Makes a call.
+    pub(super) async fn call<C>(&self, parameters: C::Parameters, body: C::Body) -> Result<C::Reply, Failure>
+    where
+        C: Call<Reply: DeserializeOwned>,
+    {
+        match self {
+            Self::Local(local) => local.call::<C>(parameters, body).await,
+            Self::Remote(remote) => remote.call::<C>(&parameters, body).await,
+        }
+    }
+
+    /// Makes a call that has no body.
+    pub(super) async fn get<C>(&self, parameters: C::Parameters) -> Result<C::Reply, Failure>
+    where
+        C: Call<Body = Nothing, Reply: DeserializeOwned>,
+    {
+        self.call::<C>(parameters, Nothing).await
+    }
+
+    /// Makes a call for each page of a list. `page` says which one to ask for; `take` takes it, and returns its `next`.
+    async fn pages<C>(
+        &self,
+        page: impl Fn(Option<Cursor>) -> C::Parameters,
+        mut take: impl FnMut(C::Reply) -> Option<String>,
+    ) -> Result<(), Failure>
+    where
+        C: Call<Body = Nothing, Reply: DeserializeOwned>,
+    {
+        let mut after = None;
+        loop {
+            after = take(self.get::<C>(page(after)).await?).map(Cursor::new);
+            if after.is_none() {
+                return Ok(());
+            }
+        }
+    }
+
     /// All accounts, oldest first.
-    async fn accounts(&self) -> Result<Vec<AccountDocument>, Failure>;
-    /// An account.
-    async fn account(&self, id: &AccountId) -> Result<AccountDocument, Failure>;
+    pub(super) async fn accounts(&self) -> Result<Vec<AccountDocument>, Failure> {
+        let mut accounts = Vec::new();
+        let page = |after| AccountsPage { search: None, after, limit: Bounded::MAX };
+        self.pages::<ListAccounts>(page, |page| {
+            accounts.extend(page.accounts);
+            page.next
+        })
+        .await?;
+        Ok(accounts)
+    }
+
     /// The account that holds the address; if none does, the newest that waits for its verification.
-    async fn account_by_email(&self, email: &Email) -> Result<AccountDocument, Failure>;
-    async fn create_account(&self, request: CreateAccountRequest) -> Result<(AccountDocument, ApiKey), Failure>;
-    async fn grant(&self, id: &AccountId, entry: EntryRequest) -> Result<AccountDocument, Failure>;
-    async fn adjust(&self, id: &AccountId, entry: EntryRequest) -> Result<AccountDocument, Failure>;
-    async fn set_limits(&self, id: &AccountId, limits: LimitsRequest) -> Result<AccountDocument, Failure>;
-    async fn revoke_account(&self, id: &AccountId) -> Result<AccountDocument, Failure>;
-    async fn rotate_key(&self, id: &AccountId) -> Result<(AccountDocument, ApiKey), Failure>;
+    pub(super) async fn account_by_email(&self, email: &Email) -> Result<AccountDocument, Failure> {
+        match self {
+            Self::Local(local) => local.account_by_email(email).await,
+            Self::Remote(remote) => remote.account_by_email(email).await,
+        }
+    }
+
     /// The keys of an account, oldest first.
-    async fn keys(&self, id: &AccountId) -> Result<Vec<KeyDocument>, Failure>;
-    async fn key(&self, id: &AccountId, key: &KeyId) -> Result<KeyDocument, Failure>;
-    /// Creates a key below the account's first one.
-    async fn create_key(&self, id: &AccountId, key: CreateKeyRequest) -> Result<(KeyDocument, ApiKey), Failure>;
-    async fn change_key(&self, id: &AccountId, key: &KeyId, change: ChangeKeyRequest) -> Result<KeyDocument, Failure>;
-    async fn rotate_key_by_id(
-        &self,
-        id: &AccountId,
-        key: &KeyId,
-        rotation: RotateKeyRequest,
-    ) -> Result<(KeyDocument, ApiKey), Failure>;
-    async fn delete_key(&self, id: &AccountId, key: &KeyId) -> Result<(), Failure>;
-    /// The requests of an account whose credits are held now, newest first, at most `limit`.
-    async fn held_requests(&self, id: &AccountId, limit: u32) -> Result<AccountRequestsDocument, Failure>;
-    /// A request whose credits are or were held, of any account.
-    async fn request(&self, id: &HoldId) -> Result<AccountRequestDocument, Failure>;
-    /// The webhooks of an account, oldest first; with `None`, the operator's own.
-    async fn webhooks(&self, id: Option<&AccountId>) -> Result<WebhooksDocument, Failure>;
-    /// Deliveries to the webhooks of an account, or with `None` to all webhooks, newest first, at most `limit`.
-    async fn deliveries(
-        &self,
-        id: Option<&AccountId>,
-        filter: DeliveryFilter,
-        after: Option<&str>,
-        limit: u32,
-    ) -> Result<DeliveriesDocument, Failure>;
-    /// Sends a delivery of any account again.
-    async fn resend_delivery(&self, id: DeliveryId) -> Result<DeliveryDocument, Failure>;
-    /// Sends a test event to the operator's own webhook.
-    async fn test_webhook(&self) -> Result<DeliveryDocument, Failure>;
-    /// Removes the operator's own webhook.
-    async fn remove_operator_webhook(&self) -> Result<(), Failure>;
-    /// Sets the balance below which an account's webhooks get `balance.low`; `None` for never.
-    async fn set_balance_alert(&self, id: &AccountId, below: Option<Credits>) -> Result<BalanceAlertDocument, Failure>;
-    /// All plans, on sale or not.
-    async fn plans(&self) -> Result<Vec<Plan>, Failure>;
+    pub(super) async fn keys(&self, id: &AccountId) -> Result<Vec<KeyDocument>, Failure> {
+        let mut keys = Vec::new();
+        let page = |after| KeysPage { id: id.clone(), after, limit: Bounded::MAX };
+        self.pages::<ListKeys>(page, |page| {
+            keys.extend(page.data);
+            page.next
+        })
+        .await?;
+        Ok(keys)
+    }
+
     /// Saves plans. A store saves all or none; a server saves them one after the other.
-    async fn put_plans(&self, plans: Vec<Plan>) -> Result<(), Failure>;
-    async fn set_plan_active(&self, key: &PlanKey, active: bool) -> Result<(), Failure>;
-    async fn remove_plan(&self, key: &PlanKey) -> Result<(), Failure>;
-    /// How accounts are refilled; `None` if they are not.
-    async fn refill(&self) -> Result<Option<Refill>, Failure>;
-    async fn set_refill(&self, refill: Option<Refill>) -> Result<(), Failure>;
-    /// All price versions, newest first.
-    async fn price_versions(&self) -> Result<PriceVersionsDocument, Failure>;
-    /// The text of a version's catalogue.
-    async fn price_catalogue(&self, number: PriceNumber) -> Result<String, Failure>;
-    /// Has all nodes serve a catalogue from a time on.
-    async fn apply_catalogue(&self, catalogue: &str, at: Option<Timestamp>) -> Result<PriceVersionDocument, Failure>;
-    /// Cancels a version that has not taken effect.
-    async fn cancel_catalogue(&self, number: PriceNumber) -> Result<PriceVersionDocument, Failure>;
-    async fn operators(&self) -> Result<Vec<OperatorDocument>, Failure>;
-    async fn create_operator(
-        &self,
-        name: &OperatorName,
-        role: Role,
-    ) -> Result<(OperatorDocument, OperatorToken), Failure>;
-    async fn rotate_operator_token(&self, name: &OperatorName) -> Result<(OperatorDocument, OperatorToken), Failure>;
-    async fn revoke_operator(&self, name: &OperatorName) -> Result<OperatorDocument, Failure>;
+    pub(super) async fn put_plans(&self, plans: Vec<Plan>) -> Result<(), Failure> {
+        match self {
+            Self::Local(local) if plans.len() != 1 => local.put_plans(plans).await,
+            Self::Local(_) | Self::Remote(_) => {
+                for plan in plans {
+                    self.call::<PutPlan>((), PlanRequest { plan, reason: String::new() }).await?;
+                }
+                Ok(())
+            }
+        }
+    }
+
     /// Has the server read its configuration again.
-    async fn reload(&self) -> Result<ReloadDocument, Failure>;
-    /// Entries of the audit log, newest first.
-    async fn audit_log(&self, subject: Option<&str>, before: Option<i64>, limit: u32)
-    -> Result<AuditDocument, Failure>;
-    /// The usage of an account over the last `days` UTC days.
-    async fn usage(&self, id: &AccountId, days: u32) -> Result<UsageSummary, Failure>;
+    pub(super) async fn reload(&self) -> Result<ReloadDocument, Failure> {
+        match self {
+            Self::Local(_) => {
+                let problem = "reload asks a running server: name its admin address with --server";
+                Err(Failure::Usage(problem.to_owned()))
+            }
+            Self::Remote(remote) => remote.reload().await,
+        }
+    }
+
     /// The usage of every account over the last `days` UTC days, in total; oldest account first.
-    async fn usage_of_all(&self, days: u32) -> Result<Vec<AccountUsageDocument>, Failure>;
+    pub(super) async fn usage_of_all(&self, days: u32) -> Result<Vec<AccountUsageDocument>, Failure> {
+        let mut accounts = Vec::new();
+        let page = |after| UsagePage { days: Bounded(days), after, limit: Bounded::MAX };
+        self.pages::<ListUsage>(page, |page| {
+            accounts.extend(page.accounts);
+            page.next
+        })
+        .await?;
+        Ok(accounts)
+    }
+
     /// Whether the books add up.
-    async fn verify(&self) -> Result<VerificationDocument, Failure>;
+    pub(super) async fn verify(&self) -> Result<VerificationDocument, Failure> {
+        match self {
+            Self::Local(local) => local.verify().await,
+            Self::Remote(remote) => remote.verify().await,
+        }
+    }
+
     /// All payments that were credited, in the order recorded.
-    async fn payment_records(&self) -> Result<PaymentRecordsDocument, Failure>;
+    pub(super) async fn payment_records(&self) -> Result<PaymentRecordsDocument, Failure> {
+        let mut records = PaymentRecordsDocument::default();
+        let page = |after| PaymentsPage { after, limit: Bounded::MAX };
+        self.pages::<ListPayments>(page, |page| {
+            records.append(page);
+            records.next.clone()
+        })
+        .await?;
+        Ok(records)
+    }
+
     /// The chains; at least one can be read.
-    async fn chains(&self) -> Result<Chains, Failure>;
+    pub(super) async fn chains(&self) -> Result<Chains, Failure> {
+        match self {
+            Self::Local(local) => local.chains(),
+            Self::Remote(remote) => remote.chains().await,
+        }
+    }
+
     /// The payments that arrived on a chain, in all blocks of the request.
-    async fn arrivals(&self, chain: &str, request: ScanRequest) -> Result<ArrivalsDocument, Failure>;
+    pub(super) async fn arrivals(&self, chain: &str, request: ScanRequest) -> Result<ArrivalsDocument, Failure> {
+        match self {
+            Self::Local(local) => local.arrivals(chain, request).await,
+            Self::Remote(remote) => remote.arrivals(chain, request).await,
+        }
+    }
+
     /// Assigns a payment. The document has its details.
-    async fn assign(&self, chain: &str, assignment: Assignment) -> Result<AssignmentDocument, Failure>;
+    pub(super) async fn assign(&self, chain: &str, assignment: Assignment) -> Result<AssignmentDocument, Failure> {
+        match self {
+            Self::Local(local) => local.assign(chain, assignment).await,
+            Self::Remote(remote) => remote.assign(chain, assignment).await,
+        }
+    }
 }

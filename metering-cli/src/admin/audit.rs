@@ -3,7 +3,9 @@
 use std::io::Write;
 
 use clap::Args;
-use metering_core::wire::admin::{AuditDocument, AuditEntryDocument};
+use metering_admin::calls::reports::{AuditPage, ListAudit};
+use metering_admin::wire::{AuditDocument, AuditEntryDocument};
+use metering_admin::{Bounded, EntryNumber};
 
 use super::session::Session;
 use crate::failure::Failure;
@@ -46,8 +48,10 @@ const COLUMNS: &[Column] = &[
 impl AuditArgs {
     pub(crate) async fn run(self, session: &Session, out: &mut dyn Write) -> Result<(), Failure> {
         let administrator = session.administrator().await?;
-        let log = administrator.audit_log(self.subject.as_deref(), self.before, self.limit).await?;
-        if self.format.json {
+        let Self { subject, before, limit, format } = self;
+        let page = AuditPage { subject, before: before.map(EntryNumber), limit: Bounded(limit) };
+        let log = administrator.get::<ListAudit>(page).await?;
+        if format.json {
             return json_line(out, &log);
         }
         let AuditDocument { entries, next } = log;

@@ -14,7 +14,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use clap::{Args, ValueEnum};
-use metering_core::administration::Administration;
+use metering_admin::Administration;
 use metering_core::imports::{AccountImported, ImportedEntry, PlannedAccount};
 use metering_core::money::LedgerEntry;
 use metering_core::{Clock, FullStore, StoreError, SystemClock};

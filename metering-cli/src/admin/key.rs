@@ -11,6 +11,7 @@ mod show;
 use std::io::Write;
 
 use clap::{Args, Subcommand};
+use metering_admin::calls::keys::OfKey;
 use metering_core::AccountId;
 use metering_core::access::KeyId;
 
@@ -53,6 +54,13 @@ struct KeyOfAccount {
     /// The key's id.
     #[arg(value_name = "KEY")]
     key: KeyId,
+}
+
+impl KeyOfAccount {
+    /// The key in a call.
+    fn place(&self) -> OfKey {
+        OfKey { id: self.org.clone(), key: self.key.clone() }
+    }
 }
 
 impl KeyArgs {

@@ -3,8 +3,11 @@
 use std::io::Write;
 
 use clap::{Args, Subcommand};
+use metering_admin::calls::operators::{
+    CreateOperator, ListOperators, OfOperator, RevokeOperator, RotateOperatorToken,
+};
+use metering_admin::wire::{CreateOperatorRequest, CreatedOperatorDocument, OperatorDocument, ReasonRequest};
 use metering_core::operators::{MalformedRole, OperatorName, OperatorToken, Role};
-use metering_core::wire::admin::OperatorDocument;
 use serde::Serialize;
 
 use super::session::Session;
@@ -123,27 +126,26 @@ impl OperatorArgs {
 
 impl CreateArgs {
     async fn run(self, session: &Session, out: &mut dyn Write) -> Result<(), Failure> {
-        let (operator, token) = session.administrator_or_new().await?.create_operator(&self.name, self.role).await?;
-        print_token(out, self.format, &operator, &token)
+        let (name, role) = (self.name.to_string(), self.role.as_str().to_owned());
+        let wanted = CreateOperatorRequest { name, role, reason: String::new() };
+        let created = session.administrator_or_new().await?.call::<CreateOperator>((), wanted).await?;
+        print_token(out, self.format, &created)
     }
 }
 
 impl RotateTokenArgs {
     async fn run(self, session: &Session, out: &mut dyn Write) -> Result<(), Failure> {
-        let (operator, token) = session.administrator().await?.rotate_operator_token(&self.name).await?;
-        print_token(out, self.format, &operator, &token)
+        let (of, reason) = (OfOperator { name: self.name }, ReasonRequest::default());
+        let created = session.administrator().await?.call::<RotateOperatorToken>(of, reason).await?;
+        print_token(out, self.format, &created)
     }
 }
 
-/// Prints a token, or says what to do if that fails: a closed pipe is a failure here, because the token cannot be
-/// printed again.
-fn print_token(
-    out: &mut dyn Write,
-    format: Format,
-    operator: &OperatorDocument,
-    token: &OperatorToken,
-) -> Result<(), Failure> {
-    let printed = write_token(out, format, operator, token).and_then(|()| Ok(out.flush()?));
+/// Prints a token, or says what to do if that fails: a closed pipe is a failure here, because the token cannot be printed
+/// again.
+fn print_token(out: &mut dyn Write, format: Format, created: &CreatedOperatorDocument) -> Result<(), Failure> {
+    let operator = &created.operator;
+    let printed = write_token(out, format, operator, created.token.token()).and_then(|()| Ok(out.flush()?));
     printed.map_err(|failure| {
         Failure::Failed(format!(
             "could not print the token of operator {} ({failure}), so it is lost; make another one with `metering admin \
@@ -169,7 +171,7 @@ fn write_token(
 
 impl ListArgs {
     async fn run(self, session: &Session, out: &mut dyn Write) -> Result<(), Failure> {
-        let operators = session.administrator().await?.operators().await?;
+        let operators = session.administrator().await?.get::<ListOperators>(()).await?.operators;
         if self.format.json {
             return json_line(out, &Listed { operators });
         }
@@ -183,7 +185,8 @@ impl ListArgs {
 
 impl RevokeArgs {
     async fn run(self, session: &Session, out: &mut dyn Write) -> Result<(), Failure> {
-        let operator = session.administrator().await?.revoke_operator(&self.name).await?;
+        let (of, reason) = (OfOperator { name: self.name }, ReasonRequest::default());
+        let operator = session.administrator().await?.call::<RevokeOperator>(of, reason).await?;
         if self.format.json {
             return json_line(out, &operator);
         }

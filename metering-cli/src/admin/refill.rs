@@ -3,10 +3,11 @@
 use std::io::Write;
 
 use clap::{Args, Subcommand};
+use metering_admin::calls::refills::{RemoveRefill, SetRefill, ShowRefill};
+use metering_admin::wire::{ReasonRequest, RefillDocument, RefillRequest};
 use metering_core::Credits;
 use metering_core::access::BudgetReset;
 use metering_core::money::Refill;
-use metering_core::wire::admin::RefillDocument;
 
 use super::session::Session;
 use crate::failure::Failure;
@@ -108,21 +109,22 @@ impl SetArgs {
         let refill = Refill { credits: self.credits, every: self.every, cap: self.cap };
         // Name the flag here; the store and the server only know the fields.
         refill.validate().map_err(|error| Failure::Usage(format!("--{error}")))?;
-        session.administrator_or_new().await?.set_refill(Some(refill)).await?;
+        let wanted = RefillRequest { refill, reason: String::new() };
+        session.administrator_or_new().await?.call::<SetRefill>((), wanted).await?;
         write(out, &self.format, Some(refill))
     }
 }
 
 impl ShowArgs {
     async fn run(self, session: &Session, out: &mut dyn Write) -> Result<(), Failure> {
-        let refill = session.administrator().await?.refill().await?;
+        let refill = session.administrator().await?.get::<ShowRefill>(()).await?.refill;
         write(out, &self.format, refill)
     }
 }
 
 impl OffArgs {
     async fn run(self, session: &Session, out: &mut dyn Write) -> Result<(), Failure> {
-        session.administrator().await?.set_refill(None).await?;
+        session.administrator().await?.call::<RemoveRefill>((), ReasonRequest::default()).await?;
         write(out, &self.format, None)
     }
 }

@@ -3,7 +3,7 @@
 use std::io::Write;
 
 use clap::Args;
-use metering_core::wire::admin::ReloadDocument;
+use metering_admin::wire::ReloadDocument;
 
 use super::session::Session;
 use crate::failure::Failure;

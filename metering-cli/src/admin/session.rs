@@ -5,12 +5,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use clap::Args;
+use metering_admin::{Action, Administration};
 use metering_client::{Client, HttpTransport, ServiceUrl};
 use metering_config::Sources;
-use metering_core::administration::{Action, Administration};
 use metering_core::operators::{Actor, OperatorToken};
 use metering_core::{ClientSource, FullStore};
-
 use zeroize::Zeroizing;
 
 use super::administrator::{Administrator, Local, Remote};
@@ -124,31 +123,33 @@ fn user_id() -> Option<String> {
 
 impl Session {
     /// Who carries out the command. A store must exist.
-    pub(crate) async fn administrator(&self) -> Result<Box<dyn Administrator>, Failure> {
+    pub(crate) async fn administrator(&self) -> Result<Administrator, Failure> {
         self.administrator_of(IfMissing::Fail).await
     }
 
     /// Who carries out the command. A store is created if it does not exist.
-    pub(crate) async fn administrator_or_new(&self) -> Result<Box<dyn Administrator>, Failure> {
+    pub(crate) async fn administrator_or_new(&self) -> Result<Administrator, Failure> {
         self.administrator_of(IfMissing::Create).await
     }
 
     /// Who carries out the command, unless it is a store that does not exist.
-    pub(crate) async fn administrator_if_any(&self) -> Result<Option<Box<dyn Administrator>>, Failure> {
+    pub(crate) async fn administrator_if_any(&self) -> Result<Option<Administrator>, Failure> {
         match &self.service {
             Service::Store(location) if !location.exists() => Ok(None),
             _ => self.administrator().await.map(Some),
         }
     }
 
-    async fn administrator_of(&self, if_missing: IfMissing) -> Result<Box<dyn Administrator>, Failure> {
+    async fn administrator_of(&self, if_missing: IfMissing) -> Result<Administrator, Failure> {
         Ok(match &self.service {
-            Service::Server(client, patient) => {
-                Box::new(Remote::new(Client::clone(client), Client::clone(patient), self.action.reason().to_owned()))
-            }
+            Service::Server(client, patient) => Administrator::Remote(Remote::new(
+                Client::clone(client),
+                Client::clone(patient),
+                self.action.reason().to_owned(),
+            )),
             Service::Store(location) => {
                 let administration = Administration::new(location.open(if_missing).await?.store());
-                Box::new(Local::new(administration, self.action.clone(), self.sources.clone()))
+                Administrator::Local(Local::new(administration, self.action.clone(), self.sources.clone()))
             }
         })
     }

@@ -3,8 +3,10 @@
 use std::io::Write;
 
 use clap::Args;
+use metering_admin::Bounded;
+use metering_admin::calls::accounts::{AccountDays, AccountUsage, OfAccount, ShowAccount};
+use metering_admin::wire::{AccountUsageDocument, AllUsageDocument};
 use metering_core::wire::UsageSummary;
-use metering_core::wire::admin::{AccountUsageDocument, AllUsageDocument};
 use metering_core::{AccountId, Credits};
 
 use super::failures::out_of_range;
@@ -55,11 +57,12 @@ impl UsageArgs {
             let all = AllUsageDocument::new(self.days, accounts).ok_or_else(out_of_range)?;
             return if self.format.json { json_line(out, &all) } else { write_all(out, &all) };
         };
-        let summary = administrator.usage(org, self.days).await?;
+        let summary =
+            administrator.get::<AccountUsage>(AccountDays { id: org.clone(), days: Bounded(self.days) }).await?;
         if self.format.json {
             return json_line(out, &summary);
         }
-        let account = administrator.account(org).await?;
+        let account = administrator.get::<ShowAccount>(OfAccount { id: org.clone() }).await?;
         write_summary(out, &account.agent_name, &summary)
     }
 }

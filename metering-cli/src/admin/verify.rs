@@ -3,7 +3,7 @@
 use std::io::Write;
 
 use clap::Args;
-use metering_core::wire::admin::{DiscrepancyDocument, VerificationDocument};
+use metering_admin::wire::{DiscrepancyDocument, VerificationDocument};
 
 use super::session::Session;
 use crate::failure::Failure;

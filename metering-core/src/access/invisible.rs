@@ -32,7 +32,8 @@ const INVISIBLE: [(char, char); 25] = [
 
 /// Whether the character is invisible: a control, a format character, or one without a glyph. White space, except
 /// control characters, is not.
-pub(crate) fn is_invisible(c: char) -> bool {
+#[must_use]
+pub fn is_invisible(c: char) -> bool {
     c.is_control() || INVISIBLE.iter().any(|(first, last)| (*first..=*last).contains(&c))
 }
 

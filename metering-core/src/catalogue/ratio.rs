@@ -6,7 +6,7 @@ use crate::money::credits::Credits;
 
 /// A ratio of prices, in lowest terms.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Ratio {
+pub struct Ratio {
     new: u128,
     /// Above zero.
     old: u128,
@@ -17,7 +17,8 @@ impl Ratio {
     /// is not known.
     ///
     /// Prices by usage are rounded up per request, so for them the ratio holds to within an atom per request.
-    pub(crate) fn between(old: &Pricing, new: &Pricing) -> Option<Self> {
+    #[must_use]
+    pub fn between(old: &Pricing, new: &Pricing) -> Option<Self> {
         if old == new {
             return (*old != Pricing::Unknown).then_some(Self { new: 1, old: 1 });
         }
@@ -73,7 +74,8 @@ impl Ratio {
 
     /// An amount at the new prices, if it was `amount` at the old ones; `None` when that is not a whole number of
     /// atoms, or out of range. `amount` must not be negative.
-    pub(crate) fn applied_to(self, amount: Credits) -> Option<Credits> {
+    #[must_use]
+    pub fn applied_to(self, amount: Credits) -> Option<Credits> {
         let product = atoms(amount).checked_mul(self.new)?;
         if product % self.old != 0 {
             return None;
@@ -82,14 +84,16 @@ impl Ratio {
     }
 
     /// The same, rounded up to an atom.
-    pub(crate) fn rounded_up(self, amount: Credits) -> Option<Credits> {
+    #[must_use]
+    pub fn rounded_up(self, amount: Credits) -> Option<Credits> {
         let product = atoms(amount).checked_mul(self.new)?;
         i64::try_from(product.div_ceil(self.old)).ok().map(Credits::from_atoms)
     }
 }
 
 /// The price of a request, if it is the same for all.
-pub(crate) fn fixed_price(pricing: &Pricing) -> Option<Credits> {
+#[must_use]
+pub fn fixed_price(pricing: &Pricing) -> Option<Credits> {
     match pricing {
         Pricing::PerRequest(price) | Pricing::PerConnection(price) => Some(*price),
         Pricing::PerLookback { .. } | Pricing::ByVolume(_) | Pricing::ByUsage(_) | Pricing::Unknown => None,

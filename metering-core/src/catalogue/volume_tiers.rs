@@ -85,7 +85,8 @@ impl VolumeTiers {
     }
 
     /// The price of `calls` requests after the first `before` ones of the month; `None` when it is out of range.
-    pub(crate) fn total(&self, before: u64, calls: u64) -> Option<Credits> {
+    #[must_use]
+    pub fn total(&self, before: u64, calls: u64) -> Option<Credits> {
         let (from, to) = (before, before.checked_add(calls)?);
         let mut total = Credits::ZERO;
         for tier in self.iter() {

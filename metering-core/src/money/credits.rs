@@ -243,13 +243,19 @@ impl<'de> Deserialize<'de> for Credits {
 }
 
 /// Deserializes an amount that was printed, with [`Credits::from_printed`].
-pub(crate) fn printed<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Credits, D::Error> {
+///
+/// # Errors
+/// When it is no printed amount.
+pub fn printed<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Credits, D::Error> {
     let number = Box::<RawValue>::deserialize(deserializer)?;
     Credits::from_printed(number.get()).map_err(serde::de::Error::custom)
 }
 
 /// The same, for an amount that may be null.
-pub(crate) fn printed_if_any<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Credits>, D::Error> {
+///
+/// # Errors
+/// As [`printed`].
+pub fn printed_if_any<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Credits>, D::Error> {
     #[derive(Deserialize)]
     struct Printed(#[serde(deserialize_with = "printed")] Credits);
     Ok(Option::<Printed>::deserialize(deserializer)?.map(|Printed(amount)| amount))

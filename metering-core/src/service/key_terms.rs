@@ -23,10 +23,11 @@ const NOT_EMPTY: &str = "must have at least one entry; leave it out, or send nul
 
 /// Reads terms at a point in time.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct TermsReader<'c> {
+pub struct TermsReader<'c> {
     /// What route patterns are checked against, if it is known.
-    pub(crate) catalogue: Option<&'c Catalogue>,
-    pub(crate) now: Timestamp,
+    pub catalogue: Option<&'c Catalogue>,
+    /// Now.
+    pub now: Timestamp,
 }
 
 impl TermsReader<'_> {
@@ -34,7 +35,7 @@ impl TermsReader<'_> {
     ///
     /// # Errors
     /// [`Error::ValidationFailed`] with every problem.
-    pub(crate) fn terms(&self, request: &CreateKeyRequest) -> Result<KeyTerms, Error> {
+    pub fn terms(&self, request: &CreateKeyRequest) -> Result<KeyTerms, Error> {
         let mut fields = Fields::default();
         let name = fields.parsed("name", request.name.as_deref());
         let reset = fields.optional("limit_reset", request.limit_reset.as_deref());
@@ -67,7 +68,7 @@ impl TermsReader<'_> {
     ///
     /// # Errors
     /// [`Error::ValidationFailed`] with every problem.
-    pub(crate) fn change(&self, request: &ChangeKeyRequest) -> Result<TermsChange, Error> {
+    pub fn change(&self, request: &ChangeKeyRequest) -> Result<TermsChange, Error> {
         let mut fields = Fields::default();
         let change = TermsChange {
             name: fields.optional("name", request.name.as_deref()),
@@ -126,7 +127,7 @@ impl TermsReader<'_> {
 ///
 /// # Errors
 /// [`Error::ValidationFailed`] when it is more than a week.
-pub(crate) fn end_of_grace(grace_seconds: Option<u32>, now: Timestamp) -> Result<Option<Timestamp>, Error> {
+pub fn end_of_grace(grace_seconds: Option<u32>, now: Timestamp) -> Result<Option<Timestamp>, Error> {
     match grace_seconds.unwrap_or(0) {
         0 => Ok(None),
         seconds @ 1..=MAX_GRACE_SECONDS => Ok(Some(now.saturating_add(Duration::from_secs(seconds.into())))),
@@ -135,7 +136,8 @@ pub(crate) fn end_of_grace(grace_seconds: Option<u32>, now: Timestamp) -> Result
 }
 
 /// The error for terms that allow more than they may.
-pub(crate) fn wider_terms(wider: WiderTerms) -> Error {
+#[must_use]
+pub fn wider_terms(wider: WiderTerms) -> Error {
     Error::field(wider.field(), wider)
 }
 

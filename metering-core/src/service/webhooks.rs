@@ -359,7 +359,10 @@ pub(crate) fn read_delivery_state(name: &str) -> Result<DeliveryState, Error> {
 }
 
 /// The delivery with this number, if the filter finds it.
-pub(crate) async fn find_delivery(
+///
+/// # Errors
+/// When the store fails.
+pub async fn find_delivery(
     store: &dyn EventStore,
     account: Option<&AccountId>,
     filter: DeliveryFilter,
@@ -375,7 +378,7 @@ pub(crate) async fn find_delivery(
 ///
 /// # Errors
 /// [`Error::ValidationFailed`].
-pub(crate) fn read_threshold(request: &BalanceAlertRequest) -> Result<Option<Credits>, Error> {
+pub fn read_threshold(request: &BalanceAlertRequest) -> Result<Option<Credits>, Error> {
     let below = request.below.ok_or_else(|| Error::field("below", "is required; send null for never"))?;
     if below.is_some_and(|below| !below.is_positive()) {
         return Err(Error::field("below", "must be above 0, or null for never"));

@@ -132,7 +132,7 @@ pub struct KeysDocument {
 }
 
 /// The response to `POST /keys` and `POST /keys/{id}/rotate`.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct IssuedKeyResponse {
     /// The secret, shown only once.
@@ -168,7 +168,8 @@ pub struct RemainingKeyDocument {
 
 impl KeyDocument {
     /// A key as it is at `now`, with the parent's id from the account's labels.
-    pub(crate) fn labelled(status: KeyStatus, labels: &KeyLabels, now: Timestamp) -> Self {
+    #[must_use]
+    pub fn labelled(status: KeyStatus, labels: &KeyLabels, now: Timestamp) -> Self {
         let parent = status.key.parent.and_then(|parent| labels.get(parent)).map(|label| label.id.clone());
         Self::new(status, parent.as_ref(), now)
     }

@@ -1,6 +1,7 @@
 //! The only type that puts a key on the wire, in the response that gives it to its owner.
 
-use serde::{Serialize, Serializer};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use zeroize::Zeroizing;
 
 use crate::access::key::ApiKey;
 
@@ -25,5 +26,13 @@ impl From<ApiKey> for IssuedKey {
 impl Serialize for IssuedKey {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.serialize_str(self.0.expose())
+    }
+}
+
+impl<'de> Deserialize<'de> for IssuedKey {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = Zeroizing::new(String::deserialize(deserializer)?);
+        // Does not quote the text, which may be a key.
+        ApiKey::parse(&text).map(Self).map_err(|_| serde::de::Error::custom("not an API key"))
     }
 }

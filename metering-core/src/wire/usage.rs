@@ -207,7 +207,8 @@ impl UsageSummary {
 
 impl UsageTotals {
     /// The sums of a report; `None` when one is out of range.
-    pub(crate) fn of(report: &UsageReport) -> Option<Self> {
+    #[must_use]
+    pub fn of(report: &UsageReport) -> Option<Self> {
         let added = Self { credits_added: report.credits_added, ..Self::default() };
         let of_day = |day: &DayUsage| Self {
             usage_events: day.usage_events,

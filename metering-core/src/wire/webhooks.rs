@@ -383,7 +383,11 @@ impl BalanceAlertDocument {
     }
 }
 
-pub(super) fn present_amount<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Option<Credits>>, D::Error> {
+/// Deserializes an amount that must be there, and may be null: of `below` in a request.
+///
+/// # Errors
+/// When it is no amount.
+pub fn present_amount<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Option<Credits>>, D::Error> {
     amount(deserializer).map(Some)
 }
 

@@ -1,12 +1,9 @@
 //! The crate's integration tests, in one binary.
 #![allow(clippy::unwrap_used, reason = "a failed assumption must fail the test")]
 
-mod administration;
 mod charging_only;
 mod courier;
 mod examples;
-mod held_requests;
-mod key_administration;
 mod keys;
 #[cfg(feature = "tower")]
 mod layer;

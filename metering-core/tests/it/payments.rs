@@ -1,6 +1,5 @@
 //! Buying, claiming, topping up and rotating through the service, with in-memory chains.
 
-mod administration;
 mod chain;
 mod claims;
 mod email;

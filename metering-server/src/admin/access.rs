@@ -1,13 +1,14 @@
 //! Authentication: an operator with a bearer token, or a browser with a session.
 
 use http::{HeaderMap, header};
-use metering_core::administration::Action;
+use metering_admin::Action;
 use metering_core::operators::{Actor, Operator, OperatorToken, Role};
 use metering_core::wire::ErrorCode;
+use serde::de::DeserializeOwned;
 
 use super::app::AdminApp;
 use super::sessions::Session;
-use crate::endpoints::Request;
+use crate::endpoints::{Request, body};
 use crate::http::Problem;
 
 /// The name of the cookie that has a session's id.
@@ -41,21 +42,37 @@ impl AdminApp {
         Ok(Caller { operator, session })
     }
 
+    /// The body of an action. The caller is authenticated first, so that only operators learn what is wrong with it.
+    ///
+    /// # Errors
+    /// As [`AdminApp::viewer`], and 400 for a body that is not valid.
+    pub(super) async fn read<T: DeserializeOwned>(&self, request: &Request) -> Result<T, Problem> {
+        self.viewer(request).await?;
+        body::read(&request.body)
+    }
+
     /// An action of a manager, with the reason from the request's body.
     ///
     /// # Errors
     /// 401 as [`AdminApp::viewer`], 403 for a viewer or without the session's secret, 400 without a reason.
     pub(super) async fn action(&self, request: &Request, reason: &str) -> Result<Action, Problem> {
         let caller = self.viewer(request).await?;
-        caller.check_csrf(&request.headers)?;
-        if caller.operator.role != Role::Manager {
-            return Err(Problem::new(ErrorCode::Forbidden, "Only managers may do this; your role is viewer."));
-        }
+        caller.check_manager(&request.headers)?;
         Ok(Action::new(Actor::Operator(caller.operator.name), reason)?)
     }
 }
 
 impl Caller {
+    /// # Errors
+    /// 403 for a viewer, or without the session's secret.
+    pub(super) fn check_manager(&self, headers: &HeaderMap) -> Result<(), Problem> {
+        self.check_csrf(headers)?;
+        if self.operator.role == Role::Manager {
+            return Ok(());
+        }
+        Err(Problem::new(ErrorCode::Forbidden, "Only managers may do this; your role is viewer."))
+    }
+
     /// # Errors
     /// 403 when the request comes from a session and does not repeat its secret.
     pub(super) fn check_csrf(&self, headers: &HeaderMap) -> Result<(), Problem> {

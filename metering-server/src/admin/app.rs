@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use metering_core::administration::Administration;
+use metering_admin::Administration;
 use metering_core::chains::Chain;
 use metering_core::{FullStore, Timestamp};
 use tokio::sync::Semaphore;
@@ -13,6 +13,7 @@ use super::sessions::Sessions;
 use crate::api::app::App;
 use crate::config::Config;
 use crate::http::Document;
+use crate::run::conflict;
 
 /// The parts of a server that operators use.
 #[derive(Debug)]
@@ -44,13 +45,17 @@ impl AdminApp {
         reload: Reload,
     ) -> Self {
         let chains = config.chains.iter().map(|(section, chain)| (section.clone(), chain.chain(section)));
+        let chains: Vec<(String, Chain)> = chains.collect();
+        let recipients = chains.iter().map(|(_, chain)| (chain.chain_id, chain.recipient));
         Self {
             administration: Administration::new(store)
                 .with_clock(Arc::clone(&app.clock))
+                .with_recipients(recipients.collect())
+                .with_conflict(conflict)
                 .with_catalogue(Arc::new(app.service.catalogue().clone())),
             reload,
             sessions: Arc::default(),
-            chains: chains.collect(),
+            chains,
             brand: config.brand.name.as_str().to_owned(),
             tasks: TaskTracker::new(),
             reports: Arc::new(Semaphore::new(1)),

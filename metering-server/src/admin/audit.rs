@@ -1,31 +1,15 @@
-//! The audit log.
+//! The audit log as a file. Its entries are listed by a call.
 
-use http::StatusCode;
+use metering_admin::wire::AuditEntryDocument;
 use metering_core::wire::ErrorBody;
-use metering_core::wire::admin::{AuditDocument, AuditEntryDocument};
 use serde_json::value::RawValue;
 
 use super::app::AdminApp;
-use super::reports::limit;
+use super::reports::bounded;
 use crate::endpoints::Request;
 use crate::endpoints::query::{EntryNumber, optional};
 use crate::http::csv::{Cell, csv};
-use crate::http::{Problem, Reply, json};
-
-/// The audit log, newest entry first
-///
-/// If `next` is not null, older entries follow: send it as `before`.
-#[utoipa::path(get, path = "/admin/audit", tag = "audit", security(("operator" = [])), params(
-    ("subject" = Option<String>, Query, description = "Only entries about this, such as an account's id"),
-    ("before" = Option<i64>, Query, description = "The number of the entry to continue before"),
-    ("limit" = Option<u32>, Query, description = "Maximum number of entries, 100 by default", minimum = 1, maximum = 10000),
-), responses(
-    (status = 200, description = "Entries", body = AuditDocument),
-    (status = 401, description = "`unauthorized`", body = ErrorBody),
-))]
-pub(super) async fn audit(app: &AdminApp, request: Request) -> Result<Reply, Problem> {
-    Ok(json(StatusCode::OK, &entries(app, &request, 100).await?.0))
-}
+use crate::http::{Problem, Reply};
 
 /// The audit log as a CSV file, newest entry first
 ///
@@ -41,7 +25,12 @@ pub(super) async fn audit(app: &AdminApp, request: Request) -> Result<Reply, Pro
     (status = 401, description = "`unauthorized`", body = ErrorBody),
 ))]
 pub(super) async fn audit_csv(app: &AdminApp, request: Request) -> Result<Reply, Problem> {
-    let (document, subject, limit) = entries(app, &request, 10_000).await?;
+    app.viewer(&request).await?;
+    let subject: Option<String> = optional(&request.query, "subject")?;
+    let before: Option<EntryNumber> = optional(&request.query, "before")?;
+    let limit = bounded::<10_000, 10_000>(&request.query, "limit")?;
+    let before = before.map(|entry| entry.0);
+    let document = app.administration.audit_log(subject.as_deref(), before, limit).await?;
     let next = document.next.map(|before| {
         let mut query = form_urlencoded::Serializer::new(String::new());
         query.append_pair("before", &before.to_string()).append_pair("limit", &limit.to_string());
@@ -75,18 +64,4 @@ fn row(entry: &AuditEntryDocument) -> [Cell<'_>; 12] {
 
 fn text(document: &Option<Box<RawValue>>) -> &str {
     document.as_deref().map_or("", RawValue::get)
-}
-
-async fn entries(
-    app: &AdminApp,
-    request: &Request,
-    default: u32,
-) -> Result<(AuditDocument, Option<String>, u32), Problem> {
-    app.viewer(request).await?;
-    let subject: Option<String> = optional(&request.query, "subject")?;
-    let before: Option<EntryNumber> = optional(&request.query, "before")?;
-    let limit = limit(&request.query, default, 10_000)?;
-    let before = before.map(|entry| entry.0);
-    let document = app.administration.audit_log(subject.as_deref(), before, limit).await?;
-    Ok((document, subject, limit))
 }

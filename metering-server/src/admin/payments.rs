@@ -1,40 +1,22 @@
-//! Payments: those that were credited, those that arrived and were not, and assigning them.
+//! Payments that arrived on chains, and assigning them. Those that were credited are listed by a call.
 
 use std::num::NonZeroU64;
 
 use http::StatusCode;
-use metering_core::administration::payments::{Assignment, ReadableChain, ScanRequest, Worth, scan};
+use metering_admin::payments::{Assignment, ReadableChain, ScanRequest, Worth, scan};
+use metering_admin::wire::{ArrivalsDocument, AssignRequest, AssignmentDocument};
 use metering_core::chains::{Chain, ChainReader, TxHash};
-use metering_core::store::Cursor;
-use metering_core::wire::admin::AssignRequest;
-use metering_core::wire::{ArrivalsDocument, AssignmentDocument, ErrorBody, ErrorCode, PaymentRecordsDocument};
+use metering_core::wire::{ErrorBody, ErrorCode};
 use metering_core::{AccountId, Error, PaymentStore};
 
 use super::app::AdminApp;
-use super::reports::{busy, limit};
+use super::reports::busy;
 use crate::endpoints::Request;
 use crate::endpoints::query::{optional, required};
 use crate::http::{Problem, Reply, json};
 
 /// The most blocks that one request scans.
 const MAX_BLOCKS: NonZeroU64 = NonZeroU64::new(10_000).unwrap();
-
-/// The payments that were credited, in the order recorded
-#[utoipa::path(get, path = "/admin/payments", tag = "payments", security(("operator" = [])), params(
-    ("after" = Option<String>, Query, description = "Where to continue"),
-    ("limit" = Option<u32>, Query, description = "Maximum number of payments, 100 by default", minimum = 1, maximum = 1000),
-), responses(
-    (status = 200, description = "Payments", body = PaymentRecordsDocument),
-    (status = 401, description = "`unauthorized`", body = ErrorBody),
-))]
-pub(super) async fn payments(app: &AdminApp, request: Request) -> Result<Reply, Problem> {
-    app.viewer(&request).await?;
-    let after = optional::<String>(&request.query, "after")?.map(Cursor::new);
-    let limit = limit(&request.query, 100, 1_000)?;
-    let page = app.administration.payments(after.as_ref(), limit).await?;
-    let plans = app.administration.plans().await?;
-    Ok(json(StatusCode::OK, &PaymentRecordsDocument::new(&page, &plans)))
-}
 
 /// The payments that arrived on a chain, and which account has them
 ///

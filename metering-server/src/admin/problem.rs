@@ -1,7 +1,7 @@
 //! Errors of administration as responses.
 
-use metering_core::administration::AdminError;
-use metering_core::administration::payments::{AssignError, ScanError};
+use metering_admin::AdminError;
+use metering_admin::payments::{AssignError, ScanError};
 use metering_core::wire::ErrorCode;
 use metering_core::{Error, StoreError};
 
@@ -13,6 +13,8 @@ impl From<AdminError> for Problem {
             AdminError::NoSuchAccount(_) | AdminError::NoSuchPlan(_) | AdminError::NotFound(_) => ErrorCode::NotFound,
             AdminError::Conflict(_) | AdminError::OutOfRange(_) => ErrorCode::Conflict,
             AdminError::Invalid(_) => ErrorCode::ValidationFailed,
+            AdminError::Forbidden(_) => ErrorCode::Forbidden,
+            AdminError::Request(error) => return error.into(),
             AdminError::Chain { .. } => ErrorCode::RpcError,
             AdminError::Store(StoreError::UnknownCursor) => return unknown_cursor(),
             AdminError::Store(StoreError::OutOfRange(problem)) => return Error::field("days", problem).into(),

@@ -1,9 +1,9 @@
 //! Reloading the configuration.
 
 use http::StatusCode;
-use metering_core::administration::AdminError;
+use metering_admin::AdminError;
+use metering_admin::wire::{ReasonRequest, ReloadDocument};
 use metering_core::wire::ErrorBody;
-use metering_core::wire::admin::{ReasonRequest, ReloadDocument};
 
 use super::app::AdminApp;
 use crate::endpoints::Request;
@@ -20,7 +20,8 @@ use crate::http::{Problem, Reply, json};
     (status = 403, description = "`forbidden`: the operator is a viewer", body = ErrorBody),
 ))]
 pub(super) async fn reload(app: &AdminApp, request: Request) -> Result<Reply, Problem> {
-    let action = app.bare_action(&request).await?;
+    let ReasonRequest { reason } = app.read(&request).await?;
+    let action = app.action(&request, &reason).await?;
     let reload = async { app.reload.run().await.map_err(AdminError::Invalid) };
     let reloaded = app.administration.reload_configuration(&action, reload).await?;
     Ok(json(StatusCode::OK, &reloaded))

@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
-use metering_core::wire::admin::ReloadDocument;
+use metering_admin::wire::ReloadDocument;
 
 type Reloading = BoxFuture<'static, Result<ReloadDocument, String>>;
 

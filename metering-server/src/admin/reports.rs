@@ -1,26 +1,21 @@
-//! The report about the business, and the bounds of what operators ask for.
+//! The report about the business, of which the refusals are those of this server, and the check of the books.
 
 use std::sync::atomic::Ordering::Relaxed;
 
 use http::StatusCode;
-use metering_core::administration::AdminError;
-use metering_core::store::Cursor;
-use metering_core::wire::admin::{
-    AccountsUsageDocument, RefusalsDocument, ReportDocument, UnreportedDocument, UnreportedRow, VerificationDocument,
-};
+use metering_admin::wire::{RefusalsDocument, ReportDocument, UnreportedDocument, UnreportedRow, VerificationDocument};
+use metering_admin::{AdminError, Bounded, Parameter};
 use metering_core::wire::{ErrorBody, ErrorCode};
 use metering_core::{Error, StoreError};
 
 use super::app::AdminApp;
 use super::problem::sentence;
 use crate::endpoints::Request;
-use crate::endpoints::query::{number, optional};
+use crate::endpoints::query::optional;
 use crate::http::{Problem, Reply, json};
 
 /// The longest report, in days: ten years.
 const MAX_DAYS: u32 = 3_660;
-/// The longest window of an account's usage, in days: a hundred years, as on the command line.
-const MAX_USAGE_DAYS: u32 = 36_500;
 
 /// What was sold, granted and used, by day, plan, route and account
 ///
@@ -35,7 +30,7 @@ const MAX_USAGE_DAYS: u32 = 36_500;
 pub(super) async fn report(app: &AdminApp, request: Request) -> Result<Reply, Problem> {
     app.viewer(&request).await?;
     let _permit = app.reports.try_acquire().map_err(|_| busy("report"))?;
-    let report = app.administration.report(bounded(&request.query, "days", 30, MAX_DAYS)?).await?;
+    let report = app.administration.report(bounded::<30, MAX_DAYS>(&request.query, "days")?).await?;
     let stats = app.app.meter.stats();
     let refusals = RefusalsDocument {
         since: app.started_at.to_string(),
@@ -67,25 +62,6 @@ pub(super) fn busy(what: &str) -> Problem {
     Problem::new(ErrorCode::RateLimited, format!("Another {what} is being made; try again in a moment.")).retry_after(1)
 }
 
-/// The usage of all accounts, in total
-///
-/// UTC days; each account's totals are from one moment. Reads the usage of every account of the page.
-#[utoipa::path(get, path = "/admin/usage", tag = "reports", security(("operator" = [])), params(
-    ("days" = Option<u32>, Query, description = "UTC days including today, 30 by default", minimum = 1, maximum = 36500),
-    ("after" = Option<String>, Query, description = "Where to continue"),
-    ("limit" = Option<u32>, Query, description = "Maximum number of accounts, 100 by default", minimum = 1, maximum = 1000),
-), responses(
-    (status = 200, description = "The usage of accounts", body = AccountsUsageDocument),
-    (status = 401, description = "`unauthorized`", body = ErrorBody),
-))]
-pub(super) async fn usage(app: &AdminApp, request: Request) -> Result<Reply, Problem> {
-    app.viewer(&request).await?;
-    let days = usage_days(&request.query)?;
-    let after = optional::<String>(&request.query, "after")?.map(Cursor::new);
-    let limit = limit(&request.query, 100, 1_000)?;
-    Ok(json(StatusCode::OK, &app.administration.usage_of_accounts(days, after.as_ref(), limit).await?))
-}
-
 /// Check whether the books add up
 ///
 /// Recomputes every account's amounts from ledger and usage, in a snapshot of one moment. In a SQLite file, also checks
@@ -110,20 +86,8 @@ pub(super) async fn verify(app: &AdminApp, request: Request) -> Result<Reply, Pr
     }
 }
 
-/// The parameter `days` of an account's usage, 30 by default.
-pub(super) fn usage_days(query: &str) -> Result<u32, Problem> {
-    bounded(query, "days", 30, MAX_USAGE_DAYS)
-}
-
-/// The parameter `limit`.
-pub(super) fn limit(query: &str, default: u32, most: u32) -> Result<u32, Problem> {
-    bounded(query, "limit", default, most)
-}
-
-fn bounded(query: &str, name: &str, default: u32, most: u32) -> Result<u32, Problem> {
-    let value = number(query, name, default)?;
-    if (1..=most).contains(&value) {
-        return Ok(value);
-    }
-    Err(Error::field(name, format!("must be from 1 to {most}")).into())
+/// A number in the query, within its bounds.
+pub(super) fn bounded<const DEFAULT: u32, const MAX: u32>(query: &str, name: &str) -> Result<u32, Error> {
+    let text: Option<String> = optional(query, name)?;
+    Bounded::<DEFAULT, MAX>::read(name, text.as_deref()).map(|number| number.0)
 }

@@ -1,9 +1,12 @@
 //! Signing in and out.
 
+use std::collections::BTreeMap;
+
 use http::{HeaderMap, HeaderValue, StatusCode, header};
+use metering_admin::labels;
+use metering_admin::wire::OperatorDocument;
 use metering_core::SystemRandomness;
 use metering_core::operators::OperatorToken;
-use metering_core::wire::admin::OperatorDocument;
 use metering_core::wire::{ErrorBody, ErrorCode};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -22,6 +25,9 @@ pub(super) struct SessionDocument {
     csrf_token: Option<String>,
     /// The service's name.
     name: String,
+    /// What each action of the audit log is called, by its name there.
+    #[schema(value_type = BTreeMap<String, String>)]
+    actions: BTreeMap<&'static str, &'static str>,
 }
 
 /// An operator's token.
@@ -58,6 +64,7 @@ pub(super) async fn sign_in(app: &AdminApp, request: Request) -> Result<Reply, P
         operator: OperatorDocument::from(&operator),
         csrf_token: Some(session.csrf().to_owned()),
         name: app.brand.clone(),
+        actions: labels(),
     };
     Ok(with_cookie(json(StatusCode::OK, &document), &request.headers, &id))
 }
@@ -79,6 +86,7 @@ pub(super) async fn session(app: &AdminApp, request: Request) -> Result<Reply, P
         operator: OperatorDocument::from(&caller.operator),
         csrf_token: caller.session.map(|session| session.csrf().to_owned()),
         name: app.brand.clone(),
+        actions: labels(),
     };
     Ok(json(StatusCode::OK, &document))
 }

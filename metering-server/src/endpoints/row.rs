@@ -1,8 +1,5 @@
 //! An endpoint: its handler, and the method and path from the handler's `utoipa::path`.
 
-use std::fmt::Display;
-use std::str::FromStr;
-
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
 use http::{HeaderMap, Method};
@@ -53,19 +50,6 @@ impl Request {
         let key = credentials::of(&self.headers).idempotency_key.transpose();
         key.map_err(|problem| Error::field("Idempotency-Key", problem))
     }
-
-    /// The parameter at `index` of the path; `name` is its name in errors.
-    ///
-    /// # Errors
-    /// 400 when it cannot be parsed.
-    pub(crate) fn parameter<T>(&self, index: usize, name: &str) -> Result<T, Problem>
-    where
-        T: FromStr,
-        T::Err: Display,
-    {
-        let text = self.path.get(index).map(String::as_str).unwrap_or_default();
-        text.parse().map_err(|problem| Error::field(name, problem).into())
-    }
 }
 
 type Handler<A> = for<'a> fn(&'a A, Request) -> BoxFuture<'a, Result<Reply, Problem>>;
@@ -97,6 +81,20 @@ impl<A> Endpoint<A> {
         let (method, _) = described.expect("the document has the method of its handler");
         let takes_head = method == Method::GET;
         Self { method, path, handler, describe, takes_head, is_compressed: false, is_everywhere: false }
+    }
+
+    /// An endpoint that is described by other means than a handler's `utoipa::path`.
+    pub(crate) fn declared(method: Method, path: &str, handler: Handler<A>, describe: fn() -> OpenApi) -> Self {
+        let takes_head = method == Method::GET;
+        Self {
+            method,
+            path: path.to_owned(),
+            handler,
+            describe,
+            takes_head,
+            is_compressed: false,
+            is_everywhere: false,
+        }
     }
 
     /// For responses that are worth compressing and contain no secret.

@@ -11,9 +11,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
+use metering_admin::wire::ReloadDocument;
 use metering_client::tools::Toolbox;
 use metering_core::prices::PriceNumber;
-use metering_core::wire::admin::ReloadDocument;
 use metering_core::{Catalogue, Clock, FullStore};
 
 use super::current::Current;

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use metering_core::administration::SWITCH_LEAD;
+use metering_admin::SWITCH_LEAD;
 use metering_core::prices::{PriceHistory, PriceNumber};
 
 use super::reload::{Parts, Reloader};

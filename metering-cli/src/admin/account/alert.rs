@@ -3,6 +3,9 @@
 use std::io::Write;
 
 use clap::Args;
+use metering_admin::calls::accounts::OfAccount;
+use metering_admin::calls::webhooks::SetAlert;
+use metering_admin::wire::AccountAlertRequest;
 use metering_core::{AccountId, Credits};
 
 use crate::admin::session::Session;
@@ -40,7 +43,8 @@ pub(crate) struct AlertArgs {
 
 impl AlertArgs {
     pub(crate) async fn run(self, session: &Session, out: &mut dyn Write) -> Result<(), Failure> {
-        let alert = session.administrator().await?.set_balance_alert(&self.org, self.below).await?;
+        let wanted = AccountAlertRequest { below: Some(self.below), reason: String::new() };
+        let alert = session.administrator().await?.call::<SetAlert>(OfAccount { id: self.org }, wanted).await?;
         if self.format.json {
             return json_line(out, &alert);
         }

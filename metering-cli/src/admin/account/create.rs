@@ -3,10 +3,11 @@
 use std::io::Write;
 
 use clap::Args;
+use metering_admin::calls::accounts::CreateAccount;
+use metering_admin::wire::CreateAccountRequest;
 use metering_core::Credits;
 use metering_core::access::{AgentName, Email};
 use metering_core::money::DecimalError;
-use metering_core::wire::admin::CreateAccountRequest;
 
 use super::issued::IssuedKey;
 use crate::admin::session::Session;
@@ -56,7 +57,7 @@ impl CreateArgs {
             requests_per_day: self.rpd,
             reason: String::new(),
         };
-        let (account, key) = session.administrator_or_new().await?.create_account(request).await?;
-        IssuedKey::new(key).print(out, self.format.json, &account)
+        let created = session.administrator_or_new().await?.call::<CreateAccount>((), request).await?;
+        IssuedKey(created.api_key).print(out, self.format.json, &created.account)
     }
 }

@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use metering_core::wire::admin::AccountDocument;
+use metering_admin::wire::AccountDocument;
 
 use crate::failure::Failure;
 use crate::output;

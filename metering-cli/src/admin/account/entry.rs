@@ -3,8 +3,9 @@
 use std::io::Write;
 
 use clap::Args;
+use metering_admin::calls::accounts::{Adjust, Grant, OfAccount};
+use metering_admin::wire::EntryRequest;
 use metering_core::money::DecimalError;
-use metering_core::wire::admin::EntryRequest;
 use metering_core::{AccountId, Credits};
 
 use super::document;
@@ -79,7 +80,7 @@ fn note(text: &str) -> Result<String, String> {
 impl GrantArgs {
     pub(crate) async fn run(self, session: &Session, out: &mut dyn Write) -> Result<(), Failure> {
         let entry = EntryRequest { credits: self.credits, note: Some(self.note), reason: String::new() };
-        let account = session.administrator().await?.grant(&self.org, entry).await?;
+        let account = session.administrator().await?.call::<Grant>(OfAccount { id: self.org }, entry).await?;
         document::write(out, self.format.json, &posted(self.credits), &account)
     }
 }
@@ -87,7 +88,7 @@ impl GrantArgs {
 impl AdjustArgs {
     pub(crate) async fn run(self, session: &Session, out: &mut dyn Write) -> Result<(), Failure> {
         let entry = EntryRequest { credits: self.credits, note: Some(self.note), reason: String::new() };
-        let account = session.administrator().await?.adjust(&self.org, entry).await?;
+        let account = session.administrator().await?.call::<Adjust>(OfAccount { id: self.org }, entry).await?;
         document::write(out, self.format.json, &posted(self.credits), &account)
     }
 }

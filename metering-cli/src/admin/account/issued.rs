@@ -2,8 +2,8 @@
 
 use std::io::Write;
 
-use metering_core::wire::admin::AccountDocument;
-use metering_core::{ApiKey, Credits};
+use metering_admin::wire::AccountDocument;
+use metering_core::{Credits, wire};
 use serde::Serialize;
 
 use crate::failure::Failure;
@@ -12,7 +12,7 @@ use crate::table::write_pairs;
 
 /// A key that has not been shown yet.
 #[derive(Debug)]
-pub(crate) struct IssuedKey(ApiKey);
+pub(crate) struct IssuedKey(pub(crate) wire::IssuedKey);
 
 #[derive(Debug, Serialize)]
 struct Document<'a> {
@@ -22,10 +22,6 @@ struct Document<'a> {
 }
 
 impl IssuedKey {
-    pub(crate) fn new(key: ApiKey) -> Self {
-        Self(key)
-    }
-
     /// Prints the key. It can never be printed again, so even a closed pipe is a failure here, and the error says what
     /// to do.
     pub(crate) fn print(self, out: &mut dyn Write, json: bool, account: &AccountDocument) -> Result<(), Failure> {
@@ -39,7 +35,8 @@ impl IssuedKey {
     }
 
     fn write(&self, out: &mut dyn Write, json: bool, account: &AccountDocument) -> Result<(), Failure> {
-        let (org_id, api_key, credit_balance) = (account.org_id.as_str(), self.0.expose(), account.credit_balance);
+        let (org_id, api_key, credit_balance) =
+            (account.org_id.as_str(), self.0.key().expose(), account.credit_balance);
         if json {
             return json_line(out, &Document { org_id, api_key, credit_balance });
         }

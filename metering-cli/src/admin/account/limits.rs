@@ -3,8 +3,9 @@
 use std::io::Write;
 
 use clap::Args;
+use metering_admin::calls::accounts::{OfAccount, SetLimits};
+use metering_admin::wire::LimitsRequest;
 use metering_core::AccountId;
-use metering_core::wire::admin::LimitsRequest;
 
 use super::document;
 use crate::admin::session::Session;
@@ -36,7 +37,7 @@ pub(crate) struct LimitsArgs {
 impl LimitsArgs {
     pub(crate) async fn run(self, session: &Session, out: &mut dyn Write) -> Result<(), Failure> {
         let limits = LimitsRequest { requests_per_minute: self.rpm, requests_per_day: self.rpd, reason: String::new() };
-        let account = session.administrator().await?.set_limits(&self.org, limits).await?;
+        let account = session.administrator().await?.call::<SetLimits>(OfAccount { id: self.org }, limits).await?;
         document::write(out, self.format.json, "The rate limits were changed.", &account)
     }
 }

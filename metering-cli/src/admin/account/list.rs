@@ -3,7 +3,7 @@
 use std::io::Write;
 
 use clap::Args;
-use metering_core::wire::admin::AccountDocument;
+use metering_admin::wire::AccountDocument;
 use serde::Serialize;
 
 use crate::admin::session::Session;

@@ -3,6 +3,8 @@
 use std::io::Write;
 
 use clap::Args;
+use metering_admin::calls::accounts::{OfAccount, RevokeAccount, ShowAccount};
+use metering_admin::wire::ReasonRequest;
 use metering_core::AccountId;
 
 use super::document;
@@ -33,7 +35,7 @@ pub(crate) struct RevokeArgs {
 impl RevokeArgs {
     pub(crate) async fn run(self, session: &Session, out: &mut dyn Write) -> Result<(), Failure> {
         let administrator = session.administrator().await?;
-        let before = administrator.account(&self.org).await?;
+        let before = administrator.get::<ShowAccount>(OfAccount { id: self.org.clone() }).await?;
         if before.revoked_at.is_some() {
             return document::write(out, self.format.json, "The account was already revoked.", &before);
         }
@@ -44,7 +46,7 @@ impl RevokeArgs {
             ))
             .await?;
         }
-        let account = administrator.revoke_account(&self.org).await?;
+        let account = administrator.call::<RevokeAccount>(OfAccount { id: self.org }, ReasonRequest::default()).await?;
         document::write(out, self.format.json, "The account is revoked.", &account)
     }
 }

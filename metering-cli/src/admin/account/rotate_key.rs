@@ -3,6 +3,8 @@
 use std::io::Write;
 
 use clap::Args;
+use metering_admin::calls::accounts::{OfAccount, RotateAccountKey};
+use metering_admin::wire::ReasonRequest;
 use metering_core::AccountId;
 
 use super::issued::IssuedKey;
@@ -28,7 +30,8 @@ pub(crate) struct RotateKeyArgs {
 
 impl RotateKeyArgs {
     pub(crate) async fn run(self, session: &Session, out: &mut dyn Write) -> Result<(), Failure> {
-        let (account, key) = session.administrator().await?.rotate_key(&self.org).await?;
-        IssuedKey::new(key).print(out, self.format.json, &account)
+        let (of, reason) = (OfAccount { id: self.org }, ReasonRequest::default());
+        let created = session.administrator().await?.call::<RotateAccountKey>(of, reason).await?;
+        IssuedKey(created.api_key).print(out, self.format.json, &created.account)
     }
 }

@@ -3,6 +3,7 @@
 use std::io::Write;
 
 use clap::Args;
+use metering_admin::calls::accounts::{OfAccount, ShowAccount};
 use metering_core::AccountId;
 use metering_core::access::Email;
 
@@ -34,8 +35,8 @@ pub(crate) struct ShowArgs {
 impl ShowArgs {
     pub(crate) async fn run(self, session: &Session, out: &mut dyn Write) -> Result<(), Failure> {
         let administrator = session.administrator().await?;
-        let account = match (&self.org, &self.email) {
-            (Some(org), _) => administrator.account(org).await?,
+        let account = match (self.org, &self.email) {
+            (Some(id), _) => administrator.get::<ShowAccount>(OfAccount { id }).await?,
             (None, Some(email)) => administrator.account_by_email(email).await?,
             (None, None) => return Err(Failure::Usage("name an account by its id or with --email".to_owned())),
         };

@@ -4,6 +4,8 @@ use std::io::Write;
 use std::path::PathBuf;
 
 use clap::Args;
+use metering_admin::calls::prices::ApplyCatalogue;
+use metering_admin::wire::ApplyCatalogueRequest;
 use metering_core::Timestamp;
 
 use super::source::read;
@@ -38,7 +40,12 @@ pub(crate) struct ApplyArgs {
 impl ApplyArgs {
     pub(crate) async fn run(self, session: &Session, out: &mut dyn Write) -> Result<(), Failure> {
         let catalogue = read(&self.file)?.catalogue;
-        let applied = session.administrator_or_new().await?.apply_catalogue(catalogue.json(), self.at).await?;
+        let wanted = ApplyCatalogueRequest {
+            catalogue: catalogue.json().into(),
+            at: self.at.map(|at| at.to_string()),
+            reason: String::new(),
+        };
+        let applied = session.administrator_or_new().await?.call::<ApplyCatalogue>((), wanted).await?;
         if self.format.json {
             return json_line(out, &applied);
         }

@@ -6,9 +6,9 @@ use std::path::PathBuf;
 use bytes::Bytes;
 use clap::Args;
 use http::Method;
+use metering_admin::wire::CatalogueCheckDocument;
 use metering_client::Client;
 use metering_core::Catalogue;
-use metering_core::wire::admin::CatalogueCheckDocument;
 use serde::Serialize;
 
 use super::source::text_of;

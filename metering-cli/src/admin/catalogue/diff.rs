@@ -4,8 +4,8 @@ use std::io::Write;
 use std::path::PathBuf;
 
 use clap::Args;
-use metering_core::administration::compare_catalogues;
-use metering_core::wire::admin::RouteChange;
+use metering_admin::compare_catalogues;
+use metering_admin::wire::RouteChange;
 use serde::Serialize;
 
 use super::source::{WithArgs, read};

@@ -4,8 +4,8 @@ use std::io::Write;
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
-use metering_core::administration::Administration;
-use metering_core::wire::admin::{RehearsalDocument, RehearsedUsage, RunOut};
+use metering_admin::Administration;
+use metering_admin::wire::{RehearsalDocument, RehearsedUsage, RunOut};
 
 use super::source::{Source, WithArgs, read};
 use crate::admin::session::Session;

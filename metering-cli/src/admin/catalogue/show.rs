@@ -3,6 +3,7 @@
 use std::io::Write;
 
 use clap::Args;
+use metering_admin::calls::prices::{OfVersion, ShowVersion};
 use metering_core::prices::PriceNumber;
 
 use crate::admin::session::Session;
@@ -21,7 +22,8 @@ pub(crate) struct ShowArgs {
 
 impl ShowArgs {
     pub(crate) async fn run(self, session: &Session, out: &mut dyn Write) -> Result<(), Failure> {
-        let catalogue = session.administrator().await?.price_catalogue(PriceNumber(self.number)).await?;
+        let version = OfVersion { number: PriceNumber(self.number) };
+        let catalogue = session.administrator().await?.get::<ShowVersion>(version).await?;
         out.write_all(catalogue.as_bytes())?;
         Ok(out.flush()?)
     }

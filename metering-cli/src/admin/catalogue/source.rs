@@ -4,8 +4,8 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use metering_admin::Administration;
 use metering_core::Catalogue;
-use metering_core::administration::Administration;
 use serde::Deserialize;
 
 use crate::admin::administrator::refused;

@@ -3,6 +3,7 @@
 use std::io::Write;
 
 use clap::Args;
+use metering_admin::calls::prices::ListVersions;
 
 use crate::admin::session::Session;
 use crate::failure::Failure;
@@ -33,7 +34,7 @@ const COLUMNS: &[Column] = &[
 
 impl VersionsArgs {
     pub(crate) async fn run(self, session: &Session, out: &mut dyn Write) -> Result<(), Failure> {
-        let document = session.administrator().await?.price_versions().await?;
+        let document = session.administrator().await?.get::<ListVersions>(()).await?;
         if self.format.json {
             return json_line(out, &document);
         }

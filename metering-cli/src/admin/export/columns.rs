@@ -2,9 +2,9 @@
 
 use std::fmt::Display;
 
+use metering_admin::wire::AccountDocument;
 use metering_core::money::LedgerEntry;
 use metering_core::payments::PaymentRecord;
-use metering_core::wire::admin::AccountDocument;
 use metering_core::{Account, Credits};
 
 use super::keyed::KeyedTotal;

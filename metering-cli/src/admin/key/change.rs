@@ -3,6 +3,8 @@
 use std::io::Write;
 
 use clap::Args;
+use metering_admin::calls::keys::ChangeKey;
+use metering_admin::wire::KeyChangeRequest;
 use metering_core::wire::ChangeKeyRequest;
 
 use super::KeyOfAccount;
@@ -83,6 +85,7 @@ async fn change(
     request: ChangeKeyRequest,
     done: &str,
 ) -> Result<(), Failure> {
-    let key = session.administrator().await?.change_key(&of.org, &of.key, request).await?;
+    let wanted = KeyChangeRequest { change: request, reason: String::new() };
+    let key = session.administrator().await?.call::<ChangeKey>(of.place(), wanted).await?.data;
     if format.json { json_line(out, &key) } else { document::write(out, done, &key) }
 }

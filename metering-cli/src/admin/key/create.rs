@@ -3,6 +3,9 @@
 use std::io::Write;
 
 use clap::Args;
+use metering_admin::calls::accounts::OfAccount;
+use metering_admin::calls::keys::CreateKey;
+use metering_admin::wire::NewKeyRequest;
 use metering_core::AccountId;
 
 use super::issued::IssuedSecret;
@@ -31,7 +34,9 @@ pub(crate) struct CreateArgs {
 
 impl CreateArgs {
     pub(crate) async fn run(self, session: &Session, out: &mut dyn Write) -> Result<(), Failure> {
-        let (key, secret) = session.administrator().await?.create_key(&self.org, self.terms.request()).await?;
-        IssuedSecret { org: &self.org, secret }.print(out, self.format.json, &key)
+        let wanted = NewKeyRequest { key: self.terms.request(), reason: String::new() };
+        let issued =
+            session.administrator().await?.call::<CreateKey>(OfAccount { id: self.org.clone() }, wanted).await?;
+        IssuedSecret { org: &self.org, issued }.print(out, self.format.json)
     }
 }

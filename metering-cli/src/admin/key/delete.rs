@@ -3,7 +3,8 @@
 use std::io::Write;
 
 use clap::Args;
-use metering_core::wire::DeletedKeyResponse;
+use metering_admin::calls::keys::{DeleteKey, ShowKey};
+use metering_admin::wire::ReasonRequest;
 
 use super::KeyOfAccount;
 use crate::admin::session::Session;
@@ -31,15 +32,15 @@ pub(crate) struct DeleteArgs {
 
 impl DeleteArgs {
     pub(crate) async fn run(self, session: &Session, out: &mut dyn Write) -> Result<(), Failure> {
-        let KeyOfAccount { org, key } = &self.of;
+        let org = &self.of.org;
         let administrator = session.administrator().await?;
         if !self.yes {
-            let before = administrator.key(org, key).await?;
+            let before = administrator.get::<ShowKey>(self.of.place()).await?.data;
             confirm(&format!("Permanently delete key {} ({}) of account {org}?", before.id, before.name)).await?;
         }
-        administrator.delete_key(org, key).await?;
+        let deleted = administrator.call::<DeleteKey>(self.of.place(), ReasonRequest::default()).await?;
         if self.format.json {
-            return json_line(out, &DeletedKeyResponse { deleted: true });
+            return json_line(out, &deleted);
         }
         Ok(writeln!(out, "The key is deleted.")?)
     }

@@ -2,8 +2,8 @@
 
 use std::io::Write;
 
-use metering_core::wire::{IssuedKeyResponse, KeyDocument};
-use metering_core::{AccountId, ApiKey};
+use metering_core::AccountId;
+use metering_core::wire::IssuedKeyResponse;
 
 use crate::failure::Failure;
 use crate::output::json_line;
@@ -12,15 +12,16 @@ use crate::table::write_pairs;
 /// The secret of a key that has not been shown yet.
 pub(super) struct IssuedSecret<'a> {
     pub(super) org: &'a AccountId,
-    pub(super) secret: ApiKey,
+    pub(super) issued: IssuedKeyResponse,
 }
 
 impl IssuedSecret<'_> {
     /// Prints the secret. It can never be printed again, so even a closed pipe is a failure here, and the error says
     /// what to do.
-    pub(super) fn print(self, out: &mut dyn Write, json: bool, key: &KeyDocument) -> Result<(), Failure> {
+    pub(super) fn print(self, out: &mut dyn Write, json: bool) -> Result<(), Failure> {
+        let key = &self.issued.data;
         let again = format!("metering admin key rotate {} {}", self.org, key.id);
-        self.write(out, json, key, &again).and_then(|()| Ok(out.flush()?)).map_err(|failure| {
+        self.write(out, json, &again).and_then(|()| Ok(out.flush()?)).map_err(|failure| {
             Failure::Failed(format!(
                 "could not print the new secret of key {} ({failure}), so it is lost; get another with `{again}`",
                 key.id
@@ -28,13 +29,14 @@ impl IssuedSecret<'_> {
         })
     }
 
-    fn write(self, out: &mut dyn Write, json: bool, key: &KeyDocument, again: &str) -> Result<(), Failure> {
+    fn write(&self, out: &mut dyn Write, json: bool, again: &str) -> Result<(), Failure> {
         if json {
-            return json_line(out, &IssuedKeyResponse { key: self.secret.into(), data: key.clone() });
+            return json_line(out, &self.issued);
         }
+        let IssuedKeyResponse { key: secret, data: key } = &self.issued;
         write_pairs(
             out,
-            &[("Account", self.org), ("Key", &key.id), ("Name", &key.name), ("API key", &self.secret.expose())],
+            &[("Account", self.org), ("Key", &key.id), ("Name", &key.name), ("API key", &secret.key().expose())],
         )?;
         writeln!(out, "\nThe API key is shown only once; save it now. If it is lost, replace it with")?;
         Ok(writeln!(out, "  {again}")?)

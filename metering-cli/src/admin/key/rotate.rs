@@ -3,7 +3,8 @@
 use std::io::Write;
 
 use clap::Args;
-use metering_core::wire::RotateKeyRequest;
+use metering_admin::calls::keys::RotateKey;
+use metering_admin::wire::KeyRotationRequest;
 
 use super::KeyOfAccount;
 use super::issued::IssuedSecret;
@@ -32,8 +33,8 @@ pub(crate) struct RotateArgs {
 
 impl RotateArgs {
     pub(crate) async fn run(self, session: &Session, out: &mut dyn Write) -> Result<(), Failure> {
-        let (org, rotation) = (&self.of.org, RotateKeyRequest { grace_seconds: self.grace });
-        let (key, secret) = session.administrator().await?.rotate_key_by_id(org, &self.of.key, rotation).await?;
-        IssuedSecret { org, secret }.print(out, self.format.json, &key)
+        let rotation = KeyRotationRequest { grace_seconds: self.grace, reason: String::new() };
+        let issued = session.administrator().await?.call::<RotateKey>(self.of.place(), rotation).await?;
+        IssuedSecret { org: &self.of.org, issued }.print(out, self.format.json)
     }
 }

@@ -3,6 +3,7 @@
 use std::io::Write;
 
 use clap::Args;
+use metering_admin::calls::keys::ShowKey;
 
 use super::KeyOfAccount;
 use crate::admin::session::Session;
@@ -24,7 +25,7 @@ pub(crate) struct ShowArgs {
 
 impl ShowArgs {
     pub(crate) async fn run(self, session: &Session, out: &mut dyn Write) -> Result<(), Failure> {
-        let key = session.administrator().await?.key(&self.of.org, &self.of.key).await?;
+        let key = session.administrator().await?.get::<ShowKey>(self.of.place()).await?.data;
         if self.format.json { json_line(out, &key) } else { document::write(out, "", &key) }
     }
 }

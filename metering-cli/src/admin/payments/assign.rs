@@ -3,10 +3,10 @@
 use std::io::Write;
 
 use clap::Args;
-use metering_core::administration::payments::{Assignment, ReasonError, Worth};
+use metering_admin::payments::{Assignment, ReasonError, Worth};
+use metering_admin::wire::{AssignmentDetails, AssignmentDocument};
 use metering_core::chains::TxHash;
 use metering_core::money::DecimalError;
-use metering_core::wire::{AssignmentDetails, AssignmentDocument};
 use metering_core::{AccountId, Credits};
 
 use crate::admin::account::document;

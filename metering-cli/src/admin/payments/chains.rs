@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use metering_admin::payments::ReadableChain;
 use metering_config::Sources;
-use metering_core::administration::payments::ReadableChain;
 use metering_core::chains::{Chain, ChainError};
 use metering_evm::{ChainConfig, ChainConfigError, EvmReader};
 use serde::Deserialize;

@@ -3,8 +3,8 @@
 use std::io::Write;
 
 use clap::Args;
-use metering_core::administration::payments::ScanRequest;
-use metering_core::wire::{ArrivalsDocument, ScannedDocument};
+use metering_admin::payments::ScanRequest;
+use metering_admin::wire::{ArrivalsDocument, ScannedDocument};
 
 use super::checksummed;
 use crate::admin::administrator::Administrator;
@@ -62,7 +62,7 @@ const COLUMNS: &[Column] = &[
 impl ListArgs {
     pub(crate) async fn run(self, session: &Session, out: &mut dyn Write) -> Result<(), Failure> {
         let administrator = session.administrator().await?;
-        let chains = self.chains(administrator.as_ref()).await?;
+        let chains = self.chains(&administrator).await?;
         if chains.len() > 1 && (self.from_block.is_some() || self.to_block.is_some()) {
             let problem = "block numbers belong to one chain; choose it with --chain";
             return Err(Failure::Usage(problem.to_owned()));
@@ -77,7 +77,7 @@ impl ListArgs {
     }
 
     /// The names of the chains to read.
-    async fn chains(&self, administrator: &dyn Administrator) -> Result<Vec<String>, Failure> {
+    async fn chains(&self, administrator: &Administrator) -> Result<Vec<String>, Failure> {
         if let Some(name) = &self.chain {
             return Ok(vec![name.clone()]);
         }

@@ -3,7 +3,7 @@
 use std::io::Write;
 
 use clap::Args;
-use metering_core::wire::{PaymentRecordDocument, PaymentRecordsDocument};
+use metering_admin::wire::{PaymentRecordDocument, PaymentRecordsDocument};
 
 use super::checksummed;
 use crate::admin::session::Session;

@@ -1,6 +1,6 @@
 //! Why a chain was not scanned or a payment not assigned, with the exit code and the options that help.
 
-use metering_core::administration::payments::{AssignError, ScanError};
+use metering_admin::payments::{AssignError, ScanError};
 
 use super::chains;
 use crate::admin::failures::{no_account, no_plan};

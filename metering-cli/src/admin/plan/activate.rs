@@ -3,6 +3,8 @@
 use std::io::Write;
 
 use clap::Args;
+use metering_admin::calls::plans::{ActivatePlan, DeactivatePlan};
+use metering_admin::wire::ReasonRequest;
 
 use super::KeyArgs;
 use crate::admin::session::Session;
@@ -25,7 +27,13 @@ pub(crate) struct ActivateArgs {
 impl ActivateArgs {
     pub(crate) async fn run(self, session: &Session, out: &mut dyn Write) -> Result<(), Failure> {
         let key = self.key.key();
-        session.administrator().await?.set_plan_active(&key, !self.off).await?;
+        let administrator = session.administrator().await?;
+        let (plan, reason) = (key.clone().into(), ReasonRequest::default());
+        if self.off {
+            administrator.call::<DeactivatePlan>(plan, reason).await?;
+        } else {
+            administrator.call::<ActivatePlan>(plan, reason).await?;
+        }
         Ok(writeln!(out, "Plan {key} is {} sale.", if self.off { "off" } else { "on" })?)
     }
 }

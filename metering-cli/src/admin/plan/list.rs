@@ -3,6 +3,7 @@
 use std::io::Write;
 
 use clap::Args;
+use metering_admin::calls::plans::ListPlans;
 use metering_core::payments::Plan;
 use serde::Serialize;
 
@@ -46,7 +47,7 @@ const COLUMNS: &[Column] = &[
 
 impl ListArgs {
     pub(crate) async fn run(self, session: &Session, out: &mut dyn Write) -> Result<(), Failure> {
-        let mut plans = session.administrator().await?.plans().await?;
+        let mut plans = session.administrator().await?.get::<ListPlans>(()).await?.plans;
         plans.retain(|plan| self.all || plan.active);
         if self.format.json {
             return json_line(out, &Document { plans });

@@ -3,6 +3,8 @@
 use std::io::Write;
 
 use clap::Args;
+use metering_admin::calls::plans::RemovePlan;
+use metering_admin::wire::ReasonRequest;
 
 use super::KeyArgs;
 use crate::admin::session::Session;
@@ -21,7 +23,7 @@ pub(crate) struct RemoveArgs {
 impl RemoveArgs {
     pub(crate) async fn run(self, session: &Session, out: &mut dyn Write) -> Result<(), Failure> {
         let key = self.key.key();
-        session.administrator().await?.remove_plan(&key).await?;
+        session.administrator().await?.call::<RemovePlan>(key.clone().into(), ReasonRequest::default()).await?;
         Ok(writeln!(out, "Plan {key} was removed.")?)
     }
 }

@@ -3,6 +3,7 @@
 use std::io::Write;
 
 use clap::{Args, ValueEnum};
+use metering_admin::calls::plans::ListPlans;
 use metering_core::Credits;
 use metering_core::chains::Address;
 use metering_core::money::DecimalError;
@@ -114,7 +115,9 @@ impl SetArgs {
     pub(crate) async fn run(self: Box<Self>, session: &Session, out: &mut dyn Write) -> Result<(), Failure> {
         let key = self.key.key();
         let before = match session.administrator_if_any().await? {
-            Some(administrator) => administrator.plans().await?.into_iter().find(|plan| plan.key() == key),
+            Some(administrator) => {
+                administrator.get::<ListPlans>(()).await?.plans.into_iter().find(|plan| plan.key() == key)
+            }
             None => None,
         };
         let plan = match before {

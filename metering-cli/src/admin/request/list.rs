@@ -3,6 +3,8 @@
 use std::io::Write;
 
 use clap::Args;
+use metering_admin::Bounded;
+use metering_admin::calls::accounts::{HeldRequests, Newest};
 use metering_core::AccountId;
 
 use crate::admin::session::Session;
@@ -31,7 +33,8 @@ pub(crate) struct ListArgs {
 
 impl ListArgs {
     pub(crate) async fn run(self, session: &Session, out: &mut dyn Write) -> Result<(), Failure> {
-        let held = session.administrator().await?.held_requests(&self.org, MOST).await?;
+        let held =
+            session.administrator().await?.get::<HeldRequests>(Newest { id: self.org, limit: Bounded(MOST) }).await?;
         if self.format.json {
             json_line(out, &held)?;
         } else {

@@ -3,6 +3,7 @@
 use std::io::Write;
 
 use clap::Args;
+use metering_admin::calls::accounts::{HeldRequest, OfRequest};
 use metering_core::charging::HoldId;
 
 use crate::admin::session::Session;
@@ -28,7 +29,7 @@ pub(crate) struct ShowArgs {
 
 impl ShowArgs {
     pub(crate) async fn run(self, session: &Session, out: &mut dyn Write) -> Result<(), Failure> {
-        let of = session.administrator().await?.request(&self.id).await?;
+        let of = session.administrator().await?.get::<HeldRequest>(OfRequest { id: self.id }).await?;
         if self.format.json {
             return json_line(out, &of);
         }

@@ -4,8 +4,11 @@ use std::io::Write;
 
 use clap::Args;
 use clap::builder::RangedU64ValueParser;
+use metering_admin::Bounded;
+use metering_admin::calls::webhooks::{DeliveriesPage, ListDeliveries};
 use metering_core::AccountId;
-use metering_core::events::{DeliveryFilter, DeliveryState, WebhookId};
+use metering_core::events::{DeliveryState, WebhookId};
+use metering_core::store::Cursor;
 
 use crate::admin::session::Session;
 use crate::failure::Failure;
@@ -50,10 +53,10 @@ pub(crate) struct DeliveriesArgs {
 impl DeliveriesArgs {
     pub(crate) async fn run(self, session: &Session, out: &mut dyn Write) -> Result<(), Failure> {
         let administrator = session.administrator().await?;
-        let filter = DeliveryFilter { webhook: self.webhook, state: self.state };
-        let after = self.after.as_deref();
-        let deliveries = administrator.deliveries(self.account.as_ref(), filter, after, self.limit).await?;
-        if self.format.json {
+        let Self { account, webhook, state, limit, after, format } = self;
+        let page = DeliveriesPage { account, webhook, state, after: after.map(Cursor::new), limit: Bounded(limit) };
+        let deliveries = administrator.get::<ListDeliveries>(page).await?;
+        if format.json {
             return json_line(out, &deliveries);
         }
         delivery::write_list_of_all(out, &deliveries.data)?;

@@ -3,6 +3,7 @@
 use std::io::Write;
 
 use clap::Args;
+use metering_admin::calls::webhooks::{ListWebhooks, WebhooksOf};
 use metering_core::AccountId;
 
 use crate::admin::session::Session;
@@ -26,7 +27,7 @@ pub(crate) struct ListArgs {
 
 impl ListArgs {
     pub(crate) async fn run(self, session: &Session, out: &mut dyn Write) -> Result<(), Failure> {
-        let webhooks = session.administrator().await?.webhooks(self.account.as_ref()).await?;
+        let webhooks = session.administrator().await?.get::<ListWebhooks>(WebhooksOf { account: self.account }).await?;
         if self.format.json { json_line(out, &webhooks) } else { document::write_list(out, &webhooks.data) }
     }
 }

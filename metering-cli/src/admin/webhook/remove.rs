@@ -3,6 +3,8 @@
 use std::io::Write;
 
 use clap::Args;
+use metering_admin::calls::webhooks::RemoveWebhook;
+use metering_admin::wire::ReasonRequest;
 
 use crate::admin::session::Session;
 use crate::failure::Failure;
@@ -19,7 +21,7 @@ pub(crate) struct RemoveArgs {}
 
 impl RemoveArgs {
     pub(crate) async fn run(self, session: &Session, out: &mut dyn Write) -> Result<(), Failure> {
-        session.administrator().await?.remove_operator_webhook().await?;
+        session.administrator().await?.call::<RemoveWebhook>((), ReasonRequest::default()).await?;
         Ok(writeln!(out, "The operator's webhook was removed.")?)
     }
 }

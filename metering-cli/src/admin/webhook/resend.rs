@@ -3,6 +3,8 @@
 use std::io::Write;
 
 use clap::Args;
+use metering_admin::calls::webhooks::{OfDelivery, ResendDelivery};
+use metering_admin::wire::ReasonRequest;
 use metering_core::events::DeliveryId;
 
 use crate::admin::session::Session;
@@ -27,7 +29,8 @@ pub(crate) struct ResendArgs {
 
 impl ResendArgs {
     pub(crate) async fn run(self, session: &Session, out: &mut dyn Write) -> Result<(), Failure> {
-        let resent = session.administrator().await?.resend_delivery(self.delivery).await?;
+        let (of, reason) = (OfDelivery { id: self.delivery }, ReasonRequest::default());
+        let resent = session.administrator().await?.call::<ResendDelivery>(of, reason).await?.data;
         if self.format.json { json_line(out, &resent) } else { delivery::write(out, delivery::RESENT, &resent) }
     }
 }

@@ -3,6 +3,8 @@
 use std::io::Write;
 
 use clap::Args;
+use metering_admin::calls::webhooks::TestWebhook;
+use metering_admin::wire::ReasonRequest;
 
 use crate::admin::session::Session;
 use crate::failure::Failure;
@@ -23,7 +25,7 @@ pub(crate) struct TestArgs {
 
 impl TestArgs {
     pub(crate) async fn run(self, session: &Session, out: &mut dyn Write) -> Result<(), Failure> {
-        let sent = session.administrator().await?.test_webhook().await?;
+        let sent = session.administrator().await?.call::<TestWebhook>((), ReasonRequest::default()).await?.data;
         if self.format.json { json_line(out, &sent) } else { delivery::write(out, "Queued the test event.", &sent) }
     }
 }

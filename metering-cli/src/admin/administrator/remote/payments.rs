@@ -1,10 +1,9 @@
 //! Payments, as a server lists and assigns them. Failures have the exit codes that they have on a store.
 
 use http::Method;
+use metering_admin::payments::{Assignment, ScanRequest, Worth};
+use metering_admin::wire::{ArrivalsDocument, AssignRequest, AssignmentDocument};
 use metering_client::{ClientError, Response};
-use metering_core::administration::payments::{Assignment, ScanRequest, Worth};
-use metering_core::wire::admin::AssignRequest;
-use metering_core::wire::{ArrivalsDocument, AssignmentDocument, PaymentRecordsDocument};
 use serde::Deserialize;
 
 use super::{Remote, escaped, refused};
@@ -25,19 +24,7 @@ struct ChainHealth {
 }
 
 impl Remote {
-    pub(super) async fn all_records(&self) -> Result<PaymentRecordsDocument, Failure> {
-        let mut records = PaymentRecordsDocument::default();
-        let mut target = "/admin/payments?limit=1000".to_owned();
-        loop {
-            records.append(self.get(&target).await?.json()?);
-            match &records.next {
-                Some(next) => target = format!("/admin/payments?limit=1000&after={}", escaped(next)),
-                None => return Ok(records),
-            }
-        }
-    }
-
-    pub(super) async fn all_chains(&self) -> Result<Chains, Failure> {
+    pub(in crate::admin::administrator) async fn chains(&self) -> Result<Chains, Failure> {
         let Health { chains: found } = self.get("/admin/health").await?.json()?;
         let mut chains = Chains::default();
         for ChainHealth { name, has_rpc_urls } in found {
@@ -48,7 +35,11 @@ impl Remote {
     }
 
     /// Asks for one part of the range after the other: a response covers a limited number of blocks.
-    pub(super) async fn all_arrivals(&self, chain: &str, request: ScanRequest) -> Result<ArrivalsDocument, Failure> {
+    pub(in crate::admin::administrator) async fn arrivals(
+        &self,
+        chain: &str,
+        request: ScanRequest,
+    ) -> Result<ArrivalsDocument, Failure> {
         let progress = Progress::new();
         let mut document = self.some_arrivals(chain, request).await?;
         while let Some(next) = document.scanned.last().and_then(|scanned| scanned.next_block) {
@@ -70,7 +61,7 @@ impl Remote {
         Ok(response.json()?)
     }
 
-    pub(super) async fn assign_payment(
+    pub(in crate::admin::administrator) async fn assign(
         &self,
         chain: &str,
         assignment: Assignment,

@@ -3,28 +3,10 @@
 import { admin, query } from "/assets/console-api.js";
 import { asked, changes } from "/assets/console-changes.js";
 import { parts } from "/assets/console-rows.js";
+import { actionLabel } from "/assets/console-session.js";
 import { time } from "/assets/console-time.js";
 import { h } from "/assets/dom.js";
 
-const ACTIONS = {
-  "account.create": "Created an account",
-  "account.grant": "Granted credits",
-  "account.adjust": "Adjusted the balance",
-  "account.limits": "Set rate limits",
-  "account.revoke": "Revoked the account",
-  "account.rotate_key": "Rotated the key",
-  "plan.set": "Set a plan",
-  "plan.import": "Imported plans",
-  "plan.activate": "Put a plan on sale",
-  "plan.deactivate": "Took a plan off sale",
-  "plan.remove": "Removed a plan",
-  "payment.assign": "Assigned a payment",
-  "catalogue.apply": "Applied a catalogue",
-  "catalogue.cancel": "Cancelled a price version",
-  "operator.create": "Created an operator",
-  "operator.rotate_token": "Gave an operator a new token",
-  "operator.revoke": "Revoked an operator",
-};
 const RESULTS = {
   done: ["tag tag-good", "done"],
   refused: ["tag tag-bad", "refused"],
@@ -51,7 +33,7 @@ function item({ id, at, actor, action, subject, reason, request, before, outcome
   return h(
     "li",
     { "data-action": action, "data-entry": id },
-    h("p", { class: "log-head" }, h("strong", {}, ACTIONS[action] ?? action), about(subject), h("span", { class: kind }, result)),
+    h("p", { class: "log-head" }, h("strong", {}, actionLabel(action)), about(subject), h("span", { class: kind }, result)),
     h("p", { class: "log-facts soft" }, time(at), " UTC, by ", who(actor)),
     h("p", { class: "log-reason break" }, reason || h("span", { class: "soft" }, "No reason given")),
     asked(request),

@@ -7,11 +7,15 @@ import { busy, byId, complain, onSubmit } from "/assets/dom.js";
 const ENDED = "Your session has ended. Sign in again.";
 
 let operator = null;
+let labels = {};
 
 /** Whether the operator may take actions. */
 export const isManager = () => operator?.role === "manager";
 /** The operator's name. */
 export const ownName = () => operator?.name;
+
+/** What an action of the audit log is called. */
+export const actionLabel = (action) => labels[action] ?? action;
 
 /** Opens the session of this browser, or asks for a token. `opened` and `closed` show and clear the views. */
 export async function startSession({ opened, closed }) {
@@ -23,6 +27,7 @@ export async function startSession({ opened, closed }) {
   };
   const enter = (session) => {
     operator = session.operator;
+    labels = session.actions;
     useCsrfToken(session.csrf_token);
     byId("console-status").textContent = "";
     byId("sign-in").hidden = true;

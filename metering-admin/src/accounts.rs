@@ -1,0 +1,252 @@
+//! Accounts: finds, shows, creates and changes them.
+
+use metering_core::access::{Account, AccountId, ApiKey, Email, EmailStatus, RateLimits};
+use metering_core::money::{Credits, LedgerKind, NewLedgerEntry};
+use metering_core::store::{Created, Cursor, NewAccount, Page, Posted};
+
+use crate::action::{Action, one_line};
+use crate::administration::{Administration, no_account};
+use crate::audited::{Target, json, requested};
+use crate::call::Call;
+use crate::calls::accounts::{Adjust, CreateAccount, Grant, RevokeAccount, RotateAccountKey, SetLimits};
+use crate::error::AdminError;
+use crate::wire::{AccountDocument, CreateAccountRequest, EntryRequest, LimitsRequest};
+
+/// How many accounts a search reads at a time.
+const PAGE: u32 = 1_000;
+/// The note of a grant that has none of its own.
+const GRANT_NOTE: &str = "Granted by the operator";
+
+impl Administration {
+    /// Accounts in the order of creation, after `after`: all, at most `limit`, or those that match `search`.
+    ///
+    /// An account matches if its id, agent name, email address or wallet contains the text. Case does not matter. A
+    /// search reads whole pages of accounts until it has `limit`, so it may return more.
+    ///
+    /// # Errors
+    /// When the store fails, or `after` is no cursor of this list.
+    pub async fn accounts(
+        &self,
+        search: Option<&str>,
+        after: Option<&Cursor>,
+        limit: u32,
+    ) -> Result<Page<Account>, AdminError> {
+        let search = search.map(|text| text.trim().to_lowercase()).filter(|text| !text.is_empty());
+        let Some(search) = search else { return Ok(self.store.accounts(after, limit).await?) };
+        let most = usize::try_from(limit).unwrap_or(usize::MAX);
+        let (mut items, mut after, mut rows) = (Vec::new(), after.cloned(), limit.min(PAGE));
+        loop {
+            let page = self.store.accounts(after.as_ref(), rows).await?;
+            let found_before = items.len();
+            items.extend(page.items.into_iter().filter(|account| matches(account, &search)));
+            after = page.next;
+            if after.is_none() || items.len() >= most {
+                return Ok(Page { items, next: after });
+            }
+            // Few accounts match: read faster.
+            if items.len() == found_before {
+                rows = rows.saturating_mul(2).min(PAGE);
+            }
+        }
+    }
+
+    /// The account that holds an email address. If none does, the newest that waits for its verification, for which this
+    /// reads all accounts. Revoked accounts are ignored.
+    ///
+    /// # Errors
+    /// [`AdminError::NotFound`], or when the store fails.
+    pub async fn account_by_email(&self, email: &Email) -> Result<Account, AdminError> {
+        if let Some(holder) = self.store.account_by_email(email).await? {
+            return Ok(holder);
+        }
+        let (mut after, mut newest) = (None, None);
+        loop {
+            let page = self.store.accounts(after.as_ref(), PAGE).await?;
+            let wanted = |account: &Account| account.revoked_at.is_none() && account.email.as_ref() == Some(email);
+            newest = page.items.into_iter().rfind(wanted).or(newest);
+            if page.next.is_none() {
+                return newest.ok_or_else(|| {
+                    AdminError::NotFound(format!(
+                        "no account has the email address {email}; revoked accounts are ignored"
+                    ))
+                });
+            }
+            after = page.next;
+        }
+    }
+
+    /// Creates an account with its key. The store keeps only a hash of the key.
+    ///
+    /// # Errors
+    /// [`AdminError::Invalid`], [`AdminError::Conflict`] when another account has the email address, or when the store
+    /// fails.
+    pub async fn create_account(
+        &self,
+        action: &Action,
+        request: &CreateAccountRequest,
+    ) -> Result<(Account, ApiKey), AdminError> {
+        let credits = request.credits.unwrap_or_default();
+        if credits.is_negative() {
+            return Err(AdminError::Invalid("credits must not be negative".to_owned()));
+        }
+        let email: Option<Email> = match request.email.as_deref().map(str::trim).filter(|text| !text.is_empty()) {
+            Some(text) => Some(text.parse().map_err(|error| AdminError::Invalid(format!("email: {error}")))?),
+            None => None,
+        };
+        let agent_name = request.agent_name.parse();
+        let agent_name = agent_name.map_err(|error| AdminError::Invalid(format!("agent_name {error}")))?;
+        let (id, key) = (AccountId::generate(&*self.randomness), ApiKey::generate(&*self.randomness));
+        let initial = NewLedgerEntry::new(LedgerKind::Adjustment, credits, "Initial credits");
+        let account = NewAccount {
+            id: id.clone(),
+            agent_name,
+            email: email.clone(),
+            email_status: EmailStatus::Unchecked,
+            payer: None,
+            limits: changed(RateLimits::default(), request.requests_per_minute, request.requests_per_day),
+            key: key.hash(),
+            entries: if credits.is_positive() { vec![initial] } else { Vec::new() },
+            created_at: self.clock.now(),
+        };
+        let taken = async {
+            match self.store.create_account(account).await? {
+                Created::Account(account) => Ok(account),
+                Created::EmailTaken => Err(AdminError::Conflict(format!(
+                    "{} belongs to another account",
+                    email.map(|email| email.to_string()).unwrap_or_default()
+                ))),
+                // Cannot happen: accounts created here have no payer.
+                Created::PayerTaken => Err(AdminError::Conflict("the payer's wallet has another account".to_owned())),
+                Created::OutOfRange => {
+                    Err(AdminError::OutOfRange("credits is more than a balance can hold".to_owned()))
+                }
+            }
+        };
+        let asked = requested(&CreateAccountRequest { reason: String::new(), ..request.clone() });
+        let target = Target::of::<CreateAccount>(&id, action).asked(asked);
+        Ok((self.audited(target, taken, described).await?, key))
+    }
+
+    /// Grants credits.
+    ///
+    /// # Errors
+    /// [`AdminError::Invalid`] when the credits are not above zero, [`AdminError::NoSuchAccount`], [`AdminError::Conflict`]
+    /// when the account is revoked, [`AdminError::OutOfRange`], or when the store fails.
+    pub async fn grant(&self, action: &Action, id: &AccountId, grant: &EntryRequest) -> Result<Account, AdminError> {
+        if !grant.credits.is_positive() {
+            return Err(AdminError::Invalid("credits must be above zero; to deduct credits, adjust them".to_owned()));
+        }
+        let note = grant.note.as_deref().unwrap_or(GRANT_NOTE);
+        self.post::<Grant>(action, id, grant.credits, note).await
+    }
+
+    /// Corrects a balance, up or down. It may go below zero.
+    ///
+    /// # Errors
+    /// As [`Administration::grant`], except that the credits may be negative, and a note is required.
+    pub async fn adjust(&self, action: &Action, id: &AccountId, change: &EntryRequest) -> Result<Account, AdminError> {
+        if change.credits == Credits::ZERO {
+            return Err(AdminError::Invalid("credits must not be zero".to_owned()));
+        }
+        let note = change.note.as_deref().unwrap_or_default();
+        self.post::<Adjust>(action, id, change.credits, note).await
+    }
+
+    async fn post<C: Call>(
+        &self,
+        action: &Action,
+        id: &AccountId,
+        credits: Credits,
+        note: &str,
+    ) -> Result<Account, AdminError> {
+        let note = one_line("note", note)?;
+        let asked = requested(&EntryRequest { credits, note: Some(note.clone()), reason: String::new() });
+        let entry = NewLedgerEntry::new(LedgerKind::Adjustment, credits, note);
+        let taken = async {
+            match self.store.post_entry(id, entry, self.clock.now()).await? {
+                Posted::Account(account) => Ok(account),
+                Posted::NoSuchAccount => Err(self.missing_or_revoked(id).await),
+                Posted::OutOfRange => Err(AdminError::OutOfRange(format!(
+                    "{credits} credits would take the balance of {id} out of range; nothing was written"
+                ))),
+            }
+        };
+        let target = self.account_target::<C>(id, action).await?.asked(asked);
+        self.audited(target, taken, described).await
+    }
+
+    /// Changes the rate limits; one that is not given stays as it is. Takes effect immediately.
+    ///
+    /// # Errors
+    /// [`AdminError::NoSuchAccount`], or when the store fails.
+    pub async fn set_limits(
+        &self,
+        action: &Action,
+        id: &AccountId,
+        limits: &LimitsRequest,
+    ) -> Result<Account, AdminError> {
+        let before = self.account(id).await?.limits;
+        let asked = requested(&LimitsRequest { reason: String::new(), ..limits.clone() });
+        let limits = changed(before, limits.requests_per_minute, limits.requests_per_day);
+        let taken = async { self.store.set_limits(id, limits).await?.ok_or_else(|| no_account(id)) };
+        let target = self.account_target::<SetLimits>(id, action).await?.asked(asked);
+        self.audited(target, taken, described).await
+    }
+
+    /// Revokes an account and its key permanently. Its records stay. Revoking it again changes nothing.
+    ///
+    /// # Errors
+    /// [`AdminError::NoSuchAccount`], or when the store fails.
+    pub async fn revoke_account(&self, action: &Action, id: &AccountId) -> Result<Account, AdminError> {
+        let taken = async {
+            let revoked = self.store.revoke_account(id, self.clock.now()).await?;
+            revoked.ok_or_else(|| no_account(id))
+        };
+        let target = self.account_target::<RevokeAccount>(id, action).await?;
+        self.audited(target, taken, described).await
+    }
+
+    /// Replaces the secret of an account's first key, and revokes every other key that can manage keys. All of them stop
+    /// working immediately. See [`Administration::rotate_key_by_id`] for one key.
+    ///
+    /// # Errors
+    /// [`AdminError::NoSuchAccount`], [`AdminError::Conflict`] when the account is revoked, or when the store fails.
+    pub async fn rotate_key(&self, action: &Action, id: &AccountId) -> Result<(Account, ApiKey), AdminError> {
+        let key = ApiKey::generate(&*self.randomness);
+        let taken = async {
+            match self.store.replace_key(id, key.hash(), self.clock.now()).await? {
+                Some(account) => Ok(account),
+                None => Err(self.missing_or_revoked(id).await),
+            }
+        };
+        let target = self.account_target::<RotateAccountKey>(id, action).await?;
+        Ok((self.audited(target, taken, described).await?, key))
+    }
+
+    /// An account as it is now, as the target of an action.
+    async fn account_target<'a, C: Call>(&self, id: &AccountId, action: &'a Action) -> Result<Target<'a>, AdminError> {
+        let before = described(&self.account(id).await?);
+        Ok(Target::of::<C>(id, action).before(before))
+    }
+}
+
+fn described(account: &Account) -> Option<String> {
+    json(&AccountDocument::from(account))
+}
+
+fn matches(account: &Account, lower_case: &str) -> bool {
+    let texts = [
+        Some(account.id.as_str().to_lowercase()),
+        Some(account.agent_name.as_str().to_lowercase()),
+        account.email.as_ref().map(|email| email.as_str().to_lowercase()),
+        account.payer.map(|payer| payer.address.to_string()),
+    ];
+    texts.into_iter().flatten().any(|text| text.contains(lower_case))
+}
+
+fn changed(limits: RateLimits, per_minute: Option<u32>, per_day: Option<u32>) -> RateLimits {
+    RateLimits {
+        requests_per_minute: per_minute.unwrap_or(limits.requests_per_minute),
+        requests_per_day: per_day.unwrap_or(limits.requests_per_day),
+    }
+}

@@ -1,0 +1,79 @@
+//! How parameters are written in a path or a query.
+
+use std::borrow::Cow;
+use std::str::FromStr;
+
+use metering_core::AccountId;
+use metering_core::access::KeyId;
+use metering_core::charging::HoldId;
+use metering_core::events::{DeliveryId, DeliveryState, WebhookId};
+use metering_core::operators::OperatorName;
+use metering_core::prices::PriceNumber;
+use metering_core::store::Cursor;
+
+/// What can be a parameter.
+pub trait Text: Sized {
+    /// Reads it.
+    ///
+    /// # Errors
+    /// What is wrong with the text.
+    fn read(text: &str) -> Result<Self, String>;
+
+    /// Writes it.
+    fn write(&self) -> Cow<'_, str>;
+
+    /// Its schema in the OpenAPI document.
+    #[cfg(feature = "openapi")]
+    fn described() -> utoipa::openapi::RefOr<utoipa::openapi::Schema>;
+}
+
+/// Implements [`Text`]: `TYPE as TYPE IN OPENAPI: how it is read, how it is written`.
+macro_rules! texts {
+    ($($type:ty as $described:ty: $read:expr, $write:expr;)*) => {$(
+        impl Text for $type {
+            fn read(text: &str) -> Result<Self, String> {
+                let read: fn(&str) -> Result<Self, String> = $read;
+                read(text)
+            }
+
+            fn write(&self) -> Cow<'_, str> {
+                let write: fn(&Self) -> Cow<'_, str> = $write;
+                write(self)
+            }
+
+            #[cfg(feature = "openapi")]
+            fn described() -> utoipa::openapi::RefOr<utoipa::openapi::Schema> {
+                <$described as utoipa::PartialSchema>::schema()
+            }
+        }
+    )*};
+}
+
+texts! {
+    AccountId as String: parsed, |id| id.as_str().into();
+    KeyId as String: parsed, |id| id.to_string().into();
+    HoldId as String: parsed, |id| id.to_string().into();
+    WebhookId as String: parsed, |id| id.to_string().into();
+    OperatorName as String: parsed, |name| name.as_str().into();
+    String as String: |text| Ok(text.to_owned()), |text| text.as_str().into();
+    Cursor as String: |text| Ok(Self::new(text.to_owned())), |cursor| cursor.as_str().into();
+    DeliveryState as String: |name| {
+        let names = || Self::ALL.map(Self::as_str).join(", ");
+        Self::from_name(name).ok_or_else(|| format!("must be one of {}", names()))
+    }, |state| state.as_str().into();
+    DeliveryId as i64: |text| parsed(text).map(Self::new), |id| id.get().to_string().into();
+    PriceNumber as u32: |text| parsed(text).map(Self), |number| number.to_string().into();
+    u64 as u64: parsed, |number| number.to_string().into();
+    EntryNumber as i64: |text| {
+        let digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+        text.parse().ok().filter(|_| digits).map(Self).ok_or_else(|| "must be a whole number".to_owned())
+    }, |number| number.0.to_string().into();
+}
+
+/// The number of an entry of the ledger or of the audit log, to continue from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct EntryNumber(pub i64);
+
+fn parsed<T: FromStr<Err: ToString>>(text: &str) -> Result<T, String> {
+    text.parse().map_err(|problem: T::Err| problem.to_string())
+}

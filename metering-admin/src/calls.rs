@@ -1,0 +1,35 @@
+//! The calls of the operators' API, by subject.
+
+pub mod accounts;
+pub mod keys;
+pub mod operators;
+pub mod plans;
+pub mod prices;
+pub mod refills;
+pub mod reports;
+pub mod webhooks;
+
+use crate::call::Visitor;
+
+/// Shows every call to a visitor.
+pub fn each(visitor: &mut impl Visitor) {
+    accounts::each(visitor);
+    keys::each(visitor);
+    plans::each(visitor);
+    refills::each(visitor);
+    prices::each(visitor);
+    webhooks::each(visitor);
+    reports::each(visitor);
+    operators::each(visitor);
+}
+
+/// Shows the calls of a subject to a visitor.
+macro_rules! register {
+    ($($call:ty),* $(,)?) => {
+        pub(super) fn each(visitor: &mut impl $crate::call::Visitor) {
+            $(visitor.call::<$call>();)*
+        }
+    };
+}
+
+use register;

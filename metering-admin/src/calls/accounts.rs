@@ -1,0 +1,244 @@
+//! Accounts: lists, shows and changes them, and what they did.
+
+use metering_core::AccountId;
+use metering_core::charging::HoldId;
+use metering_core::store::{Cursor, Page};
+use metering_core::wire::{ActivityDocument, LedgerDocument, UsageSummary};
+
+use super::register;
+use crate::action::Action;
+use crate::call::{Bounded, EntryNumber, Nothing, Viewer, call, parameters};
+use crate::wire::{
+    AccountDocument, AccountRequestDocument, AccountRequestsDocument, AccountsDocument, CreateAccountRequest,
+    CreatedAccountDocument, EntryRequest, LimitsRequest, PaymentRecordsDocument, ReasonRequest,
+};
+
+register!(
+    ListAccounts,
+    CreateAccount,
+    ShowAccount,
+    AccountLedger,
+    AccountUsage,
+    AccountActivity,
+    AccountPayments,
+    HeldRequests,
+    HeldRequest,
+    Grant,
+    Adjust,
+    SetLimits,
+    RevokeAccount,
+    RotateAccountKey
+);
+
+parameters! {
+    /// An account.
+    OfAccount {
+        /// The account's id
+        id: AccountId,
+    }
+}
+
+parameters! {
+    /// Which accounts.
+    AccountsPage {
+        /// A part of an id, agent name, email address or wallet
+        search: Option<String>,
+        /// Where to continue
+        after: Option<Cursor>,
+        /// Maximum number of accounts, 50 by default
+        limit: Bounded<50, 1000>,
+    }
+}
+
+parameters! {
+    /// Which ledger entries.
+    LedgerPage {
+        /// The account's id
+        id: AccountId,
+        /// The number of the entry to continue after
+        after: Option<EntryNumber>,
+        /// Maximum number of entries, 100 by default
+        limit: Bounded<100, 10000>,
+    }
+}
+
+parameters! {
+    /// Usage of how many days.
+    AccountDays {
+        /// The account's id
+        id: AccountId,
+        /// UTC days including today, 30 by default
+        days: Bounded<30, 36500>,
+    }
+}
+
+parameters! {
+    /// How many of the newest.
+    Newest {
+        /// The account's id
+        id: AccountId,
+        /// Maximum number of entries, 100 by default
+        limit: Bounded<100, 1000>,
+    }
+}
+
+parameters! {
+    /// A request.
+    OfRequest {
+        /// The request's id, from the header `X-BDS-Request-Id`
+        id: HoldId,
+    }
+}
+
+call! {
+    /// Accounts in the order of creation
+    ///
+    /// With `search`, those whose id, agent name, email address or wallet contains the text; a search may return more
+    /// than `limit`. If `next` is not null, more accounts follow: send it as `after`.
+    ListAccounts("accounts") = GET "/admin/accounts" in "accounts";
+    returns(200, "Accounts");
+    async fn run(admin, _by: Viewer, page: AccountsPage, _body: Nothing) -> AccountsDocument {
+        let found = admin.accounts(page.search.as_deref(), page.after.as_ref(), page.limit.0).await?;
+        let next = found.next.map(|cursor| cursor.as_str().to_owned());
+        Ok(AccountsDocument { accounts: found.items.iter().map(AccountDocument::from).collect(), next })
+    }
+}
+
+call! {
+    /// Create an account
+    ///
+    /// The response has the account's key. It is in no other response.
+    CreateAccount("create_account") = POST "/admin/accounts" in "accounts";
+    audit("account.create", "Created an account");
+    returns(201, "The account and its key") or(Conflict: "the email address is taken");
+    async fn run(admin, by: Action, _none: (), wanted: CreateAccountRequest) -> CreatedAccountDocument {
+        let (account, key) = admin.create_account(by, &wanted).await?;
+        Ok(CreatedAccountDocument::new(key, &account))
+    }
+}
+
+call! {
+    /// An account
+    ShowAccount("account") = GET "/admin/accounts/{id}" in "accounts";
+    returns(200, "The account") or(NotFound);
+    async fn run(admin, _by: Viewer, of: OfAccount, _body: Nothing) -> AccountDocument {
+        Ok(AccountDocument::from(&admin.account(&of.id).await?))
+    }
+}
+
+call! {
+    /// The ledger of an account, oldest entry first
+    AccountLedger("account_ledger") = GET "/admin/accounts/{id}/ledger" in "accounts";
+    returns(200, "Ledger entries") or(NotFound);
+    async fn run(admin, _by: Viewer, page: LedgerPage, _body: Nothing) -> LedgerDocument {
+        admin.ledger(&page.id, page.after.map(|entry| entry.0), page.limit.0).await
+    }
+}
+
+call! {
+    /// The usage of an account by day and by route
+    AccountUsage("account_usage") = GET "/admin/accounts/{id}/usage" in "accounts";
+    returns(200, "The usage") or(NotFound);
+    async fn run(admin, _by: Viewer, of: AccountDays, _body: Nothing) -> UsageSummary {
+        admin.usage_summary(&of.id, of.days.0).await
+    }
+}
+
+call! {
+    /// The recent activity of an account, newest first
+    AccountActivity("account_activity") = GET "/admin/accounts/{id}/activity" in "accounts";
+    returns(200, "Recent activity") or(NotFound);
+    async fn run(admin, _by: Viewer, of: Newest, _body: Nothing) -> ActivityDocument {
+        admin.activity(&of.id, of.limit.0).await
+    }
+}
+
+call! {
+    /// The payments of an account, in the order credited
+    AccountPayments("account_payments") = GET "/admin/accounts/{id}/payments" in "accounts";
+    returns(200, "Payments") or(NotFound);
+    async fn run(admin, _by: Viewer, of: OfAccount, _body: Nothing) -> PaymentRecordsDocument {
+        let page = Page { items: admin.payments_of(&of.id).await?, next: None };
+        Ok(PaymentRecordsDocument::new(&page, &admin.plans().await?))
+    }
+}
+
+call! {
+    /// The requests of an account whose credits are held now, newest first
+    ///
+    /// Their cost is not known yet.
+    HeldRequests("held_requests") = GET "/admin/accounts/{id}/requests" in "accounts";
+    returns(200, "Requests") or(NotFound);
+    async fn run(admin, _by: Viewer, of: Newest, _body: Nothing) -> AccountRequestsDocument {
+        admin.held_requests(&of.id, of.limit.0).await
+    }
+}
+
+call! {
+    /// A request whose credits are or were held
+    ///
+    /// Of any account. A settled request is kept for a day.
+    HeldRequest("held_request") = GET "/admin/requests/{id}" in "accounts";
+    returns(200, "The request") or(ValidationFailed: "not the id of a request", NotFound);
+    async fn run(admin, _by: Viewer, of: OfRequest, _body: Nothing) -> AccountRequestDocument {
+        admin.request(&of.id).await
+    }
+}
+
+call! {
+    /// Grant credits
+    Grant("grant") = POST "/admin/accounts/{id}/grant" in "accounts";
+    audit("account.grant", "Granted credits");
+    returns(200, "The account afterwards") or(NotFound, Conflict: "the account is revoked, or cannot hold the credits");
+    async fn run(admin, by: Action, of: OfAccount, entry: EntryRequest) -> AccountDocument {
+        Ok(AccountDocument::from(&admin.grant(by, &of.id, &entry).await?))
+    }
+}
+
+call! {
+    /// Correct a balance, up or down
+    Adjust("adjust") = POST "/admin/accounts/{id}/adjust" in "accounts";
+    audit("account.adjust", "Adjusted the balance");
+    returns(200, "The account afterwards") or(NotFound, Conflict: "the account is revoked, or cannot hold the credits");
+    async fn run(admin, by: Action, of: OfAccount, entry: EntryRequest) -> AccountDocument {
+        Ok(AccountDocument::from(&admin.adjust(by, &of.id, &entry).await?))
+    }
+}
+
+call! {
+    /// Change the rate limits
+    ///
+    /// A limit that is not given stays as it is. Takes effect immediately.
+    SetLimits("limits") = POST "/admin/accounts/{id}/limits" in "accounts";
+    audit("account.limits", "Set rate limits");
+    returns(200, "The account afterwards") or(NotFound);
+    async fn run(admin, by: Action, of: OfAccount, limits: LimitsRequest) -> AccountDocument {
+        Ok(AccountDocument::from(&admin.set_limits(by, &of.id, &limits).await?))
+    }
+}
+
+call! {
+    /// Revoke an account and its key permanently
+    ///
+    /// Its records stay. Revoking it again changes nothing.
+    RevokeAccount("revoke") = POST "/admin/accounts/{id}/revoke" in "accounts";
+    audit("account.revoke", "Revoked the account");
+    returns(200, "The account afterwards") or(NotFound);
+    async fn run(admin, by: Action, of: OfAccount, _body: ReasonRequest) -> AccountDocument {
+        Ok(AccountDocument::from(&admin.revoke_account(by, &of.id).await?))
+    }
+}
+
+call! {
+    /// Replace an account's keys
+    ///
+    /// The first key gets a new secret, and every other key that can manage keys stops working, all immediately. The
+    /// response has the new one, which is in no other response.
+    RotateAccountKey("rotate_key") = POST "/admin/accounts/{id}/rotate-key" in "accounts";
+    audit("account.rotate_key", "Rotated the key");
+    returns(200, "The account and its new key") or(NotFound, Conflict: "the account is revoked");
+    async fn run(admin, by: Action, of: OfAccount, _body: ReasonRequest) -> CreatedAccountDocument {
+        let (account, key) = admin.rotate_key(by, &of.id).await?;
+        Ok(CreatedAccountDocument::new(key, &account))
+    }
+}

@@ -1,0 +1,26 @@
+//! What the actions of the audit log are called for people.
+
+use std::collections::BTreeMap;
+
+use crate::call::{Audit, Call, OTHERS, Visitor};
+use crate::calls;
+
+/// The label of every action, by its name in the audit log.
+///
+/// ```
+/// assert_eq!(metering_admin::labels()["account.grant"], "Granted credits");
+/// ```
+#[must_use]
+pub fn labels() -> BTreeMap<&'static str, &'static str> {
+    struct Collect(BTreeMap<&'static str, &'static str>);
+
+    impl Visitor for Collect {
+        fn call<C: Call>(&mut self) {
+            self.0.extend(C::AUDIT.map(|Audit { name, label }| (name, label)));
+        }
+    }
+
+    let mut collect = Collect(OTHERS.iter().map(|Audit { name, label }| (*name, *label)).collect());
+    calls::each(&mut collect);
+    collect.0
+}

@@ -1,0 +1,45 @@
+//! Administration: the use cases of operators, over HTTP and on the command line, and the calls of their API.
+//!
+//! Nothing here checks permissions: the caller does. Every change takes an [`Action`], which says who makes it and why,
+//! and is logged before and after (ADR 28).
+//!
+//! A [`Call`] is declared once, in [`calls`]; the server's router and OpenAPI document, the command line and the
+//! console's labels follow from it.
+#![deny(missing_docs)]
+
+mod accounts;
+mod action;
+mod administration;
+mod audited;
+mod call;
+pub mod calls;
+mod catalogue;
+mod configuration;
+mod error;
+mod imports;
+mod keys;
+mod labels;
+mod operators;
+pub mod payments;
+mod plans;
+mod prices;
+mod refills;
+mod rehearsal;
+mod reports;
+mod repricing;
+mod requests;
+mod webhooks;
+pub mod wire;
+
+pub use action::Action;
+pub use administration::Administration;
+#[cfg(feature = "openapi")]
+pub use call::Described;
+pub use call::{
+    Audit, Authority, Body, Bounded, Call, Document, EntryNumber, Given, Nothing, Outcome, Parameter, Parameters,
+    Schema, Text, Viewer, Visitor, Written, target,
+};
+pub use catalogue::{check_catalogue, compare_catalogues};
+pub use error::AdminError;
+pub use labels::labels;
+pub use prices::SWITCH_LEAD;

@@ -1,0 +1,91 @@
+//! Operators: lists, creates and revokes them, gives them new tokens, and finds the one that a token belongs to.
+
+use metering_core::operators::{NewOperator, Operator, OperatorName, OperatorToken, OperatorTokenHash, Role};
+
+use crate::action::Action;
+use crate::administration::Administration;
+use crate::audited::{Target, json, requested};
+use crate::calls::operators::{CreateOperator, RevokeOperator, RotateOperatorToken};
+use crate::error::AdminError;
+use crate::wire::OperatorDocument;
+
+impl Administration {
+    /// All operators, sorted by name.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub async fn operators(&self) -> Result<Vec<Operator>, AdminError> {
+        Ok(self.store.operators().await?)
+    }
+
+    /// The operator with this token, unless revoked.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub async fn operator_by_token(&self, token: &OperatorTokenHash) -> Result<Option<Operator>, AdminError> {
+        Ok(self.store.operator_by_token(token).await?)
+    }
+
+    /// Creates an operator with a token. The store keeps only a hash of the token.
+    ///
+    /// # Errors
+    /// [`AdminError::Conflict`] when there is or was an operator of that name, or when the store fails.
+    pub async fn create_operator(
+        &self,
+        action: &Action,
+        name: OperatorName,
+        role: Role,
+    ) -> Result<(Operator, OperatorToken), AdminError> {
+        let token = OperatorToken::generate(&*self.randomness);
+        let asked = requested(&serde_json::json!({ "role": role }));
+        let target = Target::of::<CreateOperator>(format_args!("operator:{name}"), action).asked(asked);
+        let new = NewOperator { name: name.clone(), role, token: token.hash(), created_at: self.clock.now() };
+        let taken = async {
+            let created = self.store.create_operator(new).await?;
+            created.ok_or_else(|| {
+                AdminError::Conflict(format!("there is or was an operator {name}; names are never used again"))
+            })
+        };
+        Ok((self.audited(target, taken, described).await?, token))
+    }
+
+    /// Revokes an operator: the token is refused from now on, and sessions end. Revoking again changes nothing.
+    ///
+    /// # Errors
+    /// [`AdminError::NotFound`], or when the store fails.
+    pub async fn revoke_operator(&self, action: &Action, name: &OperatorName) -> Result<Operator, AdminError> {
+        let before = self.operators().await?.into_iter().find(|operator| operator.name == *name);
+        let no_operator = || AdminError::NotFound(format!("no operator {name}"));
+        let before = before.as_ref().ok_or_else(no_operator)?;
+        let target = Target::of::<RevokeOperator>(format_args!("operator:{name}"), action);
+        let target = target.before(described(before));
+        let taken = async { self.store.revoke_operator(name, self.clock.now()).await?.ok_or_else(no_operator) };
+        self.audited(target, taken, described).await
+    }
+
+    /// Gives an operator a new token under the same name and role: the old one is refused from now on, and sessions end.
+    ///
+    /// # Errors
+    /// [`AdminError::NotFound`], [`AdminError::Conflict`] when the operator is revoked, or when the store fails.
+    pub async fn rotate_operator_token(
+        &self,
+        action: &Action,
+        name: &OperatorName,
+    ) -> Result<(Operator, OperatorToken), AdminError> {
+        let before = self.operators().await?.into_iter().find(|operator| operator.name == *name);
+        let before = before.ok_or_else(|| AdminError::NotFound(format!("no operator {name}")))?;
+        let token = OperatorToken::generate(&*self.randomness);
+        let target = Target::of::<RotateOperatorToken>(format_args!("operator:{name}"), action);
+        let target = target.before(described(&before));
+        let taken = async {
+            self.store.rotate_operator_token(name, &token.hash()).await?.ok_or_else(|| {
+                AdminError::Conflict(format!("operator {name} is revoked; create one with another name"))
+            })
+        };
+        Ok((self.audited(target, taken, described).await?, token))
+    }
+}
+
+fn described(operator: &Operator) -> Option<String> {
+    json(&OperatorDocument::from(operator))
+}

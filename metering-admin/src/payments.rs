@@ -1,0 +1,49 @@
+//! Payments that arrived on the chains: which account has them, and assigning unclaimed ones.
+//!
+//! [`scan`] only reads. [`assign`] credits a payment once, whoever asks and however often, because the store records
+//! each transaction with the credits that it bought.
+
+mod assign;
+mod chain;
+mod error;
+mod evidence;
+mod reason;
+mod scan;
+mod status;
+mod token;
+mod unread;
+
+pub use assign::{Assigned, Assignment, AssignmentCredited, Worth, assign};
+pub use chain::ReadableChain;
+pub use error::{AssignError, ScanError};
+pub use reason::{Reason, ReasonError};
+pub use scan::{FoundPayment, Scan, ScanRequest, scan};
+pub use status::{Hints, PaymentStatus, use_of};
+pub use token::{NamedAmount, Token};
+pub use unread::Unread;
+
+pub(crate) use token::named_amount;
+
+use crate::action::Action;
+use crate::administration::Administration;
+use crate::audited::{Target, json};
+use crate::call::PAYMENT_ASSIGN;
+use crate::wire::AssignmentDocument;
+
+impl Administration {
+    /// Assigns a payment as [`assign`] does, and logs it.
+    ///
+    /// # Errors
+    /// As [`assign`].
+    pub async fn assign(
+        &self,
+        action: &Action,
+        chain: ReadableChain<'_>,
+        assignment: &Assignment,
+    ) -> Result<Assigned, AssignError> {
+        let subject = format!("payment:{}:{}", chain.id(), assignment.tx);
+        let target = Target::named(PAYMENT_ASSIGN, subject, action).asked(assignment.described());
+        let taken = assign(&*self.store, chain, assignment, self.clock.now());
+        self.audited(target, taken, |assigned| json(&AssignmentDocument::from(assigned))).await
+    }
+}

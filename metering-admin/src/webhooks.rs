@@ -1,0 +1,131 @@
+//! Webhooks and their deliveries: lists them, and sends a delivery again; and balance alerts of accounts.
+
+use metering_core::access::AccountId;
+use metering_core::events::{Delivery, DeliveryFilter, DeliveryId, Webhook, WebhookId, WebhookState};
+use metering_core::service::{find_delivery, read_threshold};
+use metering_core::store::{Cursor, Page, StoreError};
+use metering_core::wire::{
+    BalanceAlertDocument, BalanceAlertRequest, DeliveriesDocument, DeliveryDocument, WebhookDocument, WebhooksDocument,
+};
+
+use crate::action::Action;
+use crate::administration::{Administration, no_account};
+use crate::audited::{Target, json, requested};
+use crate::calls::webhooks::{RemoveWebhook, ResendDelivery, SetAlert, TestWebhook};
+use crate::error::AdminError;
+use crate::keys::invalid;
+
+impl Administration {
+    /// The webhooks of an account, oldest first; with `None`, the operator's own.
+    ///
+    /// # Errors
+    /// [`AdminError::NoSuchAccount`], or when the store fails.
+    pub async fn webhooks(&self, account: Option<&AccountId>) -> Result<WebhooksDocument, AdminError> {
+        if let Some(id) = account {
+            self.account(id).await?;
+        }
+        let (webhooks, now) = (self.store.webhooks(account).await?, self.clock.now());
+        Ok(WebhooksDocument { data: webhooks.iter().map(|webhook| WebhookDocument::new(webhook, now)).collect() })
+    }
+
+    /// Deliveries to the webhooks of an account, or with `None` to all webhooks, newest first: at most `limit` after
+    /// `after`.
+    ///
+    /// # Errors
+    /// [`AdminError::NoSuchAccount`], or when the store fails, or `after` is no cursor of this list.
+    pub async fn deliveries(
+        &self,
+        account: Option<&AccountId>,
+        filter: DeliveryFilter,
+        after: Option<&Cursor>,
+        limit: u32,
+    ) -> Result<DeliveriesDocument, AdminError> {
+        if let Some(id) = account {
+            self.account(id).await?;
+        }
+        let Page { items, next } = self.store.deliveries(account, filter, after, limit).await?;
+        let data = items.into_iter().map(document).collect::<Result<_, _>>()?;
+        Ok(DeliveriesDocument { data, next: next.map(|next| next.as_str().to_owned()) })
+    }
+
+    /// Sends a delivery of any account again, regardless of its state.
+    ///
+    /// # Errors
+    /// [`AdminError::NotFound`], [`AdminError::Conflict`] when the webhook is disabled or gone, or when the store fails.
+    pub async fn resend_delivery(&self, action: &Action, id: DeliveryId) -> Result<DeliveryDocument, AdminError> {
+        let missing = || AdminError::NotFound(format!("no delivery {}; deliveries are kept for 30 days", id.get()));
+        let found = find_delivery(&*self.store, None, DeliveryFilter::default(), id).await?.ok_or_else(missing)?;
+        let owner = if found.webhook == WebhookId::OPERATOR { None } else { found.event.account.as_ref() };
+        let webhooks = self.store.webhooks(owner).await?;
+        let is_active = |webhook: &Webhook| webhook.id == found.webhook && webhook.state == WebhookState::Active;
+        if !webhooks.iter().any(is_active) {
+            return Err(AdminError::Conflict(format!(
+                "webhook {} is disabled or gone, so nothing is sent to it",
+                found.webhook
+            )));
+        }
+        let subject = found.event.account.as_ref().map_or_else(|| found.webhook.to_string(), ToString::to_string);
+        let before = json(&document(found)?);
+        let target = Target::of::<ResendDelivery>(subject, action).before(before);
+        let taken = async {
+            let resent = self.store.resend(None, id, self.clock.now()).await?;
+            document(resent.ok_or_else(missing)?)
+        };
+        self.audited(target, taken, json).await
+    }
+
+    /// Sends a test event to the operator's own webhook.
+    ///
+    /// # Errors
+    /// [`AdminError::NotFound`] when there is none, or when the store fails.
+    pub async fn test_webhook(&self, action: &Action) -> Result<DeliveryDocument, AdminError> {
+        let target = Target::of::<TestWebhook>(WebhookId::OPERATOR, action);
+        let taken = async {
+            let sent = self.store.test_webhook(None, &WebhookId::OPERATOR, self.clock.now()).await?;
+            let missing = || AdminError::NotFound("the operator has no webhook; configure webhooks.url".to_owned());
+            document(sent.ok_or_else(missing)?)
+        };
+        self.audited(target, taken, json).await
+    }
+
+    /// Removes the operator's own webhook with its deliveries. A server that is configured to have one stores it again
+    /// when it starts.
+    ///
+    /// # Errors
+    /// [`AdminError::NotFound`] when there is none, or when the store fails.
+    pub async fn remove_operator_webhook(&self, action: &Action) -> Result<(), AdminError> {
+        let stored = self.webhooks(None).await?.data;
+        let Some(stored) = stored.first() else {
+            return Err(AdminError::NotFound("the operator has no webhook".to_owned()));
+        };
+        let target = Target::of::<RemoveWebhook>(WebhookId::OPERATOR, action).before(json(stored));
+        let taken = async { Ok(self.store.set_operator_webhook(None, self.clock.now()).await?) };
+        self.audited(target, taken, |()| None).await
+    }
+
+    /// Sets the balance below which the event `balance.low` of an account is sent.
+    ///
+    /// # Errors
+    /// [`AdminError::Invalid`], [`AdminError::NoSuchAccount`], or when the store fails.
+    pub async fn set_balance_alert(
+        &self,
+        action: &Action,
+        id: &AccountId,
+        request: &BalanceAlertRequest,
+    ) -> Result<BalanceAlertDocument, AdminError> {
+        let below = read_threshold(request).map_err(invalid)?;
+        let before = json(&BalanceAlertDocument::new(id, self.account(id).await?.alert));
+        let target = Target::of::<SetAlert>(id, action).asked(requested(request)).before(before);
+        let taken = async {
+            let changed = self.store.set_balance_alert(id, below).await?.ok_or_else(|| no_account(id))?;
+            Ok(BalanceAlertDocument::new(&changed.id, changed.alert))
+        };
+        self.audited(target, taken, json).await
+    }
+}
+
+fn document(delivery: Delivery) -> Result<DeliveryDocument, AdminError> {
+    let number = delivery.event.number;
+    let corrupt = || StoreError::Corrupt(format!("the data of event {number} is not JSON"));
+    Ok(DeliveryDocument::new(delivery).ok_or_else(corrupt)?)
+}

@@ -1,0 +1,58 @@
+//! The documents of administration: what `/admin` takes and returns, and what `metering admin --json` prints.
+//!
+//! Requests and responses can be written and read, because `metering admin --server` is a client of `/admin`.
+
+mod accounts;
+mod arrivals;
+mod audit;
+mod credited;
+mod keys;
+mod operators;
+mod payments;
+mod plans;
+mod prices;
+mod refills;
+mod rehearsal;
+mod reload;
+mod report;
+mod requests;
+mod usage;
+mod verification;
+mod webhooks;
+
+pub use accounts::{
+    AccountDocument, AccountsDocument, CreateAccountRequest, CreatedAccountDocument, EntryRequest, LimitsRequest,
+};
+pub use arrivals::{ArrivalDocument, ArrivalsDocument, QuotedDocument, ScannedDocument, UnreadableDocument};
+pub use audit::{AuditDocument, AuditEntryDocument, AuditOutcomeDocument};
+pub use credited::{AssignmentDetails, AssignmentDocument, PaymentRecordDocument, PaymentRecordsDocument};
+pub use keys::{KeyChangeRequest, KeyRotationRequest, NewKeyRequest};
+pub use operators::{
+    CreateOperatorRequest, CreatedOperatorDocument, IssuedToken, OperatorDocument, OperatorsDocument, ReasonRequest,
+};
+pub use payments::AssignRequest;
+pub use plans::{CatalogueCheckDocument, PlanReply, PlanRequest, PlanRow, PlansDocument, RouteChange};
+pub use prices::{ApplyCatalogueRequest, PriceVersionDocument, PriceVersionsDocument};
+pub use refills::{RefillDocument, RefillRequest, RefillRow};
+pub use rehearsal::{RehearsalDocument, RehearsedAccount, RehearsedRoute, RehearsedUsage, RunOut};
+pub use reload::ReloadDocument;
+pub use report::{AccountRow, DayRow, RefusalsDocument, ReportDocument, SalesRow, UnreportedDocument, UnreportedRow};
+pub use requests::{AccountRequestDocument, AccountRequestsDocument};
+pub use usage::{AccountUsageDocument, AccountsUsageDocument, AllUsageDocument};
+pub use verification::{DiscrepancyDocument, VerificationDocument};
+pub use webhooks::AccountAlertRequest;
+
+crate::call::reasoned!(
+    AccountAlertRequest,
+    ApplyCatalogueRequest,
+    CreateAccountRequest,
+    CreateOperatorRequest,
+    EntryRequest,
+    KeyChangeRequest,
+    KeyRotationRequest,
+    LimitsRequest,
+    NewKeyRequest,
+    PlanRequest,
+    ReasonRequest,
+    RefillRequest,
+);

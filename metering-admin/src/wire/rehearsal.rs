@@ -1,0 +1,89 @@
+//! What past usage would have cost with another catalogue.
+
+use metering_core::clock::Day;
+use metering_core::money::Credits;
+use serde::Serialize;
+
+/// What past usage would have cost with another catalogue, as `metering admin catalogue rehearse --json` prints it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct RehearsalDocument {
+    /// The first UTC day.
+    pub first_day: Day,
+    /// The last UTC day: today.
+    pub last_day: Day,
+    /// The sums over all routes and accounts.
+    pub totals: RehearsedUsage,
+    /// How many routes were used.
+    pub routes: u64,
+    /// The routes whose sum changes most, first.
+    pub by_route: Vec<RehearsedRoute>,
+    /// How many accounts have usage.
+    pub accounts: u64,
+    /// The accounts whose sum changes most, first.
+    pub by_account: Vec<RehearsedAccount>,
+    /// How many accounts would have run out of credits, and did not, or later.
+    pub run_outs: u64,
+    /// Those with the earliest days, first.
+    pub run_out: Vec<RunOut>,
+}
+
+/// Usage, and what it would have cost.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+pub struct RehearsedUsage {
+    /// Accepted requests, including refunded ones.
+    pub calls: u64,
+    /// What was charged for them, minus refunds.
+    pub credits_before: Credits,
+    /// What would have been charged.
+    pub credits_after: Credits,
+    /// By how much that is more; negative if it is less.
+    pub credits_difference: Credits,
+    /// How many of the requests are counted at an estimate: all of them as delivered or, for a price by usage, rounded
+    /// up once for a day and not per request.
+    pub estimated_calls: u64,
+    /// How many of the requests cannot be priced: `credits_after` has what was charged for them.
+    pub unknown_calls: u64,
+    /// What was charged for those.
+    pub credits_unknown: Credits,
+    /// How many of the requests have no route in the new catalogue: they would be refused with 404, and cost nothing.
+    pub removed_calls: u64,
+}
+
+/// A route's usage, and what it would have cost.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct RehearsedRoute {
+    /// The HTTP method.
+    pub http_method: String,
+    /// The route's template.
+    pub route_template: String,
+    /// The sums over all accounts.
+    #[serde(flatten)]
+    pub usage: RehearsedUsage,
+}
+
+/// An account's usage, and what it would have cost.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct RehearsedAccount {
+    /// The account's id.
+    pub org_id: String,
+    /// Its name.
+    pub agent_name: String,
+    /// The sums over all routes.
+    #[serde(flatten)]
+    pub usage: RehearsedUsage,
+}
+
+/// An account that would have run out of credits.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct RunOut {
+    /// The account's id.
+    pub org_id: String,
+    /// Its name.
+    pub agent_name: String,
+    /// The first day with usage at whose end nothing would have been left.
+    pub day: Day,
+    /// The same with the old prices; null if it did not run out.
+    pub day_before: Option<Day>,
+    /// What would be left at the end of the last day, if nothing had been refused.
+    pub balance_after: Credits,
+}
