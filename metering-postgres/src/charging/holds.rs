@@ -8,7 +8,7 @@ use crate::connection::value::Value;
 use crate::error::{Result, corrupt};
 use crate::rows::{amount, bytes, key_number, parsed, timestamp};
 
-/// The columns that [`hold`] reads from [`HOLD_TABLES`].
+/// The columns that [`hold`] reads from `hold h`, its account `a` and its usage line `n`.
 pub(crate) const HOLD_COLUMNS: &str = "h.id, a.org_id, h.key, h.amount, h.fallback, n.route_template, n.http_method, \
      n.source, h.request_path, h.created_at, h.expires_at, h.captured, h.reason, h.settled_at";
 
