@@ -55,7 +55,7 @@ impl Administration {
         if labels.is_empty() { Err(no_account(id)) } else { Ok(labels.into_iter().collect()) }
     }
 
-    /// Creates a key below the account's first one. The store keeps only a hash of its secret.
+    /// Creates a child key of the account's first one. The store keeps only a hash of its secret.
     ///
     /// ```
     /// use std::sync::Arc;

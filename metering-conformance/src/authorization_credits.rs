@@ -16,7 +16,7 @@ use tokio::task::JoinSet;
 use super::authorization_scene::{
     GAS, LATER, TASKS, claim, credit, credited, fail, pending, place, record, stepped, submission,
 };
-use super::event_scene::{newest, told};
+use super::event_scene::{newest, reported};
 use super::sale::{self, Books, SOLD, buyer, open, payment_by, quote, tx, wallet};
 use super::scene::{
     BASE, MINUTE, NOON, accepted, account, assert_verified, atoms, balance, charge, customer, new_id, totals,
@@ -78,20 +78,20 @@ pub async fn an_authorization_is_credited(store: Arc<dyn AuthorizationStore>) {
 pub async fn credited_authorizations_are_told(store: Arc<dyn FullStore>) {
     let customer = customer(&*store, BASE).await;
     let id = pending(&*store, &customer.id, 1).await;
-    assert_eq!(told(&*store, &customer.id).await, []);
+    assert_eq!(reported(&*store, &customer.id).await, []);
     credited(&*store, &id, credit(&customer.id, 1, tx(1))).await;
     let data = newest(&*store, &customer.id).await;
     let hash = tx(1).hash.to_string();
     assert!(data.contains(&hash) && data.contains(r#""plan_id":null"#), "{data}");
     let again = store.credit_authorization(&id, credit(&customer.id, 1, tx(2))).await.unwrap();
     assert!(matches!(again, AuthorizationCredited::NotPending(_)), "{again:?}");
-    assert_eq!(told(&*store, &customer.id).await, [PaymentCredited]);
+    assert_eq!(reported(&*store, &customer.id).await, [PaymentCredited]);
     stepped(&*store, tx(1), SettlementStep::Reverse).await;
     stepped(&*store, tx(1), SettlementStep::Restore(LATER)).await;
-    assert_eq!(told(&*store, &customer.id).await, [PaymentCredited, PaymentReversed, PaymentCredited]);
+    assert_eq!(reported(&*store, &customer.id).await, [PaymentCredited, PaymentReversed, PaymentCredited]);
     let failed = pending(&*store, &customer.id, 2).await;
     assert!(fail(&*store, &failed).await);
-    assert_eq!(told(&*store, &customer.id).await.len(), 3, "what moves no credits is not told");
+    assert_eq!(reported(&*store, &customer.id).await.len(), 3, "what moves no credits makes no event");
 }
 
 /// An authorization that was credited or has failed is not credited.

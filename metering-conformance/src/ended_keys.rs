@@ -17,7 +17,7 @@ use super::scene::{
     new_key, refused, report,
 };
 
-/// Creates as many keys below the first one as an account keeps after their end. They expire soon.
+/// Creates as many child keys of the first one as an account keeps after their end. They expire soon.
 async fn fill(store: &dyn Store, customer: &Customer) {
     let terms = KeyTerms { expires_at: Some(NOON.saturating_add(MINUTE)), ..caller() };
     for _ in 0..Key::MAX_ENDED {

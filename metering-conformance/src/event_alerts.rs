@@ -8,7 +8,7 @@ use metering_core::events::EventKind::{BalanceExhausted, BalanceLow, HoldExpired
 use metering_core::money::{AlertLevel, BalanceAlert};
 use metering_core::store::{EventStore, Store};
 
-use super::event_scene::{charge_each, exhausted, later_events, low, newest, raised, set_threshold, told, watched};
+use super::event_scene::{charge_each, exhausted, later_events, low, newest, raised, reported, set_threshold, watched};
 use super::hold_scene::{FALLBACK, act, capture, capture_in_full, hold, later, open};
 use super::races::all_at_once;
 use super::scene::{
@@ -32,21 +32,21 @@ pub async fn a_threshold_is_stored_with_its_account(store: Arc<dyn EventStore>) 
     store.revoke_account(&customer.id, NOON).await.unwrap();
     set_threshold(&*store, &customer.id, 9).await;
     assert_eq!(account(&*store, &customer.id).await.alert.threshold, Some(atoms(9)));
-    assert_eq!(told(&*store, &customer.id).await, []);
+    assert_eq!(reported(&*store, &customer.id).await, []);
 }
 
 /// A balance below its threshold raises one event, and another one when it is exhausted. Refunds make no difference.
 pub async fn a_low_balance_is_told_once(store: Arc<dyn EventStore>) {
     let customer = watched(&*store, 100, 50).await;
     charge_each(&*store, &customer, &[40, 10]).await;
-    assert_eq!(told(&*store, &customer.id).await, [], "the balance is at the threshold, not below");
+    assert_eq!(reported(&*store, &customer.id).await, [], "the balance is at the threshold, not below");
     let receipt = accepted(&*store, charge(customer.key, 1), NOON).await;
-    assert_eq!(told(&*store, &customer.id).await, [BalanceLow]);
+    assert_eq!(reported(&*store, &customer.id).await, [BalanceLow]);
     assert_eq!(newest(&*store, &customer.id).await, low(&customer.id, 49, 50));
     assert_eq!(raised(&*store, &customer.id).await, AlertLevel::Low);
     commit_refund(&*store, receipt.into_refund().unwrap(), NOON).await;
     charge_each(&*store, &customer, &[1, 20, 28]).await;
-    assert_eq!((told(&*store, &customer.id).await.len(), balance(&*store, &customer.id).await), (1, 1));
+    assert_eq!((reported(&*store, &customer.id).await.len(), balance(&*store, &customer.id).await), (1, 1));
     let receipt = accepted(&*store, charge(customer.key, 5), later(3)).await;
     let after = later_events(&*store, &customer.id).await.pop().unwrap();
     assert_eq!((after.kind, after.created_at), (BalanceExhausted, later(3)));
@@ -54,7 +54,7 @@ pub async fn a_low_balance_is_told_once(store: Arc<dyn EventStore>) {
     assert_eq!(raised(&*store, &customer.id).await, AlertLevel::Exhausted);
     commit_refund(&*store, receipt.into_refund().unwrap(), NOON).await;
     charge_each(&*store, &customer, &[1, 1]).await;
-    assert_eq!(told(&*store, &customer.id).await, [BalanceLow, BalanceExhausted]);
+    assert_eq!(reported(&*store, &customer.id).await, [BalanceLow, BalanceExhausted]);
     assert_verified(&*store).await;
 }
 
@@ -74,16 +74,16 @@ pub async fn a_batch_tells_each_level_once(store: Arc<dyn EventStore>) {
     assert_eq!(levels, (AlertLevel::Exhausted, AlertLevel::Low));
     let third = watched(&*store, 100, 50).await;
     commit(&*store, vec![charge(third.key, 100)], NOON).await;
-    assert_eq!(told(&*store, &third.id).await, [BalanceLow, BalanceExhausted], "one request reaches both levels");
+    assert_eq!(reported(&*store, &third.id).await, [BalanceLow, BalanceExhausted], "one request reaches both levels");
 }
 
 /// Without a threshold, only an exhausted balance raises an event.
 pub async fn without_a_threshold_only_exhaustion_is_told(store: Arc<dyn EventStore>) {
     let customer = customer(&*store, 100).await;
     charge_each(&*store, &customer, &[50, 49]).await;
-    assert_eq!(told(&*store, &customer.id).await, []);
+    assert_eq!(reported(&*store, &customer.id).await, []);
     charge_each(&*store, &customer, &[1, 1, 1]).await;
-    assert_eq!(told(&*store, &customer.id).await, [BalanceExhausted]);
+    assert_eq!(reported(&*store, &customer.id).await, [BalanceExhausted]);
 }
 
 /// Requests that the balance does not cover raise one event. They cost nothing, and change nothing else.
@@ -100,17 +100,17 @@ pub async fn a_refusal_for_lack_of_credits_is_told_once(store: Arc<dyn EventStor
         refused(&*store, hold(customer.key, amount), NOON).await;
     }
     commit(&*store, vec![hold(customer.key, 200), hold(customer.key, 300)], NOON).await;
-    assert_eq!(told(&*store, &customer.id).await, [BalanceExhausted]);
+    assert_eq!(reported(&*store, &customer.id).await, [BalanceExhausted]);
     let after = account(&*store, &customer.id).await;
     assert_eq!((after.totals, raised(&*store, &customer.id).await), (before.totals, AlertLevel::Short));
     assert_eq!(store.activity(&customer.id, 10).await.unwrap().len(), 1, "nothing but the first credits");
     accepted(&*store, charge(customer.key, 81), NOON).await;
-    assert_eq!(told(&*store, &customer.id).await, [BalanceExhausted, BalanceLow], "the refusal does not hide this");
+    assert_eq!(reported(&*store, &customer.id).await, [BalanceExhausted, BalanceLow], "the refusal does not hide this");
     assert_eq!(raised(&*store, &customer.id).await, AlertLevel::LowAndShort);
     refused(&*store, hold(customer.key, 101), NOON).await;
     accepted(&*store, charge(customer.key, 19), NOON).await;
     let kinds = [BalanceExhausted, BalanceLow, BalanceExhausted];
-    assert_eq!(told(&*store, &customer.id).await, kinds, "now the balance is zero");
+    assert_eq!(reported(&*store, &customer.id).await, kinds, "now the balance is zero");
     assert_verified(&*store).await;
 }
 
@@ -118,15 +118,15 @@ pub async fn a_refusal_for_lack_of_credits_is_told_once(store: Arc<dyn EventStor
 pub async fn only_lack_of_credits_exhausts_a_balance(store: Arc<dyn EventStore>) {
     let empty = customer(&*store, 0).await;
     refused(&*store, charge(empty.key, 0), NOON).await;
-    assert_eq!(told(&*store, &empty.id).await, [BalanceExhausted], "even a free request needs a balance");
+    assert_eq!(reported(&*store, &empty.id).await, [BalanceExhausted], "even a free request needs a balance");
     assert_eq!(newest(&*store, &empty.id).await, exhausted(&empty.id, 0, Some(atoms(0))));
     let limits = metering_core::RateLimits { requests_per_minute: 1, requests_per_day: 0 };
     let limited = super::scene::customer_with(&*store, 10, limits).await;
     charge_each(&*store, &limited, &[1, 1, 100]).await;
-    assert_eq!(told(&*store, &limited.id).await, [], "refused by the rate limit");
+    assert_eq!(reported(&*store, &limited.id).await, [], "refused by the rate limit");
     store.revoke_account(&limited.id, NOON).await.unwrap();
     refused(&*store, charge(limited.key, 1), NOON).await;
-    assert_eq!(told(&*store, &limited.id).await, [], "refused because it is revoked");
+    assert_eq!(reported(&*store, &limited.id).await, [], "refused because it is revoked");
 }
 
 /// A hold raises nothing, since it may be released. Its capture does, also for what exceeds the hold.
@@ -136,14 +136,14 @@ pub async fn holds_and_captures_are_told(store: Arc<dyn EventStore>) {
     act(&*store, &customer.id, id, HoldAction::Release, NOON).await;
     let ids = [open(&*store, customer.key, 60).await, open(&*store, customer.key, 20).await];
     refused(&*store, hold(customer.key, 30), NOON).await;
-    assert_eq!(told(&*store, &customer.id).await, [], "what is held would cover it");
+    assert_eq!(reported(&*store, &customer.id).await, [], "what is held would cover it");
     act(&*store, &customer.id, ids[1], HoldAction::Release, NOON).await;
     act(&*store, &customer.id, ids[0], capture(60), NOON).await;
     assert_eq!(newest(&*store, &customer.id).await, low(&customer.id, 40, 50));
     let id = open(&*store, customer.key, 40).await;
-    assert_eq!(told(&*store, &customer.id).await, [BalanceLow]);
+    assert_eq!(reported(&*store, &customer.id).await, [BalanceLow]);
     act(&*store, &customer.id, id, capture_in_full(150), NOON).await;
-    assert_eq!(told(&*store, &customer.id).await, [BalanceLow, BalanceExhausted]);
+    assert_eq!(reported(&*store, &customer.id).await, [BalanceLow, BalanceExhausted]);
     assert_eq!(newest(&*store, &customer.id).await, exhausted(&customer.id, -110, None));
     assert_verified(&*store).await;
 }
@@ -154,15 +154,15 @@ pub async fn a_settled_hold_tells_the_new_threshold(store: Arc<dyn EventStore>) 
     let ids = [open(&*store, expiring.key, 30).await, open(&*store, captured.key, 30).await];
     for customer in [&expiring, &captured] {
         set_threshold(&*store, &customer.id, 99).await;
-        assert_eq!(told(&*store, &customer.id).await, [], "a new threshold alone tells nothing");
+        assert_eq!(reported(&*store, &customer.id).await, [], "a new threshold alone makes no event");
     }
     act(&*store, &expiring.id, ids[0], HoldAction::Expire, later(60)).await;
-    assert_eq!(told(&*store, &expiring.id).await, [BalanceLow, HoldExpired]);
+    assert_eq!(reported(&*store, &expiring.id).await, [BalanceLow, HoldExpired]);
     let events = later_events(&*store, &expiring.id).await;
     assert_eq!(events[0].data, low(&expiring.id, 100 - FALLBACK, 99));
     act(&*store, &captured.id, ids[1], capture(2), later(60)).await;
     assert_eq!(newest(&*store, &captured.id).await, low(&captured.id, 98, 99));
-    assert_eq!(told(&*store, &captured.id).await, [BalanceLow]);
+    assert_eq!(reported(&*store, &captured.id).await, [BalanceLow]);
 }
 
 async fn post_atoms(store: &dyn EventStore, id: &AccountId, amount: i64) {
@@ -177,18 +177,18 @@ pub async fn entries_raise_and_lower_alerts(store: Arc<dyn EventStore>) {
     post_atoms(&*store, &customer.id, -49).await;
     assert_eq!(newest(&*store, &customer.id).await, exhausted(&customer.id, 0, None));
     post_atoms(&*store, &customer.id, -1).await;
-    assert_eq!(told(&*store, &customer.id).await, [BalanceLow, BalanceExhausted]);
+    assert_eq!(reported(&*store, &customer.id).await, [BalanceLow, BalanceExhausted]);
     post_atoms(&*store, &customer.id, 1).await;
     assert_eq!(raised(&*store, &customer.id).await, AlertLevel::Exhausted, "the balance is still zero");
     post_atoms(&*store, &customer.id, 10).await;
     assert_eq!(raised(&*store, &customer.id).await, AlertLevel::Low);
     charge_each(&*store, &customer, &[1, 10]).await;
-    assert_eq!(told(&*store, &customer.id).await, [BalanceLow, BalanceExhausted, BalanceExhausted]);
+    assert_eq!(reported(&*store, &customer.id).await, [BalanceLow, BalanceExhausted, BalanceExhausted]);
     post_atoms(&*store, &customer.id, 51).await;
     assert_eq!(raised(&*store, &customer.id).await, AlertLevel::None);
     charge_each(&*store, &customer, &[1]).await;
-    assert_eq!(told(&*store, &customer.id).await.last(), Some(&BalanceLow));
-    assert_eq!(told(&*store, &customer.id).await.len(), 4);
+    assert_eq!(reported(&*store, &customer.id).await.last(), Some(&BalanceLow));
+    assert_eq!(reported(&*store, &customer.id).await.len(), 4);
     assert_verified(&*store).await;
 }
 
@@ -199,14 +199,17 @@ pub async fn a_new_threshold_arms_the_alert_again(store: Arc<dyn EventStore>) {
     set_threshold(&*store, &customer.id, 45).await;
     assert_eq!(raised(&*store, &customer.id).await, AlertLevel::Low, "40 is below this threshold too");
     charge_each(&*store, &customer, &[1]).await;
-    assert_eq!(told(&*store, &customer.id).await, [BalanceLow]);
+    assert_eq!(reported(&*store, &customer.id).await, [BalanceLow]);
     set_threshold(&*store, &customer.id, 30).await;
     assert_eq!(raised(&*store, &customer.id).await, AlertLevel::None);
     set_threshold(&*store, &customer.id, 80).await;
-    assert_eq!((raised(&*store, &customer.id).await, told(&*store, &customer.id).await.len()), (AlertLevel::None, 1));
+    assert_eq!(
+        (raised(&*store, &customer.id).await, reported(&*store, &customer.id).await.len()),
+        (AlertLevel::None, 1)
+    );
     charge_each(&*store, &customer, &[0]).await;
     assert_eq!(newest(&*store, &customer.id).await, low(&customer.id, 39, 80));
-    assert_eq!(told(&*store, &customer.id).await, [BalanceLow, BalanceLow]);
+    assert_eq!(reported(&*store, &customer.id).await, [BalanceLow, BalanceLow]);
 }
 
 /// In a batch with postings of other kinds, only what crosses a level raises an event.
@@ -217,7 +220,7 @@ pub async fn alerts_follow_the_order_of_a_batch(store: Arc<dyn EventStore>) {
     let batch = vec![refund, Posting::Charge(charge(customer.key, 50)), Posting::Charge(charge(customer.key, 1))];
     store.commit(batch, NOON).await.unwrap();
     assert_eq!(newest(&*store, &customer.id).await, low(&customer.id, 49, 50));
-    assert_eq!(told(&*store, &customer.id).await, [BalanceLow]);
+    assert_eq!(reported(&*store, &customer.id).await, [BalanceLow]);
     let unknown = decide(&*store, charge(super::scene::new_key(), 1), NOON).await;
     assert_eq!(unknown, Decision::Refused(Refusal::UnknownKey));
 }

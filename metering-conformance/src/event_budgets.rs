@@ -1,4 +1,4 @@
-//! Contracts for alerts of budgets: one event of each level in a period, for the key and for every key above it.
+//! Contracts for alerts of budgets: one event of each level in a period, for the key and for each of its parent keys.
 
 use std::sync::Arc;
 
@@ -33,7 +33,7 @@ async fn alerts(store: &dyn EventStore, account: &AccountId) -> Vec<Event> {
 }
 
 /// The names of the keys in the alerts of an account, and `low` or `exhausted` for each.
-async fn told(store: &dyn EventStore, account: &AccountId) -> Vec<(String, &'static str)> {
+async fn reported(store: &dyn EventStore, account: &AccountId) -> Vec<(String, &'static str)> {
     let alerts = alerts(store, account).await.into_iter().map(|event| {
         let level = match event.kind {
             BalanceLow => "low",
@@ -48,8 +48,8 @@ async fn told(store: &dyn EventStore, account: &AccountId) -> Vec<(String, &'sta
 
 /// The number of events for low budgets, and for exhausted ones.
 async fn count(store: &dyn EventStore, account: &AccountId) -> (usize, usize) {
-    let told = told(store, account).await;
-    let of = |wanted| told.iter().filter(|(_, level)| *level == wanted).count();
+    let reported = reported(store, account).await;
+    let of = |wanted| reported.iter().filter(|(_, level)| *level == wanted).count();
     (of("low"), of("exhausted"))
 }
 
@@ -72,7 +72,7 @@ pub async fn a_budgets_threshold_is_stored_with_its_key(store: Arc<dyn EventStor
     assert_eq!(read().await, None, "without a budget, nothing remains of it");
     let first = first(&*store, &customer).await;
     assert_eq!(status(&*store, &customer.id, &first.id, NOON).await.key.terms.alert_below, None);
-    assert_eq!(told(&*store, &customer.id).await, []);
+    assert_eq!(reported(&*store, &customer.id).await, []);
 }
 
 /// A budget below its threshold raises one event, and another one when nothing remains of it.
@@ -114,7 +114,7 @@ pub async fn a_refusal_by_a_budget_is_told_once(store: Arc<dyn EventStore>) {
     let activity = store.activity(&customer.id, 100).await.unwrap();
     let refusal = refused(&*store, charge(key.secret, 41), NOON).await;
     assert!(matches!(refusal, Refusal::KeyBudget { .. }), "{refusal:?}");
-    assert_eq!(told(&*store, &customer.id).await, [("caller".to_owned(), "exhausted")], "40 is not below 20");
+    assert_eq!(reported(&*store, &customer.id).await, [("caller".to_owned(), "exhausted")], "40 is not below 20");
     let remaining = format!(r#""limit_remaining":{}"#, atoms(40));
     assert!(newest(&*store, &customer.id).await.contains(&remaining));
     for _ in 0..3 {
@@ -156,7 +156,7 @@ pub async fn a_new_period_tells_a_budget_again(store: Arc<dyn EventStore>) {
     assert_verified(&*store).await;
 }
 
-/// A request counts for its key and the keys above it, and each has the alerts of its own budget.
+/// A request counts for its key and the parent keys, and each has the alerts of its own budget.
 pub async fn keys_above_are_told_too(store: Arc<dyn EventStore>) {
     let customer = customer(&*store, PLENTY).await;
     let above = KeyTerms { budget: budget(100, None), alert_below: Some(atoms(70)), ..manager() };
@@ -165,19 +165,19 @@ pub async fn keys_above_are_told_too(store: Arc<dyn EventStore>) {
         issue(&*store, &customer.id, Some(&above), terms(40, None, Some(30))).await,
         issue(&*store, &customer.id, Some(&above), terms(90, None, None)).await,
     ];
-    let pairs = |told: &[(&str, &'static str)]| {
-        told.iter().map(|(name, level)| ((*name).to_owned(), *level)).collect::<Vec<_>>()
+    let pairs = |reported: &[(&str, &'static str)]| {
+        reported.iter().map(|(name, level)| ((*name).to_owned(), *level)).collect::<Vec<_>>()
     };
     charged(&*store, &one, 40).await;
     let both = [("caller", "low"), ("caller", "exhausted"), ("manager", "low")];
-    assert_eq!(told(&*store, &customer.id).await, pairs(&both), "the key comes before those above it");
+    assert_eq!(reported(&*store, &customer.id).await, pairs(&both), "the key comes before its parents");
     refused(&*store, charge(two.secret, 61), NOON).await;
     let refused_above = [&both[..], &[("manager", "exhausted")]].concat();
-    assert_eq!(told(&*store, &customer.id).await, pairs(&refused_above), "the key above refused");
+    assert_eq!(reported(&*store, &customer.id).await, pairs(&refused_above), "the parent key refused");
     assert_eq!(spent(&*store, &customer.id, &two.id).await, 0);
     refused(&*store, charge(two.secret, 91), NOON).await;
     let all = [&refused_above[..], &[("caller", "exhausted")]].concat();
-    assert_eq!(told(&*store, &customer.id).await, pairs(&all), "the key itself refused");
+    assert_eq!(reported(&*store, &customer.id).await, pairs(&all), "the key itself refused");
     assert_verified(&*store).await;
 }
 
@@ -235,7 +235,7 @@ pub async fn an_ended_period_tells_nothing(store: Arc<dyn EventStore>) {
     change_at(&*store, &customer.id, &key.id, alert_below(Some(50)), tomorrow).await;
     commit_refund(&*store, receipt.into_refund().unwrap(), tomorrow).await;
     act(&*store, &customer.id, id, capture(80), tomorrow).await;
-    assert_eq!(told(&*store, &customer.id).await, []);
+    assert_eq!(reported(&*store, &customer.id).await, []);
     accepted(&*store, charge(key.secret, 51), tomorrow).await;
     assert_eq!(count(&*store, &customer.id).await, (1, 0));
     assert_verified(&*store).await;
@@ -248,12 +248,12 @@ pub async fn racing_requests_tell_a_budget_once(store: Arc<dyn EventStore>) {
     let charges: Arc<dyn Store> = Arc::clone(&store) as _;
     all_at_once(&charges, vec![charge(key.secret, 1); 64]).await;
     assert_eq!(balance(&*store, &customer.id).await, PLENTY - 30);
-    let told = told(&*store, &customer.id).await;
-    assert_eq!(told, [("caller".to_owned(), "low"), ("caller".to_owned(), "exhausted")]);
+    let reported = reported(&*store, &customer.id).await;
+    assert_eq!(reported, [("caller".to_owned(), "low"), ("caller".to_owned(), "exhausted")]);
     assert_verified(&*store).await;
 }
 
-/// The first key of an account has a budget only if it is given one, and is then told like any other.
+/// The first key of an account has a budget only if it is given one, and then has events like any other.
 pub async fn a_first_keys_budget_is_told(store: Arc<dyn EventStore>) {
     let customer: Customer = customer(&*store, PLENTY).await;
     let first = first(&*store, &customer).await;

@@ -11,7 +11,7 @@ use metering_core::store::{
     Created, EventStore, KeyChange, KeyChanged, KeyCreated as Outcome, NewAccount, NewKey, TermsChange,
 };
 
-use super::event_scene::{at, events, later_events, newest, told};
+use super::event_scene::{at, events, later_events, newest, reported};
 use super::hold_scene::{FALLBACK, act, capture, later, open};
 use super::key_scene::{budget, caller, change, changed, create_key, first, issue, manager, new_key_of, revoke};
 use super::scene::{
@@ -97,7 +97,7 @@ pub async fn changed_and_rotated_keys_are_not_told(store: Arc<dyn EventStore>) {
     assert_eq!(events(&*store, &owner.id).await, before);
 }
 
-/// Revoking a key revokes the keys below it. Each has one event; keys that were revoked before have none.
+/// Revoking a key revokes its child keys. Each has one event; keys that were revoked before have none.
 pub async fn revoked_keys_are_told_with_those_below(store: Arc<dyn EventStore>) {
     let owner = customer(&*store, 100 * BASE).await;
     let above = issue(&*store, &owner.id, None, manager()).await;
@@ -112,11 +112,11 @@ pub async fn revoked_keys_are_told_with_those_below(store: Arc<dyn EventStore>) 
     let known = events(&*store, &owner.id).await.len();
     changed(store.change_key(&owner.id, &above.id, None, KeyChange::Revoke, at(9)).await.unwrap());
     let all = events(&*store, &owner.id).await;
-    let told = &all[known..];
-    assert!(told.iter().all(|event| (event.kind, event.created_at) == (KeyRevoked, at(9))), "{told:?}");
-    let mut data: Vec<_> = told.iter().map(|event| event.data.clone()).collect();
+    let reported = &all[known..];
+    assert!(reported.iter().all(|event| (event.kind, event.created_at) == (KeyRevoked, at(9))), "{reported:?}");
+    let mut data: Vec<_> = reported.iter().map(|event| event.data.clone()).collect();
     let own = of_key(&owner.id, &above.id, "manager");
-    assert_eq!(data.pop().as_ref(), Some(&own), "those below come first");
+    assert_eq!(data.pop().as_ref(), Some(&own), "child keys come first");
     data.sort();
     let mut expected = [of_key(&owner.id, &below.id, "manager"), of_key(&owner.id, &deepest.id, "caller")];
     expected.sort();
@@ -153,7 +153,7 @@ pub async fn a_leak_is_told_once(store: Arc<dyn EventStore>) {
     let rotate = |secret, old_until| KeyChange::Rotate { secret, old_until };
     changed(store.change_key(&owner.id, &key.id, None, rotate(second, Some(at(600))), NOON).await.unwrap());
     store.report_leaked(&key.secret, NOON).await.unwrap().expect("the old secret works");
-    assert_eq!(told(&*store, &owner.id).await, [KeyCreated, KeyCreated], "the key itself did not leak");
+    assert_eq!(reported(&*store, &owner.id).await, [KeyCreated, KeyCreated], "the key itself did not leak");
     store.report_leaked(&second, at(4)).await.unwrap().expect("the secret works");
     let all = later_events(&*store, &owner.id).await;
     let data = of_key(&owner.id, &key.id, "manager");
@@ -162,11 +162,11 @@ pub async fn a_leak_is_told_once(store: Arc<dyn EventStore>) {
     changed(store.change_key(&owner.id, &key.id, None, rotate(new_key(), None), at(6)).await.unwrap());
     let all = later_events(&*store, &owner.id).await;
     let data = of_key(&owner.id, &below.id, "caller");
-    let told: Vec<_> = all[3..].iter().map(shown).collect();
+    let reported: Vec<_> = all[3..].iter().map(shown).collect();
     assert_eq!(
-        told,
+        reported,
         [(KeyRevoked, data.as_str(), at(6))],
-        "the keys below a leaked one are revoked when it is rotated"
+        "the child keys of a leaked one are revoked when it is rotated"
     );
 }
 
@@ -178,7 +178,7 @@ pub async fn an_expired_hold_is_told_once(store: Arc<dyn EventStore>) {
     act(&*store, &owner.id, captured, capture(50), NOON).await;
     act(&*store, &owner.id, released, HoldAction::Release, NOON).await;
     act(&*store, &owner.id, expired, HoldAction::Expire, NOON).await;
-    assert_eq!(told(&*store, &owner.id).await, [], "its lease has not ended");
+    assert_eq!(reported(&*store, &owner.id).await, [], "its lease has not ended");
     act(&*store, &owner.id, expired, HoldAction::Expire, later(31)).await;
     act(&*store, &owner.id, expired, HoldAction::Expire, later(32)).await;
     act(&*store, &owner.id, captured, HoldAction::Expire, later(32)).await;

@@ -16,7 +16,7 @@ use metering_core::store::{
     PaymentStore, QuotePrecedence, SettlementChange,
 };
 
-use super::event_scene::{events, later_events, low, newest, raised, set_threshold, told};
+use super::event_scene::{events, later_events, low, newest, raised, reported, set_threshold};
 use super::sale::{
     BONUS, PLAN, SOLD, TARGET, buyer, claim, claimed, credit, credited, late_claim, open, payment_by, quote, tx,
 };
@@ -96,7 +96,7 @@ pub async fn credited_payments_are_told(store: Arc<dyn FullStore>) {
     };
     credited(&*store, assigned.clone()).await;
     assert_eq!(newest(&*store, &customer.id).await, paid(&customer.id, 5, SOLD + BASE + 5, tx(2), None));
-    assert_eq!(told(&*store, &customer.id).await, [PaymentCredited, PaymentCredited]);
+    assert_eq!(reported(&*store, &customer.id).await, [PaymentCredited, PaymentCredited]);
     let repeated = store.credit_payment(assigned).await.unwrap();
     assert!(matches!(repeated, Outcome::Repeated(..)), "{repeated:?}");
     let nobody = store.credit_payment(credit(&new_id(), payment_by(3, tx(3)))).await.unwrap();
@@ -106,7 +106,7 @@ pub async fn credited_payments_are_told(store: Arc<dyn FullStore>) {
         ..credit(&customer.id, payment_by(4, tx(4)))
     };
     assert_eq!(store.credit_payment(beyond).await.unwrap(), Outcome::OutOfRange);
-    assert_eq!(told(&*store, &customer.id).await, [PaymentCredited, PaymentCredited]);
+    assert_eq!(reported(&*store, &customer.id).await, [PaymentCredited, PaymentCredited]);
 }
 
 /// A reversal writes an event of the payment and then of the balance. Another one follows when it is credited again.
@@ -117,7 +117,7 @@ pub async fn a_reversal_is_told(store: Arc<dyn FullStore>) {
     accepted(&*store, charge(customer.key, BASE), NOON).await;
     stepped(&*store, tx(1), SettlementStep::Reverse).await;
     let kinds = [PaymentCredited, PaymentReversed, BalanceLow, BalanceExhausted];
-    assert_eq!(told(&*store, &customer.id).await, kinds);
+    assert_eq!(reported(&*store, &customer.id).await, kinds);
     let data: Vec<_> = later_events(&*store, &customer.id).await.into_iter().map(|event| event.data).collect();
     assert_eq!(data[1], paid(&customer.id, SOLD, 0, tx(1), Some(PLAN)), "what was taken back is above zero");
     assert_eq!(data[2], low(&customer.id, 0, 2 * BASE));
@@ -125,11 +125,11 @@ pub async fn a_reversal_is_told(store: Arc<dyn FullStore>) {
     stepped(&*store, tx(1), SettlementStep::Restore(BLOCK)).await;
     assert_eq!(newest(&*store, &customer.id).await, paid(&customer.id, SOLD, SOLD, tx(1), Some(PLAN)));
     assert_eq!(raised(&*store, &customer.id).await, AlertLevel::None);
-    let before = told(&*store, &customer.id).await;
+    let before = reported(&*store, &customer.id).await;
     stepped(&*store, tx(1), SettlementStep::Move(Block { number: 20, ..BLOCK })).await;
     stepped(&*store, tx(1), SettlementStep::Finalize).await;
     assert_eq!(step(&*store, tx(1), SettlementStep::Reverse).await, PaymentSettled::Stale);
-    assert_eq!(told(&*store, &customer.id).await, before, "a payment that moves or becomes final is not told");
+    assert_eq!(reported(&*store, &customer.id).await, before, "a payment that moves or becomes final makes no event");
     assert_eq!(TARGET.chain_id, tx(1).chain_id);
     assert_verified(&*store).await;
 }
@@ -140,14 +140,14 @@ pub async fn a_refill_lowers_the_alert(store: Arc<dyn FullStore>) {
     set_threshold(&*store, &customer.id, 50).await;
     accepted(&*store, charge(customer.key, 60), NOON).await;
     refused(&*store, super::hold_scene::hold(customer.key, 99), NOON).await;
-    assert_eq!(told(&*store, &customer.id).await, [BalanceLow, BalanceExhausted]);
+    assert_eq!(reported(&*store, &customer.id).await, [BalanceLow, BalanceExhausted]);
     let refill = Refill { credits: atoms(100), every: BudgetReset::Daily, cap: atoms(60) };
     store.set_refill(Some(refill)).await.unwrap();
     let tomorrow = NOON.saturating_add(DAY);
     assert_eq!(store.refill_accounts(tomorrow, 10).await.unwrap().accounts, 1);
     assert_eq!(raised(&*store, &customer.id).await, AlertLevel::None);
     accepted(&*store, charge(customer.key, 11), tomorrow).await;
-    assert_eq!(told(&*store, &customer.id).await, [BalanceLow, BalanceExhausted, BalanceLow]);
+    assert_eq!(reported(&*store, &customer.id).await, [BalanceLow, BalanceExhausted, BalanceLow]);
     assert_verified(&*store).await;
 }
 
@@ -168,5 +168,5 @@ pub async fn a_verified_address_lowers_the_alert(store: Arc<dyn FullStore>) {
     assert_eq!(account.alert.raised, AlertLevel::None);
     assert_eq!(raised(&*store, &id).await, AlertLevel::None);
     accepted(&*store, charge(key, 100), NOON).await;
-    assert_eq!(told(&*store, &id).await, [BalanceExhausted, BalanceExhausted]);
+    assert_eq!(reported(&*store, &id).await, [BalanceExhausted, BalanceExhausted]);
 }

@@ -1,4 +1,4 @@
-//! Fixtures for the contracts about events: webhooks, and what an account was told.
+//! Fixtures for the contracts about events: webhooks, and which events an account got.
 
 use std::time::Duration;
 
@@ -42,8 +42,8 @@ pub(super) async fn later_events(store: &dyn EventStore, account: &AccountId) ->
     events
 }
 
-/// The kinds of what an account was told after its creation.
-pub(super) async fn told(store: &dyn EventStore, account: &AccountId) -> Vec<EventKind> {
+/// The kinds of events that an account got after its creation.
+pub(super) async fn reported(store: &dyn EventStore, account: &AccountId) -> Vec<EventKind> {
     later_events(store, account).await.iter().map(|event| event.kind).collect()
 }
 

@@ -33,7 +33,7 @@ async fn all_spent(store: &dyn Store, customer: &Customer, keys: &[Issued]) -> V
     all
 }
 
-/// A hold counts for its key and each key above it. A release gives all of it back, and a capture the rest.
+/// A hold counts for its key and each parent key. A release gives all of it back, and a capture the rest.
 pub async fn a_hold_counts_against_every_budget_above(store: Arc<dyn Store>) {
     let customer = customer(&*store, PLENTY).await;
     let keys = chain(&*store, &customer, &[300, 200, 100]).await;
@@ -123,7 +123,7 @@ pub async fn a_new_period_starts_without_earlier_holds(store: Arc<dyn Store>) {
     assert_verified(&*store).await;
 }
 
-/// A budget that is set or gets another period while holds are open counts those of its period, and of the keys below.
+/// A budget that is set or gets another period while holds are open counts those of its period, and of child keys.
 pub async fn a_budget_set_during_a_hold_counts_it(store: Arc<dyn Store>) {
     let customer = customer(&*store, PLENTY).await;
     let parent = issue(&*store, &customer.id, None, manager()).await;
@@ -186,7 +186,7 @@ pub async fn a_capture_in_full_may_exceed_a_budget(store: Arc<dyn Store>) {
     assert_verified(&*store).await;
 }
 
-/// The holds of a key that is disabled or revoked still settle, and give back to the keys above.
+/// The holds of a key that is disabled or revoked still settle, and give back to the parent keys.
 pub async fn a_revoked_keys_hold_returns_to_the_budgets_above(store: Arc<dyn Store>) {
     let customer = customer(&*store, PLENTY).await;
     let parent = chain(&*store, &customer, &[1_000]).await.remove(0);

@@ -185,7 +185,7 @@ pub async fn refund_takes_no_budget_below_zero(store: Arc<dyn Store>) {
     assert_eq!(balance(&*store, &customer.id).await, PLENTY - 10);
 }
 
-/// A refund of a charge of the same period can be spent again; one of an earlier period cannot. All keys above get it
+/// A refund of a charge of the same period can be spent again; one of an earlier period cannot. All parent keys get it
 /// back too.
 pub async fn refund_returns_to_the_budget_of_its_period(store: Arc<dyn Store>) {
     let customer = customer(&*store, PLENTY).await;
@@ -213,7 +213,7 @@ pub async fn refund_returns_to_the_budget_of_its_period(store: Arc<dyn Store>) {
     assert_verified(&*store).await;
 }
 
-/// A budget that is set later begins with what the key and the keys below it spent in the period so far.
+/// A budget that is set later begins with what the key and its child keys spent in the period so far.
 pub async fn budget_set_later_counts_what_was_spent(store: Arc<dyn Store>) {
     let customer = customer(&*store, PLENTY).await;
     let parent = issue(&*store, &customer.id, None, manager()).await;

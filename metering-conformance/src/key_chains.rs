@@ -1,4 +1,4 @@
-//! Contracts for chains of keys: a key may do no more than each key above it, and all of them count its requests.
+//! Contracts for chains of keys: a key may do no more than each of its parent keys, and all of them count its requests.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use super::scene::{
 
 const PLENTY: i64 = 1_000_000 * BASE;
 
-/// A key, and one below it.
+/// A key, and a child of it.
 async fn pair(store: &dyn Store, customer: &Customer, parent: KeyTerms, child: KeyTerms) -> (Issued, Issued) {
     let parent = issue(store, &customer.id, None, parent).await;
     let child = issue(store, &customer.id, Some(&parent), child).await;
@@ -25,7 +25,7 @@ fn in_progress(key: &Issued, in_flight: &InFlight) -> Charge {
     Charge { in_flight: Some(in_flight.clone()), ..charge(key.secret, BASE) }
 }
 
-/// A key stops while a key above it is disabled, and for good when that is revoked or leaks.
+/// A key stops while a parent key is disabled, and for good when that is revoked or leaks.
 pub async fn key_stops_with_each_key_above_it(store: Arc<dyn Store>) {
     let customer = customer(&*store, PLENTY).await;
     for what in ["disabled", "revoked", "leaked"] {
@@ -59,7 +59,7 @@ pub async fn key_stops_with_each_key_above_it(store: Arc<dyn Store>) {
     assert_verified(&*store).await;
 }
 
-/// A key below one that is not live is unknown, whatever else its terms forbid: a caller without a live key learns
+/// A child of a key that is not live is unknown, whatever else its terms forbid: a caller without a live key learns
 /// nothing.
 pub async fn dead_parent_is_refused_before_the_terms(store: Arc<dyn Store>) {
     let customer = customer(&*store, PLENTY).await;
@@ -80,7 +80,7 @@ pub async fn dead_parent_is_refused_before_the_terms(store: Arc<dyn Store>) {
     assert_verified(&*store).await;
 }
 
-/// Terms of a key that are narrowed apply to the keys below it, from the next commit on.
+/// Terms of a key that are narrowed apply to its child keys, from the next commit on.
 pub async fn narrowed_terms_apply_to_the_keys_below(store: Arc<dyn Store>) {
     let customer = customer(&*store, PLENTY).await;
     let reads = Scopes::of([Scope::Read, Scope::Manage]).unwrap();
@@ -98,14 +98,14 @@ pub async fn narrowed_terms_apply_to_the_keys_below(store: Arc<dyn Store>) {
         change(&*store, &customer.id, &parent.id, narrower).await;
         let refusal = refused(&*store, charge(child.secret, BASE), expiry).await;
         assert_eq!(refusal, Refusal::Key(expected));
-        // The key below can be changed all the same.
+        // The child key can be changed all the same.
         let disabled = TermsChange { disabled: Some(true), ..none() };
         assert!(change(&*store, &customer.id, &child.id, disabled).await.terms.disabled);
     }
     assert_verified(&*store).await;
 }
 
-/// A key's rate limits count the requests of the keys below it, exactly, in one batch and over batches.
+/// A key's rate limits count the requests of its child keys, exactly, in one batch and over batches.
 pub async fn rate_limits_count_the_keys_below(store: Arc<dyn Store>) {
     let customer = customer(&*store, PLENTY).await;
     let minute = RateLimits { requests_per_minute: 3, ..UNCAPPED };
@@ -159,7 +159,7 @@ pub async fn request_counts_for_all_limits_or_none(store: Arc<dyn Store>) {
     assert_verified(&*store).await;
 }
 
-/// Racing requests with several keys below one fill its limit exactly.
+/// Racing requests with several child keys of one fill its limit exactly.
 pub async fn racing_keys_fill_a_limit_once(store: Arc<dyn Store>) {
     let customer = customer(&*store, PLENTY).await;
     let limits = RateLimits { requests_per_minute: 20, ..UNCAPPED };
@@ -174,7 +174,7 @@ pub async fn racing_keys_fill_a_limit_once(store: Arc<dyn Store>) {
     assert_verified(&*store).await;
 }
 
-/// A request that is under way counts for its key and those above it, until its receipt is dropped.
+/// A request that is in flight counts for its key and the parent keys, until its receipt is dropped.
 pub async fn requests_in_progress_are_limited(store: Arc<dyn Store>) {
     let customer = customer(&*store, PLENTY).await;
     let parent = KeyTerms { max_in_flight: 3, ..manager() };
@@ -187,7 +187,7 @@ pub async fn requests_in_progress_are_limited(store: Arc<dyn Store>) {
     assert_eq!(refused(&*store, in_progress(&child, &in_flight), NOON).await, Refusal::TooManyInFlight);
     let three = accepted(&*store, in_progress(&parent, &in_flight), NOON).await;
     assert_eq!(refused(&*store, in_progress(&parent, &in_flight), NOON).await, Refusal::TooManyInFlight);
-    assert_eq!(counts(), [3, 2], "what is refused is not under way");
+    assert_eq!(counts(), [3, 2], "what is refused is not in flight");
     drop(one);
     assert_eq!(counts(), [2, 1]);
     let batch =

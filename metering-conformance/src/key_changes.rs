@@ -129,7 +129,7 @@ pub async fn expired_keys_make_room(store: Arc<dyn Store>) {
     assert_verified(&*store).await;
 }
 
-/// Revoking a key revokes every key below it, and no other.
+/// Revoking a key revokes every child key, and no other.
 pub async fn revoked_key_revokes_the_keys_below(store: Arc<dyn Store>) {
     let customer = customer(&*store, 100 * BASE).await;
     let top = issue(&*store, &customer.id, None, manager()).await;
@@ -154,7 +154,7 @@ pub async fn revoked_key_revokes_the_keys_below(store: Arc<dyn Store>) {
     assert_verified(&*store).await;
 }
 
-/// What a change leaves out stays as it is, also when a key above has narrower terms by now.
+/// What a change leaves out stays as it is, also when a parent key has narrower terms by now.
 pub async fn change_completes_only_what_it_sets(store: Arc<dyn Store>) {
     let customer = customer(&*store, BASE).await;
     let parent = issue(&*store, &customer.id, None, manager()).await;
@@ -194,7 +194,7 @@ pub async fn racing_creations_stay_below_the_limit(store: Arc<dyn Store>) {
     assert_verified(&*store).await;
 }
 
-/// Only a key above, the key itself if it may manage keys, or the operator changes a key.
+/// Only a parent key, the key itself if it may manage keys, or the operator changes a key.
 pub async fn key_is_changed_from_above(store: Arc<dyn Store>) {
     let (owner, other) = (customer(&*store, BASE).await, customer(&*store, BASE).await);
     let top = issue(&*store, &owner.id, None, manager()).await;

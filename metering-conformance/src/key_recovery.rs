@@ -11,7 +11,7 @@ use super::scene::{
     BASE, MINUTE, NOON, UNCAPPED, accepted, assert_verified, atoms, charge, customer, new_key, refused,
 };
 
-/// An owner who proves who they are gets the first key back. Keys that can manage keys are revoked, with all below them;
+/// An owner who proves who they are gets the first key back. Keys that can manage keys are revoked, with all their child keys;
 /// others stay.
 pub async fn replaced_key_revokes_the_managers(store: Arc<dyn Store>) {
     let customer = customer(&*store, 100 * BASE).await;
@@ -88,7 +88,7 @@ pub async fn replaced_key_resets_the_first_key(store: Arc<dyn Store>) {
     assert_verified(&*store).await;
 }
 
-/// A leaked key stops at once, and the keys below it. It is back after a rotation, and they are not: whoever found it may
+/// A leaked key stops at once, and its child keys. It is back after a rotation, and they are not: whoever found it may
 /// have made them.
 pub async fn leaked_key_works_again_after_a_rotation(store: Arc<dyn Store>) {
     let customer = customer(&*store, 100 * BASE).await;
@@ -126,7 +126,7 @@ pub async fn leaked_key_works_again_after_a_rotation(store: Arc<dyn Store>) {
     assert_verified(&*store).await;
 }
 
-/// A report of a secret that was replaced ends that secret early; the key, its new secret and the keys below it stay.
+/// A report of a secret that was replaced ends that secret early; the key, its new secret and its child keys stay.
 pub async fn report_of_a_replaced_secret_ends_it_early(store: Arc<dyn Store>) {
     let customer = customer(&*store, 100 * BASE).await;
     let parent = issue(&*store, &customer.id, None, manager()).await;

@@ -1,4 +1,4 @@
-//! Fixtures for the contracts about keys: keys below others, changes of their terms, and what they may do.
+//! Fixtures for the contracts about keys: child keys, changes of their terms, and what they may do.
 
 use metering_core::access::{
     AccountId, Budget, BudgetReset, Key, KeyHash, KeyId, KeyNumber, KeyStatus, KeyTerms, Scopes,
@@ -54,7 +54,7 @@ pub(super) async fn create_key(store: &dyn Store, new: NewKey) -> Key {
     }
 }
 
-/// Creates a key below `parent`, or below the first key.
+/// Creates a child key of `parent`, or of the first key.
 pub(super) async fn issue(store: &dyn Store, account: &AccountId, parent: Option<&Issued>, terms: KeyTerms) -> Issued {
     let new = new_key_of(account, parent.map(|parent| &parent.id), terms);
     let secret = new.secret;

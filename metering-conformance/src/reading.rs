@@ -65,13 +65,13 @@ pub(super) async fn everything_agrees(store: &dyn FullStore, model: &Model, keys
     events_agree(store, model).await;
 }
 
-/// Compares what every account was told, and when.
+/// Compares which events every account got, and when.
 async fn events_agree(store: &dyn FullStore, model: &Model) {
     for owner in &model.owners {
         let page = store.events(&owner.made.id, None, u32::MAX).await.unwrap();
         assert_eq!(page.next, None, "there is no next page");
-        let told: Vec<_> = page.items.iter().rev().map(|event| (event.kind, event.created_at)).collect();
-        assert_eq!(told, owner.told, "the events of an account");
+        let reported: Vec<_> = page.items.iter().rev().map(|event| (event.kind, event.created_at)).collect();
+        assert_eq!(reported, owner.reported, "the events of an account");
     }
 }
 

@@ -70,7 +70,7 @@ async fn next_account(db: &mut dyn Executor, after: i64) -> Result<Option<i64>> 
     only(&db.query(NEXT_ACCOUNT, &values![after]).await?)?.get(0)
 }
 
-/// The keys of an account to delete, those below others first.
+/// The keys of an account to delete, child keys first.
 async fn to_delete(db: &mut dyn Executor, account: i64, now: Timestamp) -> Result<Vec<KeyDeletion>> {
     let unfolded = db.unfolded_usage(Some(account)).await?;
     let mut used: BTreeSet<KeyNumber> = unfolded.into_iter().map(|(_, part)| part.key).collect();

@@ -37,10 +37,10 @@ pub(crate) struct Owner {
     /// Every hold that a store must still find, in the order opened.
     pub(crate) holds: Vec<Hold>,
     /// Kind and time of every event that a store must still have, in order.
-    pub(crate) told: Vec<(EventKind, Timestamp)>,
+    pub(crate) reported: Vec<(EventKind, Timestamp)>,
     /// The balance below which it is low.
     threshold: Option<Credits>,
-    /// The level of its balance that was told.
+    /// The level of its balance that was reported.
     level: usize,
     /// The day of its last turn to be refilled.
     pub(super) last_turn: Option<Day>,
@@ -128,7 +128,7 @@ impl Owner {
             entries: Vec::new(),
             usage: Vec::new(),
             holds: Vec::new(),
-            told: vec![(EventKind::KeyCreated, made.created_at)],
+            reported: vec![(EventKind::KeyCreated, made.created_at)],
             threshold: None,
             level: 0,
             last_turn: None,
@@ -143,7 +143,7 @@ impl Owner {
             return None;
         }
         let payments: Vec<_> = owner.entries.iter().filter_map(Entry::payment_event).collect();
-        owner.told.extend(payments.into_iter().map(|kind| (kind, at)));
+        owner.reported.extend(payments.into_iter().map(|kind| (kind, at)));
         Some(owner)
     }
 

@@ -87,13 +87,13 @@ impl Access {
         self.keys.get(&(account, key)).map(|key| &**key)
     }
 
-    /// A key and the keys above it, as far as they are here.
+    /// A key and its parent keys, as far as they are here.
     pub(crate) fn chain(&self, account: i64, key: KeyNumber) -> impl Iterator<Item = (KeyNumber, &Arc<KeyAccess>)> {
         let at = move |number| self.keys.get(&(account, number)).map(|key| (number, key));
         successors(at(key), move |(_, key)| at(key.parent?))
     }
 
-    /// Whether a key and all keys above it are here, as of this version.
+    /// Whether a key and all its parent keys are here, as of this version.
     pub(crate) fn has_chain(&self, account: i64, key: KeyNumber, version: AccessVersion) -> bool {
         let mut last = None;
         for (_, key) in self.chain(account, key) {
@@ -105,7 +105,7 @@ impl Access {
         last.is_some_and(|key| key.parent.is_none())
     }
 
-    /// Adds a key and the keys above it, as far as `from` has them.
+    /// Adds a key and its parent keys, as far as `from` has them.
     pub(crate) fn take_chain(&mut self, from: &Self, account: i64, key: KeyNumber) {
         for (number, key) in from.chain(account, key) {
             if self.keys.insert((account, number), Arc::clone(key)).is_some() {

@@ -232,7 +232,7 @@ impl<'p> Batch<'p> {
             left.put(facts.meters);
             return None;
         }
-        // What is decided here counts requests as under way. If it is discarded, they are no longer when this returns.
+        // What is decided here counts requests as in flight. If it is discarded, they are no longer when this returns.
         let (outcomes, changes) = match self.decide(&facts, now) {
             Ok(decided) => decided,
             Err(failure) => return Some(Err(failure.into())),
@@ -320,7 +320,7 @@ fn refunded(posting: &Posting, account: i64, known: &Known) -> Option<KeyNumber>
     }
 }
 
-/// Keeps meters after a commit. A hold adds no entry by which a change of its keys' meters could be told, so these are
+/// Keeps meters after a commit. A hold adds no entry by which a change of its keys' meters would be noticed, so these are
 /// read again, and so is an account whose `access` was drawn anew.
 fn keep(left: &RecentMeters, mut meters: Meters, changes: &Changes<i64, i64>) {
     for opened in changes.holds.iter().filter(|change| change.is_new) {

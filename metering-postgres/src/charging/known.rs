@@ -44,7 +44,7 @@ pub(crate) struct Numbered {
 }
 
 impl Known {
-    /// What is known of these secrets, of these keys, and of the keys above both. Secrets that are not known yet are
+    /// What is known of these secrets, of these keys, and of the parent keys of both. Secrets that are not known yet are
     /// read, with their keys; a secret that does not exist is missing in the result. Use it only with the values of
     /// `meter.access` that it was read under.
     pub(crate) async fn access<C: GenericClient>(

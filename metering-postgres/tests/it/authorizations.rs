@@ -272,7 +272,7 @@ async fn verification_finds_authorizations_that_do_not_match_their_payment() {
         };
         set(state, wrong);
         let error = store.verify().await.unwrap_err().to_string();
-        assert!(error.contains("do not match the state or the account of their authorization: 1 in all"), "{error}");
+        assert!(error.contains("in another state, or are not recorded as theirs: 1 in all"), "{error}");
         set(wrong, state);
         assert_eq!(store.verify().await.unwrap().discrepancies, []);
     }

@@ -16,7 +16,7 @@ use metering_postgres::PostgresStore;
 use metering_tests::postgres::{Cluster, is_skipped, schema_of};
 
 use crate::event_heads::WRONG;
-use crate::events::{atoms, post, terms, told, webhook};
+use crate::events::{atoms, post, reported, terms, webhook};
 use crate::hold_scene::Scene;
 use crate::lost_commits::NOON;
 
@@ -113,7 +113,7 @@ async fn two_nodes_deliver_each_event_once_and_in_order() {
     assert_eq!(lines.lock().unwrap().last.len(), ACCOUNTS * 2);
     assert_eq!(claim(&scene.node, NOON, 9).await, []);
     for account in &accounts {
-        assert_eq!(told(&scene.other, account).await.len(), EVENTS);
+        assert_eq!(reported(&scene.other, account).await.len(), EVENTS);
     }
     let pending = DeliveryFilter { state: Some(DeliveryState::Pending), webhook: None };
     assert_eq!(scene.node.deliveries(None, pending, None, 9).await.unwrap().items, []);
@@ -238,7 +238,7 @@ async fn webhooks_events_and_deliveries_are_moved_and_their_numbers_go_on() {
     let next = target.test_webhook(Some(&account), &hooks[0], NOON).await.unwrap().unwrap();
     assert!(next.id > newest.id && next.event.number > newest.event.number, "{next:?}");
     post(&target, &account, -501).await;
-    assert_eq!(told(&target, &account).await.len(), told(source, &account).await.len() + 2);
+    assert_eq!(reported(&target, &account).await.len(), reported(source, &account).await.len() + 2);
 }
 
 #[tokio::test(flavor = "multi_thread")]

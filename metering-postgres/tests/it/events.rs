@@ -37,8 +37,8 @@ pub(crate) async fn post(store: &PostgresStore, account: &AccountId, amount: i64
     store.post_entry(account, entry, NOON).await.unwrap();
 }
 
-/// What an account was told after its creation.
-pub(crate) async fn told(store: &PostgresStore, account: &AccountId) -> Vec<EventKind> {
+/// What an account was reported after its creation.
+pub(crate) async fn reported(store: &PostgresStore, account: &AccountId) -> Vec<EventKind> {
     let mut events = store.events(account, None, 1_000).await.unwrap().items;
     events.reverse();
     assert!(events.is_sorted_by(|a, b| a.number < b.number), "{events:?}");
@@ -88,7 +88,7 @@ async fn concurrent_chargers_on_two_nodes_raise_each_alert_once() {
         accepted += task.await.unwrap();
     }
     assert_eq!(accepted, 640);
-    assert_eq!(told(&scene.other, &scene.id).await, [EventKind::BalanceLow, EventKind::BalanceExhausted]);
+    assert_eq!(reported(&scene.other, &scene.id).await, [EventKind::BalanceLow, EventKind::BalanceExhausted]);
     let deliveries = scene.other.deliveries(Some(&scene.id), Default::default(), None, 100).await.unwrap().items;
     assert_eq!(deliveries.iter().map(|delivery| delivery.webhook).collect::<Vec<_>>(), [hook, hook]);
     let low = &deliveries[1].event.data;
@@ -117,11 +117,11 @@ async fn a_budget_is_exhausted_once_a_period_whichever_node_refuses() {
         // Too dear for what is left.
         expected.push(EventKind::BudgetExhausted);
         assert!(!is_charged(second, &key, 5, now).await);
-        assert_eq!(told(&scene.other, &scene.id).await, expected, "day {day}");
+        assert_eq!(reported(&scene.other, &scene.id).await, expected, "day {day}");
         // The first node would decide this without reading. It must not tell again.
         assert!(!is_charged(first, &key, 5, now).await);
         assert!(is_charged(first, &key, 1, now).await);
-        assert_eq!(told(&scene.other, &scene.id).await, expected, "day {day}");
+        assert_eq!(reported(&scene.other, &scene.id).await, expected, "day {day}");
         // Nothing is left.
         expected.push(EventKind::BudgetExhausted);
         assert!(is_charged(second, &key, 1, now).await);
@@ -131,7 +131,7 @@ async fn a_budget_is_exhausted_once_a_period_whichever_node_refuses() {
             is_charged(node, &key, 1, now)
         });
         assert!(!futures_util::future::join_all(refused).await.into_iter().any(|accepted| accepted));
-        assert_eq!(told(&scene.other, &scene.id).await, expected, "day {day}");
+        assert_eq!(reported(&scene.other, &scene.id).await, expected, "day {day}");
     }
     scene.verify().await;
 }
@@ -151,13 +151,13 @@ async fn a_refusal_on_one_node_is_not_told_again_by_the_other() {
         let lease = Duration::from_secs(30);
         charge.hold = Some(metering_core::charging::HoldTerms::new(&SystemRandomness, lease, atoms(1)));
         node.commit(vec![Posting::Charge(charge)], NOON).await.unwrap();
-        assert_eq!(told(&scene.other, &scene.id).await, [EventKind::BalanceExhausted]);
+        assert_eq!(reported(&scene.other, &scene.id).await, [EventKind::BalanceExhausted]);
     }
     // That a request was too dear does not mute that the balance is spent.
     assert!(is_charged(&scene.node, &scene.key, 930, NOON).await);
     assert!(!is_charged(&scene.other, &scene.key, 1, NOON).await);
     assert!(!is_charged(&scene.node, &scene.key, 1, NOON).await);
-    assert_eq!(told(&scene.other, &scene.id).await, [EventKind::BalanceExhausted; 2]);
+    assert_eq!(reported(&scene.other, &scene.id).await, [EventKind::BalanceExhausted; 2]);
     scene.verify().await;
 }
 
@@ -186,14 +186,14 @@ async fn alerts_and_events_take_no_round_trip() {
         for _ in 0..5 {
             least[0] = least[0].min(messages(&scene, 1).await);
         }
-        assert_eq!(told(&scene.other, &scene.id).await.len(), round - 1);
+        assert_eq!(reported(&scene.other, &scene.id).await.len(), round - 1);
         // The crossing, with its event and two deliveries. Each connection prepares the statement once.
         let balance = scene.amounts().await[0];
         least[1] = least[1].min(messages(&scene, balance - 499).await);
-        assert_eq!(told(&scene.other, &scene.id).await.len(), round);
+        assert_eq!(reported(&scene.other, &scene.id).await.len(), round);
         post(&scene.node, &scene.id, 501).await;
     }
-    assert_eq!(least, [1, 1], "an ordinary charge, and one that is told");
+    assert_eq!(least, [1, 1], "an ordinary charge, and one with an event");
     let deliveries = scene.other.deliveries(None, Default::default(), None, 100).await.unwrap().items;
     assert_eq!(deliveries.len(), 20);
     scene.verify().await;
@@ -210,7 +210,7 @@ async fn a_threshold_takes_effect_on_all_nodes_immediately() {
     }
     scene.other.set_balance_alert(&scene.id, Some(atoms(997))).await.unwrap().unwrap();
     assert!(is_charged(&scene.node, &scene.key, 1, NOON).await);
-    assert_eq!(told(&scene.other, &scene.id).await, [EventKind::BalanceLow]);
+    assert_eq!(reported(&scene.other, &scene.id).await, [EventKind::BalanceLow]);
     for _ in 0..70 {
         assert!(is_charged(&scene.node, &scene.key, 1, NOON).await);
     }
@@ -218,7 +218,7 @@ async fn a_threshold_takes_effect_on_all_nodes_immediately() {
     assert_eq!(scene.node.account(&scene.id).await.unwrap().unwrap(), account);
     assert!(is_charged(&scene.node, &scene.key, 1, NOON).await);
     assert_eq!(scene.node.account(&scene.id).await.unwrap().unwrap().alert, account.alert);
-    assert_eq!(told(&scene.other, &scene.id).await, [EventKind::BalanceLow]);
+    assert_eq!(reported(&scene.other, &scene.id).await, [EventKind::BalanceLow]);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -231,10 +231,10 @@ async fn lost_responses_to_commits_lose_and_repeat_no_event() {
     scene.link.cut_commits();
     for round in 1..=12 {
         assert!(is_charged(&scene.node, &scene.key, 501, NOON).await);
-        assert_eq!(told(&scene.other, &scene.id).await.len(), round);
+        assert_eq!(reported(&scene.other, &scene.id).await.len(), round);
         post(&scene.node, &scene.id, 501).await;
     }
     assert!(scene.link.cuts() > 6, "{}", scene.link.cuts());
-    assert_eq!(told(&scene.other, &scene.id).await, [EventKind::BalanceLow; 12]);
+    assert_eq!(reported(&scene.other, &scene.id).await, [EventKind::BalanceLow; 12]);
     scene.verify().await;
 }

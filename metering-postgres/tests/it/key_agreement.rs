@@ -143,7 +143,7 @@ fn charge(draw: &mut Draw) -> Charge {
     }
 }
 
-/// Everything that the caller is told, as text.
+/// Everything that the caller sees, as text.
 async fn run(store: &dyn Store, operation: Operation, now: Timestamp) -> Result<String, String> {
     let failed = |error: StoreError| error.to_string();
     Ok(match operation {

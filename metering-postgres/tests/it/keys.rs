@@ -45,7 +45,7 @@ impl Scene {
         Self { link, node, other, url, id, first }
     }
 
-    /// Creates a key below another one, or below the first.
+    /// Creates a child key of another one, or of the first.
     async fn create(&self, parent: Option<&KeyId>, change: impl FnOnce(&mut KeyTerms)) -> (ApiKey, KeyId) {
         let secret = ApiKey::generate(&SystemRandomness);
         let mut terms = KeyTerms::new("sub".parse::<KeyName>().unwrap(), Scopes::ALL);
@@ -132,14 +132,14 @@ async fn every_change_of_a_key_by_another_node_counts_at_once() {
     scene.warm_up(&secret).await;
     scene.change(&id, disabled(true)).await;
     assert_eq!(scene.charge(&scene.node, &secret).await, Err(Refusal::UnknownKey));
-    assert!(scene.charge(&scene.node, &middle_secret).await.is_ok(), "only the key below it is disabled");
+    assert!(scene.charge(&scene.node, &middle_secret).await.is_ok(), "only its child key is disabled");
     scene.change(&id, disabled(false)).await;
     assert!(scene.charge(&scene.node, &secret).await.is_ok());
 
     scene.warm_up(&secret).await;
     let routes = TermsChange { routes: Some("/y".parse().unwrap()), ..TermsChange::default() };
     scene.change(&middle, terms(routes)).await;
-    assert_eq!(scene.charge(&scene.node, &secret).await, Err(Refusal::Key(KeyRefusal::Route)), "a key above it");
+    assert_eq!(scene.charge(&scene.node, &secret).await, Err(Refusal::Key(KeyRefusal::Route)), "a parent key");
     scene.change(&middle, terms(TermsChange { routes: Some("/x".parse().unwrap()), ..TermsChange::default() })).await;
 
     scene.warm_up(&secret).await;
@@ -194,7 +194,7 @@ async fn keys_with_budgets_commit_in_one_round_trip_too() {
     scene.charge(&scene.other, &secret).await.unwrap();
     scene.charge(&scene.node, &secret).await.unwrap();
     assert_eq!((scene.spent(&id).await, scene.spent(&top).await), (13 * PRICE, 24 * PRICE));
-    // Refunds give back, to the keys above as well.
+    // Refunds give back, to the parent keys as well.
     let refund = scene.charge(&scene.node, &secret).await.unwrap().into_refund().unwrap();
     scene.other.commit(vec![Posting::Refund(refund)], NOON).await.unwrap();
     assert_eq!((scene.spent(&id).await, scene.spent(&top).await), (13 * PRICE, 24 * PRICE));
@@ -243,7 +243,7 @@ async fn a_budget_that_two_nodes_race_for_is_spent_exactly() {
     scene.verify().await;
 }
 
-/// Usage that is folded into daily totals counts, and usage that is still in the tail, of the key and those below it.
+/// Usage that is folded into daily totals counts, and usage that is still in the tail, of the key and its child keys.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_budget_that_is_set_later_starts_with_what_was_spent() {
     if is_skipped() {
@@ -278,7 +278,7 @@ async fn a_budget_that_is_set_later_starts_with_what_was_spent() {
     );
 }
 
-/// What is decided and discarded does not count as under way.
+/// What is decided and discarded does not count as in flight.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_charge_that_is_decided_again_is_in_progress_once() {
     if is_skipped() {

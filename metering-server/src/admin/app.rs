@@ -67,7 +67,7 @@ impl AdminApp {
         }
     }
 
-    /// The same after a reload, with everything that is under way.
+    /// The same after a reload, with everything that is in progress.
     pub(super) fn reconfigured(&self, app: Arc<App>, config: &Config, openapi: Document) -> Self {
         Self {
             administration: self.administration.clone().with_catalogue(Arc::new(app.service.catalogue().clone())),

@@ -43,7 +43,7 @@ impl Budgets {
     }
 }
 
-/// Every budget that counts less than its key and the keys below it were used for, in the order of accounts and keys.
+/// Every budget that counts less than its key and the child keys were used for, in the order of accounts and keys.
 pub(super) async fn discrepancies(db: &mut dyn Executor) -> Result<Vec<Discrepancy>> {
     let mut budgets = budgets(db).await?;
     if budgets.keys.is_empty() {

@@ -10,7 +10,7 @@ use rusqlite::Connection;
 use crate::access::keys;
 use crate::error::Result;
 
-/// The keys of an account that charges came with, and those above them, by number. A list, since most accounts have one
+/// The keys of an account that charges came with, and their parent keys, by number. A list, since most accounts have one
 /// key, and a map of one is large.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct CachedKeys(Vec<(KeyNumber, KeyState)>);

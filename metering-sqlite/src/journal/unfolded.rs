@@ -13,7 +13,7 @@ use crate::journal::{Change, Row, Usage};
 use crate::rows::first;
 
 /// How far the journal is folded: what the tables have, and nothing else, are all changes up to `floor`, and those up to
-/// `upto` of the accounts up to `account`. A round of folding is under way while `floor` is below `upto`.
+/// `upto` of the accounts up to `account`. A round of folding is in progress while `floor` is below `upto`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Marker {
     pub(crate) floor: i64,
@@ -29,7 +29,7 @@ impl Marker {
         if account <= self.account { self.upto } else { self.floor }
     }
 
-    /// Whether a round is under way.
+    /// Whether a round is in progress.
     pub(crate) const fn is_folding(self) -> bool {
         self.floor < self.upto
     }
@@ -78,7 +78,7 @@ pub(crate) struct Unfolded {
     seen: i64,
     accounts: BTreeMap<i64, Vec<Noted>>,
     len: usize,
-    /// The largest number of changes of one account that are not of the round under way.
+    /// The largest number of changes of one account that are not of the round in progress.
     longest: usize,
     /// No usage is of an earlier day; `None` if there was no usage since there were no changes.
     first_day: Option<Day>,

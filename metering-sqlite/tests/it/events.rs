@@ -71,7 +71,7 @@ async fn finish(store: &SqliteStore, due: &DueDelivery, now: Timestamp) -> Optio
 }
 
 /// The kinds of an account's events, in the order in which they were written.
-async fn told(store: &SqliteStore, account: &AccountId) -> Vec<EventKind> {
+async fn reported(store: &SqliteStore, account: &AccountId) -> Vec<EventKind> {
     let events = store.events(account, None, 1_000).await.unwrap().items;
     events.iter().rev().map(|event| event.kind).collect()
 }
@@ -102,13 +102,13 @@ async fn a_cause_is_written_with_its_event_or_not_at_all() {
         assert!(table == "delivery" || store.create_account(new_account()).await.is_err());
         assert!(store.report_leaked(&key, NOON).await.is_err(), "{table}");
         assert_eq!(store.account(&id).await.unwrap(), before, "{table}");
-        assert_eq!(told(&store, &id).await, [EventKind::KeyCreated], "{table}");
+        assert_eq!(reported(&store, &id).await, [EventKind::KeyCreated], "{table}");
         assert_eq!(store.verify().await.unwrap().discrepancies, []);
         execute(&file, "DROP TRIGGER refuse");
         assert_eq!(post(&store, last).await.unwrap().balance, Credits::ZERO);
         assert!(matches!(store.post_entry(&id, taken, NOON).await.unwrap(), Posted::Account(_)));
         let expected = [EventKind::KeyCreated, EventKind::BalanceLow, EventKind::BalanceExhausted];
-        assert_eq!((told(&store, &id).await.as_slice(), count(&file, "delivery")), (&expected[..], 2), "{table}");
+        assert_eq!((reported(&store, &id).await.as_slice(), count(&file, "delivery")), (&expected[..], 2), "{table}");
     }
 }
 
@@ -123,7 +123,7 @@ async fn a_charge_without_an_event_touches_no_table_of_events() {
     assert_eq!(charge(&store, key).await, Ok(2));
     assert_eq!(charge(&store, key).await, Ok(1));
     let last = vec![metering_core::charging::Posting::Charge(charge_of(key, Credits::BASE_CALL))];
-    assert!(store.commit(last, NOON).await.is_err(), "the balance is exhausted, which is told");
+    assert!(store.commit(last, NOON).await.is_err(), "the balance is exhausted, which makes an event");
 }
 
 /// A refusal books nothing. Other handles must hear of the alert that it raised all the same.
@@ -142,11 +142,11 @@ async fn a_level_raised_by_a_refusal_is_told_once_by_two_handles() {
         assert!(matches!(charge(store, key).await, Err(Refusal::InsufficientCredits { .. })));
     }
     let exhausted = [EventKind::KeyCreated, EventKind::BalanceExhausted];
-    assert_eq!(told(&here, &id).await, exhausted);
+    assert_eq!(reported(&here, &id).await, exhausted);
     there.post_entry(&id, grant(1), NOON).await.unwrap();
     assert_eq!(charge(&here, key).await, Ok(0));
     assert!(matches!(charge(&there, key).await, Err(Refusal::InsufficientCredits { .. })));
-    assert_eq!(told(&here, &id).await, [&exhausted[..], &[EventKind::BalanceExhausted]].concat());
+    assert_eq!(reported(&here, &id).await, [&exhausted[..], &[EventKind::BalanceExhausted]].concat());
     assert_eq!(here.verify().await.unwrap().discrepancies, []);
 }
 
@@ -165,12 +165,12 @@ async fn levels_and_claims_survive_reopening() {
     let store = SqliteStore::open(&file).unwrap();
     assert_eq!(store.account(&id).await.unwrap().unwrap().alert, alert);
     assert_eq!(charge(&store, key).await, Ok(3));
-    assert_eq!(told(&store, &id).await, [EventKind::KeyCreated, EventKind::BalanceLow], "told once");
+    assert_eq!(reported(&store, &id).await, [EventKind::KeyCreated, EventKind::BalanceLow], "reported once");
     assert_eq!(store.webhooks(Some(&id)).await.unwrap(), [hook]);
     assert_eq!(claim(&store, later(59)).await, [], "claimed before the restart");
     let again = claim(&store, later(60)).await;
     assert_eq!((again.len(), again[0].delivery.id), (1, due[0].delivery.id));
-    assert_eq!(finish(&store, &due[0], later(60)).await, None, "another attempt is under way");
+    assert_eq!(finish(&store, &due[0], later(60)).await, None, "another attempt is in progress");
     assert!(finish(&store, &again[0], later(61)).await.is_some());
 }
 

@@ -210,7 +210,7 @@ async fn version_8_keys_and_usage_become_those_of_first_keys() {
 
 pub(crate) const VERSION_9: &str = include_str!("../../src/migrations/0009_keys.sql");
 
-/// An account that was granted 10 base calls, with a key below its first key, and with a charge with a request id. Four
+/// An account that was granted 10 base calls, with a child key of its first key, and with a charge with a request id. Four
 /// calls of its first key and a refund of the other key are in the tables, two more calls and a refund of the other key
 /// in the journal.
 pub(crate) const ROWS_9: &str = "

@@ -8,8 +8,15 @@ use std::{env, fs};
 use clap::Parser;
 
 /// The crates that other programs depend on.
-const CRATES: [&str; 6] =
-    ["metering-core", "metering-sql", "metering-sqlite", "metering-postgres", "metering-evm", "metering-client"];
+const CRATES: [&str; 7] = [
+    "metering-core",
+    "metering-admin",
+    "metering-sql",
+    "metering-sqlite",
+    "metering-postgres",
+    "metering-evm",
+    "metering-client",
+];
 
 /// Compares the public API of the library crates with its listing in docs/public-api.
 #[derive(Parser)]

@@ -40,7 +40,7 @@ impl Owner {
     }
 
     pub(crate) fn tell(&mut self, kind: EventKind, now: Timestamp) {
-        self.told.push((kind, now));
+        self.reported.push((kind, now));
     }
 
     pub(crate) fn set_threshold(&mut self, threshold: Option<Credits>) {
@@ -75,11 +75,11 @@ impl Owner {
     pub(crate) fn tell_entry(&mut self, now: Timestamp) {
         let entry = self.entries.last().expect("an entry was just added");
         let (atoms, payment) = (entry.atoms, entry.payment_event());
-        self.told.extend(payment.map(|kind| (kind, now)));
+        self.reported.extend(payment.map(|kind| (kind, now)));
         if atoms < 0 { self.raise_balance(None, now) } else { self.lower_balance() }
     }
 
-    /// Raises the levels of a key and the keys above it, unless their budgets' newest periods are over.
+    /// Raises the levels of a key and its parent keys, unless their budgets' newest periods are over.
     pub(crate) fn raise_keys(&mut self, key: KeyNumber, now: Timestamp) {
         for index in self.chain(key) {
             self.raise_key(index, false, now);
@@ -138,9 +138,9 @@ impl Owner {
 
     /// Deletes old events, and returns how many.
     pub(super) fn forget_events(&mut self, now: Timestamp) -> usize {
-        let before = self.told.len();
-        self.told.retain(|(_, at)| now < at.saturating_add(Event::RETENTION));
-        before - self.told.len()
+        let before = self.reported.len();
+        self.reported.retain(|(_, at)| now < at.saturating_add(Event::RETENTION));
+        before - self.reported.len()
     }
 }
 

@@ -26,7 +26,7 @@ pub(crate) struct Issued {
     since: Day,
     /// The atoms that counted in it since it began, in order.
     counted: Vec<i128>,
-    /// The level of its budget that was told in this period.
+    /// The level of its budget that was reported in this period.
     pub(super) level: usize,
 }
 
@@ -235,7 +235,7 @@ impl Owner {
         }
     }
 
-    /// What the events and the open holds of a key and the keys below it add up to since a day.
+    /// What the events and the open holds of a key and its child keys add up to since a day.
     fn spent_since(&self, number: KeyNumber, day: Day) -> i128 {
         let index = usize::try_from(number.get()).unwrap();
         let counts = |of: Day, key: KeyNumber| of >= day && self.chain(key).contains(&index);
@@ -281,7 +281,7 @@ impl Owner {
         KeyStatus { key: issued.key.clone(), parents_are_live, spent, usage }
     }
 
-    /// Whether a key and all above it are live and may manage keys.
+    /// Whether a key and all its parents are live and may manage keys.
     pub(crate) fn manages(&self, index: usize, now: Timestamp) -> bool {
         self.chain(self.issued[index].key.number).into_iter().all(|index| {
             let key = &self.issued[index].key;
@@ -319,7 +319,7 @@ impl Owner {
         self.issued[index].revoke(now);
     }
 
-    /// Revokes the keys below one.
+    /// Revokes the child keys of one.
     pub(crate) fn revoke_below(&mut self, index: usize, now: Timestamp) {
         for below in 0..self.issued.len() {
             if below != index && self.chain(self.issued[below].key.number).contains(&index) {
@@ -328,7 +328,7 @@ impl Owner {
         }
     }
 
-    /// Replaces the first key's secret, revokes all other keys that can manage keys, with those below them, and ends
+    /// Replaces the first key's secret, revokes all other keys that can manage keys, with their child keys, and ends
     /// the grace periods of the rest.
     pub(crate) fn recover(&mut self, secret: KeyHash, now: Timestamp) {
         for index in 1..self.issued.len() {

@@ -129,7 +129,7 @@ impl Batch<'_> {
         Ok(())
     }
 
-    /// The keys of the batch whose terms are counted, and such keys above them.
+    /// The keys of the batch whose terms are counted, and such parent keys.
     fn counted(&self, access: &Access, holds: &Holds) -> impl Iterator<Item = (i64, KeyNumber)> + use<> {
         let mut counted = BTreeSet::new();
         for (account, key) in self.items.iter().filter_map(|item| item.charged_key(holds)) {

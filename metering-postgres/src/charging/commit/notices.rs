@@ -1,4 +1,4 @@
-//! What a commit writes when an owner is to be told something: nothing at all in nearly every batch.
+//! What a commit writes when an owner gets an event: nothing at all in nearly every batch.
 
 use std::collections::BTreeSet;
 

@@ -74,7 +74,7 @@ pub(super) async fn write(
     );
     let (
         checked,
-        (daily, blocks, (meters, key_meters), (holds, volumes, told), (remembered_results, outcome, committed)),
+        (daily, blocks, (meters, key_meters), (holds, volumes, reported), (remembered_results, outcome, committed)),
     ) = join(checked, writing).await;
     checked?;
     // The COMMIT of a failed transaction reports success although it rolls back, so check the other results first.
@@ -84,7 +84,7 @@ pub(super) async fn write(
     key_meters?;
     holds?;
     volumes?;
-    told?;
+    reported?;
     remembered_results?;
     outcome?;
     Ok(committed?)

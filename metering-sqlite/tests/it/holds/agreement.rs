@@ -197,7 +197,7 @@ impl World {
     }
 }
 
-/// Two accounts. The first has a key with a budget below its first key, and one with rate limits below that.
+/// Two accounts. The first has a key with a child key that has a budget, and a child of that with rate limits.
 async fn world(seed: u64, stores: [&dyn Store; 2]) -> World {
     let (accounts, secrets, keys) = (Vec::new(), Vec::new(), Vec::new());
     let mut world =

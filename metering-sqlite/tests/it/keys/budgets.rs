@@ -66,7 +66,7 @@ async fn budgets_that_two_handles_race_for_are_spent_exactly() {
     assert_sound(&stores[0]).await;
 }
 
-/// Of usage with the key itself and the keys below it, folded or not, and of no other key.
+/// Of usage with the key itself and its child keys, folded or not, and of no other key.
 #[tokio::test]
 async fn a_budget_set_later_starts_with_what_was_spent() {
     let (_folder, file) = database_path();
@@ -105,7 +105,7 @@ async fn a_budget_set_later_starts_with_what_was_spent() {
     assert_eq!(spent_calls(&stores[1], &top).await, 60);
     charge(&stores[1], hash(3)).await.unwrap();
     let refused = charge(&stores[0], hash(2)).await;
-    assert!(matches!(refused, Err(Refusal::KeyBudget { .. })), "the budget of the key above it: {refused:?}");
+    assert!(matches!(refused, Err(Refusal::KeyBudget { .. })), "the budget of the parent key: {refused:?}");
     charge(&stores[0], first).await.unwrap();
     assert_eq!(spent_calls(&stores[0], &middle).await, 49);
 

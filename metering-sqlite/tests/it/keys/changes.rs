@@ -98,7 +98,7 @@ async fn rotations_leaks_and_revocations_count_in_the_other_handle_at_once() {
     assert_eq!(there.report_leaked(&hash(3), NOON).await.unwrap(), None, "it no longer works");
     lives([true, false, false, false]).await;
     change(&here, &parent, KeyChange::Rotate { secret: hash(4), old_until: None }).await;
-    lives([true, false, false, false]).await; // whoever found it may have made the key below
+    lives([true, false, false, false]).await; // whoever found it may have made the child key
     charge(&there, hash(4)).await.unwrap();
     change(&there, &parent, KeyChange::Revoke).await;
     lives([true, false, false, false]).await;
