@@ -17,10 +17,16 @@ impl Client {
     /// ```
     /// use metering_client::{Client, ClientError};
     /// use metering_core::wire::{CreateWebhookRequest, IssuedWebhookResponse};
-    /// /// Sends an event to a server when the balance runs low, and returns the secret to check signatures with. async
-    /// fn tell(client: &Client, url: &str) -> Result<String, ClientError> { let request = CreateWebhookRequest { url:
-    /// Some(url.to_owned()), events: Some(vec!["balance.low".to_owned()]), }; let issued: IssuedWebhookResponse =
-    /// client.create_webhook(&request).await?.json()?; Ok(issued.secret.secret().expose().to_string()) }
+    ///
+    /// /// Sends an event to a server when the balance runs low, and returns the secret to check signatures with.
+    /// async fn notify(client: &Client, url: &str) -> Result<String, ClientError> {
+    ///     let request = CreateWebhookRequest {
+    ///         url: Some(url.to_owned()),
+    ///         events: Some(vec!["balance.low".to_owned()]),
+    ///     };
+    ///     let issued: IssuedWebhookResponse = client.create_webhook(&request).await?.json()?;
+    ///     Ok(issued.secret.secret().expose().to_string())
+    /// }
     /// ```
     ///
     /// # Errors

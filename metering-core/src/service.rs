@@ -169,7 +169,10 @@ impl Service {
     /// use std::sync::Arc;
     ///
     /// use metering_core::{Catalogue, Clock, MemoryStore, Meter, MeterConfig, Service, ServiceConfig, Timestamp};
-    /// /// For tests: a fixed time. #[derive(Debug)] struct Noon;
+    ///
+    /// /// For tests: a fixed time.
+    /// #[derive(Debug)]
+    /// struct Noon;
     ///
     /// impl Clock for Noon {
     ///     fn now(&self) -> Timestamp {

@@ -16,8 +16,10 @@ use crate::clock::Timestamp;
 ///
 /// use metering_core::Timestamp;
 /// use metering_core::signups::{BotCheck, BotCheckError, BotVerdict};
-/// /// For people who were invited: the solution is a word from the invitation. #[derive(Debug)] struct
-/// Password(String);
+///
+/// /// For people who were invited: the solution is a word from the invitation.
+/// #[derive(Debug)]
+/// struct Password(String);
 ///
 /// #[async_trait::async_trait]
 /// impl BotCheck for Password {
