@@ -52,6 +52,7 @@ mod rows;
 #[cfg(test)]
 mod schema;
 mod script;
+mod statements;
 mod store;
 mod transactions;
 mod transfer;

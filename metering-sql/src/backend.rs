@@ -107,3 +107,12 @@ pub fn now<T>(script: impl Future<Output = Result<T>>) -> Result<T, StoreError> 
         Poll::Pending => Err(StoreError::Broken("a script waited, though its executor never does".to_owned())),
     }
 }
+
+/// Runs a script that deletes many rows in one transaction.
+pub(crate) async fn delete<A, T>(backend: &dyn Backend, args: A, script: Call<A, T>) -> Result<T, StoreError>
+where
+    A: Send + Sync + 'static,
+    T: Send + Sync + 'static,
+{
+    typed(backend.delete(erased(args, script)).await)
+}

@@ -9,9 +9,8 @@ use metering_core::access::{Key, KeyNumber};
 use metering_core::backend::decision::{self, KeyDeletion, KeyEnd};
 use metering_core::{Day, StoreError, Timestamp};
 
-use crate::backend::{Backend, read, snapshot};
+use crate::backend::{Backend, delete, read, snapshot};
 use crate::executor::Executor;
-use crate::expiry::delete;
 use crate::fault::Result;
 use crate::row::{Row, only};
 use crate::values;

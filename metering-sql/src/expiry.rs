@@ -7,7 +7,7 @@ use metering_core::payments::{Challenge, Quote};
 use metering_core::signups::SignupSession;
 use metering_core::{StoreError, Timestamp};
 
-use crate::backend::{Backend, Call, erased, typed};
+use crate::backend::{Backend, delete};
 use crate::executor::Executor;
 use crate::fault::Result;
 use crate::{ended_keys, events, values};
@@ -86,15 +86,6 @@ pub async fn forget(db: &dyn Backend, now: Timestamp) -> Result<u64, StoreError>
         }
     }
     Ok(forgotten.saturating_add(ended_keys::forget(db, now).await?))
-}
-
-/// Runs a script that deletes many rows in one transaction.
-pub(crate) async fn delete<A, T>(backend: &dyn Backend, args: A, script: Call<A, T>) -> Result<T, StoreError>
-where
-    A: Send + Sync + 'static,
-    T: Send + Sync + 'static,
-{
-    typed(backend.delete(erased(args, script)).await)
 }
 
 /// Deletes a slice of each kind. Returns how many rows were deleted, and whether no expired rows are left.

@@ -5,7 +5,7 @@ use metering_sql::accounts;
 
 use crate::connection::session::GenericClient;
 use crate::error::Result;
-use crate::script::Statements;
+use crate::statements::Statements;
 
 /// The account with this id, and its row number.
 pub(crate) async fn by_id<C: GenericClient>(client: &C, id: &AccountId) -> Result<Option<(i64, Account)>> {

@@ -52,7 +52,7 @@ fn listed(of_account: bool, to_webhook: bool) -> String {
 mod tests {
     use super::listed;
     use crate::schema::Schema;
-    use crate::script::dialect;
+    use crate::statements::dialect;
 
     /// Prepared statements keep one plan for all values after a few executions; so do these.
     #[tokio::test(flavor = "multi_thread")]

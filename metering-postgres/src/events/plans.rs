@@ -3,7 +3,7 @@
 use metering_sql::due::heads;
 
 use crate::schema::Schema;
-use crate::script::dialect;
+use crate::statements::dialect;
 
 /// However many lines wait for a later time, and however many deliveries wait behind their heads. Prepared statements
 /// keep one plan for all values after a few executions; so do these.

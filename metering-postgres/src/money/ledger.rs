@@ -3,13 +3,13 @@
 use metering_core::backend::decision::EntryChanges;
 use metering_core::money::{NewLedgerEntry, PaymentRef};
 use metering_core::{Account, Credits, Timestamp};
-use metering_sql::{Executor, values};
+use metering_sql::values;
 
 use crate::connection::session::GenericClient;
 use crate::error::Result;
 use crate::events::outbox::{self, EventRows};
 use crate::rows::{execute, one};
-use crate::script::Statements;
+use crate::statements::Statements;
 use crate::transactions::serialized::next_ids;
 
 /// Writes an entry and the account's new totals. The account was read with its meter locked.
@@ -94,5 +94,5 @@ pub(crate) async fn append<C: GenericClient>(
         values
     };
     let rows: Vec<_> = ids.into_iter().zip(last - count + 1..).zip(entries).map(row).collect();
-    Ok(Statements(client).execute(sql, &rows).await.map(drop)?)
+    Statements(client).run(sql, &rows).await.map(drop)
 }

@@ -9,7 +9,7 @@ mod tests {
     use metering_tests::postgres::{Cluster, is_skipped, schema_of};
 
     use crate::PostgresStore;
-    use crate::script::dialect;
+    use crate::statements::dialect;
 
     /// 60,000 authorizations that are settled, and as many that are pending: those of two are free at 50. All but the
     /// failed ones have a transaction.

@@ -5,7 +5,7 @@ use metering_sql::Backend;
 use metering_sql::expiry::Expiring;
 
 use crate::connection::wait::REPORT_TIMEOUT;
-use crate::script::Statements;
+use crate::statements::Statements;
 use crate::store::{PostgresStore, check};
 use crate::transactions::outcome;
 

@@ -7,7 +7,7 @@ use metering_core::transfer::{Export, Record, Section};
 use metering_sql::transfer::{Source, page};
 
 use crate::charging::known::SharedKnown;
-use crate::script::Statements;
+use crate::statements::Statements;
 use crate::store::PostgresStore;
 use crate::usage::daily_totals;
 

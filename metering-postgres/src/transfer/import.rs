@@ -22,7 +22,7 @@ use crate::connection::wait::REPORT_TIMEOUT;
 use crate::error::{Result, corrupt};
 use crate::migrations;
 use crate::rows::execute;
-use crate::script::Statements;
+use crate::statements::Statements;
 use crate::store::PostgresStore;
 use crate::transactions::serialized::{SerializedWrite, WriteOwner};
 

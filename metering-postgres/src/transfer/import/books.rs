@@ -13,7 +13,7 @@ use crate::charging::holds::{HOLDS, HoldRows};
 use crate::charging::tail::Folds;
 use crate::error::Result;
 use crate::rows::{all, execute, parsed};
-use crate::script::Statements;
+use crate::statements::Statements;
 use crate::transactions::serialized::SerializedWrite;
 use crate::usage::activity::{BLOCKS, BlockRows};
 

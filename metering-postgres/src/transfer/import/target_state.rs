@@ -4,7 +4,7 @@ use metering_sql::transfer;
 use crate::connection::session::GenericClient;
 use crate::error::Result;
 use crate::rows::{bytes, exists, first};
-use crate::script::dialect;
+use crate::statements::dialect;
 
 /// All tables with a store's data, except those that any server writes to that starts on the database.
 pub(super) fn tables() -> Vec<String> {
