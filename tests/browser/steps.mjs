@@ -21,8 +21,13 @@ export async function signIn(page, key) {
 
 export const call = (page, path, key) => fetch(page.base + path, { headers: { authorization: `Bearer ${key}` } });
 
-/** Both schemes at the width of a phone and of a desktop. */
-export const LOOKS = [375, 1280].flatMap((width) => ["light", "dark"].map((colorScheme) => ({ viewport: { width, height: 812 }, colorScheme })));
+/**
+ * Both schemes at the width of a phone and of a desktop. Axe takes most of the time of these scenes, so it runs once for
+ * each scheme, which decides contrasts, and once for each width, which decides what is shown.
+ */
+export const LOOKS = [375, 1280].flatMap((width) =>
+  ["light", "dark"].map((colorScheme) => ({ viewport: { width, height: 812 }, colorScheme, axe: (width === 375) === (colorScheme === "dark") })),
+);
 export const look = ({ viewport, colorScheme }) => `${viewport.width}-${colorScheme}`;
 
 /** What a module of this page exports, called in the page. */
