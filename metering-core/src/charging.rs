@@ -22,7 +22,7 @@ pub(crate) mod rule;
 pub(crate) mod tally;
 pub(crate) mod volume;
 
-pub use batch::{Decided, Facts, StoredHold, decide};
+pub use batch::{Decided, Facts, StoredHold, StoredHoldOf, decide};
 pub use charge::{Charge, Decision, MeterState, Receipt, Refund, Refusal, Settlement};
 pub use delivery::{Attempt, Delivery, DeliveryTerms, Fingerprint, IdempotencyKey, IdempotencyKeyError, Repetition};
 pub use hold::{

@@ -65,7 +65,7 @@ pub trait Facts {
     ///
     /// # Errors
     /// When it cannot be read.
-    fn hold(&mut self, id: &HoldId) -> Result<Option<StoredHold<Self::Account, Self::Line>>, Self::Error>;
+    fn hold(&mut self, id: &HoldId) -> Result<Option<StoredHoldOf<Self>>, Self::Error>;
 
     /// The requests to a route with volume tiers; the default if there were none.
     ///
@@ -84,6 +84,9 @@ pub struct StoredHold<K, L> {
     /// The hold.
     pub hold: Hold,
 }
+
+/// A hold with the numbers of a backend.
+pub type StoredHoldOf<F> = StoredHold<<F as Facts>::Account, <F as Facts>::Line>;
 
 /// What a batch decided: an outcome for each posting, in order, and the rows to write.
 pub type Decided<K, L> = (Vec<Outcome>, Changes<K, L>);
