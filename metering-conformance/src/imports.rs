@@ -222,7 +222,7 @@ pub async fn imported_transactions_are_used_up(store: Arc<dyn FullStore>) {
     assert_verified(store).await;
 }
 
-/// Keys below the first one keep their terms, and budgets count what was imported.
+/// Child keys of the first one keep their terms, and budgets count what was imported.
 pub async fn imported_keys_keep_their_terms(store: Arc<dyn FullStore>) {
     let store = store.as_ref();
     let mut new = foreign(1);
