@@ -20,7 +20,7 @@ macro_rules! named_enum {
         }
 
         impl $Enum {
-            /// All of them, in the order of their declaration.
+            /// Every one, in declaration order.
             pub const ALL: [Self; [$($name),+].len()] = [$(Self::$Variant),+];
 
             /// The name.

@@ -14,7 +14,8 @@ use crate::charging::volume::{CountedRoute, Volume};
 use crate::clock::Timestamp;
 use crate::usage::UsageLine;
 
-/// What a backend has stored. [`decide`] asks for each thing once per batch, and only for what the batch depends on.
+/// What a backend has stored. [`decide`] asks only for what the batch depends on; for each account, key, hold and count
+/// of a route once.
 ///
 /// Everything must be as of the transaction that writes the batch.
 pub trait Facts {

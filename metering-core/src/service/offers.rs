@@ -289,8 +289,8 @@ async fn await_end(shop: &OfferSettlement, record: AuthorizationRecord) -> Resul
         AuthorizationState::Pending => {
             let newest = record.submissions.last().map(|submission| submission.hash);
             let id = record.signed.id();
-            let mut standing = shop.settling.settle(record);
-            let over = standing.wait_for(|standing| matches!(standing, SettlingStatus::Finished(_)));
+            let mut status = shop.settling.settle(record);
+            let over = status.wait_for(|status| matches!(status, SettlingStatus::Finished(_)));
             let over = tokio::time::timeout(shop.wait, over).await;
             let over = over.ok().and_then(Result::ok).map(|over| over.clone());
             let Some(SettlingStatus::Finished(record)) = over else {

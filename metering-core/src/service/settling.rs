@@ -114,11 +114,11 @@ impl Settling {
     pub(super) fn settle(self: &Arc<Self>, record: AuthorizationRecord) -> watch::Receiver<SettlingStatus> {
         let id = record.signed.id();
         let mut tasks = self.tasks.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(standing) = tasks.get(&id) {
-            return standing.clone();
+        if let Some(status) = tasks.get(&id) {
+            return status.clone();
         }
-        let (sender, standing) = watch::channel(SettlingStatus::InProgress);
-        tasks.insert(id, standing.clone());
+        let (sender, status) = watch::channel(SettlingStatus::InProgress);
+        tasks.insert(id, status.clone());
         let task = Task { settling: Arc::clone(self), id };
         tokio::spawn(async move {
             let over = task.settling.drive(record).await;
@@ -127,7 +127,7 @@ impl Settling {
                 sender.send_replace(SettlingStatus::Finished(Box::new(record)));
             }
         });
-        standing
+        status
     }
 
     /// Takes over authorizations that no process is settling. Returns how many.

@@ -113,7 +113,7 @@ fn describe<C: Call>() -> OpenApi {
         .build()
 }
 
-/// The refusals by status: the codes, and what is said about each.
+/// Groups the refusals by HTTP status, each code with its description.
 fn refusals(refusals: &[(ErrorCode, &str)]) -> BTreeMap<u16, String> {
     let mut by_status = BTreeMap::<u16, String>::new();
     for (code, text) in refusals {

@@ -1,5 +1,5 @@
-//! The places of wallets that pay gas. A wallet's transactions run in the order of their places, so none is left out and
-//! none is assigned twice.
+//! The nonces of wallets that pay gas. Transactions of a wallet run in nonce order, so no nonce may be skipped or assigned
+//! twice.
 
 use metering_core::backend::decision;
 use metering_core::chains::Address;

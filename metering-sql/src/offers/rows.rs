@@ -189,7 +189,7 @@ pub(crate) fn id_values(id: &AuthorizationId) -> Vec<Value> {
     values![id.chain_id, id.token, id.payer, id.nonce]
 }
 
-/// The condition for an authorization and those after it, in the order of their ids, `count` in all. The limit is a literal:
+/// The condition for `count` authorizations by id, beginning with a given one. The limit is a literal:
 /// with an unknown limit PostgreSQL would plan for a large one.
 #[must_use]
 pub fn from(count: usize) -> String {
@@ -200,7 +200,7 @@ pub fn from(count: usize) -> String {
     )
 }
 
-/// An authorization and those after it, in the order of their ids, `count` in all.
+/// Reads `count` authorizations by id, beginning with a given one.
 pub(crate) async fn page(
     db: &mut dyn Executor,
     first: &AuthorizationId,

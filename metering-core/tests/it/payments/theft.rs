@@ -23,7 +23,7 @@ fn play(moves: Vec<Move>, proof: bool) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 512, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn thief_never_gains_more_than_it_paid(moves in moves()) {
