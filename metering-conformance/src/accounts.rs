@@ -26,18 +26,11 @@ pub async fn a_new_account_is_found_as_it_was_made(store: Arc<dyn Store>) {
         entries: vec![adjustment(3)],
         ..new_account()
     };
-    let expected = Account {
-        id: new.id.clone(),
-        agent_name: new.agent_name.clone(),
-        email: new.email.clone(),
-        email_status: new.email_status,
-        payer,
-        limits,
-        totals: Totals { balance: atoms(3), granted: atoms(3), ..Totals::default() },
-        alert: BalanceAlert::default(),
-        created_at: NOON,
-        revoked_at: None,
-    };
+    let mut expected = Account::new(new.id.clone(), new.agent_name.clone(), NOON);
+    expected.email = new.email.clone();
+    expected.payer = payer;
+    expected.limits = limits;
+    expected.totals = Totals { balance: atoms(3), granted: atoms(3), ..Totals::default() };
     let key = new.key;
     let created = create(&*store, new).await;
     assert_eq!(created, expected);

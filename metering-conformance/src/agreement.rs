@@ -212,7 +212,7 @@ impl Pair {
             match item {
                 Item::Charge { key, atoms, line, path, request, hold } => {
                     let hold = hold.map(|terms| self.terms(terms));
-                    let charge = Charge { hold, ..self.charge(key, atoms, line, path, request) };
+                    let charge = self.charge(key, atoms, line, path, request).with_hold(hold);
                     let decision = self.model.charge(charge.clone(), self.now);
                     if let Ok(receipt) = &decision {
                         self.holds.extend(receipt.hold.map(|held| (receipt.account.clone(), held.id)));
@@ -249,19 +249,14 @@ impl Pair {
         let (line, rest) = (line_of(line), atoms(price));
         let tiers = VolumeTiers::new(vec![(2, atoms(0)), (4, atoms(BASE))], rest).expect("prices are not negative");
         let by_volume = is_by_volume.then(|| VolumeTerms { tiers: Arc::new(tiers), max_cost: None });
-        Charge {
-            key: key.unwrap_or(key_hash(self.made_keys + 1)),
-            price: by_volume.as_ref().map_or(rest, |terms| terms.tiers.max()),
-            by_volume,
-            request_path: format!("{}?{path}", line.route_template).into(),
+        Charge::of(
+            key.unwrap_or(key_hash(self.made_keys + 1)),
+            by_volume.as_ref().map_or(rest, |terms| terms.tiers.max()),
             line,
-            request_id: request.map(|number| RequestId::parse(&format!("request-{number}")).unwrap()),
-            delivery: None,
-            address: None,
-            in_flight: None,
-            hold: None,
-            price_version: None,
-        }
+        )
+        .with_by_volume(by_volume)
+        .with_path(format!("{}?{path}", line.route_template))
+        .with_request_id(request.map(|number| RequestId::parse(&format!("request-{number}")).unwrap()))
     }
 
     fn terms(&mut self, (lease, fallback): (u32, i64)) -> HoldTerms {

@@ -24,23 +24,16 @@ pub async fn claim_creates_the_account(store: Arc<dyn PaymentStore>) {
     claim.account.limits = RateLimits { requests_per_minute: 7, requests_per_day: 70 };
     let new = claim.account.clone();
     let made = claimed(&*store, claim.clone()).await;
-    let expected = Account {
-        id: new.id.clone(),
-        agent_name: new.agent_name,
-        email: quote.email.clone(),
-        email_status: EmailStatus::Unchecked,
-        payer: Some(Payer { address: wallet(1), chain_id: TARGET.chain_id }),
-        limits: new.limits,
-        totals: Totals {
-            balance: atoms(SOLD + BONUS),
-            purchased: atoms(SOLD),
-            granted: atoms(BONUS),
-            used: Credits::ZERO,
-            held: Credits::ZERO,
-        },
-        alert: BalanceAlert::default(),
-        created_at: after(MINUTE),
-        revoked_at: None,
+    let mut expected = Account::new(new.id.clone(), new.agent_name, after(MINUTE));
+    expected.email = quote.email.clone();
+    expected.payer = Some(Payer { address: wallet(1), chain_id: TARGET.chain_id });
+    expected.limits = new.limits;
+    expected.totals = Totals {
+        balance: atoms(SOLD + BONUS),
+        purchased: atoms(SOLD),
+        granted: atoms(BONUS),
+        used: Credits::ZERO,
+        held: Credits::ZERO,
     };
     assert_eq!(made, expected);
     assert_eq!(account(&*store, &made.id).await, expected);

@@ -22,7 +22,7 @@ const TASKS: usize = 32;
 pub async fn a_hold_is_opened_and_settled_in_one_batch(store: Arc<dyn Store>) {
     let customer = customer(&*store, 100).await;
     let terms = terms();
-    let request = Charge { hold: Some(terms), ..charge(customer.key, 60) };
+    let request = charge(customer.key, 60).with_hold(terms);
     let batch = vec![
         update(&customer.id, terms.id, capture(1)),
         Posting::Charge(request),
@@ -231,7 +231,7 @@ pub async fn racing_holds_and_captures_add_up(store: Arc<dyn Store>) {
 pub async fn a_lease_of_nothing_ends_at_once(store: Arc<dyn Store>) {
     let customer = customer(&*store, 100).await;
     let terms = HoldTerms { lease: std::time::Duration::ZERO, ..terms() };
-    let receipt = accepted(&*store, Charge { hold: Some(terms), ..charge(customer.key, 60) }, NOON).await;
+    let receipt = accepted(&*store, charge(customer.key, 60).with_hold(terms), NOON).await;
     assert_eq!(store.expired_holds(NOON, 10).await.unwrap().len(), 1);
     assert!(act(&*store, &customer.id, held(&receipt).id, HoldAction::Expire, NOON).await.changed);
     assert_eq!(amounts(&*store, &customer.id).await, (100 - FALLBACK, 0, FALLBACK));

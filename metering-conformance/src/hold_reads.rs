@@ -58,7 +58,7 @@ pub async fn expired_holds_are_in_the_order_of_their_ends(store: Arc<dyn Store>)
     for (number, lease) in [50, 20, 40, 10, 30].into_iter().enumerate() {
         let of = &customers[number % 2];
         let terms = HoldTerms { lease: Duration::from_secs(lease), ..terms() };
-        let id = held(&accepted(&*store, Charge { hold: Some(terms), ..charge(of.key, 10) }, NOON).await).id;
+        let id = held(&accepted(&*store, charge(of.key, 10).with_hold(terms), NOON).await).id;
         opened.push((later(lease), of.id.clone(), id));
     }
     opened.sort_unstable();

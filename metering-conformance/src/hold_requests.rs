@@ -17,7 +17,7 @@ use super::scene::{NOON, accepted, all_daily_totals, assert_verified, atoms, cha
 
 /// Makes a charge a hold.
 fn holding(charge: Charge) -> Charge {
-    Charge { hold: Some(terms()), ..charge }
+    charge.with_hold(terms())
 }
 
 /// What a repeated hold must repeat: the hold, its amount, and that nothing is charged.
@@ -90,7 +90,7 @@ pub async fn a_hold_and_a_charge_are_different_requests(store: Arc<dyn Store>) {
     let customer = customer(&*store, 100).await;
     let requests = [charge_named(customer.key, 20, "r1"), keyed(customer.key, 20, "k1", 1)];
     for request in requests {
-        let other = Charge { request_id: Some(RequestId::parse("r2").unwrap()), ..request.clone() };
+        let other = request.clone().with_request_id(RequestId::parse("r2").unwrap());
         for (first, second) in [(holding(request.clone()), request), (other.clone(), holding(other))] {
             let before = accepted(&*store, first.clone(), NOON).await;
             let amounts_before = amounts(&*store, &customer.id).await;

@@ -30,7 +30,7 @@ pub(super) fn terms() -> HoldTerms {
 
 /// A charge that holds `amount` atoms.
 pub(super) fn hold(key: KeyHash, amount: i64) -> Charge {
-    Charge { hold: Some(terms()), ..charge(key, amount) }
+    charge(key, amount).with_hold(terms())
 }
 
 pub(super) fn held(receipt: &Receipt) -> Held {

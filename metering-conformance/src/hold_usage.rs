@@ -21,7 +21,7 @@ use super::scene::{
 
 /// A hold on a line and a path.
 fn hold_on(key: metering_core::access::KeyHash, amount: i64, line: UsageLine, path: &str) -> Charge {
-    Charge { line, request_path: path.into(), ..hold(key, amount) }
+    hold(key, amount).with_line(line).with_path(path)
 }
 
 /// Entries of activity that are not of the ledger, newest first.
@@ -143,7 +143,7 @@ pub async fn entries_of_settled_holds_are_separate_by_kind(store: Arc<dyn Store>
         let actions = [capture(10), HoldAction::Release, HoldAction::Expire, HoldAction::CaptureFallback];
         batch.push(update(&customer.id, id, actions[number % 4]));
     }
-    batch.push(Posting::Charge(Charge { line: line("/a"), ..charge(customer.key, 5) }));
+    batch.push(Posting::Charge(charge(customer.key, 5).with_line(line("/a"))));
     store.commit(batch, later(30)).await.unwrap();
     let entries = usage_entries(&*store, &customer.id).await;
     let sums = [

@@ -27,7 +27,7 @@ fn later(seconds: u64) -> Timestamp {
 pub(super) fn keyed(key: KeyHash, price: i64, name: &str, request: u8) -> Charge {
     let name = IdempotencyKey::parse(name).unwrap();
     let terms = DeliveryTerms { fingerprint: Fingerprint::from_bytes([request; 16]), lease: LEASE };
-    Charge { request_id: Some(RequestId::of_idempotency_key(&name)), delivery: Some(terms), ..charge(key, price) }
+    charge(key, price).with_request_id(RequestId::of_idempotency_key(&name)).with_delivery(terms)
 }
 
 pub(super) async fn repeated(store: &dyn Store, charge: Charge, now: Timestamp) -> Repetition {

@@ -279,7 +279,7 @@ pub async fn budget_is_removed_raised_and_lowered(store: Arc<dyn Store>) {
 pub async fn repeated_request_takes_no_budget(store: Arc<dyn Store>) {
     let customer = customer(&*store, PLENTY).await;
     let key = issue(&*store, &customer.id, None, terms(10, None)).await;
-    let named = || Charge { price: atoms(10), ..super::scene::charge_named(key.secret, 10, "r1") };
+    let named = || super::scene::charge_named(key.secret, 10, "r1").with_price(atoms(10));
     assert!(!accepted(&*store, named(), NOON).await.repeated);
     assert!(accepted(&*store, named(), NOON).await.repeated);
     assert_eq!(spent(&*store, &customer.id, &key.id).await, 10);

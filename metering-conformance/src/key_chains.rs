@@ -22,7 +22,7 @@ async fn pair(store: &dyn Store, customer: &Customer, parent: KeyTerms, child: K
 }
 
 fn in_progress(key: &Issued, in_flight: &InFlight) -> Charge {
-    Charge { in_flight: Some(in_flight.clone()), ..charge(key.secret, BASE) }
+    charge(key.secret, BASE).with_in_flight(in_flight.clone())
 }
 
 /// A key stops while a parent key is disabled, and for good when that is revoked or leaks.
@@ -200,8 +200,7 @@ pub async fn requests_in_progress_are_limited(store: Arc<dyn Store>) {
     drop((two, three, decisions));
     assert_eq!(counts(), [0, 0]);
     accepted(&*store, charge(child.secret, BASE), NOON).await;
-    let unlimited =
-        accepted(&*store, Charge { in_flight: Some(in_flight.clone()), ..charge(customer.key, BASE) }, NOON);
+    let unlimited = accepted(&*store, charge(customer.key, BASE).with_in_flight(in_flight.clone()), NOON);
     assert_eq!(unlimited.await.slot, None, "its key has no limit");
     assert_verified(&*store).await;
 }
@@ -212,7 +211,7 @@ pub async fn refused_requests_are_not_in_progress(store: Arc<dyn Store>) {
     let terms = KeyTerms { max_in_flight: 2, budget: budget(3 * BASE, None), ..caller() };
     let key = issue(&*store, &customer.id, None, terms).await;
     let in_flight = InFlight::default();
-    let price = |price| Charge { price: super::scene::atoms(price), ..in_progress(&key, &in_flight) };
+    let price = |price| in_progress(&key, &in_flight).with_price(super::scene::atoms(price));
     let refusal = refused(&*store, price(4 * BASE), NOON).await;
     assert!(matches!(refusal, Refusal::KeyBudget { .. }), "{refusal:?}");
     assert_eq!(in_flight.count(&customer.id, key.number), 0);

@@ -54,7 +54,7 @@ pub async fn created_key_charges_its_account(store: Arc<dyn Store>) {
     assert_eq!(chain, [1, 0]);
     assert_eq!(store.live_keys(&[secret, owner.key, new_key()], NOON).await.unwrap(), [true, true, false]);
     let address = "10.1.2.3".parse().ok();
-    let receipt = accepted(&*store, Charge { address, ..charge(secret, BASE) }, NOON).await;
+    let receipt = accepted(&*store, charge(secret, BASE).with_address(address), NOON).await;
     assert_eq!((receipt.account, receipt.key, receipt.balance), (owner.id.clone(), key.number, atoms(9 * BASE)));
     assert_eq!(balance(&*store, &owner.id).await, 9 * BASE);
     assert_verified(&*store).await;
@@ -172,7 +172,7 @@ pub async fn terms_refuse_with_the_reason(store: Arc<dyn Store>) {
     for (terms, address, at, expected) in table {
         let key = issue(&*store, &customer.id, None, terms.clone()).await;
         let before = balance(&*store, &customer.id).await;
-        let request = Charge { address, ..charge(key.secret, BASE) };
+        let request = charge(key.secret, BASE).with_address(address);
         match expected {
             None => assert_eq!(accepted(&*store, request, at).await.balance.atoms(), before - BASE),
             Some(reason) => {

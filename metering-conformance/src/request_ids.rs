@@ -192,7 +192,7 @@ pub async fn a_retry_shows_the_running_window(store: Arc<dyn Store>) {
     let customer = customer_with(&*store, 10 * BASE, limits).await;
     accepted(&*store, charge_named(customer.key, BASE, "r1"), NOON).await;
     let later = NOON.saturating_add(super::scene::MINUTE);
-    let retry = accepted(&*store, Charge { price: atoms(1), ..charge_named(customer.key, BASE, "r1") }, later).await;
+    let retry = accepted(&*store, charge_named(customer.key, BASE, "r1").with_price(atoms(1)), later).await;
     assert_eq!((retry.rate.at, retry.rate.minute.count, retry.rate.day.count), (later, 0, 1));
 }
 

@@ -100,28 +100,15 @@ pub(super) fn line(template: &str) -> UsageLine {
 
 /// A charge of `price` atoms.
 pub(super) fn charge(key: KeyHash, price: i64) -> Charge {
-    Charge {
-        key,
-        price: atoms(price),
-        by_volume: None,
-        line: line("/mpp/ethPrice"),
-        request_path: "/mpp/ethPrice".into(),
-        request_id: None,
-        delivery: None,
-        address: None,
-        in_flight: None,
-        hold: None,
-        price_version: None,
-    }
+    Charge::of(key, atoms(price), line("/mpp/ethPrice")).with_path("/mpp/ethPrice")
 }
 
 pub(super) fn charge_on(key: KeyHash, price: i64, line: UsageLine) -> Charge {
-    let request_path = Arc::clone(&line.route_template);
-    Charge { line, request_path, ..charge(key, price) }
+    Charge::of(key, atoms(price), line)
 }
 
 pub(super) fn charge_named(key: KeyHash, price: i64, request_id: &str) -> Charge {
-    Charge { request_id: Some(RequestId::parse(request_id).unwrap()), ..charge(key, price) }
+    charge(key, price).with_request_id(RequestId::parse(request_id).unwrap())
 }
 
 /// Commits charges in one batch.

@@ -28,7 +28,7 @@ fn tiers() -> Arc<VolumeTiers> {
 
 fn by_volume(charge: Charge) -> Charge {
     let tiers = tiers();
-    Charge { price: tiers.max(), by_volume: Some(VolumeTerms { tiers, max_cost: None }), ..charge }
+    charge.with_price(tiers.max()).with_by_volume(VolumeTerms { tiers, max_cost: None })
 }
 
 fn request(key: KeyHash) -> Charge {
@@ -88,7 +88,7 @@ pub async fn counts_are_separate_per_account_and_route(store: Arc<dyn Store>) {
     let on = |key: KeyHash, template: &str, method: &str, source: ClientSource| {
         let mut line = line(template);
         (line.http_method, line.source) = (method.into(), source);
-        Charge { line, ..request(key) }
+        request(key).with_line(line)
     };
     let batch = vec![
         on(one.key, "/a", "GET", ClientSource::Direct),
@@ -96,7 +96,7 @@ pub async fn counts_are_separate_per_account_and_route(store: Arc<dyn Store>) {
         on(one.key, "/b", "GET", ClientSource::Direct),
         on(one.key, "/a", "POST", ClientSource::Direct),
         on(other.key, "/a", "GET", ClientSource::Direct),
-        Charge { line: line("/a"), ..charge(one.key, 9) },
+        charge(one.key, 9).with_line(line("/a")),
         on(one.key, "/a", "GET", ClientSource::Cli),
     ];
     assert_eq!(prices(&commit(&*store, batch, NOON).await), [0, 0, 0, 0, 0, 9, 5]);
@@ -215,7 +215,7 @@ pub async fn refunded_places_are_taken_again(store: Arc<dyn Store>) {
 /// The same for holds that are released, by a process that knows no more than their ids.
 pub async fn released_places_are_taken_again(store: Arc<dyn Store>) {
     let customer = customer(&*store, 100).await;
-    let holding = || Charge { hold: Some(terms()), ..request(customer.key) };
+    let holding = || request(customer.key).with_hold(terms());
     let mut open = Vec::new();
     for _ in 0..3 {
         open.push(held(&accepted(&*store, holding(), NOON).await));
@@ -247,13 +247,13 @@ pub async fn refunded_places_end_with_their_month_and_price(store: Arc<dyn Store
     // The catalogue changes: nothing is free, and 7 is a new price.
     let dearer = Arc::new(VolumeTiers::new(vec![(1, atoms(5))], atoms(7)).expect("they rise"));
     let by_volume = VolumeTerms { tiers: dearer, max_cost: Some("0.0000000007".parse().unwrap()) };
-    let request_now = Charge { by_volume: Some(by_volume), ..request(customer.key) };
+    let request_now = request(customer.key).with_by_volume(by_volume);
     let refusal = refused(&*store, request_now.clone(), NOON).await;
     assert!(matches!(refusal, Refusal::MaxCostExceeded { price, .. } if price == atoms(7)), "{refusal:?}");
     assert_eq!(store.volumes(&customer.id).await.unwrap(), [(route(), with_returned(1, "0:2"))]);
     // The client's bound is compared with the price of the place that is taken.
     let free_only = request(customer.key).by_volume.map(|terms| VolumeTerms { max_cost: "0".parse().ok(), ..terms });
-    let bounded = || Charge { by_volume: free_only.clone(), ..request(customer.key) };
+    let bounded = || request(customer.key).with_by_volume(free_only.clone());
     assert_eq!(charged(&*store, bounded(), NOON).await, 0);
     // The next month.
     let next = NOON.day().month().next().start();
@@ -274,7 +274,7 @@ pub async fn a_refund_at_the_months_border_gives_back_its_place(store: Arc<dyn S
     commit_refund(&*store, refund_of(free), begins).await;
     let one_returned = Volume { month: begins.day().month(), ..with_returned(1, "0:1") };
     assert_eq!(store.volumes(&customer.id).await.unwrap(), [(route(), one_returned.clone())]);
-    let held = accepted(&*store, Charge { hold: Some(terms()), ..request(customer.key) }, lagging).await;
+    let held = accepted(&*store, request(customer.key).with_hold(terms()), lagging).await;
     assert_eq!(store.volumes(&customer.id).await.unwrap(), [(route(), volume(2, begins))]);
     let release = held.hold_update(HoldAction::Release).expect("it is a hold");
     store.commit(vec![Posting::Hold(release)], begins).await.unwrap();
@@ -287,7 +287,7 @@ pub async fn a_tier_above_the_bound_is_refused(store: Arc<dyn Store>) {
     let bounded = |most: &str| {
         let charge = request(customer.key);
         let by_volume = charge.by_volume.map(|terms| VolumeTerms { max_cost: Some(most.parse().unwrap()), ..terms });
-        Charge { by_volume, ..charge }
+        charge.with_by_volume(by_volume)
     };
     for _ in 0..2 {
         assert_eq!(charged(&*store, bounded("0"), NOON).await, 0);
@@ -330,7 +330,7 @@ pub async fn a_repeated_request_is_counted_once(store: Arc<dyn Store>) {
 /// A hold has the price of its tier, also a free one. A release gives its place back; anything else does not.
 pub async fn a_hold_is_counted_until_it_is_released(store: Arc<dyn Store>) {
     let customer = customer(&*store, 100).await;
-    let holding = || Charge { hold: Some(terms()), ..request(customer.key) };
+    let holding = || request(customer.key).with_hold(terms());
     let free = accepted(&*store, holding(), NOON).await;
     assert_eq!((held(&free).amount, free.volume.clone()), (Credits::ZERO, Some(volume(1, NOON))));
     act(&*store, &customer.id, held(&free).id, HoldAction::Release, NOON).await;

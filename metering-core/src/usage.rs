@@ -72,7 +72,7 @@ impl ClientSource {
 ///     http_method: "GET".into(),
 ///     source: ClientSource::Cli,
 /// };
-/// let charge = Charge { line, ..Charge::new(&key, Credits::BASE_CALL, "GET", "/quotes/{number}") };
+/// let charge = Charge::new(&key, Credits::BASE_CALL, "GET", "/quotes/{number}").with_line(line);
 /// assert_eq!(charge.line.source.as_str(), "cli");
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]

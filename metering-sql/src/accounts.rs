@@ -202,21 +202,23 @@ pub async fn post_entry(
 
 /// Sets the rate limits of an account.
 pub async fn set_limits(db: &mut dyn Executor, id: &AccountId, limits: RateLimits) -> Result<Option<Account>> {
-    let Some((row, account)) = locked(db, id).await? else { return Ok(None) };
+    let Some((row, mut account)) = locked(db, id).await? else { return Ok(None) };
     let sql = "UPDATE meter SET requests_per_minute = ?2, requests_per_day = ?3 WHERE account = ?1";
     db.execute(sql, &[values![row, limits.requests_per_minute, limits.requests_per_day]]).await?;
     db.settings_changed(row).await?;
-    Ok(Some(Account { limits, ..account }))
+    account.limits = limits;
+    Ok(Some(account))
 }
 
 /// Sets the threshold of the balance alert.
 pub async fn set_alert(db: &mut dyn Executor, id: &AccountId, threshold: Option<Credits>) -> Result<Option<Account>> {
-    let Some((row, account)) = locked(db, id).await? else { return Ok(None) };
+    let Some((row, mut account)) = locked(db, id).await? else { return Ok(None) };
     let alert = account.alert.with_threshold(threshold, account.totals.unspent());
     let sql = "UPDATE meter SET alert_below = CAST(?2 AS BIGINT), alert_raised = CAST(?3 AS BIGINT) WHERE account = ?1";
     db.execute(sql, &[values![row, threshold, alert.raised.number()]]).await?;
     db.settings_changed(row).await?;
-    Ok(Some(Account { alert, ..account }))
+    account.alert = alert;
+    Ok(Some(account))
 }
 
 /// Writes the level of the balance alert, if it changed. The account's meter is locked.
@@ -274,18 +276,14 @@ pub(crate) fn account(db: &mut dyn Executor, row: &Row) -> Result<AccountRow> {
         _ => None,
     };
     let (id, stored) = (row.get(0)?, totals(row, 12)?);
-    let account = Account {
-        id: row.get(1)?,
-        agent_name: row.get(2)?,
-        email: row.get(3)?,
-        email_status,
-        payer,
-        limits: RateLimits { requests_per_minute: row.get(10)?, requests_per_day: row.get(11)? },
-        totals: db.totals(id, stored)?,
-        alert: BalanceAlert { threshold: row.get(16)?, raised: alert_level(row, 17, "meter.alert_raised")? },
-        created_at: row.get(8)?,
-        revoked_at: row.get(9)?,
-    };
+    let mut account = Account::new(row.get(1)?, row.get(2)?, row.get(8)?);
+    account.email = row.get(3)?;
+    account.email_status = email_status;
+    account.payer = payer;
+    account.limits = RateLimits { requests_per_minute: row.get(10)?, requests_per_day: row.get(11)? };
+    account.totals = db.totals(id, stored)?;
+    account.alert = BalanceAlert { threshold: row.get(16)?, raised: alert_level(row, 17, "meter.alert_raised")? };
+    account.revoked_at = row.get(9)?;
     Ok((id, account))
 }
 

@@ -55,7 +55,7 @@ async fn charge_concurrently(service: &Arc<Service>, key: &ApiKey) -> Outcome<Ve
     let mut requests = JoinSet::new();
     for number in 0..REQUESTS {
         let charge = Charge::new(key, Credits::BASE_CALL, "GET", "/quotes/{number}");
-        let charge = Charge { request_path: format!("/quotes/{number}").into(), ..charge };
+        let charge = charge.with_path(format!("/quotes/{number}"));
         let service = Arc::clone(service);
         requests.spawn(async move { service.charge(charge).await });
     }

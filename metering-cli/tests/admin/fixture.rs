@@ -148,19 +148,12 @@ impl RunOutput {
 
 /// Charges `key` through an open store, as a server does.
 pub(crate) async fn charge(store: &dyn Store, key: &str, route: &str, price: Credits, now: Timestamp) -> Decision {
-    let charge = Charge {
-        key: ApiKey::parse(key).unwrap().hash(),
+    let charge = Charge::of(
+        ApiKey::parse(key).unwrap().hash(),
         price,
-        line: UsageLine { route_template: route.into(), http_method: "GET".into(), source: ClientSource::Cli },
-        request_path: route.into(),
-        request_id: None,
-        delivery: None,
-        address: None,
-        in_flight: None,
-        hold: None,
-        by_volume: None,
-        price_version: None,
-    };
+        UsageLine { route_template: route.into(), http_method: "GET".into(), source: ClientSource::Cli },
+    )
+    .with_path(route);
     let mut outcomes = store.commit(vec![Posting::Charge(charge)], now).await.unwrap();
     match outcomes.pop() {
         Some(Outcome::Decided(decision)) => decision,

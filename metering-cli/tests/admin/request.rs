@@ -15,7 +15,7 @@ async fn hold(store: &dyn Store, key: &str, amount: &str, now: Timestamp) -> Hol
     let amount: Credits = amount.parse().unwrap();
     let terms = HoldTerms::new(&SystemRandomness, Duration::from_secs(120), Credits::ZERO);
     let charge = Charge::new(&ApiKey::parse(key).unwrap(), amount, "POST", "/chat");
-    let charge = Charge { request_path: "/chat?a=\u{1b}".into(), hold: Some(terms), ..charge };
+    let charge = charge.with_path("/chat?a=\u{1b}").with_hold(terms);
     let outcomes = store.commit(vec![Posting::Charge(charge)], now).await.unwrap();
     assert!(matches!(outcomes[..], [Outcome::Decided(Decision::Accepted(_))]), "{outcomes:?}");
     terms.id

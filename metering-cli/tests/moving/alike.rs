@@ -110,7 +110,7 @@ async fn hold(store: &dyn Store, account: &AccountId, key: KeyHash, step: usize,
     id[..2].copy_from_slice(&u16::try_from(step).unwrap().to_be_bytes());
     let terms = HoldTerms { id: HoldId::from_bytes(id), lease: LEASE, fallback: atoms(step % 50) };
     let Posting::Charge(new) = charge(key, "/held", None) else { unreachable!() };
-    let new = Charge { price: atoms(1_000), hold: Some(terms), ..new };
+    let new = new.with_price(atoms(1_000)).with_hold(terms);
     let opened = store.commit(vec![Posting::Charge(new)], now).await.unwrap();
     assert!(matches!(opened[..], [Outcome::Decided(Decision::Accepted(_))]), "{opened:?}");
     let (action, now) = match step / 7 % 5 {

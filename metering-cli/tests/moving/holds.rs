@@ -52,14 +52,12 @@ fn hold(number: u8) -> Charge {
     let Posting::Charge(charge) = charge(KeyHash::from_bytes([HOLDER; 32]), "/Ä/{id}", None) else { unreachable!() };
     let lease = Duration::from_secs(LEASE);
     let fingerprint = Fingerprint::of("GET", "/a", &charge.line);
-    Charge {
-        price: atoms(AMOUNT),
-        request_path: format!("/Ä/{}", "long".repeat(usize::from(number - PLAIN) * 8)).into(),
-        request_id: request,
-        delivery: (number == RETRIED).then_some(DeliveryTerms { fingerprint, lease }),
-        hold: Some(HoldTerms { id: id(number), lease, fallback: atoms(FALLBACK) }),
-        ..charge
-    }
+    charge
+        .with_price(atoms(AMOUNT))
+        .with_path(format!("/Ä/{}", "long".repeat(usize::from(number - PLAIN) * 8)))
+        .with_request_id(request)
+        .with_delivery((number == RETRIED).then_some(DeliveryTerms { fingerprint, lease }))
+        .with_hold(HoldTerms { id: id(number), lease, fallback: atoms(FALLBACK) })
 }
 
 /// An account with a hold of every kind.
@@ -143,7 +141,7 @@ pub(crate) async fn work_as_before(store: &dyn Store) {
     // A retry names a new hold, and gets the first. Its request was not delivered within its lease.
     for number in [REPEATABLE, RETRIED] {
         let terms = hold(number).hold.map(|terms| HoldTerms { id: id(0xef), ..terms });
-        let retry = Charge { hold: terms, ..hold(number) };
+        let retry = hold(number).with_hold(terms);
         match store.commit(vec![Posting::Charge(retry)], later(LEASE)).await.unwrap().remove(0) {
             Outcome::Decided(Decision::Accepted(receipt)) => {
                 assert_eq!((receipt.repeated, receipt.hold.unwrap().id), (true, id(number)));

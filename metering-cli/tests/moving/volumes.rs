@@ -27,7 +27,7 @@ async fn request(store: &dyn Store, path: &str) -> Credits {
 async fn receipt(store: &dyn Store, path: &str) -> Receipt {
     let tiers = Arc::new(VolumeTiers::new(vec![(2, Credits::ZERO)], Credits::BASE_CALL).unwrap());
     let Posting::Charge(charge) = charge(KeyHash::from_bytes([TIERED; 32]), path, None) else { panic!() };
-    let charge = Charge { by_volume: Some(VolumeTerms { tiers, max_cost: None }), ..charge };
+    let charge = charge.with_by_volume(VolumeTerms { tiers, max_cost: None });
     match store.commit(vec![Posting::Charge(charge)], NOON).await.unwrap().remove(0) {
         Outcome::Decided(Decision::Accepted(receipt)) => receipt,
         other => panic!("{other:?}"),

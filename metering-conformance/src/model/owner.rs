@@ -178,24 +178,21 @@ impl Owner {
 
     pub(crate) fn account(&self) -> Account {
         let made = self.made.clone();
-        Account {
-            id: made.id,
-            agent_name: made.agent_name,
-            email: made.email,
-            email_status: made.email_status,
-            payer: made.payer,
-            limits: self.limits,
-            totals: Totals {
-                balance: credits(self.balance()),
-                purchased: credits(self.purchased()),
-                granted: credits(self.granted()),
-                used: credits(self.used()),
-                held: credits(self.held()),
-            },
-            alert: self.alert(),
-            created_at: made.created_at,
-            revoked_at: self.revoked_at,
-        }
+        let mut account = Account::new(made.id, made.agent_name, made.created_at);
+        account.email = made.email;
+        account.email_status = made.email_status;
+        account.payer = made.payer;
+        account.limits = self.limits;
+        account.totals = Totals {
+            balance: credits(self.balance()),
+            purchased: credits(self.purchased()),
+            granted: credits(self.granted()),
+            used: credits(self.used()),
+            held: credits(self.held()),
+        };
+        account.alert = self.alert();
+        account.revoked_at = self.revoked_at;
+        account
     }
 
     /// Adds entries one by one if they fit, and returns whether they did.
@@ -221,7 +218,7 @@ impl Owner {
         let volume = counted.as_ref().map(|route| self.volume(route, now));
         // A repeated request has the price that it had.
         let price = first.filter(|_| counted.is_some()).map_or_else(|| self.price(&charge, now), |first| first.charged);
-        let mut charge = Charge { price, ..charge };
+        let mut charge = charge.with_price(price);
         let (line, request_path) = (charge.line.clone(), Arc::clone(&charge.request_path));
         let (id, own_key) = (self.made.id.clone(), key);
         let receipt = |rate, charged: Credits, balance, first: Option<Timestamp>, hold: Option<Held>| Charged {
@@ -252,7 +249,7 @@ impl Owner {
                     let rate = self.key_rate(key, now).unwrap_or(rate);
                     return Ok(receipt(rate, first.charged, first.balance, Some(first.at), hold));
                 }
-                Ok(None) if counted.is_some() => charge = Charge { price: self.price(&charge, now), ..charge },
+                Ok(None) if counted.is_some() => charge.price = self.price(&charge, now),
                 Ok(None) => {}
             }
         }

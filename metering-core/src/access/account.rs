@@ -303,6 +303,7 @@ pub struct Payer {
 /// # }
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Account {
     /// Its public id.
     pub id: AccountId,
@@ -327,6 +328,23 @@ pub struct Account {
 }
 
 impl Account {
+    /// An account without address, payer, credits and alert, with the [default limits](RateLimits::default).
+    #[must_use]
+    pub fn new(id: AccountId, agent_name: AgentName, created_at: Timestamp) -> Self {
+        Self {
+            id,
+            agent_name,
+            email: None,
+            email_status: EmailStatus::Unchecked,
+            payer: None,
+            limits: RateLimits::default(),
+            totals: Totals::default(),
+            alert: BalanceAlert::default(),
+            created_at,
+            revoked_at: None,
+        }
+    }
+
     /// Its email address, if it holds it: no other account that is not revoked does.
     #[must_use]
     pub fn held_email(&self) -> Option<&Email> {

@@ -29,11 +29,11 @@ use crate::usage::{ClientSource, UsageLine};
 /// let key = ApiKey::generate(&SystemRandomness);
 /// let charge = Charge::new(&key, Credits::BASE_CALL, "GET", "/quotes/{number}");
 /// // To record the path, and to charge a retry only once:
-/// let request_id = Some(RequestId::parse("order-17")?);
-/// let charge = Charge { request_path: "/quotes/17".into(), request_id, ..charge };
+/// let charge = charge.with_path("/quotes/17").with_request_id(RequestId::parse("order-17")?);
 /// # Ok::<(), metering_core::charging::RequestIdError>(())
 /// ```
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct Charge {
     /// The API key it came with.
     pub key: KeyHash,
@@ -65,15 +65,21 @@ impl Charge {
     /// request id; the path that recent activity shows is the template.
     #[must_use]
     pub fn new(key: &ApiKey, price: Credits, method: &str, template: &str) -> Self {
-        let route_template: Arc<str> = template.into();
-        let request_path = Arc::clone(&route_template);
+        let route_template = template.into();
         let line = UsageLine { route_template, http_method: method.into(), source: ClientSource::Direct };
+        Self::of(key.hash(), price, line)
+    }
+
+    /// A charge for a request with the key that has this hash, booked on a line. Without a request id; the path that recent
+    /// activity shows is that of the line's template.
+    #[must_use]
+    pub fn of(key: KeyHash, price: Credits, line: UsageLine) -> Self {
         Self {
-            key: key.hash(),
+            key,
             price,
             by_volume: None,
+            request_path: Arc::clone(&line.route_template),
             line,
-            request_path,
             request_id: None,
             delivery: None,
             address: None,
@@ -88,6 +94,35 @@ impl Charge {
     pub fn counted_route(&self) -> Option<CountedRoute> {
         self.by_volume.as_ref().map(|_| CountedRoute::of(&self.line))
     }
+}
+
+/// Methods that set one field of a charge and return it.
+macro_rules! setters {
+    ($($method:ident, $field:ident: $argument:ty, $doc:literal;)*) => {
+        impl Charge {
+            $(
+                #[doc = $doc]
+                #[must_use]
+                pub fn $method(mut self, $field: $argument) -> Self {
+                    self.$field = $field.into();
+                    self
+                }
+            )*
+        }
+    };
+}
+
+setters! {
+    with_price, price: Credits, "With another price.";
+    with_line, line: UsageLine, "Booked on another line.";
+    with_path, request_path: impl Into<Arc<str>>, "With the path that recent activity shows.";
+    with_request_id, request_id: impl Into<Option<RequestId>>, "With a request id, so that a retry is not charged again.";
+    with_delivery, delivery: impl Into<Option<DeliveryTerms>>, "With an idempotency key's terms.";
+    with_address, address: impl Into<Option<IpAddr>>, "With the address that the request came from.";
+    with_in_flight, in_flight: impl Into<Option<InFlight>>, "With the counter of requests in flight.";
+    with_hold, hold: impl Into<Option<HoldTerms>>, "Held, and captured when the cost is known.";
+    with_by_volume, by_volume: impl Into<Option<VolumeTerms>>, "Priced by the request's number in the month.";
+    with_price_version, price_version: impl Into<Option<PriceNumber>>, "With the version of the price list.";
 }
 
 /// Everything the charge rule reads from an account and everything a charge changes.

@@ -85,8 +85,8 @@ const DRAIN_WAIT: Duration = Duration::from_secs(5);
 ///
 /// use metering_core::money::{LedgerKind, NewLedgerEntry};
 /// use metering_core::{
-///     AccountId, ApiKey, Charge, ClientSource, Clock, Credits, Decision, MemoryStore, Meter, MeterConfig, NewAccount,
-///     Store, SystemClock, SystemRandomness, UsageLine,
+///     AccountId, ApiKey, Charge, Clock, Credits, Decision, MemoryStore, Meter, MeterConfig, NewAccount, Store,
+///     SystemClock, SystemRandomness,
 /// };
 ///
 /// # #[tokio::main(flavor = "current_thread")]
@@ -99,23 +99,7 @@ const DRAIN_WAIT: Duration = Duration::from_secs(5);
 /// store.create_account(account).await?;
 ///
 /// let meter = Meter::start(store, Arc::new(SystemClock), MeterConfig::default());
-/// let charge = Charge {
-///     key: key.hash(),
-///     price: Credits::BASE_CALL,
-///     line: UsageLine {
-///         route_template: "/quotes/{number}".into(),
-///         http_method: "GET".into(),
-///         source: ClientSource::Direct,
-///     },
-///     request_path: "/quotes/7".into(),
-///     request_id: None,
-///     delivery: None,
-///     address: None,
-///     in_flight: None,
-///     hold: None,
-///     by_volume: None,
-///     price_version: None,
-/// };
+/// let charge = Charge::new(&key, Credits::BASE_CALL, "GET", "/quotes/{number}").with_path("/quotes/7");
 /// match meter.charge(charge).await? {
 ///     Decision::Accepted(receipt) => assert_eq!(receipt.balance.to_string(), "1.9998611111"),
 ///     Decision::Refused(refusal) => panic!("{refusal:?}"),
@@ -227,7 +211,7 @@ impl Meter {
         let lease = |lease: Duration| lease.clamp(*HoldTerms::LEASES.start(), *HoldTerms::LEASES.end());
         let hold = charge.hold.map(|terms| HoldTerms { id: id(), lease: lease(terms.lease), ..terms });
         let span = info_span!(target: trace::TARGET, "charge", metering.decision = Empty);
-        let decision = self.decide(Charge { hold, ..charge }).instrument(span.clone()).await?;
+        let decision = self.decide(charge.with_hold(hold)).instrument(span.clone()).await?;
         span.record("metering.decision", decision.name());
         Ok(decision)
     }
@@ -292,11 +276,9 @@ impl Meter {
     /// # let meter = service.meter();
     /// let charge = Charge::new(&key, Credits::BASE_CALL, "GET", "/price");
     /// let fingerprint = Fingerprint::of("GET", "/price", &charge.line);
-    /// let charge = Charge {
-    ///     request_id: Some(RequestId::of_idempotency_key(&IdempotencyKey::parse("8e03978e")?)),
-    ///     delivery: Some(DeliveryTerms { fingerprint, lease: Duration::from_secs(60) }),
-    ///     ..charge
-    /// };
+    /// let request_id = RequestId::of_idempotency_key(&IdempotencyKey::parse("8e03978e")?);
+    /// let delivery = DeliveryTerms { fingerprint, lease: Duration::from_secs(60) };
+    /// let charge = charge.with_request_id(request_id).with_delivery(delivery);
     /// let decision = meter.charge(charge.clone()).await?;
     /// let Decision::Accepted(receipt) = decision else { return Err("it was refused".into()) };
     /// // Send the response, and then:

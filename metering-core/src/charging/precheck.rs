@@ -42,6 +42,7 @@ pub(crate) fn check(holder: &KeyHolder, used_for: &KeyUse<'_>, taking: Option<De
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::RateLimits;
     use crate::access::account::{Account, AccountId, Totals};
     use crate::access::issued_key::Key;
     use crate::access::key::KeyHash;
@@ -50,7 +51,6 @@ mod tests {
     use crate::clock::Timestamp;
     use crate::money::alert::{AlertLevel, BalanceAlert};
     use crate::money::credits::Credits;
-    use crate::{RateLimits, access::EmailStatus};
 
     const NOW: Timestamp = Timestamp::from_unix_millis(1_795_262_400_000);
 
@@ -59,16 +59,10 @@ mod tests {
         let id: AccountId = "org_0123456789abcdef0123".parse().unwrap();
         let limits = RateLimits { requests_per_minute: 2, requests_per_day: 0 };
         let account = Account {
-            id: id.clone(),
-            agent_name: "agent".parse().unwrap(),
-            email: None,
-            email_status: EmailStatus::Unchecked,
-            payer: None,
             limits,
             totals: Totals { balance: Credits::from_atoms(balance), ..Totals::default() },
             alert: BalanceAlert { threshold: None, raised },
-            created_at: NOW,
-            revoked_at: None,
+            ..Account::new(id.clone(), "agent".parse().unwrap(), NOW)
         };
         let mut key = Key::first(id, &KeyHash::from_bytes([1; 32]), NOW);
         key.terms.limits = limits;

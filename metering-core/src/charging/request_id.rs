@@ -13,7 +13,7 @@ use crate::access::key_id::KeyNumber;
 /// # let service = Service::with_defaults(Arc::new(MemoryStore::new()));
 /// # let (_, key) = service.open_account("my-agent", "2".parse()?).await?;
 /// let charge = Charge::new(&key, Credits::BASE_CALL, "GET", "/price");
-/// let charge = Charge { request_id: Some(RequestId::parse("order-17")?), ..charge };
+/// let charge = charge.with_request_id(RequestId::parse("order-17")?);
 /// let first = service.charge(charge.clone()).await?;
 /// let again = service.charge(charge).await?;
 /// assert!(again.repeated);

@@ -65,8 +65,7 @@ pub fn create_account(new: NewAccount, facts: CreateFacts) -> Result<Decided<Cre
     let payments = entries.iter().filter_map(|entry| EventData::of_entry(entry, totals.balance));
     let data = std::iter::once(EventData::KeyCreated((&first).into())).chain(payments);
     let events = data.map(|data| NewEvent { account: Some(id.clone()), data, created_at }).collect();
-    let (alert, revoked_at) = (BalanceAlert::default(), None);
-    let account = Account { id, agent_name, email, email_status, payer, limits, totals, alert, created_at, revoked_at };
+    let account = Account { email, email_status, payer, limits, totals, ..Account::new(id, agent_name, created_at) };
     Ok(Decided::Accepted(CreateChanges { account, key, entries, events }))
 }
 

@@ -31,16 +31,9 @@ pub(super) fn account() -> Account {
     let [one, two] = [1, 2].map(Credits::from_atoms);
     let NewAccount { id, agent_name, created_at, .. } = new_account();
     Account {
-        id,
-        agent_name,
-        email: None,
-        email_status: EmailStatus::Unchecked,
         payer: Some(Payer { address: PAYER, chain_id: 1 }),
-        limits: RateLimits::default(),
         totals: Totals { balance: two, purchased: one, granted: one, used: Credits::ZERO, held: Credits::ZERO },
-        alert: BalanceAlert::default(),
-        created_at,
-        revoked_at: None,
+        ..Account::new(id, agent_name, created_at)
     }
 }
 

@@ -207,7 +207,7 @@ impl Service {
     /// fails. Nothing is charged, unless the error says that the outcome is unknown.
     pub async fn charge(&self, charge: Charge) -> Result<Receipt, Error> {
         let in_flight = charge.in_flight.or_else(|| Some(self.in_flight.clone()));
-        match self.meter.charge(Charge { in_flight, ..charge }).await? {
+        match self.meter.charge(charge.with_in_flight(in_flight)).await? {
             Decision::Accepted(receipt) => Ok(receipt),
             Decision::Refused(refusal) => Err(self.refused(refusal).await),
         }

@@ -48,7 +48,7 @@ impl Service {
     /// # Errors
     /// As [`Service::charge`]. The balance must cover all that is to be held.
     pub async fn hold(&self, charge: Charge, fallback: Credits) -> Result<HoldGuard, Error> {
-        let charge = Charge { hold: Some(self.hold_terms(fallback)), ..charge };
+        let charge = charge.with_hold(self.hold_terms(fallback));
         // The receipt of a hold always says what is held.
         self.meter.guard(self.charge(charge).await?).map_err(|_| Error::Internal)
     }

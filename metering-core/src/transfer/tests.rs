@@ -93,12 +93,7 @@ fn id(number: u8) -> AccountId {
 fn account(number: u8) -> Record {
     let most = Credits::MAX;
     let account = Account {
-        id: id(number),
-        agent_name: "agent".parse().unwrap(),
         email: Some(format!("User{number}@Example.com").parse().unwrap()),
-        email_status: crate::access::EmailStatus::Unchecked,
-        payer: None,
-        limits: RateLimits::default(),
         totals: Totals {
             balance: most,
             purchased: most,
@@ -106,9 +101,7 @@ fn account(number: u8) -> Record {
             used: Credits::ZERO,
             held: Credits::ZERO,
         },
-        alert: crate::money::BalanceAlert::default(),
-        created_at: NOON,
-        revoked_at: None,
+        ..Account::new(id(number), "agent".parse().unwrap(), NOON)
     };
     let window = Window { index: 7, count: 3 };
     Record::Account(Box::new(AccountRecord { account, minute: window, day: window, entries: 0, refilled_on: None }))

@@ -38,7 +38,7 @@ async fn make(service: &Service, key: &ApiKey, json: &str) -> IssuedKeyResponse 
 async fn spend(service: &Service, key: &ApiKey, request_id: Option<&str>) -> Result<Receipt, Error> {
     let charge = Charge::new(key, "0.25".parse().unwrap(), "GET", "/price");
     let request_id = request_id.map(|id| RequestId::parse(id).unwrap());
-    service.charge(Charge { request_id, ..charge }).await
+    service.charge(charge.with_request_id(request_id)).await
 }
 
 fn is_used_up<T>(result: Result<T, Error>) -> bool {

@@ -30,19 +30,16 @@ fn charge(number: u8, route: &str) -> Posting {
     let request_path = route.into();
     let (request_id, delivery, address) = (None, None, None);
     let (in_flight, hold, price_version) = (None, None, None);
-    Posting::Charge(Charge {
-        key,
-        price,
-        line,
-        request_path,
-        request_id,
-        delivery,
-        address,
-        in_flight,
-        hold,
-        by_volume: None,
-        price_version,
-    })
+    Posting::Charge(
+        Charge::of(key, price, line)
+            .with_path(request_path)
+            .with_request_id(request_id)
+            .with_delivery(delivery)
+            .with_address(address)
+            .with_in_flight(in_flight)
+            .with_hold(hold)
+            .with_price_version(price_version),
+    )
 }
 
 fn is_accepted(outcome: &Outcome) -> bool {

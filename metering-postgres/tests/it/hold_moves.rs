@@ -20,7 +20,7 @@ async fn open(store: &PostgresStore, key: &ApiKey, path: &str, request: Option<&
     let terms = HoldTerms::new(&SystemRandomness, LEASE, Credits::from_atoms(3));
     let request_id = request.map(|request| RequestId::parse(request).unwrap());
     let charge = Charge::new(key, Credits::from_atoms(10), "POST", "/chat");
-    let charge = Charge { hold: Some(terms), request_path: path.into(), request_id, ..charge };
+    let charge = charge.with_hold(terms).with_path(path).with_request_id(request_id);
     match store.commit(vec![Posting::Charge(charge)], NOON).await.unwrap().remove(0) {
         Outcome::Decided(Decision::Accepted(receipt)) => receipt.hold.unwrap().id,
         outcome => panic!("{outcome:?}"),

@@ -88,7 +88,7 @@ impl Scene {
 
 pub(crate) fn hold(key: &ApiKey) -> Charge {
     let terms = HoldTerms::new(&SystemRandomness, LEASE, Credits::from_atoms(FALLBACK));
-    Charge { hold: Some(terms), ..Charge::new(key, Credits::from_atoms(AMOUNT), "POST", "/chat") }
+    Charge::new(key, Credits::from_atoms(AMOUNT), "POST", "/chat").with_hold(terms)
 }
 
 pub(crate) async fn open(node: &PostgresStore, key: &ApiKey, now: Timestamp) -> Result<Receipt, Refusal> {

@@ -128,19 +128,9 @@ fn operation(draw: &mut Draw, ids: &[KeyId], now: Timestamp) -> Operation {
 fn charge(draw: &mut Draw) -> Charge {
     let route = draw.of(&["/a", "/a", "/b/{c}", "/d"]);
     let line = UsageLine { route_template: route.into(), http_method: "GET".into(), source: ClientSource::Direct };
-    Charge {
-        key: draw.secret(),
-        price: Credits::from_atoms(i64::try_from(draw.below(9)).unwrap()),
-        line,
-        request_path: route.into(),
-        request_id: None,
-        delivery: None,
-        address: draw.of(&[None, "10.1.1.1".parse().ok(), "192.0.2.1".parse().ok()]),
-        in_flight: None,
-        hold: None,
-        by_volume: None,
-        price_version: None,
-    }
+    Charge::of(draw.secret(), Credits::from_atoms(i64::try_from(draw.below(9)).unwrap()), line)
+        .with_path(route)
+        .with_address(draw.of(&[None, "10.1.1.1".parse().ok(), "192.0.2.1".parse().ok()]))
 }
 
 /// Everything that the caller sees, as text.

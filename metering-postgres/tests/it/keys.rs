@@ -288,10 +288,7 @@ async fn a_charge_that_is_decided_again_is_in_progress_once() {
     let (secret, id) = scene.create(None, |terms| terms.max_in_flight = 1).await;
     let number = scene.other.key(&scene.id, &id, NOON.day()).await.unwrap().unwrap().key.number;
     let in_flight = InFlight::default();
-    let charge = || Charge {
-        in_flight: Some(in_flight.clone()),
-        ..Charge::new(&secret, Credits::from_atoms(PRICE), "GET", "/x")
-    };
+    let charge = || Charge::new(&secret, Credits::from_atoms(PRICE), "GET", "/x").with_in_flight(in_flight.clone());
     for _ in 0..3 {
         scene.warm_up(&secret).await;
         scene.charge(&scene.other, &secret).await.unwrap();

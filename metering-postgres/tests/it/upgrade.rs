@@ -278,10 +278,10 @@ async fn accounts_of_version_seven_hold_nothing_and_go_on() {
     assert_eq!(shown, [(ActivityKind::UsageRefund, 3, 1), (ActivityKind::Usage, -3, 1)]);
 
     // The result of a request still counts, and is that of a charge.
-    let known = Charge { request_id: Some(RequestId::parse("order-1").unwrap()), ..charge_of(7) };
+    let known = charge_of(7).with_request_id(RequestId::parse("order-1").unwrap());
     let fallback = Credits::from_atoms(2);
     let terms = HoldTerms::new(&SystemRandomness, std::time::Duration::from_secs(30), fallback);
-    let held = Charge { hold: Some(terms), ..charge_of(20) };
+    let held = charge_of(20).with_hold(terms);
     let outcomes = store.commit(vec![Posting::Charge(known), Posting::Charge(held)], NOON).await.unwrap();
     let [Outcome::Decided(Decision::Accepted(known)), Outcome::Decided(Decision::Accepted(held))] = &outcomes[..]
     else {
@@ -360,17 +360,11 @@ async fn accounts_of_version_nine_get_events_and_nodes_of_that_version_stop() {
 pub(crate) fn charge_of(atoms: i64) -> Charge {
     let (key, price) = (KeyHash::from_bytes([5; 32]), Credits::from_atoms(atoms));
     let (request_id, delivery, address, in_flight, hold) = (None, None, None, None, None);
-    Charge {
-        key,
-        price,
-        line: line(),
-        request_path: "/x".into(),
-        request_id,
-        delivery,
-        address,
-        in_flight,
-        hold,
-        by_volume: None,
-        price_version: None,
-    }
+    Charge::of(key, price, line())
+        .with_path("/x")
+        .with_request_id(request_id)
+        .with_delivery(delivery)
+        .with_address(address)
+        .with_in_flight(in_flight)
+        .with_hold(hold)
 }

@@ -21,7 +21,7 @@ pub(crate) fn tiers() -> Arc<VolumeTiers> {
 }
 
 pub(crate) fn by_volume(charge: Charge) -> Charge {
-    Charge { price: tiers().max(), by_volume: Some(VolumeTerms { tiers: tiers(), max_cost: None }), ..charge }
+    charge.with_price(tiers().max()).with_by_volume(VolumeTerms { tiers: tiers(), max_cost: None })
 }
 
 /// `count` requests to the route of [`hold`].
@@ -34,7 +34,7 @@ pub(crate) fn counted(count: u32) -> (CountedRoute, Volume) {
 }
 
 fn request(scene: &Scene) -> Charge {
-    by_volume(Charge { hold: None, ..hold(&scene.key) })
+    by_volume(hold(&scene.key))
 }
 
 impl Scene {
@@ -172,7 +172,7 @@ async fn a_batch_counts_in_order() {
     let on = |template: &str| {
         let line =
             UsageLine { route_template: template.into(), http_method: "POST".into(), source: ClientSource::Direct };
-        Charge { line, ..request(&scene) }
+        request(&scene).with_line(line)
     };
     for node in [&scene.node, &scene.other] {
         let paid = decided(node, by_volume(hold(&scene.key)), NOON).await.unwrap();

@@ -34,7 +34,7 @@ async fn filled(file: &Path) {
     }
     for is_settled in [true, false] {
         let terms = HoldTerms::new(&SystemRandomness, Duration::from_secs(60), Credits::ZERO);
-        let receipt = post(&store, Charge { hold: Some(terms), ..charge_of(key, Credits::BASE_CALL) }).await.unwrap();
+        let receipt = post(&store, charge_of(key, Credits::BASE_CALL).with_hold(terms)).await.unwrap();
         if is_settled {
             let release = receipt.hold_update(HoldAction::Release).unwrap();
             store.commit(vec![Posting::Hold(release)], NOON).await.unwrap();

@@ -191,19 +191,7 @@ async fn space_for_activity_is_independent_of_request_count() {
                 let route_template = format!("/{n}").into();
                 let line = UsageLine { route_template, http_method: "GET".into(), source: ClientSource::Direct };
                 let price = Credits::BASE_CALL;
-                Posting::Charge(Charge {
-                    key,
-                    price,
-                    line,
-                    request_path: "/".into(),
-                    request_id: None,
-                    delivery: None,
-                    address: None,
-                    in_flight: None,
-                    hold: None,
-                    by_volume: None,
-                    price_version: None,
-                })
+                Posting::Charge(Charge::of(key, price, line).with_path("/"))
             });
             store.commit(postings.collect(), NOON).await.unwrap();
         }

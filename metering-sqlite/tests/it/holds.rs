@@ -36,25 +36,13 @@ fn id_of(number: u8) -> HoldId {
 /// A charge of some base calls.
 fn charge_of(key: KeyHash, count: i64) -> Charge {
     let line = UsageLine { route_template: "/{n}".into(), http_method: "GET".into(), source: ClientSource::Direct };
-    Charge {
-        key,
-        price: calls(count),
-        line,
-        request_path: "/7".into(),
-        request_id: None,
-        delivery: None,
-        address: None,
-        in_flight: None,
-        hold: None,
-        by_volume: None,
-        price_version: None,
-    }
+    Charge::of(key, calls(count), line).with_path("/7")
 }
 
 /// A charge that holds some base calls, with a fallback of one.
 fn hold_of(key: KeyHash, count: i64, number: u8) -> Charge {
     let terms = HoldTerms { id: id_of(number), lease: LEASE, fallback: calls(1) };
-    Charge { hold: Some(terms), ..charge_of(key, count) }
+    charge_of(key, count).with_hold(terms)
 }
 
 fn update(account: &AccountId, number: u8, action: HoldAction) -> Posting {

@@ -26,19 +26,7 @@ fn at(second: u64) -> Timestamp {
 fn posting(key: KeyHash, path: &str) -> Posting {
     let line = UsageLine { route_template: "/{n}".into(), http_method: "GET".into(), source: ClientSource::Direct };
     let price = Credits::BASE_CALL;
-    Posting::Charge(Charge {
-        key,
-        price,
-        line,
-        request_path: path.into(),
-        request_id: None,
-        delivery: None,
-        address: None,
-        in_flight: None,
-        hold: None,
-        by_volume: None,
-        price_version: None,
-    })
+    Posting::Charge(Charge::of(key, price, line).with_path(path))
 }
 
 fn receipt(outcome: Outcome) -> Receipt {

@@ -15,19 +15,7 @@ fn named(file: &Path, suffix: &str) -> PathBuf {
 
 async fn commit(store: &SqliteStore, key: KeyHash) -> Result<Vec<Outcome>, StoreError> {
     let line = UsageLine { route_template: "/x".into(), http_method: "GET".into(), source: ClientSource::Direct };
-    let charge = Charge {
-        key,
-        price: Credits::BASE_CALL,
-        line,
-        request_path: "/x".into(),
-        request_id: None,
-        delivery: None,
-        address: None,
-        in_flight: None,
-        hold: None,
-        by_volume: None,
-        price_version: None,
-    };
+    let charge = Charge::of(key, Credits::BASE_CALL, line).with_path("/x");
     store.commit(vec![Posting::Charge(charge)], NOON).await
 }
 

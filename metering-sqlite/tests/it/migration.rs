@@ -253,7 +253,7 @@ async fn version_9_charges_are_no_holds() {
     let id: AccountId = "org_aaaaaaaaaaaaaaaaaaaa".parse().unwrap();
     let [first, made] = [0x11, 0x22].map(|byte| KeyHash::from_bytes([byte; 32]));
     let atoms = Credits::from_atoms;
-    let once = Charge { request_id: Some(RequestId::parse("once").unwrap()), ..charge_of(first, atoms(1)) };
+    let once = charge_of(first, atoms(1)).with_request_id(RequestId::parse("once").unwrap());
     let terms = HoldTerms::new(&SystemRandomness, Duration::from_secs(60), Credits::ZERO);
     let check = async |store: &SqliteStore| {
         let totals = store.account(&id).await.unwrap().unwrap().totals;
@@ -267,7 +267,7 @@ async fn version_9_charges_are_no_holds() {
         assert_eq!(store.open_holds(&id, 9).await.unwrap(), []);
         let repeated = post(store, once.clone()).await.unwrap();
         assert_eq!((repeated.charged, repeated.repeated, repeated.hold), (atoms(5), true, None));
-        let as_hold = post(store, Charge { hold: Some(terms), ..once.clone() }).await;
+        let as_hold = post(store, once.clone().with_hold(terms)).await;
         assert!(matches!(as_hold, Err(Refusal::Repeated(Repetition::OtherRequest))), "{as_hold:?}");
     };
     // The first time the journal is read as it was written, then it is folded.
@@ -276,7 +276,7 @@ async fn version_9_charges_are_no_holds() {
         check(&store).await;
     }
     let store = SqliteStore::open(&file).unwrap();
-    let held = post(&store, Charge { hold: Some(terms), ..charge_of(made, Credits::BASE_CALL) }).await.unwrap();
+    let held = post(&store, charge_of(made, Credits::BASE_CALL).with_hold(terms)).await.unwrap();
     // Four calls were counted in the table, and two in the journal.
     assert_eq!((held.balance, held.rate.day.count), (atoms(5_000_000), 7));
     assert_eq!(store.verify().await.unwrap().discrepancies, []);

@@ -65,19 +65,7 @@ pub(crate) fn grant(count: i64) -> NewLedgerEntry {
 /// A charge for `GET /x`.
 pub(crate) fn charge_of(key: KeyHash, price: Credits) -> Charge {
     let line = UsageLine { route_template: "/x".into(), http_method: "GET".into(), source: ClientSource::Direct };
-    Charge {
-        key,
-        price,
-        line,
-        request_path: "/x".into(),
-        request_id: None,
-        delivery: None,
-        address: None,
-        in_flight: None,
-        hold: None,
-        by_volume: None,
-        price_version: None,
-    }
+    Charge::of(key, price, line).with_path("/x")
 }
 
 /// Commits one charge.

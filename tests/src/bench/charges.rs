@@ -160,19 +160,7 @@ pub(super) fn line() -> UsageLine {
 /// A charge for one base call.
 pub(super) fn charge(key: KeyHash, line: &UsageLine) -> Posting {
     let request_path = Arc::clone(&line.route_template);
-    Posting::Charge(Charge {
-        key,
-        price: Credits::BASE_CALL,
-        line: line.clone(),
-        request_path,
-        request_id: None,
-        delivery: None,
-        address: None,
-        in_flight: None,
-        hold: None,
-        by_volume: None,
-        price_version: None,
-    })
+    Posting::Charge(Charge::of(key, Credits::BASE_CALL, line.clone()).with_path(request_path))
 }
 
 /// Fails unless every charge of a batch was accepted.

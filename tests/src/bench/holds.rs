@@ -106,7 +106,7 @@ fn hold(key: KeyHash) -> Posting {
     match charge(key, &line()) {
         Posting::Charge(charge) => {
             let price = charge.price.checked_add(Credits::BASE_CALL).expect("two base calls are a small amount");
-            Posting::Charge(Charge { price, hold: Some(terms), ..charge })
+            Posting::Charge(charge.with_price(price).with_hold(terms))
         }
         other => other,
     }

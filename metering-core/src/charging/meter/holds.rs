@@ -63,7 +63,7 @@ impl Meter {
     /// # Errors
     /// When the hold could not be decided.
     pub async fn hold(&self, charge: Charge, terms: HoldTerms) -> Result<HoldDecision, MeterError> {
-        match self.charge(Charge { hold: Some(terms), ..charge }).await? {
+        match self.charge(charge.with_hold(terms)).await? {
             Decision::Refused(refusal) => Ok(HoldDecision::Refused(refusal)),
             Decision::Accepted(receipt) => match self.guard(receipt) {
                 Ok(guard) => Ok(HoldDecision::Held(guard)),

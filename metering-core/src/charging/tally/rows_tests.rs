@@ -30,19 +30,9 @@ fn line(route: &str) -> UsageLine {
 }
 
 fn charge(price: i64, path: &str, request_id: Option<&str>) -> Charge {
-    Charge {
-        key: ApiKey::generate(&SystemRandomness).hash(),
-        price: Credits::from_atoms(price),
-        line: line("/a"),
-        request_path: Arc::from(path),
-        request_id: request_id.map(|id| RequestId::parse(id).unwrap()),
-        delivery: None,
-        address: None,
-        in_flight: None,
-        hold: None,
-        by_volume: None,
-        price_version: None,
-    }
+    Charge::of(ApiKey::generate(&SystemRandomness).hash(), Credits::from_atoms(price), line("/a"))
+        .with_path(path)
+        .with_request_id(request_id.map(|id| RequestId::parse(id).unwrap()))
 }
 
 fn state(balance: i64) -> MeterState {

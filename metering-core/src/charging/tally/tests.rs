@@ -148,7 +148,7 @@ fn a_refused_batch_writes_only_that_credits_ran_out() {
     let hold = |tally: &mut Tally<u8, &'static str>| {
         let terms =
             HoldTerms { id: HoldId::from_bytes([7; 16]), lease: std::time::Duration::ZERO, fallback: Credits::ZERO };
-        tally.charge(1, KeyNumber::FIRST, "/a", Charge { hold: Some(terms), ..request(1_001) }, None)
+        tally.charge(1, KeyNumber::FIRST, "/a", request(1_001).with_hold(terms), None)
     };
     for _ in 0..2 {
         let decision = hold(&mut tally);

@@ -31,19 +31,14 @@ async fn store_with_one_account() -> (MemoryStore, AccountId) {
 }
 
 fn charge(atoms: i64) -> Posting {
-    Posting::Charge(Charge {
-        key: KEY,
-        price: Credits::from_atoms(atoms),
-        by_volume: None,
-        line: UsageLine { route_template: "/a".into(), http_method: "GET".into(), source: ClientSource::Direct },
-        request_path: "/a".into(),
-        request_id: None,
-        delivery: None,
-        address: None,
-        in_flight: None,
-        hold: None,
-        price_version: None,
-    })
+    Posting::Charge(
+        Charge::of(
+            KEY,
+            Credits::from_atoms(atoms),
+            UsageLine { route_template: "/a".into(), http_method: "GET".into(), source: ClientSource::Direct },
+        )
+        .with_path("/a"),
+    )
 }
 
 #[tokio::test]

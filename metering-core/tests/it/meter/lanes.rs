@@ -47,19 +47,7 @@ impl Scene {
         let line = UsageLine { route_template: "/x".into(), http_method: "GET".into(), source: ClientSource::Direct };
         let charge = |key: &KeyHash| {
             let (key, line) = (*key, line.clone());
-            let charge = Charge {
-                key,
-                price: Credits::BASE_CALL,
-                line,
-                request_path: "/x".into(),
-                request_id: None,
-                delivery: None,
-                address: None,
-                in_flight: None,
-                hold: None,
-                by_volume: None,
-                price_version: None,
-            };
+            let charge = Charge::of(key, Credits::BASE_CALL, line).with_path("/x");
             let meter = Arc::clone(&self.meter);
             tokio::spawn(async move { meter.charge(charge).await })
         };

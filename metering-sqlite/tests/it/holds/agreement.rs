@@ -53,7 +53,7 @@ impl World {
     fn charge(&mut self) -> Charge {
         let dice = &mut self.dice;
         let price = calls(i64::try_from(dice.below(6)).unwrap());
-        let charge = Charge { price, ..charge_of(dice.choose(&self.secrets), 0) };
+        let charge = charge_of(dice.choose(&self.secrets), 0).with_price(price);
         let mut line = charge.line.clone();
         line.route_template = dice.choose(&["/{n}", "/m"]).into();
         let hold = (!dice.one_in(3)).then(|| {
@@ -74,7 +74,12 @@ impl World {
             request_id = Some(RequestId::parse(dice.choose(&["d", "e"])).unwrap());
         }
         let request_path = dice.choose(&["/m", "/1", "/2"]).into();
-        Charge { line, hold, request_id, delivery, request_path, ..charge }
+        charge
+            .with_line(line)
+            .with_hold(hold)
+            .with_request_id(request_id)
+            .with_delivery(delivery)
+            .with_path(request_path)
     }
 
     fn update(&mut self) -> HoldUpdate {

@@ -186,7 +186,7 @@ async fn export_has_holds_and_what_they_changed() {
     let (id, key) = account(&store, 100).await;
     for (number, count) in [(7, 3), (1, 4), (4, 5)] {
         let request_id = (number == 4).then(|| RequestId::parse("once").unwrap());
-        post(&store, Charge { request_id, ..hold_of(key, count, number) }, NOON).await.unwrap();
+        post(&store, hold_of(key, count, number).with_request_id(request_id), NOON).await.unwrap();
     }
     act(&store, &id, 1, HoldAction::Release).await;
     act(&store, &id, 7, capture(2)).await;

@@ -40,19 +40,14 @@ pub(super) async fn run(
                 let (price, line, request_path) = (Credits::BASE_CALL, line.clone(), Arc::clone(&line.route_template));
                 let (request_id, delivery, address) = (None, None, None);
                 let (in_flight, hold, price_version) = (None, None, None);
-                let charge = Charge {
-                    key,
-                    price,
-                    line,
-                    request_path,
-                    request_id,
-                    delivery,
-                    address,
-                    in_flight,
-                    hold,
-                    by_volume: None,
-                    price_version,
-                };
+                let charge = Charge::of(key, price, line)
+                    .with_path(request_path)
+                    .with_request_id(request_id)
+                    .with_delivery(delivery)
+                    .with_address(address)
+                    .with_in_flight(in_flight)
+                    .with_hold(hold)
+                    .with_price_version(price_version);
                 let sent = Instant::now();
                 if let Decision::Refused(refusal) = meter.charge(charge).await? {
                     return Err(format!("a charge was refused: {refusal:?}").into());
