@@ -21,7 +21,8 @@ use metering_postgres::PostgresStore;
 use metering_tests::postgres::{Cluster, is_skipped};
 
 use crate::lost_commits::NOON;
-use crate::upgrade::{BOOKS_OF_SEVEN, charge_of, run_in, version_seven};
+use crate::upgrade::{BOOKS_OF_SEVEN, charge_of};
+use crate::versions::{current, migrate, run_in, version, version_seven};
 
 const LEASE: Duration = Duration::from_secs(60);
 const GAS: Address = Address::from_bytes([200; 20]);
@@ -298,17 +299,12 @@ async fn accounts_of_version_ten_pay_with_requests() {
     let url = Cluster::shared().fresh_schema();
     version_seven(&url);
     run_in(&url, BOOKS_OF_SEVEN);
-    let scripts = [
-        include_str!("../../src/migrations/0008_holds.sql"),
-        include_str!("../../src/migrations/0009_refills.sql"),
-        include_str!("../../src/migrations/0010_events.sql"),
-    ];
-    run_in(&url, &format!("{}\nUPDATE metering_schema SET version = 10;", scripts.join("\n")));
+    migrate(&url, 8..=10);
     let columns = "SELECT table_name, string_agg(column_name, ' ' ORDER BY ordinal_position) \
                    FROM information_schema.columns WHERE table_schema = current_schema() GROUP BY 1 ORDER BY 1";
     let before = run_in(&url, columns);
     let store = PostgresStore::connect(&url.parse().unwrap()).await.unwrap();
-    assert_eq!(run_in(&url, "SELECT version FROM metering_schema"), "16");
+    assert_eq!(version(&url), current());
     let after = run_in(&url, columns);
     assert!(before.lines().all(|table| after.lines().any(|other| other.starts_with(table))), "{before}\n{after}");
 

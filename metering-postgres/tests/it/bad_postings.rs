@@ -7,7 +7,8 @@ use metering_core::{AccountId, Charge, ClientSource, Credits, Decision, NewAccou
 use metering_postgres::PostgresStore;
 use metering_tests::postgres::{Cluster, is_skipped};
 
-use crate::upgrade::{BOOKS, run_in, version_two};
+use crate::upgrade::BOOKS;
+use crate::versions::{run_in, version_two};
 
 const NOON: Timestamp = Timestamp::from_unix_millis(1_795_262_400_000);
 

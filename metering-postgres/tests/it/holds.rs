@@ -11,7 +11,7 @@ use metering_tests::postgres::is_skipped;
 
 use crate::hold_scene::{AMOUNT, FALLBACK, GRANT, LEASE, Scene, capture, hold, later, open};
 use crate::lost_commits::NOON;
-use crate::upgrade::run_in;
+use crate::versions::run_in;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_hold_is_opened_in_one_round_trip_and_settled_in_two() {

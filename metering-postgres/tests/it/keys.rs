@@ -14,7 +14,7 @@ use metering_tests::database_proxy::DatabaseProxy;
 use metering_tests::postgres::{Cluster, is_skipped};
 
 use crate::lost_commits::NOON;
-use crate::upgrade::run_in;
+use crate::versions::run_in;
 
 const PRICE: i64 = 10;
 

@@ -24,6 +24,7 @@ mod recent_activity;
 mod round_trips;
 mod unreachable;
 mod upgrade;
+mod versions;
 mod volume_moves;
 mod volumes;
 mod webhook_deletion;

@@ -10,7 +10,7 @@ use metering_core::Store;
 use metering_postgres::PostgresStore;
 use metering_tests::postgres::{Cluster, is_skipped, schema_of};
 
-use crate::upgrade::version_two;
+use crate::versions::version_two;
 
 /// Longer than a write is retried, and longer than the database waits for a lock.
 const LONG: Duration = Duration::from_secs(23);

@@ -14,7 +14,7 @@ use metering_postgres::PostgresStore;
 use metering_tests::postgres::{Cluster, is_skipped};
 
 use crate::lost_commits::NOON;
-use crate::upgrade::run_in;
+use crate::versions::run_in;
 
 async fn begin(store: &PostgresStore) -> AuditId {
     let entry = NewAuditEntry {

@@ -7,7 +7,7 @@ use metering_postgres::PostgresStore;
 use metering_tests::postgres::{Cluster, is_skipped};
 
 use crate::lost_commits::NOON;
-use crate::upgrade::run_in;
+use crate::versions::run_in;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_changed_catalogue_is_found() {

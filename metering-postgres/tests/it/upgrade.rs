@@ -12,7 +12,9 @@ use metering_core::{
     UsageLine,
 };
 use metering_postgres::PostgresStore;
-use metering_tests::postgres::{Cluster, is_skipped, schema_of};
+use metering_tests::postgres::{Cluster, is_skipped};
+
+use crate::versions::{current, migrate, run_in, version, version_seven, version_six, version_two};
 
 const NOON: Timestamp = Timestamp::from_unix_millis(1_795_262_400_000);
 
@@ -27,19 +29,6 @@ INSERT INTO activity SELECT 5, n % 1000, n, 77, CASE WHEN n % 7 = 0 THEN 10 ELSE
 INSERT INTO usage_daily VALUES (5, 20000, 77, 1028, 8570);
 INSERT INTO meter (account, key, balance, purchased, granted, used, requests_per_minute, requests_per_day, entries)
   VALUES (5, decode(repeat('05', 32), 'hex'), 8991430, 0, 9000000, 8570, 0, 0, 1200);";
-
-/// Creates the schema of version 2.
-pub(crate) fn version_two(url: &str) {
-    let scripts =
-        [include_str!("../../src/migrations/0001_initial.sql"), include_str!("../../src/migrations/0002_import.sql")];
-    let version = "CREATE TABLE metering_schema (id SMALLINT PRIMARY KEY CHECK (id = 1), version BIGINT NOT NULL); \
-                   INSERT INTO metering_schema VALUES (1, 2);";
-    run_in(url, &format!("{version} {}", scripts.join("\n")));
-}
-
-pub(crate) fn run_in(url: &str, sql: &str) -> String {
-    Cluster::shared().run(&format!("SET search_path = {}; {sql}", schema_of(url)))
-}
 
 fn expected(number: i64) -> Activity {
     let refund = number % 7 == 0;
@@ -131,7 +120,7 @@ async fn inspecting_an_earlier_schema_changes_nothing() {
     let inspection = PostgresStore::connect_to_inspect(&url.parse().unwrap()).await.unwrap().unwrap();
     assert_eq!(inspection.upgrade(), Some((2, 16)));
     assert_eq!(inspection.target_state(&SourceId::from_bytes([7; 16])).await.unwrap(), TargetState::Empty);
-    assert_eq!(run_in(&url, "SELECT version FROM metering_schema"), "2");
+    assert_eq!(version(&url), 2);
     run_in(&url, BOOKS);
     assert!(matches!(inspection.target_state(&SourceId::from_bytes([7; 16])).await.unwrap(), TargetState::Occupied(_)));
 }
@@ -155,21 +144,6 @@ async fn recipients_of_used_chains_are_known_since_store_creation() {
     let later = NOON.saturating_add(std::time::Duration::from_secs(60));
     assert_eq!(store.register_recipients(vec![(8453, recipient(2))], later).await.unwrap()[0].since, later);
     assert_eq!(store.recipients().await.unwrap().len(), 3);
-}
-
-/// Creates the schema of version 6, as a server of that version leaves it: with a tail, a block of activity, and daily
-/// totals, all without keys.
-fn version_six(url: &str) {
-    let scripts = [
-        include_str!("../../src/migrations/0003_tail.sql"),
-        include_str!("../../src/migrations/0004_hardening.sql"),
-        include_str!("../../src/migrations/0005_receipts_links_quotes.sql"),
-        include_str!("../../src/migrations/0006_operators.sql"),
-    ];
-    version_two(url);
-    let finish = "DROP TABLE activity_entry; ALTER TABLE usage_line ALTER COLUMN digest SET NOT NULL; \
-                  CREATE UNIQUE INDEX usage_line_digest ON usage_line (digest); UPDATE metering_schema SET version = 6;";
-    run_in(url, &format!("{}\n{finish}", scripts.join("\n")));
 }
 
 /// Entry 5 in the tail and entry 4 in a block, each a charge of 3 atoms at noon. The bytes are those of version 6.
@@ -229,13 +203,6 @@ async fn every_account_of_version_six_gets_its_first_key() {
     assert_eq!(store.verify().await.unwrap().discrepancies, []);
 }
 
-/// Creates the schema of version 7, as a server of that version leaves it.
-pub(crate) fn version_seven(url: &str) {
-    version_six(url);
-    let script = include_str!("../../src/migrations/0007_keys.sql");
-    run_in(url, &format!("{script}\nUPDATE metering_schema SET version = 7;"));
-}
-
 /// Entries 5, a refund, and 4, a charge, of 3 atoms each in the tail, and the result of a request. The bytes are those
 /// of version 7.
 pub(crate) const BOOKS_OF_SEVEN: &str = "\
@@ -263,7 +230,7 @@ async fn accounts_of_version_seven_hold_nothing_and_go_on() {
     version_seven(&url);
     run_in(&url, BOOKS_OF_SEVEN);
     let store = PostgresStore::connect(&url.parse().unwrap()).await.unwrap();
-    assert_eq!(run_in(&url, "SELECT version FROM metering_schema"), "16");
+    assert_eq!(version(&url), current());
     // Running nodes of version 7 stop: all their commits write this column.
     assert_eq!(
         run_in(&url, "SELECT count(*) FROM pg_attribute WHERE attrelid = 'outcome'::regclass AND attname = 'at'"),
@@ -304,8 +271,8 @@ async fn accounts_of_version_eight_are_refilled() {
     }
     let url = Cluster::shared().fresh_schema();
     version_seven(&url);
-    let script = include_str!("../../src/migrations/0008_holds.sql");
-    run_in(&url, &format!("{BOOKS_OF_SEVEN}\n{script}\nUPDATE metering_schema SET version = 8;"));
+    run_in(&url, BOOKS_OF_SEVEN);
+    migrate(&url, 8..=8);
     let store = PostgresStore::connect(&url.parse().unwrap()).await.unwrap();
     assert_eq!(store.refill().await.unwrap(), None);
     assert_eq!(store.refill_accounts(NOON, 10).await.unwrap(), Refilled::NOTHING);
@@ -334,9 +301,7 @@ async fn accounts_of_version_nine_get_events_and_nodes_of_that_version_stop() {
     let url = Cluster::shared().fresh_schema();
     version_seven(&url);
     run_in(&url, BOOKS_OF_SEVEN);
-    let scripts =
-        [include_str!("../../src/migrations/0008_holds.sql"), include_str!("../../src/migrations/0009_refills.sql")];
-    run_in(&url, &format!("{}\nUPDATE metering_schema SET version = 9;", scripts.join("\n")));
+    migrate(&url, 8..=9);
     let store = PostgresStore::connect(&url.parse().unwrap()).await.unwrap();
     let of_nine = "SELECT count(*) FROM pg_attribute WHERE attrelid = 'outcome'::regclass AND attname = 'marked_at'";
     assert_eq!(run_in(&url, of_nine), "0", "all commits of version 9 write this column");

@@ -8,7 +8,7 @@ use metering_tests::postgres::{Cluster, is_skipped};
 
 use crate::hold_scene::decided;
 use crate::lost_commits::NOON;
-use crate::upgrade::run_in;
+use crate::versions::run_in;
 use crate::volumes::{by_volume, tiers};
 
 /// Sorted by bytes; every collation of a language sorts them in another order.

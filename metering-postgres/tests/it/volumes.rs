@@ -12,7 +12,8 @@ use tokio::task::JoinSet;
 
 use crate::hold_scene::{GRANT, Scene, decided, hold};
 use crate::lost_commits::NOON;
-use crate::upgrade::{BOOKS_OF_SEVEN, charge_of, run_in, version_seven};
+use crate::upgrade::{BOOKS_OF_SEVEN, charge_of};
+use crate::versions::{current, migrate, run_in, version, version_seven};
 
 /// Two requests for nothing, two for 5 atoms, and all others for 3.
 pub(crate) fn tiers() -> Arc<VolumeTiers> {
@@ -194,16 +195,6 @@ async fn a_batch_counts_in_order() {
     scene.verify().await;
 }
 
-/// The scripts of versions 8 to 13.
-const EIGHT_TO_THIRTEEN: [&str; 6] = [
-    include_str!("../../src/migrations/0008_holds.sql"),
-    include_str!("../../src/migrations/0009_refills.sql"),
-    include_str!("../../src/migrations/0010_events.sql"),
-    include_str!("../../src/migrations/0011_authorizations.sql"),
-    include_str!("../../src/migrations/0012_hash_kinds.sql"),
-    include_str!("../../src/migrations/0013_prices.sql"),
-];
-
 /// Nodes of version 13 go on: their writes find everything that they name.
 #[tokio::test(flavor = "multi_thread")]
 async fn accounts_of_version_thirteen_begin_with_the_first_tier() {
@@ -213,12 +204,12 @@ async fn accounts_of_version_thirteen_begin_with_the_first_tier() {
     let url = Cluster::shared().fresh_schema();
     version_seven(&url);
     run_in(&url, BOOKS_OF_SEVEN);
-    run_in(&url, &format!("{}\nUPDATE metering_schema SET version = 13;", EIGHT_TO_THIRTEEN.join("\n")));
+    migrate(&url, 8..=13);
     let columns = "SELECT table_name, string_agg(column_name, ' ' ORDER BY ordinal_position) \
                    FROM information_schema.columns WHERE table_schema = current_schema() GROUP BY 1 ORDER BY 1";
     let before = run_in(&url, columns);
     let store = PostgresStore::connect(&url.parse().unwrap()).await.unwrap();
-    assert_eq!(run_in(&url, "SELECT version FROM metering_schema"), "16");
+    assert_eq!(version(&url), current());
     let after = run_in(&url, columns);
     assert!(before.lines().all(|table| after.lines().any(|other| other == table)), "{before}\n{after}");
     let id = "org_x0000000000000000005".parse().unwrap();
@@ -238,14 +229,13 @@ async fn nodes_of_version_fourteen_leave_returned_places() {
     }
     let url = Cluster::shared().fresh_schema();
     version_seven(&url);
-    let fourteen = include_str!("../../src/migrations/0014_volumes.sql");
-    let scripts = format!("{BOOKS_OF_SEVEN}\n{}\n{fourteen}", EIGHT_TO_THIRTEEN.join("\n"));
+    run_in(&url, BOOKS_OF_SEVEN);
+    migrate(&url, 8..=14);
     let month = NOON.day().month().unix_months();
     let written = "INSERT INTO route_volume (account, route_template, http_method, month, requests) VALUES \
                    (5, '/x', 'GET', $month, 2) ON CONFLICT (account, route_template, http_method) \
                    DO UPDATE SET month = excluded.month, requests = route_volume.requests + 1";
     let write_as_fourteen = |month: i64| run_in(&url, &written.replace("$month", &month.to_string()));
-    run_in(&url, &format!("{scripts}\nUPDATE metering_schema SET version = 14;"));
     write_as_fourteen(month);
     let store = PostgresStore::connect(&url.parse().unwrap()).await.unwrap();
     let id = "org_x0000000000000000005".parse().unwrap();
