@@ -49,6 +49,7 @@ mib_left() {
 
 finish() {
   local code=$?
+  stop_other
   echo
   [ "${#times[@]}" = 0 ] || printf 'test.sh: %6s s  %s\n' "${times[@]}"
   if [ "$code" -eq 0 ]; then
@@ -82,6 +83,59 @@ run() {
   passed+=("$step")
   times+=("$((SECONDS - begun))" "$step")
   echo "== $step: passed in $((SECONDS - begun)) s"
+}
+
+processors() {
+  getconf _NPROCESSORS_ONLN
+}
+
+# A check that runs at the same time as others: its process, which leads a process group, its name, its start and its output.
+other=
+other_name=
+other_begun=
+other_output=
+
+# begin NAME COMMAND...: starts one check next to the following ones.
+begin() {
+  other_name=$1
+  shift
+  echo
+  echo "== $other_name: begun: $*"
+  other_begun=$SECONDS
+  other_output=$(mktemp)
+  # Job control puts it into a process group of its own.
+  set -m
+  "$@" >"$other_output" 2>&1 &
+  set +m
+  other=$!
+}
+
+# Waits for what was begun; its failure ends the run.
+await() {
+  local code=0
+  wait "$other" || code=$?
+  step=$other_name
+  show_other
+  [ "$code" = 0 ] || exit "$code"
+  passed+=("$step")
+  times+=("$((SECONDS - other_begun))" "$step")
+  echo "== $step: passed in $((SECONDS - other_begun)) s"
+}
+
+show_other() {
+  other=
+  echo
+  echo "== $other_name:"
+  cat "$other_output"
+  rm -f "$other_output"
+}
+
+stop_other() {
+  if [ -n "$other" ]; then
+    kill -TERM -- "-$other" 2>/dev/null || true
+    wait "$other" 2>/dev/null || true
+    show_other
+  fi
 }
 
 # Tools that cargo installs stay in the target directory.
@@ -339,15 +393,19 @@ if part spelling "the spelling check" python; then
   run spelling "$(venv_of tests/spelling)/bin/typos"
 fi
 run format cargo fmt --all --check
-run clippy cargo clippy --locked --workspace --all-targets --all-features -- -D warnings
-# metering-core must build alone, without the features that other crates turn on.
+# Without the features that other crates turn on, metering-core must build alone.
 run core-alone cargo check --locked -p metering-core
-run doc env RUSTDOCFLAGS=-Dwarnings cargo doc --locked --workspace --no-deps --all-features
+run clippy cargo clippy --locked --workspace --all-targets --all-features -- -D warnings
 # The end-to-end tests start the programs and examples built here.
 run build cargo build --locked --workspace --all-targets --all-features
+# They wait more than they compute: the other checks run at the same time, and more tests than there are processors.
+begin test-e2e cargo test --locked --workspace --all-features --test e2e -- --test-threads "$(($(processors) + 1))"
+run test cargo test --locked --workspace --all-features --lib --bins --test '[!e]*'
+run test-docs cargo test --locked --workspace --all-features --doc
+run doc env RUSTDOCFLAGS=-Dwarnings cargo doc --locked --workspace --no-deps --all-features
 # Compares the public API of the library crates with its listing in docs/public-api.
 run public-api "$CARGO_TARGET_DIR/debug/public-api"
-run test cargo test --locked --workspace --all-features
+await
 # Shows only that the benchmark works, not how fast anything is.
 run bench-smoke "$CARGO_TARGET_DIR/debug/bench" --quick
 
