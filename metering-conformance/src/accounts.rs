@@ -6,7 +6,7 @@ use metering_core::access::{Account, Payer, RateLimits, Totals};
 use metering_core::chains::Address;
 use metering_core::charging::Refusal;
 use metering_core::clock::Timestamp;
-use metering_core::money::{BalanceAlert, Credits, LedgerKind};
+use metering_core::money::{Credits, LedgerKind};
 use metering_core::store::{Created, NewAccount, Posted, Store};
 
 use super::scene::{

@@ -249,14 +249,12 @@ impl Pair {
         let (line, rest) = (line_of(line), atoms(price));
         let tiers = VolumeTiers::new(vec![(2, atoms(0)), (4, atoms(BASE))], rest).expect("prices are not negative");
         let by_volume = is_by_volume.then(|| VolumeTerms { tiers: Arc::new(tiers), max_cost: None });
-        Charge::of(
-            key.unwrap_or(key_hash(self.made_keys + 1)),
-            by_volume.as_ref().map_or(rest, |terms| terms.tiers.max()),
-            line,
-        )
-        .with_by_volume(by_volume)
-        .with_path(format!("{}?{path}", line.route_template))
-        .with_request_id(request.map(|number| RequestId::parse(&format!("request-{number}")).unwrap()))
+        let price = by_volume.as_ref().map_or(rest, |terms| terms.tiers.max());
+        let request_path = format!("{}?{path}", line.route_template);
+        Charge::of(key.unwrap_or(key_hash(self.made_keys + 1)), price, line)
+            .with_by_volume(by_volume)
+            .with_path(request_path)
+            .with_request_id(request.map(|number| RequestId::parse(&format!("request-{number}")).unwrap()))
     }
 
     fn terms(&mut self, (lease, fallback): (u32, i64)) -> HoldTerms {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use metering_core::access::{Account, EmailStatus, Payer, RateLimits, Totals};
-use metering_core::money::{BalanceAlert, Credits, LedgerKind, PaymentRef};
+use metering_core::money::{Credits, LedgerKind, PaymentRef};
 use metering_core::payments::{PaymentRecord, PaymentSettlement, PaymentTarget, PaymentUse, Quote, QuoteState};
 use metering_core::store::{Claim, Claimed, NewAccount, PaymentStore};
 use metering_core::usage::ActivityKind;

@@ -2,9 +2,7 @@
 
 use std::sync::Arc;
 
-use metering_core::charging::{
-    Charge, Decision, HoldAction, HoldTerms, HoldUpdated, Outcome, Posting, Refusal, SettleReason,
-};
+use metering_core::charging::{Decision, HoldAction, HoldTerms, HoldUpdated, Outcome, Posting, Refusal, SettleReason};
 use metering_core::money::Credits;
 use metering_core::store::Store;
 use tokio::task::JoinSet;

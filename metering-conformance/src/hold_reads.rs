@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use metering_core::charging::{Charge, Hold, HoldAction, HoldId, HoldTerms, Outcome, Refusal, SettleReason};
+use metering_core::charging::{Hold, HoldAction, HoldId, HoldTerms, Outcome, Refusal, SettleReason};
 use metering_core::clock::Timestamp;
 use metering_core::money::LedgerKind;
 use metering_core::store::{Posted, Store};

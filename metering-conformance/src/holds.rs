@@ -3,10 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use metering_core::access::Account;
-use metering_core::charging::{
-    Charge, Hold, HoldAction, HoldId, HoldTerms, HoldUpdated, Receipt, Refusal, SettleReason,
-};
+use metering_core::charging::{Hold, HoldAction, HoldId, HoldTerms, HoldUpdated, Receipt, Refusal, SettleReason};
 use metering_core::clock::Timestamp;
 use metering_core::money::Credits;
 use metering_core::random::SystemRandomness;

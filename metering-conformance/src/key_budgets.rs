@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use metering_core::access::{BudgetReset, KeyTerms};
-use metering_core::charging::{Charge, Decision, Refusal};
+use metering_core::charging::{Decision, Refusal};
 use metering_core::clock::{Day, Timestamp};
 use metering_core::store::{Store, TermsChange};
 

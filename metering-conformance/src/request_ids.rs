@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use metering_core::access::RateLimits;
-use metering_core::charging::{Charge, Decision, Receipt, Refusal, RequestId};
+use metering_core::charging::{Decision, Receipt, Refusal, RequestId};
 use metering_core::clock::Timestamp;
 use metering_core::money::Credits;
 use metering_core::store::Store;

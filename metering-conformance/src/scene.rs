@@ -1,6 +1,5 @@
 //! Fixtures for the contracts: accounts with credits, charges with their keys, and a fixed time.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use metering_core::access::{Account, AccountId, ApiKey, EmailStatus, KeyHash, RateLimits, Totals};

@@ -286,7 +286,8 @@ pub async fn a_tier_above_the_bound_is_refused(store: Arc<dyn Store>) {
     let customer = customer(&*store, 100).await;
     let bounded = |most: &str| {
         let charge = request(customer.key);
-        let by_volume = charge.by_volume.map(|terms| VolumeTerms { max_cost: Some(most.parse().unwrap()), ..terms });
+        let by_volume =
+            charge.by_volume.clone().map(|terms| VolumeTerms { max_cost: Some(most.parse().unwrap()), ..terms });
         charge.with_by_volume(by_volume)
     };
     for _ in 0..2 {

@@ -152,8 +152,7 @@ pub(crate) async fn charge(store: &dyn Store, key: &str, route: &str, price: Cre
         ApiKey::parse(key).unwrap().hash(),
         price,
         UsageLine { route_template: route.into(), http_method: "GET".into(), source: ClientSource::Cli },
-    )
-    .with_path(route);
+    );
     let mut outcomes = store.commit(vec![Posting::Charge(charge)], now).await.unwrap();
     match outcomes.pop() {
         Some(Outcome::Decided(decision)) => decision,

@@ -6,7 +6,7 @@ use metering_core::access::{Budget, KeyHash, KeyTerms, Scopes};
 use metering_core::charging::{HoldAction, HoldId, HoldTerms, HoldUpdate, Outcome, Posting};
 use metering_core::transfer::{Export, Section};
 use metering_core::usage::Activity;
-use metering_core::{AccountId, Charge, ClientSource, Credits, Decision, Store, Timestamp};
+use metering_core::{AccountId, ClientSource, Credits, Decision, Store, Timestamp};
 use metering_tests::postgres::is_skipped;
 
 use crate::filling::{charge, grant, later};

@@ -220,7 +220,7 @@ pub(crate) fn grant(base_calls: i64) -> NewLedgerEntry {
 pub(crate) fn charge(key: KeyHash, path: &str, request: Option<&str>) -> Posting {
     let line = UsageLine { route_template: path.into(), http_method: "GET".into(), source: ClientSource::Cli };
     let request_id = request.map(|request| RequestId::parse(request).unwrap());
-    Posting::Charge(Charge::of(key, Credits::BASE_CALL, line).with_path(path).with_request_id(request_id))
+    Posting::Charge(Charge::of(key, Credits::BASE_CALL, line).with_request_id(request_id))
 }
 
 pub(crate) fn wallet(number: u8) -> Address {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use metering_core::access::KeyHash;
 use metering_core::catalogue::VolumeTiers;
 use metering_core::charging::{Outcome, Posting, VolumeTerms};
-use metering_core::{Charge, Credits, Decision, FullStore, Receipt, Store};
+use metering_core::{Credits, Decision, FullStore, Receipt, Store};
 
 use crate::filling::{charge, grant};
 use crate::fixture::{NOON, customer};

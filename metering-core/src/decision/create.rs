@@ -5,7 +5,6 @@ use crate::access::account::{Account, Totals};
 use crate::access::issued_key::Key;
 use crate::access::key::KeyHash;
 use crate::events::event::{EventData, NewEvent};
-use crate::money::alert::BalanceAlert;
 use crate::money::ledger::NewLedgerEntry;
 use crate::store::{Created, NewAccount, StoreError};
 

@@ -12,7 +12,6 @@ use crate::charging::key_meter::KeyMeter;
 use crate::clock::Timestamp;
 use crate::imports::account::{AccountImported, ImportConflict, ImportedAccount, ImportedEntry, ImportedKey};
 use crate::imports::account::{ImportedUsage, UsedTransaction};
-use crate::money::alert::BalanceAlert;
 use crate::money::credits::Credits;
 use crate::payments::payment::{Payment, PaymentRecord, PaymentSettlement, PaymentUse};
 use crate::transfer::{KeyRecord, SecretRecord};

@@ -1,14 +1,12 @@
 //! An account and its payments, for the tests of the decisions.
 
-use crate::access::account::{Account, Payer, RateLimits, Totals};
-use crate::access::email_status::EmailStatus;
+use crate::access::account::{Account, Payer, Totals};
 use crate::access::issued_key::Key;
 use crate::access::key::KeyHash;
 use crate::chains::address::Address;
 use crate::chains::transaction::{TxHash, TxRef};
 use crate::chains::units::TokenUnits;
 use crate::clock::Timestamp;
-use crate::money::alert::BalanceAlert;
 use crate::money::credits::Credits;
 use crate::money::ledger::{LedgerKind, NewLedgerEntry, PaymentRef};
 use crate::payments::payment::{Payment, PaymentRecord, PaymentSettlement, PaymentTarget, PaymentUse, SoldPlan};

@@ -205,9 +205,9 @@ impl Service {
     /// # Errors
     /// [`Error::KeyRefused`], [`Error::RateLimited`], [`Error::InsufficientCredits`], or when the meter or the store
     /// fails. Nothing is charged, unless the error says that the outcome is unknown.
-    pub async fn charge(&self, charge: Charge) -> Result<Receipt, Error> {
-        let in_flight = charge.in_flight.or_else(|| Some(self.in_flight.clone()));
-        match self.meter.charge(charge.with_in_flight(in_flight)).await? {
+    pub async fn charge(&self, mut charge: Charge) -> Result<Receipt, Error> {
+        charge.in_flight.get_or_insert_with(|| self.in_flight.clone());
+        match self.meter.charge(charge).await? {
             Decision::Accepted(receipt) => Ok(receipt),
             Decision::Refused(refusal) => Err(self.refused(refusal).await),
         }

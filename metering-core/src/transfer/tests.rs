@@ -5,7 +5,7 @@ use std::sync::Mutex;
 
 use async_trait::async_trait;
 
-use crate::access::account::{Account, AccountId, RateLimits, Totals};
+use crate::access::account::{Account, AccountId, Totals};
 use crate::access::hash_kind::HashKind;
 use crate::access::key::KeyHash;
 use crate::access::key_id::KeyNumber;

@@ -41,15 +41,7 @@ impl Scene {
 
     fn charge(&self) -> JoinHandle<Result<Decision, MeterError>> {
         let line = UsageLine { route_template: "/x".into(), http_method: "GET".into(), source: ClientSource::Direct };
-        let (key, price, request_path) = (self.key, Credits::BASE_CALL, "/x".into());
-        let (request_id, delivery, address, in_flight, hold) = (None, None, None, None, None);
-        let charge = Charge::of(key, price, line)
-            .with_path(request_path)
-            .with_request_id(request_id)
-            .with_delivery(delivery)
-            .with_address(address)
-            .with_in_flight(in_flight)
-            .with_hold(hold);
+        let charge = Charge::of(self.key, Credits::BASE_CALL, line);
         let meter = Arc::clone(&self.meter);
         tokio::spawn(async move { meter.charge(charge).await })
     }

@@ -28,19 +28,7 @@ async fn customer(store: &PostgresStore, number: u8) {
 fn charge(number: u8, route: &str) -> Posting {
     let line = UsageLine { route_template: route.into(), http_method: "GET".into(), source: ClientSource::Cli };
     let (key, price) = (account(number).1, Credits::BASE_CALL);
-    let request_path = route.into();
-    let (request_id, delivery, address) = (None, None, None);
-    let (in_flight, hold, price_version) = (None, None, None);
-    Posting::Charge(
-        Charge::of(key, price, line)
-            .with_path(request_path)
-            .with_request_id(request_id)
-            .with_delivery(delivery)
-            .with_address(address)
-            .with_in_flight(in_flight)
-            .with_hold(hold)
-            .with_price_version(price_version),
-    )
+    Posting::Charge(Charge::of(key, price, line))
 }
 
 fn is_accepted(outcome: &Outcome) -> bool {

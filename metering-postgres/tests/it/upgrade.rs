@@ -323,13 +323,5 @@ async fn accounts_of_version_nine_get_events_and_nodes_of_that_version_stop() {
 }
 
 pub(crate) fn charge_of(atoms: i64) -> Charge {
-    let (key, price) = (KeyHash::from_bytes([5; 32]), Credits::from_atoms(atoms));
-    let (request_id, delivery, address, in_flight, hold) = (None, None, None, None, None);
-    Charge::of(key, price, line())
-        .with_path("/x")
-        .with_request_id(request_id)
-        .with_delivery(delivery)
-        .with_address(address)
-        .with_in_flight(in_flight)
-        .with_hold(hold)
+    Charge::of(KeyHash::from_bytes([5; 32]), Credits::from_atoms(atoms), line())
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use metering_core::charging::{HoldAction, HoldTerms, Posting};
 use metering_core::prices::NewPriceVersion;
 use metering_core::store::{KeyDelivery, PriceStore};
-use metering_core::{Charge, Credits, PaymentStore, Store, StoreError, SystemRandomness};
+use metering_core::{Credits, PaymentStore, Store, StoreError, SystemRandomness};
 use metering_sqlite::SqliteStore;
 
 use crate::contract::fast_folder;

@@ -70,7 +70,7 @@ fn limit(count: i64, reset: Option<BudgetReset>) -> KeyChange {
 
 fn charge_of(key: KeyHash, template: &str, price: i64) -> Charge {
     let line = UsageLine { route_template: template.into(), http_method: "GET".into(), source: ClientSource::Direct };
-    Charge::of(key, Credits::from_atoms(price), line).with_path(template)
+    Charge::of(key, Credits::from_atoms(price), line)
 }
 
 async fn charge_at(store: &SqliteStore, key: KeyHash, template: &str, at: Timestamp) -> Result<Receipt, Refusal> {

@@ -15,7 +15,7 @@ fn named(file: &Path, suffix: &str) -> PathBuf {
 
 async fn commit(store: &SqliteStore, key: KeyHash) -> Result<Vec<Outcome>, StoreError> {
     let line = UsageLine { route_template: "/x".into(), http_method: "GET".into(), source: ClientSource::Direct };
-    let charge = Charge::of(key, Credits::BASE_CALL, line).with_path("/x");
+    let charge = Charge::of(key, Credits::BASE_CALL, line);
     store.commit(vec![Posting::Charge(charge)], NOON).await
 }
 

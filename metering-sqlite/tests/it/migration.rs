@@ -13,8 +13,7 @@ use metering_core::payments::PaymentSettlement;
 use metering_core::store::{EventStore, HoldStore, KeyStore, PaymentCredited, QuoteOpened, Refilled};
 use metering_core::usage::{ActivityKind, DayRange};
 use metering_core::{
-    AccountId, Charge, Credits, Month, PaymentStore, RefillStore, Refusal, Store, StoreError, SystemRandomness,
-    Timestamp,
+    AccountId, Credits, Month, PaymentStore, RefillStore, Refusal, Store, StoreError, SystemRandomness, Timestamp,
 };
 use metering_sqlite::SqliteStore;
 
@@ -384,7 +383,7 @@ async fn version_16_counts_have_no_returned_places() {
     let tiers =
         Arc::new(VolumeTiers::new(vec![(2, Credits::ZERO), (3, Credits::from_atoms(5))], Credits::ZERO).unwrap());
     let by_volume = Some(VolumeTerms { tiers, max_cost: None });
-    let request = Charge { by_volume, ..charge_of(KeyHash::from_bytes([0x11; 32]), Credits::from_atoms(5)) };
+    let request = charge_of(KeyHash::from_bytes([0x11; 32]), Credits::from_atoms(5)).with_by_volume(by_volume);
     let third = post(&store, request.clone()).await.unwrap();
     assert_eq!(third.charged.atoms(), 5);
     assert_eq!(post(&store, request.clone()).await.unwrap().charged, Credits::ZERO);

@@ -65,7 +65,7 @@ pub(crate) fn grant(count: i64) -> NewLedgerEntry {
 /// A charge for `GET /x`.
 pub(crate) fn charge_of(key: KeyHash, price: Credits) -> Charge {
     let line = UsageLine { route_template: "/x".into(), http_method: "GET".into(), source: ClientSource::Direct };
-    Charge::of(key, price, line).with_path("/x")
+    Charge::of(key, price, line)
 }
 
 /// Commits one charge.

@@ -6,7 +6,6 @@
 //! all others update it, and a service spends its day on the updates.
 
 use std::io::Write;
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use metering_core::access::KeyHash;
@@ -159,8 +158,7 @@ pub(super) fn line() -> UsageLine {
 
 /// A charge for one base call.
 pub(super) fn charge(key: KeyHash, line: &UsageLine) -> Posting {
-    let request_path = Arc::clone(&line.route_template);
-    Posting::Charge(Charge::of(key, Credits::BASE_CALL, line.clone()).with_path(request_path))
+    Posting::Charge(Charge::of(key, Credits::BASE_CALL, line.clone()))
 }
 
 /// Fails unless every charge of a batch was accepted.

@@ -174,7 +174,7 @@ mod tests {
 
     #[test]
     fn warming_up_sends_each_request_once() {
-        let seen = Arc::<Mutex<BTreeSet<String>>>::default();
+        let seen = Arc::<Mutex<BTreeSet<u64>>>::default();
         assert_eq!(target(200, "200 OK", Arc::clone(&seen)).warm_up().unwrap().responses, 200);
         assert_eq!(seen.lock().unwrap().len(), 200);
     }

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use metering_core::access::KeyHash;
 use metering_core::charging::{HoldAction, HoldTerms, Outcome, Posting};
-use metering_core::{Charge, Clock, Credits, Decision, Store, SystemClock, SystemRandomness};
+use metering_core::{Clock, Credits, Decision, Store, SystemClock, SystemRandomness};
 
 use super::accounts::{Populated, require_recorded, verified_calls};
 use super::charges::{charge, charge_each_once, line, require_accepted, run};

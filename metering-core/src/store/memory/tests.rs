@@ -31,14 +31,11 @@ async fn store_with_one_account() -> (MemoryStore, AccountId) {
 }
 
 fn charge(atoms: i64) -> Posting {
-    Posting::Charge(
-        Charge::of(
-            KEY,
-            Credits::from_atoms(atoms),
-            UsageLine { route_template: "/a".into(), http_method: "GET".into(), source: ClientSource::Direct },
-        )
-        .with_path("/a"),
-    )
+    Posting::Charge(Charge::of(
+        KEY,
+        Credits::from_atoms(atoms),
+        UsageLine { route_template: "/a".into(), http_method: "GET".into(), source: ClientSource::Direct },
+    ))
 }
 
 #[tokio::test]

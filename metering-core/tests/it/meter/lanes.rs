@@ -47,7 +47,7 @@ impl Scene {
         let line = UsageLine { route_template: "/x".into(), http_method: "GET".into(), source: ClientSource::Direct };
         let charge = |key: &KeyHash| {
             let (key, line) = (*key, line.clone());
-            let charge = Charge::of(key, Credits::BASE_CALL, line).with_path("/x");
+            let charge = Charge::of(key, Credits::BASE_CALL, line);
             let meter = Arc::clone(&self.meter);
             tokio::spawn(async move { meter.charge(charge).await })
         };

@@ -73,7 +73,7 @@ impl World {
         } else if dice.one_in(4) {
             request_id = Some(RequestId::parse(dice.choose(&["d", "e"])).unwrap());
         }
-        let request_path = dice.choose(&["/m", "/1", "/2"]).into();
+        let request_path = dice.choose(&["/m", "/1", "/2"]);
         charge
             .with_line(line)
             .with_hold(hold)

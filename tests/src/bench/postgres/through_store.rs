@@ -37,17 +37,7 @@ pub(super) async fn run(
             let mut samples = Latencies::default();
             while started.elapsed() < time {
                 let key = keys[next_account.fetch_add(1, Ordering::Relaxed) % keys.len()];
-                let (price, line, request_path) = (Credits::BASE_CALL, line.clone(), Arc::clone(&line.route_template));
-                let (request_id, delivery, address) = (None, None, None);
-                let (in_flight, hold, price_version) = (None, None, None);
-                let charge = Charge::of(key, price, line)
-                    .with_path(request_path)
-                    .with_request_id(request_id)
-                    .with_delivery(delivery)
-                    .with_address(address)
-                    .with_in_flight(in_flight)
-                    .with_hold(hold)
-                    .with_price_version(price_version);
+                let charge = Charge::of(key, Credits::BASE_CALL, line.clone());
                 let sent = Instant::now();
                 if let Decision::Refused(refusal) = meter.charge(charge).await? {
                     return Err(format!("a charge was refused: {refusal:?}").into());
