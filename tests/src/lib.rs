@@ -1,5 +1,6 @@
 //! The workspace's end-to-end crate: the benchmark, the chaos campaigns, and what they share with the tests.
 
+mod batches;
 pub mod bench;
 pub mod booted_system;
 pub mod chain;
