@@ -31,3 +31,4 @@ pub mod site;
 pub mod skipped;
 pub mod venv;
 pub mod webhooks;
+pub mod worker;
