@@ -9,8 +9,6 @@ import { chromium } from "playwright-core";
 const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 /** The screens that docs/pages.md shows, and the scene that takes each. */
 export const SCREENS = JSON.parse(readFileSync(new URL("screens.json", import.meta.url)));
-/** The screens that this run has checked. */
-export const checked = new Set();
 /** What begins a key or an operator's token. */
 const SECRET = /sk_live_|opr_\w{40}/;
 const FLAGS = [
@@ -23,25 +21,27 @@ const FLAGS = [
   "--disable-sync",
 ];
 
-/** Runs `scene` with a browser on the pages of `base`, which may also call `api`, if the metered routes are there. */
-export async function withBrowser({ base, api, chromium: executablePath, shots, screens }, scene) {
-  const browser = await chromium.launch({ executablePath, args: FLAGS });
-  try {
-    await scene(new Visitor(browser, { base, api, shots, screens }));
-  } finally {
-    await browser.close();
-  }
-}
+export const launch = (executablePath) => chromium.launch({ executablePath, args: FLAGS });
 
-/** A user with a browser. */
-class Visitor {
+/** A user with a browser, on the pages of `base`, which may also call `api`, if the metered routes are there. */
+export class Visitor {
+  /** The screens that were checked. */
+  checked = new Set();
+  contexts = [];
+
   constructor(browser, { base, api, shots, screens }) {
     Object.assign(this, { browser, base, api, shots, screens });
+  }
+
+  /** Closes all windows. */
+  leave() {
+    return Promise.all(this.contexts.map((context) => context.close()));
   }
 
   /** A new window with empty storage. `expected`: statuses or error texts that this visit provokes; `axe`: whether it runs. */
   async window({ expected = [], wallet, axe: runsAxe = true, ...options } = {}) {
     const context = await this.browser.newContext({ viewport: { width: 1200, height: 900 }, ...options });
+    this.contexts.push(context);
     const page = await context.newPage();
     const faults = [];
     page.on("request", (request) => {
@@ -62,7 +62,7 @@ class Visitor {
       addEventListener("securitypolicyviolation", (event) => globalThis.__violations.push(`${event.violatedDirective} ${event.blockedURI}`));
     });
     if (wallet) await injectWallet(page, wallet);
-    return Object.assign(page, { faults, runsAxe, base: this.base, shots: this.shots, screens: this.screens });
+    return Object.assign(page, { faults, runsAxe, base: this.base, shots: this.shots, screens: this.screens, checked: this.checked });
   }
 }
 
@@ -121,14 +121,14 @@ async function injectWallet(page, { node, account, named, refuse, hold, chain })
  */
 export async function checkPage(page, name, { top } = {}) {
   // The screenshot first, because axe scrolls.
-  checked.add(name);
+  page.checked.add(name);
   for (const folder of name ? [page.shots, name in SCREENS && page.screens].filter(Boolean) : []) {
     if (top) await page.locator(top).evaluate((element) => element.scrollIntoView());
     await page.screenshot({ path: `${folder}/${name}.png`, fullPage: !top });
   }
   if (page.runsAxe !== false) {
     if (!(await page.evaluate(() => Boolean(globalThis.axe)))) await page.evaluate(axe);
-    const { violations } = await page.evaluate(() => globalThis.axe.run({ resultTypes: ["violations"] }));
+    const { violations } = await page.evaluate(() => globalThis.axe.run({ resultTypes: ["violations"], selectors: false }));
     const messages = violations.map(({ id, nodes }) => `${id}: ${nodes.map((node) => node.html).join(" | ").slice(0, 300)}`);
     assert.deepEqual(messages, [], `axe on ${name}`);
   }

@@ -1,7 +1,9 @@
-// What users do on the pages, one scene each: node pages.mjs SCENE '{"base": ..., "chromium": ..., ...}'.
+// What users do on the pages, one scene each: node pages.mjs CHROMIUM. Each line is {"scene", "base", ...}, and the result is
+// what the scene printed. All scenes have one browser, and each its own windows.
 
 import assert from "node:assert/strict";
-import { SCREENS, checked, storedData, shows, checkPage, withBrowser } from "./browser.mjs";
+import { serve } from "../workers/lines.mjs";
+import { SCREENS, Visitor, storedData, shows, checkPage, launch } from "./browser.mjs";
 import { KEY, call, signIn, signUp } from "./steps.mjs";
 import { account } from "./account.mjs";
 import { agents } from "./agents.mjs";
@@ -23,18 +25,23 @@ import { webhooks } from "./webhooks.mjs";
 /** In the page: for each accent, the painted red, green and blue of these custom properties. */
 const paintAll = ([accents, names]) => {
   const canvas = new OffscreenCanvas(1, 1).getContext("2d", { willReadFrequently: true });
-  const paint = (name) => {
-    document.body.style.color = `var(--${name})`;
-    canvas.fillStyle = getComputedStyle(document.body).color;
+  // Empty elements, so that a change of their colour changes no other element's.
+  const probes = names.map((name) => {
+    const probe = document.body.appendChild(document.createElement("i"));
+    probe.style.color = `var(--${name})`;
+    return probe;
+  });
+  const paint = (probe) => {
+    canvas.fillStyle = getComputedStyle(probe).color;
     canvas.fillRect(0, 0, 1, 1);
     return [...canvas.getImageData(0, 0, 1, 1).data.slice(0, 3)];
   };
   const painted = accents.map((accent) => {
     document.documentElement.style.setProperty("--accent", accent);
-    return names.map(paint);
+    return probes.map(paint);
   });
   document.documentElement.style.removeProperty("--accent");
-  document.body.style.removeProperty("color");
+  probes.forEach((probe) => probe.remove());
   return painted;
 };
 
@@ -324,9 +331,23 @@ const scenes = {
   },
 };
 
-const [name, settings] = process.argv.slice(2);
-const given = JSON.parse(settings);
-await withBrowser(given, (visitor) => scenes[name](visitor, given));
-const missed = Object.keys(SCREENS).filter((screen) => SCREENS[screen] === name && !checked.has(screen));
-assert.deepEqual(missed, [], "the documents show screens that this scene does not take any more");
-console.log(`${name}: passed`);
+/** Errors that no scene waits for, such as those of handlers of requests. */
+let strays = [];
+process.on("unhandledRejection", (error) => strays.push(error));
+
+/** Plays a scene, and returns what it printed. */
+async function play(browser, { scene, ...settings }) {
+  const [printed, errors] = [[], []];
+  console.log = (line) => printed.push(line);
+  strays = errors;
+  const visitor = new Visitor(browser, settings);
+  await scenes[scene](visitor, settings).finally(() => visitor.leave());
+  if (errors.length > 0) throw errors[0];
+  const missed = Object.keys(SCREENS).filter((screen) => SCREENS[screen] === scene && !visitor.checked.has(screen));
+  assert.deepEqual(missed, [], "the documents show screens that this scene does not take any more");
+  return printed.join("\n");
+}
+
+const browser = await launch(process.argv[2]);
+await serve((request) => play(browser, request));
+await browser.close();

@@ -272,7 +272,7 @@ export const webhooks = {
     await signIn(other, key);
     const broken = { status: 503, json: { error: "storage_unavailable", message: "The database is busy." } };
     await other.route("**/webhooks", (route) => route.fulfill(broken), { times: 1 });
-    await openWebhooks(other).catch(() => {});
+    await other.click("#tab-webhooks");
     await other.waitForSelector("#panel-webhooks [role=alert]");
     assert.match(await other.innerText("#panel-webhooks [role=alert]"), /The database is busy\./);
     await other.click("#panel-webhooks [role=alert] button");

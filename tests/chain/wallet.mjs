@@ -1,14 +1,9 @@
 // A wallet for the tests: viem makes its signatures and transactions, independently of the code under test.
 //
-// One JSON object per line: `{id, method, params}` on standard input, `{id, result}` or `{id, error}` on standard
-// output, one at a time. Amounts are decimal strings both ways. A payment returns its transaction hash without waiting
-// for a block; the test decides when it is mined.
-//
-// Usage: node wallet.mjs RPC_URL NODE_PROCESS_ID
-// If standard input ends without this process having been killed, the test was killed: this process then ends the node.
+// Each line is `{url, method, params}`: the node's URL, and one of the methods below. Amounts are decimal strings both
+// ways. A payment returns its transaction hash without waiting for a block; the test decides when it is mined.
 
 import { readFileSync } from 'node:fs'
-import { createInterface } from 'node:readline'
 import {
   createClient,
   createPublicClient,
@@ -21,16 +16,15 @@ import {
   toHex,
 } from 'viem'
 import { generatePrivateKey, mnemonicToAccount, privateKeyToAccount } from 'viem/accounts'
-import { tempoModerato } from 'viem/chains'
-import { Account, tempoActions } from 'viem/tempo'
+import { serve } from '../workers/lines.mjs'
 
 // The node's default mnemonic: its accounts are rich on the node, and publicly known.
 const MNEMONIC = 'test test test test test test test test test test test junk'
 
-const [url, nodeProcess] = process.argv.slice(2)
-const transport = http(url, { retryCount: 0 })
-const reader = createPublicClient({ transport })
-let chain
+function connect(url) {
+  const transport = http(url, { retryCount: 0 })
+  return { url, transport, reader: createPublicClient({ transport }) }
+}
 
 function artifact(contract) {
   return JSON.parse(readFileSync(new URL(`contracts/build/${contract}.json`, import.meta.url), 'utf8'))
@@ -61,9 +55,9 @@ function functionArguments(abi, name, values) {
 
 // Signed here and sent raw; the node never sees a key. With `gas` there is no simulation, so a transaction that will
 // fail is still sent.
-async function send(privateKey, { to, data, value, gas }) {
+async function send({ url, transport, reader }, privateKey, { to, data, value, gas }) {
   const account = privateKeyToAccount(privateKey)
-  chain ??= defineChain({
+  const chain = defineChain({
     id: await reader.getChainId(),
     name: 'test',
     nativeCurrency: { name: 'Ether', symbol: 'ETH', decimals: 18 },
@@ -88,21 +82,21 @@ const methods = {
     return { address: privateKeyToAccount(privateKey).address, privateKey }
   },
 
-  async deploy({ privateKey, contract, args }) {
+  async deploy({ privateKey, contract, args }, node) {
     const { abi, bytecode } = artifact(contract)
     const inputs = abi.find((entry) => entry.type === 'constructor')?.inputs ?? []
     const data = encodeDeployData({ abi, bytecode, args: arguments_(inputs, args) })
-    const { hash, nonce, from } = await send(privateKey, { data })
+    const { hash, nonce, from } = await send(node, privateKey, { data })
     return { hash, address: getContractAddress({ from, nonce: BigInt(nonce) }) }
   },
 
-  async write({ privateKey, contract, address, function: functionName, args, value, gas }) {
+  async write({ privateKey, contract, address, function: functionName, args, value, gas }, node) {
     const { abi } = artifact(contract)
     const data = encodeFunctionData({ abi, functionName, args: functionArguments(abi, functionName, args) })
-    return (await send(privateKey, { to: address, data, value, gas })).hash
+    return (await send(node, privateKey, { to: address, data, value, gas })).hash
   },
 
-  async read({ contract, address, function: functionName, args }) {
+  async read({ contract, address, function: functionName, args }, { reader }) {
     const { abi } = artifact(contract)
     return reader.readContract({ abi, address, functionName, args: functionArguments(abi, functionName, args) })
   },
@@ -112,12 +106,13 @@ const methods = {
     return encodeFunctionData({ abi, functionName, args: functionArguments(abi, functionName, args) })
   },
 
-  async sendNative({ privateKey, to, value, data, gas }) {
-    return (await send(privateKey, { to, value, data, gas })).hash
+  async sendNative({ privateKey, to, value, data, gas }, node) {
+    return (await send(node, privateKey, { to, value, data, gas })).hash
   },
 
-  // Tempo's own transaction type, 0x76: a list of calls, with the fee paid in the token.
-  async transferByCalls({ privateKey, token, to, amount }) {
+  // Tempo's own transaction type, 0x76: a list of calls, with the fee paid in the token. Its modules take long to load.
+  async transferByCalls({ privateKey, token, to, amount }, { transport }) {
+    const [{ tempoModerato }, { Account, tempoActions }] = await Promise.all([import('viem/chains'), import('viem/tempo')])
     const account = Account.fromSecp256k1(privateKey)
     const client = createClient({ account, chain: { ...tempoModerato, feeToken: token }, transport })
     return client.extend(tempoActions()).token.transfer({ token, to, amount: BigInt(amount) })
@@ -135,25 +130,11 @@ const methods = {
   },
 }
 
-async function respond(line) {
-  const { id, method, params } = JSON.parse(line)
-  try {
-    if (!Object.hasOwn(methods, method)) {
-      throw new Error(`unknown method ${method}`)
-    }
-    return { id, result: await methods[method](params) }
-  } catch (error) {
-    return { id, error: String(error?.message ?? error) }
-  }
-}
-
 const plain = (_, value) => (typeof value === 'bigint' ? value.toString() : value)
 
-for await (const line of createInterface({ input: process.stdin })) {
-  process.stdout.write(`${JSON.stringify(await respond(line), plain)}\n`)
-}
-try {
-  process.kill(Number(nodeProcess), 'SIGKILL')
-} catch {
-  // It has already ended.
-}
+await serve(async ({ url, method, params }) => {
+  if (!Object.hasOwn(methods, method)) {
+    throw new Error(`unknown method ${method}`)
+  }
+  return methods[method](params, connect(url))
+}, plain)

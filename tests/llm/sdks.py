@@ -1,19 +1,15 @@
-"""Calls the routes of the shipped catalogue with the official clients: sdks.py BASE KEY SDK SCENARIO PROMPT.
+"""Calls the routes of the shipped catalogue with the official clients. Each line is BASE, KEY, SDK, SCENARIO and PROMPT.
 
-Prints one JSON document: what the client got, or the error that it raised.
+The result is what the client got, or the error that it raised.
 """
-
-import json
-import sys
 
 import anthropic
 import openai
 from google import genai
 from google.genai import types
+from lines import serve
 from pydantic import BaseModel
 
-base, key, sdk, scenario, prompt = sys.argv[1:]
-messages = [{"role": "user", "content": prompt}]
 parameters = {"type": "object", "properties": {"a": {"type": "string"}}, "required": ["a"]}
 
 
@@ -21,16 +17,21 @@ class Word(BaseModel):
     word: str
 
 
+def messages(prompt):
+    return [{"role": "user", "content": prompt}]
+
+
 class OpenAi:
-    def __init__(self):
+    def __init__(self, base, key, prompt):
+        self.prompt, self.messages = prompt, messages(prompt)
         self.client = openai.OpenAI(base_url=f"{base}/v1", api_key=key, max_retries=0)
 
     def plain(self):
-        completion = self.client.chat.completions.create(model="small", messages=messages)
+        completion = self.client.chat.completions.create(model="small", messages=self.messages)
         return {"text": completion.choices[0].message.content, "id": completion._request_id}
 
     def stream(self, **more):
-        chunks = list(self.client.chat.completions.create(model="small", messages=messages, stream=True, **more))
+        chunks = list(self.client.chat.completions.create(model="small", messages=self.messages, stream=True, **more))
         text = "".join((chunk.choices[0].delta.content or "") if chunk.choices else "" for chunk in chunks)
         return {"text": text, "reported": any(chunk.usage for chunk in chunks)}
 
@@ -39,75 +40,77 @@ class OpenAi:
 
     def tools(self):
         tool = {"type": "function", "function": {"name": "f", "parameters": parameters}}
-        completion = self.client.chat.completions.create(model="small", messages=messages, tools=[tool])
+        completion = self.client.chat.completions.create(model="small", messages=self.messages, tools=[tool])
         return {"text": completion.choices[0].message.tool_calls[0].function.name}
 
     def structured(self):
-        completion = self.client.chat.completions.parse(model="small", messages=messages, response_format=Word)
+        completion = self.client.chat.completions.parse(model="small", messages=self.messages, response_format=Word)
         return {"text": completion.choices[0].message.parsed.word}
 
     def responses(self):
-        return {"text": self.client.responses.create(model="small", input=prompt).output_text}
+        return {"text": self.client.responses.create(model="small", input=self.prompt).output_text}
 
     def responses_stream(self):
-        events = self.client.responses.create(model="small", input=prompt, stream=True)
+        events = self.client.responses.create(model="small", input=self.prompt, stream=True)
         return {"text": "".join(event.delta for event in events if event.type == "response.output_text.delta")}
 
     def embeddings(self):
-        return {"text": str(len(self.client.embeddings.create(model="small", input=[prompt, "b"]).data))}
+        return {"text": str(len(self.client.embeddings.create(model="small", input=[self.prompt, "b"]).data))}
 
 
 class Anthropic:
-    def __init__(self):
+    def __init__(self, base, key, prompt):
+        self.messages = messages(prompt)
         self.client = anthropic.Anthropic(base_url=base, api_key=key, max_retries=0)
 
     def plain(self):
-        message = self.client.messages.create(model="small", max_tokens=1000, messages=messages)
+        message = self.client.messages.create(model="small", max_tokens=1000, messages=self.messages)
         return {"text": message.content[0].text, "id": message._request_id}
 
     def stream(self):
-        with self.client.messages.stream(model="small", max_tokens=1000, messages=messages) as stream:
+        with self.client.messages.stream(model="small", max_tokens=1000, messages=self.messages) as stream:
             return {"text": "".join(stream.text_stream)}
 
     def tools(self):
         tool = {"name": "f", "input_schema": parameters}
-        message = self.client.messages.create(model="small", max_tokens=1000, messages=messages, tools=[tool])
+        message = self.client.messages.create(model="small", max_tokens=1000, messages=self.messages, tools=[tool])
         return {"text": message.content[0].name}
 
     def structured(self):
-        message = self.client.messages.parse(model="small", max_tokens=1000, messages=messages, output_format=Word)
+        message = self.client.messages.parse(model="small", max_tokens=1000, messages=self.messages, output_format=Word)
         return {"text": message.parsed_output.word}
 
     def count(self):
-        return {"text": str(self.client.messages.count_tokens(model="small", messages=messages).input_tokens)}
+        return {"text": str(self.client.messages.count_tokens(model="small", messages=self.messages).input_tokens)}
 
 
 class Google:
-    def __init__(self):
+    def __init__(self, base, key, prompt):
+        self.prompt = prompt
         # Its connections are closed once nothing refers to it.
         self.client = genai.Client(api_key=key, http_options=types.HttpOptions(base_url=base))
         self.models = self.client.models
 
     def plain(self):
         config = types.GenerateContentConfig(thinking_config=types.ThinkingConfig(thinking_budget=100))
-        return {"text": self.models.generate_content(model="small", contents=prompt, config=config).text}
+        return {"text": self.models.generate_content(model="small", contents=self.prompt, config=config).text}
 
     def stream(self):
-        chunks = self.models.generate_content_stream(model="small", contents=prompt)
+        chunks = self.models.generate_content_stream(model="small", contents=self.prompt)
         return {"text": "".join(chunk.text or "" for chunk in chunks)}
 
     def tools(self):
         tool = types.Tool(function_declarations=[{"name": "f", "parameters_json_schema": parameters}])
         automatic = types.AutomaticFunctionCallingConfig(disable=True)
         config = types.GenerateContentConfig(tools=[tool], automatic_function_calling=automatic)
-        return {"text": self.models.generate_content(model="small", contents=prompt, config=config).function_calls[0].name}
+        return {"text": self.models.generate_content(model="small", contents=self.prompt, config=config).function_calls[0].name}
 
     def structured(self):
         config = types.GenerateContentConfig(response_mime_type="application/json", response_schema=Word)
-        return {"text": self.models.generate_content(model="small", contents=prompt, config=config).parsed.word}
+        return {"text": self.models.generate_content(model="small", contents=self.prompt, config=config).parsed.word}
 
     def count(self):
-        return {"text": str(self.models.count_tokens(model="small", contents=prompt).total_tokens)}
+        return {"text": str(self.models.count_tokens(model="small", contents=self.prompt).total_tokens)}
 
 
 def error(failure):
@@ -120,8 +123,14 @@ def error(failure):
 
 
 clients = {"openai": OpenAi, "anthropic": Anthropic, "google": Google}
-try:
-    result = getattr(clients[sdk](), scenario)()
-except (openai.APIError, anthropic.APIError, genai.errors.APIError) as failure:
-    result = {"error": error(failure)}
-print(json.dumps(result))
+
+
+def run(arguments):
+    base, key, sdk, scenario, prompt = arguments
+    try:
+        return getattr(clients[sdk](base, key, prompt), scenario)()
+    except (openai.APIError, anthropic.APIError, genai.errors.APIError) as failure:
+        return {"error": error(failure)}
+
+
+serve(run)

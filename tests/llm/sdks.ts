@@ -1,22 +1,25 @@
-// Calls the routes of the shipped catalogue with the official clients: node sdks.js BASE KEY SDK SCENARIO PROMPT.
+// Calls the routes of the shipped catalogue with the official clients. Each line is BASE, KEY, SDK, SCENARIO and PROMPT.
 //
-// Prints one JSON document: what the client got, or the error that it raised.
+// The result is what the client got, or the error that it raised.
 
 import Anthropic from "@anthropic-ai/sdk";
 import { ApiError, GoogleGenAI } from "@google/genai";
 import OpenAI from "openai";
+import { serve } from "./lines.js";
 
-const [base = "", apiKey = "", sdk = "", scenario = "", prompt = ""] = process.argv.slice(2);
-const messages = [{ role: "user" as const, content: prompt }];
 const parameters = { type: "object" as const, properties: { a: { type: "string" } }, required: ["a"] };
 const word = { type: "object", properties: { word: { type: "string" } }, required: ["word"], additionalProperties: false };
 const model = "small";
 
 type Result = { text?: string | null; [field: string]: unknown };
 type Runs = Record<string, () => Promise<Result>>;
+type Client = (base: string, apiKey: string, prompt: string) => Runs;
 
-function openai(): Runs {
+const messagesOf = (prompt: string) => [{ role: "user" as const, content: prompt }];
+
+const openai: Client = (base, apiKey, prompt) => {
   const client = new OpenAI({ baseURL: `${base}/v1`, apiKey, maxRetries: 0 });
+  const messages = messagesOf(prompt);
   const chat = client.chat.completions;
   const stream = async (more: object): Promise<Result> => {
     let text = "", reported = false;
@@ -56,10 +59,11 @@ function openai(): Runs {
       return { text: String(data.length) };
     },
   };
-}
+};
 
-function anthropic(): Runs {
+const anthropic: Client = (base, apiKey, prompt) => {
   const client = new Anthropic({ baseURL: base, apiKey, maxRetries: 0 });
+  const messages = messagesOf(prompt);
   const request = { model, max_tokens: 1000, messages };
   const text = (message: Anthropic.Message) => (message.content[0]?.type === "text" ? message.content[0].text : null);
   return {
@@ -79,9 +83,9 @@ function anthropic(): Runs {
     },
     count: async () => ({ text: String((await client.messages.countTokens({ model, messages })).input_tokens) }),
   };
-}
+};
 
-function google(): Runs {
+const google: Client = (base, apiKey, prompt) => {
   const { models } = new GoogleGenAI({ apiKey, httpOptions: { baseUrl: base } });
   const request = { model, contents: prompt };
   return {
@@ -104,7 +108,7 @@ function google(): Runs {
     },
     count: async () => ({ text: String((await models.countTokens(request)).totalTokens) }),
   };
-}
+};
 
 function error(failure: unknown): Result {
   if (failure instanceof OpenAI.APIError) {
@@ -119,7 +123,9 @@ function error(failure: unknown): Result {
   throw failure;
 }
 
-const clients: Record<string, () => Runs> = { openai, anthropic, google };
-const run = clients[sdk]?.()[scenario];
-if (!run) throw new Error(`no scenario ${sdk} ${scenario}`);
-console.log(JSON.stringify(await run().catch(error)));
+const clients: Record<string, Client> = { openai, anthropic, google };
+await serve(async ([base = "", apiKey = "", sdk = "", scenario = "", prompt = ""]) => {
+  const run = clients[sdk]?.(base, apiKey, prompt)[scenario];
+  if (!run) throw new Error(`no scenario ${sdk} ${scenario}`);
+  return run().catch(error);
+});

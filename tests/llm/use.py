@@ -1,18 +1,13 @@
-"""Calls an LLM route with OpenAI's client: use.py BASE KEY MODEL SCENARIO [N]. Prints one JSON document.
+"""Calls an LLM route with OpenAI's client. Each line is BASE, KEY, MODEL, SCENARIO and perhaps N.
 
 Scenarios: `plain`, `stream`, `abort` (closes a stream after its first chunk), and `race` (N calls at once).
 """
 
 import concurrent.futures
-import json
-import sys
 from collections import Counter
 
 import openai
-
-base, key, model, scenario = sys.argv[1:5]
-client = openai.OpenAI(base_url=f"{base}/v1", api_key=key, max_retries=0)
-request = {"model": model, "messages": [{"role": "user", "content": "Tell me a story."}]}
+from lines import serve
 
 
 def metering(headers):
@@ -24,14 +19,14 @@ def tokens(usage):
     return usage and {"prompt": usage.prompt_tokens, "completion": usage.completion_tokens}
 
 
-def plain():
+def plain(client, request):
     response = client.chat.completions.with_raw_response.create(**request)
     completion = response.parse()
     text = completion.choices[0].message.content
     return {"status": response.status_code, "text": text, "usage": tokens(completion.usage), **metering(response.headers)}
 
 
-def stream(aborted=False):
+def stream(client, request, aborted=False):
     response = client.chat.completions.with_raw_response.create(**request, stream=True)
     text, usage, error = "", None, None
     try:
@@ -53,16 +48,16 @@ def refused(failure):
     return {"status": failure.status_code, "code": code, **metering(failure.response.headers)}
 
 
-def attempt(run):
+def attempt(run, *args):
     try:
-        return run()
+        return run(*args)
     except openai.APIStatusError as failure:
         return refused(failure)
 
 
-def race(count):
+def race(client, request, count):
     with concurrent.futures.ThreadPoolExecutor(count) as threads:
-        results = list(threads.map(lambda _: attempt(plain), range(count)))
+        results = list(threads.map(lambda _: attempt(plain, client, request), range(count)))
     used = [result["usage"] for result in results if result["status"] == 200]
     return {
         "statuses": Counter(str(result["status"]) for result in results),
@@ -71,5 +66,14 @@ def race(count):
     }
 
 
-runs = {"plain": plain, "stream": stream, "abort": lambda: stream(aborted=True), "race": lambda: race(int(sys.argv[5]))}
-print(json.dumps(attempt(runs[scenario])))
+scenarios = {"plain": plain, "stream": stream, "abort": lambda *call: stream(*call, aborted=True), "race": race}
+
+
+def run(arguments):
+    base, key, model, scenario, *counts = arguments
+    client = openai.OpenAI(base_url=f"{base}/v1", api_key=key, max_retries=0)
+    request = {"model": model, "messages": [{"role": "user", "content": "Tell me a story."}]}
+    return attempt(scenarios[scenario], client, request, *map(int, counts))
+
+
+serve(run)

@@ -1,14 +1,12 @@
-// Calls an LLM route with OpenAI's client: node use.js BASE KEY MODEL SCENARIO [N]. Prints one JSON document.
+// Calls an LLM route with OpenAI's client. Each line is BASE, KEY, MODEL, SCENARIO and perhaps N.
 //
 // Scenarios: `plain`, `stream`, `abort` (closes a stream after its first chunk), and `race` (N calls at once).
 
 import OpenAI from "openai";
-
-const [base, apiKey, model = "", scenario, count] = process.argv.slice(2);
-const client = new OpenAI({ baseURL: `${base}/v1`, apiKey, maxRetries: 0 });
-const request = { model, messages: [{ role: "user" as const, content: "Tell me a story." }] };
+import { serve } from "./lines.js";
 
 type Usage = { prompt: number; completion: number };
+type Request = { model: string; messages: { role: "user"; content: string }[] };
 type Result = { status: number; usage?: Usage; [field: string]: unknown };
 
 function metering(headers: Headers): Record<string, string | null> {
@@ -20,13 +18,13 @@ function tokens(usage: OpenAI.CompletionUsage | null | undefined): Usage | undef
   return usage ? { prompt: usage.prompt_tokens, completion: usage.completion_tokens } : undefined;
 }
 
-async function plain(): Promise<Result> {
+async function plain(client: OpenAI, request: Request): Promise<Result> {
   const { data, response } = await client.chat.completions.create(request).withResponse();
   const text = data.choices[0]?.message.content;
   return { status: response.status, text, usage: tokens(data.usage), ...metering(response.headers) };
 }
 
-async function stream(aborted: boolean): Promise<Result> {
+async function stream(client: OpenAI, request: Request, aborted: boolean): Promise<Result> {
   const { data, response } = await client.chat.completions.create({ ...request, stream: true }).withResponse();
   let text = "", usage: Usage | undefined, error: string | undefined;
   try {
@@ -54,8 +52,8 @@ async function attempt(run: () => Promise<Result>): Promise<Result> {
   }
 }
 
-async function race(): Promise<object> {
-  const results = await Promise.all(Array.from({ length: Number(count) }, () => attempt(plain)));
+async function race(count: number, call: () => Promise<Result>): Promise<object> {
+  const results = await Promise.all(Array.from({ length: count }, () => attempt(call)));
   const statuses: Record<string, number> = {};
   let prompt = 0, completion = 0;
   for (const { status, usage } of results) {
@@ -66,12 +64,16 @@ async function race(): Promise<object> {
   return { statuses, prompt, completion };
 }
 
-const runs: Record<string, () => Promise<object>> = {
-  plain: () => attempt(plain),
-  stream: () => attempt(() => stream(false)),
-  abort: () => attempt(() => stream(true)),
-  race,
-};
-const run = runs[scenario ?? ""];
-if (!run) throw new Error(`no scenario ${scenario}`);
-console.log(JSON.stringify(await run()));
+await serve(async ([base, apiKey, model = "", scenario = "", count]) => {
+  const client = new OpenAI({ baseURL: `${base}/v1`, apiKey, maxRetries: 0 });
+  const request: Request = { model, messages: [{ role: "user", content: "Tell me a story." }] };
+  const runs: Record<string, () => Promise<object>> = {
+    plain: () => attempt(() => plain(client, request)),
+    stream: () => attempt(() => stream(client, request, false)),
+    abort: () => attempt(() => stream(client, request, true)),
+    race: () => race(Number(count), () => plain(client, request)),
+  };
+  const run = runs[scenario];
+  if (!run) throw new Error(`no scenario ${scenario}`);
+  return run();
+});

@@ -1,7 +1,7 @@
 //! A real, local chain: anvil as a process, an independent wallet, and a proxy that injects faults into the node's
 //! responses. Tests are synchronous, as everywhere here.
 //!
-//! Both processes end with the [`Chain`]. If the test itself is killed, the wallet notices and ends the node.
+//! The node ends with the [`Chain`], however the test ends. The wallet's process is shared by all chains.
 
 pub mod account;
 mod node;
@@ -9,7 +9,6 @@ mod packages;
 pub mod proxy;
 pub mod rpc;
 mod setup;
-mod sidecar;
 pub mod wallet;
 pub mod write;
 
@@ -20,13 +19,11 @@ use serde_json::{Value, json};
 use self::node::Node;
 use self::rpc::Rpc;
 pub use self::setup::ChainSetup;
-use self::sidecar::Sidecar;
 use self::wallet::Wallet;
 
-/// A running chain. Dropping it ends its processes.
+/// A running chain. Dropping it ends its node.
 #[derive(Debug)]
 pub struct Chain {
-    // Dropped before the node: a wallet that outlives its test kills the node by its process id.
     wallet: Wallet,
     node: Node,
     rpc: Rpc,
@@ -78,10 +75,10 @@ impl Chain {
         &self.wallet
     }
 
-    /// The node's and the wallet's process ids.
+    /// The ids of the node and of the process that ends it.
     #[must_use]
-    pub fn process_ids(&self) -> [u32; 2] {
-        [self.node.process_id(), self.wallet.process_id()]
+    pub fn process_ids(&self) -> Vec<u32> {
+        self.node.process_ids()
     }
 
     /// Sends any RPC request to the node.
@@ -256,9 +253,8 @@ impl Chain {
     #[track_caller]
     fn start_node(chain_id: u64, args: &[String]) -> Self {
         let node = Node::start(chain_id, args);
-        let sidecar = Sidecar::start(&node.url(), node.process_id());
         let rpc = Rpc::at(node.address());
-        let chain = Self { wallet: Wallet::new(sidecar, rpc.clone()), node, rpc, chain_id };
+        let chain = Self { wallet: Wallet::new(node.url(), rpc.clone()), node, rpc, chain_id };
         assert_eq!(chain.number("eth_chainId"), chain_id, "the node has the requested chain id");
         chain
     }

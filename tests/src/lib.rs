@@ -1,5 +1,6 @@
 //! The workspace's end-to-end crate: the benchmark, the chaos campaigns, and what they share with the tests.
 
+mod batches;
 pub mod bench;
 pub mod booted_system;
 pub mod chain;
@@ -30,3 +31,4 @@ pub mod site;
 pub mod skipped;
 pub mod venv;
 pub mod webhooks;
+pub mod worker;

@@ -6,12 +6,12 @@ use std::net::{SocketAddr, TcpStream};
 use std::os::unix::fs::{PermissionsExt, chown};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Stdio};
-use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
 
+use crate::batches::Batches;
 use crate::postgres::{Cluster, ServerUser, folder, free_port};
 
 /// How long it may take to listen; it should never need that long.
@@ -33,6 +33,7 @@ pub struct Pooler<'c> {
     watcher: Child,
     port: u16,
     cluster: &'c Cluster,
+    schemas: Batches,
     _folder: TempDir,
 }
 
@@ -80,7 +81,7 @@ impl<'c> Pooler<'c> {
         command.args(["-c", WATCHER, "sh"]).arg(folder.path()).arg(program()).arg("-q").arg(&config_file);
         command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
         let watcher = command.spawn().expect("pgbouncer can be run");
-        let pooler = Self { watcher, port, cluster, _folder: folder };
+        let pooler = Self { watcher, port, cluster, schemas: Batches::new(), _folder: folder };
         let until = Instant::now() + START_WAIT;
         while TcpStream::connect(pooler.address()).is_err() {
             assert!(Instant::now() < until, "pgbouncer does not listen");
@@ -102,16 +103,16 @@ impl<'c> Pooler<'c> {
     #[must_use]
     #[track_caller]
     pub fn fresh_schema(&self) -> (String, String) {
-        static NEXT: AtomicU32 = AtomicU32::new(0);
-        let number = NEXT.fetch_add(1, Ordering::Relaxed);
-        assert!(number < SCHEMAS, "a pooler gives out {SCHEMAS} schemas");
         // A pooler does not forward connection options, so a role sets the schema.
+        let create = |number| {
+            let role = role(self.port, number);
+            format!(
+                "CREATE SCHEMA {role}; CREATE ROLE {role} LOGIN SUPERUSER; ALTER ROLE {role} SET search_path = {role};"
+            )
+        };
+        let number = self.schemas.next(create, |sql| drop(self.cluster.run(sql)));
+        assert!(number < SCHEMAS, "a pooler gives out {SCHEMAS} schemas");
         let role = role(self.port, number);
-        self.cluster.run_all(&[
-            &format!("CREATE SCHEMA {role}"),
-            &format!("CREATE ROLE {role} LOGIN SUPERUSER"),
-            &format!("ALTER ROLE {role} SET search_path = {role}"),
-        ]);
         let url = |address: SocketAddr| format!("postgres://{role}@{address}/postgres");
         (url(self.address()), url(self.cluster.address()))
     }

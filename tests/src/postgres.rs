@@ -8,11 +8,12 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
+
+use crate::batches::Batches;
 
 /// How long a server may take to respond; it should never need that long.
 const TIMEOUT: Duration = Duration::from_secs(60);
@@ -33,6 +34,7 @@ pub struct Cluster {
     port: u16,
     settings: Vec<String>,
     folder: TempDir,
+    schemas: Batches,
 }
 
 /// Whether tests on PostgreSQL are disabled.
@@ -210,10 +212,11 @@ impl Cluster {
     #[must_use]
     #[track_caller]
     pub fn fresh_schema(&self) -> String {
-        static NEXT: AtomicU32 = AtomicU32::new(0);
-        let schema = format!("fresh_{}", NEXT.fetch_add(1, Ordering::Relaxed));
-        self.run(&format!("CREATE SCHEMA {schema}"));
-        format!("{}?options=-c%20search_path%3D{schema}", self.url())
+        // A standby has other names than its primary, which it may replace.
+        let schema = |number| format!("fresh_{}_{number}", self.port);
+        let create = |number| format!("CREATE SCHEMA {};", schema(number));
+        let number = self.schemas.next(create, |sql| drop(self.run(sql)));
+        format!("{}?options=-c%20search_path%3D{}", self.url(), schema(number))
     }
 
     /// Runs SQL, and returns what it printed.
@@ -300,7 +303,7 @@ impl ClusterFolder {
         let port = free_port();
         let settings: Vec<String> = settings.iter().map(|setting| (*setting).to_owned()).collect();
         let watcher = spawn(self.folder.path(), port, &settings);
-        let cluster = Cluster { watcher, port, settings, folder: self.folder };
+        let cluster = Cluster { watcher, port, settings, folder: self.folder, schemas: Batches::new() };
         cluster.wait();
         cluster
     }

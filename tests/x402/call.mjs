@@ -1,6 +1,6 @@
-// Makes the same request with a published client, unchanged, and prints what came of it:
-// PAYER_KEY=0x… [API_KEY=sk_…] [METHOD=POST] node call.mjs CLIENT URL [CALLS]
-// A CLIENT that ends in `-lower` has a signer that spells its address in lower case, as many wallets do.
+// Makes the same request several times with a published client, unchanged, and returns what came of it. Each line has
+// `client`, `url`, `payerKey` and `calls`, and perhaps `apiKey` and `method`.
+// A client that ends in `-lower` has a signer that spells its address in lower case, as many wallets do.
 
 import { wrapAxiosWithPayment, x402Client as AxiosX402Client } from "@x402/axios";
 import { registerExactEvmScheme } from "@x402/evm/exact/client";
@@ -15,13 +15,7 @@ import { decodePaymentRequiredHeader } from "@x402/core/http";
 import axios from "axios";
 import { privateKeyToAccount } from "viem/accounts";
 import { decodeXPaymentResponse, wrapFetchWithPayment as wrapFetchWithPaymentV1 } from "x402-fetch";
-
-const [name, url, calls = "1"] = process.argv.slice(2);
-const client = name.replace(/-lower$/, "");
-const method = process.env.METHOD ?? "GET";
-const account = privateKeyToAccount(process.env.PAYER_KEY);
-const signer = name === client ? account : { ...account, address: account.address.toLowerCase() };
-const headers = process.env.API_KEY ? { Authorization: `Bearer ${process.env.API_KEY}` } : {};
+import { serve } from "../workers/lines.mjs";
 
 // What the client sent, one entry for each request: whether it carried a key, a payment and a sign-in.
 let requests = [];
@@ -35,7 +29,7 @@ const countingFetch = async (input, init) => {
   sent((name) => request.headers.get(name));
   return fetch(request);
 };
-const configured = (x402) => {
+const configured = (x402, { signer }) => {
   registerExactEvmScheme(x402, { signer });
   return x402;
 };
@@ -50,7 +44,7 @@ async function read(body, contentType) {
   return text;
 }
 
-function clientOfFetch(paying) {
+function clientOfFetch(paying, { url, method, headers }) {
   return async () => {
     const response = await paying(url, { method, headers });
     const header = (name) => response.headers.get(name);
@@ -58,13 +52,14 @@ function clientOfFetch(paying) {
   };
 }
 
-function clientOfAxios() {
+function clientOfAxios(request) {
+  const { url, method, headers } = request;
   const instance = axios.create({ responseType: "stream" });
   instance.interceptors.request.use((config) => {
     sent((name) => config.headers.get(name));
     return config;
   });
-  const paying = wrapAxiosWithPayment(instance, configured(new AxiosX402Client()));
+  const paying = wrapAxiosWithPayment(instance, configured(new AxiosX402Client(), request));
   return async () => {
     const response = await paying.request({ url, method, headers }).catch((error) => {
       if (!error.response) throw error;
@@ -76,14 +71,14 @@ function clientOfAxios() {
 }
 
 // Signs in if it can, and pays otherwise.
-function signingClient() {
-  const x402 = configured(new x402Client());
-  x402.registerExtension(createSIWxClientExtension({ signers: [signer] }));
-  return clientOfFetch(wrapFetchWithPayment(countingFetch, x402));
+function signingClient(request) {
+  const x402 = configured(new x402Client(), request);
+  x402.registerExtension(createSIWxClientExtension({ signers: [request.signer] }));
+  return clientOfFetch(wrapFetchWithPayment(countingFetch, x402), request);
 }
 
 // Gets a key for the account of the wallet.
-function clientOfKeys() {
+function clientOfKeys({ url, signer }) {
   return async () => {
     const refused = await fetch(url);
     const { extensions } = decodePaymentRequiredHeader(refused.headers.get("PAYMENT-REQUIRED"));
@@ -98,29 +93,33 @@ function clientOfKeys() {
 }
 
 const clients = {
-  fetch: () => clientOfFetch(wrapFetchWithPayment(countingFetch, configured(new x402Client()))),
+  fetch: (request) => clientOfFetch(wrapFetchWithPayment(countingFetch, configured(new x402Client(), request)), request),
   "fetch-signing": signingClient,
-  "fetch-signing-only": () => clientOfFetch(wrapFetchWithSIWx(countingFetch, signer)),
+  "fetch-signing-only": (request) => clientOfFetch(wrapFetchWithSIWx(countingFetch, request.signer), request),
   "key-for-wallet": clientOfKeys,
   axios: clientOfAxios,
-  "fetch-v1": () => clientOfFetch(wrapFetchWithPaymentV1(countingFetch, signer)),
+  "fetch-v1": (request) => clientOfFetch(wrapFetchWithPaymentV1(countingFetch, request.signer), request),
 };
 
-const call = clients[client]();
-const results = [];
-for (let count = 0; count < Number(calls); count += 1) {
-  requests = [];
-  const { status, header, body } = await call();
-  const [receipt, receiptV1] = [header("PAYMENT-RESPONSE"), header("X-PAYMENT-RESPONSE")];
-  results.push({
-    status,
-    body,
-    requests,
-    receipt: receipt ? decodePaymentResponseHeader(receipt) : receiptV1 ? decodeXPaymentResponse(receiptV1) : null,
-    balance: header("X-BDS-Credit-Balance") ?? null,
-    retryAfter: header("Retry-After") ?? null,
-  });
-}
-console.log(JSON.stringify(results));
-// An axios stream that was not read to its end keeps its connection open.
-process.exit(0);
+await serve(async ({ client: name, url, payerKey, calls, apiKey, method = "GET" }) => {
+  const client = name.replace(/-lower$/, "");
+  const account = privateKeyToAccount(payerKey);
+  const signer = name === client ? account : { ...account, address: account.address.toLowerCase() };
+  const headers = apiKey ? { Authorization: `Bearer ${apiKey}` } : {};
+  const call = clients[client]({ url, method, headers, signer });
+  const results = [];
+  for (let count = 0; count < calls; count += 1) {
+    requests = [];
+    const { status, header, body } = await call();
+    const [receipt, receiptV1] = [header("PAYMENT-RESPONSE"), header("X-PAYMENT-RESPONSE")];
+    results.push({
+      status,
+      body,
+      requests,
+      receipt: receipt ? decodePaymentResponseHeader(receipt) : receiptV1 ? decodeXPaymentResponse(receiptV1) : null,
+      balance: header("X-BDS-Credit-Balance") ?? null,
+      retryAfter: header("Retry-After") ?? null,
+    });
+  }
+  return results;
+});

@@ -1,16 +1,14 @@
-"""Makes the same request with a published client, unchanged, and prints what came of it:
-PAYER_KEY=0x… [API_KEY=sk_…] python call.py CLIENT URL [CALLS]
+"""Makes the same request several times with a published client, unchanged, and returns what came of it. Each line has
+`client`, `url`, `payerKey` and `calls`, and perhaps `apiKey`.
 """
 
 import asyncio
-import json
-import os
 import re
-import sys
 
 import httpx
 import requests
 from eth_account import Account
+from lines import serve
 from requests.adapters import HTTPAdapter
 from x402 import x402Client, x402ClientSync
 from x402.http import decode_payment_response_header
@@ -18,11 +16,6 @@ from x402.http.clients.httpx import x402AsyncTransport
 from x402.http.clients.requests import x402HTTPAdapter
 from x402.mechanisms.evm.exact import register_exact_evm_client
 
-client, url = sys.argv[1:3]
-calls = int(sys.argv[3]) if len(sys.argv) > 3 else 1
-signer = Account.from_key(os.environ["PAYER_KEY"])
-key = os.environ.get("API_KEY")
-headers = {"Authorization": f"Bearer {key}"} if key else {}
 # What the client sent, one entry for each request: whether it carried a key and a payment.
 sent = []
 
@@ -56,7 +49,7 @@ class CountingTransport(httpx.AsyncHTTPTransport):
         return await super().handle_async_request(request)
 
 
-async def with_httpx():
+async def with_httpx(signer, url, headers, calls):
     x402 = x402Client()
     register_exact_evm_client(x402, signer)
     transport = x402AsyncTransport(x402, transport=CountingTransport())
@@ -74,17 +67,21 @@ async def with_httpx():
     return results
 
 
-def with_requests():
+# The paying adapter extends the plain one.
+plain = HTTPAdapter.send
+
+
+def counting(self, request, **options):
+    record(request)
+    return plain(self, request, **options)
+
+
+HTTPAdapter.send = counting
+
+
+def with_requests(signer, url, headers, calls):
     x402 = x402ClientSync()
     register_exact_evm_client(x402, signer)
-    # The paying adapter extends the plain one.
-    plain = HTTPAdapter.send
-
-    def counting(self, request, **options):
-        record(request)
-        return plain(self, request, **options)
-
-    HTTPAdapter.send = counting
     session = requests.Session()
     session.mount("http://", x402HTTPAdapter(x402))
     results = []
@@ -100,4 +97,10 @@ def with_requests():
     return results
 
 
-print(json.dumps(asyncio.run(with_httpx()) if client == "httpx" else with_requests()))
+def run(request):
+    headers = {"Authorization": f"Bearer {request['apiKey']}"} if request["apiKey"] else {}
+    arguments = Account.from_key(request["payerKey"]), request["url"], headers, request["calls"]
+    return asyncio.run(with_httpx(*arguments)) if request["client"] == "httpx" else with_requests(*arguments)
+
+
+serve(run)

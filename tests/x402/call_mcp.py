@@ -1,15 +1,13 @@
-"""Calls a tool with the published MCP client of x402, unchanged, and prints what came of it:
-PAYER_KEY=0x… [API_KEY=sk_…] python call_mcp.py TRANSPORT URL TOOL ARGUMENTS [CALLS]
+"""Calls a tool several times with the published MCP client of x402, unchanged, and returns what came of it. Each line has
+`transport`, `url`, `payerKey`, `tool`, `arguments` and `calls`, and perhaps `apiKey`.
 """
 
 import asyncio
-import json
-import os
-import sys
 from contextlib import asynccontextmanager
 
 import httpx
 from eth_account import Account
+from lines import serve
 from mcp import ClientSession
 from mcp.client.sse import sse_client
 from mcp.client.streamable_http import streamable_http_client
@@ -17,14 +15,10 @@ from x402 import x402Client
 from x402.mcp import create_x402_mcp_client, x402MCPSession
 from x402.mechanisms.evm.exact import register_exact_evm_client
 
-transport, url, tool, arguments = sys.argv[1:5]
-calls = int(sys.argv[5]) if len(sys.argv) > 5 else 1
-key = os.environ.get("API_KEY")
-headers = {"Authorization": f"Bearer {key}"} if key else {}
-
 
 @asynccontextmanager
-async def connect(x402):
+async def connect(x402, transport, url, key):
+    headers = {"Authorization": f"Bearer {key}"} if key else {}
     if transport == "stock":
         # It connects to URL/sse, and has no way to send a key.
         async with create_x402_mcp_client(x402, url) as session:
@@ -52,14 +46,14 @@ def result(call):
     }
 
 
-async def main():
+async def call(request):
     x402 = x402Client()
-    register_exact_evm_client(x402, Account.from_key(os.environ["PAYER_KEY"]))
-    async with connect(x402) as session:
+    register_exact_evm_client(x402, Account.from_key(request["payerKey"]))
+    tool, arguments = request["tool"], request["arguments"]
+    async with connect(x402, request["transport"], request["url"], request["apiKey"]) as session:
         tools = (await session.list_tools()).tools
         assert any(listed.name == tool for listed in tools), [listed.name for listed in tools]
-        results = [result(await session.call_tool(tool, json.loads(arguments))) for _ in range(calls)]
-    print(json.dumps(results))
+        return [result(await session.call_tool(tool, arguments)) for _ in range(request["calls"])]
 
 
-asyncio.run(main())
+serve(lambda request: asyncio.run(call(request)))

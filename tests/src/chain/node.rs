@@ -10,14 +10,18 @@ use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
 use super::packages;
+use crate::process::descendants;
 
 /// How long a node may take to report its address; it should never need that long.
 const TIMEOUT: Duration = Duration::from_secs(30);
 
+/// Ends the node when the test's process ends, however it ends.
+const WATCHER: &str = r#""$@" & node=$!; read -r end; kill -KILL "$node"; wait "$node""#;
+
 /// A running node. Dropping it kills it.
 #[derive(Debug)]
 pub(crate) struct Node {
-    child: Child,
+    watcher: Child,
     address: SocketAddr,
     /// Where it writes old states; by default it would leave them in the home directory.
     _states: TempDir,
@@ -29,22 +33,22 @@ impl Node {
     #[track_caller]
     pub(crate) fn start(chain_id: u64, args: &[String]) -> Self {
         let states = tempfile::tempdir().expect("a temporary directory can be created");
-        let mut command = Command::new(packages::anvil());
+        let mut command = Command::new("sh");
+        command.args(["-c", WATCHER, "sh"]).arg(packages::anvil());
         command.args(["--host", "127.0.0.1", "--port", "0", "--chain-id", &chain_id.to_string()]).args(args);
         command.arg("--cache-path").arg(states.path());
-        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        let mut child = command.spawn().expect("anvil can be run");
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut watcher = command.spawn().expect("sh can be run");
         let (sender, receiver) = channel();
         let readers = vec![
-            collect(child.stdout.take().expect("its output is piped"), sender.clone()),
-            collect(child.stderr.take().expect("its errors are piped"), sender),
+            collect(watcher.stdout.take().expect("its output is piped"), sender.clone()),
+            collect(watcher.stderr.take().expect("its errors are piped"), sender),
         ];
         let mut log = String::new();
         if let Some(address) = listening(&receiver, &mut log) {
-            return Self { child, address, _states: states, readers };
+            return Self { watcher, address, _states: states, readers };
         }
-        let _ = child.kill();
-        let _ = child.wait();
+        end(&mut watcher);
         panic!("anvil {args:?} did not report its address: {log}");
     }
 
@@ -56,19 +60,25 @@ impl Node {
         format!("http://{}", self.address)
     }
 
-    pub(crate) fn process_id(&self) -> u32 {
-        self.child.id()
+    /// The ids of the watcher and of the node.
+    pub(crate) fn process_ids(&self) -> Vec<u32> {
+        [vec![self.watcher.id()], descendants(self.watcher.id())].concat()
     }
 }
 
 impl Drop for Node {
     fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
+        end(&mut self.watcher);
         for reader in self.readers.drain(..) {
             let _ = reader.join();
         }
     }
+}
+
+/// Ends the node by its watcher.
+fn end(watcher: &mut Child) {
+    drop(watcher.stdin.take());
+    let _ = watcher.wait();
 }
 
 /// Reads to the end: a node blocks when nobody drains its output.
@@ -90,5 +100,27 @@ fn listening(lines: &Receiver<String>, log: &mut String) -> Option<SocketAddr> {
         }
         log.push_str(&line);
         log.push('\n');
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::TcpStream;
+
+    use super::*;
+
+    #[test]
+    fn node_ends_when_the_test_process_does() {
+        if packages::are_skipped() {
+            return;
+        }
+        let mut node = Node::start(31_337, &[]);
+        // As the operating system does when a process is killed.
+        drop(node.watcher.stdin.take());
+        let started = Instant::now();
+        while TcpStream::connect(node.address()).is_ok() {
+            assert!(started.elapsed() < TIMEOUT, "the node still runs");
+            std::thread::sleep(Duration::from_millis(5));
+        }
     }
 }

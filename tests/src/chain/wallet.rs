@@ -1,4 +1,4 @@
-//! What people do with their wallets. viem, in its own process, makes the keys, signatures and transactions.
+//! What people do with their wallets. viem, in a process that all chains use, makes the keys, signatures and transactions.
 //!
 //! Setup methods (deploy, mint, approve) return once a block includes their transaction, and mine that block if none
 //! comes by itself. Payment methods return the transaction's hash at once: the test decides when it is mined. Amounts
@@ -9,27 +9,26 @@ pub mod authorizations;
 mod contracts;
 mod payments;
 
+use std::process::Command;
+
 use serde_json::{Value, json};
 
 use super::account::Account;
+use super::packages;
 use super::rpc::Rpc;
-use super::sidecar::Sidecar;
 use super::write::Write;
+use crate::worker;
 
 /// The wallets of a chain.
 #[derive(Debug)]
 pub struct Wallet {
-    sidecar: Sidecar,
+    node_url: String,
     rpc: Rpc,
 }
 
 impl Wallet {
-    pub(crate) fn new(sidecar: Sidecar, rpc: Rpc) -> Self {
-        Self { sidecar, rpc }
-    }
-
-    pub(crate) fn process_id(&self) -> u32 {
-        self.sidecar.process_id()
+    pub(crate) fn new(node_url: String, rpc: Rpc) -> Self {
+        Self { node_url, rpc }
     }
 
     /// One of the accounts that are rich from the start, 0 to 9 by default. Account 0 deploys and mints.
@@ -121,7 +120,10 @@ impl Wallet {
 
     #[track_caller]
     fn request(&self, method: &str, params: &Value) -> Value {
-        self.sidecar.request(method, params).unwrap_or_else(|error| panic!("the wallet refused {method}: {error}"))
+        let mut command = Command::new("node");
+        command.arg(packages::folder().join("wallet.mjs"));
+        let request = json!({ "url": self.node_url, "method": method, "params": params });
+        worker::ask(&mut command, &request).unwrap_or_else(|error| panic!("the wallet refused {method}: {error}"))
     }
 
     /// Waits until a block includes the transaction, and mines one if none comes by itself.

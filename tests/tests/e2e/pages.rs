@@ -11,11 +11,12 @@ mod webhooks;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
-use std::process::{Command, Stdio};
+use std::process::Command;
 
 use metering_tests::chain::Chain;
 use metering_tests::server::Server;
 use metering_tests::site::Site;
+use metering_tests::worker;
 use serde_json::{Value, json};
 
 use crate::signup::server;
@@ -61,23 +62,16 @@ fn documented_screens_are_those_that_scenes_take() {
 pub(crate) fn play(scene: &str, server: &Server, more: Value) {
     let Some(chromium) = chromium() else { return };
     let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("browser");
-    let mut settings = json!({"base": format!("http://{}", server.address()), "chromium": chromium});
+    let mut request = json!({"scene": scene, "base": format!("http://{}", server.address())});
     if let Some(shots) = std::env::var_os("BROWSER_SHOTS") {
-        settings["shots"] = shots.to_string_lossy().into_owned().into();
+        request["shots"] = shots.to_string_lossy().into_owned().into();
     }
     if std::env::var_os("TESTS_SCREENS").is_some() {
-        settings["screens"] = screens().to_string_lossy().into_owned().into();
+        request["screens"] = screens().to_string_lossy().into_owned().into();
     }
-    settings.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
-    let played = Command::new("node")
-        .arg(folder.join("pages.mjs"))
-        .args([scene, &settings.to_string()])
-        .stdin(Stdio::null())
-        .output()
-        .expect("Node.js must be installed; ./test.sh checks for it");
-    let printed = String::from_utf8_lossy(&played.stdout);
-    assert!(played.status.success(), "{printed}\n{}", String::from_utf8_lossy(&played.stderr));
-    println!("{printed}");
+    request.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+    let played = worker::ask(Command::new("node").arg(folder.join("pages.mjs")).arg(chromium), &request);
+    println!("{}", played.unwrap_or_else(|error| panic!("{scene}: {error}")));
 }
 
 #[test]

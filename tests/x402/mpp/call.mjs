@@ -1,15 +1,11 @@
-// Makes the same request with mppx, unchanged, and prints what came of it:
-// PAYER_KEY=0x… [API_KEY=sk_… [API_KEY_HEADER=X-API-Key]] node call.mjs mppx URL [CALLS]
+// Makes the same request several times with mppx, unchanged, and returns what came of it. Each line has `url`, `payerKey`
+// and `calls`, and perhaps `apiKey` and `keyHeader`.
 
 import { Receipt } from "mppx";
 import { Mppx, evm } from "mppx/client";
 import { assets } from "mppx/evm";
 import { privateKeyToAccount } from "viem/accounts";
-
-const [, url, calls = "1"] = process.argv.slice(2);
-const account = privateKeyToAccount(process.env.PAYER_KEY);
-const { API_KEY: key, API_KEY_HEADER: keyHeader = "Authorization" } = process.env;
-const headers = key ? { [keyHeader]: keyHeader === "Authorization" ? `Bearer ${key}` : key } : {};
+import { serve } from "../../workers/lines.mjs";
 
 // What the client sent, one entry for each request: whether it carried a key and a payment.
 let requests = [];
@@ -34,21 +30,23 @@ async function read(response) {
   return text;
 }
 
-const methods = [evm({ account, currencies: [assets.baseSepolia.USDC] })];
-const mppx = Mppx.create({ fetch: countingFetch, polyfill: false, methods });
-const results = [];
-for (let count = 0; count < Number(calls); count += 1) {
-  requests = [];
-  const response = await mppx.fetch(url, { headers });
-  const header = (name) => response.headers.get(name);
-  results.push({
-    status: response.status,
-    body: await read(response),
-    requests,
-    receipt: header("Payment-Receipt") ? Receipt.fromResponse(response) : null,
-    balance: header("X-BDS-Credit-Balance"),
-    retryAfter: header("Retry-After"),
-  });
-}
-console.log(JSON.stringify(results));
-process.exit(0);
+await serve(async ({ url, payerKey, calls, apiKey, keyHeader = "Authorization" }) => {
+  const headers = apiKey ? { [keyHeader]: keyHeader === "Authorization" ? `Bearer ${apiKey}` : apiKey } : {};
+  const methods = [evm({ account: privateKeyToAccount(payerKey), currencies: [assets.baseSepolia.USDC] })];
+  const mppx = Mppx.create({ fetch: countingFetch, polyfill: false, methods });
+  const results = [];
+  for (let count = 0; count < calls; count += 1) {
+    requests = [];
+    const response = await mppx.fetch(url, { headers });
+    const header = (name) => response.headers.get(name);
+    results.push({
+      status: response.status,
+      body: await read(response),
+      requests,
+      receipt: header("Payment-Receipt") ? Receipt.fromResponse(response) : null,
+      balance: header("X-BDS-Credit-Balance"),
+      retryAfter: header("Retry-After"),
+    });
+  }
+  return results;
+});

@@ -1,25 +1,18 @@
-"""Makes the same request with pympp, unchanged, and prints what came of it:
-PAYER_KEY=0x… [API_KEY=sk_… [API_KEY_HEADER=X-API-Key]] python call.py pympp URL [CALLS]
+"""Makes the same request several times with pympp, unchanged, and returns what came of it. Each line has `url`, `payerKey`
+and `calls`, and perhaps `apiKey` and `keyHeader`.
 """
 
 import asyncio
-import json
-import os
 import re
-import sys
 
 import httpx
 from eth_account import Account
+from lines import serve
 from mpp import Receipt
 from mpp.client import PaymentTransport
 from mpp.methods.evm import BASE_SEPOLIA_USDC
 from mpp.methods.evm import client as evm
 
-url = sys.argv[2]
-calls = int(sys.argv[3]) if len(sys.argv) > 3 else 1
-payer = Account.from_key(os.environ["PAYER_KEY"])
-key, key_header = os.environ.get("API_KEY"), os.environ.get("API_KEY_HEADER", "Authorization")
-headers = {key_header: f"Bearer {key}" if key_header == "Authorization" else key} if key else {}
 # What the client sent, one entry for each request: whether it carried a key and a payment.
 sent = []
 
@@ -36,7 +29,7 @@ class CountingTransport(httpx.AsyncHTTPTransport):
         return await super().handle_async_request(request)
 
 
-async def main():
+async def pay(payer, url, headers, calls):
     methods = [evm.charge(currency=BASE_SEPOLIA_USDC, account=payer)]
     transport = PaymentTransport(methods=methods, inner=CountingTransport())
     results = []
@@ -63,4 +56,10 @@ async def main():
     return results
 
 
-print(json.dumps(asyncio.run(main())))
+def run(request):
+    key, header = request.get("apiKey"), request.get("keyHeader", "Authorization")
+    headers = {header: f"Bearer {key}" if header == "Authorization" else key} if key else {}
+    return asyncio.run(pay(Account.from_key(request["payerKey"]), request["url"], headers, request["calls"]))
+
+
+serve(run)

@@ -7,7 +7,7 @@ use std::sync::OnceLock;
 use metering_tests::litellm::{LiteLlm, MASTER_KEY, folder};
 use metering_tests::server::{Server, ServerSetup};
 use metering_tests::site::Site;
-use metering_tests::venv;
+use metering_tests::worker;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -71,32 +71,29 @@ pub(super) fn text(tokens: u64) -> String {
 }
 
 impl Language {
-    /// Runs a scenario of `tests/llm/use.py` or `use.ts`, and returns the document that it prints.
+    /// Runs a scenario of `tests/llm/use.py` or `use.ts`, and returns the document that it responds with.
     #[track_caller]
     pub(super) fn run(self, server: &Server, key: &str, model: &str, scenario: &[&str]) -> Value {
         self.run_script("use", server, key, &[&[model], scenario].concat())
     }
 
-    /// Runs a script of `tests/llm` with the server's URL, the key and more arguments, and returns what it prints.
+    /// Runs a script of `tests/llm` with the server's URL, the key and more arguments, and returns its response.
     #[track_caller]
     pub(super) fn run_script(self, script: &str, server: &Server, key: &str, arguments: &[&str]) -> Value {
         let mut command = self.command(script);
-        command.args([&format!("http://{}", server.address()), key]).args(arguments);
         // A proxy or key in the environment would change where requests go.
         for variable in ENVIRONMENT {
             command.env_remove(variable);
         }
-        let printed = printed(&mut command);
-        serde_json::from_str(printed.trim()).unwrap_or_else(|error| panic!("{error}: {printed}"))
+        let url = format!("http://{}", server.address());
+        let arguments = [&[&*url, key], arguments].concat();
+        let result = worker::ask(&mut command, &json!(arguments));
+        result.unwrap_or_else(|error| panic!("{self:?} {script} {arguments:?}: {error}"))
     }
 
     fn command(self, script: &str) -> Command {
         match self {
-            Self::Python => {
-                let mut command = Command::new(venv::program("clients-venv", "python"));
-                command.arg(folder().join(format!("{script}.py")));
-                command
-            }
+            Self::Python => worker::python("clients-venv", &folder().join(format!("{script}.py"))),
             Self::TypeScript => {
                 let mut command = Command::new("node");
                 command.arg(compiled().join(format!("{script}.js")));
@@ -143,7 +140,7 @@ fn compile() -> TempDir {
     let target = tempfile::tempdir().unwrap();
     std::os::unix::fs::symlink(&packages, target.path().join("node_modules")).unwrap();
     std::fs::write(target.path().join("package.json"), r#"{"type": "module"}"#).unwrap();
-    for script in ["use.ts", "sdks.ts"] {
+    for script in ["lines.ts", "use.ts", "sdks.ts"] {
         std::fs::copy(folder().join(script), target.path().join(script)).unwrap();
     }
     std::fs::copy(clients.join("tsconfig.json"), target.path().join("base.json")).unwrap();

@@ -2,7 +2,9 @@
 
 use std::time::{Duration, Instant};
 
+use metering_core::{Clock, SystemClock};
 use metering_tests::server::Server;
+use metering_tests::site::Site;
 use metering_tests::webhooks::{Library, Received, Reply};
 use serde_json::{Value, json};
 
@@ -139,8 +141,8 @@ fn an_event_survives_a_crash_before_its_delivery() {
     scene.site.verify();
 }
 
-/// Ends a server while the receiver hangs. Once the claim of that attempt has expired, half a minute after it was made,
-/// the next server sends the same event again.
+/// Ends a server while the receiver hangs. Once the claim of that attempt has expired, at most half a minute after it was
+/// made, the next server sends the same event again.
 fn ended_in_the_middle_of_an_attempt(library: Library, end: impl FnOnce(Server)) {
     let scene = Scene::new();
     let Some(mut receiver) = scene.receiver(library) else { return };
@@ -152,6 +154,7 @@ fn ended_in_the_middle_of_an_attempt(library: Library, end: impl FnOnce(Server))
     let _ = client.send("POST", &webhook.path("/test"), None).expect(202);
     let first = receiver.next();
     end(server);
+    expires_soon(&scene.site);
     let server = scene.server().start();
     let client = server.client_with(&account.api_key);
     let pending = webhook.deliveries(&client).remove(0);
@@ -163,6 +166,17 @@ fn ended_in_the_middle_of_an_attempt(library: Library, end: impl FnOnce(Server))
     receiver.gets_nothing(Duration::from_secs(1));
     drop(server);
     scene.site.verify();
+}
+
+/// As if most of the time had passed for which the only delivery is claimed. No server runs.
+fn expires_soon(site: &Site) {
+    let database = rusqlite::Connection::open(site.database()).unwrap();
+    let now = SystemClock.now().unix_millis();
+    let pending = "SELECT next_at FROM delivery WHERE state = 'pending'";
+    let claimed: i64 = database.query_row(pending, [], |row| row.get(0)).unwrap();
+    assert!((now..=now + 30_000).contains(&claimed), "claimed for {} ms", claimed - now);
+    let soon = "UPDATE delivery SET next_at = ?1 WHERE state = 'pending'";
+    assert_eq!(database.execute(soon, [claimed.min(now + 6_000)]).unwrap(), 1);
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! What clients see when a payment cannot be executed, or not soon, and what happens to payments whose server dies.
 
-use std::process::{Child, Stdio};
+use std::thread::{self, JoinHandle};
 
 use metering_tests::chain::Chain;
 use metering_tests::chain::account::Account;
@@ -9,7 +9,7 @@ use metering_tests::chain::proxy::fault::Fault;
 use metering_tests::site::Site;
 use serde_json::{Value, json};
 
-use super::market::{Market, Stock, Terms, chain, own};
+use super::market::{Call, Market, Stock, Terms, chain, own};
 use crate::support::wait::until;
 use crate::support::wire::{BASE, BASE_CALL, CREDIT, amount, balance};
 
@@ -40,9 +40,9 @@ fn unmined_market() -> Option<Market> {
 }
 
 /// A client that waits for its payment, whose transaction the server has sent.
-fn paying(market: &Market, payer: &Account, api_key: &str) -> Child {
-    let mut client = market.command(Stock::Fetch, payer, Some(api_key), BASE);
-    let client = client.stderr(Stdio::null()).spawn().unwrap();
+fn paying(market: &Market, payer: &Account, api_key: &str) -> JoinHandle<Result<Vec<Call>, String>> {
+    let request = market.request(Stock::Fetch, payer, Some(api_key), BASE, 1);
+    let client = thread::spawn(move || Call::all(&mut Stock::Fetch.program(), &request));
     until("the server sends its transaction", || pending(&market.chain) == "0x1");
     client
 }
@@ -51,9 +51,9 @@ fn paying(market: &Market, payer: &Account, api_key: &str) -> Child {
 fn payment_of_a_server_that_died_is_credited_at_its_next_start() {
     let Some(market) = unmined_market() else { return };
     let (payer, account) = (market.payer(), market.site.account("0"));
-    let mut client = paying(&market, &payer, &account.api_key);
+    let client = paying(&market, &payer, &account.api_key);
     let market = market.restart_after(|chain, site| {
-        assert!(!client.wait().unwrap().success(), "its connection is gone");
+        assert!(client.join().unwrap().is_err(), "its connection is gone");
         chain.mine(1);
         end_claims(site);
     });
@@ -74,9 +74,9 @@ fn payment_of_a_server_that_died_is_credited_at_its_next_start() {
 fn payment_whose_server_died_before_it_was_sent_is_executed_once() {
     let Some(market) = unmined_market() else { return };
     let (payer, account) = (market.payer(), market.site.account("0"));
-    let mut client = paying(&market, &payer, &account.api_key);
+    let client = paying(&market, &payer, &account.api_key);
     let market = market.restart_after(|chain, site| {
-        assert!(!client.wait().unwrap().success(), "its connection is gone");
+        assert!(client.join().unwrap().is_err(), "its connection is gone");
         // The node has forgotten the transaction.
         let _ = chain.rpc("anvil_dropAllTransactions", json!([]));
         assert_eq!(pending(chain), "0x0");

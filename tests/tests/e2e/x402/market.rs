@@ -1,7 +1,7 @@
 //! A server that offers payments with requests, on a chain with USDC, and the published clients that pay it.
 
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Command;
 
 use metering_tests::chain::account::Account;
 use metering_tests::chain::wallet::authorizations::USDC;
@@ -9,8 +9,8 @@ use metering_tests::chain::{Chain, ChainSetup};
 use metering_tests::response::Response;
 use metering_tests::server::Server;
 use metering_tests::site::Site;
-use metering_tests::{skipped, venv};
-use serde_json::Value;
+use metering_tests::{skipped, worker};
+use serde_json::{Value, json};
 
 use crate::support::wait::until;
 use crate::support::wire::BASE;
@@ -45,7 +45,7 @@ pub(crate) enum Stock {
     Requests,
 }
 
-/// A call of a published client, as its script printed it.
+/// A call of a published client, as its script reported it.
 #[derive(Debug, Clone)]
 pub(crate) struct Call(Value);
 
@@ -165,44 +165,36 @@ impl Market {
     /// Makes calls with a published client, one after another in one process.
     #[track_caller]
     pub(crate) fn call(&self, stock: Stock, payer: &Account, key: Option<&str>, path: &str, calls: u32) -> Vec<Call> {
-        let mut command = self.command(stock, payer, key, path);
-        Call::all(command.arg(calls.to_string()))
+        let request = self.request(stock, payer, key, path, calls);
+        Call::all(&mut stock.program(), &request).unwrap_or_else(|error| panic!("{stock:?}: {error}"))
     }
 
     /// Makes a POST request without a body with a published client.
     #[track_caller]
     pub(crate) fn post(&self, stock: Stock, payer: &Account, key: Option<&str>, path: &str) -> Call {
-        let output = self.command(stock, payer, key, path).env("METHOD", "POST").output().unwrap();
-        let printed = String::from_utf8_lossy(&output.stdout).into_owned();
-        assert!(output.status.success(), "{stock:?}: {printed}\n{}", String::from_utf8_lossy(&output.stderr));
-        let mut results: Vec<Value> = serde_json::from_str(&printed).unwrap();
-        Call(results.remove(0))
+        let mut request = self.request(stock, payer, key, path, 1);
+        request["method"] = "POST".into();
+        let calls = Call::all(&mut stock.program(), &request);
+        calls.unwrap_or_else(|error| panic!("{stock:?}: {error}")).remove(0)
     }
 
-    /// A published client that makes a call.
-    pub(crate) fn command(&self, stock: Stock, payer: &Account, key: Option<&str>, path: &str) -> Command {
-        let mut command = match stock.script() {
-            "call.py" => Command::new(venv::program("x402-venv", "python")),
-            _ => Command::new("node"),
-        };
-        command.arg(folder().join(stock.script())).arg(stock.name());
-        command.arg(format!("http://{}{path}", self.server.address()));
-        // Not as arguments, because everyone on the machine can see those.
-        command.env("PAYER_KEY", payer.private_key());
-        match key {
-            Some(key) => command.env("API_KEY", key),
-            None => command.env_remove("API_KEY"),
-        };
-        command.stdin(Stdio::null());
-        command
+    /// A request to [`Stock::program`]: to make these calls.
+    pub(crate) fn request(&self, stock: Stock, payer: &Account, key: Option<&str>, path: &str, calls: u32) -> Value {
+        let url = format!("http://{}{path}", self.server.address());
+        json!({"client": stock.name(), "url": url, "payerKey": payer.private_key(), "apiKey": key, "calls": calls})
     }
 }
 
 impl Stock {
-    const fn script(self) -> &'static str {
+    /// The program that makes its calls, for [`worker::ask`].
+    pub(crate) fn program(self) -> Command {
         match self {
-            Self::Httpx | Self::Requests => "call.py",
-            _ => "call.mjs",
+            Self::Httpx | Self::Requests => worker::python("x402-venv", &folder().join("call.py")),
+            _ => {
+                let mut command = Command::new("node");
+                command.arg(folder().join("call.mjs"));
+                command
+            }
         }
     }
 
@@ -230,15 +222,10 @@ impl Stock {
 }
 
 impl Call {
-    /// The calls of a script that makes them.
-    #[track_caller]
-    pub(crate) fn all(script: &mut Command) -> Vec<Self> {
-        let output = script.output().unwrap();
-        let printed = String::from_utf8_lossy(&output.stdout).into_owned();
-        let errors = String::from_utf8_lossy(&output.stderr);
-        assert!(output.status.success(), "{:?}: {printed}\n{errors}", script.get_args());
-        let results: Vec<Value> = serde_json::from_str(&printed).unwrap_or_else(|error| panic!("{error}: {printed}"));
-        results.into_iter().map(Self).collect()
+    /// The calls that a program made.
+    pub(crate) fn all(program: &mut Command, request: &Value) -> Result<Vec<Self>, String> {
+        let calls = worker::ask(program, request)?;
+        Ok(calls.as_array().expect("a list of calls").iter().cloned().map(Self).collect())
     }
 
     pub(crate) fn status(&self) -> u64 {

@@ -1,11 +1,9 @@
 //! Tool calls that are paid for: with the published MCP client of x402, unchanged, and as raw messages.
 
-use std::process::Command;
-
 use metering_tests::chain::account::Account;
 use metering_tests::chain::wallet::authorizations::TransferAuthorization;
 use metering_tests::client::Client;
-use metering_tests::venv;
+use metering_tests::worker;
 use serde_json::{Value, json};
 
 use super::market::{CHAIN_ID, Market, PURSE, Terms, chain, folder};
@@ -40,22 +38,17 @@ fn call(
     arguments: &Value,
     calls: u32,
 ) -> Vec<Value> {
-    let mut command = Command::new(venv::program("x402-venv", "python"));
     let transport = match connection {
         Connection::Streamable => "streamable",
         Connection::Sse => "sse",
         Connection::Stock => "stock",
     };
-    command.arg(folder().join("call_mcp.py")).args([transport, &format!("http://{}", market.server.address()), tool]);
-    command.args([arguments.to_string(), calls.to_string()]);
-    command.env("PAYER_KEY", payer.private_key()).env_remove("API_KEY");
-    if let Some(key) = key {
-        command.env("API_KEY", key);
-    }
-    let output = command.output().unwrap();
-    let (printed, errors) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
-    assert!(output.status.success(), "{connection:?}: {printed}\n{errors}");
-    let results: Vec<Value> = serde_json::from_str(&printed).unwrap_or_else(|error| panic!("{error}: {printed}"));
+    let url = format!("http://{}", market.server.address());
+    let request = json!({"transport": transport, "url": url, "payerKey": payer.private_key(), "apiKey": key,
+        "tool": tool, "arguments": arguments, "calls": calls});
+    let answered = worker::ask(&mut worker::python("x402-venv", &folder().join("call_mcp.py")), &request);
+    let results = answered.unwrap_or_else(|error| panic!("{connection:?}: {error}"));
+    let results = results.as_array().unwrap().clone();
     for result in &results {
         let text: Value = serde_json::from_str(result["text"].as_str().unwrap()).unwrap();
         assert_eq!(text, result["structured"], "the text is the same JSON");

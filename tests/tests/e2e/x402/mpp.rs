@@ -1,10 +1,11 @@
 //! The published clients of MPP pay with a key in either header, without one, and for a stream; never twice.
 
-use std::process::{Command, Stdio};
+use std::process::Command;
 
 use metering_tests::chain::Chain;
 use metering_tests::chain::account::Account;
-use metering_tests::venv;
+use metering_tests::worker;
+use serde_json::json;
 
 use super::market::{Call, Market, Terms, chain, folder};
 use crate::support::wait::until;
@@ -50,23 +51,18 @@ impl Client {
                 let packages = folder.join("node_modules");
                 assert!(packages.is_dir(), "{} is missing: run `npm ci` there, or ./test.sh", packages.display());
                 let mut command = Command::new("node");
-                command.args([folder.join("call.mjs").to_str().unwrap(), "mppx"]);
+                command.arg(folder.join("call.mjs"));
                 command
             }
-            Self::Pympp => {
-                let mut command = Command::new(venv::program("mpp-venv", "python"));
-                command.args([folder.join("call.py").to_str().unwrap(), "pympp"]);
-                command
-            }
+            Self::Pympp => worker::python("mpp-venv", &folder.join("call.py")),
         };
-        command.arg(format!("http://{}{path}", market.server.address())).arg(calls.to_string());
-        // Not as arguments, because everyone on the machine can see those.
-        command.env("PAYER_KEY", payer.private_key()).env_remove("API_KEY").env_remove("API_KEY_HEADER");
+        let url = format!("http://{}{path}", market.server.address());
+        let mut request = json!({"url": url, "payerKey": payer.private_key(), "calls": calls});
         if let Some((place, key)) = key {
-            command.env("API_KEY", key);
-            command.env("API_KEY_HEADER", if place == KeyIn::XApiKey { "X-API-Key" } else { "Authorization" });
+            request["apiKey"] = key.into();
+            request["keyHeader"] = if place == KeyIn::XApiKey { "X-API-Key" } else { "Authorization" }.into();
         }
-        Call::all(command.stdin(Stdio::null()))
+        Call::all(&mut command, &request).unwrap_or_else(|error| panic!("{self:?}: {error}"))
     }
 }
 
@@ -78,7 +74,7 @@ fn assert_paid(market: &Market, call: &Call, key: Option<KeyIn>, left: &str) {
     assert_eq!(call.requests(), [(key.is_some(), None), (key.is_some(), Some(header))], "{call:?}");
     let receipt = call.receipt();
     assert_eq!((&receipt["status"], &receipt["method"]), (&"success".into(), &"evm".into()), "{receipt}");
-    let transaction = market.chain.rpc("eth_getTransactionReceipt", serde_json::json!([receipt["reference"]]));
+    let transaction = market.chain.rpc("eth_getTransactionReceipt", json!([receipt["reference"]]));
     assert_eq!(transaction["status"], "0x1", "{receipt}");
     assert_eq!(call.balance(), Some(left), "{call:?}");
 }
