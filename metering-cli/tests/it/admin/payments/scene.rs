@@ -1,0 +1,205 @@
+//! A store and a chain with everything that can happen to a payment.
+
+use std::time::Duration;
+
+use metering_core::access::{AgentName, Payer};
+use metering_core::chains::{Address, TokenUnits, TxRef};
+use metering_core::money::{LedgerKind, NewLedgerEntry, PaymentRef};
+use metering_core::payments::{Payment, PaymentTarget, PaymentUse, Quote, QuoteNonce, QuoteState};
+use metering_core::store::{Created, PaymentCredit, PaymentCredited, QuoteOpened, QuotePrecedence};
+use metering_core::{AccountId, ApiKey, Credits, NewAccount, PaymentStore, Store, SystemRandomness, Timestamp};
+
+use crate::admin::block_on;
+use crate::node::{Chain, GENESIS_SECONDS, SECRET, Tx, address, hash};
+use crate::program::Program;
+use crate::stand_in::StandIn;
+
+pub(crate) const CHAIN_ID: u64 = 8453;
+pub(crate) const USDC: &str = "0x833589fcd6edb6e08f4c7c32d4f71b54bda02913";
+pub(crate) const RECIPIENT: &str = "0x5aaeb6053f3e94c9b9a09f33669435e7ef1beaed";
+pub(crate) const NEWEST: u64 = 200;
+/// With 12 confirmations, including its own block.
+pub(crate) const SETTLED: u64 = 189;
+
+/// The transactions, by the byte that each is made of.
+const QUOTED: u8 = 1;
+const UNKNOWN: u8 = 2;
+const USED: u8 = 3;
+const TWICE: u8 = 4;
+const LINKED: u8 = 5;
+const WITH_INPUT: u8 = 6;
+const OWNED: u8 = 7;
+const TOO_LITTLE: u8 = 8;
+const REVERTED: u8 = 9;
+const ELSEWHERE: u8 = 10;
+const YOUNG: u8 = 11;
+const BOTH: u8 = 12;
+
+/// The wallets, by the byte that each one is made of.
+const QUOTED_WALLET: u8 = 0x11;
+const UNKNOWN_WALLET: u8 = 0x22;
+const CUSTOMERS_WALLET: u8 = 0x33;
+const OWNERS_WALLET: u8 = 0x77;
+
+const PLANS: &str = r#"[
+    {"id":"starter","chain_id":8453,"token_symbol":"USDC","payment_kind":"erc20","credits":10,"bonus_credits":0.5,
+     "token_amount":"5","token_contract":"0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913","token_decimals":6,
+     "label":"Starter"},
+    {"id":"coin","chain_id":8453,"token_symbol":"ETH","payment_kind":"native_value","credits":10,
+     "token_amount":"0.0025","token_decimals":18,"label":"Coin","active":false},
+    {"id":"elsewhere","chain_id":1,"token_symbol":"ETH","payment_kind":"native_value","credits":10,
+     "token_amount":"0.0025","token_decimals":18,"label":"On another chain"}]"#;
+
+/// The transactions of the scene, out of order, so that the list has to sort them.
+fn transactions() -> Vec<Tx> {
+    let elsewhere = address(0xee);
+    vec![
+        Tx::new(YOUNG, SETTLED + 1, UNKNOWN_WALLET).moving(USDC, RECIPIENT, 5_000_000),
+        Tx::new(QUOTED, 10, QUOTED_WALLET).moving(USDC, RECIPIENT, 5_003_817),
+        Tx::new(UNKNOWN, 20, UNKNOWN_WALLET).moving(USDC, RECIPIENT, 5_000_000).moving(USDC, &elsewhere, 1),
+        Tx::new(USED, 30, CUSTOMERS_WALLET).moving(USDC, RECIPIENT, 5_000_000),
+        Tx::new(TWICE, 40, 0x44).moving(USDC, RECIPIENT, 5_000_000).moving(USDC, RECIPIENT, 5_000_000),
+        Tx::new(LINKED, 50, CUSTOMERS_WALLET).sending(RECIPIENT, 2_500_000_000_000_000),
+        Tx { input: "0x01020304", ..Tx::new(WITH_INPUT, 60, 0x66).sending(RECIPIENT, 2_500_000_000_000_000) },
+        Tx::new(OWNED, 70, OWNERS_WALLET).moving(USDC, RECIPIENT, 5_000_000),
+        Tx::new(TOO_LITTLE, 80, 0x88).moving(USDC, RECIPIENT, 4_750_000),
+        Tx { succeeded: false, ..Tx::new(REVERTED, 90, 0x99).moving(USDC, RECIPIENT, 5_000_000) },
+        Tx::new(BOTH, 110, 0xbb).sending(RECIPIENT, 2_500_000_000_000_000).moving(USDC, RECIPIENT, 5_000_000),
+        Tx::new(ELSEWHERE, 100, 0xaa).moving(USDC, &elsewhere, 5_000_000).moving(&elsewhere, RECIPIENT, 5_000_000),
+    ]
+}
+
+/// A store with plans, a customer (`$customer`) whose payment is used, an account that was created by a payment
+/// (`$owner`), and the node of the chain. Transactions have names as well.
+pub(crate) fn scene() -> (Program, StandIn) {
+    let program = Program::without_store();
+    let customer = program.create("customer", "0");
+    program.reading("plan import -", PLANS).success();
+    let node = Chain { id: CHAIN_ID, newest: NEWEST, transactions: transactions(), takes: None }.serve();
+    program.write("metering.toml", configuration(&node));
+    let store = program.store();
+    let owner = block_on(async {
+        assert_eq!(store.open_quote(quote()).await.unwrap(), QuoteOpened::Opened);
+        let used = store.credit_payment(used_payment(customer.org_id.parse().unwrap())).await.unwrap();
+        assert!(matches!(used, PaymentCredited::Account(_)), "{used:?}");
+        pay_signup(store.as_ref()).await
+    });
+    program.call("customer", customer.org_id);
+    program.call("owner", owner.to_string());
+    for (name, byte) in [
+        ("QUOTED", QUOTED),
+        ("UNKNOWN", UNKNOWN),
+        ("USED", USED),
+        ("TWICE", TWICE),
+        ("LINKED", LINKED),
+        ("WITH_INPUT", WITH_INPUT),
+        ("OWNED", OWNED),
+        ("TOO_LITTLE", TOO_LITTLE),
+        ("REVERTED", REVERTED),
+        ("ELSEWHERE", ELSEWHERE),
+        ("YOUNG", YOUNG),
+        ("BOTH", BOTH),
+        ("MISSING", 0xff),
+    ] {
+        program.call(name, hash(byte));
+    }
+    (program, node)
+}
+
+/// The command that assigns a transaction to `$owner`.
+pub(crate) fn assign(tx: &str, options: &str) -> String {
+    format!("payments assign --config metering.toml --chain base --tx ${tx} --account $owner {options}")
+}
+
+/// How many payments the store has a record of.
+pub(crate) fn records(program: &Program) -> usize {
+    program.count("payments records", "payments")
+}
+
+/// The URL of a node, with a path like those that providers give to their customers.
+pub(crate) fn url(node: &StandIn) -> String {
+    format!("{}/v2/{SECRET}", node.url())
+}
+
+/// A chain that can be read, one that cannot, and server settings that the command ignores.
+pub(crate) fn configuration(node: &StandIn) -> String {
+    let url = url(node);
+    format!(
+        "listen = \"127.0.0.1:0\"\n[http]\nmax_body_bytes = 65536\n\
+         [chains.base]\nchain_id = {CHAIN_ID}\nrecipient = \"{RECIPIENT}\"\nrpc_urls = [\"{url}\"]\n\
+         attempts = 1\nrequest_timeout = \"5s\"\nconfirmations = 12\nfinality = 64\n\
+         [chains.quiet]\nchain_id = 1\nrecipient = \"{RECIPIENT}\"\n"
+    )
+}
+
+/// The time of a block.
+pub(crate) fn time_of(block: u64) -> Timestamp {
+    Timestamp::from_unix_millis(i64::try_from((GENESIS_SECONDS + 2 * block) * 1_000).unwrap())
+}
+
+fn wallet(byte: u8) -> Address {
+    Address::from_bytes([byte; 20])
+}
+
+fn usdc() -> PaymentTarget {
+    PaymentTarget { chain_id: CHAIN_ID, token: USDC.parse().unwrap(), recipient: RECIPIENT.parse().unwrap() }
+}
+
+fn quote() -> Quote {
+    Quote {
+        nonce: QuoteNonce::generate(&SystemRandomness).hash(),
+        agent_name: "quoted-agent".parse().unwrap(),
+        email: None,
+        payer: wallet(QUOTED_WALLET),
+        top_up: None,
+        target: usdc(),
+        amount: TokenUnits::new(5_003_817),
+        plan_id: "starter".to_owned(),
+        credits: Credits::from_whole(10).unwrap(),
+        bonus_credits: Credits::ZERO,
+        created_at: time_of(0),
+        expires_at: time_of(0).saturating_add(Duration::from_secs(1_800)),
+        state: QuoteState::Open,
+    }
+}
+
+fn used_payment(account: AccountId) -> PaymentCredit {
+    let tx = TxRef { chain_id: CHAIN_ID, hash: hash(USED).parse().unwrap() };
+    let PaymentTarget { token, recipient, .. } = usdc();
+    let payment = Payment {
+        tx,
+        payer: wallet(CUSTOMERS_WALLET),
+        recipient,
+        token,
+        amount: TokenUnits::new(5_000_000),
+        block_number: 30,
+        block_hash: Some([30; 32]),
+        mined_at: time_of(30),
+    };
+    PaymentCredit {
+        account,
+        payment,
+        used_as: PaymentUse::Topup,
+        entry: NewLedgerEntry {
+            kind: LedgerKind::PurchaseTopup,
+            amount: Credits::from_whole(10).unwrap(),
+            description: "Plan starter".to_owned(),
+            payment: Some(PaymentRef { tx, plan_id: Some("starter".to_owned()) }),
+        },
+        sold: None,
+        link_payer: true,
+        quotes: QuotePrecedence::Quote,
+        now: time_of(40),
+    }
+}
+
+async fn pay_signup(store: &dyn Store) -> AccountId {
+    let id = AccountId::generate(&SystemRandomness);
+    let name: AgentName = "owner".parse().unwrap();
+    let mut account = NewAccount::new(id, name, ApiKey::generate(&SystemRandomness).hash(), time_of(0));
+    account.payer = Some(Payer { address: wallet(OWNERS_WALLET), chain_id: CHAIN_ID });
+    match store.create_account(account).await.unwrap() {
+        Created::Account(account) => account.id,
+        other => panic!("{other:?}"),
+    }
+}
