@@ -4,8 +4,8 @@
 mod admin;
 mod catch_up;
 mod client;
-mod moving;
+//mod moving;
 mod node;
-mod payments;
+//mod payments;
 mod program;
 mod stand_in;

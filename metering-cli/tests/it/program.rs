@@ -139,7 +139,7 @@ impl Program {
         let mut child = self.start(line);
         // A program that does not read it may have ended.
         let _ = child.stdin.take().unwrap().write_all(input.as_bytes());
-        child.wait_with_output().unwrap().into()
+        ended(child)
     }
 
     /// Starts it with pipes for input, output and errors.
@@ -292,10 +292,15 @@ pub(crate) fn signal(child: &Child, name: &str) {
     assert!(Command::new("sh").args(["-c", &kill]).status().unwrap().success());
 }
 
+/// Waits until a run ends by itself or by a signal.
+pub(crate) fn ended(child: Child) -> RunOutput {
+    child.wait_with_output().unwrap().into()
+}
+
 /// Kills a run immediately, and waits until it is gone.
 pub(crate) fn kill(mut child: Child) -> RunOutput {
     child.kill().unwrap();
-    child.wait_with_output().unwrap().into()
+    ended(child)
 }
 
 /// The mode bits of a file.

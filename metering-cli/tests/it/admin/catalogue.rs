@@ -230,7 +230,7 @@ fn check_rehearsal(program: &Program, now: Timestamp) {
 }
 
 /// Rehearses on a store, which is not changed.
-async fn rehearse(program: &Program, store: &dyn FullStore) {
+async fn rehearse<S: FullStore + Export>(program: &Program, store: &S) {
     let now = now();
     charge_both(program, store, now).await;
     let before = records(store).await;
@@ -244,7 +244,7 @@ fn rehearsal_reprices_past_usage_of_a_file_that_is_in_use() {
     // Creates the file.
     program.create("idle", "1");
     program.call("options", "--data=metering-data");
-    block_on(rehearse(&program, program.store().as_ref()));
+    block_on(rehearse(&program, &*program.store()));
     let elsewhere = program.run("--server http://127.0.0.1:1 catalogue rehearse new.json").expect(2);
     assert!(!elsewhere.stderr.is_empty());
 }

@@ -2,58 +2,42 @@
 
 use std::time::{Duration, Instant};
 
-use crate::fixture::Fixture;
-use crate::service::{BLOCKS, Reply, Service, lines};
-
-const ARGS: [&str; 4] = ["--from", "490", "--output", "blocks.jsonl"];
+use super::{BLOCKS, OUTPUT, busy, lines, no_credits, scene, writes};
 
 #[test]
 fn exhausted_credits_stop_the_run_after_the_last_block() {
-    let (fixture, service) = (Fixture::new(), Service::at(500));
-    service.then_at(495, Reply::no_credits());
-    let ran = fixture.catch_up(&service, &ARGS).expect(7);
-    let ran = ran.says("Wrote 5 blocks, 490 to 494. 6 blocks remain");
-    ran.says("The balance is -0.0000694444 credits.").says("metering topup");
-    assert_eq!(fixture.content("blocks.jsonl"), lines(490..=494));
-    service.then(BLOCKS, Reply::no_credits());
-    fixture.catch_up(&service, &ARGS).expect(7).says("No block written; the cursor is at block 494.");
+    let (program, service) = scene(500);
+    service.then_at(495, no_credits());
+    let ran = writes(&program, "", 7, 494).says("Wrote 5 blocks, 490 to 494. 6 blocks remain");
+    let _ = ran.says("The balance is -0.0000694444 credits.").says("metering topup");
+    service.then(BLOCKS, no_credits());
+    let _ = writes(&program, "", 7, 494).says("No block written; the cursor is at block 494.");
     let _ = service.requested();
-    fixture.catch_up(&service, &ARGS).expect(0);
-    assert_eq!(fixture.content("blocks.jsonl"), lines(490..=500));
+    let _ = writes(&program, "", 0, 500);
     assert_eq!(service.requested()[..2], [None, Some(495)]);
 }
 
 #[test]
 fn start_block_survives_a_run_without_credits() {
-    let (fixture, service) = (Fixture::new(), Service::at(500));
-    service.then(BLOCKS, Reply::no_credits());
-    fixture.catch_up(&service, &ARGS).expect(7).says("No block written.");
-    fixture.catch_up(&service, &["--output", "blocks.jsonl"]).expect(0);
-    assert_eq!(fixture.content("blocks.jsonl"), lines(490..=500));
+    let (program, service) = scene(500);
+    service.then(BLOCKS, no_credits());
+    program.refuses(&[("catch-up --from 490 --output blocks.jsonl", 7, "No block written.")]);
+    let _ = program.run("catch-up --output blocks.jsonl").expect(0);
+    assert_eq!(program.read(OUTPUT), lines(490..=500));
 }
 
 #[test]
-fn minute_cap_is_waited_for_as_long_as_retry_after() {
-    let (fixture, service) = (Fixture::new(), Service::at(500));
-    service.then_at(495, Reply::error(429, "rate_limited", Some(2)));
-    let start = Instant::now();
-    fixture.catch_up(&service, &ARGS).expect(0).says("It says rate_limited. (rate_limited); retrying in 2 s");
-    assert!(start.elapsed() >= Duration::from_secs(2));
-    assert_eq!(fixture.content("blocks.jsonl"), lines(490..=500));
-}
-
-#[test]
-fn long_rate_limit_stops_the_run_and_says_when_to_retry() {
-    let (fixture, service) = (Fixture::new(), Service::at(500));
+fn rate_limit_is_waited_for_unless_it_is_long() {
+    let (program, service) = scene(500);
     // options, what the service says
-    for (args, seconds) in [(&[][..], 61), (&["--max-wait", "0"], 1), (&["--max-wait", "3"], 4)] {
-        service.then_at(495, Reply::error(429, "rate_limited", Some(seconds)));
+    for (options, seconds) in [("", 61), ("--max-wait 0", 1), ("--max-wait 3", 4)] {
+        service.then_at(495, busy(429, "rate_limited", seconds));
         let start = Instant::now();
-        let ran = fixture.catch_up(&service, &[&ARGS[..], args].concat()).expect(8);
-        let _ = ran.says(&format!("; try again in {seconds} s"));
+        let _ = writes(&program, options, 8, 494).says(&format!("; try again in {seconds} s"));
         assert!(start.elapsed() < Duration::from_secs(20));
-        assert_eq!(fixture.content("blocks.jsonl"), lines(490..=494));
     }
-    fixture.catch_up(&service, &ARGS).expect(0);
-    assert_eq!(fixture.content("blocks.jsonl"), lines(490..=500));
+    service.then_at(495, busy(429, "rate_limited", 2));
+    let start = Instant::now();
+    let _ = writes(&program, "", 0, 500).says("The service says rate_limited. (rate_limited); retrying in 2 s");
+    assert!(start.elapsed() >= Duration::from_secs(2));
 }

@@ -1,7 +1,7 @@
 //! Streams that break off, or do not begin.
 
-use crate::fixture::Fixture;
-use crate::service::{Reply, Request, STREAM, Service};
+use super::{STREAM, broken, busy, endless, ending, good, scene};
+use crate::stand_in::Reply;
 
 const FIRST: &str = "id: 7\ndata: 7\n\n";
 const SECOND: &str = "id: 8\ndata: 8\n\n";
@@ -9,11 +9,10 @@ const THIRD: &str = "id: 9\ndata: 9\n\n";
 
 #[test]
 fn broken_stream_is_paid_again_only_with_reconnect() {
-    let (fixture, service) = (Fixture::new(), Service::at(0));
-    for (reply, expected) in [(Reply::broken(&[FIRST]), "the stream broke off"), (Reply::ended(&[FIRST]), "has ended")]
-    {
+    let (program, service) = scene(0);
+    for (reply, expected) in [(broken(&[FIRST]), "the stream broke off"), (ending(&[FIRST]), "has ended")] {
         service.then(STREAM, reply);
-        let ran = fixture.run(&service, &["stream", STREAM, "--max-events", "2"]).expect(8);
+        let ran = program.run(&format!("stream {STREAM} --max-events 2")).expect(8);
         let ran = ran.says(expected).says("after 1 event").says("--reconnect").says("1 event. Charged");
         assert_eq!((ran.stdout.as_str(), service.requests().len()), ("7\n", 1));
     }
@@ -21,49 +20,46 @@ fn broken_stream_is_paid_again_only_with_reconnect() {
 
 #[test]
 fn stream_resumes_after_the_last_event() {
-    let (fixture, service) = (Fixture::new(), Service::at(0));
-    service.then(STREAM, Reply::broken(&[FIRST]));
-    service.then(STREAM, Reply::error(502, "upstream_unreachable", None));
+    let (program, service) = scene(0);
     // A service that repeats the last event.
-    service.then(STREAM, Reply::ended(&[FIRST, SECOND]));
-    service.then(STREAM, Reply::events(&[THIRD]));
-    let ran = fixture.run(&service, &["stream", STREAM, "--max-events", "3", "--reconnect"]).expect(0);
+    let repeats = ending(&[FIRST, SECOND]);
+    let replies = [broken(&[FIRST]), Reply::error(502, "upstream_unreachable"), repeats, endless(&[THIRD])];
+    service.stand_in.on_each(STREAM, replies);
+    let ran = program.run(&format!("stream {STREAM} --max-events 3 --reconnect")).expect(0);
     let ran = ran.says("; resuming after event 7 in 1 s").says("3 events over 3 connections, each charged.");
     assert_eq!(ran.stdout, "7\n8\n9\n");
-    let id = |id: Option<&str>| Request { target: STREAM.to_owned(), last_event_id: id.map(str::to_owned) };
-    assert_eq!(service.requests(), [id(None), id(Some("7")), id(Some("7")), id(Some("8"))]);
+    let requests = service.requests();
+    let after: Vec<_> = requests.iter().map(|request| request.header("last-event-id")).collect();
+    assert_eq!(after, [None, Some("7"), Some("7"), Some("8")]);
+    assert!(requests.iter().all(|request| request.target == STREAM));
 }
 
 #[test]
 fn rejected_stream_has_a_specific_exit_code() {
-    let (fixture, service) = (Fixture::new(), Service::at(0));
-    // status, code, retry after, exit code
-    let table = [
-        (401, "unauthorized", None, 6),
-        (402, "insufficient_credits", None, 7),
-        (429, "too_many_streams", Some(5), 8),
-        (503, "overloaded", Some(1), 8),
-        (400, "invalid_parameter", None, 2),
-    ];
-    for (status, code, retry_after, exit) in table {
-        service.then(STREAM, Reply::error(status, code, retry_after));
-        let ran = fixture.run(&service, &["stream", STREAM]).expect(exit).says(code);
+    let (program, service) = scene(0);
+    // reply, code, exit code
+    for (reply, code, exit) in [
+        (Reply::error(401, "unauthorized"), "unauthorized", 6),
+        (Reply::error(402, "insufficient_credits"), "insufficient_credits", 7),
+        (busy(429, "too_many_streams", 5), "too_many_streams", 8),
+        (busy(503, "overloaded", 1), "overloaded", 8),
+        (Reply::error(400, "invalid_parameter"), "invalid_parameter", 2),
+    ] {
+        service.then(STREAM, reply.clone());
+        let ran = program.run(&format!("stream {STREAM}")).expect(exit).says(code);
         assert!(!ran.stderr.contains("event"), "{ran:?}");
-    }
-    for code in ["insufficient_credits", "unauthorized"] {
-        let status = if code == "unauthorized" { 401 } else { 402 };
-        service.then(STREAM, Reply::broken(&[FIRST])).then(STREAM, Reply::error(status, code, None));
-        let ran = fixture.run(&service, &["stream", STREAM, "--reconnect"]).says(code);
-        assert!(matches!(ran.code, 6 | 7), "{ran:?}");
+        if matches!(exit, 6 | 7) {
+            service.then(STREAM, broken(&[FIRST])).then(STREAM, reply);
+            let _ = program.run(&format!("stream {STREAM} --reconnect")).expect(exit).says(code);
+        }
     }
 }
 
 #[test]
 fn route_without_stream_is_not_paid_for() {
-    let (fixture, service) = (Fixture::new(), Service::at(0));
-    fixture.run(&service, &["stream", "/mpp/ethPrice"]).expect(2).says("/mpp/ethPrice is not a stream");
-    fixture.run(&service, &["stream", "mpp"]).expect(2);
-    assert_eq!(service.requests(), []);
-    service.then(STREAM, Reply::body("{}"));
-    fixture.run(&service, &["stream", STREAM, "--reconnect"]).expect(1).says("not an event stream");
+    let (program, service) = scene(0);
+    program.refuses(&[("stream /mpp/ethPrice", 2, "/mpp/ethPrice is not a stream"), ("stream mpp", 2, "")]);
+    assert!(service.requests().is_empty());
+    service.then(STREAM, good("{}"));
+    program.refuses(&[(&format!("stream {STREAM} --reconnect"), 1, "not an event stream")]);
 }

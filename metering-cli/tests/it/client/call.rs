@@ -2,213 +2,179 @@
 
 use std::fs;
 use std::io::Read;
-use std::process::Stdio;
 use std::time::{Duration, Instant};
 
-use crate::home::{Home, RunOutput, signal};
-use crate::routes::CATALOGUE;
-use crate::stand_in::{Reply, StandIn};
+use super::prices::CATALOGUE;
+use super::{client, misuses};
+use crate::program::{ended, kill, signal};
+use crate::stand_in::Reply;
 
 /// Bytes that are not text and do not end in a line break.
 const BODY: &[u8] = b"{\"a\": 1.10}\r\n\xff\x00 \x1b[2J";
 
 fn metered(body: &'static [u8]) -> Reply {
-    Reply::ok(body).header("x-bds-credit-balance", "1.9993055556").header("x-bds-credit-charged", "0.0006944444")
+    Reply::ok(body).charged("0.0006944444", "1.9993055556")
 }
 
 #[test]
 fn response_is_printed_unchanged_and_charge_goes_to_stderr() {
-    let service = StandIn::start();
-    service.on("/mpp/ethPrice", metered(BODY));
-    let (home, key) = Home::of(&service);
-    let output = home.command(&["call", "/mpp/ethPrice?a=1&b=%20"]).output().unwrap();
-    assert_eq!(output.stdout, BODY);
-    let notice = String::from_utf8(output.stderr).unwrap();
-    assert_eq!(notice, "Charged 0.0006944444 credits; the balance is 1.9993055556.\n");
-    let output = home.command(&["call", "/mpp/ethPrice", "--quiet"]).output().unwrap();
-    assert_eq!((output.stdout.as_slice(), output.stderr.as_slice()), (BODY, &b""[..]));
-    let request = &service.requests()[0];
-    assert_eq!((request.method.as_str(), request.target.as_str()), ("GET", "/mpp/ethPrice?a=1&b=%20"));
-    assert_eq!(request.header("authorization"), Some(format!("Bearer {}", key.expose()).as_str()));
-    assert_eq!(request.header("x-bds-client-source"), Some("cli"));
+    let (program, service) = client([("/mpp/ethPrice", metered(BODY))]);
+    for (line, notice) in [
+        ("call /mpp/ethPrice?a=1&b=%20", "Charged 0.0006944444 credits; the balance is 1.9993055556.\n"),
+        ("call /mpp/ethPrice?a=1&b=%20 --quiet", ""),
+    ] {
+        let output = program.command(line).output().unwrap();
+        assert_eq!((output.stdout.as_slice(), output.stderr.as_slice()), (BODY, notice.as_bytes()));
+        let request = service.last();
+        assert_eq!((request.method.as_str(), request.target.as_str()), ("GET", "/mpp/ethPrice?a=1&b=%20"));
+        let key = program.text("$key");
+        assert_eq!((request.key(), request.header("x-bds-client-source")), (Some(key.as_str()), Some("cli")));
+    }
 }
 
 #[test]
 fn response_is_printed_as_it_arrives() {
-    let service = StandIn::start();
-    service.on("/mpp/stream", Reply::ok("first\n").then(Duration::from_secs(20), "never\n"));
-    let (home, _) = Home::of(&service);
-    let mut child = home.command(&["call", "/mpp/stream"]).stdout(Stdio::piped()).spawn().unwrap();
-    let mut first = [0; 6];
-    let began = Instant::now();
-    child.stdout.take().unwrap().read_exact(&mut first).unwrap();
-    child.kill().unwrap();
-    child.wait().unwrap();
+    let (program, _service) =
+        client([("/mpp/stream", Reply::ok("first\n").then(Duration::from_secs(20), "never\n"))]);
+    let mut child = program.start("call /mpp/stream");
+    let (mut first, began) = ([0; 6], Instant::now());
+    child.stdout.as_mut().unwrap().read_exact(&mut first).unwrap();
+    let _ = kill(child);
     assert_eq!(&first, b"first\n");
     assert!(began.elapsed() < Duration::from_secs(15), "{:?}", began.elapsed());
 }
 
 #[test]
 fn a_route_is_filled_in_by_the_catalogue() {
-    let service = StandIn::start();
-    service.on("/endpoints.json", Reply::ok(CATALOGUE)).on("/mpp/token/a%20b", Reply::ok("{}"));
-    let (home, _) = Home::of(&service);
-    let args = ["call", "/mpp/token/{name}", "--param", "name=a b", "--param", "q=x&y=é"];
-    assert_eq!(home.metering(&args).success(), "{}");
+    let (program, service) =
+        client([("/endpoints.json", Reply::ok(CATALOGUE)), ("/mpp/token/a%20b", Reply::ok("{}"))]);
+    let line = "call /mpp/token/{name} --param 'name=a b'";
+    assert_eq!(program.run(&format!("{line} --param q=x&y=é")).success(), "{}");
     assert_eq!(service.targets(), ["/endpoints.json", "/mpp/token/a%20b?q=x%26y%3D%C3%A9"]);
-    assert_eq!(service.requests()[0].header("authorization"), None, "the catalogue needs no key");
-    let message = home.metering(&args[..4]).failure(2);
-    assert!(message.contains("--param q=VALUE"), "{message}");
-    home.metering(&["call", "/mpp/none/{x}", "--param", "x=1"]).failure(4);
+    assert_eq!(service.requests()[0].key(), None, "the catalogue needs no key");
+    program.refuses(&[(line, 2, "--param q=VALUE"), ("call /mpp/none/{x} --param x=1", 4, "")]);
     assert_eq!(service.targets().len(), 4, "nothing invalid was requested");
-}
-
-#[test]
-fn invalid_path_is_rejected_before_sending() {
-    let service = StandIn::start();
-    let (home, _) = Home::of(&service);
-    for route in ["mpp/ethPrice", "https://other.example/", "/mpp/../internal", "/a b", "/a#b"] {
-        home.metering(&["call", route]).failure(2);
-    }
-    for args in [&["--method", "BREW"][..], &["--param", "x"], &["--data", "{"], &["--force"], &["--retry-limit", "5"]]
-    {
-        assert_eq!(home.metering(&[&["call", "/mpp/x"], args].concat()).code, 2, "{args:?}");
-    }
-    assert_eq!(service.requests().len(), 0);
+    let lines = [
+        "call mpp/ethPrice",
+        "call https://other.example/",
+        "call /mpp/../internal",
+        "call '/a b'",
+        "call /a#b",
+        "call /mpp/x --method BREW",
+        "call /mpp/x --param x",
+        "call /mpp/x --data {",
+        "call /mpp/x --force",
+        "call /mpp/x --retry-limit 5",
+    ];
+    misuses(&program, &service, &lines);
 }
 
 #[test]
 fn data_comes_from_the_argument_a_file_or_standard_input() {
-    let service = StandIn::start();
-    service.on("/mpp/search", Reply::ok("{}"));
-    let (home, _) = Home::of(&service);
+    let (program, service) = client([("/mpp/search", Reply::ok("{}"))]);
     let document = "{\"q\": 1.10}";
-    fs::write(home.path("query.json"), document).unwrap();
-    home.metering(&["call", "/mpp/search", "--data", document]).success();
-    home.metering(&["call", "/mpp/search", "--data", "@query.json", "--method", "put"]).success();
-    home.reading(&["call", "/mpp/search", "--data", "-"], document).success();
-    home.metering(&["call", "/mpp/search", "--data", "@missing.json"]).failure(1);
+    program.write("query.json", document);
+    program.run("call /mpp/search --data '{\"q\": 1.10}'").success();
+    program.run("call /mpp/search --data @query.json --method put").success();
+    program.reading("call /mpp/search --data -", document).success();
+    program.refuses(&[("call /mpp/search --data @missing.json", 1, "missing.json")]);
     let requests = service.requests();
-    let methods: Vec<_> = requests.iter().map(|request| request.method.as_str()).collect();
-    assert_eq!(methods, ["POST", "PUT", "POST"]);
+    assert_eq!(requests.iter().map(|request| &*request.method).collect::<Vec<_>>(), ["POST", "PUT", "POST"]);
     for request in &requests {
-        assert_eq!(request.body, document);
-        assert_eq!(request.header("content-type"), Some("application/json"));
+        assert_eq!((request.text(), request.header("content-type")), (document, Some("application/json")));
     }
 }
 
 #[test]
 fn file_is_written_completely_or_not_at_all() {
-    let service = StandIn::start();
-    service.on("/mpp/whole", metered(BODY)).on("/mpp/part", metered(BODY).cut_off());
-    let (home, _) = Home::of(&service);
-    let file = home.path("answer.json");
-    let files = || fs::read_dir(home.path("")).unwrap().count();
-    let before = files();
-    let message = home.metering(&["call", "/mpp/part", "--output", "answer.json"]).failure(8);
-    assert!(message.contains(&format!("cut off after {} bytes", BODY.len())), "{message}");
-    assert_eq!(files(), before, "nothing is left of a response that was cut off");
-    let ran = home.metering(&["call", "/mpp/whole", "--output", "answer.json"]);
-    assert_eq!((ran.code, ran.stdout.as_str()), (0, ""), "{ran:?}");
-    assert_eq!(fs::read(&file).unwrap(), BODY);
+    let (program, service) =
+        client([("/mpp/whole", metered(BODY)), ("/mpp/part", metered(BODY).cut_off())]);
+    let content = || fs::read(program.path("answer.json")).unwrap();
+    let before = program.files();
+    let cut_off = format!("cut off after {} bytes", BODY.len());
+    program.refuses(&[("call /mpp/part --output answer.json", 8, &cut_off)]);
+    assert_eq!(program.files(), before, "nothing is left of a response that was cut off");
+    let ran = program.run("call /mpp/whole --output answer.json").expect(0);
+    assert_eq!((ran.stdout.as_str(), content().as_slice()), ("", BODY));
     let requests = service.requests().len();
-    home.metering(&["call", "/mpp/whole", "--output", "answer.json"]).failure(5);
-    home.metering(&["call", "/mpp/whole", "--output", "missing/answer.json"]).failure(1);
-    assert_eq!(
-        service.requests().len(),
-        requests,
-        "a file that cannot be written is noticed before anything is charged"
-    );
-    home.metering(&["call", "/mpp/part", "--output", "answer.json", "--force"]).failure(8);
-    assert_eq!(fs::read(&file).unwrap(), BODY, "the old file stays until the new one is complete");
-    assert_eq!(home.metering(&["call", "/mpp/whole", "--output", "answer.json", "--force"]).code, 0);
-    assert_eq!(files(), before + 1);
+    program.refuses(&[
+        ("call /mpp/whole --output answer.json", 5, "--force"),
+        ("call /mpp/whole --output missing/answer.json", 1, ""),
+    ]);
+    // A file that cannot be written is noticed before anything is charged.
+    assert_eq!(service.requests().len(), requests);
+    // The old file stays until the new one is complete.
+    program.refuses(&[("call /mpp/part --output answer.json --force", 8, &cut_off)]);
+    assert_eq!(content(), BODY);
+    let _ = program.run("call /mpp/whole --output answer.json --force").expect(0);
+    assert_eq!(program.files(), before + 1);
 }
 
-#[cfg(unix)]
 #[test]
 fn an_interrupted_download_leaves_nothing_behind() {
-    let service = StandIn::start();
-    service.on("/mpp/slow", Reply::ok("first").then(Duration::from_secs(20), "never"));
-    let (home, _) = Home::of(&service);
-    let before = fs::read_dir(home.path("")).unwrap().count();
-    let child = home.start(&["call", "/mpp/slow", "--output", "answer.json"]);
-    service.await_requests("/mpp/slow", 1);
-    std::thread::sleep(Duration::from_millis(300));
-    let killed = std::process::Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
-    assert!(killed.success());
-    let message = RunOutput::from(child.wait_with_output().unwrap()).failure(130);
-    assert!(message.contains("the file was not written"), "{message}");
-    assert_eq!(fs::read_dir(home.path("")).unwrap().count(), before);
+    let minute = Duration::from_secs(60);
+    let slow = Reply::ok("first").then(minute, "never");
+    // The response has not started, or the client waits to retry.
+    let hangs = Reply::ok("{}").late(minute);
+    let busy = Reply::error(429, "rate_limited").header("retry-after", 60);
+    for (reply, name, says) in [
+        (slow, "INT", "the file was not written"),
+        (hangs.clone(), "INT", ""),
+        (hangs, "TERM", ""),
+        (busy.clone(), "INT", ""),
+        (busy, "TERM", ""),
+    ] {
+        let (program, service) = client([("/mpp/slow", reply)]);
+        let before = program.files();
+        let child = program.start("call /mpp/slow --output answer.json --retry");
+        service.await_requests("/mpp/slow", 1);
+        std::thread::sleep(Duration::from_millis(300));
+        signal(&child, name);
+        let _ = ended(child).expect(130).says(says);
+        assert_eq!(program.files(), before, "{name}");
+    }
 }
 
 #[test]
 fn cap_is_waited_for_with_retry() {
-    let service = StandIn::start();
-    let capped = Reply::error(429, "rate_limited").header("retry-after", 1);
-    service.on("/mpp/x", capped.clone()).on("/mpp/x", Reply::html(503)).on("/mpp/x", metered(b"{}"));
-    let (home, _) = Home::of(&service);
+    let capped = |seconds: u32| Reply::error(429, "rate_limited").header("retry-after", seconds);
+    let (program, service) = client([
+        ("/mpp/x", capped(1)),
+        ("/mpp/x", Reply::html(503)),
+        ("/mpp/x", metered(b"{}")),
+        ("/mpp/y", capped(3600)),
+        ("/mpp/z", Reply::error(402, "insufficient_credits")),
+    ]);
     let began = Instant::now();
-    let ran = home.metering(&["call", "/mpp/x", "--retry"]);
-    assert_eq!((ran.code, ran.stdout.as_str()), (0, "{}"), "{ran:?}");
-    assert!(began.elapsed() >= Duration::from_secs(2));
-    assert!(ran.stderr.contains("rate_limited. (rate_limited); retrying in 1 s"), "{}", ran.stderr);
-    service.on("/mpp/y", Reply::error(429, "rate_limited").header("retry-after", 3600));
-    let message = home.metering(&["call", "/mpp/y", "--retry", "--retry-limit", "5"]).failure(8);
-    assert!(message.contains("; try again in 3600 s"), "{message}");
-    service.on("/mpp/z", Reply::error(402, "insufficient_credits"));
-    home.metering(&["call", "/mpp/z", "--retry"]).failure(7);
-    let count = |path: &str| service.targets().iter().filter(|target| *target == path).count();
-    assert_eq!((count("/mpp/x"), count("/mpp/y"), count("/mpp/z")), (3, 1, 1));
+    let ran = program.run("call /mpp/x --retry").expect(0).says("rate_limited. (rate_limited); retrying in 1 s");
+    assert!(ran.stdout == "{}" && began.elapsed() >= Duration::from_secs(2), "{ran:?}");
+    program.refuses(&[
+        ("call /mpp/y --retry --retry-limit 5", 8, "; try again in 3600 s"),
+        ("call /mpp/z --retry", 7, "insufficient_credits"),
+    ]);
+    assert_eq!(["/mpp/x", "/mpp/y", "/mpp/z"].map(|path| service.count(path)), [3, 1, 1]);
 }
 
 /// Errors from the source behind a route come after the charge.
 #[test]
 fn charge_of_a_rejected_request_is_reported() {
-    let service = StandIn::start();
-    let refused = Reply::error(404, "unknown_pool");
-    service.on("/mpp/pool", refused.header("x-bds-credit-charged", "0.01").header("x-bds-credit-balance", "1.99"));
-    let (home, _) = Home::of(&service);
+    let (program, _service) = client([("/mpp/pool", Reply::error(404, "unknown_pool").charged("0.01", "1.99"))]);
     for command in ["call", "stream"] {
-        let ran = home.metering(&[command, "/mpp/pool"]);
-        assert_eq!(ran.code, 4, "{ran:?}");
-        assert!(ran.stderr.contains("Charged 0.01 credits; the balance is 1.99."), "{ran:?}");
-        let quiet = home.metering(&[command, "/mpp/pool", "--quiet"]);
-        assert!(!quiet.stderr.contains("Charged"), "{quiet:?}");
-    }
-}
-
-#[test]
-fn incomplete_file_is_removed_when_the_call_is_stopped() {
-    // While the response has not started, and while the client waits to retry.
-    let hangs = Reply::ok("{}").late(Duration::from_secs(60));
-    let busy = Reply::error(429, "rate_limited").header("retry-after", 60);
-    for (reply, name) in [(hangs.clone(), "INT"), (hangs, "TERM"), (busy.clone(), "INT"), (busy, "TERM")] {
-        let service = StandIn::start();
-        service.on("/mpp/ethPrice", reply);
-        let (home, _) = Home::of(&service);
-        let child = home.start(&["call", "/mpp/ethPrice", "--output", "price.json", "--retry"]);
-        service.await_requests("/mpp/ethPrice", 1);
-        std::thread::sleep(Duration::from_millis(100));
-        signal(&child, name);
-        let ran = RunOutput::from(child.wait_with_output().unwrap());
-        assert_eq!(ran.code, 130, "{name} {ran:?}");
-        let files: Vec<_> = fs::read_dir(home.path("")).unwrap().map(|entry| entry.unwrap().file_name()).collect();
-        assert_eq!(files, ["profiles"], "{name}");
+        let line = format!("{command} /mpp/pool");
+        let _ = program.run(&line).expect(4).says("Charged 0.01 credits; the balance is 1.99.");
+        assert!(!program.run(&format!("{line} --quiet")).stderr.contains("Charged"));
     }
 }
 
 #[test]
 fn a_stream_is_stopped_while_it_is_looked_up() {
-    let service = StandIn::start();
-    service.on("/endpoints.json", Reply::ok("{}").late(Duration::from_secs(60)));
-    let (home, _) = Home::of(&service);
-    for name in ["INT", "TERM"] {
-        let child = home.start(&["stream", "/mpp/stream/allTrades"]);
-        service.await_requests("/endpoints.json", if name == "INT" { 1 } else { 2 });
+    let (program, service) = client([("/endpoints.json", Reply::ok("{}").late(Duration::from_secs(60)))]);
+    for (number, name) in [(1, "INT"), (2, "TERM")] {
+        let child = program.start("stream /mpp/stream/allTrades");
+        service.await_requests("/endpoints.json", number);
         let start = Instant::now();
         signal(&child, name);
-        assert_eq!(RunOutput::from(child.wait_with_output().unwrap()).code, 130);
+        let _ = ended(child).expect(130);
         assert!(start.elapsed() < Duration::from_secs(10));
     }
 }

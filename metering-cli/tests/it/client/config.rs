@@ -1,154 +1,154 @@
-//! `metering config`.
+//! `metering config`: profiles next to each other, and the environment that overrides them.
 
-use metering_core::{ApiKey, SystemRandomness};
 use serde_json::Value;
 
-use crate::home::Home;
-use crate::stand_in::StandIn;
+use super::{client, new_key};
+use crate::program::{Program, mode, one_space};
+use crate::stand_in::{Reply, StandIn};
 
-fn ends(key: &ApiKey) -> String {
-    format!("sk_live_...{}", &key.expose()[key.expose().len() - 4..])
+const BALANCE: &str = r#"{"org_id":"org_1","agent_name":"a","email":null,"payer_address":null,"credit_balance":1,"total_credits_purchased":0,"total_credits_granted":1,"total_credits_used":0,"rate_limits":{"requests_per_minute":1,"requests_per_day":1}}"#;
+
+fn ends(key: &str) -> String {
+    format!("sk_live_...{}", &key[key.len() - 4..])
+}
+
+fn service(balance: &str) -> StandIn {
+    let service = StandIn::start();
+    service.on("/credits/balance", Reply::ok(BALANCE.replace("\"credit_balance\":1", &format!("\"credit_balance\":{balance}"))));
+    service
 }
 
 #[test]
-fn profile_is_shown_with_its_key_redacted() {
-    let service = StandIn::start();
-    let (home, key) = Home::of(&service);
-    let text = home.metering(&["config", "show"]).success();
-    assert!(text.contains(&ends(&key)) && text.contains(&service.url()), "{text}");
-    let ran = home.metering(&["config", "show", "--json"]);
-    let document = ran.json();
-    assert_eq!(document["profile"], "default");
-    assert_eq!(document["api_key"], ends(&key));
-    assert_eq!(document["file"], home.profile("default", "profile.toml").to_str().unwrap());
-    assert_eq!(document["environment"], serde_json::json!(["METERING_CLIENT_HOME"]));
-    assert!(!text.contains(key.expose()) && !ran.stdout.contains(key.expose()));
-    let secret = &key.expose()[8..40];
-    assert!(!text.contains(&secret[28..]), "{text}");
-}
-
-#[cfg(unix)]
-#[test]
-fn profile_is_readable_by_its_owner_only_from_the_first_byte() {
-    use crate::home::mode;
-    let service = StandIn::start();
-    let (home, _) = Home::of(&service);
-    let profile = home.profile("default", "profile.toml");
+fn profile_is_shown_with_its_key_redacted_and_readable_by_its_owner_only() {
+    let (program, _service) = client([]);
+    let (key, profile) = (program.text("$key"), program.profile("default", "profile.toml"));
+    let shown: [(&str, &str); 4] = [
+        ("/profile", "\"default\""),
+        ("/api_key", &format!("\"{}\"", ends(&key))),
+        ("/file", &format!("\"{}\"", profile.display())),
+        ("/environment", "[\"METERING_CLIENT_HOME\"]"),
+    ];
+    program.documents(&[("config show", &shown)]);
+    program.prints(&[("config show", &[&ends(&key), "$url"])]);
+    for line in ["config show", "config show --json"] {
+        assert!(!program.run(line).shows(&key[36..40]), "{line}");
+    }
     assert_eq!((mode(&profile), mode(profile.parent().unwrap())), (0o600, 0o700));
     // A file that others can read is made private again.
     std::fs::set_permissions(&profile, std::os::unix::fs::PermissionsExt::from_mode(0o644)).unwrap();
-    home.metering(&["config", "unset", "api-key"]);
+    let _ = program.run("config unset api-key").expect(0).says(&ends(&key));
     assert_eq!(mode(&profile), 0o600);
 }
 
 #[test]
 fn profiles_are_listed_side_by_side() {
-    let service = StandIn::start();
-    let home = Home::new();
-    let ran = home.metering(&["config", "list"]);
-    assert!(ran.code == 0 && ran.stderr.contains("No profiles"), "{ran:?}");
-    let key = home.add_profile("work", &service);
-    home.metering(&["config", "set", "url", "https://api.example.com", "--profile", "home"]).success();
-    let text = home.metering(&["config", "list"]).success();
-    let rows: Vec<Vec<_>> = text.lines().skip(1).map(|line| line.split_whitespace().collect()).collect();
-    assert_eq!(
-        rows,
-        [vec!["home", "https://api.example.com", "-", "-"], vec!["work", &service.url(), &ends(&key), "-"]]
-    );
-    let list: Value = home.metering(&["config", "list", "--json"]).json();
-    assert_eq!(list.as_array().unwrap().len(), 2);
+    let (program, service) = (Program::new(), StandIn::start());
+    let _ = program.run("config list").expect(0).says("No profiles");
+    let key = program.add_profile("work", &service);
+    program.run("config set url https://api.example.com --profile home").success();
+    let text = program.run("config list").success();
+    let rows: Vec<_> = text.lines().skip(1).map(one_space).collect();
+    let work = format!("work {} {} -", service.url(), ends(&key));
+    assert_eq!(rows, ["home https://api.example.com - -".to_owned(), work]);
+    assert_eq!(program.json::<Value>("config list").as_array().unwrap().len(), 2);
 }
 
 #[test]
-fn key_is_read_from_stdin_and_never_printed() {
-    let home = Home::new();
-    let key = ApiKey::generate(&SystemRandomness);
-    let mut wrong = key.expose().to_owned();
+fn key_is_read_from_stdin_never_printed_and_replaced_only_on_request() {
+    let (program, service) = (Program::new(), StandIn::start());
+    let (first, second) = (new_key(), new_key());
+    let mut wrong = first.clone();
     wrong.replace_range(20..21, if &wrong[20..21] == "a" { "b" } else { "a" });
     for input in ["", "\n", &wrong, &"x".repeat(10_000)] {
-        let ran = home.reading(&["config", "set", "api-key"], input);
-        assert!(input.trim().is_empty() || !ran.stderr.contains(input.trim()), "{ran:?}");
-        ran.failure(2);
+        let ran = program.reading("config set api-key", input).expect(2);
+        assert!(input.trim().is_empty() || !ran.shows(input.trim()), "{ran:?}");
     }
-    assert!(!home.profile("default", "profile.toml").exists());
-    let ran = home.metering(&["config", "set", "api-key", key.expose()]);
-    assert_eq!(ran.code, 2, "a key cannot be an argument");
-    let ran = home.reading(&["config", "set", "api-key"], &format!("  {}\r\n", key.expose()));
-    assert!(ran.code == 0 && ran.stderr.contains(&ends(&key)) && !ran.stderr.contains(key.expose()), "{ran:?}");
-}
-
-#[test]
-fn key_is_replaced_only_on_request() {
-    let service = StandIn::start();
-    let (home, first) = Home::of(&service);
-    let second = ApiKey::generate(&SystemRandomness);
-    let args = ["config", "set", "api-key", "--url", &service.url(), "--replace"];
-    let message = home.reading(&args[..5], second.expose()).failure(5);
+    assert_eq!(program.run(&format!("config set api-key {first}")).code, 2, "a key cannot be an argument");
+    assert!(!program.profile("default", "profile.toml").exists());
+    let set = format!("config set api-key --url {}", service.url());
+    let ran = program.reading(&set, &format!("  {first}\r\n")).expect(0).says(&ends(&first));
+    assert!(!ran.shows(&first), "{ran:?}");
+    let message = program.reading(&set, &second).failure(5);
     assert!(message.contains(&ends(&first)) && message.contains("--replace"), "{message}");
-    assert_eq!(home.reading(&args[..5], first.expose()).code, 0, "the same key again changes nothing");
-    assert_eq!(home.reading(&args, second.expose()).code, 0);
-    assert_eq!(home.metering(&["config", "show", "--json"]).json()["api_key"], ends(&second));
+    let _ = program.reading(&set, &first).expect(0);
+    let _ = program.reading(&format!("{set} --replace"), &second).expect(0);
+    program.documents(&[("config show", &[("/api_key", &format!("\"{}\"", ends(&second)))])]);
 }
 
 #[test]
 fn key_is_not_sent_to_another_service() {
-    let service = StandIn::start();
-    let (home, _) = Home::of(&service);
-    let set = ["config", "set", "url", "https://other.example", "--keep-key"];
-    let message = home.metering(&set[..4]).failure(5);
-    assert!(message.contains("--keep-key"), "{message}");
-    home.metering(&["config", "set", "url", &service.url()]).success();
-    assert_eq!(home.metering(&["config", "unset", "url"]).code, 5);
-    home.metering(&set).success();
-    assert_eq!(home.metering(&["config", "show", "--json"]).json()["url"], "https://other.example");
-    assert_eq!(home.metering(&["config", "set", "url", "ftp://x"]).code, 2);
-}
-
-#[test]
-fn settings_are_unset_one_by_one() {
-    let service = StandIn::start();
-    let (home, key) = Home::of(&service);
-    let ran = home.metering(&["config", "unset", "api-key"]);
-    assert!(ran.code == 0 && ran.stderr.contains(&ends(&key)), "{ran:?}");
-    home.metering(&["config", "unset", "url"]).success();
-    let document = home.metering(&["config", "show", "--json"]).json();
-    assert_eq!((&document["url"], &document["api_key"]), (&Value::Null, &Value::Null));
-    home.metering(&["config", "unset", "url", "--profile", "none"]).failure(4);
+    let ((program, own), other) = (client([]), service("1"));
+    program.call("other", other.url());
+    program.refuses(&[
+        ("balance --url $other", 6, "another service"),
+        ("config set url https://other.example", 5, "--keep-key"),
+        ("config unset url", 5, ""),
+        ("config set url ftp://x", 2, ""),
+        ("plans --url http://api.example.com", 2, "https://"),
+    ]);
+    program.run("config set url $url").success();
+    program.run("config set url https://other.example --keep-key").success();
+    program.documents(&[("config show", &[("/url", "\"https://other.example\"")])]);
+    assert_eq!(own.requests().len() + other.requests().len(), 0);
+    // Settings are unset one by one.
+    let _ = program.run("config unset api-key").expect(0);
+    program.run("config unset url").success();
+    program.documents(&[("config show", &[("/url", "null"), ("/api_key", "null")])]);
+    program.refuses(&[("config unset url --profile none", 4, "")]);
 }
 
 #[test]
 fn profile_is_removed_completely_after_confirmation() {
-    let service = StandIn::start();
-    let (home, _) = Home::of(&service);
-    home.add_profile("other", &service);
-    let message = home.metering(&["config", "remove"]).failure(2);
-    assert!(message.contains("--yes"), "{message}");
-    assert!(home.profile("default", "profile.toml").exists());
-    home.metering(&["config", "remove", "--yes"]).success();
-    assert!(!home.profile("default", "").exists());
-    assert!(home.profile("other", "profile.toml").exists());
-    home.metering(&["config", "remove", "--yes"]).failure(4);
-    home.metering(&["config", "show"]).failure(4);
+    let (program, service) = client([]);
+    program.add_profile("other", &service);
+    program.refuses(&[("config remove", 2, "--yes")]);
+    assert!(program.profile("default", "profile.toml").exists());
+    program.run("config remove --yes").success();
+    assert!(!program.profile("default", "").exists() && program.profile("other", "profile.toml").exists());
+    program.refuses(&[("config remove --yes", 4, ""), ("config show", 4, "")]);
 }
 
 #[test]
 fn path_is_printed_before_the_file_exists() {
-    let home = Home::new();
-    let path = home.profile("work", "profile.toml");
-    let text = home.metering(&["config", "path", "--profile", "work"]).success();
-    assert_eq!(text, format!("{}\n", path.display()));
+    let program = Program::new();
+    let path = program.profile("work", "profile.toml");
+    assert_eq!(program.run("config path --profile work").success(), format!("{}\n", path.display()));
     assert!(!path.exists());
-    assert_eq!(home.metering(&["config", "path", "--profile", "../x"]).code, 2);
+    program.refuses(&[("config path --profile ../x", 2, "")]);
+    // A damaged profile is named without its content.
+    program.write("profiles/default/profile.toml", "api_key = \"sk_live_damaged\"");
+    for line in ["balance", "config show", "config list", "signup", "mcp"] {
+        let message = program.run(line).failure(1);
+        assert!(message.contains("profile.toml") && !message.contains("damaged"), "{line}: {message}");
+    }
 }
 
 #[test]
-fn damaged_profile_is_named_without_its_content() {
-    let home = Home::new();
-    let path = home.profile("default", "profile.toml");
-    std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-    std::fs::write(&path, "api_key = \"sk_live_damaged\"").unwrap();
-    for args in [&["balance"][..], &["config", "show"], &["config", "list"], &["signup"], &["mcp"]] {
-        let message = home.metering(args).failure(1);
-        assert!(message.contains("profile.toml") && !message.contains("damaged"), "{args:?}: {message}");
+fn each_profile_asks_its_own_service_and_the_environment_wins() {
+    let (here, there, elsewhere, program) = (service("1"), service("1"), service("1"), Program::new());
+    let (first, second, third) = (program.add_profile("first", &here), program.add_profile("second", &there), new_key());
+    program.run("balance --profile first").success();
+    program.run_with(&[("METERING_CLIENT_PROFILE", "second")], "balance").success();
+    let url = elsewhere.url();
+    let own = [("METERING_CLIENT_URL", url.as_str()), ("METERING_CLIENT_API_KEY", third.as_str())];
+    program.run_with(&own, "balance --profile first").success();
+    for (service, key) in [(&here, &first), (&there, &second), (&elsewhere, &third)] {
+        let keys: Vec<_> = service.requests().iter().map(|request| request.key().map(str::to_owned)).collect();
+        assert_eq!(keys, [Some(key.clone())]);
     }
+    for line in ["balance --help", "config show --help", "--help"] {
+        assert!(!program.run_with(&own, line).shows(&third), "{line}");
+    }
+}
+
+#[test]
+fn next_command_uses_the_same_profile() {
+    let (program, service) = (Program::new(), service("0"));
+    program.refuses(&[
+        ("balance --profile work --url http://127.0.0.1:1", 6, "`metering signup --profile work`"),
+        ("balance --profile work --url http://127.0.0.1:1", 6, "`metering config set api-key --profile work`"),
+        ("balance --url http://127.0.0.1:1", 6, "`metering signup`"),
+    ]);
+    program.add_profile("work", &service);
+    let _ = program.run("balance --profile work").says("`metering topup --profile work` buys");
 }

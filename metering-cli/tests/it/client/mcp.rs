@@ -1,13 +1,14 @@
 //! `metering mcp`, as an MCP client starts it.
 
 use std::io::{BufRead, BufReader, Write};
-use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::process::{Child, ChildStdin, ChildStdout};
 
 use serde_json::{Value, json};
 
-use crate::home::Home;
-use crate::routes::CATALOGUE;
-use crate::stand_in::{Reply, StandIn};
+use super::client;
+use super::prices::CATALOGUE;
+use crate::program::Program;
+use crate::stand_in::Reply;
 
 /// A client of the program that speaks JSON-RPC, one message per line.
 pub(crate) struct Client {
@@ -18,13 +19,9 @@ pub(crate) struct Client {
 }
 
 impl Client {
-    fn start(home: &Home, args: &[&str]) -> Self {
-        Self::of(&mut home.command(args))
-    }
-
-    /// Starts this command.
-    pub(crate) fn of(command: &mut Command) -> Self {
-        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    /// Starts the program.
+    pub(crate) fn start(program: &Program, line: &str) -> Self {
+        let mut child = program.start(line);
         let stdin = child.stdin.take();
         let stdout = BufReader::new(child.stdout.take().unwrap());
         Self { child, stdin, stdout, calls: 0 }
@@ -66,13 +63,13 @@ impl Client {
 
 #[test]
 fn a_local_client_lists_and_calls_the_tools_with_the_profiles_key() {
-    let service = StandIn::start();
-    let price =
-        Reply::ok(r#"{"price": "3000.5"}"#).header("x-bds-credit-balance", "1.5").header("x-bds-credit-charged", "0.5");
-    service.on("/endpoints.json", Reply::ok(CATALOGUE)).on("/mpp/ethPrice", price);
-    service.on("/mpp/token/a", Reply::error(402, "insufficient_credits"));
-    let (home, key) = Home::of(&service);
-    let mut client = Client::start(&home, &["mcp"]);
+    let price = Reply::ok(r#"{"price": "3000.5"}"#).charged("0.5", "1.5");
+    let (program, service) = client([
+        ("/endpoints.json", Reply::ok(CATALOGUE)),
+        ("/mpp/ethPrice", price),
+        ("/mpp/token/a", Reply::error(402, "insufficient_credits")),
+    ]);
+    let mut client = Client::start(&program, "mcp");
     let started = client.begin();
     assert_eq!(started["serverInfo"]["name"], "metering");
     let tools = client.call("tools/list", json!({}));
@@ -88,37 +85,37 @@ fn a_local_client_lists_and_calls_the_tools_with_the_profiles_key() {
     assert!(refused.to_string().contains("insufficient_credits"), "{refused}");
     let (rest, code, stderr) = client.end();
     assert_eq!((rest.as_str(), code, stderr.as_str()), ("", 0, ""));
+    let key = program.text("$key");
     for request in service.requests().iter().filter(|request| request.target.starts_with("/mpp/")) {
         // `Authorization` is left to payments.
-        assert_eq!((request.header("authorization"), request.header("x-api-key")), (None, Some(key.expose())));
+        assert_eq!((request.header("authorization"), request.header("x-api-key")), (None, Some(key.as_str())));
         assert_eq!(request.header("x-bds-client-source"), Some("mcp"));
     }
 }
 
 #[test]
 fn missing_or_unexpected_input_does_not_panic() {
-    let service = StandIn::start();
-    service.on("/endpoints.json", Reply::ok(CATALOGUE));
-    let (home, key) = Home::of(&service);
-    let (rest, code, stderr) = Client::start(&home, &["mcp"]).end();
+    let (program, _service) = client([("/endpoints.json", Reply::ok(CATALOGUE))]);
+    let (rest, code, stderr) = Client::start(&program, "mcp").end();
     assert_eq!((rest.as_str(), code, stderr.as_str()), ("", 0, ""));
-    let mut client = Client::start(&home, &["mcp", "--stream-wait", "1"]);
+    let mut client = Client::start(&program, "mcp --stream-wait 1");
     client.send(&json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/list" }));
     let (_, code, stderr) = client.end();
     assert!(code == 0 || (code == 1 && stderr.lines().count() == 1), "{code} {stderr}");
-    assert!(!stderr.contains("panicked") && !stderr.contains(key.expose()), "{stderr}");
+    assert!(!stderr.contains("panicked") && !stderr.contains(&program.text("$key")), "{stderr}");
 }
 
 #[test]
 fn missing_catalogue_is_reported_at_once() {
-    let service = StandIn::start();
-    let (home, _) = Home::of(&service);
-    home.metering(&["mcp"]).failure(4);
+    let (program, service) = client([]);
+    program.refuses(&[
+        ("mcp", 4, ""),
+        ("mcp --stream-wait 0", 2, ""),
+        ("mcp --stream-wait 601", 2, ""),
+        ("mcp --stream-wait x", 2, ""),
+    ]);
     service.on("/endpoints.json", Reply::html(200));
-    let ran = home.metering(&["mcp"]);
+    let ran = program.run("mcp");
     assert_eq!(ran.stdout, "");
     ran.failure(1);
-    for wait in ["0", "601", "x"] {
-        assert_eq!(home.metering(&["mcp", "--stream-wait", wait]).code, 2, "{wait}");
-    }
 }

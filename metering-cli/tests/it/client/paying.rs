@@ -2,7 +2,6 @@
 
 mod calls;
 mod limits;
-mod mcp;
 mod resuming;
 mod shop;
 mod topup;

@@ -6,12 +6,10 @@ use metering_core::chains::TokenDomain;
 use metering_core::wire::x402::PaymentPayload;
 use serde_json::{Value, json};
 
-use crate::home::{Home, RunOutput};
+use crate::client::client;
+use crate::program::{OTHER as WALLET, OTHER_KEY as WALLET_KEY, Program};
 use crate::stand_in::{RecordedRequest, Reply, StandIn};
 
-/// A wallet of anvil.
-pub(crate) const WALLET_KEY: &str = "0x59c6995e998f97a5a0044966f0945389dc9e86dae88c7a8412f4603b6b78690d";
-pub(crate) const WALLET: &str = "0x70997970C51812dc3A010C7d01b50e0d17dc79C8";
 pub(crate) const SHOP: &str = "0x209693Bc6afc0C5328bA36FaF03C514EF312287C";
 pub(crate) const USDC: &str = "0x036CbD53842c5426634e7929541eC2318f3dCF7e";
 pub(crate) const TX: &str = "0x4fb186eac8671be3d580252b09eb620e95140339cb5051905932dad888d5dd54";
@@ -39,15 +37,44 @@ pub(crate) fn settled(reply: Reply) -> Reply {
     reply.header("payment-response", encoded(&receipt))
 }
 
+/// A refusal of the payment for this reason.
+pub(crate) fn refused(reason: &str) -> Reply {
+    unsettled(Reply::error(402, "payment_refused"), reason)
+}
+
 /// A reply that says that it was not.
 pub(crate) fn unsettled(reply: Reply, reason: &str) -> Reply {
     let receipt = json!({"success": false, "errorReason": reason, "transaction": "", "network": "eip155:84532"});
     reply.header("payment-response", encoded(&receipt))
 }
 
-/// Runs a command with the wallet.
-pub(crate) fn run(home: &Home, args: &[&str]) -> RunOutput {
-    home.command(args).env("METERING_CLIENT_WALLET_KEY", WALLET_KEY).output().unwrap().into()
+/// The program with a wallet but without a profile, and a shop that responds like this to `$shop/x`.
+pub(crate) fn shop(replies: impl IntoIterator<Item = Reply>) -> (Program, StandIn) {
+    let (mut program, shop) = (Program::new(), StandIn::start());
+    program.set("METERING_CLIENT_WALLET_KEY", WALLET_KEY);
+    shop.on_each("/x", replies);
+    program.call("shop", shop.url());
+    (program, shop)
+}
+
+/// The same with a profile for the service, which responds at this path.
+pub(crate) fn own_service(path: &str, replies: impl IntoIterator<Item = Reply>) -> (Program, StandIn) {
+    let (mut program, service) = client([]);
+    program.set("METERING_CLIENT_WALLET_KEY", WALLET_KEY);
+    service.on_each(path, replies);
+    (program, service)
+}
+
+/// A paid call of `$shop/x`.
+pub(crate) const CALL: &str = "call $shop/x --pay --max 1";
+
+/// How many payments were sent, and how many different ones.
+pub(crate) fn sent(shop: &StandIn) -> (usize, usize) {
+    let mut payments: Vec<_> = payments(shop).into_iter().flatten().collect();
+    let all = payments.len();
+    payments.sort();
+    payments.dedup();
+    (all, payments.len())
 }
 
 /// The payments that a service got, one for each request.
