@@ -6,6 +6,6 @@ mod catch_up;
 mod client;
 //mod moving;
 mod node;
-//mod payments;
+mod payments;
 mod program;
 mod stand_in;

@@ -1,80 +1,50 @@
 //! Abandoning a payment.
 
-use std::io::Write;
-use std::process::Stdio;
-
-use crate::fixture::{Fixture, RunOutput, SIGNUP};
+use super::{CLAIM, SEND, SIGNUP, Step, User};
 use crate::node::TxOutcome;
-use crate::stand_in::Step;
 
-/// Runs `signup-pay --abandon` and types a line.
-fn abandon(fixture: &Fixture, typed: &str) -> RunOutput {
-    let mut child = fixture.command(&["signup-pay", "--abandon"]).stdin(Stdio::piped()).spawn().unwrap();
-    // The program may not read it.
-    let _ = child.stdin.take().unwrap().write_all(typed.as_bytes());
-    RunOutput::of(child.wait_with_output().unwrap())
-}
-
-#[test]
-fn nothing_pending_means_nothing_to_abandon() {
-    assert!(Fixture::new().run(&["signup-pay", "--abandon"]).failure(4).contains("no payment is pending"));
-}
+const ABANDON: &str = "signup-pay --abandon";
 
 #[test]
 fn unsigned_payment_is_abandoned_without_confirmation() {
-    let fixture = Fixture::new();
-    fixture.stand_in.state().node.balance = 0;
-    fixture.run(&SIGNUP).failure(1);
-    fixture.run(&["topup", "--abandon"]).success();
-    assert!(!fixture.journal().exists() && fixture.set_aside().is_empty());
+    let user = User::new();
+    user.program.refuses(&[(ABANDON, 4, "no payment is pending")]);
+    user.state().node.balance = 0;
+    user.program.run(SIGNUP).failure(1);
+    user.succeeds("topup --abandon");
+    assert!(!user.is_paying() && user.set_aside().is_empty());
 }
 
 #[test]
 fn possibly_sent_payment_needs_typed_confirmation() {
-    for (what, step) in [
-        ("eth_sendRawTransaction", Step::HangBefore),
-        ("eth_sendRawTransaction", Step::HangAfter),
-        ("POST /signup/pay/claim", Step::HangBefore),
-    ] {
-        let fixture = Fixture::new();
-        fixture.stand_in.next(what, step);
-        fixture.run_and_kill(&SIGNUP);
+    for (what, step) in [(SEND, Step::HangBefore), (SEND, Step::HangAfter), (CLAIM, Step::HangBefore)] {
+        let user = User::new();
+        user.is_killed(SIGNUP, what, step);
         for typed in ["", "yes\n", "y\n"] {
-            let failure = abandon(&fixture, typed).failure(5);
-            assert!(failure.contains("may have been made"), "{failure}");
-            assert!(fixture.journal().exists());
+            let failure = user.program.reading(ABANDON, typed).failure(5);
+            assert!(failure.contains("may have been made") && user.is_paying(), "{failure}");
         }
-        let ran = abandon(&fixture, "abandon\n").success();
-        assert!(ran.stdout.contains("A record is kept"), "{ran:?}");
-        assert_eq!(fixture.set_aside(), ["abandoned"]);
-        assert!(!fixture.journal().exists());
+        let ran = user.program.reading(ABANDON, "abandon\n").expect(0);
+        assert!(ran.stdout.contains("A record is kept") && !user.is_paying(), "{ran:?}");
+        assert_eq!(user.set_aside(), ["abandoned"]);
     }
 }
 
 #[test]
 fn failed_payment_is_abandoned_without_confirmation() {
     for outcome in [TxOutcome::Fail, TxOutcome::GiveWay] {
-        let fixture = Fixture::new();
-        fixture.stand_in.next("POST /signup/pay/claim", Step::HangBefore);
-        fixture.run_and_kill(&SIGNUP);
-        fixture.stand_in.state().node.outcome = outcome;
+        let user = User::new();
+        user.is_killed(SIGNUP, CLAIM, Step::HangBefore);
+        user.state().node.outcome = outcome;
         // A chain that cannot be read says nothing.
-        let mut without_chain = fixture.command(&["signup-pay", "--abandon"]);
-        RunOutput::of(without_chain.env_remove("METERING_CLIENT_RPC_URL").output().unwrap()).failure(5);
-        let ran = fixture.run(&["signup-pay", "--abandon", "--json"]).success();
-        assert_eq!(ran.json()["status"], "abandoned");
-        assert_eq!(ran.json()["tx_hash"], fixture.stand_in.state().node.sent[0].as_str());
+        user.program.run_without("METERING_CLIENT_RPC_URL", ABANDON).failure(5);
+        let hash = format!("\"{}\"", user.state().node.sent[0]);
+        let printed = user.succeeds(&format!("{ABANDON} --json")).json::<serde_json::Value>();
+        assert_eq!((&printed["status"], printed["tx_hash"].to_string()), (&"abandoned".into(), hash));
+        // A new payment is possible afterwards: the first did not pay.
+        user.state().node.outcome = TxOutcome::Pay;
+        user.succeeds(SIGNUP);
+        assert_eq!(user.sent(), 2);
+        assert!(user.key().is_some() && !user.is_paying());
     }
-}
-
-#[test]
-fn new_payment_is_possible_after_abandoning() {
-    let fixture = Fixture::new();
-    fixture.stand_in.state().node.outcome = TxOutcome::Fail;
-    fixture.run(&SIGNUP).failure(5);
-    fixture.run(&["signup-pay", "--abandon"]).success();
-    fixture.stand_in.state().node.outcome = TxOutcome::Pay;
-    fixture.run(&SIGNUP).success();
-    assert_eq!(fixture.sent(), 2, "the first did not pay");
-    assert!(fixture.key().is_some() && !fixture.journal().exists());
 }

@@ -1,168 +1,130 @@
 //! Killed at any step and run again: one payment, one account, and its key in the profile.
 
-use crate::fixture::{Fixture, RunOutput, SIGNUP, WALLET};
+use super::{CLAIM, SEND, SIGNUP, Step, User, succeeded};
 use crate::node::TxOutcome;
-use crate::stand_in::Step;
+use crate::program::{WALLET, kill};
 
-/// Kills the program while `what` hangs, and runs it again without repeating the arguments.
-#[track_caller]
-fn interrupted(what: &str, step: Step) -> Fixture {
-    let fixture = Fixture::new();
-    fixture.stand_in.next(what, step);
-    fixture.run_and_kill(&SIGNUP);
-    assert!(fixture.key().is_none());
-    fixture.run(&["signup-pay", "--yes"]).success();
-    fixture.is_settled();
-    fixture
-}
-
+/// Killed while `what` hangs, and run again without repeating the arguments.
 #[test]
-fn killed_before_signing() {
-    let fixture = interrupted("eth_estimateGas", Step::HangBefore);
-    assert_eq!(fixture.stand_in.count("POST /signup/pay/quote"), 1);
-}
-
-#[test]
-fn killed_before_sending() {
-    let fixture = interrupted("eth_sendRawTransaction", Step::HangBefore);
-    assert_eq!(fixture.stand_in.count("eth_sendRawTransaction"), 2);
-    assert_eq!(fixture.stand_in.count("eth_estimateGas"), 1, "it is not signed again");
-}
-
-#[test]
-fn killed_after_sending() {
-    let fixture = interrupted("eth_sendRawTransaction", Step::HangAfter);
-    assert_eq!(fixture.stand_in.count("eth_estimateGas"), 1, "it is not signed again");
-}
-
-#[test]
-fn killed_before_claiming() {
-    let fixture = interrupted("POST /signup/pay/claim", Step::HangBefore);
-    assert_eq!(fixture.stand_in.count("eth_sendRawTransaction"), 1);
-}
-
-#[test]
-fn killed_after_claiming() {
-    let fixture = interrupted("POST /signup/pay/claim", Step::HangAfter);
-    assert_eq!(fixture.stand_in.count("POST /api-key/recover/verify"), 1, "the lost key is replaced");
+fn killed_at_any_step() {
+    // what hangs, then how many times something was requested in both runs
+    for (what, step, requested, times) in [
+        ("eth_estimateGas", Step::HangBefore, "POST /signup/pay/quote", 1),
+        (SEND, Step::HangBefore, SEND, 2),
+        // It is not signed again.
+        (SEND, Step::HangBefore, "eth_estimateGas", 1),
+        (SEND, Step::HangAfter, "eth_estimateGas", 1),
+        (CLAIM, Step::HangBefore, SEND, 1),
+        // The lost key is replaced.
+        (CLAIM, Step::HangAfter, "POST /api-key/recover/verify", 1),
+    ] {
+        let (user, context) = (User::new(), format!("{what} {step:?}"));
+        user.is_killed(SIGNUP, what, step);
+        assert!(user.key().is_none(), "{context}");
+        user.succeeds("signup-pay --yes");
+        user.is_settled();
+        assert_eq!(user.count(requested), times, "{context}: {requested}");
+    }
 }
 
 #[test]
 fn killed_while_replacing_the_lost_key() {
-    let fixture = Fixture::new();
-    fixture.stand_in.next("POST /signup/pay/claim", Step::HangAfter);
-    fixture.run_and_kill(&SIGNUP);
-    fixture.stand_in.next("POST /api-key/recover/verify", Step::HangAfter);
-    fixture.run_and_kill(&SIGNUP);
-    fixture.run(&SIGNUP).success();
-    fixture.is_settled();
+    let user = User::new();
+    user.is_killed(SIGNUP, CLAIM, Step::HangAfter);
+    // Without the wallet it can be continued once the wallet is there.
+    let failure = user.run_without_wallet(SIGNUP).failure(2);
+    assert!(failure.contains("METERING_CLIENT_WALLET_KEY") && user.is_paying(), "{failure}");
+    user.is_killed(SIGNUP, "POST /api-key/recover/verify", Step::HangAfter);
+    user.succeeds(SIGNUP);
+    user.is_settled();
 }
 
 #[test]
 fn killed_between_the_key_and_the_journal() {
-    let fixture = Fixture::new();
-    fixture.stand_in.next("POST /signup/pay/claim", Step::HangBefore);
-    fixture.run_and_kill(&SIGNUP);
-    let journal = std::fs::read(fixture.journal()).unwrap();
-    fixture.run(&SIGNUP).success();
-    let key = fixture.key();
-    std::fs::write(fixture.journal(), journal).unwrap();
-    let ran = fixture.run(&SIGNUP).success();
+    let user = User::new();
+    user.is_killed(SIGNUP, CLAIM, Step::HangBefore);
+    let journal = user.program.read("profiles/default/payment.json");
+    user.succeeds(SIGNUP);
+    let key = user.key();
+    user.program.write("profiles/default/payment.json", journal);
+    let ran = user.succeeds(SIGNUP);
     assert!(ran.stdout.contains("already has the account's key"), "{ran:?}");
-    assert_eq!(fixture.key(), key);
-    fixture.is_settled();
-}
-
-#[test]
-fn lost_key_without_the_wallet_is_left_to_rotation() {
-    let fixture = Fixture::new();
-    fixture.stand_in.next("POST /signup/pay/claim", Step::HangAfter);
-    fixture.run_and_kill(&SIGNUP);
-    let failure = fixture.run_without_wallet(&SIGNUP).failure(2);
-    assert!(failure.contains("METERING_CLIENT_WALLET_KEY"), "{failure}");
-    assert!(fixture.journal().exists(), "it can be continued once the wallet is there");
+    assert_eq!(user.key(), key);
+    user.is_settled();
 }
 
 #[test]
 fn a_sent_payment_needs_neither_wallet_nor_chain_to_be_claimed() {
-    let fixture = Fixture::new();
-    fixture.stand_in.next("POST /signup/pay/claim", Step::HangBefore);
-    fixture.run_and_kill(&SIGNUP);
-    let mut command = fixture.command_without_wallet(&["signup-pay"]);
-    crate::fixture::RunOutput::of(command.env_remove("METERING_CLIENT_RPC_URL").output().unwrap()).success();
-    fixture.is_settled();
+    let user = User::new();
+    user.is_killed(SIGNUP, CLAIM, Step::HangBefore);
+    let mut command = user.program.command("signup-pay");
+    command.env_remove("METERING_CLIENT_WALLET_KEY").env_remove("METERING_CLIENT_RPC_URL");
+    succeeded(command.output().unwrap().into());
+    user.is_settled();
 }
 
 #[test]
 fn other_commands_report_the_pending_payment() {
-    let fixture = Fixture::new();
-    fixture.stand_in.next("POST /signup/pay/claim", Step::HangBefore);
-    fixture.run_and_kill(&SIGNUP);
-    let hash = fixture.stand_in.state().node.sent[0].clone();
-    let others: [&[&str]; 4] = [
-        &["signup-pay", "--plan", "coin", "--agent-name", "agent", "--yes"],
-        &["signup-pay", "--plan", "starter", "--agent-name", "other", "--yes"],
-        &["signup-pay", "--chain", "1", "--yes"],
-        &["signup-pay", "--plan", "starter", "--agent-name", "agent", "--quote-only", "--payer", WALLET],
-    ];
-    for other in others {
-        let failure = fixture.run(other).failure(5);
-        assert!(failure.contains(&hash) && failure.contains("metering signup-pay --abandon"), "{failure}");
+    let user = User::new();
+    user.is_killed(SIGNUP, CLAIM, Step::HangBefore);
+    let hash = user.state().node.sent[0].clone();
+    for other in [
+        "signup-pay --plan coin --agent-name agent --yes",
+        "signup-pay --plan starter --agent-name other --yes",
+        "signup-pay --chain 1 --yes",
+        &format!("signup-pay --plan starter --agent-name agent --quote-only --payer {WALLET}"),
+    ] {
+        user.program.refuses(&[(other, 5, &hash), (other, 5, "metering signup-pay --abandon")]);
     }
-    let key = fixture.stand_in.state().service.open_account(None);
-    fixture.write_profile(&key);
-    let failure = fixture.run(&["topup", "--plan", "starter", "--yes"]).failure(5);
-    assert!(failure.contains(&hash) && failure.contains("`metering signup-pay`"), "{failure}");
-    let failure = fixture.run(&SIGNUP).failure(5);
-    assert!(failure.contains("--replace-key"), "a key that was stored in the meantime is not lost: {failure}");
-    assert_eq!(fixture.sent(), 1);
+    let key = user.state().service.open_account(None);
+    user.write_profile(&key);
+    user.program.refuses(&[
+        ("topup --plan starter --yes", 5, &hash),
+        ("topup --plan starter --yes", 5, "`metering signup-pay`"),
+        // A key that was stored in the meantime is not lost.
+        (SIGNUP, 5, "--replace-key"),
+    ]);
+    assert_eq!(user.sent(), 1);
 }
 
 #[test]
 fn two_concurrent_runs_pay_once() {
-    let fixture = Fixture::new();
-    fixture.stand_in.next("POST /signup/pay/claim", Step::HangBefore);
-    let mut first = fixture.command(&SIGNUP).spawn().unwrap();
-    fixture.stand_in.wait_until_it_hangs();
-    let failure = fixture.run(&SIGNUP).failure(5);
-    crate::fixture::kill(&mut first);
-    assert!(failure.contains("another process is paying"), "{failure}");
-    fixture.run(&SIGNUP).success();
-    fixture.is_settled();
+    let user = User::new();
+    user.next(CLAIM, Step::HangBefore);
+    let first = user.program.start(SIGNUP);
+    user.wait_until_it_hangs();
+    user.program.refuses(&[(SIGNUP, 5, "another process is paying")]);
+    let _ = kill(first);
+    user.succeeds(SIGNUP);
+    user.is_settled();
 }
 
 #[test]
 fn forgotten_transaction_is_resent_unchanged() {
-    let fixture = Fixture::new();
-    fixture.stand_in.next("POST /signup/pay/claim", Step::HangBefore);
-    fixture.run_and_kill(&SIGNUP);
-    fixture.stand_in.state().node.outcome = TxOutcome::Vanish;
-    fixture.run(&["signup-pay", "--wait", "1"]).failure(8);
-    assert!(fixture.stand_in.count("eth_sendRawTransaction") > 1);
-    fixture.stand_in.state().node.outcome = TxOutcome::Pay;
-    fixture.run(&SIGNUP).success();
-    fixture.is_settled();
+    let user = User::new();
+    user.is_killed(SIGNUP, CLAIM, Step::HangBefore);
+    user.state().node.outcome = TxOutcome::Vanish;
+    user.program.run("signup-pay --wait 1").failure(8);
+    assert!(user.count(SEND) > 1);
+    user.state().node.outcome = TxOutcome::Pay;
+    user.succeeds(SIGNUP);
+    user.is_settled();
 }
 
 #[test]
 fn a_damaged_journal_stops_everything() {
-    let fixture = Fixture::new();
-    std::fs::create_dir_all(fixture.profile("")).unwrap();
-    std::fs::write(fixture.journal(), "{\"service\": \"sqn_").unwrap();
-    let failure = fixture.run(&SIGNUP).failure(1);
-    assert!(failure.contains("left alone"), "{failure}");
-    assert_eq!(fixture.sent(), 0);
+    let user = User::new();
+    user.program.write("profiles/default/payment.json", "{\"service\": \"sqn_");
+    user.program.refuses(&[(SIGNUP, 1, "left alone")]);
+    assert_eq!(user.sent(), 0);
 }
 
 #[test]
 fn unprinted_result_is_printed_again() {
-    let fixture = Fixture::new();
-    let full = std::fs::File::options().write(true).open("/dev/full").unwrap();
-    let ran = RunOutput::of(fixture.command(&SIGNUP).stdout(full).output().unwrap());
-    assert!(ran.code == 1 && ran.stderr.contains("cannot write the output"), "{ran:?}");
-    let ran = fixture.run(&[&SIGNUP[..], &["--json"]].concat()).success();
-    let document = ran.json();
+    let user = User::new();
+    let _ = user.program.on_full_disk(SIGNUP).expect(1).says("cannot write the output");
+    let document = user.succeeds(&format!("{SIGNUP} --json")).json::<serde_json::Value>();
     assert_eq!((&document["status"], &document["credit_balance"]), (&"approved".into(), &12.into()));
-    assert_eq!(document["tx_hash"], fixture.stand_in.state().node.sent[0].as_str());
-    fixture.is_settled();
+    assert_eq!(document["tx_hash"], user.state().node.sent[0].as_str());
+    user.is_settled();
 }

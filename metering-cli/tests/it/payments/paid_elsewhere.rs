@@ -2,109 +2,100 @@
 
 use std::time::Duration;
 
-use serde_json::json;
+use serde_json::{Value, json};
 
-use crate::fixture::{Fixture, OTHER, RunOutput, SIGNUP, WALLET};
-use crate::stand_in::Step;
+use super::{CLAIM, SIGNUP, Step, User, succeeded};
+use crate::node::hash;
+use crate::program::{OTHER, WALLET};
 
-const QUOTE: [&str; 8] = ["signup-pay", "--plan", "starter", "--agent-name", "agent", "--quote-only", "--payer", OTHER];
+const QUOTE: &str = "signup-pay --plan starter --agent-name agent --quote-only --payer";
+const NEW_QUOTE: &str = "POST /signup/pay/quote";
 
-fn hash(byte: &str) -> String {
-    format!("0x{}", byte.repeat(32))
+/// Prints the quote for the other wallet.
+fn quote(user: &User, options: &str) -> crate::program::RunOutput {
+    succeeded(user.run_without_wallet(&format!("{QUOTE} {OTHER} {options}")))
 }
 
-/// A fixture with a quote, and what was printed about it.
-fn quoted() -> (Fixture, RunOutput) {
-    let fixture = Fixture::new();
-    let ran = fixture.run_without_wallet(&[&QUOTE[..], &["--json"]].concat()).success();
-    (fixture, ran)
+/// Claims with a hash, without the wallet.
+fn claim(byte: u8) -> String {
+    format!("signup-pay --tx {}", hash(byte))
 }
 
 /// The other wallet pays.
-fn pay(fixture: &Fixture, hash: &str) {
-    fixture.stand_in.state().node.sent.push(hash.to_owned());
+fn pay(user: &User, byte: u8) {
+    user.state().node.sent.push(hash(byte));
 }
 
 #[test]
 fn quote_is_printed_without_its_secret_and_claimed_by_tx_hash() {
-    let (fixture, ran) = quoted();
-    let quote = ran.json();
-    assert_eq!((quote["amount_atomic"].as_str(), quote["amount_human"].as_str()), (Some("5003817"), Some("5.003817")));
-    assert_eq!((quote["payer"].as_str(), quote["status"].as_str()), (Some(OTHER), Some("quoted")));
-    assert!(quote.get("signup_nonce").is_none());
-    let again = fixture.run_without_wallet(&QUOTE).success();
+    let user = User::new();
+    let printed: Value = quote(&user, "--json").json();
+    let found = ["amount_atomic", "amount_human", "payer", "status"].map(|name| &printed[name]);
+    assert_eq!(json!(found), json!(["5003817", "5.003817", OTHER, "quoted"]));
+    assert!(printed.get("signup_nonce").is_none());
+    let again = quote(&user, "");
     assert!(again.stdout.contains("5.003817 USDC, exactly") && again.stderr.contains("--tx HASH"), "{again:?}");
-    assert_eq!(fixture.stand_in.count("POST /signup/pay/quote"), 1);
-    pay(&fixture, &hash("ab"));
-    fixture.run_without_wallet(&["signup-pay", "--tx", &hash("ab")]).success();
-    fixture.is_settled();
-}
-
-#[test]
-fn quote_for_another_wallet_is_never_paid_by_this_wallet() {
-    let (fixture, _) = quoted();
-    for args in [&SIGNUP[..], &["signup-pay", "--yes"]] {
-        let failure = fixture.run(args).failure(2);
-        assert!(failure.contains("--tx HASH"), "{failure}");
-    }
-    assert_eq!(fixture.sent(), 0);
-    let failure = fixture.run(&["signup-pay", "--plan", "coin", "--agent-name", "agent", "--quote-only"]).failure(5);
-    assert!(failure.contains("to be paid by another wallet"), "{failure}");
+    assert_eq!(user.count(NEW_QUOTE), 1);
+    // This wallet never pays it.
+    user.program.refuses(&[
+        (SIGNUP, 2, "--tx HASH"),
+        ("signup-pay --yes", 2, "--tx HASH"),
+        ("signup-pay --plan coin --agent-name agent --quote-only", 5, "to be paid by another wallet"),
+    ]);
+    assert_eq!(user.sent(), 0);
+    pay(&user, 0xab);
+    succeeded(user.run_without_wallet(&claim(0xab)));
+    user.is_settled();
 }
 
 #[test]
 fn wrong_hash_leaves_the_quote_claimable() {
-    let (fixture, _) = quoted();
-    fixture.run_without_wallet(&["signup-pay", "--tx", &hash("aa"), "--wait", "0"]).failure(8);
+    let user = User::new();
+    quote(&user, "");
+    user.run_without_wallet(&format!("{} --wait 0", claim(0xaa))).failure(8);
     let mismatch = json!({ "error": "payment_mismatch", "message": "It pays 5 and not 5.003817." });
-    fixture.stand_in.next("POST /signup/pay/claim", Step::Respond(400, mismatch));
-    let failure = fixture.run_without_wallet(&["signup-pay", "--tx", &hash("bb")]).failure(5);
+    user.next(CLAIM, Step::Respond(400, mismatch));
+    let failure = user.run_without_wallet(&claim(0xbb)).failure(5);
     assert!(failure.contains("The quote is kept"), "{failure}");
-    pay(&fixture, &hash("cc"));
-    fixture.run_without_wallet(&["signup-pay", "--tx", &hash("cc")]).success();
-    fixture.is_settled();
+    pay(&user, 0xcc);
+    succeeded(user.run_without_wallet(&claim(0xcc)));
+    user.is_settled();
 }
 
 #[test]
 fn expired_quote_is_kept_on_record_for_late_payers() {
-    let fixture = Fixture::new();
-    fixture.stand_in.state().service.quotes_expire_in_seconds = 1;
-    fixture.run_without_wallet(&QUOTE).success();
+    let user = User::new();
+    user.state().service.quotes_expire_in_seconds = 1;
+    quote(&user, "");
     std::thread::sleep(Duration::from_millis(1_200));
-    fixture.stand_in.state().service.quotes_expire_in_seconds = 60;
-    let ran = fixture.run_without_wallet(&QUOTE).success();
-    assert!(ran.stderr.contains("has expired"), "{ran:?}");
-    assert_eq!(fixture.set_aside(), ["expired"]);
-    assert_eq!(fixture.stand_in.count("POST /signup/pay/quote"), 2);
-}
-
-#[test]
-fn an_expired_quote_that_was_paid_is_claimed() {
-    let fixture = Fixture::new();
-    fixture.stand_in.state().service.quotes_expire_in_seconds = 0;
-    fixture.run_without_wallet(&QUOTE).success();
-    pay(&fixture, &hash("ab"));
-    fixture.run_without_wallet(&["signup-pay", "--tx", &hash("ab")]).success();
-    fixture.is_settled();
+    user.state().service.quotes_expire_in_seconds = 60;
+    let _ = quote(&user, "").says("has expired");
+    assert_eq!((user.set_aside(), user.count(NEW_QUOTE)), (vec!["expired".to_owned()], 2));
+    // One that was paid is claimed.
+    let user = User::new();
+    user.state().service.quotes_expire_in_seconds = 0;
+    quote(&user, "");
+    pay(&user, 0xab);
+    succeeded(user.run_without_wallet(&claim(0xab)));
+    user.is_settled();
 }
 
 #[test]
 fn claim_with_lost_key_explains_rotation() {
-    let (fixture, _) = quoted();
-    pay(&fixture, &hash("ab"));
-    let claim = ["signup-pay", "--tx", &hash("ab")];
-    fixture.stand_in.next("POST /signup/pay/claim", Step::HangAfter);
-    fixture.run_and_kill(&claim);
-    let failure = fixture.run_without_wallet(&claim).failure(5);
+    let user = User::new();
+    quote(&user, "");
+    pay(&user, 0xab);
+    user.is_killed(&claim(0xab), CLAIM, Step::HangAfter);
+    let failure = user.run_without_wallet(&claim(0xab)).failure(5);
     assert!(failure.contains("metering rotate") && failure.contains(OTHER), "{failure}");
-    assert_eq!(fixture.set_aside(), ["already_claimed"]);
+    assert_eq!(user.set_aside(), ["already_claimed"]);
 }
 
 #[test]
 fn a_payment_without_a_quote_cannot_be_claimed() {
-    let fixture = Fixture::new();
-    let failure = fixture.run(&["signup-pay", "--tx", &hash("ab")]).failure(4);
-    assert!(failure.contains("--quote-only"), "{failure}");
-    let own = fixture.run(&["signup-pay", "--plan", "coin", "--agent-name", "a", "--quote-only", "--json"]).success();
-    assert_eq!(own.json()["payer"], WALLET, "the local wallet is the payer if none is named");
+    let user = User::new();
+    user.program.refuses(&[(&claim(0xab), 4, "--quote-only")]);
+    // The local wallet is the payer if none is named.
+    let own: Value = user.succeeds("signup-pay --plan coin --agent-name a --quote-only --json").json();
+    assert_eq!(own["payer"], WALLET);
 }

@@ -1,27 +1,31 @@
 //! `signup-pay` when nothing goes wrong, and what it needs beforehand.
 
-use crate::fixture::{Fixture, OTHER_KEY, RunOutput, SIGNUP, WALLET};
-use crate::service::RECIPIENT;
-use crate::stand_in::Step;
+use serde_json::{Value, json};
+
+use super::service::RECIPIENT;
+use super::{CLAIM, SIGNUP, User, succeeded, wallet};
+use crate::program::{OTHER_KEY, WALLET};
+
+const NEW_QUOTE: &str = "POST /signup/pay/quote";
 
 #[test]
 fn paying_gives_a_key_that_is_stored_and_not_shown() {
     for plan in ["starter", "coin"] {
-        let fixture = Fixture::new();
-        let ran = fixture.run(&["signup-pay", "--plan", plan, "--agent-name", "agent", "--yes", "--json"]).success();
-        let hash = fixture.stand_in.state().node.sent[0].clone();
-        let printed = ran.json();
-        assert_eq!(printed["tx_hash"], hash.as_str());
-        assert_eq!((printed["status"].as_str(), printed["plan_id"].as_str()), (Some("approved"), Some(plan)));
-        assert_eq!(printed["profile"], "default");
-        fixture.is_settled();
+        let user = User::new();
+        let printed: Value = user.succeeds(&SIGNUP.replace("starter --agent", &format!("{plan} --json --agent"))).json();
+        let found = ["tx_hash", "status", "plan_id", "profile"].map(|name| &printed[name]);
+        assert_eq!(json!(found), json!([user.state().node.sent[0], "approved", plan, "default"]));
+        user.is_settled();
     }
 }
 
 #[test]
 fn payment_is_shown_before_it_is_made() {
-    let fixture = Fixture::new();
-    let ran = fixture.run(&SIGNUP).success();
+    let user = User::new();
+    let refused = user.program.run(&SIGNUP.replace(" --yes", "")).failure(2);
+    assert!(refused.contains("--yes") && !user.is_paying(), "without a terminal: {refused}");
+    assert!(user.state().requests.is_empty());
+    let ran = user.succeeds(SIGNUP);
     for part in ["starter: 10 credits and a bonus of 0.5", "5.003817 USDC", RECIPIENT, WALLET, "devnet (chain 31337)"] {
         assert!(ran.stderr.contains(part), "{part}: {ran:?}");
     }
@@ -30,114 +34,88 @@ fn payment_is_shown_before_it_is_made() {
 }
 
 #[test]
-fn without_a_terminal_nothing_is_paid_without_yes() {
-    let fixture = Fixture::new();
-    let failure = fixture.run(&SIGNUP[..5]).failure(2);
-    assert!(failure.contains("--yes"), "{failure}");
-    assert!(!fixture.journal().exists() && fixture.stand_in.state().requests.is_empty());
-}
-
-#[test]
 fn wallet_and_chain_are_required() {
-    let fixture = Fixture::new();
-    let failure = fixture.run_without_wallet(&SIGNUP).failure(2);
+    let user = User::new();
+    let failure = user.run_without_wallet(SIGNUP).failure(2);
     assert!(failure.contains("METERING_CLIENT_WALLET_KEY") && failure.contains("--keystore"), "{failure}");
-    let without_chain = |hint: Option<&str>| {
-        fixture.stand_in.state().service.rpc_hint = hint.map(str::to_owned);
-        RunOutput::of(fixture.command(&SIGNUP).env_remove("METERING_CLIENT_RPC_URL").output().unwrap())
+    let without_chain = |hint: Option<String>| {
+        user.state().service.rpc_hint = hint;
+        user.program.run_without("METERING_CLIENT_RPC_URL", SIGNUP)
     };
     let failure = without_chain(None).failure(2);
     assert!(failure.contains("--rpc-url"), "{failure}");
-    assert_eq!(fixture.sent(), 0);
-    without_chain(Some(&fixture.stand_in.rpc_url())).failure(2);
-    std::fs::remove_file(fixture.journal()).unwrap();
-    without_chain(Some(&fixture.stand_in.rpc_url())).success();
+    assert_eq!(user.sent(), 0);
+    let chain = Some(format!("{}/chain", user.stand_in.url()));
+    without_chain(chain.clone()).failure(2);
+    std::fs::remove_file(user.program.profile("default", "payment.json")).unwrap();
+    succeeded(without_chain(chain));
 }
 
 #[test]
 fn invalid_key_is_not_printed() {
-    let fixture = Fixture::new();
-    let wrong = "0xdeadbeefdeadbeef";
-    let ran = RunOutput::of(fixture.command(&SIGNUP).env("METERING_CLIENT_WALLET_KEY", wrong).output().unwrap());
-    let failure = ran.failure(2);
-    assert!(!failure.contains("deadbeef"), "{failure}");
-    let mut command = fixture.command(&[&SIGNUP[..], &["--rpc-url", "wss://rpc.example/deadbeef"]].concat());
-    let failure = RunOutput::of(command.output().unwrap()).failure(2);
-    assert!(failure.contains("JSON-RPC URL must be") && !failure.contains("deadbeef"), "{failure}");
-    let both =
-        RunOutput::of(fixture.command(&[&SIGNUP[..], &["--keystore", "wallet.json"]].concat()).output().unwrap());
-    assert!(both.failure(2).contains("two wallets"));
+    let user = User::new();
+    let wrong = [("METERING_CLIENT_WALLET_KEY", "0xdeadbeefdeadbeef")];
+    assert!(!user.program.run_with(&wrong, SIGNUP).expect(2).shows("deadbeef"));
+    let ran = user.program.run(&format!("{SIGNUP} --rpc-url wss://rpc.example/deadbeef")).expect(2);
+    assert!(!ran.says("JSON-RPC URL must be").shows("deadbeef"));
+    user.program.refuses(&[(&format!("{SIGNUP} --keystore wallet.json"), 2, "two wallets")]);
 }
 
 #[test]
 fn existing_key_is_replaced_only_on_request() {
-    let fixture = Fixture::with_account();
-    let before = fixture.key();
-    let failure = fixture.run(&SIGNUP).failure(5);
-    assert!(failure.contains("--replace-key"), "{failure}");
-    assert_eq!((fixture.key(), fixture.sent()), (before.clone(), 0));
-    fixture.run(&[&SIGNUP[..], &["--replace-key"]].concat()).success();
-    assert_ne!(fixture.key(), before);
-    assert_eq!(fixture.sent(), 1);
-}
-
-#[test]
-fn wallet_with_an_account_is_advised_to_rotate() {
-    let fixture = Fixture::new();
-    fixture.stand_in.state().service.open_account(Some(WALLET.parse().unwrap()));
-    let failure = fixture.run(&SIGNUP).failure(5);
-    assert!(failure.contains("metering rotate"), "{failure}");
-    assert!(!fixture.journal().exists());
+    let user = User::with_account(None);
+    let before = user.key();
+    user.program.refuses(&[(SIGNUP, 5, "--replace-key")]);
+    assert_eq!((user.key(), user.sent()), (before.clone(), 0));
+    user.succeeds(&format!("{SIGNUP} --replace-key"));
+    assert_ne!(user.key(), before);
+    assert_eq!(user.sent(), 1);
+    // A wallet with an account is advised to rotate.
+    let user = User::new();
+    user.state().service.open_account(Some(wallet()));
+    user.program.refuses(&[(SIGNUP, 5, "metering rotate")]);
+    assert!(!user.is_paying());
 }
 
 #[test]
 fn underfunded_wallet_pays_later_with_the_same_quote() {
-    let fixture = Fixture::new();
-    fixture.stand_in.state().node.balance = 5_003_816;
-    let failure = fixture.run(&SIGNUP).failure(1);
-    assert!(failure.contains("Fund the wallet"), "{failure}");
-    assert_eq!(fixture.sent(), 0);
-    fixture.stand_in.state().node.balance = 10_u128.pow(20);
-    fixture.run(&["signup-pay", "--yes"]).success();
-    fixture.is_settled();
-    assert_eq!(fixture.stand_in.count("POST /signup/pay/quote"), 1);
+    let user = User::new();
+    user.state().node.balance = 5_003_816;
+    user.program.refuses(&[(SIGNUP, 1, "Fund the wallet")]);
+    assert_eq!(user.sent(), 0);
+    user.state().node.balance = 10_u128.pow(20);
+    user.succeeds("signup-pay --yes");
+    user.is_settled();
+    assert_eq!(user.count(NEW_QUOTE), 1);
 }
 
 #[test]
 fn unpaid_quote_does_not_block_another_plan() {
-    let fixture = Fixture::new();
-    fixture.stand_in.state().node.balance = 0;
-    fixture.run(&SIGNUP).failure(1);
-    fixture.stand_in.state().node.balance = 10_u128.pow(20);
+    let user = User::new();
+    user.state().node.balance = 0;
+    user.program.run(SIGNUP).failure(1);
+    user.state().node.balance = 10_u128.pow(20);
     // Another wallet cannot use the quote, and another plan needs another quote.
-    let ran = RunOutput::of(fixture.command(&SIGNUP).env("METERING_CLIENT_WALLET_KEY", OTHER_KEY).output().unwrap());
+    let ran = user.program.run_with(&[("METERING_CLIENT_WALLET_KEY", OTHER_KEY)], SIGNUP);
     assert!(ran.failure(5).contains("drop the payment"));
-    fixture.run(&["signup-pay", "--plan", "coin", "--agent-name", "agent", "--yes"]).success();
-    fixture.is_settled();
+    user.succeeds("signup-pay --plan coin --agent-name agent --yes");
+    user.is_settled();
 }
 
 #[test]
 fn unpaid_expired_quote_is_replaced() {
-    let fixture = Fixture::new();
-    fixture.stand_in.state().service.quotes_expire_in_seconds = -1;
-    let failure = fixture.run(&SIGNUP).failure(8);
-    assert!(failure.contains("expired before anything was paid"), "{failure}");
-    fixture.stand_in.state().service.quotes_expire_in_seconds = 60;
-    fixture.run(&SIGNUP).success();
-    fixture.is_settled();
-    assert_eq!(fixture.stand_in.count("POST /signup/pay/quote"), 2);
+    let user = User::new();
+    user.state().service.quotes_expire_in_seconds = -1;
+    user.program.refuses(&[(SIGNUP, 8, "expired before anything was paid")]);
+    user.state().service.quotes_expire_in_seconds = 60;
+    user.succeeds(SIGNUP);
+    user.is_settled();
+    assert_eq!(user.count(NEW_QUOTE), 2);
 }
 
 #[test]
 fn key_that_cannot_be_stored_is_printed() {
-    let fixture = Fixture::new();
-    // A file cannot replace a directory.
-    fixture.stand_in.next("POST /signup/pay/claim", Step::Folder(fixture.profile("profile.toml")));
-    let output = fixture.command(&SIGNUP).output().unwrap();
-    let key = fixture.stand_in.state().service.accounts[0].key.clone();
-    assert_eq!(String::from_utf8(output.stdout).unwrap(), format!("{key}\n"));
-    let stderr = String::from_utf8(output.stderr).unwrap();
-    assert!(stderr.contains("on standard output, only this once") && !stderr.contains(&key), "{stderr}");
-    assert_eq!(output.status.code(), Some(1));
-    assert!(!fixture.journal().exists());
+    let user = User::new();
+    user.prints_the_key(SIGNUP, CLAIM);
+    assert!(!user.is_paying());
 }

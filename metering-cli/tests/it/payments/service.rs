@@ -8,8 +8,8 @@ use metering_core::payments::{Challenge, QuoteNonce, payer_proof_message};
 use metering_core::{AccountId, ApiKey, Clock, SystemClock, SystemRandomness, Timestamp};
 use serde_json::{Value, json};
 
-use crate::node::{CHAIN_ID, Node, TxOutcome};
-use crate::stand_in::Request;
+use crate::node::{CHAIN_ID, TxOutcome, Wallet};
+use crate::stand_in::RecordedRequest;
 
 pub(crate) const RECIPIENT: &str = "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed";
 pub(crate) const TOKEN: &str = "0xfB6916095ca1df60bB79Ce92cE3Ea74c37c5d359";
@@ -52,19 +52,23 @@ pub(crate) struct Service {
 type Reply = (u16, Value);
 
 impl Service {
-    pub(crate) fn at(url: &str) -> Self {
+    pub(crate) fn new(sender: Address) -> Self {
         Self {
-            url: url.to_owned(),
-            name: format!("The metering service at {url}"),
+            url: String::new(),
+            name: String::new(),
             accounts: Vec::new(),
             used: BTreeMap::new(),
             quotes_expire_in_seconds: 1_800,
             spoilt: Vec::new(),
-            sender: Address::ZERO,
+            sender,
             rpc_hint: None,
             quotes: BTreeMap::new(),
             challenges: BTreeMap::new(),
         }
+    }
+
+    pub(crate) fn is_at(&mut self, url: &str) {
+        (self.url, self.name) = (url.to_owned(), format!("The metering service at {url}"));
     }
 
     /// Creates an account; returns its key.
@@ -75,15 +79,16 @@ impl Service {
         key
     }
 
-    pub(crate) fn respond(&mut self, request: &Request, node: &Node) -> Reply {
-        match (request.method.as_str(), request.path.as_str()) {
+    pub(crate) fn respond(&mut self, request: &RecordedRequest, node: &Wallet) -> Reply {
+        let body = request.json();
+        match (request.method.as_str(), request.path()) {
             ("GET", "/credits/plans") => (200, self.plans()),
             ("GET", "/credits/balance") => self.of_key(request, |account| (200, account.balance())),
-            ("POST", "/signup/pay/quote") => self.quote(&request.body),
-            ("POST", "/signup/pay/claim") => self.claim(&request.body, node),
+            ("POST", "/signup/pay/quote") => self.quote(&body),
+            ("POST", "/signup/pay/claim") => self.claim(&body, node),
             ("POST", "/credits/topup") => self.top_up(request, node),
-            ("POST", "/api-key/recover/challenge") => self.challenge(&request.body),
-            ("POST", "/api-key/recover/verify") => self.verify(&request.body),
+            ("POST", "/api-key/recover/challenge") => self.challenge(&body),
+            ("POST", "/api-key/recover/verify") => self.verify(&body),
             (method, path) => panic!("unexpected request {method} {path}"),
         }
     }
@@ -128,7 +133,7 @@ impl Service {
         (201, quote)
     }
 
-    fn claim(&mut self, body: &Value, node: &Node) -> Reply {
+    fn claim(&mut self, body: &Value, node: &Wallet) -> Reply {
         let hash = text(body, "tx_hash");
         let Some(quote) = self.quotes.get_mut(&text(body, "signup_nonce")) else { return refuse(404, "not_found") };
         if quote.claimed {
@@ -152,10 +157,10 @@ impl Service {
         (200, account.issued(&key))
     }
 
-    fn top_up(&mut self, request: &Request, node: &Node) -> Reply {
-        let (body, sender, name) = (&request.body, self.sender, self.name.clone());
-        let hash = text(body, "tx_hash");
-        let Some(account) = self.accounts.iter_mut().find(|account| request.key.as_ref() == Some(&account.key)) else {
+    fn top_up(&mut self, request: &RecordedRequest, node: &Wallet) -> Reply {
+        let (body, sender, name) = (request.json(), self.sender, self.name.clone());
+        let hash = text(&body, "tx_hash");
+        let Some(account) = self.accounts.iter_mut().find(|account| request.key() == Some(account.key.as_str())) else {
             return refuse(401, "unauthorized");
         };
         if let Some(owner) = self.used.get(&hash) {
@@ -203,8 +208,8 @@ impl Service {
         (200, account.issued(&key))
     }
 
-    fn of_key(&self, request: &Request, respond: impl Fn(&Account) -> Reply) -> Reply {
-        let account = self.accounts.iter().find(|account| request.key.as_ref() == Some(&account.key));
+    fn of_key(&self, request: &RecordedRequest, respond: impl Fn(&Account) -> Reply) -> Reply {
+        let account = self.accounts.iter().find(|account| request.key() == Some(account.key.as_str()));
         account.map_or_else(|| refuse(401, "unauthorized"), respond)
     }
 }
