@@ -4,7 +4,7 @@
 mod admin;
 mod catch_up;
 mod client;
-//mod moving;
+mod moving;
 mod node;
 mod payments;
 mod program;

@@ -31,13 +31,13 @@ pub(crate) struct Chain {
 pub(crate) struct Tx {
     pub(crate) hash: String,
     pub(crate) block: u64,
-    from: String,
-    to: String,
-    value: u128,
+    pub(crate) from: String,
+    pub(crate) to: String,
+    pub(crate) value: u128,
     pub(crate) input: &'static str,
     pub(crate) succeeded: bool,
     /// The token, sender, recipient and value of each.
-    transfers: Vec<(String, String, String, u128)>,
+    pub(crate) transfers: Vec<(String, String, String, u128)>,
 }
 
 /// The address that consists of one repeated byte, in lower case.

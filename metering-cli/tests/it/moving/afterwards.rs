@@ -2,21 +2,17 @@
 
 use metering_core::access::KeyHash;
 use metering_core::charging::{LimitWindow, Outcome};
-use metering_core::operators::{
-    Actor, AuditId, AuditOutcome, AuditQuery, AuditResult, NewAuditEntry, NewOperator, OperatorTokenHash, Role,
-};
 use metering_core::signups::LinkPurpose;
 use metering_core::store::{Claimed, EmailVerified, KeyDelivery, PaymentCredited, Posted, SignupRedeemed};
-use metering_core::{Credits, Decision, NewAccount, OperatorStore, PaymentStore, Refusal, SignupStore, Store};
+use metering_core::{Credits, Decision, NewAccount, PaymentStore, Refusal, SignupStore, Store};
 use metering_postgres::PostgresStore;
 use metering_tests::postgres::is_skipped;
 
-use crate::filling::{
-    AWAITED, BUSY, BUYER, CAPPED, HIGHEST_AUDIT_ID, REVOKED, VERIFIED, WAITING, charge, claim, fill, grant, later,
-    link, session, top_up, wallet,
+use super::filling::{
+    AWAITED, BUSY, BUYER, CAPPED, REVOKED, VERIFIED, WAITING, charge, claim, grant, later, link, session, top_up,
+    wallet,
 };
-use crate::fixture::{Fixture, NOON, account, account_id, block_on};
-use crate::{events, holds, keys, volumes};
+use super::{Move, NOON, account, account_id, block_on};
 
 async fn decide(store: &PostgresStore, key: u8, request: Option<&str>) -> Decision {
     let posting = charge(KeyHash::from_bytes([key; 32]), "/a", request);
@@ -31,20 +27,14 @@ fn moved_store_continues_where_it_was() {
     if is_skipped() {
         return;
     }
-    let fixture = Fixture::new();
+    let moving = Move::full();
+    moving.migrate();
     block_on(async {
-        fill(&fixture).await;
-        fixture.migrate(&[]).success();
-        let store = fixture.postgres().await;
+        let store = moving.postgres().await;
         charges(&store).await;
-        keys::work_as_before(&store).await;
-        holds::work_as_before(&store).await;
-        volumes::work_as_before(&store).await;
-        events::work_as_before(&store).await;
         money(&store).await;
         visitors(&store).await;
         readers_of_mail(&store).await;
-        operators(&store).await;
         assert_eq!(store.verify().await.unwrap().discrepancies, []);
         assert!(store.forget_expired(later(200 * 86_400)).await.unwrap() > 40);
     });
@@ -112,23 +102,6 @@ async fn visitors(store: &PostgresStore) {
     let accounts = store.accounts(None, u32::MAX).await.unwrap().items;
     assert_eq!(accounts.last().unwrap().id, account_id(90), "later accounts are listed later");
     assert!(!store.use_solution([9; 32], later(60)).await.unwrap());
-}
-
-async fn operators(store: &PostgresStore) {
-    let by_token = |number| OperatorTokenHash::from_bytes([number; 32]);
-    assert_eq!(store.operator_by_token(&by_token(1)).await.unwrap(), None, "revoked before the move");
-    let operator = store.operator_by_token(&by_token(2)).await.unwrap().unwrap();
-    let again = NewOperator { name: "jo".parse().unwrap(), role: Role::Viewer, token: by_token(3), created_at: NOON };
-    assert_eq!(store.create_operator(again).await.unwrap(), None, "the name of a revoked operator stays in use");
-    let log = store.audit_log(&AuditQuery::default(), 10).await.unwrap();
-    let ids: Vec<i64> = log.iter().map(|entry| entry.id.0).collect();
-    assert_eq!(ids, [HIGHEST_AUDIT_ID, 4, 3, 2, 1]);
-    // The outcome of an action from before the move can be written after it, once.
-    let outcome = AuditOutcome { at: NOON, result: AuditResult::Unknown, detail: String::new(), after: None };
-    store.end_audit(AuditId(4), outcome.clone()).await.unwrap();
-    assert!(store.end_audit(AuditId(1), outcome).await.is_err());
-    let entry = NewAuditEntry { actor: Actor::Operator(operator.name), ..log[1].entry.clone() };
-    assert!(store.begin_audit(entry).await.unwrap().0 > HIGHEST_AUDIT_ID);
 }
 
 async fn readers_of_mail(store: &PostgresStore) {

@@ -4,15 +4,15 @@ use std::time::Duration;
 
 use metering_core::access::{Budget, KeyHash, KeyTerms, Scopes};
 use metering_core::charging::{HoldAction, HoldId, HoldTerms, HoldUpdate, Outcome, Posting};
-use metering_core::transfer::{Export, Section};
+use metering_core::transfer::Section;
 use metering_core::usage::Activity;
 use metering_core::{AccountId, Charge, ClientSource, Credits, Decision, Store, Timestamp};
 use metering_tests::postgres::is_skipped;
 
-use crate::filling::{charge, grant, later};
-use crate::fixture::{Fixture, NOON, account, account_id, block_on, customer};
-use crate::keys::{BELOW, COUNTED, create, secret};
-use crate::snapshot::account_snapshot;
+use super::filling::{charge, grant, later};
+use super::keys::{BELOW, COUNTED, create, secret};
+use super::snapshot::account_snapshot;
+use super::{Move, NOON, account, account_id, block_on, customer, pages};
 
 const DAY: u64 = 86_400;
 const LEASE: Duration = Duration::from_secs(60);
@@ -25,10 +25,10 @@ fn usage_reads_the_same_however_much_is_folded() {
     if is_skipped() {
         return;
     }
-    let fixture = Fixture::new();
+    let moving = Move::new();
     block_on(async {
-        let sqlite = fixture.sqlite();
-        let postgres = metering_postgres::PostgresStore::connect(&fixture.url.parse().unwrap()).await.unwrap();
+        let sqlite = moving.sqlite();
+        let postgres = metering_postgres::PostgresStore::connect(&moving.url.parse().unwrap()).await.unwrap();
         for step in [20, 300, COMMITS] {
             go(&sqlite, step).await;
             go(&postgres, step).await;
@@ -136,19 +136,6 @@ async fn newest(store: &dyn Store, id: &AccountId, limit: u32) -> Vec<Activity> 
     let entries = store.activity(id, limit).await.unwrap();
     assert!(!entries.is_empty() && entries.len() <= limit as usize);
     entries.into_iter().map(|entry| Activity { id: String::new(), ..entry }).collect()
-}
-
-async fn pages(store: &dyn Export, section: Section, limit: u32) -> Vec<String> {
-    let (mut records, mut after) = (Vec::new(), None);
-    loop {
-        let page = store.export(section, after.as_ref(), limit).await.unwrap();
-        assert!(page.items.len() <= limit as usize);
-        records.extend(page.items.iter().map(|record| format!("{record:?}")));
-        after = page.next;
-        if after.is_none() {
-            return records;
-        }
-    }
 }
 
 async fn totals(store: &dyn Store, limit: u32) -> Vec<String> {

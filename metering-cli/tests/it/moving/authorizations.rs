@@ -17,8 +17,8 @@ use metering_core::store::{
 use metering_core::{AuthorizationStore, Credits, FullStore, PaymentStore};
 use metering_sqlite::SqliteStore;
 
-use crate::filling::{grant, later, tx, wallet};
-use crate::fixture::{NOON, account_id, customer};
+use super::filling::{grant, later, tx, wallet};
+use super::{NOON, account_id, customer};
 
 pub(crate) const AUTHORIZER: u8 = 11;
 

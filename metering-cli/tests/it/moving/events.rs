@@ -3,7 +3,6 @@
 use std::time::Duration;
 
 use metering_core::FullStore;
-use metering_core::access::KeyHash;
 use metering_core::events::{
     AttemptOutcome, DeliveryFilter, NewWebhook, Webhook, WebhookChange, WebhookId, WebhookSecret, WebhookTerms,
 };
@@ -12,8 +11,8 @@ use metering_core::store::{EventStore, WebhookCreated};
 use metering_core::{AccountId, Credits, Store, Timestamp};
 use metering_sqlite::SqliteStore;
 
-use crate::filling::{charge, grant, later};
-use crate::fixture::{NOON, account_id, customer};
+use super::filling::{charge, grant, later};
+use super::{NOON, account_id, customer};
 
 /// An account whose balance is low, with webhooks.
 pub(crate) const NOTIFIED: u8 = 10;
@@ -106,34 +105,4 @@ pub(crate) async fn snapshot(store: &dyn FullStore, accounts: impl Iterator<Item
     let secrets = of_notified.iter().flat_map(|webhook| &webhook.secrets);
     texts.extend(secrets.map(|secret| secret.secret.expose().to_string()));
     texts
-}
-
-/// Pending deliveries are sent in order, raised alerts stay raised, and numbers continue.
-pub(crate) async fn work_as_before(store: &dyn FullStore) {
-    let (notified, key) = (account_id(NOTIFIED), KeyHash::from_bytes([NOTIFIED; 32]));
-    let before = store.events(&notified, None, 1).await.unwrap().items.remove(0);
-    store.commit(vec![charge(key, "/a", None)], NOON).await.unwrap();
-    assert_eq!(
-        store.events(&notified, None, 1).await.unwrap().items,
-        std::slice::from_ref(&before),
-        "it was notified before"
-    );
-    let test = store.test_webhook(Some(&notified), &id(9), NOON).await.unwrap().unwrap();
-    assert!(test.event.number > before.number);
-    let late = Timestamp::from_unix_millis(i64::MAX / 2);
-    let mut sent = Vec::new();
-    loop {
-        let due = claim(store, late, 1_000).await;
-        if due.is_empty() {
-            break;
-        }
-        for due in due {
-            let (id, attempt) = (due.delivery.id, due.delivery.progress.attempts);
-            let delivered = AttemptOutcome::Delivered { status: 200 };
-            assert!(store.finish_delivery(id, attempt, delivered, late).await.unwrap().is_some());
-            sent.push((due.webhook.id, due.delivery.event.account, due.delivery.event.number));
-        }
-    }
-    let of_first: Vec<_> = sent.iter().filter(|(webhook, ..)| *webhook == id(9)).map(|(.., number)| *number).collect();
-    assert!(of_first.len() >= 2 && of_first.is_sorted(), "{of_first:?}");
 }

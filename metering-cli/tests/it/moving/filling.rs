@@ -26,11 +26,10 @@ use metering_sqlite::SqliteStore;
 use proptest::strategy::{Strategy, ValueTree};
 use proptest::test_runner::{Config, TestRunner};
 
-use crate::fixture::{Fixture, NOON, account_id, customer};
-use crate::{authorizations, events, holds, keys, volumes};
+use super::{Move, NOON, account_id, authorizations, customer, events, holds, keys, volumes};
 
 /// More charges than activity keeps, with grants in between.
-pub(crate) const CHARGES: u32 = 2_300;
+const CHARGES: u32 = 2_300;
 pub(crate) const BUSY: u8 = 1;
 pub(crate) const BUYER: u8 = 2;
 pub(crate) const AWAITED: u8 = 3;
@@ -39,12 +38,12 @@ pub(crate) const CAPPED: u8 = 5;
 pub(crate) const WAITING: u8 = 6;
 pub(crate) const VERIFIED: u8 = 7;
 /// The number of the last entry of the audit log; far above all numbers that a move gives out.
-pub(crate) const HIGHEST_AUDIT_ID: i64 = 5_000_000;
+const HIGHEST_AUDIT_ID: i64 = 5_000_000;
 
 /// Random operations, checked against the model; then something of every kind.
-pub(crate) async fn fill(fixture: &Fixture) {
-    fill_at_random(fixture).await;
-    let store = fixture.sqlite();
+pub(crate) async fn fill(moving: &Move) {
+    fill_at_random(moving).await;
+    let store = moving.sqlite();
     busy(&store).await;
     keys::fill(&store).await;
     holds::fill(&store).await;
@@ -61,7 +60,7 @@ pub(crate) async fn fill(fixture: &Fixture) {
         "INSERT INTO audit_entry (id, at, actor, action, subject, reason, request) \
          VALUES ({HIGHEST_AUDIT_ID}, 0, 'command_line:', 'a', '', '', '{{}}')"
     );
-    fixture.tamper(&high);
+    moving.tamper_file(&high);
     let (revoked, _) = customer(&store, REVOKED, grant(3)).await;
     store.revoke_account(&revoked, NOON).await.unwrap();
     let (capped, key) = customer(&store, CAPPED, grant(10)).await;
@@ -71,11 +70,11 @@ pub(crate) async fn fill(fixture: &Fixture) {
 }
 
 /// A sequence of operations, the longest of several.
-pub(crate) async fn fill_at_random(fixture: &Fixture) {
+pub(crate) async fn fill_at_random(moving: &Move) {
     let mut runner = TestRunner::new(Config { failure_persistence: None, ..Config::default() });
     let drawn = (0..8).map(|_| operations().new_tree(&mut runner).unwrap().current());
     let longest = drawn.max_by_key(Vec::len).unwrap();
-    let store: Arc<dyn FullStore> = Arc::new(fixture.sqlite());
+    let store: Arc<dyn FullStore> = Arc::new(moving.sqlite());
     agrees_with_model(vec![store], longest).await;
 }
 

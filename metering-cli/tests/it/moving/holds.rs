@@ -1,21 +1,18 @@
-//! An account with holds, open and settled, and what happens to them after a move.
+//! An account with holds, open and settled.
 
 use std::time::Duration;
 
 use metering_core::access::KeyHash;
 use metering_core::charging::{
     DeliveryTerms, Fingerprint, Hold, HoldAction, HoldId, HoldTerms, HoldUpdate, IdempotencyKey, Outcome, Posting,
-    SettleReason,
 };
 use metering_core::{AccountId, Charge, Credits, Decision, RequestId, Store, Timestamp};
 use metering_sqlite::SqliteStore;
-use metering_tests::postgres::is_skipped;
-use serde_json::Value;
 
-use crate::filling::{charge, grant, later};
-use crate::fixture::{Fixture, NOON, account, account_id, block_on, customer};
+use super::filling::{charge, grant, later};
+use super::{NOON, customer};
 
-pub(crate) const HOLDER: u8 = 9;
+const HOLDER: u8 = 9;
 
 /// Open holds, and what they are for.
 const PLAIN: u8 = 0xe0;
@@ -78,17 +75,9 @@ pub(crate) async fn fill(store: &SqliteStore) {
         (RELEASED, HoldAction::Release, later(3)),
         (EXPIRED, HoldAction::Expire, later(LEASE)),
     ] {
-        let after = update(store, &holder, number, action, now).await;
-        assert!(after.is_some(), "{action:?}");
-    }
-}
-
-/// The hold after an update; `None` if nothing changed.
-async fn update(store: &dyn Store, holder: &AccountId, number: u8, action: HoldAction, now: Timestamp) -> Option<Hold> {
-    let update = HoldUpdate { account: holder.clone(), id: id(number), action, delivery: None, counted_in: None };
-    match store.commit(vec![Posting::Hold(update)], now).await.unwrap().remove(0) {
-        Outcome::Hold(Some(updated)) => updated.changed.then_some(updated.hold),
-        other => panic!("{other:?}"),
+        let update = HoldUpdate { account: holder.clone(), id: id(number), action, delivery: None, counted_in: None };
+        let outcomes = store.commit(vec![Posting::Hold(update)], now).await.unwrap();
+        assert!(matches!(&outcomes[..], [Outcome::Hold(Some(updated))] if updated.changed), "{outcomes:?}");
     }
 }
 
@@ -99,68 +88,4 @@ pub(crate) async fn snapshot(store: &dyn Store, account: &AccountId) -> String {
         text += &format!("{:?}", store.hold(&id(number)).await.unwrap().filter(|hold| hold.account == *account));
     }
     text
-}
-
-#[test]
-fn what_is_held_is_the_same_at_both_ends() {
-    if is_skipped() {
-        return;
-    }
-    let fixture = Fixture::new();
-    block_on(crate::filling::fill(&fixture));
-    let moved = fixture.migrate(&["--json"]).json();
-    let held_in = |name: &str| -> Value {
-        let sections = moved["sections"].as_array().unwrap();
-        let section = sections.iter().find(|section| section["section"] == name).unwrap();
-        assert_eq!(section["from"], section["to"]);
-        section["to"]["amounts"]["held"].clone()
-    };
-    assert_eq!(held_in("holds"), held_in("accounts"), "{moved}");
-    assert_ne!(held_in("holds"), Value::from(0));
-}
-
-/// Open holds can be settled once, settled ones stay, and a retry gets the hold that its request opened.
-pub(crate) async fn work_as_before(store: &dyn Store) {
-    let holder = account_id(HOLDER);
-    let before = account(store, &holder).await.totals;
-    assert_eq!(before.held, atoms(4 * AMOUNT));
-    let settled = async |number| store.hold(&id(number)).await.unwrap().unwrap().settled.unwrap();
-    // hold, what was captured, why
-    for (number, captured, reason) in [
-        (CAPTURED, 20_000, SettleReason::Report),
-        (EXCEEDED, 2 * AMOUNT, SettleReason::Report),
-        (UNREPORTED, FALLBACK, SettleReason::NoReport),
-        (RELEASED, 0, SettleReason::Release),
-        (EXPIRED, FALLBACK, SettleReason::Expiry),
-    ] {
-        let was = settled(number).await;
-        assert_eq!((was.captured, was.reason), (atoms(captured), reason));
-        assert_eq!(update(store, &holder, number, HoldAction::Release, later(10)).await, None, "{number:x}");
-    }
-    let expired = store.expired_holds(later(LEASE), u32::MAX).await.unwrap();
-    let due: Vec<_> = expired.iter().filter(|hold| hold.account == holder).map(|hold| hold.id).collect();
-    assert_eq!(due, [PLAIN, REPEATABLE, RETRIED].map(id), "the lease of the fourth was renewed");
-    // A retry names a new hold, and gets the first. Its request was not delivered within its lease.
-    for number in [REPEATABLE, RETRIED] {
-        let terms = hold(number).hold.map(|terms| HoldTerms { id: id(0xef), ..terms });
-        let retry = Charge { hold: terms, ..hold(number) };
-        match store.commit(vec![Posting::Charge(retry)], later(LEASE)).await.unwrap().remove(0) {
-            Outcome::Decided(Decision::Accepted(receipt)) => {
-                assert_eq!((receipt.repeated, receipt.hold.unwrap().id), (true, id(number)));
-            }
-            other => panic!("{other:?}"),
-        }
-    }
-    let cost = HoldAction::Capture { cost: atoms(3), may_exceed: false };
-    assert!(update(store, &holder, PLAIN, cost, later(LEASE)).await.is_some());
-    assert!(update(store, &holder, REPEATABLE, HoldAction::CaptureFallback, later(LEASE)).await.is_some());
-    assert!(update(store, &holder, RETRIED, HoldAction::Release, later(LEASE)).await.is_some());
-    assert_eq!(update(store, &holder, RENEWED, HoldAction::Expire, later(LEASE)).await, None);
-    assert!(update(store, &holder, RENEWED, HoldAction::Expire, later(LEASE * 10)).await.is_some());
-    let after = account(store, &holder).await.totals;
-    let captured = atoms(3 + 2 * FALLBACK);
-    assert_eq!(after.held, Credits::ZERO);
-    assert_eq!(after.used, before.used.checked_add(captured).unwrap());
-    assert_eq!(after.balance, before.balance.checked_add(atoms(4 * AMOUNT)).unwrap().checked_sub(captured).unwrap());
-    assert_eq!(store.verify().await.unwrap().discrepancies, []);
 }

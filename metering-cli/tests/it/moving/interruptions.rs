@@ -8,15 +8,16 @@ use metering_postgres::PostgresStore;
 use metering_sqlite::SqliteStore;
 use metering_tests::postgres::{Cluster, is_skipped};
 
-use crate::filling::{fill, grant};
-use crate::fixture::{Fixture, block_on, customer, records};
-use crate::link::{Event, Link};
+use super::filling::grant;
+use super::link::{Event, Link};
+use super::{Move, block_on, customer, records};
+use crate::program::kill;
 
 /// Asserts that the target has the same records as the file.
-fn assert_moved(fixture: &Fixture) {
-    assert!(fixture.migrate(&[]).success().contains("Already moved to"));
-    let file = SqliteStore::open_alone(&fixture.file()).unwrap();
-    block_on(async { assert_eq!(records(&fixture.postgres().await).await, records(&file).await) });
+fn assert_moved(moving: &Move) {
+    assert!(moving.migrate().contains("Already moved to"));
+    let file = SqliteStore::open_alone(&moving.file()).unwrap();
+    block_on(async { assert_eq!(records(&moving.postgres().await).await, records(&file).await) });
 }
 
 #[test]
@@ -24,36 +25,34 @@ fn killed_move_is_finished_by_the_next_run() {
     if is_skipped() {
         return;
     }
-    let full = Fixture::new();
-    block_on(fill(&full));
+    let full = Move::full();
     let mut killed = 0;
     for at in 1.. {
-        let fixture = Fixture::new();
-        std::fs::copy(full.file(), fixture.file()).unwrap();
+        let moving = Move::new();
+        std::fs::copy(full.file(), moving.file()).unwrap();
         let event = if at % 2 == 0 { Event::Stall } else { Event::StallAfter };
         let link = Link::with(event, at);
-        let mut running = fixture.start(&fixture.url_by(link.port()));
-        if !link.wait(|| running.has_ended()) {
+        let mut running = moving.start(&moving.url_by(link.port()));
+        if !link.wait(|| running.try_wait().unwrap().is_some()) {
             // Past its last commit: it finished.
-            assert_moved(&fixture);
+            assert_moved(&moving);
             break;
         }
-        running.kill();
+        assert_eq!(kill(running).code, -1, "it ended by itself");
         killed += 1;
         // The target must not pass for a complete store, unless it is one.
-        let opened = block_on(PostgresStore::connect(&fixture.url.parse().unwrap()));
+        let opened = moving.connect();
         if let Ok(store) = &opened
             && block_on(store.accounts(None, 10)).unwrap().items.is_empty()
         {
             // Before the move began.
-            assert!(SqliteStore::open(&fixture.file()).is_ok());
+            assert!(SqliteStore::open(&moving.file()).is_ok());
         } else if opened.is_ok() {
-            assert!(SqliteStore::open(&fixture.file()).is_err(), "at {at}: both accept charges");
+            assert!(SqliteStore::open(&moving.file()).is_err(), "at {at}: both accept charges");
         }
         drop(opened);
-        let ran = fixture.migrate(&[]);
-        ran.success();
-        assert_moved(&fixture);
+        moving.migrate();
+        assert_moved(&moving);
     }
     assert!(killed > 15, "{killed}");
 }
@@ -63,22 +62,22 @@ fn move_that_lost_its_database_is_finished_by_the_next_run() {
     if is_skipped() {
         return;
     }
-    let fixture = Fixture::new();
-    block_on(fill(&fixture));
+    let moving = Move::full();
     let link = Link::with(Event::Down, 8);
-    let message = fixture.migrate_by(&fixture.url_by(link.port())).failure(1);
+    let line = format!("migrate --from $from --to {}", moving.url_by(link.port()));
+    let ran = moving.program.run(&line);
+    assert_eq!(ran.stderr.lines().count(), 1, "{ran:?}");
+    let message = ran.failure(1);
     assert!(message.contains("did not finish") && message.contains("again"), "{message}");
     assert!(link.happened() > 0);
-    let refused = block_on(PostgresStore::connect(&fixture.url.parse().unwrap())).unwrap_err().to_string();
+    let refused = moving.connect().unwrap_err().to_string();
     assert!(refused.contains("has not finished"), "{refused}");
-    let message = fixture.admin(&["--database", &fixture.url, "verify"]).failure(1);
-    assert!(message.contains("has not finished"), "{message}");
-    let looked = fixture.migrate(&["--dry-run"]).success();
-    assert!(looked.contains("replacing an unfinished move"), "{looked}");
+    moving.program.refuses(&[("--database $to verify", 1, "has not finished")]);
+    moving.program.prints(&[("migrate --from $from --to $to --dry-run", &["replacing an unfinished move"])]);
     // The file is unchanged until everything is copied.
-    drop(fixture.sqlite());
-    fixture.migrate(&[]).success();
-    assert_moved(&fixture);
+    drop(moving.sqlite());
+    moving.migrate();
+    assert_moved(&moving);
 }
 
 #[test]
@@ -86,13 +85,11 @@ fn unacknowledged_commits_are_looked_up_and_not_repeated() {
     if is_skipped() {
         return;
     }
-    let fixture = Fixture::new();
-    block_on(fill(&fixture));
+    let moving = Move::full();
     let link = Link::with(Event::Cut, 3);
-    let ran = fixture.migrate_by(&fixture.url_by(link.port()));
-    assert_eq!(ran.code, Some(0), "{ran:?}");
+    let _ = moving.program.run(&format!("migrate --from $from --to {}", moving.url_by(link.port()))).expect(0);
     assert!(link.happened() > 4, "{}", link.happened());
-    assert_moved(&fixture);
+    assert_moved(&moving);
 }
 
 #[test]
@@ -100,25 +97,20 @@ fn one_of_two_moves_to_one_target_continues() {
     if is_skipped() {
         return;
     }
-    let fixture = Fixture::new();
-    block_on(fill(&fixture));
+    let moving = Move::full();
     let link = Link::with(Event::Stall, 6);
-    let mut first = fixture.start(&fixture.url_by(link.port()));
-    assert!(link.wait(|| first.has_ended()));
+    let mut first = moving.start(&moving.url_by(link.port()));
+    assert!(link.wait(|| first.try_wait().unwrap().is_some()));
     // From the same file, and from another one.
-    let message = fixture.migrate(&[]).failure(1);
-    assert!(message.contains("open in another process"), "{message}");
-    let other = Fixture { url: fixture.url.clone(), ..Fixture::new() };
+    moving.refuses(1, "open in another process");
+    let other = Move::to(moving.url.clone());
     block_on(async { customer(&other.sqlite(), 77, grant(1)).await });
-    for more in [&[][..], &["--dry-run"]] {
-        let message = other.migrate(more).failure(5);
-        assert!(message.contains("in progress"), "{message}");
-    }
-    first.kill();
-    fixture.migrate(&[]).success();
-    assert_moved(&fixture);
-    let message = other.migrate(&[]).failure(5);
-    assert!(message.contains("another store was moved there"), "{message}");
+    other.refuses(5, "in progress");
+    other.program.refuses(&[("migrate --from $from --to $to --dry-run", 5, "in progress")]);
+    assert_eq!(kill(first).code, -1, "it ended by itself");
+    moving.migrate();
+    assert_moved(&moving);
+    other.refuses(5, "another store was moved there");
 }
 
 #[test]
@@ -172,21 +164,19 @@ fn unequal_copy_is_not_a_finished_move() {
     if is_skipped() {
         return;
     }
-    let fixture = Fixture::new();
-    block_on(async { customer(&fixture.sqlite(), 1, grant(72)).await });
-    drop(block_on(PostgresStore::connect(&fixture.url.parse().unwrap())).unwrap());
+    let moving = Move::with_one_account();
+    drop(moving.connect().unwrap());
     // A database that does not store what it is given.
     let twist = "CREATE FUNCTION twist() RETURNS trigger LANGUAGE plpgsql AS \
                  'BEGIN NEW.balance := NEW.balance + 1; RETURN NEW; END'";
-    fixture.psql(twist);
-    fixture.psql("CREATE TRIGGER twist BEFORE INSERT ON meter FOR EACH ROW EXECUTE FUNCTION twist()");
-    let ran = fixture.migrate(&[]);
-    assert!(ran.stdout.contains("its balance was 0.01 and is now 0.0100000001"), "{ran:?}");
-    let message = ran.failure(3);
-    assert!(message.contains("the copy is not equal: 1 record differs"), "{message}");
-    assert_eq!(block_on(fixture.sqlite().verify()).unwrap().accounts, 1, "the file is still the store to use");
-    assert!(block_on(PostgresStore::connect(&fixture.url.parse().unwrap())).is_err());
-    fixture.psql("DROP TRIGGER twist ON meter");
-    fixture.migrate(&[]).success();
-    assert_moved(&fixture);
+    moving.psql(twist);
+    moving.psql("CREATE TRIGGER twist BEFORE INSERT ON meter FOR EACH ROW EXECUTE FUNCTION twist()");
+    let ran = moving.program.run(super::MIGRATE);
+    assert!(ran.stdout.contains("its balance was 0.0009722222 and is now 0.0009722224"), "{ran:?}");
+    assert!(ran.failure(3).contains("the copy is not equal: 1 record differs"));
+    assert_eq!(block_on(moving.sqlite().verify()).unwrap().accounts, 1, "the file is still the store to use");
+    assert!(moving.connect().is_err());
+    moving.psql("DROP TRIGGER twist ON meter");
+    moving.migrate();
+    assert_moved(&moving);
 }

@@ -3,11 +3,11 @@
 use metering_core::access::{Budget, BudgetReset, KeyHash, KeyId, KeyTerms, Networks, RoutePatterns, Scopes};
 use metering_core::charging::{Outcome, Posting};
 use metering_core::store::{KeyChange, KeyChanged, KeyCreated, NewKey};
-use metering_core::{AccountId, Credits, Decision, KeyStore, RateLimits, Refusal, Store};
+use metering_core::{AccountId, Credits, Decision, KeyStore, RateLimits, Store};
 use metering_sqlite::SqliteStore;
 
-use crate::filling::{charge, grant, later};
-use crate::fixture::{NOON, customer};
+use super::filling::{charge, grant, later};
+use super::{NOON, customer};
 
 pub(crate) const KEYED: u8 = 8;
 
@@ -54,39 +54,6 @@ pub(crate) async fn fill(store: &SqliteStore) {
     change(store, &account, &others[2], KeyChange::Revoke).await;
     let rotation = KeyChange::Rotate { secret: secret(REPLACEMENT), old_until: Some(later(600)) };
     change(store, &account, &others[3], rotation).await;
-}
-
-/// Each key of the account is accepted or refused as its terms and its state say.
-pub(crate) async fn work_as_before(store: &dyn Store) {
-    let decide = async |posting, now| match store.commit(vec![posting], now).await.unwrap().remove(0) {
-        Outcome::Decided(Decision::Accepted(_)) => "accepted",
-        Outcome::Decided(Decision::Refused(Refusal::UnknownKey)) => "unknown",
-        Outcome::Decided(Decision::Refused(Refusal::Key(_))) => "not allowed",
-        Outcome::Decided(Decision::Refused(Refusal::KeyBudget { .. })) => "budget",
-        other => panic!("{other:?}"),
-    };
-    let anywhere = |number| charge(secret(number), "/a", None);
-    // charge, time, decision
-    let table = [
-        (from_office(secret(COUNTED)), NOON, "accepted"),
-        (anywhere(COUNTED), NOON, "not allowed"),
-        (anywhere(DISABLED), NOON, "unknown"),
-        (anywhere(LEAKED), NOON, "unknown"),
-        (anywhere(REVOKED), NOON, "unknown"),
-        (anywhere(REPLACED), later(599), "accepted"),
-        (anywhere(REPLACED), later(600), "unknown"),
-        (anywhere(REPLACEMENT), later(600), "accepted"),
-    ];
-    for (posting, now, expected) in table {
-        let text = format!("{posting:?}");
-        assert_eq!(decide(posting, now).await, expected, "{text}");
-    }
-    // Two of the five base calls of its budget were spent before the move, and one of them refunded.
-    let mut accepted = 0;
-    while decide(from_office(secret(BELOW)), later(1)).await == "accepted" {
-        accepted += 1;
-    }
-    assert_eq!(accepted, 4);
 }
 
 /// A charge from a network that all keys allow.

@@ -4,9 +4,8 @@ use metering_core::operators::AuditQuery;
 use metering_core::usage::{Activity, DayRange};
 use metering_core::{Account, Day, FullStore, Store, Timestamp};
 
-use crate::filling::{quote, tx, wallet};
-use crate::fixture::NOON;
-use crate::{authorizations, events, holds, keys};
+use super::filling::{quote, tx, wallet};
+use super::{NOON, authorizations, events, holds, keys};
 
 const ALWAYS: DayRange = DayRange { first: Day::from_unix_days(-1_000_000), last: Day::from_unix_days(1_000_000) };
 

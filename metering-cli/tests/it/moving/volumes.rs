@@ -7,8 +7,8 @@ use metering_core::catalogue::VolumeTiers;
 use metering_core::charging::{Outcome, Posting, VolumeTerms};
 use metering_core::{Charge, Credits, Decision, FullStore, Receipt, Store};
 
-use crate::filling::{charge, grant};
-use crate::fixture::{NOON, customer};
+use super::filling::{charge, grant};
+use super::{NOON, customer};
 
 const TIERED: u8 = 12;
 /// Its allowance is not used up before the move.
@@ -43,13 +43,4 @@ pub(crate) async fn fill(store: &dyn FullStore) {
     assert_eq!(request(store, ONE_RETURNED).await, Credits::ZERO);
     assert_eq!(request(store, ONE_RETURNED).await, Credits::BASE_CALL);
     store.commit(vec![Posting::Refund(free.into_refund().unwrap())], NOON).await.unwrap();
-}
-
-/// The allowance of before the move is neither lost nor given again.
-pub(crate) async fn work_as_before(store: &dyn Store) {
-    assert_eq!(request(store, NONE_LEFT).await, Credits::BASE_CALL);
-    assert_eq!(request(store, SOME_LEFT).await, Credits::ZERO);
-    assert_eq!(request(store, SOME_LEFT).await, Credits::BASE_CALL);
-    assert_eq!(request(store, ONE_RETURNED).await, Credits::ZERO);
-    assert_eq!(request(store, ONE_RETURNED).await, Credits::BASE_CALL);
 }
