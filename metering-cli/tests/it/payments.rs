@@ -241,4 +241,3 @@ fn succeeded(ran: RunOutput) -> RunOutput {
 fn wallet() -> Address {
     WALLET.parse().unwrap()
 }
-

@@ -1,20 +1,10 @@
 //! Accounts: created, shown, changed and revoked.
 
-use metering_core::charging::LimitWindow;
 use metering_core::{ApiKey, Credits, Decision, Refusal, Store};
-use serde::Deserialize;
 use serde_json::Value;
 
 use super::{block_on, failed};
 use crate::program::Program;
-
-/// Exact amounts are read through the exact type.
-#[derive(Debug, Deserialize)]
-struct Money {
-    credit_balance: Credits,
-    total_credits_granted: Credits,
-    total_credits_used: Credits,
-}
 
 #[test]
 fn create_prints_three_fields_of_an_account_that_can_be_charged() {
@@ -75,10 +65,8 @@ fn amounts_that_no_float_can_hold_stay_exact() {
         let ran = program.run(&format!("account create --agent-name a --credits {text} --json"));
         assert!(ran.stdout.contains(&format!("\"credit_balance\":{text}}}")), "{ran:?}");
         program.call("org", ran.json::<Value>()["org_id"].as_str().unwrap());
-        let money: Money = program.json("account show $org");
-        let exact: Credits = text.parse().unwrap();
-        let found = (money.credit_balance, money.total_credits_granted, money.total_credits_used);
-        assert_eq!(found, (exact, exact, Credits::ZERO));
+        let [balance, granted] = ["credit_balance", "total_credits_granted"].map(|name| format!("\"{name}\":{text},"));
+        program.prints(&[("account show $org --json", &[&balance, &granted, "\"total_credits_used\":0,"])]);
     }
     program.run("verify").success();
 }
@@ -143,16 +131,11 @@ fn list_shows_every_account_of_every_page() {
 }
 
 #[test]
-fn limits_change_only_given_fields_and_take_effect_immediately() {
-    let (program, account) = Program::with_account();
-    assert!(program.works(&account.api_key));
+fn limits_change_only_given_fields() {
+    let (program, _) = Program::with_account();
     let (minute, day) = (("/rate_limits/requests_per_minute", "240"), ("/rate_limits/requests_per_day", "1"));
     program.documents(&[("account limits $org --rpd 1", &[minute, day])]);
-    let refused = program.charge(&account.api_key, "0.001");
-    let of_the_day = |refusal: &Refusal| matches!(refusal, Refusal::RateLimited { window: LimitWindow::Day, .. });
-    assert!(matches!(&refused, Decision::Refused(refusal) if of_the_day(refusal)), "{refused:?}");
     program.prints(&[("account limits $org --rpm 0 --rpd 0", &["no limit"])]);
-    assert!(program.works(&account.api_key));
     program.refuses(&[("account limits $org", 2, "--rpm")]);
 }
 

@@ -61,7 +61,10 @@ fn unknown_or_unreachable_databases_are_named_without_their_passwords() {
     let database = [("METERING_DATABASE", "postgres://root:hunter2@127.0.0.1:1/x")];
     let message = program.run_with(&database, "verify").failure(1);
     assert!(message.contains("127.0.0.1:1/x") && message.contains("refused"), "{message}");
-    assert!(!message.contains("hunter2") && !program.run_with(&database, "verify --help").shows("hunter2"), "{message}");
+    assert!(
+        !message.contains("hunter2") && !program.run_with(&database, "verify --help").shows("hunter2"),
+        "{message}"
+    );
     assert_eq!(program.files(), 0);
 }
 
@@ -71,7 +74,8 @@ fn file_that_is_not_a_store_of_this_program_is_left_unchanged() {
     let garbage = "x".repeat(8192);
     program.write("garbage.db", &garbage);
     program.write("file", "");
-    let sql = |file: &str, sql: &str| rusqlite::Connection::open(program.path(file)).unwrap().execute_batch(sql).unwrap();
+    let sql =
+        |file: &str, sql: &str| rusqlite::Connection::open(program.path(file)).unwrap().execute_batch(sql).unwrap();
     sql("foreign.db", "CREATE TABLE song (title TEXT)");
     sql("metering-data/metering.db", "PRAGMA user_version = 1000");
     program.refuses(&[

@@ -50,8 +50,13 @@ fn plan_is_created_with_defaults_and_changed_by_field() {
         ("/recipient", "\"0x5aaeb6053f3e94c9b9a09f33669435e7ef1beaed\""),
     ];
     let clear = "plan set starter --chain-id 1 --clear offer --clear discount-percent --clear recipient --active false";
-    let cleared =
-        [("/offer", ""), ("/discount_percent", ""), ("/recipient", ""), ("/active", "false"), ("/bonus_credits", "0.5")];
+    let cleared = [
+        ("/offer", ""),
+        ("/discount_percent", ""),
+        ("/recipient", ""),
+        ("/active", "false"),
+        ("/bonus_credits", "0.5"),
+    ];
     program.documents(&[(set, &set_again), (clear, &cleared)]);
 }
 

@@ -99,8 +99,12 @@ fn a_request_of_any_account_is_found_by_its_id() {
         ];
         program.documents(&[(&format!("request show {id}"), &expected)]);
     }
-    let lines =
-        ["Account     $org\n", "Charged     0.02\n", "Released    0.48\n", "Why         the response said what it cost\n"];
+    let lines = [
+        "Account     $org\n",
+        "Charged     0.02\n",
+        "Released    0.48\n",
+        "Why         the response said what it cost\n",
+    ];
     program.prints(&[("request show $captured", &lines)]);
     let unknown = "req_00000000000000000000000000000000";
     program.refuses(&[

@@ -35,9 +35,8 @@ fn report_lists_days_newest_first_and_adds_up() {
     let (program, now) = with_history();
     let balance = "5".parse::<Credits>().unwrap().checked_sub(Credits::from_atoms(7_000_000)).unwrap().to_string();
     // As text, so that no digit is lost.
-    let sums = |calls: i64| {
-        format!("{{\"usage_events\":{calls},\"credits_used\":{},\"credits_added\":5}}", base_calls(calls))
-    };
+    let sums =
+        |calls: i64| format!("{{\"usage_events\":{calls},\"credits_used\":{},\"credits_added\":5}}", base_calls(calls));
     let day = |ago, calls: i64| {
         let (day, used) = (now.day().minus_days(ago), base_calls(calls));
         format!("{{\"day\":\"{day}\",\"usage_events\":{calls},\"credits_used\":{used},")

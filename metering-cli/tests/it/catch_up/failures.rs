@@ -116,10 +116,8 @@ fn concurrent_run_is_rejected() {
     let first = program.start(CATCH_UP);
     service.wait_for(492);
     let elsewhere = format!("{CATCH_UP} --profile work");
-    program.refuses(&[
-        (CATCH_UP, 5, "another process is catching up"),
-        (&elsewhere, 5, "another process is writing to"),
-    ]);
+    program
+        .refuses(&[(CATCH_UP, 5, "another process is catching up"), (&elsewhere, 5, "another process is writing to")]);
     let _ = ended(first).expect(0);
     assert_eq!(program.read(OUTPUT), lines(490..=500));
 }

@@ -1,6 +1,6 @@
 //! Streams that break off, or do not begin.
 
-use super::{STREAM, broken, busy, endless, ending, good, scene};
+use super::{STREAM, broken, busy, ending, endless, good, scene};
 use crate::stand_in::Reply;
 
 const FIRST: &str = "id: 7\ndata: 7\n\n";

@@ -34,8 +34,7 @@ fn response_is_printed_unchanged_and_charge_goes_to_stderr() {
 
 #[test]
 fn response_is_printed_as_it_arrives() {
-    let (program, _service) =
-        client([("/mpp/stream", Reply::ok("first\n").then(Duration::from_secs(20), "never\n"))]);
+    let (program, _service) = client([("/mpp/stream", Reply::ok("first\n").then(Duration::from_secs(20), "never\n"))]);
     let mut child = program.start("call /mpp/stream");
     let (mut first, began) = ([0; 6], Instant::now());
     child.stdout.as_mut().unwrap().read_exact(&mut first).unwrap();
@@ -46,8 +45,7 @@ fn response_is_printed_as_it_arrives() {
 
 #[test]
 fn a_route_is_filled_in_by_the_catalogue() {
-    let (program, service) =
-        client([("/endpoints.json", Reply::ok(CATALOGUE)), ("/mpp/token/a%20b", Reply::ok("{}"))]);
+    let (program, service) = client([("/endpoints.json", Reply::ok(CATALOGUE)), ("/mpp/token/a%20b", Reply::ok("{}"))]);
     let line = "call /mpp/token/{name} --param 'name=a b'";
     assert_eq!(program.run(&format!("{line} --param q=x&y=é")).success(), "{}");
     assert_eq!(service.targets(), ["/endpoints.json", "/mpp/token/a%20b?q=x%26y%3D%C3%A9"]);
@@ -87,8 +85,7 @@ fn data_comes_from_the_argument_a_file_or_standard_input() {
 
 #[test]
 fn file_is_written_completely_or_not_at_all() {
-    let (program, service) =
-        client([("/mpp/whole", metered(BODY)), ("/mpp/part", metered(BODY).cut_off())]);
+    let (program, service) = client([("/mpp/whole", metered(BODY)), ("/mpp/part", metered(BODY).cut_off())]);
     let content = || fs::read(program.path("answer.json")).unwrap();
     let before = program.files();
     let cut_off = format!("cut off after {} bytes", BODY.len());

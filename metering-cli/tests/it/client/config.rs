@@ -14,7 +14,10 @@ fn ends(key: &str) -> String {
 
 fn service(balance: &str) -> StandIn {
     let service = StandIn::start();
-    service.on("/credits/balance", Reply::ok(BALANCE.replace("\"credit_balance\":1", &format!("\"credit_balance\":{balance}"))));
+    service.on(
+        "/credits/balance",
+        Reply::ok(BALANCE.replace("\"credit_balance\":1", &format!("\"credit_balance\":{balance}"))),
+    );
     service
 }
 
@@ -126,7 +129,8 @@ fn path_is_printed_before_the_file_exists() {
 #[test]
 fn each_profile_asks_its_own_service_and_the_environment_wins() {
     let (here, there, elsewhere, program) = (service("1"), service("1"), service("1"), Program::new());
-    let (first, second, third) = (program.add_profile("first", &here), program.add_profile("second", &there), new_key());
+    let (first, second, third) =
+        (program.add_profile("first", &here), program.add_profile("second", &there), new_key());
     program.run("balance --profile first").success();
     program.run_with(&[("METERING_CLIENT_PROFILE", "second")], "balance").success();
     let url = elsewhere.url();

@@ -101,9 +101,8 @@ fn refusals_are_not_repeated_and_have_their_exit_codes() {
 
 #[test]
 fn all_pages_of_the_list_are_shown() {
-    let page = |id: &str, name: &str, next: Option<&str>| {
-        Reply::json(&json!({"data": [document(id, name)], "next": next}))
-    };
+    let page =
+        |id: &str, name: &str, next: Option<&str>| Reply::json(&json!({"data": [document(id, name)], "next": next}));
     let (first, second) = (page(OWN, "First key", Some("1&a")), page(ID, "\u{1b}[2J", None));
     let (program, service) = client([]);
     service.on_each("/keys", [first.clone(), second.clone(), first, second]);

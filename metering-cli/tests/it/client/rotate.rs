@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::{client, fails_with, new_key};
+use super::{client, new_key};
 use crate::stand_in::Reply;
 
 const PATH: &str = "/keys/current/rotate";
@@ -25,7 +25,10 @@ fn current_key_is_replaced_and_stored() {
     assert!(request.header("idempotency-key").unwrap().len() >= 32);
     let _ = program.run("balance --json");
     assert_eq!(service.last().key(), Some(new.as_str()), "the profile has it");
-    fails_with("rotate --current", &[(PATH, 401, "unauthorized", 6)]);
+    // A refusal is not repeated.
+    let (program, service) = client([(PATH, Reply::error(401, "unauthorized"))]);
+    program.refuses(&[("rotate --current", 6, "unauthorized")]);
+    assert_eq!(service.requests().len(), 1);
 }
 
 #[test]

@@ -107,8 +107,7 @@ fn usage_tables_work_in_a_pipe_and_fit_the_terminal() {
 fn several_keys_are_listed_and_one_is_not() {
     let key = |id: &str| format!(r#"{{"key_id":"{id}","key_name":"a\u001b b","call_count":7,"credits_used":0.50}}"#);
     for (keys, is_listed) in [(key("key_1"), false), (format!("{},{}", key("key_1"), key("key_2")), true)] {
-        let (program, _service) =
-            summary(format!("{},\"by_key\":[{keys}]}}", SUMMARY.strip_suffix('}').unwrap()));
+        let (program, _service) = summary(format!("{},\"by_key\":[{keys}]}}", SUMMARY.strip_suffix('}').unwrap()));
         let text = program.run("usage").success();
         let table = "\nKEY    NAME  CALLS  CREDITS\nkey_1  a\u{fffd} b      7     0.50\n";
         assert_eq!(text.contains(table), is_listed, "{text}");

@@ -50,7 +50,8 @@ fn a_dry_run_leaves_both_ends_as_they_were() {
         return;
     }
     let moving = Move::with_one_account();
-    let from = r#"{"amounts":{"balance":0.0009722222,"granted":0.0009722222,"held":0,"purchased":0,"used":0},"records":1}"#;
+    let from =
+        r#"{"amounts":{"balance":0.0009722222,"granted":0.0009722222,"held":0,"purchased":0,"used":0},"records":1}"#;
     let would = [("/ending", "\"would_move\""), ("/sections/0/from", from), ("/sections/0/to", "")];
     moving.program.documents(&[(&format!("{MIGRATE} --dry-run"), &would)]);
     assert_eq!(moving.tables(), "0");

@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use metering_core::access::KeyHash;
 use metering_core::charging::{
-    DeliveryTerms, Fingerprint, Hold, HoldAction, HoldId, HoldTerms, HoldUpdate, IdempotencyKey, Outcome, Posting,
+    DeliveryTerms, Fingerprint, HoldAction, HoldId, HoldTerms, HoldUpdate, IdempotencyKey, Outcome, Posting,
 };
-use metering_core::{AccountId, Charge, Credits, Decision, RequestId, Store, Timestamp};
+use metering_core::{AccountId, Charge, Credits, Decision, RequestId, Store};
 use metering_sqlite::SqliteStore;
 
 use super::filling::{charge, grant, later};

@@ -12,7 +12,8 @@ const NEW_QUOTE: &str = "POST /signup/pay/quote";
 fn paying_gives_a_key_that_is_stored_and_not_shown() {
     for plan in ["starter", "coin"] {
         let user = User::new();
-        let printed: Value = user.succeeds(&SIGNUP.replace("starter --agent", &format!("{plan} --json --agent"))).json();
+        let printed: Value =
+            user.succeeds(&SIGNUP.replace("starter --agent", &format!("{plan} --json --agent"))).json();
         let found = ["tx_hash", "status", "plan_id", "profile"].map(|name| &printed[name]);
         assert_eq!(json!(found), json!([user.state().node.sent[0], "approved", plan, "default"]));
         user.is_settled();

@@ -170,10 +170,8 @@ fn payment_resumes_under_another_url_of_its_service() {
 #[test]
 fn profile_with_a_pending_payment_is_not_removed() {
     let user = stopped();
-    user.program.refuses(&[
-        ("config remove --yes", 5, "pending"),
-        ("config remove --yes", 5, "`metering topup --abandon`"),
-    ]);
+    user.program
+        .refuses(&[("config remove --yes", 5, "pending"), ("config remove --yes", 5, "`metering topup --abandon`")]);
     user.succeeds(TOPUP);
     user.is_credited_once();
     user.succeeds("config remove --yes");

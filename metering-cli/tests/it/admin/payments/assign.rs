@@ -55,7 +55,7 @@ fn payment_of_another_account_is_not_reassigned() {
     let (program, _node) = scene();
     let own = assign("USED", "--plan starter").replace("$owner", "$customer");
     program.documents(&[(&own, &[("/already_credited", "true")])]);
-    program.refuses(&[(&assign("USED", "--plan starter"), 5, "was used before: top-up of $customer")]);
+    program.refuses(&[(&assign("USED", "--plan starter"), 5, "was used before: assigned to $customer")]);
     assert_eq!((balance(&program).as_str(), records(&program)), ("0", 1));
 }
 
@@ -64,7 +64,7 @@ fn operator_can_set_the_value_of_a_payment() {
     let (program, _node) = scene();
     program.documents(&[
         (&assign("TOO_LITTLE", "--credits 9.5"), &[("/amount_added", "9.5"), ("/plan_id", "null")]),
-        (&assign("LINKED", "--credits 0.00000001"), &[("/credit_balance", "9.50000001")]),
+        (&assign("COIN", "--credits 0.00000001"), &[("/credit_balance", "9.50000001")]),
     ]);
     program.prints(&[("export ledger", &["Payment assigned by the operator,"])]);
     let paid = [
@@ -73,7 +73,7 @@ fn operator_can_set_the_value_of_a_payment() {
         ("/payments/2/amount_human", "\"0.0025\""),
     ];
     program.documents(&[("payments records", &paid)]);
-    let text = program.run(&assign("OWNED", "--plan starter")).success();
+    let text = program.run(&assign("UNKNOWN", "--plan starter")).success();
     assert!(text.starts_with("Added 10.5 credits for 5 USDC.\n"), "{text}");
     assert_eq!(balance(&program), "20.00000001");
 }

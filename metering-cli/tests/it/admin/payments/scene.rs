@@ -2,12 +2,10 @@
 
 use std::time::Duration;
 
-use metering_core::access::{AgentName, Payer};
-use metering_core::chains::{Address, TokenUnits, TxRef};
-use metering_core::money::{LedgerKind, NewLedgerEntry, PaymentRef};
-use metering_core::payments::{Payment, PaymentTarget, PaymentUse, Quote, QuoteNonce, QuoteState};
-use metering_core::store::{Created, PaymentCredit, PaymentCredited, QuoteOpened, QuotePrecedence};
-use metering_core::{AccountId, ApiKey, Credits, NewAccount, PaymentStore, Store, SystemRandomness, Timestamp};
+use metering_core::chains::{Address, TokenUnits};
+use metering_core::payments::{PaymentTarget, Quote, QuoteNonce, QuoteState};
+use metering_core::store::QuoteOpened;
+use metering_core::{Credits, PaymentStore, SystemRandomness, Timestamp};
 
 use crate::admin::block_on;
 use crate::node::{Chain, GENESIS_SECONDS, SECRET, Tx, address, hash};
@@ -26,9 +24,8 @@ const QUOTED: u8 = 1;
 const UNKNOWN: u8 = 2;
 const USED: u8 = 3;
 const TWICE: u8 = 4;
-const LINKED: u8 = 5;
+const COIN: u8 = 5;
 const WITH_INPUT: u8 = 6;
-const OWNED: u8 = 7;
 const TOO_LITTLE: u8 = 8;
 const REVERTED: u8 = 9;
 const ELSEWHERE: u8 = 10;
@@ -38,8 +35,6 @@ const BOTH: u8 = 12;
 /// The wallets, by the byte that each one is made of.
 const QUOTED_WALLET: u8 = 0x11;
 const UNKNOWN_WALLET: u8 = 0x22;
-const CUSTOMERS_WALLET: u8 = 0x33;
-const OWNERS_WALLET: u8 = 0x77;
 
 const PLANS: &str = r#"[
     {"id":"starter","chain_id":8453,"token_symbol":"USDC","payment_kind":"erc20","credits":10,"bonus_credits":0.5,
@@ -57,11 +52,10 @@ fn transactions() -> Vec<Tx> {
         Tx::new(YOUNG, SETTLED + 1, UNKNOWN_WALLET).moving(USDC, RECIPIENT, 5_000_000),
         Tx::new(QUOTED, 10, QUOTED_WALLET).moving(USDC, RECIPIENT, 5_003_817),
         Tx::new(UNKNOWN, 20, UNKNOWN_WALLET).moving(USDC, RECIPIENT, 5_000_000).moving(USDC, &elsewhere, 1),
-        Tx::new(USED, 30, CUSTOMERS_WALLET).moving(USDC, RECIPIENT, 5_000_000),
+        Tx::new(USED, 30, 0x33).moving(USDC, RECIPIENT, 5_000_000),
         Tx::new(TWICE, 40, 0x44).moving(USDC, RECIPIENT, 5_000_000).moving(USDC, RECIPIENT, 5_000_000),
-        Tx::new(LINKED, 50, CUSTOMERS_WALLET).sending(RECIPIENT, 2_500_000_000_000_000),
+        Tx::new(COIN, 50, 0x55).sending(RECIPIENT, 2_500_000_000_000_000),
         Tx { input: "0x01020304", ..Tx::new(WITH_INPUT, 60, 0x66).sending(RECIPIENT, 2_500_000_000_000_000) },
-        Tx::new(OWNED, 70, OWNERS_WALLET).moving(USDC, RECIPIENT, 5_000_000),
         Tx::new(TOO_LITTLE, 80, 0x88).moving(USDC, RECIPIENT, 4_750_000),
         Tx { succeeded: false, ..Tx::new(REVERTED, 90, 0x99).moving(USDC, RECIPIENT, 5_000_000) },
         Tx::new(BOTH, 110, 0xbb).sending(RECIPIENT, 2_500_000_000_000_000).moving(USDC, RECIPIENT, 5_000_000),
@@ -69,31 +63,24 @@ fn transactions() -> Vec<Tx> {
     ]
 }
 
-/// A store with plans, a customer (`$customer`) whose payment is used, an account that was created by a payment
-/// (`$owner`), and the node of the chain. Transactions have names as well.
+/// A store with plans, an open quote, an account whose payment is used (`$customer`) and one without payments (`$owner`),
+/// and the node of the chain. Transactions have names as well.
 pub(crate) fn scene() -> (Program, StandIn) {
     let program = Program::without_store();
-    let customer = program.create("customer", "0");
+    for name in ["customer", "owner"] {
+        program.call(name, program.create(name, "0").org_id);
+    }
     program.reading("plan import -", PLANS).success();
     let node = Chain { id: CHAIN_ID, newest: NEWEST, transactions: transactions(), takes: None }.serve();
     program.write("metering.toml", configuration(&node));
-    let store = program.store();
-    let owner = block_on(async {
-        assert_eq!(store.open_quote(quote()).await.unwrap(), QuoteOpened::Opened);
-        let used = store.credit_payment(used_payment(customer.org_id.parse().unwrap())).await.unwrap();
-        assert!(matches!(used, PaymentCredited::Account(_)), "{used:?}");
-        pay_signup(store.as_ref()).await
-    });
-    program.call("customer", customer.org_id);
-    program.call("owner", owner.to_string());
+    assert_eq!(block_on(program.store().open_quote(quote())).unwrap(), QuoteOpened::Opened);
     for (name, byte) in [
         ("QUOTED", QUOTED),
         ("UNKNOWN", UNKNOWN),
         ("USED", USED),
         ("TWICE", TWICE),
-        ("LINKED", LINKED),
+        ("COIN", COIN),
         ("WITH_INPUT", WITH_INPUT),
-        ("OWNED", OWNED),
         ("TOO_LITTLE", TOO_LITTLE),
         ("REVERTED", REVERTED),
         ("ELSEWHERE", ELSEWHERE),
@@ -103,6 +90,7 @@ pub(crate) fn scene() -> (Program, StandIn) {
     ] {
         program.call(name, hash(byte));
     }
+    program.run(&assign("USED", "--plan starter").replace("$owner", "$customer")).success();
     (program, node)
 }
 
@@ -137,22 +125,15 @@ pub(crate) fn time_of(block: u64) -> Timestamp {
     Timestamp::from_unix_millis(i64::try_from((GENESIS_SECONDS + 2 * block) * 1_000).unwrap())
 }
 
-fn wallet(byte: u8) -> Address {
-    Address::from_bytes([byte; 20])
-}
-
-fn usdc() -> PaymentTarget {
-    PaymentTarget { chain_id: CHAIN_ID, token: USDC.parse().unwrap(), recipient: RECIPIENT.parse().unwrap() }
-}
-
 fn quote() -> Quote {
+    let (token, recipient) = (USDC.parse().unwrap(), RECIPIENT.parse().unwrap());
     Quote {
         nonce: QuoteNonce::generate(&SystemRandomness).hash(),
         agent_name: "quoted-agent".parse().unwrap(),
         email: None,
-        payer: wallet(QUOTED_WALLET),
+        payer: Address::from_bytes([QUOTED_WALLET; 20]),
         top_up: None,
-        target: usdc(),
+        target: PaymentTarget { chain_id: CHAIN_ID, token, recipient },
         amount: TokenUnits::new(5_003_817),
         plan_id: "starter".to_owned(),
         credits: Credits::from_whole(10).unwrap(),
@@ -160,46 +141,5 @@ fn quote() -> Quote {
         created_at: time_of(0),
         expires_at: time_of(0).saturating_add(Duration::from_secs(1_800)),
         state: QuoteState::Open,
-    }
-}
-
-fn used_payment(account: AccountId) -> PaymentCredit {
-    let tx = TxRef { chain_id: CHAIN_ID, hash: hash(USED).parse().unwrap() };
-    let PaymentTarget { token, recipient, .. } = usdc();
-    let payment = Payment {
-        tx,
-        payer: wallet(CUSTOMERS_WALLET),
-        recipient,
-        token,
-        amount: TokenUnits::new(5_000_000),
-        block_number: 30,
-        block_hash: Some([30; 32]),
-        mined_at: time_of(30),
-    };
-    PaymentCredit {
-        account,
-        payment,
-        used_as: PaymentUse::Topup,
-        entry: NewLedgerEntry {
-            kind: LedgerKind::PurchaseTopup,
-            amount: Credits::from_whole(10).unwrap(),
-            description: "Plan starter".to_owned(),
-            payment: Some(PaymentRef { tx, plan_id: Some("starter".to_owned()) }),
-        },
-        sold: None,
-        link_payer: true,
-        quotes: QuotePrecedence::Quote,
-        now: time_of(40),
-    }
-}
-
-async fn pay_signup(store: &dyn Store) -> AccountId {
-    let id = AccountId::generate(&SystemRandomness);
-    let name: AgentName = "owner".parse().unwrap();
-    let mut account = NewAccount::new(id, name, ApiKey::generate(&SystemRandomness).hash(), time_of(0));
-    account.payer = Some(Payer { address: wallet(OWNERS_WALLET), chain_id: CHAIN_ID });
-    match store.create_account(account).await.unwrap() {
-        Created::Account(account) => account.id,
-        other => panic!("{other:?}"),
     }
 }

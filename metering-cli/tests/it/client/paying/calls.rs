@@ -12,8 +12,7 @@ use crate::stand_in::{Reply, StandIn};
 
 #[test]
 fn first_offer_within_the_limit_is_paid_and_the_body_printed() {
-    let (program, shop) =
-        shop([asks(&[offer(500_000), offer(250_000), offer(1)]), settled(Reply::ok("{\"a\":1}"))]);
+    let (program, shop) = shop([asks(&[offer(500_000), offer(250_000), offer(1)]), settled(Reply::ok("{\"a\":1}"))]);
     let line = "call $shop/x?city=Paris --pay --max 0.25 -X put -d '{\"q\":1}' -H 'Accept: text/csv'";
     let ran = program.run(line).expect(0);
     let paid = format!("0.25 USDC on chain 84532 to {SHOP}");
@@ -74,9 +73,8 @@ fn profiles_key_goes_with_the_payment_to_its_own_service_only() {
     for target in ["/x", "$url/x", "$other/x"] {
         let _ = program.run(&format!("call {target} --pay --max 1")).expect(0);
     }
-    let keys = |shop: &StandIn| -> Vec<_> {
-        shop.requests().iter().map(|request| request.key().map(str::to_owned)).collect()
-    };
+    let keys =
+        |shop: &StandIn| -> Vec<_> { shop.requests().iter().map(|request| request.key().map(str::to_owned)).collect() };
     assert_eq!((keys(&own), keys(&other)), (vec![Some(program.text("$key")); 4], vec![None, None]));
 }
 
@@ -112,8 +110,7 @@ fn what_cannot_be_called_is_refused_before_sending() {
 #[test]
 fn tool_call_is_paid_within_the_limits() {
     let price = settled(Reply::ok(r#"{"price": "3000.5"}"#));
-    let (program, service) =
-        own_service("/mpp/ethPrice", [asks(&[offer(50_000)]), price, asks(&[offer(50_000)])]);
+    let (program, service) = own_service("/mpp/ethPrice", [asks(&[offer(50_000)]), price, asks(&[offer(50_000)])]);
     service.on("/endpoints.json", Reply::ok(CATALOGUE));
     let mut client = Client::start(&program, "mcp --pay --max 0.05 --daily-limit 0.09");
     client.begin();

@@ -114,8 +114,7 @@ fn refused_payment_makes_way_for_another_wallet_or_account() {
 
 #[test]
 fn payment_that_is_credit_already_needs_no_other() {
-    let credited =
-        || unsettled(Reply::error(409, "payment_credited"), "invalid_exact_evm_nonce_already_used");
+    let credited = || unsettled(Reply::error(409, "payment_credited"), "invalid_exact_evm_nonce_already_used");
     let (program, shop) = shop([ask(), Reply::html(500), credited(), Reply::ok("{}")]);
     shop.on_each("/y", [ask(), Reply::html(500), credited(), ask()]);
     program.run(CALL).failure(1);

@@ -11,10 +11,7 @@ fn chosen_amount_is_signed_and_credited() {
     let ask = || asks(&[offer(50_000), offer(500_000)]);
     let credited = format!(r#"{{"credited":0.5,"balance":"1.25","transaction":"{TX}"}}"#);
     let (program, service) = own_service(PATH, [ask(), ask(), Reply::ok(credited)]);
-    program.refuses(&[
-        ("topup --sign", 2, "--amount: 0.05 USDC, 0.5 USDC"),
-        ("topup --sign --amount 0.5", 2, "--yes"),
-    ]);
+    program.refuses(&[("topup --sign", 2, "--amount: 0.05 USDC, 0.5 USDC"), ("topup --sign --amount 0.5", 2, "--yes")]);
     let ran = program.run("topup --sign --amount 0.5 --yes").expect(0);
     assert_eq!(ran.stdout, format!("credited     0.5\nbalance      1.25\ntransaction  {TX}\n"));
     let _ = ran.says(&format!("To pay: 0.5 USDC on chain 84532 to {SHOP}, from 0x"));
