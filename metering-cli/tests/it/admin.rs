@@ -28,6 +28,7 @@ use metering_sqlite::SqliteStore;
 use serde_json::Value;
 
 use crate::program::{Program, RunOutput};
+use crate::store::block_on;
 
 /// An account as `account create` printed it.
 struct Issued {
@@ -114,11 +115,6 @@ fn now() -> Timestamp {
     }
     std::thread::sleep(MARGIN);
     SystemClock.now()
-}
-
-/// Runs `future` on the runtime that a store needs.
-fn block_on<T>(future: impl Future<Output = T>) -> T {
-    tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap().block_on(future)
 }
 
 /// Asserts that a run failed in one line, and returns it.

@@ -9,3 +9,4 @@ mod node;
 mod payments;
 mod program;
 mod stand_in;
+mod store;

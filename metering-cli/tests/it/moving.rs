@@ -22,13 +22,13 @@ use std::process::{Child, Stdio};
 
 use metering_core::access::KeyHash;
 use metering_core::money::NewLedgerEntry;
-use metering_core::transfer::{Export, Section};
 use metering_core::{Account, AccountId, NewAccount, Store, Timestamp};
 use metering_postgres::PostgresStore;
 use metering_sqlite::SqliteStore;
 use metering_tests::postgres::{Cluster, schema_of};
 
 use crate::program::Program;
+use crate::store::block_on;
 
 const NOON: Timestamp = Timestamp::from_unix_millis(1_795_262_400_000);
 /// Moves the file to the schema.
@@ -124,11 +124,6 @@ impl Move {
     }
 }
 
-/// Runs `future` on the runtime that a store needs.
-fn block_on<T>(future: impl Future<Output = T>) -> T {
-    tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap().block_on(future)
-}
-
 /// An account with an entry.
 async fn customer(store: &dyn Store, number: u8, entry: NewLedgerEntry) -> (AccountId, KeyHash) {
     let (id, key) = (account_id(number), KeyHash::from_bytes([number; 32]));
@@ -144,27 +139,4 @@ fn account_id(number: u8) -> AccountId {
 
 async fn account(store: &dyn Store, id: &AccountId) -> Account {
     store.account(id).await.unwrap().unwrap()
-}
-
-/// The records of a section in pages of this size, as text.
-async fn pages(store: &dyn Export, section: Section, limit: u32) -> Vec<String> {
-    let (mut records, mut after) = (Vec::new(), None);
-    loop {
-        let page = store.export(section, after.as_ref(), limit).await.unwrap();
-        assert!(page.items.len() <= limit as usize);
-        records.extend(page.items.iter().map(|record| format!("{record:?}")));
-        after = page.next;
-        if after.is_none() {
-            return records;
-        }
-    }
-}
-
-/// All records of a store. In small pages, because records get lost at page borders.
-async fn records(store: &dyn Export) -> Vec<String> {
-    let mut records = Vec::new();
-    for section in Section::ALL {
-        records.extend(pages(store, section, 7).await);
-    }
-    records
 }

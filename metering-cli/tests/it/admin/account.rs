@@ -3,8 +3,9 @@
 use metering_core::{ApiKey, Credits, Decision, Refusal, Store};
 use serde_json::Value;
 
-use super::{block_on, failed};
+use super::failed;
 use crate::program::Program;
+use crate::store::block_on;
 
 #[test]
 fn create_prints_three_fields_of_an_account_that_can_be_charged() {

@@ -3,8 +3,8 @@
 use metering_core::{AccountId, Store};
 use metering_sqlite::SqliteStore;
 
-use super::block_on;
 use crate::program::{Program, mode};
+use crate::store::block_on;
 
 #[test]
 fn backup_is_one_file_that_opens_as_a_store() {

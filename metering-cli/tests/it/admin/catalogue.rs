@@ -5,14 +5,15 @@ use std::time::Duration;
 use metering_core::charging::{Outcome, Posting};
 use metering_core::money::{LedgerKind, NewLedgerEntry};
 use metering_core::store::Posted;
-use metering_core::transfer::{Export, Section};
+use metering_core::transfer::Export;
 use metering_core::{Credits, Decision, FullStore, Timestamp};
 use metering_postgres::PostgresStore;
 use metering_tests::postgres::{Cluster, is_skipped};
 use serde_json::{Value, json};
 
-use super::{block_on, charge, failed, now};
+use super::{charge, failed, now};
 use crate::program::{Program, RunOutput};
+use crate::store::{block_on, records};
 
 const DAY: Duration = Duration::from_secs(86_400);
 
@@ -106,22 +107,6 @@ fn diff_lists_changed_routes_in_order() {
     let same = program.run("catalogue diff new.json --with new.json").success();
     assert_eq!(same, "No differences in routes and prices from new.json.\n");
     program.refuses(&[("catalogue diff new.json", 2, "--with FILE")]);
-}
-
-async fn records(store: &dyn Export) -> Vec<String> {
-    let mut records = Vec::new();
-    for section in Section::ALL {
-        let mut after = None;
-        loop {
-            let page = store.export(section, after.as_ref(), 100).await.unwrap();
-            records.extend(page.items.iter().map(|record| format!("{record:?}")));
-            after = page.next;
-            if after.is_none() {
-                break;
-            }
-        }
-    }
-    records
 }
 
 /// Charges at the prices of `routes.json`: one account that would run out with those of `new.json` (`$spender`), one

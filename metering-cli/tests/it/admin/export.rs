@@ -7,8 +7,9 @@ use metering_core::{Credits, Day, Store, Timestamp};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use super::{block_on, charge, now};
+use super::{charge, now};
 use crate::program::{Program, mode};
+use crate::store::block_on;
 
 const LEDGER_HEADINGS: &str = "id,org_id,type,amount,amount_atoms,description,created_at,tx_hash,chain_id,plan_id\n";
 

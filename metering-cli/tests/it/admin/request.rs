@@ -6,8 +6,9 @@ use metering_core::charging::{HoldAction, HoldId, HoldTerms, HoldUpdate, Outcome
 use metering_core::{ApiKey, Charge, Credits, Decision, Store, SystemRandomness, Timestamp};
 use serde_json::Value;
 
-use super::{block_on, failed, now};
+use super::{failed, now};
 use crate::program::Program;
+use crate::store::block_on;
 
 /// Holds credits through an open store, as a server does.
 async fn hold(store: &dyn Store, key: &str, amount: &str, now: Timestamp) -> HoldId {

@@ -4,8 +4,9 @@ use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 
 use metering_core::{Credits, Decision};
 
-use super::{block_on, charge, now};
+use super::{charge, now};
 use crate::program::Program;
+use crate::store::block_on;
 
 #[test]
 fn concurrent_commands_and_charges_lose_nothing() {

@@ -4,8 +4,9 @@ use std::time::Duration;
 
 use metering_core::{Credits, Timestamp};
 
-use super::{block_on, charge, now};
+use super::{charge, now};
 use crate::program::Program;
+use crate::store::block_on;
 
 /// So many base calls, as they are printed.
 fn base_calls(count: i64) -> String {

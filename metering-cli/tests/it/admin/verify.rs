@@ -3,8 +3,9 @@
 use metering_core::Credits;
 use serde_json::Value;
 
-use super::{block_on, charge, failed, now};
+use super::{charge, failed, now};
 use crate::program::{Program, one_space};
+use crate::store::block_on;
 
 /// Two accounts, the second with a balance of 5 less two base calls.
 fn with_usage() -> Program {

@@ -10,8 +10,9 @@ use metering_core::store::WebhookCreated;
 use metering_core::{EventStore, Store, SystemRandomness, Timestamp};
 use serde_json::Value;
 
-use super::{block_on, now};
+use super::now;
 use crate::program::Program;
+use crate::store::block_on;
 
 /// An account `$org` with a webhook `$webhook`, to which one test is parked (`$parked`) and another one is pending
 /// (`$pending`).

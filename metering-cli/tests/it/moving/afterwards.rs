@@ -12,7 +12,8 @@ use super::filling::{
     AWAITED, BUSY, BUYER, CAPPED, REVOKED, VERIFIED, WAITING, charge, claim, grant, later, link, session, top_up,
     wallet,
 };
-use super::{Move, NOON, account, account_id, block_on};
+use super::{Move, NOON, account, account_id};
+use crate::store::block_on;
 
 async fn decide(store: &PostgresStore, key: u8, request: Option<&str>) -> Decision {
     let posting = charge(KeyHash::from_bytes([key; 32]), "/a", request);

@@ -12,7 +12,8 @@ use metering_tests::postgres::is_skipped;
 use super::filling::{charge, grant, later};
 use super::keys::{BELOW, COUNTED, create, secret};
 use super::snapshot::account_snapshot;
-use super::{Move, NOON, account, account_id, block_on, customer, pages};
+use super::{Move, NOON, account, account_id, customer};
+use crate::store::{block_on, pages};
 
 const DAY: u64 = 86_400;
 const LEASE: Duration = Duration::from_secs(60);

@@ -3,7 +3,8 @@
 use metering_tests::postgres::is_skipped;
 
 use super::filling::grant;
-use super::{MIGRATE, Move, block_on, customer};
+use super::{MIGRATE, Move, customer};
+use crate::store::block_on;
 
 #[test]
 fn only_sqlite_moves_and_only_to_postgres() {

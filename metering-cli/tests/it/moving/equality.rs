@@ -5,7 +5,8 @@ use serde_json::Value;
 
 use super::filling::{fill_at_random, later};
 use super::snapshot::snapshot;
-use super::{MIGRATE, Move, block_on, records};
+use super::{MIGRATE, Move};
+use crate::store::{block_on, records};
 
 #[test]
 fn full_store_reads_the_same_after_a_move() {

@@ -10,8 +10,9 @@ use metering_tests::postgres::{Cluster, is_skipped};
 
 use super::filling::grant;
 use super::link::{Event, Link};
-use super::{Move, block_on, customer, records};
+use super::{Move, customer};
 use crate::program::kill;
+use crate::store::{block_on, records};
 
 /// Asserts that the target has the same records as the file.
 fn assert_moved(moving: &Move) {

@@ -6,7 +6,8 @@ use metering_sqlite::SqliteStore;
 use metering_tests::postgres::{Cluster, is_skipped};
 
 use super::filling::{fill_at_random, grant};
-use super::{MIGRATE, Move, NOON, account_id, block_on, customer, records};
+use super::{MIGRATE, Move, NOON, account_id, customer};
+use crate::store::{block_on, records};
 
 const DRY_RUN: &str = "migrate --from $from --to $to --dry-run";
 const GO_BACK: &str = "migrate --from $from --go-back --yes";

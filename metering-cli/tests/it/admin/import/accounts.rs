@@ -3,8 +3,9 @@
 use metering_core::Credits;
 
 use super::{counts, exported, hash_of, oddities, report};
-use crate::admin::{block_on, charge, failed, now};
+use crate::admin::{charge, failed, now};
 use crate::program::Program;
+use crate::store::block_on;
 
 const OLD_KEY: &str = "sk_live_\
     00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff";

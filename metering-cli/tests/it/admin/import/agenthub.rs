@@ -11,8 +11,9 @@ use serde_json::Value;
 
 use super::hub::{FILE, Hub};
 use super::{counts, exported, oddities, report};
-use crate::admin::{block_on, failed};
+use crate::admin::failed;
 use crate::program::Program;
+use crate::store::block_on;
 
 const IMPORT: &str = "import --from agenthub.db --format agenthub";
 

@@ -112,7 +112,7 @@ fn unclear_payment_is_not_assigned() {
         ("ELSEWHERE", "--credits 1", 1, "no transfer to a recipient of the chain's plans"),
         ("YOUNG", "--plan starter", 1, "has 11 of 12 confirmations"),
         ("YOUNG", "--credits 1", 1, "has 11 of 12 confirmations"),
-        ("MISSING", "--plan starter", 4, "chain base has no transaction 0xffff"),
+        ("MISSING", "--plan starter", 4, "chain base has no transaction $MISSING"),
         ("UNKNOWN", "--plan nonesuch", 4, "no plan nonesuch on chain 8453"),
         ("UNKNOWN", "--plan elsewhere", 4, "no plan elsewhere on chain 8453"),
         ("UNKNOWN", "", 2, "--plan"),

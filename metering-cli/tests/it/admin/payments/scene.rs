@@ -7,10 +7,10 @@ use metering_core::payments::{PaymentTarget, Quote, QuoteNonce, QuoteState};
 use metering_core::store::QuoteOpened;
 use metering_core::{Credits, PaymentStore, SystemRandomness, Timestamp};
 
-use crate::admin::block_on;
 use crate::node::{Chain, GENESIS_SECONDS, SECRET, Tx, address, hash};
 use crate::program::Program;
 use crate::stand_in::StandIn;
+use crate::store::block_on;
 
 pub(crate) const CHAIN_ID: u64 = 8453;
 pub(crate) const USDC: &str = "0x833589fcd6edb6e08f4c7c32d4f71b54bda02913";
@@ -19,22 +19,24 @@ pub(crate) const NEWEST: u64 = 200;
 /// With 12 confirmations, including its own block.
 pub(crate) const SETTLED: u64 = 189;
 
-/// The transactions, by the byte that each is made of.
-const QUOTED: u8 = 1;
-const UNKNOWN: u8 = 2;
-const USED: u8 = 3;
-const TWICE: u8 = 4;
-const COIN: u8 = 5;
-const WITH_INPUT: u8 = 6;
-const TOO_LITTLE: u8 = 8;
-const REVERTED: u8 = 9;
-const ELSEWHERE: u8 = 10;
-const YOUNG: u8 = 11;
-const BOTH: u8 = 12;
+/// The transactions; each is made of one byte, by its place from 1 on. The last one is on no chain.
+const NAMES: [&str; 12] = [
+    "QUOTED",
+    "UNKNOWN",
+    "USED",
+    "TWICE",
+    "COIN",
+    "WITH_INPUT",
+    "TOO_LITTLE",
+    "REVERTED",
+    "ELSEWHERE",
+    "YOUNG",
+    "BOTH",
+    "MISSING",
+];
 
-/// The wallets, by the byte that each one is made of.
+/// A wallet, by the byte that it is made of.
 const QUOTED_WALLET: u8 = 0x11;
-const UNKNOWN_WALLET: u8 = 0x22;
 
 const PLANS: &str = r#"[
     {"id":"starter","chain_id":8453,"token_symbol":"USDC","payment_kind":"erc20","credits":10,"bonus_credits":0.5,
@@ -48,18 +50,22 @@ const PLANS: &str = r#"[
 /// The transactions of the scene, out of order, so that the list has to sort them.
 fn transactions() -> Vec<Tx> {
     let elsewhere = address(0xee);
+    let tx = |name: &str, block, from| {
+        let place = (1..).zip(NAMES).find(|(_, other)| *other == name);
+        Tx::new(place.unwrap().0, block, from)
+    };
     vec![
-        Tx::new(YOUNG, SETTLED + 1, UNKNOWN_WALLET).moving(USDC, RECIPIENT, 5_000_000),
-        Tx::new(QUOTED, 10, QUOTED_WALLET).moving(USDC, RECIPIENT, 5_003_817),
-        Tx::new(UNKNOWN, 20, UNKNOWN_WALLET).moving(USDC, RECIPIENT, 5_000_000).moving(USDC, &elsewhere, 1),
-        Tx::new(USED, 30, 0x33).moving(USDC, RECIPIENT, 5_000_000),
-        Tx::new(TWICE, 40, 0x44).moving(USDC, RECIPIENT, 5_000_000).moving(USDC, RECIPIENT, 5_000_000),
-        Tx::new(COIN, 50, 0x55).sending(RECIPIENT, 2_500_000_000_000_000),
-        Tx { input: "0x01020304", ..Tx::new(WITH_INPUT, 60, 0x66).sending(RECIPIENT, 2_500_000_000_000_000) },
-        Tx::new(TOO_LITTLE, 80, 0x88).moving(USDC, RECIPIENT, 4_750_000),
-        Tx { succeeded: false, ..Tx::new(REVERTED, 90, 0x99).moving(USDC, RECIPIENT, 5_000_000) },
-        Tx::new(BOTH, 110, 0xbb).sending(RECIPIENT, 2_500_000_000_000_000).moving(USDC, RECIPIENT, 5_000_000),
-        Tx::new(ELSEWHERE, 100, 0xaa).moving(USDC, &elsewhere, 5_000_000).moving(&elsewhere, RECIPIENT, 5_000_000),
+        tx("YOUNG", SETTLED + 1, 0x22).moving(USDC, RECIPIENT, 5_000_000),
+        tx("QUOTED", 10, QUOTED_WALLET).moving(USDC, RECIPIENT, 5_003_817),
+        tx("UNKNOWN", 20, 0x22).moving(USDC, RECIPIENT, 5_000_000).moving(USDC, &elsewhere, 1),
+        tx("USED", 30, 0x33).moving(USDC, RECIPIENT, 5_000_000),
+        tx("TWICE", 40, 0x44).moving(USDC, RECIPIENT, 5_000_000).moving(USDC, RECIPIENT, 5_000_000),
+        tx("COIN", 50, 0x55).sending(RECIPIENT, 2_500_000_000_000_000),
+        Tx { input: "0x01020304", ..tx("WITH_INPUT", 60, 0x66).sending(RECIPIENT, 2_500_000_000_000_000) },
+        tx("TOO_LITTLE", 80, 0x88).moving(USDC, RECIPIENT, 4_750_000),
+        Tx { succeeded: false, ..tx("REVERTED", 90, 0x99).moving(USDC, RECIPIENT, 5_000_000) },
+        tx("BOTH", 110, 0xbb).sending(RECIPIENT, 2_500_000_000_000_000).moving(USDC, RECIPIENT, 5_000_000),
+        tx("ELSEWHERE", 100, 0xaa).moving(USDC, &elsewhere, 5_000_000).moving(&elsewhere, RECIPIENT, 5_000_000),
     ]
 }
 
@@ -74,20 +80,7 @@ pub(crate) fn scene() -> (Program, StandIn) {
     let node = Chain { id: CHAIN_ID, newest: NEWEST, transactions: transactions(), takes: None }.serve();
     program.write("metering.toml", configuration(&node));
     assert_eq!(block_on(program.store().open_quote(quote())).unwrap(), QuoteOpened::Opened);
-    for (name, byte) in [
-        ("QUOTED", QUOTED),
-        ("UNKNOWN", UNKNOWN),
-        ("USED", USED),
-        ("TWICE", TWICE),
-        ("COIN", COIN),
-        ("WITH_INPUT", WITH_INPUT),
-        ("TOO_LITTLE", TOO_LITTLE),
-        ("REVERTED", REVERTED),
-        ("ELSEWHERE", ELSEWHERE),
-        ("YOUNG", YOUNG),
-        ("BOTH", BOTH),
-        ("MISSING", 0xff),
-    ] {
+    for (byte, name) in (1..).zip(NAMES) {
         program.call(name, hash(byte));
     }
     program.run(&assign("USED", "--plan starter").replace("$owner", "$customer")).success();
