@@ -1,4 +1,3 @@
 //! Accounts, their keys, and what proves who owns one: linked wallets and challenges.
 
-pub(crate) mod accounts;
 pub(crate) mod keys;

@@ -7,9 +7,8 @@ use std::str::FromStr;
 use futures_util::TryStreamExt;
 use metering_core::access::{KeyNumber, Spent, Totals};
 use metering_core::backend::credits;
-use metering_core::chains::{TxHash, TxRef};
 use metering_core::charging::{Delivery, Fingerprint, HoldId, KeyMeter, MeterState, Remembered, StoredResult, Window};
-use metering_core::money::{AlertLevel, BalanceAlert, PaymentRef};
+use metering_core::money::{AlertLevel, BalanceAlert};
 use metering_core::{Credits, Day, RateLimits, Timestamp};
 use tokio_postgres::Row;
 
@@ -133,26 +132,6 @@ pub(crate) fn key_meter_columns(meter: &KeyMeter) -> [i64; 7] {
     let windows = [minute.index, minute.count.into(), day.index, day.count.into()];
     let ([since, amount], [minute, minute_count, day, day_count]) = (spent, windows);
     [since, amount, minute, minute_count, day, day_count, raised.number().into()]
-}
-
-/// The payment of a ledger entry: chain, hash and plan.
-pub(crate) fn payment_ref(row: &Row, first: usize) -> Result<Option<PaymentRef>> {
-    let plan_id = row.try_get(first + 2)?;
-    Ok(optional_tx(row, first)?.map(|tx| PaymentRef { tx, plan_id }))
-}
-
-/// A transaction: chain and hash. The schema ensures that both are set or neither is.
-pub(crate) fn optional_tx(row: &Row, first: usize) -> Result<Option<TxRef>> {
-    match row.try_get::<_, Option<i64>>(first)? {
-        Some(_) => tx(row, first).map(Some),
-        None => Ok(None),
-    }
-}
-
-/// A transaction: chain and hash.
-pub(crate) fn tx(row: &Row, first: usize) -> Result<TxRef> {
-    let chain_id: i64 = row.try_get(first)?;
-    Ok(TxRef { chain_id: chain_id.cast_unsigned(), hash: TxHash::from_bytes(bytes(row, first + 1)?) })
 }
 
 pub(crate) fn timestamp(row: &Row, index: usize) -> Result<Timestamp> {

@@ -2,15 +2,13 @@
 
 use std::sync::Arc;
 
-use metering_core::access::{KeyNumber, Totals};
 use metering_core::backend::OperationsSums;
 use metering_core::backend::decision::EntryChanges;
-use metering_core::charging::RateWindows;
 use metering_core::events::NewEvent;
 use metering_core::money::NewLedgerEntry;
 use metering_core::usage::DayRange;
 use metering_core::{Day, StoreError, Timestamp, UsageLine};
-use metering_sql::{Backend, BoxFuture, Erased, Executor, KeyDay, Row, Script, UsagePart, Value};
+use metering_sql::{Backend, BoxFuture, Erased, Executor, Row, Script, UsagePart, Value};
 
 use crate::access::keys;
 use crate::charging::known::SharedKnown;
@@ -23,8 +21,7 @@ use crate::operators;
 use crate::statements::{Statements, fault};
 use crate::store::PostgresStore;
 use crate::transactions::serialized;
-use crate::usage::key_usage;
-use crate::usage::parts::parts;
+use crate::usage::tails;
 
 /// Rows per table that one transaction deletes. All other serialized writes wait for it.
 pub(crate) const DELETED_AT_ONCE: u64 = 5_000;
@@ -47,16 +44,6 @@ impl<C: GenericClient> Executor for Statements<'_, C> {
         Box::pin(async move { self.run(sql, rows).await.map_err(fault) })
     }
 
-    /// The row of `meter` has all of them.
-    fn totals(&mut self, _account: i64, stored: Totals) -> metering_sql::Result<Totals> {
-        Ok(stored)
-    }
-
-    /// The row of `meter` has all of it.
-    fn windows(&mut self, _account: i64, stored: RateWindows) -> metering_sql::Result<RateWindows> {
-        Ok(stored)
-    }
-
     fn next_ids(&mut self, count: usize) -> BoxFuture<'_, metering_sql::Result<Vec<Option<i64>>>> {
         Box::pin(async move {
             let ids = serialized::next_ids(self.0, count).await.map_err(fault)?;
@@ -73,13 +60,7 @@ impl<C: GenericClient> Executor for Statements<'_, C> {
     }
 
     fn post_entries<'a>(&'a mut self, changes: &'a [EntryChanges<i64>]) -> BoxFuture<'a, metering_sql::Result<()>> {
-        Box::pin(async move {
-            let written = match changes {
-                [changes] => ledger::write(self.0, changes).await,
-                _ => ledger::write_all(self.0, changes).await,
-            };
-            written.map_err(fault)
-        })
+        Box::pin(async move { ledger::write(self.0, changes).await.map_err(fault) })
     }
 
     fn write_events<'a>(
@@ -91,30 +72,26 @@ impl<C: GenericClient> Executor for Statements<'_, C> {
         Box::pin(async move { outbox::write(self.0, account, events).await.map_err(fault) })
     }
 
-    fn usage(&mut self, account: i64, days: DayRange) -> BoxFuture<'_, metering_sql::Result<Vec<UsagePart>>> {
-        Box::pin(async move { parts(self.0, account, days).await.map_err(fault) })
-    }
-
-    fn add_usage<'a>(
+    fn add_daily_totals<'a>(
         &'a mut self,
         days: DayRange,
         sums: &'a mut OperationsSums<i64, i64>,
     ) -> BoxFuture<'a, metering_sql::Result<()>> {
-        Box::pin(async move { operators::add_usage(self.0, days, sums).await.map_err(fault) })
-    }
-
-    fn key_usage<'a>(
-        &'a mut self,
-        account: i64,
-        keys: &'a [KeyNumber],
-        since: Day,
-    ) -> BoxFuture<'a, metering_sql::Result<Vec<KeyDay>>> {
-        Box::pin(async move { key_usage::of_keys(self.0, account, keys, since).await.map_err(fault) })
+        Box::pin(operators::add_daily_totals(self, days, sums))
     }
 
     /// It is in tails.
-    fn unfolded_usage(&mut self, account: Option<i64>) -> BoxFuture<'_, metering_sql::Result<Vec<(i64, KeyDay)>>> {
-        Box::pin(async move { key_usage::in_tails(self.0, account).await.map_err(fault) })
+    fn unfolded_usage(&mut self, account: Option<i64>) -> BoxFuture<'_, metering_sql::Result<Vec<(i64, UsagePart)>>> {
+        Box::pin(async move { tails::of(self.0, account).await.map_err(fault) })
+    }
+
+    fn first_unfolded_usage(
+        &mut self,
+        first: (Day, i64),
+        last: Day,
+        pairs: i64,
+    ) -> BoxFuture<'_, metering_sql::Result<Vec<(i64, UsagePart)>>> {
+        Box::pin(async move { tails::first(self.0, first, last, pairs).await.map_err(fault) })
     }
 
     /// Nodes compare `access` with what they remember.

@@ -60,7 +60,7 @@ impl<C: GenericClient> Statements<'_, C> {
 }
 
 /// What the words of statements stand for.
-const WORDS: [(&str, &str); 19] = [
+const WORDS: [(&str, &str); 20] = [
     ("{bytes}", "COLLATE \"C\""),
     ("{lock m}", "FOR UPDATE OF m"),
     ("{lock webhook}", "FOR UPDATE OF webhook"),
@@ -72,6 +72,7 @@ const WORDS: [(&str, &str); 19] = [
     ("{webhook_account}", "webhook.account"),
     ("{state,}", "state,"),
     ("{old_secret_until}", "old_secret_expires_at"),
+    ("{of_days}", "day BETWEEN ?2 AND ?3"),
     ("{place}", "int8send"),
     ("{entry}", "entry"),
     ("{activity}", "activity"),

@@ -1,6 +1,4 @@
-//! Reading usage: reports, daily totals and recent activity. Each merges the tables with the tail of the meter row.
+//! Reading usage: recent activity, and the tails of the meter rows that tables are merged with.
 
 pub(crate) mod activity;
-pub(crate) mod daily_totals;
-pub(crate) mod key_usage;
-pub(crate) mod parts;
+pub(crate) mod tails;

@@ -3,7 +3,9 @@
 //! An account is a row of `account` and one of `meter`. What charges change is read through
 //! [`Executor::totals`].
 
-use metering_core::access::{Email, EmailStatus, Payer, Totals};
+use std::collections::HashMap;
+
+use metering_core::access::{AgentName, Email, EmailStatus, Payer, Totals};
 use metering_core::backend::decision::{self, CreateChanges, CreateFacts, Decided, KeyWrite, MeterWrite, OldSecrets};
 use metering_core::backend::{credits, one_more_than, page_of_rows, row_of_cursor};
 use metering_core::chains::Address;
@@ -18,6 +20,8 @@ use crate::executor::Executor;
 use crate::fault::{Fault, Result, corrupt};
 use crate::owners::owner_facts;
 use crate::row::{Row, only};
+use crate::table::Column::Own;
+use crate::table::Table;
 use crate::value::Value;
 use crate::{keys, values};
 
@@ -27,6 +31,26 @@ pub(crate) const COLUMNS: &str = "a.id, a.org_id, a.agent_name, a.email, a.email
      m.balance, m.purchased, m.granted, m.used, CAST(m.alert_below AS BIGINT), CAST(m.alert_raised AS BIGINT)";
 /// How many there are.
 const COLUMN_COUNT: usize = 18;
+/// The account's own row.
+pub(crate) const TABLE: Table = Table {
+    name: "account",
+    key: &["id"],
+    columns: &[
+        Own("id"),
+        Own("org_id"),
+        Own("agent_name"),
+        Own("email"),
+        Own("email_folded"),
+        Own("email_credits"),
+        Own("email_verified_at"),
+        Own("payer_address"),
+        Own("payer_chain_id"),
+        Own("created_at"),
+        Own("revoked_at"),
+        Own("refilled_on"),
+    ],
+};
+
 pub(crate) const TABLES: &str = "account a JOIN meter m ON m.account = a.id";
 
 /// An account and its row number.
@@ -73,6 +97,15 @@ pub async fn by_payer(db: &mut dyn Executor, payer: &Address) -> Result<Option<A
 pub async fn by_email(db: &mut dyn Executor, email: &Email) -> Result<Option<Account>> {
     let found = one(db, "a.email_folded = ?1 AND a.revoked_at IS NULL", &values![email.folded()]).await?;
     Ok(found.map(|(_, account)| account))
+}
+
+/// The ids and names of the accounts with these row numbers.
+pub(crate) async fn names(db: &mut dyn Executor, rows: Vec<i64>) -> Result<HashMap<i64, (AccountId, AgentName)>> {
+    if rows.is_empty() {
+        return Ok(HashMap::new());
+    }
+    let found = db.query("SELECT id, org_id, agent_name FROM account WHERE id {in ?1}", &values![rows]).await?;
+    found.iter().map(|row| Ok((row.get(0)?, (row.get(1)?, row.get(2)?)))).collect()
 }
 
 /// Accounts after a cursor, at most `limit`.
@@ -136,9 +169,6 @@ pub async fn insert(db: &mut dyn Executor, changes: &CreateChanges) -> Result<i6
 /// Inserts only the accounts' own rows, and returns their row numbers.
 pub async fn insert_rows(db: &mut dyn Executor, records: &[AccountRecord]) -> Result<Vec<i64>> {
     let ids = db.next_ids(records.len()).await?;
-    let sql = "INSERT INTO account (id, org_id, agent_name, email, email_folded, email_credits, email_verified_at, \
-               payer_address, payer_chain_id, created_at, revoked_at, refilled_on) \
-               VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)";
     let values = |(AccountRecord { account, refilled_on, .. }, id): (&AccountRecord, &Option<i64>)| {
         let Account { id: org_id, agent_name, email, email_status, payer, created_at, revoked_at, .. } = account;
         let folded = account.held_email().map(Email::folded);
@@ -148,7 +178,7 @@ pub async fn insert_rows(db: &mut dyn Executor, records: &[AccountRecord]) -> Re
         values.extend(values![created_at, revoked_at, refilled_on]);
         values
     };
-    db.execute(sql, &records.iter().zip(&ids).map(values).collect::<Vec<_>>()).await?;
+    db.execute(&TABLE.insert(), &records.iter().zip(&ids).map(values).collect::<Vec<_>>()).await?;
     let mut rows = Vec::with_capacity(records.len());
     for (record, id) in records.iter().zip(ids) {
         rows.push(match id {
@@ -223,9 +253,14 @@ pub async fn set_alert(db: &mut dyn Executor, id: &AccountId, threshold: Option<
 
 /// Writes the level of the balance alert, if it changed. The account's meter is locked.
 pub async fn write_alert_level(db: &mut dyn Executor, row: i64, level: AlertLevel) -> Result<()> {
+    if change_alert_level(db, row, level).await? { db.settings_changed(row).await } else { Ok(()) }
+}
+
+/// Like [`write_alert_level`], for a write that names the account anyway. Returns whether the level changed.
+pub async fn change_alert_level(db: &mut dyn Executor, row: i64, level: AlertLevel) -> Result<bool> {
     let sql =
         "UPDATE meter SET alert_raised = CAST(?2 AS BIGINT) WHERE account = ?1 AND alert_raised <> CAST(?2 AS BIGINT)";
-    if db.execute(sql, &[values![row, level.number()]]).await? > 0 { db.settings_changed(row).await } else { Ok(()) }
+    Ok(db.execute(sql, &[values![row, level.number()]]).await? > 0)
 }
 
 /// Revokes an account and its secrets.
@@ -234,7 +269,7 @@ pub async fn revoke(db: &mut dyn Executor, id: &AccountId, now: Timestamp) -> Re
         Decided::Accepted(changes) => changes,
         Decided::Refused(unchanged) => return Ok(unchanged),
     };
-    db.execute("UPDATE account SET revoked_at = ?2 WHERE id = ?1", &[values![row, now]]).await?;
+    db.execute(&TABLE.update(&["revoked_at"]), &[values![row, now]]).await?;
     let sql = "UPDATE key_secret SET revoked_at = ?2 WHERE account = ?1 AND revoked_at IS NULL";
     db.execute(sql, &[values![row, now]]).await?;
     db.settings_changed(row).await?;

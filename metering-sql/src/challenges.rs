@@ -48,8 +48,7 @@ pub async fn by_nonce(db: &mut dyn Executor, nonce: &str) -> Result<Option<Chall
 pub async fn fail(db: &mut dyn Executor, nonce: &str) -> Result<()> {
     let Some(challenge) = by_nonce(db, nonce).await? else { return Ok(()) };
     let Some(failed) = decision::fail_challenge(challenge) else { return delete(db, nonce).await };
-    let sql = "UPDATE challenge SET failures = ?2 WHERE nonce = ?1";
-    db.execute(sql, &[values![nonce, failed.failures]]).await.map(drop)
+    record::set::<Challenge>(db, &["failures"], &[values![nonce, failed.failures]]).await.map(drop)
 }
 
 /// Uses up a challenge and replaces the key of its account.

@@ -91,6 +91,15 @@ pub async fn insert(db: &mut dyn Executor, records: &[DeliveryRecord]) -> Result
     db.execute(&sql, &records.iter().map(Record::values).collect::<Result<Vec<_>>>()?).await
 }
 
+/// Writes a delivery of an event in a line, and returns its id. It is not the head of the line, even if it is the first.
+pub(crate) async fn append(db: &mut dyn Executor, line: Line, event: i64, now: Timestamp) -> Result<DeliveryId> {
+    let Progress { state, attempts, since, next_at, last: _ } = Progress::new(now);
+    let sql = "INSERT INTO delivery (webhook, event, account, state, attempts, since, next_at) \
+               VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7) RETURNING id";
+    let values = values![line.webhook, event, line.account, state, attempts, since, next_at];
+    only(&db.query(sql, &values).await?)?.get(0)
+}
+
 /// Writes a test event that goes to one webhook only.
 pub async fn test(
     db: &mut dyn Executor,
@@ -103,11 +112,7 @@ pub async fn test(
     lines::lock(db, &[line]).await?;
     let event = NewEvent { account: webhook.account, data: EventData::TEST, created_at: now };
     let number = events::append(db, line.account, &event).await?;
-    let Progress { state, attempts, since, next_at, last: _ } = Progress::new(now);
-    let sql = "INSERT INTO delivery (webhook, event, account, state, attempts, since, next_at) \
-               VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7) RETURNING id";
-    let values = values![line.webhook, number, line.account, state, attempts, since, next_at];
-    let id = only(&db.query(sql, &values).await?)?.get(0)?;
+    let id = append(db, line, number, now).await?;
     lines::mark(db, &[line]).await?;
     Ok(by_id(db, id).await?.map(|(delivery, _)| delivery))
 }

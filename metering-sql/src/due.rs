@@ -4,12 +4,13 @@
 use std::time::Duration;
 
 use metering_core::events::{Delivery, DeliveryBacklog, DeliveryShares, DueDelivery, Webhook, WebhookOwner};
+use metering_core::transfer::DeliveryRecord;
 use metering_core::{StoreError, Timestamp};
 
 use crate::deliveries::{COLUMN_COUNT, TABLES, columns, delivery};
 use crate::executor::Executor;
 use crate::fault::{Fault, Result};
-use crate::record::Record;
+use crate::record::{Record, set};
 use crate::row::{Row, only};
 use crate::values;
 
@@ -128,7 +129,7 @@ pub async fn claim(db: &mut dyn Executor, found: &[i64], now: Timestamp, lease: 
         values![id, progress.attempts, progress.next_at]
     };
     let rows: Vec<_> = claimed.iter().map(row).collect();
-    db.execute("UPDATE delivery SET attempts = ?2, next_at = ?3 WHERE id = ?1", &rows).await?;
+    set::<DeliveryRecord>(db, &["attempts", "next_at"], &rows).await?;
     Ok(claimed)
 }
 

@@ -12,8 +12,9 @@ use metering_core::{Day, StoreError, Timestamp};
 use crate::backend::{Backend, delete, read, snapshot};
 use crate::executor::Executor;
 use crate::fault::Result;
+use crate::keys::DELETE_METER;
 use crate::row::{Row, only};
-use crate::values;
+use crate::{usage, values};
 
 /// Keys that one transaction deletes.
 const DELETED: usize = 500;
@@ -42,7 +43,7 @@ const REMOVE: &str = "DELETE FROM usage_daily WHERE account = ?1 AND key = ?2 AN
 pub const DELETE: [&str; 4] = [
     "DELETE FROM key_secret WHERE account = ?1 AND key = ?2 AND revoked_at IS NULL",
     "DELETE FROM key_secret WHERE account = ?1 AND key = ?2 AND revoked_at IS NOT NULL",
-    "DELETE FROM key_meter WHERE account = ?1 AND key = ?2",
+    DELETE_METER,
     "DELETE FROM api_key WHERE account = ?1 AND number = ?2",
 ];
 
@@ -96,7 +97,7 @@ async fn delete_some(db: &mut dyn Executor, account: i64, now: Timestamp) -> Res
     }
     let numbers: Vec<KeyNumber> = deletions.iter().map(|deletion| deletion.number).collect();
     let mut days: BTreeMap<KeyNumber, BTreeSet<Day>> = BTreeMap::new();
-    for part in db.key_usage(account, &numbers, Day::from_unix_days(i64::MIN)).await? {
+    for part in usage::of_keys(db, account, &numbers, Day::from_unix_days(i64::MIN)).await? {
         days.entry(part.key).or_default().insert(part.day);
     }
     let (mut keys, mut moves, mut removals) = (Vec::new(), Vec::new(), Vec::new());

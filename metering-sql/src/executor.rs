@@ -1,5 +1,7 @@
 //! Runs the statements of one transaction.
 
+use std::future::ready;
+
 use metering_core::access::{KeyNumber, Totals};
 use metering_core::backend::OperationsSums;
 use metering_core::backend::decision::EntryChanges;
@@ -13,19 +15,6 @@ use crate::boxed::BoxFuture;
 use crate::fault::Result;
 use crate::row::Row;
 use crate::value::Value;
-
-/// What a key used on one day, or a part of it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct KeyDay {
-    /// The key.
-    pub key: KeyNumber,
-    /// The day.
-    pub day: Day,
-    /// Accepted requests.
-    pub calls: u64,
-    /// What was charged for them, minus refunds, in atoms.
-    pub atoms: i128,
-}
 
 /// What an account used on one day by one line and key, or a part of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -65,11 +54,13 @@ pub struct UsagePart {
 /// | `{held}` | what the row `m` of `meter` says is held, or NULL | `m.held` | `CAST(NULL AS BIGINT)` |
 /// | `{entries}` | how many entries of account `a` are exported ([`AccountRecord::entries`](metering_core::transfer::AccountRecord::entries)) | its rows of `temp.recent` and older ones of `ledger` | follows from `m.entries` |
 /// | `{newer}` | how many newer entries the account of a row of `ledger` has ([`LedgerRecord::newer`](metering_core::transfer::LedgerRecord::newer)) | from `temp.recent` | follows from `meter.entries` |
+/// | `{of_days}` | the column `day` of `usage_daily` is from `?2` to `?3` | is in a list of the days that have usage, since its index begins with the day | `day BETWEEN ?2 AND ?3` |
 /// | `{place}` | a function: what is stored of a number without a sign | nothing | `int8send` |
 /// | `{entry}` | the column of `ledger` that counts up with `id` within an account, and is in an index | `id` | `entry` |
 /// | `{budget}` | the column of `api_key` with the budget's limit | `budget_limit` | `budget` |
 ///
-/// The other methods are for what cold writes share with the charge path, which each backend has in its own way.
+/// The other methods are for what cold writes share with the charge path, which each backend has in its own way. Those with a
+/// body are for backends whose charges write tables only, and cache nothing.
 pub trait Executor: Send {
     /// The rows of a query.
     fn query<'a>(&'a mut self, sql: &'a str, values: &'a [Value]) -> BoxFuture<'a, Result<Vec<Row>>>;
@@ -90,16 +81,22 @@ pub trait Executor: Send {
     ///
     /// # Errors
     /// When the sums are out of range.
-    fn totals(&mut self, account: i64, stored: Totals) -> Result<Totals>;
+    fn totals(&mut self, _account: i64, stored: Totals) -> Result<Totals> {
+        Ok(stored)
+    }
 
     /// What counts against the rate limits of an account, given what its row of `meter` has.
     ///
     /// # Errors
     /// When what charges wrote cannot be read.
-    fn windows(&mut self, account: i64, stored: RateWindows) -> Result<RateWindows>;
+    fn windows(&mut self, _account: i64, stored: RateWindows) -> Result<RateWindows> {
+        Ok(stored)
+    }
 
     /// Ids for `count` new rows, in ascending order; `None` where the table assigns them.
-    fn next_ids(&mut self, count: usize) -> BoxFuture<'_, Result<Vec<Option<i64>>>>;
+    fn next_ids(&mut self, count: usize) -> BoxFuture<'_, Result<Vec<Option<i64>>>> {
+        Box::pin(ready(Ok(vec![None; count])))
+    }
 
     /// Writes ledger entries, each with its time, of an account that was just inserted with totals that include them.
     fn append_entries<'a>(
@@ -113,27 +110,36 @@ pub trait Executor: Send {
     fn post_entries<'a>(&'a mut self, changes: &'a [EntryChanges<i64>]) -> BoxFuture<'a, Result<()>>;
 
     /// Writes events, each with a delivery for every webhook that receives it. `None` is for events of no account.
+    /// [`outbox::write`](crate::outbox::write) does so one statement at a time.
     fn write_events<'a>(&'a mut self, account: Option<i64>, events: &'a [NewEvent]) -> BoxFuture<'a, Result<()>>;
 
-    /// What an account used in a range of days. A day, line and key may have several parts.
-    fn usage(&mut self, account: i64, days: DayRange) -> BoxFuture<'_, Result<Vec<UsagePart>>>;
-
-    /// Adds the usage of all accounts in a range of days to the sums of the report about the business.
-    fn add_usage<'a>(&'a mut self, days: DayRange, sums: &'a mut OperationsSums<i64, i64>)
-    -> BoxFuture<'a, Result<()>>;
-
-    /// What these keys of an account used on each day from `since` on, in any order; a day may have several parts. May
-    /// include other keys.
-    fn key_usage<'a>(
+    /// Adds the rows of `usage_daily` of a range of days to the sums of the report about the business.
+    /// [`usage::add_rows`](crate::usage::add_rows) does so one row at a time.
+    fn add_daily_totals<'a>(
         &'a mut self,
-        account: i64,
-        keys: &'a [KeyNumber],
-        since: Day,
-    ) -> BoxFuture<'a, Result<Vec<KeyDay>>>;
+        days: DayRange,
+        sums: &'a mut OperationsSums<i64, i64>,
+    ) -> BoxFuture<'a, Result<()>>;
 
-    /// The usage that is not in `usage_daily` yet, of one account or of all. A key and day may have several parts.
-    fn unfolded_usage(&mut self, account: Option<i64>) -> BoxFuture<'_, Result<Vec<(i64, KeyDay)>>>;
+    /// The usage that is not in `usage_daily` yet, of one account or of all, with the row numbers of the accounts. A day,
+    /// line and key may have several parts.
+    fn unfolded_usage(&mut self, _account: Option<i64>) -> BoxFuture<'_, Result<Vec<(i64, UsagePart)>>> {
+        Box::pin(ready(Ok(Vec::new())))
+    }
+
+    /// Like [`Executor::unfolded_usage`], of all accounts, by day and account: of the first `pairs` of a day and an account
+    /// from `first` on, until the day `last`.
+    fn first_unfolded_usage(
+        &mut self,
+        _first: (Day, i64),
+        _last: Day,
+        _pairs: i64,
+    ) -> BoxFuture<'_, Result<Vec<(i64, UsagePart)>>> {
+        Box::pin(ready(Ok(Vec::new())))
+    }
 
     /// Makes every process read an account's keys and settings again before its next charge.
-    fn settings_changed(&mut self, account: i64) -> BoxFuture<'_, Result<()>>;
+    fn settings_changed(&mut self, _account: i64) -> BoxFuture<'_, Result<()>> {
+        Box::pin(ready(Ok(())))
+    }
 }

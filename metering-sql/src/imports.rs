@@ -1,6 +1,6 @@
 //! Imports accounts of other services.
 
-use metering_core::access::KeyHash;
+use metering_core::access::{Key, KeyHash};
 use metering_core::backend::decision::{self, Decided, ImportChanges, ImportFacts};
 use metering_core::imports::{AccountImported, ImportMode, ImportedAccount, ImportedEntry};
 use metering_core::{AccountId, StoreError, Timestamp};
@@ -68,7 +68,7 @@ async fn facts(db: &mut dyn Executor, new: &ImportedAccount) -> Result<ImportFac
         facts.holders.extend(holder(db, &secret.hash).await?);
     }
     for id in decision::imported_key_ids(new) {
-        if !db.query("SELECT 1 FROM api_key WHERE {key_id} = ?1", &values![id]).await?.is_empty() {
+        if record::find::<Key>(db, "WHERE {key_id} = ?1", &values![id]).await?.is_some() {
             facts.key_ids_in_use.push(id);
         }
     }

@@ -10,7 +10,7 @@ use metering_core::{Account, AccountId, Credits, Day, Timestamp};
 use crate::executor::Executor;
 use crate::fault::Result;
 use crate::lineage::Lineage;
-use crate::{accounts, keys, quotes, values};
+use crate::{accounts, keys, quotes, usage, values};
 
 /// Creates a key.
 pub async fn create(db: &mut dyn Executor, new: &NewKey) -> Result<KeyCreated> {
@@ -148,7 +148,7 @@ pub const OPEN_HOLDS: &str =
 /// What was charged with a key and its children since a day, minus refunds, and what their requests since then hold.
 async fn spent_since(db: &mut dyn Executor, account: i64, key: KeyNumber, since: Day) -> Result<Credits> {
     let below = Lineage::read(db, account).await?.below(key);
-    let charged = db.key_usage(account, &below, since).await?;
+    let charged = usage::of_keys(db, account, &below, since).await?;
     let charged: i128 = charged.iter().filter(|part| below.contains(&part.key)).map(|part| part.atoms).sum();
     let mut held = 0;
     for row in db.query(OPEN_HOLDS, &values![account, since.start()]).await? {

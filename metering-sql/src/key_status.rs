@@ -8,11 +8,12 @@ use metering_core::store::{Cursor, Page};
 use metering_core::usage::KeyLabel;
 use metering_core::{AccountId, Day};
 
-use crate::executor::{Executor, KeyDay};
+use crate::executor::Executor;
 use crate::fault::Result;
 use crate::keys::{self, Metered};
 use crate::lineage::Lineage;
 use crate::row::Row;
+use crate::usage::{self, KeyDay};
 use crate::{accounts, values};
 
 /// The keys of an account that are not revoked, after a cursor, at most `limit`.
@@ -58,7 +59,7 @@ async fn statuses(db: &mut dyn Executor, row: i64, found: Vec<Metered>, today: D
     let numbers: Vec<KeyNumber> = found.iter().map(|(key, _)| key.number).collect();
     let mut sums: HashMap<KeyNumber, KeyUsageSums> =
         numbers.iter().map(|number| (*number, KeyUsageSums::new(today))).collect();
-    for KeyDay { key, day, calls, atoms } in db.key_usage(row, &numbers, Day::from_unix_days(i64::MIN)).await? {
+    for KeyDay { key, day, calls, atoms } in usage::of_keys(db, row, &numbers, Day::from_unix_days(i64::MIN)).await? {
         if let Some(sums) = sums.get_mut(&key) {
             sums.add(day, calls, atoms);
         }

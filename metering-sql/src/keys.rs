@@ -79,6 +79,9 @@ impl Record for Key {
     }
 }
 
+/// Deletes what counts against the terms of a key.
+pub(crate) const DELETE_METER: &str = "DELETE FROM key_meter WHERE account = ?1 AND key = ?2";
+
 /// What counts against the terms of a key.
 type MeterRow = (AccountId, KeyNumber, KeyMeter);
 
@@ -176,14 +179,24 @@ async fn select(db: &mut dyn Executor, rest: &str, values: &[Value]) -> Result<V
 
 /// Whether any key has, or ever had, this secret.
 pub async fn is_secret_in_use(db: &mut dyn Executor, secret: &KeyHash) -> Result<bool> {
-    Ok(!db.query("SELECT 1 FROM key_secret WHERE hash = ?1", &values![secret]).await?.is_empty())
+    Ok(stored_secret(db, secret).await?.is_some())
+}
+
+/// The row number of the account of a secret and the number of its key, whether it was revoked, and the end of its grace
+/// period.
+async fn stored_secret(
+    db: &mut dyn Executor,
+    secret: &KeyHash,
+) -> Result<Option<(i64, KeyNumber, bool, Option<Timestamp>)>> {
+    let sql = "SELECT account, key, revoked_at IS NOT NULL, expires_at FROM key_secret WHERE hash = ?1";
+    let rows = db.query(sql, &values![secret]).await?;
+    rows.first().map(|row| Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?))).transpose()
 }
 
 /// The key that has, or had, a secret.
 pub async fn of_secret(db: &mut dyn Executor, secret: &KeyHash) -> Result<Option<Key>> {
-    let rows = db.query("SELECT account, key FROM key_secret WHERE hash = ?1", &values![secret]).await?;
-    let Some(row) = rows.first() else { return Ok(None) };
-    by_number(db, row.get(0)?, row.get(1)?).await.map(Some)
+    let Some((row, number, ..)) = stored_secret(db, secret).await? else { return Ok(None) };
+    by_number(db, row, number).await.map(Some)
 }
 
 /// The row number of the account of a secret that is neither revoked nor expired, and the number of its key, with the
@@ -193,17 +206,21 @@ pub async fn working_secret(
     secret: &KeyHash,
     now: Timestamp,
 ) -> Result<Option<(i64, KeyNumber, Option<Timestamp>)>> {
-    let sql = "SELECT account, key, expires_at FROM key_secret \
-               WHERE hash = ?1 AND revoked_at IS NULL AND (expires_at IS NULL OR expires_at > ?2)";
-    let rows = db.query(sql, &values![secret, now]).await?;
-    rows.first().map(|row| Ok((row.get(0)?, row.get(1)?, row.get(2)?))).transpose()
+    let found = stored_secret(db, secret).await?;
+    let works =
+        |(.., is_revoked, ends_at): &(_, _, bool, Option<Timestamp>)| !is_revoked && ends_at.is_none_or(|at| now < at);
+    Ok(found.filter(works).map(|(row, number, _, ends_at)| (row, number, ends_at)))
 }
 
 /// The key with this number, which another row names.
 pub async fn by_number(db: &mut dyn Executor, row: i64, number: KeyNumber) -> Result<Key> {
-    let found = select(db, "api_key.number = ?2", &values![row, number]).await?.pop();
     let missing = || corrupt(format_args!("key {} of account {row} is missing", number.get()));
-    found.map(|(key, _)| key).ok_or_else(missing)
+    numbered(db, row, number).await?.map(|(key, _)| key).ok_or_else(missing)
+}
+
+/// The key with this number, revoked or not, unless it was deleted.
+pub async fn numbered(db: &mut dyn Executor, row: i64, number: KeyNumber) -> Result<Option<Metered>> {
+    Ok(select(db, "api_key.number = ?2", &values![row, number]).await?.pop())
 }
 
 /// The query for the secrets of an account's first key. A secret that was replaced with a grace period has an end. The
@@ -283,10 +300,7 @@ pub async fn write(db: &mut dyn Executor, change: &KeyWrite<i64>) -> Result<()> 
     match meter {
         MeterWrite::Keep => {}
         MeterWrite::Set(meter) => put(db, &[(key.account.clone(), key.number, *meter)]).await.map(drop)?,
-        MeterWrite::Remove => {
-            let sql = "DELETE FROM key_meter WHERE account = ?1 AND key = ?2";
-            db.execute(sql, &[values![row, key.number]]).await?;
-        }
+        MeterWrite::Remove => db.execute(DELETE_METER, &[values![row, key.number]]).await.map(drop)?,
     }
     db.write_events(Some(*row), event.as_slice()).await
 }

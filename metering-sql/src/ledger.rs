@@ -1,14 +1,16 @@
 //! Reads the ledger. Each backend writes it in its own way, with the totals of accounts.
 
 use metering_core::backend::{credits, one_more_than, page_of_rows, row_of_cursor};
+use metering_core::chains::TxRef;
 use metering_core::money::{LedgerEntry, PaymentRef};
 use metering_core::store::{Cursor, Page};
+use metering_core::usage::{Activity, ActivityKind};
 use metering_core::{AccountId, Credits, Timestamp};
 
 use crate::executor::Executor;
 use crate::fault::Result;
 use crate::record::{self, Record};
-use crate::row::{Reader, only};
+use crate::row::{Reader, Row, only};
 use crate::sum::{SUM, wide_sum};
 use crate::table::Column::{Account, Own};
 use crate::table::Table;
@@ -72,6 +74,32 @@ pub async fn of_account(
 ) -> Result<Page<LedgerEntry>> {
     let values = values![account, row_of_cursor(after)?, one_more_than(limit)];
     Ok(page(record::list(db, LISTED, &values).await?, limit))
+}
+
+/// The newest entries of the account with this row number as activity, newest first, at most `limit`, each with its
+/// number in the account's history.
+pub async fn newest(db: &mut dyn Executor, account: i64, limit: u32) -> Result<Vec<(i64, Activity)>> {
+    let sql = "SELECT {entry}, kind, amount, description, created_at, tx_chain_id, tx_hash, plan_id FROM ledger \
+               WHERE account = ?1 ORDER BY {entry} DESC LIMIT ?2";
+    let entry = |row: &Row| {
+        let number: i64 = row.get(0)?;
+        // The schema ensures that both are set or neither is.
+        let (tx, plan_id) = (Option::zip(row.get(5)?, row.get(6)?), row.get(7)?);
+        let activity = Activity {
+            id: format!("act_{number}"),
+            kind: ActivityKind::Ledger(row.get(1)?),
+            amount: row.get(2)?,
+            description: Some(row.get(3)?),
+            line: None,
+            request_path: None,
+            calls: 0,
+            payment: tx.map(|(chain_id, hash)| PaymentRef { tx: TxRef { chain_id, hash }, plan_id }),
+            key: None,
+            created_at: row.get(4)?,
+        };
+        Ok((number, activity))
+    };
+    db.query(sql, &values![account, limit]).await?.iter().map(entry).collect()
 }
 
 fn page(entries: Vec<LedgerEntry>, limit: u32) -> Page<LedgerEntry> {

@@ -68,8 +68,8 @@ pub async fn verify(db: &mut dyn Executor, token: &LinkHash, now: Timestamp) -> 
     }
     let (credits, verified_at) = email_columns(changes.account.email_status);
     let folded = changes.account.held_email().map(Email::folded);
-    let sql = "UPDATE account SET email_folded = ?2, email_credits = ?3, email_verified_at = ?4 WHERE id = ?1";
-    db.execute(sql, &[values![changes.row, folded, credits, verified_at]]).await?;
+    let sql = accounts::TABLE.update(&["email_folded", "email_credits", "email_verified_at"]);
+    db.execute(&sql, &[values![changes.row, folded, credits, verified_at]]).await?;
     Ok(changes.into_outcome())
 }
 

@@ -4,20 +4,18 @@
 
 use std::collections::HashMap;
 
-use metering_core::access::AgentName;
 use metering_core::backend::OperationsSums;
 use metering_core::chains::{TxHash, TxRef};
 use metering_core::operators::OperationsReport;
 use metering_core::payments::PaymentRecord;
 use metering_core::usage::{DayRange, UsageLine};
-use metering_core::{AccountId, Day, Timestamp};
+use metering_core::{Day, Timestamp};
 
 use crate::executor::Executor;
 use crate::fault::Result;
 use crate::record::list;
 use crate::sum::{SUM, wide_sum};
-use crate::value::ToValue;
-use crate::values;
+use crate::{accounts, values};
 
 /// By row numbers of accounts and usage lines.
 type Sums = OperationsSums<i64, i64>;
@@ -35,7 +33,7 @@ pub(crate) async fn report(
     add_accounts(db, &mut sums).await?;
     add_entries(db, days, &mut sums).await?;
     add_payments(db, days, &mut sums).await?;
-    let names = names(db, &sums.top_accounts()).await?;
+    let names = accounts::names(db, sums.top_accounts()).await?;
     Ok(sums.report(&names, lines)?)
 }
 
@@ -77,15 +75,4 @@ async fn add_payments(db: &mut dyn Executor, days: DayRange, sums: &mut Sums) ->
 fn period(days: DayRange) -> [Timestamp; 2] {
     let after_last = Day::from_unix_days(days.last.unix_days().saturating_add(1));
     [days.first.start(), after_last.start()]
-}
-
-async fn names(db: &mut dyn Executor, accounts: &[i64]) -> Result<HashMap<i64, (AccountId, AgentName)>> {
-    if accounts.is_empty() {
-        return Ok(HashMap::new());
-    }
-    let list: Vec<String> = (1..=accounts.len()).map(|number| format!("?{number}")).collect();
-    let sql = format!("SELECT id, org_id, agent_name FROM account WHERE id IN ({})", list.join(", "));
-    let values: Vec<_> = accounts.iter().map(ToValue::to_value).collect();
-    let rows = db.query(&sql, &values).await?;
-    rows.iter().map(|row| Ok((row.get(0)?, (row.get(1)?, row.get(2)?)))).collect()
 }

@@ -58,7 +58,7 @@ pub async fn revoke(db: &mut dyn Executor, name: &OperatorName, now: Timestamp) 
         Decided::Accepted(revoked) => revoked,
         Decided::Refused(unchanged) => return Ok(unchanged),
     };
-    db.execute("UPDATE operator SET revoked_at = ?2 WHERE name = ?1", &[values![name, now]]).await?;
+    record::set::<Operator>(db, &["revoked_at"], &[values![name, now]]).await?;
     Ok(Some(revoked))
 }
 
@@ -71,7 +71,7 @@ pub async fn rotate_token(
     let in_use = token_in_use(db, &token).await?;
     let rotated = decision::rotate_operator_token(by_name(db, name).await?, token, in_use)?;
     if rotated.is_some() {
-        db.execute("UPDATE operator SET token = ?2 WHERE name = ?1", &[values![name, token]]).await?;
+        record::set::<Operator>(db, &["token"], &[values![name, token]]).await?;
     }
     Ok(rotated)
 }

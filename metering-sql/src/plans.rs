@@ -50,8 +50,8 @@ pub async fn remove(db: &mut dyn Executor, key: &PlanKey) -> Result<bool> {
 
 /// Puts a plan on sale or takes it off sale; `false` when none has that key.
 pub async fn set_active(db: &mut dyn Executor, key: &PlanKey, active: bool) -> Result<bool> {
-    let sql = "UPDATE plan SET active = ?3 WHERE id = ?1 AND chain_id = ?2";
-    Ok(db.execute(sql, &[values![key.id, chain(key.chain_id)?, active]]).await? > 0)
+    let values = values![key.id, chain(key.chain_id)?, active];
+    Ok(record::set::<Plan>(db, &["active"], &[values]).await? > 0)
 }
 
 /// The database's integers are signed. No chain id comes close to their limit.

@@ -8,7 +8,7 @@ use metering_core::prices::{CatalogueHash, NewPriceVersion, PriceHistory, PriceN
 
 use crate::executor::Executor;
 use crate::fault::{Result, corrupt};
-use crate::record::{Record, find, insert, list};
+use crate::record::{Record, find, insert, list, set};
 use crate::row::Reader;
 use crate::table::Column::{self, Own};
 use crate::table::Table;
@@ -83,8 +83,8 @@ async fn from(db: &mut dyn Executor, from: Timestamp) -> Result<Vec<PriceVersion
 
 /// The text of a version's catalogue.
 pub async fn catalogue(db: &mut dyn Executor, number: PriceNumber) -> Result<Option<Arc<str>>> {
-    let rows = db.query("SELECT catalogue FROM price_version WHERE number = ?1", &values![number]).await?;
-    rows.first().map(|row| row.get::<String>(0).map(Into::into)).transpose()
+    let found: Option<(PriceVersion, _)> = find(db, "WHERE number = ?1", &values![number]).await?;
+    Ok(found.map(|(_, catalogue)| catalogue))
 }
 
 /// Cancels a version that has not taken effect.
@@ -94,7 +94,7 @@ pub async fn cancel(db: &mut dyn Executor, number: PriceNumber, now: Timestamp) 
         Decided::Accepted(cancelled) => cancelled,
         Decided::Refused(found) => return Ok(found),
     };
-    db.execute("UPDATE price_version SET cancelled_at = ?2 WHERE number = ?1", &[values![number, now]]).await?;
+    set::<PriceVersion>(db, &["cancelled_at"], &[values![number, now]]).await?;
     Ok(Some(cancelled))
 }
 

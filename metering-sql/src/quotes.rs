@@ -9,7 +9,7 @@ use metering_core::store::QuoteOpened;
 use crate::executor::Executor;
 use crate::fault::{Result, corrupt};
 use crate::owners::owner_facts;
-use crate::record::{Record, find, insert, list};
+use crate::record::{Record, find, insert, list, set};
 use crate::row::Reader;
 use crate::table::Column::{Account, Own};
 use crate::table::Table;
@@ -171,8 +171,8 @@ pub async fn consume(
     tx: TxRef,
     state: &QuoteState,
 ) -> Result<()> {
-    let sql = "UPDATE quote SET state = ?2, account = ?3, tx_chain_id = ?4, tx_hash = ?5 WHERE nonce = ?1";
-    db.execute(sql, &[values![nonce, state.as_str(), account, tx.chain_id, tx.hash]]).await.map(drop)
+    let values = values![nonce, state.as_str(), account, tx.chain_id, tx.hash];
+    set::<Quote>(db, &["state", "account", "tx_chain_id", "tx_hash"], &[values]).await.map(drop)
 }
 
 /// Records that the key of an account's paid quotes has been given out.

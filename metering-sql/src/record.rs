@@ -75,6 +75,14 @@ pub async fn put<R: Record>(db: &mut dyn Executor, records: &[R]) -> Result<u64>
     db.execute(&R::TABLE.put(), &rows).await
 }
 
+/// Sets columns of rows, each given by the columns of its key and the new values. Returns how many rows there were.
+///
+/// # Errors
+/// When the database fails.
+pub async fn set<R: Record>(db: &mut dyn Executor, columns: &[&str], rows: &[Vec<Value>]) -> Result<u64> {
+    db.execute(&R::TABLE.update(columns), rows).await
+}
+
 /// Deletes the rows that match. Returns how many.
 ///
 /// # Errors

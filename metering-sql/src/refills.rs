@@ -8,7 +8,7 @@ use metering_core::store::Refilled;
 
 use crate::executor::Executor;
 use crate::fault::Result;
-use crate::record::{Record, delete, insert};
+use crate::record::{Record, delete, insert, set as set_columns};
 use crate::row::{Reader, Row};
 use crate::table::Column::Own;
 use crate::table::Table;
@@ -73,13 +73,13 @@ pub async fn refill_accounts(db: &mut dyn Executor, now: Timestamp, limit: u32) 
     let changes = turns.into_iter().map(|(row, (account, _))| refill_account(row, account, &refill, now));
     let changes: Vec<RefillChanges<i64>> = changes.collect();
     let days: Vec<_> = changes.iter().map(|changes| values![changes.row, changes.refilled_on]).collect();
-    db.execute("UPDATE account SET refilled_on = ?2 WHERE id = ?1", &days).await?;
+    db.execute(&accounts::TABLE.update(&["refilled_on"]), &days).await?;
     let entries: Vec<_> = changes.into_iter().filter_map(|changes| changes.entry).collect();
     for entry in &entries {
         refilled.add(entry.entry.amount);
     }
     db.post_entries(&entries).await?;
-    db.execute("UPDATE refill SET period = ?1, after = ?2", &[values![period, progress.after]]).await?;
+    set_columns::<Refill>(db, &["period", "after"], &[values![ID, period, progress.after]]).await?;
     refilled.is_done = progress.after.is_none();
     Ok(refilled)
 }

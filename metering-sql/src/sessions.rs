@@ -9,7 +9,7 @@ use metering_core::{NewAccount, Timestamp};
 use crate::executor::Executor;
 use crate::fault::Result;
 use crate::owners::owner_facts;
-use crate::record::{Record, delete, find, insert};
+use crate::record::{Record, delete, find, insert, set};
 use crate::row::Reader;
 use crate::table::Column::Own;
 use crate::table::Table;
@@ -88,8 +88,7 @@ pub async fn approve(db: &mut dyn Executor, code: &UserCode, now: Timestamp) -> 
         Decided::Accepted(session) => session,
         Decided::Refused(refusal) => return Ok(refusal),
     };
-    let sql = "UPDATE signup SET approved_at = ?2 WHERE token = ?1";
-    db.execute(sql, &[values![session.token, session.approved_at]]).await?;
+    set::<SignupSession>(db, &["approved_at"], &[values![session.token, session.approved_at]]).await?;
     Ok(SignupApproved::Approved)
 }
 

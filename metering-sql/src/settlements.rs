@@ -8,6 +8,7 @@ use metering_core::store::{Cursor, Page, PaymentSettled, SettlementChange};
 use crate::executor::Executor;
 use crate::fault::{Result, corrupt};
 use crate::offers::states;
+use crate::record::set;
 use crate::sum::{SUM, wide_sum};
 use crate::{accounts, numbered, payments, values};
 
@@ -57,10 +58,9 @@ async fn purchased_amount(db: &mut dyn Executor, account: i64, record: &PaymentR
 }
 
 async fn update(db: &mut dyn Executor, record: &PaymentRecord) -> Result<()> {
-    let sql = "UPDATE payment SET block_number = ?3, block_hash = ?4, mined_at = ?5, settlement = ?6, reversed_at = ?7 \
-               WHERE chain_id = ?1 AND tx_hash = ?2";
+    let columns = ["block_number", "block_hash", "mined_at", "settlement", "reversed_at"];
     let (payment, settlement) = (&record.payment, record.settlement);
     let mut values = values![payment.tx.chain_id, payment.tx.hash, payment.block_number, payment.block_hash];
     values.extend(values![payment.mined_at, settlement.as_str(), settlement.reversed_at()]);
-    db.execute(sql, &[values]).await.map(drop)
+    set::<PaymentRecord>(db, &columns, &[values]).await.map(drop)
 }

@@ -104,6 +104,15 @@ impl Table {
         format!("INSERT INTO {} ({}) VALUES ({})", self.name, names.join(", "), values.join(", "))
     }
 
+    /// `UPDATE` of these columns of the row with a key. The parameters are the key's columns, and then these.
+    #[must_use]
+    pub fn update(&self, columns: &[&str]) -> String {
+        let equal = |(index, name): (usize, &&str)| format!("{name} = ?{}", index + 1);
+        let sets: Vec<String> = self.key.iter().chain(columns).enumerate().map(equal).collect();
+        let (key, sets) = sets.split_at(self.key.len());
+        format!("UPDATE {} SET {} WHERE {}", self.name, sets.join(", "), key.join(" AND "))
+    }
+
     /// `INSERT` of one row, which replaces the one with the same key.
     #[must_use]
     pub fn put(&self) -> String {
@@ -165,6 +174,7 @@ mod tests {
              VALUES (?1, (SELECT o.id FROM account o WHERE o.org_id = ?2), ?3) \
              ON CONFLICT (token) DO UPDATE SET account = excluded.account, until = excluded.until"
         );
+        assert_eq!(LINK.update(&["account", "until"]), "UPDATE link SET account = ?2, until = ?3 WHERE token = ?1");
         assert_eq!(
             LINK.insert_numbered(),
             "INSERT INTO link (token, account, until, id) \

@@ -11,7 +11,7 @@ use metering_core::access::Totals;
 use metering_core::backend::{Books, credits};
 use metering_core::store::Verification;
 
-use crate::executor::{Executor, KeyDay};
+use crate::executor::{Executor, UsagePart};
 use crate::fault::{Result, corrupt};
 use crate::row::only;
 use crate::sum::{SUM, wide_sum};
@@ -109,7 +109,7 @@ async fn books(db: &mut dyn Executor) -> Result<HashMap<i64, (Books, i128)>> {
         Ok(())
     };
     db.each(&sql, &[], &mut add).await?;
-    for (account, KeyDay { atoms, .. }) in db.unfolded_usage(None).await? {
+    for (account, UsagePart { atoms, .. }) in db.unfolded_usage(None).await? {
         books.entry(account).or_default().0.add_usage(atoms);
     }
     let sql = format!("SELECT account, {SUM} FROM hold WHERE settled_at IS NULL GROUP BY account");

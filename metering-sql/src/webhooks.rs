@@ -9,7 +9,7 @@ use metering_core::{AccountId, Timestamp};
 use crate::executor::Executor;
 use crate::fault::{Result, corrupt};
 use crate::lines::{self, Line, OPERATOR};
-use crate::record::{self, Record};
+use crate::record::{self, Record, set};
 use crate::row::{Reader, only};
 use crate::table::Column::{Account, Own};
 use crate::table::Table;
@@ -165,9 +165,8 @@ pub async fn change(
     if is_switched {
         lines::unmark(db, line).await?;
     }
-    let sql = "UPDATE webhook SET url = ?1, kinds = ?2, state = ?3, secret = ?4, old_secret = ?5, \
-               {old_secret_until} = ?6 WHERE id = ?7";
-    db.execute(sql, &[[changeable(&webhook)?, values![line.webhook]].concat()]).await?;
+    let columns = ["url", "kinds", "state", "secret", "old_secret", "{old_secret_until}"];
+    set::<Webhook>(db, &columns, &[[values![id], changeable(&webhook)?].concat()]).await?;
     if is_switched {
         lines::mark(db, &[line]).await?;
     }

@@ -45,7 +45,6 @@ mod events;
 mod journal;
 mod migrations;
 mod money;
-mod operators;
 mod rows;
 mod script;
 mod store;

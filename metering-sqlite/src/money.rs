@@ -1,4 +1,3 @@
-//! The ledger, and sums that must not overflow on the way to their total.
+//! The ledger.
 
-pub(crate) mod alert;
 pub(crate) mod ledger;

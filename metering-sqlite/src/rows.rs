@@ -4,9 +4,8 @@ use std::fmt::Display;
 use std::str::FromStr;
 
 use metering_core::access::Totals;
-use metering_core::chains::{TxHash, TxRef};
 use metering_core::charging::{MeterState, Window};
-use metering_core::money::{AlertLevel, BalanceAlert, PaymentRef};
+use metering_core::money::{AlertLevel, BalanceAlert};
 use metering_core::{Credits, RateLimits, Timestamp};
 use rusqlite::{OptionalExtension, Params, Row, Statement};
 
@@ -76,26 +75,6 @@ pub(crate) fn totals(row: &Row<'_>, first: usize) -> rusqlite::Result<Totals> {
         used: amount(first + 3)?,
         held: amount(first + 4)?,
     })
-}
-
-/// The payment of a ledger entry: chain, hash and plan.
-pub(crate) fn payment_ref(row: &Row<'_>, first: usize) -> rusqlite::Result<Option<PaymentRef>> {
-    let plan_id = row.get(first + 2)?;
-    Ok(optional_tx(row, first)?.map(|tx| PaymentRef { tx, plan_id }))
-}
-
-/// A transaction: chain and hash. The schema ensures that both are set or neither is.
-pub(crate) fn optional_tx(row: &Row<'_>, first: usize) -> rusqlite::Result<Option<TxRef>> {
-    match row.get::<_, Option<i64>>(first)? {
-        Some(_) => tx(row, first).map(Some),
-        None => Ok(None),
-    }
-}
-
-/// A transaction: chain and hash.
-pub(crate) fn tx(row: &Row<'_>, first: usize) -> rusqlite::Result<TxRef> {
-    let (chain_id, hash): (i64, [u8; 32]) = (row.get(first)?, row.get(first + 1)?);
-    Ok(TxRef { chain_id: chain_id.cast_unsigned(), hash: TxHash::from_bytes(hash) })
 }
 
 pub(crate) fn timestamp(row: &Row<'_>, index: usize) -> rusqlite::Result<Timestamp> {

@@ -1,8 +1,9 @@
 //! Runs the scripts of `metering-sql`. Statements never wait, so a script is polled once, on the thread of its connection.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use metering_core::access::{KeyNumber, Totals};
+use metering_core::access::Totals;
 use metering_core::backend::OperationsSums;
 use metering_core::backend::decision::EntryChanges;
 use metering_core::charging::RateWindows;
@@ -10,18 +11,15 @@ use metering_core::events::NewEvent;
 use metering_core::money::NewLedgerEntry;
 use metering_core::usage::DayRange;
 use metering_core::{Day, Timestamp};
-use metering_sql::{BoxFuture, Erased, Executor, KeyDay, Row, Script, UsagePart, Value, now, words};
+use metering_sql::{BoxFuture, Erased, Executor, Row, Script, UsagePart, Value, accounts, now, outbox, usage, words};
 use rusqlite::types::{ToSqlOutput, ValueRef};
 use rusqlite::{ToSql, params_from_iter};
 use send_wrapper::SendWrapper;
 
 use crate::error::{Result, corrupt, store_error};
-use crate::events::outbox;
-use crate::journal::Snapshot;
 use crate::journal::sequence::record_settings;
+use crate::journal::{Snapshot, Unfolded};
 use crate::money::ledger;
-use crate::operators;
-use crate::usage::parts::parts;
 
 /// Statements of one transaction.
 ///
@@ -91,10 +89,6 @@ impl Executor for Statements<'_, '_> {
         Ok(self.0.unfolded()?.windows(account, stored))
     }
 
-    fn next_ids(&mut self, count: usize) -> BoxFuture<'_, metering_sql::Result<Vec<Option<i64>>>> {
-        done(Ok(vec![None; count]))
-    }
-
     fn append_entries<'a>(
         &'a mut self,
         account: i64,
@@ -105,7 +99,15 @@ impl Executor for Statements<'_, '_> {
     }
 
     fn post_entries<'a>(&'a mut self, changes: &'a [EntryChanges<i64>]) -> BoxFuture<'a, metering_sql::Result<()>> {
-        done(changes.iter().try_for_each(|changes| ledger::write(&self.0, changes)))
+        Box::pin(async move {
+            for changes in changes {
+                ledger::write(&self.0, changes)?;
+                // The entry's row of the journal names the account, so that nobody keeps the old level.
+                accounts::change_alert_level(self, changes.row, changes.account.alert.raised).await?;
+                outbox::write(self, Some(changes.row), &changes.events).await?;
+            }
+            Ok(())
+        })
     }
 
     fn write_events<'a>(
@@ -113,48 +115,36 @@ impl Executor for Statements<'_, '_> {
         account: Option<i64>,
         events: &'a [NewEvent],
     ) -> BoxFuture<'a, metering_sql::Result<()>> {
-        done(events.iter().try_for_each(|event| outbox::write(&self.0, account, event)))
+        Box::pin(outbox::write(self, account, events))
     }
 
-    fn usage(&mut self, account: i64, days: DayRange) -> BoxFuture<'_, metering_sql::Result<Vec<UsagePart>>> {
-        done(parts(&self.0, account, days))
-    }
-
-    fn add_usage<'a>(
+    fn add_daily_totals<'a>(
         &'a mut self,
         days: DayRange,
         sums: &'a mut OperationsSums<i64, i64>,
     ) -> BoxFuture<'a, metering_sql::Result<()>> {
-        done(operators::add_usage(&self.0, days, sums))
-    }
-
-    fn key_usage<'a>(
-        &'a mut self,
-        account: i64,
-        _keys: &'a [KeyNumber],
-        since: Day,
-    ) -> BoxFuture<'a, metering_sql::Result<Vec<KeyDay>>> {
-        let last = Day::from_unix_days(i64::MAX);
-        let found = parts(&self.0, account, DayRange { first: since, last });
-        let day = |part: UsagePart| KeyDay { key: part.key, day: part.day, calls: part.calls, atoms: part.atoms };
-        done(found.map(|found| found.into_iter().map(day).collect()))
+        Box::pin(usage::add_rows(self, days, sums))
     }
 
     /// It is in the journal.
-    fn unfolded_usage(&mut self, account: Option<i64>) -> BoxFuture<'_, metering_sql::Result<Vec<(i64, KeyDay)>>> {
+    fn unfolded_usage(&mut self, account: Option<i64>) -> BoxFuture<'_, metering_sql::Result<Vec<(i64, UsagePart)>>> {
         done(self.0.unfolded().map(|unfolded| {
             let accounts: Vec<i64> = match account {
                 Some(account) => vec![account],
                 None => unfolded.accounts().map(|(account, _)| account).collect(),
             };
-            let parts = |account| {
-                unfolded.usage_of(account).map(move |(day, usage)| {
-                    let (calls, atoms) = (usage.added_calls(), usage.added_atoms().into());
-                    (account, KeyDay { key: usage.key, day, calls, atoms })
-                })
-            };
+            let parts = |account| unfolded.parts_of(account).map(move |part| (account, part));
             accounts.into_iter().flat_map(parts).collect()
         }))
+    }
+
+    fn first_unfolded_usage(
+        &mut self,
+        first: (Day, i64),
+        last: Day,
+        pairs: i64,
+    ) -> BoxFuture<'_, metering_sql::Result<Vec<(i64, UsagePart)>>> {
+        done(self.0.unfolded().map(|unfolded| first_parts(&unfolded, first, last, pairs)))
     }
 
     fn settings_changed(&mut self, account: i64) -> BoxFuture<'_, metering_sql::Result<()>> {
@@ -162,8 +152,26 @@ impl Executor for Statements<'_, '_> {
     }
 }
 
+/// The parts of the first pairs of a day and an account.
+fn first_parts(unfolded: &Unfolded, first: (Day, i64), last: Day, pairs: i64) -> Vec<(i64, UsagePart)> {
+    if unfolded.first_day().is_none_or(|day| day > last) {
+        return Vec::new();
+    }
+    let most = usize::try_from(pairs).unwrap_or(usize::MAX);
+    let mut found: BTreeMap<(Day, i64), Vec<UsagePart>> = BTreeMap::new();
+    for (account, _) in unfolded.accounts() {
+        for part in unfolded.parts_of(account).filter(|part| part.day <= last && (part.day, account) >= first) {
+            found.entry((part.day, account)).or_default().push(part);
+        }
+        while found.len() > most {
+            found.pop_last();
+        }
+    }
+    found.into_iter().flat_map(|((_, account), parts)| parts.into_iter().map(move |part| (account, part))).collect()
+}
+
 /// What the words of statements stand for. SQLite compares bytes anyway, and only one transaction writes.
-const WORDS: [(&str, &str); 19] = [
+const WORDS: [(&str, &str); 20] = [
     ("{bytes}", ""),
     ("{lock m}", ""),
     ("{lock webhook}", ""),
@@ -175,6 +183,7 @@ const WORDS: [(&str, &str); 19] = [
     ("{webhook_account}", "coalesce(webhook.account, 0)"),
     ("{state,}", ""),
     ("{old_secret_until}", "old_secret_until"),
+    ("{of_days}", OF_DAYS),
     ("{place}", ""),
     ("{entry}", "id"),
     ("{activity}", "recent_activity"),
@@ -187,6 +196,12 @@ const WORDS: [(&str, &str); 19] = [
 
 const ENTRIES: &str = "(SELECT count(*) FROM ledger l WHERE l.account = a.id) \
      + (SELECT count(*) FROM temp.recent r WHERE r.account = a.id AND r.is_usage = 1)";
+
+/// One seek for each day that has usage of any account, no matter how much. A range of days would be read as a whole.
+const OF_DAYS: &str = "day IN (WITH RECURSIVE used (day) AS ( \
+       SELECT (SELECT d.day FROM usage_daily d WHERE d.day >= ?2 ORDER BY d.day LIMIT 1) UNION ALL \
+       SELECT (SELECT d.day FROM usage_daily d WHERE d.day > used.day ORDER BY d.day LIMIT 1) FROM used \
+       WHERE used.day < ?3) SELECT used.day FROM used WHERE used.day <= ?3)";
 
 pub(crate) fn dialect(sql: &str) -> String {
     words::replaced(sql, &WORDS, "))")
@@ -252,4 +267,32 @@ fn hex(bytes: &[u8]) -> String {
 /// Runs a script on a snapshot.
 pub(crate) fn run(snapshot: &Snapshot<'_>, script: &Script) -> Result<Erased> {
     now(script(&mut Statements::new(snapshot)))
+}
+
+#[cfg(test)]
+mod tests {
+    use metering_sql::usage::OF_ACCOUNT;
+    use rusqlite::{Connection, StatementStatus, params};
+
+    use super::dialect;
+    use crate::migrations::migrate;
+
+    /// However much other accounts used on those days, and however long the range is.
+    #[test]
+    fn usage_of_an_account_is_a_seek_for_each_day() {
+        let mut connection = Connection::open_in_memory().unwrap();
+        migrate(&mut connection).unwrap();
+        let rows = "PRAGMA foreign_keys = off; \
+            WITH RECURSIVE n (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM n WHERE n < 30000) \
+            INSERT INTO usage_daily (day, account, line, key, calls, amount) SELECT n % 3 * 1000, n / 3, 1, 0, 1, 1 FROM n";
+        connection.execute_batch(rows).unwrap();
+        for (first, last, expected) in
+            [(i64::MIN, i64::MAX, 3), (0, 2_000, 3), (1, 1_000, 1), (1, 999, 0), (2_001, 9_999, 0)]
+        {
+            let mut statement = connection.prepare(&dialect(OF_ACCOUNT)).unwrap();
+            let found = statement.query_map(params![5, first, last], |row| row.get::<_, i64>(0)).unwrap().count();
+            let steps = statement.get_status(StatementStatus::VmStep);
+            assert!(found == expected && steps < 250, "{found} from {first} to {last}, {steps} steps");
+        }
+    }
 }

@@ -19,18 +19,17 @@ use std::sync::Arc;
 use metering_core::StoreError;
 use metering_core::store::Verification;
 
-use crate::access::accounts;
 use crate::connection::health::Health;
 use crate::connection::location::make_folder_of;
 use crate::connection::readers::Readers;
 use crate::connection::recovery::check_after_crash;
 use crate::connection::writer::Writer;
 use crate::connection::{open_in_memory, open_writer, prepare_file};
-use crate::error::{Result, store_error};
+use crate::error::Result;
 use crate::journal::Snapshot;
 use crate::migrations;
 use crate::transfer::moved::refuse_moved;
-use crate::usage::{activity, daily_totals};
+use crate::usage::history;
 
 /// A [`Store`](metering_core::Store) in one SQLite file.
 ///
@@ -194,17 +193,7 @@ metering_sql::store! {
 
         async fn activity(&self, id: &AccountId, limit: u32) -> Result<Vec<Activity>> {
             let id = id.clone();
-            let limit = usize::try_from(limit).unwrap_or(usize::MAX);
-            let read = move |connection: &Snapshot<'_>| match accounts::by_id(connection, &id)? {
-                Some((row, _)) => activity::newest(connection, row, limit),
-                None => Ok(Vec::new()),
-            };
-            self.read(read).await
-        }
-
-        async fn daily_totals(&self, after: Option<&Cursor>, limit: u32) -> Result<Page<DailyTotal>> {
-            let after = after.cloned();
-            self.read(move |connection| daily_totals::list(connection, after.as_ref(), limit)).await
+            self.read(move |snapshot| history::newest(snapshot, &id, limit)).await
         }
 
         async fn verify(&self) -> Result<Verification> {
@@ -230,9 +219,7 @@ metering_sql::store! {
             let health = Arc::clone(&self.health);
             let room = tokio::task::spawn_blocking(move || health.check_room()).await;
             room.map_err(|error| StoreError::Unavailable(Box::new(error)))??;
-            let sql = "UPDATE probe SET writes = writes + 1 WHERE id = 1";
-            let touch = move |connection: &Snapshot<'_>| connection.execute(sql, []).map(drop);
-            self.writer.write(move |connection| touch(connection).map_err(store_error)).await
+            write(self, (), |db, ()| Box::pin(metering_sql::probe::touch(db))).await
         }
     }
 }

@@ -9,12 +9,14 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use metering_core::access::{KeyHash, KeyNumber};
 use metering_core::charging::{HoldChange, HoldId};
-use metering_core::{AccountId, ClientSource, StoreError, UsageLine};
+use metering_core::{AccountId, StoreError, UsageLine};
+use metering_sql::usage_lines;
 
 use crate::charging::access::{self, Access};
 use crate::connection::session::GenericClient;
 use crate::error::{Failure, Result, corrupt};
 use crate::rows::{all, execute, first, parsed};
+use crate::statements::Statements;
 
 /// Maximum number of cached secrets and keys, of cached accounts, and of cached holds. Beyond that, all are cleared, so
 /// that memory stays bounded.
@@ -134,7 +136,8 @@ impl Known {
         if let Some(line) = self.memory().by_number.get(&number) {
             return Ok(line.clone());
         }
-        let line = usage_line(client, number).await?;
+        let read = usage_lines::numbered(&mut Statements(client), vec![number]).await?;
+        let line = read[&number].clone();
         self.memory().by_number.insert(number, line.clone());
         Ok(line)
     }
@@ -218,13 +221,3 @@ fn draw() -> Result<i64> {
 
 /// The cache, shared between the store and its batches.
 pub(crate) type SharedKnown = Arc<Known>;
-
-/// The usage line with this number.
-async fn usage_line<C: GenericClient>(client: &C, number: i64) -> Result<UsageLine> {
-    let sql = "SELECT route_template, http_method, source FROM usage_line WHERE id = $1";
-    let row = first(client, sql, &[&number]).await?;
-    let row = row.ok_or_else(|| corrupt(format_args!("usage line {number} is missing")))?;
-    let (route, method): (&str, &str) = (row.try_get(0)?, row.try_get(1)?);
-    let source = ClientSource::from_name(row.try_get(2)?);
-    Ok(UsageLine { route_template: route.into(), http_method: method.into(), source })
-}

@@ -2,10 +2,9 @@
 
 use std::num::NonZeroUsize;
 
-use crate::access::accounts;
 use crate::charging::known::SharedKnown;
 use crate::store::{PostgresStore, check};
-use crate::usage::{activity, daily_totals};
+use crate::usage::activity;
 
 /// Concurrent commits. While one waits for the disk, others are decided. More than a few would only make batches
 /// smaller.
@@ -23,20 +22,7 @@ metering_sql::store! {
         async fn activity(&self, id: &AccountId, limit: u32) -> Result<Vec<Activity>> {
             self.read_at_once(|transaction| {
                 let (id, known) = (id.clone(), SharedKnown::clone(&self.known));
-                Box::pin(async move {
-                    match accounts::by_id(transaction, &id).await? {
-                        Some((row, _)) => activity::newest(transaction, &known, row, limit).await,
-                        None => Ok(Vec::new()),
-                    }
-                })
-            })
-            .await
-        }
-
-        async fn daily_totals(&self, after: Option<&Cursor>, limit: u32) -> Result<Page<DailyTotal>> {
-            self.read_at_once(|transaction| {
-                let (after, known) = (after.cloned(), SharedKnown::clone(&self.known));
-                Box::pin(async move { daily_totals::list(transaction, &known, after.as_ref(), limit).await })
+                Box::pin(async move { activity::newest(transaction, &known, &id, limit).await })
             })
             .await
         }

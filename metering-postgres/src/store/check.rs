@@ -2,11 +2,12 @@ use metering_core::Timestamp;
 
 use crate::connection::session::GenericClient;
 use crate::error::Result;
-use crate::rows::{execute, one, timestamp};
+use crate::rows::{one, timestamp};
+use crate::statements::Statements;
 
 /// Fails unless the database can be written to.
 pub(crate) async fn check<C: GenericClient>(client: &C) -> Result<()> {
-    execute(client, "UPDATE probe SET writes = writes + 1 WHERE id = 1", &[]).await.map(drop)
+    Ok(metering_sql::probe::touch(&mut Statements(client)).await?)
 }
 
 /// The time of the database's clock.

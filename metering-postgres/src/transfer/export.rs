@@ -4,12 +4,12 @@ use async_trait::async_trait;
 use metering_core::StoreError;
 use metering_core::store::{Cursor, Page};
 use metering_core::transfer::{Export, Record, Section};
+use metering_sql::daily_totals;
 use metering_sql::transfer::{Source, page};
 
 use crate::charging::known::SharedKnown;
 use crate::statements::Statements;
 use crate::store::PostgresStore;
-use crate::usage::daily_totals;
 
 #[async_trait]
 impl Export for PostgresStore {
@@ -19,11 +19,12 @@ impl Export for PostgresStore {
             Box::pin(async move {
                 let after = after.as_ref();
                 match (section, Source::of(section)) {
-                    (_, Some(source)) => Ok(page(&mut Statements(transaction), &source, after, limit).await?),
-                    (Section::Usage, None) => {
-                        let Page { items, next } = daily_totals::list(transaction, &known, after, limit).await?;
+                    (Section::Usage, _) => {
+                        let Page { items, next } =
+                            daily_totals::list(&mut Statements(transaction), after, limit).await?;
                         Ok(Page { items: items.into_iter().map(Record::Usage).collect(), next })
                     }
+                    (_, Some(source)) => Ok(page(&mut Statements(transaction), &source, after, limit).await?),
                     (_, None) => activity::records(transaction, &known, after, limit).await,
                 }
             })

@@ -2,18 +2,18 @@
 
 use std::sync::Arc;
 
-use metering_core::money::LedgerKind;
-use metering_core::usage::{ACTIVITY_KEPT, Activity, ActivityKind};
-use metering_core::{Credits, Timestamp, UsageLine};
-use tokio_postgres::Row;
+use metering_core::usage::{ACTIVITY_KEPT, Activity};
+use metering_core::{AccountId, Credits, Timestamp, UsageLine};
+use metering_sql::{accounts, ledger};
 
 use crate::charging::entry::{Entry, unpack};
 use crate::charging::known::Known;
 use crate::charging::tail::Folds;
 use crate::connection::session::GenericClient;
 use crate::connection::value::Value;
-use crate::error::{Result, corrupt};
-use crate::rows::{all, one, payment_ref, timestamp};
+use crate::error::Result;
+use crate::rows::{all, one};
+use crate::statements::Statements;
 
 /// How many of the newest entry numbers are shown. Older entries may still be stored, but with gaps between them.
 const SHOWN: i64 = ACTIVITY_KEPT as i64;
@@ -58,11 +58,13 @@ impl<'f> BlockRows<'f> {
 pub(crate) async fn newest<C: GenericClient>(
     client: &C,
     known: &Known,
-    account: i64,
+    id: &AccountId,
     limit: u32,
 ) -> Result<Vec<Activity>> {
+    let mut statements = Statements(client);
+    let Some((account, _)) = accounts::by_id(&mut statements, id).await? else { return Ok(Vec::new()) };
     let mut entries = usage_entries(client, known, account, limit).await?;
-    entries.extend(ledger_entries(client, account, limit).await?);
+    entries.extend(ledger::newest(&mut statements, account, limit).await?);
     entries.sort_unstable_by_key(|(entry, _)| std::cmp::Reverse(*entry));
     let limit = usize::try_from(limit).unwrap_or(usize::MAX);
     Ok(entries.into_iter().take(limit).map(|(_, activity)| activity).collect())
@@ -105,33 +107,4 @@ fn usage_entry(entry: &Entry<'_>, line: UsageLine) -> Activity {
         key: Some(entry.key),
         created_at: Timestamp::from_unix_millis(entry.created_at),
     }
-}
-
-async fn ledger_entries<C: GenericClient>(client: &C, account: i64, limit: u32) -> Result<Vec<(i64, Activity)>> {
-    let sql = "SELECT entry, kind, amount, description, created_at, tx_chain_id, tx_hash, plan_id FROM ledger \
-               WHERE account = $1 ORDER BY entry DESC LIMIT $2";
-    let rows = all(client, sql, &[&account, &i64::from(limit)]).await?;
-    rows.iter().map(ledger_entry).collect()
-}
-
-fn ledger_entry(row: &Row) -> Result<(i64, Activity)> {
-    let entry: i64 = row.try_get(0)?;
-    let activity = Activity {
-        id: format!("act_{entry}"),
-        kind: ActivityKind::Ledger(ledger_kind(row.try_get(1)?)?),
-        amount: Credits::from_atoms(row.try_get(2)?),
-        description: Some(row.try_get(3)?),
-        line: None,
-        request_path: None,
-        calls: 0,
-        payment: payment_ref(row, 5)?,
-        key: None,
-        created_at: timestamp(row, 4)?,
-    };
-    Ok((entry, activity))
-}
-
-/// Parses a stored ledger kind.
-pub(crate) fn ledger_kind(name: &str) -> Result<LedgerKind> {
-    LedgerKind::from_name(name).ok_or_else(|| corrupt(format_args!("unknown ledger kind {name:?}")))
 }

@@ -89,6 +89,14 @@ macro_rules! store {
                         .await
                 }
 
+                async fn daily_totals(&self, after: Option<&Cursor>, limit: u32) -> Result<Page<DailyTotal>> {
+                    let args = (after.cloned(), limit);
+                    snapshot(self, args, |db, (after, limit)| {
+                        Box::pin($crate::daily_totals::list(db, after.as_ref(), *limit))
+                    })
+                    .await
+                }
+
                 $($own)*
             }
         };

@@ -2,13 +2,14 @@
 
 use metering_core::money::LedgerEntry;
 use metering_core::transfer::{KeyRecord, LedgerRecord, Record, Section};
+use metering_core::usage::DailyTotal;
 
 use crate::executor::Executor;
 use crate::fault::Result;
 use crate::record::Record as Stored;
 use crate::row::Row;
 use crate::transfer::section::Rows;
-use crate::{accounts, audit, holds, keys};
+use crate::{accounts, audit, holds, keys, usage_lines};
 
 /// The query for a section's rows.
 #[derive(Debug)]
@@ -27,7 +28,7 @@ pub struct Source {
 
 impl Source {
     /// The query for at most `?1` rows, after the keys in `?2` and the following parameters.
-    pub(super) fn sql(&self, after: bool) -> String {
+    pub(crate) fn sql(&self, after: bool) -> String {
         let Self { columns, tables, keys, indexed, .. } = self;
         let values = |count: usize| (2..2 + count).map(|number| format!("?{number}")).collect::<Vec<_>>().join(", ");
         let position = if after {
@@ -41,11 +42,35 @@ impl Source {
         format!("SELECT {columns}, {keys} FROM {tables} {position} ORDER BY {keys} LIMIT ?1")
     }
 
-    /// The query for a section. `None` for daily totals and recent usage, which each backend packs in its own way.
+    /// The query for the rows of daily totals. The keys follow the columns, and are read too.
+    pub(crate) fn daily_totals() -> Self {
+        Self {
+            columns: "a.org_id, u.calls, u.amount".to_owned(),
+            tables: "usage_daily u {join} account a ON a.id = u.account {join} usage_line n ON n.id = u.line",
+            keys: &[
+                "u.day",
+                "u.account",
+                "n.route_template {bytes}",
+                "n.http_method {bytes}",
+                "n.source {bytes}",
+                "u.key",
+            ],
+            indexed: 2,
+            read: |_, row| {
+                let (account, calls, credits_used) = (row.get(0)?, row.get(1)?, row.get(2)?);
+                let (day, line, key) = (row.get(3)?, usage_lines::read(row, 5)?, row.get(8)?);
+                Ok(Record::Usage(DailyTotal { account, day, line, key, calls, credits_used }))
+            },
+        }
+    }
+
+    /// The query for a section. `None` for recent usage, which each backend packs in its own way. That for daily totals
+    /// leaves out what charges have not added to them yet.
     #[must_use]
     pub fn of(section: Section) -> Option<Self> {
         match section {
-            Section::Usage | Section::Activity => None,
+            Section::Activity => None,
+            Section::Usage => Some(Self::daily_totals()),
             Section::Accounts => Some(Self::new(accounts::record_columns(), accounts::TABLES, &["a.id"], |db, row| {
                 Ok(Record::Account(Box::new(accounts::record(db, row)?)))
             })),

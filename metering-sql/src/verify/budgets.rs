@@ -7,7 +7,7 @@ use metering_core::backend::{credits, restarted_budget};
 use metering_core::store::Discrepancy;
 use metering_core::{Day, Timestamp};
 
-use crate::executor::{Executor, KeyDay};
+use crate::executor::{Executor, UsagePart};
 use crate::fault::{Result, corrupt};
 use crate::keys::{self, COLUMN_COUNT};
 use crate::lineage::Lineage;
@@ -57,7 +57,7 @@ pub(super) async fn discrepancies(db: &mut dyn Executor) -> Result<Vec<Discrepan
         Ok(())
     };
     db.each(&usage, &[], &mut add).await?;
-    for (account, KeyDay { key, day, atoms, .. }) in db.unfolded_usage(None).await? {
+    for (account, UsagePart { key, day, atoms, .. }) in db.unfolded_usage(None).await? {
         budgets.add(account, key, day, atoms);
     }
     let holds = format!(

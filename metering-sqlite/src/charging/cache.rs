@@ -11,6 +11,8 @@ use foldhash::HashMap;
 use metering_core::access::{KeyHash, KeyNumber};
 use metering_core::charging::{KeyMeter, KeyState, MeterState};
 use metering_core::{AccountId, Timestamp, UsageLine};
+use metering_sql::now;
+use metering_sql::usage_lines::number_of;
 use rusqlite::Connection;
 
 use crate::access::keys::{self, Secret};
@@ -18,9 +20,9 @@ use crate::charging::cached_keys::CachedKeys;
 use crate::error::{Result, store_error};
 use crate::journal::fold::{Amount, Round};
 use crate::journal::sequence::{insert, newest_in_sequence};
-use crate::journal::{Change, Row, Touched, Unfolded};
+use crate::journal::{Change, Row, Snapshot, Touched, Unfolded};
 use crate::rows::{METER_COLUMNS, first, meter_state, parse};
-use crate::usage::lines::number_of;
+use crate::script::Statements;
 
 /// Maximum number of cached accounts, and of cached secrets. Beyond that, the cache is cleared, so that its memory stays
 /// bounded.
@@ -185,7 +187,8 @@ impl Cache {
         if let Some(id) = self.lines.get(line) {
             return Ok((*id, false));
         }
-        let (id, new) = number_of(connection, line)?;
+        let snapshot = Snapshot::new(connection, &mut self.unfolded);
+        let (id, new) = now(number_of(&mut Statements::new(&snapshot), line))?;
         self.lines.insert(line.clone(), id);
         self.templates.insert(id, Arc::clone(&line.route_template));
         Ok((id, new))

@@ -1,6 +1,7 @@
 //! Commits a batch of charges, refunds and holds: one transaction and one row of the journal per batch.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::slice::from_ref;
 
 use metering_core::access::KeyNumber;
 use metering_core::charging::{
@@ -9,6 +10,7 @@ use metering_core::charging::{
 };
 use metering_core::events::NewEvent;
 use metering_core::{AccountId, Charge, RequestId, StoreError, Timestamp, UsageLine};
+use metering_sql::{accounts, now, outbox};
 use rusqlite::{Connection, Transaction, TransactionBehavior};
 
 use crate::charging::cache::Cache;
@@ -16,11 +18,10 @@ use crate::charging::holds;
 use crate::charging::stored_results;
 use crate::charging::volumes;
 use crate::error::{Result, commit_error, store_error};
-use crate::events::outbox;
 use crate::journal::fold::Amount;
-use crate::journal::{Change, Holds, Usage};
-use crate::money::alert;
+use crate::journal::{Change, Holds, Snapshot, Usage};
 use crate::rows::first;
+use crate::script::Statements;
 
 /// Decides and records a batch. On an error, the caller must clear the cache.
 pub(crate) fn commit(
@@ -108,12 +109,7 @@ fn write(connection: &Connection, cache: &mut Cache, changes: Changes<i64, i64>,
     stored_results::write(connection, &changes.results).map_err(store_error)?;
     volumes::write(connection, &changes.volumes).map_err(store_error)?;
     holds::write(connection, &changes.holds).map_err(store_error)?;
-    for (account, raised) in &changes.alerts {
-        alert::write_level(connection, *account, *raised)?;
-    }
-    for (account, event) in &changes.events {
-        outbox::write(connection, Some(*account), event)?;
-    }
+    write_notices(&Snapshot::synced(connection, &mut cache.unfolded), &changes)?;
     let mut journaled = of_holds(&changes.holds)?;
     journaled.reserve_exact(changes.usage.len());
     for change in &changes.usage {
@@ -131,6 +127,18 @@ fn write(connection: &Connection, cache: &mut Cache, changes: Changes<i64, i64>,
     }
     let Cache { round, unfolded, .. } = cache;
     round.slice(connection, unfolded, Amount::Due).map(drop)
+}
+
+/// Writes alerts and events. Most batches have neither.
+fn write_notices(snapshot: &Snapshot<'_>, changes: &Changes<i64, i64>) -> Result<()> {
+    let mut statements = Statements::new(snapshot);
+    for (account, raised) in &changes.alerts {
+        now(accounts::change_alert_level(&mut statements, *account, *raised))?;
+    }
+    for (account, event) in &changes.events {
+        now(outbox::write(&mut statements, Some(*account), from_ref(event)))?;
+    }
+    Ok(())
 }
 
 /// Adds the accounts that have events although nothing was booked: a refusal marks their balance, or a budget, as

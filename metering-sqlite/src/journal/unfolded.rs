@@ -6,10 +6,11 @@ use metering_core::access::Totals;
 use metering_core::backend::credits;
 use metering_core::charging::{MeterState, RateWindows};
 use metering_core::{Day, RateLimits, Timestamp};
+use metering_sql::UsagePart;
 use rusqlite::Connection;
 
 use crate::error::{Result, corrupt, store_error};
-use crate::journal::{Change, Row, Usage};
+use crate::journal::{Change, Row};
 use crate::rows::first;
 
 /// How far the journal is folded: what the tables have, and nothing else, are all changes up to `floor`, and those up to
@@ -205,10 +206,16 @@ impl Unfolded {
         self.accounts.range(account.saturating_add(1)..).map(|(account, changes)| (*account, changes.as_slice()))
     }
 
-    /// The usage among an account's changes, with the days that it counts for, oldest first.
-    pub(crate) fn usage_of(&self, account: i64) -> impl Iterator<Item = (Day, &Usage)> {
+    /// The usage among an account's changes, oldest first.
+    pub(crate) fn parts_of(&self, account: i64) -> impl Iterator<Item = UsagePart> {
         self.of(account).iter().filter_map(|noted| match &noted.change {
-            Change::Usage(usage) => Some((usage.day(noted.at), usage)),
+            Change::Usage(usage) => Some(UsagePart {
+                day: usage.day(noted.at),
+                line: usage.line(),
+                key: usage.key,
+                calls: usage.added_calls(),
+                atoms: usage.added_atoms().into(),
+            }),
             Change::Holds(_) | Change::Entry(_) | Change::Settings => None,
         })
     }

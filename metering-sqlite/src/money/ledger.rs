@@ -6,20 +6,15 @@ use metering_core::money::NewLedgerEntry;
 use rusqlite::{Connection, params};
 
 use crate::error::{Result, store_error};
-use crate::events::outbox;
 use crate::journal::Change;
 use crate::journal::sequence::{newest_in_sequence, record};
-use crate::money::alert;
 
-/// Writes an entry with its events, and what it adds to the account's totals. That goes through the journal, since the totals in the
+/// Writes an entry, and what it adds to the account's totals. That goes through the journal, since the totals in the
 /// table may be those before other changes.
 pub(crate) fn write(connection: &Connection, changes: &EntryChanges<i64>) -> Result<()> {
-    let EntryChanges { row, account, entry, written_at, events } = changes;
+    let EntryChanges { row, entry, written_at, .. } = changes;
     let id = append(connection, *row, entry, *written_at)?;
-    record(connection, *row, id, Change::of_entry(entry), *written_at)?;
-    // The entry's row of the journal names the account, so that nobody keeps the old level.
-    alert::write_level(connection, *row, account.alert.raised)?;
-    events.iter().try_for_each(|event| outbox::write(connection, Some(*row), event))
+    record(connection, *row, id, Change::of_entry(entry), *written_at)
 }
 
 /// Writes only the entry, and returns its id; the caller updates the totals.

@@ -1,11 +1,10 @@
 //! Runs the scripts of `metering-sql`: writes go to the writer, reads to a reader.
 
 use metering_core::{StoreError, UsageLine};
-use metering_sql::{Backend, BoxFuture, Erased, Script};
+use metering_sql::{Backend, BoxFuture, Erased, Script, usage_lines};
 
 use crate::script::run;
 use crate::store::SqliteStore;
-use crate::usage::lines::number_of;
 
 impl Backend for SqliteStore {
     fn write(&self, script: Script) -> BoxFuture<'_, Result<Erased, StoreError>> {
@@ -30,9 +29,6 @@ impl Backend for SqliteStore {
     }
 
     fn line_numbers(&self, lines: Vec<UsageLine>) -> BoxFuture<'_, Result<Vec<i64>, StoreError>> {
-        Box::pin(self.writer.write(move |snapshot| {
-            let number = |line: &UsageLine| number_of(snapshot, line).map(|(number, _)| number);
-            lines.iter().map(number).collect()
-        }))
+        Box::pin(metering_sql::write(self, lines, |db, lines| Box::pin(usage_lines::numbers_of(db, lines))))
     }
 }

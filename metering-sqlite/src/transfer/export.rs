@@ -1,6 +1,5 @@
 mod activity;
 mod recent;
-mod usage;
 
 use async_trait::async_trait;
 use metering_core::store::{Cursor, Page};
@@ -25,7 +24,6 @@ impl Export for SqliteStore {
 fn records(connection: &Connection, section: Section, after: Option<&Cursor>, limit: u32) -> Result<Page<Record>> {
     recent::refresh(connection, section)?;
     let source = match section {
-        Section::Usage => Some(usage::source()),
         Section::Activity => Some(activity::source()),
         section => Source::of(section),
     };

@@ -4,20 +4,18 @@
 //! is 64 before it, so nothing has to be deleted. An account that was charged often in one [round of
 //! folding](crate::journal::fold) has one or a few rows written for all of it.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
 use metering_core::access::KeyNumber;
 use metering_core::charging::UsageKind;
-use metering_core::money::LedgerKind;
-use metering_core::usage::{ACTIVITY_KEPT, Activity, ActivityKind};
+use metering_core::usage::{ACTIVITY_KEPT, Activity};
 use metering_core::{ClientSource, Credits, Timestamp, UsageLine};
 use rusqlite::{Connection, params};
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Result, corrupt, store_error};
-use crate::journal::{Change, Noted, Path, Snapshot, Usage};
-use crate::rows::{all, first, payment_ref, timestamp};
+use crate::journal::{Noted, Path, Usage};
+use crate::rows::{all, first};
 use crate::usage::kind;
 
 /// How many entries share a row.
@@ -77,7 +75,8 @@ impl Entry {
         }
     }
 
-    fn activity(self, line: UsageLine) -> Activity {
+    /// What is shown of it, given its line.
+    pub(crate) fn activity(self, line: UsageLine) -> Activity {
         Activity {
             id: format!("act_{}", self.id),
             kind: self.kind.into(),
@@ -155,43 +154,6 @@ pub(crate) fn verify(connection: &Connection) -> Result<()> {
     checked.map(drop)
 }
 
-/// An account's latest entries, usage and ledger together, newest first.
-pub(crate) fn newest(snapshot: &Snapshot<'_>, account: i64, limit: usize) -> Result<Vec<Activity>> {
-    let mut entries = usage_entries(snapshot, account, limit)?;
-    entries.extend(ledger_entries(snapshot, account, limit)?);
-    entries.sort_unstable_by_key(|(id, _)| std::cmp::Reverse(*id));
-    Ok(entries.into_iter().take(limit).map(|(_, activity)| activity).collect())
-}
-
-fn usage_entries(snapshot: &Snapshot<'_>, account: i64, limit: usize) -> Result<Vec<(i64, Activity)>> {
-    // More are shown only while they are not folded.
-    let limit = limit.min(KEPT);
-    let unfolded = snapshot.unfolded()?;
-    let newer = unfolded.of(account).iter().rev().filter_map(|noted| match &noted.change {
-        Change::Usage(usage) => Some(Entry::of(noted, usage)),
-        Change::Holds(_) | Change::Entry(_) | Change::Settings => None,
-    });
-    let mut newest_first: Vec<Entry> = newer.take(limit).collect();
-    // Every block has at least one entry, so `limit` blocks are enough.
-    let sql = "SELECT entries FROM recent_activity WHERE account = ?1 ORDER BY block DESC LIMIT ?2";
-    let mut blocks = snapshot.prepare_cached(sql).map_err(store_error)?;
-    let missing = i64::try_from(limit - newest_first.len()).unwrap_or(i64::MAX);
-    let blocks = all(&mut blocks, [account, missing], |row| Ok(Ok(row.get_ref(0)?.as_blob()?.to_vec())))?;
-    for block in blocks {
-        newest_first.extend(unpack(&block)?.into_iter().rev());
-    }
-    newest_first.truncate(limit);
-    let mut lines = HashMap::new();
-    let with_line = |entry: Entry| {
-        let line = match lines.get(&entry.line) {
-            Some(known) => UsageLine::clone(known),
-            None => lines.entry(entry.line).or_insert(usage_line(snapshot, entry.line)?).clone(),
-        };
-        Ok((entry.id, entry.activity(line)))
-    };
-    newest_first.into_iter().map(with_line).collect()
-}
-
 /// The usage line with this id.
 pub(crate) fn usage_line(connection: &Connection, id: i64) -> Result<UsageLine> {
     let sql = "SELECT route_template, http_method, source FROM usage_line WHERE id = ?1";
@@ -202,42 +164,6 @@ pub(crate) fn usage_line(connection: &Connection, id: i64) -> Result<UsageLine> 
         Ok(Ok(UsageLine { route_template: text(0)?.into(), http_method: text(1)?.into(), source }))
     })?;
     line.ok_or_else(|| corrupt(format_args!("usage line {id} is missing")))
-}
-
-fn ledger_entries(connection: &Connection, account: i64, limit: usize) -> Result<Vec<(i64, Activity)>> {
-    let sql = "SELECT id, kind, amount, description, created_at, tx_chain_id, tx_hash, plan_id FROM ledger \
-               WHERE account = ?1 ORDER BY id DESC LIMIT ?2";
-    let mut statement = connection.prepare_cached(sql).map_err(store_error)?;
-    let limit = i64::try_from(limit).unwrap_or(i64::MAX);
-    all(&mut statement, params![account, limit], |row| {
-        let id: i64 = row.get(0)?;
-        let kind: String = row.get(1)?;
-        let amount = Credits::from_atoms(row.get(2)?);
-        let description = Some(row.get(3)?);
-        let created_at = timestamp(row, 4)?;
-        let payment = payment_ref(row, 5)?;
-        Ok(ledger_kind(&kind).map(|kind| {
-            let (id_text, kind) = (format!("act_{id}"), ActivityKind::Ledger(kind));
-            let activity = Activity {
-                id: id_text,
-                kind,
-                amount,
-                description,
-                line: None,
-                request_path: None,
-                calls: 0,
-                payment,
-                key: None,
-                created_at,
-            };
-            (id, activity)
-        }))
-    })
-}
-
-/// Parses a stored ledger kind.
-pub(crate) fn ledger_kind(name: &str) -> Result<LedgerKind> {
-    LedgerKind::from_name(name).ok_or_else(|| corrupt(format_args!("unknown ledger kind {name:?}")))
 }
 
 #[cfg(test)]

@@ -2,11 +2,10 @@
 
 use metering_core::transfer::{ActivityRecord, Record};
 use metering_sql::transfer::Source;
-use metering_sql::{Executor, Row};
+use metering_sql::{Executor, Row, usage_lines};
 
 use crate::error::corrupt;
 use crate::usage::kind;
-use crate::usage::lines::line;
 
 /// Reads the tables of [`recent`](super::recent).
 pub(super) fn source() -> Source {
@@ -27,7 +26,7 @@ fn read(_: &mut dyn Executor, row: &Row) -> metering_sql::Result<Record> {
     let kind = kind::of_number(kind).ok_or_else(|| corrupt(format_args!("{kind} is no kind of usage")))?;
     Ok(Record::Activity(ActivityRecord {
         account: row.get(0)?,
-        line: line(row, 1)?,
+        line: usage_lines::read(row, 1)?,
         newer: row.get(4)?,
         amount: row.get(5)?,
         kind,
