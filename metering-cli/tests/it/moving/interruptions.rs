@@ -54,7 +54,7 @@ fn killed_move_is_finished_by_the_next_run() {
 fn is_killed_and_finished(full: &Path, at: u32) -> bool {
     let moving = Move::new();
     std::fs::copy(full, moving.file()).unwrap();
-    let event = if at % 2 == 0 { Event::Stall } else { Event::StallAfter };
+    let event = if at.is_multiple_of(2) { Event::Stall } else { Event::StallAfter };
     let link = Link::with(event, at);
     let mut running = moving.start(&moving.url_by(link.port()));
     if !link.wait(|| running.try_wait().unwrap().is_some()) {
