@@ -19,7 +19,7 @@ pub use authority::{Authority, Viewer};
 #[cfg(feature = "openapi")]
 pub use parameters::Described;
 pub(crate) use parameters::parameters;
-pub use parameters::{Bounded, Given, Parameter, Parameters, Written, target};
+pub use parameters::{Bounded, Given, Parameter, Parameters, Written};
 pub use text::{EntryNumber, Text};
 
 use crate::administration::Administration;
@@ -68,6 +68,22 @@ pub trait Call: Send + Sync + 'static {
 
 /// What comes of a call.
 pub type Outcome<C> = Result<<C as Call>::Reply, AdminError>;
+
+impl<'r> Given<'r> {
+    /// Those of a request for a call: the values of the path's parameters, in order and decoded, and the query.
+    #[must_use]
+    pub fn to<C: Call>(path: &'r [String], query: &'r str) -> Self {
+        Self::at(C::PATH, path, query)
+    }
+}
+
+/// The path and query of a request for a call.
+#[must_use]
+pub fn target<C: Call>(parameters: &C::Parameters) -> String {
+    let mut written = Written::new(C::PATH);
+    parameters.write(&mut written);
+    written.into_target()
+}
 
 /// Declares a [`Call`]. Its doc comment is what the OpenAPI document says: a line, and what else callers must know.
 ///

@@ -6,6 +6,7 @@ pub mod operators;
 pub mod plans;
 pub mod prices;
 pub mod refills;
+mod register;
 pub mod reports;
 pub mod webhooks;
 
@@ -22,14 +23,3 @@ pub fn each(visitor: &mut impl Visitor) {
     reports::each(visitor);
     operators::each(visitor);
 }
-
-/// Shows the calls of a subject to a visitor.
-macro_rules! register {
-    ($($call:ty),* $(,)?) => {
-        pub(super) fn each(visitor: &mut impl $crate::call::Visitor) {
-            $(visitor.call::<$call>();)*
-        }
-    };
-}
-
-use register;

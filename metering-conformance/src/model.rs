@@ -21,15 +21,13 @@ mod outcome;
 mod owner;
 mod payments;
 mod quotes;
+mod recorded;
 mod refills;
 mod signups;
 
-use authorizations::{Accepted, Place};
 pub(super) use outcome::{Charged, Expected};
 pub(super) use owner::{Entry, Event, Owner, credits};
-use payments::Used;
-use quotes::OpenedQuote;
-use refills::Rule;
+use recorded::{Accepted, OpenedQuote, Place, Rule, Used};
 
 /// Everything that ever happened.
 #[derive(Debug, Default)]

@@ -13,15 +13,17 @@ use super::scene::BASE;
 
 mod authorization;
 mod hold;
+mod item;
 mod key;
 mod sale;
 mod signup;
+mod values;
 
 pub(super) use authorization::AUTHORIZATIONS;
 pub use authorization::AuthorizationOperation;
 use authorization::authorization_operation;
-pub use hold::HoldStep;
 use hold::hold_item;
+pub use item::{HoldStep, Item};
 pub use key::KeyOperation;
 use key::key_operation;
 use sale::sale;
@@ -30,9 +32,7 @@ pub use sale::{Price, Sale};
 pub use signup::Signup;
 use signup::signup;
 pub(super) use signup::{SESSIONS, code, token};
-
-/// How many email addresses operations choose from.
-const EMAILS: u8 = 5;
+use values::{EMAILS, amount, kind, limits, number, price, stale_key};
 
 /// An operation on a store, or a step of the clock.
 #[derive(Debug, Clone)]
@@ -115,38 +115,6 @@ pub enum Operation {
     Turn,
 }
 
-/// One posting of a batch.
-#[derive(Debug, Clone)]
-pub enum Item {
-    /// A charge.
-    Charge {
-        /// The number of the key among all keys so far, or of the next key, which no account has yet.
-        key: usize,
-        /// The price.
-        atoms: i64,
-        /// The number of the line, from a small set.
-        line: u8,
-        /// The number of the path, from a small set.
-        path: u8,
-        /// The number of the request id, from a small set.
-        request: Option<u8>,
-        /// Lease in milliseconds, and atoms of the fallback, for a hold.
-        hold: Option<(u32, i64)>,
-    },
-    /// An update of a hold; skipped when none was opened.
-    Update {
-        /// The number of the hold among all that were ever opened.
-        hold: usize,
-        /// What to do with it.
-        step: HoldStep,
-    },
-    /// A refund of an accepted charge, which consumes its receipt; skipped when there is no receipt.
-    Refund {
-        /// The number of the receipt.
-        receipt: usize,
-    },
-}
-
 /// Sequences of operations for one opener.
 pub fn operations() -> impl Strategy<Value = Vec<Operation>> {
     sequences(vec(operation(), 1..80))
@@ -214,39 +182,6 @@ fn item() -> impl Strategy<Value = Item> {
     ]
 }
 
-/// A number, before it is taken modulo how many items exist.
-fn number() -> impl Strategy<Value = usize> {
-    0..60_usize
-}
-
-/// Mostly a new key.
-fn stale_key() -> impl Strategy<Value = Option<usize>> {
-    option::weighted(0.1, number())
-}
-
-fn kind() -> impl Strategy<Value = LedgerKind> {
-    // Only settling payments writes the other kinds.
-    let kinds = LedgerKind::ALL.into_iter().filter(|kind| !LedgerKind::SETTLEMENTS.contains(kind));
-    proptest::sample::select(kinds.collect::<Vec<_>>())
-}
-
-fn limits() -> impl Strategy<Value = RateLimits> {
-    (0..8_u32, 0..20_u32).prop_map(|(requests_per_minute, requests_per_day)| RateLimits {
-        requests_per_minute: if requests_per_minute < 4 { 0 } else { requests_per_minute },
-        requests_per_day: if requests_per_day < 8 { 0 } else { requests_per_day },
-    })
-}
-
-/// An amount to add: mostly some base calls, sometimes a correction, rarely an extreme amount.
-fn amount() -> impl Strategy<Value = i64> {
-    prop_oneof![
-        12 => 0..30 * BASE,
-        3 => -10 * BASE..0,
-        1 => i64::MAX - BASE..=i64::MAX,
-        1 => i64::MIN..i64::MIN + BASE,
-    ]
-}
-
 /// A rule: mostly some base calls, rarely extreme amounts.
 fn refill() -> impl Strategy<Value = Refill> {
     let amount = || prop_oneof![6 => 1..20 * BASE, 1 => i64::MAX - BASE..=i64::MAX].prop_map(Credits::from_atoms);
@@ -255,16 +190,6 @@ fn refill() -> impl Strategy<Value = Refill> {
         every,
         cap,
     })
-}
-
-/// A price: mostly about a base call, sometimes zero, rarely an extreme amount.
-fn price() -> impl Strategy<Value = i64> {
-    prop_oneof![
-        12 => 1..3 * BASE,
-        4 => Just(BASE),
-        1 => Just(0),
-        1 => i64::MAX - BASE..=i64::MAX,
-    ]
 }
 
 fn millis() -> impl Strategy<Value = i64> {

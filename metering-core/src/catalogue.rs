@@ -35,6 +35,7 @@ pub(crate) mod request;
 pub(crate) mod route;
 mod schema;
 pub(crate) mod spelling;
+mod stream_prefix;
 pub(crate) mod template;
 mod template_file;
 pub(crate) mod trie;
@@ -52,8 +53,8 @@ use std::sync::Arc;
 use crate::catalogue::trie::{Trie, TrieMatch};
 use crate::money::credits::Credits;
 use file::CatalogueFile;
-use lenient::StreamPrefix;
 use object::UnknownKeys;
+use stream_prefix::StreamPrefix;
 
 pub use body::{BodyRules, CheckedBody, HiddenEvents};
 pub use body_use::BodyUse;

@@ -246,17 +246,6 @@ impl Day {
         Self(self.0.saturating_sub(i64::from(days)))
     }
 
-    /// The calendar month of the day. Days that no calendar has (before the year -9999, after 9999) are in the first
-    /// one, January 1970.
-    #[must_use]
-    pub fn month(self) -> Month {
-        let date = jiff::Timestamp::from_millisecond(self.start().0);
-        date.map_or(Month::default(), |start| {
-            let start = start.to_zoned(jiff::tz::TimeZone::UTC);
-            Month::from_unix_months((i64::from(start.year()) - 1970) * 12 + i64::from(start.month()) - 1)
-        })
-    }
-
     /// The day's number in its month, from 1. Days that no calendar has (before the year -9999, after 9999) are the
     /// first of theirs.
     pub(crate) fn day_of_month(self) -> u8 {

@@ -6,12 +6,15 @@
 //! - A use case of [`Service`](crate::Service) returns [`Error`], which maps to a code, status and body on the wire.
 //!   A cause is logged once, where it becomes an [`Error`], and never sent to a client.
 
+mod causes;
+mod fields;
 mod keys;
 mod response;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+pub(crate) use fields::list;
 pub use keys::{KeyBudget, KeyConflict};
 
 use crate::access::key::KeyFault;
@@ -20,7 +23,6 @@ use crate::catalogue::path::TargetError;
 use crate::chains::chain::ChainError;
 use crate::charging::delivery::Repetition;
 use crate::charging::max_cost::MaxCost;
-use crate::charging::meter::MeterError;
 use crate::charging::rate::{LimitWindow, RateStatus};
 use crate::money::credits::Credits;
 use crate::offers::{PayRefusal, SignInRefusal};
@@ -311,12 +313,6 @@ impl PaymentRequired {
     }
 }
 
-/// Lists the problems by name in one text.
-pub(crate) fn list(fields: &BTreeMap<String, String>) -> String {
-    let items: Vec<_> = fields.iter().map(|(name, problem)| format!("{name} {problem}")).collect();
-    items.join("; ")
-}
-
 impl Error {
     /// A validation error for one field.
     #[must_use]
@@ -343,58 +339,5 @@ impl Error {
 
     fn of_store(error: &StoreError) -> Self {
         if error.outcome_is_unknown() { Self::OutcomeUnknown } else { Self::StorageUnavailable }
-    }
-}
-
-impl From<PaymentError> for Error {
-    /// The client learns that the chain could not be read; the log says why.
-    fn from(error: PaymentError) -> Self {
-        if let PaymentError::Chain(cause) = &error {
-            tracing::warn!(%cause, "could not check a payment");
-        }
-        Self::Payment(Box::new(error))
-    }
-}
-
-impl From<PayRefusal> for Error {
-    fn from(refusal: PayRefusal) -> Self {
-        Self::Offer(Box::new(refusal))
-    }
-}
-
-impl From<RecoveryError> for Error {
-    fn from(error: RecoveryError) -> Self {
-        if let RecoveryError::Chain(cause) = &error {
-            tracing::warn!(%cause, "could not check a wallet's signature");
-        }
-        Self::Recovery(error)
-    }
-}
-
-impl From<SignupError> for Error {
-    fn from(error: SignupError) -> Self {
-        if let SignupError::ChallengeUnavailable(cause) = &error {
-            tracing::warn!(%cause, "could not check a signup");
-        }
-        Self::Signup(error)
-    }
-}
-
-impl From<StoreError> for Error {
-    fn from(error: StoreError) -> Self {
-        tracing::error!(%error, "the store failed");
-        Self::of_store(&error)
-    }
-}
-
-impl From<MeterError> for Error {
-    /// The meter already logged the cause, once for the whole batch.
-    fn from(error: MeterError) -> Self {
-        match error {
-            MeterError::Overloaded => Self::Overloaded,
-            MeterError::Closed => Self::ShuttingDown,
-            MeterError::NoSuchHold => Self::NoSuchRequest,
-            MeterError::Store(error) => Self::of_store(&error),
-        }
     }
 }

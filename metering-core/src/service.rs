@@ -18,12 +18,15 @@ mod key_terms;
 mod keys;
 mod lifetime;
 mod manifest;
+mod offer_settlement;
 mod offers;
 mod other_quotes;
+mod own_templates;
 mod paid_entries;
 mod payer_proof;
 mod payments;
 mod position;
+mod price_source;
 mod prices;
 mod quotes;
 mod receipts;
@@ -34,6 +37,8 @@ mod reports;
 mod request_payment;
 mod rotation;
 mod seen_payments;
+mod seller;
+mod settings;
 mod settlement;
 mod settling;
 mod sign_in;
@@ -53,7 +58,6 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 pub use arrivals::{Arrival, Arrivals, arrivals, payment_targets};
-pub use billing::BillingSettings;
 pub use buying::Bought;
 pub use challenges::{ChallengeClient, ChallengeCredential, ChallengeSettings};
 pub use config::{Links, ServiceConfig};
@@ -63,14 +67,14 @@ pub use key_terms::{TermsReader, end_of_grace, wider_terms};
 pub use lifetime::lifetime_events;
 pub use offers::{OfferSettings, Paid, PayRequest};
 pub use payments::PaymentSettings;
-pub use receipts::Seller;
 pub use refund::RefundResult;
 pub use request_payment::{PaymentNotice, RequestPayment, RequestedResource};
+pub use seller::Seller;
+pub use settings::{BillingSettings, SignupSettings, WebhookSettings};
 pub use settlement::SettlementReport;
 pub use settling::{OfferChain, Settler};
-pub use signups::SignupSettings;
 pub use watch::WatchReport;
-pub use webhooks::{WebhookSettings, find_delivery, read_threshold};
+pub use webhooks::{find_delivery, read_threshold};
 
 use crate::catalogue::Catalogue;
 use crate::chains::chain::{Chain, ChainReader};
@@ -128,10 +132,10 @@ pub struct Service {
     event_store: Option<Arc<dyn EventStore>>,
     webhooks: WebhookSettings,
     billing: BillingSettings,
-    own_templates: Arc<templates::OwnTemplates>,
+    own_templates: Arc<own_templates::OwnTemplates>,
     in_flight: InFlight,
-    shop: Option<Arc<offers::OfferSettlement>>,
-    prices: prices::Prices,
+    shop: Option<Arc<offer_settlement::OfferSettlement>>,
+    prices: price_source::PriceSource,
 }
 
 impl fmt::Debug for Service {
@@ -215,7 +219,7 @@ impl Service {
             own_templates: Arc::default(),
             in_flight: InFlight::default(),
             shop: None,
-            prices: prices::Prices::default(),
+            prices: price_source::PriceSource::default(),
         }
     }
 

@@ -29,6 +29,7 @@ mod quantity;
 mod quote;
 mod ranking;
 mod refusal;
+mod response;
 mod series;
 mod snapshot;
 mod stream;
@@ -38,18 +39,17 @@ mod token;
 mod trade;
 mod volume;
 
-use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
 use futures_util::StreamExt;
-use futures_util::stream::BoxStream;
 use metering_core::Clock;
 
 use crate::chain::{Block, Chain};
 use crate::param::{Query, number, pool, seconds, token};
 use crate::refusal::Refusal;
+pub use crate::response::SampleResponse;
 
 /// The default catalogue: the routes of the sample feed and their prices, as JSON for [`Catalogue::from_json`].
 ///
@@ -60,19 +60,6 @@ pub const ROUTES: &str = include_str!("../routes.json");
 #[derive(Debug, Clone)]
 pub struct SampleFeed {
     chain: Chain,
-}
-
-/// A response of the sample feed.
-pub enum SampleResponse {
-    /// A JSON document.
-    Json {
-        /// The HTTP status.
-        status: u16,
-        /// The document.
-        body: Bytes,
-    },
-    /// Server-sent events, without end.
-    Events(BoxStream<'static, Bytes>),
 }
 
 impl SampleFeed {
@@ -150,14 +137,5 @@ impl SampleFeed {
     /// The block named in a path segment.
     fn block(&self, text: &str) -> Result<Block, Refusal> {
         param::final_block(&self.chain, text)
-    }
-}
-
-impl fmt::Debug for SampleResponse {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Json { status, body } => f.debug_struct("Json").field("status", status).field("body", body).finish(),
-            Self::Events(_) => f.write_str("Events(..)"),
-        }
     }
 }

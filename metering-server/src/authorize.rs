@@ -33,10 +33,8 @@ use crate::http::{Bodies, ClientAddress, CrossOrigin, Problem, Reply, Response, 
 use crate::operations::spans;
 
 pub(crate) use document::describe;
-use original::{Asking, original};
+use original::{Asking, PATH, original};
 
-/// Where proxies ask.
-const PATH: &str = "/authorize";
 /// Requests the body of a refusal in a header, for proxies that drop the body.
 const REFUSAL_IN_HEADER: HeaderName = HeaderName::from_static("x-bds-refusal-in-header");
 /// That header.

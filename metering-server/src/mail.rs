@@ -10,7 +10,6 @@ mod transport;
 use std::sync::Arc;
 use std::time::Duration;
 
-use lettre::Address;
 use metering_core::Service;
 use metering_core::access::Email;
 use metering_core::service::SignupSettings;
@@ -92,7 +91,7 @@ impl Outbox {
 
 impl Mailer for Outbox {
     fn can_address(&self, email: &Email) -> bool {
-        address(email).is_some()
+        message::address(email).is_some()
     }
 
     /// Beyond an address's budget for recovery mail, nothing is queued, and the caller does not learn that: the mailbox
@@ -142,11 +141,6 @@ impl MailTask {
             }
         }
     }
-}
-
-/// The address in the form that mail needs; `None` when nothing can be sent there.
-fn address(email: &Email) -> Option<Address> {
-    email.as_str().parse().ok()
 }
 
 #[cfg(test)]

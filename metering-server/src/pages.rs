@@ -8,6 +8,7 @@ mod approval;
 mod assets;
 mod headers;
 mod origin;
+mod page;
 mod render;
 mod terms;
 
@@ -16,13 +17,12 @@ use std::path::PathBuf;
 
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, Method, StatusCode, header};
-use metering_core::Catalogue;
 
-use crate::config::Config;
 use crate::http::{Document, Reply, bytes, with_headers};
 pub(crate) use assets::AssetError;
 use assets::Assets;
 pub(crate) use origin::PagesOrigin;
+use page::{HTML, Page, secured};
 pub(crate) use render::COMPLETE_PAGE;
 
 /// Paths that belong to the pages, including everything below them.
@@ -34,7 +34,6 @@ const SHARED_WITH_SLASH: &str = "/verify/";
 /// The console, on the admin address.
 const CONSOLE: &str = "/console";
 const CONSOLE_WITH_SLASH: &str = "/console/";
-const HTML: &str = "text/html; charset=utf-8";
 const CACHE_FOREVER: HeaderValue = HeaderValue::from_static("public, max-age=31536000, immutable");
 const CACHE_ONE_HOUR: HeaderValue = HeaderValue::from_static("public, max-age=3600");
 
@@ -49,13 +48,6 @@ pub(crate) struct Pages {
     approval: approval::ApprovalPages,
     assets: Assets,
     icon: Document,
-}
-
-/// A rendered page and its content security policy.
-#[derive(Debug, Clone)]
-struct Page {
-    html: Document,
-    policy: String,
 }
 
 /// Why the pages cannot be built.
@@ -78,14 +70,6 @@ pub(crate) enum PagesError {
 }
 
 impl Pages {
-    /// The pages of a service with this configuration.
-    ///
-    /// # Errors
-    /// When the operator's terms cannot be read, or the embedded files are inconsistent.
-    pub(crate) fn new(config: &Config, catalogue: &Catalogue) -> Result<Self, PagesError> {
-        render::pages(config, catalogue)
-    }
-
     /// The reply to a request for a page or asset; `None` when the path does not belong to the pages.
     pub(crate) fn respond(&self, method: &Method, path: &str, headers: &HeaderMap) -> Option<Reply> {
         let below =
@@ -147,20 +131,6 @@ impl Pages {
             },
         }
     }
-}
-
-impl Page {
-    /// Pages are never cached: they may show a key, and the next version refers to other assets.
-    fn reply(&self, status: StatusCode, request: &HeaderMap) -> Reply {
-        let mut reply = self.html.reply_in_full(request);
-        *reply.status_mut() = status;
-        with_headers(secured(reply), vec![("content-security-policy", self.policy.clone())])
-    }
-}
-
-fn secured(reply: Reply) -> Reply {
-    let headers = headers::COMMON_HEADERS.into_iter().map(|(name, value)| (name, value.to_owned()));
-    with_headers(reply, headers.collect())
 }
 
 fn cached(reply: Reply, cache_control: HeaderValue) -> Reply {

@@ -13,6 +13,7 @@ mod charges;
 mod chooser;
 mod deduct;
 mod disk;
+mod failure;
 mod format;
 mod gateway;
 mod generator;
@@ -34,16 +35,13 @@ mod tools;
 mod turns;
 mod upstream;
 
-use std::error::Error;
 use std::io::Write;
 use std::time::Instant;
 
 pub use arguments::{Arguments, Part};
+pub use failure::Failure;
 
 use tools::Tools;
-
-/// Why a benchmark has no result.
-pub type Failure = Box<dyn Error + Send + Sync>;
 
 /// Runs the selected parts, and writes each table as soon as it is finished.
 ///

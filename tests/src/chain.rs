@@ -35,22 +35,6 @@ pub struct Chain {
 pub struct Snapshot(Value);
 
 impl Chain {
-    /// A chain to start: by default with chain id 31337 and an immediate block for each transaction.
-    #[must_use]
-    pub fn setup() -> ChainSetup {
-        ChainSetup::new()
-    }
-
-    /// A chain with the defaults; see [`ChainSetup::start`].
-    ///
-    /// # Panics
-    /// If it does not start.
-    #[track_caller]
-    #[must_use]
-    pub fn start() -> Option<Self> {
-        Self::setup().start()
-    }
-
     /// The chain id (EIP-155).
     #[must_use]
     pub fn chain_id(&self) -> u64 {

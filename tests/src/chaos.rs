@@ -22,16 +22,15 @@ mod raw_upstream;
 mod report;
 mod rng;
 mod runner;
+mod setting;
 mod shim;
 mod targets;
-
-use std::time::{Duration, Instant};
 
 pub use arguments::Arguments;
 pub use runner::run;
 
 use report::Report;
-use rng::Rng;
+use setting::Setting;
 
 use crate::{patroni, postgres};
 
@@ -45,32 +44,6 @@ struct Campaign {
     /// Counters that must be above zero; otherwise the run proves nothing.
     proves: &'static [&'static str],
     run: fn(&mut Setting, &mut Report),
-}
-
-/// The settings of one run of a campaign.
-struct Setting {
-    duration: Duration,
-    rng: Rng,
-    plant: bool,
-    created: Instant,
-    /// When the first fault was due; servers and databases have started by then.
-    started: Option<Instant>,
-}
-
-impl Setting {
-    fn new(duration: Duration, seed: u64, plant: bool) -> Self {
-        Self { duration, rng: Rng::new(seed), plant, created: Instant::now(), started: None }
-    }
-
-    /// Whether there is time for another round. The time starts with the first call.
-    fn has_time_left(&mut self) -> bool {
-        self.started.get_or_insert_with(Instant::now).elapsed() < self.duration
-    }
-
-    /// Whether this is a very short run, as with `--smoke`.
-    fn is_short(&self) -> bool {
-        self.duration < Duration::from_secs(5)
-    }
 }
 
 const CAMPAIGNS: &[Campaign] = &[

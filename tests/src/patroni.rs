@@ -10,7 +10,7 @@ mod processes;
 use std::fs;
 use std::net::SocketAddr;
 use std::os::unix::fs::chown;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 use tempfile::TempDir;
 
-use self::machine::Machine;
+use self::machine::{Machine, PASSWORD, deployed};
 use self::processes::Processes;
 use crate::client::Client;
 use crate::postgres::{ServerUser, folder, free_port, program};
@@ -28,8 +28,6 @@ const WAIT: Duration = Duration::from_secs(120);
 
 /// Set by `./test.sh` where Patroni, etcd or HAProxy is not installed.
 const SKIP: &str = "TESTS_SKIP_PATRONI";
-
-const PASSWORD: &str = "a password of the superuser";
 
 /// Whether tests with Patroni are disabled.
 #[must_use]
@@ -177,11 +175,6 @@ impl PatroniCluster {
         assert!(result.status.success(), "{sql}: {}", String::from_utf8_lossy(&result.stderr));
         String::from_utf8_lossy(&result.stdout).trim().to_owned()
     }
-}
-
-/// A file of `deploy/patroni`.
-fn deployed(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../deploy/patroni").join(name)
 }
 
 /// Starts three members of etcd, and returns where they listen for clients.

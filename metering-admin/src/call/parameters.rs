@@ -6,7 +6,6 @@ use std::borrow::Cow;
 use metering_core::Error;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
-use super::Call;
 use super::text::Text;
 
 /// What need not be encoded in a path or a query (RFC 3986, 2.3).
@@ -87,10 +86,9 @@ pub struct Given<'r> {
 }
 
 impl<'r> Given<'r> {
-    /// Those of a request for a call: the values of the path's parameters, in order and decoded, and the query.
-    #[must_use]
-    pub fn to<C: Call>(path: &'r [String], query: &'r str) -> Self {
-        Self { names: places(C::PATH).collect(), path, query }
+    /// Those of a request for the path `template`: the values of its parameters, in order and decoded, and the query.
+    pub(super) fn at(template: &'static str, path: &'r [String], query: &'r str) -> Self {
+        Self { names: places(template).collect(), path, query }
     }
 
     /// The parameter of this name.
@@ -124,6 +122,15 @@ pub struct Written {
 }
 
 impl Written {
+    /// A path with names in braces, and no query.
+    pub(super) fn new(template: &str) -> Self {
+        Self { path: template.to_owned(), query: String::new() }
+    }
+
+    pub(super) fn into_target(self) -> String {
+        self.path + &self.query
+    }
+
     /// Adds a parameter.
     pub fn write(&mut self, name: &str, value: &impl Parameter) {
         let Some(text) = value.write() else { return };
@@ -136,14 +143,6 @@ impl Written {
             self.query.push_str(&format!("{separator}{name}={encoded}"));
         }
     }
-}
-
-/// The path and query of a request for a call.
-#[must_use]
-pub fn target<C: Call>(parameters: &C::Parameters) -> String {
-    let mut written = Written { path: C::PATH.to_owned(), query: String::new() };
-    parameters.write(&mut written);
-    written.path + &written.query
 }
 
 impl<T: Text> Parameter for T {

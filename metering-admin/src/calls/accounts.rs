@@ -5,7 +5,7 @@ use metering_core::charging::HoldId;
 use metering_core::store::{Cursor, Page};
 use metering_core::wire::{ActivityDocument, LedgerDocument, UsageSummary};
 
-use super::register;
+use super::register::register;
 use crate::action::Action;
 use crate::call::{Bounded, EntryNumber, Nothing, Viewer, call, parameters};
 use crate::wire::{

@@ -6,7 +6,7 @@ use metering_core::store::Cursor;
 use metering_core::wire::{DeletedKeyResponse, IssuedKeyResponse, KeyResponse, KeysDocument, RotateKeyRequest};
 
 use super::accounts::OfAccount;
-use super::register;
+use super::register::register;
 use crate::action::Action;
 use crate::call::{Bounded, Nothing, Viewer, call, parameters};
 use crate::wire::{KeyChangeRequest, KeyRotationRequest, NewKeyRequest, ReasonRequest};

@@ -2,7 +2,7 @@
 
 use metering_core::operators::{OperatorName, Role};
 
-use super::register;
+use super::register::register;
 use crate::action::Action;
 use crate::call::{Nothing, Viewer, call, parameters};
 use crate::error::wrong;

@@ -3,7 +3,7 @@
 use metering_core::Timestamp;
 use metering_core::prices::PriceNumber;
 
-use super::register;
+use super::register::register;
 use crate::action::Action;
 use crate::call::{Nothing, Viewer, call, parameters};
 use crate::error::wrong;

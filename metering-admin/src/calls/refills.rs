@@ -1,6 +1,6 @@
 //! Recurring credits.
 
-use super::register;
+use super::register::register;
 use crate::action::Action;
 use crate::call::{Nothing, Viewer, call};
 use crate::wire::{ReasonRequest, RefillDocument, RefillRequest};

@@ -2,7 +2,7 @@
 
 use metering_core::store::Cursor;
 
-use super::register;
+use super::register::register;
 use crate::call::{Bounded, EntryNumber, Nothing, Viewer, call, parameters};
 use crate::wire::{AccountsUsageDocument, AuditDocument, PaymentRecordsDocument};
 

@@ -6,7 +6,7 @@ use metering_core::store::Cursor;
 use metering_core::wire::{BalanceAlertDocument, DeliveriesDocument, DeliveryResponse, WebhooksDocument};
 
 use super::accounts::OfAccount;
-use super::register;
+use super::register::register;
 use crate::action::Action;
 use crate::call::{Bounded, Nothing, Viewer, call, parameters};
 use crate::wire::{AccountAlertRequest, ReasonRequest};

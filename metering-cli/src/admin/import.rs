@@ -13,14 +13,14 @@ use std::io::Write;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use clap::{Args, ValueEnum};
+use clap::Args;
 use metering_admin::Administration;
 use metering_core::imports::{AccountImported, ImportedEntry, PlannedAccount};
 use metering_core::money::LedgerEntry;
 use metering_core::{Clock, FullStore, StoreError, SystemClock};
 
 use self::report::Report;
-use self::source::{Item, Source};
+use self::source::{FileFormat, Item, Source};
 use super::session::Session;
 use crate::failure::Failure;
 use crate::output::Format;
@@ -55,15 +55,6 @@ pub(crate) struct ImportArgs {
     dry_run: bool,
     #[command(flatten)]
     output: Format,
-}
-
-/// The format of a file to import.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum FileFormat {
-    /// Accounts with key hashes, as CSV or JSON.
-    Accounts,
-    /// The SQLite database of a service with this wire protocol.
-    Agenthub,
 }
 
 impl ImportArgs {

@@ -4,6 +4,7 @@ mod change;
 mod create;
 mod delete;
 mod issued;
+mod key_of_account;
 mod list;
 mod rotate;
 mod show;
@@ -11,9 +12,6 @@ mod show;
 use std::io::Write;
 
 use clap::{Args, Subcommand};
-use metering_admin::calls::keys::OfKey;
-use metering_core::AccountId;
-use metering_core::access::KeyId;
 
 use super::session::Session;
 use crate::failure::Failure;
@@ -43,24 +41,6 @@ enum Command {
     Enable(change::EnableArgs),
     Rotate(rotate::RotateArgs),
     Delete(delete::DeleteArgs),
-}
-
-/// A key of an account.
-#[derive(Debug, Args)]
-struct KeyOfAccount {
-    /// The account's id.
-    #[arg(value_name = "ORG")]
-    org: AccountId,
-    /// The key's id.
-    #[arg(value_name = "KEY")]
-    key: KeyId,
-}
-
-impl KeyOfAccount {
-    /// The key in a call.
-    fn place(&self) -> OfKey {
-        OfKey { id: self.org.clone(), key: self.key.clone() }
-    }
 }
 
 impl KeyArgs {

@@ -1,5 +1,6 @@
 //! `metering admin payments`: payments that arrived on the chains, especially unclaimed ones.
 
+mod address;
 mod assign;
 pub(super) mod chains;
 mod list;
@@ -10,7 +11,6 @@ pub(super) mod refusal;
 use std::io::Write;
 
 use clap::{Args, Subcommand};
-use metering_core::chains::Address;
 
 use super::session::Session;
 use crate::failure::Failure;
@@ -48,9 +48,4 @@ impl PaymentsArgs {
             Command::Records(args) => args.run(session, out).await,
         }
     }
-}
-
-/// An address with the checksum that people compare (EIP-55).
-fn checksummed(address: &str) -> String {
-    address.parse::<Address>().map_or_else(|_| address.to_owned(), |address| address.to_checksummed())
 }

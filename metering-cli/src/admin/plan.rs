@@ -2,6 +2,7 @@
 
 mod activate;
 mod import;
+mod key_args;
 mod list;
 mod listed;
 mod remove;
@@ -11,7 +12,6 @@ mod unconfigured;
 use std::io::Write;
 
 use clap::{Args, Subcommand};
-use metering_core::payments::PlanKey;
 
 use super::session::Session;
 use crate::failure::Failure;
@@ -36,23 +36,6 @@ enum Command {
     Remove(remove::RemoveArgs),
     Activate(activate::ActivateArgs),
     Import(import::ImportArgs),
-}
-
-/// Identifies a plan.
-#[derive(Debug, Args)]
-struct KeyArgs {
-    /// The plan's id, unique on its chain.
-    #[arg(value_name = "ID")]
-    id: String,
-    /// The id of the chain that it is paid on (EIP-155).
-    #[arg(long, value_name = "N")]
-    chain_id: u64,
-}
-
-impl KeyArgs {
-    fn key(&self) -> PlanKey {
-        PlanKey { id: self.id.clone(), chain_id: self.chain_id }
-    }
 }
 
 impl PlanArgs {

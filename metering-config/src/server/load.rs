@@ -1,5 +1,8 @@
 //! Loads the configuration from file, environment and flags, and validates it.
 
+mod authorize;
+mod pay;
+
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::PathBuf;

@@ -11,25 +11,7 @@ use metering_core::store::{
 };
 
 use super::Model;
-
-/// An authorization that was accepted.
-#[derive(Debug)]
-pub(super) struct Accepted {
-    new: NewAuthorization,
-    claimed_until: Timestamp,
-    failed: Option<(SettlementFailure, Timestamp)>,
-    tx: Option<TxRef>,
-    gas: Option<GasPlace>,
-    submissions: Vec<Submission>,
-}
-
-/// A place that was assigned, and whether it is free again.
-#[derive(Debug)]
-pub(super) struct Place {
-    chain_id: u64,
-    place: GasPlace,
-    free: bool,
-}
+use super::recorded::{Accepted, Place};
 
 impl Model {
     fn record_of(&self, accepted: &Accepted) -> AuthorizationRecord {

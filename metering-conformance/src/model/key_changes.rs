@@ -8,7 +8,7 @@ use metering_core::store::{Discrepancy, KeyChanged, KeyCreated, NewKey, TermsCha
 
 use super::Model;
 use super::owner::Owner;
-use super::owner::keys::{Issued, Secret, first_day};
+use super::owner::issued::{Issued, Secret, first_day};
 
 impl Model {
     pub(crate) fn create_key(&mut self, number: usize, new: &NewKey) -> KeyCreated {

@@ -1,9 +1,13 @@
 //! An account in the model, with every ledger entry and request it ever had.
 
 mod alerts;
+mod amount;
+mod counted;
 mod holds;
-pub(super) mod keys;
+pub(super) mod issued;
+mod keys;
 mod volumes;
+mod windows;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -19,8 +23,11 @@ use metering_core::store::NewAccount;
 use metering_core::usage::{ActivityKind, UsageLine};
 
 use super::outcome::Charged;
-use keys::Issued;
-use volumes::Counted;
+pub(crate) use amount::credits;
+use amount::fits;
+use counted::Counted;
+use issued::Issued;
+use windows::window_counts;
 
 /// An account and its complete history.
 #[derive(Debug)]
@@ -94,27 +101,6 @@ pub(crate) struct Event {
     pub(crate) used: i128,
     pub(crate) booked_on: Day,
     pub(crate) at: Timestamp,
-}
-
-/// The windows that a request at `now` counts in. A clock that lags by up to a minute, or an hour at midnight, counts in
-/// the newest window; one that stepped back further starts a new window.
-pub(super) fn window_counts(limits: RateLimits, minute: Window, day: Window, now: Timestamp) -> RateStatus {
-    let back = minute.index - now.minute();
-    let window = |newest: Window, index: i64, lag: i64| {
-        let stays = index == newest.index || (index < newest.index && back <= lag);
-        if stays { newest } else { Window { index, count: 0 } }
-    };
-    let (minute, day) = (window(minute, now.minute(), 1), window(day, now.day().unix_days(), 60));
-    RateStatus { limits, minute, day, at: now }
-}
-
-fn fits(atoms: i128) -> bool {
-    i64::try_from(atoms).is_ok()
-}
-
-/// Converts atoms that are known to be in range.
-pub(crate) fn credits(atoms: i128) -> Credits {
-    Credits::from_atoms(i64::try_from(atoms).expect("the model accepts only amounts in range"))
 }
 
 impl Owner {

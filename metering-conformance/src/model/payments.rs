@@ -2,30 +2,12 @@
 
 use metering_core::access::AccountId;
 use metering_core::chains::{Address, TxRef};
-use metering_core::clock::Timestamp;
 use metering_core::money::{Credits, LedgerKind, NewLedgerEntry, PaymentRef};
-use metering_core::payments::{
-    Payment, PaymentRecord, PaymentSettlement, PaymentUse, SettlementEntry, SettlementStep, SoldPlan,
-};
+use metering_core::payments::{Payment, PaymentRecord, PaymentSettlement, PaymentUse, SettlementEntry, SettlementStep};
 use metering_core::store::{PaymentCredit, PaymentCredited, PaymentSettled, Posted, QuotePrecedence, SettlementChange};
 
 use super::Model;
-
-/// A payment that was used.
-#[derive(Debug)]
-pub(super) struct Used {
-    pub(super) payment: Payment,
-    /// The number of the account it was used for.
-    pub(super) owner: usize,
-    pub(super) used_as: PaymentUse,
-    pub(super) plan_id: Option<String>,
-    pub(super) sold: Option<SoldPlan>,
-    pub(super) at: Timestamp,
-    /// Every settlement step, and when it was taken.
-    pub(super) steps: Vec<(SettlementStep, Timestamp)>,
-    /// Whether it linked its payer to the account.
-    pub(super) links: bool,
-}
+use super::recorded::Used;
 
 impl Used {
     fn settlement(&self) -> PaymentSettlement {

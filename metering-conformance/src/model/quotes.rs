@@ -2,34 +2,15 @@
 
 use std::collections::BTreeSet;
 
-use metering_core::access::KeyHash;
-use metering_core::chains::TxRef;
 use metering_core::clock::Timestamp;
 use metering_core::payments::{NonceHash, Payment, PaymentTarget, PaymentUse, Quote, QuoteState};
 use metering_core::store::{Claim, Claimed, Created, KeyDelivery, QuoteOpened};
 
-use super::payments::Used;
+use super::recorded::{Claimer, OpenedQuote, Used};
 use super::{InUse, Model};
 
 const MINUTE: i64 = 60_000;
 const DAY: i64 = 24 * 60 * MINUTE;
-
-/// A quote and its outcome.
-#[derive(Debug)]
-pub(super) struct OpenedQuote {
-    /// The quote as it was opened.
-    quote: Quote,
-    claimer: Option<Claimer>,
-}
-
-/// An account created by a quote.
-#[derive(Debug)]
-struct Claimer {
-    owner: usize,
-    tx: TxRef,
-    /// The key it was created with, if that key was given to no one.
-    placeholder: Option<KeyHash>,
-}
 
 impl OpenedQuote {
     /// When payments stop being honoured, in milliseconds.

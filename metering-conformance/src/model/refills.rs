@@ -4,15 +4,8 @@ use metering_core::clock::{Day, Timestamp};
 use metering_core::money::{LedgerKind, NewLedgerEntry, Refill};
 use metering_core::store::Refilled;
 
+use super::recorded::Rule;
 use super::{Model, credits};
-
-/// The rule, and whose turn it is.
-#[derive(Debug)]
-pub(super) struct Rule {
-    refill: Refill,
-    /// The newest period in which accounts had their turn, and how many of them had it.
-    turns: Option<(Day, usize)>,
-}
 
 impl Model {
     pub(crate) fn set_refill(&mut self, refill: Option<Refill>) {

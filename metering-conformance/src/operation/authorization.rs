@@ -5,7 +5,8 @@
 use metering_core::offers::SettlementFailure;
 use proptest::prelude::{Strategy, any, prop_oneof};
 
-use super::{HASHES, amount, number};
+use super::sale::HASHES;
+use super::values::{amount, number};
 
 /// How many authorizations operations choose from, and how many wallets pay gas.
 pub(crate) const AUTHORIZATIONS: u8 = 6;

@@ -3,23 +3,9 @@
 use proptest::option;
 use proptest::prelude::{Just, Strategy, any, prop_oneof};
 
-use super::{Item, number, price};
+use super::item::{HoldStep, Item};
+use super::values::{number, price};
 use crate::scene::BASE;
-
-/// What to do with a hold.
-#[derive(Debug, Clone, Copy)]
-pub enum HoldStep {
-    /// Capture a cost in atoms, at most what is held, or all of it.
-    Capture(i64, bool),
-    /// Capture the fallback.
-    CaptureFallback,
-    /// Capture nothing.
-    Release,
-    /// Capture the fallback if the lease has ended.
-    Expire,
-    /// Renew the lease until so many milliseconds from now.
-    Renew(i64),
-}
 
 /// A hold to open, or an update of one.
 pub(super) fn hold_item() -> impl Strategy<Value = Item> {

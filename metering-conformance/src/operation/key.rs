@@ -5,7 +5,7 @@ use proptest::option;
 use proptest::prelude::{Strategy, any, prop_oneof};
 
 use super::super::scene::BASE;
-use super::{limits, number, stale_key};
+use super::values::{limits, number, stale_key};
 
 /// An operation on the keys of accounts. Keys have a number within their account.
 #[derive(Debug, Clone)]

@@ -10,7 +10,7 @@ use proptest::option;
 use proptest::prelude::{Strategy, any, prop_oneof};
 
 use super::super::sale::TARGET;
-use super::{EMAILS, amount, kind, number, stale_key};
+use super::values::{EMAILS, amount, kind, number, stale_key};
 
 /// How many wallets operations choose from.
 pub(crate) const WALLETS: u8 = 4;

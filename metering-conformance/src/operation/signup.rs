@@ -6,7 +6,7 @@ use metering_core::signups::{SessionHash, UserCode};
 use proptest::collection::vec;
 use proptest::prelude::{Strategy, any, prop_oneof};
 
-use super::{EMAILS, amount, kind, stale_key};
+use super::values::{EMAILS, amount, kind, stale_key};
 
 /// How many session tokens and user codes exist.
 pub(crate) const SESSIONS: u8 = 2;

@@ -18,13 +18,11 @@ use serde_json::Value;
 
 use document::Document;
 use set::SetRule;
-use unknown::{KnownMembers, Unknown};
+use unknown::{KnownMembers, PROBLEMS_MAX, Unknown};
 
 pub(super) use file::read_rules;
 pub use set::HiddenEvents;
 
-/// So many problems of one body are named.
-const PROBLEMS_MAX: usize = 8;
 /// Longer descriptions of a problem are cut.
 const PROBLEM_CHARS: usize = 240;
 

@@ -3,9 +3,11 @@
 //!
 //! No crate does this: those that read JSON as it arrives (`actson`, `json-event-parser`) keep each string whole.
 
+mod scanned_value;
 mod targets;
 mod text;
 
+pub(super) use scanned_value::ScannedValue;
 pub(super) use targets::Targets;
 
 use targets::Token;
@@ -13,21 +15,6 @@ use text::Text;
 
 /// Deeper texts are not read. Bounds the memory of a scanner.
 pub(super) const DEPTH_MAX: usize = 128;
-
-/// What is at a wanted pointer.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum ScannedValue<'v> {
-    Null,
-    Bool(bool),
-    /// The number as it is written; the start of a very long one.
-    Number(&'v [u8]),
-    /// The start of a string, decoded, and its full length in bytes of UTF-8.
-    Text(&'v [u8], u64),
-    Object,
-    Array,
-    /// An object repeats a name on the pointer's path.
-    RepeatedName,
-}
 
 /// What a text turned out to be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

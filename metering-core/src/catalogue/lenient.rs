@@ -2,70 +2,13 @@
 //! route that a caller probably meant.
 
 use crate::catalogue::Catalogue;
-
 use crate::catalogue::nearest::distance;
-use crate::catalogue::price::Pricing;
 use crate::catalogue::route::Route;
 use crate::catalogue::spelling::{ends_like_any, fold, reads_like};
+use crate::catalogue::stream_prefix::session_price;
 use crate::catalogue::template::TemplateSegment;
 use crate::catalogue::trie::TrieMatch;
 use crate::money::credits::Credits;
-
-/// A path prefix that has only streams below it, and the price of the most expensive of them.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct StreamPrefix {
-    segments: Vec<String>,
-    price: Credits,
-}
-
-impl StreamPrefix {
-    /// The shortest prefixes that have only streams below them: `/mpp/stream` for `/mpp/stream/allTrades`.
-    pub(super) fn of(routes: &[Route]) -> Vec<Self> {
-        let mut prefixes: Vec<Self> = Vec::new();
-        for (route, price) in routes.iter().filter_map(|route| Some((route, session_price(route)?))) {
-            let literals: Vec<&str> = segments(route).map_while(literal).collect();
-            let leads_elsewhere = |length: usize| {
-                let mut others = routes.iter().filter(|other| session_price(other).is_none());
-                others
-                    .any(|other| segments(other).take(length).map_while(literal).eq(literals[..length].iter().copied()))
-            };
-            let Some(length) = (1..=literals.len()).find(|length| !leads_elsewhere(*length)) else { continue };
-            let segments: Vec<String> = literals[..length].iter().map(|segment| fold(segment)).collect();
-            match prefixes.iter_mut().find(|prefix| prefix.segments == segments) {
-                Some(known) => known.price = known.price.max(price),
-                None => prefixes.push(Self { segments, price }),
-            }
-        }
-        prefixes
-    }
-
-    fn covers(&self, path: &[&str]) -> bool {
-        path.len() >= self.segments.len()
-            && self.segments.iter().zip(path).all(|(folded, segment)| reads_like(segment, folded))
-    }
-}
-
-fn session_price(route: &Route) -> Option<Credits> {
-    match route.pricing {
-        Pricing::PerConnection(price) => Some(price),
-        Pricing::PerRequest(_)
-        | Pricing::PerLookback { .. }
-        | Pricing::ByVolume(_)
-        | Pricing::ByUsage(_)
-        | Pricing::Unknown => None,
-    }
-}
-
-fn segments(route: &Route) -> impl Iterator<Item = TemplateSegment<'_>> {
-    route.segments()
-}
-
-const fn literal(segment: TemplateSegment<'_>) -> Option<&str> {
-    match segment {
-        TemplateSegment::Literal(text) => Some(text),
-        TemplateSegment::Param { .. } => None,
-    }
-}
 
 /// Whether a lenient server could read the segment as this piece of a template.
 fn reads_like_piece(piece: TemplateSegment<'_>, segment: &str) -> bool {
@@ -105,8 +48,8 @@ impl Catalogue {
             return Some(&self.routes[index]);
         }
         let fits = |route: &&Route| {
-            let mut pieces = segments(route).zip(path);
-            segments(route).count() == path.len() && pieces.all(|(piece, segment)| reads_like_piece(piece, segment))
+            let mut pieces = route.segments().zip(path);
+            route.segments().count() == path.len() && pieces.all(|(piece, segment)| reads_like_piece(piece, segment))
         };
         let dearness = |route: &&Route| (&*route.method == method, literal_count(route), route.price(0));
         self.routes.iter().filter(fits).max_by_key(dearness)
@@ -120,10 +63,10 @@ impl Catalogue {
     pub(crate) fn nearest_template(&self, path: &str) -> Option<&str> {
         let path_segments: Vec<&str> = path.split('/').filter(|segment| !segment.is_empty()).collect();
         let steps = |route: &Route| {
-            if segments(route).count() != path_segments.len() {
+            if route.segments().count() != path_segments.len() {
                 return None;
             }
-            let mut pieces = segments(route).zip(&path_segments);
+            let mut pieces = route.segments().zip(&path_segments);
             pieces.try_fold(0, |sum, (piece, segment)| Some(sum + distance_to(piece, segment)?))
         };
         let near = self.routes.iter().filter_map(|route| Some((route, steps(route)?)));
@@ -133,5 +76,5 @@ impl Catalogue {
 }
 
 fn literal_count(route: &Route) -> usize {
-    segments(route).filter(|piece| !matches!(piece, TemplateSegment::Param { verb: None, .. })).count()
+    route.segments().filter(|piece| !matches!(piece, TemplateSegment::Param { verb: None, .. })).count()
 }

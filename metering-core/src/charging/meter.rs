@@ -6,6 +6,8 @@
 //! account's charges always use the same lane.
 
 mod committer;
+mod end;
+mod error;
 mod guard;
 mod holds;
 mod keeper;
@@ -29,12 +31,14 @@ use crate::charging::posting::{Outcome, Posting};
 use crate::clock::Clock;
 use crate::money::credits::Credits;
 use crate::random::SystemRandomness;
-use crate::store::{Store, StoreError};
+use crate::store::Store;
 use crate::trace;
 use committer::{CommitContext, Committer};
 use keeper::{Keeper, OpenHolds};
 use queue::Queue;
 
+pub use end::MeterEnd;
+pub use error::MeterError;
 pub use guard::HoldGuard;
 pub use holds::HoldDecision;
 pub use stats::MeterStats;
@@ -116,52 +120,6 @@ pub struct Meter {
     stats: Arc<MeterStats>,
     draining: watch::Sender<bool>,
     ended: watch::Receiver<Option<MeterEnd>>,
-}
-
-/// How a meter ended.
-///
-/// ```
-/// use metering_core::charging::MeterEnd;
-/// use metering_core::{MemoryStore, Service};
-/// # use std::sync::Arc;
-///
-/// # #[tokio::main(flavor = "current_thread")]
-/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-/// # let service = Service::with_defaults(Arc::new(MemoryStore::new()));
-/// # let server = std::future::ready(());
-/// tokio::select! {
-///     biased;
-///     () = server => {} // it was asked to stop, and has finished its requests
-///     MeterEnd::StoreBroken = service.meter().ended() => return Err("the store broke; open it again".into()),
-/// }
-/// assert_eq!(service.meter().drain().await, MeterEnd::Drained);
-/// # Ok(())
-/// # }
-/// ```
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum MeterEnd {
-    /// It was drained, or dropped.
-    Drained,
-    /// Its store [must be reopened](StoreError::must_reopen), so the process must stop.
-    StoreBroken,
-}
-
-/// Why a charge was not decided. Nothing was charged, unless [`MeterError::outcome_is_unknown`] says so.
-#[derive(Debug, Clone, thiserror::Error)]
-#[non_exhaustive]
-pub enum MeterError {
-    /// Too many charges are waiting.
-    #[error("too many requests are waiting to be charged")]
-    Overloaded,
-    /// The meter was drained.
-    #[error("the service is shutting down")]
-    Closed,
-    /// No hold has this id; it may have been deleted after its retention.
-    #[error("there is no such hold")]
-    NoSuchHold,
-    /// The store failed.
-    #[error(transparent)]
-    Store(#[from] Arc<StoreError>),
 }
 
 impl Meter {

@@ -28,16 +28,16 @@ use crate::money::credits::Credits;
 
 pub use changes::{Changes, HoldChange, UsageChange, UsageKind};
 
-use holds::TouchedHold;
-use keys::TouchedKey;
-use repeats::Repeat;
-use volumes::TouchedVolume;
+use repeat::Repeat;
+use touched::{TouchedHold, TouchedKey, TouchedVolume};
 
 mod alerts;
 mod changes;
 mod holds;
 mod keys;
-mod repeats;
+mod repeat;
+mod results;
+mod touched;
 mod volumes;
 
 /// A batch being applied.
@@ -225,7 +225,7 @@ where
     ) -> Option<Credits> {
         let delivery = refund.delivery.as_ref();
         let known = delivery.and_then(|failed| self.known(account, &failed.request, remembered));
-        let is_owed = repeats::is_owed(delivery, known, self.now);
+        let is_owed = repeat::is_owed(delivery, known, self.now);
         let touched = self.accounts.get_mut(&account).expect("accounts are loaded before they are refunded");
         if !is_owed {
             return Some(touched.state.totals.balance);

@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::{Serialize, Serializer};
 
-use super::Timestamp;
+use super::{Day, Timestamp};
 
 /// A calendar month in UTC, counted from January 1970. Displayed as `YYYY-MM`.
 ///
@@ -63,6 +63,19 @@ impl fmt::Display for Month {
 impl Serialize for Month {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_str(self)
+    }
+}
+
+impl Day {
+    /// The calendar month of the day. Days that no calendar has (before the year -9999, after 9999) are in the first
+    /// one, January 1970.
+    #[must_use]
+    pub fn month(self) -> Month {
+        let date = jiff::Timestamp::from_millisecond(self.start().0);
+        date.map_or(Month::default(), |start| {
+            let start = start.to_zoned(jiff::tz::TimeZone::UTC);
+            Month::from_unix_months((i64::from(start.year()) - 1970) * 12 + i64::from(start.month()) - 1)
+        })
     }
 }
 

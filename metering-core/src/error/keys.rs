@@ -2,13 +2,10 @@
 
 use crate::access::budget::BudgetReset;
 use crate::access::issued_key::Key;
-use crate::access::key::KeyFault;
 use crate::access::key_use::KeyRefusal;
 use crate::charging::key_meter::ExhaustedBudget;
 use crate::charging::rate::RateStatus;
 use crate::wire::{ErrorBody, Required};
-
-use super::Error;
 
 /// A budget that does not cover a request.
 #[derive(Debug, Clone, Copy)]
@@ -78,13 +75,4 @@ pub(super) fn advice(refusal: &KeyRefusal) -> String {
         _ => "Use another key, or ask its owner to change this one.",
     };
     format!("{refusal}. {next}")
-}
-
-impl From<KeyRefusal> for Error {
-    fn from(refusal: KeyRefusal) -> Self {
-        match refusal {
-            KeyRefusal::NotLive => Self::KeyRefused(KeyFault::NotLive),
-            refusal => Self::KeyNotAllowed(refusal),
-        }
-    }
 }

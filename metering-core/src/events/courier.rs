@@ -4,20 +4,18 @@
 //! process sends the event again: receivers may get an event more than once, always with the same id.
 
 mod attempt;
+mod sender;
 mod stats;
 
-use std::fmt;
 use std::future::Future;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use async_trait::async_trait;
 use tokio::sync::{Notify, watch};
 use tokio::task::{JoinError, JoinSet};
 
 use crate::access::account::AccountId;
-use crate::clock::{Clock, Timestamp};
-use crate::events::delivery::AttemptOutcome;
+use crate::clock::Clock;
 use crate::events::delivery_shares::DeliveryShares;
 use crate::events::secret::WebhookSecret;
 use crate::events::webhook::{Webhook, WebhookOwner};
@@ -25,36 +23,11 @@ use crate::retry::{Retries, RetryPolicy};
 use crate::store::{EventStore, StoreError};
 
 use attempt::Attempts;
+pub use sender::{WebhookMessage, WebhookSender};
 pub use stats::CourierStats;
 
 /// How long to wait before claiming again after the store failed.
 const STORE_RETRY: RetryPolicy = RetryPolicy::exponential(Duration::from_secs(1), Duration::from_secs(30));
-
-/// Sends webhooks, over HTTP or otherwise.
-#[async_trait]
-pub trait WebhookSender: Send + Sync + fmt::Debug {
-    /// Sends one webhook: a `POST` to the URL, with the headers `webhook-id`, `webhook-timestamp` and
-    /// `webhook-signature`. [`AttemptOutcome::of_response`] says what a response means.
-    ///
-    /// A customer chose the URL. So a sender must connect only to addresses that an
-    /// [`AddressPolicy`](crate::events::AddressPolicy) allows, and must not follow redirects.
-    async fn send(&self, message: WebhookMessage<'_>) -> AttemptOutcome;
-}
-
-/// One attempt to deliver an event.
-#[derive(Debug, Clone, Copy)]
-pub struct WebhookMessage<'a> {
-    /// Where to. The operator's own webhook has no account.
-    pub webhook: &'a Webhook,
-    /// The value of `webhook-id`, the same for every attempt.
-    pub id: &'a str,
-    /// The time of this attempt; its whole Unix seconds are the value of `webhook-timestamp`.
-    pub timestamp: Timestamp,
-    /// The value of `webhook-signature`.
-    pub signature: &'a str,
-    /// The body, of type `application/json`, which is signed byte for byte.
-    pub body: &'a [u8],
-}
 
 /// Wakes a [`Courier`] before its next poll. Clones wake the same one.
 #[derive(Debug, Clone, Default)]

@@ -9,7 +9,6 @@ use std::sync::Arc;
 use crate::access::credentials::Caller;
 use crate::access::key::ApiKey;
 use crate::catalogue::path::{encode_path, plain_segments};
-use crate::catalogue::price::{Multiplier, Weight};
 use crate::catalogue::route::Route;
 use crate::charging::charge::{Charge, Receipt};
 use crate::charging::delivery::Fingerprint;
@@ -18,54 +17,11 @@ use crate::charging::volume::VolumeTerms;
 use crate::error::Error;
 use crate::service::gate::kept_path;
 use crate::service::holds::held_price;
-use crate::service::{RequestPayment, RequestedResource, Service};
+use crate::service::{BillingSettings, RequestPayment, RequestedResource, Service};
 use crate::usage::ClientSource;
 use crate::wire::{DeductRequest, Factor, HoldFields, LookupResponse};
 
 const NOT_A_METHOD: &str = "must be an HTTP method such as GET";
-
-/// How to charge requests that another service serves.
-///
-/// ```
-/// use metering_core::service::BillingSettings;
-/// use metering_core::{MemoryStore, Service};
-/// # use std::sync::Arc;
-///
-/// # #[tokio::main(flavor = "current_thread")]
-/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-/// let mut settings = BillingSettings::default();
-/// settings.default_weight = "720".parse()?;
-/// let service = Service::with_defaults(Arc::new(MemoryStore::new())).with_billing(settings);
-/// # let (_, key) = service.open_account("my-agent", "2".parse()?).await?;
-/// # let request = serde_json::from_str(r#"{"path": "/report", "method": "GET"}"#)?;
-/// assert_eq!(service.deduct(Some(&key), &request).await?.charged.to_string(), "0.1");
-/// # Ok(())
-/// # }
-/// ```
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct BillingSettings {
-    /// The weight of a request when neither the caller nor the catalogue gives one.
-    pub default_weight: Weight,
-    /// The largest weight of a caller. A larger one is cut to it.
-    pub max_weight: Weight,
-    /// The largest multiplier of a caller. A larger one is cut to it.
-    pub max_multiplier: Multiplier,
-    /// How many templates outside the catalogue an account's usage may be booked on. Beyond that, usage is booked on
-    /// the catch-all `(other)`.
-    pub templates_per_account: usize,
-}
-
-impl Default for BillingSettings {
-    fn default() -> Self {
-        Self {
-            default_weight: Weight::ONE,
-            max_weight: Weight::MAX,
-            max_multiplier: Multiplier::HUNDRED,
-            templates_per_account: 200,
-        }
-    }
-}
 
 /// The path and method that the caller gives, in normal form.
 struct NormalizedRoute {

@@ -6,7 +6,7 @@ use crate::catalogue::price::{Multiplier, Pricing, Weight};
 use crate::catalogue::route::{ParamLocation, Route};
 use crate::error::Error;
 use crate::money::credits::Credits;
-use crate::service::billing::BillingSettings;
+use crate::service::BillingSettings;
 use crate::wire::DeductRequest;
 
 impl BillingSettings {

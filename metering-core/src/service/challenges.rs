@@ -1,19 +1,14 @@
 //! MPP challenges in refusals, and the credentials that clients send for them.
 //!
-//! Nothing is stored for a challenge. A credential for a challenge that was issued to a key pays for that key's
-//! account, although it may have replaced the key in the headers. It does not act as the key: it pays for one request.
+//! Nothing is stored for a challenge.
 
 use std::time::Duration;
 
-use crate::access::account::Account;
-use crate::access::credentials::Caller;
-use crate::access::key::{ApiKey, KeyFault, KeyHash};
+use crate::access::key::{ApiKey, KeyHash};
 use crate::chains::transaction::TxRef;
 use crate::charging::delivery::Fingerprint;
 use crate::clock::Timestamp;
-use crate::error::Error;
 use crate::offers::{Offers, PayRefusal, SignedAuthorization};
-use crate::service::Service;
 use crate::wire::mpp::{
     Challenge, ChallengeFault, ChallengeSecret, ChallengeTerms, Credential, Realm, Receipt, accepts_evm_charge,
 };
@@ -51,13 +46,13 @@ pub struct ChallengeClient {
 pub struct ChallengeCredential {
     /// The id of the challenge, as the client sent it.
     id: String,
-    issued: Result<Issued, ChallengeFault>,
+    pub(super) issued: Result<Issued, ChallengeFault>,
 }
 
 /// A challenge that this service issued.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Issued {
-    key: Option<KeyHash>,
+pub(super) struct Issued {
+    pub(super) key: Option<KeyHash>,
     expires: Timestamp,
 }
 
@@ -149,52 +144,5 @@ impl ChallengeCredential {
     /// the challenge does not: so others cannot reuse the authorization for the same request in another protocol.
     pub(super) fn bind(&self, request: Fingerprint) -> Fingerprint {
         request.with_body(self.id.as_bytes())
-    }
-}
-
-impl Service {
-    /// Who a request pays for: the account of its key, or of the key that its payment's challenge was issued to. `None`
-    /// if there is no key.
-    pub(super) async fn paying_for(
-        &self,
-        caller: Caller<'_>,
-        answer: Option<&ChallengeCredential>,
-    ) -> Result<Option<(Account, KeyHash)>, Error> {
-        let issued_to = match answer.map(|answer| answer.issued) {
-            Some(Ok(issued)) => issued.key,
-            // The authorization may be known; otherwise it is refused.
-            Some(Err(_)) | None => None,
-        };
-        let hash = match (caller.key, issued_to) {
-            (Some(key), _) => key.hash(),
-            (None, Some(hash)) => hash,
-            (None, None) => return Ok(None),
-        };
-        let holder = self.store.key_holder(&hash).await?.ok_or(Error::KeyRefused(KeyFault::NotLive))?;
-        holder.check(None, caller.address, self.clock.now())?;
-        Ok(Some((holder.account, hash)))
-    }
-
-    /// Checks whether a payment's challenge was issued to this caller. If not, the payment is refused, unless it is
-    /// known already.
-    pub(super) async fn check_answer(
-        &self,
-        answer: &ChallengeCredential,
-        caller: Caller<'_>,
-        own: Option<&Account>,
-    ) -> Result<(), Error> {
-        let Issued { key, .. } = answer.issued.map_err(PayRefusal::Challenge)?;
-        let others = Err(PayRefusal::Challenge(ChallengeFault::Key).into());
-        match (caller.key, key) {
-            (None, _) => Ok(()),
-            (Some(_), None) => others,
-            (Some(sent), Some(issued_to)) if sent.hash() == issued_to => Ok(()),
-            // The key was rotated, or the account has several.
-            (Some(_), Some(issued_to)) => {
-                let holder = self.store.key_holder(&issued_to).await?;
-                let is_own = holder.zip(own).is_some_and(|(holder, own)| holder.account.id == own.id);
-                if is_own { Ok(()) } else { others }
-            }
-        }
     }
 }

@@ -1,98 +1,25 @@
 //! Admission to metered routes: finds the route, sets the price and charges the request.
 
+mod admission;
 mod matched_request;
 mod max_cost;
 mod no_match;
 mod precheck;
 mod proxied;
-
-use std::net::IpAddr;
-use std::sync::Arc;
+mod request_head;
 
 use crate::access::credentials::Caller;
-use crate::access::key::{ApiKey, KeyFault};
-use crate::catalogue::body::CheckedBody;
-use crate::catalogue::route::Route;
-use crate::charging::HoldGuard;
+use crate::access::key::KeyFault;
 use crate::charging::charge::{Charge, Decision, Receipt, Refusal};
-use crate::charging::delivery::{IdempotencyKey, IdempotencyKeyError};
 use crate::error::{Error, KeyBudget, PaymentRequired};
-use crate::service::{Links, Paid, RequestPayment, Service};
-use crate::usage::ClientSource;
+use crate::service::{Links, Service};
 
+pub use admission::{Admission, AdmissionKind};
 pub use matched_request::MatchedRequest;
 use no_match::NoMatch;
 pub use proxied::Proxied;
-
-/// The longest request path stored in recent activity, in bytes.
-const MAX_PATH_KEPT: usize = 256;
-
-/// The parts of a request that admission needs.
-#[derive(Debug, Clone, Copy)]
-pub struct RequestHead<'r> {
-    /// Its API key, if it has a well-formed one.
-    pub key: Option<&'r ApiKey>,
-    /// Where it came from, if that is known. A key that is restricted to networks needs it.
-    pub address: Option<IpAddr>,
-    /// Its method.
-    pub method: &'r str,
-    /// Its body, if it was read. For a price by usage, the requests of an idempotency key must have the same body, and
-    /// what is held may be estimated from it. A route that [declares](crate::catalogue::BodyRules) its body refuses
-    /// requests without.
-    pub body: Option<RequestContent<'r>>,
-    /// Its path, as received.
-    pub path: &'r str,
-    /// Its query, as received, without the question mark.
-    pub query: Option<&'r str>,
-    /// The kind of client that sent it.
-    pub source: ClientSource,
-    /// Its idempotency key, if it has one.
-    pub idempotency_key: Option<Result<&'r IdempotencyKey, IdempotencyKeyError>>,
-    /// The payment that came with it ([`Service::presented`]).
-    pub payment: Option<&'r RequestPayment>,
-}
-
-/// The body of a request that was read.
-#[derive(Debug, Clone, Copy)]
-pub struct RequestContent<'r> {
-    /// The bytes.
-    pub bytes: &'r [u8],
-    /// Whether they are encoded (`Content-Encoding`), so that their length and content say nothing.
-    pub is_encoded: bool,
-}
-
-impl<'r> RequestHead<'r> {
-    const fn caller(&self) -> Caller<'r> {
-        Caller { key: self.key, address: self.address }
-    }
-}
-
-/// An admitted request.
-#[derive(Debug)]
-pub struct Admission<'c> {
-    /// The route that it matches.
-    pub route: &'c Route,
-    /// Path and query in normal form. Forward exactly this.
-    pub target: String,
-    /// Its body, if its route [declares](crate::catalogue::BodyRules) it. Forward exactly this, as `application/json`.
-    pub body: Option<CheckedBody>,
-    /// How it was admitted.
-    pub kind: AdmissionKind,
-    /// What was paid with it.
-    pub paid: Option<Paid>,
-}
-
-/// How a request was admitted.
-#[derive(Debug)]
-pub enum AdmissionKind {
-    /// It was charged, and the charge is durable. For a [proxied](MatchedRequest::proxied) request, its price may be held
-    /// instead: the receipt says so, and the proxy settles it.
-    Charged(Receipt),
-    /// Its route is priced by usage: the most that it may cost is held, durably. Capture what it cost.
-    Held(HoldGuard),
-    /// The route is not metered.
-    Free,
-}
+pub(crate) use request_head::kept_path;
+pub use request_head::{RequestContent, RequestHead};
 
 impl Service {
     /// Finds a request's route. Parses the path and matches it once; reads nothing from the store.
@@ -236,9 +163,4 @@ impl Service {
             }
         }
     }
-}
-
-/// The part of a path that recent activity stores.
-pub(crate) fn kept_path(path: &str) -> Arc<str> {
-    path[..path.floor_char_boundary(MAX_PATH_KEPT)].into()
 }

@@ -1,9 +1,9 @@
 //! Payments that come with requests: accepts a signed authorization, has it settled, and says whose credits pay.
 
 mod accepting;
+mod payer;
 
 use std::collections::BTreeMap;
-use std::fmt;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
@@ -17,14 +17,14 @@ use crate::clock::Timestamp;
 use crate::error::Error;
 use crate::money::credits::Credits;
 use crate::offers::{
-    AuthorizationRecord, AuthorizationState, IdentifierHash, Offer, Offers, PayRefusal, PaymentLimit, RevertLimits,
+    AuthorizationRecord, AuthorizationState, IdentifierHash, Offers, PayRefusal, PaymentLimit, RevertLimits,
     SettlementPolicy, SignedAuthorization, Submitter,
 };
 use crate::service::Service;
 use crate::service::challenges::{ChallengeCredential, ChallengeSettings};
+use crate::service::offer_settlement::OfferSettlement;
 use crate::service::settling::{OfferChain, Settler, Settling, SettlingStatus};
 use crate::store::{AuthorizationOpened, AuthorizationStore};
-use crate::wire::x402::Site;
 
 /// Settings for payable 402s.
 #[derive(Debug, Clone)]
@@ -106,36 +106,6 @@ pub struct Paid {
     pub credits: Credits,
     /// When it was received.
     pub received_at: Timestamp,
-}
-
-/// The offers of a service, and who settles what is paid.
-pub(super) struct OfferSettlement {
-    pub(super) settling: Arc<Settling>,
-    offers: OnceLock<Offers>,
-    /// What wallets sign in to; `None` if the service does not know its URL.
-    pub(super) site: Option<Site>,
-    wait: Duration,
-    keyless: bool,
-    limit: Option<Arc<dyn PaymentLimit>>,
-    challenges: Option<ChallengeSettings>,
-}
-
-impl fmt::Debug for OfferSettlement {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("OfferSettlement")
-            .field("offers", &self.offers)
-            .field("keyless", &self.keyless)
-            .finish_non_exhaustive()
-    }
-}
-
-impl OfferSettlement {
-    /// The offer that an authorization takes, and its chain.
-    fn offer(&self, signed: &SignedAuthorization) -> Result<(&OfferChain, &Offer), PayRefusal> {
-        let (chain_id, token, amount) = (signed.chain_id, signed.token, signed.authorization.value);
-        let offer = self.offers.get().and_then(|offers| offers.find(chain_id, token, amount));
-        self.settling.chains.get(&signed.chain_id).zip(offer).ok_or(PayRefusal::NotOffered)
-    }
 }
 
 impl Service {

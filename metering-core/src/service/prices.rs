@@ -1,26 +1,13 @@
 //! Names the price version of charges and of days of usage.
 
-use std::fmt;
 use std::sync::Arc;
 
 use crate::error::Error;
 use crate::prices::{PriceHistory, PriceNumber};
 use crate::service::Service;
+use crate::service::price_source::PriceSource;
 use crate::store::PriceStore;
 use crate::usage::DayRange;
-
-/// The version that a service's catalogue is, and where the others are.
-#[derive(Clone, Default)]
-pub(super) struct Prices {
-    store: Option<Arc<dyn PriceStore>>,
-    serving: Option<PriceNumber>,
-}
-
-impl fmt::Debug for Prices {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Prices").field(&self.serving).finish()
-    }
-}
 
 impl Service {
     /// Names the price version in the receipts of charges, and the versions of each day in reports of usage. `serving`
@@ -54,7 +41,7 @@ impl Service {
     /// ```
     #[must_use]
     pub fn with_prices(self, store: Arc<dyn PriceStore>, serving: PriceNumber) -> Self {
-        Self { prices: Prices { store: Some(store), serving: Some(serving) }, ..self }
+        Self { prices: PriceSource { store: Some(store), serving: Some(serving) }, ..self }
     }
 
     /// The price version of the service's catalogue, if it is known.

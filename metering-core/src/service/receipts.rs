@@ -11,38 +11,12 @@ use crate::money::ledger::{LedgerEntry, LedgerKind, PaymentRef};
 use crate::payments::payment::{PaymentRecord, PaymentSettlement, SoldPlan};
 use crate::payments::plan::Plan;
 use crate::payments::receipt::ReceiptNumber;
-use crate::service::Service;
 use crate::service::reports::within;
+use crate::service::{Seller, Service};
 use crate::wire::{CustomerDocument, PaymentDocument, ReceiptDocument, ReceiptsDocument, SellerDocument};
 
 /// The most receipts in one response.
 const MAX_RECEIPTS: u32 = 100;
-
-/// Who sells the credits, for receipts.
-///
-/// ```
-/// use metering_core::ServiceConfig;
-/// use metering_core::service::Seller;
-///
-/// let seller = Seller {
-///     name: "Acme Data Ltd".to_owned(),
-///     address: vec!["1 High Street".to_owned(), "London".to_owned()],
-///     ..Seller::default()
-/// };
-/// let config = ServiceConfig { seller, ..ServiceConfig::default() };
-/// assert_eq!(config.seller.tax_id, None);
-/// ```
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Seller {
-    /// The name.
-    pub name: String,
-    /// The postal address, line by line.
-    pub address: Vec<String>,
-    /// The tax number, if any.
-    pub tax_id: Option<String>,
-    /// An email address or URL for questions, if any.
-    pub contact: Option<String>,
-}
 
 impl Service {
     /// Receipts for the account's purchases, newest first: at most `limit` (1 to 100) of those before the ledger entry

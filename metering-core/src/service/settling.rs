@@ -6,25 +6,21 @@
 
 mod guard;
 mod permit;
+mod state;
 mod step;
 
-use std::collections::{BTreeMap, HashMap};
-use std::fmt;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
 use tokio::sync::watch;
 
-use crate::chains::chain::ChainReader;
 use crate::chains::transaction::TxRef;
-use crate::clock::Clock;
-use crate::offers::{
-    AuthorizationId, AuthorizationRecord, AuthorizationState, Facilitator, RevertLimits, SettlementPolicy, Submitter,
-    TokenReader,
-};
-use crate::service::settling::guard::RevertGuard;
+use crate::offers::{AuthorizationId, AuthorizationRecord, AuthorizationState};
 use crate::service::settling::step::{Memory, Step, StepError};
-use crate::store::{AuthorizationStore, StoreError};
+use crate::store::StoreError;
+
+pub use state::{OfferChain, Settler};
+pub(super) use state::{Settling, SettlingStatus};
 
 /// For how long an authorization is claimed. The claim is extended well before it ends.
 pub(super) const LEASE: Duration = Duration::from_secs(60);
@@ -32,51 +28,6 @@ pub(super) const LEASE: Duration = Duration::from_secs(60);
 const LONGEST_PAUSE: u32 = 4;
 /// How many authorizations to take over at a time.
 const TAKE_OVER: u32 = 64;
-
-/// One chain that offers are paid on.
-#[derive(Debug, Clone)]
-pub struct OfferChain {
-    /// Reads transactions.
-    pub reader: Arc<dyn ChainReader>,
-    /// Reads tokens.
-    pub tokens: Arc<dyn TokenReader>,
-    /// Who has authorizations executed.
-    pub settler: Settler,
-}
-
-/// Who has authorizations executed.
-#[derive(Debug, Clone)]
-pub enum Settler {
-    /// The service itself.
-    Own(Arc<dyn Submitter>),
-    /// A facilitator.
-    Facilitator(Arc<dyn Facilitator>),
-}
-
-/// The status of an authorization, as its waiters see it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum SettlingStatus {
-    /// It is being settled.
-    InProgress,
-    /// It was credited, or has failed. The record.
-    Finished(Box<AuthorizationRecord>),
-}
-
-/// Settles authorizations.
-pub(super) struct Settling {
-    pub(super) store: Arc<dyn AuthorizationStore>,
-    pub(super) chains: BTreeMap<u64, OfferChain>,
-    pub(super) clock: Arc<dyn Clock>,
-    pub(super) policy: SettlementPolicy,
-    /// How often to look at the chain.
-    pub(super) poll: Duration,
-    /// Whether payments of wallets with code are executed by the service itself.
-    pub(super) contract_wallets: bool,
-    /// Limits reverts at the service's cost.
-    pub(super) guard: Arc<RevertGuard>,
-    /// The tasks of this process.
-    tasks: Mutex<HashMap<AuthorizationId, watch::Receiver<SettlingStatus>>>,
-}
 
 /// A task that settles an authorization. When it ends, even by a panic, another may start.
 struct Task {
@@ -90,25 +41,7 @@ impl Drop for Task {
     }
 }
 
-impl fmt::Debug for Settling {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Settling").field("chains", &self.chains).finish_non_exhaustive()
-    }
-}
-
 impl Settling {
-    pub(super) fn new(
-        store: Arc<dyn AuthorizationStore>,
-        chains: BTreeMap<u64, OfferChain>,
-        clock: Arc<dyn Clock>,
-        policy: SettlementPolicy,
-        poll: Duration,
-        (contract_wallets, reverts): (bool, RevertLimits),
-    ) -> Arc<Self> {
-        let guard = RevertGuard::new(reverts, Arc::clone(&clock));
-        Arc::new(Self { store, chains, clock, policy, poll, contract_wallets, guard, tasks: Mutex::default() })
-    }
-
     /// Settles an authorization in its own task, unless this process has one already. The receiver gets its
     /// status.
     pub(super) fn settle(self: &Arc<Self>, record: AuthorizationRecord) -> watch::Receiver<SettlingStatus> {

@@ -19,7 +19,7 @@ use crate::money::credits::Credits;
 use crate::offers::{Offers, SignInRefusal};
 use crate::payments::payment::RecoveryError;
 use crate::service::Service;
-use crate::service::offers::OfferSettlement;
+use crate::service::offer_settlement::OfferSettlement;
 use crate::wire::SIGN_IN_HEADER;
 use crate::wire::x402::{SignIn, SignInTerms, Site, sign_in_extension};
 

@@ -1,8 +1,6 @@
 //! Free signup, modelled on RFC 8628: initiate, approve in a browser, poll for the key.
 
 use std::net::IpAddr;
-use std::sync::Arc;
-use std::time::Duration;
 
 use crate::access::account::{Account, AccountId, Email, EmailError, RateLimits};
 use crate::access::key::ApiKey;
@@ -11,8 +9,7 @@ use crate::decision::free_credits_entry;
 use crate::error::Error;
 use crate::service::Service;
 use crate::service::fields::Fields;
-use crate::signups::bot::{BotCheck, BotVerdict};
-use crate::signups::mail::Mailer;
+use crate::signups::bot::BotVerdict;
 use crate::signups::signup::{SessionToken, SignupError, SignupSession, UserCode};
 use crate::store::{NewAccount, SignupApproved, SignupOpened, SignupRedeemed, SignupStore};
 use crate::wire::{
@@ -22,64 +19,6 @@ use crate::wire::{
 
 /// How many user codes to try. There are 25 billion, so if all of these are taken, the randomness is broken.
 const MAX_DRAWS: usize = 16;
-
-/// Signup settings. The default durations are those of the standalone server.
-///
-/// ```
-/// use std::time::Duration;
-///
-/// use metering_core::service::SignupSettings;
-/// use metering_core::wire::InitiateRequest;
-/// use metering_core::Service;
-/// use metering_sqlite::SqliteStore;
-/// # use std::sync::Arc;
-///
-/// # #[tokio::main(flavor = "current_thread")]
-/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-/// let settings = SignupSettings {
-///     verification_url: "https://account.example.com/approve".to_owned(),
-///     session_lifetime: Duration::from_secs(5 * 60),
-///     ..SignupSettings::default()
-/// };
-/// let store = Arc::new(SqliteStore::in_memory()?);
-/// let service = Service::with_defaults(store.clone()).with_signup(store, settings);
-/// # let (email, agent_name) = (Some("jo@example.com".to_owned()), Some("my-agent".to_owned()));
-/// # let request = InitiateRequest { email, agent_name };
-/// let signup = service.initiate_signup(&request).await?;
-/// assert_eq!(signup.verification_url, "https://account.example.com/approve");
-/// assert_eq!(signup.expires_in, 300);
-/// # Ok(())
-/// # }
-/// ```
-#[derive(Debug, Clone)]
-pub struct SignupSettings {
-    /// URL of the page where people approve signups. The link to a signup adds its code as `?code=`. Empty by default.
-    pub verification_url: String,
-    /// How long a session can be approved.
-    pub session_lifetime: Duration,
-    /// The status poll interval that clients are given.
-    pub poll_interval: Duration,
-    /// The bot challenge to pass before a signup is approved; with `None`, bots can sign up too.
-    pub bot_check: Option<Arc<dyn BotCheck>>,
-    /// Sends mail. Without it, no links are sent and keys cannot be recovered by email.
-    pub mailer: Option<Arc<dyn Mailer>>,
-    /// Whether new accounts must verify their email address: until then they have no free credits, and do not hold the
-    /// address. Needs a `mailer`.
-    pub verify_email: bool,
-}
-
-impl Default for SignupSettings {
-    fn default() -> Self {
-        Self {
-            verification_url: String::new(),
-            session_lifetime: Duration::from_secs(15 * 60),
-            poll_interval: Duration::from_secs(2),
-            bot_check: None,
-            mailer: None,
-            verify_email: false,
-        }
-    }
-}
 
 impl Service {
     /// Begins a signup. Each has its own session: a second one for the same email address does not affect the first.

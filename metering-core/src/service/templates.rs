@@ -6,13 +6,10 @@
 //! once a day, so the limit survives a restart but holds per node. It never fails a charge, and never applies to the
 //! catalogue's own routes.
 
-use std::collections::{HashMap, HashSet};
-use std::hash::{BuildHasher, RandomState};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use crate::access::invisible::is_invisible;
-use crate::access::key::{ApiKey, KeyHash};
-use crate::clock::Timestamp;
+use crate::access::key::ApiKey;
 use crate::service::Service;
 use crate::usage::{ClientSource, DayRange, UsageLine};
 
@@ -24,56 +21,7 @@ const OTHER_METHOD: &str = "OTHER";
 const MAX_TEMPLATE_BYTES: usize = 256;
 /// How many days back an account's templates count towards its limit.
 const LOOK_BACK_DAYS: u32 = 90;
-/// How long an account's templates are cached.
-const CACHED_FOR: std::time::Duration = std::time::Duration::from_secs(24 * 60 * 60);
-/// The most accounts to cache. Beyond that, the cache is cleared.
-const MAX_ACCOUNTS: usize = 10_000;
 const METHODS: [&str; 9] = ["CONNECT", "DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "POST", "PUT", "TRACE"];
-
-/// Each account's templates outside the catalogue.
-#[derive(Debug, Default)]
-pub(super) struct OwnTemplates {
-    accounts: Mutex<HashMap<KeyHash, KnownLines>>,
-    /// Seeded at start, so that clients cannot choose templates whose hashes collide.
-    hasher: RandomState,
-}
-
-/// The lines are hashes, so that an entry stays small however long the templates are.
-#[derive(Debug)]
-struct KnownLines {
-    lines: HashSet<u64>,
-    read_at: Timestamp,
-}
-
-impl OwnTemplates {
-    /// Whether an account may use a line; `None` when its lines must be read first.
-    fn admits(&self, key: &KeyHash, line: (&str, &str), most: usize, now: Timestamp) -> Option<bool> {
-        let mut accounts = self.lock();
-        let known = accounts.get_mut(key).filter(|known| known.read_at.saturating_add(CACHED_FOR) > now)?;
-        let line = self.hasher.hash_one(line);
-        if known.lines.contains(&line) {
-            return Some(true);
-        }
-        let room = known.lines.len() < most;
-        if room {
-            known.lines.insert(line);
-        }
-        Some(room)
-    }
-
-    fn remember<'l>(&self, key: KeyHash, lines: impl Iterator<Item = (&'l str, &'l str)>, now: Timestamp) {
-        let lines = lines.map(|line| self.hasher.hash_one(line)).collect();
-        let mut accounts = self.lock();
-        if accounts.len() >= MAX_ACCOUNTS {
-            accounts.clear();
-        }
-        accounts.insert(key, KnownLines { lines, read_at: now });
-    }
-
-    fn lock(&self) -> MutexGuard<'_, HashMap<KeyHash, KnownLines>> {
-        self.accounts.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
 
 impl Service {
     /// The line to book a request on: its own, or the catch-all when it is over the limit.

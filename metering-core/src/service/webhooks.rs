@@ -7,14 +7,14 @@ use crate::access::credentials::Caller;
 use crate::access::scope::Scope;
 use crate::error::Error;
 use crate::events::{
-    AddressPolicy, Delivery, DeliveryFilter, DeliveryId, DeliveryState, EventKind, EventKinds, NewWebhook, Wake,
-    Webhook, WebhookChange, WebhookId, WebhookSecret, WebhookState, WebhookTerms, WebhookUrl,
+    Delivery, DeliveryFilter, DeliveryId, DeliveryState, EventKind, EventKinds, NewWebhook, Webhook, WebhookChange,
+    WebhookId, WebhookSecret, WebhookState, WebhookTerms, WebhookUrl,
 };
 use crate::money::credits::Credits;
-use crate::service::Service;
 use crate::service::fields::Fields;
 use crate::service::key_terms::end_of_grace;
 use crate::service::reports::within;
+use crate::service::{Service, WebhookSettings};
 use crate::store::{Cursor, EventStore, Page, StoreError, WebhookCreated};
 use crate::wire::{
     BalanceAlertDocument, BalanceAlertRequest, ChangeWebhookRequest, CreateWebhookRequest, DeletedWebhookResponse,
@@ -30,24 +30,6 @@ const DEFAULT_GRACE_SECONDS: u32 = 24 * 60 * 60;
 
 /// A script whose list came out empty must not subscribe to everything.
 const NO_EVENTS: &str = "must have at least one event; leave it out, or send null, for all of them";
-
-/// What webhooks customers may have.
-#[derive(Debug, Clone)]
-pub struct WebhookSettings {
-    /// How many webhooks an account may have; 0 for none. 10 by default.
-    pub max_per_account: u32,
-    /// Which addresses a URL may name. Only public ones by default. The sender must also check the addresses that a
-    /// host's name resolves to.
-    pub addresses: AddressPolicy,
-    /// Wakes the courier when a webhook is tested or a delivery is resent.
-    pub wake: Wake,
-}
-
-impl Default for WebhookSettings {
-    fn default() -> Self {
-        Self { max_per_account: 10, addresses: AddressPolicy::default(), wake: Wake::default() }
-    }
-}
 
 impl Service {
     /// Offers webhooks, events and balance alerts. Without this, the service refuses them.

@@ -15,7 +15,7 @@ use sha3::{Digest, Keccak256};
 use subtle::ConstantTimeEq;
 use zeroize::Zeroizing;
 
-use self::derivation::Derivation;
+use self::derivation::{Derivation, Secret, damaged, unsupported};
 use super::error::WalletError;
 
 /// The largest file that is read. Key files are smaller than one kibibyte.
@@ -23,9 +23,6 @@ const FILE_BYTES_MAX: usize = 64 * 1024;
 
 /// The only cipher in the definition.
 const CIPHER: &str = "aes-128-ctr";
-
-/// 32 secret bytes, erased when they are dropped.
-type Secret = Zeroizing<[u8; 32]>;
 
 #[derive(Deserialize)]
 struct Versioned {
@@ -102,14 +99,6 @@ fn fixed<const N: usize>(name: &str, text: &str) -> Result<[u8; N], WalletError>
     hex::decode_to_slice(text.strip_prefix("0x").unwrap_or(text), &mut bytes)
         .map(|()| bytes)
         .map_err(|_| damaged(format_args!("its {name} is not {N} bytes in hexadecimal")))
-}
-
-fn damaged(what: impl std::fmt::Display) -> WalletError {
-    WalletError::Damaged(what.to_string())
-}
-
-fn unsupported(what: impl std::fmt::Display) -> WalletError {
-    WalletError::Unsupported(what.to_string())
 }
 
 #[cfg(test)]

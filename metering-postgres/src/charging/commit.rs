@@ -16,6 +16,7 @@
 //! trip begins with the locks and a check that they are still the same. Refusals are never decided so: only meters that are
 //! written are checked.
 
+mod batch;
 mod check;
 mod columns;
 mod facts;
@@ -26,16 +27,12 @@ mod volumes;
 mod write;
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
 use std::mem::take;
 
-use foldhash::HashMap;
-use metering_core::access::KeyNumber;
-use metering_core::charging::{Changes, Decided, HoldId, Outcome, Posting, decide};
-use metering_core::{AccountId, Decision, RequestId, StoreError, Timestamp, UsageLine};
+use metering_core::charging::{Changes, Decided, Outcome, Posting, decide};
+use metering_core::{Decision, StoreError, Timestamp};
 
-use crate::charging::access::Access;
-use crate::charging::known::{Known, Numbered};
+use crate::charging::known::Known;
 use crate::charging::recent_meters::{Meters, RecentMeters};
 use crate::charging::tail::Folds;
 use crate::connection::session::{Client, GenericClient};
@@ -44,6 +41,7 @@ use crate::error::Result;
 use crate::store::PostgresStore;
 use crate::transactions::outcome::{TransactionFailure, TransactionId};
 use crate::transactions::retry::retried;
+use batch::{Batch, Item};
 use facts::Facts;
 use stored::Stored;
 use write::{fold, write};
@@ -105,84 +103,7 @@ impl PostgresStore {
     }
 }
 
-/// A batch whose secrets, accounts and usage lines are resolved to numbers.
-struct Batch<'p> {
-    items: Vec<Item<'p>>,
-    /// The accounts of refunds, settlements and holds.
-    ids: HashMap<&'p AccountId, i64>,
-    /// The numbers of usage lines, but for those of holds.
-    lines: HashMap<&'p UsageLine, i64>,
-    /// Its secrets and keys, as far as they are known before the meters are locked.
-    access: Access,
-    /// All accounts by number. They are locked in this order.
-    accounts: BTreeMap<i64, AccountId>,
-}
-
-struct Item<'p> {
-    posting: &'p Posting,
-    account: Option<i64>,
-    /// The key that is charged, or gets credits back, if it is known.
-    key: Option<KeyNumber>,
-}
-
-type Lines<'p> = foldhash::HashMap<i64, &'p UsageLine>;
-
-impl<'p> Batch<'p> {
-    async fn resolve(client: &Client, known: &Known, postings: &'p [Posting]) -> Result<Self> {
-        let (mut secrets, mut ids, mut lines) = (Vec::new(), Vec::new(), Vec::new());
-        for posting in postings {
-            match posting {
-                Posting::Charge(charge) => {
-                    secrets.push(charge.key);
-                    lines.push(&charge.line);
-                }
-                Posting::Refund(refund) => {
-                    ids.push(&refund.account);
-                    lines.push(&refund.line);
-                }
-                Posting::Settle(settlement) => {
-                    ids.push(&settlement.account);
-                    lines.push(&settlement.line);
-                }
-                Posting::Hold(update) => ids.push(&update.account),
-            }
-        }
-        let of_ids = known.accounts(client, &ids).await?;
-        let refunds = postings.iter().filter(|posting| !matches!(posting, Posting::Charge(_))).zip(&of_ids);
-        let keys: Vec<_> = refunds
-            .filter_map(|(posting, of)| {
-                Some(of.as_ref()?.number).and_then(|of| Some((of, refunded(posting, of, known)?)))
-            })
-            .collect();
-        let access = known.access(client, &secrets, &keys).await?;
-        let numbers = known.lines(client, &lines).await?;
-        let lines = lines.into_iter().zip(numbers).collect();
-        let numbered = ids.into_iter().zip(&of_ids).filter_map(|(id, of)| Some((id, of.as_ref()?.number)));
-        let ids = numbered.collect();
-        let mut of_ids = of_ids.into_iter();
-        let (mut items, mut accounts) = (Vec::with_capacity(postings.len()), BTreeMap::new());
-        for posting in postings {
-            let (found, key) = match posting {
-                Posting::Charge(charge) => {
-                    let secret = access.secrets.get(&charge.key);
-                    let numbered = secret.map(|secret| Numbered { number: secret.account, id: secret.id.clone() });
-                    (numbered, secret.map(|secret| secret.key))
-                }
-                Posting::Refund(_) | Posting::Settle(_) | Posting::Hold(_) => {
-                    let found = of_ids.next().flatten();
-                    let key = found.as_ref().and_then(|of| refunded(posting, of.number, known));
-                    (found, key)
-                }
-            };
-            let account = found.map(|Numbered { number, id }| {
-                accounts.entry(number).or_insert(id);
-                number
-            });
-            items.push(Item { posting, account, key });
-        }
-        Ok(Self { items, ids, lines, access, accounts })
-    }
-
+impl Batch<'_> {
     async fn run(
         &self,
         client: &Client,
@@ -281,42 +202,9 @@ impl<'p> Batch<'p> {
         Ok(folds)
     }
 
-    fn requests(&self) -> impl Iterator<Item = (i64, RequestId)> + '_ {
-        self.items.iter().filter_map(|item| Some((item.account?, item.request()?)))
-    }
-
     fn decide(&self, facts: &Facts<'_>, now: Timestamp) -> Result<Decided<i64, i64>> {
         let postings = self.items.iter().map(|item| item.posting.clone());
         decide(&mut Stored { batch: self, facts, now }, postings, now)
-    }
-}
-
-impl Item<'_> {
-    /// The request id whose remembered outcome decides the posting.
-    fn request(&self) -> Option<RequestId> {
-        match self.posting {
-            Posting::Charge(charge) => Some(charge.request_id.as_ref()?.of_key_number(self.key?)),
-            Posting::Refund(refund) => refund.delivery.as_ref().map(|failed| failed.request.clone()),
-            Posting::Settle(settlement) => Some(settlement.request.clone()),
-            Posting::Hold(update) => update.delivery.as_ref().map(|failed| failed.request.clone()),
-        }
-    }
-
-    /// The hold that the posting updates.
-    fn hold(&self) -> Option<&HoldId> {
-        match self.posting {
-            Posting::Hold(update) => Some(&update.id),
-            Posting::Charge(_) | Posting::Refund(_) | Posting::Settle(_) => None,
-        }
-    }
-}
-
-/// The key that a posting of this account gives credits back to, if it is known.
-fn refunded(posting: &Posting, account: i64, known: &Known) -> Option<KeyNumber> {
-    match posting {
-        Posting::Refund(refund) => Some(refund.key),
-        Posting::Hold(update) => known.key_of_hold(&update.id, account),
-        Posting::Charge(_) | Posting::Settle(_) => None,
     }
 }
 

@@ -6,7 +6,8 @@ use std::fmt;
 use metering_core::StoreError;
 use tokio_postgres::error::SqlState;
 
-use super::{DIGESTED, PACKED, SCRIPTS, check_encoding, lines, packing, supported, version};
+use super::schema::{DIGESTED, PACKED, SCRIPTS, check_encoding, supported, version};
+use super::{lines, packing};
 use crate::connection::session::{Client, GenericClient, Pool, Transaction};
 use crate::connection::wait::{REPORT_TIMEOUT, within};
 use crate::error::{Failure, Result};

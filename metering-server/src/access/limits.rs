@@ -8,6 +8,7 @@
 
 mod limiter;
 mod network;
+mod payer_key;
 mod payments;
 
 use std::time::Duration;
@@ -22,7 +23,7 @@ use crate::config::{LimitsConfig, Span};
 use crate::http::{ClientAddress, Problem};
 use limiter::Limiter;
 pub(crate) use network::Network;
-use payments::PayerKey;
+use payer_key::PayerKey;
 
 /// A status poll may arrive this much before the announced interval has passed. Network delays vary, and a client that
 /// polls exactly at the interval must not be refused.

@@ -2,6 +2,7 @@
 
 mod body;
 mod bounds;
+mod description;
 mod free;
 mod metered;
 mod offers;
@@ -9,10 +10,7 @@ mod operation_id;
 mod price;
 mod written;
 
-use std::fmt;
-
 use metering_core::Catalogue;
-use metering_core::service::Service;
 use metering_core::wire::x402::PaymentRequiredV1;
 use metering_core::wire::{ErrorBody, ErrorCode};
 use utoipa::openapi::path::{OperationBuilder, ParameterBuilder, ParameterIn};
@@ -26,6 +24,7 @@ use crate::api;
 use crate::api::routes::ENDPOINTS;
 use crate::authorize;
 use crate::config::{Config, Surface};
+pub(crate) use description::Description;
 
 #[derive(OpenApi)]
 #[openapi(
@@ -121,63 +120,27 @@ fn verify_page() -> openapi::path::Operation {
         .build()
 }
 
-/// The document of a server, without the catalogue's routes, which are added when it is written.
-pub(crate) struct Description {
-    own: openapi::OpenApi,
-    /// The operation ids of the routes.
-    ids: Vec<Option<String>>,
-    serves: [bool; 2],
-}
-
-impl fmt::Debug for Description {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Description").field(&self.own.info.title).finish()
-    }
-}
-
 impl Description {
     /// With the service's name and URL, and without the paths of surfaces that this process does not serve.
     pub(crate) fn new(catalogue: &Catalogue, config: &Config) -> Self {
         let mut own = own();
         metered::add_groups(&mut own, catalogue);
         bounds::add(&mut own);
-        let ids = metered::ids(&mut own, catalogue);
+        let ids = if config.serves(Surface::Gateway) { metered::ids(&mut own, catalogue) } else { Vec::new() };
         config.brand.name.as_str().clone_into(&mut own.info.title);
         let url = config.public_url.as_deref().map(|url| url.trim_end_matches('/')).filter(|url| !url.is_empty());
         // A relative URL is resolved against the document's own.
         own.servers = Some(vec![Server::new(url.unwrap_or("/"))]);
-        let serves = [Surface::Metering, Surface::Gateway].map(|surface| config.serves(surface));
-        own.paths.paths.retain(|path, _| is_served(path, serves));
+        if !config.serves(Surface::Metering) {
+            own.paths.paths.retain(|path, _| api::is_everywhere(path));
+        }
         if config.serves(Surface::Authorize) {
             let mut asked = authorize::describe();
             asked.paths.paths.values_mut().flat_map(bounds::operations).for_each(mark_internal);
             own.merge(asked);
         }
-        Self { own, ids, serves }
+        Self { own, ids }
     }
-
-    /// The document with these routes as JSON.
-    pub(crate) fn to_json(&self, catalogue: &Catalogue) -> serde_json::Result<String> {
-        written::with_routes(&self.own, (catalogue, &self.ids), |path| is_served(path, self.serves), |_, _| {})
-    }
-
-    /// The same with what the metered routes of the service's catalogue can be paid with.
-    pub(crate) fn with_offers(&self, service: &Service) -> serde_json::Result<String> {
-        let mut own = self.own.clone();
-        offers::add_service(&mut own);
-        let (offers, protocols) = (service.offers(), service.payment_protocols());
-        written::with_routes(
-            &own,
-            (service.catalogue(), &self.ids),
-            |path| is_served(path, self.serves),
-            |part, routes| offers::add(part, routes.iter().copied(), offers, protocols),
-        )
-    }
-}
-
-/// Whether a process serves a path, if it serves the metering API and the gateway or not.
-fn is_served(path: &str, [metering, gateway]: [bool; 2]) -> bool {
-    api::is_everywhere(path) || if api::is_path(path) { metering } else { gateway }
 }
 
 /// Marks an operation that is not for customers, with the extension that Redoc and others know.

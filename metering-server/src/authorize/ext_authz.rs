@@ -10,7 +10,7 @@ use metering_core::Error;
 use metering_core::wire::REQUEST_ID_HEADER;
 use prost::Message;
 
-use super::PATH;
+use super::original::PATH;
 use crate::gateway::ACCOUNT_HEADER;
 use messages::{
     CheckRequest, CheckResponse, DeniedHttpResponse, HeaderValueOption, HttpRequest, HttpResponse, HttpStatus,

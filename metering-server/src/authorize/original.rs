@@ -9,7 +9,8 @@ use http::{HeaderMap, HeaderName, Method, Uri};
 use metering_core::Error;
 use metering_core::catalogue::overrides_request;
 
-use super::PATH;
+/// Where proxies ask.
+pub(super) const PATH: &str = "/authorize";
 
 const METHODS: [HeaderName; 2] =
     [HeaderName::from_static("x-forwarded-method"), HeaderName::from_static("x-original-method")];

@@ -5,6 +5,7 @@ mod body;
 mod connection;
 mod failure;
 mod pool;
+mod upstream_error;
 
 use std::sync::{Arc, Weak};
 use std::time::Duration;
@@ -35,6 +36,7 @@ use crate::operations::spans;
 use body::UpstreamBody;
 use connection::UpstreamConnection;
 use pool::Pool;
+use upstream_error::UpstreamError;
 
 /// `Retry-After` for a request that the upstream could not serve, in seconds.
 const RETRY_SECONDS: u64 = 5;
@@ -55,19 +57,6 @@ pub(crate) struct HttpUpstream {
     /// Whether to send the client's `Host` to the upstream instead of the upstream's own.
     preserve_host: bool,
     response_timeout: Duration,
-}
-
-/// Why the upstream did not respond.
-#[derive(Debug, thiserror::Error)]
-enum UpstreamError {
-    #[error("it took too long")]
-    TimedOut,
-    #[error("could not connect")]
-    Connect(#[source] Box<dyn std::error::Error + Send + Sync>),
-    #[error(transparent)]
-    Http(#[from] hyper::Error),
-    #[error("the path is too long with the upstream's base path in front")]
-    TooLong(#[from] InvalidUri),
 }
 
 impl HttpUpstream {

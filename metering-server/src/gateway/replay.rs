@@ -11,9 +11,8 @@ mod shelf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use bytes::Bytes;
 use http::request::Parts;
-use http::{HeaderMap, HeaderName, HeaderValue, header};
+use http::{HeaderName, HeaderValue, header};
 use http_body::Body;
 use http_body_util::BodyExt;
 use metering_core::access::{Caller, ClientAddress, Credentials, Scope};
@@ -221,14 +220,6 @@ fn announce_length(head: &mut http::response::Parts, length: Option<u64>) {
         head.headers.entry(header::CONTENT_LENGTH).or_insert(HeaderValue::from(length));
     }
 }
-
-/// The length that a head announces.
-fn announced(headers: &HeaderMap) -> Option<usize> {
-    headers.get(header::CONTENT_LENGTH)?.to_str().ok()?.parse().ok()
-}
-
-/// A piece of a body.
-type Piece = Bytes;
 
 #[cfg(test)]
 mod tests;

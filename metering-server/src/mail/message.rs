@@ -3,16 +3,16 @@
 use std::fmt;
 use std::time::Duration;
 
-use lettre::Message;
 use lettre::message::header::{HeaderName, HeaderValue};
 use lettre::message::{Mailbox, MultiPart};
+use lettre::{Address, Message};
+use metering_core::access::Email;
 use metering_core::signups::{LinkToken, Mail, MailMessage};
 use metering_core::{Randomness, SystemRandomness};
 use minijinja::{AutoEscape, Environment, UndefinedBehavior, Value, context};
 use url::Url;
 
 use crate::config::{BrandConfig, SmtpConfig};
-use crate::mail::address;
 
 /// The page that a verification link opens. The token is in the fragment, which browsers never send.
 pub(crate) const VERIFY_PAGE: &str = "/metering/verify-email";
@@ -140,6 +140,11 @@ impl fmt::Display for Lifetime {
         let minutes = self.0.as_secs() / 60;
         if minutes.is_multiple_of(60) { write!(f, "{} hours", minutes / 60) } else { write!(f, "{minutes} minutes") }
     }
+}
+
+/// The address in the form that mail needs; `None` when nothing can be sent there.
+pub(super) fn address(email: &Email) -> Option<Address> {
+    email.as_str().parse().ok()
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, StatusCode};
 
 use crate::http::{Reply, bytes, with_headers};
-use crate::pages::{HTML, Page, secured};
+use crate::pages::page::{HTML, Page, secured};
 
 /// Where the reason of a refusal goes. Not HTML's own: templates escape what they insert, and this is inserted at
 /// startup.

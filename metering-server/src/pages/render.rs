@@ -20,7 +20,8 @@ use crate::mail::{RECOVER_PAGE, VERIFY_PAGE};
 use crate::pages::approval::{ApprovalPages, REASON};
 use crate::pages::assets::Assets;
 use crate::pages::headers::{Elsewhere, content_security_policy};
-use crate::pages::{HTML, Page, Pages, PagesError, terms};
+use crate::pages::page::{HTML, Page};
+use crate::pages::{Pages, PagesError, terms};
 
 /// The embedded files of the pages.
 #[derive(RustEmbed)]
@@ -101,49 +102,54 @@ fn sample_path(catalogue: &Catalogue) -> String {
     callable.map_or_else(|| "/credits/balance".to_owned(), |route| route.template.to_string())
 }
 
-/// All pages.
-pub(super) fn pages(config: &Config, catalogue: &Catalogue) -> Result<Pages, PagesError> {
-    let site = Site::new(config, catalogue);
-    let rendered_assets = rendered_assets(config);
-    let icon = Document::new("image/svg+xml", rendered_assets["icon.svg"].clone());
-    let assets = Arc::new(Assets::new(files(rendered_assets))?);
-    let environment = environment(&assets)?;
-    let guest = match config.signup.bot_check {
-        BotCheckKind::Turnstile => Url::parse(TURNSTILE).ok(),
-        BotCheckKind::Altcha | BotCheckKind::Off => None,
-    };
-    let api = Url::parse(&site.api_url).ok();
-    let page = |template: &str, elsewhere: Elsewhere<'_>, terms: &str| -> Result<Page, PagesError> {
-        let guest_url = elsewhere.guest.map(|url| Value::from_safe_string(url.to_string()));
-        let (here, site) = (template.trim_end_matches(".html"), Value::from(Serde(&site)));
-        let context = context! { site, here, guest => guest_url, terms, reason => REASON };
-        let html = environment.get_template(template)?.render(context)?;
-        Ok(Page { html: Document::new(HTML, html), policy: content_security_policy(elsewhere) })
-    };
-    let nothing = Elsewhere::default();
-    let challenged = Elsewhere { guest: guest.as_ref(), ..nothing };
-    let mut by_path = HashMap::from([
-        ("/metering".to_owned(), page("metering.html", challenged, "")?),
-        ("/verify".to_owned(), page("verify.html", challenged, "")?),
-        ("/metering/account".to_owned(), page("account.html", nothing, "")?),
-        ("/metering/receipt".to_owned(), page("receipt.html", nothing, "")?),
-        (COMPLETE_PAGE.to_owned(), page("complete.html", nothing, "")?),
-        ("/docs".to_owned(), page("docs.html", Elsewhere { api: api.as_ref(), ..nothing }, "")?),
-        ("/docs/mcp".to_owned(), page("mcp.html", nothing, "")?),
-    ]);
-    if config.smtp.is_some() {
-        by_path.insert(VERIFY_PAGE.to_owned(), page("verify-email.html", nothing, "")?);
-        by_path.insert(RECOVER_PAGE.to_owned(), page("recover.html", nothing, "")?);
+impl Pages {
+    /// The pages of a service with this configuration.
+    ///
+    /// # Errors
+    /// When the operator's terms cannot be read, or the embedded files are inconsistent.
+    pub(crate) fn new(config: &Config, catalogue: &Catalogue) -> Result<Self, PagesError> {
+        let site = Site::new(config, catalogue);
+        let rendered_assets = rendered_assets(config);
+        let icon = Document::new("image/svg+xml", rendered_assets["icon.svg"].clone());
+        let assets = Arc::new(Assets::new(files(rendered_assets))?);
+        let environment = environment(&assets)?;
+        let guest = match config.signup.bot_check {
+            BotCheckKind::Turnstile => Url::parse(TURNSTILE).ok(),
+            BotCheckKind::Altcha | BotCheckKind::Off => None,
+        };
+        let api = Url::parse(&site.api_url).ok();
+        let page = |template: &str, elsewhere: Elsewhere<'_>, terms: &str| -> Result<Page, PagesError> {
+            let guest_url = elsewhere.guest.map(|url| Value::from_safe_string(url.to_string()));
+            let (here, site) = (template.trim_end_matches(".html"), Value::from(Serde(&site)));
+            let context = context! { site, here, guest => guest_url, terms, reason => REASON };
+            let html = environment.get_template(template)?.render(context)?;
+            Ok(Page { html: Document::new(HTML, html), policy: content_security_policy(elsewhere) })
+        };
+        let nothing = Elsewhere::default();
+        let challenged = Elsewhere { guest: guest.as_ref(), ..nothing };
+        let mut by_path = HashMap::from([
+            ("/metering".to_owned(), page("metering.html", challenged, "")?),
+            ("/verify".to_owned(), page("verify.html", challenged, "")?),
+            ("/metering/account".to_owned(), page("account.html", nothing, "")?),
+            ("/metering/receipt".to_owned(), page("receipt.html", nothing, "")?),
+            (COMPLETE_PAGE.to_owned(), page("complete.html", nothing, "")?),
+            ("/docs".to_owned(), page("docs.html", Elsewhere { api: api.as_ref(), ..nothing }, "")?),
+            ("/docs/mcp".to_owned(), page("mcp.html", nothing, "")?),
+        ]);
+        if config.smtp.is_some() {
+            by_path.insert(VERIFY_PAGE.to_owned(), page("verify-email.html", nothing, "")?);
+            by_path.insert(RECOVER_PAGE.to_owned(), page("recover.html", nothing, "")?);
+        }
+        if let Some(text) = terms_text(config)? {
+            by_path.insert(own_terms_path(config), page("terms.html", nothing, &text)?);
+        }
+        let not_found = page("not_found.html", nothing, "")?;
+        let console = page("console.html", nothing, "")?;
+        let approval = ApprovalPages::new(page("approved.html", nothing, "")?, page("not_approved.html", nothing, "")?);
+        drop(environment);
+        let assets = Arc::into_inner(assets).expect("only the templates shared it");
+        Ok(Self { by_path, console, not_found, approval, assets, icon })
     }
-    if let Some(text) = terms_text(config)? {
-        by_path.insert(own_terms_path(config), page("terms.html", nothing, &text)?);
-    }
-    let not_found = page("not_found.html", nothing, "")?;
-    let console = page("console.html", nothing, "")?;
-    let approval = ApprovalPages::new(page("approved.html", nothing, "")?, page("not_approved.html", nothing, "")?);
-    drop(environment);
-    let assets = Arc::into_inner(assets).expect("only the templates shared it");
-    Ok(Pages { by_path, console, not_found, approval, assets, icon })
 }
 
 /// The terms as HTML, if this service serves them itself.

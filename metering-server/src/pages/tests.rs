@@ -1,6 +1,9 @@
 //! Properties that every page must have, checked on all of them.
 
+use metering_core::Catalogue;
+
 use super::*;
+use crate::config::Config;
 
 const SCRIPT: &str = "<script>alert(1)</script>";
 

@@ -8,6 +8,7 @@
 //! All ways are measured in turns within each round, and ratios are taken within a round.
 
 mod accounts;
+mod measured;
 mod nodes;
 mod plain;
 mod plain_service;
@@ -23,9 +24,9 @@ use super::arguments::rising;
 use super::rounds::Rounds;
 use super::table::{Column, Table};
 use super::{Arguments, Failure, format, interrupt};
-use crate::latency::Latencies;
 use crate::postgres::is_skipped;
 use accounts::Accounts;
+use measured::Measured;
 use nodes::Nodes;
 use plain::Plain;
 use plain_service::PlainService;
@@ -38,13 +39,6 @@ enum Method {
     ThroughStore,
     OneNode,
     ThreeNodes,
-}
-
-/// The result of a way in one round.
-struct Measured {
-    charges: u64,
-    per_second: f64,
-    latencies: Latencies,
 }
 
 /// The results of a way in all rounds, and its rate as a multiple of the plain way's: alone, and behind HTTP.

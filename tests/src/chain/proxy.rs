@@ -22,6 +22,7 @@ use serde_json::Value;
 use tokio::runtime::{Builder, Runtime};
 
 use self::fault::{Fault, Garbage};
+use self::inject::calls;
 use super::Chain;
 use crate::client::Client;
 
@@ -160,11 +161,6 @@ impl Shared {
         self.changed.notify_all();
         fault
     }
-}
-
-/// The calls of a batch, or the single call.
-fn calls(request: &Value) -> &[Value] {
-    request.as_array().map_or(std::slice::from_ref(request), Vec::as_slice)
 }
 
 async fn serve(State(shared): State<Arc<Shared>>, body: Bytes) -> Response {

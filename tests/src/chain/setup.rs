@@ -2,6 +2,24 @@
 
 use super::{Chain, packages};
 
+impl Chain {
+    /// A chain to start: by default with chain id 31337 and an immediate block for each transaction.
+    #[must_use]
+    pub fn setup() -> ChainSetup {
+        ChainSetup::new()
+    }
+
+    /// A chain with the defaults; see [`ChainSetup::start`].
+    ///
+    /// # Panics
+    /// If it does not start.
+    #[track_caller]
+    #[must_use]
+    pub fn start() -> Option<Self> {
+        Self::setup().start()
+    }
+}
+
 /// A chain that has not been started yet.
 #[derive(Debug, Clone)]
 pub struct ChainSetup {

@@ -2,12 +2,13 @@
 
 use std::thread;
 
+use super::Setting;
 use super::callers::{Callers, Kind};
 use super::faulty_proxy::{self, Bug};
 use super::fleet::{Fleet, verify};
 use super::report::Report;
+use super::rng::Rng;
 use super::targets::Targets;
-use super::{Rng, Setting};
 use crate::server::Server;
 use crate::site::Site;
 

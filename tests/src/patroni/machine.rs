@@ -8,11 +8,17 @@ use std::process::Command;
 use serde_json::Value;
 
 use super::processes::Processes;
-use super::{PASSWORD, deployed};
 use crate::client::Client;
 use crate::database_proxy::DatabaseProxy;
 use crate::postgres::{ServerUser, free_port, program};
 use crate::response::Response;
+
+pub(super) const PASSWORD: &str = "a password of the superuser";
+
+/// A file of `deploy/patroni`.
+pub(super) fn deployed(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../deploy/patroni").join(name)
+}
 
 #[derive(Debug)]
 pub(super) struct Machine {

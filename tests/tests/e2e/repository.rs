@@ -2,4 +2,5 @@
 
 mod documents;
 mod imports;
+mod module;
 mod modules;

@@ -2,14 +2,23 @@
 
 use std::path::Path;
 
+use clap::ValueEnum;
 use metering_core::Timestamp;
 use metering_core::imports::{ImportFinding, ImportFindingKind, PlannedAccount, plan_record};
 use metering_core::payments::Quote;
 
-use super::FileFormat;
 use super::agenthub::Keys;
 use super::fields::Records;
 use crate::failure::Failure;
+
+/// The format of a file to import.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum FileFormat {
+    /// Accounts with key hashes, as CSV or JSON.
+    Accounts,
+    /// The SQLite database of a service with this wire protocol.
+    Agenthub,
+}
 
 /// An account of the file.
 #[derive(Debug)]

@@ -7,7 +7,7 @@ use metering_admin::calls::keys::ChangeKey;
 use metering_admin::wire::KeyChangeRequest;
 use metering_core::wire::ChangeKeyRequest;
 
-use super::KeyOfAccount;
+use super::key_of_account::KeyOfAccount;
 use crate::admin::session::Session;
 use crate::failure::Failure;
 use crate::keys::document;

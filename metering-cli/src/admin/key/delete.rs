@@ -6,7 +6,7 @@ use clap::Args;
 use metering_admin::calls::keys::{DeleteKey, ShowKey};
 use metering_admin::wire::ReasonRequest;
 
-use super::KeyOfAccount;
+use super::key_of_account::KeyOfAccount;
 use crate::admin::session::Session;
 use crate::confirm::confirm;
 use crate::failure::Failure;

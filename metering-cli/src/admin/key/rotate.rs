@@ -6,8 +6,8 @@ use clap::Args;
 use metering_admin::calls::keys::RotateKey;
 use metering_admin::wire::KeyRotationRequest;
 
-use super::KeyOfAccount;
 use super::issued::IssuedSecret;
+use super::key_of_account::KeyOfAccount;
 use crate::admin::session::Session;
 use crate::failure::Failure;
 use crate::output::Format;

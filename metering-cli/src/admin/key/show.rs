@@ -5,7 +5,7 @@ use std::io::Write;
 use clap::Args;
 use metering_admin::calls::keys::ShowKey;
 
-use super::KeyOfAccount;
+use super::key_of_account::KeyOfAccount;
 use crate::admin::session::Session;
 use crate::failure::Failure;
 use crate::keys::document;

@@ -6,7 +6,7 @@ use clap::Args;
 use metering_admin::payments::ScanRequest;
 use metering_admin::wire::{ArrivalsDocument, ScannedDocument};
 
-use super::checksummed;
+use super::address::checksummed;
 use crate::admin::administrator::Administrator;
 use crate::admin::session::Session;
 use crate::failure::Failure;

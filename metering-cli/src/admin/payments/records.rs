@@ -5,7 +5,7 @@ use std::io::Write;
 use clap::Args;
 use metering_admin::wire::{PaymentRecordDocument, PaymentRecordsDocument};
 
-use super::checksummed;
+use super::address::checksummed;
 use crate::admin::session::Session;
 use crate::failure::Failure;
 use crate::output::{Format, json_line};

@@ -6,7 +6,7 @@ use clap::Args;
 use metering_admin::calls::plans::{ActivatePlan, DeactivatePlan};
 use metering_admin::wire::ReasonRequest;
 
-use super::KeyArgs;
+use super::key_args::KeyArgs;
 use crate::admin::session::Session;
 use crate::failure::Failure;
 

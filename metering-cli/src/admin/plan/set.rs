@@ -9,7 +9,8 @@ use metering_core::chains::Address;
 use metering_core::money::DecimalError;
 use metering_core::payments::{PaymentKind, Plan, PlanKey, TokenAmount};
 
-use super::{KeyArgs, unconfigured};
+use super::key_args::KeyArgs;
+use super::unconfigured;
 use crate::admin::session::Session;
 use crate::failure::Failure;
 use crate::output::{Format, json_line};

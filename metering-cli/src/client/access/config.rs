@@ -4,17 +4,18 @@ mod list;
 mod path;
 mod remove;
 mod set;
+mod setting;
 mod show;
 mod unset;
 
 use std::io::Write;
 
-use clap::{Args, Subcommand, ValueEnum};
-use metering_core::ApiKey;
+use clap::{Args, Subcommand};
 
 use crate::failure::Failure;
 
 pub(in crate::client::access) use set::read_key;
+pub(crate) use setting::redacted;
 
 /// Show and change profiles.
 #[derive(Debug, Args)]
@@ -49,17 +50,6 @@ enum ConfigCommand {
     Remove(remove::RemoveArgs),
 }
 
-/// A setting of a profile.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Setting {
-    /// The service's URL.
-    Url,
-    /// The account's API key.
-    ApiKey,
-    /// The most to pay for calls in 24 hours.
-    DailyLimit,
-}
-
 impl ConfigArgs {
     pub(crate) async fn run(self, out: &mut dyn Write) -> Result<(), Failure> {
         match self.command {
@@ -71,12 +61,4 @@ impl ConfigArgs {
             ConfigCommand::Remove(args) => args.run().await,
         }
     }
-}
-
-/// The ends of a key: the prefix that all keys share, and four characters of its checksum. They tell keys apart and
-/// reveal no secret.
-pub(crate) fn redacted(key: &ApiKey) -> String {
-    let text = key.expose();
-    let end = text.get(text.len().saturating_sub(4)..).unwrap_or_default();
-    format!("sk_live_...{end}")
 }

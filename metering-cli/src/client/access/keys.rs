@@ -6,17 +6,15 @@ mod delete;
 mod issued;
 mod leaked;
 mod list;
+mod response;
 mod rotate;
 mod show;
 
 use std::io::Write;
 
 use clap::{Args, Subcommand};
-use metering_client::Response;
-use metering_core::wire::KeyResponse;
 
 use crate::failure::Failure;
-use crate::keys::document;
 
 /// Make keys for others, with limits, and manage them.
 ///
@@ -62,19 +60,4 @@ impl KeysArgs {
             Command::Leaked(args) => args.run(out).await,
         }
     }
-}
-
-/// Writes the key of a response, below `headline` or as the service sent it.
-fn write_key(out: &mut dyn Write, json: bool, headline: &str, response: Response) -> Result<(), Failure> {
-    let KeyResponse { data } = response.json()?;
-    if json { write_json(out, &response) } else { document::write(out, headline, &data) }
-}
-
-/// Writes a response as the service sent it, and a line break if it does not end with one.
-fn write_json(out: &mut dyn Write, response: &Response) -> Result<(), Failure> {
-    out.write_all(&response.body)?;
-    if !response.body.ends_with(b"\n") {
-        writeln!(out)?;
-    }
-    Ok(())
 }

@@ -1,6 +1,7 @@
 //! The section `[pay]`: what it reads, and each reason to refuse it.
 
 use super::*;
+use crate::server::Config;
 
 const ASSET: &str = "0x036CbD53842c5426634e7929541eC2318f3dCF7e";
 const CHAIN: &str = "[chains.base-sepolia]\nchain_id = 84532\nrpc_urls = ['http://127.0.0.1:1']\n\

@@ -144,7 +144,7 @@ impl Owner {
     }
 }
 
-impl super::keys::Issued {
+impl super::issued::Issued {
     /// The level raised in the period that begins on a day.
     fn level_in(&self, since: Day) -> usize {
         if since == self.since() { self.level } else { 0 }

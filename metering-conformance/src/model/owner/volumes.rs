@@ -8,40 +8,7 @@ use metering_core::clock::{Month, Timestamp};
 use metering_core::money::Credits;
 
 use super::Owner;
-
-/// The requests of a month to a route, with the price of each place that was given back.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct Counted {
-    month: Month,
-    requests: u32,
-    /// In ascending order.
-    returned: Vec<i64>,
-}
-
-impl Counted {
-    pub(crate) fn volume(&self) -> Volume {
-        let places = self.returned.chunk_by(|one, next| one == next).map(|same| format!("{}:{}", same[0], same.len()));
-        let returned = places.collect::<Vec<_>>().join(",").parse().expect("they are in order");
-        Volume { month: self.month, requests: self.requests, returned }
-    }
-
-    /// The places that are still to be taken again, and the number of the next place after all that were taken.
-    fn outstanding(&self, tiers: &VolumeTiers) -> (Vec<i64>, u32) {
-        let has_price = |atoms: &i64| tiers.iter().any(|tier| tier.price.atoms() == *atoms);
-        let mut returned: Vec<i64> = self.returned.iter().copied().filter(has_price).collect();
-        loop {
-            let taken = self.requests + u32::try_from(returned.len()).expect("sequences are short");
-            let last = returned.iter().position(|atoms| taken > 0 && *atoms == price_of(tiers, taken).atoms());
-            let Some(last) = last else { return (returned, taken + 1) };
-            returned.remove(last);
-        }
-    }
-}
-
-fn price_of(tiers: &VolumeTiers, number: u32) -> Credits {
-    let tier = tiers.iter().find(|tier| tier.last.is_none_or(|last| number <= last));
-    tier.expect("the last tier has no end").price
-}
+use super::counted::{Counted, price_of};
 
 impl Owner {
     /// The requests to a route that count at `now`. A clock that lags by up to an hour counts in the newest month.

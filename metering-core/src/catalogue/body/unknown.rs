@@ -9,9 +9,11 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use jsonschema::Evaluation;
 use serde_json::Value;
 
-use super::PROBLEMS_MAX;
 use super::document::Document;
 use crate::catalogue::pointer::is_same_name;
+
+/// So many problems of one body are named.
+pub(super) const PROBLEMS_MAX: usize = 8;
 
 /// What happens to members that are not in the schema.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

@@ -1,6 +1,6 @@
 //! The wanted pointers as a tree of their tokens, so that a scanner follows all of them at once.
 
-use super::ScannedValue;
+use super::scanned_value::ScannedValue;
 use crate::catalogue::pointer::Pointer;
 
 /// Wanted pointers, numbered in their order.

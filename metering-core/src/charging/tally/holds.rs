@@ -2,8 +2,9 @@
 
 use std::hash::Hash;
 
-use super::repeats::{is_taken_over, of_hold};
-use super::{HoldChange, Tally, UsageKind};
+use super::repeat::{is_taken_over, of_hold};
+use super::touched::TouchedHold;
+use super::{Tally, UsageKind};
 use crate::charging::charge::Receipt;
 use crate::charging::hold::{Hold, HoldAction, HoldId, HoldTerms, HoldUpdate, HoldUpdated, SettleReason, SettledHold};
 use crate::charging::posting::Remembered;
@@ -11,29 +12,6 @@ use crate::charging::rule::apply_settled;
 use crate::charging::volume::CountedRoute;
 use crate::events::event::EventData;
 use crate::money::credits::Credits;
-
-/// A hold that a batch opened, or has loaded.
-#[derive(Debug)]
-pub(super) struct TouchedHold<K, L> {
-    account: K,
-    line: L,
-    pub(super) hold: Hold,
-    is_new: bool,
-    changed: bool,
-}
-
-impl<K, L> TouchedHold<K, L> {
-    /// Replaces the hold by a changed one.
-    pub(super) fn set(&mut self, hold: Hold) {
-        (self.hold, self.changed) = (hold, true);
-    }
-
-    /// What to write, if anything.
-    pub(super) fn into_change(self) -> Option<HoldChange<K, L>> {
-        let Self { account, line, hold, is_new, changed } = self;
-        (is_new || changed).then_some(HoldChange { account, line, is_new, hold })
-    }
-}
 
 impl<K, L> Tally<K, L>
 where

@@ -16,13 +16,7 @@ use crate::money::credits::Credits;
 use crate::usage::UsageLine;
 
 use super::Tally;
-
-/// A loaded key.
-#[derive(Debug)]
-pub(super) struct TouchedKey {
-    pub(super) state: KeyState,
-    pub(super) changed: bool,
-}
+use super::touched::TouchedKey;
 
 impl<K, L> Tally<K, L>
 where

@@ -3,19 +3,13 @@
 use std::hash::Hash;
 
 use super::Tally;
+use super::touched::TouchedVolume;
 use crate::catalogue::VolumeTiers;
 use crate::charging::charge::{Charge, Refusal};
 use crate::charging::posting::Remembered;
 use crate::charging::volume::{CountedRoute, Volume};
 use crate::clock::Month;
 use crate::money::credits::Credits;
-
-/// A loaded count.
-#[derive(Debug, Clone)]
-pub(super) struct TouchedVolume {
-    pub(super) volume: Volume,
-    pub(super) changed: bool,
-}
 
 impl<K, L> Tally<K, L>
 where

@@ -1,3 +1,4 @@
+use super::rows::SHARED_SESSION;
 use super::*;
 use crate::access::account::AccountId;
 use crate::clock::Timestamp;

@@ -22,9 +22,10 @@ use crate::money::credits::Credits;
 use crate::service::{RequestPayment, Service};
 use crate::trace;
 
+use super::admission::{Admission, AdmissionKind};
 use super::no_match::NoMatch;
 use super::proxied::{self, Proxied};
-use super::{Admission, AdmissionKind, RequestHead, kept_path};
+use super::request_head::{RequestHead, kept_path};
 
 /// A request whose path was parsed and matched against the catalogue, without reading the store. To charge it, call
 /// [`MatchedRequest::admit`].

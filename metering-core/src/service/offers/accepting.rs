@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::{OfferSettlement, PayRequest};
+use super::PayRequest;
 use crate::access::account::{Account, AccountId, AgentName, Payer};
 use crate::access::key::{ApiKey, KeyHash};
 use crate::chains::address::Address;
@@ -15,6 +15,7 @@ use crate::offers::{
     PaymentAttempt, RevertPause, RevertSubject, SettlementFailure, SignedAuthorization,
 };
 use crate::service::Service;
+use crate::service::offer_settlement::OfferSettlement;
 use crate::service::settling::{LEASE, OfferChain, Settler};
 use crate::store::{AuthorizationOpened, Created, NewAccount, NewAuthorization};
 

@@ -12,7 +12,7 @@ use crate::offers::{
 };
 use crate::payments::payment::{Payment, PaymentTarget, PaymentUse};
 use crate::service::settling::guard::{Permit, Turn};
-use crate::service::settling::{OfferChain, Settler, Settling};
+use crate::service::settling::state::{OfferChain, Settler, Settling};
 use crate::store::{AuthorizationCredited, PaymentCredit, QuotePrecedence, StoreError};
 
 /// How far back to search for a transaction that executed an authorization before the service knew it.

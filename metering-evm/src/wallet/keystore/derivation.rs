@@ -7,8 +7,10 @@ use serde::Deserialize;
 use serde_json::Value;
 use zeroize::Zeroizing;
 
-use super::{Secret, damaged, unsupported};
 use crate::wallet::error::WalletError;
+
+/// 32 secret bytes, erased when they are dropped.
+pub(super) type Secret = Zeroizing<[u8; 32]>;
 
 /// The maximum memory that a file may use (128·N·r). Wallets use at most 256 MiB.
 const SCRYPT_BYTES_MAX: u64 = 512 * 1024 * 1024;
@@ -115,4 +117,12 @@ fn check_length(dklen: u64) -> Result<(), WalletError> {
 
 fn salt(text: &str) -> Result<Vec<u8>, WalletError> {
     hex::decode(text.strip_prefix("0x").unwrap_or(text)).map_err(|_| damaged("its salt is not hexadecimal"))
+}
+
+pub(super) fn damaged(what: impl std::fmt::Display) -> WalletError {
+    WalletError::Damaged(what.to_string())
+}
+
+pub(super) fn unsupported(what: impl std::fmt::Display) -> WalletError {
+    WalletError::Unsupported(what.to_string())
 }

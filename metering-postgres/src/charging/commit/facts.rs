@@ -9,9 +9,9 @@ use metering_core::charging::{HoldId, KeyMeter, Posting, Remembered, StoredHold}
 use metering_core::{RequestId, Timestamp, UsageLine};
 use tokio_postgres::Row;
 
+use super::batch::{Batch, Item};
 use super::hold_reads::HoldReads;
 use super::volumes::{VolumeReads, Volumes};
-use super::{Batch, Item};
 use crate::charging::access::{self, Access, KeyMeters};
 use crate::charging::holds::hold;
 use crate::charging::known::Known;

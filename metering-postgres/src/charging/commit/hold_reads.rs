@@ -4,7 +4,7 @@ use futures_util::future::join3;
 use metering_core::charging::{HoldId, Posting};
 use tokio_postgres::Row;
 
-use super::Item;
+use super::batch::Item;
 use crate::charging::access::{self, Access, KeyMeters};
 use crate::charging::holds::{ASKED_HOLD, HOLD_COLUMNS};
 use crate::connection::session::{Client, GenericClient};

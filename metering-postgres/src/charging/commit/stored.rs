@@ -4,7 +4,7 @@ use metering_core::access::KeyNumber;
 use metering_core::charging::{CountedRoute, HoldId, KeyState, MeterState, Remembered, StoredHold, Volume};
 use metering_core::{AccountId, Charge, RequestId, Timestamp, UsageLine};
 
-use super::Batch;
+use super::batch::Batch;
 use super::facts::Facts;
 use crate::error::{Failure, Result, corrupt};
 

@@ -10,7 +10,7 @@ use futures_util::future::join;
 use metering_core::charging::{Changes, CountedRoute, HoldAction, Posting, Volume};
 use tokio_postgres::Row;
 
-use super::Item;
+use super::batch::Item;
 use crate::charging::holds::ASKED_HOLD;
 use crate::charging::volumes::{VOLUME_COLUMNS, VOLUMES, VolumeRows, volume};
 use crate::connection::session::{Client, GenericClient, Prepared};

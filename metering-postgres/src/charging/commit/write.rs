@@ -4,7 +4,7 @@ use futures_util::future::{join, join3, join4, join5, try_join_all};
 use metering_core::Timestamp;
 use metering_core::charging::{Changes, UsageChange};
 
-use super::Lines;
+use super::batch::Lines;
 use super::check::Check;
 use super::columns::{DAILY, DailyRows, KEY_METERS, KeyMeterRows, METERS, MeterRows, STORED_RESULTS, StoredResultRows};
 use super::notices::Notices;

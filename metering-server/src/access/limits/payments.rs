@@ -1,20 +1,10 @@
 //! Limits on new payments that come with requests. Core counts them, because it knows which ones are new.
 
 use governor::clock::Clock;
-use metering_core::chains::Address;
 use metering_core::offers::{PaymentAttempt, PaymentLimit, PaymentSource, TooManyPayments};
 
+use super::payer_key::PayerKey;
 use super::{Limits, Network};
-
-/// Whose payments are counted together.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(super) enum PayerKey {
-    /// Those that the wallet's own key signed, wherever they come from.
-    Signed(Address),
-    /// Other payments in the name of a wallet, per network of origin. Anyone can make these up, so they must not keep
-    /// the wallet's owner from paying.
-    Unproven(Address, Option<Network>),
-}
 
 impl<C: Clock + Clone> Limits<C> {
     /// Counts a new payment.

@@ -15,17 +15,16 @@ use super::{bounds, metered};
 /// The members that come first, in this order.
 const FIRST: [&str; 5] = ["openapi", "info", "servers", "paths", "components"];
 
-/// The document `own` with those routes of a catalogue that are served. `ids` are their operation ids
-/// ([`metered::ids`]); `finish` adds everything else about the routes of one path.
+/// The document `own` with the routes of a catalogue. `ids` are their operation ids ([`metered::ids`]); `finish` adds
+/// everything else about the routes of one path.
 pub(super) fn with_routes(
     own: &OpenApi,
     (catalogue, ids): (&Catalogue, &[Option<String>]),
-    is_served: impl Fn(&str) -> bool,
     finish: impl Fn(&mut OpenApi, &[&Route]),
 ) -> serde_json::Result<String> {
     let mut routes: BTreeMap<&str, Vec<(&Route, &str)>> = BTreeMap::new();
     for (route, id) in catalogue.routes().iter().zip(ids) {
-        if let Some(id) = id.as_deref().filter(|_| is_served(&route.template)) {
+        if let Some(id) = id.as_deref() {
             routes.entry(&*route.template).or_default().push((route, id));
         }
     }

@@ -8,9 +8,9 @@ use http_body::{Body, Frame, SizeHint};
 use hyper::body::Incoming;
 use tokio::time::{Instant, Sleep, sleep_until};
 
-use super::UpstreamError;
 use super::connection::UpstreamConnection;
 use super::pool::Pool;
+use super::upstream_error::UpstreamError;
 
 /// The body of the upstream's response. Once it has been read, its connection returns to the pool; if it is dropped
 /// before, the connection is closed.

@@ -12,8 +12,8 @@ use rustls::ClientConfig;
 use tokio::time::{Instant, timeout};
 use tower::ServiceExt;
 
-use super::UpstreamError;
 use super::connection::{Connector, UpstreamConnection};
+use super::upstream_error::UpstreamError;
 
 /// Idle connections are closed after this time. Many servers close them sooner; `HttpUpstream::exchange` handles that.
 pub(super) const MAX_IDLE: Duration = Duration::from_secs(60);

@@ -9,11 +9,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::{Extensions, HeaderMap, StatusCode};
+use http::{Extensions, HeaderMap, StatusCode, header};
 use metering_core::charging::{Progress, ReplayKey};
 use tokio::sync::watch;
 
-use super::{Piece, announced};
 use crate::gateway::delivery::BodyError;
 
 /// How many clients may read a recording at a time, and how many get it in all: one charge does not buy any number of
@@ -50,7 +49,7 @@ impl fmt::Debug for Recording {
 #[derive(Default)]
 pub(super) struct State {
     pub(super) head: Option<Head>,
-    pieces: BTreeMap<usize, Piece>,
+    pieces: BTreeMap<usize, Bytes>,
     received: usize,
     received_bytes: usize,
     expected_bytes: Option<usize>,
@@ -241,4 +240,9 @@ impl State {
         let rest = self.pieces.split_off(&slowest);
         !std::mem::replace(&mut self.pieces, rest).is_empty()
     }
+}
+
+/// The length that a head announces.
+fn announced(headers: &HeaderMap) -> Option<usize> {
+    headers.get(header::CONTENT_LENGTH)?.to_str().ok()?.parse().ok()
 }

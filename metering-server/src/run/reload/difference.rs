@@ -10,7 +10,7 @@ use crate::run::RunError;
 /// # Errors
 /// When a configuration cannot be written as TOML.
 pub(super) fn between(old: &Loaded, new: &Loaded) -> Result<BTreeSet<String>, RunError> {
-    old.keys_that_differ(new).map_err(super::setup)
+    old.keys_that_differ(new).map_err(|error| RunError::Setup(Box::new(error)))
 }
 
 #[cfg(test)]

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use super::Measured;
 use super::accounts::Accounts;
+use super::measured::Measured;
 use crate::bench::Failure;
 use crate::bench::generator::require_success;
 use crate::bench::http::PATH;

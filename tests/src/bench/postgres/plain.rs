@@ -9,9 +9,9 @@ use metering_core::{Clock, Credits, SystemClock};
 use tokio::task::JoinSet;
 use tokio_postgres::{Client, NoTls, Statement};
 
-use super::Measured;
 use super::accounts::Accounts;
-use crate::bench::{Failure, format};
+use super::measured::Measured;
+use crate::bench::Failure;
 use crate::latency::Latencies;
 
 /// The plain way's tables. They hold what the store keeps of a charge, except caps, activity and request ids, which the
@@ -139,12 +139,5 @@ impl Plain {
             return Ok(());
         }
         Err("the plain way's money does not add up".into())
-    }
-}
-
-impl Measured {
-    pub(super) fn new(latencies: Latencies, spent: Duration) -> Self {
-        let per_second = format::per_second(latencies.count(), spent);
-        Self { charges: u64::try_from(latencies.count()).unwrap_or(u64::MAX), per_second, latencies }
     }
 }

@@ -12,8 +12,8 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::any;
 use metering_core::ApiKey;
 
-use super::Measured;
 use super::accounts::Accounts;
+use super::measured::Measured;
 use super::nodes::{KeyedRequests, keyed_requests};
 use super::plain::{Session, connect};
 use crate::bench::Failure;

@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 use metering_core::{Charge, Clock, Credits, Decision, Meter, MeterConfig, Store, SystemClock};
 use tokio::task::JoinSet;
 
-use super::Measured;
 use super::accounts::Accounts;
+use super::measured::Measured;
 use crate::bench::Failure;
 use crate::bench::charges::{charge, line, require_accepted};
 use crate::latency::Latencies;

@@ -4,11 +4,15 @@ use std::io;
 
 use serde_json::{Value, json};
 
-use super::calls;
 use super::fault::{Fault, Garbage};
 use super::lag::Lag;
 use crate::chain::rpc::hex;
 use crate::client::Client;
+
+/// The calls of a batch, or the single call.
+pub(super) fn calls(request: &Value) -> &[Value] {
+    request.as_array().map_or(std::slice::from_ref(request), Vec::as_slice)
+}
 
 /// The response body for a single request or a batch, with the fault applied.
 pub(crate) fn forward(node: &Client, request: &Value, fault: &Fault) -> io::Result<Vec<u8>> {

@@ -1,40 +1,22 @@
-//! Reads the modules of a crate: which file each is in, what it imports, and which paths of its own crate it uses.
-//! Code that is compiled only for tests is left out.
+//! The modules of a crate, and which file depends on which.
+//!
+//! A file depends on the file that defines an item which it imports or uses; re-exports on the way are followed. Neither
+//! `mod child;` nor a re-export of a descendant's item is a dependency: both only say where something is.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use syn::visit::{self, Visit};
-use syn::{Attribute, File, Item, ItemMod, ItemUse, Macro, UseTree};
+use syn::{File, Item};
 
-/// Where an item is: the modules from the root of its crate, then its name.
-pub(crate) type ItemPath = Vec<String>;
+use super::module::{Import, ItemPath, Module, child_modules};
 
-/// One module, or several inline ones of one file.
-#[derive(Debug, Default)]
-pub(crate) struct Module {
-    pub(crate) file: PathBuf,
-    children: BTreeSet<String>,
-    /// Names that `use` brings in, and what they mean.
-    imports: BTreeMap<String, ItemPath>,
-    /// Modules whose names are all brought in.
-    globs: BTreeSet<ItemPath>,
-    /// Paths that occur in the code, not in `use`, from the root of the crate.
-    paths: BTreeSet<ItemPath>,
-    /// Such paths that may begin with an imported name.
-    aliased: BTreeSet<ItemPath>,
-}
+pub(crate) type Dependencies = BTreeMap<PathBuf, BTreeSet<PathBuf>>;
 
-impl Module {
-    /// A path that begins with an imported name, with what that name means.
-    fn without_alias(&self, used: &[String]) -> Option<ItemPath> {
-        let (first, rest) = used.split_first()?;
-        Some([self.imports.get(first)?.as_slice(), rest].concat())
-    }
-}
+/// More steps than any chain of re-exports has.
+const STEPS_MAX: usize = 20;
 
-/// All modules of a crate.
+/// All modules of a crate, by their path from its root.
 #[derive(Debug, Default)]
 pub(crate) struct Modules(BTreeMap<ItemPath, Module>);
 
@@ -53,14 +35,8 @@ impl Modules {
     }
 
     fn read_items(&mut self, path: ItemPath, items: &[Item], file: &Path, folder: &Path) {
-        let mut reader = Reader { path: &path, module: Module { file: file.to_owned(), ..Module::default() } };
-        for child in items.iter().filter_map(child_module) {
-            let _ = reader.module.children.insert(child.ident.to_string());
-        }
-        items.iter().for_each(|item| reader.visit_item(item));
-        let module = reader.module;
-        let _ = self.0.insert(path.clone(), module);
-        for child in items.iter().filter_map(child_module) {
+        let _ = self.0.insert(path.clone(), Module::read(file, items));
+        for child in child_modules(items) {
             let name = child.ident.to_string();
             let (path, folder) = ([path.clone(), vec![name.clone()]].concat(), folder.join(&name));
             match &child.content {
@@ -70,135 +46,104 @@ impl Modules {
         }
     }
 
-    /// The file of every module, with the files that it takes something from.
-    pub(crate) fn dependencies(&self) -> BTreeMap<PathBuf, BTreeSet<PathBuf>> {
-        let mut all = BTreeMap::<PathBuf, BTreeSet<PathBuf>>::new();
+    /// Every file, with the files that it depends on.
+    pub(crate) fn dependencies(&self) -> Dependencies {
+        let mut all = Dependencies::new();
         for (path, module) in &self.0 {
-            let aliased = module.aliased.iter().filter_map(|used| module.without_alias(used));
-            let used = module.imports.values().chain(&module.globs).chain(&module.paths).cloned().chain(aliased);
-            let others = used.filter_map(|used| {
-                let home = self.home(&used, 0)?;
-                (!path.starts_with(&home) && !home.starts_with(path)).then(|| self.0[&home].file.clone())
-            });
-            all.entry(module.file.clone()).or_default().extend(others.filter(|file| *file != module.file));
+            let imports = module.imports.values().filter_map(|import| self.imported_from(path, import));
+            let globs = module.globs.iter().filter_map(|import| self.all_imported_from(path, import));
+            let used = module.paths.iter().filter_map(|used| self.home(&self.from_root(path, used, 0)?, 0));
+            let others = imports.chain(globs).chain(used).map(|home| &self.0[&home].file);
+            all.entry(module.file.clone()).or_default().extend(others.filter(|file| **file != module.file).cloned());
         }
         all
     }
 
-    /// The module that defines an item: re-exports are followed. `None` for an item of another crate.
-    fn home(&self, item: &[String], depth: usize) -> Option<ItemPath> {
-        let known = (0..=item.len()).rev().find(|end| self.0.contains_key(&item[..*end]))?;
-        let (module, rest) = (&self.0[&item[..known]], &item[known..]);
-        let Some((name, rest)) = rest.split_first() else { return Some(item.to_vec()) };
-        let followed = match module.imports.get(name) {
-            Some(meaning) if depth < 20 => self.home(&[meaning.as_slice(), rest].concat(), depth + 1),
-            _ => None,
-        };
-        followed.or_else(|| Some(item[..known].to_vec()))
+    /// The module that defines an imported item. An imported module counts where its items are used.
+    fn imported_from(&self, module: &[String], import: &Import) -> Option<ItemPath> {
+        let item = self.from_root(module, &import.path, 0)?;
+        if self.0.contains_key(&item) {
+            return None;
+        }
+        self.home(&item, 0).filter(|home| !(import.is_reexport && home.starts_with(module)))
     }
-}
 
-fn child_module(item: &Item) -> Option<&ItemMod> {
-    match item {
-        Item::Mod(module) if !is_for_tests(&module.attrs) => Some(module),
-        _ => None,
+    fn all_imported_from(&self, module: &[String], import: &Import) -> Option<ItemPath> {
+        let item = self.from_root(module, &import.path, 0)?;
+        let home = if self.0.contains_key(&item) { item } else { self.home(&item, 0)? };
+        (!(import.is_reexport && home.starts_with(module))).then_some(home)
     }
-}
 
-fn is_for_tests(attributes: &[Attribute]) -> bool {
-    attributes.iter().any(|attribute| match &attribute.meta {
-        syn::Meta::List(list) => list.path.is_ident("cfg") && list.tokens.to_string().starts_with("test"),
-        meta => meta.path().is_ident("test"),
-    })
-}
-
-/// Collects what one module uses.
-struct Reader<'p> {
-    path: &'p ItemPath,
-    module: Module,
-}
-
-impl Reader<'_> {
-    /// A path as seen from the root of the crate; `None` when it leads out of the crate.
-    fn path_from_root(&self, path: &[String]) -> Option<ItemPath> {
+    /// A path of a module's code as seen from the root of the crate. `None` if it leads out of the crate, or to a name
+    /// that is neither defined nor imported there.
+    fn from_root(&self, module: &[String], path: &[String], steps: usize) -> Option<ItemPath> {
         let (first, rest) = path.split_first()?;
         match first.as_str() {
-            "crate" => Some(rest.to_vec()),
-            "self" => Some([self.path.as_slice(), rest].concat()),
+            "crate" => return Some(rest.to_vec()),
+            // A method's `self` is no path.
+            "self" => return (!rest.is_empty()).then(|| [module, rest].concat()),
             "super" => {
-                let parent =
-                    Reader { path: &self.path[..self.path.len().checked_sub(1)?].to_vec(), module: Module::default() };
-                match rest.first().map(String::as_str) {
-                    Some("super") => parent.path_from_root(rest),
-                    _ => Some([parent.path.as_slice(), rest].concat()),
+                let mut path = module[..module.len().checked_sub(1)?].to_vec();
+                let mut rest = rest;
+                while let Some(("super", after)) = rest.split_first().map(|(name, after)| (name.as_str(), after)) {
+                    let _ = path.pop()?;
+                    rest = after;
                 }
+                return Some([path.as_slice(), rest].concat());
             }
-            name if self.module.children.contains(name) => Some([self.path.as_slice(), path].concat()),
-            _ => None,
+            _ => (),
         }
-    }
-
-    fn import(&mut self, tree: &UseTree, before: &[String]) {
-        match tree {
-            UseTree::Path(path) => self.import(&path.tree, &[before, &[path.ident.to_string()]].concat()),
-            UseTree::Group(group) => group.items.iter().for_each(|tree| self.import(tree, before)),
-            UseTree::Name(name) if name.ident == "self" => {
-                self.import_as(before.last().cloned().unwrap_or_default(), before);
-            }
-            UseTree::Name(name) => {
-                self.import_as(name.ident.to_string(), &[before, &[name.ident.to_string()]].concat())
-            }
-            UseTree::Rename(name) => {
-                self.import_as(name.rename.to_string(), &[before, &[name.ident.to_string()]].concat());
-            }
-            UseTree::Glob(_) => self.module.globs.extend(self.path_from_root(before)),
+        let names = &self.0[module];
+        if names.children.contains(first) || names.items.contains(first) {
+            return Some([module, path].concat());
         }
+        if let Some(import) = names.imports.get(first) {
+            let is_itself = import.path.first() == Some(first);
+            return (!is_itself && steps < STEPS_MAX)
+                .then(|| self.from_root(module, &[import.path.as_slice(), rest].concat(), steps + 1))?;
+        }
+        Some([self.offering(module, first, steps)?.as_slice(), path].concat())
     }
 
-    fn import_as(&mut self, name: String, path: &[String]) {
-        let Some(path) = self.path_from_root(path) else { return };
-        let _ = self.module.imports.insert(name, path);
+    /// The module among the ones with a glob import here that has this name.
+    fn offering(&self, module: &[String], name: &String, steps: usize) -> Option<ItemPath> {
+        let globs = self.0[module].globs.iter().filter(|_| steps < STEPS_MAX);
+        globs.filter(|import| import.path.first() != Some(name)).find_map(|import| {
+            let other = self.from_root(module, &import.path, steps + 1)?;
+            let names = self.0.get(&other)?;
+            let is_there = names.children.contains(name)
+                || names.items.contains(name)
+                || names.imports.contains_key(name)
+                || self.offering(&other, name, steps + 1).is_some();
+            is_there.then_some(other)
+        })
     }
 
-    fn add(&mut self, path: ItemPath) {
-        match self.path_from_root(&path) {
-            Some(path) => self.module.paths.insert(path),
-            None => self.module.aliased.insert(path),
+    /// The module that defines an item. `None` for a module, and for an item of another crate.
+    fn home(&self, item: &[String], steps: usize) -> Option<ItemPath> {
+        let known = (0..=item.len()).rev().find(|end| self.0.contains_key(&item[..*end]))?;
+        let Some(name) = item.get(known) else {
+            // A function may have the name of a module.
+            let (name, parent) = item.split_last()?;
+            let names = &self.0[parent];
+            if names.items.contains(name) {
+                return Some(parent.to_vec());
+            }
+            let imported = self.from_root(parent, &names.imports.get(name)?.path, 0)?;
+            return if imported == item || steps == STEPS_MAX { None } else { self.home(&imported, steps + 1) };
         };
-    }
-}
-
-impl<'ast> Visit<'ast> for Reader<'_> {
-    fn visit_item(&mut self, item: &'ast Item) {
-        let attributes = match item {
-            Item::Fn(item) => &item.attrs,
-            Item::Impl(item) => &item.attrs,
-            Item::Use(item) => &item.attrs,
-            Item::Struct(item) => &item.attrs,
-            // Other modules are read by themselves.
-            Item::Mod(_) => return,
-            _ => return visit::visit_item(self, item),
-        };
-        if !is_for_tests(attributes) {
-            visit::visit_item(self, item);
+        let (module, rest) = item.split_at(known);
+        let names = &self.0[module];
+        if names.items.contains(name) || steps == STEPS_MAX {
+            return Some(module.to_vec());
         }
-    }
-
-    fn visit_item_use(&mut self, item: &'ast ItemUse) {
-        self.import(&item.tree, &[]);
-    }
-
-    fn visit_path(&mut self, path: &'ast syn::Path) {
-        self.add(path.segments.iter().map(|segment| segment.ident.to_string()).collect());
-        visit::visit_path(self, path);
-    }
-
-    fn visit_macro(&mut self, call: &'ast Macro) {
-        let tokens = call.tokens.to_string();
-        for rest in tokens.split("crate :: ").skip(1) {
-            let names = rest.split(" :: ").map(|name| name.split(|c: char| !c.is_alphanumeric() && c != '_').next());
-            self.add(["crate"].into_iter().chain(names.flatten()).map(str::to_owned).collect());
+        if names.imports.contains_key(name) {
+            return self.home(&self.from_root(module, rest, 0)?, steps + 1);
         }
-        visit::visit_macro(self, call);
+        match self.offering(module, name, 0) {
+            Some(other) => self.home(&[other.as_slice(), rest].concat(), steps + 1),
+            // A macro defines it.
+            None => Some(module.to_vec()),
+        }
     }
 }

@@ -3,7 +3,7 @@ use std::io::Write;
 use clap::Args;
 use serde::Serialize;
 
-use crate::client::access::config::redacted;
+use crate::client::access::config::setting::redacted;
 use crate::client::access::home::Home;
 use crate::client::access::profile::Profile;
 use crate::failure::Failure;

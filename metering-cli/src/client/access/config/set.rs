@@ -5,7 +5,7 @@ use metering_client::ServiceUrl;
 use metering_core::ApiKey;
 use zeroize::Zeroizing;
 
-use crate::client::access::config::redacted;
+use crate::client::access::config::setting::redacted;
 use crate::client::paying::amount::Amount;
 use crate::client::session::ProfileArgs;
 use crate::failure::Failure;

@@ -4,7 +4,7 @@ use clap::Args;
 use metering_client::ServiceUrl;
 use serde::Serialize;
 
-use crate::client::access::config::redacted;
+use crate::client::access::config::setting::redacted;
 use crate::client::paying::amount::Amount;
 use crate::client::session::ProfileArgs;
 use crate::failure::Failure;

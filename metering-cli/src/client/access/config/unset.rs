@@ -1,6 +1,6 @@
 use clap::Args;
 
-use crate::client::access::config::{Setting, redacted};
+use crate::client::access::config::setting::{Setting, redacted};
 use crate::client::session::ProfileArgs;
 use crate::failure::Failure;
 use crate::output::notice;

@@ -6,7 +6,7 @@ use clap::Args;
 use metering_core::access::KeyId;
 use metering_core::wire::KeyResponse;
 
-use super::write_json;
+use super::response::write_json;
 use crate::client::session::ProfileArgs;
 use crate::confirm::confirm;
 use crate::failure::Failure;

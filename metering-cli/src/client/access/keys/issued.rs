@@ -11,7 +11,7 @@ use metering_core::wire::KeyDocument;
 use serde::{Deserialize, Serialize};
 use zeroize::Zeroizing;
 
-use super::write_json;
+use super::response::write_json;
 use crate::client::access::profile::Profile;
 use crate::client::session::Session;
 use crate::failure::Failure;

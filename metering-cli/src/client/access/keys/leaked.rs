@@ -5,7 +5,7 @@ use std::io::Write;
 use clap::Args;
 use metering_core::wire::LeakedKeyResponse;
 
-use super::write_json;
+use super::response::write_json;
 use crate::client::access::config::read_key;
 use crate::client::session::ProfileArgs;
 use crate::failure::Failure;

@@ -5,7 +5,7 @@ use std::io::Write;
 use clap::Args;
 use metering_core::access::KeyId;
 
-use super::write_key;
+use super::response::write_key;
 use crate::client::session::ProfileArgs;
 use crate::failure::Failure;
 use crate::output::Format;

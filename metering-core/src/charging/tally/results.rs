@@ -1,22 +1,15 @@
-//! What a batch does with a request whose id is known: repeat its result, let another attempt go ahead, or refuse it.
+//! The results of requests with an id, stored and of the batch: which to repeat, replace or forget.
 
 use std::hash::Hash;
 
 use super::Tally;
+use super::repeat::Repeat;
 use crate::charging::charge::Receipt;
 use crate::charging::delivery::{Attempt, Delivery, DeliveryTerms, Repetition};
-use crate::charging::hold::{Hold, HoldAction, HoldId, SettleReason};
+use crate::charging::hold::{HoldAction, HoldId, SettleReason};
 use crate::charging::posting::{Remembered, StoredResult};
 use crate::charging::request_id::RequestId;
 use crate::clock::Timestamp;
-
-/// What happens to a repeated request. Both variants have the attempt of a request with an idempotency key.
-pub(super) enum Repeat {
-    /// It has the result of the first one, and is not charged again.
-    Same(Option<Delivery>),
-    /// Its hold is settled with an unknown cost, so credits are held again.
-    Anew(Option<Delivery>),
-}
 
 impl<K, L> Tally<K, L>
 where
@@ -105,25 +98,4 @@ where
             self.results.insert((account, failed.request.clone()), forgotten);
         }
     }
-}
-
-/// Whether a later attempt has taken over the charge of a failed one, and its refund.
-pub(super) fn is_taken_over(failed: Option<&Attempt>, known: Option<Remembered>) -> bool {
-    let last = known.and_then(|known| known.result.delivery);
-    failed.zip(last).is_some_and(|(failed, last)| last.tries != failed.number)
-}
-
-/// Whether to refund the charge of a failed attempt. A later attempt may have taken it over. If its result is no longer
-/// stored, another attempt has refunded it and forgotten the key, which another charge may use by now.
-pub(super) fn is_owed(failed: Option<&Attempt>, known: Option<Remembered>, now: Timestamp) -> bool {
-    match (failed, known) {
-        (None, _) => true,
-        (Some(failed), None) => now >= failed.expires_at,
-        (Some(of), Some(known)) => known.expires_at == of.expires_at && !is_taken_over(failed, Some(known)),
-    }
-}
-
-/// The stored result of a request, if it is still about this hold: the same key can be used for another request later.
-pub(super) fn of_hold(known: Option<Remembered>, hold: &Hold) -> Option<Remembered> {
-    known.filter(|known| known.result.hold == Some(hold.id))
 }

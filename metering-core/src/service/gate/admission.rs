@@ -1,0 +1,32 @@
+use crate::catalogue::body::CheckedBody;
+use crate::catalogue::route::Route;
+use crate::charging::HoldGuard;
+use crate::charging::charge::Receipt;
+use crate::service::Paid;
+
+/// An admitted request.
+#[derive(Debug)]
+pub struct Admission<'c> {
+    /// The route that it matches.
+    pub route: &'c Route,
+    /// Path and query in normal form. Forward exactly this.
+    pub target: String,
+    /// Its body, if its route [declares](crate::catalogue::BodyRules) it. Forward exactly this, as `application/json`.
+    pub body: Option<CheckedBody>,
+    /// How it was admitted.
+    pub kind: AdmissionKind,
+    /// What was paid with it.
+    pub paid: Option<Paid>,
+}
+
+/// How a request was admitted.
+#[derive(Debug)]
+pub enum AdmissionKind {
+    /// It was charged, and the charge is durable. For a [proxied](crate::service::MatchedRequest::proxied) request, its
+    /// price may be held instead: the receipt says so, and the proxy settles it.
+    Charged(Receipt),
+    /// Its route is priced by usage: the most that it may cost is held, durably. Capture what it cost.
+    Held(HoldGuard),
+    /// The route is not metered.
+    Free,
+}
