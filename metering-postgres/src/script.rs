@@ -13,7 +13,7 @@ use metering_core::{Day, StoreError, Timestamp, UsageLine};
 use metering_sql::{Backend, BoxFuture, Erased, Executor, KeyDay, Row, Script, UsagePart, Value};
 
 use crate::access::keys;
-use crate::charging::known::SharedKnown;
+use crate::charging::known;
 use crate::connection::session::GenericClient;
 use crate::connection::wait::REPORT_TIMEOUT;
 use crate::error::Result;
@@ -55,6 +55,11 @@ impl<C: GenericClient> Executor for Statements<'_, C> {
     /// The row of `meter` has all of it.
     fn windows(&mut self, _account: i64, stored: RateWindows) -> metering_sql::Result<RateWindows> {
         Ok(stored)
+    }
+
+    /// Nothing is cached: the transaction may fail.
+    fn line_numbers<'a>(&'a mut self, lines: &'a [&'a UsageLine]) -> BoxFuture<'a, metering_sql::Result<Vec<i64>>> {
+        Box::pin(async move { known::numbers_of(self.0, lines).await.map_err(fault) })
     }
 
     fn next_ids(&mut self, count: usize) -> BoxFuture<'_, metering_sql::Result<Vec<Option<i64>>>> {
@@ -163,16 +168,6 @@ impl Backend for PostgresStore {
             self.read_at_once(|client| {
                 let script = Arc::clone(&script);
                 Box::pin(async move { Ok(script(&mut Statements(client)).await?) })
-            })
-            .await
-        })
-    }
-
-    fn line_numbers(&self, lines: Vec<UsageLine>) -> BoxFuture<'_, Result<Vec<i64>, StoreError>> {
-        Box::pin(async move {
-            self.read(|client| {
-                let (lines, known) = (lines.clone(), SharedKnown::clone(&self.known));
-                Box::pin(async move { known.lines(client, &lines.iter().collect::<Vec<_>>()).await })
             })
             .await
         })

@@ -9,7 +9,7 @@ use metering_core::charging::RateWindows;
 use metering_core::events::NewEvent;
 use metering_core::money::NewLedgerEntry;
 use metering_core::usage::DayRange;
-use metering_core::{Day, Timestamp};
+use metering_core::{Day, Timestamp, UsageLine};
 use metering_sql::{BoxFuture, Erased, Executor, KeyDay, Row, Script, UsagePart, Value, now, words};
 use rusqlite::types::{ToSqlOutput, ValueRef};
 use rusqlite::{ToSql, params_from_iter};
@@ -21,6 +21,7 @@ use crate::journal::Snapshot;
 use crate::journal::sequence::record_settings;
 use crate::money::ledger;
 use crate::operators;
+use crate::usage::lines::number_of;
 use crate::usage::parts::parts;
 
 /// Statements of one transaction.
@@ -91,6 +92,10 @@ impl Executor for Statements<'_, '_> {
         Ok(self.0.unfolded()?.windows(account, stored))
     }
 
+    fn line_numbers<'a>(&'a mut self, lines: &'a [&'a UsageLine]) -> BoxFuture<'a, metering_sql::Result<Vec<i64>>> {
+        done(lines.iter().map(|line| number_of(&self.0, line).map(|(number, _)| number)).collect())
+    }
+
     fn next_ids(&mut self, count: usize) -> BoxFuture<'_, metering_sql::Result<Vec<Option<i64>>>> {
         done(Ok(vec![None; count]))
     }
@@ -105,7 +110,9 @@ impl Executor for Statements<'_, '_> {
     }
 
     fn post_entries<'a>(&'a mut self, changes: &'a [EntryChanges<i64>]) -> BoxFuture<'a, metering_sql::Result<()>> {
-        done(changes.iter().try_for_each(|changes| ledger::write(&self.0, changes)))
+        let written = changes.iter().try_for_each(|changes| ledger::write(&self.0, changes));
+        self.0.wrote_journal();
+        done(written)
     }
 
     fn write_events<'a>(
@@ -158,7 +165,9 @@ impl Executor for Statements<'_, '_> {
     }
 
     fn settings_changed(&mut self, account: i64) -> BoxFuture<'_, metering_sql::Result<()>> {
-        done(record_settings(&self.0, account))
+        let recorded = record_settings(&self.0, account);
+        self.0.wrote_journal();
+        done(recorded)
     }
 }
 

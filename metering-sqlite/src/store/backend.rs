@@ -1,11 +1,10 @@
 //! Runs the scripts of `metering-sql`: writes go to the writer, reads to a reader.
 
-use metering_core::{StoreError, UsageLine};
+use metering_core::StoreError;
 use metering_sql::{Backend, BoxFuture, Erased, Script};
 
 use crate::script::run;
 use crate::store::SqliteStore;
-use crate::usage::lines::number_of;
 
 impl Backend for SqliteStore {
     fn write(&self, script: Script) -> BoxFuture<'_, Result<Erased, StoreError>> {
@@ -27,12 +26,5 @@ impl Backend for SqliteStore {
 
     fn snapshot(&self, script: Script) -> BoxFuture<'_, Result<Erased, StoreError>> {
         Box::pin(self.read(move |snapshot| run(snapshot, &script)))
-    }
-
-    fn line_numbers(&self, lines: Vec<UsageLine>) -> BoxFuture<'_, Result<Vec<i64>, StoreError>> {
-        Box::pin(self.writer.write(move |snapshot| {
-            let number = |line: &UsageLine| number_of(snapshot, line).map(|(number, _)| number);
-            lines.iter().map(number).collect()
-        }))
     }
 }
