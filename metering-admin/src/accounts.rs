@@ -1,12 +1,13 @@
 //! Accounts: finds, shows, creates and changes them.
 
-use metering_core::access::{Account, AccountId, ApiKey, Email, EmailStatus, RateLimits};
+use metering_core::access::{Account, AccountId, ApiKey, Email, EmailStatus, KeyHash, RateLimits};
+use metering_core::clock::Timestamp;
 use metering_core::money::{Credits, LedgerKind, NewLedgerEntry};
-use metering_core::store::{Created, Cursor, NewAccount, Page, Posted};
+use metering_core::store::{Created, Cursor, FullStore, NewAccount, Page, Posted};
 
 use crate::action::{Action, one_line};
-use crate::administration::{Administration, no_account};
-use crate::audited::{Target, json, requested};
+use crate::administration::{Administration, locked, missing_or_revoked, no_account};
+use crate::audited::{Step, Target, json, nothing, requested};
 use crate::call::Call;
 use crate::calls::accounts::{Adjust, CreateAccount, Grant, RevokeAccount, RotateAccountKey, SetLimits};
 use crate::error::AdminError;
@@ -95,12 +96,12 @@ impl Administration {
         };
         let agent_name = request.agent_name.parse();
         let agent_name = agent_name.map_err(|error| AdminError::Invalid(format!("agent_name {error}")))?;
-        let (id, key) = (AccountId::generate(&*self.randomness), ApiKey::generate(&*self.randomness));
+        let key = ApiKey::generate(&*self.randomness);
         let initial = NewLedgerEntry::new(LedgerKind::Adjustment, credits, "Initial credits");
         let account = NewAccount {
-            id: id.clone(),
+            id: AccountId::generate(&*self.randomness),
             agent_name,
-            email: email.clone(),
+            email,
             email_status: EmailStatus::Unchecked,
             payer: None,
             limits: changed(RateLimits::default(), request.requests_per_minute, request.requests_per_day),
@@ -108,23 +109,27 @@ impl Administration {
             entries: if credits.is_positive() { vec![initial] } else { Vec::new() },
             created_at: self.clock.now(),
         };
-        let taken = async {
-            match self.store.create_account(account).await? {
-                Created::Account(account) => Ok(account),
-                Created::EmailTaken => Err(AdminError::Conflict(format!(
-                    "{} belongs to another account",
-                    email.map(|email| email.to_string()).unwrap_or_default()
-                ))),
-                // Cannot happen: accounts created here have no payer.
-                Created::PayerTaken => Err(AdminError::Conflict("the payer's wallet has another account".to_owned())),
-                Created::OutOfRange => {
-                    Err(AdminError::OutOfRange("credits is more than a balance can hold".to_owned()))
-                }
-            }
-        };
         let asked = requested(&CreateAccountRequest { reason: String::new(), ..request.clone() });
-        let target = Target::of::<CreateAccount>(&id, action).asked(asked);
-        Ok((self.audited(target, taken, described).await?, key))
+        let target = Target::of::<CreateAccount>(&account.id, action).asked(asked);
+        let create: Step<NewAccount, _, _> = |store, new| {
+            Box::pin(async move {
+                match store.create_account(new.clone()).await? {
+                    Created::Account(account) => Ok(account),
+                    Created::EmailTaken => {
+                        let email = new.email.as_ref().map(ToString::to_string).unwrap_or_default();
+                        Err(AdminError::Conflict(format!("{email} belongs to another account")))
+                    }
+                    // Cannot happen: accounts created here have no payer.
+                    Created::PayerTaken => {
+                        Err(AdminError::Conflict("the payer's wallet has another account".to_owned()))
+                    }
+                    Created::OutOfRange => {
+                        Err(AdminError::OutOfRange("credits is more than a balance can hold".to_owned()))
+                    }
+                }
+            })
+        };
+        Ok((self.audited(target, account, nothing, create, described).await?, key))
     }
 
     /// Grants credits.
@@ -162,17 +167,20 @@ impl Administration {
         let note = one_line("note", note)?;
         let asked = requested(&EntryRequest { credits, note: Some(note.clone()), reason: String::new() });
         let entry = NewLedgerEntry::new(LedgerKind::Adjustment, credits, note);
-        let taken = async {
-            match self.store.post_entry(id, entry, self.clock.now()).await? {
-                Posted::Account(account) => Ok(account),
-                Posted::NoSuchAccount => Err(self.missing_or_revoked(id).await),
-                Posted::OutOfRange => Err(AdminError::OutOfRange(format!(
-                    "{credits} credits would take the balance of {id} out of range; nothing was written"
-                ))),
-            }
+        let post: Step<(AccountId, NewLedgerEntry, Timestamp), _, _> = |store, (id, entry, now)| {
+            Box::pin(async move {
+                match store.post_entry(id, entry.clone(), *now).await? {
+                    Posted::Account(account) => Ok(account),
+                    Posted::NoSuchAccount => Err(missing_or_revoked(store, id).await),
+                    Posted::OutOfRange => Err(AdminError::OutOfRange(format!(
+                        "{} credits would take the balance of {id} out of range; nothing was written",
+                        entry.amount
+                    ))),
+                }
+            })
         };
-        let target = self.account_target::<C>(id, action).await?.asked(asked);
-        self.audited(target, taken, described).await
+        let (target, args) = (Target::of::<C>(id, action).asked(asked), (id.clone(), entry, self.clock.now()));
+        self.audited(target, args, |store, (id, ..)| Box::pin(before(store, id)), post, described).await
     }
 
     /// Changes the rate limits; one that is not given stays as it is. Takes effect immediately.
@@ -185,12 +193,17 @@ impl Administration {
         id: &AccountId,
         limits: &LimitsRequest,
     ) -> Result<Account, AdminError> {
-        let before = self.account(id).await?.limits;
-        let asked = requested(&LimitsRequest { reason: String::new(), ..limits.clone() });
-        let limits = changed(before, limits.requests_per_minute, limits.requests_per_day);
-        let taken = async { self.store.set_limits(id, limits).await?.ok_or_else(|| no_account(id)) };
-        let target = self.account_target::<SetLimits>(id, action).await?.asked(asked);
-        self.audited(target, taken, described).await
+        let limits = LimitsRequest { reason: String::new(), ..limits.clone() };
+        let target = Target::of::<SetLimits>(id, action).asked(requested(&limits));
+        let set: Step<(AccountId, LimitsRequest), _, _> = |store, (id, limits)| {
+            Box::pin(async move {
+                let before = locked(store, id).await?.limits;
+                let limits = changed(before, limits.requests_per_minute, limits.requests_per_day);
+                store.set_limits(id, limits).await?.ok_or_else(|| no_account(id))
+            })
+        };
+        let args = (id.clone(), limits);
+        self.audited(target, args, |store, (id, _)| Box::pin(before(store, id)), set, described).await
     }
 
     /// Revokes an account and its key permanently. Its records stay. Revoking it again changes nothing.
@@ -198,12 +211,11 @@ impl Administration {
     /// # Errors
     /// [`AdminError::NoSuchAccount`], or when the store fails.
     pub async fn revoke_account(&self, action: &Action, id: &AccountId) -> Result<Account, AdminError> {
-        let taken = async {
-            let revoked = self.store.revoke_account(id, self.clock.now()).await?;
-            revoked.ok_or_else(|| no_account(id))
+        let revoke: Step<(AccountId, Timestamp), _, _> = |store, (id, now)| {
+            Box::pin(async move { store.revoke_account(id, *now).await?.ok_or_else(|| no_account(id)) })
         };
-        let target = self.account_target::<RevokeAccount>(id, action).await?;
-        self.audited(target, taken, described).await
+        let (target, args) = (Target::of::<RevokeAccount>(id, action), (id.clone(), self.clock.now()));
+        self.audited(target, args, |store, (id, _)| Box::pin(before(store, id)), revoke, described).await
     }
 
     /// Replaces the secret of an account's first key, and revokes every other key that can manage keys. All of them stop
@@ -213,21 +225,24 @@ impl Administration {
     /// [`AdminError::NoSuchAccount`], [`AdminError::Conflict`] when the account is revoked, or when the store fails.
     pub async fn rotate_key(&self, action: &Action, id: &AccountId) -> Result<(Account, ApiKey), AdminError> {
         let key = ApiKey::generate(&*self.randomness);
-        let taken = async {
-            match self.store.replace_key(id, key.hash(), self.clock.now()).await? {
-                Some(account) => Ok(account),
-                None => Err(self.missing_or_revoked(id).await),
-            }
+        let rotate: Step<(AccountId, KeyHash, Timestamp), _, _> = |store, (id, key, now)| {
+            Box::pin(async move {
+                match store.replace_key(id, *key, *now).await? {
+                    Some(account) => Ok(account),
+                    None => Err(missing_or_revoked(store, id).await),
+                }
+            })
         };
-        let target = self.account_target::<RotateAccountKey>(id, action).await?;
-        Ok((self.audited(target, taken, described).await?, key))
+        let target = Target::of::<RotateAccountKey>(id, action);
+        let args = (id.clone(), key.hash(), self.clock.now());
+        let rotated = self.audited(target, args, |store, (id, ..)| Box::pin(before(store, id)), rotate, described);
+        Ok((rotated.await?, key))
     }
+}
 
-    /// An account as it is now, as the target of an action.
-    async fn account_target<'a, C: Call>(&self, id: &AccountId, action: &'a Action) -> Result<Target<'a>, AdminError> {
-        let before = described(&self.account(id).await?);
-        Ok(Target::of::<C>(id, action).before(before))
-    }
+/// An account before an action.
+async fn before(store: &dyn FullStore, id: &AccountId) -> Result<Option<String>, AdminError> {
+    Ok(described(&locked(store, id).await?))
 }
 
 fn described(account: &Account) -> Option<String> {

@@ -110,16 +110,21 @@ impl Administration {
     pub async fn account(&self, id: &AccountId) -> Result<Account, AdminError> {
         self.store.account(id).await?.ok_or_else(|| no_account(id))
     }
+}
 
-    /// Why the store reports that an account is missing or revoked.
-    pub(crate) async fn missing_or_revoked(&self, id: &AccountId) -> AdminError {
-        match self.account(id).await {
-            Ok(Account { revoked_at: Some(at), .. }) => {
-                AdminError::Conflict(format!("account {id} was revoked at {at}; a revoked account cannot be changed"))
-            }
-            Ok(_) => no_account(id),
-            Err(error) => error,
+/// The account with this id, which does not change until the transaction ends.
+pub(crate) async fn locked(store: &dyn FullStore, id: &AccountId) -> Result<Account, AdminError> {
+    store.lock_account(id).await?.ok_or_else(|| no_account(id))
+}
+
+/// Why the store reports that an account is missing or revoked.
+pub(crate) async fn missing_or_revoked(store: &dyn FullStore, id: &AccountId) -> AdminError {
+    match store.account(id).await {
+        Ok(Some(Account { revoked_at: Some(at), .. })) => {
+            AdminError::Conflict(format!("account {id} was revoked at {at}; a revoked account cannot be changed"))
         }
+        Ok(_) => no_account(id),
+        Err(error) => error.into(),
     }
 }
 

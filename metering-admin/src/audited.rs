@@ -1,16 +1,15 @@
-//! An action is logged before it is taken and again with its outcome.
+//! An action and its entry in the audit log are one transaction (ADR 42).
 
-use std::fmt;
+use std::error::Error;
 
-use metering_core::operators::{AuditId, AuditOutcome, AuditResult, NewAuditEntry};
-use metering_core::store::StoreError;
+use metering_core::clock::Timestamp;
+use metering_core::operators::{AuditOutcome, AuditResult, NewAuditEntry};
+use metering_core::store::{FullStore, Pending, StoreError, in_transaction};
 use serde::Serialize;
 
 use crate::action::Action;
 use crate::administration::Administration;
 use crate::call::{Audit, Call};
-use crate::error::AdminError;
-use crate::payments::AssignError;
 
 /// The name of an action and what it is about.
 #[derive(Debug)]
@@ -19,13 +18,11 @@ pub(crate) struct Target<'a> {
     subject: String,
     /// The request, as JSON.
     request: String,
-    /// What the subject is before the action, as JSON.
-    before: Option<String>,
     action: &'a Action,
 }
 
 impl<'a> Target<'a> {
-    /// The target of a call that is logged: without parameters, and nothing before.
+    /// The target of a call that is logged, without parameters.
     pub(crate) fn of<C: Call>(subject: impl ToString, action: &'a Action) -> Self {
         let audit = const { C::AUDIT.expect("the call is an action") };
         Self::named(audit, subject, action)
@@ -33,7 +30,7 @@ impl<'a> Target<'a> {
 
     /// The same of an action that is no call.
     pub(crate) fn named(audit: Audit, subject: impl ToString, action: &'a Action) -> Self {
-        Self { name: audit.name, subject: subject.to_string(), request: NOTHING.to_owned(), before: None, action }
+        Self { name: audit.name, subject: subject.to_string(), request: NOTHING.to_owned(), action }
     }
 
     /// The same, with the request, as JSON.
@@ -41,36 +38,10 @@ impl<'a> Target<'a> {
         Self { request, ..self }
     }
 
-    /// The same, with what the subject is before, as JSON.
-    pub(crate) fn before(self, before: Option<String>) -> Self {
-        Self { before, ..self }
-    }
-}
-
-/// Why an action was not taken.
-pub(crate) trait Failure: fmt::Display + From<StoreError> {
-    /// Whether it may have been taken all the same.
-    fn outcome_is_unknown(&self) -> bool;
-}
-
-impl Failure for AdminError {
-    fn outcome_is_unknown(&self) -> bool {
-        matches!(self, Self::Store(error) if error.outcome_is_unknown())
-    }
-}
-
-impl Failure for AssignError {
-    fn outcome_is_unknown(&self) -> bool {
-        matches!(self, Self::Store(error) if error.outcome_is_unknown())
-    }
-}
-
-/// The failure of an action that was not taken because it could not be logged: that is certain, whatever became of the
-/// entry.
-fn not_begun(error: StoreError) -> StoreError {
-    match error {
-        StoreError::OutcomeUnknown(_) => StoreError::Unavailable(error.to_string().into()),
-        error => error,
+    pub(crate) fn entry(self, at: Timestamp) -> NewAuditEntry {
+        let Self { name, subject, request, action } = self;
+        let (actor, reason) = (action.actor().clone(), action.reason().to_owned());
+        NewAuditEntry { at, actor, action: name.to_owned(), subject, reason, request, before: None }
     }
 }
 
@@ -87,35 +58,95 @@ pub(crate) fn json(document: &impl Serialize) -> Option<String> {
     serde_json::to_string(document).ok()
 }
 
+/// A step of an action, which only reads and writes the store of its transaction.
+pub(crate) type Step<A, T, E> = for<'a> fn(&'a dyn FullStore, &'a A) -> Pending<'a, Result<T, E>>;
+
+/// The step before an action whose subject does not exist yet.
+pub(crate) fn nothing<'a, A, E>(_: &'a dyn FullStore, _: &'a A) -> Pending<'a, Result<Option<String>, E>>
+where
+    E: Send + 'static,
+{
+    Box::pin(std::future::ready(Ok(None)))
+}
+
+/// What an action does in its transaction.
+struct Steps<A, T, E> {
+    entry: NewAuditEntry,
+    args: A,
+    before: Step<A, Option<String>, E>,
+    act: Step<A, T, E>,
+    after: fn(&T) -> Option<String>,
+}
+
+/// Why an action was not taken. As an error of a step it undoes what the others wrote.
+#[derive(Debug, thiserror::Error)]
+#[error("{error}")]
+struct Refusal<E: Error> {
+    error: E,
+    /// `None` if there is no subject.
+    entry: Option<NewAuditEntry>,
+}
+
+impl<A, T, E: Error + Send + Sync + 'static> Steps<A, T, E> {
+    async fn take(&self, store: &dyn FullStore) -> Result<T, StoreError> {
+        let undone = |error, entry| StoreError::Unavailable(Box::new(Refusal { error, entry }));
+        let before = (self.before)(store, &self.args).await.map_err(|error| undone(error, None))?;
+        let entry = NewAuditEntry { before, ..self.entry.clone() };
+        match (self.act)(store, &self.args).await {
+            Ok(value) => {
+                store.log_action(entry.clone(), done(entry.at, (self.after)(&value))).await?;
+                Ok(value)
+            }
+            Err(error) => Err(undone(error, Some(entry))),
+        }
+    }
+}
+
+pub(crate) const fn done(at: Timestamp, after: Option<String>) -> AuditOutcome {
+    AuditOutcome { at, result: AuditResult::Done, detail: String::new(), after }
+}
+
 impl Administration {
-    /// Logs an action, takes it, and logs its outcome. `after` describes the subject once the action was taken.
+    /// Takes an action and logs it, in one transaction. `before` describes its subject, and `after` what became of it.
     ///
-    /// If the first entry cannot be written, the action is not taken. If the second cannot be, the result is returned
-    /// all the same: the log then says that the outcome is not known, which is true.
-    pub(crate) async fn audited<T, E: Failure>(
+    /// If `before` fails, there is no subject, and nothing to log. If `act` fails, nothing that it wrote stays, and the
+    /// refusal is logged. If the store fails, neither the action nor an entry stays, unless the outcome of the commit is
+    /// unknown: then the log says whether the action was taken.
+    pub(crate) async fn audited<A, T, E>(
         &self,
         target: Target<'_>,
-        taken: impl Future<Output = Result<T, E>>,
-        after: impl FnOnce(&T) -> Option<String>,
-    ) -> Result<T, E> {
-        let Target { name, subject, request, before, action } = target;
-        let (actor, reason) = (action.actor().clone(), action.reason().to_owned());
-        let at = self.clock.now();
-        let entry = NewAuditEntry { at, actor, action: name.to_owned(), subject, reason, request, before };
-        let id = self.store.begin_audit(entry).await.map_err(not_begun)?;
-        let result = taken.await;
-        let (outcome, detail, after) = match &result {
-            Ok(value) => (AuditResult::Done, String::new(), after(value)),
-            Err(error) if error.outcome_is_unknown() => (AuditResult::Unknown, error.to_string(), None),
-            Err(error) => (AuditResult::Refused, error.to_string(), None),
+        args: A,
+        before: Step<A, Option<String>, E>,
+        act: Step<A, T, E>,
+        after: fn(&T) -> Option<String>,
+    ) -> Result<T, E>
+    where
+        A: Send + Sync + 'static,
+        T: Send + Sync + 'static,
+        E: Error + From<StoreError> + Send + Sync + 'static,
+    {
+        let steps = Steps { entry: target.entry(self.clock.now()), args, before, act, after };
+        let result = in_transaction(&*self.store, steps, |store, steps| Box::pin(steps.take(store))).await;
+        let failure = match result {
+            Err(StoreError::Unavailable(cause)) => cause,
+            result => return Ok(result?),
         };
-        self.end(id, AuditOutcome { at: self.clock.now(), result: outcome, detail, after }).await;
-        result
+        let Refusal { error, entry } = match failure.downcast::<Refusal<E>>() {
+            Ok(refusal) => *refusal,
+            Err(failure) => return Err(StoreError::Unavailable(failure).into()),
+        };
+        if let Some(entry) = entry {
+            self.log_refusal(entry, &error).await;
+        }
+        Err(error)
     }
 
-    async fn end(&self, id: AuditId, outcome: AuditOutcome) {
-        if let Err(error) = self.store.end_audit(id, outcome).await {
-            tracing::error!(%error, entry = id.0, "could not write the outcome of an action to the audit log");
+    /// Logs an action that was refused.
+    pub(crate) async fn log_refusal(&self, entry: NewAuditEntry, refusal: &impl Error) {
+        let detail = refusal.to_string();
+        let outcome = AuditOutcome { at: entry.at, result: AuditResult::Refused, detail, after: None };
+        if let Err(error) = self.store.log_action(entry, outcome).await {
+            tracing::error!(%error, "could not write a refused action to the audit log");
         }
     }
 }

@@ -1,10 +1,11 @@
 //! Imports accounts of other services.
 
+use metering_core::clock::Timestamp;
 use metering_core::imports::{AccountImported, ImportMode, ImportedAccount};
 
 use crate::action::Action;
 use crate::administration::Administration;
-use crate::audited::{Target, json};
+use crate::audited::{Step, Target, json, nothing};
 use crate::call::ACCOUNTS_IMPORT;
 use crate::error::AdminError;
 
@@ -21,8 +22,10 @@ impl Administration {
         let ids = accounts.first().zip(accounts.last()).map(|(first, last)| format!("{} to {}", first.id, last.id));
         let target = Target::named(ACCOUNTS_IMPORT, ids.unwrap_or_default(), action);
         let target = target.asked(format!(r#"{{"accounts":{}}}"#, accounts.len()));
-        let import = async { Ok(self.store.import_accounts(accounts, ImportMode::Write, self.clock.now()).await?) };
-        self.audited(target, import, |outcomes: &Vec<AccountImported>| {
+        let import: Step<(Vec<ImportedAccount>, Timestamp), _, AdminError> = |store, (accounts, now)| {
+            Box::pin(async move { Ok(store.import_accounts(accounts.clone(), ImportMode::Write, *now).await?) })
+        };
+        self.audited(target, (accounts, self.clock.now()), nothing, import, |outcomes| {
             let created = outcomes.iter().filter(|outcome| matches!(outcome, AccountImported::Created { .. })).count();
             json(&serde_json::json!({ "created": created }))
         })

@@ -5,18 +5,17 @@
 
 use std::collections::BTreeMap;
 
-use metering_core::access::{AccountId, ApiKey, Key, KeyId, KeyStatus};
+use metering_core::access::{AccountId, ApiKey, Key, KeyId};
 use metering_core::clock::Timestamp;
 use metering_core::error::{Error, KeyConflict};
 use metering_core::service::{TermsReader, end_of_grace, wider_terms};
-use metering_core::store::{Cursor, KeyChange, KeyChanged, KeyCreated, NewKey, StoreError};
+use metering_core::store::{Cursor, FullStore, KeyChange, KeyChanged, KeyCreated, NewKey, StoreError};
 use metering_core::usage::KeyLabels;
 use metering_core::wire::{ChangeKeyRequest, CreateKeyRequest, KeyDocument, KeysDocument, RotateKeyRequest};
 
 use crate::action::Action;
-use crate::administration::{Administration, no_account};
-use crate::audited::{Target, json, requested};
-use crate::call::Call;
+use crate::administration::{Administration, locked, missing_or_revoked, no_account};
+use crate::audited::{Step, Target, json, requested};
 use crate::calls::keys::{ChangeKey, CreateKey, DeleteKey, RotateKey};
 use crate::error::AdminError;
 
@@ -39,10 +38,7 @@ impl Administration {
     /// [`AdminError::NoSuchAccount`], [`AdminError::NotFound`] when the account has no such key or it was deleted, or
     /// when the store fails.
     pub async fn key(&self, id: &AccountId, key: &KeyId) -> Result<KeyDocument, AdminError> {
-        let (now, labels) = (self.clock.now(), self.key_labels(id).await?);
-        let status = self.store.key(id, key, now.day()).await?;
-        let status = status.filter(|status| status.key.revoked_at.is_none()).ok_or_else(|| no_key(id, key))?;
-        Ok(KeyDocument::labelled(status, &labels, now))
+        document(&*self.store, id, key, self.clock.now()).await
     }
 
     /// The names of all keys that an account has or had, for reports.
@@ -50,9 +46,7 @@ impl Administration {
     /// # Errors
     /// [`AdminError::NoSuchAccount`], or when the store fails.
     pub async fn key_labels(&self, id: &AccountId) -> Result<KeyLabels, AdminError> {
-        let labels = self.store.key_labels(id).await?;
-        // Every account has its first key.
-        if labels.is_empty() { Err(no_account(id)) } else { Ok(labels.into_iter().collect()) }
+        labels(&*self.store, id).await
     }
 
     /// Creates a child key of the account's first one. The store keeps only a hash of its secret.
@@ -101,20 +95,24 @@ impl Administration {
             max_keys: u32::MAX,
             created_at: now,
         };
-        self.account(id).await?;
-        let taken = async {
-            match self.store.create_key(new).await? {
-                KeyCreated::Key(key) => self.written(key, now).await,
-                KeyCreated::NoSuchAccount | KeyCreated::NoSuchParent => Err(self.missing_or_revoked(id).await),
-                KeyCreated::SecretUsed => Err(drawn_twice()),
-                KeyCreated::TooDeep => Err(conflict(KeyConflict::TooDeep)),
-                KeyCreated::TooMany => Err(conflict(KeyConflict::TooMany)),
-                KeyCreated::Wider(wider) => Err(invalid(wider_terms(wider))),
-            }
+        let create: Step<NewKey, _, _> = |store, new| {
+            Box::pin(async move {
+                match store.create_key(new.clone()).await? {
+                    KeyCreated::Key(key) => document(store, &key.account, &key.id, new.created_at).await,
+                    KeyCreated::NoSuchAccount | KeyCreated::NoSuchParent => {
+                        Err(missing_or_revoked(store, &new.account).await)
+                    }
+                    KeyCreated::SecretUsed => Err(drawn_twice()),
+                    KeyCreated::TooDeep => Err(conflict(KeyConflict::TooDeep)),
+                    KeyCreated::TooMany => Err(conflict(KeyConflict::TooMany)),
+                    KeyCreated::Wider(wider) => Err(invalid(wider_terms(wider))),
+                }
+            })
         };
-        let asked = requested(request);
-        let target = Target::of::<CreateKey>(id, action).asked(asked);
-        Ok((self.audited(target, taken, json).await?, secret))
+        let target = Target::of::<CreateKey>(id, action).asked(requested(request));
+        let of_account: Step<NewKey, _, _> =
+            |store, new| Box::pin(async move { locked(store, &new.account).await.map(|_| None) });
+        Ok((self.audited(target, new, of_account, create, json).await?, secret))
     }
 
     /// Changes the terms of a key; what is not given stays as it is. Takes effect immediately.
@@ -131,12 +129,8 @@ impl Administration {
     ) -> Result<KeyDocument, AdminError> {
         let now = self.clock.now();
         let change = self.terms_reader(now).change(request).map_err(invalid)?;
-        let target = self.key_target::<ChangeKey>(id, key, action).await?.asked(requested(request));
-        let taken = async {
-            let changed = self.changed(id, key, KeyChange::Terms(Box::new(change)), now).await?;
-            self.written(changed, now).await
-        };
-        self.audited(target, taken, json).await
+        let target = Target::of::<ChangeKey>(id, action).asked(requested(request));
+        self.changed(target, (id, key), KeyChange::Terms(Box::new(change)), now).await
     }
 
     /// Replaces the secret of a key. The old one stops working, at once or after the grace period that is asked for.
@@ -155,12 +149,8 @@ impl Administration {
         let old_until = end_of_grace(request.grace_seconds, now).map_err(invalid)?;
         let secret = ApiKey::generate(&*self.randomness);
         let rotation = KeyChange::Rotate { secret: secret.hash(), old_until };
-        let target = self.key_target::<RotateKey>(id, key, action).await?.asked(requested(request));
-        let taken = async {
-            let rotated = self.changed(id, key, rotation, now).await?;
-            self.written(rotated, now).await
-        };
-        Ok((self.audited(target, taken, json).await?, secret))
+        let target = Target::of::<RotateKey>(id, action).asked(requested(request));
+        Ok((self.changed(target, (id, key), rotation, now).await?, secret))
     }
 
     /// Deletes a key for good, and its child keys. Its usage stays in the reports.
@@ -169,21 +159,56 @@ impl Administration {
     /// [`AdminError::NoSuchAccount`], [`AdminError::NotFound`], [`AdminError::Conflict`] for the account's first key or
     /// when the account is revoked, or when the store fails.
     pub async fn delete_key(&self, action: &Action, id: &AccountId, key: &KeyId) -> Result<(), AdminError> {
-        let target = self.key_target::<DeleteKey>(id, key, action).await?;
-        let taken = self.changed(id, key, KeyChange::Revoke, self.clock.now());
-        self.audited(target, taken, |_| None).await.map(drop)
+        let delete: Step<Change, _, _> = |store, change| Box::pin(async move { change.make(store).await.map(drop) });
+        let change = Change { account: id.clone(), key: key.clone(), change: KeyChange::Revoke, now: self.clock.now() };
+        let target = Target::of::<DeleteKey>(id, action);
+        self.audited(target, change, |store, change| Box::pin(change.before(store)), delete, |()| None).await
     }
 
     fn terms_reader(&self, now: Timestamp) -> TermsReader<'_> {
         TermsReader { catalogue: self.catalogue.as_deref(), now }
     }
 
-    async fn changed(&self, id: &AccountId, key: &KeyId, change: KeyChange, now: Timestamp) -> Result<Key, AdminError> {
-        match self.store.change_key(id, key, None, change, now).await? {
+    /// Changes a key that stays.
+    async fn changed(
+        &self,
+        target: Target<'_>,
+        (account, key): (&AccountId, &KeyId),
+        change: KeyChange,
+        now: Timestamp,
+    ) -> Result<KeyDocument, AdminError> {
+        let change = Change { account: account.clone(), key: key.clone(), change, now };
+        let make: Step<Change, _, _> = |store, change| {
+            Box::pin(async move {
+                change.make(store).await?;
+                change.document(store).await
+            })
+        };
+        self.audited(target, change, |store, change| Box::pin(change.before(store)), make, json).await
+    }
+}
+
+/// A change of a key.
+struct Change {
+    account: AccountId,
+    key: KeyId,
+    change: KeyChange,
+    now: Timestamp,
+}
+
+impl Change {
+    async fn before(&self, store: &dyn FullStore) -> Result<Option<String>, AdminError> {
+        locked(store, &self.account).await?;
+        Ok(json(&self.document(store).await?))
+    }
+
+    async fn make(&self, store: &dyn FullStore) -> Result<Key, AdminError> {
+        let Self { account, key, change, now } = self;
+        match store.change_key(account, key, None, change.clone(), *now).await? {
             KeyChanged::Key(key) => Ok(key),
-            KeyChanged::NoSuchKey => match self.account(id).await?.revoked_at {
-                Some(_) => Err(self.missing_or_revoked(id).await),
-                None => Err(no_key(id, key)),
+            KeyChanged::NoSuchKey => match locked(store, account).await?.revoked_at {
+                Some(_) => Err(missing_or_revoked(store, account).await),
+                None => Err(no_key(account, key)),
             },
             KeyChanged::SecretUsed => Err(drawn_twice()),
             KeyChanged::FirstKey => Err(conflict(KeyConflict::FirstKey)),
@@ -193,32 +218,26 @@ impl Administration {
         }
     }
 
-    /// A key that was just written. It is read for its usage and state; if that fails, it is shown without them, so that
-    /// a new secret is not lost.
-    async fn written(&self, key: Key, now: Timestamp) -> Result<KeyDocument, AdminError> {
-        let read = async {
-            let labels: KeyLabels = self.store.key_labels(&key.account).await?.into_iter().collect();
-            let status = self.store.key(&key.account, &key.id, now.day()).await?;
-            Ok::<_, AdminError>((status, labels))
-        };
-        let (status, labels) = read.await.unwrap_or_else(|error| {
-            tracing::warn!(%error, key = %key.id, "a key was changed and cannot be read now");
-            (None, KeyLabels::default())
-        });
-        let unread = || KeyStatus { key, parents_are_live: true, spent: None, usage: Default::default() };
-        Ok(KeyDocument::labelled(status.unwrap_or_else(unread), &labels, now))
+    async fn document(&self, store: &dyn FullStore) -> Result<KeyDocument, AdminError> {
+        document(store, &self.account, &self.key, self.now).await
     }
+}
 
-    /// A key as it is now, as the target of an action.
-    async fn key_target<'a, C: Call>(
-        &self,
-        id: &AccountId,
-        key: &KeyId,
-        action: &'a Action,
-    ) -> Result<Target<'a>, AdminError> {
-        let before = json(&self.key(id, key).await?);
-        Ok(Target::of::<C>(id, action).before(before))
-    }
+async fn labels(store: &dyn FullStore, id: &AccountId) -> Result<KeyLabels, AdminError> {
+    let labels = store.key_labels(id).await?;
+    // Every account has its first key.
+    if labels.is_empty() { Err(no_account(id)) } else { Ok(labels.into_iter().collect()) }
+}
+
+async fn document(
+    store: &dyn FullStore,
+    id: &AccountId,
+    key: &KeyId,
+    now: Timestamp,
+) -> Result<KeyDocument, AdminError> {
+    let (labels, status) = (labels(store, id).await?, store.key(id, key, now.day()).await?);
+    let status = status.filter(|status| status.key.revoked_at.is_none()).ok_or_else(|| no_key(id, key))?;
+    Ok(KeyDocument::labelled(status, &labels, now))
 }
 
 fn no_key(account: &AccountId, key: &KeyId) -> AdminError {

@@ -1,7 +1,7 @@
 //! Administration: the use cases of operators, over HTTP and on the command line, and the calls of their API.
 //!
 //! Nothing here checks permissions: the caller does. Every change takes an [`Action`], which says who makes it and why,
-//! and is logged before and after (ADR 28).
+//! and is logged in its own transaction (ADR 42).
 //!
 //! A [`Call`] is declared once, in [`calls`]; the server's router and OpenAPI document, the command line and the
 //! console's labels follow from it.

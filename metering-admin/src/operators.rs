@@ -1,10 +1,12 @@
 //! Operators: lists, creates and revokes them, gives them new tokens, and finds the one that a token belongs to.
 
+use metering_core::clock::Timestamp;
 use metering_core::operators::{NewOperator, Operator, OperatorName, OperatorToken, OperatorTokenHash, Role};
+use metering_core::store::FullStore;
 
 use crate::action::Action;
 use crate::administration::Administration;
-use crate::audited::{Target, json, requested};
+use crate::audited::{Step, Target, json, nothing, requested};
 use crate::calls::operators::{CreateOperator, RevokeOperator, RotateOperatorToken};
 use crate::error::AdminError;
 use crate::wire::OperatorDocument;
@@ -39,14 +41,16 @@ impl Administration {
         let token = OperatorToken::generate(&*self.randomness);
         let asked = requested(&serde_json::json!({ "role": role }));
         let target = Target::of::<CreateOperator>(format_args!("operator:{name}"), action).asked(asked);
-        let new = NewOperator { name: name.clone(), role, token: token.hash(), created_at: self.clock.now() };
-        let taken = async {
-            let created = self.store.create_operator(new).await?;
-            created.ok_or_else(|| {
-                AdminError::Conflict(format!("there is or was an operator {name}; names are never used again"))
+        let new = NewOperator { name, role, token: token.hash(), created_at: self.clock.now() };
+        let create: Step<NewOperator, _, _> = |store, new| {
+            Box::pin(async move {
+                store.create_operator(new.clone()).await?.ok_or_else(|| {
+                    let name = &new.name;
+                    AdminError::Conflict(format!("there is or was an operator {name}; names are never used again"))
+                })
             })
         };
-        Ok((self.audited(target, taken, described).await?, token))
+        Ok((self.audited(target, new, nothing, create, described).await?, token))
     }
 
     /// Revokes an operator: the token is refused from now on, and sessions end. Revoking again changes nothing.
@@ -54,13 +58,12 @@ impl Administration {
     /// # Errors
     /// [`AdminError::NotFound`], or when the store fails.
     pub async fn revoke_operator(&self, action: &Action, name: &OperatorName) -> Result<Operator, AdminError> {
-        let before = self.operators().await?.into_iter().find(|operator| operator.name == *name);
-        let no_operator = || AdminError::NotFound(format!("no operator {name}"));
-        let before = before.as_ref().ok_or_else(no_operator)?;
         let target = Target::of::<RevokeOperator>(format_args!("operator:{name}"), action);
-        let target = target.before(described(before));
-        let taken = async { self.store.revoke_operator(name, self.clock.now()).await?.ok_or_else(no_operator) };
-        self.audited(target, taken, described).await
+        let revoke: Step<(OperatorName, Timestamp), _, _> = |store, (name, now)| {
+            Box::pin(async move { store.revoke_operator(name, *now).await?.ok_or_else(|| no_operator(name)) })
+        };
+        let args = (name.clone(), self.clock.now());
+        self.audited(target, args, |store, (name, _)| Box::pin(before(store, name)), revoke, described).await
     }
 
     /// Gives an operator a new token under the same name and role: the old one is refused from now on, and sessions end.
@@ -72,18 +75,29 @@ impl Administration {
         action: &Action,
         name: &OperatorName,
     ) -> Result<(Operator, OperatorToken), AdminError> {
-        let before = self.operators().await?.into_iter().find(|operator| operator.name == *name);
-        let before = before.ok_or_else(|| AdminError::NotFound(format!("no operator {name}")))?;
         let token = OperatorToken::generate(&*self.randomness);
         let target = Target::of::<RotateOperatorToken>(format_args!("operator:{name}"), action);
-        let target = target.before(described(&before));
-        let taken = async {
-            self.store.rotate_operator_token(name, &token.hash()).await?.ok_or_else(|| {
-                AdminError::Conflict(format!("operator {name} is revoked; create one with another name"))
+        let rotate: Step<(OperatorName, OperatorTokenHash), _, _> = |store, (name, token)| {
+            Box::pin(async move {
+                store.rotate_operator_token(name, token).await?.ok_or_else(|| {
+                    AdminError::Conflict(format!("operator {name} is revoked; create one with another name"))
+                })
             })
         };
-        Ok((self.audited(target, taken, described).await?, token))
+        let args = (name.clone(), token.hash());
+        let rotated = self.audited(target, args, |store, (name, _)| Box::pin(before(store, name)), rotate, described);
+        Ok((rotated.await?, token))
     }
+}
+
+/// An operator before an action.
+async fn before(store: &dyn FullStore, name: &OperatorName) -> Result<Option<String>, AdminError> {
+    let found = store.operators().await?.into_iter().find(|operator| operator.name == *name);
+    found.as_ref().map(described).ok_or_else(|| no_operator(name))
+}
+
+fn no_operator(name: &OperatorName) -> AdminError {
+    AdminError::NotFound(format!("no operator {name}"))
 }
 
 fn described(operator: &Operator) -> Option<String> {

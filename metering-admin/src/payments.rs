@@ -22,11 +22,12 @@ pub use status::{Hints, PaymentStatus, use_of};
 pub use token::{NamedAmount, Token};
 pub use unread::Unread;
 
+use assign::Ready;
 pub(crate) use token::named_amount;
 
 use crate::action::Action;
 use crate::administration::Administration;
-use crate::audited::{Target, json};
+use crate::audited::{Step, Target, json, nothing};
 use crate::call::PAYMENT_ASSIGN;
 use crate::wire::AssignmentDocument;
 
@@ -43,7 +44,15 @@ impl Administration {
     ) -> Result<Assigned, AssignError> {
         let subject = format!("payment:{}:{}", chain.id(), assignment.tx);
         let target = Target::named(PAYMENT_ASSIGN, subject, action).asked(assignment.described());
-        let taken = assign(&*self.store, chain, assignment, self.clock.now());
-        self.audited(target, taken, |assigned| json(&AssignmentDocument::from(assigned))).await
+        let now = self.clock.now();
+        let ready = match Ready::read(&*self.store, chain, assignment, now).await {
+            Ok(ready) => ready,
+            Err(error) => {
+                self.log_refusal(target.entry(now), &error).await;
+                return Err(error);
+            }
+        };
+        let credit: Step<Ready, _, _> = |store, ready| Box::pin(ready.credit(store));
+        self.audited(target, ready, nothing, credit, |assigned| json(&AssignmentDocument::from(assigned))).await
     }
 }

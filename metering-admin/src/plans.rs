@@ -1,11 +1,12 @@
 //! Plans: lists, saves and removes them, and puts them on sale.
 
 use metering_core::payments::{Plan, PlanKey};
+use metering_core::store::FullStore;
 
 use crate::action::Action;
 use crate::administration::Administration;
-use crate::audited::{Target, json, requested};
-use crate::call::{Call, PLAN_IMPORT};
+use crate::audited::{Step, Target, json, requested};
+use crate::call::PLAN_IMPORT;
 use crate::calls::plans::{ActivatePlan, DeactivatePlan, PutPlan, RemovePlan};
 use crate::error::AdminError;
 
@@ -23,25 +24,29 @@ impl Administration {
     /// # Errors
     /// [`AdminError::Invalid`], [`AdminError::Forbidden`] for a recipient that may not be named, or when the store fails.
     pub async fn put_plan(&self, action: &Action, plan: Plan) -> Result<Plan, AdminError> {
-        self.check_recipient(&plan).await?;
         plan.validate().map_err(|error| AdminError::Invalid(error.to_string()))?;
-        let asked = requested(&plan);
-        let target = self.plan_target::<PutPlan>(&plan.key(), action).await?.asked(asked);
-        let taken = async {
-            self.store.put_plans(vec![plan.clone()]).await?;
-            Ok(plan.clone())
+        let target = Target::of::<PutPlan>(subject_of(&[plan.key()]), action).asked(requested(&plan));
+        let is_allowed = match (&self.recipients, plan.recipient) {
+            (Some(allowed), Some(recipient)) => allowed.contains(&(plan.chain_id, recipient)),
+            _ => true,
         };
-        self.audited(target, taken, json).await
-    }
-
-    async fn check_recipient(&self, plan: &Plan) -> Result<(), AdminError> {
-        let (Some(allowed), Some(recipient)) = (&self.recipients, plan.recipient) else { return Ok(()) };
-        let known = allowed.contains(&(plan.chain_id, recipient));
-        if known || self.plan(&plan.key()).await?.is_some_and(|before| before.recipient == Some(recipient)) {
-            return Ok(());
-        }
-        let message = "Another recipient can be set only on the store itself, with `metering admin plan set`.";
-        Err(AdminError::Forbidden(message.to_owned()))
+        let before: Step<(Plan, bool), _, _> = |store, (plan, is_allowed)| {
+            Box::pin(async move {
+                let before = find(store, &plan.key()).await?;
+                if *is_allowed || before.as_ref().is_some_and(|before| before.recipient == plan.recipient) {
+                    return Ok(before.as_ref().and_then(json));
+                }
+                let message = "Another recipient can be set only on the store itself, with `metering admin plan set`.";
+                Err(AdminError::Forbidden(message.to_owned()))
+            })
+        };
+        let put: Step<(Plan, bool), _, _> = |store, (plan, _)| {
+            Box::pin(async move {
+                store.put_plans(vec![plan.clone()]).await?;
+                Ok(plan.clone())
+            })
+        };
+        self.audited(target, (plan, is_allowed), before, put, json).await
     }
 
     /// Saves several plans, all or none, in place of those with the same ids and chains.
@@ -53,16 +58,20 @@ impl Administration {
             plan.validate().map_err(|error| AdminError::Invalid(error.to_string()))?;
         }
         let keys: Vec<PlanKey> = plans.iter().map(Plan::key).collect();
-        let before: Vec<Plan> = self.plans().await?.into_iter().filter(|plan| keys.contains(&plan.key())).collect();
-        let (request, before) = (requested(&plans), json(&before));
-        let target = Target::named(PLAN_IMPORT, subject_of(&keys), action).asked(request).before(before);
-        let after = json(&plans);
-        let count = plans.len();
-        let taken = async {
-            self.store.put_plans(plans).await?;
-            Ok(count)
+        let target = Target::named(PLAN_IMPORT, subject_of(&keys), action).asked(requested(&plans));
+        let before: Step<(Vec<Plan>, Vec<PlanKey>), _, _> = |store, (_, keys)| {
+            Box::pin(async move {
+                let plans = store.plans().await?.into_iter().filter(|plan| keys.contains(&plan.key()));
+                Ok(json(&plans.collect::<Vec<_>>()))
+            })
         };
-        self.audited(target, taken, |_| after).await
+        let put: Step<(Vec<Plan>, Vec<PlanKey>), _, _> = |store, (plans, _)| {
+            Box::pin(async move {
+                store.put_plans(plans.clone()).await?;
+                Ok::<_, AdminError>(plans.clone())
+            })
+        };
+        Ok(self.audited(target, (plans, keys), before, put, json).await?.len())
     }
 
     /// Puts a plan on sale, or takes it off.
@@ -70,17 +79,20 @@ impl Administration {
     /// # Errors
     /// [`AdminError::NoSuchPlan`], or when the store fails.
     pub async fn set_plan_active(&self, action: &Action, key: &PlanKey, active: bool) -> Result<(), AdminError> {
+        let subject = subject_of(std::slice::from_ref(key));
         let target = if active {
-            self.plan_target::<ActivatePlan>(key, action).await?
+            Target::of::<ActivatePlan>(subject, action)
         } else {
-            self.plan_target::<DeactivatePlan>(key, action).await?
+            Target::of::<DeactivatePlan>(subject, action)
         };
-        let after = self.plan(key).await?.map(|plan| Plan { active, ..plan });
-        let taken = async {
-            let known = self.store.set_plan_active(key, active).await?;
-            if known { Ok(()) } else { Err(no_plan(key)) }
+        let set: Step<(PlanKey, bool), _, _> = |store, (key, active)| {
+            Box::pin(async move {
+                store.set_plan_active(key, *active).await?;
+                find(store, key).await?.ok_or_else(|| no_plan(key))
+            })
         };
-        self.audited(target, taken, |()| after.as_ref().and_then(json)).await
+        let args = (key.clone(), active);
+        self.audited(target, args, |store, (key, _)| Box::pin(before(store, key)), set, json).await.map(drop)
     }
 
     /// Removes a plan. Quotes that name it can still be paid.
@@ -88,22 +100,21 @@ impl Administration {
     /// # Errors
     /// [`AdminError::NoSuchPlan`], or when the store fails.
     pub async fn remove_plan(&self, action: &Action, key: &PlanKey) -> Result<(), AdminError> {
-        let target = self.plan_target::<RemovePlan>(key, action).await?;
-        let taken = async {
-            let known = self.store.remove_plan(key).await?;
-            if known { Ok(()) } else { Err(no_plan(key)) }
+        let target = Target::of::<RemovePlan>(subject_of(std::slice::from_ref(key)), action);
+        let remove: Step<PlanKey, _, _> = |store, key| {
+            Box::pin(async move { if store.remove_plan(key).await? { Ok(()) } else { Err(no_plan(key)) } })
         };
-        self.audited(target, taken, |()| None).await
+        self.audited(target, key.clone(), |store, key| Box::pin(before(store, key)), remove, |()| None).await
     }
+}
 
-    async fn plan_target<'a, C: Call>(&self, key: &PlanKey, action: &'a Action) -> Result<Target<'a>, AdminError> {
-        let before = self.plan(key).await?.as_ref().and_then(json);
-        Ok(Target::of::<C>(subject_of(std::slice::from_ref(key)), action).before(before))
-    }
+async fn find(store: &dyn FullStore, key: &PlanKey) -> Result<Option<Plan>, AdminError> {
+    Ok(store.plans().await?.into_iter().find(|plan| plan.key() == *key))
+}
 
-    async fn plan(&self, key: &PlanKey) -> Result<Option<Plan>, AdminError> {
-        Ok(self.plans().await?.into_iter().find(|plan| plan.key() == *key))
-    }
+/// A plan before an action.
+async fn before(store: &dyn FullStore, key: &PlanKey) -> Result<Option<String>, AdminError> {
+    Ok(find(store, key).await?.as_ref().and_then(json))
 }
 
 /// The plans as the subject of an entry: `plan:ID@CHAIN_ID`, separated by spaces.

@@ -6,12 +6,13 @@ use std::time::Duration;
 use metering_core::catalogue::Catalogue;
 use metering_core::clock::Timestamp;
 use metering_core::prices::{CatalogueHash, NewPriceVersion, PriceHistory, PriceNumber, PriceRecorded};
+use metering_core::store::{FullStore, Pending};
 use metering_core::usage::DayRange;
 use serde_json::json as value;
 
 use crate::action::Action;
 use crate::administration::Administration;
-use crate::audited::{Target, json};
+use crate::audited::{Step, Target, json, nothing};
 use crate::calls::prices::{ApplyCatalogue, CancelCatalogue};
 use crate::error::{AdminError, wrong};
 use crate::wire::{PriceVersionDocument, PriceVersionsDocument};
@@ -85,27 +86,12 @@ impl Administration {
             let problem = format!("at {since} is too soon: it must be at least {seconds} seconds ahead; now is {now}");
             return Err(AdminError::Invalid(problem));
         }
-        let history = self.store.price_versions(now).await?;
         let hash = CatalogueHash::of(catalogue);
         let asked = value!({"hash": hash.to_string(), "at": since.to_string()}).to_string();
-        let before = history.in_force(now).and_then(|current| json(&PriceVersionDocument::new(current, &history, now)));
-        let target = Target::of::<ApplyCatalogue>("catalogue", action).asked(asked).before(before);
-        let taken = async {
-            let (applied_by, recorded_at) = (Some(action.actor().clone()), self.clock.now());
-            let new = NewPriceVersion { catalogue: catalogue.into(), since, recorded_at, applied_by };
-            let conflict = |problem: String| Err(AdminError::Conflict(problem));
-            match self.store.record_prices(new).await? {
-                PriceRecorded::Recorded(version) => Ok(PriceVersionDocument::new(&version, &history, now)),
-                PriceRecorded::Unchanged(version) | PriceRecorded::AppliedInForce(version) => {
-                    conflict(format!("version {} has the same catalogue, and is in force at {since}", version.number))
-                }
-                PriceRecorded::SameTime(version) => conflict(format!(
-                    "version {} takes effect at {since} too; cancel it first, or choose another time",
-                    version.number
-                )),
-            }
-        };
-        self.audited(target, taken, json).await
+        let target = Target::of::<ApplyCatalogue>("catalogue", action).asked(asked);
+        let applied_by = Some(action.actor().clone());
+        let new = NewPriceVersion { catalogue: catalogue.into(), since, recorded_at: now, applied_by };
+        self.audited(target, new, |store, new| Box::pin(in_force(store, new.recorded_at)), apply, json).await
     }
 
     /// Cancels a version before it takes effect.
@@ -119,19 +105,47 @@ impl Administration {
     ) -> Result<PriceVersionDocument, AdminError> {
         let request = value!({"version": number.0}).to_string();
         let target = Target::of::<CancelCatalogue>("catalogue", action).asked(request);
-        let taken = async {
-            let now = self.clock.now();
-            let version = self.store.cancel_prices(number, now).await?.ok_or_else(|| no_version(number))?;
-            if version.cancelled_at.is_none() {
-                return Err(AdminError::Conflict(format!(
-                    "version {number} took effect at {}; apply another catalogue instead",
-                    version.since
-                )));
-            }
-            Ok(PriceVersionDocument::new(&version, &PriceHistory::default(), now))
+        let cancel: Step<(PriceNumber, Timestamp), _, _> = |store, (number, now)| {
+            Box::pin(async move {
+                let version = store.cancel_prices(*number, *now).await?.ok_or_else(|| no_version(*number))?;
+                if version.cancelled_at.is_none() {
+                    return Err(AdminError::Conflict(format!(
+                        "version {number} took effect at {}; apply another catalogue instead",
+                        version.since
+                    )));
+                }
+                Ok(PriceVersionDocument::new(&version, &PriceHistory::default(), *now))
+            })
         };
-        self.audited(target, taken, json).await
+        self.audited(target, (number, self.clock.now()), nothing, cancel, json).await
     }
+}
+
+/// The version in force before an action.
+async fn in_force(store: &dyn FullStore, now: Timestamp) -> Result<Option<String>, AdminError> {
+    let history = store.price_versions(now).await?;
+    Ok(history.in_force(now).and_then(|current| json(&PriceVersionDocument::new(current, &history, now))))
+}
+
+fn apply<'a>(
+    store: &'a dyn FullStore,
+    new: &'a NewPriceVersion,
+) -> Pending<'a, Result<PriceVersionDocument, AdminError>> {
+    Box::pin(async move {
+        let (since, now) = (new.since, new.recorded_at);
+        let history = store.price_versions(now).await?;
+        let conflict = |problem: String| Err(AdminError::Conflict(problem));
+        match store.record_prices(new.clone()).await? {
+            PriceRecorded::Recorded(version) => Ok(PriceVersionDocument::new(&version, &history, now)),
+            PriceRecorded::Unchanged(version) | PriceRecorded::AppliedInForce(version) => {
+                conflict(format!("version {} has the same catalogue, and is in force at {since}", version.number))
+            }
+            PriceRecorded::SameTime(version) => conflict(format!(
+                "version {} takes effect at {since} too; cancel it first, or choose another time",
+                version.number
+            )),
+        }
+    })
 }
 
 fn no_version(number: PriceNumber) -> AdminError {

@@ -4,7 +4,7 @@ use metering_core::money::Refill;
 
 use crate::action::Action;
 use crate::administration::Administration;
-use crate::audited::{Target, json, requested};
+use crate::audited::{Step, Target, json, requested};
 use crate::calls::refills::{RemoveRefill, SetRefill};
 use crate::error::AdminError;
 
@@ -25,13 +25,18 @@ impl Administration {
         if let Some(refill) = &refill {
             refill.validate().map_err(|error| AdminError::Invalid(error.to_string()))?;
         }
-        let before = self.refill().await?.as_ref().and_then(json);
         let target = match &refill {
             Some(refill) => Target::of::<SetRefill>("refill", action).asked(requested(refill)),
             None => Target::of::<RemoveRefill>("refill", action),
         };
-        let target = target.before(before);
-        let taken = async { Ok(self.store.set_refill(refill).await?) };
-        self.audited(target, taken, |()| refill.as_ref().and_then(json)).await
+        let before: Step<Option<Refill>, _, _> =
+            |store, _| Box::pin(async move { Ok(store.refill().await?.as_ref().and_then(json)) });
+        let set: Step<Option<Refill>, _, AdminError> = |store, refill| {
+            Box::pin(async move {
+                store.set_refill(refill.clone()).await?;
+                Ok(refill.clone())
+            })
+        };
+        self.audited(target, refill, before, set, |refill| refill.as_ref().and_then(json)).await.map(drop)
     }
 }

@@ -1,4 +1,4 @@
-//! Contracts for the audit log: append-only, in the order written, with at most one outcome for each entry.
+//! Contracts for the audit log: append-only, in the order written.
 
 use std::sync::Arc;
 
@@ -28,8 +28,8 @@ fn outcome(result: AuditResult) -> AuditOutcome {
     AuditOutcome { at: NOON.saturating_add(MINUTE), result, detail: String::new(), after }
 }
 
-async fn begun(store: &dyn OperatorStore, subject: &str) -> AuditId {
-    store.begin_audit(entry(subject)).await.unwrap()
+async fn logged(store: &dyn OperatorStore, subject: &str) -> AuditId {
+    store.log_action(entry(subject), outcome(AuditResult::Done)).await.unwrap()
 }
 
 async fn log(store: &dyn OperatorStore, query: AuditQuery, limit: u32) -> Vec<AuditEntry> {
@@ -51,7 +51,8 @@ pub async fn audit_entries_are_listed_newest_first(store: Arc<dyn OperatorStore>
     for number in 0..7_u32 {
         // The order is that of writing, whatever the clock says.
         let at = NOON.saturating_sub(MINUTE * number);
-        newest_first.insert(0, store.begin_audit(NewAuditEntry { at, ..entry("org_a") }).await.unwrap());
+        let entry = NewAuditEntry { at, ..entry("org_a") };
+        newest_first.insert(0, store.log_action(entry, outcome(AuditResult::Done)).await.unwrap());
     }
     assert!(newest_first.windows(2).all(|pair| pair[0] > pair[1]), "{newest_first:?}");
     assert_eq!(ids(&everything(&*store).await), newest_first);
@@ -72,7 +73,7 @@ pub async fn audit_entries_are_listed_by_subject(store: Arc<dyn OperatorStore>) 
     let subjects = ["org_a", "org_A", "org_ab", "plan:starter@8453", "org_a", "", "org_a", "org_b", "org_a "];
     let mut written = Vec::new();
     for subject in subjects {
-        written.push((begun(&*store, subject).await, subject));
+        written.push((logged(&*store, subject).await, subject));
     }
     for subject in subjects {
         let of = written.iter().rev().filter(|(_, of)| *of == subject);
@@ -84,37 +85,6 @@ pub async fn audit_entries_are_listed_by_subject(store: Arc<dyn OperatorStore>) 
     }
     let query = AuditQuery { subject: Some("org".to_owned()), before: None };
     assert_eq!(log(&*store, query, 100).await, []);
-}
-
-/// An entry has no outcome until it is written, and then exactly that one.
-pub async fn an_audit_outcome_is_written_once(store: Arc<dyn OperatorStore>) {
-    let (mut expected, mut in_progress) = (Vec::new(), Vec::new());
-    for _ in AuditResult::ALL {
-        let id = begun(&*store, "org_a").await;
-        in_progress.push(id);
-        expected.insert(0, AuditEntry { id, entry: entry("org_a"), outcome: None });
-    }
-    assert_eq!(everything(&*store).await, expected);
-    for (id, result) in in_progress.into_iter().zip(AuditResult::ALL) {
-        store.end_audit(id, outcome(result)).await.unwrap();
-        let ended = expected.iter_mut().find(|entry| entry.id == id).unwrap();
-        ended.outcome = Some(outcome(result));
-        assert_eq!(everything(&*store).await, expected);
-        for again in AuditResult::ALL {
-            assert!(store.end_audit(id, outcome(again)).await.is_err(), "{result:?}, then {again:?}");
-        }
-        assert_eq!(everything(&*store).await, expected);
-    }
-}
-
-/// The outcome of an entry that does not exist is an error, and changes nothing.
-pub async fn an_outcome_of_an_unknown_audit_entry_is_an_error(store: Arc<dyn OperatorStore>) {
-    let id = begun(&*store, "org_a").await;
-    let before = everything(&*store).await;
-    for unknown in [AuditId(id.0 + 1), AuditId(0), AuditId(-1), AuditId(i64::MAX), AuditId(i64::MIN)] {
-        assert!(store.end_audit(unknown, outcome(AuditResult::Done)).await.is_err(), "{unknown:?}");
-    }
-    assert_eq!(everything(&*store).await, before);
 }
 
 /// Every text is stored as given.
@@ -150,8 +120,7 @@ pub async fn texts_of_the_audit_log_are_stored_unchanged(store: Arc<dyn Operator
     ];
     let mut expected = Vec::new();
     for (entry, outcome) in table {
-        let id = store.begin_audit(entry.clone()).await.unwrap();
-        store.end_audit(id, outcome.clone()).await.unwrap();
+        let id = store.log_action(entry.clone(), outcome.clone()).await.unwrap();
         expected.insert(0, AuditEntry { id, entry, outcome: Some(outcome) });
     }
     assert_eq!(everything(&*store).await, expected);
@@ -159,25 +128,23 @@ pub async fn texts_of_the_audit_log_are_stored_unchanged(store: Arc<dyn Operator
 
 /// Neither time nor the deletion of expired rows takes anything away.
 pub async fn the_audit_log_is_kept_for_ever(store: Arc<dyn OperatorStore>) {
-    let ended = begun(&*store, "org_a").await;
-    store.end_audit(ended, outcome(AuditResult::Done)).await.unwrap();
-    begun(&*store, "org_b").await;
+    logged(&*store, "org_a").await;
+    logged(&*store, "org_b").await;
     let before = everything(&*store).await;
     store.forget_expired(NOON.saturating_add(DAY * 40_000)).await.unwrap();
     assert_eq!(everything(&*store).await, before);
 }
 
-/// Entries that are written at the same time have different ids, and an entry that begins later has a higher one.
+/// Entries that are written at the same time have different ids, and an entry that is written later has a higher one.
 pub async fn concurrent_audit_entries_have_ascending_ids(store: Arc<dyn OperatorStore>) {
     let mut tasks = JoinSet::new();
     for task in 0..TASKS {
         let store = Arc::clone(&store);
         tasks.spawn(async move {
             let subject = format!("org_{task}");
-            let first = begun(&*store, &subject).await;
-            let second = begun(&*store, &subject).await;
+            let first = logged(&*store, &subject).await;
+            let second = logged(&*store, &subject).await;
             assert!(second > first, "{second:?} came after {first:?}");
-            store.end_audit(first, outcome(AuditResult::Done)).await.unwrap();
             [first, second]
         });
     }
@@ -187,19 +154,4 @@ pub async fn concurrent_audit_entries_have_ascending_ids(store: Arc<dyn Operator
     let listed = everything(&*store).await;
     assert_eq!(ids(&listed), written);
     assert!(written.windows(2).all(|pair| pair[0] > pair[1]), "distinct: {written:?}");
-    assert_eq!(listed.iter().filter(|entry| entry.outcome.is_some()).count(), TASKS);
-}
-
-/// Of many outcomes that are written for one entry at the same time, one is kept and the others are errors.
-pub async fn concurrent_audit_outcomes_are_written_once(store: Arc<dyn OperatorStore>) {
-    let id = begun(&*store, "org_a").await;
-    let mut tasks = JoinSet::new();
-    for task in 0..TASKS {
-        let store = Arc::clone(&store);
-        let outcome = AuditOutcome { detail: task.to_string(), ..outcome(AuditResult::Refused) };
-        tasks.spawn(async move { store.end_audit(id, outcome.clone()).await.is_ok().then_some(outcome) });
-    }
-    let kept: Vec<AuditOutcome> = tasks.join_all().await.into_iter().flatten().collect();
-    assert_eq!(kept.len(), 1);
-    assert_eq!(everything(&*store).await[0].outcome.as_ref(), kept.first());
 }

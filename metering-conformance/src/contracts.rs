@@ -41,6 +41,12 @@ macro_rules! store_conformance {
             sales_report::purchases_are_sold_and_grants_are_not,
             sales_report::sales_are_added_up_by_chain_plan_and_token,
             sales_report::sales_of_other_days_are_left_out,
+            transactions::a_failed_step_fails_its_transaction,
+            transactions::a_transaction_changes_accounts_for_the_next_charge,
+            transactions::a_transaction_does_not_charge,
+            transactions::a_transaction_that_fails_leaves_nothing,
+            transactions::concurrent_transactions_name_exact_balances,
+            transactions::steps_of_a_transaction_are_committed_together,
         }
     };
 }
@@ -373,12 +379,9 @@ macro_rules! signups_conformance {
 macro_rules! operators_conformance {
     ($fresh:expr) => {
         $crate::conformance_tests! { $fresh;
-            audit::an_audit_outcome_is_written_once,
-            audit::an_outcome_of_an_unknown_audit_entry_is_an_error,
             audit::audit_entries_are_listed_by_subject,
             audit::audit_entries_are_listed_newest_first,
             audit::concurrent_audit_entries_have_ascending_ids,
-            audit::concurrent_audit_outcomes_are_written_once,
             audit::texts_of_the_audit_log_are_stored_unchanged,
             audit::the_audit_log_is_kept_for_ever,
             operations::an_empty_store_has_an_empty_operations_report,

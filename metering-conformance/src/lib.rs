@@ -105,6 +105,7 @@ pub mod sign_ins;
 pub mod signups;
 pub mod top_up_quotes;
 pub mod topups;
+pub mod transactions;
 pub mod unreadable;
 pub mod usage;
 pub mod verification;

@@ -45,7 +45,7 @@ pub use signups::{EmailVerified, SignupApproved, SignupOpened, SignupRedeemed, S
 
 pub use error::StoreError;
 pub use events::{EventStore, WebhookCreated};
-pub use full::FullStore;
+pub use full::{Erased, FullStore, Pending, Steps, in_transaction};
 pub use holds::HoldStore;
 pub use imports::ImportStore;
 pub use inspection::Inspection;

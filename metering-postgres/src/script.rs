@@ -11,7 +11,7 @@ use metering_core::{Day, StoreError, Timestamp, UsageLine};
 use metering_sql::{Backend, BoxFuture, Erased, Executor, Row, Script, UsagePart, Value};
 
 use crate::access::keys;
-use crate::charging::known::SharedKnown;
+use crate::charging::known;
 use crate::connection::session::GenericClient;
 use crate::connection::wait::REPORT_TIMEOUT;
 use crate::error::Result;
@@ -42,6 +42,11 @@ impl<C: GenericClient> Executor for Statements<'_, C> {
 
     fn execute<'a>(&'a mut self, sql: &'a str, rows: &'a [Vec<Value>]) -> BoxFuture<'a, metering_sql::Result<u64>> {
         Box::pin(async move { self.run(sql, rows).await.map_err(fault) })
+    }
+
+    /// Nothing is cached: the transaction may fail.
+    fn line_numbers<'a>(&'a mut self, lines: &'a [&'a UsageLine]) -> BoxFuture<'a, metering_sql::Result<Vec<i64>>> {
+        Box::pin(async move { known::numbers_of(self.0, lines).await.map_err(fault) })
     }
 
     fn next_ids(&mut self, count: usize) -> BoxFuture<'_, metering_sql::Result<Vec<Option<i64>>>> {
@@ -140,16 +145,6 @@ impl Backend for PostgresStore {
             self.read_at_once(|client| {
                 let script = Arc::clone(&script);
                 Box::pin(async move { Ok(script(&mut Statements(client)).await?) })
-            })
-            .await
-        })
-    }
-
-    fn line_numbers(&self, lines: Vec<UsageLine>) -> BoxFuture<'_, Result<Vec<i64>, StoreError>> {
-        Box::pin(async move {
-            self.read(|client| {
-                let (lines, known) = (lines.clone(), SharedKnown::clone(&self.known));
-                Box::pin(async move { known.lines(client, &lines.iter().collect::<Vec<_>>()).await })
             })
             .await
         })

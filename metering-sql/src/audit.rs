@@ -1,12 +1,11 @@
 //! The audit log. Triggers in the schema make its tables append-only.
 
-use metering_core::backend::audit_entry_is_closed;
 use metering_core::operators::{AuditEntry, AuditId, AuditOutcome, AuditQuery, NewAuditEntry};
 
 use crate::executor::Executor;
-use crate::fault::{Result, corrupt};
-use crate::record::Record;
-use crate::row::{Reader, Row};
+use crate::fault::Result;
+use crate::record::{self, Record};
+use crate::row::{Reader, Row, only};
 use crate::table::Column::Own;
 use crate::table::Table;
 use crate::value::{ToValue, Value};
@@ -88,22 +87,13 @@ pub fn read(row: &Row) -> Result<AuditEntry> {
     Ok(AuditEntry { id, entry, outcome: outcome.map(|(_, outcome)| outcome) })
 }
 
-/// Writes an entry.
-pub async fn begin(db: &mut dyn Executor, new: &NewAuditEntry) -> Result<AuditId> {
+/// Writes an entry with its outcome.
+pub async fn log(db: &mut dyn Executor, entry: &NewAuditEntry, outcome: &AuditOutcome) -> Result<AuditId> {
     let id = db.next_ids(1).await?.into_iter().next().flatten();
-    let rows = db.query(&format!("{} RETURNING id", ENTRY.insert()), &entry_values(id, new)).await?;
-    rows.first().ok_or_else(|| corrupt("a row that was just inserted is missing"))?.get(0)
-}
-
-/// Writes the outcome of an entry, which must exist and have none.
-pub async fn end(db: &mut dyn Executor, id: AuditId, outcome: &AuditOutcome) -> Result<()> {
-    // PostgreSQL would take parameters of a `SELECT` for texts.
-    let sql = "INSERT INTO audit_outcome (entry, at, result, detail, after) \
-               SELECT id, CAST(?2 AS BIGINT), ?3, ?4, ?5 FROM audit_entry \
-               WHERE id = ?1 AND NOT EXISTS (SELECT 1 FROM audit_outcome WHERE entry = ?1)";
-    let AuditOutcome { at, result, detail, after } = outcome;
-    let written = db.execute(sql, &[values![id, at, result, detail, after]]).await?;
-    if written == 1 { Ok(()) } else { Err(audit_entry_is_closed(id).into()) }
+    let rows = db.query(&format!("{} RETURNING id", ENTRY.insert()), &entry_values(id, entry)).await?;
+    let id = only(&rows)?.get(0)?;
+    record::insert(db, &[(id, outcome.clone())]).await?;
+    Ok(id)
 }
 
 /// Entries, newest first, at most `limit`.

@@ -1,18 +1,15 @@
 //! Runs scripts in transactions.
 
-use std::any::Any;
 use std::pin::pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
-use metering_core::{StoreError, UsageLine};
+use metering_core::StoreError;
+use metering_core::store::Erased;
 
 use crate::boxed::BoxFuture;
 use crate::executor::Executor;
 use crate::fault::{Fault, Result};
-
-/// The result of a script, whatever its type.
-pub type Erased = Box<dyn Any + Send + Sync>;
 
 /// A use case. It may run more than once, so it only reads and writes through its executor.
 pub type Script = Arc<dyn for<'a> Fn(&'a mut dyn Executor) -> BoxFuture<'a, Result<Erased>> + Send + Sync>;
@@ -34,9 +31,6 @@ pub trait Backend: Send + Sync {
 
     /// Runs a script that reads with several statements, all of one snapshot.
     fn snapshot(&self, script: Script) -> BoxFuture<'_, Result<Erased, StoreError>>;
-
-    /// The numbers of usage lines, in order. New ones are written at once: a line without usage is harmless.
-    fn line_numbers(&self, lines: Vec<UsageLine>) -> BoxFuture<'_, Result<Vec<i64>, StoreError>>;
 }
 
 /// A script with the arguments that it borrows.

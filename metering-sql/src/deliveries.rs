@@ -1,10 +1,10 @@
 //! Deliveries of events to webhooks. They are written with their events by [`Executor::write_events`].
 
-use metering_core::backend::page_of_rows;
+use metering_core::backend::{one_more_than, page_of_rows};
 use metering_core::events::{
     AttemptOutcome, Delivery, DeliveryId, DeliveryState, Event, EventData, NewEvent, Progress, WebhookId,
 };
-use metering_core::store::Page;
+use metering_core::store::{Cursor, Page};
 use metering_core::transfer::DeliveryRecord;
 use metering_core::{AccountId, Timestamp};
 
@@ -83,6 +83,12 @@ pub async fn page(db: &mut dyn Executor, condition: &str, values: &[Value], limi
     let rows = db.query(&select(condition), values).await?;
     let found = rows.iter().map(|row| delivery(row).map(|(delivery, _)| (delivery.id.get(), delivery)));
     Ok(page_of_rows(found.collect::<Result<_>>()?, limit))
+}
+
+/// A page of all deliveries, newest first.
+pub async fn newest(db: &mut dyn Executor, after: Option<&Cursor>, limit: u32) -> Result<Page<Delivery>> {
+    let values = values![events::before(after)?, one_more_than(limit)];
+    page(db, "delivery.id < ?1 ORDER BY delivery.id DESC LIMIT ?2", &values, limit).await
 }
 
 /// Inserts deliveries of events that were inserted, and returns how many.

@@ -9,7 +9,7 @@ use metering_core::charging::RateWindows;
 use metering_core::events::NewEvent;
 use metering_core::money::NewLedgerEntry;
 use metering_core::usage::DayRange;
-use metering_core::{Day, Timestamp};
+use metering_core::{Day, Timestamp, UsageLine};
 
 use crate::boxed::BoxFuture;
 use crate::fault::Result;
@@ -92,6 +92,10 @@ pub trait Executor: Send {
     fn windows(&mut self, _account: i64, stored: RateWindows) -> Result<RateWindows> {
         Ok(stored)
     }
+
+    /// The numbers of usage lines, in order. New ones are written.
+    /// [`usage_lines::numbers_of`](crate::usage_lines::numbers_of) does so where transactions run one at a time.
+    fn line_numbers<'a>(&'a mut self, lines: &'a [&'a UsageLine]) -> BoxFuture<'a, Result<Vec<i64>>>;
 
     /// Ids for `count` new rows, in ascending order; `None` where the table assigns them.
     fn next_ids(&mut self, count: usize) -> BoxFuture<'_, Result<Vec<Option<i64>>>> {

@@ -5,7 +5,7 @@ use metering_core::backend::decision::{self, Decided, ImportChanges, ImportFacts
 use metering_core::imports::{AccountImported, ImportMode, ImportedAccount, ImportedEntry};
 use metering_core::{AccountId, StoreError, Timestamp};
 
-use crate::backend::{Backend, read, write};
+use crate::backend::{Backend, Call, read, write};
 use crate::executor::Executor;
 use crate::fault::Result;
 use crate::owners::owner_facts;
@@ -22,31 +22,29 @@ pub async fn run(
     mode: ImportMode,
     now: Timestamp,
 ) -> Result<Vec<AccountImported>, StoreError> {
-    if mode == ImportMode::Check {
-        return read(db, (accounts, now), |db, (accounts, now)| Box::pin(import(db, accounts, None, *now))).await;
+    let args = (accounts, mode, now);
+    let script: Call<(Vec<ImportedAccount>, ImportMode, Timestamp), _> =
+        |db, (accounts, mode, now)| Box::pin(import(db, accounts, *mode, *now));
+    match mode {
+        ImportMode::Check => read(db, args, script).await,
+        ImportMode::Write => write(db, args, script).await,
     }
-    let lines = accounts.iter().flat_map(|new| &new.usage).map(|usage| usage.line.clone()).collect();
-    let args = (accounts, db.line_numbers(lines).await?, now);
-    write(db, args, |db, (accounts, lines, now)| Box::pin(import(db, accounts, Some(lines), *now))).await
 }
 
-/// Imports accounts in order. `lines` are the numbers of the usage lines of all of them, in order; with `None`, nothing is
-/// written.
+/// Imports accounts in order, or only says what would become of each.
 async fn import(
     db: &mut dyn Executor,
     accounts: &[ImportedAccount],
-    mut lines: Option<&[i64]>,
+    mode: ImportMode,
     now: Timestamp,
 ) -> Result<Vec<AccountImported>> {
     let mut outcomes = Vec::with_capacity(accounts.len());
     for new in accounts {
         let facts = facts(db, new).await?;
-        let of_account = lines.map(|all| all.split_at(new.usage.len().min(all.len())));
-        lines = of_account.map(|(_, rest)| rest);
         outcomes.push(match decision::import_account(new.clone(), facts, now) {
             Decided::Accepted(changes) => {
-                if let Some((lines, _)) = of_account {
-                    insert(db, &changes, lines).await?;
+                if mode == ImportMode::Write {
+                    insert(db, &changes).await?;
                 }
                 let ImportChanges { account, conflicts, .. } = *changes;
                 AccountImported::Created { account, conflicts }
@@ -86,13 +84,14 @@ async fn holder(db: &mut dyn Executor, secret: &KeyHash) -> Result<Option<Accoun
 }
 
 /// The account is new, so nobody charges it or has read anything of it. Secrets come last.
-async fn insert(db: &mut dyn Executor, changes: &ImportChanges, lines: &[i64]) -> Result<()> {
+async fn insert(db: &mut dyn Executor, changes: &ImportChanges) -> Result<()> {
     let ImportChanges { account, keys, secrets, entries, usage, payments, conflicts: _ } = changes;
     let row = accounts::insert_unused(db, account).await?;
     keys::insert(db, keys).await?;
     let entry = |imported: &ImportedEntry| (imported.entry.clone(), imported.created_at);
     db.append_entries(row, &entries.iter().map(entry).collect::<Vec<_>>()).await?;
-    usage::insert(db, usage, lines).await?;
+    let lines = db.line_numbers(&usage.iter().map(|total| &total.line).collect::<Vec<_>>()).await?;
+    usage::insert(db, usage, &lines).await?;
     numbered::insert(db, payments).await?;
     record::insert(db, secrets).await.map(drop)
 }

@@ -17,6 +17,7 @@ mod record;
 mod row;
 mod stores;
 mod table;
+mod transaction;
 mod value;
 
 pub mod accounts;
@@ -69,13 +70,15 @@ pub mod webhook_deletion;
 pub mod webhooks;
 pub mod words;
 
-pub use backend::{Backend, Call, Erased, Script, now, read, snapshot, write};
+pub use backend::{Backend, Call, Script, now, read, snapshot, write};
 pub use boxed::BoxFuture;
 pub use executor::{Executor, UsagePart};
 pub use fault::{Fault, Result};
+pub use metering_core::store::Erased;
 pub use record::{Record, delete, find, insert, list, put, set};
 pub use row::{Reader, Row};
 pub use table::{Column, Table};
+pub use transaction::transact;
 pub use value::{FromValue, ToValue, Value};
 
 #[doc(hidden)]

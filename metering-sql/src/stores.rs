@@ -6,6 +6,7 @@
 mod accounts;
 mod authorizations;
 mod events;
+mod full;
 mod holds;
 mod imports;
 mod keys;

@@ -20,8 +20,8 @@ pub async fn number_of(db: &mut dyn Executor, line: &UsageLine) -> Result<(i64, 
     Ok((only(&db.query(sql, &values).await?)?.get(0)?, true))
 }
 
-/// The numbers of usage lines, in order, for [`Backend::line_numbers`](crate::Backend::line_numbers).
-pub async fn numbers_of(db: &mut dyn Executor, lines: &[UsageLine]) -> Result<Vec<i64>> {
+/// The numbers of usage lines, in order, for [`Executor::line_numbers`] of such backends.
+pub async fn numbers_of(db: &mut dyn Executor, lines: &[&UsageLine]) -> Result<Vec<i64>> {
     let mut numbers = Vec::with_capacity(lines.len());
     for line in lines {
         numbers.push(number_of(db, line).await?.0);

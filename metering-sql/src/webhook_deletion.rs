@@ -50,7 +50,7 @@ pub async fn run(db: &dyn Backend, account: Option<AccountId>, id: WebhookId) ->
 }
 
 /// Switches a webhook off, so that it gets no more deliveries, and returns its row number; `None` if there is none.
-async fn begin(db: &mut dyn Executor, account: Option<&AccountId>, id: &WebhookId) -> Result<Option<i64>> {
+pub async fn begin(db: &mut dyn Executor, account: Option<&AccountId>, id: &WebhookId) -> Result<Option<i64>> {
     // Without reading all of it: a row that is damaged can be deleted too.
     let sql = "SELECT webhook.id, coalesce(webhook.account, {no_account}) FROM webhook WHERE webhook.public_id = ?1";
     let rows = match account {

@@ -10,8 +10,10 @@ use metering_core::charging::RateWindows;
 use metering_core::events::NewEvent;
 use metering_core::money::NewLedgerEntry;
 use metering_core::usage::DayRange;
-use metering_core::{Day, Timestamp};
-use metering_sql::{BoxFuture, Erased, Executor, Row, Script, UsagePart, Value, accounts, now, outbox, usage, words};
+use metering_core::{Day, Timestamp, UsageLine};
+use metering_sql::{
+    BoxFuture, Erased, Executor, Row, Script, UsagePart, Value, accounts, now, outbox, usage, usage_lines, words,
+};
 use rusqlite::types::{ToSqlOutput, ValueRef};
 use rusqlite::{ToSql, params_from_iter};
 use send_wrapper::SendWrapper;
@@ -89,6 +91,10 @@ impl Executor for Statements<'_, '_> {
         Ok(self.0.unfolded()?.windows(account, stored))
     }
 
+    fn line_numbers<'a>(&'a mut self, lines: &'a [&'a UsageLine]) -> BoxFuture<'a, metering_sql::Result<Vec<i64>>> {
+        Box::pin(usage_lines::numbers_of(self, lines))
+    }
+
     fn append_entries<'a>(
         &'a mut self,
         account: i64,
@@ -102,6 +108,7 @@ impl Executor for Statements<'_, '_> {
         Box::pin(async move {
             for changes in changes {
                 ledger::write(&self.0, changes)?;
+                self.0.wrote_journal();
                 // The entry's row of the journal names the account, so that nobody keeps the old level.
                 accounts::change_alert_level(self, changes.row, changes.account.alert.raised).await?;
                 outbox::write(self, Some(changes.row), &changes.events).await?;
@@ -148,7 +155,9 @@ impl Executor for Statements<'_, '_> {
     }
 
     fn settings_changed(&mut self, account: i64) -> BoxFuture<'_, metering_sql::Result<()>> {
-        done(record_settings(&self.0, account))
+        let recorded = record_settings(&self.0, account);
+        self.0.wrote_journal();
+        done(recorded)
     }
 }
 

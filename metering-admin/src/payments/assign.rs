@@ -124,36 +124,80 @@ pub async fn assign(
     assignment: &Assignment,
     now: Timestamp,
 ) -> Result<Assigned, AssignError> {
-    let plans = store.plans().await?;
-    let plan = assignment.plan(chain.id(), &plans)?;
-    let amount = assignment.amount(plan)?;
-    let account = unrevoked(store, &assignment.account).await?;
-    let tx = TxRef { chain_id: chain.id(), hash: assignment.tx };
-    if let Some(record) = store.payment(&tx).await? {
-        return already_credited(account, record);
-    }
-    let payment = evidence::payment(store, chain, tx, &plans, plan).await?;
-    let quote = assignment.quote_set_aside(store, &payment).await?;
-    match store.credit_payment(assignment.credit(plan, payment.clone(), amount, now)).await? {
-        PaymentCredited::Account(account) => {
-            let paid = Token::of(&plans, &payment.target()).amount(payment.amount).to_string();
-            let plan_id = plan.map(|plan| plan.id.clone());
-            let credited = AssignmentCredited { account, payment, paid, plan_id, amount, quote };
-            Ok(Assigned::Credited(Box::new(credited)))
+    Ready::read(store, chain, assignment, now).await?.credit(store).await
+}
+
+/// An assignment after the chain was read.
+pub(super) enum Ready {
+    /// The account already has the payment.
+    Credited(Assigned),
+    /// The payment can be credited.
+    Payment {
+        credit: Box<PaymentCredit>,
+        /// What was paid, for people.
+        paid: String,
+    },
+}
+
+impl Ready {
+    pub(super) async fn read(
+        store: &dyn PaymentStore,
+        chain: ReadableChain<'_>,
+        assignment: &Assignment,
+        now: Timestamp,
+    ) -> Result<Self, AssignError> {
+        let plans = store.plans().await?;
+        let plan = assignment.plan(chain.id(), &plans)?;
+        let amount = assignment.amount(plan)?;
+        let account = unrevoked(store, &assignment.account).await?;
+        let tx = TxRef { chain_id: chain.id(), hash: assignment.tx };
+        if let Some(record) = store.payment(&tx).await? {
+            return already_credited(account, record).map(Self::Credited);
         }
-        PaymentCredited::Repeated(account, record) => already_credited(account, *record),
-        // The transaction was used after it was looked up here.
-        PaymentCredited::TxUsed => Err(AssignError::Used { tx, record: store.payment(&tx).await?.map(Box::new) }),
-        PaymentCredited::BelongsToQuote => Err(match store.quote_paid_by(&payment).await? {
-            Some(Quote { top_up: Some(account), .. }) => AssignError::TopUpQuoted(account),
-            quote => AssignError::Quoted(quote.map(|quote| quote.agent_name)),
-        }),
-        PaymentCredited::NoSuchAccount => Err(match unrevoked(store, &assignment.account).await {
-            Err(error) => error,
-            Ok(account) => AssignError::NoSuchAccount(account.id),
-        }),
-        PaymentCredited::OutOfRange => Err(AssignError::OutOfRange { account: account.id, amount }),
+        let payment = evidence::payment(store, chain, tx, &plans, plan).await?;
+        let paid = Token::of(&plans, &payment.target()).amount(payment.amount).to_string();
+        Ok(Self::Payment { credit: Box::new(assignment.credit(plan, payment, amount, now)), paid })
     }
+
+    pub(super) async fn credit(&self, store: &dyn PaymentStore) -> Result<Assigned, AssignError> {
+        let (credit, paid) = match self {
+            Self::Credited(assigned) => return Ok(assigned.clone()),
+            Self::Payment { credit, paid } => (&**credit, paid),
+        };
+        let PaymentCredit { account: id, payment, .. } = credit;
+        let (amount, quote) = (credit.entry.amount, quote_set_aside(store, credit).await?);
+        match store.credit_payment(credit.clone()).await? {
+            PaymentCredited::Account(account) => {
+                let plan_id = credit.entry.payment.as_ref().and_then(|payment| payment.plan_id.clone());
+                let (payment, paid) = (payment.clone(), paid.clone());
+                let credited = AssignmentCredited { account, payment, paid, plan_id, amount, quote };
+                Ok(Assigned::Credited(Box::new(credited)))
+            }
+            PaymentCredited::Repeated(account, record) => already_credited(account, *record),
+            // The transaction was used after it was looked up here.
+            PaymentCredited::TxUsed => {
+                Err(AssignError::Used { tx: payment.tx, record: store.payment(&payment.tx).await?.map(Box::new) })
+            }
+            PaymentCredited::BelongsToQuote => Err(match store.quote_paid_by(payment).await? {
+                Some(Quote { top_up: Some(account), .. }) => AssignError::TopUpQuoted(account),
+                quote => AssignError::Quoted(quote.map(|quote| quote.agent_name)),
+            }),
+            PaymentCredited::NoSuchAccount => Err(match unrevoked(store, id).await {
+                Err(error) => error,
+                Ok(account) => AssignError::NoSuchAccount(account.id),
+            }),
+            PaymentCredited::OutOfRange => Err(AssignError::OutOfRange { account: id.clone(), amount }),
+        }
+    }
+}
+
+/// The open quote of somebody else that an assignment takes the payment from.
+async fn quote_set_aside(store: &dyn PaymentStore, credit: &PaymentCredit) -> Result<Option<Quote>, AssignError> {
+    if credit.quotes == QuotePrecedence::Quote {
+        return Ok(None);
+    }
+    let quote = store.quote_paid_by(&credit.payment).await?;
+    Ok(quote.filter(|quote| quote.top_up.as_ref() != Some(&credit.account)))
 }
 
 /// The account of that id, if it may get credits.
@@ -199,15 +243,6 @@ impl Assignment {
             (Worth::Credits(credits), _) => Ok(*credits),
             (Worth::Plan(_), plan) => plan.and_then(Plan::credits_in_all).ok_or(AssignError::PlanOutOfRange),
         }
-    }
-
-    /// The open quote of somebody else that this assignment takes the payment from.
-    async fn quote_set_aside(&self, store: &dyn PaymentStore, payment: &Payment) -> Result<Option<Quote>, AssignError> {
-        if !self.despite_quote {
-            return Ok(None);
-        }
-        let quote = store.quote_paid_by(payment).await?;
-        Ok(quote.filter(|quote| quote.top_up.as_ref() != Some(&self.account)))
     }
 
     fn credit(&self, plan: Option<&Plan>, payment: Payment, amount: Credits, now: Timestamp) -> PaymentCredit {

@@ -20,7 +20,7 @@ pub struct AuditDocument {
 pub struct AuditEntryDocument {
     /// The entry's number; numbers increase with time.
     pub id: i64,
-    /// When the action began, as RFC 3339.
+    /// When, as RFC 3339.
     #[cfg_attr(feature = "openapi", schema(format = DateTime))]
     pub at: String,
     /// Who: `operator:NAME`, or `command_line:USER`.
@@ -34,11 +34,10 @@ pub struct AuditEntryDocument {
     /// The parameters of the action: amounts, notes, limits. Never a secret.
     #[cfg_attr(feature = "openapi", schema(value_type = Option<Object>))]
     pub request: Option<Box<RawValue>>,
-    /// What the subject was before; null if it did not exist. Read just before the action: a concurrent one may have
-    /// changed it in between.
+    /// What the subject was before; null if it did not exist.
     #[cfg_attr(feature = "openapi", schema(value_type = Option<Object>))]
     pub before: Option<Box<RawValue>>,
-    /// How it ended; null while it is in progress, or if the program stopped before it wrote the outcome. It is then
+    /// How it ended; null if an earlier version wrote the entry, and stopped before it wrote the outcome. It is then
     /// unknown whether the action was taken.
     pub outcome: Option<AuditOutcomeDocument>,
 }
@@ -50,7 +49,8 @@ pub struct AuditOutcomeDocument {
     /// When, as RFC 3339.
     #[cfg_attr(feature = "openapi", schema(format = DateTime))]
     pub at: String,
-    /// `done`, `refused` (nothing changed) or `unknown` (the store failed during the commit).
+    /// `done`, `refused` (nothing changed), or `unknown` in entries of earlier versions (the store failed during the
+    /// commit).
     pub result: String,
     /// Why it was refused; empty if it was taken.
     pub detail: String,

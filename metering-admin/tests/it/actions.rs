@@ -69,7 +69,26 @@ async fn a_refused_action_is_logged_and_changes_nothing() {
     let outcome = last_entry(&administration).await.outcome.unwrap();
     assert_eq!((outcome.result.as_str(), outcome.detail), ("refused", refused.to_string()));
     assert!(outcome.after.is_none());
+    assert_eq!(administration.audit_log(None, None, 100).await.unwrap().entries.len(), 3, "one entry for each action");
     assert_eq!(administration.account(&id).await.unwrap().totals.granted, Credits::ZERO);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn concurrent_actions_on_one_account_name_the_exact_balances() {
+    let administration = administration();
+    let id = open(&administration, "my-agent").await;
+    let mut tasks = tokio::task::JoinSet::new();
+    for _ in 0..16 {
+        let (administration, id) = (administration.clone(), id.clone());
+        tasks.spawn(async move { administration.grant(&action(), &id, &entry("1", None)).await.unwrap() });
+    }
+    tasks.join_all().await;
+    let log = administration.audit_log(None, None, 16).await.unwrap().entries;
+    for (before, entry) in log.into_iter().rev().enumerate() {
+        let (logged, outcome) = (field(&entry.before, "credit_balance"), entry.outcome.unwrap());
+        let after = field(&outcome.after, "credit_balance");
+        assert_eq!((logged, after), (before.to_string(), (before + 1).to_string()));
+    }
 }
 
 #[tokio::test]

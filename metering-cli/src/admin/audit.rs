@@ -15,7 +15,7 @@ use crate::table::{Column, Table};
 /// Show the audit log, newest entry first.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-An entry without a result is in progress, or the program stopped before it could write one: look at the subject to see
+An entry without a result is of an earlier version, which stopped before it could write one: look at the subject to see
 whether the change was made. With --json, entries have what the subject was before and afterwards.
 
 Examples:

@@ -1,7 +1,8 @@
 //! The audit log: who did what, when and why, what it was before and what it was afterwards.
 //!
-//! Append-only. An entry is written before the action, its outcome after it. An entry without an outcome means that the
-//! program stopped, or lost the store, in between: the action may or may not have happened.
+//! Append-only. An entry is written with its outcome in the action's own transaction, so each is there if and only if the
+//! other is. Earlier versions wrote the entry before the action and the outcome after it, so their entries may lack an
+//! outcome.
 
 use std::fmt;
 use std::str::FromStr;
@@ -55,7 +56,7 @@ pub struct MalformedActor;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct AuditId(pub i64);
 
-/// An action about to be taken.
+/// An action, without its outcome.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewAuditEntry {
     /// When.
@@ -81,7 +82,7 @@ named_enum! {
         Done = "done",
         /// It was refused; nothing changed.
         Refused = "refused",
-        /// The store failed in a way that leaves open whether it was taken.
+        /// The store failed in a way that leaves open whether it was taken. Only in entries of earlier versions.
         Unknown = "unknown",
     }
 }
@@ -106,7 +107,7 @@ pub struct AuditEntry {
     pub id: AuditId,
     /// The action.
     pub entry: NewAuditEntry,
-    /// Its outcome; `None` while the action is in progress, or if the program stopped before it wrote one.
+    /// Its outcome; `None` if an earlier version wrote the entry and stopped before it wrote one.
     pub outcome: Option<AuditOutcome>,
 }
 

@@ -22,7 +22,6 @@ pub mod decision {
 }
 
 use crate::money::credits::Credits;
-use crate::operators::audit::AuditId;
 use crate::store::StoreError;
 
 pub use account_days::AccountDays;
@@ -40,10 +39,4 @@ pub use report::UsageSums;
 pub fn credits(atoms: i128) -> Result<Credits, StoreError> {
     let atoms = i64::try_from(atoms).map_err(|_| StoreError::Corrupt(format!("{atoms} atoms are out of range")))?;
     Ok(Credits::from_atoms(atoms))
-}
-
-/// The error for the outcome of an action that is not in progress.
-#[must_use]
-pub fn audit_entry_is_closed(id: AuditId) -> StoreError {
-    StoreError::Corrupt(format!("audit entry {} does not exist, or already has an outcome", id.0))
 }

@@ -36,6 +36,10 @@ pub trait EventStore: Store {
     /// Sets the operator's own webhook ([`WebhookId::OPERATOR`]), or removes it with its deliveries.
     async fn set_operator_webhook(&self, terms: Option<WebhookTerms>, now: Timestamp) -> Result<(), StoreError>;
 
+    /// Switches the operator's own webhook off, so that it gets no more deliveries, until it is set or removed. Whether
+    /// there is one.
+    async fn disable_operator_webhook(&self) -> Result<bool, StoreError>;
+
     /// The webhooks of an account, in the order of creation; with `None`, the operator's own.
     async fn webhooks(&self, account: Option<&AccountId>) -> Result<Vec<Webhook>, StoreError>;
 

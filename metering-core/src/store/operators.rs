@@ -52,12 +52,9 @@ pub trait OperatorStore: Store {
         token: &OperatorTokenHash,
     ) -> Result<Option<Operator>, StoreError>;
 
-    /// Logs an action that is about to be taken. Ids increase with time.
-    async fn begin_audit(&self, entry: NewAuditEntry) -> Result<AuditId, StoreError>;
-
-    /// Logs the outcome of an action. An entry that does not exist, or has an outcome, is an error, and nothing
-    /// changes.
-    async fn end_audit(&self, id: AuditId, outcome: AuditOutcome) -> Result<(), StoreError>;
+    /// Logs an action with its outcome, in the action's own transaction
+    /// ([`FullStore::transact`](crate::FullStore::transact)). Ids increase with time.
+    async fn log_action(&self, entry: NewAuditEntry, outcome: AuditOutcome) -> Result<AuditId, StoreError>;
 
     /// Entries of the audit log, newest first, at most `limit`.
     async fn audit_log(&self, query: &AuditQuery, limit: u32) -> Result<Vec<AuditEntry>, StoreError>;

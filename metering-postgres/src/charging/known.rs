@@ -188,6 +188,27 @@ impl Memory {
 /// How often to draw a number for a new line. The chance that a number is taken is one in 2^63 per existing line.
 const DRAWS: usize = 3;
 
+/// The numbers of lines, in order. New ones are inserted.
+pub(crate) async fn numbers_of<C: GenericClient>(client: &C, lines: &[&UsageLine]) -> Result<Vec<i64>> {
+    if lines.is_empty() {
+        return Ok(Vec::new());
+    }
+    let texts: HashMap<Vec<u8>, &UsageLine> = lines.iter().map(|line| (digested(line), *line)).collect();
+    let sql = "SELECT u.texts, l.id FROM unnest(CAST($1 AS BYTEA[])) AS u (texts) \
+               JOIN usage_line l ON l.digest = sha256(u.texts)";
+    let mut numbers: HashMap<Vec<u8>, i64> = HashMap::new();
+    for row in all(client, sql, &[&texts.keys().map(Vec::as_slice).collect::<Vec<_>>()]).await? {
+        numbers.insert(row.try_get(0)?, row.try_get(1)?);
+    }
+    for (texts, line) in texts {
+        if !numbers.contains_key(&texts) {
+            numbers.insert(texts, number_of(client, line).await?);
+        }
+    }
+    let number = |line: &&UsageLine| numbers.get(&digested(line)).copied();
+    lines.iter().map(|line| number(line).ok_or_else(|| corrupt("a usage line just written is missing"))).collect()
+}
+
 /// The number of a line; random if the line is new. Lines are identified by the SHA-256 of their texts, which cannot be
 /// made to collide. With a number derived from the texts, a client that chooses the texts could cause collisions.
 async fn number_of<C: GenericClient>(client: &C, line: &UsageLine) -> Result<i64> {

@@ -13,9 +13,10 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use metering_core::transfer::{Import, Record, Section, SourceId, TargetState};
-use metering_core::{Clock, StoreError, SystemClock};
-use metering_sql::{Backend, transfer};
+use metering_core::{Clock, StoreError, SystemClock, UsageLine};
+use metering_sql::transfer;
 
+use crate::charging::known::SharedKnown;
 use crate::connection::connect::PostgresConfig;
 use crate::connection::session::GenericClient;
 use crate::connection::wait::REPORT_TIMEOUT;
@@ -151,6 +152,17 @@ impl Import for PostgresStore {
         self.write_as(WriteOwner::Move(claim.owner()), REPORT_TIMEOUT, |write| Box::pin(finish(write))).await?;
         claim.release().await;
         Ok(())
+    }
+}
+
+impl PostgresStore {
+    /// The numbers of usage lines, in order.
+    async fn line_numbers(&self, lines: Vec<UsageLine>) -> Result<Vec<i64>, StoreError> {
+        self.read(|client| {
+            let (lines, known) = (lines.clone(), SharedKnown::clone(&self.known));
+            Box::pin(async move { known.lines(client, &lines.iter().collect::<Vec<_>>()).await })
+        })
+        .await
     }
 }
 

@@ -16,7 +16,7 @@ use metering_tests::postgres::{Cluster, is_skipped};
 use crate::lost_commits::NOON;
 use crate::versions::run_in;
 
-async fn begin(store: &PostgresStore) -> AuditId {
+async fn log(store: &PostgresStore, outcome: AuditOutcome) -> AuditId {
     let entry = NewAuditEntry {
         at: NOON,
         actor: Actor::CommandLine("root".to_owned()),
@@ -26,8 +26,16 @@ async fn begin(store: &PostgresStore) -> AuditId {
         request: "{}".to_owned(),
         before: Some("{}".to_owned()),
     };
-    store.begin_audit(entry).await.unwrap()
+    store.log_action(entry, outcome).await.unwrap()
 }
+
+fn done() -> AuditOutcome {
+    AuditOutcome { at: NOON, result: AuditResult::Done, detail: String::new(), after: None }
+}
+
+/// What an earlier version left when it was killed between an entry and its outcome.
+const ENTRY_ALONE: &str = "INSERT INTO audit_entry (id, at, actor, action, subject, reason, request) \
+     VALUES (9, 0, 'operator:jo', 'account.grant', 'org_a', 'Ticket 311', '{}')";
 
 #[tokio::test(flavor = "multi_thread")]
 async fn audit_log_is_append_only_even_for_sql() {
@@ -36,15 +44,14 @@ async fn audit_log_is_append_only_even_for_sql() {
     }
     let url = Cluster::shared().fresh_schema();
     let store = PostgresStore::connect(&url.parse().unwrap()).await.unwrap();
-    let ended = begin(&store).await;
-    let outcome = AuditOutcome { at: NOON, result: AuditResult::Done, detail: String::new(), after: None };
-    store.end_audit(ended, outcome).await.unwrap();
-    let in_progress = begin(&store).await;
+    let ended = log(&store, done()).await;
+    run_in(&url, ENTRY_ALONE);
     let before = store.audit_log(&AuditQuery::default(), 10).await.unwrap();
-    assert_eq!(before.iter().map(|entry| entry.id).collect::<Vec<_>>(), [in_progress, ended]);
+    let listed: Vec<_> = before.iter().map(|entry| (entry.id, entry.outcome.is_some())).collect();
+    assert_eq!(listed, [(AuditId(9), false), (ended, true)]);
     for sql in [
         "UPDATE audit_entry SET reason = 'another'".to_owned(),
-        format!("DELETE FROM audit_entry WHERE id = {}", in_progress.0),
+        "DELETE FROM audit_entry WHERE id = 9".to_owned(),
         "UPDATE audit_outcome SET result = 'refused'".to_owned(),
         "DELETE FROM audit_outcome".to_owned(),
     ] {
@@ -67,7 +74,7 @@ async fn audit_entries_of_two_nodes_are_in_the_order_of_writing() {
     let nodes = [PostgresStore::connect(&config).await.unwrap(), PostgresStore::connect(&config).await.unwrap()];
     let mut written = Vec::new();
     for node in [0, 1, 1, 0, 1, 0, 0] {
-        written.push(begin(&nodes[node]).await);
+        written.push(log(&nodes[node], done()).await);
     }
     assert!(written.windows(2).all(|pair| pair[0] < pair[1]), "{written:?}");
     written.reverse();
@@ -98,9 +105,9 @@ async fn what_operators_did_is_moved() {
     source.set_refill(Some(Refill { credits: one, every: BudgetReset::Weekly, cap: one })).await.unwrap();
     for (result, after) in [(AuditResult::Done, Some("{}".to_owned())), (AuditResult::Refused, None)] {
         let outcome = AuditOutcome { at: NOON, result, detail: "why".to_owned(), after };
-        source.end_audit(begin(&source).await, outcome).await.unwrap();
+        log(&source, outcome).await;
     }
-    let last = begin(&source).await;
+    let last = log(&source, done()).await;
 
     let target = PostgresStore::connect_to_import(&Cluster::shared().fresh_schema().parse().unwrap()).await.unwrap();
     assert_eq!(target.begin(&SourceId::from_bytes([7; 16])).await.unwrap(), TargetState::Empty);
@@ -129,5 +136,5 @@ async fn what_operators_did_is_moved() {
     assert_eq!(target.audit_log(&everything, 10).await.unwrap(), source.audit_log(&everything, 10).await.unwrap());
     assert_eq!(target.price_catalogue(PriceNumber(3)).await.unwrap().as_deref(), Some("{\"version\": 2}"));
     assert_eq!(target.verify().await.unwrap().discrepancies, []);
-    assert!(begin(&target).await > last);
+    assert!(log(&target, done()).await > last);
 }

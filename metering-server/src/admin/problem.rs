@@ -51,8 +51,8 @@ impl From<AssignError> for Problem {
 fn unknown_outcome(error: StoreError) -> Problem {
     // Logs the cause.
     let _ = Error::from(error);
-    let message = "A write to disk failed, so it is unknown whether this was done. Look at the audit log, and at what was \
-                   to be changed, before you try again.";
+    let message = "A write to disk failed, so it is unknown whether this was done. Look at the audit log before you \
+                   try again: it has an entry if this was done.";
     Problem::new(ErrorCode::OutcomeUnknown, message)
 }
 

@@ -33,6 +33,13 @@ macro_rules! event_store {
                     .await
                 }
 
+                async fn disable_operator_webhook(&self) -> Result<bool> {
+                    let begun = write(self, (), |db, ()| {
+                        Box::pin(webhook_deletion::begin(db, None, &WebhookId::OPERATOR))
+                    });
+                    Ok(begun.await?.is_some())
+                }
+
                 async fn webhooks(&self, account: Option<&AccountId>) -> Result<Vec<Webhook>> {
                     read(self, account.cloned(), |db, account| Box::pin($crate::webhooks::list(db, account.as_ref())))
                         .await

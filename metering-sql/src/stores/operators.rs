@@ -41,13 +41,9 @@ macro_rules! operator_store {
                         .await
                 }
 
-                async fn begin_audit(&self, entry: NewAuditEntry) -> Result<AuditId> {
-                    write(self, entry, |db, entry| Box::pin($crate::audit::begin(db, entry))).await
-                }
-
-                async fn end_audit(&self, id: AuditId, outcome: AuditOutcome) -> Result<()> {
-                    let args = (id, outcome);
-                    write(self, args, |db, (id, outcome)| Box::pin($crate::audit::end(db, *id, outcome))).await
+                async fn log_action(&self, entry: NewAuditEntry, outcome: AuditOutcome) -> Result<AuditId> {
+                    let args = (entry, outcome);
+                    write(self, args, |db, (entry, outcome)| Box::pin($crate::audit::log(db, entry, outcome))).await
                 }
 
                 async fn audit_log(&self, query: &AuditQuery, limit: u32) -> Result<Vec<AuditEntry>> {

@@ -126,7 +126,8 @@ impl Cache {
         self.secrets_of.clear();
     }
 
-    fn forget(&mut self, account: i64) {
+    /// Forgets an account.
+    pub(crate) fn forget(&mut self, account: i64) {
         self.accounts.remove(&account);
         for secret in self.secrets_of.remove(&account).unwrap_or_default() {
             self.secrets.remove(&secret);

@@ -82,7 +82,10 @@ impl Writer {
     ) -> Result<T> {
         self.run(move |state| {
             state.transaction(|transaction, cache| {
-                let result = write(&Snapshot::synced(transaction, &mut cache.unfolded))?;
+                let snapshot = Snapshot::synced(transaction, &mut cache.unfolded);
+                let result = write(&snapshot)?;
+                let touched = snapshot.into_touched();
+                touched.into_iter().for_each(|account| cache.forget(account));
                 // The new rows of the journal name the accounts to read again, including those that this write changed.
                 cache.read_journal(transaction)?;
                 Ok(result)

@@ -1,7 +1,7 @@
 //! Runs the scripts of `metering-sql`: writes go to the writer, reads to a reader.
 
-use metering_core::{StoreError, UsageLine};
-use metering_sql::{Backend, BoxFuture, Erased, Script, usage_lines};
+use metering_core::StoreError;
+use metering_sql::{Backend, BoxFuture, Erased, Script};
 
 use crate::script::run;
 use crate::store::SqliteStore;
@@ -26,9 +26,5 @@ impl Backend for SqliteStore {
 
     fn snapshot(&self, script: Script) -> BoxFuture<'_, Result<Erased, StoreError>> {
         Box::pin(self.read(move |snapshot| run(snapshot, &script)))
-    }
-
-    fn line_numbers(&self, lines: Vec<UsageLine>) -> BoxFuture<'_, Result<Vec<i64>, StoreError>> {
-        Box::pin(metering_sql::write(self, lines, |db, lines| Box::pin(usage_lines::numbers_of(db, lines))))
     }
 }

@@ -3,7 +3,7 @@
 //! Most of a backend is the scripts of `metering-sql`, which its macros turn into the storage traits. What is left:
 //!
 //! 1. `statements`: an [`Executor`](metering_sql::Executor), which runs a script's statements. It translates parameters, rows
-//!    and the words in braces, and writes what charges also write: ledger entries and events.
+//!    and the words in braces, and writes what charges also write: ledger entries, events and usage lines.
 //! 2. `store`: a [`Backend`](metering_sql::Backend), which runs a script in a transaction, and the few methods of the
 //!    storage traits that are not scripts.
 //! 3. `commit`: the [`Facts`](metering_core::charging::Facts) that a batch of charges is decided with, and writing what it

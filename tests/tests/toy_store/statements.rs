@@ -9,8 +9,8 @@ use metering_core::backend::decision::EntryChanges;
 use metering_core::events::NewEvent;
 use metering_core::money::NewLedgerEntry;
 use metering_core::usage::DayRange;
-use metering_core::{Account, StoreError, Timestamp};
-use metering_sql::{BoxFuture, Executor, Result, Row, Value, outbox, usage, values, words};
+use metering_core::{Account, StoreError, Timestamp, UsageLine};
+use metering_sql::{BoxFuture, Executor, Result, Row, Value, outbox, usage, usage_lines, values, words};
 use rusqlite::types::{ToSqlOutput, ValueRef};
 use rusqlite::{Connection, ToSql, params_from_iter};
 
@@ -87,6 +87,10 @@ impl Executor for Statements<'_> {
 
     fn execute<'a>(&'a mut self, sql: &'a str, rows: &'a [Vec<Value>]) -> BoxFuture<'a, Result<u64>> {
         Box::pin(ready(self.run(sql, rows)))
+    }
+
+    fn line_numbers<'a>(&'a mut self, lines: &'a [&'a UsageLine]) -> BoxFuture<'a, Result<Vec<i64>>> {
+        Box::pin(usage_lines::numbers_of(self, lines))
     }
 
     fn append_entries<'a>(

@@ -3,9 +3,9 @@
 use std::future::ready;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use metering_core::StoreError;
 use metering_core::backend::one_more_than;
-use metering_core::{StoreError, UsageLine};
-use metering_sql::{Backend, BoxFuture, Erased, Script, deliveries, events, now, usage_lines, values, write};
+use metering_sql::{Backend, BoxFuture, Erased, Script, deliveries, events, now, values};
 use rusqlite::Connection;
 
 use crate::statements::{Statements, store_error};
@@ -61,10 +61,6 @@ impl Backend for ToyStore {
     fn snapshot(&self, script: Script) -> BoxFuture<'_, Result<Erased, StoreError>> {
         self.run(&script)
     }
-
-    fn line_numbers(&self, lines: Vec<UsageLine>) -> BoxFuture<'_, Result<Vec<i64>, StoreError>> {
-        Box::pin(write(self, lines, |db, lines| Box::pin(usage_lines::numbers_of(db, lines))))
-    }
 }
 
 metering_sql::store! {
@@ -117,6 +113,7 @@ metering_sql::event_store! {
 }
 
 metering_sql::authorization_store!(ToyStore);
+metering_sql::full_store!(ToyStore);
 metering_sql::hold_store!(ToyStore);
 metering_sql::import_store!(ToyStore);
 metering_sql::key_store!(ToyStore);

@@ -56,11 +56,13 @@ pub(crate) async fn fill(moving: &Move) {
     prices(&store).await;
     refills(&store).await;
     events::fill(&store).await;
-    let high = format!(
-        "INSERT INTO audit_entry (id, at, actor, action, subject, reason, request) \
-         VALUES ({HIGHEST_AUDIT_ID}, 0, 'command_line:', 'a', '', '', '{{}}')"
+    // Earlier versions wrote entries without outcomes.
+    let alone = format!(
+        "INSERT INTO audit_entry (id, at, actor, action, subject, reason, request) VALUES \
+         (4, 0, 'command_line:root', 'a', '', '', '{{}}'), \
+         ({HIGHEST_AUDIT_ID}, 0, 'command_line:', 'a', '', '', '{{}}')"
     );
-    moving.tamper_file(&high);
+    moving.tamper_file(&alone);
     let (revoked, _) = customer(&store, REVOKED, grant(3)).await;
     store.revoke_account(&revoked, NOON).await.unwrap();
     let (capped, key) = customer(&store, CAPPED, grant(10)).await;
@@ -165,7 +167,7 @@ async fn readers_of_mail(store: &SqliteStore) {
     assert!(store.open_email_link(link(VERIFIED, LinkPurpose::RecoverKey)).await.unwrap());
 }
 
-/// Operators, one of them revoked, and entries of the audit log: one for each outcome, and one that has none.
+/// Operators, one of them revoked, and an entry of the audit log for each outcome.
 async fn operators(store: &SqliteStore) {
     for (name, role, number) in [("jo", Role::Viewer, 1), ("Jo@example.com", Role::Manager, 2)] {
         let token = OperatorTokenHash::from_bytes([number; 32]);
@@ -183,13 +185,10 @@ async fn operators(store: &SqliteStore) {
         before: Some(r#"{"balance":"1"}"#.to_owned()),
     };
     for result in AuditResult::ALL {
-        let id = store.begin_audit(entry.clone()).await.unwrap();
         let after = (result == AuditResult::Done).then(|| "{}".to_owned());
         let outcome = AuditOutcome { at: later(1), result, detail: format!("{result:?}"), after };
-        store.end_audit(id, outcome).await.unwrap();
+        store.log_action(entry.clone(), outcome).await.unwrap();
     }
-    let actor = Actor::CommandLine("root".to_owned());
-    store.begin_audit(NewAuditEntry { actor, reason: String::new(), before: None, ..entry }).await.unwrap();
 }
 
 /// Price versions: from a file, applied, and applied and cancelled.

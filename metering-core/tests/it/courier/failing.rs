@@ -25,6 +25,9 @@ impl<S: EventStore> EventStore for Gated<S> {
     async fn set_operator_webhook(&self, terms: Option<WebhookTerms>, now: Timestamp) -> Result<()> {
         self.working()?.set_operator_webhook(terms, now).await
     }
+    async fn disable_operator_webhook(&self) -> Result<bool> {
+        self.working()?.disable_operator_webhook().await
+    }
     async fn webhooks(&self, account: Option<&AccountId>) -> Result<Vec<Webhook>> {
         self.working()?.webhooks(account).await
     }

@@ -29,7 +29,7 @@ export function log({ subject = "", empty }) {
 function item({ id, at, actor, action, subject, reason, request, before, outcome }) {
   const [kind, result] = outcome ? (RESULTS[outcome.result] ?? ["tag", outcome.result]) : ["tag tag-warn", "no outcome"];
   const after = outcome?.after ?? null;
-  const detail = outcome?.detail || (outcome ? "" : "It is in progress, or the server stopped before it ended: it may have been taken or not.");
+  const detail = outcome?.detail || (outcome ? "" : "An earlier version stopped before it could write one: the action may have been taken or not.");
   return h(
     "li",
     { "data-action": action, "data-entry": id },
