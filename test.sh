@@ -85,10 +85,6 @@ run() {
   echo "== $step: passed in $((SECONDS - begun)) s"
 }
 
-processors() {
-  getconf _NPROCESSORS_ONLN
-}
-
 # A check that runs at the same time as others: its process, which leads a process group, its name, its start and its output.
 other=
 other_name=
@@ -399,7 +395,7 @@ run clippy cargo clippy --locked --workspace --all-targets --all-features -- -D 
 # The end-to-end tests start the programs and examples built here.
 run build cargo build --locked --workspace --all-targets --all-features
 # They wait more than they compute: the other checks run at the same time, and more tests than there are processors.
-begin test-e2e cargo test --locked --workspace --all-features --test e2e -- --test-threads "$(($(processors) + 1))"
+begin test-e2e cargo test --locked --workspace --all-features --test e2e -- --test-threads "$(($(getconf _NPROCESSORS_ONLN) + 1))"
 run test cargo test --locked --workspace --all-features --lib --bins --test '[!e]*'
 run test-docs cargo test --locked --workspace --all-features --doc
 run doc env RUSTDOCFLAGS=-Dwarnings cargo doc --locked --workspace --no-deps --all-features

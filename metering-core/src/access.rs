@@ -5,6 +5,7 @@
 pub(crate) mod account;
 pub(crate) mod budget;
 pub(crate) mod credentials;
+pub(crate) mod email;
 pub(crate) mod email_status;
 pub(crate) mod hash_kind;
 pub(crate) mod invisible;
@@ -18,11 +19,10 @@ pub(crate) mod route_pattern;
 pub(crate) mod scope;
 pub(crate) mod succession;
 
-pub use account::{
-    Account, AccountId, AccountIdError, AgentName, AgentNameError, Email, EmailError, Payer, RateLimits, Totals,
-};
+pub use account::{Account, AccountId, AccountIdError, AgentName, AgentNameError, Payer, RateLimits, Totals};
 pub use budget::{Budget, BudgetReset, BudgetResetError, Spent};
 pub use credentials::{Caller, ClientAddress, Credentials, KEY_HEADERS};
+pub use email::{Email, EmailError};
 pub use email_status::EmailStatus;
 pub use hash_kind::{HashKind, HashKindError};
 pub use invisible::is_invisible;

@@ -29,7 +29,8 @@ use std::num::NonZeroUsize;
 
 use async_trait::async_trait;
 
-use crate::access::account::{Account, AccountId, AgentName, Email, Payer, RateLimits};
+use crate::access::account::{Account, AccountId, AgentName, Payer, RateLimits};
+use crate::access::email::Email;
 use crate::access::email_status::EmailStatus;
 use crate::access::key::KeyHash;
 use crate::charging::posting::{Outcome, Posting};

@@ -146,9 +146,9 @@ export const consolePrices = {
     await shown(page);
     assert.equal(await status(3), "cancelled", "the list is read again");
 
-    // Sixteen seconds ahead, to the second.
-    const soon = new Date(Date.now() + 17_000).toISOString().slice(0, 19);
     await choose(page, file);
+    // It must be at least 15 seconds ahead when it arrives.
+    const soon = new Date(Date.now() + 30_000).toISOString().slice(0, 19);
     await send(page, { when: "at", at: `${soon}Z`, reason: "Soon" });
     await visit(page, "Price versions");
     assert.equal(await status(5), "scheduled");

@@ -176,7 +176,7 @@ impl Program {
             let (ran, expected) = (self.run(line), self.text(expected));
             assert_eq!(ran.code, *code, "{line}: {ran:?}");
             assert!(ran.stderr.contains("error: ") && ran.stderr.contains(&expected), "{line}, {expected}: {ran:?}");
-            // Wrong arguments are found before anything is printed, and other failures are told in one line.
+            // Wrong arguments (2) are reported before any output; any other failure is one line.
             assert!(*code != 2 || ran.stdout.is_empty(), "{line}: {ran:?}");
             let lines = ran.stderr.lines().count();
             assert!(*code == 2 || self.prefix.is_empty() || lines == 1, "{line}: {ran:?}");

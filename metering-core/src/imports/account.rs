@@ -2,7 +2,8 @@
 
 use sha3::{Digest, Sha3_256};
 
-use crate::access::account::{Account, AccountId, AgentName, Email, Payer, RateLimits};
+use crate::access::account::{Account, AccountId, AgentName, Payer, RateLimits};
+use crate::access::email::Email;
 use crate::access::email_status::EmailStatus;
 use crate::access::hash_kind::HashKind;
 use crate::access::key::KeyHash;

@@ -16,7 +16,8 @@ pub use nonce::{MalformedNonce, NonceHash, QuoteNonce, QuoteNonceKind, nonce_has
 pub use tag::{TagKind, draw_amount};
 pub(crate) use tag::{may_be_drawn, may_be_tagged};
 
-use crate::access::account::{AccountId, AgentName, Email};
+use crate::access::account::{AccountId, AgentName};
+use crate::access::email::Email;
 use crate::chains::address::Address;
 use crate::chains::chain::Evidence;
 use crate::chains::transaction::TxRef;

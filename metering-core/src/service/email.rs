@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
-use crate::access::account::{Account, AccountId, Email};
+use crate::access::account::{Account, AccountId};
 use crate::access::credentials::Caller;
+use crate::access::email::Email;
 use crate::access::email_status::EmailStatus;
 use crate::access::key::ApiKey;
 use crate::access::scope::Scope;

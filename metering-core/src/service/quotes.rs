@@ -1,6 +1,7 @@
 //! Quotes: sell a plan to a wallet that has no account.
 
-use crate::access::account::{AgentName, Email};
+use crate::access::account::AgentName;
+use crate::access::email::Email;
 use crate::chains::address::Address;
 use crate::chains::chain::Chain;
 use crate::error::Error;

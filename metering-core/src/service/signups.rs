@@ -2,7 +2,8 @@
 
 use std::net::IpAddr;
 
-use crate::access::account::{Account, AccountId, Email, EmailError, RateLimits};
+use crate::access::account::{Account, AccountId, RateLimits};
+use crate::access::email::{Email, EmailError};
 use crate::access::key::ApiKey;
 use crate::clock::Timestamp;
 use crate::decision::free_credits_entry;

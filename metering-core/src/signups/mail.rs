@@ -7,7 +7,8 @@
 use std::fmt;
 use std::time::Duration;
 
-use crate::access::account::{AccountId, AgentName, Email};
+use crate::access::account::{AccountId, AgentName};
+use crate::access::email::Email;
 use crate::money::credits::Credits;
 use crate::signups::link::LinkToken;
 

@@ -14,7 +14,8 @@ use std::time::Duration;
 pub use error::SignupError;
 pub use token::{MalformedToken, SessionHash, SessionToken, SessionTokenKind};
 
-use crate::access::account::{AgentName, Email};
+use crate::access::account::AgentName;
+use crate::access::email::Email;
 use crate::clock::Timestamp;
 use crate::random::Randomness;
 

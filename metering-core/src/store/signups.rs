@@ -2,7 +2,8 @@
 
 use async_trait::async_trait;
 
-use crate::access::account::{Account, Email};
+use crate::access::account::Account;
+use crate::access::email::Email;
 use crate::access::key::KeyHash;
 use crate::clock::Timestamp;
 use crate::money::credits::Credits;

@@ -313,7 +313,7 @@ impl Record {
             Self::Signup(session) => Some(&session.email),
             _ => None,
         };
-        email.map(crate::access::account::Email::as_str)
+        email.map(crate::access::email::Email::as_str)
     }
 
     /// Its amounts of credits, by name, for the sums.

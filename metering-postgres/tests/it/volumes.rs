@@ -35,7 +35,7 @@ pub(crate) fn counted(count: u32) -> (CountedRoute, Volume) {
 }
 
 fn request(scene: &Scene) -> Charge {
-    by_volume(hold(&scene.key))
+    by_volume(hold(&scene.key).with_hold(None))
 }
 
 impl Scene {

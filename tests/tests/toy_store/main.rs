@@ -1,6 +1,6 @@
 //! How to write a backend: the shortest one that passes the conformance suite.
 //!
-//! Most of a backend is the scripts of `metering-sql`, which its macros turn into the storage traits. What is left:
+//! The macros of `metering-sql` turn its scripts into the storage traits, which is most of a backend. You write the rest:
 //!
 //! 1. `statements`: an [`Executor`](metering_sql::Executor), which runs a script's statements. It translates parameters, rows
 //!    and the words in braces, and writes what charges also write: ledger entries, events and usage lines.

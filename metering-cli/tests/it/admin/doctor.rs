@@ -96,7 +96,7 @@ fn secrets_that_everyone_can_read_are_noticed_and_not_printed() {
 }
 
 #[test]
-fn chains_that_are_unreachable_wrong_or_standing_still_are_noticed() {
+fn unreachable_wrong_and_stalled_chains_are_reported() {
     let program = Program::without_store();
     let with = |urls: &str| {
         let section = format!("[chains.base]\nchain_id = 8453\nrecipient = '{}'\nattempts = 1\n", address(7));

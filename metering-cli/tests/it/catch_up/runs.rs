@@ -6,7 +6,7 @@ use super::{OUTPUT, Service, document, good, lines, scene};
 fn first_run_fetches_the_latest_block_and_later_runs_the_rest() {
     let (program, service) = scene(500);
     let all = "That is the latest finalized block. The balance is 1.2345678901 credits.\n";
-    // the latest block, what is said, what is requested
+    // latest block, message, requests
     for (latest, says, requested) in [
         (500, format!("Wrote block 500. {all}"), &[None][..]),
         (503, format!("Wrote 3 blocks, 501 to 503. {all}"), &[None, Some(501), Some(502)]),

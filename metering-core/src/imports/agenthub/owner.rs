@@ -1,7 +1,8 @@
 //! Who a key belongs to, and its limits: what is not allowed here is replaced, and listed.
 
 use super::{AgentHubKey, Cell};
-use crate::access::account::{AccountId, AgentName, Email, RateLimits};
+use crate::access::account::{AccountId, AgentName, RateLimits};
+use crate::access::email::Email;
 use crate::clock::Timestamp;
 use crate::imports::account::derived_id;
 use crate::imports::finding::{ImportFinding, ImportFindingKind};

@@ -2,7 +2,8 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use crate::access::account::{Account, AccountId, Email};
+use crate::access::account::{Account, AccountId};
+use crate::access::email::Email;
 use crate::access::issued_key::Key;
 use crate::access::key::KeyHash;
 use crate::access::key_id::KeyNumber;

@@ -104,7 +104,7 @@ fn two_records_with_one_key_hash_are_not_merged() {
 #[test]
 fn files_that_are_none_are_refused_before_a_store_is_made() {
     let program = Program::without_store();
-    // contents, what is said
+    // contents, message
     for (text, expected) in [
         ("", "is empty"),
         ("agent_name,colour\na,b\n", "the column \"colour\" is not known"),
