@@ -5,6 +5,7 @@
 //! It must never hold whether a key is still live without such a version.
 
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use metering_core::access::{KeyHash, KeyNumber};
@@ -201,8 +202,8 @@ pub(crate) async fn numbers_of<C: GenericClient>(client: &C, lines: &[&UsageLine
         numbers.insert(row.try_get(0)?, row.try_get(1)?);
     }
     for (texts, line) in texts {
-        if !numbers.contains_key(&texts) {
-            numbers.insert(texts, number_of(client, line).await?);
+        if let Entry::Vacant(unknown) = numbers.entry(texts) {
+            unknown.insert(number_of(client, line).await?);
         }
     }
     let number = |line: &&UsageLine| numbers.get(&digested(line)).copied();
