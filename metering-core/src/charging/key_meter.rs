@@ -77,6 +77,14 @@ impl ExhaustedBudget {
     pub fn resets_at(&self) -> Option<Timestamp> {
         self.budget.resets_at(self.at)
     }
+
+    /// Seconds until it starts again, at least one; `None` for never.
+    pub(crate) fn retry_after_seconds(&self) -> Option<u64> {
+        self.resets_at().map(|at| {
+            let left = at.unix_millis().saturating_sub(self.at.unix_millis());
+            u64::try_from(left).unwrap_or(0).div_ceil(1_000).max(1)
+        })
+    }
 }
 
 /// The remaining credits of a budget, zero or more.

@@ -1,11 +1,11 @@
 //! Prometheus metrics.
 
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use metering_core::chains::SourceStatus;
-use metering_core::charging::MeterStats;
+use metering_core::charging::{MeterStats, RefusalKind};
 use metering_core::events::{CourierStats, DeliveryBacklog};
 use metering_core::offers::GasFunds;
 use metering_core::prices::PriceNumber;
@@ -267,21 +267,14 @@ pub(crate) fn render(
     courier: Option<&CourierStats>,
 ) -> String {
     let stats = meter.stats();
-    let charges = |outcome: &'static str, count: &AtomicU64| {
-        counter!("metering_charges_total", "Charge decisions, by outcome", "outcome" => outcome)
-            .absolute(count.load(Ordering::Relaxed));
+    let charges = |outcome: &'static str, count: u64| {
+        counter!("metering_charges_total", "Charge decisions, by outcome", "outcome" => outcome).absolute(count);
     };
-    let MeterStats { accepted, unknown_key, rate_limited, insufficient, overloaded, .. } = stats;
-    let MeterStats { not_allowed, too_many_in_flight, budget_exhausted, max_cost_exceeded, .. } = stats;
-    charges("accepted", accepted);
-    charges("unauthorized", unknown_key);
-    charges("rate_limited", rate_limited);
-    charges("insufficient_credits", insufficient);
-    charges("key_not_allowed", not_allowed);
-    charges("key_budget_exhausted", budget_exhausted);
-    charges("max_cost_exceeded", max_cost_exceeded);
-    charges("too_many_requests_in_flight", too_many_in_flight);
-    charges("overloaded", overloaded);
+    charges("accepted", stats.accepted.load(Ordering::Relaxed));
+    charges("overloaded", stats.overloaded.load(Ordering::Relaxed));
+    for kind in RefusalKind::ALL {
+        kind.in_metrics().into_iter().for_each(|outcome| charges(outcome, stats.refused(kind)));
+    }
     counter!("metering_refunds_total", "Charges refunded").absolute(stats.refunded.load(Ordering::Relaxed));
     render_holds(meter);
     counter!("metering_commits_total", "Commits of charge batches").absolute(stats.commits.load(Ordering::Relaxed));

@@ -3,7 +3,7 @@
 use std::hash::Hash;
 
 use super::Tally;
-use crate::charging::charge::Refusal;
+use crate::charging::refusal::Refusal;
 use crate::events::event::{EventData, NewEvent};
 use crate::money::credits::Credits;
 
