@@ -10,7 +10,7 @@ use crate::access::key_id::{KeyId, KeyNumber};
 use crate::access::key_terms::KeyTerms;
 use crate::charging::rate::{LimitWindow, RateStatus, Window};
 use crate::clock::{Day, Timestamp};
-use crate::events::event::{BudgetEvent, EventData, KeyEvent};
+use crate::events::event_data::{BudgetEvent, EventData, KeyEvent};
 use crate::money::alert::AlertLevel;
 use crate::money::credits::Credits;
 

@@ -4,7 +4,8 @@ use std::hash::Hash;
 
 use super::Tally;
 use crate::charging::refusal::Refusal;
-use crate::events::event::{EventData, NewEvent};
+use crate::events::event::NewEvent;
+use crate::events::event_data::EventData;
 use crate::money::credits::Credits;
 
 impl<K, L> Tally<K, L>

@@ -14,7 +14,7 @@ use crate::charging::rate::Window;
 use crate::charging::refusal::Refusal;
 use crate::charging::request_id::RequestId;
 use crate::clock::Timestamp;
-use crate::events::event_kind::EventKind;
+use crate::events::event_data::EventKind;
 use crate::money::alert::{AlertLevel, BalanceAlert};
 use crate::money::credits::Credits;
 use crate::random::SystemRandomness;
