@@ -3,8 +3,10 @@
 use std::sync::Arc;
 
 use super::Error;
+use crate::access::budget::BudgetReset;
 use crate::access::key_use::KeyRefusal;
 use crate::charging::delivery::Repetition;
+use crate::charging::refusal::Refusal;
 use crate::offers::PayRefusal;
 use crate::wire::{ErrorBody, ErrorCode, Required, rate_headers};
 
@@ -26,15 +28,9 @@ impl Error {
     pub fn code(&self) -> ErrorCode {
         match self {
             Self::Unauthorized | Self::KeyRefused(_) => ErrorCode::Unauthorized,
-            Self::KeyNotAllowed(KeyRefusal::NotLive) => ErrorCode::Unauthorized,
-            Self::KeyNotAllowed(KeyRefusal::Expired { .. }) => ErrorCode::KeyExpired,
-            Self::KeyNotAllowed(KeyRefusal::Network { .. }) => ErrorCode::KeyNetwork,
-            Self::KeyNotAllowed(KeyRefusal::Scope { .. } | KeyRefusal::Route | KeyRefusal::NotFirst) => {
-                ErrorCode::KeyScope
-            }
-            Self::KeyBudget(_) => ErrorCode::KeyBudgetExhausted,
+            Self::KeyNotAllowed(refusal) => refusal.code(),
+            Self::Refused(refusal) => refusal.code(),
             Self::MaxCostExceeded { .. } => ErrorCode::MaxCostExceeded,
-            Self::TooManyInFlight => ErrorCode::TooManyRequestsInFlight,
             Self::NoSuchKey => ErrorCode::NotFound,
             Self::KeyConflict(_) => ErrorCode::Conflict,
             Self::UnknownRoute { .. } => ErrorCode::UnknownRoute,
@@ -42,7 +38,6 @@ impl Error {
             Self::InvalidPath(_) => ErrorCode::InvalidPath,
             Self::InvalidParameter(_) => ErrorCode::InvalidParameter,
             Self::ValidationFailed(_) => ErrorCode::ValidationFailed,
-            Self::RateLimited { .. } => ErrorCode::RateLimited,
             Self::TooManyStreams { .. } => ErrorCode::TooManyStreams,
             Self::WebSocketNotSupported => ErrorCode::WebSocketNotSupported,
             Self::UpgradeRequired => ErrorCode::UpgradeRequired,
@@ -72,15 +67,7 @@ impl Error {
             Self::Signup(error) => error.code(),
             Self::StorageUnavailable => ErrorCode::StorageUnavailable,
             Self::OutcomeUnknown => ErrorCode::OutcomeUnknown,
-            Self::Repeated(Repetition::OtherRequest) | Self::PaymentRepeated(Repetition::OtherRequest) => {
-                ErrorCode::IdempotencyKeyReused
-            }
-            Self::Repeated(Repetition::InProgress { .. }) | Self::PaymentRepeated(Repetition::InProgress { .. }) => {
-                ErrorCode::RequestInProgress
-            }
-            Self::Repeated(Repetition::UsedUp) | Self::PaymentRepeated(Repetition::UsedUp) => {
-                ErrorCode::IdempotencyKeyUsed
-            }
+            Self::Repeated(repetition) | Self::PaymentRepeated(repetition) => repetition.code(),
             Self::Overloaded => ErrorCode::Overloaded,
             Self::ShuttingDown => ErrorCode::ShuttingDown,
             Self::NotRefunded | Self::Internal => ErrorCode::InternalError,
@@ -91,9 +78,7 @@ impl Error {
     #[must_use]
     pub fn retry_after_seconds(&self) -> Option<u64> {
         match self {
-            Self::RateLimited { window, rate } => Some(rate.reset_seconds(*window)),
-            Self::KeyBudget(budget) => budget.retry_after_seconds(),
-            Self::TooManyInFlight => Some(RETRY_SOON_SECONDS),
+            Self::Refused(refusal) => refusal.retry_after_seconds(),
             Self::TooManyStreams { .. } => Some(STREAM_RETRY_SECONDS),
             Self::Repeated(Repetition::InProgress { retry_after_seconds })
             | Self::PaymentRepeated(Repetition::InProgress { retry_after_seconds }) => Some(*retry_after_seconds),
@@ -121,11 +106,7 @@ impl Error {
         body.retry_after_sec = self.retry_after_seconds();
         match self {
             Self::InvalidParameter(fields) | Self::ValidationFailed(fields) => body.fields = Some(fields.clone()),
-            Self::RateLimited { window, rate } => {
-                body.limit_window = Some(window.as_str());
-                body.rate_limits = Some(rate.limits);
-            }
-            Self::KeyBudget(budget) => budget.add_context(&mut body),
+            Self::Refused(refusal) => add_refusal(&mut body, refusal),
             Self::InsufficientCredits(payment_required) => {
                 body.credit_balance = Some(payment_required.balance);
                 body.required = Some(Required::Credits(payment_required.required));
@@ -162,8 +143,7 @@ impl Error {
             Self::UpgradeRequired => {
                 vec![("upgrade", "websocket".to_owned()), ("connection", "upgrade".to_owned())]
             }
-            Self::RateLimited { rate, .. } => rate_headers(rate),
-            Self::KeyBudget(budget) => rate_headers(&budget.rate),
+            Self::Refused(refusal) => refusal.rate().map(rate_headers).unwrap_or_default(),
             Self::InsufficientCredits(payment_required) => rate_headers(&payment_required.rate),
             _ => Vec::new(),
         };
@@ -171,5 +151,23 @@ impl Error {
             headers.push(("retry-after", seconds.to_string()));
         }
         headers
+    }
+}
+
+/// The context of a refused charge.
+fn add_refusal(body: &mut ErrorBody, refusal: &Refusal) {
+    body.required = refusal.required().map(Required::Credits);
+    match refusal {
+        Refusal::RateLimited { window, rate } => {
+            body.limit_window = Some(window.as_str());
+            body.rate_limits = Some(rate.limits);
+        }
+        Refusal::KeyBudget { exhausted, .. } => {
+            body.limit = Some(exhausted.budget.limit);
+            body.limit_remaining = Some(exhausted.remaining());
+            body.limit_reset = exhausted.budget.reset.map(BudgetReset::as_str);
+            body.resets_at = exhausted.resets_at();
+        }
+        _ => {}
     }
 }

@@ -50,7 +50,7 @@ impl Service {
     /// let made = service.create_key(Some(&key), &request, None).await?;
     /// let charge = Charge::new(made.key.key(), "0.5".parse()?, "GET", "/price");
     /// assert_eq!(service.charge(charge.clone()).await?.balance.to_string(), "1.5");
-    /// assert!(matches!(service.charge(charge).await, Err(Error::KeyBudget(_))));
+    /// assert!(matches!(service.charge(charge).await, Err(Error::Refused(_))));
     /// # Ok(())
     /// # }
     /// ```

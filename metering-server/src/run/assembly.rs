@@ -35,6 +35,7 @@ pub(super) fn assemble(
     (catalogue, version): (Arc<Catalogue>, PriceNumber),
     wake: Wake,
 ) -> Result<(App, Option<mail::Unstarted>, Option<pay::Unread>), RunError> {
+    let recorder = metrics::install().map_err(|error| RunError::Setup(Box::new(error)))?;
     let pages = Pages::new(config, &catalogue).map_err(|error| RunError::Setup(Box::new(error)))?;
     let documents = documents(config, &catalogue)?;
     let meter_limits = MeterConfig { queue: config.meter.queue, batch: config.meter.batch };
@@ -71,7 +72,7 @@ pub(super) fn assemble(
         store,
         limits,
         billing_secret: config.billing.internal_secret.as_ref().map(BillingSecret::new),
-        metrics: metrics::install().map_err(|error| RunError::Setup(Box::new(error)))?,
+        metrics: recorder,
         metrics_here: config.admin_listen.is_none(),
         documents: Arc::new(documents),
         clock,

@@ -2,8 +2,8 @@
 
 use crate::access::key_use::KeyUse;
 use crate::access::scope::Scope;
-use crate::charging::charge::Refusal;
 use crate::charging::precheck;
+use crate::charging::refusal::Refusal;
 use crate::charging::replay::Retry;
 use crate::charging::rule::Debit;
 use crate::error::Error;
