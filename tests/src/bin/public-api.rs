@@ -14,6 +14,7 @@ const CRATES: [&str; 7] = [
     "metering-sql",
     "metering-sqlite",
     "metering-postgres",
+    "metering-pay",
     "metering-evm",
     "metering-client",
 ];
