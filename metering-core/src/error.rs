@@ -9,6 +9,7 @@
 mod causes;
 mod fields;
 mod keys;
+mod payment_refusal;
 mod response;
 
 use std::collections::BTreeMap;
@@ -16,6 +17,7 @@ use std::sync::Arc;
 
 pub(crate) use fields::list;
 pub use keys::KeyConflict;
+pub use payment_refusal::PaymentRefusal;
 
 use crate::access::key::KeyFault;
 use crate::access::key_use::KeyRefusal;
@@ -26,7 +28,6 @@ use crate::charging::max_cost::MaxCost;
 use crate::charging::rate::RateStatus;
 use crate::charging::refusal::Refusal;
 use crate::money::credits::Credits;
-use crate::offers::{PayRefusal, SignInRefusal};
 use crate::payments::payment::{PaymentError, RecoveryError};
 use crate::signups::signup::SignupError;
 use crate::store::StoreError;
@@ -152,20 +153,21 @@ pub enum Error {
     /// The request is for credits alone, and came without a payment.
     #[error("This request buys credits. Send it with a payment that takes one of the offers; nothing was charged.")]
     CreditsForSale,
-    /// The service accepts no payments with requests ([`Service::with_offers`](crate::Service::with_offers)).
+    /// The service accepts no payments with requests
+    /// ([`Service::with_request_payments`](crate::Service::with_request_payments)).
     #[error("This service does not accept payments with requests; nothing was taken. Buy a plan instead.")]
     OffersNotMade,
     /// The request has no key, and its wallet was not signed in.
     #[error("{refusal} {}", sign_in_advice(.price))]
     SignIn {
         /// Why.
-        refusal: Box<SignInRefusal>,
+        refusal: Arc<dyn std::error::Error + Send + Sync>,
         /// The request's price, or the most that it may cost; `None` if it cannot be paid for.
         price: Option<Credits>,
     },
     /// A payment that came with a request was not credited, or not yet.
     #[error("{0}")]
-    Offer(Box<PayRefusal>),
+    Offer(Arc<dyn PaymentRefusal>),
     /// A key was not rotated.
     #[error(transparent)]
     Recovery(RecoveryError),

@@ -7,7 +7,6 @@ use crate::access::budget::BudgetReset;
 use crate::access::key_use::KeyRefusal;
 use crate::charging::delivery::Repetition;
 use crate::charging::refusal::Refusal;
-use crate::offers::PayRefusal;
 use crate::wire::{ErrorBody, ErrorCode, Required, rate_headers};
 
 /// Seconds to wait before retrying a request to an overloaded or unavailable service.
@@ -15,12 +14,6 @@ const RETRY_SOON_SECONDS: u64 = 1;
 
 /// Seconds to wait before opening another stream. A guess: when one will end is unknown.
 const STREAM_RETRY_SECONDS: u64 = 5;
-
-/// Seconds to wait before asking again for a payment that is not confirmed yet: about a block.
-const SETTLEMENT_RETRY_SECONDS: u64 = 3;
-
-/// Seconds to wait before paying again when payments cannot be executed: an operator has to act.
-const UNAVAILABLE_RETRY_SECONDS: u64 = 60;
 
 impl Error {
     /// The stable error code, which determines the HTTP status.
@@ -48,15 +41,7 @@ impl Error {
             }
             Self::SignIn { price: None, .. } => ErrorCode::Unauthorized,
             Self::OffersNotMade => ErrorCode::NotFound,
-            Self::Offer(refusal) => match **refusal {
-                PayRefusal::Malformed(_) => ErrorCode::ValidationFailed,
-                PayRefusal::AlreadyCredited => ErrorCode::PaymentCredited,
-                PayRefusal::IdentifierUsed => ErrorCode::Conflict,
-                PayRefusal::Pending { .. } => ErrorCode::SettlementPending,
-                PayRefusal::Unavailable => ErrorCode::SettlementUnavailable,
-                PayRefusal::TooMany(_) | PayRefusal::Paused { .. } => ErrorCode::RateLimited,
-                _ => ErrorCode::PaymentRefused,
-            },
+            Self::Offer(refusal) => refusal.code(),
             Self::NoSuchReceipt | Self::NoSuchRequest => ErrorCode::NotFound,
             Self::NoSuchWebhook => ErrorCode::WebhookNotFound,
             Self::NoSuchDelivery => ErrorCode::DeliveryNotFound,
@@ -83,13 +68,7 @@ impl Error {
             Self::Repeated(Repetition::InProgress { retry_after_seconds })
             | Self::PaymentRepeated(Repetition::InProgress { retry_after_seconds }) => Some(*retry_after_seconds),
             Self::Payment(error) => error.retry_after_seconds(),
-            Self::Offer(refusal) => match **refusal {
-                PayRefusal::Pending { .. } => Some(SETTLEMENT_RETRY_SECONDS),
-                PayRefusal::Unavailable => Some(UNAVAILABLE_RETRY_SECONDS),
-                PayRefusal::TooMany(ref too_many) => Some(too_many.retry_after_seconds),
-                PayRefusal::Paused { retry_after_seconds, .. } => Some(retry_after_seconds),
-                _ => None,
-            },
+            Self::Offer(refusal) => refusal.retry_after_seconds(),
             Self::Recovery(error) => error.retry_after_seconds(),
             Self::Signup(error) => error.retry_after_seconds(),
             Self::StorageUnavailable | Self::OutcomeUnknown | Self::Overloaded | Self::ShuttingDown => {

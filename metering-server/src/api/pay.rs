@@ -3,8 +3,9 @@
 use http::StatusCode;
 use metering_core::Error;
 use metering_core::access::Scope;
-use metering_core::service::Bought;
-use metering_core::wire::{BoughtResponse, ErrorBody, OffersDocument};
+use metering_core::wire::ErrorBody;
+use metering_pay::Bought;
+use metering_pay::wire::{BoughtResponse, OffersDocument};
 
 use super::payable::Payable;
 use crate::api::app::App;
@@ -26,7 +27,7 @@ const PAY_INTERNAL: &str = "/internal/billing/pay";
     (status = 503, description = "`storage_unavailable`", body = ErrorBody),
 ))]
 pub(crate) async fn offers(app: &App, _: Request) -> Result<Reply, Problem> {
-    Ok(json(StatusCode::OK, &app.service.offers_document().await?))
+    Ok(json(StatusCode::OK, &app.payments.offers_document(&app.service).await?))
 }
 
 /// Buy credits with a signed payment
@@ -74,7 +75,7 @@ async fn bought(app: &App, request: &Request, path: &str) -> Result<Reply, Probl
     // A caller that may not top up learns nothing more, and pays nothing.
     app.service.authorize(&sender, Scope::TopUp).await?;
     let payable = Payable::read(&app.service, app.service.asked(path, None, None), &request.headers)?;
-    let bought = app.service.buy((&sender).into(), payable.payment()).await;
+    let bought = app.payments.buy(&app.service, (&sender).into(), payable.payment()).await;
     // Asking for the offers is not a step of a purchase.
     let bought = if matches!(bought, Err(Error::CreditsForSale)) { bought } else { counted("pay", bought) };
     match bought {

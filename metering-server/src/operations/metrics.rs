@@ -7,11 +7,11 @@ use std::time::Duration;
 use metering_core::chains::SourceStatus;
 use metering_core::charging::{MeterStats, RefusalKind};
 use metering_core::events::{CourierStats, DeliveryBacklog};
-use metering_core::offers::GasFunds;
 use metering_core::prices::PriceNumber;
 use metering_core::service::{SettlementReport, WatchReport};
 use metering_core::store::Refilled;
 use metering_core::{Clock, Error, Meter, SystemClock, Timestamp};
+use metering_pay::offers::GasFunds;
 use metrics::{Gauge, Histogram};
 use metrics_exporter_prometheus::{BuildError, Matcher, PrometheusBuilder, PrometheusHandle};
 
