@@ -275,7 +275,6 @@ pub(crate) fn render(
     for kind in RefusalKind::ALL {
         kind.in_metrics().into_iter().for_each(|outcome| charges(outcome, stats.refused(kind)));
     }
-    repeated(stats.refused(RefusalKind::Repeated));
     counter!("metering_refunds_total", "Charges refunded").absolute(stats.refunded.load(Ordering::Relaxed));
     render_holds(meter);
     counter!("metering_commits_total", "Commits of charge batches").absolute(stats.commits.load(Ordering::Relaxed));
@@ -293,11 +292,6 @@ pub(crate) fn render(
     let mut text = recorder.render();
     text.push_str(&commit_seconds(stats.commit_micros.load(Ordering::Relaxed)));
     text
-}
-
-/// Retries with an idempotency key that were not charged again.
-fn repeated(count: u64) {
-    counter!("metering_refused_retries_total", "Retries refused because of their idempotency key").absolute(count);
 }
 
 /// A counter with a fraction, which the recorder has not: its counters are whole numbers.
@@ -344,18 +338,4 @@ fn gauge_of(count: u64) -> f64 {
 
 fn as_gauge(count: usize) -> f64 {
     u32::try_from(count).map_or(f64::INFINITY, f64::from)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn refused_retries_are_counted() {
-        let recorder = PrometheusBuilder::new().build_recorder();
-        ::metrics::with_local_recorder(&recorder, || [2, 3].map(repeated));
-        let text = recorder.handle().render();
-        assert!(text.contains("# HELP metering_refused_retries_total Retries refused"), "{text}");
-        assert!(text.contains("\nmetering_refused_retries_total 3\n"), "{text}");
-    }
 }
