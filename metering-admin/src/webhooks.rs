@@ -3,7 +3,7 @@
 use metering_core::Credits;
 use metering_core::access::AccountId;
 use metering_core::clock::Timestamp;
-use metering_core::events::{Delivery, DeliveryFilter, DeliveryId, Webhook, WebhookChange, WebhookId, WebhookState};
+use metering_core::events::{Delivery, DeliveryFilter, DeliveryId, Webhook, WebhookId, WebhookState};
 use metering_core::service::{find_delivery, read_threshold};
 use metering_core::store::{Cursor, FullStore, Page, StoreError};
 use metering_core::wire::{
@@ -13,7 +13,7 @@ use metering_core::wire::{
 use crate::action::Action;
 use crate::administration::{Administration, locked, no_account};
 use crate::audited::{Step, Target, json, nothing, requested};
-use crate::calls::webhooks::{DisableWebhook, RemoveWebhook, ResendDelivery, SetAlert, TestWebhook};
+use crate::calls::webhooks::{RemoveWebhook, ResendDelivery, SetAlert, TestWebhook};
 use crate::error::AdminError;
 use crate::keys::invalid;
 
@@ -81,34 +81,6 @@ impl Administration {
         self.audited(target, self.clock.now(), nothing, test, json).await
     }
 
-    /// Switches off a webhook of an account. Its owner can switch it on again.
-    ///
-    /// # Errors
-    /// [`AdminError::NotFound`] when the account has no such webhook, or when the store fails.
-    pub async fn disable_webhook(
-        &self,
-        action: &Action,
-        account: &AccountId,
-        webhook: &WebhookId,
-    ) -> Result<WebhookDocument, AdminError> {
-        let before: Step<(AccountId, WebhookId, Timestamp), _, _> = |store, (account, id, now)| {
-            Box::pin(async move {
-                let found = store.webhooks(Some(account)).await?.into_iter().find(|webhook| webhook.id == *id);
-                Ok(json(&WebhookDocument::new(&found.ok_or_else(|| no_webhook(account, id))?, *now)))
-            })
-        };
-        let disable: Step<(AccountId, WebhookId, Timestamp), _, _> = |store, (account, id, now)| {
-            Box::pin(async move {
-                let off = WebhookChange::Terms { url: None, kinds: None, disabled: Some(true) };
-                let changed = store.change_webhook(account, id, off, *now).await?;
-                Ok(WebhookDocument::new(&changed.ok_or_else(|| no_webhook(account, id))?, *now))
-            })
-        };
-        let target = Target::of::<DisableWebhook>(account, action);
-        let args = (account.clone(), webhook.clone(), self.clock.now());
-        self.audited(target, args, before, disable, json).await
-    }
-
     /// Removes the operator's own webhook with its deliveries. A server that is configured to have one stores it again
     /// when it starts.
     ///
@@ -160,10 +132,6 @@ async fn find(store: &dyn FullStore, id: DeliveryId) -> Result<Delivery, AdminEr
     find_delivery(store, None, DeliveryFilter::default(), id).await?.ok_or_else(|| missing(id))
 }
 
-fn no_webhook(account: &AccountId, id: &WebhookId) -> AdminError {
-    AdminError::NotFound(format!("account {account} has no webhook {id}"))
-}
-
 fn missing(id: DeliveryId) -> AdminError {
     AdminError::NotFound(format!("no delivery {}; deliveries are kept for 30 days", id.get()))
 }
@@ -185,44 +153,4 @@ fn document(delivery: Delivery) -> Result<DeliveryDocument, AdminError> {
     let number = delivery.event.number;
     let corrupt = || StoreError::Corrupt(format!("the data of event {number} is not JSON"));
     Ok(DeliveryDocument::new(delivery).ok_or_else(corrupt)?)
-}
-
-#[cfg(test)]
-mod tests {
-    use std::sync::Arc;
-
-    use metering_core::events::{NewWebhook, WebhookSecret, WebhookTerms};
-    use metering_core::operators::Actor;
-    use metering_core::store::WebhookCreated;
-    use metering_core::wire::WebhookStatus;
-    use metering_core::{EventStore, SystemRandomness};
-    use metering_sqlite::SqliteStore;
-
-    use super::*;
-    use crate::wire::CreateAccountRequest;
-
-    #[tokio::test]
-    async fn an_operator_switches_off_a_webhook_and_the_log_says_so() {
-        let store = Arc::new(SqliteStore::in_memory().unwrap());
-        let administration = Administration::new(store.clone());
-        let action = Action::new(Actor::CommandLine("jo".to_owned()), "It floods a partner").unwrap();
-        let request = CreateAccountRequest { agent_name: "my-agent".to_owned(), ..CreateAccountRequest::default() };
-        let (account, _) = administration.create_account(&action, &request).await.unwrap();
-        let new = NewWebhook {
-            id: WebhookId::generate(&SystemRandomness),
-            account: account.id.clone(),
-            terms: WebhookTerms { url: "https://hooks.example.com/".parse().unwrap(), kinds: Default::default() },
-            secret: WebhookSecret::generate(&SystemRandomness),
-            max_webhooks: 1,
-            created_at: account.created_at,
-        };
-        let WebhookCreated::Webhook(webhook) = store.create_webhook(new).await.unwrap() else { panic!("refused") };
-        let other = WebhookId::generate(&SystemRandomness);
-        let refused = administration.disable_webhook(&action, &account.id, &other).await.unwrap_err();
-        assert!(matches!(refused, AdminError::NotFound(_)), "{refused:?}");
-        let off = administration.disable_webhook(&action, &account.id, &webhook.id).await.unwrap();
-        assert_eq!((off.id, off.state), (webhook.id.to_string(), WebhookStatus::Disabled));
-        let stored = administration.webhooks(Some(&account.id)).await.unwrap();
-        assert_eq!(stored.data[0].state, WebhookStatus::Disabled);
-    }
 }

@@ -3,9 +3,7 @@
 use metering_core::AccountId;
 use metering_core::events::{DeliveryFilter, DeliveryId, DeliveryState, WebhookId};
 use metering_core::store::Cursor;
-use metering_core::wire::{
-    BalanceAlertDocument, DeliveriesDocument, DeliveryResponse, WebhookDocument, WebhooksDocument,
-};
+use metering_core::wire::{BalanceAlertDocument, DeliveriesDocument, DeliveryResponse, WebhooksDocument};
 
 use super::accounts::OfAccount;
 use super::register::register;
@@ -13,7 +11,7 @@ use crate::action::Action;
 use crate::call::{Bounded, Nothing, Viewer, call, parameters};
 use crate::wire::{AccountAlertRequest, ReasonRequest};
 
-register!(ListWebhooks, ListDeliveries, ResendDelivery, TestWebhook, DisableWebhook, RemoveWebhook, SetAlert);
+register!(ListWebhooks, ListDeliveries, ResendDelivery, TestWebhook, RemoveWebhook, SetAlert);
 
 parameters! {
     /// Whose webhooks.
@@ -89,28 +87,6 @@ call! {
     returns(202, "The delivery of the event") or(NotFound: "the operator has no webhook");
     async fn run(admin, by: Action, _none: (), _body: ReasonRequest) -> DeliveryResponse {
         Ok(DeliveryResponse { data: admin.test_webhook(by).await? })
-    }
-}
-
-parameters! {
-    /// A webhook of an account.
-    OfWebhook {
-        /// The account's id
-        account: AccountId,
-        /// The webhook's id
-        webhook: WebhookId,
-    }
-}
-
-call! {
-    /// Switch off a webhook of an account
-    ///
-    /// New events are not sent to it, and pending deliveries wait. The account's owner can switch it on again.
-    DisableWebhook("disable_webhook") = POST "/admin/accounts/{account}/webhooks/{webhook}/disable" in "webhooks";
-    audit("webhook.disable", "Switched off a webhook");
-    returns(200, "The webhook afterwards") or(NotFound);
-    async fn run(admin, by: Action, of: OfWebhook, _body: ReasonRequest) -> WebhookDocument {
-        admin.disable_webhook(by, &of.account, &of.webhook).await
     }
 }
 

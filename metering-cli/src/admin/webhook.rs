@@ -6,18 +6,14 @@ mod list;
 use std::io::Write;
 
 use clap::Args;
-use metering_admin::calls::webhooks::{
-    DisableWebhook, OfDelivery, OfWebhook, RemoveWebhook, ResendDelivery, TestWebhook,
-};
-use metering_core::AccountId;
-use metering_core::events::{DeliveryId, WebhookId};
+use metering_admin::calls::webhooks::{OfDelivery, RemoveWebhook, ResendDelivery, TestWebhook};
+use metering_core::events::DeliveryId;
 
 use super::commands::commands;
 use super::session::Session;
 use crate::failure::Failure;
 use crate::output::{Format, json_line};
 use crate::webhooks::delivery::{self, number};
-use crate::webhooks::document;
 
 /// List webhooks and their deliveries, and send parked deliveries again.
 #[derive(Debug, Args)]
@@ -38,7 +34,6 @@ commands! {
     Deliveries(deliveries::DeliveriesArgs),
     Resend(ResendArgs),
     Test(TestArgs),
-    Disable(DisableArgs),
     Remove(RemoveArgs),
 }
 
@@ -87,32 +82,6 @@ impl TestArgs {
     async fn run(self, session: &Session, out: &mut dyn Write) -> Result<(), Failure> {
         let sent = session.administrator().await?.act::<TestWebhook>(()).await?.data;
         if self.format.json { json_line(out, &sent) } else { delivery::write(out, "Queued the test event.", &sent) }
-    }
-}
-
-/// Switch off a webhook of an account. Its owner can switch it on again.
-#[derive(Debug, Args)]
-#[command(after_help = "\
-Takes effect immediately: new events are not sent to it, and pending deliveries wait.
-
-Example:
-  metering admin webhook disable org_0123456789abcdefghij we_0123456789abcdef0123456789abcdef")]
-struct DisableArgs {
-    /// The account's id.
-    #[arg(value_name = "ORG")]
-    org: AccountId,
-    /// The webhook's id.
-    #[arg(value_name = "WEBHOOK")]
-    webhook: WebhookId,
-    #[command(flatten)]
-    format: Format,
-}
-
-impl DisableArgs {
-    async fn run(self, session: &Session, out: &mut dyn Write) -> Result<(), Failure> {
-        let of = OfWebhook { account: self.org, webhook: self.webhook };
-        let webhook = session.administrator().await?.act::<DisableWebhook>(of).await?;
-        if self.format.json { json_line(out, &webhook) } else { document::write(out, "Switched off.", &webhook) }
     }
 }
 
