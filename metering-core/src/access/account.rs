@@ -254,6 +254,8 @@ pub struct Account {
     pub created_at: Timestamp,
     /// When it was revoked; its keys are rejected from then on.
     pub revoked_at: Option<Timestamp>,
+    /// Its balance when it was revoked; `None` also for one that an earlier version revoked.
+    pub revoked_balance: Option<Credits>,
 }
 
 impl Account {
@@ -271,6 +273,7 @@ impl Account {
             alert: BalanceAlert::default(),
             created_at,
             revoked_at: None,
+            revoked_balance: None,
         }
     }
 
