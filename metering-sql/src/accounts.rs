@@ -28,10 +28,9 @@ use crate::{keys, values};
 /// The columns of the alert are `NUMERIC` on PostgreSQL.
 pub(crate) const COLUMNS: &str = "a.id, a.org_id, a.agent_name, a.email, a.email_credits, a.email_verified_at, \
      a.payer_address, a.payer_chain_id, a.created_at, a.revoked_at, m.requests_per_minute, m.requests_per_day, \
-     m.balance, m.purchased, m.granted, m.used, CAST(m.alert_below AS BIGINT), CAST(m.alert_raised AS BIGINT), \
-     a.revoked_balance";
+     m.balance, m.purchased, m.granted, m.used, CAST(m.alert_below AS BIGINT), CAST(m.alert_raised AS BIGINT)";
 /// How many there are.
-const COLUMN_COUNT: usize = 19;
+const COLUMN_COUNT: usize = 18;
 /// The account's own row.
 pub(crate) const TABLE: Table = Table {
     name: "account",
@@ -49,7 +48,6 @@ pub(crate) const TABLE: Table = Table {
         Own("created_at"),
         Own("revoked_at"),
         Own("refilled_on"),
-        Own("revoked_balance"),
     ],
 };
 
@@ -172,14 +170,12 @@ pub async fn insert(db: &mut dyn Executor, changes: &CreateChanges) -> Result<i6
 pub async fn insert_rows(db: &mut dyn Executor, records: &[AccountRecord]) -> Result<Vec<i64>> {
     let ids = db.next_ids(records.len()).await?;
     let values = |(AccountRecord { account, refilled_on, .. }, id): (&AccountRecord, &Option<i64>)| {
-        let Account {
-            id: org_id, agent_name, email, email_status, payer, created_at, revoked_at, revoked_balance, ..
-        } = account;
+        let Account { id: org_id, agent_name, email, email_status, payer, created_at, revoked_at, .. } = account;
         let folded = account.held_email().map(Email::folded);
         let (credits, verified_at) = email_columns(*email_status);
         let (address, chain) = (payer.map(|payer| payer.address), payer.map(|payer| payer.chain_id));
         let mut values = values![id, org_id, agent_name, email, folded, credits, verified_at, address, chain];
-        values.extend(values![created_at, revoked_at, refilled_on, revoked_balance]);
+        values.extend(values![created_at, revoked_at, refilled_on]);
         values
     };
     db.execute(&TABLE.insert(), &records.iter().zip(&ids).map(values).collect::<Vec<_>>()).await?;
@@ -273,8 +269,7 @@ pub async fn revoke(db: &mut dyn Executor, id: &AccountId, now: Timestamp) -> Re
         Decided::Accepted(changes) => changes,
         Decided::Refused(unchanged) => return Ok(unchanged),
     };
-    db.execute(&TABLE.update(&["revoked_at", "revoked_balance"]), &[values![row, now, account.revoked_balance]])
-        .await?;
+    db.execute(&TABLE.update(&["revoked_at"]), &[values![row, now]]).await?;
     let sql = "UPDATE key_secret SET revoked_at = ?2 WHERE account = ?1 AND revoked_at IS NULL";
     db.execute(sql, &[values![row, now]]).await?;
     db.settings_changed(row).await?;
@@ -324,7 +319,6 @@ pub(crate) fn account(db: &mut dyn Executor, row: &Row) -> Result<AccountRow> {
     account.totals = db.totals(id, stored)?;
     account.alert = BalanceAlert { threshold: row.get(16)?, raised: alert_level(row, 17, "meter.alert_raised")? };
     account.revoked_at = row.get(9)?;
-    account.revoked_balance = row.get(18)?;
     Ok((id, account))
 }
 

@@ -2,7 +2,4 @@
 
 /// The script of each version, in order. Released ones are never edited. A backend's words replace those in braces, of
 /// which `{integer}` is the type of numbers.
-pub const STEPS: &[&str] = &["
-    -- What accounts had when they were revoked, in atoms; NULL if that is not known.
-    ALTER TABLE account ADD COLUMN revoked_balance {integer};
-"];
+pub const STEPS: &[&str] = &[];

@@ -58,10 +58,6 @@ pub struct AccountDocument {
     /// When it was revoked, if it was, as RFC 3339.
     #[cfg_attr(feature = "openapi", schema(format = DateTime))]
     pub revoked_at: Option<String>,
-    /// The balance when it was revoked; null if that is not known.
-    #[serde(default, deserialize_with = "printed_if_any")]
-    #[cfg_attr(feature = "openapi", schema(value_type = Option<f64>))]
-    pub revoked_balance: Option<Credits>,
 }
 
 impl From<&Account> for AccountDocument {
@@ -89,7 +85,6 @@ impl From<&Account> for AccountDocument {
             rate_limits: account.limits,
             created_at: account.created_at.to_string(),
             revoked_at: account.revoked_at.map(|at| at.to_string()),
-            revoked_balance: account.revoked_balance,
         }
     }
 }

@@ -254,8 +254,6 @@ pub struct Account {
     pub created_at: Timestamp,
     /// When it was revoked; its keys are rejected from then on.
     pub revoked_at: Option<Timestamp>,
-    /// Its balance when it was revoked; `None` also for one that an earlier version revoked.
-    pub revoked_balance: Option<Credits>,
 }
 
 impl Account {
@@ -273,7 +271,6 @@ impl Account {
             alert: BalanceAlert::default(),
             created_at,
             revoked_at: None,
-            revoked_balance: None,
         }
     }
 

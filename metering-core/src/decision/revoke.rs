@@ -11,8 +11,7 @@ use crate::clock::Timestamp;
 pub fn revoke_account<K>(account: Option<(K, Account)>, now: Timestamp) -> Decided<(K, Account), Option<Account>> {
     match account {
         Some((row, account)) if account.revoked_at.is_none() => {
-            let revoked_balance = Some(account.totals.balance);
-            Decided::Accepted((row, Account { revoked_at: Some(now), revoked_balance, ..account }))
+            Decided::Accepted((row, Account { revoked_at: Some(now), ..account }))
         }
         found => Decided::Refused(found.map(|(_, account)| account)),
     }
@@ -28,7 +27,6 @@ mod tests {
         let later = NOW.saturating_add(std::time::Duration::from_secs(1));
         assert_eq!(revoke_account::<i64>(None, later), Decided::Refused(None));
         assert_eq!(revoke_account(Some((1, revoked())), later), Decided::Refused(Some(revoked())));
-        let now_revoked = Account { revoked_balance: Some(account().totals.balance), ..revoked() };
-        assert_eq!(revoke_account(Some((1, account())), NOW), Decided::Accepted((1, now_revoked)));
+        assert_eq!(revoke_account(Some((1, account())), NOW), Decided::Accepted((1, revoked())));
     }
 }
