@@ -81,11 +81,8 @@ pub(crate) struct Entry {
 }
 
 impl Entry {
-    /// The event of a refill, or of an entry that names a payment.
+    /// The event of an entry that names a payment.
     fn payment_event(&self) -> Option<EventKind> {
-        if self.kind == LedgerKind::Refill {
-            return Some(EventKind::CreditsRefilled);
-        }
         self.payment.as_ref()?;
         match self.kind {
             LedgerKind::PaymentReversed => Some(EventKind::PaymentReversed),

@@ -53,8 +53,6 @@ event_kinds! {
     PaymentCredited = "payment.credited",
     /// A payment was reversed: its transaction is no longer on the chain.
     PaymentReversed = "payment.reversed",
-    /// Recurring credits were added.
-    CreditsRefilled = "credits.refilled",
     /// A key was created.
     KeyCreated = "key.created",
     /// A key was deleted or revoked.
@@ -113,13 +111,6 @@ pub enum EventData {
     PaymentCredited(PaymentEvent),
     /// [`EventKind::PaymentReversed`].
     PaymentReversed(PaymentEvent),
-    /// [`EventKind::CreditsRefilled`].
-    CreditsRefilled {
-        /// The credits added.
-        credits: Credits,
-        /// The balance after it.
-        balance: Credits,
-    },
     /// [`EventKind::KeyCreated`].
     KeyCreated(KeyEvent),
     /// [`EventKind::KeyRevoked`].
@@ -212,7 +203,6 @@ impl EventData {
             Self::BudgetExhausted(_) => EventKind::BudgetExhausted,
             Self::PaymentCredited(_) => EventKind::PaymentCredited,
             Self::PaymentReversed(_) => EventKind::PaymentReversed,
-            Self::CreditsRefilled { .. } => EventKind::CreditsRefilled,
             Self::KeyCreated(_) => EventKind::KeyCreated,
             Self::KeyRevoked(_) => EventKind::KeyRevoked,
             Self::KeyLeaked(_) => EventKind::KeyLeaked,
@@ -250,11 +240,8 @@ impl EventData {
         }
     }
 
-    /// The event of a ledger entry that credits or reverses a payment, or refills the account; `None` for other entries.
+    /// The event of a ledger entry that credits or reverses a payment; `None` for other entries.
     pub(crate) fn of_entry(entry: &NewLedgerEntry, balance: Credits) -> Option<Self> {
-        if entry.kind == LedgerKind::Refill {
-            return Some(Self::CreditsRefilled { credits: entry.amount, balance });
-        }
         let paid = entry.payment.as_ref()?;
         let reversed = entry.kind == LedgerKind::PaymentReversed;
         let event = PaymentEvent {
