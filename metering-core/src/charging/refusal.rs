@@ -64,29 +64,6 @@ pub enum Refusal {
         /// The account's use of its rate limits.
         rate: RateStatus,
     },
-    /// The path is longer than recent activity keeps.
-    ///
-    /// ```
-    /// use metering_core::wire::ErrorCode;
-    /// use metering_core::{Charge, Credits, MemoryStore, Service};
-    /// # use std::sync::Arc;
-    ///
-    /// # #[tokio::main(flavor = "current_thread")]
-    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// # let service = Service::with_defaults(Arc::new(MemoryStore::new()));
-    /// # let (_, key) = service.open_account("my-agent", "2".parse()?).await?;
-    /// let charge = Charge::new(&key, Credits::BASE_CALL, "GET", "/report");
-    /// let error = service.charge(charge.clone().with_path("/".repeat(65_537))).await.expect_err("the path is too long");
-    /// assert_eq!((error.code(), error.code().status()), (ErrorCode::PathTooLong, 422));
-    /// assert!(service.charge(charge.with_path("/".repeat(65_536))).await.is_ok());
-    /// # Ok(())
-    /// # }
-    /// ```
-    #[error("The path has {bytes} bytes, more than can be kept; nothing was charged.")]
-    PathTooLong {
-        /// Its length.
-        bytes: usize,
-    },
     /// The request's volume tier costs more than its client allows.
     #[error("{}", .max_cost.exceeded_by(*.price, false))]
     MaxCostExceeded {
@@ -113,8 +90,6 @@ named_enum! {
         Repeated = "idempotency_key_in_use",
         /// [`Refusal::InsufficientCredits`].
         InsufficientCredits = "insufficient_credits",
-        /// [`Refusal::PathTooLong`].
-        PathTooLong = "path_too_long",
         /// [`Refusal::KeyBudget`].
         KeyBudget = "key_budget",
         /// [`Refusal::MaxCostExceeded`].
@@ -135,7 +110,6 @@ impl RefusalKind {
                 &[ErrorCode::RequestInProgress, ErrorCode::IdempotencyKeyUsed, ErrorCode::IdempotencyKeyReused]
             }
             Self::InsufficientCredits => &[ErrorCode::InsufficientCredits],
-            Self::PathTooLong => &[ErrorCode::PathTooLong],
             Self::KeyBudget => &[ErrorCode::KeyBudgetExhausted],
             Self::MaxCostExceeded => &[ErrorCode::MaxCostExceeded],
         }
@@ -168,7 +142,6 @@ impl Refusal {
             Self::UnknownKey => RefusalKind::UnknownKey,
             Self::Key(_) => RefusalKind::Key,
             Self::TooManyInFlight => RefusalKind::TooManyInFlight,
-            Self::PathTooLong { .. } => RefusalKind::PathTooLong,
             Self::KeyBudget { .. } => RefusalKind::KeyBudget,
             Self::RateLimited { .. } => RefusalKind::RateLimited,
             Self::Repeated(_) => RefusalKind::Repeated,

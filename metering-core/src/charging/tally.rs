@@ -41,9 +41,6 @@ mod results;
 mod touched;
 mod volumes;
 
-/// The longest path of a charge, in bytes. It is kept among the account's recent activity.
-const MAX_PATH_BYTES: usize = 65_536;
-
 /// A batch being applied.
 #[derive(Debug)]
 pub(crate) struct Tally<K, L> {
@@ -144,10 +141,6 @@ where
         earlier: Option<Remembered>,
     ) -> Result<Receipt, Refusal> {
         self.check_use(account, key, &charge)?;
-        let bytes = charge.request_path.len();
-        if bytes > MAX_PATH_BYTES {
-            return Err(Refusal::PathTooLong { bytes });
-        }
         let touched = self.accounts.get(&account).expect("accounts are loaded before they are charged");
         let slot = charge.in_flight.as_ref().map(|in_flight| self.enter(in_flight, &touched.id, account, key));
         let slot = slot.transpose()?.flatten();

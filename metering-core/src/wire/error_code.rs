@@ -146,8 +146,6 @@ error_codes! {
     UnsupportedMediaType = "unsupported_media_type" 415,
     /// The idempotency key was used for another request.
     IdempotencyKeyReused = "idempotency_key_reused" 422,
-    /// The path is longer than recent activity keeps.
-    PathTooLong = "path_too_long" 422,
     /// The route takes WebSocket connections only.
     UpgradeRequired = "upgrade_required" 426,
     /// A rate limit is reached.
