@@ -80,7 +80,7 @@ impl Service {
         Ok(IssuedKeyResponse { key: secret.into(), data })
     }
 
-    /// Makes a child of a key that its caller may manage keys with: [`Service::signed_in_key`].
+    /// Makes a child of a key that its caller may manage keys with, such as one whose wallet signed in.
     ///
     /// # Errors
     /// [`Error::ValidationFailed`], [`Error::KeyConflict`], or when the store fails.
