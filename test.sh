@@ -401,7 +401,7 @@ fi
 run format cargo fmt --all --check
 await
 # They wait more than they compute: the other checks run at the same time, and more tests than there are processors.
-begin test-e2e cargo test --locked --workspace --all-features --test e2e -- --test-threads "$((2 * $(getconf _NPROCESSORS_ONLN) + 1))"
+begin test-e2e cargo test --locked --workspace --all-features --test e2e -- --test-threads "$(($(getconf _NPROCESSORS_ONLN) + 1))"
 run test cargo test --locked --workspace --all-features --lib --bins --test '[!e]*'
 run test-docs cargo test --locked --workspace --all-features --doc
 run doc env RUSTDOCFLAGS=-Dwarnings cargo doc --locked --workspace --no-deps --all-features

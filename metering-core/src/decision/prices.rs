@@ -7,16 +7,24 @@ use crate::prices::{CatalogueHash, NewPriceVersion, PriceHistory, PriceNumber, P
 /// Decides [`PriceStore::record_prices`](crate::store::PriceStore::record_prices). The accepted change is the version
 /// to insert. `history` needs the version in force at the new one's time, everything after it, and the newest version.
 pub fn record_prices(new: &NewPriceVersion, history: &PriceHistory) -> Decided<PriceVersion, PriceRecorded> {
+    let hash = CatalogueHash::of(&new.catalogue);
     let in_force = history.in_force(new.since);
     if let Some(current) = in_force {
         if new.applied_by.is_none() && current.applied_by.is_some() {
             return Decided::Refused(PriceRecorded::AppliedInForce(current.clone()));
         }
-        if current.hash == CatalogueHash::of(&new.catalogue) {
+        if current.hash == hash {
             return Decided::Refused(PriceRecorded::Unchanged(current.clone()));
         }
         if new.applied_by.is_some() && current.applied_by.is_some() && current.since == new.since {
             return Decided::Refused(PriceRecorded::SameTime(current.clone()));
+        }
+    }
+    if new.applied_by.is_none() {
+        // Nodes start at the same time: another one read its clock later, and recorded the same file first.
+        let is_same = |version: &&PriceVersion| version.applied_by.is_none() && version.hash == hash;
+        if let Some(same) = history.versions().iter().filter(|version| version.since > new.since).find(is_same) {
+            return Decided::Refused(PriceRecorded::Unchanged(same.clone()));
         }
     }
     let last = history.versions().last();
@@ -94,6 +102,16 @@ mod tests {
                 outcome,
                 "{catalogue} {seconds} {by:?}"
             );
+        }
+    }
+
+    #[test]
+    fn a_file_is_recorded_once_by_nodes_that_start_at_the_same_time() {
+        let mut history = PriceHistory::default();
+        // The second node read its clock before the first one recorded the file.
+        let table = [("a", 1, "recorded 1"), ("a", 0, "unchanged 1"), ("b", 0, "recorded 2"), ("a", 2, "unchanged 1")];
+        for (catalogue, seconds, outcome) in table {
+            assert_eq!(record(&mut history, &new(catalogue, later(seconds), None)), outcome, "{catalogue} {seconds}");
         }
     }
 

@@ -136,9 +136,10 @@ fn applied_catalogue_takes_effect_on_all_nodes_at_the_same_time() {
         of(first).all(|(.., charged)| *charged == old_price) && of(applied).all(|(.., charged)| *charged == new_price)
     );
     assert!(of(applied).all(|(time, ..)| *time >= at), "nobody pays the new price before {at}");
-    // What began before may end a little later; a busy machine takes a while to switch.
-    let late = of(first).map(|(time, ..)| time.unix_millis() - at.unix_millis()).max().unwrap();
-    assert!(late < 3_000, "a response {late} ms after the switch had the old price");
+    // What began before may end later. What begins when the loads have ended is charged the new price everywhere.
+    for node in &nodes {
+        assert_eq!(call(node, &account.api_key), (applied, 7));
+    }
     site.verify();
 
     // The store decides now: a node that starts with another file serves what was applied.
