@@ -8,9 +8,15 @@ const TIMEOUT: Duration = Duration::from_secs(20);
 /// Waits until a condition holds.
 #[track_caller]
 pub(crate) fn until(what: &str, is_so: impl Fn() -> bool) {
+    until_within(TIMEOUT, what, is_so);
+}
+
+/// The same for what takes longer by design.
+#[track_caller]
+pub(crate) fn until_within(timeout: Duration, what: &str, is_so: impl Fn() -> bool) {
     let started = Instant::now();
     while !is_so() {
-        assert!(started.elapsed() < TIMEOUT, "timed out waiting until {what}");
+        assert!(started.elapsed() < timeout, "timed out waiting until {what}");
         std::thread::sleep(Duration::from_millis(20));
     }
 }

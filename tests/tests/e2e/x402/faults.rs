@@ -1,6 +1,7 @@
 //! What clients see when a payment cannot be executed, or not soon, and what happens to payments whose server dies.
 
 use std::thread::{self, JoinHandle};
+use std::time::Duration;
 
 use metering_tests::chain::Chain;
 use metering_tests::chain::account::Account;
@@ -10,7 +11,7 @@ use metering_tests::site::Site;
 use serde_json::{Value, json};
 
 use super::market::{Call, Market, Stock, Terms, chain, own};
-use crate::support::wait::until;
+use crate::support::wait::{until, until_within};
 use crate::support::wire::{BASE, BASE_CALL, CREDIT, amount, balance};
 
 /// The cheapest offer, in credits and in units of USDC.
@@ -84,7 +85,8 @@ fn payment_whose_server_died_before_it_was_sent_is_executed_once() {
         end_claims(site);
     });
     let customer = market.server.client_with(&account.api_key);
-    until("the payment is credited", || balance(&customer) == amount(OFFER));
+    // It is sent again 20 s after it was signed.
+    until_within(Duration::from_secs(60), "the payment is credited", || balance(&customer) == amount(OFFER));
     market.assert_paid(&payer, UNITS);
     market.site.verify();
 }
