@@ -4,7 +4,7 @@ use crate::catalogue::spelling::{fold, reads_like};
 use crate::catalogue::template::TemplateSegment;
 use crate::money::credits::Credits;
 
-/// A path prefix that has only streams below it, and the price of the most expensive of them.
+/// A path prefix under which all routes are streams, and the price of the most expensive one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct StreamPrefix {
     segments: Vec<String>,
@@ -12,7 +12,7 @@ pub(super) struct StreamPrefix {
 }
 
 impl StreamPrefix {
-    /// The shortest prefixes that have only streams below them: `/mpp/stream` for `/mpp/stream/allTrades`.
+    /// The shortest prefixes under which all routes are streams: `/mpp/stream` for `/mpp/stream/allTrades`.
     pub(super) fn of(routes: &[Route]) -> Vec<Self> {
         let mut prefixes: Vec<Self> = Vec::new();
         for (route, price) in routes.iter().filter_map(|route| Some((route, session_price(route)?))) {

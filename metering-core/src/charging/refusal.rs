@@ -172,7 +172,7 @@ impl Refusal {
         }
     }
 
-    /// The use of the rate limits, if clients are told.
+    /// The use of the rate limits, if clients see it with this refusal.
     #[must_use]
     pub const fn rate(&self) -> Option<&RateStatus> {
         match self {

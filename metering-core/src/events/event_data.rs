@@ -43,7 +43,7 @@ macro_rules! event_kinds {
 }
 
 event_kinds! {
-    /// The balance, or what is left of a key's budget, fell below its threshold.
+    /// The balance, or a key's remaining budget, fell below its threshold.
     BalanceLow = "balance.low",
     /// The balance is used up, or did not cover a request.
     BalanceExhausted = "balance.exhausted",
