@@ -26,6 +26,8 @@ mod accepted;
 mod account;
 mod billing;
 mod cache_control;
+#[cfg(feature = "calls")]
+pub mod call;
 mod chain_id;
 mod email;
 mod error;
