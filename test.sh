@@ -301,6 +301,16 @@ make_venv() {
     cp "$1/requirements.txt" "$venv/installed.txt"
 }
 
+compile() {
+  # Without the features that other crates turn on, metering-core must build alone.
+  run core-alone cargo check --locked -p metering-core
+  run clippy cargo clippy --locked --workspace --all-targets --all-features -- -D warnings
+  # The end-to-end tests start the programs and examples built here.
+  run build cargo build --locked --workspace --all-targets --all-features
+}
+
+# Installing waits for the network: the code is compiled at the same time.
+begin compile compile
 if part chain "the tests against a real chain" node; then
   npm_packages tests/chain
 fi
@@ -389,26 +399,21 @@ if part spelling "the spelling check" python; then
   run spelling "$(venv_of tests/spelling)/bin/typos"
 fi
 run format cargo fmt --all --check
-# Without the features that other crates turn on, metering-core must build alone.
-run core-alone cargo check --locked -p metering-core
-run clippy cargo clippy --locked --workspace --all-targets --all-features -- -D warnings
-# The end-to-end tests start the programs and examples built here.
-run build cargo build --locked --workspace --all-targets --all-features
+await
 # They wait more than they compute: the other checks run at the same time, and more tests than there are processors.
-begin test-e2e cargo test --locked --workspace --all-features --test e2e -- --test-threads "$(($(getconf _NPROCESSORS_ONLN) + 1))"
+begin test-e2e cargo test --locked --workspace --all-features --test e2e -- --test-threads "$((2 * $(getconf _NPROCESSORS_ONLN) + 1))"
 run test cargo test --locked --workspace --all-features --lib --bins --test '[!e]*'
 run test-docs cargo test --locked --workspace --all-features --doc
 run doc env RUSTDOCFLAGS=-Dwarnings cargo doc --locked --workspace --no-deps --all-features
 # Compares the public API of the library crates with its listing in docs/public-api.
 run public-api "$CARGO_TARGET_DIR/debug/public-api"
+cargo_tool cargo-deny "$cargo_deny_version"
+# Advisories need a database from the network, and change independently of this code: run `cargo deny check advisories`
+# yourself.
+run deny deny check bans licenses sources
 await
 # Shows only that the benchmark works, not how fast anything is.
 run bench-smoke "$CARGO_TARGET_DIR/debug/bench" --quick
 
 # A short run of each chaos campaign, without and with its planted bug; `just chaos` runs them for longer.
 run chaos-smoke "$CARGO_TARGET_DIR/debug/chaos" --smoke
-
-cargo_tool cargo-deny "$cargo_deny_version"
-# Advisories need a database from the network, and change independently of this code: run `cargo deny check advisories`
-# yourself.
-run deny deny check bans licenses sources

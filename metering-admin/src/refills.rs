@@ -33,8 +33,8 @@ impl Administration {
             |store, _| Box::pin(async move { Ok(store.refill().await?.as_ref().and_then(json)) });
         let set: Step<Option<Refill>, _, AdminError> = |store, refill| {
             Box::pin(async move {
-                store.set_refill(refill.clone()).await?;
-                Ok(refill.clone())
+                store.set_refill(*refill).await?;
+                Ok(*refill)
             })
         };
         self.audited(target, refill, before, set, |refill| refill.as_ref().and_then(json)).await.map(drop)

@@ -9,6 +9,7 @@ mod administrator;
 mod audit;
 mod backup;
 mod catalogue;
+mod commands;
 mod doctor;
 mod export;
 mod failures;

@@ -8,8 +8,10 @@ mod events;
 mod holds;
 mod imports;
 mod keys;
+mod operators;
 mod prices;
 mod refills;
+mod signups;
 
 /// Generates one test per contract, for a backend that has all traits of the storage contract.
 ///
@@ -336,71 +338,6 @@ macro_rules! payments_conformance {
             wallets::links_are_listed_in_the_order_of_linking,
             wallets::links_of_revoked_accounts_are_left_out,
             wallets::wallet_is_linked_on_request,
-        }
-    };
-}
-
-/// The tests of [`SignupStore`](metering_core::SignupStore), in addition to those of
-/// [`charging_conformance!`](crate::charging_conformance).
-#[macro_export]
-macro_rules! signups_conformance {
-    ($fresh:expr) => {
-        $crate::conformance_tests! { $fresh;
-            email_links::a_link_is_opened_only_for_an_account_that_can_use_it,
-            email_links::a_newer_link_replaces_the_older_of_its_purpose,
-            email_links::a_pending_address_is_held_by_nobody,
-            email_links::a_recovery_link_replaces_the_key_once,
-            email_links::an_address_is_verified_once,
-            email_links::an_address_verified_elsewhere_is_refused,
-            email_links::an_unchecked_address_is_verified_without_credits,
-            email_links::concurrent_clicks_grant_the_credits_once,
-            email_links::concurrent_recoveries_give_one_key,
-            email_links::expired_links_are_deleted,
-            email_links::expired_links_do_nothing,
-            email_links::links_of_revoked_accounts_do_nothing,
-            email_links::of_accounts_with_one_address_one_gets_it,
-            signups::a_redemption_beyond_range_changes_nothing,
-            signups::a_session_is_approved_once_in_time,
-            signups::a_session_is_found_as_it_was_opened,
-            signups::a_session_is_redeemed_once,
-            signups::a_session_needs_a_free_email_and_code,
-            signups::a_solution_is_used_once,
-            signups::concurrent_redemptions_create_one_account,
-            signups::email_taken_since_opening_is_refused,
-            signups::expired_sessions_are_deleted,
-            signups::unapproved_session_is_not_redeemed,
-        }
-    };
-}
-
-/// The tests of [`OperatorStore`](metering_core::OperatorStore), in addition to those of
-/// [`charging_conformance!`](crate::charging_conformance).
-#[macro_export]
-macro_rules! operators_conformance {
-    ($fresh:expr) => {
-        $crate::conformance_tests! { $fresh;
-            audit::audit_entries_are_listed_by_subject,
-            audit::audit_entries_are_listed_newest_first,
-            audit::concurrent_audit_entries_have_ascending_ids,
-            audit::texts_of_the_audit_log_are_stored_unchanged,
-            audit::the_audit_log_is_kept_for_ever,
-            operations::an_empty_store_has_an_empty_operations_report,
-            operations::an_operations_report_out_of_range_is_an_error,
-            operations::operations_are_added_up_by_day,
-            operations::operations_report_covers_only_its_days,
-            operations::operations_report_has_the_newest_usage,
-            operations::operations_report_is_one_snapshot,
-            operations::refunds_reduce_the_operations_report,
-            operations::top_accounts_are_ordered_and_limited,
-            operations::top_routes_are_ordered_and_limited,
-            operators::an_operator_is_found_by_token_until_revoked,
-            operators::an_operators_name_is_used_once,
-            operators::an_operators_token_in_use_is_an_error,
-            operators::an_unknown_operator_is_none,
-            operators::concurrent_creations_of_one_operator_create_one,
-            operators::operators_are_listed_by_the_bytes_of_their_names,
-            operators::revoking_an_operator_twice_changes_nothing,
-            operators::a_rotated_operator_token_replaces_the_old_one,
         }
     };
 }

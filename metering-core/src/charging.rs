@@ -15,6 +15,7 @@ pub(crate) mod meter;
 pub(crate) mod posting;
 pub(crate) mod precheck;
 pub(crate) mod rate;
+pub(crate) mod refusal;
 pub mod replay;
 pub(crate) mod request_id;
 pub(crate) mod returned_places;
@@ -23,7 +24,7 @@ pub(crate) mod tally;
 pub(crate) mod volume;
 
 pub use batch::{Decided, Facts, StoredHold, StoredHoldOf, decide};
-pub use charge::{Charge, Decision, MeterState, Receipt, Refund, Refusal, Settlement};
+pub use charge::{Charge, Decision, MeterState, Receipt, Refund, Settlement};
 pub use delivery::{Attempt, Delivery, DeliveryTerms, Fingerprint, IdempotencyKey, IdempotencyKeyError, Repetition};
 pub use hold::{
     Held, Hold, HoldAction, HoldId, HoldIdError, HoldTerms, HoldUpdate, HoldUpdated, SettleReason, SettledHold,
@@ -34,6 +35,7 @@ pub use max_cost::{MaxCost, MaxCostError};
 pub use meter::{HoldDecision, HoldGuard, Meter, MeterConfig, MeterEnd, MeterError, MeterStats};
 pub use posting::{Outcome, Posting, Remembered, StoredResult};
 pub use rate::{LimitWindow, RateStatus, RateWindows, Window};
+pub use refusal::{Refusal, RefusalKind};
 pub use replay::{Progress, ReplayKey, Retry};
 pub use request_id::{RequestId, RequestIdError};
 pub use returned_places::{ReturnedPlaces, ReturnedPlacesError};

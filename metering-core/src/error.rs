@@ -9,13 +9,15 @@
 mod causes;
 mod fields;
 mod keys;
+mod payment_refusal;
 mod response;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 pub(crate) use fields::list;
-pub use keys::{KeyBudget, KeyConflict};
+pub use keys::KeyConflict;
+pub use payment_refusal::PaymentRefusal;
 
 use crate::access::key::KeyFault;
 use crate::access::key_use::KeyRefusal;
@@ -23,9 +25,9 @@ use crate::catalogue::path::TargetError;
 use crate::chains::chain::ChainError;
 use crate::charging::delivery::Repetition;
 use crate::charging::max_cost::MaxCost;
-use crate::charging::rate::{LimitWindow, RateStatus};
+use crate::charging::rate::RateStatus;
+use crate::charging::refusal::Refusal;
 use crate::money::credits::Credits;
-use crate::offers::{PayRefusal, SignInRefusal};
 use crate::payments::payment::{PaymentError, RecoveryError};
 use crate::signups::signup::SignupError;
 use crate::store::StoreError;
@@ -54,14 +56,11 @@ pub enum Error {
     #[error("Nothing was charged: {0}.")]
     KeyRefused(KeyFault),
     /// The key is live, and may not be used for this request.
-    #[error("Nothing was charged: {}", keys::advice(.0))]
+    #[error("Nothing was charged: {}", .0.advice())]
     KeyNotAllowed(KeyRefusal),
-    /// The budget of the key, or of a parent key, does not cover the price.
-    #[error("{}", .0.advice())]
-    KeyBudget(Box<KeyBudget>),
-    /// The key has as many requests in flight as it may have.
-    #[error("This key has as many requests in flight as it may have; nothing was charged. Wait for one to end.")]
-    TooManyInFlight,
+    /// A charge was refused, for a reason that only charges have.
+    #[error("{0}")]
+    Refused(Box<Refusal>),
     /// The account has no such key that the caller may see or change.
     #[error("There is no such key, or it is not a child of yours.")]
     NoSuchKey,
@@ -88,14 +87,6 @@ pub enum Error {
     /// Fields of the request are not valid: the problem with each, by name.
     #[error("The request is not valid: {}.", list(.0))]
     ValidationFailed(BTreeMap<String, String>),
-    /// A rate limit is reached.
-    #[error("The rate limit per {} is reached; nothing was charged. Wait and try again.", .window.as_str())]
-    RateLimited {
-        /// Which limit.
-        window: LimitWindow,
-        /// The use of the rate limits that refused it, the account's or a key's.
-        rate: RateStatus,
-    },
     /// The key has as many open streams as it may have.
     #[error("This key already has {open} open streams, its maximum; close one.")]
     TooManyStreams {
@@ -121,7 +112,7 @@ pub enum Error {
     #[error(transparent)]
     Payment(Box<PaymentError>),
     /// The request costs more than its client allows.
-    #[error("{}", too_expensive(*.price, *.max_cost, *.is_maximum))]
+    #[error("{}", .max_cost.exceeded_by(*.price, *.is_maximum))]
     MaxCostExceeded {
         /// The request's price, or the most that it may cost.
         price: Credits,
@@ -162,20 +153,21 @@ pub enum Error {
     /// The request is for credits alone, and came without a payment.
     #[error("This request buys credits. Send it with a payment that takes one of the offers; nothing was charged.")]
     CreditsForSale,
-    /// The service accepts no payments with requests ([`Service::with_offers`](crate::Service::with_offers)).
+    /// The service accepts no payments with requests
+    /// ([`Service::with_request_payments`](crate::Service::with_request_payments)).
     #[error("This service does not accept payments with requests; nothing was taken. Buy a plan instead.")]
     OffersNotMade,
     /// The request has no key, and its wallet was not signed in.
     #[error("{refusal} {}", sign_in_advice(.price))]
     SignIn {
         /// Why.
-        refusal: Box<SignInRefusal>,
+        refusal: Arc<dyn std::error::Error + Send + Sync>,
         /// The request's price, or the most that it may cost; `None` if it cannot be paid for.
         price: Option<Credits>,
     },
     /// A payment that came with a request was not credited, or not yet.
     #[error("{0}")]
-    Offer(Box<PayRefusal>),
+    Offer(Arc<dyn PaymentRefusal>),
     /// A key was not rotated.
     #[error(transparent)]
     Recovery(RecoveryError),
@@ -186,7 +178,7 @@ pub enum Error {
     #[error("The service cannot record requests at the moment. Nothing was charged; try again.")]
     StorageUnavailable,
     /// The request's idempotency key is known, and the request is not forwarded again now.
-    #[error("{}", repeated(.0))]
+    #[error("{}", .0.advice())]
     Repeated(Repetition),
     /// The request came without a key, its payment was sent with it before, and it is not forwarded again now.
     #[error("{}", repeated_payment(.0))]
@@ -229,11 +221,6 @@ pub struct PaymentRequired {
     pub plans: Arc<PlansDocument>,
 }
 
-fn too_expensive(price: Credits, max_cost: MaxCost, is_maximum: bool) -> String {
-    let costs = if is_maximum { "may cost up to" } else { "costs" };
-    format!("This request {costs} {price} credits, more than the {max_cost} that it allows; nothing was charged.")
-}
-
 fn sign_in_advice(price: &Option<Credits>) -> String {
     match price {
         Some(price) => format!(
@@ -241,22 +228,6 @@ fn sign_in_advice(price: &Option<Credits>) -> String {
              an API key."
         ),
         None => "Sign in again, or send a live API key as 'Authorization: Bearer sk_live_...'.".to_owned(),
-    }
-}
-
-fn repeated(repetition: &Repetition) -> &'static str {
-    match repetition {
-        Repetition::OtherRequest => {
-            "This Idempotency-Key was used for another request; nothing was charged now. Use a new key for each request."
-        }
-        Repetition::InProgress { .. } => {
-            "The request with this Idempotency-Key may still be in progress; nothing was charged now. Retry after the \
-             time given."
-        }
-        Repetition::UsedUp => {
-            "The request with this Idempotency-Key was already charged, and was served or has no retries left; nothing \
-             was charged now. Responses are not stored, so use a new key to buy another."
-        }
     }
 }
 

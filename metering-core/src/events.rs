@@ -14,7 +14,7 @@ pub(crate) mod courier;
 pub(crate) mod delivery;
 pub(crate) mod delivery_shares;
 pub(crate) mod event;
-pub(crate) mod event_kind;
+pub(crate) mod event_data;
 pub(crate) mod kinds;
 pub(crate) mod secret;
 pub(crate) mod signature;
@@ -28,8 +28,8 @@ pub use delivery::{
     Progress,
 };
 pub use delivery_shares::DeliveryShares;
-pub use event::{BudgetEvent, Event, EventData, EventId, KeyEvent, NewEvent, PaymentEvent};
-pub use event_kind::{EventKind, EventKindError};
+pub use event::{Event, EventId, NewEvent};
+pub use event_data::{BudgetEvent, EventData, EventKind, EventKindError, KeyEvent, PaymentEvent};
 pub use kinds::EventKinds;
 pub use secret::{MalformedWebhookSecret, WebhookSecret};
 pub use signature::signature;

@@ -226,7 +226,7 @@ impl MeteringLayer {
         let route = found.route();
         let presented = presented.map_err(|error| self.refusal(&head.uri, route, &error, client, None))?;
         // A client that sends a key wants its account credited, so a mistyped one is an error.
-        let payment = presented.as_ref().filter(|_| credentials.fault.is_none());
+        let payment = presented.as_deref().filter(|_| credentials.fault.is_none());
         let sign_in = self.service.sign_in(|name| headers.get_all(name).iter().map(HeaderValue::as_bytes));
         let found = found.paid_with(payment).at_most(credentials.max_cost);
         let found = found.signed_in_with(sign_in.filter(|_| credentials.fault.is_none()));
@@ -234,7 +234,7 @@ impl MeteringLayer {
             Some(proxied) => found.proxied(proxied.clone()),
             None => found,
         };
-        let refused = |error| self.refusal(&head.uri, route, &credentials.explain(error), client, presented.as_ref());
+        let refused = |error| self.refusal(&head.uri, route, &credentials.explain(error), client, presented.as_deref());
         if let (Some(hook), Some(route)) = (&self.on_match, route) {
             hook(credentials.key.as_ref(), route, &mut head.extensions).map_err(refused)?;
         }
@@ -267,8 +267,8 @@ impl MeteringLayer {
         uri: &Uri,
         route: Option<&Route>,
         error: &Error,
-        client: ChallengeClient,
-        presented: Option<&RequestPayment>,
+        client: ChallengeClient<'_>,
+        presented: Option<&dyn RequestPayment>,
     ) -> Response<R> {
         let asked = self.service.asked(uri.path(), uri.query(), route);
         let mut notice = self.service.payment_notice(error, asked, presented);

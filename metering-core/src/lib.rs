@@ -29,7 +29,8 @@
 //!   `MeteringLayer` does it for any HTTP service.
 //! - Decisions instead of errors, without a catalogue: [`Meter`]. Amounts: [`Credits`].
 //! - Selling plans on chains: [`Service::with_payments`], with a [`ChainReader`](chains::ChainReader) such as that of
-//!   `metering-evm`; the example program `sell_a_plan` runs a whole purchase in memory. Free signups:
+//!   `metering-evm`; the example program `sell_a_plan` runs a whole purchase in memory. Payments that come with requests
+//!   (x402, MPP): [`Service::with_request_payments`], with the hook of `metering-pay`. Free signups:
 //!   [`Service::initiate_signup`].
 //! - A backend of your own: [`Store`], which is enough to charge, then [`PaymentStore`], [`SignupStore`],
 //!   [`OperatorStore`], [`RefillStore`], [`EventStore`], [`AuthorizationStore`], [`ImportStore`] and [`PriceStore`];

@@ -44,7 +44,7 @@ impl Randomness for SystemRandomness {
 }
 
 /// A string of `digits` base-62 digits, each equally likely.
-pub(crate) fn random_digits(randomness: &dyn Randomness, digits: usize) -> String {
+pub fn random_digits(randomness: &dyn Randomness, digits: usize) -> String {
     let mut text = String::with_capacity(digits);
     push_base62(randomness, digits, &mut text);
     text

@@ -4,9 +4,7 @@ mod accounts;
 mod arrivals;
 mod authentication;
 mod billing;
-mod buying;
 mod caller_price;
-mod challenges;
 mod claims;
 mod completion;
 mod config;
@@ -17,13 +15,11 @@ mod holds;
 mod key_terms;
 mod keys;
 mod lifetime;
-mod manifest;
-mod offer_settlement;
-mod offers;
 mod other_quotes;
 mod own_templates;
 mod paid_entries;
 mod payer_proof;
+mod paying;
 mod payments;
 mod position;
 mod price_source;
@@ -34,14 +30,12 @@ mod recipients;
 mod recovery;
 mod refund;
 mod reports;
-mod request_payment;
+mod request_payments;
 mod rotation;
 mod seen_payments;
 mod seller;
 mod settings;
 mod settlement;
-mod settling;
-mod sign_in;
 mod signups;
 mod statements;
 mod templates;
@@ -58,21 +52,19 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 pub use arrivals::{Arrival, Arrivals, arrivals, payment_targets};
-pub use buying::Bought;
-pub use challenges::{ChallengeClient, ChallengeCredential, ChallengeSettings};
 pub use config::{Links, ServiceConfig};
 pub use email::recovery_accepted;
 pub use gate::{Admission, AdmissionKind, MatchedRequest, Proxied, RequestContent, RequestHead};
 pub use key_terms::{TermsReader, end_of_grace, wider_terms};
 pub use lifetime::lifetime_events;
-pub use offers::{OfferSettings, Paid, PayRequest};
 pub use payments::PaymentSettings;
 pub use refund::RefundResult;
-pub use request_payment::{PaymentNotice, RequestPayment, RequestedResource};
+pub use request_payments::{
+    ChallengeClient, HeaderValues, Paid, PaymentNotice, RequestPayment, RequestPayments, RequestedResource,
+};
 pub use seller::Seller;
 pub use settings::{BillingSettings, SignupSettings, WebhookSettings};
 pub use settlement::SettlementReport;
-pub use settling::{OfferChain, Settler};
 pub use watch::WatchReport;
 pub use webhooks::{find_delivery, read_threshold};
 
@@ -134,7 +126,7 @@ pub struct Service {
     billing: BillingSettings,
     own_templates: Arc<own_templates::OwnTemplates>,
     in_flight: InFlight,
-    shop: Option<Arc<offer_settlement::OfferSettlement>>,
+    request_payments: Option<Arc<dyn RequestPayments>>,
     prices: price_source::PriceSource,
 }
 
@@ -218,7 +210,7 @@ impl Service {
             billing: BillingSettings::default(),
             own_templates: Arc::default(),
             in_flight: InFlight::default(),
-            shop: None,
+            request_payments: None,
             prices: price_source::PriceSource::default(),
         }
     }
@@ -262,7 +254,7 @@ impl Service {
             billing: self.billing,
             own_templates: Arc::clone(&self.own_templates),
             in_flight: self.in_flight.clone(),
-            shop: self.shop.clone(),
+            request_payments: self.request_payments.clone(),
             prices: self.prices.clone(),
         }
     }
@@ -352,6 +344,12 @@ impl Service {
             "" => "The metering service".to_owned(),
             url => format!("The metering service at {url}"),
         }
+    }
+
+    /// Where clients reach the service, without a trailing slash.
+    #[must_use]
+    pub fn public_url(&self) -> &str {
+        &self.config.public_url
     }
 
     /// The catalogue of metered routes.

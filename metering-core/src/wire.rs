@@ -22,7 +22,6 @@
 //! # }
 //! ```
 
-mod accepted;
 mod account;
 mod billing;
 mod cache_control;
@@ -34,14 +33,10 @@ mod error;
 mod error_code;
 mod factor;
 mod field;
-mod fields;
 mod headers;
 mod holds;
 mod keys;
-mod malformed_payment;
-pub mod mcp;
-pub mod mpp;
-mod offers;
+mod payable_members;
 mod payment;
 mod payment_headers;
 mod plans;
@@ -52,13 +47,9 @@ mod shaped_error;
 mod signup;
 mod statement;
 mod usage;
-#[cfg(test)]
-mod vectors;
 mod volumes;
 mod webhooks;
-pub mod x402;
 
-pub use accepted::{Accepted, OfferMismatch};
 pub use account::BalanceDocument;
 pub use billing::{DeductRequest, DeductResponse, LookupResponse};
 pub use cache_control::{TARGETED_CACHE_HEADERS, TARGETED_SUFFIX, private_cache_control};
@@ -82,18 +73,16 @@ pub use keys::{
     ChangeKeyRequest, CreateKeyRequest, DeletedKeyResponse, IssuedKeyResponse, KeyDocument, KeyResponse, KeyState,
     KeysDocument, LeakedKeyRequest, LeakedKeyResponse, RemainingKeyDocument, RotateKeyRequest,
 };
-pub use malformed_payment::MalformedPayment;
-pub use offers::{BoughtResponse, OfferDocument, OffersDocument, PaidTransaction};
+pub use payable_members::PayableMembers;
 pub use payment::{
     ClaimRequest, ClaimResponse, CompletionRequest, CompletionResponse, QuoteRequest, QuoteResponse,
     TopUpQuoteDocument, TopUpQuoteRequest, TopUpQuoteStatus, TopUpRequest, TopUpResponse,
 };
-pub(crate) use payment_headers::payment_credential;
 pub use payment_headers::{
-    ACCEPT_PAYMENT_HEADER, AUTHORIZATION_HEADER, CHALLENGE_HEADER, MppSource, PAYMENT_AUTHORIZATION_HEADER,
+    ACCEPT_PAYMENT_HEADER, AUTHORIZATION_HEADER, CHALLENGE_HEADER, PAYMENT_AUTHORIZATION_HEADER,
     PAYMENT_RECEIPT_HEADER, PAYMENT_REQUEST_HEADERS, PAYMENT_REQUIRED_HEADER, PAYMENT_RESPONSE_HEADER,
-    PAYMENT_RESPONSE_HEADERS, PAYMENT_SIGNATURE_HEADER, PaymentHeaders, SIGN_IN_HEADER, SentPayment, X_PAYMENT_HEADER,
-    X_PAYMENT_RESPONSE_HEADER,
+    PAYMENT_RESPONSE_HEADERS, PAYMENT_SIGNATURE_HEADER, SIGN_IN_HEADER, X_PAYMENT_HEADER, X_PAYMENT_RESPONSE_HEADER,
+    payment_credential,
 };
 pub use plans::{ChainDocument, EpochUnit, PlanDocument, PlansDocument};
 pub use receipt::{CustomerDocument, PaymentDocument, ReceiptDocument, ReceiptsDocument, SellerDocument};

@@ -5,7 +5,7 @@ use std::cmp::Reverse;
 use metering_core::chains::{
     AccountCode, BlockHash, ChainError, Depth, Evidence, Heights, PendingTransaction, TransactionStatus, TxHash,
 };
-use metering_core::offers::Asset;
+use metering_pay::offers::Asset;
 
 use crate::block_time::BlockTime;
 use crate::poll::{PollState, SourceResponse};

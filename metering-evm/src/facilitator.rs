@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use metering_core::chains::TxHash;
-use metering_core::offers::{Facilitator, FacilitatorError, Offer, SignedAuthorization};
+use metering_pay::offers::{Facilitator, FacilitatorError, Offer, SignedAuthorization};
 use reqwest::header::{AUTHORIZATION, CONTENT_TYPE, HeaderValue};
 use reqwest::{Client, StatusCode};
 use serde::de::DeserializeOwned;

@@ -2,7 +2,7 @@
 
 use metering_core::Timestamp;
 use metering_core::chains::{Address, TokenDomain, TxHash};
-use metering_core::offers::{Asset, AuthorizationId};
+use metering_pay::offers::{Asset, AuthorizationId};
 
 use crate::block::Head;
 use crate::call::{Call, word_of};

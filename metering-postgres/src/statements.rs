@@ -60,12 +60,13 @@ impl<C: GenericClient> Statements<'_, C> {
 }
 
 /// What the words of statements stand for.
-const WORDS: [(&str, &str); 20] = [
+const WORDS: [(&str, &str); 21] = [
     ("{bytes}", "COLLATE \"C\""),
     ("{lock m}", "FOR UPDATE OF m"),
     ("{lock webhook}", "FOR UPDATE OF webhook"),
     ("{key_id}", "id"),
     ("{budget}", "budget"),
+    ("{integer}", "BIGINT"),
     ("{join}", "JOIN"),
     ("{is}", "="),
     ("{no_account}", "0::BIGINT"),

@@ -5,6 +5,7 @@ pub(crate) mod clock_watch;
 pub(crate) mod forwarding;
 pub(crate) mod logging;
 pub(crate) mod maintenance;
+pub(crate) mod metric;
 pub(crate) mod metrics;
 pub(crate) mod readiness;
 pub(crate) mod refills;

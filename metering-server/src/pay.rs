@@ -10,12 +10,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use metering_config::ConfigError;
-use metering_core::Service;
 use metering_core::chains::{Address, ChainError};
-use metering_core::offers::{Offer, OfferError, Offers, PaymentLimit, RevertLimits, TokenReader};
-use metering_core::service::{ChallengeSettings, OfferChain, OfferSettings, Settler};
-use metering_core::wire::mpp::{ChallengeSecret, Realm};
 use metering_evm::{ChainConfig, GasWallet, HttpFacilitator, Wallet};
+use metering_pay::offers::{Offer, OfferError, Offers, PaymentLimit, RevertLimits, TokenReader};
+use metering_pay::wire::mpp::{ChallengeSecret, Realm};
+use metering_pay::{ChallengeSettings, OfferChain, OfferSettings, Settler, SignedPayments};
 use url::Url;
 use zeroize::Zeroizing;
 
@@ -170,17 +169,17 @@ fn same_key(content: &[u8]) -> Zeroizing<Vec<u8>> {
 
 /// Reads the tokens, makes the offers, and then takes over payments whose process has ended, until the server stops.
 /// Meanwhile, watches the wallets that pay gas.
-pub(crate) async fn run(service: Arc<Service>, unread: Unread, gas: Arc<GasWatch>, shutdown: Shutdown) {
-    tokio::join!(gas.run(&service, &shutdown), take_over(&service, &unread, &shutdown));
+pub(crate) async fn run(payments: Arc<SignedPayments>, unread: Unread, gas: Arc<GasWatch>, shutdown: Shutdown) {
+    tokio::join!(gas.run(&payments, &shutdown), take_over(&payments, &unread, &shutdown));
 }
 
-async fn take_over(service: &Service, unread: &Unread, shutdown: &Shutdown) {
+async fn take_over(payments: &SignedPayments, unread: &Unread, shutdown: &Shutdown) {
     tokio::select! {
-        () = offer(service, unread) => {}
+        () = offer(payments, unread) => {}
         () = shutdown.cancelled() => return,
     }
     loop {
-        match service.settle_authorizations().await {
+        match payments.settle_authorizations().await {
             Ok(0) => {}
             Ok(count) => tracing::info!(count, "went on with payments of another process"),
             Err(error) => tracing::error!(%error, "could not look for unfinished payments"),
@@ -192,12 +191,12 @@ async fn take_over(service: &Service, unread: &Unread, shutdown: &Shutdown) {
     }
 }
 
-async fn offer(service: &Service, unread: &Unread) {
+async fn offer(payments: &SignedPayments, unread: &Unread) {
     loop {
         match unread.read().await {
             Ok(offers) => {
                 tracing::info!(count = offers.iter().count(), "offering payments with requests");
-                return service.offer(offers);
+                return payments.offer(offers);
             }
             Err(problem) => tracing::error!(%problem, "payments with requests cannot be offered yet; trying again"),
         }
@@ -228,9 +227,9 @@ mod tests {
     use super::*;
     use metering_core::chains::{Address, TokenDomain};
     use metering_core::clock::Timestamp;
-    use metering_core::offers::Asset;
     use metering_core::payments::TokenAmount;
-    use metering_core::wire::mpp::{Challenge, ChallengeTerms};
+    use metering_pay::offers::Asset;
+    use metering_pay::wire::mpp::{Challenge, ChallengeTerms};
 
     /// The id of a challenge that is otherwise always the same.
     fn id(pay: &PayConfig, public_url: &str) -> String {

@@ -151,8 +151,9 @@ async fn run_until(
     };
     let upkeep = tokio::spawn(maintenance::maintain(store, clock, clock_watch, idle_state, metrics, shutdown.clone()));
     let watching = watch_chains(&app, &config, &shutdown);
-    let paying = unread
-        .map(|unread| tokio::spawn(pay::run(Arc::clone(&app.service), unread, Arc::clone(&app.gas), shutdown.clone())));
+    let paying = unread.map(|unread| {
+        tokio::spawn(pay::run(Arc::clone(&app.payments), unread, Arc::clone(&app.gas), shutdown.clone()))
+    });
     let front = Arc::new(Current::new(Arc::new(Front::new(Arc::clone(&app), &config))));
     let mcp = mcp(&config, &app, &front, address, &shutdown)?;
     let sessions = mcp.as_ref().map(|mcp| watch_sessions(mcp, &config));

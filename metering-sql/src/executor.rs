@@ -57,6 +57,7 @@ pub struct UsagePart {
 /// | `{of_days}` | the column `day` of `usage_daily` is from `?2` to `?3` | is in a list of the days that have usage, since its index begins with the day | `day BETWEEN ?2 AND ?3` |
 /// | `{place}` | a function: what is stored of a number without a sign | nothing | `int8send` |
 /// | `{entry}` | the column of `ledger` that counts up with `id` within an account, and is in an index | `id` | `entry` |
+/// | `{integer}` | in a script of the [schema](crate::schema): the type of numbers | `INTEGER` | `BIGINT` |
 /// | `{budget}` | the column of `api_key` with the budget's limit | `budget_limit` | `budget` |
 ///
 /// The other methods are for what cold writes share with the charge path, which each backend has in its own way. Those with a

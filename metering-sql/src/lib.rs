@@ -55,6 +55,7 @@ pub mod recipients;
 pub mod refills;
 pub mod reports;
 pub mod scan_marks;
+pub mod schema;
 pub mod sessions;
 pub mod settlements;
 pub mod stored_results;

@@ -3,15 +3,18 @@
 mod packing;
 
 use metering_core::StoreError;
+use metering_sql::schema;
 use rusqlite::{Connection, TransactionBehavior};
 
 use crate::error::{Result, commit_error, store_error};
+use crate::script::dialect;
 
 /// Marks the file as ours ("Mtr1"), so that another program's database is never migrated.
 const APPLICATION_ID: i32 = 0x4d74_7231;
 
 type Step = fn(&Connection) -> Result<()>;
 
+/// The versions of this database alone. Those of [`schema::STEPS`] follow.
 const STEPS: &[Step] = &[
     |connection| run(connection, include_str!("migrations/0001_initial.sql")),
     |connection| run(connection, include_str!("migrations/0002_payments.sql")),
@@ -59,7 +62,7 @@ pub(crate) fn refuse_foreign(connection: &Connection) -> Result<()> {
 
 /// The schema version of this program.
 pub(crate) fn supported() -> i64 {
-    i64::try_from(STEPS.len()).unwrap_or(i64::MAX)
+    i64::try_from(STEPS.len() + schema::STEPS.len()).unwrap_or(i64::MAX)
 }
 
 /// The schema version of the database; 0 if there is no schema yet.
@@ -73,13 +76,15 @@ pub(crate) fn migrate(connection: &mut Connection) -> Result<()> {
     // Check again under the lock: another program may have written to the empty file since we opened it.
     refuse_foreign(&transaction)?;
     let (version, supported) = (version(&transaction)?, supported());
-    let Some(missing) = usize::try_from(version).ok().and_then(|version| STEPS.get(version..)) else {
+    let Some(done) = usize::try_from(version).ok().filter(|_| version <= supported) else {
         return Err(StoreError::NewerVersion { found: version, supported });
     };
-    if missing.is_empty() {
+    if version == supported {
         return Ok(());
     }
-    missing.iter().try_for_each(|step| step(&transaction))?;
+    STEPS.iter().skip(done).try_for_each(|step| step(&transaction))?;
+    let shared = schema::STEPS.iter().skip(done.saturating_sub(STEPS.len()));
+    shared.into_iter().try_for_each(|script| run(&transaction, &dialect(script)))?;
     let mark = || {
         transaction.pragma_update(None, "application_id", APPLICATION_ID)?;
         transaction.pragma_update(None, "user_version", supported)

@@ -180,12 +180,13 @@ fn first_parts(unfolded: &Unfolded, first: (Day, i64), last: Day, pairs: i64) ->
 }
 
 /// What the words of statements stand for. SQLite compares bytes anyway, and only one transaction writes.
-const WORDS: [(&str, &str); 20] = [
+const WORDS: [(&str, &str); 21] = [
     ("{bytes}", ""),
     ("{lock m}", ""),
     ("{lock webhook}", ""),
     ("{key_id}", "public_id"),
     ("{budget}", "budget_limit"),
+    ("{integer}", "INTEGER"),
     ("{join}", "CROSS JOIN"),
     ("{is}", "IS"),
     ("{no_account}", "NULL"),

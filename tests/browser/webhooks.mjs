@@ -239,8 +239,9 @@ export const webhooks = {
     await firstIs(page, "delivered");
     assert.equal(await page.evaluate(() => document.activeElement.id), "deliveries-title");
     await tabTo(page, "[data-action=resend]");
+    const pressed = await page.$("[data-action=resend]");
     await press("Enter");
-    await page.waitForFunction(() => document.activeElement.id === "deliveries-title" || document.activeElement.dataset.action === "resend");
+    await page.waitForFunction((pressed) => !pressed.isConnected && document.activeElement.dataset.action === "resend", pressed);
     await page.focus("#tab-webhooks");
     await tabTo(page, "[data-action=delete]");
     await press("Enter");

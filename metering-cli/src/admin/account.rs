@@ -13,8 +13,9 @@ mod show;
 
 use std::io::Write;
 
-use clap::{Args, Subcommand};
+use clap::Args;
 
+use super::commands::commands;
 use super::session::Session;
 use crate::failure::Failure;
 
@@ -31,8 +32,7 @@ pub(crate) struct AccountArgs {
     command: Command,
 }
 
-#[derive(Debug, Subcommand)]
-enum Command {
+commands! {
     Create(create::CreateArgs),
     List(list::ListArgs),
     Show(show::ShowArgs),
@@ -46,16 +46,6 @@ enum Command {
 
 impl AccountArgs {
     pub(crate) async fn run(self, session: &Session, out: &mut dyn Write) -> Result<(), Failure> {
-        match self.command {
-            Command::Create(args) => args.run(session, out).await,
-            Command::List(args) => args.run(session, out).await,
-            Command::Show(args) => args.run(session, out).await,
-            Command::Limits(args) => args.run(session, out).await,
-            Command::Alert(args) => args.run(session, out).await,
-            Command::Grant(args) => args.run(session, out).await,
-            Command::Adjust(args) => args.run(session, out).await,
-            Command::Revoke(args) => args.run(session, out).await,
-            Command::RotateKey(args) => args.run(session, out).await,
-        }
+        self.command.run(session, out).await
     }
 }

@@ -13,7 +13,7 @@ use metering_admin::calls::reports::{ListPayments, ListUsage, PaymentsPage, Usag
 use metering_admin::payments::{Assignment, ScanRequest};
 use metering_admin::wire::{
     AccountDocument, AccountUsageDocument, ArrivalsDocument, AssignmentDocument, PaymentRecordsDocument, PlanRequest,
-    ReloadDocument, VerificationDocument,
+    ReasonRequest, ReloadDocument, VerificationDocument,
 };
 use metering_admin::{AdminCall, Bounded};
 use metering_core::AccountId;
@@ -56,6 +56,14 @@ impl Administrator {
         C: AdminCall<Body = (), Reply: DeserializeOwned>,
     {
         self.call::<C>(parameters, ()).await
+    }
+
+    /// Takes an action that has no more to say than the run's reason.
+    pub(super) async fn act<C>(&self, parameters: C::Parameters) -> Result<C::Reply, Failure>
+    where
+        C: Call<Body = ReasonRequest, Reply: DeserializeOwned>,
+    {
+        self.call::<C>(parameters, ReasonRequest::default()).await
     }
 
     /// Makes a call for each page of a list. `page` says which one to ask for; `take` takes it, and returns its `next`.

@@ -11,8 +11,9 @@ mod versions;
 
 use std::io::Write;
 
-use clap::{Args, Subcommand};
+use clap::Args;
 
+use super::commands::commands;
 use super::session::Session;
 use crate::failure::Failure;
 
@@ -29,8 +30,7 @@ pub(crate) struct CatalogueArgs {
     command: Command,
 }
 
-#[derive(Debug, Subcommand)]
-enum Command {
+commands! {
     Check(check::CheckArgs),
     Diff(diff::DiffArgs),
     Rehearse(rehearse::RehearseArgs),
@@ -42,14 +42,6 @@ enum Command {
 
 impl CatalogueArgs {
     pub(crate) async fn run(self, session: &Session, out: &mut dyn Write) -> Result<(), Failure> {
-        match self.command {
-            Command::Check(args) => args.run(session, out).await,
-            Command::Diff(args) => args.run(session, out).await,
-            Command::Rehearse(args) => args.run(session, out).await,
-            Command::Apply(args) => args.run(session, out).await,
-            Command::Versions(args) => args.run(session, out).await,
-            Command::Show(args) => args.run(session, out).await,
-            Command::Cancel(args) => args.run(session, out).await,
-        }
+        self.command.run(session, out).await
     }
 }

@@ -11,8 +11,9 @@ mod show;
 
 use std::io::Write;
 
-use clap::{Args, Subcommand};
+use clap::Args;
 
+use super::commands::commands;
 use super::session::Session;
 use crate::failure::Failure;
 
@@ -31,8 +32,7 @@ pub(crate) struct KeyArgs {
     command: Command,
 }
 
-#[derive(Debug, Subcommand)]
-enum Command {
+commands! {
     List(list::ListArgs),
     Show(show::ShowArgs),
     Create(create::CreateArgs),
@@ -45,15 +45,6 @@ enum Command {
 
 impl KeyArgs {
     pub(crate) async fn run(self, session: &Session, out: &mut dyn Write) -> Result<(), Failure> {
-        match self.command {
-            Command::List(args) => args.run(session, out).await,
-            Command::Show(args) => args.run(session, out).await,
-            Command::Create(args) => args.run(session, out).await,
-            Command::Set(args) => args.run(session, out).await,
-            Command::Disable(args) => args.run(session, out).await,
-            Command::Enable(args) => args.run(session, out).await,
-            Command::Rotate(args) => args.run(session, out).await,
-            Command::Delete(args) => args.run(session, out).await,
-        }
+        self.command.run(session, out).await
     }
 }

@@ -2,14 +2,15 @@
 
 use std::io::Write;
 
-use clap::{Args, Subcommand};
+use clap::Args;
 use metering_admin::calls::operators::{
     CreateOperator, ListOperators, OfOperator, RevokeOperator, RotateOperatorToken,
 };
-use metering_admin::wire::{CreateOperatorRequest, CreatedOperatorDocument, OperatorDocument, ReasonRequest};
+use metering_admin::wire::{CreateOperatorRequest, CreatedOperatorDocument, OperatorDocument};
 use metering_core::operators::{MalformedRole, OperatorName, OperatorToken, Role};
 use serde::Serialize;
 
+use super::commands::commands;
 use super::session::Session;
 use crate::failure::Failure;
 use crate::output::{Format, json_line};
@@ -28,8 +29,7 @@ pub(crate) struct OperatorArgs {
     command: Command,
 }
 
-#[derive(Debug, Subcommand)]
-enum Command {
+commands! {
     Create(CreateArgs),
     List(ListArgs),
     RotateToken(RotateTokenArgs),
@@ -115,12 +115,7 @@ fn role(text: &str) -> Result<Role, MalformedRole> {
 
 impl OperatorArgs {
     pub(crate) async fn run(self, session: &Session, out: &mut dyn Write) -> Result<(), Failure> {
-        match self.command {
-            Command::Create(args) => args.run(session, out).await,
-            Command::List(args) => args.run(session, out).await,
-            Command::RotateToken(args) => args.run(session, out).await,
-            Command::Revoke(args) => args.run(session, out).await,
-        }
+        self.command.run(session, out).await
     }
 }
 
@@ -135,8 +130,7 @@ impl CreateArgs {
 
 impl RotateTokenArgs {
     async fn run(self, session: &Session, out: &mut dyn Write) -> Result<(), Failure> {
-        let (of, reason) = (OfOperator { name: self.name }, ReasonRequest::default());
-        let created = session.administrator().await?.call::<RotateOperatorToken>(of, reason).await?;
+        let created = session.administrator().await?.act::<RotateOperatorToken>(OfOperator { name: self.name }).await?;
         print_token(out, self.format, &created)
     }
 }
@@ -185,8 +179,7 @@ impl ListArgs {
 
 impl RevokeArgs {
     async fn run(self, session: &Session, out: &mut dyn Write) -> Result<(), Failure> {
-        let (of, reason) = (OfOperator { name: self.name }, ReasonRequest::default());
-        let operator = session.administrator().await?.call::<RevokeOperator>(of, reason).await?;
+        let operator = session.administrator().await?.act::<RevokeOperator>(OfOperator { name: self.name }).await?;
         if self.format.json {
             return json_line(out, &operator);
         }

@@ -10,8 +10,9 @@ pub(super) mod refusal;
 
 use std::io::Write;
 
-use clap::{Args, Subcommand};
+use clap::Args;
 
+use super::commands::commands;
 use super::session::Session;
 use crate::failure::Failure;
 
@@ -33,8 +34,7 @@ pub(crate) struct PaymentsArgs {
     command: Command,
 }
 
-#[derive(Debug, Subcommand)]
-enum Command {
+commands! {
     List(list::ListArgs),
     Assign(Box<assign::AssignArgs>),
     Records(records::RecordsArgs),
@@ -42,10 +42,6 @@ enum Command {
 
 impl PaymentsArgs {
     pub(crate) async fn run(self, session: &Session, out: &mut dyn Write) -> Result<(), Failure> {
-        match self.command {
-            Command::List(args) => args.run(session, out).await,
-            Command::Assign(args) => args.run(session, out).await,
-            Command::Records(args) => args.run(session, out).await,
-        }
+        self.command.run(session, out).await
     }
 }

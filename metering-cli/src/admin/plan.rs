@@ -11,8 +11,9 @@ mod unconfigured;
 
 use std::io::Write;
 
-use clap::{Args, Subcommand};
+use clap::Args;
 
+use super::commands::commands;
 use super::session::Session;
 use crate::failure::Failure;
 
@@ -29,8 +30,7 @@ pub(crate) struct PlanArgs {
     command: Command,
 }
 
-#[derive(Debug, Subcommand)]
-enum Command {
+commands! {
     List(list::ListArgs),
     Set(Box<set::SetArgs>),
     Remove(remove::RemoveArgs),
@@ -40,12 +40,6 @@ enum Command {
 
 impl PlanArgs {
     pub(crate) async fn run(self, session: &Session, out: &mut dyn Write) -> Result<(), Failure> {
-        match self.command {
-            Command::List(args) => args.run(session, out).await,
-            Command::Set(args) => args.run(session, out).await,
-            Command::Remove(args) => args.run(session, out).await,
-            Command::Activate(args) => args.run(session, out).await,
-            Command::Import(args) => args.run(session, out).await,
-        }
+        self.command.run(session, out).await
     }
 }

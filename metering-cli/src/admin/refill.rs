@@ -2,13 +2,14 @@
 
 use std::io::Write;
 
-use clap::{Args, Subcommand};
+use clap::Args;
 use metering_admin::calls::refills::{RemoveRefill, SetRefill, ShowRefill};
-use metering_admin::wire::{ReasonRequest, RefillDocument, RefillRequest};
+use metering_admin::wire::{RefillDocument, RefillRequest};
 use metering_core::Credits;
 use metering_core::access::BudgetReset;
 use metering_core::money::Refill;
 
+use super::commands::commands;
 use super::session::Session;
 use crate::failure::Failure;
 use crate::output::{Format, json_line};
@@ -26,8 +27,7 @@ pub(crate) struct RefillArgs {
     command: Command,
 }
 
-#[derive(Debug, Subcommand)]
-enum Command {
+commands! {
     Set(SetArgs),
     Show(ShowArgs),
     Off(OffArgs),
@@ -96,11 +96,7 @@ fn noun(every: BudgetReset) -> &'static str {
 
 impl RefillArgs {
     pub(crate) async fn run(self, session: &Session, out: &mut dyn Write) -> Result<(), Failure> {
-        match self.command {
-            Command::Set(args) => args.run(session, out).await,
-            Command::Show(args) => args.run(session, out).await,
-            Command::Off(args) => args.run(session, out).await,
-        }
+        self.command.run(session, out).await
     }
 }
 
@@ -124,7 +120,7 @@ impl ShowArgs {
 
 impl OffArgs {
     async fn run(self, session: &Session, out: &mut dyn Write) -> Result<(), Failure> {
-        session.administrator().await?.call::<RemoveRefill>((), ReasonRequest::default()).await?;
+        session.administrator().await?.act::<RemoveRefill>(()).await?;
         write(out, &self.format, None)
     }
 }

@@ -5,8 +5,9 @@ mod show;
 
 use std::io::Write;
 
-use clap::{Args, Subcommand};
+use clap::Args;
 
+use super::commands::commands;
 use super::session::Session;
 use crate::failure::Failure;
 
@@ -23,17 +24,13 @@ pub(crate) struct RequestArgs {
     command: Command,
 }
 
-#[derive(Debug, Subcommand)]
-enum Command {
+commands! {
     List(list::ListArgs),
     Show(show::ShowArgs),
 }
 
 impl RequestArgs {
     pub(crate) async fn run(self, session: &Session, out: &mut dyn Write) -> Result<(), Failure> {
-        match self.command {
-            Command::List(args) => args.run(session, out).await,
-            Command::Show(args) => args.run(session, out).await,
-        }
+        self.command.run(session, out).await
     }
 }

@@ -2,16 +2,18 @@
 
 mod deliveries;
 mod list;
-mod remove;
-mod resend;
-mod test;
 
 use std::io::Write;
 
-use clap::{Args, Subcommand};
+use clap::Args;
+use metering_admin::calls::webhooks::{OfDelivery, RemoveWebhook, ResendDelivery, TestWebhook};
+use metering_core::events::DeliveryId;
 
+use super::commands::commands;
 use super::session::Session;
 use crate::failure::Failure;
+use crate::output::{Format, json_line};
+use crate::webhooks::delivery::{self, number};
 
 /// List webhooks and their deliveries, and send parked deliveries again.
 #[derive(Debug, Args)]
@@ -27,23 +29,75 @@ pub(crate) struct WebhookArgs {
     command: Command,
 }
 
-#[derive(Debug, Subcommand)]
-enum Command {
+commands! {
     List(list::ListArgs),
     Deliveries(deliveries::DeliveriesArgs),
-    Resend(resend::ResendArgs),
-    Test(test::TestArgs),
-    Remove(remove::RemoveArgs),
+    Resend(ResendArgs),
+    Test(TestArgs),
+    Remove(RemoveArgs),
 }
 
 impl WebhookArgs {
     pub(crate) async fn run(self, session: &Session, out: &mut dyn Write) -> Result<(), Failure> {
-        match self.command {
-            Command::List(args) => args.run(session, out).await,
-            Command::Deliveries(args) => args.run(session, out).await,
-            Command::Resend(args) => args.run(session, out).await,
-            Command::Test(args) => args.run(session, out).await,
-            Command::Remove(args) => args.run(session, out).await,
-        }
+        self.command.run(session, out).await
+    }
+}
+
+/// Send a delivery of any account again, regardless of its state.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+A running server sends it. The event keeps its id, so a receiver that has handled it can skip it.
+
+Example:
+  metering admin webhook resend 42")]
+struct ResendArgs {
+    /// The number of the delivery.
+    #[arg(value_name = "DELIVERY", value_parser = number)]
+    delivery: DeliveryId,
+    #[command(flatten)]
+    format: Format,
+}
+
+impl ResendArgs {
+    async fn run(self, session: &Session, out: &mut dyn Write) -> Result<(), Failure> {
+        let of = OfDelivery { id: self.delivery };
+        let resent = session.administrator().await?.act::<ResendDelivery>(of).await?.data;
+        if self.format.json { json_line(out, &resent) } else { delivery::write(out, delivery::RESENT, &resent) }
+    }
+}
+
+/// Send a test event to the operator's own webhook, which is in the server's configuration.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+A running server sends it. `metering admin webhook deliveries` shows the result.
+
+Example:
+  metering admin webhook test")]
+struct TestArgs {
+    #[command(flatten)]
+    format: Format,
+}
+
+impl TestArgs {
+    async fn run(self, session: &Session, out: &mut dyn Write) -> Result<(), Failure> {
+        let sent = session.administrator().await?.act::<TestWebhook>(()).await?.data;
+        if self.format.json { json_line(out, &sent) } else { delivery::write(out, "Queued the test event.", &sent) }
+    }
+}
+
+/// Remove the operator's own webhook with its deliveries.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+First remove `webhooks.url` from the configuration of every server: a server that has it stores the webhook again when
+it starts.
+
+Example:
+  metering admin webhook remove")]
+struct RemoveArgs {}
+
+impl RemoveArgs {
+    async fn run(self, session: &Session, out: &mut dyn Write) -> Result<(), Failure> {
+        session.administrator().await?.act::<RemoveWebhook>(()).await?;
+        Ok(writeln!(out, "The operator's webhook was removed.")?)
     }
 }

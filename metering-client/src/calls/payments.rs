@@ -2,9 +2,10 @@
 
 use metering_core::wire::call::Access;
 use metering_core::wire::{
-    BoughtResponse, ClaimRequest, ClaimResponse, CompletionRequest, CompletionResponse, OffersDocument, PlansDocument,
+    ClaimRequest, ClaimResponse, CompletionRequest, CompletionResponse, PlansDocument,
     QuoteRequest, QuoteResponse, TopUpQuoteDocument, TopUpQuoteRequest, TopUpRequest, TopUpResponse,
 };
+use metering_pay::wire::{BoughtResponse, OffersDocument};
 use metering_core::{call, parameters};
 
 use super::access::KEY;

@@ -2,9 +2,9 @@
 
 use http::{HeaderMap, StatusCode, header::WWW_AUTHENTICATE};
 use metering_core::Error;
-use metering_core::offers::PayRefusal;
-use metering_core::wire::mcp::{MPP_REQUIRED_META, PaymentForm, payment_challenges, payment_header, payment_results};
 use metering_core::wire::{ACCEPT_PAYMENT_HEADER, ErrorBody, PAYMENT_REQUIRED_HEADER};
+use metering_pay::offers::PayRefusal;
+use metering_pay::wire::mcp::{MPP_REQUIRED_META, PaymentForm, payment_challenges, payment_header, payment_results};
 use rmcp::model::{CallToolResult, JsonObject};
 
 use super::document::{Document, Json};

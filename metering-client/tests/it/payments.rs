@@ -1,7 +1,7 @@
 //! Payments of tool calls: offers in refusals, payments in requests, and what results say about them. And the bound on
 //! what a call may cost.
 
-use metering_core::wire::x402::{PaymentPayload, PaymentPayloadV1};
+use metering_pay::wire::x402::{PaymentPayload, PaymentPayloadV1};
 use rmcp::model::{CallToolResult, RequestMetaObject};
 use serde_json::{Value, json};
 

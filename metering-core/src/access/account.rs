@@ -136,7 +136,7 @@ impl fmt::Display for AgentName {
 ///
 /// ```
 /// use metering_core::charging::LimitWindow;
-/// use metering_core::{Charge, Credits, Error, MemoryStore, RateLimits, Service, Store};
+/// use metering_core::{Charge, Credits, Error, MemoryStore, RateLimits, Refusal, Service, Store};
 /// # use std::sync::Arc;
 ///
 /// # #[tokio::main(flavor = "current_thread")]
@@ -151,7 +151,8 @@ impl fmt::Display for AgentName {
 /// let receipt = service.charge(charge.clone()).await?;
 /// assert_eq!(receipt.rate.remaining(LimitWindow::Day), Some(0));
 /// let Err(error) = service.charge(charge).await else { return Err("the second request is above the limit".into()) };
-/// assert!(matches!(error, Error::RateLimited { window: LimitWindow::Day, .. }));
+/// let Error::Refused(refusal) = &error else { return Err("it is refused for another reason".into()) };
+/// assert!(matches!(**refusal, Refusal::RateLimited { window: LimitWindow::Day, .. }));
 /// assert!(error.retry_after_seconds() <= Some(24 * 60 * 60));
 /// # Ok(())
 /// # }

@@ -5,6 +5,7 @@ use std::net::IpAddr;
 use crate::access::key_terms::KeyTerms;
 use crate::access::scope::Scope;
 use crate::clock::Timestamp;
+use crate::wire::ErrorCode;
 
 /// What a key is to be used for.
 #[derive(Debug, Clone, Copy)]
@@ -51,6 +52,29 @@ pub enum KeyRefusal {
     /// Only the account's first key may do this.
     #[error("only the account's first key may do this")]
     NotFirst,
+}
+
+impl KeyRefusal {
+    /// The error code that clients get.
+    #[must_use]
+    pub const fn code(&self) -> ErrorCode {
+        match self {
+            Self::NotLive => ErrorCode::Unauthorized,
+            Self::Expired { .. } => ErrorCode::KeyExpired,
+            Self::Network { .. } => ErrorCode::KeyNetwork,
+            Self::Scope { .. } | Self::Route | Self::NotFirst => ErrorCode::KeyScope,
+        }
+    }
+
+    /// What is wrong, and what to do.
+    pub(crate) fn advice(&self) -> String {
+        let next = match self {
+            Self::Expired { .. } => "Use a newer key.",
+            Self::Network { .. } => "Call from one of its networks, or use another key.",
+            _ => "Use another key, or ask its owner to change this one.",
+        };
+        format!("{self}. {next}")
+    }
 }
 
 fn from(address: Option<&IpAddr>) -> String {

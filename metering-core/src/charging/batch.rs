@@ -4,10 +4,11 @@ use std::hash::Hash;
 
 use crate::access::account::AccountId;
 use crate::access::key_id::KeyNumber;
-use crate::charging::charge::{Charge, Decision, MeterState, Refund, Refusal};
+use crate::charging::charge::{Charge, Decision, MeterState, Refund};
 use crate::charging::hold::{Hold, HoldId, HoldUpdate};
 use crate::charging::key_meter::KeyState;
 use crate::charging::posting::{Outcome, Posting, Remembered};
+use crate::charging::refusal::Refusal;
 use crate::charging::request_id::RequestId;
 use crate::charging::tally::{Changes, Tally};
 use crate::charging::volume::{CountedRoute, Volume};

@@ -6,13 +6,11 @@ use std::sync::Arc;
 use crate::access::account::{AccountId, RateLimits, Totals};
 use crate::access::key::{ApiKey, KeyHash};
 use crate::access::key_id::KeyNumber;
-use crate::access::key_use::KeyRefusal;
-use crate::charging::delivery::{Attempt, DeliveryTerms, Repetition};
+use crate::charging::delivery::{Attempt, DeliveryTerms};
 use crate::charging::hold::{Held, HoldAction, HoldTerms, HoldUpdate};
 use crate::charging::in_flight::{InFlight, Slot};
-use crate::charging::key_meter::{ExhaustedBudget, KeyLimit};
-use crate::charging::max_cost::MaxCost;
-use crate::charging::rate::{LimitWindow, RateStatus, Window};
+use crate::charging::rate::{RateStatus, Window};
+use crate::charging::refusal::Refusal;
 use crate::charging::request_id::RequestId;
 use crate::charging::volume::{CountedRoute, Volume, VolumeTerms};
 use crate::clock::{Day, Month, Timestamp};
@@ -186,19 +184,12 @@ pub enum Decision {
 
 impl Decision {
     /// Its name in traces.
-    pub(crate) const fn name(&self) -> &'static str {
+    pub(crate) fn name(&self) -> &'static str {
         match self {
             Self::Accepted(receipt) if receipt.repeated => "repeated",
             Self::Accepted(receipt) if receipt.hold.is_some() => "held",
             Self::Accepted(_) => "charged",
-            Self::Refused(Refusal::UnknownKey) => "unknown_key",
-            Self::Refused(Refusal::Key(_)) => "key_not_allowed",
-            Self::Refused(Refusal::TooManyInFlight) => "too_many_in_flight",
-            Self::Refused(Refusal::KeyBudget { .. }) => "key_budget",
-            Self::Refused(Refusal::RateLimited { .. }) => "rate_limited",
-            Self::Refused(Refusal::Repeated(_)) => "idempotency_key_in_use",
-            Self::Refused(Refusal::InsufficientCredits { .. }) => "insufficient_credits",
-            Self::Refused(Refusal::MaxCostExceeded { .. }) => "max_cost_exceeded",
+            Self::Refused(refusal) => refusal.kind().as_str(),
         }
     }
 }
@@ -338,58 +329,4 @@ impl Receipt {
         let Attempt { request, .. } = self.delivery.clone()?;
         Some(Settlement { account: self.account.clone(), request, line: self.line.clone() })
     }
-}
-
-impl Refusal {
-    /// The refusal by a key's limit. `rate` is what an accepted charge would have reported.
-    pub(crate) const fn of_limit(limit: KeyLimit, rate: RateStatus) -> Self {
-        match limit {
-            KeyLimit::Rate(window, rate) => Self::RateLimited { window, rate },
-            KeyLimit::Budget(exhausted) => Self::KeyBudget { exhausted, rate },
-        }
-    }
-}
-
-/// Why a charge was refused.
-#[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Refusal {
-    /// The key is unknown, or it or a parent key is not live; callers cannot tell which.
-    UnknownKey,
-    /// The key may not be used for this request.
-    Key(KeyRefusal),
-    /// The key, or a parent key, has as many requests in flight as it may have.
-    TooManyInFlight,
-    /// The budget of the key, or of a parent key, does not cover the price.
-    KeyBudget {
-        /// The budget, and how much of it was spent.
-        exhausted: ExhaustedBudget,
-        /// The use of the rate limits.
-        rate: RateStatus,
-    },
-    /// A rate limit is reached.
-    RateLimited {
-        /// Which.
-        window: LimitWindow,
-        /// The use of the rate limits that refused it, the account's or a key's.
-        rate: RateStatus,
-    },
-    /// The request's idempotency key is known, and the request may not be forwarded again now.
-    Repeated(Repetition),
-    /// The balance is not above zero, or does not cover the hold.
-    InsufficientCredits {
-        /// The balance.
-        balance: Credits,
-        /// The request's price.
-        required: Credits,
-        /// The account's use of its rate limits.
-        rate: RateStatus,
-    },
-    /// The request's volume tier costs more than its client allows.
-    MaxCostExceeded {
-        /// The request's price.
-        price: Credits,
-        /// The most that it may cost.
-        max_cost: MaxCost,
-    },
 }

@@ -16,6 +16,7 @@ use sha3::{Digest, Sha3_256};
 use crate::charging::request_id::RequestId;
 use crate::clock::Timestamp;
 use crate::usage::UsageLine;
+use crate::wire::ErrorCode;
 
 /// How many attempts one charge pays for, including the first. Each may cost the upstream work.
 const MAX_ATTEMPTS: u32 = 3;
@@ -183,6 +184,35 @@ pub enum Repetition {
     },
     /// The key's response was delivered, or its attempts are used up.
     UsedUp,
+}
+
+impl Repetition {
+    /// The error code that clients get.
+    #[must_use]
+    pub const fn code(&self) -> ErrorCode {
+        match self {
+            Self::OtherRequest => ErrorCode::IdempotencyKeyReused,
+            Self::InProgress { .. } => ErrorCode::RequestInProgress,
+            Self::UsedUp => ErrorCode::IdempotencyKeyUsed,
+        }
+    }
+
+    /// What happened, and what to do.
+    pub(crate) const fn advice(&self) -> &'static str {
+        match self {
+            Self::OtherRequest => {
+                "This Idempotency-Key was used for another request; nothing was charged now. Use a new key for each request."
+            }
+            Self::InProgress { .. } => {
+                "The request with this Idempotency-Key may still be in progress; nothing was charged now. Retry after the \
+                 time given."
+            }
+            Self::UsedUp => {
+                "The request with this Idempotency-Key was already charged, and was served or has no retries left; nothing \
+                 was charged now. Responses are not stored, so use a new key to buy another."
+            }
+        }
+    }
 }
 
 impl Delivery {

@@ -10,7 +10,7 @@ use crate::access::key_id::{KeyId, KeyNumber};
 use crate::access::key_terms::KeyTerms;
 use crate::charging::rate::{LimitWindow, RateStatus, Window};
 use crate::clock::{Day, Timestamp};
-use crate::events::event::{BudgetEvent, EventData, KeyEvent};
+use crate::events::event_data::{BudgetEvent, EventData, KeyEvent};
 use crate::money::alert::AlertLevel;
 use crate::money::credits::Credits;
 
@@ -76,6 +76,14 @@ impl ExhaustedBudget {
     #[must_use]
     pub fn resets_at(&self) -> Option<Timestamp> {
         self.budget.resets_at(self.at)
+    }
+
+    /// Seconds until it starts again, at least one; `None` for never.
+    pub(crate) fn retry_after_seconds(&self) -> Option<u64> {
+        self.resets_at().map(|at| {
+            let left = at.unix_millis().saturating_sub(self.at.unix_millis());
+            u64::try_from(left).unwrap_or(0).div_ceil(1_000).max(1)
+        })
     }
 }
 

@@ -38,6 +38,12 @@ impl MaxCost {
     pub const fn credits(self) -> Credits {
         self.0
     }
+
+    /// What a client is told whose request costs more than this, or, if the price `is_maximum`, may cost more.
+    pub(crate) fn exceeded_by(self, price: Credits, is_maximum: bool) -> String {
+        let costs = if is_maximum { "may cost up to" } else { "costs" };
+        format!("This request {costs} {price} credits, more than the {self} that it allows; nothing was charged.")
+    }
 }
 
 impl FromStr for MaxCost {

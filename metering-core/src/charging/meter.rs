@@ -25,9 +25,10 @@ use tokio::sync::{Semaphore, mpsc, watch};
 use tracing::field::Empty;
 use tracing::{Instrument, info_span};
 
-use crate::charging::charge::{Charge, Decision, Receipt, Refusal, Settlement};
+use crate::charging::charge::{Charge, Decision, Receipt, Settlement};
 use crate::charging::hold::{HoldAction, HoldId, HoldTerms};
 use crate::charging::posting::{Outcome, Posting};
+use crate::charging::refusal::Refusal;
 use crate::clock::Clock;
 use crate::money::credits::Credits;
 use crate::random::SystemRandomness;

@@ -5,8 +5,9 @@
 
 use crate::access::issued_key::KeyHolder;
 use crate::access::key_use::{KeyRefusal, KeyUse};
-use crate::charging::charge::{MeterState, Refusal};
+use crate::charging::charge::MeterState;
 use crate::charging::rate::{RateStatus, RateWindows};
+use crate::charging::refusal::Refusal;
 use crate::charging::rule::{self, Debit};
 
 /// Checks a request of this key. `taking` is what it takes from the balance; `None` if it may take nothing, because it

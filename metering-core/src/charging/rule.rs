@@ -1,8 +1,9 @@
 //! The charge rule, as pure functions: whether a request is accepted, and how that changes its account.
 
 use crate::access::account::Totals;
-use crate::charging::charge::{MeterState, Refusal};
+use crate::charging::charge::MeterState;
 use crate::charging::rate::{LimitWindow, RateStatus};
+use crate::charging::refusal::Refusal;
 use crate::clock::Timestamp;
 use crate::money::credits::Credits;
 

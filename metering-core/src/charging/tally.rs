@@ -13,11 +13,12 @@ use foldhash::{HashMap, HashMapExt};
 
 use crate::access::account::AccountId;
 use crate::access::key_id::KeyNumber;
-use crate::charging::charge::{Charge, Decision, MeterState, Receipt, Refund, Refusal, Settlement};
+use crate::charging::charge::{Charge, Decision, MeterState, Receipt, Refund, Settlement};
 use crate::charging::delivery::{Attempt, Delivery};
 use crate::charging::hold::{Held, HoldId};
 use crate::charging::posting::{Remembered, StoredResult};
 use crate::charging::rate::RateStatus;
+use crate::charging::refusal::Refusal;
 use crate::charging::request_id::RequestId;
 use crate::charging::rule::{self, Debit};
 use crate::charging::volume::CountedRoute;

@@ -4,7 +4,8 @@ use super::Decided;
 use crate::access::account::{Account, Totals};
 use crate::access::issued_key::Key;
 use crate::access::key::KeyHash;
-use crate::events::event::{EventData, NewEvent};
+use crate::events::event::NewEvent;
+use crate::events::event_data::EventData;
 use crate::money::ledger::NewLedgerEntry;
 use crate::store::{Created, NewAccount, StoreError};
 

@@ -3,7 +3,8 @@
 use super::{Decided, active};
 use crate::access::account::{Account, Totals};
 use crate::clock::Timestamp;
-use crate::events::event::{EventData, NewEvent};
+use crate::events::event::NewEvent;
+use crate::events::event_data::EventData;
 use crate::money::alert::{AlertLevel, BalanceAlert};
 use crate::money::ledger::NewLedgerEntry;
 use crate::store::Posted;
@@ -65,7 +66,7 @@ pub fn post_entry<K>(
 mod tests {
     use super::super::scene::{NOW, account, entry, purchase, revoked};
     use super::*;
-    use crate::events::event_kind::EventKind;
+    use crate::events::event_data::EventKind;
     use crate::money::credits::Credits;
     use crate::money::ledger::LedgerKind;
 

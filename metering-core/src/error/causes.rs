@@ -4,7 +4,6 @@ use super::Error;
 use crate::access::key::KeyFault;
 use crate::access::key_use::KeyRefusal;
 use crate::charging::meter::MeterError;
-use crate::offers::PayRefusal;
 use crate::payments::payment::{PaymentError, RecoveryError};
 use crate::signups::signup::SignupError;
 use crate::store::StoreError;
@@ -25,12 +24,6 @@ impl From<PaymentError> for Error {
             tracing::warn!(%cause, "could not check a payment");
         }
         Self::Payment(Box::new(error))
-    }
-}
-
-impl From<PayRefusal> for Error {
-    fn from(refusal: PayRefusal) -> Self {
-        Self::Offer(Box::new(refusal))
     }
 }
 

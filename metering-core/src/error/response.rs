@@ -3,9 +3,10 @@
 use std::sync::Arc;
 
 use super::Error;
+use crate::access::budget::BudgetReset;
 use crate::access::key_use::KeyRefusal;
 use crate::charging::delivery::Repetition;
-use crate::offers::PayRefusal;
+use crate::charging::refusal::Refusal;
 use crate::wire::{ErrorBody, ErrorCode, Required, rate_headers};
 
 /// Seconds to wait before retrying a request to an overloaded or unavailable service.
@@ -14,27 +15,15 @@ const RETRY_SOON_SECONDS: u64 = 1;
 /// Seconds to wait before opening another stream. A guess: when one will end is unknown.
 const STREAM_RETRY_SECONDS: u64 = 5;
 
-/// Seconds to wait before asking again for a payment that is not confirmed yet: about a block.
-const SETTLEMENT_RETRY_SECONDS: u64 = 3;
-
-/// Seconds to wait before paying again when payments cannot be executed: an operator has to act.
-const UNAVAILABLE_RETRY_SECONDS: u64 = 60;
-
 impl Error {
     /// The stable error code, which determines the HTTP status.
     #[must_use]
     pub fn code(&self) -> ErrorCode {
         match self {
             Self::Unauthorized | Self::KeyRefused(_) => ErrorCode::Unauthorized,
-            Self::KeyNotAllowed(KeyRefusal::NotLive) => ErrorCode::Unauthorized,
-            Self::KeyNotAllowed(KeyRefusal::Expired { .. }) => ErrorCode::KeyExpired,
-            Self::KeyNotAllowed(KeyRefusal::Network { .. }) => ErrorCode::KeyNetwork,
-            Self::KeyNotAllowed(KeyRefusal::Scope { .. } | KeyRefusal::Route | KeyRefusal::NotFirst) => {
-                ErrorCode::KeyScope
-            }
-            Self::KeyBudget(_) => ErrorCode::KeyBudgetExhausted,
+            Self::KeyNotAllowed(refusal) => refusal.code(),
+            Self::Refused(refusal) => refusal.code(),
             Self::MaxCostExceeded { .. } => ErrorCode::MaxCostExceeded,
-            Self::TooManyInFlight => ErrorCode::TooManyRequestsInFlight,
             Self::NoSuchKey => ErrorCode::NotFound,
             Self::KeyConflict(_) => ErrorCode::Conflict,
             Self::UnknownRoute { .. } => ErrorCode::UnknownRoute,
@@ -42,7 +31,6 @@ impl Error {
             Self::InvalidPath(_) => ErrorCode::InvalidPath,
             Self::InvalidParameter(_) => ErrorCode::InvalidParameter,
             Self::ValidationFailed(_) => ErrorCode::ValidationFailed,
-            Self::RateLimited { .. } => ErrorCode::RateLimited,
             Self::TooManyStreams { .. } => ErrorCode::TooManyStreams,
             Self::WebSocketNotSupported => ErrorCode::WebSocketNotSupported,
             Self::UpgradeRequired => ErrorCode::UpgradeRequired,
@@ -53,15 +41,7 @@ impl Error {
             }
             Self::SignIn { price: None, .. } => ErrorCode::Unauthorized,
             Self::OffersNotMade => ErrorCode::NotFound,
-            Self::Offer(refusal) => match **refusal {
-                PayRefusal::Malformed(_) => ErrorCode::ValidationFailed,
-                PayRefusal::AlreadyCredited => ErrorCode::PaymentCredited,
-                PayRefusal::IdentifierUsed => ErrorCode::Conflict,
-                PayRefusal::Pending { .. } => ErrorCode::SettlementPending,
-                PayRefusal::Unavailable => ErrorCode::SettlementUnavailable,
-                PayRefusal::TooMany(_) | PayRefusal::Paused { .. } => ErrorCode::RateLimited,
-                _ => ErrorCode::PaymentRefused,
-            },
+            Self::Offer(refusal) => refusal.code(),
             Self::NoSuchReceipt | Self::NoSuchRequest => ErrorCode::NotFound,
             Self::NoSuchWebhook => ErrorCode::WebhookNotFound,
             Self::NoSuchDelivery => ErrorCode::DeliveryNotFound,
@@ -72,15 +52,7 @@ impl Error {
             Self::Signup(error) => error.code(),
             Self::StorageUnavailable => ErrorCode::StorageUnavailable,
             Self::OutcomeUnknown => ErrorCode::OutcomeUnknown,
-            Self::Repeated(Repetition::OtherRequest) | Self::PaymentRepeated(Repetition::OtherRequest) => {
-                ErrorCode::IdempotencyKeyReused
-            }
-            Self::Repeated(Repetition::InProgress { .. }) | Self::PaymentRepeated(Repetition::InProgress { .. }) => {
-                ErrorCode::RequestInProgress
-            }
-            Self::Repeated(Repetition::UsedUp) | Self::PaymentRepeated(Repetition::UsedUp) => {
-                ErrorCode::IdempotencyKeyUsed
-            }
+            Self::Repeated(repetition) | Self::PaymentRepeated(repetition) => repetition.code(),
             Self::Overloaded => ErrorCode::Overloaded,
             Self::ShuttingDown => ErrorCode::ShuttingDown,
             Self::NotRefunded | Self::Internal => ErrorCode::InternalError,
@@ -91,20 +63,12 @@ impl Error {
     #[must_use]
     pub fn retry_after_seconds(&self) -> Option<u64> {
         match self {
-            Self::RateLimited { window, rate } => Some(rate.reset_seconds(*window)),
-            Self::KeyBudget(budget) => budget.retry_after_seconds(),
-            Self::TooManyInFlight => Some(RETRY_SOON_SECONDS),
+            Self::Refused(refusal) => refusal.retry_after_seconds(),
             Self::TooManyStreams { .. } => Some(STREAM_RETRY_SECONDS),
             Self::Repeated(Repetition::InProgress { retry_after_seconds })
             | Self::PaymentRepeated(Repetition::InProgress { retry_after_seconds }) => Some(*retry_after_seconds),
             Self::Payment(error) => error.retry_after_seconds(),
-            Self::Offer(refusal) => match **refusal {
-                PayRefusal::Pending { .. } => Some(SETTLEMENT_RETRY_SECONDS),
-                PayRefusal::Unavailable => Some(UNAVAILABLE_RETRY_SECONDS),
-                PayRefusal::TooMany(ref too_many) => Some(too_many.retry_after_seconds),
-                PayRefusal::Paused { retry_after_seconds, .. } => Some(retry_after_seconds),
-                _ => None,
-            },
+            Self::Offer(refusal) => refusal.retry_after_seconds(),
             Self::Recovery(error) => error.retry_after_seconds(),
             Self::Signup(error) => error.retry_after_seconds(),
             Self::StorageUnavailable | Self::OutcomeUnknown | Self::Overloaded | Self::ShuttingDown => {
@@ -121,11 +85,7 @@ impl Error {
         body.retry_after_sec = self.retry_after_seconds();
         match self {
             Self::InvalidParameter(fields) | Self::ValidationFailed(fields) => body.fields = Some(fields.clone()),
-            Self::RateLimited { window, rate } => {
-                body.limit_window = Some(window.as_str());
-                body.rate_limits = Some(rate.limits);
-            }
-            Self::KeyBudget(budget) => budget.add_context(&mut body),
+            Self::Refused(refusal) => add_refusal(&mut body, refusal),
             Self::InsufficientCredits(payment_required) => {
                 body.credit_balance = Some(payment_required.balance);
                 body.required = Some(Required::Credits(payment_required.required));
@@ -162,8 +122,7 @@ impl Error {
             Self::UpgradeRequired => {
                 vec![("upgrade", "websocket".to_owned()), ("connection", "upgrade".to_owned())]
             }
-            Self::RateLimited { rate, .. } => rate_headers(rate),
-            Self::KeyBudget(budget) => rate_headers(&budget.rate),
+            Self::Refused(refusal) => refusal.rate().map(rate_headers).unwrap_or_default(),
             Self::InsufficientCredits(payment_required) => rate_headers(&payment_required.rate),
             _ => Vec::new(),
         };
@@ -171,5 +130,23 @@ impl Error {
             headers.push(("retry-after", seconds.to_string()));
         }
         headers
+    }
+}
+
+/// The context of a refused charge.
+fn add_refusal(body: &mut ErrorBody, refusal: &Refusal) {
+    body.required = refusal.required().map(Required::Credits);
+    match refusal {
+        Refusal::RateLimited { window, rate } => {
+            body.limit_window = Some(window.as_str());
+            body.rate_limits = Some(rate.limits);
+        }
+        Refusal::KeyBudget { exhausted, .. } => {
+            body.limit = Some(exhausted.budget.limit);
+            body.limit_remaining = Some(exhausted.remaining());
+            body.limit_reset = exhausted.budget.reset.map(BudgetReset::as_str);
+            body.resets_at = exhausted.resets_at();
+        }
+        _ => {}
     }
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::fmt;
 use std::str::FromStr;
 
-use crate::events::event_kind::{EventKind, EventKindError};
+use crate::events::event_data::{EventKind, EventKindError};
 
 /// The kinds of events that a webhook receives; all kinds if it names none. A test reaches every webhook.
 ///

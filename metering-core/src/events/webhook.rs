@@ -194,7 +194,7 @@ impl Webhook {
 
     /// Whether events of this kind are kept for it.
     #[must_use]
-    pub fn receives(&self, kind: crate::events::event_kind::EventKind) -> bool {
+    pub fn receives(&self, kind: crate::events::event_data::EventKind) -> bool {
         self.state == WebhookState::Active && self.terms.kinds.has(kind)
     }
 }
@@ -202,7 +202,7 @@ impl Webhook {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::events::event_kind::EventKind;
+    use crate::events::event_data::EventKind;
     use crate::random::SystemRandomness;
 
     const fn at(seconds: i64) -> Timestamp {

@@ -23,7 +23,7 @@ use crate::error::Error;
 use crate::money::credits::Credits;
 use crate::service::{Paid, RequestPayment, Service};
 use crate::trace;
-use crate::wire::{BALANCE_HEADER, PAYMENT_RECEIPT_HEADER, metered_headers, settled_headers};
+use crate::wire::{BALANCE_HEADER, metered_headers, settled_headers};
 
 /// The account and amount of a charge or a hold. Every charged request has it in its extensions.
 ///
@@ -56,7 +56,7 @@ struct State {
     /// What the response says that the request cost.
     headers: Vec<(&'static str, String)>,
     /// The payment that came with the request, and its outcome.
-    payment: Option<(RequestPayment, Paid)>,
+    payment: Option<(Box<dyn RequestPayment>, Paid)>,
     /// How the refund went, if there was one.
     refund: Result<(), Error>,
     /// Counts the request as in flight, if its key limits that.
@@ -100,8 +100,8 @@ impl Charged {
         }
     }
 
-    /// Adds the receipt of a payment to the response. That of MPP is only for a successful one.
-    pub(super) async fn paid_with(&self, presented: RequestPayment, paid: Paid) {
+    /// Adds the receipt of a payment to the response.
+    pub(super) async fn paid_with(&self, presented: Box<dyn RequestPayment>, paid: Paid) {
         self.state.lock().await.payment = Some((presented, paid));
     }
 
@@ -370,8 +370,7 @@ impl State {
         let balance = headers.iter().find(|(name, _)| *name == BALANCE_HEADER);
         let balance = balance.and_then(|(_, balance)| Credits::from_printed(balance).ok());
         let balance = balance.unwrap_or(paid.account.totals.balance);
-        let fits = |(name, _): &(&str, String)| *name != PAYMENT_RECEIPT_HEADER || status.is_success();
-        headers.extend(presented.receipt(&paid, balance).filter(fits));
+        headers.extend(presented.receipt(&paid, balance, status.as_u16()));
         headers
     }
 

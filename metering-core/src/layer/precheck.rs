@@ -59,13 +59,13 @@ impl MeteringLayer {
         };
         // As in `admit`: a client that sends a key wants that key to be used.
         let is_sound = credentials.fault.is_none();
-        let found = found.paid_with(presented.as_ref().filter(|_| is_sound)).at_most(credentials.max_cost);
+        let found = found.paid_with(presented.as_deref().filter(|_| is_sound)).at_most(credentials.max_cost);
         let found = found.signed_in_with(self.service.sign_in(|name| values(&head.headers, name)).filter(|_| is_sound));
         match found.precheck(Retry::read(|name| values(&head.headers, name))).await {
             Ok(()) => Ok(()),
             Err(error) => {
                 let error = credentials.explain(error);
-                Err(outgoing.finish(self.refusal(&head.uri, route, &error, client, presented.as_ref())))
+                Err(outgoing.finish(self.refusal(&head.uri, route, &error, client, presented.as_deref())))
             }
         }
     }

@@ -6,13 +6,13 @@ use http::{HeaderName, HeaderValue, Response, StatusCode, header};
 use crate::catalogue::ErrorShape;
 use crate::error::Error;
 use crate::service::PaymentNotice;
-use crate::wire::{CHALLENGE_HEADER, ErrorBody};
+use crate::wire::ErrorBody;
 
 /// Sets headers of a response, replacing earlier ones of the same name. A response can have several challenges.
 pub(super) fn set_headers<R>(mut response: Response<R>, headers: Vec<(&'static str, String)>) -> Response<R> {
     for (name, value) in headers {
         match HeaderValue::try_from(value) {
-            Ok(value) if name == CHALLENGE_HEADER => drop(response.headers_mut().append(WWW_AUTHENTICATE, value)),
+            Ok(value) if WWW_AUTHENTICATE == name => drop(response.headers_mut().append(WWW_AUTHENTICATE, value)),
             Ok(value) => drop(response.headers_mut().insert(HeaderName::from_static(name), value)),
             Err(error) => tracing::error!(%error, name, "could not set a response header"),
         }

@@ -88,7 +88,6 @@ pub struct ExpectedTransfer {
 
 /// Why an authorization is refused. Nothing was taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
 pub enum AuthorizationFault {
     /// It pays another recipient.
     #[error("it pays {found}, not {expected}")]

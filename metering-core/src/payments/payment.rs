@@ -102,12 +102,8 @@ impl PaymentTarget {
     ///
     /// For signed authorizations, which name both. Anyone may execute several of them in one transaction, or add
     /// another transfer, without invalidating the payment.
-    pub(crate) fn transfer(
-        &self,
-        tx: TxRef,
-        evidence: &Evidence,
-        (payer, amount): (Address, TokenUnits),
-    ) -> Option<Payment> {
+    #[must_use]
+    pub fn transfer(&self, tx: TxRef, evidence: &Evidence, (payer, amount): (Address, TokenUnits)) -> Option<Payment> {
         let transfer = TokenTransfer { token: self.token, from: payer, to: self.recipient, value: amount };
         let transfers = evidence.transfers.iter().filter(|found| **found == transfer).take(1).copied().collect();
         self.payment(tx, &Evidence { transfers, ..evidence.clone() }).ok()

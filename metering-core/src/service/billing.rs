@@ -69,12 +69,12 @@ impl Service {
     /// Same as [`Service::deduct`]. A payment that came with the request is credited first, to the account of the key.
     ///
     /// # Errors
-    /// Those of [`Service::deduct`] and [`Service::pay`].
+    /// Those of [`Service::deduct`], and [`Error::Offer`] when the payment was not credited, or not yet.
     pub async fn deduct_paid(
         &self,
         caller: impl Into<Caller<'_>>,
         request: &DeductRequest,
-        payment: Option<&RequestPayment>,
+        payment: Option<&dyn RequestPayment>,
     ) -> Result<Receipt, Error> {
         self.charge(self.paid_charge(caller.into(), request, None, payment).await?).await
     }
@@ -124,7 +124,7 @@ impl Service {
         caller: Caller<'_>,
         request: &DeductRequest,
         hold: Option<&HoldFields>,
-        payment: Option<&RequestPayment>,
+        payment: Option<&dyn RequestPayment>,
     ) -> Result<Charge, Error> {
         let caller = Caller { address: request.client_ip, ..caller };
         let key = caller.key.ok_or(Error::Unauthorized)?;
@@ -134,8 +134,7 @@ impl Service {
         };
         if let Some(presented) = payment {
             let request = Fingerprint::of(&charge.line.http_method, &charge.request_path, &charge.line);
-            let paid = self.pay(presented.paying(caller, request, charge.price)).await?;
-            presented.credited(&paid);
+            self.pay(presented, caller, request, charge.price).await?;
         }
         Ok(charge)
     }

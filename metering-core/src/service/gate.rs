@@ -10,8 +10,9 @@ mod request_head;
 
 use crate::access::credentials::Caller;
 use crate::access::key::KeyFault;
-use crate::charging::charge::{Charge, Decision, Receipt, Refusal};
-use crate::error::{Error, KeyBudget, PaymentRequired};
+use crate::charging::charge::{Charge, Decision, Receipt};
+use crate::charging::refusal::Refusal;
+use crate::error::{Error, PaymentRequired};
 use crate::service::{Links, Service};
 
 pub use admission::{Admission, AdmissionKind};
@@ -130,7 +131,7 @@ impl Service {
     /// ```
     ///
     /// # Errors
-    /// [`Error::KeyRefused`], [`Error::RateLimited`], [`Error::InsufficientCredits`], or when the meter or the store
+    /// [`Error::KeyRefused`], [`Error::Refused`], [`Error::InsufficientCredits`], or when the meter or the store
     /// fails. Nothing is charged, unless the error says that the outcome is unknown.
     pub async fn charge(&self, mut charge: Charge) -> Result<Receipt, Error> {
         charge.in_flight.get_or_insert_with(|| self.in_flight.clone());
@@ -145,10 +146,7 @@ impl Service {
         match refusal {
             Refusal::UnknownKey => Error::KeyRefused(KeyFault::NotLive),
             Refusal::Key(refusal) => refusal.into(),
-            Refusal::TooManyInFlight => Error::TooManyInFlight,
-            Refusal::KeyBudget { exhausted, rate } => Error::KeyBudget(Box::new(KeyBudget { exhausted, rate })),
             Refusal::Repeated(repetition) => Error::Repeated(repetition),
-            Refusal::RateLimited { window, rate } => Error::RateLimited { window, rate },
             Refusal::MaxCostExceeded { price, max_cost } => {
                 Error::MaxCostExceeded { price, max_cost, is_maximum: false }
             }
@@ -161,6 +159,7 @@ impl Service {
                 let payment_required = PaymentRequired { balance, required, rate, plans_url, topup_url, plans };
                 Error::InsufficientCredits(Box::new(payment_required))
             }
+            refusal => Error::Refused(Box::new(refusal)),
         }
     }
 }

@@ -115,12 +115,12 @@ impl Service {
     /// key.
     ///
     /// # Errors
-    /// Those of [`Service::hold_for`] and [`Service::pay`].
+    /// Those of [`Service::hold_for`], and [`Error::Offer`] when the payment was not credited, or not yet.
     pub async fn hold_paid(
         &self,
         caller: impl Into<Caller<'_>>,
         request: &HoldRequest,
-        payment: Option<&RequestPayment>,
+        payment: Option<&dyn RequestPayment>,
     ) -> Result<HoldResponse, Error> {
         let charge = self.paid_charge(caller.into(), &request.of, Some(&request.terms), payment).await?;
         let receipt = self.charge(charge).await?;

@@ -50,7 +50,7 @@ impl Service {
     /// let made = service.create_key(Some(&key), &request, None).await?;
     /// let charge = Charge::new(made.key.key(), "0.5".parse()?, "GET", "/price");
     /// assert_eq!(service.charge(charge.clone()).await?.balance.to_string(), "1.5");
-    /// assert!(matches!(service.charge(charge).await, Err(Error::KeyBudget(_))));
+    /// assert!(matches!(service.charge(charge).await, Err(Error::Refused(_))));
     /// # Ok(())
     /// # }
     /// ```
@@ -80,7 +80,7 @@ impl Service {
         Ok(IssuedKeyResponse { key: secret.into(), data })
     }
 
-    /// Makes a child of a key that its caller may manage keys with: [`Service::signed_in_key`].
+    /// Makes a child of a key that its caller may manage keys with, such as one whose wallet signed in.
     ///
     /// # Errors
     /// [`Error::ValidationFailed`], [`Error::KeyConflict`], or when the store fails.

@@ -175,10 +175,10 @@ impl Service {
         let tx = record.payment.tx;
         let missing_since = self.payments.missing.lock().unwrap_or_else(PoisonError::into_inner).get(&tx).copied();
         let decision = decide(&record, seen, heights, missing_since);
-        if let (SettlementDecision::Wait { .. }, PaymentUse::Authorization, Some(shop)) =
-            (&decision, record.used_as, &self.shop)
+        if let (SettlementDecision::Wait { .. }, PaymentUse::Authorization, Some(payments)) =
+            (&decision, record.used_as, &self.request_payments)
         {
-            shop.settling.send_again(tx).await;
+            payments.send_again(tx).await;
         }
         let step = {
             let mut missing = self.payments.missing.lock().unwrap_or_else(PoisonError::into_inner);

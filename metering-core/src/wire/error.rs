@@ -9,8 +9,8 @@ use crate::access::account::RateLimits;
 use crate::clock::Timestamp;
 use crate::money::credits::Credits;
 use crate::wire::error_code::ErrorCode;
+use crate::wire::payable_members::PayableMembers;
 use crate::wire::plans::PlansDocument;
-use crate::wire::x402::PaymentRequiredV1;
 
 /// What is required: credits for a request, or confirmations of a payment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -97,10 +97,10 @@ pub struct ErrorBody {
     /// URL to register a payment at.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub topup_url: Option<String>,
-    /// What can be paid with the next request, for clients of x402 version 1.
+    /// What can be paid with the next request, for clients that read it in the body.
     #[serde(flatten, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", schema(ignore))]
-    pub payable: Option<PaymentRequiredV1>,
+    pub payable: Option<PayableMembers>,
     /// The plans, with their chains and terms. Only with `insufficient_credits`, whose schema includes them.
     #[serde(flatten, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", schema(ignore))]

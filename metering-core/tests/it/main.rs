@@ -9,8 +9,6 @@ mod keys;
 mod layer;
 mod meter;
 mod money;
-#[cfg(feature = "tower")]
-mod offers;
 mod payments;
 mod signups;
 mod statements;

@@ -1,7 +1,7 @@
 //! The documents of x402, version 2, that a service and its facilitator exchange.
 
-use metering_core::offers::{Offer, SignedAuthorization};
-use metering_core::wire::x402::Requirements;
+use metering_pay::offers::{Offer, SignedAuthorization};
+use metering_pay::wire::x402::Requirements;
 use serde::{Deserialize, Serialize};
 
 const VERSION: u32 = 2;

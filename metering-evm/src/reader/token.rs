@@ -3,7 +3,7 @@
 use async_trait::async_trait;
 use metering_core::Timestamp;
 use metering_core::chains::{Address, ChainError, TxHash};
-use metering_core::offers::{Asset, AuthorizationId, TokenReader};
+use metering_pay::offers::{Asset, AuthorizationId, TokenReader};
 
 use super::EvmReader;
 use crate::agreement::{self, Describe};

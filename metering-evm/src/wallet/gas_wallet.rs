@@ -8,7 +8,7 @@ use async_trait::async_trait;
 use futures_util::future::{BoxFuture, FutureExt};
 use metering_core::Timestamp;
 use metering_core::chains::{Address, ChainError, TokenUnits};
-use metering_core::offers::{GasFunds, SignedAuthorization, Submission, SubmitError, Submitter};
+use metering_pay::offers::{GasFunds, SignedAuthorization, Submission, SubmitError, Submitter};
 
 use super::calls::{Attempt, count, units};
 use super::error::PayError;
@@ -49,7 +49,7 @@ struct Limits {
 /// ```
 /// use std::time::Duration;
 ///
-/// use metering_core::offers::Submitter;
+/// use metering_pay::offers::Submitter;
 /// use metering_evm::{GasWallet, Wallet};
 ///
 /// let wallet = Wallet::from_hex("0x4646464646464646464646464646464646464646464646464646464646464646")?;

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use metering_core::Timestamp;
 use metering_core::chains::{Address, ChainError, TokenUnits, TxHash, WalletSignature};
-use metering_core::offers::{Authorization, SignedAuthorization, Submission, SubmitError, Submitter};
 use metering_evm::{GasWallet, Wallet};
+use metering_pay::offers::{Authorization, SignedAuthorization, Submission, SubmitError, Submitter};
 use serde_json::{Value, json};
 
 use crate::node::{Chain, Fault, Node, Tx, address};

@@ -2,7 +2,7 @@
 
 use metering_core::Timestamp;
 use metering_core::chains::{Address, ChainError, TokenDomain, TxHash};
-use metering_core::offers::{Asset, AuthorizationId, AuthorizationNonce, TokenReader};
+use metering_pay::offers::{Asset, AuthorizationId, AuthorizationNonce, TokenReader};
 use serde_json::{Value, json};
 use sha3::{Digest, Keccak256};
 

@@ -6,7 +6,7 @@ use std::fmt;
 use metering_core::StoreError;
 use tokio_postgres::error::SqlState;
 
-use super::schema::{DIGESTED, PACKED, SCRIPTS, check_encoding, supported, version};
+use super::schema::{DIGESTED, PACKED, check_encoding, scripts_after, supported, version};
 use super::{lines, packing};
 use crate::connection::session::{Client, GenericClient, Pool, Transaction};
 use crate::connection::wait::{REPORT_TIMEOUT, within};
@@ -59,14 +59,14 @@ pub(super) async fn migrate(pool: &Pool, make: bool) -> Result<Attempt> {
         return Err(Failure::Store(StoreError::Unavailable(missing.into())));
     }
     let transaction = within(REPORT_TIMEOUT, async { Ok(client.transaction().await?) }).await?;
-    let missing = match within(REPORT_TIMEOUT, lock(&transaction, is_made)).await {
-        Ok(missing) => missing,
+    let found = match within(REPORT_TIMEOUT, lock(&transaction, is_made)).await {
+        Ok(found) => found,
         Err(failure) => return held(Holder::Node, failure),
     };
-    if missing.is_empty() {
+    if scripts_after(found).next().is_none() {
         return Ok(Attempt::Done);
     }
-    match apply(&transaction, missing).await {
+    match apply(&transaction, found).await {
         Ok(()) => {}
         Err(failure) => return held(Holder::Reader, failure),
     }
@@ -84,22 +84,22 @@ fn held(holder: Holder, failure: Failure) -> Result<Attempt> {
     }
 }
 
-/// Takes the lock and returns the scripts still to run. The lock table is created within the transaction, so that
+/// Takes the lock and returns the version of the database. The lock table is created within the transaction, so that
 /// nothing is left behind in another program's database.
-async fn lock(transaction: &Transaction<'_>, is_made: bool) -> Result<&'static [&'static str]> {
+async fn lock(transaction: &Transaction<'_>, is_made: bool) -> Result<usize> {
     if !is_made {
         transaction.batch_execute(TABLE).await?;
     }
     let row = one(transaction, "SELECT version FROM metering_schema WHERE id = 1 FOR UPDATE", &[]).await?;
     let found: i64 = row.try_get(0)?;
-    let missing = usize::try_from(found).ok().and_then(|version| SCRIPTS.get(version..));
-    missing.ok_or_else(|| Failure::Store(StoreError::NewerVersion { found, supported: supported() }))
+    let (version, supported) = (usize::try_from(found).ok().filter(|_| found <= supported()), supported());
+    version.ok_or(Failure::Store(StoreError::NewerVersion { found, supported }))
 }
 
-async fn apply(transaction: &Transaction<'_>, missing: &[&str]) -> Result<()> {
+async fn apply(transaction: &Transaction<'_>, found: usize) -> Result<()> {
     within(REPORT_TIMEOUT, async { Ok(transaction.batch_execute(TABLE_LOCK_TIMEOUT).await?) }).await?;
-    for (version, script) in (SCRIPTS.len() - missing.len() + 1..).zip(missing) {
-        within(REPORT_TIMEOUT, async { transaction.batch_execute(script).await.map_err(taken) }).await?;
+    for (version, script) in scripts_after(found) {
+        within(REPORT_TIMEOUT, async { transaction.batch_execute(&script).await.map_err(taken) }).await?;
         if version == PACKED {
             packing::pack_activity(transaction).await?;
         }

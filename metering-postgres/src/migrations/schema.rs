@@ -1,13 +1,18 @@
 //! The versions of the schema: the script of each, and the version that a database has.
 
+use std::borrow::Cow;
+
 use metering_core::StoreError;
+use metering_sql::schema;
 use tokio_postgres::error::SqlState;
 
 use crate::connection::session::GenericClient;
 use crate::error::{Failure, Result};
 use crate::rows::{first, one};
+use crate::statements::dialect;
 
-pub(super) const SCRIPTS: &[&str] = &[
+/// The versions of this database alone.
+const SCRIPTS: &[&str] = &[
     include_str!("0001_initial.sql"),
     include_str!("0002_import.sql"),
     include_str!("0003_tail.sql"),
@@ -34,7 +39,14 @@ pub(super) const DIGESTED: usize = 4;
 
 /// The schema version of this program.
 pub(crate) fn supported() -> i64 {
-    i64::try_from(SCRIPTS.len()).unwrap_or(i64::MAX)
+    i64::try_from(SCRIPTS.len() + schema::STEPS.len()).unwrap_or(i64::MAX)
+}
+
+/// The scripts of the versions after this one, each with its version.
+pub(super) fn scripts_after(version: usize) -> impl Iterator<Item = (usize, Cow<'static, str>)> {
+    let own = SCRIPTS.iter().map(|script| Cow::Borrowed(*script));
+    let shared = schema::STEPS.iter().map(|script| Cow::Owned(dialect(script)));
+    (1..).zip(own.chain(shared)).skip(version)
 }
 
 /// The schema version of the database; `None` if there is no schema yet.

@@ -120,7 +120,7 @@ pub(super) async fn health(app: &AdminApp, request: Request) -> Result<Reply, Pr
 }
 
 fn gas_wallet(app: &AdminApp, chain_id: u64, state: GasState) -> GasWalletHealth {
-    let (reverts, paused_until) = app.app.service.reverted_payments(chain_id);
+    let (reverts, paused_until) = app.app.payments.reverted_payments(chain_id);
     let section = app.chains.iter().find(|(_, chain)| chain.chain_id == chain_id);
     GasWalletHealth {
         chain_id,

@@ -5,6 +5,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use http::StatusCode;
 use metering_admin::AdminError;
 use metering_admin::wire::{RefusalsDocument, ReportDocument, UnreportedDocument, UnreportedRow, VerificationDocument};
+use metering_core::charging::RefusalKind;
 use metering_core::wire::call::{Bounded, Parameter};
 use metering_core::wire::{ErrorBody, ErrorCode};
 use metering_core::{Error, StoreError};
@@ -35,10 +36,10 @@ pub(super) async fn report(app: &AdminApp, request: Request) -> Result<Reply, Pr
     let stats = app.app.meter.stats();
     let refusals = RefusalsDocument {
         since: app.started_at.to_string(),
-        insufficient_credits: stats.insufficient.load(Relaxed),
-        rate_limited: stats.rate_limited.load(Relaxed),
-        unknown_key: stats.unknown_key.load(Relaxed),
-        repeated: stats.repeated.load(Relaxed),
+        insufficient_credits: stats.refused(RefusalKind::InsufficientCredits),
+        rate_limited: stats.refused(RefusalKind::RateLimited),
+        unknown_key: stats.refused(RefusalKind::UnknownKey),
+        repeated: stats.refused(RefusalKind::Repeated),
         overloaded: stats.overloaded.load(Relaxed),
     };
     let document = ReportDocument { refusals: Some(refusals), unreported: unreported(app), ..report };

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use metering_core::events::{CourierStats, Wake};
 use metering_core::{Clock, Meter, Service, Store};
+use metering_pay::SignedPayments;
 use metrics_exporter_prometheus::PrometheusHandle;
 use sha3::{Digest, Sha3_256};
 use subtle::ConstantTimeEq;
@@ -25,6 +26,8 @@ use crate::signups::bot::BotChallenge;
 #[derive(Debug, Clone)]
 pub(crate) struct App {
     pub(crate) service: Arc<Service>,
+    /// Takes payments that come with requests, if there are offers.
+    pub(crate) payments: Arc<SignedPayments>,
     pub(crate) gateway: Arc<Gateway>,
     /// Reads request bodies, within the budget of the process.
     pub(crate) bodies: Bodies,

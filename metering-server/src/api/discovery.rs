@@ -15,7 +15,7 @@ use crate::http::{Problem, Reply};
     (status = 404, description = "`not_found`: the service offers no payments with requests", body = ErrorBody),
 ))]
 pub(crate) async fn x402(app: &App, request: Request) -> Result<Reply, Problem> {
-    app.documents.manifest(&app.service, &request.headers).ok_or_else(|| {
+    app.documents.manifest(&app.service, &app.payments, &request.headers).ok_or_else(|| {
         Problem::new(ErrorCode::NotFound, "This service offers no payments with requests; see /credits/plans.")
     })
 }

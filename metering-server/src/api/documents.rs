@@ -3,6 +3,7 @@ use std::sync::OnceLock;
 use http::HeaderMap;
 use metering_client::tools::{TOOL_PREFIX_HEADER, ToolPrefix};
 use metering_core::{Catalogue, Service};
+use metering_pay::SignedPayments;
 
 use crate::api::openapi::Description;
 use crate::http::{Document, Reply, with_headers};
@@ -40,13 +41,13 @@ impl Documents {
     }
 
     /// The documents of a service that offers payments, once it does: its tokens may be read only after the start.
-    fn selling(&self, service: &Service) -> Option<&Selling> {
-        if self.selling.get().is_none() && service.offers().is_empty() {
+    fn selling(&self, service: &Service, payments: &SignedPayments) -> Option<&Selling> {
+        if self.selling.get().is_none() && payments.offers().is_empty() {
             return None;
         }
         let make = || {
-            let manifest = serde_json::to_string(&service.manifest()?);
-            let openapi = self.description.with_offers(service);
+            let manifest = serde_json::to_string(&payments.manifest(service)?);
+            let openapi = self.description.with_offers(service.catalogue(), payments);
             let texts = openapi.and_then(|openapi| Ok([openapi, manifest?]));
             let [openapi, manifest] = texts
                 .map_err(|error| tracing::error!(%error, "could not describe the offers as JSON"))
@@ -58,8 +59,8 @@ impl Documents {
     }
 
     /// What the service sells, for a request with these headers; `None` while it offers nothing.
-    pub(crate) fn manifest(&self, service: &Service, headers: &HeaderMap) -> Option<Reply> {
-        let manifest = &self.selling(service)?.manifest;
+    pub(crate) fn manifest(&self, service: &Service, payments: &SignedPayments, headers: &HeaderMap) -> Option<Reply> {
+        let manifest = &self.selling(service, payments)?.manifest;
         Some(with_headers(manifest.reply(headers), vec![("cache-control", "public, max-age=60".to_owned())]))
     }
 
@@ -70,8 +71,8 @@ impl Documents {
     }
 
     /// The OpenAPI document, for a request with these headers. With a service, also what it offers.
-    pub(crate) fn openapi(&self, service: Option<&Service>, headers: &HeaderMap) -> Reply {
-        let selling = service.and_then(|service| self.selling(service));
+    pub(crate) fn openapi(&self, seller: Option<(&Service, &SignedPayments)>, headers: &HeaderMap) -> Reply {
+        let selling = seller.and_then(|(service, payments)| self.selling(service, payments));
         let document = selling.map_or(&self.openapi, |selling| &selling.openapi);
         // Caches may store it but must revalidate each time, which costs a 304.
         with_headers(document.reply(headers), vec![("cache-control", "public, no-cache".to_owned())])

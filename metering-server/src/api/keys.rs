@@ -34,7 +34,7 @@ pub(crate) async fn create_key(app: &App, request: Request) -> Result<IssuedKeyR
 /// Makes a key for the account of a wallet that signed in.
 async fn create_key_of_wallet(app: &App, request: &Request, sign_in: &str) -> Result<IssuedKeyResponse, Problem> {
     app.limits.recovery(&request.client()?)?;
-    let parent = app.service.signed_in_key(sign_in, request.sender()?.address).await?;
+    let parent = app.payments.signed_in_key(sign_in, request.sender()?.address).await?;
     app.limits.key_changes(&parent)?;
     if request.idempotency_key()?.is_some() {
         // The new secret would be derived from this header alone.

@@ -11,8 +11,8 @@ mod price;
 mod written;
 
 use metering_core::Catalogue;
-use metering_core::wire::x402::PaymentRequiredV1;
 use metering_core::wire::{ErrorBody, ErrorCode};
+use metering_pay::wire::x402::PaymentRequiredV1;
 use utoipa::openapi::path::{OperationBuilder, ParameterBuilder, ParameterIn};
 use utoipa::openapi::response::ResponseBuilder;
 use utoipa::openapi::schema::{ObjectBuilder, Type};

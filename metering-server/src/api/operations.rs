@@ -163,5 +163,5 @@ pub(crate) async fn metrics_reply(app: &App) -> Reply {
     (status = 200, description = "The OpenAPI document", content_type = "application/json"),
 ))]
 pub(crate) async fn openapi_json(app: &App, request: Request) -> Result<Reply, Problem> {
-    Ok(app.documents.openapi(Some(&app.service), &request.headers))
+    Ok(app.documents.openapi(Some((&app.service, &app.payments)), &request.headers))
 }

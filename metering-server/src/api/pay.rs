@@ -3,8 +3,8 @@
 use http::StatusCode;
 use metering_core::Error;
 use metering_core::access::Scope;
-use metering_core::service::Bought;
-use metering_core::wire::OffersDocument;
+use metering_pay::Bought;
+use metering_pay::wire::OffersDocument;
 
 use super::payable::Payable;
 use crate::api::app::App;
@@ -18,7 +18,7 @@ const PAY: &str = "/credits/pay";
 const PAY_INTERNAL: &str = "/internal/billing/pay";
 
 pub(crate) async fn offers(app: &App, _: Request) -> Result<OffersDocument, Problem> {
-    Ok(app.service.offers_document().await?)
+    Ok(app.payments.offers_document(&app.service).await?)
 }
 
 pub(crate) async fn pay(app: &App, request: Request) -> Result<Reply, Problem> {
@@ -34,7 +34,7 @@ async fn bought(app: &App, request: &Request, path: &str) -> Result<Reply, Probl
     // A caller that may not top up learns nothing more, and pays nothing.
     app.service.authorize(&sender, Scope::TopUp).await?;
     let payable = Payable::read(&app.service, app.service.asked(path, None, None), &request.headers)?;
-    let bought = app.service.buy((&sender).into(), payable.payment()).await;
+    let bought = app.payments.buy(&app.service, (&sender).into(), payable.payment()).await;
     // Asking for the offers is not a step of a purchase.
     let bought = if matches!(bought, Err(Error::CreditsForSale)) { bought } else { counted("pay", bought) };
     match bought {

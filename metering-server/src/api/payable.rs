@@ -11,7 +11,7 @@ use crate::http::{Problem, Reply, with_headers};
 pub(super) struct Payable<'a> {
     service: &'a Service,
     asked: RequestedResource<'a>,
-    presented: Option<RequestPayment>,
+    presented: Option<Box<dyn RequestPayment>>,
 }
 
 impl<'a> Payable<'a> {
@@ -31,13 +31,13 @@ impl<'a> Payable<'a> {
     }
 
     /// The payment.
-    pub(super) fn payment(&self) -> Option<&RequestPayment> {
-        self.presented.as_ref()
+    pub(super) fn payment(&self) -> Option<&dyn RequestPayment> {
+        self.presented.as_deref()
     }
 
     /// The response to a request that was refused, with offers if it can be paid for.
     pub(super) fn refused(self, error: Error) -> Problem {
-        let notice = self.service.payment_notice(&error, self.asked, self.presented.as_ref());
+        let notice = self.service.payment_notice(&error, self.asked, self.presented.as_deref());
         Problem::from(error).with_notice(notice)
     }
 

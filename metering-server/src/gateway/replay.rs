@@ -20,12 +20,12 @@ use metering_core::catalogue::Route;
 use metering_core::charging::replay::{REPLAYED_HEADER, is_kept};
 use metering_core::charging::{ReplayKey, Retry};
 use metering_core::{Service, trace};
-use metrics::counter;
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument;
 
 use crate::config::GatewayConfig;
 use crate::http::{BodyBudget, BodyShare, Connection, Response};
+use crate::operations::metric::counter;
 use reader::Reader;
 use recording::{Head, Recording};
 use shelf::Shelf;
@@ -103,7 +103,8 @@ impl Replays {
                 return serving.await;
             }
             if let Some(reader) = Reader::of(&recording, request.connection.clone(), true) {
-                counter!("metering_replayed_requests_total").increment(1);
+                counter!("metering_replayed_requests_total", "Retries that got the response of an earlier attempt")
+                    .increment(1);
                 let mut response = reader.response().await;
                 let name = HeaderName::from_static(REPLAYED_HEADER);
                 response.headers_mut().insert(name, HeaderValue::from_static("true"));
@@ -196,7 +197,8 @@ where
                     Err(_) => !shelf.remove(recording),
                 };
                 if !fits {
-                    counter!("metering_replays_dropped_total").increment(1);
+                    counter!("metering_replays_dropped_total", "Responses that were too large to be kept for retries")
+                        .increment(1);
                 }
                 if kept.is_err() {
                     // Without memory for it, it is passed on as it arrives.

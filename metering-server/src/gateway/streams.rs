@@ -15,12 +15,12 @@ use http_body_util::{BodyExt, BodyStream, StreamBody};
 use metering_core::access::KeyHash;
 use metering_core::wire::ErrorCode;
 use metering_core::{Clock, Credits, Error, Store};
-use metrics::counter;
 use tokio_util::sync::CancellationToken;
 
 use crate::gateway::delivery::{BodyError, ResponseBody, has_plain_events};
 use crate::gateway::error_events::EndedEarly;
 use crate::http::{Connection, EventStream, Response, Shutdown};
+use crate::operations::metrics;
 
 /// How long a stream may take to send its end before its connection is cut. A client that does not read would take
 /// forever.
@@ -152,7 +152,7 @@ impl Streams {
             let open = streams.lock();
             let ended = keys.iter().filter_map(|key| open.get(key)).filter(|streams| streams.end.is_cancelled());
             for connection in ended.flat_map(|streams| streams.connections.values()) {
-                counter!("metering_connections_closed_total", "reason" => "stream_ended").increment(1);
+                metrics::connection_closed("stream_ended");
                 connection.cut();
             }
         });

@@ -7,13 +7,13 @@ use http::Extensions;
 use http_body::Body;
 use http_body_util::BodyExt;
 use metering_core::wire::ErrorCode;
-use metrics::counter;
 use tokio::time::{Instant, timeout_at};
 
 use super::body_budget::{BodyBudget, Exhausted, Kept};
 use super::body_pace::Pace;
 use super::problem::Problem;
 use crate::config::HttpConfig;
+use crate::operations::metric::counter;
 
 /// `Retry-After` when there is no memory for a body, in seconds.
 const RETRY_SECONDS: u64 = 1;
@@ -106,7 +106,12 @@ fn no_memory(exhausted: Exhausted) -> Problem {
              again when one has ended.",
         ),
     };
-    counter!("metering_bodies_refused_total", "reason" => reason).increment(1);
+    counter!(
+        "metering_bodies_refused_total",
+        "Requests refused for want of memory for their body, by reason",
+        "reason" => reason
+    )
+    .increment(1);
     Problem::new(ErrorCode::Overloaded, message).retry_after(RETRY_SECONDS)
 }
 

@@ -6,12 +6,12 @@ use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
-use metrics::counter;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 use tokio::time::{Sleep, sleep};
 
 use crate::http::connection::Connection;
+use crate::operations::metrics;
 
 /// How often, and at which intervals, to look for the rest of a partial read.
 const PEEKS: u32 = 100;
@@ -73,7 +73,7 @@ impl ClientStream {
         }
         let timer = self.stall.get_or_insert_with(|| Box::pin(sleep(self.write_timeout)));
         ready!(timer.as_mut().poll(context));
-        counter!("metering_connections_closed_total", "reason" => "write_timeout").increment(1);
+        metrics::connection_closed("write_timeout");
         Poll::Ready(Err(io::Error::new(io::ErrorKind::TimedOut, "the client stopped reading its response")))
     }
 

@@ -9,12 +9,12 @@ use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use metrics::{counter, gauge};
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
 use crate::access::limits::Network;
 use crate::http::connection::Connection;
+use crate::operations::metrics;
 
 /// Sockets above the limit, for connections that are closing.
 const CLOSING_MAX: usize = 64;
@@ -102,7 +102,7 @@ impl Connections {
             let freed = self.freed.notified();
             let refusal = match self.lock().admit(network) {
                 Ok((id, connection)) => {
-                    gauge!("metering_connections_open").increment(1.0);
+                    metrics::connections_open().increment(1.0);
                     return Some(ConnectionPermit { connections: Arc::clone(self), id, network, connection });
                 }
                 Err(refusal) => refusal,
@@ -121,7 +121,7 @@ impl Connections {
             Refusal::Address => ("address_limit", "http.max_connections_per_address"),
             Refusal::Server | Refusal::Later => ("server_limit", "http.max_connections"),
         };
-        counter!("metering_connections_closed_total", "reason" => reason).increment(1);
+        metrics::connection_closed(reason);
         let mut books = self.lock();
         if books.warned.is_none_or(|warned| warned.elapsed() >= WARNING_INTERVAL) {
             books.warned = Some(Instant::now());
@@ -145,7 +145,7 @@ impl Drop for ConnectionPermit {
             None => books.total -= 1,
         }
         drop(books);
-        gauge!("metering_connections_open").decrement(1.0);
+        metrics::connections_open().decrement(1.0);
         self.connections.freed.notify_waiters();
     }
 }
@@ -200,7 +200,7 @@ impl Books {
         let Some(id) = connections.find(|(_, connection)| connection.cut_if_unproductive()).map(|(id, _)| *id) else {
             return false;
         };
-        counter!("metering_connections_closed_total", "reason" => reason).increment(1);
+        metrics::connection_closed(reason);
         self.remove(network, id);
         true
     }

@@ -19,7 +19,6 @@ use hyper::server::conn::http2;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use metering_core::wire::ErrorCode;
-use metrics::counter;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::Instant;
@@ -27,6 +26,7 @@ use tokio_util::sync::WaitForCancellationFutureOwned;
 
 use crate::config::HttpConfig;
 use crate::http::{Connection, Problem, Response, Shutdown, into_response};
+use crate::operations::metrics;
 
 /// How many requests of a connection are served at a time. Clients wait with further ones.
 const MAX_STREAMS: u32 = 100;
@@ -146,7 +146,7 @@ impl Multiplexed {
             expired = requests.expired(self.idle_timeout, self.write_timeout) => Some(expired),
         };
         if expired == Some(Expired::NotRead) {
-            counter!("metering_connections_closed_total", "reason" => "write_timeout").increment(1);
+            metrics::connection_closed("write_timeout");
             return Ok(());
         }
         // Tells the client which requests are still served, so that it sends others again elsewhere.

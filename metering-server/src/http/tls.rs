@@ -8,7 +8,6 @@ mod certificates;
 use std::sync::Arc;
 use std::time::Duration;
 
-use metrics::counter;
 use rustls::ServerConfig;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio_rustls::TlsAcceptor;
@@ -16,6 +15,7 @@ use tokio_rustls::server::TlsStream;
 
 use crate::config::{ConfigError, TlsConfig};
 use crate::http::client_stream::ClientStream;
+use crate::operations::metric::counter;
 
 pub(crate) use certificates::Certificates;
 
@@ -66,7 +66,8 @@ impl Tls {
             Ok(Err(reason)) => reason,
             Err(_) => "timeout",
         };
-        counter!("metering_tls_handshakes_failed_total", "reason" => reason).increment(1);
+        counter!("metering_tls_handshakes_failed_total", "TLS handshakes that failed, by reason", "reason" => reason)
+            .increment(1);
         None
     }
 

@@ -6,7 +6,6 @@ use std::time::Duration;
 use lettre::Message;
 use metering_core::Service;
 use metering_core::signups::{MailMessage, MailRequest};
-use metrics::counter;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
@@ -14,6 +13,7 @@ use tokio::time::Instant;
 use crate::http::Shutdown;
 use crate::mail::message::Letterhead;
 use crate::mail::transport::Transport;
+use crate::operations::metric::counter;
 use crate::run::Current;
 
 /// Messages of one queue that are sent at the same time. One that waits for another attempt does not count.
@@ -134,7 +134,13 @@ impl Delivery {
 }
 
 fn count(request: &MailRequest, outcome: &'static str) {
-    counter!("metering_mails_total", "kind" => request.kind(), "outcome" => outcome).increment(1);
+    counter!(
+        "metering_mails_total",
+        "Mail sent, or given up on, by kind and outcome",
+        "kind" => request.kind(),
+        "outcome" => outcome
+    )
+    .increment(1);
 }
 
 /// Delivers the requests of one queue until `ending` is cancelled, and then what is queued.

@@ -10,7 +10,6 @@ use futures_util::{StreamExt, stream};
 use metering_core::access::{ClientAddress, KeyHash};
 use metering_core::wire::ErrorCode;
 use metering_core::{ApiKey, Randomness, SystemRandomness};
-use metrics::gauge;
 use rmcp::model::ClientJsonRpcMessage;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
@@ -20,6 +19,7 @@ use super::caller::{self, Accounts, Caller, NoCaller};
 use super::fair_slots::{AccountKey, FairSlots, Holding, Refused};
 use crate::config::McpConfig;
 use crate::http::{Problem, Shutdown};
+use crate::operations::metric::gauge;
 
 /// `Retry-After` for a client with too many sessions, in seconds. A guess: when one will end is unknown.
 const RETRY_SECONDS: u64 = 5;
@@ -238,7 +238,8 @@ impl Sessions {
     fn update_gauge(&self) {
         let open = self.lock();
         // Set while holding the lock; otherwise an older value could be set last.
-        gauge!("metering_mcp_sessions").set(u32::try_from(open.sessions.len()).map_or(f64::INFINITY, f64::from));
+        gauge!("metering_mcp_sessions", "Open MCP sessions (HTTP+SSE) on this node")
+            .set(u32::try_from(open.sessions.len()).map_or(f64::INFINITY, f64::from));
     }
 
     fn lock(&self) -> MutexGuard<'_, Open> {

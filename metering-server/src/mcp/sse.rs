@@ -18,7 +18,6 @@ use metering_client::tools::McpServer;
 use metering_core::ApiKey;
 use metering_core::access::ClientAddress;
 use metering_core::wire::ErrorCode;
-use metrics::counter;
 use rmcp::model::{GetExtensions, JsonRpcMessage, ServerJsonRpcMessage};
 use tokio::sync::mpsc;
 use tokio::sync::mpsc::error::TrySendError;
@@ -30,6 +29,7 @@ use super::channel::Channel;
 use super::message;
 use super::sessions::{Inbox, SessionId, Sessions};
 use crate::http::{Connection, EventStream, Problem, Reply, Response, bytes};
+use crate::operations::metrics;
 
 /// How many messages of a client may wait until its session accepts them.
 const INBOX: usize = 32;
@@ -80,7 +80,7 @@ impl Sse {
             if let Some(connection) = open
                 && tokio::time::timeout(END_GRACE, sent.cancelled()).await.is_err()
             {
-                counter!("metering_connections_closed_total", "reason" => "stream_ended").increment(1);
+                metrics::connection_closed("stream_ended");
                 connection.cut();
             }
         });

@@ -4,9 +4,10 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use http::{HeaderMap, HeaderName, Request};
-use metrics::{Counter, counter};
+use metrics::Counter;
 
 use crate::http::ClientAddress;
+use crate::operations::metric::counter;
 
 const FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
 /// Proxies and balancers ask these for themselves, without a client.
@@ -35,7 +36,13 @@ enum Sender {
 
 impl Forwarding {
     pub(crate) fn new() -> Self {
-        let of = |sender: &'static str| counter!("metering_forwarded_requests_total", "sender" => sender);
+        let of = |sender: &'static str| {
+            counter!(
+                "metering_forwarded_requests_total",
+                "Requests from trusted proxies, and others with X-Forwarded-For, by sender",
+                "sender" => sender
+            )
+        };
         let (named, nameless, untrusted) = (of("proxy"), of("proxy_without_header"), of("untrusted_with_header"));
         Self { named, nameless, untrusted, said: AtomicBool::new(false) }
     }

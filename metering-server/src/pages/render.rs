@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use metering_core::Catalogue;
 use metering_core::catalogue::ParamLocation;
+use metering_core::events::EventKind;
 use minijinja::value::Serde;
 use minijinja::{AutoEscape, Environment, UndefinedBehavior, Value, context};
 use rust_embed::RustEmbed;
@@ -164,11 +165,18 @@ fn terms_text(config: &Config) -> Result<Option<String>, PagesError> {
     }
 }
 
-/// The assets that contain the accent colour.
+/// The assets that are not files: those that contain the accent colour, and the kinds of events.
 fn rendered_assets(config: &Config) -> BTreeMap<String, Vec<u8>> {
     let accent = config.brand.accent.to_string();
     let draw = |name: &str| text(&format!("{TEMPLATES}{name}")).replace("{{ accent }}", &accent).into_bytes();
-    RENDERED_ASSETS.into_iter().map(|name| (name.to_owned(), draw(name))).collect()
+    let drawn = RENDERED_ASSETS.into_iter().map(|name| (name.to_owned(), draw(name)));
+    drawn.chain([("eventkinds.js".to_owned(), event_kinds().into_bytes())]).collect()
+}
+
+/// A script with the names and descriptions of the events that webhooks can ask for.
+fn event_kinds() -> String {
+    let kinds = EventKind::ALL.map(|kind| [kind.as_str(), kind.description()]);
+    format!("export const KINDS = {};\n", serde_json::json!(kinds))
 }
 
 /// The embedded assets, and those in `rendered_assets`.

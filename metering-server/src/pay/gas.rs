@@ -7,9 +7,9 @@ use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use metering_core::Service;
 use metering_core::chains::Address;
-use metering_core::offers::GasFunds;
+use metering_pay::SignedPayments;
+use metering_pay::offers::GasFunds;
 use tokio::time::Instant;
 
 use crate::http::Shutdown;
@@ -56,14 +56,14 @@ impl GasWatch {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Looks at the wallets of a service until the server stops.
-    pub(super) async fn run(&self, service: &Service, shutdown: &Shutdown) {
-        if service.gas_wallets().next().is_none() {
+    /// Looks at the wallets until the server stops.
+    pub(super) async fn run(&self, payments: &SignedPayments, shutdown: &Shutdown) {
+        if payments.gas_wallets().next().is_none() {
             return;
         }
         loop {
             tokio::select! {
-                () = self.look(service) => {}
+                () = self.look(payments) => {}
                 () = shutdown.cancelled() => return,
             }
             tokio::select! {
@@ -73,10 +73,10 @@ impl GasWatch {
         }
     }
 
-    async fn look(&self, service: &Service) {
-        for (chain_id, submitter) in service.gas_wallets() {
+    async fn look(&self, payments: &SignedPayments) {
+        for (chain_id, submitter) in payments.gas_wallets() {
             let wallet = submitter.wallet();
-            let (reverts, paused_until) = service.reverted_payments(chain_id);
+            let (reverts, paused_until) = payments.reverted_payments(chain_id);
             metrics::reverted_payments(chain_id, reverts, paused_until.is_some());
             let found = submitter.funds().await.map_err(|problem| problem.to_string());
             if let Err(problem) = &found {

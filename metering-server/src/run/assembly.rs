@@ -6,6 +6,7 @@ use std::sync::Arc;
 use metering_core::events::Wake;
 use metering_core::prices::PriceNumber;
 use metering_core::{Catalogue, Clock, FullStore, Meter, MeterConfig, Service};
+use metering_pay::SignedPayments;
 use metering_sample::SampleFeed;
 use url::Url;
 
@@ -35,6 +36,7 @@ pub(super) fn assemble(
     (catalogue, version): (Arc<Catalogue>, PriceNumber),
     wake: Wake,
 ) -> Result<(App, Option<mail::Unstarted>, Option<pay::Unread>), RunError> {
+    let recorder = metrics::install().map_err(|error| RunError::Setup(Box::new(error)))?;
     let pages = Pages::new(config, &catalogue).map_err(|error| RunError::Setup(Box::new(error)))?;
     let documents = documents(config, &catalogue)?;
     let meter_limits = MeterConfig { queue: config.meter.queue, batch: config.meter.batch };
@@ -50,10 +52,12 @@ pub(super) fn assemble(
     let service = service.with_billing(settings::billing(config));
     let limits = Arc::new(Limits::new(&config.limits, config.signup.poll_interval));
     let offers = pay::prepare(config, &readers, urls.public(), Arc::clone(&limits) as _);
-    let (service, unread) = match offers.map_err(|error| RunError::Setup(Box::new(error)))? {
-        Some((settings, unread)) => (service.with_offers(Arc::clone(&store) as _, settings), Some(unread)),
-        None => (service, None),
-    };
+    let offers = offers.map_err(|error| RunError::Setup(Box::new(error)))?;
+    let (settings, unread) = offers.unzip();
+    let settings = settings.unwrap_or_default();
+    let payments = SignedPayments::new(Arc::clone(&store) as _, Arc::clone(&clock), service.public_url(), settings);
+    let payments = Arc::new(payments);
+    let service = service.with_request_payments(Arc::clone(&payments) as _);
     let mailer = mail::new(config, &limits, urls.pages()).map_err(RunError::Setup)?;
     let (outbox, mail) = mailer.unzip();
     let signup = settings::signup(config, &urls, &bot_challenge);
@@ -65,13 +69,14 @@ pub(super) fn assemble(
     let gateway = Gateway::new(Arc::clone(&service), source, &config.gateway, headers, &config.http, bodies.clone());
     let app = App {
         service,
+        payments,
         gateway: Arc::new(gateway),
         bodies,
         meter,
         store,
         limits,
         billing_secret: config.billing.internal_secret.as_ref().map(BillingSecret::new),
-        metrics: metrics::install().map_err(|error| RunError::Setup(Box::new(error)))?,
+        metrics: recorder,
         metrics_here: config.admin_listen.is_none(),
         documents: Arc::new(documents),
         clock,

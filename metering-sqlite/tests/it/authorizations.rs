@@ -19,7 +19,7 @@ use metering_core::{AccountId, AuthorizationStore, Credits, PaymentStore, Store,
 use metering_sqlite::SqliteStore;
 
 use crate::contract::fast_folder;
-use crate::migration::{ROWS_9, UP_TO_VERSION_4, VERSION_9, VERSIONS_5_TO_8};
+use crate::migration::write_version;
 use crate::scene::{NOON, account, charge, count, credit, database_path, execute, tx, wallet};
 
 const LEASE: Duration = Duration::from_secs(60);
@@ -257,20 +257,7 @@ async fn authorizations_that_contradict_their_payments_are_detected() {
 #[tokio::test]
 async fn version_12_files_store_authorizations() {
     let (_folder, file) = database_path();
-    std::fs::create_dir_all(file.parent().unwrap()).unwrap();
-    let connection = rusqlite::Connection::open(&file).unwrap();
-    connection.pragma_update(None, "journal_mode", "WAL").unwrap();
-    let later = [
-        ROWS_9,
-        include_str!("../../src/migrations/0010_holds.sql"),
-        include_str!("../../src/migrations/0011_refills.sql"),
-        include_str!("../../src/migrations/0012_events.sql"),
-        "PRAGMA user_version = 12",
-    ];
-    for script in UP_TO_VERSION_4.iter().chain(&VERSIONS_5_TO_8).chain([&VERSION_9]).chain(&later) {
-        connection.execute_batch(script).unwrap();
-    }
-    drop(connection);
+    drop(write_version(12, &file));
     let owner: AccountId = "org_aaaaaaaaaaaaaaaaaaaa".parse().unwrap();
     let store = SqliteStore::open(&file).unwrap();
     let before = store.account(&owner).await.unwrap().unwrap().totals.balance;

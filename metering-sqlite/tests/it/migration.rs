@@ -19,13 +19,6 @@ use metering_sqlite::SqliteStore;
 
 use crate::scene::{NOON, charge, charge_of, credit, database_path, post, quote, tx};
 
-/// The scripts of versions 2 to 4.
-const LATER: [&str; 3] = [
-    include_str!("../../src/migrations/0002_payments.sql"),
-    include_str!("../../src/migrations/0003_signups.sql"),
-    include_str!("../../src/migrations/0004_moving.sql"),
-];
-
 const VERSION_1: &str = include_str!("../../src/migrations/0001_initial.sql");
 
 /// An account that has used 3 of 10 base calls, and a revoked one that has a payer address but no payer chain.
@@ -50,18 +43,33 @@ const ROWS: &str = "
     PRAGMA application_id = 0x4d747231;
     PRAGMA user_version = 1;";
 
-fn write_version_1(file: &Path) {
+fn write<'s>(file: &Path, scripts: impl IntoIterator<Item = &'s &'s str>) -> rusqlite::Connection {
     std::fs::create_dir_all(file.parent().unwrap()).unwrap();
     let connection = rusqlite::Connection::open(file).unwrap();
     connection.pragma_update(None, "journal_mode", "WAL").unwrap();
-    connection.execute_batch(VERSION_1).unwrap();
-    connection.execute_batch(&ROWS.replace("BASE", &Credits::BASE_CALL.atoms().to_string())).unwrap();
+    for script in scripts {
+        connection.execute_batch(script).unwrap();
+    }
+    connection
+}
+
+fn write_version_1(file: &Path) -> rusqlite::Connection {
+    let rows = ROWS.replace("BASE", &Credits::BASE_CALL.atoms().to_string());
+    write(file, &[VERSION_1, &rows])
+}
+
+/// Writes a database of version 4 with the rows of version 1 and what `changes` makes.
+pub(crate) fn write_version_4(file: &Path, changes: &str) {
+    let connection = write_version_1(file);
+    for script in UP_TO_VERSION_4[1..].iter().chain([&changes, &"PRAGMA user_version = 4"]) {
+        connection.execute_batch(script).unwrap();
+    }
 }
 
 #[tokio::test]
 async fn version_1_database_is_migrated_with_its_data() {
     let (_folder, file) = database_path();
-    write_version_1(&file);
+    drop(write_version_1(&file));
     let store = SqliteStore::open(&file).unwrap();
     let first: AccountId = "org_aaaaaaaaaaaaaaaaaaaa".parse().unwrap();
     let (key, revoked) = (KeyHash::from_bytes([0x11; 32]), KeyHash::from_bytes([0x22; 32]));
@@ -92,7 +100,7 @@ async fn version_1_database_is_migrated_with_its_data() {
 }
 
 /// The scripts of versions 1 to 4.
-pub(crate) const UP_TO_VERSION_4: [&str; 4] = [
+const UP_TO_VERSION_4: [&str; 4] = [
     VERSION_1,
     include_str!("../../src/migrations/0002_payments.sql"),
     include_str!("../../src/migrations/0003_signups.sql"),
@@ -106,19 +114,12 @@ const PAYMENT: &str = "
     VALUES (8453, x'3333333333333333333333333333333333333333333333333333333333333333', zeroblob(20), zeroblob(20),
       zeroblob(20), zeroblob(16), 17, 1795262000000, 1, 'topup', 'starter', 1795262000001);
     UPDATE ledger SET tx_chain_id = 8453, plan_id = 'starter',
-      tx_hash = x'3333333333333333333333333333333333333333333333333333333333333333' WHERE kind = 'purchase_topup';
-    PRAGMA user_version = 4;";
+      tx_hash = x'3333333333333333333333333333333333333333333333333333333333333333' WHERE kind = 'purchase_topup'";
 
 #[tokio::test]
 async fn payments_of_version_4_are_final() {
     let (_folder, file) = database_path();
-    write_version_1(&file);
-    let connection = rusqlite::Connection::open(&file).unwrap();
-    for script in &UP_TO_VERSION_4[1..] {
-        connection.execute_batch(script).unwrap();
-    }
-    connection.execute_batch(PAYMENT).unwrap();
-    drop(connection);
+    write_version_4(&file, PAYMENT);
     let store = SqliteStore::open(&file).unwrap();
     let record = store.payments(None, 10).await.unwrap().items.remove(0);
     assert_eq!((record.settlement, record.payment.block_hash), (PaymentSettlement::Final, None));
@@ -127,7 +128,7 @@ async fn payments_of_version_4_are_final() {
 }
 
 /// The scripts of versions 5 to 8, but for the activity of version 5, of which there is none here.
-pub(crate) const VERSIONS_5_TO_8: [&str; 5] = [
+const VERSIONS_5_TO_8: [&str; 5] = [
     include_str!("../../src/migrations/0005_hardening.sql"),
     include_str!("../../src/migrations/0006_journal.sql"),
     include_str!("../../src/migrations/0006_packed.sql"),
@@ -162,14 +163,7 @@ const ROWS_8: &str = "
 #[tokio::test]
 async fn version_8_keys_and_usage_become_those_of_first_keys() {
     let (_folder, file) = database_path();
-    std::fs::create_dir_all(file.parent().unwrap()).unwrap();
-    let connection = rusqlite::Connection::open(&file).unwrap();
-    connection.pragma_update(None, "journal_mode", "WAL").unwrap();
-    for script in UP_TO_VERSION_4.iter().chain(&VERSIONS_5_TO_8) {
-        connection.execute_batch(script).unwrap();
-    }
-    connection.execute_batch(ROWS_8).unwrap();
-    drop(connection);
+    drop(write(&file, UP_TO_VERSION_4.iter().chain(&VERSIONS_5_TO_8).chain([&ROWS_8])));
     let first: AccountId = "org_aaaaaaaaaaaaaaaaaaaa".parse().unwrap();
     let [replaced, of_revoked, live] = [0x11, 0x22, 0x33].map(|byte| KeyHash::from_bytes([byte; 32]));
     // The first time the journal is read as it was written, then it is folded.
@@ -207,12 +201,12 @@ async fn version_8_keys_and_usage_become_those_of_first_keys() {
     }
 }
 
-pub(crate) const VERSION_9: &str = include_str!("../../src/migrations/0009_keys.sql");
+const VERSION_9: &str = include_str!("../../src/migrations/0009_keys.sql");
 
 /// An account that was granted 10 base calls, with a child key of its first key, and with a charge with a request id. Four
 /// calls of its first key and a refund of the other key are in the tables, two more calls and a refund of the other key
 /// in the journal.
-pub(crate) const ROWS_9: &str = "
+const ROWS_9: &str = "
     INSERT INTO account (id, org_id, agent_name, created_at) VALUES (1, 'org_aaaaaaaaaaaaaaaaaaaa', 'first', 1795262000000);
     INSERT INTO api_key (account, number, public_id, parent, name, scopes, routes, networks, disabled, requests_per_minute,
         requests_per_day, max_in_flight, created_at) VALUES
@@ -238,17 +232,30 @@ pub(crate) const ROWS_9: &str = "
     PRAGMA application_id = 0x4d747231;
     PRAGMA user_version = 9;";
 
+/// The scripts of versions 10 to 16.
+const VERSIONS_10_TO_16: [&str; 7] = [
+    include_str!("../../src/migrations/0010_holds.sql"),
+    include_str!("../../src/migrations/0011_refills.sql"),
+    include_str!("../../src/migrations/0012_events.sql"),
+    include_str!("../../src/migrations/0013_authorizations.sql"),
+    include_str!("../../src/migrations/0014_hash_kinds.sql"),
+    include_str!("../../src/migrations/0015_prices.sql"),
+    include_str!("../../src/migrations/0016_route_volumes.sql"),
+];
+
+/// Writes a database of version 9 to 16 with the rows of version 9.
+pub(crate) fn write_version(version: usize, file: &Path) -> rusqlite::Connection {
+    let later = &VERSIONS_10_TO_16[..version - 9];
+    let connection =
+        write(file, UP_TO_VERSION_4.iter().chain(&VERSIONS_5_TO_8).chain([&VERSION_9, &ROWS_9]).chain(later));
+    connection.pragma_update(None, "user_version", i64::try_from(version).unwrap()).unwrap();
+    connection
+}
+
 #[tokio::test]
 async fn version_9_charges_are_no_holds() {
     let (_folder, file) = database_path();
-    std::fs::create_dir_all(file.parent().unwrap()).unwrap();
-    let connection = rusqlite::Connection::open(&file).unwrap();
-    connection.pragma_update(None, "journal_mode", "WAL").unwrap();
-    for script in UP_TO_VERSION_4.iter().chain(&VERSIONS_5_TO_8).chain([&VERSION_9]) {
-        connection.execute_batch(script).unwrap();
-    }
-    connection.execute_batch(ROWS_9).unwrap();
-    drop(connection);
+    drop(write_version(9, &file));
     let id: AccountId = "org_aaaaaaaaaaaaaaaaaaaa".parse().unwrap();
     let [first, made] = [0x11, 0x22].map(|byte| KeyHash::from_bytes([byte; 32]));
     let atoms = Credits::from_atoms;
@@ -284,16 +291,7 @@ async fn version_9_charges_are_no_holds() {
 #[tokio::test]
 async fn version_10_accounts_are_refilled() {
     let (_folder, file) = database_path();
-    std::fs::create_dir_all(file.parent().unwrap()).unwrap();
-    let connection = rusqlite::Connection::open(&file).unwrap();
-    connection.pragma_update(None, "journal_mode", "WAL").unwrap();
-    for script in UP_TO_VERSION_4.iter().chain(&VERSIONS_5_TO_8).chain([&VERSION_9]) {
-        connection.execute_batch(script).unwrap();
-    }
-    connection.execute_batch(ROWS_9).unwrap();
-    connection.execute_batch(include_str!("../../src/migrations/0010_holds.sql")).unwrap();
-    connection.execute_batch("PRAGMA user_version = 10").unwrap();
-    drop(connection);
+    drop(write_version(10, &file));
     let id: AccountId = "org_aaaaaaaaaaaaaaaaaaaa".parse().unwrap();
     let store = SqliteStore::open(&file).unwrap();
     let before = store.account(&id).await.unwrap().unwrap().totals.balance;
@@ -313,17 +311,7 @@ async fn version_10_accounts_are_refilled() {
 #[tokio::test]
 async fn version_11_accounts_are_told_from_the_next_charge_on() {
     let (_folder, file) = database_path();
-    std::fs::create_dir_all(file.parent().unwrap()).unwrap();
-    let connection = rusqlite::Connection::open(&file).unwrap();
-    connection.pragma_update(None, "journal_mode", "WAL").unwrap();
-    for script in UP_TO_VERSION_4.iter().chain(&VERSIONS_5_TO_8).chain([&VERSION_9]) {
-        connection.execute_batch(script).unwrap();
-    }
-    connection.execute_batch(ROWS_9).unwrap();
-    connection.execute_batch(include_str!("../../src/migrations/0010_holds.sql")).unwrap();
-    connection.execute_batch(include_str!("../../src/migrations/0011_refills.sql")).unwrap();
-    connection.execute_batch("PRAGMA user_version = 11").unwrap();
-    drop(connection);
+    drop(write_version(11, &file));
     let id: AccountId = "org_aaaaaaaaaaaaaaaaaaaa".parse().unwrap();
     let atoms = Credits::from_atoms;
     let store = SqliteStore::open(&file).unwrap();
@@ -345,32 +333,11 @@ async fn version_11_accounts_are_told_from_the_next_charge_on() {
     assert_eq!(store.verify().await.unwrap().discrepancies, []);
 }
 
-/// The scripts of versions 10 to 16.
-const VERSIONS_10_TO_16: [&str; 7] = [
-    include_str!("../../src/migrations/0010_holds.sql"),
-    include_str!("../../src/migrations/0011_refills.sql"),
-    include_str!("../../src/migrations/0012_events.sql"),
-    include_str!("../../src/migrations/0013_authorizations.sql"),
-    include_str!("../../src/migrations/0014_hash_kinds.sql"),
-    include_str!("../../src/migrations/0015_prices.sql"),
-    include_str!("../../src/migrations/0016_route_volumes.sql"),
-];
-
 #[tokio::test]
 async fn version_16_counts_have_no_returned_places() {
     let (_folder, file) = database_path();
-    std::fs::create_dir_all(file.parent().unwrap()).unwrap();
-    let connection = rusqlite::Connection::open(&file).unwrap();
-    connection.pragma_update(None, "journal_mode", "WAL").unwrap();
-    for script in UP_TO_VERSION_4.iter().chain(&VERSIONS_5_TO_8).chain([&VERSION_9]) {
-        connection.execute_batch(script).unwrap();
-    }
-    connection.execute_batch(ROWS_9).unwrap();
-    for script in VERSIONS_10_TO_16 {
-        connection.execute_batch(script).unwrap();
-    }
-    let row = "INSERT INTO route_volume VALUES (1, '/x', 'GET', 682, 2); PRAGMA user_version = 16";
-    connection.execute_batch(row).unwrap();
+    let connection = write_version(16, &file);
+    connection.execute_batch("INSERT INTO route_volume VALUES (1, '/x', 'GET', 682, 2)").unwrap();
     let id: AccountId = "org_aaaaaaaaaaaaaaaaaaaa".parse().unwrap();
     let store = SqliteStore::open(&file).unwrap();
     let volume = async || store.volumes(&id).await.unwrap().remove(0).1;
@@ -406,7 +373,7 @@ async fn version_16_counts_have_no_returned_places() {
 #[test]
 fn an_up_to_date_database_is_opened_as_it_is() {
     let (_folder, file) = database_path();
-    write_version_1(&file);
+    drop(write_version_1(&file));
     let schema = || {
         let connection = rusqlite::Connection::open(&file).unwrap();
         let version: i64 = connection.pragma_query_value(None, "user_version", |row| row.get(0)).unwrap();
@@ -418,29 +385,4 @@ fn an_up_to_date_database_is_opened_as_it_is() {
     assert_eq!(migrated.0, 18);
     drop(SqliteStore::open(&file).unwrap());
     assert_eq!(schema(), migrated);
-}
-
-/// Payments that are on their way during the migration still count: chains that were already in use are registered from
-/// the time of the store's first account.
-#[tokio::test]
-async fn recipients_of_used_chains_are_known_since_store_creation() {
-    let (_folder, file) = database_path();
-    write_version_1(&file);
-    let connection = rusqlite::Connection::open(&file).unwrap();
-    for script in LATER {
-        connection.execute_batch(script).unwrap();
-    }
-    connection.execute_batch("PRAGMA user_version = 4; INSERT INTO scan_mark VALUES (8453, 17); UPDATE account SET created_at = created_at - 1795261995000").unwrap();
-    drop(connection);
-    let store = SqliteStore::open(&file).unwrap();
-    let recipient = |byte| metering_core::chains::Address::from_bytes([byte; 20]);
-    let configured = vec![(8453, recipient(1)), (1, recipient(1))];
-    let found = store.register_recipients(configured, NOON).await.unwrap();
-    let began = Timestamp::from_unix_millis(5_000);
-    assert_eq!((found[0].since, found[0].other_store), (began, None));
-    assert_eq!(found[1].since, NOON, "a chain that was never used");
-    // A recipient that is configured later counts from then on.
-    let later = NOON.saturating_add(Duration::from_secs(60));
-    assert_eq!(store.register_recipients(vec![(8453, recipient(2))], later).await.unwrap()[0].since, later);
-    assert_eq!(store.recipients().await.unwrap().len(), 3);
 }

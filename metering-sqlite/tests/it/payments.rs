@@ -1,15 +1,17 @@
 //! Payments on disk: what persists, what other stores on the same file see immediately, and what counts only once.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use metering_core::access::{KeyHash, Payer};
 use metering_core::chains::TxRef;
 use metering_core::money::LedgerKind;
 use metering_core::payments::{PaymentUse, Quote, QuoteState};
 use metering_core::store::{Claimed, KeyDelivery, KeyStore, PaymentCredited, QuoteOpened};
-use metering_core::{AccountId, PaymentStore, Refusal, Store};
+use metering_core::{AccountId, PaymentStore, Refusal, Store, Timestamp};
 use metering_sqlite::SqliteStore;
 
+use crate::migration::write_version_4;
 use crate::scene::{
     NOON, account, challenge, charge, claim, count, credit, database_path, new_account, new_key, quote, tx, wallet,
 };
@@ -256,4 +258,24 @@ async fn sixty_four_bit_numbers_are_stored() {
     store.credit_payment(credit).await.unwrap();
     assert_eq!(store.payment(&tx).await.unwrap().map(|record| record.payment), Some(payment));
     assert_eq!(store.verify().await.unwrap().discrepancies, []);
+}
+
+/// Payments that are on their way during the migration still count: chains that were already in use are registered from
+/// the time of the store's first account.
+#[tokio::test]
+async fn recipients_of_used_chains_are_known_since_store_creation() {
+    let (_folder, file) = database_path();
+    let changes = "INSERT INTO scan_mark VALUES (8453, 17); UPDATE account SET created_at = created_at - 1795261995000";
+    write_version_4(&file, changes);
+    let store = SqliteStore::open(&file).unwrap();
+    let recipient = |byte| metering_core::chains::Address::from_bytes([byte; 20]);
+    let configured = vec![(8453, recipient(1)), (1, recipient(1))];
+    let found = store.register_recipients(configured, NOON).await.unwrap();
+    let began = Timestamp::from_unix_millis(5_000);
+    assert_eq!((found[0].since, found[0].other_store), (began, None));
+    assert_eq!(found[1].since, NOON, "a chain that was never used");
+    // A recipient that is configured later counts from then on.
+    let later = NOON.saturating_add(Duration::from_secs(60));
+    assert_eq!(store.register_recipients(vec![(8453, recipient(2))], later).await.unwrap()[0].since, later);
+    assert_eq!(store.recipients().await.unwrap().len(), 3);
 }

@@ -8,12 +8,13 @@ use std::{env, fs};
 use clap::Parser;
 
 /// The crates that other programs depend on.
-const CRATES: [&str; 7] = [
+const CRATES: [&str; 8] = [
     "metering-core",
     "metering-admin",
     "metering-sql",
     "metering-sqlite",
     "metering-postgres",
+    "metering-pay",
     "metering-evm",
     "metering-client",
 ];

@@ -2,5 +2,6 @@
 
 mod documents;
 mod imports;
+mod metrics;
 mod module;
 mod modules;

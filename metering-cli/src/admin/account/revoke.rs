@@ -4,7 +4,6 @@ use std::io::Write;
 
 use clap::Args;
 use metering_admin::calls::accounts::{OfAccount, RevokeAccount, ShowAccount};
-use metering_admin::wire::ReasonRequest;
 use metering_core::AccountId;
 
 use super::document;
@@ -46,7 +45,7 @@ impl RevokeArgs {
             ))
             .await?;
         }
-        let account = administrator.call::<RevokeAccount>(OfAccount { id: self.org }, ReasonRequest::default()).await?;
+        let account = administrator.act::<RevokeAccount>(OfAccount { id: self.org }).await?;
         document::write(out, self.format.json, "The account is revoked.", &account)
     }
 }

@@ -4,7 +4,6 @@ use std::io::Write;
 
 use clap::Args;
 use metering_admin::calls::accounts::{OfAccount, RotateAccountKey};
-use metering_admin::wire::ReasonRequest;
 use metering_core::AccountId;
 
 use super::issued::IssuedKey;
@@ -30,8 +29,7 @@ pub(crate) struct RotateKeyArgs {
 
 impl RotateKeyArgs {
     pub(crate) async fn run(self, session: &Session, out: &mut dyn Write) -> Result<(), Failure> {
-        let (of, reason) = (OfAccount { id: self.org }, ReasonRequest::default());
-        let created = session.administrator().await?.call::<RotateAccountKey>(of, reason).await?;
+        let created = session.administrator().await?.act::<RotateAccountKey>(OfAccount { id: self.org }).await?;
         IssuedKey(created.api_key).print(out, self.format.json, &created.account)
     }
 }

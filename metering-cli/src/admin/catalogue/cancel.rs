@@ -4,7 +4,6 @@ use std::io::Write;
 
 use clap::Args;
 use metering_admin::calls::prices::{CancelCatalogue, OfVersion};
-use metering_admin::wire::ReasonRequest;
 use metering_core::prices::PriceNumber;
 
 use crate::admin::session::Session;
@@ -26,8 +25,11 @@ pub(crate) struct CancelArgs {
 
 impl CancelArgs {
     pub(crate) async fn run(self, session: &Session, out: &mut dyn Write) -> Result<(), Failure> {
-        let (version, reason) = (OfVersion { number: PriceNumber(self.number) }, ReasonRequest::default());
-        let cancelled = session.administrator().await?.call::<CancelCatalogue>(version, reason).await?;
+        let cancelled = session
+            .administrator()
+            .await?
+            .act::<CancelCatalogue>(OfVersion { number: PriceNumber(self.number) })
+            .await?;
         if self.format.json {
             return json_line(out, &cancelled);
         }

@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use metering_config::server::{Config, PayConfig, Settle};
-use metering_core::offers::{GasFunds, Submitter};
 use metering_evm::{ChainConfig, GasWallet, Wallet};
+use metering_pay::offers::{GasFunds, Submitter};
 use zeroize::Zeroizing;
 
 use super::findings::Findings;

@@ -4,7 +4,6 @@ use std::io::Write;
 
 use clap::Args;
 use metering_admin::calls::keys::{DeleteKey, ShowKey};
-use metering_admin::wire::ReasonRequest;
 
 use super::key_of_account::KeyOfAccount;
 use crate::admin::session::Session;
@@ -38,7 +37,7 @@ impl DeleteArgs {
             let before = administrator.get::<ShowKey>(self.of.place()).await?.data;
             confirm(&format!("Permanently delete key {} ({}) of account {org}?", before.id, before.name)).await?;
         }
-        let deleted = administrator.call::<DeleteKey>(self.of.place(), ReasonRequest::default()).await?;
+        let deleted = administrator.act::<DeleteKey>(self.of.place()).await?;
         if self.format.json {
             return json_line(out, &deleted);
         }

@@ -4,7 +4,6 @@ use std::io::Write;
 
 use clap::Args;
 use metering_admin::calls::plans::{ActivatePlan, DeactivatePlan};
-use metering_admin::wire::ReasonRequest;
 
 use super::key_args::KeyArgs;
 use crate::admin::session::Session;
@@ -28,11 +27,11 @@ impl ActivateArgs {
     pub(crate) async fn run(self, session: &Session, out: &mut dyn Write) -> Result<(), Failure> {
         let key = self.key.key();
         let administrator = session.administrator().await?;
-        let (plan, reason) = (key.clone().into(), ReasonRequest::default());
+        let plan = key.clone().into();
         if self.off {
-            administrator.call::<DeactivatePlan>(plan, reason).await?;
+            administrator.act::<DeactivatePlan>(plan).await?;
         } else {
-            administrator.call::<ActivatePlan>(plan, reason).await?;
+            administrator.act::<ActivatePlan>(plan).await?;
         }
         Ok(writeln!(out, "Plan {key} is {} sale.", if self.off { "off" } else { "on" })?)
     }

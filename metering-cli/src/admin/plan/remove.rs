@@ -4,7 +4,6 @@ use std::io::Write;
 
 use clap::Args;
 use metering_admin::calls::plans::RemovePlan;
-use metering_admin::wire::ReasonRequest;
 
 use super::key_args::KeyArgs;
 use crate::admin::session::Session;
@@ -23,7 +22,7 @@ pub(crate) struct RemoveArgs {
 impl RemoveArgs {
     pub(crate) async fn run(self, session: &Session, out: &mut dyn Write) -> Result<(), Failure> {
         let key = self.key.key();
-        session.administrator().await?.call::<RemovePlan>(key.clone().into(), ReasonRequest::default()).await?;
+        session.administrator().await?.act::<RemovePlan>(key.clone().into()).await?;
         Ok(writeln!(out, "Plan {key} was removed.")?)
     }
 }

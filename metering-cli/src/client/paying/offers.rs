@@ -5,8 +5,8 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use http::HeaderMap;
 use metering_core::chains::{Address, TokenUnits};
-use metering_core::offers::Network;
 use metering_core::wire::PAYMENT_REQUIRED_HEADER;
+use metering_pay::offers::Network;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 

@@ -6,8 +6,8 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use metering_core::chains::WalletSignature;
 use metering_core::offers::Authorization;
-use metering_core::wire::x402::PAYMENT_IDENTIFIER_EXTENSION;
 use metering_core::wire::{PAYMENT_SIGNATURE_HEADER, X_PAYMENT_HEADER};
+use metering_pay::wire::x402::PAYMENT_IDENTIFIER_EXTENSION;
 use serde::Serialize;
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Value, json};
@@ -96,7 +96,7 @@ fn identified(extensions: &RawValue, authorization: &Authorization) -> Box<RawVa
 
 #[cfg(test)]
 mod tests {
-    use metering_core::wire::x402::{PaymentPayload, PaymentPayloadV1};
+    use metering_pay::wire::x402::{PaymentPayload, PaymentPayloadV1};
 
     use super::*;
 

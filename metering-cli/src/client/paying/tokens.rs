@@ -6,7 +6,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use metering_core::chains::Address;
-use metering_core::wire::x402::network_name_v1;
+use metering_pay::wire::x402::network_name_v1;
 
 /// Chain id, contract, symbol, and the name and version that its signatures are bound to. All have 6 decimals and
 /// EIP-3009. These are the default assets of the published x402 clients (`defaultAssets.ts` of `@x402/evm` 2.27.0).

@@ -22,6 +22,6 @@
 pub enum MeterEnd {
     /// It was drained, or dropped.
     Drained,
-    /// Its store [must be reopened](StoreError::must_reopen), so the process must stop.
+    /// Its store [must be reopened](crate::StoreError::must_reopen), so the process must stop.
     StoreBroken,
 }

@@ -6,9 +6,10 @@ use tracing::{Instrument, info_span};
 
 use super::guard::HoldGuard;
 use super::{Meter, MeterError};
-use crate::charging::charge::{Charge, Decision, Receipt, Refusal};
+use crate::charging::charge::{Charge, Decision, Receipt};
 use crate::charging::hold::{HoldTerms, HoldUpdate, HoldUpdated};
 use crate::charging::posting::{Outcome, Posting};
+use crate::charging::refusal::Refusal;
 use crate::trace;
 
 /// The decision on a hold.

@@ -4,9 +4,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use crate::charging::charge::{Decision, Refusal};
+use crate::charging::charge::Decision;
 use crate::charging::hold::{Hold, HoldUpdated, SettleReason};
 use crate::charging::posting::Outcome;
+use crate::charging::refusal::RefusalKind;
 
 /// What a meter has done since it started.
 ///
@@ -32,24 +33,9 @@ use crate::charging::posting::Outcome;
 pub struct MeterStats {
     /// Charges accepted.
     pub accepted: AtomicU64,
-    /// Charges refused because the key is not live.
-    pub unknown_key: AtomicU64,
-    /// Charges refused by a rate limit.
-    pub rate_limited: AtomicU64,
-    /// Charges refused because the balance is not above zero.
-    pub insufficient: AtomicU64,
-    /// Charges refused because the key may not be used for the request.
-    pub not_allowed: AtomicU64,
-    /// Charges refused because a key has too many requests in flight.
-    pub too_many_in_flight: AtomicU64,
-    /// Charges refused because the budget of a key does not cover the price.
-    pub budget_exhausted: AtomicU64,
-    /// Charges refused because a volume tier costs more than the client allows.
-    pub max_cost_exceeded: AtomicU64,
+    refused: [AtomicU64; RefusalKind::ALL.len()],
     /// Charges refused because the queue was full.
     pub overloaded: AtomicU64,
-    /// Retries refused because of their idempotency key.
-    pub repeated: AtomicU64,
     /// Holds opened; also counted in `accepted`.
     pub holds: AtomicU64,
     /// Holds settled with a reported cost.
@@ -79,6 +65,12 @@ pub struct MeterStats {
 }
 
 impl MeterStats {
+    /// Charges refused for reasons of this kind. Those that the full queue refused are [overloaded](Self::overloaded).
+    #[must_use]
+    pub fn refused(&self, kind: RefusalKind) -> u64 {
+        self.refused[kind as usize].load(Ordering::Relaxed)
+    }
+
     pub(super) fn count_commit(&self, postings: usize, took: Duration) {
         self.commits.fetch_add(1, Ordering::Relaxed);
         self.postings.fetch_add(u64::try_from(postings).unwrap_or(u64::MAX), Ordering::Relaxed);
@@ -132,14 +124,7 @@ impl MeterStats {
         }
         let counter = match outcome {
             Outcome::Decided(Decision::Accepted(_)) => &self.accepted,
-            Outcome::Decided(Decision::Refused(Refusal::UnknownKey)) => &self.unknown_key,
-            Outcome::Decided(Decision::Refused(Refusal::Key(_))) => &self.not_allowed,
-            Outcome::Decided(Decision::Refused(Refusal::TooManyInFlight)) => &self.too_many_in_flight,
-            Outcome::Decided(Decision::Refused(Refusal::KeyBudget { .. })) => &self.budget_exhausted,
-            Outcome::Decided(Decision::Refused(Refusal::RateLimited { .. })) => &self.rate_limited,
-            Outcome::Decided(Decision::Refused(Refusal::InsufficientCredits { .. })) => &self.insufficient,
-            Outcome::Decided(Decision::Refused(Refusal::MaxCostExceeded { .. })) => &self.max_cost_exceeded,
-            Outcome::Decided(Decision::Refused(Refusal::Repeated(_))) => &self.repeated,
+            Outcome::Decided(Decision::Refused(refusal)) => &self.refused[refusal.kind() as usize],
             Outcome::Refunded(_) => &self.refunded,
             Outcome::Hold(Some(updated)) => return self.count_hold(updated),
             Outcome::Settled | Outcome::Hold(None) => return,

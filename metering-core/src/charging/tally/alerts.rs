@@ -3,8 +3,9 @@
 use std::hash::Hash;
 
 use super::Tally;
-use crate::charging::charge::Refusal;
-use crate::events::event::{EventData, NewEvent};
+use crate::charging::refusal::Refusal;
+use crate::events::event::NewEvent;
+use crate::events::event_data::EventData;
 use crate::money::credits::Credits;
 
 impl<K, L> Tally<K, L>

@@ -10,7 +10,7 @@ use crate::charging::hold::{Hold, HoldAction, HoldId, HoldTerms, HoldUpdate, Hol
 use crate::charging::posting::Remembered;
 use crate::charging::rule::apply_settled;
 use crate::charging::volume::CountedRoute;
-use crate::events::event::EventData;
+use crate::events::event_data::EventData;
 use crate::money::credits::Credits;
 
 impl<K, L> Tally<K, L>

@@ -13,7 +13,7 @@ use serde_json::value::RawValue;
 use crate::clock::{Clock, Timestamp};
 use crate::events::delivery::{AttemptOutcome, Delivery, DeliveryState, DueDelivery};
 use crate::events::event::Event;
-use crate::events::event_kind::EventKind;
+use crate::events::event_data::EventKind;
 use crate::events::secret::WebhookSecret;
 use crate::events::signature::signature;
 use crate::retry::RetryPolicy;

@@ -7,7 +7,6 @@ use std::time::Duration;
 
 use tracing::{Instrument, info_span};
 
-use crate::access::key::KeyHash;
 use crate::catalogue::body::{BodyRules, CheckedBody, problem_of_body};
 use crate::catalogue::path::RequestPath;
 use crate::catalogue::route::Route;
@@ -58,7 +57,7 @@ impl<'s> MatchedRequest<'s, '_> {
 
     /// The same request with a payment, which is not read before it is known that the path is metered here.
     #[must_use]
-    pub fn paid_with<'p>(self, payment: Option<&'p RequestPayment>) -> MatchedRequest<'s, 'p>
+    pub fn paid_with<'p>(self, payment: Option<&'p dyn RequestPayment>) -> MatchedRequest<'s, 'p>
     where
         Self: 'p,
     {
@@ -156,10 +155,8 @@ impl<'s> MatchedRequest<'s, '_> {
         service.check_max_cost(request.caller(), known_price, max_cost, is_maximum).await?;
         let paid = match request.payment {
             Some(presented) => {
-                let paying = presented.paying(request.caller(), fingerprint(), price);
-                let paid = service.pay(paying).instrument(info_span!(target: trace::TARGET, "pay")).await?;
-                presented.credited(&paid);
-                Some(paid)
+                let paying = service.pay(presented, request.caller(), fingerprint(), price);
+                Some(paying.instrument(info_span!(target: trace::TARGET, "pay")).await?)
             }
             None => None,
         };
@@ -212,17 +209,6 @@ impl<'s> MatchedRequest<'s, '_> {
             }
         };
         Ok(Admission { route, target, body, kind, paid })
-    }
-}
-
-impl Service {
-    /// The key that a request is charged to when it came with neither a key nor a payment: that of its wallet.
-    async fn key_without_credentials(&self, sign_in: Option<&str>, price: Credits) -> Result<KeyHash, Error> {
-        if !self.accepts_keyless_payments() {
-            return Err(Error::Unauthorized);
-        }
-        let sign_in = sign_in.ok_or(Error::PaymentRequired { price })?;
-        self.key_of_wallet(sign_in, price).await
     }
 }
 

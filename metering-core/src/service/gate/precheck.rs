@@ -2,8 +2,8 @@
 
 use crate::access::key_use::KeyUse;
 use crate::access::scope::Scope;
-use crate::charging::charge::Refusal;
 use crate::charging::precheck;
+use crate::charging::refusal::Refusal;
 use crate::charging::replay::Retry;
 use crate::charging::rule::Debit;
 use crate::error::Error;
@@ -67,7 +67,7 @@ impl MatchedRequest<'_, '_> {
         let taking = match by_usage {
             _ if may_repeat || has_other_refusal => None,
             // What the body says decides how much has to be paid.
-            Some(_) if depends_on_body && !service.offers().is_empty() => None,
+            Some(_) if depends_on_body && service.has_offers() => None,
             Some(_) if depends_on_body => Some(Debit::Charge(most)),
             Some(_) => Some(Debit::Hold(most)),
             // There may be a free allowance.

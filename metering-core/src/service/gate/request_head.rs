@@ -32,7 +32,7 @@ pub struct RequestHead<'r> {
     /// Its idempotency key, if it has one.
     pub idempotency_key: Option<Result<&'r IdempotencyKey, IdempotencyKeyError>>,
     /// The payment that came with it ([`Service::presented`](crate::Service::presented)).
-    pub payment: Option<&'r RequestPayment>,
+    pub payment: Option<&'r dyn RequestPayment>,
 }
 
 /// The body of a request that was read.

@@ -127,7 +127,8 @@ export class Deliveries {
       await callApi(`/webhooks/${this.webhook.id}/deliveries/${id}/resend`, { method: "POST", key: this.#visit.key });
       await this.load();
     });
-    if (!this.#isLate) (this.list.querySelector(`[data-resend="${id}"] button`) ?? this.#place.querySelector("h2"))?.focus();
+    // The button was drawn anew. Whoever went on to something else stays there.
+    if (!this.#isLate && document.activeElement === document.body) (this.list.querySelector(`[data-resend="${id}"] button`) ?? this.#place.querySelector("h2"))?.focus();
   }
 
   #more() {

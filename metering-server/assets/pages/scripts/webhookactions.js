@@ -3,21 +3,10 @@
 import { callApi } from "/assets/api.js";
 import { formDialog, issued } from "/assets/dialog.js";
 import { h } from "/assets/dom.js";
+import { KINDS } from "/assets/eventkinds.js";
 import { boxes, field } from "/assets/field.js";
 import { problem } from "/assets/tries.js";
 
-/** Kinds of events, with what they say. */
-const KINDS = [
-  ["balance.low", "The balance, or what is left of a key's budget, fell below its threshold."],
-  ["balance.exhausted", "The balance is used up, or did not cover a request."],
-  ["budget.exhausted", "The budget of a key is used up."],
-  ["payment.credited", "A payment was credited."],
-  ["payment.reversed", "A payment was reversed: its transaction is no longer on the chain."],
-  ["key.created", "A key was created."],
-  ["key.revoked", "A key was deleted or revoked."],
-  ["key.leaked", "A key was reported as leaked, and no longer works."],
-  ["hold.expired", "A request's cost was not reported in time."],
-];
 const GRACE = [["86400", "1 day"], ["604800", "1 week"], ["3600", "1 hour"], ["0", "Not at all"]];
 
 /** The actions of `tab`: `secret()` is the key of this visit, and `changed(id)` is called after a change. `show(webhook)` opens its deliveries. */

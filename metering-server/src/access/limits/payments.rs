@@ -1,7 +1,7 @@
 //! Limits on new payments that come with requests. Core counts them, because it knows which ones are new.
 
 use governor::clock::Clock;
-use metering_core::offers::{PaymentAttempt, PaymentLimit, PaymentSource, TooManyPayments};
+use metering_pay::offers::{PaymentAttempt, PaymentLimit, PaymentSource, TooManyPayments};
 
 use super::payer_key::PayerKey;
 use super::{Limits, Network};

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use governor::clock::FakeRelativeClock;
 use http::HeaderMap;
-use metering_core::offers::{PaymentAttempt, PaymentSource};
+use metering_pay::offers::{PaymentAttempt, PaymentSource};
 
 use super::*;
 use crate::config::{Quota, TrustedProxies};

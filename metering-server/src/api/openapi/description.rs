@@ -1,7 +1,7 @@
 use std::fmt;
 
 use metering_core::Catalogue;
-use metering_core::service::Service;
+use metering_pay::SignedPayments;
 use utoipa::openapi::OpenApi;
 
 use super::{offers, written};
@@ -25,12 +25,12 @@ impl Description {
         written::with_routes(&self.own, (catalogue, &self.ids), |_, _| {})
     }
 
-    /// The same with what the metered routes of the service's catalogue can be paid with.
-    pub(crate) fn with_offers(&self, service: &Service) -> serde_json::Result<String> {
+    /// The same with what the metered routes of a catalogue can be paid with.
+    pub(crate) fn with_offers(&self, catalogue: &Catalogue, payments: &SignedPayments) -> serde_json::Result<String> {
         let mut own = self.own.clone();
         offers::add_service(&mut own);
-        let (offers, protocols) = (service.offers(), service.payment_protocols());
-        written::with_routes(&own, (service.catalogue(), &self.ids), |part, routes| {
+        let (offers, protocols) = (payments.offers(), payments.protocols());
+        written::with_routes(&own, (catalogue, &self.ids), |part, routes| {
             offers::add(part, routes.iter().copied(), offers, protocols);
         })
     }

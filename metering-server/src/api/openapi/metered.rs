@@ -4,6 +4,8 @@ use std::collections::BTreeSet;
 
 use metering_core::Catalogue;
 use metering_core::catalogue::{ErrorShape, Param, ParamLocation, ParamType, Pricing, Route};
+use metering_core::charging::RefusalKind;
+use metering_core::wire::ErrorCode;
 use serde_json::Value;
 use utoipa::openapi::extensions::Extensions;
 use utoipa::openapi::path::{HttpMethod, Operation, OperationBuilder, Parameter, ParameterBuilder, ParameterIn};
@@ -105,6 +107,50 @@ fn max_cost() -> Parameter {
         .build()
 }
 
+/// The codes of refused charges with this status, as text.
+fn codes(status: u16) -> String {
+    let codes = RefusalKind::ALL.into_iter().flat_map(RefusalKind::codes);
+    // Has the plans with it.
+    let codes = codes.filter(|code| code.status() == status && **code != ErrorCode::InsufficientCredits);
+    codes.map(|code| format!("`{code}`")).collect::<Vec<_>>().join(", ")
+}
+
+fn refusals_of_charges() -> Vec<(&'static str, String)> {
+    vec![
+        ("400", "`invalid_parameter`, `invalid_path`; nothing was charged".to_owned()),
+        ("401", format!("{}; nothing was charged", codes(401))),
+        (
+            "402",
+            format!(
+                "`insufficient_credits`, with the plans; {}; `payment_required` without a key; `payment_refused`; nothing \
+                 was charged. Where the service offers payments with requests, `accepts` and the header \
+                 `PAYMENT-REQUIRED` have the offers",
+                codes(402)
+            ),
+        ),
+        ("403", format!("{}; nothing was charged", codes(403))),
+        ("409", format!("{}, `payment_credited`; not charged again", codes(409))),
+        ("412", format!("{}; nothing was charged or paid", codes(412))),
+        ("422", format!("{}; nothing was charged", codes(422))),
+        (
+            "429",
+            format!(
+                "{}, `too_many_streams`; nothing was charged. Without one of these codes, it is the upstream's",
+                codes(429)
+            ),
+        ),
+        ("502", "`upstream_unreachable`; refunded".to_owned()),
+        (
+            "503",
+            "`overloaded`, `storage_unavailable`, `upstream_unavailable`, `settlement_unavailable`; not charged, or \
+             refunded; `outcome_unknown`: send it again with the same `Idempotency-Key`; `settlement_pending`: send it \
+             again with the same payment"
+                .to_owned(),
+        ),
+        ("504", "`upstream_timeout`; refunded".to_owned()),
+    ]
+}
+
 fn operation(route: &Route, id: String) -> Operation {
     let mut operation = OperationBuilder::new()
         .tag("metered")
@@ -121,47 +167,24 @@ fn operation(route: &Route, id: String) -> Operation {
         served = served.header("PAYMENT-RESPONSE", offers::receipt_header());
     }
     operation = operation.response(status, served.build());
-    let refusals: &[(&str, &str)] = if route.metered {
+    let refusals: Vec<(&str, String)> = if route.metered {
         operation = operation.parameter(idempotency_key()).parameter(max_cost());
         for scheme in ["bearer", "api_key", "api_key_azure", "api_key_google"] {
             operation = operation.security(SecurityRequirement::new::<_, [&str; 0], &str>(scheme, []));
         }
-        &[
-            ("400", "`invalid_parameter`, `invalid_path`; nothing was charged"),
-            ("401", "`unauthorized`, `key_expired`; nothing was charged"),
-            (
-                "402",
-                "`insufficient_credits`, with the plans; `key_budget_exhausted`; `payment_required` without a key; \
-                 `payment_refused`; nothing was charged. Where the service offers payments with requests, `accepts` and \
-                 the header `PAYMENT-REQUIRED` have the offers",
-            ),
-            ("403", "`key_scope`, `key_network`; nothing was charged"),
-            ("409", "`request_in_progress`, `idempotency_key_used`, `payment_credited`; not charged again"),
-            ("412", "`max_cost_exceeded`; nothing was charged or paid"),
-            ("422", "`idempotency_key_reused`; nothing was charged"),
-            (
-                "429",
-                "`rate_limited`, `too_many_requests_in_flight`, `too_many_streams`; nothing was charged. Without one of \
-                 these codes, it is the upstream's",
-            ),
-            ("502", "`upstream_unreachable`; refunded"),
-            (
-                "503",
-                "`overloaded`, `storage_unavailable`, `upstream_unavailable`, `settlement_unavailable`; not charged, or \
-                 refunded; `outcome_unknown`: send it again with the same `Idempotency-Key`; `settlement_pending`: send \
-                 it again with the same payment",
-            ),
-            ("504", "`upstream_timeout`; refunded"),
-        ]
+        refusals_of_charges()
     } else {
-        &[
+        [
             ("400", "`invalid_parameter`, `invalid_path`"),
             ("502", "`upstream_unreachable`"),
             ("504", "`upstream_timeout`"),
         ]
+        .map(|(status, description)| (status, description.to_owned()))
+        .into()
     };
-    let upgrade = route.websocket.then_some(("426", "`upgrade_required`: no WebSocket handshake; nothing was charged"));
-    for (status, description) in refusals.iter().copied().chain(upgrade) {
+    let upgrade = "`upgrade_required`: no WebSocket handshake; nothing was charged".to_owned();
+    let upgrade = route.websocket.then_some(("426", upgrade));
+    for (status, description) in refusals.into_iter().chain(upgrade) {
         let schema = match (route.errors, status) {
             (ErrorShape::Own, "402") => shortage(),
             (ErrorShape::Own, _) => error_body(),

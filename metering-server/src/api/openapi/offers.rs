@@ -4,8 +4,8 @@
 //! (draft-payment-discovery), and `protocols` and `price` that of x402scan. Prices are advice; those of a 402 count.
 
 use metering_core::catalogue::Route;
-use metering_core::offers::{Offer, Offers};
-use metering_core::wire::x402::PaymentRequiredV1;
+use metering_pay::offers::{Offer, Offers};
+use metering_pay::wire::x402::PaymentRequiredV1;
 use serde_json::{Value, json};
 use utoipa::PartialSchema;
 use utoipa::openapi::header::{Header, HeaderBuilder};
@@ -115,8 +115,8 @@ fn payment_info(route: &Route, offers: &Offers, protocols: &[&str]) -> Value {
 mod tests {
     use metering_core::Catalogue;
     use metering_core::chains::TokenDomain;
-    use metering_core::offers::Asset;
     use metering_core::payments::TokenAmount;
+    use metering_pay::offers::Asset;
 
     use super::*;
     use crate::api::openapi::document;

@@ -8,10 +8,10 @@ use http::{HeaderMap, HeaderValue};
 use metering_core::catalogue::{BodyEnd, Ended, ReportError, Settlement, UsagePrice};
 use metering_core::charging::HoldUpdated;
 use metering_core::{Charged, Credits};
-use metrics::counter;
 use tokio::time::timeout;
 
 use super::unreported::Unreported;
+use crate::operations::metric::counter;
 
 /// How long a response waits for its hold to be settled. A store that works takes milliseconds; while it is down, the
 /// hold is settled in the background.
@@ -68,7 +68,12 @@ impl Settling {
     /// Counts a report that cannot be read. An error response owes none.
     fn count_unreadable(&self, reason: &'static str) {
         if !self.is_error {
-            counter!("metering_unreadable_reports_total", "reason" => reason).increment(1);
+            counter!(
+                "metering_unreadable_reports_total",
+                "Responses whose report of their cost could not be read, by reason",
+                "reason" => reason
+            )
+            .increment(1);
         }
     }
 

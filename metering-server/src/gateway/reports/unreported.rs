@@ -9,8 +9,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use metering_core::{Clock, Credits, SystemClock, Timestamp};
-use metrics::counter;
 use tokio::time::Instant;
+
+use crate::operations::metric::counter;
 
 /// The shortest time between two warnings about a route.
 const WARNING_INTERVAL: Duration = Duration::from_secs(60);
@@ -47,7 +48,12 @@ impl Unreported {
     /// could be read, and why. Its log line is rate-limited.
     pub(super) fn count(&self, route: &Arc<str>, held: Credits, captured: Credits, why: impl Display) {
         let outcome = outcome(held, captured);
-        counter!("metering_holds_without_report_total", "route" => route.to_string(), "outcome" => outcome)
+        counter!(
+            "metering_holds_without_report_total",
+            "Requests whose responses reported no cost that could be read, by route and by how much of the hold they cost",
+            "route" => route.to_string(),
+            "outcome" => outcome
+        )
             .increment(1);
         let warning = {
             let mut routes = self.0.lock().unwrap_or_else(PoisonError::into_inner);

@@ -5,10 +5,10 @@ use std::time::Duration;
 
 use metering_core::Timestamp;
 use metering_core::chains::{Address, TokenDomain, TokenUnits, TxHash, WalletSignature};
-use metering_core::offers::{
+use metering_evm::{ChainConfig, EvmReader, GasWallet, Wallet};
+use metering_pay::offers::{
     Asset, Authorization, SignedAuthorization, Submission, SubmitError, Submitter, TokenReader,
 };
-use metering_evm::{ChainConfig, EvmReader, GasWallet, Wallet};
 use metering_tests::chain::Chain;
 use metering_tests::chain::account::Account;
 use metering_tests::chain::wallet::authorizations::{TransferAuthorization, USDC};

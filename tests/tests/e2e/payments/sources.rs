@@ -60,9 +60,12 @@ fn failing_source_is_shown_by_metrics_log_and_doctor() {
         proxy.set(Fault::PassThrough);
         until("the metric shows that it works again", || of_source(&shop, "metering_chain_source_up", 2) == Some(1));
         if fault == Fault::HttpError(503) {
-            let log = shop.server.log();
-            let said = |text: &str| log.lines().filter(|line| line.contains(text) && line.contains(&host)).count();
-            assert_eq!((said("an RPC source fails"), said(words), said("works again")), (1, 1, 1), "{log}");
+            let said = |text: &str| {
+                let log = shop.server.log();
+                log.lines().filter(|line| line.contains(text) && line.contains(&host)).count()
+            };
+            until("the log says it", || said("works again") > 0);
+            assert_eq!((said("an RPC source fails"), said(words), said("works again")), (1, 1, 1));
         }
     }
 }

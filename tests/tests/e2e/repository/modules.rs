@@ -52,7 +52,7 @@ impl Modules {
         for (path, module) in &self.0 {
             let imports = module.imports.values().filter_map(|import| self.imported_from(path, import));
             let globs = module.globs.iter().filter_map(|import| self.all_imported_from(path, import));
-            let used = module.paths.iter().filter_map(|used| self.home(&self.from_root(path, used, 0)?, 0));
+            let used = module.paths.iter().filter_map(|used| self.home(&self.absolute(path, used, 0)?, 0));
             let others = imports.chain(globs).chain(used).map(|home| &self.0[&home].file);
             all.entry(module.file.clone()).or_default().extend(others.filter(|file| **file != module.file).cloned());
         }
@@ -61,7 +61,7 @@ impl Modules {
 
     /// The module that defines an imported item. An imported module counts where its items are used.
     fn imported_from(&self, module: &[String], import: &Import) -> Option<ItemPath> {
-        let item = self.from_root(module, &import.path, 0)?;
+        let item = self.absolute(module, &import.path, 0)?;
         if self.0.contains_key(&item) {
             return None;
         }
@@ -69,14 +69,14 @@ impl Modules {
     }
 
     fn all_imported_from(&self, module: &[String], import: &Import) -> Option<ItemPath> {
-        let item = self.from_root(module, &import.path, 0)?;
+        let item = self.absolute(module, &import.path, 0)?;
         let home = if self.0.contains_key(&item) { item } else { self.home(&item, 0)? };
         (!(import.is_reexport && home.starts_with(module))).then_some(home)
     }
 
     /// A path of a module's code as seen from the root of the crate. `None` if it leads out of the crate, or to a name
     /// that is neither defined nor imported there.
-    fn from_root(&self, module: &[String], path: &[String], steps: usize) -> Option<ItemPath> {
+    fn absolute(&self, module: &[String], path: &[String], steps: usize) -> Option<ItemPath> {
         let (first, rest) = path.split_first()?;
         match first.as_str() {
             "crate" => return Some(rest.to_vec()),
@@ -100,7 +100,7 @@ impl Modules {
         if let Some(import) = names.imports.get(first) {
             let is_itself = import.path.first() == Some(first);
             return (!is_itself && steps < STEPS_MAX)
-                .then(|| self.from_root(module, &[import.path.as_slice(), rest].concat(), steps + 1))?;
+                .then(|| self.absolute(module, &[import.path.as_slice(), rest].concat(), steps + 1))?;
         }
         Some([self.offering(module, first, steps)?.as_slice(), path].concat())
     }
@@ -109,7 +109,7 @@ impl Modules {
     fn offering(&self, module: &[String], name: &String, steps: usize) -> Option<ItemPath> {
         let globs = self.0[module].globs.iter().filter(|_| steps < STEPS_MAX);
         globs.filter(|import| import.path.first() != Some(name)).find_map(|import| {
-            let other = self.from_root(module, &import.path, steps + 1)?;
+            let other = self.absolute(module, &import.path, steps + 1)?;
             let names = self.0.get(&other)?;
             let is_there = names.children.contains(name)
                 || names.items.contains(name)
@@ -129,7 +129,7 @@ impl Modules {
             if names.items.contains(name) {
                 return Some(parent.to_vec());
             }
-            let imported = self.from_root(parent, &names.imports.get(name)?.path, 0)?;
+            let imported = self.absolute(parent, &names.imports.get(name)?.path, 0)?;
             return if imported == item || steps == STEPS_MAX { None } else { self.home(&imported, steps + 1) };
         };
         let (module, rest) = item.split_at(known);
@@ -138,7 +138,7 @@ impl Modules {
             return Some(module.to_vec());
         }
         if names.imports.contains_key(name) {
-            return self.home(&self.from_root(module, rest, 0)?, steps + 1);
+            return self.home(&self.absolute(module, rest, 0)?, steps + 1);
         }
         match self.offering(module, name, 0) {
             Some(other) => self.home(&[other.as_slice(), rest].concat(), steps + 1),

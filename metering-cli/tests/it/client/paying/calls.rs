@@ -1,7 +1,7 @@
 //! What is paid, and what is sent to whom.
 
-use metering_core::wire::x402::PaymentPayloadV1;
 use metering_core::{Clock, SystemClock};
+use metering_pay::wire::x402::PaymentPayloadV1;
 use serde_json::json;
 
 use super::shop::{CALL, SHOP, TX, USDC, asks, assert_signed, offer, own_service, payments, settled, shop};

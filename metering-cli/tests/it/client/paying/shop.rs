@@ -3,7 +3,7 @@
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use metering_core::chains::TokenDomain;
-use metering_core::wire::x402::PaymentPayload;
+use metering_pay::wire::x402::PaymentPayload;
 use serde_json::{Value, json};
 
 use crate::client::client;

@@ -117,12 +117,12 @@ fn entries_of_earlier_versions_stay_readable() {
     rusqlite::Connection::open(console.site.database()).unwrap().execute_batch(sql).unwrap();
     let log = console.audit();
     assert_eq!((&log[0]["id"], &log[0]["outcome"], &log[0]["before"]), (&json!(102), &Value::Null, &json!({"a": 2})));
-    let outcome = json!({"at": "2026-11-21T12:00:01Z", "result": "unknown", "detail": "why", "after": null});
+    let outcome = json!({"at": "2026-11-21T12:00:01.000Z", "result": "unknown", "detail": "why", "after": null});
     assert_eq!((&log[1]["id"], &log[1]["outcome"]), (&json!(101), &outcome));
     let csv = console.viewer().get("/admin/audit.csv?subject=org_a").expect(200).text();
     let lines: Vec<_> = csv.lines().skip(1).map(str::trim_end).collect();
     assert!(lines[0].starts_with("102,") && lines[0].ends_with(",,,,"), "{csv}");
-    assert!(lines[1].starts_with("101,") && lines[1].ends_with(",unknown,2026-11-21T12:00:01Z,why,"), "{csv}");
+    assert!(lines[1].starts_with("101,") && lines[1].ends_with(",unknown,2026-11-21T12:00:01.000Z,why,"), "{csv}");
     let table = console.remote(&["audit", "--subject", "org_a"]).stdout;
     assert!(table.contains(" -  ") && table.contains("unknown"), "{table}");
     // Later entries come after them.

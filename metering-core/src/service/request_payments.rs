@@ -1,0 +1,155 @@
+//! The hook for payments that come with requests: what a service needs from a crate that knows how clients pay.
+//! `metering-pay` implements it for x402 and MPP.
+
+use std::any::Any;
+use std::fmt;
+
+use async_trait::async_trait;
+
+use crate::access::account::Account;
+use crate::access::credentials::Caller;
+use crate::access::key::{ApiKey, KeyHash};
+use crate::catalogue::Route;
+use crate::chains::transaction::TxRef;
+use crate::charging::delivery::Fingerprint;
+use crate::charging::request_id::RequestId;
+use crate::clock::Timestamp;
+use crate::error::Error;
+use crate::money::credits::Credits;
+use crate::wire::{ACCEPT_PAYMENT_HEADER, AUTHORIZATION_HEADER, PayableMembers, payment_credential};
+
+/// The headers of a request: takes a name in lower case, and returns the values of all its lines.
+pub type HeaderValues<'f, 'h> = &'f dyn Fn(&'static str) -> Vec<&'h [u8]>;
+
+/// Takes payments that come with requests.
+///
+/// [`Service::with_request_payments`](crate::Service::with_request_payments) sets it. Without it, requests are paid for
+/// with a key's balance only.
+#[async_trait]
+pub trait RequestPayments: Send + Sync + fmt::Debug {
+    /// Whether something is offered now. If not, no other method is called, except for
+    /// [`send_again`](Self::send_again).
+    fn has_offers(&self) -> bool;
+
+    /// Whether requests without a key can be paid for.
+    fn accepts_keyless(&self) -> bool;
+
+    /// The payment in a request's headers, not checked yet.
+    ///
+    /// # Errors
+    /// [`Error::Offer`] when it cannot be read.
+    fn read(&self, headers: HeaderValues<'_, '_>) -> Result<Option<Box<dyn RequestPayment>>, Error>;
+
+    /// Credits a payment that came with a request of `caller`. `request` is what tells the request apart from others,
+    /// and `price` what it costs, or may cost.
+    ///
+    /// # Errors
+    /// [`Error::KeyRefused`] for a bad key; [`Error::Offer`] when the payment was not credited, or not yet; or when the
+    /// store fails.
+    async fn pay(
+        &self,
+        payment: &dyn RequestPayment,
+        caller: Caller<'_>,
+        request: Fingerprint,
+        price: Credits,
+    ) -> Result<Paid, Error>;
+
+    /// What to add to a refusal: offers, if the client can pay one of them now, and the outcome of the payment that
+    /// came with the request.
+    fn notice(
+        &self,
+        error: &Error,
+        asked: RequestedResource<'_>,
+        payment: Option<&dyn RequestPayment>,
+    ) -> PaymentNotice;
+
+    /// The challenges of a refusal, as header lines.
+    fn challenges(
+        &self,
+        error: &Error,
+        client: ChallengeClient<'_>,
+        payment: Option<&dyn RequestPayment>,
+    ) -> Vec<(&'static str, String)>;
+
+    /// The sign-in of a wallet in a request's headers, not checked yet.
+    fn sign_in<'h>(&self, headers: HeaderValues<'_, 'h>) -> Option<&'h str>;
+
+    /// The key that a request is charged to whose wallet signed in. `price` is what it costs.
+    ///
+    /// # Errors
+    /// [`Error::SignIn`], or when the chain of a contract wallet or the store cannot be read.
+    async fn key_of_wallet(&self, sign_in: &str, price: Credits) -> Result<KeyHash, Error>;
+
+    /// Sends a transaction again that executed a payment, after a reorganisation removed it.
+    async fn send_again(&self, tx: TxRef);
+}
+
+/// A payment that came with a request, read and not checked.
+pub trait RequestPayment: Any + Send + Sync + fmt::Debug {
+    /// The header of the response to a request that was charged after this payment was credited, as `paid` says.
+    /// `balance` is what the account has then, `status` that of the response.
+    fn receipt(&self, paid: &Paid, balance: Credits, status: u16) -> Option<(&'static str, String)>;
+
+    /// The header of the successful response to a request that was charged, if this payment was credited for it.
+    fn receipt_of_charge(&self, balance: Credits) -> Option<(&'static str, String)>;
+}
+
+/// A payment that was credited.
+#[derive(Debug, Clone)]
+pub struct Paid {
+    /// The account.
+    pub account: Account,
+    /// The key that the request is charged to.
+    pub key: KeyHash,
+    /// The id to charge a request without a key by, so that the same payment cannot pay for another one.
+    pub request_id: Option<RequestId>,
+    /// The transaction that executed the payment.
+    pub tx: Option<TxRef>,
+    /// What it bought.
+    pub credits: Credits,
+    /// When it was received.
+    pub received_at: Timestamp,
+}
+
+/// What a request asks for: what its payment buys, as clients see it.
+#[derive(Debug, Clone)]
+pub struct RequestedResource<'r> {
+    /// Its URL.
+    pub url: String,
+    /// Its route, if it matches one. Refusals describe how it is called.
+    pub route: Option<&'r Route>,
+}
+
+/// What a response says about payments, in addition to its normal content.
+#[derive(Debug, Clone, Default)]
+pub struct PaymentNotice {
+    /// Headers to set.
+    pub headers: Vec<(&'static str, String)>,
+    /// Members to add to the body of an error.
+    pub offers: Option<PayableMembers>,
+}
+
+/// What a request says about challenges.
+#[derive(Debug, Clone, Copy)]
+pub struct ChallengeClient<'h> {
+    /// The methods of payment that its client has: the first line of `Accept-Payment`.
+    pub accept_payment: Option<&'h [u8]>,
+    /// Its key.
+    pub key: Option<KeyHash>,
+    /// Whether the key is in `Authorization`, so that a credential needs another header.
+    pub key_in_authorization: bool,
+}
+
+impl<'h> ChallengeClient<'h> {
+    /// Reads a request's headers. `values` takes a header name in lower case and returns the values of all its lines;
+    /// `key` is the key that was found there.
+    #[must_use]
+    pub fn read<V>(values: impl Fn(&'static str) -> V, key: Option<&ApiKey>) -> Self
+    where
+        V: IntoIterator<Item = &'h [u8]>,
+    {
+        let accept_payment = values(ACCEPT_PAYMENT_HEADER).into_iter().next();
+        let has_other = values(AUTHORIZATION_HEADER).into_iter().any(|value| payment_credential(value).is_none());
+        Self { accept_payment, key: key.map(ApiKey::hash), key_in_authorization: key.is_some() && has_other }
+    }
+}

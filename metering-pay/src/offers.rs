@@ -1,0 +1,23 @@
+//! What a 402 offers to agents that pay automatically, the signed authorizations that they pay with, and the rules for
+//! executing those.
+
+pub(crate) mod limit;
+pub(crate) mod offer;
+pub(crate) mod progress;
+pub(crate) mod refusal;
+pub(crate) mod reverts;
+pub(crate) mod settler;
+pub(crate) mod sign_in_refusal;
+
+pub use limit::{PaymentAttempt, PaymentLimit, PaymentSource, TooManyPayments};
+pub use metering_core::offers::{
+    Authorization, AuthorizationFault, AuthorizationId, AuthorizationNonce, AuthorizationNonceError,
+    AuthorizationRecord, AuthorizationState, ExpectedTransfer, GasPlace, IdentifierHash, SettlementFailure,
+    SignedAuthorization, Submission,
+};
+pub use offer::{Asset, Network, NetworkError, Offer, OfferError, Offers};
+pub use progress::{NextStep, Observation, OwnTransaction, SettlementPolicy, next_step};
+pub use refusal::PayRefusal;
+pub use reverts::{CodeHash, Exposure, RevertBook, RevertLimits, RevertPause, RevertSubject, RevertTurn};
+pub use settler::{Facilitator, FacilitatorError, GasFunds, SubmitError, Submitter, TokenReader};
+pub use sign_in_refusal::SignInRefusal;

@@ -1,0 +1,124 @@
+//! A payment in the headers of a request, in any protocol, and what responses say about it.
+
+use std::any::Any;
+use std::sync::OnceLock;
+
+use metering_core::Credits;
+use metering_core::service::{Paid, RequestPayment};
+use metering_core::wire::{PAYMENT_RESPONSE_HEADER, X_PAYMENT_RESPONSE_HEADER};
+
+use crate::challenges::ChallengeCredential;
+use crate::offers::{IdentifierHash, PayRefusal, SignedAuthorization};
+use crate::wire::x402::{SettleRefusal, SettleResponse};
+
+/// A payment that came with a request, read and not checked.
+#[derive(Debug)]
+pub struct ReceivedPayment {
+    /// What was signed.
+    pub signed: SignedAuthorization,
+    /// The id that its client gave it.
+    pub identifier: Option<IdentifierHash>,
+    protocol: Protocol,
+    /// Its outcome, once it is credited: the request may still be refused.
+    paid: OnceLock<Paid>,
+}
+
+/// How a payment was sent; the response is in the same form.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Protocol {
+    X402,
+    X402V1,
+    Mpp(ChallengeCredential),
+}
+
+impl ReceivedPayment {
+    pub(crate) const fn new(
+        signed: SignedAuthorization,
+        identifier: Option<IdentifierHash>,
+        protocol: Protocol,
+    ) -> Self {
+        Self { signed, identifier, protocol, paid: OnceLock::new() }
+    }
+
+    /// The payment that [`SignedPayments`](crate::SignedPayments) has read; `None` if another hook read it.
+    #[must_use]
+    pub fn of(payment: &dyn RequestPayment) -> Option<&Self> {
+        let payment: &dyn Any = payment;
+        payment.downcast_ref()
+    }
+
+    /// The challenge that it is for, or why there is none. `None` in protocols without challenges.
+    #[must_use]
+    pub const fn answer(&self) -> Option<&ChallengeCredential> {
+        match &self.protocol {
+            Protocol::Mpp(answer) => Some(answer),
+            Protocol::X402 | Protocol::X402V1 => None,
+        }
+    }
+
+    /// Remembers that it was credited.
+    pub(crate) fn credited(&self, paid: &Paid) {
+        let _ = self.paid.set(paid.clone());
+    }
+
+    /// The header of a refusal for another reason, if it was credited before.
+    pub(crate) fn settled_before(&self) -> Option<(&'static str, String)> {
+        self.paid.get().and_then(|paid| self.settled(paid, paid.account.totals.balance))
+    }
+
+    /// The header of its own refusal.
+    pub(crate) fn refused(&self, refusal: &PayRefusal) -> Option<(&'static str, String)> {
+        self.header(&self.not_settled(refusal))
+    }
+
+    fn any_receipt(&self, paid: &Paid, balance: Credits) -> Option<(&'static str, String)> {
+        match &self.protocol {
+            Protocol::Mpp(answer) => Some(answer.receipt(&self.signed, paid.tx?, paid.received_at)),
+            Protocol::X402 | Protocol::X402V1 => self.settled(paid, balance),
+        }
+    }
+
+    fn settled(&self, paid: &Paid, balance: Credits) -> Option<(&'static str, String)> {
+        let tx = paid.tx?;
+        self.header(&SettleResponse::settled(&self.signed, tx.hash, &paid.account.id, balance))
+    }
+
+    /// MPP has nothing like it.
+    fn header(&self, response: &SettleResponse) -> Option<(&'static str, String)> {
+        match self.protocol {
+            Protocol::X402 => Some((PAYMENT_RESPONSE_HEADER, response.header())),
+            Protocol::X402V1 => Some((X_PAYMENT_RESPONSE_HEADER, response.header_v1())),
+            Protocol::Mpp(_) => None,
+        }
+    }
+
+    fn not_settled(&self, refusal: &PayRefusal) -> SettleResponse {
+        let code = match refusal {
+            PayRefusal::Pending { tx } => return SettleResponse::pending(&self.signed, *tx),
+            PayRefusal::Malformed(_) | PayRefusal::IdentifierUsed | PayRefusal::Challenge(_) => {
+                SettleRefusal::Malformed
+            }
+            PayRefusal::TooLittle { .. } => SettleRefusal::Amount,
+            PayRefusal::NotOffered | PayRefusal::OtherChain { .. } => SettleRefusal::Offer,
+            PayRefusal::Invalid(fault) => (*fault).into(),
+            PayRefusal::Failed(failure) => (*failure).into(),
+            PayRefusal::AlreadyCredited => SettleRefusal::NonceUsed,
+            PayRefusal::ContractWallet => SettleRefusal::Signature,
+            PayRefusal::WouldFail(reason) => SettleRefusal::of_simulation(reason),
+            PayRefusal::Unavailable | PayRefusal::Paused { .. } | PayRefusal::TooMany(_) => SettleRefusal::Unavailable,
+        };
+        SettleResponse::refused(Some(&self.signed), code, refusal.to_string())
+    }
+}
+
+impl RequestPayment for ReceivedPayment {
+    fn receipt(&self, paid: &Paid, balance: Credits, status: u16) -> Option<(&'static str, String)> {
+        // The receipt of MPP is only for successful responses.
+        let fits = (200..300).contains(&status) || self.answer().is_none();
+        if fits { self.any_receipt(paid, balance) } else { None }
+    }
+
+    fn receipt_of_charge(&self, balance: Credits) -> Option<(&'static str, String)> {
+        self.paid.get().and_then(|paid| self.any_receipt(paid, balance))
+    }
+}

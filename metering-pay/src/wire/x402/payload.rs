@@ -1,0 +1,284 @@
+//! A payment of version 2.
+
+use serde_json::Value;
+
+use crate::offers::{Offer, Offers, SignedAuthorization};
+use crate::wire::accepted::{Accepted, OfferMismatch};
+use crate::wire::fields::{Base64, Fields};
+use crate::wire::malformed_payment::MalformedPayment;
+use crate::wire::x402::identifier::{PAYMENT_IDENTIFIER_EXTENSION, PaymentIdentifier};
+use crate::wire::x402::requirements::SCHEME;
+
+const HEADER: &str = "PAYMENT-SIGNATURE";
+/// Where the payment of a tool call is.
+pub(super) const META: &str = "_meta[\"x402/payment\"]";
+pub(super) const ADDRESS: &str =
+    "must be an address: 0x and 40 hexadecimal digits, with a valid checksum if the case is mixed";
+pub(super) const AMOUNT: &str = "must be a whole number of the token's smallest unit, in decimal digits";
+pub(super) const ONLY_EXACT: &str = "must be \"exact\", the only scheme on offer";
+
+/// A payment of x402 version 2: which offer it accepts, and the signed authorization.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PaymentPayload {
+    /// The offer that it names. Not signed.
+    pub accepted: Accepted,
+    /// What was signed, for the chain and the token of that offer.
+    pub signed: SignedAuthorization,
+    /// The URL that it claims to pay for. Not signed.
+    pub resource: Option<String>,
+    /// The id that the client gave it.
+    pub identifier: Option<PaymentIdentifier>,
+}
+
+impl PaymentPayload {
+    /// Reads the value of [`PAYMENT_SIGNATURE_HEADER`](metering_core::wire::PAYMENT_SIGNATURE_HEADER).
+    ///
+    /// # Errors
+    /// When it is not such a payment. Says which field is wrong.
+    pub fn parse(header: &str) -> Result<Self, MalformedPayment> {
+        Self::read(HEADER, &Base64::Standard.decode_json(HEADER, header)?)
+    }
+
+    /// Reads the value of [`X402_PAYMENT_META`](crate::wire::mcp::X402_PAYMENT_META) in a call of an MCP tool.
+    ///
+    /// # Errors
+    /// When it is not such a payment. Says which field is wrong.
+    pub fn from_value(value: &Value) -> Result<Self, MalformedPayment> {
+        Self::read(META, value)
+    }
+
+    fn read(what: &'static str, value: &Value) -> Result<Self, MalformedPayment> {
+        let root = Fields::of(what, value)?;
+        root.version(2, "must be 2; version 1 belongs in X-PAYMENT")?;
+        let accepted = read_accepted(&root.object("accepted")?)?;
+        let payload = root.object("payload")?;
+        let Some(authorization) = payload.optional_object("authorization")? else {
+            let problem =
+                "is missing; only transferWithAuthorization (EIP-3009) is accepted, neither Permit2 nor ERC-7710";
+            return Err(payload.fault("authorization", problem));
+        };
+        let signed = SignedAuthorization {
+            chain_id: accepted.network.0,
+            token: accepted.asset,
+            authorization: authorization.authorization()?,
+            signature: payload.signature()?,
+        };
+        let resource = root.optional_object("resource")?;
+        let resource = resource.map(|resource| resource.optional_text("url")).transpose()?.flatten();
+        let identifier = read_identifier(&root)?;
+        Ok(Self { accepted, signed, resource: resource.map(str::to_owned), identifier })
+    }
+
+    /// The offer that it accepts. What was signed is compared by
+    /// [`Authorization::check`](crate::offers::Authorization::check) with [`Offer::expected`].
+    ///
+    /// # Errors
+    /// When it is none of these offers.
+    pub fn offer<'o>(&self, offers: &'o Offers) -> Result<&'o Offer, OfferMismatch> {
+        self.accepted.offer(offers)
+    }
+}
+
+fn read_accepted(accepted: &Fields<'_>) -> Result<Accepted, MalformedPayment> {
+    accepted.exactly("scheme", SCHEME, ONLY_EXACT)?;
+    let extra = accepted.optional_object("extra")?;
+    let domain = |name| extra.as_ref().map(|extra| extra.optional_text(name)).transpose();
+    Ok(Accepted {
+        network: accepted.parse("network", "must be a chain as in CAIP-2, such as eip155:8453")?,
+        asset: accepted.parse("asset", ADDRESS)?,
+        amount: accepted.parse("amount", AMOUNT)?,
+        pay_to: accepted.parse("payTo", ADDRESS)?,
+        domain_name: domain("name")?.flatten().map(str::to_owned),
+        domain_version: domain("version")?.flatten().map(str::to_owned),
+    })
+}
+
+fn read_identifier(root: &Fields<'_>) -> Result<Option<PaymentIdentifier>, MalformedPayment> {
+    let Some(extensions) = root.optional_object("extensions")? else { return Ok(None) };
+    let Some(extension) = extensions.optional_object(PAYMENT_IDENTIFIER_EXTENSION)? else { return Ok(None) };
+    let Some(info) = extension.optional_object("info")? else { return Ok(None) };
+    let id = info.get("id").map(|_| info.parse("id", "must be 16 to 128 letters, digits, underscores and hyphens"));
+    id.transpose()
+}
+
+#[cfg(test)]
+mod tests {
+    use metering_core::clock::Timestamp;
+    use proptest::prelude::*;
+    use serde_json::json;
+
+    use super::*;
+    use crate::offers::AuthorizationFault;
+    use crate::wire::vectors::{NOW, decoded, header_of, mutated, offers, payer, usdc, vector};
+
+    const FILES: [&str; 5] =
+        ["x402-v2-fetch", "x402-v2-axios", "x402-v2-py-httpx", "x402-v2-mppx", "x402-v2-payment-identifier"];
+
+    #[test]
+    fn payments_of_published_clients_are_read() {
+        for file in FILES {
+            let vector = vector(file);
+            let payment = PaymentPayload::parse(vector["header"].as_str().unwrap()).unwrap();
+            assert_eq!(PaymentPayload::from_value(&vector["payload"]).as_ref(), Ok(&payment), "{file}");
+            let offers = offers();
+            let offer = payment.offer(&offers).unwrap();
+            assert_eq!(offer.amount.get(), 50_000, "{file}");
+            let authorization = payment.signed.authorization;
+            assert_eq!(authorization.from, payer(), "{file}");
+            assert_eq!(
+                authorization.check(offer.expected(), Timestamp::from_unix_millis(NOW * 1_000)),
+                Ok(()),
+                "{file}"
+            );
+            let digest = format!("0x{}", hex::encode(authorization.digest(&usdc())));
+            assert_eq!(digest, vector["eip712_digest"].as_str().unwrap(), "{file}");
+            assert!(authorization.is_signed_by_key(&usdc(), &payment.signed.signature), "{file}");
+            assert_eq!(payment.resource.as_deref(), Some("https://api.example.com/v1/quote?symbol=ETH"), "{file}");
+            let id = payment.identifier.map(|id| id.to_string());
+            assert_eq!(id.as_deref(), vector["id"].as_str(), "{file}");
+        }
+    }
+
+    #[test]
+    fn nulls_unknown_fields_and_other_spellings_change_nothing() {
+        let original = vector("x402-v2-fetch")["payload"].clone();
+        let expected = PaymentPayload::from_value(&original).unwrap();
+        let lower = "0x036cbd53842c5426634e7929541ec2318f3dcf7e";
+        for (path, value) in [
+            ("/more", json!({"a": 1})),
+            ("/extensions", json!(null)),
+            ("/accepted/asset", json!(lower)),
+            ("/accepted/more", json!([])),
+            ("/accepted/maxTimeoutSeconds", json!(60)),
+            ("/accepted/extra/assetTransferMethod", json!("eip3009")),
+            ("/resource/serviceName", json!(null)),
+            ("/payload/authorization/validAfter", json!(0)),
+            ("/payload/authorization/value", json!("050000")),
+        ] {
+            assert_eq!(PaymentPayload::from_value(&mutated(&original, path, value)).as_ref(), Ok(&expected), "{path}");
+        }
+        let mut without = mutated(&original, "/resource", json!(null));
+        without["accepted"]["extra"] = json!(null);
+        let payment = PaymentPayload::from_value(&without).unwrap();
+        assert_eq!((payment.resource.as_ref(), payment.signed == expected.signed), (None, true));
+        assert!(payment.offer(&offers()).is_ok());
+    }
+
+    #[test]
+    fn a_field_that_cannot_be_read_is_named() {
+        let original = vector("x402-v2-payment-identifier")["payload"].clone();
+        let table = [
+            ("x402Version", json!(1)),
+            ("x402Version", json!("2")),
+            ("accepted", json!(null)),
+            ("accepted.scheme", json!("upto")),
+            ("accepted.network", json!("base-sepolia")),
+            ("accepted.asset", json!("0x036cbD53842c5426634e7929541eC2318f3dCF7e")),
+            ("accepted.amount", json!(50_000)),
+            ("accepted.payTo", json!(null)),
+            ("accepted.extra", json!("USDC")),
+            ("payload", json!([])),
+            ("payload.authorization", json!(null)),
+            ("payload.authorization.from", json!("0x1")),
+            ("payload.authorization.to", json!(7)),
+            ("payload.authorization.value", json!("-1")),
+            ("payload.authorization.validAfter", json!("soon")),
+            ("payload.authorization.validBefore", json!("18446744073709551616")),
+            ("payload.authorization.nonce", json!("0x00")),
+            ("payload.signature", json!("0x")),
+            ("extensions.payment-identifier.info.id", json!("short")),
+        ];
+        for (path, value) in table {
+            let pointer = format!("/{}", path.replace('.', "/"));
+            let error = PaymentPayload::parse(&header_of(&mutated(&original, &pointer, value))).unwrap_err();
+            let MalformedPayment::Field { field, .. } = &error else { panic!("{path}: {error}") };
+            assert_eq!(field, path);
+            assert!(error.to_string().ends_with("Nothing was taken."), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_payment_for_another_offer_is_refused() {
+        let original = vector("x402-v2-fetch")["payload"].clone();
+        let other = "0x209693bc6afc0c5328ba36faf03c514ef312287d";
+        for (path, value, text) in [
+            ("/accepted/network", json!("eip155:8453"), "50000 units of 0x036c"),
+            ("/accepted/asset", json!(other), "are not on offer"),
+            ("/accepted/amount", json!("50001"), "50001 units"),
+            ("/accepted/payTo", json!(other), "the offer pays 0x2096"),
+            ("/accepted/extra/name", json!("USD Coin"), "name and version"),
+            ("/accepted/extra/version", json!("1"), "name and version"),
+        ] {
+            let payment = PaymentPayload::from_value(&mutated(&original, path, value)).unwrap();
+            let error = payment.offer(&offers()).unwrap_err().to_string();
+            assert!(error.contains(text), "{path}: {error}");
+        }
+    }
+
+    #[test]
+    fn what_was_signed_cannot_be_altered() {
+        let original = vector("x402-v2-fetch")["payload"].clone();
+        let other = "0x209693bc6afc0c5328ba36faf03c514ef312287d";
+        for (field, value) in [
+            ("authorization/from", json!(other)),
+            ("authorization/to", json!(other)),
+            ("authorization/value", json!("50001")),
+            ("authorization/validAfter", json!("1")),
+            ("authorization/validBefore", json!("1750000301")),
+            ("authorization/nonce", json!(format!("0x{}", "11".repeat(32)))),
+            ("signature", json!(format!("0x{}", "11".repeat(65)))),
+        ] {
+            let altered = mutated(&original, &format!("/payload/{field}"), value);
+            let payment = PaymentPayload::from_value(&altered).unwrap();
+            let signed = payment.signed;
+            assert!(!signed.authorization.is_signed_by_key(&usdc(), &signed.signature), "{field}");
+        }
+        let cheap = mutated(&original, "/payload/authorization/value", json!("1"));
+        let payment = PaymentPayload::from_value(&cheap).unwrap();
+        let offers = offers();
+        let expected = payment.offer(&offers).unwrap().expected();
+        let refused = payment.signed.authorization.check(expected, Timestamp::from_unix_millis(NOW * 1_000));
+        assert!(matches!(refused, Err(AuthorizationFault::Amount { .. })), "{refused:?}");
+    }
+
+    #[test]
+    fn the_signature_is_not_printed() {
+        let vector = vector("x402-v2-fetch");
+        let printed = format!("{:?}", PaymentPayload::parse(vector["header"].as_str().unwrap()).unwrap());
+        assert!(!printed.contains("37ee65cd"), "{printed}");
+        let wrong = mutated(&vector["payload"], "/payload/signature", json!("0x37ee65cd?"));
+        let error = PaymentPayload::from_value(&wrong).unwrap_err();
+        assert!(!format!("{error} {error:?}").contains("37ee"), "{error:?}");
+    }
+
+    proptest! {
+        #[test]
+        fn no_header_makes_it_panic(text in "\\PC{0,300}", cut in 0_usize..3_000, with in any::<u8>()) {
+            prop_assert!(PaymentPayload::parse(&text).is_err());
+            let mut header = vector("x402-v2-fetch")["header"].as_str().unwrap().as_bytes().to_vec();
+            if let Some(byte) = header.get_mut(cut) { *byte = with; }
+            if let Ok(text) = std::str::from_utf8(&header) { let _ = PaymentPayload::parse(text); }
+            if let Some(start) = header.get(..cut) { let _ = PaymentPayload::parse(&String::from_utf8_lossy(start)); }
+        }
+
+        #[test]
+        fn no_value_in_a_field_makes_it_panic(field in 0_usize..16, text in "\\PC{0,40}", number in any::<i64>()) {
+            let original = vector("x402-v2-fetch")["payload"].clone();
+            let paths = ["/accepted/network", "/accepted/amount", "/accepted/asset", "/accepted/payTo", "/accepted/extra",
+                "/accepted/extra/name", "/payload/signature", "/payload/authorization/from", "/payload/authorization/to",
+                "/payload/authorization/value", "/payload/authorization/validAfter", "/payload/authorization/nonce",
+                "/payload/authorization/validBefore", "/resource", "/extensions", "/x402Version"];
+            for value in [json!(text), json!(number), json!([text]), json!({ "a": text })] {
+                let _ = PaymentPayload::from_value(&mutated(&original, paths[field], value));
+            }
+        }
+    }
+
+    #[test]
+    fn the_payload_of_a_vector_is_its_header() {
+        for file in FILES {
+            let vector = vector(file);
+            assert_eq!(decoded(vector["header"].as_str().unwrap()), vector["payload"], "{file}");
+        }
+    }
+}

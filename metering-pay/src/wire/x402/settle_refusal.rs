@@ -1,0 +1,133 @@
+//! Why a payment was refused, in the words of the reference implementation.
+
+use metering_core::named_enum;
+
+use crate::offers::{AuthorizationFault, SettlementFailure};
+
+named_enum! {
+    /// Why a payment was refused. The codes are those of the reference implementation
+    /// (`typescript/packages/mechanisms/evm/src/exact/facilitator/errors.ts`), or of the specification where that has one
+    /// for any scheme (`specs/x402-specification-v2.md`, "Error Handling"). Clients understand both.
+    #[non_exhaustive]
+    pub enum SettleRefusal {
+        /// It cannot be read.
+        Malformed = "invalid_payload",
+        /// It accepts none of the offers.
+        Offer = "invalid_payment_requirements",
+        /// It pays another recipient.
+        Recipient = "invalid_exact_evm_recipient_mismatch",
+        /// It pays another amount.
+        Amount = "invalid_exact_evm_payload_authorization_value_mismatch",
+        /// It is not valid yet.
+        NotYetValid = "invalid_exact_evm_payload_authorization_valid_after",
+        /// It expired, or expires too soon.
+        Expired = "invalid_exact_evm_payload_authorization_valid_before",
+        /// The signature is not the payer's.
+        Signature = "invalid_exact_evm_signature",
+        /// The payer's wallet is a contract that does not exist yet (ERC-6492).
+        WalletNotDeployed = "eip6492_factory_not_allowed",
+        /// Its nonce was used or cancelled.
+        NonceUsed = "invalid_exact_evm_nonce_already_used",
+        /// The payer has too few tokens.
+        Balance = "insufficient_funds",
+        /// The token's contract would refuse it.
+        Simulation = "invalid_exact_evm_transaction_simulation_failed",
+        /// The token's contract refused it.
+        Transaction = "invalid_exact_evm_transaction_failed",
+        /// It cannot be checked or executed at the moment.
+        Unavailable = "unexpected_settle_error",
+    }
+}
+
+impl SettleRefusal {
+    /// Why a payment would fail, from the unstandardised message of its token or of a facilitator: too few tokens, as
+    /// the reference implementation recognises it, or anything else.
+    #[must_use]
+    pub fn of_simulation(reason: &str) -> Self {
+        let reason = reason.to_ascii_lowercase();
+        let follows = |first: &str, then: &str| reason.split_once(first).is_some_and(|(_, rest)| rest.contains(then));
+        // The last is the selector of `ERC20InsufficientBalance` (ERC-6093).
+        let is_poor = follows("insufficient", "balance")
+            || follows("exceeds", "balance")
+            || reason.contains("insufficient_funds")
+            || reason.contains("e450d38c");
+        if is_poor { Self::Balance } else { Self::Simulation }
+    }
+}
+
+impl From<AuthorizationFault> for SettleRefusal {
+    fn from(fault: AuthorizationFault) -> Self {
+        match fault {
+            AuthorizationFault::Recipient { .. } => Self::Recipient,
+            AuthorizationFault::Amount { .. } => Self::Amount,
+            AuthorizationFault::NotYetValid { .. } => Self::NotYetValid,
+            AuthorizationFault::Expired { .. } => Self::Expired,
+            AuthorizationFault::Signature { .. } => Self::Signature,
+            AuthorizationFault::NotDeployed { .. } => Self::WalletNotDeployed,
+        }
+    }
+}
+
+impl From<SettlementFailure> for SettleRefusal {
+    fn from(failure: SettlementFailure) -> Self {
+        match failure {
+            SettlementFailure::Expired => Self::Expired,
+            SettlementFailure::Cancelled => Self::NonceUsed,
+            SettlementFailure::Refused => Self::Transaction,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use metering_core::chains::Address;
+    use metering_core::chains::TokenUnits;
+
+    use super::*;
+
+    #[test]
+    fn an_empty_wallet_is_recognised_in_the_words_of_many() {
+        // reason, refusal
+        let table = [
+            ("execution reverted: ERC20: transfer amount exceeds balance", SettleRefusal::Balance),
+            ("execution reverted: custom error 0xe450d38c000000", SettleRefusal::Balance),
+            ("ERC20InsufficientBalance(0x12, 0, 5)", SettleRefusal::Balance),
+            ("invalid_exact_evm_insufficient_balance", SettleRefusal::Balance),
+            ("insufficient_funds", SettleRefusal::Balance),
+            ("execution reverted: FiatTokenV2: authorization is used", SettleRefusal::Simulation),
+            ("insufficient allowance", SettleRefusal::Simulation),
+            ("", SettleRefusal::Simulation),
+        ];
+        for (reason, refusal) in table {
+            assert_eq!(SettleRefusal::of_simulation(reason), refusal, "{reason}");
+        }
+        assert_eq!(SettleRefusal::Balance.as_str(), "insufficient_funds");
+    }
+
+    #[test]
+    fn faults_and_failures_have_the_codes_of_the_reference() {
+        let (expected, found) = (Address::ZERO, Address::from_bytes([1; 20]));
+        let (units, more) = (TokenUnits::new(1), TokenUnits::new(2));
+        let faults = [
+            (AuthorizationFault::Recipient { expected, found }, "invalid_exact_evm_recipient_mismatch"),
+            (
+                AuthorizationFault::Amount { expected: units, found: more },
+                "invalid_exact_evm_payload_authorization_value_mismatch",
+            ),
+            (AuthorizationFault::NotYetValid { valid_after: 1 }, "invalid_exact_evm_payload_authorization_valid_after"),
+            (AuthorizationFault::Expired { valid_before: 1 }, "invalid_exact_evm_payload_authorization_valid_before"),
+            (AuthorizationFault::Signature { payer: found }, "invalid_exact_evm_signature"),
+            (AuthorizationFault::NotDeployed { payer: found }, "eip6492_factory_not_allowed"),
+        ];
+        for (fault, code) in faults {
+            assert_eq!(SettleRefusal::from(fault).as_str(), code);
+        }
+        let failures = SettlementFailure::ALL.map(|failure| SettleRefusal::from(failure).as_str());
+        let codes = [
+            "invalid_exact_evm_payload_authorization_valid_before",
+            "invalid_exact_evm_nonce_already_used",
+            "invalid_exact_evm_transaction_failed",
+        ];
+        assert_eq!(failures, codes);
+    }
+}

@@ -1,0 +1,55 @@
+//! What offers and the manifest say about routes.
+
+use metering_pay::wire::x402::MAX_PAYMENT_REQUIRED_BYTES;
+use metering_pay::{OfferSettings, SignedPayments};
+use serde_json::{Value, json};
+
+use super::scene::{Scene, decoded, refusal};
+
+#[tokio::test(start_paused = true)]
+async fn a_402_describes_its_route() {
+    let scene = Scene::new().await;
+    let described = |path: &'static str| {
+        let scene = scene.clone();
+        async move { decoded(&scene.send(path, None, None).await, "payment-required") }
+    };
+    let quote = described("/quote?symbol=ETH").await;
+    let resource = json!({"url": "https://api.example/quote?symbol=ETH", "description": "A quote",
+        "mimeType": "application/json"});
+    assert_eq!(quote["resource"], resource);
+    let bazaar = &quote["extensions"]["bazaar"];
+    assert_eq!(bazaar["info"]["input"], json!({"type": "http", "method": "GET", "queryParams": {"symbol": "ETH"}}));
+    assert_eq!(bazaar["info"]["output"], json!({"type": "json", "example": {"usd": "1.5"}}));
+    assert_eq!(bazaar["schema"]["properties"]["input"]["required"], json!(["type", "method"]));
+    // A route without a description or parameters is described as far as possible.
+    let dear = described("/dear").await;
+    assert_eq!(dear["resource"]["description"], "Credits for this request and later ones");
+    assert_eq!(dear["extensions"]["bazaar"]["info"]["input"], json!({"type": "http", "method": "GET"}));
+    // Other extensions are there as well.
+    assert!(dear["extensions"]["payment-identifier"]["info"].is_object(), "{dear}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_long_request_loses_the_description_of_its_route_first() {
+    let scene = Scene::new().await;
+    let response = scene.send(&format!("/quote?symbol={}", "x".repeat(1_000)), None, None).await;
+    assert_eq!(refusal(&response), (402, "payment_required".to_owned(), true));
+    assert!(response.headers()["payment-required"].len() <= MAX_PAYMENT_REQUIRED_BYTES);
+    let required = decoded(&response, "payment-required");
+    assert_eq!(required["extensions"].get("bazaar"), None);
+    assert!(required["extensions"]["payment-identifier"].is_object(), "{required}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_manifest_has_what_402s_offer() {
+    let scene = Scene::new().await;
+    let manifest = serde_json::to_value(scene.payments.manifest(&scene.service)).unwrap();
+    let resources = ["/quote", "/dear", "/tiered"].map(|path| format!("https://api.example{path}"));
+    assert_eq!(manifest["resources"], json!(resources));
+    for (item, path) in manifest["items"].as_array().unwrap().iter().zip(["/quote", "/dear"]) {
+        let offered = decoded(&scene.send(path, None, None).await, "payment-required");
+        assert_eq!((&item["resource"], &item["accepts"]), (&offered["resource"], &offered["accepts"]), "{path}");
+    }
+    let nothing = SignedPayments::new(scene.store.clone(), scene.clock.clone(), "", OfferSettings::default());
+    assert_eq!(serde_json::to_value(nothing.manifest(&scene.service)).unwrap(), Value::Null);
+}
