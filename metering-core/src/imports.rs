@@ -1,8 +1,8 @@
-//! Accounts that move in from another service: what [`ImportStore`](crate::store::ImportStore) is given for one of them,
-//! and its outcome.
+//! Accounts that move in from another service: what an [`ImportStore`](crate::store::ImportStore) is given for each, and
+//! the outcome.
 //!
-//! For every imported account, `balance = Σ ledger − Σ usage` holds from the first moment. What the source's files look
-//! like is the business of `metering-import`.
+//! For every imported account, `balance = Σ ledger − Σ usage` holds from the first moment. `metering-import` reads the
+//! files of other services.
 
 use sha3::{Digest, Sha3_256};
 

@@ -1,4 +1,4 @@
-//! Reads the accounts that another service leaves behind, and plans their import into a store.
+//! Reads accounts of other services, and plans their import into a store.
 //!
 //! [`plan_record`] takes a record of the `accounts` format, [`AgentHubFile`] and [`AgentHubPlanner`] the SQLite database
 //! of a service with the same wire protocol. Each [`PlannedAccount`] has an
