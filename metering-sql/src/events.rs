@@ -3,6 +3,7 @@
 use metering_core::backend::{one_more_than, page_of_rows, row_of_cursor};
 use metering_core::events::{Event, NewEvent};
 use metering_core::store::{Cursor, Page};
+use metering_core::transfer::DeliveryRecord;
 use metering_core::{AccountId, Timestamp};
 
 use crate::executor::Executor;
@@ -94,8 +95,8 @@ pub async fn delete(db: &mut dyn Executor, numbers: &[i64]) -> Result<u64> {
     let values = values![numbers];
     let lines = lines::of_heads(db, &values).await?;
     lines::lock(db, &lines).await?;
-    db.execute("DELETE FROM delivery WHERE event {in ?1}", std::slice::from_ref(&values)).await?;
-    let deleted = db.execute("DELETE FROM event WHERE number {in ?1}", &[values]).await?;
+    record::delete::<DeliveryRecord>(db, "WHERE event {in ?1}", values.clone()).await?;
+    let deleted = record::delete::<Event>(db, "WHERE number {in ?1}", values).await?;
     lines::mark(db, &lines).await?;
     Ok(deleted)
 }

@@ -5,13 +5,14 @@
 
 use metering_core::AccountId;
 use metering_core::StoreError;
-use metering_core::events::WebhookId;
+use metering_core::events::{Webhook, WebhookId};
+use metering_core::transfer::DeliveryRecord;
 
 use crate::backend::{Backend, write};
 use crate::executor::Executor;
 use crate::fault::Result;
 use crate::lines::{self, Line, OPERATOR};
-use crate::values;
+use crate::{record, values};
 
 /// Deliveries that one transaction deletes.
 const PORTION: usize = 1_000;
@@ -89,12 +90,11 @@ async fn delete_some(db: &mut dyn Executor, webhook: i64) -> Result<Deletion> {
     let rows = db.query(&portion(), &values![webhook]).await?;
     let found = rows.iter().map(|row| row.get(0)).collect::<Result<Vec<i64>>>()?;
     if !found.is_empty() {
-        db.execute("DELETE FROM delivery WHERE id {in ?1}", &[values![found]]).await?;
+        record::delete::<DeliveryRecord>(db, "WHERE id {in ?1}", values![found]).await?;
     }
     if found.len() == PORTION {
         return Ok(Deletion::Unfinished);
     }
-    let sql = "DELETE FROM webhook WHERE id = ?1 AND state = 'disabled'";
-    let is_deleted = db.execute(sql, &[values![webhook]]).await? > 0;
+    let is_deleted = record::delete::<Webhook>(db, "WHERE id = ?1 AND state = 'disabled'", values![webhook]).await? > 0;
     Ok(if is_deleted { Deletion::Done } else { Deletion::Superseded })
 }
