@@ -9,7 +9,7 @@ use metering_core::{StoreError, Timestamp};
 use crate::executor::Executor;
 use crate::fault::{Fault, Result};
 use crate::offers::rows::{self, BY_ID, Stored, id_values};
-use crate::values;
+use crate::{numbered, values};
 
 /// For how long an authorization that cannot be read is put off. It must not hold up the others.
 const UNREADABLE: Duration = Duration::from_secs(60 * 60);
@@ -70,9 +70,6 @@ pub async fn extend(db: &mut dyn Executor, id: &AuthorizationId, until: Timestam
 
 /// Claims the authorizations with these row numbers until `until`.
 pub(crate) async fn set(db: &mut dyn Executor, rows: &[i64], until: Timestamp) -> Result<()> {
-    if rows.is_empty() {
-        return Ok(());
-    }
-    let sql = "UPDATE payment_authorization SET claimed_until = ?2 WHERE id {in ?1}";
-    db.execute(sql, &[values![rows, until]]).await.map(drop)
+    let rows: Vec<_> = rows.iter().map(|row| values![row, until]).collect();
+    numbered::set::<(AuthorizationRecord, Timestamp)>(db, &["claimed_until"], &rows).await.map(drop)
 }
