@@ -104,10 +104,16 @@ impl Table {
         format!("INSERT INTO {} ({}) VALUES ({})", self.name, names.join(", "), values.join(", "))
     }
 
-    /// `UPDATE` of these columns of the row with a key. The parameters are the key's columns, and then these.
+    /// `UPDATE` of these columns of the row with a key. The parameters are the key's columns, and then these; accounts are
+    /// given by their row numbers.
     #[must_use]
     pub fn update(&self, columns: &[&str]) -> String {
-        let equal = |(index, name): (usize, &&str)| format!("{name} = ?{}", index + 1);
+        let is_place =
+            |name: &str| self.columns.iter().any(|column| matches!(column, Column::Place(place) if *place == name));
+        let equal = |(index, name): (usize, &&str)| match index + 1 {
+            number if is_place(name) => format!("{name} = {{place}}(?{number})"),
+            number => format!("{name} = ?{number}"),
+        };
         let sets: Vec<String> = self.key.iter().chain(columns).enumerate().map(equal).collect();
         let (key, sets) = sets.split_at(self.key.len());
         format!("UPDATE {} SET {} WHERE {}", self.name, sets.join(", "), key.join(" AND "))
@@ -116,7 +122,17 @@ impl Table {
     /// `INSERT` of one row, which replaces the one with the same key.
     #[must_use]
     pub fn put(&self) -> String {
-        let mut sql = self.insert();
+        self.replacing(self.insert())
+    }
+
+    /// Like [`Table::put`], of rows that a clause `VALUES` or `SELECT` has. They refer to accounts by row number.
+    #[must_use]
+    pub fn put_from(&self, rows: &str) -> String {
+        let names: Vec<&str> = self.columns.iter().map(Column::name).collect();
+        self.replacing(format!("INSERT INTO {} ({}) {rows}", self.name, names.join(", ")))
+    }
+
+    fn replacing(&self, mut sql: String) -> String {
         let others = self.columns.iter().map(Column::name).filter(|name| !self.key.contains(name));
         let sets: Vec<String> = others.map(|name| format!("{name} = excluded.{name}")).collect();
         let _ = write!(sql, " ON CONFLICT ({}) DO UPDATE SET {}", self.key.join(", "), sets.join(", "));
@@ -160,6 +176,7 @@ mod tests {
         let table = Table { name: "gas", key: &["wallet"], columns };
         assert_eq!(table.select(), "SELECT gas.wallet, gas.next FROM gas");
         assert_eq!(table.insert(), "INSERT INTO gas (wallet, next) VALUES (?1, {place}(?2))");
+        assert_eq!(table.update(&["next"]), "UPDATE gas SET next = {place}(?2) WHERE wallet = ?1");
     }
 
     #[test]
@@ -172,6 +189,11 @@ mod tests {
             LINK.put(),
             "INSERT INTO link (token, account, until) \
              VALUES (?1, (SELECT o.id FROM account o WHERE o.org_id = ?2), ?3) \
+             ON CONFLICT (token) DO UPDATE SET account = excluded.account, until = excluded.until"
+        );
+        assert_eq!(
+            LINK.put_from("VALUES (?1, ?2, ?3)"),
+            "INSERT INTO link (token, account, until) VALUES (?1, ?2, ?3) \
              ON CONFLICT (token) DO UPDATE SET account = excluded.account, until = excluded.until"
         );
         assert_eq!(LINK.update(&["account", "until"]), "UPDATE link SET account = ?2, until = ?3 WHERE token = ?1");
