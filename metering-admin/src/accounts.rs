@@ -8,7 +8,7 @@ use metering_core::store::{Created, Cursor, FullStore, NewAccount, Page, Posted}
 use crate::action::{Action, one_line};
 use crate::administration::{Administration, locked, missing_or_revoked, no_account};
 use crate::audited::{Step, Target, json, nothing, requested};
-use crate::call::Call;
+use crate::call::AdminCall;
 use crate::calls::accounts::{Adjust, CreateAccount, Grant, RevokeAccount, RotateAccountKey, SetLimits};
 use crate::error::AdminError;
 use crate::wire::{AccountDocument, CreateAccountRequest, EntryRequest, LimitsRequest};
@@ -157,7 +157,7 @@ impl Administration {
         self.post::<Adjust>(action, id, change.credits, note).await
     }
 
-    async fn post<C: Call>(
+    async fn post<C: AdminCall>(
         &self,
         action: &Action,
         id: &AccountId,

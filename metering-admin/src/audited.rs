@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use crate::action::Action;
 use crate::administration::Administration;
-use crate::call::{Audit, Call};
+use crate::call::{AdminCall, Audit};
 
 /// The name of an action and what it is about.
 #[derive(Debug)]
@@ -23,7 +23,7 @@ pub(crate) struct Target<'a> {
 
 impl<'a> Target<'a> {
     /// The target of a call that is logged, without parameters.
-    pub(crate) fn of<C: Call>(subject: impl ToString, action: &'a Action) -> Self {
+    pub(crate) fn of<C: AdminCall>(subject: impl ToString, action: &'a Action) -> Self {
         let audit = const { C::AUDIT.expect("the call is an action") };
         Self::named(audit, subject, action)
     }

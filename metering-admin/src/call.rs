@@ -5,54 +5,24 @@
 
 mod audit;
 mod authority;
-mod parameters;
-mod text;
 
-use http::Method;
-use metering_core::wire::ErrorCode;
+use metering_core::wire::call::{Access, Call};
+use serde::Serialize;
 use serde::de::DeserializeOwned;
-use serde::{Deserialize, Serialize};
 
 pub use audit::Audit;
 pub(crate) use audit::{ACCOUNTS_IMPORT, CONFIGURATION_RELOAD, OTHERS, PAYMENT_ASSIGN, PLAN_IMPORT};
 pub use authority::{Authority, Viewer};
-#[cfg(feature = "openapi")]
-pub use parameters::Described;
-pub(crate) use parameters::parameters;
-pub use parameters::{Bounded, Given, Parameter, Parameters, Written};
-pub use text::{EntryNumber, Text};
 
 use crate::administration::Administration;
 use crate::error::AdminError;
 
-/// A call.
-pub trait Call: Send + Sync + 'static {
-    /// Its name in the OpenAPI document.
-    const ID: &'static str;
-    /// The HTTP method.
-    const METHOD: Method;
-    /// The path, with parameters in braces: `/admin/accounts/{id}`.
-    const PATH: &'static str;
-    /// The group that it belongs to.
-    const TAG: &'static str;
-    /// What it does, in a line. May have white space around it.
-    const SUMMARY: &'static str;
-    /// What else callers must know, with white space around it.
-    const DESCRIPTION: &'static str = "";
+/// A call of the operators' API.
+pub trait AdminCall: Call<Body: Body, Reply: Document> {
     /// What it is called in the audit log; `None` for what only reads.
     const AUDIT: Option<Audit> = None;
-    /// The status of success, and what comes with it. 204 has no body.
-    const SUCCESS: (u16, &'static str);
-    /// The refusals that callers should expect: their codes, and a line about each, which may be empty.
-    const REFUSALS: &'static [(ErrorCode, &'static str)] = &[];
     /// What the caller must be: a [`Viewer`], or a manager who takes an [`Action`](crate::Action).
     type By: Authority;
-    /// What the path and the query say.
-    type Parameters: Parameters;
-    /// The body; [`Nothing`] for none.
-    type Body: Body;
-    /// The response's body; [`Nothing`] for none.
-    type Reply: Document;
 
     /// Does it.
     ///
@@ -69,23 +39,10 @@ pub trait Call: Send + Sync + 'static {
 /// What comes of a call.
 pub type Outcome<C> = Result<<C as Call>::Reply, AdminError>;
 
-impl<'r> Given<'r> {
-    /// Those of a request for a call: the values of the path's parameters, in order and decoded, and the query.
-    #[must_use]
-    pub fn to<C: Call>(path: &'r [String], query: &'r str) -> Self {
-        Self::at(C::PATH, path, query)
-    }
-}
+/// Operators may make the calls.
+pub(crate) const OPERATORS: Access = Access { schemes: &[&["operator"]], refusals: &[] };
 
-/// The path and query of a request for a call.
-#[must_use]
-pub fn target<C: Call>(parameters: &C::Parameters) -> String {
-    let mut written = Written::new(C::PATH);
-    parameters.write(&mut written);
-    written.into_target()
-}
-
-/// Declares a [`Call`]. Its doc comment is what the OpenAPI document says: a line, and what else callers must know.
+/// Declares an [`AdminCall`]. Its doc comment is what the OpenAPI document says: a line, and what else callers must know.
 ///
 /// ```text
 /// call! {
@@ -107,26 +64,16 @@ macro_rules! call {
         async fn run($admin:ident, $by:ident: $authority:ty, $parameters:ident: $given:ty, $body:ident: $sent:ty) -> $reply:ty
             $run:block
     ) => {
-        #[doc = $summary]
-        $(#[doc = $description])*
-        #[derive(Debug)]
-        pub struct $name;
+        metering_core::call! {
+            #[doc = $summary] $(#[doc = $description])*
+            $name($id) = $method $path in $tag for $crate::call::OPERATORS;
+            takes($given, $sent);
+            returns($status, $success: $reply) $(or($($code $(: $why)?),+))?;
+        }
 
-        impl $crate::call::Call for $name {
-            const ID: &str = $id;
-            const METHOD: http::Method = http::Method::$method;
-            const PATH: &str = $path;
-            const TAG: &str = $tag;
-            const SUMMARY: &str = $summary;
-            const DESCRIPTION: &str = concat!($($description),*);
+        impl $crate::call::AdminCall for $name {
             $(const AUDIT: Option<$crate::call::Audit> = Some($crate::call::Audit { name: $action, label: $label });)?
-            const SUCCESS: (u16, &str) = ($status, $success);
-            $(const REFUSALS: &[(metering_core::wire::ErrorCode, &str)] =
-                &[$((metering_core::wire::ErrorCode::$code, concat!($($why)?))),+];)?
             type By = $authority;
-            type Parameters = $given;
-            type Body = $sent;
-            type Reply = $reply;
 
             async fn run(
                 $admin: &$crate::administration::Administration,
@@ -166,14 +113,9 @@ pub trait Body: Document + DeserializeOwned {
     }
 }
 
-/// No body.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
-pub struct Nothing;
-
-impl Body for Nothing {
+impl Body for () {
     fn none() -> Option<Self> {
-        Some(Self)
+        Some(())
     }
 }
 
@@ -212,5 +154,5 @@ impl<T> Schema for T {}
 /// Is shown every call: [`each`](crate::calls::each).
 pub trait Visitor {
     /// One call.
-    fn call<C: Call>(&mut self);
+    fn call<C: AdminCall>(&mut self);
 }

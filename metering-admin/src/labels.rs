@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::call::{Audit, Call, OTHERS, Visitor};
+use crate::call::{AdminCall, Audit, OTHERS, Visitor};
 use crate::calls;
 
 /// The label of every action, by its name in the audit log.
@@ -15,7 +15,7 @@ pub fn labels() -> BTreeMap<&'static str, &'static str> {
     struct Collect(BTreeMap<&'static str, &'static str>);
 
     impl Visitor for Collect {
-        fn call<C: Call>(&mut self) {
+        fn call<C: AdminCall>(&mut self) {
             self.0.extend(C::AUDIT.map(|Audit { name, label }| (name, label)));
         }
     }

@@ -3,7 +3,7 @@
 //! Nothing here checks permissions: the caller does. Every change takes an [`Action`], which says who makes it and why,
 //! and is logged in its own transaction (ADR 42).
 //!
-//! A [`Call`] is declared once, in [`calls`]; the server's router and OpenAPI document, the command line and the
+//! An [`AdminCall`] is declared once, in [`calls`]; the server's router and OpenAPI document, the command line and the
 //! console's labels follow from it.
 #![deny(missing_docs)]
 
@@ -33,13 +33,9 @@ pub mod wire;
 
 pub use action::Action;
 pub use administration::Administration;
-#[cfg(feature = "openapi")]
-pub use call::Described;
-pub use call::{
-    Audit, Authority, Body, Bounded, Call, Document, EntryNumber, Given, Nothing, Outcome, Parameter, Parameters,
-    Schema, Text, Viewer, Visitor, Written, target,
-};
+pub use call::{AdminCall, Audit, Authority, Body, Document, Outcome, Schema, Viewer, Visitor};
 pub use catalogue::{check_catalogue, compare_catalogues};
 pub use error::AdminError;
 pub use labels::labels;
+pub use metering_core::wire::call::{Bounded, Call, EntryNumber, Given, Parameters, target};
 pub use prices::SWITCH_LEAD;

@@ -8,6 +8,7 @@ use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, header};
 use metering_core::access::ClientAddress;
 use metering_core::charging::IdempotencyKey;
 use metering_core::operators::OperatorToken;
+use metering_core::wire::call::{Call, has_body, target};
 use metering_core::wire::{ACCEPT_PAYMENT_HEADER, AUTHORIZATION_HEADER, IDEMPOTENCY_HEADER, SOURCE_HEADER};
 use metering_core::{ApiKey, ClientSource};
 use serde::Serialize;
@@ -97,6 +98,42 @@ impl Client {
     #[must_use]
     pub fn has_key(&self) -> bool {
         self.key.is_some()
+    }
+
+    /// Makes a call. The response has the call's `Reply`, as the service wrote it.
+    ///
+    /// A request that issues a secret may have to be sent again, since its response can get lost. With
+    /// [`Client::with_idempotency_key`] it then returns the same secret. That idempotency key must be secret too, and have
+    /// at least 32 characters.
+    ///
+    /// ```
+    /// use metering_client::calls::keys::CreateKey;
+    /// use metering_client::{Client, ClientError};
+    /// use metering_core::wire::CreateKeyRequest;
+    ///
+    /// /// A key for a helper, which may spend half a credit.
+    /// async fn delegate(client: &Client) -> Result<String, ClientError> {
+    ///     #[derive(serde::Deserialize)]
+    ///     struct Made {
+    ///         key: String,
+    ///     }
+    ///     let limit = "0.5".parse().ok();
+    ///     let request = CreateKeyRequest { name: Some("helper".to_owned()), limit, ..Default::default() };
+    ///     Ok(client.call::<CreateKey>(&(), &request).await?.json::<Made>()?.key)
+    /// }
+    /// ```
+    ///
+    /// # Errors
+    /// When the service rejects the request or does not respond.
+    pub async fn call<C>(&self, parameters: &C::Parameters, body: &C::Body) -> Result<Response, ClientError>
+    where
+        C: Call<Body: Serialize>,
+    {
+        let target = target::<C>(parameters);
+        if has_body::<C>() {
+            return self.send(C::METHOD, &target, body).await;
+        }
+        self.open(C::METHOD, &target, None).await?.read_to_end().await
     }
 
     /// `GET` of a target (`/path?query`).

@@ -35,23 +35,22 @@
 //! # Where next
 //!
 //! - A retry that is charged once: [`Client::with_idempotency_key`]. A stream: [`Client::events`].
-//! - Keys for others, with limits: [`Client::create_key`]. What a held request cost: [`Client::request_by_id`].
-//! - What happens to the account, sent to a server: [`Client::create_webhook`].
+//! - Calls of the API: [`Client::call`]. Keys for others, with limits: [`calls::keys::CreateKey`]. What a held request
+//!   cost: [`calls::account::GetRequest`]. What happens to the account, sent to a server:
+//!   [`calls::webhooks::CreateWebhook`].
 //! - What a service can refuse, and why: [`ClientError`] and [`Refusal`].
 //!
 //! `docs/protocol.md` in the repository describes the requests.
 #![deny(missing_docs)]
 
+pub mod calls;
 mod client;
 mod error;
 mod events;
 mod http_transport;
-mod keys;
-mod requests;
 mod response;
 pub mod tools;
 mod transport;
-mod webhooks;
 
 pub use client::Client;
 pub use error::{ClientError, Refusal};

@@ -25,6 +25,8 @@
 mod account;
 mod billing;
 mod cache_control;
+#[cfg(feature = "calls")]
+pub mod call;
 mod chain_id;
 mod email;
 mod error;

@@ -10,7 +10,7 @@ use metering_core::usage::DayRange;
 use metering_core::{Day, StoreError, Timestamp, UsageLine};
 use metering_sql::{Backend, BoxFuture, Erased, Executor, Row, Script, UsagePart, Value};
 
-use crate::access::keys;
+use crate::access::keys::DRAW_ACCESS;
 use crate::charging::known;
 use crate::connection::session::GenericClient;
 use crate::connection::wait::REPORT_TIMEOUT;
@@ -18,6 +18,7 @@ use crate::error::Result;
 use crate::events::outbox;
 use crate::money::ledger;
 use crate::operators;
+use crate::rows::execute;
 use crate::statements::{Statements, fault};
 use crate::store::PostgresStore;
 use crate::transactions::serialized;
@@ -101,7 +102,7 @@ impl<C: GenericClient> Executor for Statements<'_, C> {
 
     /// Nodes compare `access` with what they remember.
     fn settings_changed(&mut self, account: i64) -> BoxFuture<'_, metering_sql::Result<()>> {
-        Box::pin(async move { keys::draw_access(self.0, account).await.map_err(fault) })
+        Box::pin(async move { execute(self.0, DRAW_ACCESS, &[&[account].as_slice()]).await.map(drop).map_err(fault) })
     }
 }
 

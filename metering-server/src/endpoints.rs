@@ -2,10 +2,13 @@
 //! and bodies.
 
 pub(crate) mod body;
+mod declared;
+pub(crate) mod errors;
 pub(crate) mod query;
 mod row;
 mod table;
 
+pub(crate) use declared::{describe, reply};
 pub(crate) use row::{Endpoint, Request};
 pub(crate) use table::Table;
 
@@ -24,3 +27,26 @@ macro_rules! endpoint {
 }
 
 pub(crate) use endpoint;
+
+/// The row of a call: `call!(CALL => MODULE::HANDLER)`, where the handler returns the call's reply, or
+/// `call!(CALL as MODULE::HANDLER)`, where it returns the whole response.
+macro_rules! call {
+    ($call:ty => $handler:path) => {
+        $crate::endpoints::call!(@row $call, |app, request| Box::pin(async move {
+            $crate::endpoints::reply::<$call>(&$handler(app, request).await?)
+        }))
+    };
+    ($call:ty as $handler:path) => {
+        $crate::endpoints::call!(@row $call, |app, request| Box::pin($handler(app, request)))
+    };
+    (@row $call:ty, $handler:expr) => {
+        $crate::endpoints::Endpoint::declared(
+            <$call as metering_core::wire::call::Call>::METHOD,
+            <$call as metering_core::wire::call::Call>::PATH,
+            $handler,
+            $crate::endpoints::describe::<$call>,
+        )
+    };
+}
+
+pub(crate) use call;

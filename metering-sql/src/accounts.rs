@@ -183,7 +183,7 @@ pub async fn insert_rows(db: &mut dyn Executor, records: &[AccountRecord]) -> Re
     for (record, id) in records.iter().zip(ids) {
         rows.push(match id {
             Some(id) => id,
-            None => row_of(db, &record.account.id).await?,
+            None => only(&db.query(ROW_OF, &values![record.account.id]).await?)?.get(0)?,
         });
     }
     let sql = "INSERT INTO meter (account, balance, purchased, granted, used, requests_per_minute, requests_per_day, \
@@ -209,10 +209,8 @@ pub async fn insert_unused(db: &mut dyn Executor, account: &Account) -> Result<i
     rows.first().copied().ok_or_else(|| corrupt("a row that was just inserted is missing"))
 }
 
-/// The row number of an account that was just inserted.
-async fn row_of(db: &mut dyn Executor, id: &AccountId) -> Result<i64> {
-    only(&db.query("SELECT id FROM account WHERE org_id = ?1", &values![id]).await?)?.get(0)
-}
+/// The query for the row number of an account.
+pub const ROW_OF: &str = "SELECT id FROM account WHERE org_id = ?1";
 
 /// Posts an entry to an account that is not revoked.
 pub async fn post_entry(

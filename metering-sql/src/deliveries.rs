@@ -2,7 +2,8 @@
 
 use metering_core::backend::{one_more_than, page_of_rows};
 use metering_core::events::{
-    AttemptOutcome, Delivery, DeliveryId, DeliveryState, Event, EventData, NewEvent, Progress, WebhookId,
+    AttemptOutcome, Delivery, DeliveryId, DeliveryState, Event, EventData, NewEvent, Progress, Webhook, WebhookId,
+    WebhookState,
 };
 use metering_core::store::{Cursor, Page};
 use metering_core::transfer::DeliveryRecord;
@@ -10,13 +11,13 @@ use metering_core::{AccountId, Timestamp};
 
 use crate::executor::Executor;
 use crate::fault::Result;
-use crate::lines::{self, Line};
+use crate::lines::{self, Line, OPERATOR};
 use crate::record::Record;
 use crate::row::{Reader, Row, only};
-use crate::table::Column::{Own, Webhook};
+use crate::table::Column::{Own, Webhook as WebhookColumn};
 use crate::table::Table;
 use crate::value::Value;
-use crate::{events, progress, values, webhooks};
+use crate::{events, numbered, progress, values, webhooks};
 
 impl Record for DeliveryRecord {
     const TABLE: Table = Table {
@@ -24,7 +25,7 @@ impl Record for DeliveryRecord {
         key: &["id"],
         columns: &[
             Own("id"),
-            Webhook("webhook"),
+            WebhookColumn("webhook"),
             Own("event"),
             Own("state"),
             Own("attempts"),
@@ -143,8 +144,9 @@ pub async fn finish(
         // If an older one was resent meanwhile, that is the head.
         lines::unmark(db, line).await?;
         // The operator's own one stays as it is.
-        let sql = "UPDATE webhook SET state = 'gone' WHERE id = ?1 AND account IS NOT NULL";
-        db.execute(sql, &[values![line.webhook]]).await?;
+        if line.webhook != OPERATOR {
+            numbered::set::<Webhook>(db, &["state"], &[values![line.webhook, WebhookState::Gone]]).await?;
+        }
     }
     lines::mark(db, &[line]).await?;
     Ok(Some(Delivery { progress, ..delivery }))

@@ -115,10 +115,8 @@ pub async fn claim(db: &mut dyn Executor, found: &[i64], now: Timestamp, lease: 
             read => due.push(read?),
         }
     }
-    if !unreadable.is_empty() {
-        let values = values![unreadable, now.saturating_add(UNREADABLE)];
-        db.execute("UPDATE delivery SET next_at = ?2 WHERE id {in ?1}", &[values]).await?;
-    }
+    let put_off: Vec<_> = unreadable.iter().map(|id| values![id, now.saturating_add(UNREADABLE)]).collect();
+    set::<DeliveryRecord>(db, &["next_at"], &put_off).await?;
     due.sort_by_key(|(delivery, _)| (delivery.progress.next_at, delivery.id));
     let claimed = due.into_iter().map(|(delivery, webhook)| {
         let progress = delivery.progress.claimed(now, lease);

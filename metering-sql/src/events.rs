@@ -3,6 +3,7 @@
 use metering_core::backend::{one_more_than, page_of_rows, row_of_cursor};
 use metering_core::events::{Event, NewEvent};
 use metering_core::store::{Cursor, Page};
+use metering_core::transfer::DeliveryRecord;
 use metering_core::{AccountId, Timestamp};
 
 use crate::executor::Executor;
@@ -59,9 +60,13 @@ pub(crate) async fn append(db: &mut dyn Executor, account: Option<i64>, event: &
 /// Deletes the oldest events of `until` or earlier with their deliveries, at most `limit`, and returns how many.
 pub async fn forget(db: &mut dyn Executor, until: Timestamp, limit: u64) -> Result<u64> {
     // The limit is a literal: with an unknown limit PostgreSQL would plan for a large one.
-    let sql = format!("SELECT number FROM event WHERE created_at <= ?1 ORDER BY created_at LIMIT {limit}");
-    let old = db.query(&sql, &values![until]).await?;
-    delete(db, &old.iter().map(|row| row.get(0)).collect::<Result<Vec<_>>>()?).await
+    let old = numbers(db, &format!("created_at <= ?1 ORDER BY created_at LIMIT {limit}"), &values![until]).await?;
+    delete(db, &old).await
+}
+
+async fn numbers(db: &mut dyn Executor, condition: &str, values: &[Value]) -> Result<Vec<i64>> {
+    let sql = format!("SELECT number FROM event WHERE {condition}");
+    db.query(&sql, values).await?.iter().map(|row| row.get(0)).collect()
 }
 
 /// The newest event that each account has too many of, for accounts that had an event after `?1` and have more than `?2`.
@@ -78,10 +83,8 @@ pub async fn forget_excess(db: &mut dyn Executor, since: Timestamp, keep: u32, l
     for row in db.query(EXCESS, &values![since, keep]).await? {
         let (account, newest): (i64, i64) = (row.get(0)?, row.get(1)?);
         let left = limit.saturating_sub(found.len() as u64);
-        let sql = "SELECT number FROM event WHERE account = ?1 AND number <= ?2 ORDER BY number LIMIT ?3";
-        for row in db.query(sql, &values![account, newest, left]).await? {
-            found.push(row.get(0)?);
-        }
+        let excess = "account = ?1 AND number <= ?2 ORDER BY number LIMIT ?3";
+        found.extend(numbers(db, excess, &values![account, newest, left]).await?);
     }
     delete(db, &found).await
 }
@@ -94,8 +97,8 @@ pub async fn delete(db: &mut dyn Executor, numbers: &[i64]) -> Result<u64> {
     let values = values![numbers];
     let lines = lines::of_heads(db, &values).await?;
     lines::lock(db, &lines).await?;
-    db.execute("DELETE FROM delivery WHERE event {in ?1}", std::slice::from_ref(&values)).await?;
-    let deleted = db.execute("DELETE FROM event WHERE number {in ?1}", &[values]).await?;
+    record::delete::<DeliveryRecord>(db, "WHERE event {in ?1}", values.clone()).await?;
+    let deleted = record::delete::<Event>(db, "WHERE number {in ?1}", values).await?;
     lines::mark(db, &lines).await?;
     Ok(deleted)
 }

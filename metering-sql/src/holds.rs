@@ -11,8 +11,8 @@ use crate::row::Row;
 use crate::value::Value;
 use crate::values;
 
-/// The columns that [`hold`] reads from [`TABLES`].
-pub(crate) const COLUMNS: &str = "h.id, a.org_id, h.key, h.amount, h.fallback, n.route_template, n.http_method, n.source, \
+/// The columns of a hold: from `hold h`, its account `a` and its usage line `n`.
+pub const COLUMNS: &str = "h.id, a.org_id, h.key, h.amount, h.fallback, n.route_template, n.http_method, n.source, \
      h.request_path, h.created_at, h.expires_at, h.captured, h.reason, h.settled_at";
 
 /// Holds with their accounts and usage lines.
@@ -28,10 +28,10 @@ pub const NEWEST_OPEN: &str = "h.account = (SELECT id FROM account WHERE org_id 
 /// The condition for the open holds whose lease has ended, in the order in which the leases ended.
 pub const EXPIRED: &str = "h.expires_at <= ?1 AND h.settled_at IS NULL ORDER BY h.expires_at, h.id LIMIT ?2";
 
-/// The query for the holds that match.
+/// The query for the holds that match. The row numbers of their accounts are the last column.
 #[must_use]
 pub fn select(condition: &str) -> String {
-    format!("SELECT {COLUMNS} FROM {TABLES} WHERE {condition}")
+    format!("SELECT {COLUMNS}, h.account FROM {TABLES} WHERE {condition}")
 }
 
 async fn list(db: &mut dyn Executor, condition: &str, values: &[Value]) -> Result<Vec<Hold>> {

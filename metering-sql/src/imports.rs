@@ -3,6 +3,7 @@
 use metering_core::access::{Key, KeyHash};
 use metering_core::backend::decision::{self, Decided, ImportChanges, ImportFacts};
 use metering_core::imports::{AccountImported, ImportMode, ImportedAccount, ImportedEntry};
+use metering_core::transfer::SecretRecord;
 use metering_core::{AccountId, StoreError, Timestamp};
 
 use crate::backend::{Backend, Call, read, write};
@@ -79,8 +80,8 @@ async fn facts(db: &mut dyn Executor, new: &ImportedAccount) -> Result<ImportFac
 
 /// The account that has, or had, a secret.
 async fn holder(db: &mut dyn Executor, secret: &KeyHash) -> Result<Option<AccountId>> {
-    let sql = "SELECT a.org_id FROM key_secret s JOIN account a ON a.id = s.account WHERE s.hash = ?1";
-    db.query(sql, &values![secret]).await?.first().map(|row| row.get(0)).transpose()
+    let found: Option<SecretRecord> = record::find(db, "WHERE hash = ?1", &values![secret]).await?;
+    Ok(found.map(|secret| secret.account))
 }
 
 /// The account is new, so nobody charges it or has read anything of it. Secrets come last.

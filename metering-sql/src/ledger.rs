@@ -108,7 +108,12 @@ fn page(entries: Vec<LedgerEntry>, limit: u32) -> Page<LedgerEntry> {
 
 /// The sum of the entries of the account with this row number, written in a period of time.
 pub async fn added_between(db: &mut dyn Executor, account: i64, from: Timestamp, until: Timestamp) -> Result<Credits> {
-    let sql = format!("SELECT {SUM} FROM ledger WHERE account = ?1 AND created_at >= ?2 AND created_at < ?3");
-    let rows = db.query(&sql, &values![account, from, until]).await?;
-    Ok(credits(wide_sum(only(&rows)?, 0)?)?)
+    let in_period = "account = ?1 AND created_at >= ?2 AND created_at < ?3";
+    Ok(credits(sum(db, in_period, &values![account, from, until]).await?)?)
+}
+
+/// The sum of the entries that match, in atoms.
+pub(crate) async fn sum(db: &mut dyn Executor, condition: &str, values: &[Value]) -> Result<i128> {
+    let rows = db.query(&format!("SELECT {SUM} FROM ledger WHERE {condition}"), values).await?;
+    wide_sum(only(&rows)?, 0)
 }

@@ -6,6 +6,7 @@ use metering_core::access::KeyNumber;
 
 use crate::executor::Executor;
 use crate::fault::Result;
+use crate::value::Value;
 use crate::values;
 
 /// The keys of an account, as far as it takes to go from one to its parents and children.
@@ -18,16 +19,24 @@ pub(crate) struct Lineage {
 impl Lineage {
     /// Reads all keys of an account.
     pub(crate) async fn read(db: &mut dyn Executor, account: i64) -> Result<Self> {
-        let sql = "SELECT number, parent, NOT disabled AND leaked_at IS NULL AND revoked_at IS NULL FROM api_key \
-                   WHERE account = ?1";
-        let rows = db.query(sql, &values![account]).await?;
-        let key = |row: &crate::Row| Ok((row.get(0)?, (row.get(1)?, row.get(2)?)));
-        Ok(Self { keys: rows.iter().map(key).collect::<Result<_>>()? })
+        Ok(Self::of_accounts(db, "= ?1", &values![account]).await?.remove(&account).unwrap_or_default())
     }
 
-    /// Adds a key.
-    pub(crate) fn add(&mut self, key: KeyNumber, parent: Option<KeyNumber>, is_live: bool) {
-        self.keys.insert(key, (parent, is_live));
+    /// Reads all keys of the accounts whose row numbers match.
+    pub(crate) async fn of_accounts(
+        db: &mut dyn Executor,
+        condition: &str,
+        values: &[Value],
+    ) -> Result<HashMap<i64, Self>> {
+        let sql = format!(
+            "SELECT account, number, parent, NOT disabled AND leaked_at IS NULL AND revoked_at IS NULL FROM api_key \
+             WHERE account {condition}"
+        );
+        let mut found: HashMap<i64, Self> = HashMap::new();
+        for row in db.query(&sql, values).await? {
+            found.entry(row.get(0)?).or_default().keys.insert(row.get(1)?, (row.get(2)?, row.get(3)?));
+        }
+        Ok(found)
     }
 
     /// A key and its parents.

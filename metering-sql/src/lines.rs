@@ -53,6 +53,11 @@ pub(crate) async fn lock(db: &mut dyn Executor, lines: &[Line]) -> Result<()> {
     if accounts.is_empty() {
         return Ok(());
     }
+    lock_meters(db, &accounts).await
+}
+
+/// Locks the meters of the accounts with these row numbers.
+pub(crate) async fn lock_meters(db: &mut dyn Executor, accounts: &[i64]) -> Result<()> {
     let sql = "SELECT m.account FROM meter m WHERE m.account {in ?1} ORDER BY m.account {lock m}";
     db.query(sql, &values![accounts]).await.map(drop)
 }
@@ -60,8 +65,12 @@ pub(crate) async fn lock(db: &mut dyn Executor, lines: &[Line]) -> Result<()> {
 /// The lines of which one of the events in the list `?1` is the head. They are the same once they are locked: charges
 /// mark only what they write, and remove no mark.
 pub(crate) async fn of_heads(db: &mut dyn Executor, events: &[Value]) -> Result<Vec<Line>> {
-    let rows = db.query("SELECT webhook, account FROM delivery WHERE event {in ?1} AND is_head", events).await?;
-    rows.iter().map(|row| Line::read(row, 0)).collect()
+    of_deliveries(db, "event {in ?1} AND is_head", events).await
+}
+
+async fn of_deliveries(db: &mut dyn Executor, condition: &str, values: &[Value]) -> Result<Vec<Line>> {
+    let sql = format!("SELECT webhook, account FROM delivery WHERE {condition}");
+    db.query(&sql, values).await?.iter().map(|row| Line::read(row, 0)).collect()
 }
 
 /// Marks the heads of lines that have none, unless their webhook is switched off. The lines are locked.
@@ -84,9 +93,7 @@ pub(crate) async fn hasten(db: &mut dyn Executor, line: Line, now: Timestamp) ->
 
 /// Marks the heads of all lines of the operator's webhook: a deletion that was cut short may have deleted some.
 pub(crate) async fn mark_operators(db: &mut dyn Executor) -> Result<()> {
-    let sql = "SELECT webhook, account FROM delivery WHERE webhook = 0 AND state = 'pending' GROUP BY webhook, account";
-    let rows = db.query(sql, &[]).await?;
-    let lines = rows.iter().map(|row| Line::read(row, 0)).collect::<Result<Vec<_>>>()?;
+    let lines = of_deliveries(db, "webhook = 0 AND state = 'pending' GROUP BY webhook, account", &[]).await?;
     lock(db, &lines).await?;
     mark(db, &lines).await
 }

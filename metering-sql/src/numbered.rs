@@ -31,6 +31,12 @@ pub(crate) async fn insert_rows(db: &mut dyn Executor, table: &Table, mut rows: 
     db.execute(&table.insert_numbered(), &rows).await
 }
 
+/// Sets columns of rows, each given by its number and the new values. Returns how many rows there were.
+pub(crate) async fn set<R: Record>(db: &mut dyn Executor, columns: &[&str], rows: &[Vec<Value>]) -> Result<u64> {
+    let table = Table { key: &["id"], ..R::TABLE };
+    db.execute(&table.update(columns), rows).await
+}
+
 /// Records after a cursor, at most `limit`. `filter` is a condition on `filtered`, which start at `?3`.
 ///
 /// # Errors

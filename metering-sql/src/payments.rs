@@ -5,6 +5,7 @@ use metering_core::backend::decision::{self, CreditChanges, CreditFacts, Decided
 use metering_core::chains::TxRef;
 use metering_core::payments::{Payment, PaymentRecord, PaymentSettlement, SoldPlan};
 use metering_core::store::{Cursor, Page, PaymentCredit, PaymentCredited};
+use metering_core::transfer::WalletLink;
 
 use crate::executor::Executor;
 use crate::fault::Result;
@@ -113,7 +114,7 @@ pub async fn write_credit(db: &mut dyn Executor, changes: CreditChanges<i64>) ->
     let (row, tx) = (posted.row, record.payment.tx);
     db.post_entries(std::slice::from_ref(&posted)).await?;
     if let Some(wallet) = link {
-        wallets::link(db, &wallet, row).await?;
+        wallets::link(db, &WalletLink { wallet, account: posted.account.id.clone() }).await?;
     }
     numbered::insert(db, &[record]).await?;
     if let Some((nonce, state)) = quote {

@@ -1,12 +1,16 @@
 //! How far a delivery is: a part of its row.
 
-use metering_core::events::{AttemptResult, DeliveryId, Progress};
+use metering_core::events::{AttemptResult, DeliveryId, DeliveryState, Progress};
+use metering_core::transfer::DeliveryRecord;
 
 use crate::executor::Executor;
 use crate::fault::Result;
+use crate::record::set;
 use crate::row::Reader;
 use crate::value::Value;
 use crate::values;
+
+const COLUMNS: [&str; 7] = ["state", "attempts", "since", "next_at", "last_at", "last_status", "last_error"];
 
 /// Its columns.
 pub(crate) fn values(progress: &Progress) -> Vec<Value> {
@@ -25,9 +29,11 @@ pub(crate) fn read(row: &mut Reader<'_>) -> Result<Progress> {
 
 /// Writes how far a delivery is. One that is no longer pending is not the head of its line.
 pub(crate) async fn write(db: &mut dyn Executor, id: DeliveryId, progress: &Progress) -> Result<()> {
-    let sql = "UPDATE delivery SET state = ?1, attempts = ?2, since = ?3, next_at = ?4, last_at = ?5, \
-               last_status = ?6, last_error = ?7, is_head = is_head AND ?1 = 'pending' WHERE id = ?8";
-    let mut values = values(progress);
-    values.extend(values![id]);
-    db.execute(sql, &[values]).await.map(drop)
+    let mut columns = COLUMNS.to_vec();
+    let mut row = [values![id], values(progress)].concat();
+    if progress.state != DeliveryState::Pending {
+        columns.push("is_head");
+        row.extend(values![false]);
+    }
+    set::<DeliveryRecord>(db, &columns, &[row]).await.map(drop)
 }

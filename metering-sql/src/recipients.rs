@@ -55,7 +55,7 @@ pub async fn register(
 }
 
 /// The store's own id.
-async fn identity(db: &mut dyn Executor) -> Result<SourceId> {
+pub async fn identity(db: &mut dyn Executor) -> Result<SourceId> {
     let rows = db.query("SELECT name FROM identity WHERE id = 1", &[]).await?;
     rows.first().ok_or_else(|| corrupt("the store has no identity"))?.get(0)
 }

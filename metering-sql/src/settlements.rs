@@ -6,11 +6,10 @@ use metering_core::payments::{PaymentRecord, PaymentUse};
 use metering_core::store::{Cursor, Page, PaymentSettled, SettlementChange};
 
 use crate::executor::Executor;
-use crate::fault::{Result, corrupt};
+use crate::fault::Result;
 use crate::offers::states;
 use crate::record::set;
-use crate::sum::{SUM, wide_sum};
-use crate::{accounts, numbered, payments, values};
+use crate::{accounts, ledger, numbered, payments, values};
 
 /// A chain's records that are not final, after a cursor, at most `limit`.
 pub async fn unsettled(
@@ -48,13 +47,9 @@ pub async fn settle(db: &mut dyn Executor, change: &SettlementChange) -> Result<
 
 /// How many atoms a payment's purchase credited. `account` is the row number of its account.
 async fn purchased_amount(db: &mut dyn Executor, account: i64, record: &PaymentRecord) -> Result<i128> {
-    let sql = format!(
-        "SELECT {SUM} FROM ledger WHERE account = ?1 AND tx_chain_id = ?2 AND tx_hash = ?3 AND kind IN (?4, ?5)"
-    );
-    let [signup, topup] = LedgerKind::PURCHASES.map(LedgerKind::as_str);
-    let tx = record.payment.tx;
-    let rows = db.query(&sql, &values![account, tx.chain_id, tx.hash, signup, topup]).await?;
-    wide_sum(rows.first().ok_or_else(|| corrupt("a query that always has a row has none"))?, 0)
+    let ([signup, topup], tx) = (LedgerKind::PURCHASES, record.payment.tx);
+    let purchases = "account = ?1 AND tx_chain_id = ?2 AND tx_hash = ?3 AND kind IN (?4, ?5)";
+    ledger::sum(db, purchases, &values![account, tx.chain_id, tx.hash, signup, topup]).await
 }
 
 async fn update(db: &mut dyn Executor, record: &PaymentRecord) -> Result<()> {

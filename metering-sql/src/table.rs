@@ -104,10 +104,16 @@ impl Table {
         format!("INSERT INTO {} ({}) VALUES ({})", self.name, names.join(", "), values.join(", "))
     }
 
-    /// `UPDATE` of these columns of the row with a key. The parameters are the key's columns, and then these.
+    /// `UPDATE` of these columns of the row with a key. The parameters are the key's columns, and then these; accounts are
+    /// given by their row numbers.
     #[must_use]
     pub fn update(&self, columns: &[&str]) -> String {
-        let equal = |(index, name): (usize, &&str)| format!("{name} = ?{}", index + 1);
+        let is_place =
+            |name: &str| self.columns.iter().any(|column| matches!(column, Column::Place(place) if *place == name));
+        let equal = |(index, name): (usize, &&str)| match index + 1 {
+            number if is_place(name) => format!("{name} = {{place}}(?{number})"),
+            number => format!("{name} = ?{number}"),
+        };
         let sets: Vec<String> = self.key.iter().chain(columns).enumerate().map(equal).collect();
         let (key, sets) = sets.split_at(self.key.len());
         format!("UPDATE {} SET {} WHERE {}", self.name, sets.join(", "), key.join(" AND "))
@@ -160,6 +166,7 @@ mod tests {
         let table = Table { name: "gas", key: &["wallet"], columns };
         assert_eq!(table.select(), "SELECT gas.wallet, gas.next FROM gas");
         assert_eq!(table.insert(), "INSERT INTO gas (wallet, next) VALUES (?1, {place}(?2))");
+        assert_eq!(table.update(&["next"]), "UPDATE gas SET next = {place}(?2) WHERE wallet = ?1");
     }
 
     #[test]

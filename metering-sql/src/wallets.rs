@@ -27,12 +27,11 @@ impl Record for WalletLink {
     }
 }
 
-/// Links a wallet to the account with this row number. An existing link keeps its position in the order.
-pub async fn link(db: &mut dyn Executor, wallet: &Address, account: i64) -> Result<()> {
-    let sql =
-        "INSERT INTO wallet_link (id, wallet, account) VALUES (?1, ?2, ?3) ON CONFLICT (wallet, account) DO NOTHING";
+/// Links a wallet to an account. An existing link keeps its position in the order.
+pub async fn link(db: &mut dyn Executor, link: &WalletLink) -> Result<()> {
+    let sql = format!("{} ON CONFLICT (wallet, account) DO NOTHING", WalletLink::TABLE.insert_numbered());
     let id = db.next_ids(1).await?.into_iter().next().flatten();
-    db.execute(sql, &[values![id, wallet, account]]).await.map(drop)
+    db.execute(&sql, &[[link.values()?, values![id]].concat()]).await.map(drop)
 }
 
 /// The accounts that a wallet is linked to and that are not revoked, in the order of linking.

@@ -5,13 +5,14 @@
 
 use metering_core::AccountId;
 use metering_core::StoreError;
-use metering_core::events::WebhookId;
+use metering_core::events::{Webhook, WebhookId, WebhookState};
+use metering_core::transfer::DeliveryRecord;
 
 use crate::backend::{Backend, write};
 use crate::executor::Executor;
 use crate::fault::Result;
 use crate::lines::{self, Line, OPERATOR};
-use crate::values;
+use crate::{numbered, record, values};
 
 /// Deliveries that one transaction deletes.
 const PORTION: usize = 1_000;
@@ -69,7 +70,7 @@ pub async fn begin(db: &mut dyn Executor, account: Option<&AccountId>, id: &Webh
     // Waits for those who insert deliveries to it, and later ones then see its state: while its deliveries are being
     // deleted, no new one is taken for the head of its line, or not, because of one that is about to go.
     db.query("SELECT 1 FROM webhook WHERE id = ?1 {lock webhook}", &values![line.webhook]).await?;
-    db.execute("UPDATE webhook SET state = 'disabled' WHERE id = ?1", &[values![line.webhook]]).await?;
+    numbered::set::<Webhook>(db, &["state"], &[values![line.webhook, WebhookState::Disabled]]).await?;
     Ok(Some(line.webhook))
 }
 
@@ -89,12 +90,11 @@ async fn delete_some(db: &mut dyn Executor, webhook: i64) -> Result<Deletion> {
     let rows = db.query(&portion(), &values![webhook]).await?;
     let found = rows.iter().map(|row| row.get(0)).collect::<Result<Vec<i64>>>()?;
     if !found.is_empty() {
-        db.execute("DELETE FROM delivery WHERE id {in ?1}", &[values![found]]).await?;
+        record::delete::<DeliveryRecord>(db, "WHERE id {in ?1}", values![found]).await?;
     }
     if found.len() == PORTION {
         return Ok(Deletion::Unfinished);
     }
-    let sql = "DELETE FROM webhook WHERE id = ?1 AND state = 'disabled'";
-    let is_deleted = db.execute(sql, &[values![webhook]]).await? > 0;
+    let is_deleted = record::delete::<Webhook>(db, "WHERE id = ?1 AND state = 'disabled'", values![webhook]).await? > 0;
     Ok(if is_deleted { Deletion::Done } else { Deletion::Superseded })
 }

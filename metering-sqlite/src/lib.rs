@@ -37,7 +37,6 @@
 #![deny(missing_docs)]
 
 mod access;
-mod agenthub;
 mod charging;
 mod connection;
 mod error;
@@ -51,7 +50,6 @@ mod store;
 mod transfer;
 mod usage;
 
-pub use agenthub::AgentHubFile;
 pub use connection::location::{UrlError, path_of_url};
 pub use store::SqliteStore;
 pub use transfer::moved::Moved;

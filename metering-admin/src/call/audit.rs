@@ -9,7 +9,7 @@ pub struct Audit {
     pub label: &'static str,
 }
 
-/// Actions that are no [`Call`](super::Call): they need files or chains, or the server itself.
+/// Actions that are no [`AdminCall`](super::AdminCall): they need files or chains, or the server itself.
 pub(crate) const OTHERS: &[Audit] = &[ACCOUNTS_IMPORT, CONFIGURATION_RELOAD, PAYMENT_ASSIGN, PLAN_IMPORT];
 
 /// Accounts of another service were imported.

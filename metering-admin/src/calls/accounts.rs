@@ -2,12 +2,14 @@
 
 use metering_core::AccountId;
 use metering_core::charging::HoldId;
+use metering_core::parameters;
 use metering_core::store::{Cursor, Page};
+use metering_core::wire::call::{Bounded, EntryNumber};
 use metering_core::wire::{ActivityDocument, LedgerDocument, UsageSummary};
 
 use super::register::register;
 use crate::action::Action;
-use crate::call::{Bounded, EntryNumber, Nothing, Viewer, call, parameters};
+use crate::call::{Viewer, call};
 use crate::wire::{
     AccountDocument, AccountRequestDocument, AccountRequestsDocument, AccountsDocument, CreateAccountRequest,
     CreatedAccountDocument, EntryRequest, LimitsRequest, PaymentRecordsDocument, ReasonRequest,
@@ -36,9 +38,7 @@ parameters! {
         /// The account's id
         id: AccountId,
     }
-}
 
-parameters! {
     /// Which accounts.
     AccountsPage {
         /// A part of an id, agent name, email address or wallet
@@ -48,9 +48,7 @@ parameters! {
         /// Maximum number of accounts, 50 by default
         limit: Bounded<50, 1000>,
     }
-}
 
-parameters! {
     /// Which ledger entries.
     LedgerPage {
         /// The account's id
@@ -60,9 +58,7 @@ parameters! {
         /// Maximum number of entries, 100 by default
         limit: Bounded<100, 10000>,
     }
-}
 
-parameters! {
     /// Usage of how many days.
     AccountDays {
         /// The account's id
@@ -70,9 +66,7 @@ parameters! {
         /// UTC days including today, 30 by default
         days: Bounded<30, 36500>,
     }
-}
 
-parameters! {
     /// How many of the newest.
     Newest {
         /// The account's id
@@ -80,9 +74,7 @@ parameters! {
         /// Maximum number of entries, 100 by default
         limit: Bounded<100, 1000>,
     }
-}
 
-parameters! {
     /// A request.
     OfRequest {
         /// The request's id, from the header `X-BDS-Request-Id`
@@ -97,7 +89,7 @@ call! {
     /// than `limit`. If `next` is not null, more accounts follow: send it as `after`.
     ListAccounts("accounts") = GET "/admin/accounts" in "accounts";
     returns(200, "Accounts");
-    async fn run(admin, _by: Viewer, page: AccountsPage, _body: Nothing) -> AccountsDocument {
+    async fn run(admin, _by: Viewer, page: AccountsPage, _body: ()) -> AccountsDocument {
         let found = admin.accounts(page.search.as_deref(), page.after.as_ref(), page.limit.0).await?;
         let next = found.next.map(|cursor| cursor.as_str().to_owned());
         Ok(AccountsDocument { accounts: found.items.iter().map(AccountDocument::from).collect(), next })
@@ -121,7 +113,7 @@ call! {
     /// An account
     ShowAccount("account") = GET "/admin/accounts/{id}" in "accounts";
     returns(200, "The account") or(NotFound);
-    async fn run(admin, _by: Viewer, of: OfAccount, _body: Nothing) -> AccountDocument {
+    async fn run(admin, _by: Viewer, of: OfAccount, _body: ()) -> AccountDocument {
         Ok(AccountDocument::from(&admin.account(&of.id).await?))
     }
 }
@@ -130,7 +122,7 @@ call! {
     /// The ledger of an account, oldest entry first
     AccountLedger("account_ledger") = GET "/admin/accounts/{id}/ledger" in "accounts";
     returns(200, "Ledger entries") or(NotFound);
-    async fn run(admin, _by: Viewer, page: LedgerPage, _body: Nothing) -> LedgerDocument {
+    async fn run(admin, _by: Viewer, page: LedgerPage, _body: ()) -> LedgerDocument {
         admin.ledger(&page.id, page.after.map(|entry| entry.0), page.limit.0).await
     }
 }
@@ -139,7 +131,7 @@ call! {
     /// The usage of an account by day and by route
     AccountUsage("account_usage") = GET "/admin/accounts/{id}/usage" in "accounts";
     returns(200, "The usage") or(NotFound);
-    async fn run(admin, _by: Viewer, of: AccountDays, _body: Nothing) -> UsageSummary {
+    async fn run(admin, _by: Viewer, of: AccountDays, _body: ()) -> UsageSummary {
         admin.usage_summary(&of.id, of.days.0).await
     }
 }
@@ -148,7 +140,7 @@ call! {
     /// The recent activity of an account, newest first
     AccountActivity("account_activity") = GET "/admin/accounts/{id}/activity" in "accounts";
     returns(200, "Recent activity") or(NotFound);
-    async fn run(admin, _by: Viewer, of: Newest, _body: Nothing) -> ActivityDocument {
+    async fn run(admin, _by: Viewer, of: Newest, _body: ()) -> ActivityDocument {
         admin.activity(&of.id, of.limit.0).await
     }
 }
@@ -157,7 +149,7 @@ call! {
     /// The payments of an account, in the order credited
     AccountPayments("account_payments") = GET "/admin/accounts/{id}/payments" in "accounts";
     returns(200, "Payments") or(NotFound);
-    async fn run(admin, _by: Viewer, of: OfAccount, _body: Nothing) -> PaymentRecordsDocument {
+    async fn run(admin, _by: Viewer, of: OfAccount, _body: ()) -> PaymentRecordsDocument {
         let page = Page { items: admin.payments_of(&of.id).await?, next: None };
         Ok(PaymentRecordsDocument::new(&page, &admin.plans().await?))
     }
@@ -169,7 +161,7 @@ call! {
     /// Their cost is not known yet.
     HeldRequests("held_requests") = GET "/admin/accounts/{id}/requests" in "accounts";
     returns(200, "Requests") or(NotFound);
-    async fn run(admin, _by: Viewer, of: Newest, _body: Nothing) -> AccountRequestsDocument {
+    async fn run(admin, _by: Viewer, of: Newest, _body: ()) -> AccountRequestsDocument {
         admin.held_requests(&of.id, of.limit.0).await
     }
 }
@@ -180,7 +172,7 @@ call! {
     /// Of any account. A settled request is kept for a day.
     HeldRequest("held_request") = GET "/admin/requests/{id}" in "accounts";
     returns(200, "The request") or(ValidationFailed: "not the id of a request", NotFound);
-    async fn run(admin, _by: Viewer, of: OfRequest, _body: Nothing) -> AccountRequestDocument {
+    async fn run(admin, _by: Viewer, of: OfRequest, _body: ()) -> AccountRequestDocument {
         admin.request(&of.id).await
     }
 }

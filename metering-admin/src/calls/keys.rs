@@ -2,13 +2,15 @@
 
 use metering_core::AccountId;
 use metering_core::access::KeyId;
+use metering_core::parameters;
 use metering_core::store::Cursor;
+use metering_core::wire::call::Bounded;
 use metering_core::wire::{DeletedKeyResponse, IssuedKeyResponse, KeyResponse, KeysDocument, RotateKeyRequest};
 
 use super::accounts::OfAccount;
 use super::register::register;
 use crate::action::Action;
-use crate::call::{Bounded, Nothing, Viewer, call, parameters};
+use crate::call::{Viewer, call};
 use crate::wire::{KeyChangeRequest, KeyRotationRequest, NewKeyRequest, ReasonRequest};
 
 register!(ListKeys, CreateKey, ShowKey, ChangeKey, RotateKey, DeleteKey);
@@ -21,9 +23,7 @@ parameters! {
         /// The key's public id
         key: KeyId,
     }
-}
 
-parameters! {
     /// Which keys.
     KeysPage {
         /// The account's id
@@ -41,7 +41,7 @@ call! {
     /// Deleted keys are left out. If `next` is not null, more keys follow: send it as `after`.
     ListKeys("keys") = GET "/admin/accounts/{id}/keys" in "accounts";
     returns(200, "Keys") or(NotFound);
-    async fn run(admin, _by: Viewer, page: KeysPage, _body: Nothing) -> KeysDocument {
+    async fn run(admin, _by: Viewer, page: KeysPage, _body: ()) -> KeysDocument {
         admin.keys(&page.id, page.after.as_ref(), page.limit.0).await
     }
 }
@@ -63,7 +63,7 @@ call! {
     /// A key
     ShowKey("key") = GET "/admin/accounts/{id}/keys/{key}" in "accounts";
     returns(200, "The key") or(NotFound: "also when it was deleted");
-    async fn run(admin, _by: Viewer, of: OfKey, _body: Nothing) -> KeyResponse {
+    async fn run(admin, _by: Viewer, of: OfKey, _body: ()) -> KeyResponse {
         Ok(KeyResponse { data: admin.key(&of.id, &of.key).await? })
     }
 }

@@ -1,10 +1,11 @@
 //! Operators: lists, creates and revokes them, and gives them new tokens.
 
 use metering_core::operators::{OperatorName, Role};
+use metering_core::parameters;
 
 use super::register::register;
 use crate::action::Action;
-use crate::call::{Nothing, Viewer, call, parameters};
+use crate::call::{Viewer, call};
 use crate::error::wrong;
 use crate::wire::{CreateOperatorRequest, CreatedOperatorDocument, OperatorDocument, OperatorsDocument, ReasonRequest};
 
@@ -22,7 +23,7 @@ call! {
     /// All operators, sorted by name
     ListOperators("operators") = GET "/admin/operators" in "operators";
     returns(200, "Operators");
-    async fn run(admin, _by: Viewer, _none: (), _body: Nothing) -> OperatorsDocument {
+    async fn run(admin, _by: Viewer, _none: (), _body: ()) -> OperatorsDocument {
         Ok(OperatorsDocument { operators: admin.operators().await?.iter().map(OperatorDocument::from).collect() })
     }
 }

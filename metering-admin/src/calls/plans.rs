@@ -1,10 +1,11 @@
 //! Plans: lists, saves and removes them, and puts them on sale.
 
+use metering_core::parameters;
 use metering_core::payments::PlanKey;
 
 use super::register::register;
 use crate::action::Action;
-use crate::call::{Nothing, Viewer, call, parameters};
+use crate::call::{Viewer, call};
 use crate::wire::{PlanReply, PlanRequest, PlansDocument, ReasonRequest};
 
 register!(ListPlans, PutPlan, ActivatePlan, DeactivatePlan, RemovePlan);
@@ -35,7 +36,7 @@ call! {
     /// All plans, on sale or not
     ListPlans("plans") = GET "/admin/plans" in "plans";
     returns(200, "Plans, in the order of display");
-    async fn run(admin, _by: Viewer, _none: (), _body: Nothing) -> PlansDocument {
+    async fn run(admin, _by: Viewer, _none: (), _body: ()) -> PlansDocument {
         Ok(PlansDocument { plans: admin.plans().await? })
     }
 }
@@ -55,8 +56,8 @@ call! {
     ActivatePlan("activate_plan") = POST "/admin/plans/{chain_id}/{id}/activate" in "plans";
     audit("plan.activate", "Put a plan on sale");
     returns(204, "It is on sale") or(NotFound);
-    async fn run(admin, by: Action, plan: OfPlan, _body: ReasonRequest) -> Nothing {
-        admin.set_plan_active(by, &plan.into(), true).await.map(|()| Nothing)
+    async fn run(admin, by: Action, plan: OfPlan, _body: ReasonRequest) -> () {
+        admin.set_plan_active(by, &plan.into(), true).await
     }
 }
 
@@ -65,8 +66,8 @@ call! {
     DeactivatePlan("deactivate_plan") = POST "/admin/plans/{chain_id}/{id}/deactivate" in "plans";
     audit("plan.deactivate", "Took a plan off sale");
     returns(204, "It is off sale") or(NotFound);
-    async fn run(admin, by: Action, plan: OfPlan, _body: ReasonRequest) -> Nothing {
-        admin.set_plan_active(by, &plan.into(), false).await.map(|()| Nothing)
+    async fn run(admin, by: Action, plan: OfPlan, _body: ReasonRequest) -> () {
+        admin.set_plan_active(by, &plan.into(), false).await
     }
 }
 
@@ -75,7 +76,7 @@ call! {
     RemovePlan("remove_plan") = POST "/admin/plans/{chain_id}/{id}/remove" in "plans";
     audit("plan.remove", "Removed a plan");
     returns(204, "It is gone") or(NotFound);
-    async fn run(admin, by: Action, plan: OfPlan, _body: ReasonRequest) -> Nothing {
-        admin.remove_plan(by, &plan.into()).await.map(|()| Nothing)
+    async fn run(admin, by: Action, plan: OfPlan, _body: ReasonRequest) -> () {
+        admin.remove_plan(by, &plan.into()).await
     }
 }

@@ -1,11 +1,12 @@
 //! Price versions: lists them, applies a catalogue on all nodes, and cancels one that has not taken effect.
 
 use metering_core::Timestamp;
+use metering_core::parameters;
 use metering_core::prices::PriceNumber;
 
 use super::register::register;
 use crate::action::Action;
-use crate::call::{Nothing, Viewer, call, parameters};
+use crate::call::{Viewer, call};
 use crate::error::wrong;
 use crate::wire::{ApplyCatalogueRequest, PriceVersionDocument, PriceVersionsDocument, ReasonRequest};
 
@@ -23,7 +24,7 @@ call! {
     /// The catalogues that were, are or will be in force
     ListVersions("versions") = GET "/admin/catalogue/versions" in "catalogue";
     returns(200, "Price versions, newest first");
-    async fn run(admin, _by: Viewer, _none: (), _body: Nothing) -> PriceVersionsDocument {
+    async fn run(admin, _by: Viewer, _none: (), _body: ()) -> PriceVersionsDocument {
         admin.price_versions().await
     }
 }
@@ -32,7 +33,7 @@ call! {
     /// The catalogue of a price version
     ShowVersion("catalogue") = GET "/admin/catalogue/versions/{number}" in "catalogue";
     returns(200, "The catalogue file, as a JSON string") or(NotFound);
-    async fn run(admin, _by: Viewer, version: OfVersion, _body: Nothing) -> String {
+    async fn run(admin, _by: Viewer, version: OfVersion, _body: ()) -> String {
         Ok(admin.price_catalogue(version.number).await?.to_string())
     }
 }

@@ -2,7 +2,7 @@
 
 use super::register::register;
 use crate::action::Action;
-use crate::call::{Nothing, Viewer, call};
+use crate::call::{Viewer, call};
 use crate::wire::{ReasonRequest, RefillDocument, RefillRequest};
 
 register!(ShowRefill, SetRefill, RemoveRefill);
@@ -11,7 +11,7 @@ call! {
     /// How accounts are refilled
     ShowRefill("refill") = GET "/admin/refill" in "accounts";
     returns(200, "The rule for recurring credits");
-    async fn run(admin, _by: Viewer, _none: (), _body: Nothing) -> RefillDocument {
+    async fn run(admin, _by: Viewer, _none: (), _body: ()) -> RefillDocument {
         Ok(RefillDocument { refill: admin.refill().await? })
     }
 }
@@ -35,7 +35,7 @@ call! {
     RemoveRefill("remove_refill") = POST "/admin/refill/remove" in "accounts";
     audit("refill.remove", "Stopped recurring credits");
     returns(204, "Accounts are no longer refilled");
-    async fn run(admin, by: Action, _none: (), _body: ReasonRequest) -> Nothing {
-        admin.set_refill(by, None).await.map(|()| Nothing)
+    async fn run(admin, by: Action, _none: (), _body: ReasonRequest) -> () {
+        admin.set_refill(by, None).await
     }
 }

@@ -1,9 +1,11 @@
 //! Reports: usage of all accounts, payments that were credited, and the audit log.
 
+use metering_core::parameters;
 use metering_core::store::Cursor;
+use metering_core::wire::call::{Bounded, EntryNumber};
 
 use super::register::register;
-use crate::call::{Bounded, EntryNumber, Nothing, Viewer, call, parameters};
+use crate::call::{Viewer, call};
 use crate::wire::{AccountsUsageDocument, AuditDocument, PaymentRecordsDocument};
 
 register!(ListUsage, ListPayments, ListAudit);
@@ -18,9 +20,7 @@ parameters! {
         /// Maximum number of accounts, 100 by default
         limit: Bounded<100, 1000>,
     }
-}
 
-parameters! {
     /// Which payments.
     PaymentsPage {
         /// Where to continue
@@ -28,9 +28,7 @@ parameters! {
         /// Maximum number of payments, 100 by default
         limit: Bounded<100, 1000>,
     }
-}
 
-parameters! {
     /// Which entries of the audit log.
     AuditPage {
         /// Only entries about this, such as an account's id
@@ -48,7 +46,7 @@ call! {
     /// UTC days; each account's totals are from one moment. Reads the usage of every account of the page.
     ListUsage("usage") = GET "/admin/usage" in "reports";
     returns(200, "The usage of accounts");
-    async fn run(admin, _by: Viewer, page: UsagePage, _body: Nothing) -> AccountsUsageDocument {
+    async fn run(admin, _by: Viewer, page: UsagePage, _body: ()) -> AccountsUsageDocument {
         admin.usage_of_accounts(page.days.0, page.after.as_ref(), page.limit.0).await
     }
 }
@@ -57,7 +55,7 @@ call! {
     /// The payments that were credited, in the order recorded
     ListPayments("payments") = GET "/admin/payments" in "payments";
     returns(200, "Payments");
-    async fn run(admin, _by: Viewer, page: PaymentsPage, _body: Nothing) -> PaymentRecordsDocument {
+    async fn run(admin, _by: Viewer, page: PaymentsPage, _body: ()) -> PaymentRecordsDocument {
         let records = admin.payments(page.after.as_ref(), page.limit.0).await?;
         Ok(PaymentRecordsDocument::new(&records, &admin.plans().await?))
     }
@@ -69,7 +67,7 @@ call! {
     /// If `next` is not null, older entries follow: send it as `before`.
     ListAudit("audit") = GET "/admin/audit" in "audit";
     returns(200, "Entries");
-    async fn run(admin, _by: Viewer, page: AuditPage, _body: Nothing) -> AuditDocument {
+    async fn run(admin, _by: Viewer, page: AuditPage, _body: ()) -> AuditDocument {
         admin.audit_log(page.subject.as_deref(), page.before.map(|entry| entry.0), page.limit.0).await
     }
 }

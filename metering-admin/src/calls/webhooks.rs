@@ -2,13 +2,15 @@
 
 use metering_core::AccountId;
 use metering_core::events::{DeliveryFilter, DeliveryId, DeliveryState, WebhookId};
+use metering_core::parameters;
 use metering_core::store::Cursor;
+use metering_core::wire::call::Bounded;
 use metering_core::wire::{BalanceAlertDocument, DeliveriesDocument, DeliveryResponse, WebhooksDocument};
 
 use super::accounts::OfAccount;
 use super::register::register;
 use crate::action::Action;
-use crate::call::{Bounded, Nothing, Viewer, call, parameters};
+use crate::call::{Viewer, call};
 use crate::wire::{AccountAlertRequest, ReasonRequest};
 
 register!(ListWebhooks, ListDeliveries, ResendDelivery, TestWebhook, RemoveWebhook, SetAlert);
@@ -19,9 +21,7 @@ parameters! {
         /// The account's id; without it, the operator's own webhook is listed
         account: Option<AccountId>,
     }
-}
 
-parameters! {
     /// Which deliveries.
     DeliveriesPage {
         /// Only deliveries to the webhooks of this account
@@ -35,9 +35,7 @@ parameters! {
         /// Maximum number of deliveries, 50 by default
         limit: Bounded<50, 1000>,
     }
-}
 
-parameters! {
     /// A delivery.
     OfDelivery {
         /// The delivery's id
@@ -49,7 +47,7 @@ call! {
     /// Webhooks of an account, or the operator's own
     ListWebhooks("webhooks") = GET "/admin/webhooks" in "webhooks";
     returns(200, "Webhooks, oldest first") or(NotFound);
-    async fn run(admin, _by: Viewer, of: WebhooksOf, _body: Nothing) -> WebhooksDocument {
+    async fn run(admin, _by: Viewer, of: WebhooksOf, _body: ()) -> WebhooksDocument {
         admin.webhooks(of.account.as_ref()).await
     }
 }
@@ -61,7 +59,7 @@ call! {
     /// webhook.
     ListDeliveries("deliveries") = GET "/admin/webhooks/deliveries" in "webhooks";
     returns(200, "Deliveries") or(NotFound);
-    async fn run(admin, _by: Viewer, page: DeliveriesPage, _body: Nothing) -> DeliveriesDocument {
+    async fn run(admin, _by: Viewer, page: DeliveriesPage, _body: ()) -> DeliveriesDocument {
         let filter = DeliveryFilter { webhook: page.webhook, state: page.state };
         admin.deliveries(page.account.as_ref(), filter, page.after.as_ref(), page.limit.0).await
     }
@@ -98,8 +96,8 @@ call! {
     RemoveWebhook("remove") = POST "/admin/webhooks/remove" in "webhooks";
     audit("webhook.remove", "Removed the operator's webhook");
     returns(204, "It was removed") or(NotFound: "the operator has no webhook");
-    async fn run(admin, by: Action, _none: (), _body: ReasonRequest) -> Nothing {
-        admin.remove_operator_webhook(by).await.map(|()| Nothing)
+    async fn run(admin, by: Action, _none: (), _body: ReasonRequest) -> () {
+        admin.remove_operator_webhook(by).await
     }
 }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use metering_admin::calls::keys::{KeysPage, ListKeys};
 use metering_admin::calls::plans::{OfPlan, RemovePlan};
-use metering_admin::{Authority, Bounded, Call, Given, Parameters, Visitor, calls, labels, target};
+use metering_admin::{AdminCall, Authority, Bounded, Given, Parameters, Visitor, calls, labels, target};
 use metering_core::operators::Role;
 use metering_core::store::Cursor;
 use metering_core::{AccountId, SystemRandomness};
@@ -16,7 +16,7 @@ struct Check {
 }
 
 impl Visitor for Check {
-    fn call<C: Call>(&mut self) {
+    fn call<C: AdminCall>(&mut self) {
         assert!(self.places.insert((C::METHOD.to_string(), C::PATH)), "{} is there twice", C::ID);
         assert_eq!(C::AUDIT.is_some(), C::By::ROLE == Role::Manager, "{}: actions are logged, and nothing else", C::ID);
         if let Some(audit) = C::AUDIT {

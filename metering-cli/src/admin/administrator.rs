@@ -1,6 +1,6 @@
 //! Who carries out the commands: the store itself, or a server that is asked over HTTP.
 //!
-//! A [`Call`] is the same for both. The methods here are for what is not one call: lists that come in pages, and what
+//! An [`AdminCall`] is the same for both. The methods here are for what is not one call: lists that come in pages, and what
 //! needs chains or the server itself.
 
 mod local;
@@ -15,7 +15,7 @@ use metering_admin::wire::{
     AccountDocument, AccountUsageDocument, ArrivalsDocument, AssignmentDocument, PaymentRecordsDocument, PlanRequest,
     ReasonRequest, ReloadDocument, VerificationDocument,
 };
-use metering_admin::{Bounded, Call, Nothing};
+use metering_admin::{AdminCall, Bounded};
 use metering_core::AccountId;
 use metering_core::access::Email;
 use metering_core::payments::Plan;
@@ -42,7 +42,7 @@ impl Administrator {
     /// Makes a call.
     pub(super) async fn call<C>(&self, parameters: C::Parameters, body: C::Body) -> Result<C::Reply, Failure>
     where
-        C: Call<Reply: DeserializeOwned>,
+        C: AdminCall<Reply: DeserializeOwned>,
     {
         match self {
             Self::Local(local) => local.call::<C>(parameters, body).await,
@@ -53,15 +53,15 @@ impl Administrator {
     /// Makes a call that has no body.
     pub(super) async fn get<C>(&self, parameters: C::Parameters) -> Result<C::Reply, Failure>
     where
-        C: Call<Body = Nothing, Reply: DeserializeOwned>,
+        C: AdminCall<Body = (), Reply: DeserializeOwned>,
     {
-        self.call::<C>(parameters, Nothing).await
+        self.call::<C>(parameters, ()).await
     }
 
     /// Takes an action that has no more to say than the run's reason.
     pub(super) async fn act<C>(&self, parameters: C::Parameters) -> Result<C::Reply, Failure>
     where
-        C: Call<Body = ReasonRequest, Reply: DeserializeOwned>,
+        C: AdminCall<Body = ReasonRequest, Reply: DeserializeOwned>,
     {
         self.call::<C>(parameters, ReasonRequest::default()).await
     }
@@ -73,7 +73,7 @@ impl Administrator {
         mut take: impl FnMut(C::Reply) -> Option<String>,
     ) -> Result<(), Failure>
     where
-        C: Call<Body = Nothing, Reply: DeserializeOwned>,
+        C: AdminCall<Body = (), Reply: DeserializeOwned>,
     {
         let mut after = None;
         loop {

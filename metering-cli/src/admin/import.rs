@@ -15,9 +15,10 @@ use std::sync::Arc;
 
 use clap::Args;
 use metering_admin::Administration;
-use metering_core::imports::{AccountImported, ImportedEntry, PlannedAccount};
+use metering_core::imports::{AccountImported, ImportedEntry};
 use metering_core::money::LedgerEntry;
 use metering_core::{Clock, FullStore, StoreError, SystemClock};
+use metering_import::PlannedAccount;
 
 use self::report::Report;
 use self::source::{FileFormat, Item, Source};

@@ -11,6 +11,7 @@ use metering_core::wire::{
     BALANCE_HEADER, CHARGED_HEADER, HELD_HEADER, REQUEST_ID_HEADER, RequestDocument, RequestState,
 };
 
+use crate::calls::account::{GetRequest, OfRequest};
 use crate::client::Client;
 use crate::response::header;
 
@@ -23,7 +24,8 @@ pub(super) async fn with_cost(client: &Client, headers: &HeaderMap) -> HeaderMap
     let id = header(headers, REQUEST_ID_HEADER).and_then(|id| id.parse::<HoldId>().ok());
     let is_held = headers.contains_key(HELD_HEADER) && !headers.contains_key(CHARGED_HEADER);
     let Some(id) = id.filter(|_| is_held && client.has_key()) else { return headers.clone() };
-    let asked = tokio::time::timeout(LOOKUP_TIMEOUT, client.request_by_id(&id)).await;
+    let of = OfRequest { id: id.to_string() };
+    let asked = tokio::time::timeout(LOOKUP_TIMEOUT, client.call::<GetRequest>(&of, &())).await;
     let request = asked.ok().and_then(Result::ok).and_then(|response| response.json::<RequestDocument>().ok());
     match request.filter(|request| request.state != RequestState::Held) {
         Some(request) => settled(headers, request.charged).unwrap_or_else(|| headers.clone()),

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
+use metering_client::calls::account::{GetRequest, ListHeldRequests, OfRequest};
 use metering_client::{Client, ClientError};
 use metering_core::ClientSource;
-use metering_core::charging::HoldId;
 use metering_core::wire::{RequestDocument, RequestState, RequestsDocument};
 
 use crate::script::{Script, response};
@@ -17,9 +17,9 @@ async fn requests_are_listed_and_looked_up() {
     let list = format!(r#"{{"data":[{HELD}]}}"#);
     let script = Script::default().then(response(200, &[], list)).then(response(200, &[], HELD));
     let client = Client::new(Arc::new(script.clone()), ClientSource::Cli);
-    let RequestsDocument { data } = client.held_requests().await.unwrap().json().unwrap();
-    let id: HoldId = ID.parse().unwrap();
-    let one: RequestDocument = client.request_by_id(&id).await.unwrap().json().unwrap();
+    let RequestsDocument { data } = client.call::<ListHeldRequests>(&(), &()).await.unwrap().json().unwrap();
+    let of = OfRequest { id: ID.to_owned() };
+    let one: RequestDocument = client.call::<GetRequest>(&of, &()).await.unwrap().json().unwrap();
     assert_eq!(data, std::slice::from_ref(&one));
     assert_eq!((one.state, one.held.to_string().as_str()), (RequestState::Held, "0.0000694444"), "every digit");
     let sent: Vec<_> =
@@ -31,6 +31,6 @@ async fn requests_are_listed_and_looked_up() {
 async fn an_unknown_request_is_refused() {
     let script = Script::default().then(response(404, &[], r#"{"error":"not_found","message":"No."}"#));
     let client = Client::new(Arc::new(script), ClientSource::Cli);
-    let error = client.request_by_id(&ID.parse().unwrap()).await.unwrap_err();
+    let error = client.call::<GetRequest>(&OfRequest { id: ID.to_owned() }, &()).await.unwrap_err();
     assert!(matches!(&error, ClientError::Refused(refusal) if refusal.code == "not_found"), "{error}");
 }

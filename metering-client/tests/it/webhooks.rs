@@ -1,10 +1,17 @@
-//! What the methods about webhooks, events and the balance's alert send.
+//! What the calls about webhooks, events and the balance's alert send.
 
 use std::sync::Arc;
 
 use metering_client::Client;
+use metering_client::calls::webhooks::{
+    ChangeWebhook, CreateWebhook, DeleteWebhook, DeliveriesPage, EventsPage, GetBalanceAlert, GetWebhook,
+    ListDeliveries, ListEvents, ListWebhooks, OfDelivery, OfWebhook, ResendDelivery, RotateWebhook, SetBalanceAlert,
+    TestWebhook,
+};
 use metering_core::ClientSource;
-use metering_core::events::{DeliveryId, DeliveryState, WebhookId};
+use metering_core::events::DeliveryId;
+use metering_core::store::Cursor;
+use metering_core::wire::call::Bounded;
 use metering_core::wire::{
     BalanceAlertRequest, ChangeWebhookRequest, CreateWebhookRequest, IssuedWebhookResponse, RotateWebhookRequest,
 };
@@ -28,23 +35,29 @@ fn sent(script: &Script) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn each_method_about_webhooks_sends_its_request() {
+async fn each_call_about_webhooks_sends_its_request() {
     let (client, script) = client(11);
-    let id: WebhookId = ID.parse().unwrap();
+    let of = OfWebhook { id: ID.to_owned() };
+    let deliveries = |state: Option<&str>, limit, after: Option<&str>| DeliveriesPage {
+        id: ID.to_owned(),
+        state: state.map(str::to_owned),
+        limit,
+        after: after.map(Cursor::new),
+    };
     let url = Some("https://a.example/".to_owned());
-    client.create_webhook(&CreateWebhookRequest { url: url.clone(), events: None }).await.unwrap();
+    client.call::<CreateWebhook>(&(), &CreateWebhookRequest { url: url.clone(), events: None }).await.unwrap();
     let events = Some(vec!["key.leaked".to_owned()]);
-    client.create_webhook(&CreateWebhookRequest { url, events }).await.unwrap();
-    client.webhooks().await.unwrap();
-    client.webhook(&id).await.unwrap();
+    client.call::<CreateWebhook>(&(), &CreateWebhookRequest { url, events }).await.unwrap();
+    client.call::<ListWebhooks>(&(), &()).await.unwrap();
+    client.call::<GetWebhook>(&of, &()).await.unwrap();
     let change = ChangeWebhookRequest { events: Some(None), disabled: Some(false), ..Default::default() };
-    client.change_webhook(&id, &change).await.unwrap();
-    client.rotate_webhook(&id, &RotateWebhookRequest { grace_seconds: Some(0) }).await.unwrap();
-    client.test_webhook(&id).await.unwrap();
-    client.deliveries(&id, None, None, None).await.unwrap();
-    client.deliveries(&id, Some(DeliveryState::Parked), Some(5), Some("a+b&c")).await.unwrap();
-    client.resend(&id, DeliveryId::new(42)).await.unwrap();
-    client.delete_webhook(&id).await.unwrap();
+    client.call::<ChangeWebhook>(&of, &change).await.unwrap();
+    client.call::<RotateWebhook>(&of, &RotateWebhookRequest { grace_seconds: Some(0) }).await.unwrap();
+    client.call::<TestWebhook>(&of, &()).await.unwrap();
+    client.call::<ListDeliveries>(&deliveries(None, Bounded::default(), None), &()).await.unwrap();
+    client.call::<ListDeliveries>(&deliveries(Some("parked"), Bounded(5), Some("a+b&c")), &()).await.unwrap();
+    client.call::<ResendDelivery>(&OfDelivery { id: ID.to_owned(), delivery: DeliveryId::new(42) }, &()).await.unwrap();
+    client.call::<DeleteWebhook>(&of, &()).await.unwrap();
     let expected = [
         r#"POST /webhooks {"url":"https://a.example/"}"#.to_owned(),
         r#"POST /webhooks {"url":"https://a.example/","events":["key.leaked"]}"#.to_owned(),
@@ -53,7 +66,7 @@ async fn each_method_about_webhooks_sends_its_request() {
         format!(r#"PATCH /webhooks/{ID} {{"events":null,"disabled":false}}"#),
         format!(r#"POST /webhooks/{ID}/rotate {{"grace_seconds":0}}"#),
         format!("POST /webhooks/{ID}/test "),
-        format!("GET /webhooks/{ID}/deliveries "),
+        format!("GET /webhooks/{ID}/deliveries?limit=20 "),
         format!("GET /webhooks/{ID}/deliveries?state=parked&limit=5&after=a%2Bb%26c "),
         format!("POST /webhooks/{ID}/deliveries/42/resend "),
         format!("DELETE /webhooks/{ID} "),
@@ -64,13 +77,13 @@ async fn each_method_about_webhooks_sends_its_request() {
 #[tokio::test]
 async fn events_and_the_alert_have_their_requests() {
     let (client, script) = client(5);
-    client.account_events(None, None).await.unwrap();
-    client.account_events(Some(7), Some("x")).await.unwrap();
-    client.balance_alert().await.unwrap();
-    client.set_balance_alert(&BalanceAlertRequest { below: Some("0.50".parse().ok()) }).await.unwrap();
-    client.set_balance_alert(&BalanceAlertRequest { below: Some(None) }).await.unwrap();
+    client.call::<ListEvents>(&EventsPage { limit: Bounded::default(), after: None }, &()).await.unwrap();
+    client.call::<ListEvents>(&EventsPage { limit: Bounded(7), after: Some(Cursor::new("x")) }, &()).await.unwrap();
+    client.call::<GetBalanceAlert>(&(), &()).await.unwrap();
+    client.call::<SetBalanceAlert>(&(), &BalanceAlertRequest { below: Some("0.50".parse().ok()) }).await.unwrap();
+    client.call::<SetBalanceAlert>(&(), &BalanceAlertRequest { below: Some(None) }).await.unwrap();
     let expected = [
-        "GET /events ",
+        "GET /events?limit=20 ",
         "GET /events?limit=7&after=x ",
         "GET /credits/alert ",
         r#"PUT /credits/alert {"below":0.5}"#,
@@ -87,7 +100,7 @@ async fn an_issued_secret_is_read_and_not_printed() {
     );
     let script = Script::default().then(response(201, &[], body));
     let client = Client::new(Arc::new(script), ClientSource::Cli);
-    let response = client.create_webhook(&CreateWebhookRequest::default()).await.unwrap();
+    let response = client.call::<CreateWebhook>(&(), &CreateWebhookRequest::default()).await.unwrap();
     let issued: IssuedWebhookResponse = response.json().unwrap();
     assert_eq!(issued.secret.secret().expose().as_str(), secret);
     assert!(!format!("{issued:?}").contains(&secret[6..]));

@@ -10,8 +10,10 @@ use crate::chains::transaction::TxRef;
 use crate::chains::units::TokenUnits;
 use crate::charging::key_meter::KeyMeter;
 use crate::clock::Timestamp;
-use crate::imports::account::{AccountImported, ImportConflict, ImportedAccount, ImportedEntry, ImportedKey};
-use crate::imports::account::{ImportedUsage, UsedTransaction};
+use crate::imports::{
+    AccountImported, ImportConflict, ImportedAccount, ImportedEntry, ImportedKey, ImportedSecret, ImportedUsage,
+    UsedTransaction,
+};
 use crate::money::credits::Credits;
 use crate::payments::payment::{Payment, PaymentRecord, PaymentSettlement, PaymentUse};
 use crate::transfer::{KeyRecord, SecretRecord};
@@ -177,7 +179,7 @@ fn meter(new: &ImportedAccount, position: usize, key: &ImportedKey, now: Timesta
 
 fn secrets(new: &ImportedAccount) -> Vec<SecretRecord> {
     let of_key = |(position, key): (usize, &ImportedKey)| {
-        let record = |secret: &crate::imports::ImportedSecret| SecretRecord {
+        let record = |secret: &ImportedSecret| SecretRecord {
             hash: secret.hash,
             hash_kind: secret.hash_kind,
             account: new.id.clone(),

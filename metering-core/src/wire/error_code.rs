@@ -2,14 +2,14 @@
 
 use crate::named_enum::named_enum;
 
-/// Declares the codes: `Variant = "code" STATUS`.
+/// Declares the codes: `/// Meaning` and `Variant = "code" STATUS`.
 macro_rules! error_codes {
-    ($($(#[$of:meta])* $Variant:ident = $code:literal $status:literal,)+) => {
+    ($(#[doc = $meaning:literal] $Variant:ident = $code:literal $status:literal,)+) => {
         named_enum! {
             /// The code of every error the service responds with. Codes are stable: clients branch on them.
             #[non_exhaustive]
             pub enum ErrorCode {
-                $($(#[$of])* $Variant = $code,)+
+                $(#[doc = $meaning] $Variant = $code,)+
             }
         }
 
@@ -19,6 +19,14 @@ macro_rules! error_codes {
             pub const fn status(self) -> u16 {
                 match self {
                     $(Self::$Variant => $status,)+
+                }
+            }
+
+            /// What it means: a sentence.
+            #[must_use]
+            pub const fn meaning(self) -> &'static str {
+                match self {
+                    $(Self::$Variant => $meaning.trim_ascii(),)+
                 }
             }
         }

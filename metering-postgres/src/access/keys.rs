@@ -4,19 +4,16 @@ use metering_core::access::{Budget, KeyNumber, KeyTerms};
 use metering_core::{Credits, RateLimits};
 use tokio_postgres::Row;
 
-use crate::connection::session::GenericClient;
 use crate::error::Result;
-use crate::rows::{amount, execute, key_number, optional_timestamp, parsed, unsigned};
+use crate::rows::{amount, key_number, optional_timestamp, parsed, unsigned};
 
 /// The columns that [`terms`] reads from `api_key k`.
 pub(crate) const KEY_COLUMNS: &str = "k.account, k.number, k.id, k.parent, k.name, k.scopes, k.routes, k.networks, \
      k.expires_at, k.disabled, k.requests_per_minute, k.requests_per_day, k.max_in_flight, k.budget, k.budget_reset, \
      k.created_at, k.leaked_at, k.revoked_at, k.alert_below";
 
-/// Draws the account's `meter.access` anew: what nodes know of its keys and secrets has changed.
-pub(crate) async fn draw_access<C: GenericClient>(client: &C, account: i64) -> Result<()> {
-    execute(client, "UPDATE meter SET access = DEFAULT WHERE account = $1", &[&account]).await.map(drop)
-}
+/// Draws the `meter.access` of accounts anew: what nodes know of their keys and secrets has changed.
+pub(crate) const DRAW_ACCESS: &str = "UPDATE meter SET access = DEFAULT WHERE account = ANY($1)";
 
 /// Reads only the parent, from the columns of [`terms`].
 pub(crate) fn parent(row: &Row, first: usize) -> Result<Option<KeyNumber>> {

@@ -8,15 +8,11 @@ use crate::connection::value::Value;
 use crate::error::{Result, corrupt};
 use crate::rows::{amount, bytes, key_number, parsed, timestamp};
 
-/// The columns that [`hold`] reads from `hold h`, its account `a` and its usage line `n`.
-pub(crate) const HOLD_COLUMNS: &str = "h.id, a.org_id, h.key, h.amount, h.fallback, n.route_template, n.http_method, \
-     n.source, h.request_path, h.created_at, h.expires_at, h.captured, h.reason, h.settled_at";
-
 /// The hold with the id of `asked`, for a join. `OFFSET 0` keeps the database from reading the whole table instead,
 /// which it would plan while the table is small.
 pub(crate) const ASKED_HOLD: &str = "CROSS JOIN LATERAL (SELECT * FROM hold WHERE hold.id = asked.id OFFSET 0) h";
 
-/// Reads a hold from [`HOLD_COLUMNS`], which start at `first`.
+/// Reads a hold from [`COLUMNS`](metering_sql::holds::COLUMNS), which start at `first`.
 pub(crate) fn hold(row: &Row, first: usize) -> Result<Hold> {
     let (route, method): (&str, &str) = (row.try_get(first + 5)?, row.try_get(first + 6)?);
     let source = ClientSource::from_name(row.try_get(first + 7)?);

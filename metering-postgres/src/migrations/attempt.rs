@@ -6,7 +6,7 @@ use std::fmt;
 use metering_core::StoreError;
 use tokio_postgres::error::SqlState;
 
-use super::schema::{DIGESTED, PACKED, check_encoding, scripts_after, supported, version};
+use super::schema::{DIGESTED, PACKED, VERSION, check_encoding, scripts_after, supported, version};
 use super::{lines, packing};
 use crate::connection::session::{Client, GenericClient, Pool, Transaction};
 use crate::connection::wait::{REPORT_TIMEOUT, within};
@@ -90,7 +90,7 @@ async fn lock(transaction: &Transaction<'_>, is_made: bool) -> Result<usize> {
     if !is_made {
         transaction.batch_execute(TABLE).await?;
     }
-    let row = one(transaction, "SELECT version FROM metering_schema WHERE id = 1 FOR UPDATE", &[]).await?;
+    let row = one(transaction, &format!("{VERSION} FOR UPDATE"), &[]).await?;
     let found: i64 = row.try_get(0)?;
     let (version, supported) = (usize::try_from(found).ok().filter(|_| found <= supported()), supported());
     version.ok_or(Failure::Store(StoreError::NewerVersion { found, supported }))

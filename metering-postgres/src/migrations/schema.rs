@@ -49,9 +49,11 @@ pub(super) fn scripts_after(version: usize) -> impl Iterator<Item = (usize, Cow<
     (1..).zip(own.chain(shared)).skip(version)
 }
 
+pub(super) const VERSION: &str = "SELECT version FROM metering_schema WHERE id = 1";
+
 /// The schema version of the database; `None` if there is no schema yet.
 pub(crate) async fn version<C: GenericClient>(client: &C) -> Result<Option<i64>> {
-    match first(client, "SELECT version FROM metering_schema WHERE id = 1", &[]).await {
+    match first(client, VERSION, &[]).await {
         Ok(row) => Ok(row.map(|row| row.try_get(0)).transpose()?),
         Err(Failure::Database(error)) if error.code() == Some(&SqlState::UNDEFINED_TABLE) => Ok(None),
         Err(failure) => Err(failure),

@@ -84,8 +84,7 @@ impl TransactionId {
     async fn ask(&self, pool: &Pool, now: Timestamp) -> Result<bool> {
         let mut client = pool.get().await?;
         let (committed, never) = (now.unix_millis(), now.unix_millis().saturating_add(1));
-        let sql = "INSERT INTO outcome (id, noted_at) VALUES ($1, $2) \
-                   ON CONFLICT (id) DO UPDATE SET noted_at = outcome.noted_at RETURNING noted_at";
+        let sql = &format!("{INSERT} ON CONFLICT (id) DO UPDATE SET noted_at = outcome.noted_at RETURNING noted_at");
         let found = within(RESPONSE_TIMEOUT, async {
             if client.keeps_settings() {
                 return one(&client, sql, &[&self.bytes(), &never]).await;

@@ -9,15 +9,11 @@ use crate::connection::session::GenericClient;
 use crate::error::Result;
 use crate::rows::{Values, each};
 
-/// The columns that [`parts`] reads from `meter`.
-const COLUMNS: &str = "account, tail_day, tail";
-
 /// What is in the tail of one account, or in the tails of all.
 pub(crate) async fn of<C: GenericClient>(client: &C, account: Option<i64>) -> Result<Vec<(i64, UsagePart)>> {
-    let sql = format!("SELECT {COLUMNS} FROM meter WHERE tail <> ''");
     match &account {
-        Some(account) => read(client, &format!("{sql} AND account = $1"), &[account]).await,
-        None => read(client, &sql, &[]).await,
+        Some(account) => read(client, "AND account = $1", &[account]).await,
+        None => read(client, "", &[]).await,
     }
 }
 
@@ -28,16 +24,14 @@ pub(crate) async fn first<C: GenericClient>(
     last: Day,
     count: i64,
 ) -> Result<Vec<(i64, UsagePart)>> {
-    let sql = format!(
-        "SELECT {COLUMNS} FROM meter WHERE (tail_day, account) >= ($1, $2) AND tail_day <= $3 AND tail <> '' \
-         ORDER BY tail_day, account LIMIT $4"
-    );
-    read(client, &sql, &[&day.unix_days(), &account, &last.unix_days(), &count]).await
+    let rest = "AND (tail_day, account) >= ($1, $2) AND tail_day <= $3 ORDER BY tail_day, account LIMIT $4";
+    read(client, rest, &[&day.unix_days(), &account, &last.unix_days(), &count]).await
 }
 
-async fn read<C: GenericClient>(client: &C, sql: &str, values: Values<'_>) -> Result<Vec<(i64, UsagePart)>> {
+async fn read<C: GenericClient>(client: &C, rest: &str, values: Values<'_>) -> Result<Vec<(i64, UsagePart)>> {
+    let sql = format!("SELECT account, tail_day, tail FROM meter WHERE tail <> '' {rest}");
     let mut found = Vec::new();
-    each(client, sql, values, |row| {
+    each(client, &sql, values, |row| {
         found.extend(parts(row)?);
         Ok(())
     })

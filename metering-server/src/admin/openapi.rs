@@ -1,12 +1,12 @@
 //! The OpenAPI document of the operators' API.
 
 use metering_core::wire::ErrorBody;
-use utoipa::openapi::response::ResponseBuilder;
+use utoipa::openapi::PathItem;
 use utoipa::openapi::security::{Http, HttpAuthScheme, SecurityScheme};
-use utoipa::openapi::{ContentBuilder, PathItem, Ref, RefOr};
 use utoipa::{Modify, OpenApi, openapi};
 
 use super::routes::ENDPOINTS;
+use crate::endpoints::errors::{error, share};
 
 #[derive(OpenApi)]
 #[openapi(
@@ -53,6 +53,7 @@ pub(super) fn document(brand: &str) -> openapi::OpenApi {
         document.merge(endpoint.document());
     }
     document.paths.paths.values_mut().for_each(add_common_responses);
+    share(&mut document);
     document
 }
 
@@ -69,9 +70,7 @@ fn add_common_responses(item: &mut openapi::PathItem) {
             ("503", "`storage_unavailable`, `outcome_unknown`"),
         ];
         for (status, description) in common.into_iter().filter(|(status, _)| is_action || *status != "403") {
-            let error = ContentBuilder::new().schema(Some(Ref::from_schema_name("ErrorBody"))).build();
-            let response = ResponseBuilder::new().description(description).content("application/json", error).build();
-            operation.responses.responses.entry(status.to_owned()).or_insert(RefOr::T(response));
+            operation.responses.responses.entry(status.to_owned()).or_insert(error(description).into());
         }
     }
 }

@@ -3,9 +3,10 @@
 use std::sync::atomic::Ordering::Relaxed;
 
 use http::StatusCode;
+use metering_admin::AdminError;
 use metering_admin::wire::{RefusalsDocument, ReportDocument, UnreportedDocument, UnreportedRow, VerificationDocument};
-use metering_admin::{AdminError, Bounded, Parameter};
 use metering_core::charging::RefusalKind;
+use metering_core::wire::call::{Bounded, Parameter};
 use metering_core::wire::{ErrorBody, ErrorCode};
 use metering_core::{Error, StoreError};
 

@@ -13,23 +13,12 @@ use crate::http::{Problem, Reply, json, prefers_html};
 use crate::operations::metrics::counted;
 use crate::signups::bot::BotChallenge;
 
-/// Start a signup
-///
-/// The caller owns the session: show `user_code` and `verification_url` to the user, and poll the status with
-/// `session_token`.
-#[utoipa::path(post, path = "/signup/initiate", tag = "signup", request_body = InitiateRequest, responses(
-    (status = 201, description = "The session", body = InitiateResponse),
-    (status = 400, description = "`invalid_json`, `validation_failed`", body = ErrorBody),
-    (status = 409, description = "`email_already_registered`", body = ErrorBody),
-    (status = 429, description = "`rate_limited`", body = ErrorBody),
-    (status = 503, description = "`storage_unavailable`, `outcome_unknown`", body = ErrorBody),
-))]
-pub(crate) async fn initiate(app: &App, request: Request) -> Result<Reply, Problem> {
+pub(crate) async fn initiate(app: &App, request: Request) -> Result<InitiateResponse, Problem> {
     let client = request.client()?;
     app.limits.signup(&client)?;
     let signup: InitiateRequest = read(&request.body)?;
     app.limit_email(&client, signup.email.as_deref())?;
-    Ok(json(StatusCode::CREATED, &counted("signup", app.service.initiate_signup(&signup).await)?))
+    Ok(counted("signup", app.service.initiate_signup(&signup).await)?)
 }
 
 /// Get a proof of work to solve
@@ -51,34 +40,12 @@ pub(crate) async fn bot_challenge(app: &App, request: Request) -> Result<Reply, 
     Ok(json(StatusCode::OK, &challenge))
 }
 
-/// Get the signup that a code would approve
-///
-/// For the page where the user approves it.
-#[utoipa::path(get, path = "/signup/pending", tag = "signup", params(
-    ("code" = String, Query, description = "The user code", example = "BCDF-GHJK"),
-), responses(
-    (status = 200, description = "The pending signup", body = PendingResponse),
-    (status = 400, description = "`invalid_code`", body = ErrorBody),
-    (status = 429, description = "`rate_limited`", body = ErrorBody),
-    (status = 503, description = "`storage_unavailable`, `outcome_unknown`", body = ErrorBody),
-))]
-pub(crate) async fn pending(app: &App, request: Request) -> Result<Reply, Problem> {
+pub(crate) async fn pending(app: &App, request: Request) -> Result<PendingResponse, Problem> {
     app.limits.verification(&request.client()?)?;
     let code = parameter(&request.query, "code").unwrap_or_default();
-    Ok(json(StatusCode::OK, &app.service.pending_signup(&code).await?))
+    Ok(app.service.pending_signup(&code).await?)
 }
 
-/// Approve a signup
-///
-/// Accepts JSON or a form. A form may send the challenge's solution under the field name of its widget, and gets a page
-/// if its `Accept` prefers `text/html`.
-#[utoipa::path(post, path = "/verify", tag = "signup", request_body = ApproveRequest, responses(
-    (status = 200, description = "Approved", body = ApproveResponse),
-    (status = 400, description = "`invalid_json`, `validation_failed`, `invalid_code`, `terms_not_accepted`, `challenge_failed`", body = ErrorBody),
-    (status = 409, description = "`email_already_registered`", body = ErrorBody),
-    (status = 429, description = "`rate_limited`", body = ErrorBody),
-    (status = 503, description = "`challenge_unavailable`, `storage_unavailable`, `outcome_unknown`", body = ErrorBody),
-))]
 pub(crate) async fn approve(app: &App, request: Request) -> Result<Reply, Problem> {
     let form = request
         .headers
@@ -105,26 +72,12 @@ async fn approve_as(app: &App, request: &Request, form: bool) -> Result<ApproveR
     Ok(response)
 }
 
-/// Get the status of a signup
-///
-/// The first request after the approval returns the key; it is shown only once. Polling more often than `interval` is
-/// refused.
-#[utoipa::path(get, path = "/signup/status", tag = "signup", params(
-    ("session_token" = String, Query, description = "The session's token"),
-), responses(
-    (status = 200, description = "The status", body = StatusResponse),
-    (status = 400, description = "`validation_failed`", body = ErrorBody),
-    (status = 404, description = "`not_found`: no such session, or its key was already returned", body = ErrorBody),
-    (status = 409, description = "`email_already_registered`", body = ErrorBody),
-    (status = 429, description = "`rate_limited`", body = ErrorBody),
-    (status = 503, description = "`storage_unavailable`, `outcome_unknown`", body = ErrorBody),
-))]
-pub(crate) async fn status(app: &App, request: Request) -> Result<Reply, Problem> {
+pub(crate) async fn status(app: &App, request: Request) -> Result<StatusResponse, Problem> {
     let Some(token) = parameter(&request.query, "session_token") else {
         return Err(Error::field("session_token", "is required").into());
     };
     app.limits.poll(&request.client()?, &token)?;
-    Ok(json(StatusCode::OK, &app.service.signup_status(&token).await?))
+    Ok(app.service.signup_status(&token).await?)
 }
 
 fn parameter(query: &str, name: &str) -> Option<String> {

@@ -1,4 +1,4 @@
-//! The OpenAPI document. Handlers and wire types describe themselves; the catalogue's routes are added at startup.
+//! The OpenAPI document. Calls, handlers and wire types describe themselves; the catalogue's routes are added at startup.
 
 mod body;
 mod bounds;
@@ -24,6 +24,7 @@ use crate::api;
 use crate::api::routes::ENDPOINTS;
 use crate::authorize;
 use crate::config::{Config, Surface};
+use crate::endpoints::errors::{self, operations};
 pub(crate) use description::Description;
 
 #[derive(OpenApi)]
@@ -73,6 +74,7 @@ pub fn document(catalogue: &Catalogue) -> openapi::OpenApi {
     let mut document = own();
     metered::add(&mut document, catalogue);
     bounds::add(&mut document);
+    errors::reference(&mut document);
     document
 }
 
@@ -87,7 +89,7 @@ fn own() -> openapi::OpenApi {
     let description = document.info.description.take().unwrap_or_default();
     document.info.description = Some(format!("{description}\n\n{table}"));
     for (path, item) in &mut document.paths.paths {
-        for operation in bounds::operations(item) {
+        for operation in operations(item) {
             mark_internal(operation);
         }
         item.head = item.get.as_ref().filter(|_| api::takes_head(path)).map(head);
@@ -97,6 +99,7 @@ fn own() -> openapi::OpenApi {
         verify.head = Some(head(&page));
         verify.get = Some(page);
     }
+    errors::share(&mut document);
     document
 }
 
@@ -136,8 +139,9 @@ impl Description {
         }
         if config.serves(Surface::Authorize) {
             let mut asked = authorize::describe();
-            asked.paths.paths.values_mut().flat_map(bounds::operations).for_each(mark_internal);
+            asked.paths.paths.values_mut().flat_map(operations).for_each(mark_internal);
             own.merge(asked);
+            errors::reference(&mut own);
         }
         Self { own, ids }
     }

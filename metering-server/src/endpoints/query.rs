@@ -6,34 +6,7 @@ use std::str::FromStr;
 
 use metering_core::Error;
 
-/// The value of `name` in the query, or `default`. Other parameters are ignored.
-///
-/// # Errors
-/// When it is given twice or is not a whole number.
-pub(crate) fn number(query: &str, name: &str, default: u32) -> Result<u32, Error> {
-    match once(query, name)? {
-        None => Ok(default),
-        Some(value) if value.bytes().all(|b| b.is_ascii_digit()) => {
-            value.parse().map_err(|_| Error::field(name, "must be a whole number"))
-        }
-        Some(_) => Err(Error::field(name, "must be a whole number")),
-    }
-}
-
-/// The same for a number that is cut to its range: one that is too large or negative is the largest or zero.
-///
-/// # Errors
-/// When it is given twice or is not a whole number.
-pub(crate) fn saturating(query: &str, name: &str, default: u32) -> Result<u32, Error> {
-    let Some(value) = once(query, name)? else { return Ok(default) };
-    let digits = value.strip_prefix('-').unwrap_or(&value);
-    if digits.is_empty() || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
-        return Err(Error::field(name, "must be a whole number"));
-    }
-    Ok(if digits.len() < value.len() { 0 } else { digits.parse().unwrap_or(u32::MAX) })
-}
-
-/// The value of `name` in the query, if it is there.
+/// The value of `name` in the query, if it is there. Other parameters are ignored.
 ///
 /// # Errors
 /// When it is given twice or cannot be parsed.
@@ -88,29 +61,5 @@ mod tests {
         }
         assert_eq!(required("number=R-1%2D2", "number").ok().as_deref(), Some("R-1-2"));
         assert!(required("", "number").is_err());
-    }
-
-    #[test]
-    fn numbers_are_read_or_reported_as_invalid() {
-        let table = [
-            ("", Some(7)),
-            ("days=30", Some(30)),
-            ("other=x&days=30", Some(30)),
-            ("days=%33", Some(3)),
-            ("days=", None),
-            ("days=abc", None),
-            ("days=-1", None),
-            ("days=+1", None),
-            ("days=1.5", None),
-            ("days=99999999999", None),
-            ("days=1&days=2", None),
-        ];
-        for (query, expected) in table {
-            assert_eq!(number(query, "days", 7).ok(), expected, "{query}");
-        }
-        let cut = [("", Some(7)), ("days=-1", Some(0)), ("days=99999999999", Some(u32::MAX)), ("days=-", None)];
-        for (query, expected) in cut {
-            assert_eq!(saturating(query, "days", 7).ok(), expected, "{query}");
-        }
     }
 }

@@ -1,4 +1,4 @@
-//! An endpoint: its handler, and the method and path from the handler's `utoipa::path`.
+//! An endpoint: its handler, and the method and path from the declaration of its call or the handler's `utoipa::path`.
 
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
@@ -6,6 +6,7 @@ use http::{HeaderMap, Method};
 use metering_core::Error;
 use metering_core::access::ClientAddress as Address;
 use metering_core::charging::IdempotencyKey;
+use metering_core::wire::call::{Call, Given, Parameters};
 use utoipa::openapi::OpenApi;
 
 use crate::access::credentials::{self, Sender};
@@ -40,6 +41,14 @@ impl Request {
     /// 401 when the credentials are not a well-formed key.
     pub(crate) fn sender(&self) -> Result<Sender, Error> {
         Ok(Sender { key: credentials::key(&self.headers)?, address: self.address.map(|client| client.0) })
+    }
+
+    /// The parameters of a call.
+    ///
+    /// # Errors
+    /// 400 for the first that is not valid.
+    pub(crate) fn parameters<C: Call>(&self) -> Result<C::Parameters, Error> {
+        C::Parameters::read(&Given::to::<C>(&self.path, &self.query))
     }
 
     /// The idempotency key, if there is one.

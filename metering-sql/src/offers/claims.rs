@@ -8,8 +8,9 @@ use metering_core::{StoreError, Timestamp};
 
 use crate::executor::Executor;
 use crate::fault::{Fault, Result};
-use crate::offers::rows::{self, BY_ID, Stored, id_values};
-use crate::values;
+use crate::offers::rows::{self, Stored, id_values};
+use crate::record::Record;
+use crate::{numbered, values};
 
 /// For how long an authorization that cannot be read is put off. It must not hold up the others.
 const UNREADABLE: Duration = Duration::from_secs(60 * 60);
@@ -62,17 +63,12 @@ pub async fn claim(
 
 /// Claims an authorization until `until` if it is pending, even if another process has claimed it.
 pub async fn extend(db: &mut dyn Executor, id: &AuthorizationId, until: Timestamp) -> Result<()> {
-    let sql = format!("UPDATE payment_authorization SET claimed_until = ?5 WHERE {BY_ID} AND state = 'pending'");
-    let mut values = id_values(id);
-    values.extend(values![until]);
-    db.execute(&sql, &[values]).await.map(drop)
+    let sql = format!("{} AND state = 'pending'", <(AuthorizationRecord, Timestamp)>::TABLE.update(&["claimed_until"]));
+    db.execute(&sql, &[[id_values(id), values![until]].concat()]).await.map(drop)
 }
 
 /// Claims the authorizations with these row numbers until `until`.
 pub(crate) async fn set(db: &mut dyn Executor, rows: &[i64], until: Timestamp) -> Result<()> {
-    if rows.is_empty() {
-        return Ok(());
-    }
-    let sql = "UPDATE payment_authorization SET claimed_until = ?2 WHERE id {in ?1}";
-    db.execute(sql, &[values![rows, until]]).await.map(drop)
+    let rows: Vec<_> = rows.iter().map(|row| values![row, until]).collect();
+    numbered::set::<(AuthorizationRecord, Timestamp)>(db, &["claimed_until"], &rows).await.map(drop)
 }

@@ -3,7 +3,7 @@
 
 use metering_core::backend::decision;
 use metering_core::chains::Address;
-use metering_core::offers::{AuthorizationId, GasPlace};
+use metering_core::offers::{AuthorizationId, AuthorizationRecord, GasPlace};
 use metering_core::transfer::GasPlacesRecord;
 
 use crate::executor::Executor;
@@ -15,7 +15,7 @@ use crate::row::{Reader, Row};
 use crate::table::Column::{Own, Place};
 use crate::table::Table;
 use crate::value::Value;
-use crate::values;
+use crate::{numbered, values};
 
 /// Without the places that were given back, which are in a table of their own ([`given_back`]).
 impl Record for GasPlacesRecord {
@@ -85,9 +85,9 @@ async fn take_next(db: &mut dyn Executor, chain_id: u64, lowest: GasPlace) -> Re
 
 /// Sets the place of an authorization.
 pub(crate) async fn set(db: &mut dyn Executor, row: i64, place: Option<GasPlace>) -> Result<()> {
-    let sql = "UPDATE payment_authorization SET gas_wallet = ?2, gas_nonce = {place}(?3) WHERE id = ?1";
     let (wallet, nonce) = (place.map(|place| place.wallet), place.map(|place| StoredPlace(place.nonce)));
-    db.execute(sql, &[values![row, wallet, nonce]]).await.map(drop)
+    let row = values![row, wallet, nonce];
+    numbered::set::<AuthorizationRecord>(db, &["gas_wallet", "gas_nonce"], &[row]).await.map(drop)
 }
 
 /// Gives back a place that no authorization has now.

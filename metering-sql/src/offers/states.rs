@@ -2,13 +2,13 @@
 
 use metering_core::backend::decision;
 use metering_core::chains::TxRef;
-use metering_core::offers::AuthorizationState;
+use metering_core::offers::{AuthorizationRecord, AuthorizationState};
 use metering_core::payments::SettlementStep;
 
 use crate::executor::Executor;
 use crate::fault::Result;
 use crate::offers::rows::{by_tx, state_values};
-use crate::values;
+use crate::{numbered, values};
 
 /// Changes the authorization that was credited for this transaction, whose payment took a step.
 pub(crate) async fn payment_took(db: &mut dyn Executor, tx: TxRef, step: &SettlementStep) -> Result<()> {
@@ -21,14 +21,12 @@ pub(crate) async fn payment_took(db: &mut dyn Executor, tx: TxRef, step: &Settle
 
 /// Sets the state of the authorization with this row number.
 pub(crate) async fn set(db: &mut dyn Executor, row: i64, state: AuthorizationState) -> Result<()> {
-    let mut values = state_values(state);
-    values.extend(values![row]);
-    let sql = "UPDATE payment_authorization SET state = ?1, failure = ?2, failed_at = ?3 WHERE id = ?4";
-    db.execute(sql, &[values]).await.map(drop)
+    let row = [values![row], state_values(state)].concat();
+    numbered::set::<AuthorizationRecord>(db, &["state", "failure", "failed_at"], &[row]).await.map(drop)
 }
 
 /// Records that an authorization was credited for a transaction.
 pub(crate) async fn set_credited(db: &mut dyn Executor, row: i64, tx: TxRef) -> Result<()> {
-    let sql = "UPDATE payment_authorization SET state = 'credited', tx_chain_id = ?2, tx_hash = ?3 WHERE id = ?1";
-    db.execute(sql, &[values![row, tx.chain_id, tx.hash]]).await.map(drop)
+    let row = values![row, "credited", tx.chain_id, tx.hash];
+    numbered::set::<AuthorizationRecord>(db, &["state", "tx_chain_id", "tx_hash"], &[row]).await.map(drop)
 }

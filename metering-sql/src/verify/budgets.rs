@@ -77,7 +77,8 @@ pub(super) async fn discrepancies(db: &mut dyn Executor) -> Result<Vec<Discrepan
 }
 
 async fn budgets(db: &mut dyn Executor) -> Result<Budgets> {
-    let mut budgets = Budgets { keys: BTreeMap::new(), lineages: HashMap::new() };
+    let lineages = Lineage::of_accounts(db, &format!("IN {WITH_BUDGETS}"), &[]).await?;
+    let mut budgets = Budgets { keys: BTreeMap::new(), lineages };
     let (columns, tables) = (keys::columns(), keys::TABLES);
     let sql = format!("SELECT {columns}, api_key.account FROM {tables} WHERE api_key.{{budget}} IS NOT NULL");
     for row in db.query(&sql, &[]).await? {
@@ -86,10 +87,6 @@ async fn budgets(db: &mut dyn Executor) -> Result<Budgets> {
             return Err(corrupt(format_args!("key {} of {} has a budget and no meter", key.id, key.account)));
         };
         budgets.keys.insert((row.get(COLUMN_COUNT)?, key.number), Budgeted { key, spent: meter.spent, atoms: 0 });
-    }
-    let sql = format!("SELECT account, number, parent FROM api_key WHERE account IN {WITH_BUDGETS}");
-    for row in db.query(&sql, &[]).await? {
-        budgets.lineages.entry(row.get(0)?).or_default().add(row.get(1)?, row.get(2)?, true);
     }
     Ok(budgets)
 }

@@ -64,8 +64,7 @@ impl Facts for Stored<'_> {
     }
 
     fn account(&mut self, id: &AccountId) -> Result<Option<i64>> {
-        let sql = "SELECT id FROM account WHERE org_id = ?1";
-        let mut statement = self.transaction.prepare_cached(sql).map_err(store_error)?;
+        let mut statement = self.transaction.prepare_cached(accounts::ROW_OF).map_err(store_error)?;
         first(&mut statement, [id.as_str()], |row| row.get(0).map(Ok))
     }
 

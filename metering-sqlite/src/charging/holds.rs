@@ -1,30 +1,24 @@
 //! The rows of holds. The commit that opens, settles or renews a hold writes them. They are never cached, so that no
 //! process settles a hold that another one has settled.
 
+use std::sync::LazyLock;
+
 use metering_core::access::KeyNumber;
 use metering_core::charging::{Hold, HoldChange, HoldId, SettleReason, SettledHold};
 use metering_core::{ClientSource, Credits, UsageLine};
+use metering_sql::holds::{BY_ID, select};
 use rusqlite::{Connection, Row, params};
 
 use crate::error::{Result, corrupt, store_error};
 use crate::rows::{first, parse, timestamp};
+use crate::script::dialect;
 
-/// The columns that [`hold`] reads from [`TABLES`].
-pub(crate) const COLUMNS: &str = "h.id, h.account, a.org_id, h.key, h.amount, h.fallback, n.route_template, \
-     n.http_method, n.source, h.request_path, h.created_at, h.expires_at, h.captured, h.reason, h.settled_at";
-
-/// `CROSS JOIN` makes SQLite join in the order written.
-pub(crate) const TABLES: &str =
-    "hold h CROSS JOIN account a ON a.id = h.account CROSS JOIN usage_line n ON n.id = h.line";
+static SELECT: LazyLock<String> = LazyLock::new(|| dialect(&select(BY_ID)));
 
 /// The hold with this id, and the row number of its account.
 pub(crate) fn by_id(connection: &Connection, id: &HoldId) -> Result<Option<(i64, Hold)>> {
-    let mut statement = connection.prepare_cached(&select()).map_err(store_error)?;
+    let mut statement = connection.prepare_cached(&SELECT).map_err(store_error)?;
     first(&mut statement, [id.as_bytes()], hold)
-}
-
-fn select() -> String {
-    format!("SELECT {COLUMNS} FROM {TABLES} WHERE h.id = ?1")
 }
 
 /// Writes the holds that a batch opened or changed.
@@ -72,17 +66,17 @@ fn settled_columns(hold: &Hold) -> (Option<i64>, Option<&'static str>, Option<i6
     settled.map_or((None, None, None), |(captured, reason, at)| (Some(captured), Some(reason.as_str()), Some(at)))
 }
 
-/// Reads a hold, and the row number of its account.
-pub(crate) fn hold(row: &Row<'_>) -> rusqlite::Result<Result<(i64, Hold)>> {
-    let (account, org_id): (i64, String) = (row.get(1)?, row.get(2)?);
+/// Reads a hold, and the row number of its account, from the columns of [`select`].
+fn hold(row: &Row<'_>) -> rusqlite::Result<Result<(i64, Hold)>> {
+    let (account, org_id): (i64, String) = (row.get(14)?, row.get(1)?);
     let text = |index| row.get::<_, String>(index);
     let amount = |index| row.get(index).map(Credits::from_atoms);
-    let source = ClientSource::from_name(&text(8)?);
-    let line = UsageLine { route_template: text(6)?.into(), http_method: text(7)?.into(), source };
-    let settled = settled(row, 12)?;
-    let (id, key) = (HoldId::from_bytes(row.get(0)?), KeyNumber::new(row.get(3)?));
-    let (amount, fallback, request_path) = (amount(4)?, amount(5)?, text(9)?.into());
-    let (created_at, expires_at) = (timestamp(row, 10)?, timestamp(row, 11)?);
+    let source = ClientSource::from_name(&text(7)?);
+    let line = UsageLine { route_template: text(5)?.into(), http_method: text(6)?.into(), source };
+    let settled = settled(row, 11)?;
+    let (id, key) = (HoldId::from_bytes(row.get(0)?), KeyNumber::new(row.get(2)?));
+    let (amount, fallback, request_path) = (amount(3)?, amount(4)?, text(8)?.into());
+    let (created_at, expires_at) = (timestamp(row, 9)?, timestamp(row, 10)?);
     let read = || {
         let of = parse(&org_id)?;
         let settled = settled?;
@@ -103,12 +97,11 @@ fn settled(row: &Row<'_>, first: usize) -> rusqlite::Result<Result<Option<Settle
 
 #[cfg(test)]
 mod tests {
-    use metering_sql::holds::{self, BY_ID, EXPIRED, NEWEST_OPEN};
+    use metering_sql::holds::{EXPIRED, NEWEST_OPEN};
     use metering_sql::key_changes::OPEN_HOLDS;
 
     use super::*;
     use crate::migrations::migrate;
-    use crate::script::dialect;
 
     /// However many settled holds are kept.
     #[test]
@@ -116,10 +109,10 @@ mod tests {
         let mut connection = Connection::open_in_memory().unwrap();
         migrate(&mut connection).unwrap();
         let queries = [
-            (select(), "SEARCH h USING INDEX sqlite_autoindex_hold_1 (id=?)"),
-            (holds::select(BY_ID), "SEARCH h USING INDEX sqlite_autoindex_hold_1 (id=?)"),
-            (holds::select(NEWEST_OPEN), "SEARCH h USING INDEX hold_open (account=?)"),
-            (holds::select(EXPIRED), "SEARCH h USING INDEX hold_lease (expires_at<?)"),
+            (SELECT.clone(), "SEARCH h USING INDEX sqlite_autoindex_hold_1 (id=?)"),
+            (select(BY_ID), "SEARCH h USING INDEX sqlite_autoindex_hold_1 (id=?)"),
+            (select(NEWEST_OPEN), "SEARCH h USING INDEX hold_open (account=?)"),
+            (select(EXPIRED), "SEARCH h USING INDEX hold_lease (expires_at<?)"),
             (OPEN_HOLDS.to_owned(), "SEARCH hold USING INDEX hold_open (account=? AND created_at>?)"),
         ];
         for (sql, expected) in queries {

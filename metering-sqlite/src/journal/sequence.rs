@@ -6,12 +6,19 @@ use rusqlite::{Connection, params};
 use crate::error::{Result, store_error};
 use crate::journal::{Change, Row};
 
-/// The newest id in use. What is folded may be in no table any more, but the marker remembers how far that went.
+/// The newest id in use.
 pub(crate) fn newest_in_sequence(connection: &Connection) -> Result<i64> {
-    let sql = "SELECT max(coalesce((SELECT max(id) FROM charge_journal), 0), coalesce((SELECT max(id) FROM ledger), 0), \
-               (SELECT floor FROM fold WHERE id = 1))";
+    let (journal, ledger) = newest(connection)?;
+    Ok(journal.max(ledger))
+}
+
+/// The newest ids of the journal and of the ledger. What is folded may be in no table any more, but the marker remembers
+/// how far that went.
+fn newest(connection: &Connection) -> Result<(i64, i64)> {
+    let sql = "SELECT max(coalesce((SELECT max(id) FROM charge_journal), 0), (SELECT floor FROM fold WHERE id = 1)), \
+               coalesce((SELECT max(id) FROM ledger), 0)";
     let mut statement = connection.prepare_cached(sql).map_err(store_error)?;
-    statement.query_row([], |row| row.get(0)).map_err(store_error)
+    statement.query_row([], |row| Ok((row.get(0)?, row.get(1)?))).map_err(store_error)
 }
 
 /// Writes a row of the journal.
@@ -23,9 +30,7 @@ pub(crate) fn insert(connection: &Connection, id: i64, row: &Row) -> Result<()> 
 
 /// Records a change of one account that no charge made. Whoever caches the account reads the journal and forgets it.
 pub(crate) fn record(connection: &Connection, account: i64, id: i64, change: Change, now: Timestamp) -> Result<()> {
-    let sql = "SELECT max(coalesce((SELECT max(id) FROM charge_journal), 0), (SELECT floor FROM fold WHERE id = 1))";
-    let mut newest = connection.prepare_cached(sql).map_err(store_error)?;
-    let after = newest.query_row([], |row| row.get(0)).map_err(store_error)?;
+    let (after, _) = newest(connection)?;
     insert(connection, id, &Row { after, at: now.unix_millis(), changes: vec![(account, change)] })
 }
 

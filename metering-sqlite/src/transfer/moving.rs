@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use metering_core::transfer::SourceId;
 use metering_core::{StoreError, Timestamp};
+use metering_sql::{now, recipients};
 use rusqlite::params;
 
 use crate::connection::health::Health;
@@ -14,6 +15,7 @@ use crate::connection::writer::Writer;
 use crate::error::{Result, store_error};
 use crate::journal::Snapshot;
 use crate::migrations;
+use crate::script::Statements;
 use crate::store::SqliteStore;
 use crate::transfer::moved::{Moved, mark};
 
@@ -41,10 +43,7 @@ impl SqliteStore {
     /// # Errors
     /// When it cannot be read.
     pub async fn source_id(&self) -> Result<SourceId> {
-        let sql = "SELECT name FROM identity WHERE id = 1";
-        let read =
-            move |connection: &Snapshot<'_>| connection.query_row(sql, [], |row| row.get(0)).map_err(store_error);
-        self.read(read).await.map(SourceId::from_bytes)
+        self.read(|snapshot| now(recipients::identity(&mut Statements::new(snapshot)))).await
     }
 
     /// The "moved" marker, if the store was moved.

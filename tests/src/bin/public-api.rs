@@ -8,13 +8,14 @@ use std::{env, fs};
 use clap::Parser;
 
 /// The crates that other programs depend on.
-const CRATES: [&str; 8] = [
+const CRATES: [&str; 9] = [
     "metering-core",
     "metering-admin",
     "metering-sql",
     "metering-sqlite",
     "metering-postgres",
     "metering-pay",
+    "metering-import",
     "metering-evm",
     "metering-client",
 ];

@@ -2,7 +2,7 @@
 
 use metering_admin::payments::{Assignment, ScanRequest, scan};
 use metering_admin::wire::{AccountDocument, ArrivalsDocument, AssignmentDocument, VerificationDocument};
-use metering_admin::{Action, AdminError, Administration, Authority, Call};
+use metering_admin::{Action, AdminCall, AdminError, Administration, Authority};
 use metering_config::Sources;
 use metering_core::PaymentStore;
 use metering_core::access::Email;
@@ -44,7 +44,11 @@ impl Local {
         Self { administration, action, sources }
     }
 
-    pub(super) async fn call<C: Call>(&self, parameters: C::Parameters, body: C::Body) -> Result<C::Reply, Failure> {
+    pub(super) async fn call<C: AdminCall>(
+        &self,
+        parameters: C::Parameters,
+        body: C::Body,
+    ) -> Result<C::Reply, Failure> {
         let by = C::By::of(self.action.actor().clone(), self.action.reason())?;
         Ok(C::run(&self.administration, &by, parameters, body).await?)
     }

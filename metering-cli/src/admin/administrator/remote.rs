@@ -7,7 +7,7 @@ use bytes::Bytes;
 use http::Method;
 use metering_admin::calls::accounts::{AccountsPage, ListAccounts};
 use metering_admin::wire::{AccountDocument, ReasonRequest, ReloadDocument, VerificationDocument};
-use metering_admin::{Authority, Body, Bounded, Call, Nothing, target};
+use metering_admin::{AdminCall, Authority, Body, Bounded, target};
 use metering_client::{Client, ClientError, Response};
 use metering_core::access::Email;
 use metering_core::operators::Role;
@@ -36,7 +36,7 @@ impl Remote {
 
     pub(super) async fn call<C>(&self, parameters: &C::Parameters, body: C::Body) -> Result<C::Reply, Failure>
     where
-        C: Call<Reply: DeserializeOwned>,
+        C: AdminCall<Reply: DeserializeOwned>,
     {
         let target = target::<C>(parameters);
         let response = match C::By::ROLE {
@@ -81,7 +81,7 @@ impl Remote {
         let (mut newest, mut after) = (None, None);
         loop {
             let page = AccountsPage { search: Some(email.to_string()), after, limit: Bounded::MAX };
-            let page = self.call::<ListAccounts>(&page, Nothing).await?;
+            let page = self.call::<ListAccounts>(&page, ()).await?;
             for account in page.accounts {
                 let same = account.email.as_deref().and_then(|text| text.parse().ok()).as_ref() == Some(email);
                 if !same || account.status != "active" {

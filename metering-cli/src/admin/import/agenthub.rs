@@ -4,11 +4,10 @@ use std::collections::VecDeque;
 use std::path::Path;
 
 use metering_core::Timestamp;
-use metering_core::imports::{
-    AgentHubKey, AgentHubPlanner, ImportFinding, ImportFindingKind, PlannedAccount, UsageSign, plan_quote,
-};
 use metering_core::payments::Quote;
-use metering_sqlite::AgentHubFile;
+use metering_import::{
+    AgentHubFile, AgentHubKey, AgentHubPlanner, ImportFinding, ImportFindingKind, PlannedAccount, UsageSign, plan_quote,
+};
 
 use crate::failure::Failure;
 

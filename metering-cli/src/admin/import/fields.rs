@@ -5,7 +5,7 @@ use std::fs::File;
 use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
 
-use metering_core::imports::RECORD_FIELDS;
+use metering_import::RECORD_FIELDS;
 use serde_json::value::RawValue;
 
 use crate::failure::Failure;

@@ -1,9 +1,9 @@
 //! Open quotes of the other service: opened here too, so that what is paid on moving day still buys an account.
 
 use metering_core::FullStore;
-use metering_core::imports::{ImportFinding, ImportFindingKind};
 use metering_core::payments::Quote;
 use metering_core::store::QuoteOpened;
+use metering_import::{ImportFinding, ImportFindingKind};
 
 use super::report::Report;
 use crate::failure::Failure;

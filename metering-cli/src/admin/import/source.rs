@@ -4,8 +4,8 @@ use std::path::Path;
 
 use clap::ValueEnum;
 use metering_core::Timestamp;
-use metering_core::imports::{ImportFinding, ImportFindingKind, PlannedAccount, plan_record};
 use metering_core::payments::Quote;
+use metering_import::{ImportFinding, ImportFindingKind, PlannedAccount, plan_record};
 
 use super::agenthub::Keys;
 use super::fields::Records;

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use http::HeaderMap;
 use metering_client::Client;
+use metering_client::calls::account::{GetRequest, OfRequest};
 use metering_core::charging::HoldId;
 use metering_core::wire::{
     BALANCE_HEADER, CHARGED_HEADER, HELD_HEADER, REQUEST_ID_HEADER, RequestDocument, RequestState,
@@ -71,7 +72,8 @@ impl Held {
 
     /// What the service now says that the request was charged; `None` if it does not know yet, or cannot be reached.
     pub(crate) async fn charged(&self, client: &Client) -> Option<String> {
-        let asked = tokio::time::timeout(LOOKUP_TIMEOUT, client.request_by_id(self.request.as_ref()?));
+        let of = OfRequest { id: self.request.as_ref()?.to_string() };
+        let asked = tokio::time::timeout(LOOKUP_TIMEOUT, client.call::<GetRequest>(&of, &()));
         let request: RequestDocument = asked.await.ok()?.ok()?.json().ok()?;
         let (charged, amount) = (request.charged, &self.amount);
         (request.state != RequestState::Held).then(|| format!("Charged {charged} credits; {amount} were held."))

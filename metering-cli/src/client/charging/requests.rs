@@ -3,6 +3,7 @@
 use std::io::Write;
 
 use clap::{Args, Subcommand};
+use metering_client::calls::account::{GetRequest, ListHeldRequests, OfRequest};
 use metering_core::charging::HoldId;
 use metering_core::wire::{RequestDocument, RequestsDocument};
 
@@ -66,7 +67,7 @@ impl RequestsArgs {
             return args.run(out).await;
         }
         let client = self.profile.open()?.client()?;
-        let document: Document<RequestsDocument> = Document::of(client.held_requests().await?)?;
+        let document: Document<RequestsDocument> = Document::of(client.call::<ListHeldRequests>(&(), &()).await?)?;
         if self.format.json {
             document.write_json(out)?;
         } else {
@@ -83,7 +84,8 @@ impl RequestsArgs {
 impl ShowArgs {
     async fn run(self, out: &mut dyn Write) -> Result<(), Failure> {
         let client = self.profile.open()?.client()?;
-        let document: Document<RequestDocument> = Document::of(client.request_by_id(&self.id).await?)?;
+        let of = OfRequest { id: self.id.to_string() };
+        let document: Document<RequestDocument> = Document::of(client.call::<GetRequest>(&of, &()).await?)?;
         if self.format.json { document.write_json(out) } else { requests::write(out, &[], &document.content) }
     }
 }

@@ -4,7 +4,10 @@ use std::io::Write;
 
 use clap::Args;
 use clap::builder::RangedU64ValueParser;
+use metering_client::calls::webhooks::{EventsPage, ListEvents};
+use metering_core::store::Cursor;
 use metering_core::wire::EventsDocument;
+use metering_core::wire::call::Bounded;
 
 use crate::client::session::ProfileArgs;
 use crate::client::session::documents::Document;
@@ -41,7 +44,8 @@ pub(crate) struct EventsArgs {
 impl EventsArgs {
     pub(crate) async fn run(self, out: &mut dyn Write) -> Result<(), Failure> {
         let client = self.profile.open()?.client()?;
-        let response = client.account_events(Some(self.limit), self.after.as_deref()).await?;
+        let page = EventsPage { limit: Bounded(self.limit), after: self.after.map(Cursor::new) };
+        let response = client.call::<ListEvents>(&page, &()).await?;
         let document: Document<EventsDocument> = Document::of(response)?;
         if self.format.json {
             return document.write_json(out);

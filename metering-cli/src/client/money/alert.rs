@@ -4,6 +4,7 @@ use std::io::Write;
 
 use clap::{Args, Subcommand};
 use metering_client::Client;
+use metering_client::calls::webhooks::{GetBalanceAlert, SetBalanceAlert};
 use metering_core::Credits;
 use metering_core::wire::{BalanceAlertDocument, BalanceAlertRequest};
 
@@ -82,7 +83,7 @@ impl AlertArgs {
         match self.command {
             Command::Show(ShowArgs { profile, format }) => {
                 let client = profile.open()?.client()?;
-                write(Document::of(client.balance_alert().await?)?, &format, out)
+                write(Document::of(client.call::<GetBalanceAlert>(&(), &()).await?)?, &format, out)
             }
             Command::Set(SetArgs { profile, below, format }) => {
                 set(&profile.open()?.client()?, Some(below), &format, out).await
@@ -93,7 +94,7 @@ impl AlertArgs {
 }
 
 async fn set(client: &Client, below: Option<Credits>, format: &Format, out: &mut dyn Write) -> Result<(), Failure> {
-    let response = client.set_balance_alert(&BalanceAlertRequest { below: Some(below) }).await?;
+    let response = client.call::<SetBalanceAlert>(&(), &BalanceAlertRequest { below: Some(below) }).await?;
     write(Document::of(response)?, format, out)
 }
 

@@ -114,7 +114,7 @@ pub struct RotateKeyRequest {
 }
 
 /// The body of `POST /keys/leaked`.
-#[derive(Clone, Default, Deserialize)]
+#[derive(Clone, Default, Deserialize, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields)]
 pub struct LeakedKeyRequest {

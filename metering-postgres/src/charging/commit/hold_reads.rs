@@ -2,11 +2,12 @@
 
 use futures_util::future::join3;
 use metering_core::charging::{HoldId, Posting};
+use metering_sql::holds::COLUMNS;
 use tokio_postgres::Row;
 
 use super::batch::Item;
 use crate::charging::access::{self, Access, KeyMeters};
-use crate::charging::holds::{ASKED_HOLD, HOLD_COLUMNS};
+use crate::charging::holds::ASKED_HOLD;
 use crate::connection::session::{Client, GenericClient};
 use crate::connection::value::{Value, Values};
 use crate::error::Result;
@@ -88,7 +89,7 @@ async fn read(client: &Client, asked: &str, is_needed: bool, values: Values<'_>)
 
 fn select(asked: &str) -> String {
     format!(
-        "SELECT h.account, h.line, {HOLD_COLUMNS} FROM {asked} {ASKED_HOLD} \
+        "SELECT h.account, h.line, {COLUMNS} FROM {asked} {ASKED_HOLD} \
          JOIN account a ON a.id = h.account JOIN usage_line n ON n.id = h.line WHERE h.account = asked.account"
     )
 }

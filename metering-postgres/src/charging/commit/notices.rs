@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use futures_util::future::join3;
 use metering_core::charging::Changes;
 
+use crate::access::keys::DRAW_ACCESS;
 use crate::connection::session::{Client, GenericClient, Prepared};
 use crate::connection::value::Value;
 use crate::error::Result;
@@ -14,12 +15,10 @@ use crate::events::outbox::{self, EventRows};
 const ALERTS: &str = "UPDATE meter SET alert_raised = new.raised FROM unnest($1::BIGINT[], $2::BIGINT[]) \
      AS new (account, raised) WHERE meter.account = new.account";
 
-/// Draws `meter.access` anew: other nodes must not use the meters of these accounts' keys that they have.
-const ACCESS: &str = "UPDATE meter SET access = DEFAULT WHERE account = ANY($1)";
-
 /// The statements of a commit for its alerts and events.
 pub(super) struct Notices<'s> {
     alerts: Option<Prepared<'s>>,
+    /// Other nodes must not use the meters that they have of these accounts' keys.
     access: Option<Prepared<'s>>,
     events: Option<Prepared<'s>>,
     levels: [Vec<i64>; 2],
@@ -35,7 +34,7 @@ impl<'s> Notices<'s> {
         let rows = EventRows::new(changes.events.iter().map(|(account, event)| (*account, event)));
         let (levels, unmarked) = ([accounts, levels], unmarked(changes));
         let alerts = prepared(client, ALERTS, changes.alerts.is_empty()).await?;
-        let access = prepared(client, ACCESS, unmarked.is_empty()).await?;
+        let access = prepared(client, DRAW_ACCESS, unmarked.is_empty()).await?;
         let events = prepared(client, outbox::INSERT, rows.is_empty()).await?;
         Ok(Self { alerts, access, events, levels, unmarked, rows })
     }

@@ -5,9 +5,11 @@
 //! that enforce them.
 
 use utoipa::Number;
-use utoipa::openapi::path::{Operation, ParameterIn};
-use utoipa::openapi::schema::Schema;
-use utoipa::openapi::{OpenApi, PathItem, RefOr};
+use utoipa::openapi::path::ParameterIn;
+use utoipa::openapi::schema::{KnownFormat, Schema, SchemaFormat};
+use utoipa::openapi::{OpenApi, RefOr};
+
+use crate::endpoints::errors::operations;
 
 /// String fields with a fixed format. Mixed-case addresses must also satisfy EIP-55, which a pattern cannot express.
 const PATTERNS: [(&str, &str); 23] = [
@@ -74,6 +76,11 @@ pub(super) const TEXT: &str = r"^[^\x00-\x1f\x7f-\x9f]+$";
 /// The same in its path, where it is one segment. The server also refuses segments that read as another path.
 pub(super) const SEGMENT: &str = r"^[^/\\\x00-\x1f\x7f-\x9f]+$";
 
+/// The name that stands for a schema's where a parameter is bounded.
+const PARAMETER: &str = "";
+const RECEIPT_NUMBER: &str = "^[Rr]-(0|[1-9][0-9]{0,18})-[0-9A-Fa-f]{16}$";
+const TOP_UP_QUOTE: &str = "^tuq_[0-9a-f]{64}$";
+
 /// This page accepts any user code and lets the user correct it.
 const PAGE: &str = "/verify";
 
@@ -87,7 +94,7 @@ pub(super) fn add(document: &mut OpenApi) {
                 // Those of metered routes are the catalogue's, except the header.
                 let is_ours = !is_metered || parameter.parameter_in == ParameterIn::Header;
                 if let (Some(schema), true) = (&mut parameter.schema, is_ours) {
-                    bound("", &parameter.name, schema);
+                    bound(PARAMETER, &parameter.name, schema);
                 }
             }
         }
@@ -96,12 +103,6 @@ pub(super) fn add(document: &mut OpenApi) {
     for (name, schema) in &mut components.schemas {
         within(name, schema);
     }
-}
-
-/// The operations of a path, by method.
-pub(super) fn operations(item: &mut PathItem) -> impl Iterator<Item = &mut Operation> {
-    let PathItem { get, head, post, put, delete, patch, options, trace, .. } = item;
-    [get, head, post, put, delete, patch, options, trace].into_iter().flatten()
 }
 
 fn within(name: &str, schema: &mut RefOr<Schema>) {
@@ -133,6 +134,10 @@ fn bound(name: &str, field: &str, schema: &mut RefOr<Schema>) {
         }
         ("ApproveRequest", "tos_accepted") => object.enum_values = Some(vec![true.into()]),
         (_, "email") => object.max_length = Some(254),
+        (PARAMETER, "number") => object.pattern = Some(RECEIPT_NUMBER.to_owned()),
+        (PARAMETER, "quote_id") => object.pattern = Some(TOP_UP_QUOTE.to_owned()),
+        (PARAMETER, "from" | "to") => object.format = Some(SchemaFormat::KnownFormat(KnownFormat::Date)),
+        (PARAMETER, "before" | "after") if object.format.is_some() => object.minimum = Some(Number::Int(0)),
         _ => {}
     }
 }

@@ -20,6 +20,7 @@ use super::free;
 use super::offers;
 use super::operation_id::operation_id;
 use super::price;
+use crate::endpoints::errors::operations;
 
 /// Adds the routes of a catalogue to a document.
 pub(super) fn add(document: &mut OpenApi, catalogue: &Catalogue) {
@@ -31,7 +32,7 @@ pub(super) fn add(document: &mut OpenApi, catalogue: &Catalogue) {
 
 /// The operation id of each route; `None` for a route that cannot be documented.
 pub(super) fn ids(document: &mut OpenApi, catalogue: &Catalogue) -> Vec<Option<String>> {
-    let own = document.paths.paths.values_mut().flat_map(bounds::operations);
+    let own = document.paths.paths.values_mut().flat_map(operations);
     let mut ids: BTreeSet<String> = own.filter_map(|operation| operation.operation_id.clone()).collect();
     let id = |route: &Route| method(&route.method).map(|_| operation_id(route, &mut ids));
     catalogue.routes().iter().map(id).collect()

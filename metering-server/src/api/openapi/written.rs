@@ -11,6 +11,7 @@ use serde_json::value::RawValue;
 use utoipa::openapi::{Info, OpenApi, PathItem, Paths};
 
 use super::{bounds, metered};
+use crate::endpoints::errors;
 
 /// The members that come first, in this order.
 const FIRST: [&str; 5] = ["openapi", "info", "servers", "paths", "components"];
@@ -83,6 +84,7 @@ fn item(
     part.paths.paths.extend(known.map(|known| (path.to_owned(), known.clone())));
     metered::add_routes(&mut part, routes.iter().copied());
     bounds::add(&mut part);
+    errors::reference(&mut part);
     finish(&mut part, &routes.iter().map(|(route, _)| *route).collect::<Vec<_>>());
     part.paths.paths.remove(path)
 }

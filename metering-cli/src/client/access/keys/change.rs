@@ -3,6 +3,7 @@
 use std::io::Write;
 
 use clap::Args;
+use metering_client::calls::keys::{ChangeKey, OfKey};
 use metering_core::access::KeyId;
 
 use super::response::write_key;
@@ -69,7 +70,7 @@ struct Switch {
 impl SetArgs {
     pub(super) async fn run(self, out: &mut dyn Write) -> Result<(), Failure> {
         let client = self.profile.open()?.client()?;
-        let response = client.change_key(&self.key, &self.terms.request()).await?;
+        let response = client.call::<ChangeKey>(&OfKey { id: self.key.to_string() }, &self.terms.request()).await?;
         write_key(out, self.format.json, "The key was changed.", response)
     }
 }
@@ -89,6 +90,7 @@ impl EnableArgs {
 impl Switch {
     async fn run(self, off: bool, done: &str, out: &mut dyn Write) -> Result<(), Failure> {
         let client = self.profile.open()?.client()?;
-        write_key(out, self.format.json, done, client.change_key(&self.key, &disabled(off)).await?)
+        let of = OfKey { id: self.key.to_string() };
+        write_key(out, self.format.json, done, client.call::<ChangeKey>(&of, &disabled(off)).await?)
     }
 }

@@ -3,6 +3,7 @@
 use std::io::Write;
 
 use clap::Args;
+use metering_client::calls::keys::CreateKey;
 use metering_core::charging::IdempotencyKey;
 
 use super::issued::{Issued, attempts};
@@ -44,7 +45,7 @@ impl CreateArgs {
         let request = self.terms.request();
         let idempotency_key = self.idempotency_key.unwrap_or_else(generate_key);
         let client = session.client()?.with_idempotency_key(idempotency_key.clone());
-        let response = attempts(&idempotency_key, async || client.create_key(&request).await).await?;
+        let response = attempts(&idempotency_key, async || client.call::<CreateKey>(&(), &request).await).await?;
         Issued::read(&response)?.deliver(&session, destination, &response, self.format.json, out)
     }
 }

@@ -3,7 +3,8 @@
 use std::io::Write;
 
 use clap::Args;
-use metering_core::wire::LeakedKeyResponse;
+use metering_client::calls::keys::ReportLeaked;
+use metering_core::wire::{LeakedKeyRequest, LeakedKeyResponse};
 
 use super::response::write_json;
 use crate::client::access::config::read_key;
@@ -30,7 +31,8 @@ pub(super) struct LeakedArgs {
 impl LeakedArgs {
     pub(super) async fn run(self, out: &mut dyn Write) -> Result<(), Failure> {
         let session = self.profile.open()?;
-        let response = session.anonymous().report_leaked(&read_key()?).await?;
+        let leaked = LeakedKeyRequest { key: Some(read_key()?.expose().to_owned()) };
+        let response = session.anonymous().call::<ReportLeaked>(&(), &leaked).await?;
         let LeakedKeyResponse { disabled } = response.json()?;
         if self.format.json {
             return write_json(out, &response);

@@ -3,7 +3,10 @@
 use std::io::Write;
 
 use clap::Args;
+use metering_client::calls::keys::{KeysPage, ListKeys};
+use metering_core::store::Cursor;
 use metering_core::wire::KeyDocument;
+use metering_core::wire::call::Bounded;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
@@ -11,9 +14,6 @@ use crate::client::session::ProfileArgs;
 use crate::failure::Failure;
 use crate::keys::document;
 use crate::output::{Format, json_line};
-
-/// The most keys in one response.
-const PAGE: u32 = 100;
 
 /// List the profile's key and its child keys, oldest first.
 #[derive(Debug, Args)]
@@ -44,12 +44,12 @@ struct Document {
 impl ListArgs {
     pub(super) async fn run(self, out: &mut dyn Write) -> Result<(), Failure> {
         let client = self.profile.open()?.client()?;
-        let (mut data, mut after) = (Vec::new(), None);
+        let (mut data, mut keys) = (Vec::new(), KeysPage { limit: Bounded::MAX, after: None });
         loop {
-            let page: Page = client.keys(Some(PAGE), after.as_deref()).await?.json()?;
+            let page: Page = client.call::<ListKeys>(&keys, &()).await?.json()?;
             data.extend(page.data);
-            after = page.next;
-            if after.is_none() {
+            keys.after = page.next.map(Cursor::new);
+            if keys.after.is_none() {
                 break;
             }
         }

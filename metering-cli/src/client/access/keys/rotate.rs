@@ -3,6 +3,7 @@
 use std::io::Write;
 
 use clap::Args;
+use metering_client::calls::keys::{GetKey, OfKey, OfNamedKey, RotateKey};
 use metering_core::access::KeyId;
 use metering_core::charging::IdempotencyKey;
 use metering_core::wire::{KeyResponse, RotateKeyRequest};
@@ -47,17 +48,18 @@ impl RotateArgs {
         let session = self.profile.open()?;
         let destination = self.save_profile.map(|name| session.empty_profile(name)).transpose()?;
         let client = session.client()?;
-        let KeyResponse { data: own } = client.current_key().await?.json()?;
+        let KeyResponse { data: own } = client.call::<GetKey>(&OfKey::current(), &()).await?.json()?;
         if own.id == self.key.to_string() {
             return Err(Failure::Usage(format!(
                 "{} is the profile's own key: replace it with `metering rotate --current`, which stores the new one",
                 own.id
             )));
         }
+        let of = OfNamedKey { id: self.key.to_string() };
         let rotation = RotateKeyRequest { grace_seconds: self.grace };
         let idempotency_key = self.idempotency_key.unwrap_or_else(generate_key);
         let client = client.with_idempotency_key(idempotency_key.clone());
-        let response = attempts(&idempotency_key, async || client.rotate_key(&self.key, &rotation).await).await?;
+        let response = attempts(&idempotency_key, async || client.call::<RotateKey>(&of, &rotation).await).await?;
         Issued::read(&response)?.deliver(&session, destination, &response, self.format.json, out)
     }
 }

@@ -3,6 +3,7 @@
 use std::io::Write;
 
 use clap::Args;
+use metering_client::calls::keys::{GetKey, OfKey};
 use metering_core::access::KeyId;
 
 use super::response::write_key;
@@ -29,10 +30,7 @@ pub(super) struct ShowArgs {
 impl ShowArgs {
     pub(super) async fn run(self, out: &mut dyn Write) -> Result<(), Failure> {
         let client = self.profile.open()?.client()?;
-        let response = match &self.key {
-            Some(key) => client.key(key).await?,
-            None => client.current_key().await?,
-        };
-        write_key(out, self.format.json, "", response)
+        let of = self.key.map_or_else(OfKey::current, |key| OfKey { id: key.to_string() });
+        write_key(out, self.format.json, "", client.call::<GetKey>(&of, &()).await?)
     }
 }

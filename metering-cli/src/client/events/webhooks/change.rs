@@ -3,6 +3,7 @@
 use std::io::Write;
 
 use clap::Args;
+use metering_client::calls::webhooks::{ChangeWebhook, OfWebhook};
 use metering_core::events::{EventKind, WebhookId};
 use metering_core::wire::{ChangeWebhookRequest, WebhookResponse};
 
@@ -78,7 +79,8 @@ impl Change {
 impl SetArgs {
     pub(super) async fn run(self, out: &mut dyn Write) -> Result<(), Failure> {
         let client = self.profile.open()?.client()?;
-        let response = client.change_webhook(&self.id, &self.change.request()).await?;
+        let response =
+            client.call::<ChangeWebhook>(&OfWebhook { id: self.id.to_string() }, &self.change.request()).await?;
         let document: Document<WebhookResponse> = Document::of(response)?;
         if self.format.json {
             return document.write_json(out);

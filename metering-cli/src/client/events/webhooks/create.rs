@@ -3,6 +3,7 @@
 use std::io::Write;
 
 use clap::Args;
+use metering_client::calls::webhooks::CreateWebhook;
 use metering_core::events::EventKind;
 use metering_core::wire::CreateWebhookRequest;
 
@@ -38,7 +39,7 @@ impl CreateArgs {
         let request =
             CreateWebhookRequest { url: Some(self.to), events: Some(events).filter(|events| !events.is_empty()) };
         let client = self.profile.open()?.client()?;
-        let response = client.create_webhook(&request).await.map_err(|error| {
+        let response = client.call::<CreateWebhook>(&(), &request).await.map_err(|error| {
             issued::unless_lost(
                 error,
                 "see whether `metering webhooks list` has it, and get a secret with `metering webhooks rotate`",

@@ -3,6 +3,7 @@
 use std::io::Write;
 
 use clap::Args;
+use metering_client::calls::webhooks::{DeleteWebhook, GetWebhook, OfWebhook};
 use metering_core::events::WebhookId;
 use metering_core::wire::{DeletedWebhookResponse, WebhookResponse};
 
@@ -35,11 +36,13 @@ pub(super) struct DeleteArgs {
 impl DeleteArgs {
     pub(super) async fn run(self, out: &mut dyn Write) -> Result<(), Failure> {
         let client = self.profile.open()?.client()?;
+        let of = OfWebhook { id: self.id.to_string() };
         if !self.yes {
-            let WebhookResponse { data } = client.webhook(&self.id).await?.json()?;
+            let WebhookResponse { data } = client.call::<GetWebhook>(&of, &()).await?.json()?;
             confirm(&format!("Permanently delete webhook {} to {}?", data.id, data.url)).await?;
         }
-        let document: Document<DeletedWebhookResponse> = Document::of(client.delete_webhook(&self.id).await?)?;
+        let deleted = client.call::<DeleteWebhook>(&of, &()).await?;
+        let document: Document<DeletedWebhookResponse> = Document::of(deleted)?;
         if self.format.json {
             return document.write_json(out);
         }

@@ -4,8 +4,11 @@ use std::io::Write;
 
 use clap::Args;
 use clap::builder::RangedU64ValueParser;
+use metering_client::calls::webhooks::{DeliveriesPage, ListDeliveries};
 use metering_core::events::{DeliveryState, WebhookId};
+use metering_core::store::Cursor;
 use metering_core::wire::DeliveriesDocument;
+use metering_core::wire::call::Bounded;
 
 use crate::client::session::ProfileArgs;
 use crate::client::session::documents::Document;
@@ -49,7 +52,13 @@ pub(super) struct DeliveriesArgs {
 impl DeliveriesArgs {
     pub(super) async fn run(self, out: &mut dyn Write) -> Result<(), Failure> {
         let client = self.profile.open()?.client()?;
-        let response = client.deliveries(&self.id, self.state, Some(self.limit), self.after.as_deref()).await?;
+        let page = DeliveriesPage {
+            id: self.id.to_string(),
+            state: self.state.map(|state| state.as_str().to_owned()),
+            limit: Bounded(self.limit),
+            after: self.after.map(Cursor::new),
+        };
+        let response = client.call::<ListDeliveries>(&page, &()).await?;
         let document: Document<DeliveriesDocument> = Document::of(response)?;
         if self.format.json {
             return document.write_json(out);

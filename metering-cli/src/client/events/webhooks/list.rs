@@ -3,6 +3,7 @@
 use std::io::Write;
 
 use clap::Args;
+use metering_client::calls::webhooks::ListWebhooks;
 use metering_core::wire::WebhooksDocument;
 
 use crate::client::session::ProfileArgs;
@@ -27,7 +28,7 @@ pub(super) struct ListArgs {
 impl ListArgs {
     pub(super) async fn run(self, out: &mut dyn Write) -> Result<(), Failure> {
         let client = self.profile.open()?.client()?;
-        let document: Document<WebhooksDocument> = Document::of(client.webhooks().await?)?;
+        let document: Document<WebhooksDocument> = Document::of(client.call::<ListWebhooks>(&(), &()).await?)?;
         if self.format.json { document.write_json(out) } else { document::write_list(out, &document.content.data) }
     }
 }

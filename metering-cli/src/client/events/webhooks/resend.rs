@@ -3,6 +3,7 @@
 use std::io::Write;
 
 use clap::Args;
+use metering_client::calls::webhooks::{OfDelivery, ResendDelivery};
 use metering_core::events::{DeliveryId, WebhookId};
 use metering_core::wire::DeliveryResponse;
 
@@ -35,7 +36,8 @@ pub(super) struct ResendArgs {
 impl ResendArgs {
     pub(super) async fn run(self, out: &mut dyn Write) -> Result<(), Failure> {
         let client = self.profile.open()?.client()?;
-        let response = client.resend(&self.id, self.delivery).await?;
+        let of = OfDelivery { id: self.id.to_string(), delivery: self.delivery };
+        let response = client.call::<ResendDelivery>(&of, &()).await?;
         let document: Document<DeliveryResponse> = Document::of(response)?;
         if self.format.json {
             return document.write_json(out);

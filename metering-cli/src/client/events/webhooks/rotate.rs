@@ -3,6 +3,7 @@
 use std::io::Write;
 
 use clap::Args;
+use metering_client::calls::webhooks::{OfWebhook, RotateWebhook};
 use metering_core::events::WebhookId;
 use metering_core::wire::RotateWebhookRequest;
 
@@ -37,7 +38,7 @@ impl RotateArgs {
     pub(super) async fn run(self, out: &mut dyn Write) -> Result<(), Failure> {
         let rotation = RotateWebhookRequest { grace_seconds: self.grace };
         let client = self.profile.open()?.client()?;
-        let response = client.rotate_webhook(&self.id, &rotation).await;
+        let response = client.call::<RotateWebhook>(&OfWebhook { id: self.id.to_string() }, &rotation).await;
         let response =
             response.map_err(|error| issued::unless_lost(error, "run the command again for another secret"))?;
         issued::write(&response, self.format.json, out)

@@ -3,6 +3,7 @@
 use std::io::Write;
 
 use clap::Args;
+use metering_client::calls::webhooks::{GetWebhook, OfWebhook};
 use metering_core::events::WebhookId;
 use metering_core::wire::WebhookResponse;
 
@@ -30,7 +31,8 @@ pub(super) struct ShowArgs {
 impl ShowArgs {
     pub(super) async fn run(self, out: &mut dyn Write) -> Result<(), Failure> {
         let client = self.profile.open()?.client()?;
-        let document: Document<WebhookResponse> = Document::of(client.webhook(&self.id).await?)?;
+        let of = OfWebhook { id: self.id.to_string() };
+        let document: Document<WebhookResponse> = Document::of(client.call::<GetWebhook>(&of, &()).await?)?;
         if self.format.json { document.write_json(out) } else { document::write(out, "", &document.content.data) }
     }
 }

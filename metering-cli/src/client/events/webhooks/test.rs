@@ -3,6 +3,7 @@
 use std::io::Write;
 
 use clap::Args;
+use metering_client::calls::webhooks::{OfWebhook, TestWebhook};
 use metering_core::events::WebhookId;
 use metering_core::wire::DeliveryResponse;
 
@@ -32,7 +33,8 @@ pub(super) struct TestArgs {
 impl TestArgs {
     pub(super) async fn run(self, out: &mut dyn Write) -> Result<(), Failure> {
         let client = self.profile.open()?.client()?;
-        let document: Document<DeliveryResponse> = Document::of(client.test_webhook(&self.id).await?)?;
+        let of = OfWebhook { id: self.id.to_string() };
+        let document: Document<DeliveryResponse> = Document::of(client.call::<TestWebhook>(&of, &()).await?)?;
         if self.format.json {
             return document.write_json(out);
         }

@@ -3,20 +3,15 @@
 use std::fmt::Display;
 use std::str::FromStr;
 
+use metering_core::access::{Budget, BudgetReset, Key, KeyHash, KeyTerms, RateLimits};
+use metering_core::chains::TxRef;
+use metering_core::clock::Timestamp;
+use metering_core::imports::{ImportedKey, ImportedSecret, UsedTransaction};
+use metering_core::money::Credits;
+use metering_core::transfer::SecretRecord;
 use serde::{Deserialize, Serialize};
 
-use crate::access::account::RateLimits;
-use crate::access::budget::{Budget, BudgetReset};
-use crate::access::issued_key::Key;
-use crate::access::key::KeyHash;
-use crate::access::key_terms::KeyTerms;
-use crate::chains::transaction::TxRef;
-use crate::clock::Timestamp;
-use crate::imports::account::{ImportedKey, ImportedSecret, UsedTransaction};
-use crate::imports::time::parse_time;
-use crate::lower_hex::is_lower_hex;
-use crate::money::credits::Credits;
-use crate::transfer::SecretRecord;
+use crate::time::parse_time;
 
 /// What is wrong with a key or a transaction of a record.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -128,7 +123,7 @@ pub fn used_as_json(used: &[UsedTransaction]) -> String {
 }
 
 /// Reads the keys of an account that was created at `created_at`.
-pub(super) fn keys_from_json(text: &str, created_at: Timestamp) -> Result<Vec<ImportedKey>, KeyRecordError> {
+pub(crate) fn keys_from_json(text: &str, created_at: Timestamp) -> Result<Vec<ImportedKey>, KeyRecordError> {
     let documents: Vec<KeyDocument> = serde_json::from_str(text).map_err(|error| KeyRecordError::new("keys", error))?;
     let read = |(position, document)| key(position, document, created_at);
     documents.into_iter().enumerate().map(read).collect()
@@ -195,7 +190,7 @@ fn key(position: usize, document: KeyDocument, created_at: Timestamp) -> Result<
 }
 
 /// Reads used transactions.
-pub(super) fn used_from_json(text: &str, created_at: Timestamp) -> Result<Vec<UsedTransaction>, KeyRecordError> {
+pub(crate) fn used_from_json(text: &str, created_at: Timestamp) -> Result<Vec<UsedTransaction>, KeyRecordError> {
     let field = "used_transactions";
     let documents: Vec<UsedDocument> = serde_json::from_str(text).map_err(|error| KeyRecordError::new(field, error))?;
     let read = |document: UsedDocument| {
@@ -209,11 +204,11 @@ pub(super) fn used_from_json(text: &str, created_at: Timestamp) -> Result<Vec<Us
     documents.into_iter().map(read).collect()
 }
 
-pub(super) const HASH_PROBLEM: &str = "a key hash is 64 lower-case hex digits";
+pub(crate) const HASH_PROBLEM: &str = "a key hash is 64 lower-case hex digits";
 
 /// Reads a hash: 64 hex digits, of lower case, so that a key itself is never taken for one.
-pub(super) fn hash(text: &str) -> Option<KeyHash> {
-    let bytes = hex::decode(text).ok().filter(|_| is_lower_hex(text))?;
+pub(crate) fn hash(text: &str) -> Option<KeyHash> {
+    let bytes = hex::decode(text).ok().filter(|bytes| hex::encode(bytes) == text)?;
     Some(KeyHash::from_bytes(bytes.try_into().ok()?))
 }
 

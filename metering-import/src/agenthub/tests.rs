@@ -1,9 +1,10 @@
+use metering_core::access::AccountId;
+use metering_core::backend::decision::{Decided, ImportChanges, import_account};
+use metering_core::clock::Timestamp;
+use metering_core::money::Credits;
+
 use super::rows::SHARED_SESSION;
 use super::*;
-use crate::access::account::AccountId;
-use crate::clock::Timestamp;
-use crate::decision::{Decided, ImportChanges, import_account};
-use crate::money::credits::Credits;
 
 const NOW: Timestamp = Timestamp::from_unix_millis(1_795_262_400_000);
 

@@ -5,28 +5,28 @@
 
 mod books;
 mod cell;
+mod file;
 mod owner;
 mod quotes;
 mod rows;
 
 pub use books::UsageSign;
 pub use cell::Cell;
+pub use file::AgentHubFile;
 pub use quotes::{AgentHubQuote, plan_quote};
 pub use rows::{AgentHubKey, AgentHubTransaction};
 
 use std::collections::BTreeSet;
 
-use crate::access::account::Payer;
-use crate::access::email_status::EmailStatus;
-use crate::access::hash_kind::HashKind;
-use crate::chains::address::Address;
-use crate::chains::transaction::TxRef;
-use crate::clock::Timestamp;
-use crate::imports::account::{ImportedAccount, ImportedKey, ImportedSecret, UsedTransaction};
-use crate::imports::finding::{ImportFinding, ImportFindingKind};
-use crate::imports::key_record;
-use crate::imports::planned::PlannedAccount;
-use crate::money::ledger::{LedgerKind, PaymentRef};
+use metering_core::access::{EmailStatus, HashKind, Payer};
+use metering_core::chains::{Address, TxRef};
+use metering_core::clock::Timestamp;
+use metering_core::imports::{ImportedAccount, ImportedKey, ImportedSecret, UsedTransaction};
+use metering_core::money::{LedgerKind, PaymentRef};
+
+use crate::finding::{ImportFinding, ImportFindingKind};
+use crate::key_record;
+use crate::planned::PlannedAccount;
 
 use books::Books;
 

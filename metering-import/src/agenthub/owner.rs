@@ -1,12 +1,12 @@
 //! Who a key belongs to, and its limits: what is not allowed here is replaced, and listed.
 
+use metering_core::access::{AccountId, AgentName, Email, RateLimits};
+use metering_core::clock::Timestamp;
+use metering_core::imports::ImportedAccount;
+
 use super::{AgentHubKey, Cell};
-use crate::access::account::{AccountId, AgentName, RateLimits};
-use crate::access::email::Email;
-use crate::clock::Timestamp;
-use crate::imports::account::derived_id;
-use crate::imports::finding::{ImportFinding, ImportFindingKind};
-use crate::imports::time::parse_time;
+use crate::finding::{ImportFinding, ImportFindingKind};
+use crate::time::parse_time;
 
 /// A time, or `otherwise`.
 pub(super) fn time(
@@ -26,7 +26,7 @@ pub(super) fn time(
 /// The account's id: the organisation's, if it has our format and no other key uses it.
 pub(super) fn id(key: &AgentHubKey, subject: &str, oddities: &mut Vec<ImportFinding>) -> AccountId {
     let own = key.org_id.as_deref().and_then(|text| text.parse::<AccountId>().ok());
-    let derived = || derived_id("agenthub", &key.id);
+    let derived = || ImportedAccount::derived_id("agenthub", &key.id);
     match own {
         Some(id) if !key.org_id_is_repeated => id,
         Some(id) => {

@@ -1,7 +1,8 @@
 //! A value as SQLite stores it: a column has no type there, so a number may be text.
 
-use crate::imports::amount::Real;
-use crate::money::credits::Credits;
+use metering_core::money::Credits;
+
+use crate::amount::Real;
 
 /// A value of a column.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -45,7 +46,7 @@ impl Cell {
             Self::Real(bits) => {
                 let real = Real::from_bits(*bits).ok()?;
                 let atoms = real.credits.atoms();
-                let whole = atoms / crate::money::credits::ATOMS_PER_CREDIT;
+                let whole = atoms / metering_core::money::ATOMS_PER_CREDIT;
                 (real.remainder == 0 && Credits::from_whole(whole) == Some(real.credits)).then_some(whole)
             }
             Self::Text(text) => text.trim().parse().ok(),

@@ -2,15 +2,15 @@
 
 use std::collections::BTreeMap;
 
+use metering_core::clock::{Day, Timestamp};
+use metering_core::imports::{ImportedEntry, ImportedUsage};
+use metering_core::money::{Credits, LedgerKind, NewLedgerEntry, PaymentRef};
+use metering_core::usage::{ClientSource, UsageLine};
+
 use super::{AgentHubTransaction, Cell};
-use crate::clock::{Day, Timestamp};
-use crate::imports::account::{ImportedEntry, ImportedUsage};
-use crate::imports::amount::Real;
-use crate::imports::finding::{ImportFinding, ImportFindingKind};
-use crate::imports::record::opening_usage;
-use crate::money::credits::Credits;
-use crate::money::ledger::{LedgerKind, NewLedgerEntry, PaymentRef};
-use crate::usage::{ClientSource, UsageLine};
+use crate::amount::Real;
+use crate::finding::{ImportFinding, ImportFindingKind};
+use crate::record::opening_usage;
 
 /// The longest description of an entry, in characters.
 const MAX_DESCRIPTION: usize = 300;

@@ -3,7 +3,7 @@
 //! A finite double is a whole number times a power of two, so it converts to atoms in integer arithmetic: no float is
 //! added, multiplied or formatted here.
 
-use crate::money::credits::{ATOMS_PER_CREDIT, Credits};
+use metering_core::money::{ATOMS_PER_CREDIT, Credits};
 
 /// Bits of the fraction that a remainder is kept to.
 const REMAINDER_BITS: u32 = 32;
@@ -11,11 +11,11 @@ const REMAINDER_BITS: u32 = 32;
 /// A number of credits that was stored as a double.
 ///
 /// ```
-/// use metering_core::imports::Real;
+/// use metering_import::Real;
 ///
 /// let amount = Real::from_bits(0.1_f64.to_bits())?;
 /// assert_eq!(amount.credits.to_string(), "0.1");
-/// # Ok::<(), metering_core::imports::RealError>(())
+/// # Ok::<(), metering_import::RealError>(())
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Real {

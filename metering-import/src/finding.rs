@@ -1,8 +1,7 @@
 //! Irregularities of an account at its source. All are listed; none stops the import silently.
 
+use metering_core::named_enum;
 use serde::Serialize;
-
-use crate::named_enum::named_enum;
 
 /// A finding that an operator should check.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]

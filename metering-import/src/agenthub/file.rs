@@ -6,14 +6,16 @@ use std::collections::HashSet;
 use std::path::Path;
 
 use metering_core::StoreError;
-use metering_core::imports::{
-    AgentHubKey, AgentHubQuote, AgentHubTransaction, Cell, ImportFinding, ImportFindingKind, UsageSign,
-};
 use rusqlite::types::ValueRef;
-use rusqlite::{Connection, OpenFlags, Row, params};
+use rusqlite::{Connection, ErrorCode, OpenFlags, Params, Row, Statement, params};
 
-use crate::error::{Result, store_error};
-use crate::rows::all;
+use super::books::UsageSign;
+use super::cell::Cell;
+use super::quotes::AgentHubQuote;
+use super::rows::{AgentHubKey, AgentHubTransaction};
+use crate::finding::{ImportFinding, ImportFindingKind};
+
+type Result<T> = std::result::Result<T, StoreError>;
 
 /// The columns of `api_keys` that must exist.
 const KEY_COLUMNS: [&str; 6] =
@@ -44,7 +46,7 @@ const MAX_TEXT: &str = "4096";
 /// An `agenthub` database.
 ///
 /// ```
-/// use metering_sqlite::AgentHubFile;
+/// use metering_import::AgentHubFile;
 ///
 /// # let folder = tempfile::tempdir()?;
 /// # let file = folder.path().join("agenthub.db");
@@ -76,8 +78,8 @@ impl AgentHubFile {
         // Before it is opened, which may make an empty one.
         let lacks_wal = lacks_wal(path);
         let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-        let connection = Connection::open_with_flags(path, flags).map_err(store_error)?;
-        connection.busy_timeout(std::time::Duration::from_secs(5)).map_err(store_error)?;
+        let connection = Connection::open_with_flags(path, flags).map_err(read_error)?;
+        connection.busy_timeout(std::time::Duration::from_secs(5)).map_err(read_error)?;
         let keys = keys_query(&connection)?;
         let transactions = transactions_query(&connection)?;
         let quotes = quotes_query(&connection)?;
@@ -90,7 +92,7 @@ impl AgentHubFile {
                    SELECT CAST(api_key_id AS TEXT) AS key, rowid AS row FROM main.credit_transactions;
                  CREATE INDEX temp.owner_key ON owner (key, row);",
             )
-            .map_err(store_error)?;
+            .map_err(read_error)?;
         Ok(Self { connection, keys, transactions, quotes, lacks_wal })
     }
 
@@ -107,8 +109,8 @@ impl AgentHubFile {
     /// When the database cannot be read.
     pub fn quotes(&self) -> Result<Vec<AgentHubQuote>> {
         let Some(sql) = &self.quotes else { return Ok(Vec::new()) };
-        let mut statement = self.connection.prepare(sql).map_err(store_error)?;
-        all(&mut statement, [], |row| Ok(Ok(quote(row)?)))
+        let mut statement = self.connection.prepare(sql).map_err(read_error)?;
+        all(&mut statement, [], quote)
     }
 
     /// Keys after a row number, at most `limit`, with their row numbers.
@@ -116,8 +118,8 @@ impl AgentHubFile {
     /// # Errors
     /// When the database cannot be read.
     pub fn keys(&self, after: Option<i64>, limit: u32) -> Result<Vec<(i64, AgentHubKey)>> {
-        let mut statement = self.connection.prepare_cached(&self.keys).map_err(store_error)?;
-        all(&mut statement, params![after.unwrap_or(i64::MIN), limit], |row| Ok(Ok((row.get(0)?, key(row)?))))
+        let mut statement = self.connection.prepare_cached(&self.keys).map_err(read_error)?;
+        all(&mut statement, params![after.unwrap_or(i64::MIN), limit], |row| Ok((row.get(0)?, key(row)?)))
     }
 
     /// Calls `visit` with each transaction of a key, in the order in which they were written.
@@ -125,10 +127,10 @@ impl AgentHubFile {
     /// # Errors
     /// When the database cannot be read.
     pub fn each_transaction(&self, key: &str, mut visit: impl FnMut(&AgentHubTransaction)) -> Result<()> {
-        let mut statement = self.connection.prepare_cached(&self.transactions).map_err(store_error)?;
-        let mut rows = statement.query([key]).map_err(store_error)?;
-        while let Some(row) = rows.next().map_err(store_error)? {
-            visit(&transaction(row).map_err(store_error)?);
+        let mut statement = self.connection.prepare_cached(&self.transactions).map_err(read_error)?;
+        let mut rows = statement.query([key]).map_err(read_error)?;
+        while let Some(row) = rows.next().map_err(read_error)? {
+            visit(&transaction(row).map_err(read_error)?);
         }
         Ok(())
     }
@@ -141,7 +143,7 @@ impl AgentHubFile {
         let sql = "SELECT EXISTS (SELECT 1 FROM credit_transactions WHERE type = 'usage' AND amount < 0), \
                    EXISTS (SELECT 1 FROM credit_transactions WHERE type = 'usage' AND amount > 0)";
         let read = |row: &Row<'_>| Ok((row.get::<_, bool>(0)?, row.get::<_, bool>(1)?));
-        let (negative, positive) = self.connection.query_row(sql, [], read).map_err(store_error)?;
+        let (negative, positive) = self.connection.query_row(sql, [], read).map_err(read_error)?;
         Ok(if positive && !negative { UsageSign::Positive } else { UsageSign::Negative })
     }
 
@@ -152,12 +154,28 @@ impl AgentHubFile {
     pub fn orphans(&self) -> Result<Vec<ImportFinding>> {
         let sql = "SELECT coalesce(key, 'NULL'), count(*) FROM temp.owner WHERE key IS NULL \
                    OR key NOT IN (SELECT CAST(id AS TEXT) FROM api_keys WHERE id IS NOT NULL) GROUP BY key ORDER BY key";
-        let mut statement = self.connection.prepare(sql).map_err(store_error)?;
+        let mut statement = self.connection.prepare(sql).map_err(read_error)?;
         all(&mut statement, [], |row| {
             let (key, count): (String, i64) = (row.get(0)?, row.get(1)?);
             let detail = format!("{count} transactions of a key that does not exist; they were not imported");
-            Ok(Ok(ImportFinding::new(format!("api_keys {key}"), ImportFindingKind::OrphanTransaction, detail)))
+            Ok(ImportFinding::new(format!("api_keys {key}"), ImportFindingKind::OrphanTransaction, detail))
         })
+    }
+}
+
+/// All rows of a query.
+fn all<T>(
+    statement: &mut Statement<'_>,
+    params: impl Params,
+    read: impl FnMut(&Row<'_>) -> rusqlite::Result<T>,
+) -> Result<Vec<T>> {
+    statement.query_map(params, read).and_then(|rows| rows.collect()).map_err(read_error)
+}
+
+fn read_error(error: rusqlite::Error) -> StoreError {
+    match error.sqlite_error_code() {
+        Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => StoreError::Corrupt(error.to_string()),
+        _ => StoreError::Unavailable(Box::new(error)),
     }
 }
 
@@ -243,8 +261,8 @@ fn lacks_wal(path: &Path) -> bool {
 
 /// The columns of a table.
 fn columns(connection: &Connection, table: &str, needed: &[&str]) -> Result<HashSet<String>> {
-    let mut statement = connection.prepare("SELECT name FROM pragma_table_info(?1)").map_err(store_error)?;
-    let known: HashSet<String> = all(&mut statement, [table], |row| row.get(0).map(Ok))?.into_iter().collect();
+    let mut statement = connection.prepare("SELECT name FROM pragma_table_info(?1)").map_err(read_error)?;
+    let known: HashSet<String> = all(&mut statement, [table], |row| row.get(0))?.into_iter().collect();
     match needed.iter().find(|name| !known.contains(**name)) {
         Some(missing) => Err(StoreError::Corrupt(format!(
             "this is no agenthub database: table {table} has no column {missing}; nothing was imported"

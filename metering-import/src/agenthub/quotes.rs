@@ -2,17 +2,16 @@
 
 use std::time::Duration;
 
+use metering_core::chains::{Address, TokenUnits};
+use metering_core::clock::Timestamp;
+use metering_core::money::Credits;
+use metering_core::payments::{NonceHash, PaymentTarget, Quote, QuoteState, nonce_hash};
+
 use super::Cell;
 use super::owner::{email_of, name_of};
-use crate::chains::address::Address;
-use crate::chains::units::TokenUnits;
-use crate::clock::Timestamp;
-use crate::imports::finding::{ImportFinding, ImportFindingKind};
-use crate::imports::key_record;
-use crate::imports::time::parse_time;
-use crate::money::credits::Credits;
-use crate::payments::payment::PaymentTarget;
-use crate::payments::quote::{NonceHash, Quote, QuoteState, nonce_hash};
+use crate::finding::{ImportFinding, ImportFindingKind};
+use crate::key_record;
+use crate::time::parse_time;
 
 /// How long after its expiry a quote is imported: the move may take a while, and payments that were mined before the
 /// expiry are honoured.

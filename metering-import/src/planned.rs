@@ -1,9 +1,10 @@
 //! What an import intends for one account, to compare with the store afterwards.
 
-use crate::access::account::Totals;
-use crate::imports::account::ImportedAccount;
-use crate::imports::finding::ImportFinding;
-use crate::money::credits::Credits;
+use metering_core::access::Totals;
+use metering_core::imports::ImportedAccount;
+use metering_core::money::Credits;
+
+use crate::finding::ImportFinding;
 
 /// An account to import, and what the source says about it.
 #[derive(Debug, Clone)]

@@ -44,7 +44,7 @@ pub struct AgentHubKey {
 
 impl AgentHubKey {
     /// Whether its session is the one that all accounts share that were opened by a payment.
-    pub(in crate::imports) fn shares_session(&self) -> bool {
+    pub(super) fn shares_session(&self) -> bool {
         self.session_id.as_deref() == Some(SHARED_SESSION)
     }
 }

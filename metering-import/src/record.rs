@@ -6,20 +6,19 @@ use std::collections::BTreeMap;
 use std::fmt::Display;
 use std::str::FromStr;
 
-use crate::access::account::{AccountId, Payer, RateLimits};
-use crate::access::email_status::EmailStatus;
-use crate::access::hash_kind::HashKind;
-use crate::clock::Timestamp;
-use crate::imports::account::{
-    ImportedAccount, ImportedEntry, ImportedKey, ImportedSecret, ImportedUsage, OPENING_ROUTE, derived_id,
-};
-use crate::imports::finding::{ImportFinding, ImportFindingKind};
-use crate::imports::key_record::{self, KeyRecordError};
-use crate::imports::planned::PlannedAccount;
-use crate::imports::time::parse_time;
-use crate::money::credits::Credits;
-use crate::money::ledger::{LedgerKind, NewLedgerEntry, PaymentRef};
-use crate::usage::{ClientSource, UsageLine};
+use metering_core::access::{AccountId, EmailStatus, HashKind, Payer, RateLimits};
+use metering_core::clock::Timestamp;
+use metering_core::imports::{ImportedAccount, ImportedEntry, ImportedKey, ImportedSecret, ImportedUsage};
+use metering_core::money::{Credits, LedgerKind, NewLedgerEntry, PaymentRef};
+use metering_core::usage::{ClientSource, UsageLine};
+
+use crate::finding::{ImportFinding, ImportFindingKind};
+use crate::key_record::{self, KeyRecordError};
+use crate::planned::PlannedAccount;
+use crate::time::parse_time;
+
+/// The route of usage that the source knows only as a sum. No request can have it: routes begin with a slash.
+const OPENING_ROUTE: &str = "imported";
 
 /// Every field that a record may have.
 pub const RECORD_FIELDS: [&str; 27] = [
@@ -130,7 +129,7 @@ pub fn plan_record(fields: &BTreeMap<String, String>, now: Timestamp) -> Result<
         Some(id) => id,
         None => {
             let first = keys.iter().flat_map(|key| &key.secrets).next().ok_or(RecordError::Missing("key_hash"))?;
-            derived_id("accounts", &hex::encode(first.hash.as_bytes()))
+            ImportedAccount::derived_id("accounts", &hex::encode(first.hash.as_bytes()))
         }
     };
     let revoked_at = fields.time("revoked_at")?;
@@ -274,7 +273,7 @@ impl Amounts {
 }
 
 /// Usage that the source knows only as a sum.
-pub(super) fn opening_usage(at: Timestamp, credits_used: Credits) -> ImportedUsage {
+pub(crate) fn opening_usage(at: Timestamp, credits_used: Credits) -> ImportedUsage {
     let line =
         UsageLine { route_template: OPENING_ROUTE.into(), http_method: "IMPORT".into(), source: ClientSource::Direct };
     ImportedUsage { day: at.day(), line, calls: 0, credits_used }

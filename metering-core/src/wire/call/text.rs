@@ -3,13 +3,14 @@
 use std::borrow::Cow;
 use std::str::FromStr;
 
-use metering_core::AccountId;
-use metering_core::access::KeyId;
-use metering_core::charging::HoldId;
-use metering_core::events::{DeliveryId, DeliveryState, WebhookId};
-use metering_core::operators::OperatorName;
-use metering_core::prices::PriceNumber;
-use metering_core::store::Cursor;
+use crate::AccountId;
+use crate::access::KeyId;
+use crate::charging::HoldId;
+use crate::clock::Day;
+use crate::events::{DeliveryId, DeliveryState, WebhookId};
+use crate::operators::OperatorName;
+use crate::prices::PriceNumber;
+use crate::store::Cursor;
 
 /// What can be a parameter.
 pub trait Text: Sized {
@@ -63,6 +64,7 @@ texts! {
     }, |state| state.as_str().into();
     DeliveryId as i64: |text| parsed(text).map(Self::new), |id| id.get().to_string().into();
     PriceNumber as u32: |text| parsed(text).map(Self), |number| number.to_string().into();
+    Day as String: parsed, |day| day.to_string().into();
     u64 as u64: parsed, |number| number.to_string().into();
     EntryNumber as i64: |text| {
         let digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());

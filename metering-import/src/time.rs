@@ -1,6 +1,6 @@
 //! Times in the forms that services store them in.
 
-use crate::clock::Timestamp;
+use metering_core::clock::Timestamp;
 
 /// Numbers above this are milliseconds: as seconds it would be the year 5138.
 const LAST_SECONDS: i64 = 100_000_000_000;
@@ -9,7 +9,7 @@ const LAST_SECONDS: i64 = 100_000_000_000;
 /// a Unix time in seconds or milliseconds. `None` if it is none of these.
 ///
 /// ```
-/// use metering_core::imports::parse_time;
+/// use metering_import::parse_time;
 ///
 /// let at = parse_time("2026-11-21T08:00:00Z");
 /// for text in ["2026-11-21 08:00:00", "2026-11-21T10:00:00+02:00", "1795248000", "1795248000000", "1795248000.0"] {

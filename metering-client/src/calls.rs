@@ -1,0 +1,10 @@
+//! The calls of the metering API, by subject, each declared once: the server's router and OpenAPI document follow from
+//! them as well. [`Client::call`](crate::Client::call) makes one.
+
+mod access;
+pub mod account;
+pub mod billing;
+pub mod keys;
+pub mod payments;
+pub mod signup;
+pub mod webhooks;

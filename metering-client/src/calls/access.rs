@@ -1,0 +1,33 @@
+//! Who may make calls, and how others are refused.
+
+use metering_core::wire::ErrorCode::{
+    Forbidden, KeyExpired, KeyNetwork, KeyScope, NotFound, StorageUnavailable, Unauthorized,
+};
+use metering_core::wire::call::{Access, Refusal};
+
+const KEY_REFUSALS: &[Refusal] =
+    &[(Unauthorized, ""), (KeyExpired, ""), (KeyScope, ""), (KeyNetwork, ""), (StorageUnavailable, "")];
+
+/// A key, in either header.
+pub(super) const KEY: Access = Access { schemes: &[&["bearer"], &["api_key"]], refusals: KEY_REFUSALS };
+
+/// A key, or a wallet that signs in.
+pub(super) const KEY_OR_WALLET: Access =
+    Access { schemes: &[&["bearer"], &["api_key"], &["sign_in_with_x"]], refusals: KEY_REFUSALS };
+
+/// A service that has the billing secret.
+pub(super) const BILLING: Access = Access {
+    schemes: &[&["billing_secret"]],
+    refusals: &[(Forbidden, "the secret is wrong"), (NotFound, "no secret is configured"), (StorageUnavailable, "")],
+};
+
+/// The same, with the key of its client.
+pub(super) const BILLING_WITH_KEY: Access = Access {
+    schemes: &[&["billing_secret", "bearer"]],
+    refusals: &[
+        (Forbidden, "the secret is wrong"),
+        (NotFound, "no secret is configured"),
+        (Unauthorized, ""),
+        (StorageUnavailable, ""),
+    ],
+};

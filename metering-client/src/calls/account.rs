@@ -1,0 +1,170 @@
+//! The caller's account: balance, usage, statements, and requests whose credits are held.
+
+use metering_core::Day;
+use metering_core::wire::call::{Bounded, Cut, EntryNumber};
+use metering_core::wire::{
+    ActivityDocument, BalanceDocument, ByEndpointDocument, DailyUsageDocument, LedgerDocument, ReceiptDocument,
+    ReceiptsDocument, RequestDocument, RequestsDocument, UsageSummary, VolumesDocument,
+};
+use metering_core::{call, parameters};
+
+use super::access::KEY;
+
+parameters! {
+    /// How many entries.
+    ActivityLimit {
+        /// Maximum number of entries; a number outside of the range is cut to it
+        limit: Cut<100, 1000> = 100,
+    }
+
+    /// Which days.
+    SummaryDays {
+        /// Days in the window, 7 by default; a number outside of the range is cut to it
+        days: Cut<7, 90> = 30,
+    }
+
+    /// Which days and routes.
+    ByEndpointRange {
+        /// Days in the window, 30 by default; a number outside of the range is cut to it
+        days: Cut<30, 90> = 30,
+        /// Maximum number of routes, 50 by default
+        limit: Cut<50, 1000> = 50,
+    }
+
+    /// Which days.
+    DayRange {
+        /// The first day, 29 days before the last by default
+        from: Option<Day> = "2026-11-01",
+        /// The last day, today by default
+        to: Option<Day> = "2026-11-30",
+    }
+
+    /// Which entries.
+    LedgerPage {
+        /// The number of the entry to continue after
+        after: Option<EntryNumber> = 0,
+        /// Maximum number of entries, 100 by default
+        limit: Bounded<100, 10_000> = 100,
+    }
+
+    /// Which entries.
+    LedgerCsvPage {
+        /// The number of the entry to continue after
+        after: Option<EntryNumber> = 0,
+        /// Maximum number of entries, 10,000 by default
+        limit: Bounded<10_000, 10_000> = 10_000,
+    }
+
+    /// Which receipts.
+    ReceiptsPage {
+        /// The value of `next` in the previous response
+        before: Option<EntryNumber> = 1000,
+        /// Maximum number of receipts, 20 by default
+        limit: Bounded<20, 100> = 20,
+    }
+
+    /// A receipt.
+    OfReceipt {
+        /// The receipt's number
+        number: String = "R-8453-9F86D081884C7D65",
+    }
+
+    /// A request.
+    OfRequest {
+        /// The id of the request, from `X-BDS-Request-Id`
+        id: String,
+    }
+}
+
+call! {
+    /// The account and its balance
+    ///
+    /// Works at any balance, including zero and negative ones.
+    GetBalance("balance") = GET "/credits/balance" in "account" for KEY;
+    returns(200, "The account": BalanceDocument);
+
+    /// Recent activity, newest first
+    ListActivity("usage") = GET "/credits/usage" in "account" for KEY;
+    takes(ActivityLimit, ());
+    returns(200, "Recent activity": ActivityDocument) or(ValidationFailed);
+
+    /// Usage by day and by route
+    ///
+    /// UTC days; the window is today and the days before it. Days, routes and balance are read in one snapshot and add
+    /// up exactly.
+    GetUsageSummary("usage_summary") = GET "/credits/usage/summary" in "account" for KEY;
+    takes(SummaryDays, ());
+    returns(200, "The summary": UsageSummary) or(ValidationFailed);
+
+    /// Usage by route
+    GetUsageByEndpoint("usage_by_endpoint") = GET "/credits/usage/by-endpoint" in "account" for KEY;
+    takes(ByEndpointRange, ());
+    returns(200, "Routes by credits": ByEndpointDocument) or(ValidationFailed);
+
+    /// Requests of the month to routes with volume tiers
+    ///
+    /// Calendar months in UTC. Requests are counted per account, whichever key they came with; refunded ones are not
+    /// counted.
+    GetUsageVolumes("usage_volumes") = GET "/credits/usage/volumes" in "account" for KEY;
+    returns(200, "The routes with volume tiers": VolumesDocument);
+
+    /// Usage by day, route, method and source
+    ///
+    /// UTC days, oldest first, at most 366. If `next` is not null, more days follow: send it as `from`, with the same
+    /// `to`.
+    GetDailyUsage("usage_daily") = GET "/credits/usage/daily" in "account" for KEY;
+    takes(DayRange, ());
+    returns(200, "Daily usage": DailyUsageDocument) or(ValidationFailed);
+
+    /// Usage by day, route, method and source, as a CSV file
+    ///
+    /// The columns are `day,route,method,source,calls,credits,key_id,key_name`. If more days follow, the `Link` header
+    /// has their URL (`rel="next"`). A text that a spreadsheet would take for a formula begins with an apostrophe.
+    GetUsageCsv("usage_csv") = GET "/credits/usage.csv" in "account" for KEY;
+    takes(DayRange, ());
+    returns(200, "Daily usage": String as "text/csv") or(ValidationFailed);
+
+    /// The ledger, oldest entry first
+    ///
+    /// Every change of the balance except usage. If `next` is not null, more entries follow: send it as `after`.
+    GetLedger("ledger") = GET "/credits/ledger" in "account" for KEY;
+    takes(LedgerPage, ());
+    returns(200, "Ledger entries": LedgerDocument) or(ValidationFailed);
+
+    /// The ledger as a CSV file
+    ///
+    /// The columns are `id,created_at,type,credits,description,plan_id,chain_id,tx_hash`. If more entries follow, the
+    /// `Link` header has their URL (`rel="next"`). A text that a spreadsheet would take for a formula begins with an
+    /// apostrophe.
+    GetLedgerCsv("ledger_csv") = GET "/credits/ledger.csv" in "account" for KEY;
+    takes(LedgerCsvPage, ());
+    returns(200, "Ledger entries": String as "text/csv") or(ValidationFailed);
+
+    /// Receipts for purchases, newest first
+    ///
+    /// If `next` is not null, older receipts follow: send it as `before`.
+    ListReceipts("receipts") = GET "/credits/receipts" in "account" for KEY;
+    takes(ReceiptsPage, ());
+    returns(200, "Receipts": ReceiptsDocument) or(ValidationFailed);
+
+    /// The receipt for a purchase
+    ///
+    /// `/metering/receipt?number=...` is the page to print.
+    GetReceipt("receipt") = GET "/credits/receipt" in "account" for KEY;
+    takes(OfReceipt, ());
+    returns(200, "The receipt": ReceiptDocument) or(ValidationFailed, NotFound: "the account has no such receipt");
+
+    /// Requests whose credits are held now, newest first
+    ///
+    /// At most 100.
+    ListHeldRequests("held_requests") = GET "/requests" in "account" for KEY;
+    returns(200, "The requests": RequestsDocument);
+
+    /// What a request holds, or what it was charged
+    ///
+    /// For requests whose cost is known only after their response. Their id is in the header `X-BDS-Request-Id`. A
+    /// settled request is kept for a day. A key without the scope `read` finds only its own requests.
+    GetRequest("request") = GET "/requests/{id}" in "account" for KEY;
+    takes(OfRequest, ());
+    returns(200, "The request": RequestDocument) or(NotFound: "the account has no such request, or no longer");
+}

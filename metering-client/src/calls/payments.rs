@@ -1,0 +1,131 @@
+//! Buying credits: plans, offers, quotes, and payments.
+
+use metering_core::wire::call::Access;
+use metering_core::wire::{
+    ClaimRequest, ClaimResponse, CompletionRequest, CompletionResponse, PlansDocument, QuoteRequest, QuoteResponse,
+    TopUpQuoteDocument, TopUpQuoteRequest, TopUpRequest, TopUpResponse,
+};
+use metering_core::{call, parameters};
+use metering_pay::wire::{BoughtResponse, OffersDocument};
+
+use super::access::KEY;
+
+parameters! {
+    /// A top-up quote.
+    OfTopUpQuote {
+        /// The quote's id
+        quote_id: String = "tuq_9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08",
+    }
+}
+
+call! {
+    /// Plans on sale and the chains they are paid on
+    ///
+    /// Only active plans on configured chains, in display order.
+    ListPlans("plans") = GET "/credits/plans" in "plans" for Access::ANYONE;
+    returns(200, "The plans": PlansDocument) or(StorageUnavailable);
+
+    /// What can be paid with a signature, without gas
+    ///
+    /// The amounts that a payment may have, cheapest first, and what each buys. The list is empty if the service
+    /// accepts no such payments. Programs read offers from the 402 of the request that they want to make.
+    ListOffers("offers") = GET "/credits/offers" in "payments" for Access::ANYONE;
+    returns(200, "The offers": OffersDocument) or(StorageUnavailable);
+
+    /// Buy credits with a signed payment
+    ///
+    /// Without a payment, the response is a 402 with all offers, for clients of x402: version 2 in the header
+    /// `PAYMENT-REQUIRED`, version 1 in the body. Send the request again with a payment of one of them in
+    /// `PAYMENT-SIGNATURE` (version 2) or `X-PAYMENT` (version 1): it is credited to the account of the key, and the
+    /// header `PAYMENT-RESPONSE` or `X-PAYMENT-RESPONSE` has the receipt. The same payment sent again is credited once,
+    /// and gets the same response. After `settlement_pending`, send the same payment again; never sign another one.
+    Pay("pay") = POST "/credits/pay" in "payments" for KEY;
+    returns(200, "Credited, now or earlier": BoughtResponse)
+        or(ValidationFailed: "the payment cannot be read; nothing was taken", PaymentRequired: "the offers",
+            PaymentRefused: "nothing was taken", NotFound: "the service accepts no such payments",
+            PaymentCredited: "to another account", RateLimited, SettlementPending, SettlementUnavailable,
+            OutcomeUnknown);
+
+    /// Buy credits with a signed payment, from the operator's own machines
+    ///
+    /// The same as `POST /credits/pay`. Paths below `/internal/` are not public.
+    PayInternal("pay_internal") = POST "/internal/billing/pay" in "internal" for KEY;
+    returns(200, "Credited, now or earlier": BoughtResponse)
+        or(ValidationFailed: "the payment cannot be read; nothing was taken", PaymentRequired: "the offers",
+            PaymentRefused: "nothing was taken", NotFound: "the service accepts no such payments",
+            PaymentCredited: "to another account", RateLimited, SettlementPending, SettlementUnavailable,
+            OutcomeUnknown);
+
+    /// Top up the account with a payment
+    ///
+    /// The payment must be at least the plan's price, from a wallet that is known to belong to the account. For any
+    /// other wallet, sign the `message` of the `payer_proof_required` response with it and repeat the request with that
+    /// `signature`. Submitting the same payment again changes nothing.
+    TopUp("top_up") = POST "/credits/topup" in "payments" for KEY;
+    takes((), TopUpRequest);
+    returns(200, "Credited, now or earlier": TopUpResponse)
+        or(InvalidTxHash, InvalidSignature, UnsupportedChain, UnknownPlan, TxReverted, PaymentMismatch,
+            PaymentPredatesService, PayerProofRequired: "`message` is the text that the payer must sign", TxNotFound,
+            PaymentUnconfirmed, TxAlreadyUsed, PaymentReserved, RateLimited, CheckoutNotAvailable: "without `tx_hash`",
+            RpcError, RpcChainMismatch, PaymentNotConfigured, OutcomeUnknown);
+
+    /// Have a payment credited, as its payer
+    ///
+    /// For the page that the `complete_url` of a `payer_proof_required` response leads to: the wallet that paid says
+    /// which account gets the credits. Needs no key. Without a `signature`, the response has the text to sign.
+    CompleteTopUp("complete_top_up") = POST "/credits/topup/complete" in "payments" for Access::ANYONE;
+    takes((), CompletionRequest);
+    returns(200, "Credited, now or earlier": CompletionResponse)
+        or(InvalidTxHash, InvalidSignature, UnsupportedChain, UnknownPlan, TxReverted, PaymentMismatch,
+            PaymentPredatesService, PayerProofRequired: "`message` is the text that the payer must sign",
+            NotFound: "there is no such account", TxNotFound, PaymentUnconfirmed, TxAlreadyUsed, PaymentReserved,
+            RateLimited, RpcError, RpcChainMismatch, PaymentNotConfigured, StorageUnavailable, OutcomeUnknown);
+
+    /// Get a top-up quote
+    ///
+    /// The amount is the plan's price plus a small tag that identifies this quote. Pay exactly that amount from any
+    /// wallet, once, in a plain transfer: it is credited to this account, without a signature. The native coin must
+    /// come from an account with a private key, not from a contract. Payments mined within a day of `expires_at` are
+    /// honoured. An account that asks again soon gets the same quote, unless a payment of it was seen; to pay again,
+    /// ask again once it is `paid`.
+    CreateTopUpQuote("top_up_quote") = POST "/credits/topup/quote" in "payments" for KEY;
+    takes((), TopUpQuoteRequest);
+    returns(201, "The quote": TopUpQuoteDocument)
+        or(UnsupportedChain, UnknownPlan, RateLimited, RpcError, RpcChainMismatch, PaymentNotConfigured,
+            QuotesExhausted, OutcomeUnknown);
+
+    /// A top-up quote and its payment
+    ///
+    /// Poll this, every few seconds, to wait for the payment: a payment in one of the newest blocks is `seen`, with its
+    /// confirmations, before it is credited. The request credits a confirmed payment itself. If a reorganisation of the
+    /// chain removes a credited payment, the status is `reversed` until the payment, or another of the amount, is
+    /// mined.
+    GetTopUpQuote("top_up_quote_status") = GET "/credits/topup/quote" in "payments" for KEY;
+    takes(OfTopUpQuote, ());
+    returns(200, "The quote": TopUpQuoteDocument)
+        or(ValidationFailed, UnsupportedChain, NotFound: "the account has no such quote", RateLimited,
+            PaymentNotConfigured);
+
+    /// Get a quote for a plan
+    ///
+    /// The amount is the plan's price plus a small tag that identifies this quote. Pay exactly that amount from
+    /// `payer_address`, in a plain transfer. Payments mined within seven days of `expires_at` are honoured.
+    CreateQuote("quote") = POST "/signup/pay/quote" in "payments" for Access::ANYONE;
+    takes((), QuoteRequest);
+    returns(201, "The quote": QuoteResponse)
+        or(UnsupportedChain, UnknownPlan, UnsupportedToken, PayerIsContract, EmailAlreadyRegistered,
+            PayerAlreadyRegistered, RateLimited, RpcError, RpcChainMismatch, PaymentNotConfigured, QuotesExhausted,
+            StorageUnavailable, OutcomeUnknown);
+
+    /// Claim the account of a paid quote
+    ///
+    /// Waits for the payment's confirmations, by default for up to 45 seconds. The key is shown only once. A claim that
+    /// fails changes nothing and can be repeated.
+    ClaimQuote("claim") = POST "/signup/pay/claim" in "payments" for Access::ANYONE;
+    takes((), ClaimRequest);
+    returns(200, "The account and its key": ClaimResponse)
+        or(InvalidTxHash, TxReverted, PaymentMismatch, PayerMismatch, PaymentPredatesQuote, PaymentPredatesService,
+            NotFound: "no such quote", TxNotFound, AlreadyClaimed, PaymentUnconfirmed, TxAlreadyUsed,
+            PayerAlreadyRegistered, QuoteExpired, RateLimited, RpcError, RpcChainMismatch, PaymentNotConfigured,
+            StorageUnavailable, OutcomeUnknown);
+}

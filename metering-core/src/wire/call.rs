@@ -1,0 +1,146 @@
+//! A call of an API, declared once: where it is, who may make it, what it takes and returns, how it is refused.
+//!
+//! A server routes, reads and describes requests by the declaration; a client writes them by it.
+
+mod parameters;
+mod text;
+
+use std::any::TypeId;
+
+use http::Method;
+
+pub use parameters::{Bounded, Cut, Given, Parameter, ParameterVisitor, Parameters, Written};
+pub use text::{EntryNumber, Text};
+
+use crate::wire::ErrorCode;
+
+/// A call.
+pub trait Call: Send + Sync + 'static {
+    /// Its name in the OpenAPI document.
+    const ID: &'static str;
+    /// The HTTP method.
+    const METHOD: Method;
+    /// The path, with parameters in braces: `/keys/{id}`.
+    const PATH: &'static str;
+    /// The group that it belongs to.
+    const TAG: &'static str;
+    /// What it does, in a line. May have white space around it.
+    const SUMMARY: &'static str;
+    /// What else callers must know, with white space around it.
+    const DESCRIPTION: &'static str = "";
+    /// Who may make it.
+    const ACCESS: Access;
+    /// Whether the body may be left out.
+    const IS_BODY_OPTIONAL: bool = false;
+    /// Whether an `Idempotency-Key` makes a lost response available again.
+    const IS_REPEATABLE: bool = false;
+    /// The status of success, and what comes with it. 204 has no body.
+    const SUCCESS: (u16, &'static str);
+    /// The media type of that.
+    const MEDIA: &'static str = "application/json";
+    /// The refusals that callers should expect in addition to those of [`ACCESS`](Self::ACCESS) and of malformed bodies.
+    const REFUSALS: &'static [Refusal] = &[];
+    /// What the path and the query say.
+    type Parameters: Parameters;
+    /// The body; `()` for none.
+    type Body: Send + 'static;
+    /// The response's body; `()` for none.
+    type Reply: Send;
+}
+
+/// A code, and a line about why, which may be empty.
+pub type Refusal = (ErrorCode, &'static str);
+
+/// Who may make a call.
+#[derive(Debug, Clone, Copy)]
+pub struct Access {
+    /// The alternatives; each names the security schemes of the OpenAPI document that it needs. Empty if anyone may.
+    pub schemes: &'static [&'static [&'static str]],
+    /// How others are refused.
+    pub refusals: &'static [Refusal],
+}
+
+impl Access {
+    /// Anyone may.
+    pub const ANYONE: Self = Self { schemes: &[], refusals: &[] };
+}
+
+impl<'r> Given<'r> {
+    /// Those of a request for a call: the values of the path's parameters, in order and decoded, and the query.
+    #[must_use]
+    pub fn to<C: Call>(path: &'r [String], query: &'r str) -> Self {
+        Self::at(C::PATH, path, query)
+    }
+}
+
+/// The path and query of a request for a call.
+#[must_use]
+pub fn target<C: Call>(parameters: &C::Parameters) -> String {
+    let mut written = Written::new(C::PATH);
+    parameters.write(&mut written);
+    written.into_target()
+}
+
+/// Whether requests have a body.
+#[must_use]
+pub fn has_body<C: Call>() -> bool {
+    TypeId::of::<C::Body>() != TypeId::of::<()>()
+}
+
+/// Declares [`Call`](crate::wire::call::Call)s. Their doc comments are what the OpenAPI document says: a line, and what
+/// else callers must know.
+///
+/// ```text
+/// call! {
+///     /// Summary
+///     Name("operation_id") = POST "/path/{parameter}" in "tag" for ACCESS;
+///     takes(OfSubject, BodyRequest);
+///     returns(200, "What comes back": ReplyDocument) or(NotFound, Conflict: "why");
+/// }
+/// ```
+///
+/// `takes` may be missing; it may end with `optional`, for a body that may be left out, and `repeatable`. `as "text/csv"`
+/// after the reply is its media type.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! call {
+    (@flag repeatable) => {
+        const IS_REPEATABLE: bool = true;
+    };
+    (@flag optional) => {
+        const IS_BODY_OPTIONAL: bool = true;
+    };
+    (@first [$first:ty] $($others:tt)*) => {
+        $first
+    };
+    ($(
+        #[doc = $summary:literal] $(#[doc = $description:literal])*
+        $name:ident($id:literal) = $method:ident $path:literal in $tag:literal for $access:expr;
+        $(takes($given:ty, $sent:ty $(, $flag:ident)*);)?
+        returns($status:literal, $success:literal: $reply:ty $(as $media:literal)?)
+            $(or($($code:ident $(: $why:literal)?),+ $(,)?))?;
+    )*) => {$(
+        #[doc = $summary]
+        $(#[doc = $description])*
+        #[derive(Debug)]
+        pub struct $name;
+
+        impl $crate::wire::call::Call for $name {
+            const ID: &str = $id;
+            const METHOD: ::http::Method = ::http::Method::$method;
+            const PATH: &str = $path;
+            const TAG: &str = $tag;
+            const SUMMARY: &str = $summary;
+            const DESCRIPTION: &str = concat!($($description, "\n"),*);
+            const ACCESS: $crate::wire::call::Access = $access;
+            $($($crate::call!(@flag $flag);)*)?
+            const SUCCESS: (u16, &str) = ($status, $success);
+            $(const MEDIA: &str = $media;)?
+            $(const REFUSALS: &[$crate::wire::call::Refusal] =
+                &[$(($crate::wire::ErrorCode::$code, concat!($($why)?))),+];)?
+            type Parameters = $crate::call!(@first $([$given])? [()]);
+            type Body = $crate::call!(@first $([$sent])? [()]);
+            type Reply = $reply;
+        }
+    )*};
+}

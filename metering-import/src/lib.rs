@@ -1,0 +1,29 @@
+//! Reads accounts of other services, and plans their import into a store.
+//!
+//! [`plan_record`] takes a record of the `accounts` format; [`AgentHubFile`] and [`AgentHubPlanner`] take the SQLite
+//! database of a service with the same wire protocol. Each [`PlannedAccount`] has an
+//! [`ImportedAccount`](metering_core::imports::ImportedAccount) for
+//! [`ImportStore::import_accounts`](metering_core::ImportStore::import_accounts), with the balance of the source to the
+//! atom. Anything that does not fit is reported as an [`ImportFinding`], never dropped silently.
+//!
+//! `metering admin import` and `export accounts --with-hashes` use it; `docs/moving-in.md` in the repository describes
+//! the formats.
+#![deny(missing_docs)]
+
+mod agenthub;
+mod amount;
+mod finding;
+mod key_record;
+mod planned;
+mod record;
+mod time;
+
+pub use agenthub::{
+    AgentHubFile, AgentHubKey, AgentHubPlanner, AgentHubQuote, AgentHubTransaction, Cell, UsageSign, plan_quote,
+};
+pub use amount::{Real, RealError};
+pub use finding::{ImportFinding, ImportFindingKind};
+pub use key_record::{KeyRecordError, keys_as_json, used_as_json};
+pub use planned::PlannedAccount;
+pub use record::{RECORD_FIELDS, RecordError, plan_record};
+pub use time::parse_time;
