@@ -23,6 +23,7 @@ mod payments;
 mod prices;
 mod refills;
 mod signups;
+mod source_id;
 mod store_clock;
 
 use std::num::NonZeroUsize;
@@ -59,6 +60,7 @@ pub use payments::{
     QuotePrecedence, SettlementChange,
 };
 pub use prices::PriceStore;
+pub use source_id::SourceId;
 pub use store_clock::StoreClock;
 
 /// Stores accounts, keys, money and usage.

@@ -12,7 +12,6 @@ mod copying;
 mod position;
 mod record;
 mod section;
-mod source_id;
 mod sums;
 #[cfg(test)]
 mod tests;
@@ -22,12 +21,11 @@ pub use comparison::{Comparison, Difference, SectionComparison, compare};
 pub use copying::{copy, survey};
 pub use position::{Part, Position};
 pub use record::{
-    AccountRecord, ActivityRecord, DeliveryRecord, GasPlacesRecord, IdempotencyRecord, KeyRecord, LedgerRecord, Record,
-    ScanMark, SecretRecord, SolutionRecord, VolumeRecord, WalletLink,
+    AccountRecord, ActivityRecord, DeliveryRecord, GasPlacesRecord, IdempotencyRecord, LedgerRecord, Record, ScanMark,
+    SolutionRecord, VolumeRecord, WalletLink,
 };
 pub use section::Section;
-pub use source_id::SourceId;
-pub use sums::{CreditSum, Sums};
+pub use sums::Sums;
 pub use traits::{Export, Import, TargetState};
 
 /// Records per read and write: large enough for few round trips, small enough for short transactions.

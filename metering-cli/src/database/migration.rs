@@ -2,8 +2,8 @@
 
 use std::ffi::OsString;
 
-use metering_core::store::Verification;
-use metering_core::transfer::{Export, Import, SourceId};
+use metering_core::store::{SourceId, Verification};
+use metering_core::transfer::{Export, Import};
 use metering_core::{Store, StoreError, Timestamp};
 use metering_postgres::{PostgresStore, TargetInspection};
 use metering_sqlite::{Moved, SqliteStore};

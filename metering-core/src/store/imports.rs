@@ -3,10 +3,10 @@
 use async_trait::async_trait;
 
 use crate::access::account::AccountId;
+use crate::access::secret_record::SecretRecord;
 use crate::clock::Timestamp;
 use crate::imports::{AccountImported, ImportMode, ImportedAccount};
 use crate::store::{PaymentStore, StoreError};
-use crate::transfer::SecretRecord;
 
 /// Imports accounts of other services, and gives out the hashes of secrets for an export.
 #[async_trait]

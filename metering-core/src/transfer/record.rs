@@ -4,13 +4,11 @@ use std::fmt;
 use std::sync::Arc;
 
 use crate::access::account::{Account, AccountId};
-use crate::access::hash_kind::HashKind;
-use crate::access::issued_key::Key;
-use crate::access::key::KeyHash;
 use crate::access::key_id::KeyNumber;
+use crate::access::key_record::KeyRecord;
+use crate::access::secret_record::SecretRecord;
 use crate::chains::address::Address;
 use crate::charging::hold::Hold;
-use crate::charging::key_meter::KeyMeter;
 use crate::charging::posting::StoredResult;
 use crate::charging::rate::Window;
 use crate::charging::request_id::RequestId;
@@ -232,34 +230,6 @@ pub struct DeliveryRecord {
     pub event: i64,
     /// Its progress.
     pub progress: Progress,
-}
-
-/// A key, and what counts against its terms.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct KeyRecord {
-    /// The key.
-    pub key: Key,
-    /// Its meter, if its terms are counted.
-    pub meter: Option<KeyMeter>,
-}
-
-/// A secret that a key has or had.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct SecretRecord {
-    /// Its hash.
-    pub hash: KeyHash,
-    /// The function that made the hash.
-    pub hash_kind: HashKind,
-    /// The account.
-    pub account: AccountId,
-    /// The key.
-    pub key: KeyNumber,
-    /// When it was created.
-    pub created_at: Timestamp,
-    /// When it stops working, if it was replaced with a grace period.
-    pub expires_at: Option<Timestamp>,
-    /// When it was revoked, if it was.
-    pub revoked_at: Option<Timestamp>,
 }
 
 impl Record {

@@ -9,10 +9,11 @@ use crate::access::account::{Account, AccountId, Totals};
 use crate::access::hash_kind::HashKind;
 use crate::access::key::KeyHash;
 use crate::access::key_id::KeyNumber;
+use crate::access::secret_record::SecretRecord;
 use crate::charging::rate::Window;
 use crate::clock::{Day, Timestamp};
 use crate::money::credits::Credits;
-use crate::store::{Cursor, Page, StoreError};
+use crate::store::{Cursor, Page, SourceId, StoreError};
 use crate::usage::{ClientSource, DailyTotal, UsageLine};
 
 use super::*;

@@ -2,11 +2,10 @@ use std::fmt;
 
 use async_trait::async_trait;
 
-use crate::store::{Cursor, Page, StoreError};
+use crate::store::{Cursor, Page, SourceId, StoreError};
 
 use super::record::Record;
 use super::section::Section;
-use super::source_id::SourceId;
 
 /// A store that can be moved to another backend.
 #[async_trait]

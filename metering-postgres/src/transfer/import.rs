@@ -12,7 +12,8 @@ mod target_state;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use metering_core::transfer::{Import, Record, Section, SourceId, TargetState};
+use metering_core::store::SourceId;
+use metering_core::transfer::{Import, Record, Section, TargetState};
 use metering_core::{Clock, StoreError, SystemClock, UsageLine};
 use metering_sql::transfer;
 
@@ -36,7 +37,8 @@ impl PostgresStore {
     /// Not run here, because it needs a PostgreSQL server:
     ///
     /// ```no_run
-    /// use metering_core::transfer::{Export, Import, SourceId, TargetState, compare, copy};
+    /// use metering_core::store::SourceId;
+    /// use metering_core::transfer::{Export, Import, TargetState, compare, copy};
     /// use metering_postgres::PostgresStore;
     ///
     /// /// Moves a store that nobody else has open, such as the one of `SqliteStore::open_alone`.
@@ -66,7 +68,8 @@ impl PostgresStore {
     /// Not run here, because it needs a PostgreSQL server:
     ///
     /// ```no_run
-    /// use metering_core::transfer::{SourceId, TargetState};
+    /// use metering_core::store::SourceId;
+    /// use metering_core::transfer::TargetState;
     /// use metering_postgres::PostgresStore;
     ///
     /// /// Whether a store can be moved to this database.

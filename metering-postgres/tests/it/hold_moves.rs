@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use metering_core::charging::{HoldAction, HoldId, HoldTerms, HoldUpdate, Outcome, Posting};
 use metering_core::money::{LedgerKind, NewLedgerEntry};
-use metering_core::store::HoldStore;
-use metering_core::transfer::{Export, Import, Section, SourceId, TargetState, compare, copy};
+use metering_core::store::{HoldStore, SourceId};
+use metering_core::transfer::{Export, Import, Section, TargetState, compare, copy};
 use metering_core::{
     AccountId, ApiKey, Charge, Credits, Decision, NewAccount, RequestId, Store, SystemRandomness, Timestamp,
 };

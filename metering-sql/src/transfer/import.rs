@@ -1,9 +1,10 @@
 //! Writes records.
 
+use metering_core::access::KeyRecord;
 use metering_core::events::Webhook;
 use metering_core::offers::AuthorizationRecord;
 use metering_core::operators::AuditEntry;
-use metering_core::transfer::{AccountRecord, DeliveryRecord, GasPlacesRecord, KeyRecord, Record, Section};
+use metering_core::transfer::{AccountRecord, DeliveryRecord, GasPlacesRecord, Record, Section};
 use metering_core::usage::DailyTotal;
 
 use crate::executor::Executor;

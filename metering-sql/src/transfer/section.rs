@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use metering_core::access::SecretRecord;
 use metering_core::events::{Event, Webhook};
 use metering_core::money::{LedgerEntry, Refill};
 use metering_core::offers::AuthorizationRecord;
@@ -10,8 +11,8 @@ use metering_core::payments::{Challenge, PaymentRecord, Plan, Quote, RecipientRe
 use metering_core::prices::PriceVersion;
 use metering_core::signups::{EmailLink, SignupSession};
 use metering_core::transfer::{
-    DeliveryRecord, GasPlacesRecord, IdempotencyRecord, Record, ScanMark, SecretRecord, Section, SolutionRecord,
-    VolumeRecord, WalletLink,
+    DeliveryRecord, GasPlacesRecord, IdempotencyRecord, Record, ScanMark, Section, SolutionRecord, VolumeRecord,
+    WalletLink,
 };
 
 use crate::executor::Executor;

@@ -1,7 +1,8 @@
 //! The query behind each section, and how its rows become records.
 
+use metering_core::access::KeyRecord;
 use metering_core::money::LedgerEntry;
-use metering_core::transfer::{KeyRecord, LedgerRecord, Record, Section};
+use metering_core::transfer::{LedgerRecord, Record, Section};
 use metering_core::usage::DailyTotal;
 
 use crate::executor::Executor;

@@ -1,4 +1,5 @@
-use metering_core::transfer::{SourceId, TargetState};
+use metering_core::store::SourceId;
+use metering_core::transfer::TargetState;
 use metering_sql::transfer;
 
 use crate::connection::session::GenericClient;
