@@ -66,7 +66,6 @@ pub mod service;
 pub mod signups;
 pub mod store;
 pub mod trace;
-pub mod transfer;
 pub mod usage;
 pub mod wire;
 

@@ -3,9 +3,9 @@
 use std::ffi::OsString;
 
 use metering_core::store::{SourceId, Verification};
-use metering_core::transfer::{Export, Import};
 use metering_core::{Store, StoreError, Timestamp};
 use metering_postgres::{PostgresStore, TargetInspection};
+use metering_sql::transfer::{Export, Import};
 use metering_sqlite::{Moved, SqliteStore};
 
 use super::Location;

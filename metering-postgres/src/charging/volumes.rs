@@ -4,8 +4,8 @@ use std::sync::LazyLock;
 
 use metering_core::Month;
 use metering_core::charging::{CountedRoute, Volume};
-use metering_core::transfer::VolumeRecord;
 use metering_sql::Record;
+use metering_sql::transfer::VolumeRecord;
 use tokio_postgres::Row;
 
 use crate::connection::value::{Value, rows_of_arrays};

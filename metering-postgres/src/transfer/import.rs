@@ -13,9 +13,8 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use metering_core::store::SourceId;
-use metering_core::transfer::{Import, Record, Section, TargetState};
 use metering_core::{Clock, StoreError, SystemClock, UsageLine};
-use metering_sql::transfer;
+use metering_sql::transfer::{self, Import, Record, Section, TargetState};
 
 use crate::charging::known::SharedKnown;
 use crate::connection::connect::PostgresConfig;
@@ -38,7 +37,7 @@ impl PostgresStore {
     ///
     /// ```no_run
     /// use metering_core::store::SourceId;
-    /// use metering_core::transfer::{Export, Import, TargetState, compare, copy};
+    /// use metering_sql::transfer::{Export, Import, TargetState, compare, copy};
     /// use metering_postgres::PostgresStore;
     ///
     /// /// Moves a store that nobody else has open, such as the one of `SqliteStore::open_alone`.
@@ -69,7 +68,7 @@ impl PostgresStore {
     ///
     /// ```no_run
     /// use metering_core::store::SourceId;
-    /// use metering_core::transfer::TargetState;
+    /// use metering_sql::transfer::TargetState;
     /// use metering_postgres::PostgresStore;
     ///
     /// /// Whether a store can be moved to this database.

@@ -5,13 +5,13 @@ use metering_core::charging::{HoldAction, HoldTerms, Outcome, Posting, RequestId
 use metering_core::events::EventKind;
 use metering_core::money::{BalanceAlert, Refill};
 use metering_core::store::{EventStore, KeyStore, Refilled, SourceId};
-use metering_core::transfer::{Export, Section, TargetState};
 use metering_core::usage::{Activity, ActivityKind, DayRange};
 use metering_core::{
     Charge, ClientSource, Credits, Day, Decision, PaymentStore, RefillStore, Store, SystemRandomness, Timestamp,
     UsageLine,
 };
 use metering_postgres::PostgresStore;
+use metering_sql::transfer::{Export, Section, TargetState};
 use metering_tests::postgres::{Cluster, is_skipped};
 
 use crate::versions::{current, migrate, run_in, version, version_seven, version_six, version_two};

@@ -3,9 +3,9 @@
 use std::sync::LazyLock;
 
 use metering_core::charging::{Delivery, Fingerprint, HoldId, Remembered, StoredResult};
-use metering_core::transfer::IdempotencyRecord;
 use metering_core::{Credits, RequestId, Timestamp};
 use metering_sql::Record;
+use metering_sql::transfer::IdempotencyRecord;
 use rusqlite::{Connection, Row, params};
 
 use crate::error::{Result, store_error};

@@ -5,8 +5,8 @@ use std::sync::LazyLock;
 
 use metering_core::Month;
 use metering_core::charging::{CountedRoute, Volume};
-use metering_core::transfer::VolumeRecord;
 use metering_sql::Record;
+use metering_sql::transfer::VolumeRecord;
 use rusqlite::{Connection, Row, params};
 
 use crate::error::{Result, corrupt_column, store_error};

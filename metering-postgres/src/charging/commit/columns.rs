@@ -4,9 +4,9 @@ use std::sync::LazyLock;
 
 use metering_core::access::KeyNumber;
 use metering_core::charging::{Changes, KeyMeter, Remembered, StoredResult};
-use metering_core::transfer::IdempotencyRecord;
 use metering_core::{AccountId, RequestId};
 use metering_sql::Record;
+use metering_sql::transfer::IdempotencyRecord;
 
 use crate::charging::recent_meters::{Meter, Meters};
 use crate::charging::tail::DailySums;

@@ -1,6 +1,5 @@
 use metering_core::store::SourceId;
-use metering_core::transfer::TargetState;
-use metering_sql::transfer;
+use metering_sql::transfer::{self, TargetState};
 
 use crate::connection::session::GenericClient;
 use crate::error::Result;

@@ -1,10 +1,9 @@
 use std::collections::BTreeMap;
 
+use metering_core::money::CreditSum;
 use serde::Serialize;
 
-use crate::money::credit_sum::CreditSum;
-
-use super::record::Record;
+use crate::transfer::record::Record;
 
 /// The number of records in a section, and the sums of their amounts.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
