@@ -37,8 +37,8 @@ impl PostgresStore {
     ///
     /// ```no_run
     /// use metering_core::store::SourceId;
-    /// use metering_sql::transfer::{Export, Import, TargetState, compare, copy};
     /// use metering_postgres::PostgresStore;
+    /// use metering_sql::transfer::{Export, Import, TargetState, compare, copy};
     ///
     /// /// Moves a store that nobody else has open, such as the one of `SqliteStore::open_alone`.
     /// async fn move_to(url: &str, source: &dyn Export, id: &SourceId) -> Result<(), Box<dyn std::error::Error>> {
@@ -68,8 +68,8 @@ impl PostgresStore {
     ///
     /// ```no_run
     /// use metering_core::store::SourceId;
-    /// use metering_sql::transfer::TargetState;
     /// use metering_postgres::PostgresStore;
+    /// use metering_sql::transfer::TargetState;
     ///
     /// /// Whether a store can be moved to this database.
     /// async fn is_free(url: &str, source: &SourceId) -> Result<bool, Box<dyn std::error::Error>> {
