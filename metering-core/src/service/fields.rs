@@ -56,3 +56,12 @@ impl Fields {
         self.0.is_empty()
     }
 }
+
+/// `value`, if it is from 1 to `most`.
+pub(super) fn within(name: &str, value: u32, most: u32) -> Result<u32, Error> {
+    if (1..=most).contains(&value) {
+        Ok(value)
+    } else {
+        Err(Error::field(name, format_args!("must be from 1 to {most}")))
+    }
+}

@@ -24,11 +24,11 @@ impl Scene {
     fn presented(&self, signed: &SignedAuthorization) -> Box<dyn RequestPayment> {
         let header = payment(&accepted(signed), signed);
         let read = |name| (name == "payment-signature").then_some(header.as_bytes());
-        self.service.presented(read).unwrap().unwrap()
+        self.service.offers().read(read).unwrap().unwrap()
     }
 
     fn notice(&self, error: &Error, presented: Option<&dyn RequestPayment>) -> PaymentNotice {
-        self.service.payment_notice(error, self.service.resource_of(&quote()), presented)
+        self.service.offers().notice(error, self.service.resource_of(&quote()), presented)
     }
 }
 
@@ -106,7 +106,7 @@ async fn payments_that_cannot_be_taken_are_refused_as_at_routes() {
     // One that cannot be read.
     let text = encoded(&json!({"x402Version": 2}));
     let read = |name| (name == "payment-signature").then_some(text.as_bytes());
-    let error = scene.service.presented(read).unwrap_err();
+    let error = scene.service.offers().read(read).unwrap_err();
     assert_eq!(error.code().status(), 400);
     assert!(scene.notice(&error, None).offers.is_none());
 }

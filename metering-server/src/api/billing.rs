@@ -50,7 +50,7 @@ pub(crate) async fn lookup(app: &App, request: Request) -> Result<LookupResponse
 pub(crate) async fn settle(app: &App, request: Request) -> Result<HoldResponse, Problem> {
     check_secret(app, &request.headers)?;
     let ended: SettleRequest = read(&request.body)?;
-    Ok(app.service.settle_proxied(&ended).await?)
+    Ok(app.service.holds().settle(&ended).await?)
 }
 
 /// The client's key, passed on by a service that sent the billing secret.

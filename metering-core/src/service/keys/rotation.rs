@@ -1,0 +1,103 @@
+//! Key rotation by the holder of the key. Works for every account; [`Recovery`](crate::service::Recovery) is for those
+//! whose key is lost.
+
+use crate::access::account::Account;
+use crate::access::credentials::Caller;
+use crate::access::issued_key::KeyHolder;
+use crate::access::key::{ApiKey, KeyFault, KeyHash};
+use crate::access::scope::Scope;
+use crate::charging::delivery::IdempotencyKey;
+use crate::clock::Timestamp;
+use crate::error::Error;
+use crate::random::SystemRandomness;
+use crate::service::Keys;
+use crate::service::keys::changed_key;
+use crate::service::keys::terms::end_of_grace;
+use crate::service::recovered_key::rotated;
+use crate::store::KeyChange;
+use crate::wire::{RotateKeyRequest, VerifyResponse};
+
+impl Keys<'_> {
+    /// Replaces the secret of a live key. The old one is refused from then on; other keys of the account stay.
+    ///
+    /// With an idempotency key of at least 32 characters, a retry gets the same new key for as long as that key is
+    /// live, also from another node. Without one, a lost response means a lost key.
+    ///
+    /// ```
+    /// use metering_core::charging::IdempotencyKey;
+    /// use metering_core::wire::RotateKeyRequest;
+    /// use metering_core::{MemoryStore, Service};
+    /// # use std::sync::Arc;
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let service = Service::with_defaults(Arc::new(MemoryStore::new()));
+    /// # let (account, old_key) = service.open_account("my-agent", "2".parse()?).await?;
+    /// let rotation = IdempotencyKey::parse("8e03978e-40d5-43e8-bc93-6894a57f9324")?;
+    /// let (keys, request) = (service.keys(), RotateKeyRequest::default());
+    /// let rotated = keys.rotate_current(Some(&old_key), &request, Some(&rotation)).await?;
+    /// let new_key = rotated.api_key.key();
+    /// assert!(service.usage().balance(Some(&old_key)).await.is_err());
+    /// assert_eq!(service.usage().balance(Some(new_key)).await?.org_id, rotated.org_id);
+    ///
+    /// // The response was lost: the same request gets it again.
+    /// let again = keys.rotate_current(Some(&old_key), &request, Some(&rotation)).await?;
+    /// assert_eq!(again.api_key.key().hash(), new_key.hash());
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::Unauthorized`] without a live key; [`Error::KeyNotAllowed`] when it may not manage keys;
+    /// [`Error::ValidationFailed`] when the idempotency key is too short; or
+    /// when the store fails. After [`Error::OutcomeUnknown`], retry with the same idempotency key.
+    pub async fn rotate_current(
+        self,
+        caller: impl Into<Caller<'_>>,
+        request: &RotateKeyRequest,
+        rotation: Option<&IdempotencyKey>,
+    ) -> Result<VerifyResponse, Error> {
+        let caller = caller.into();
+        let key = caller.key.ok_or(Error::Unauthorized)?;
+        let new = match rotation.map(|rotation| key.successor(rotation)) {
+            Some(Ok(successor)) => successor,
+            Some(Err(problem)) => {
+                self.access.authenticate(caller).await?;
+                return Err(Error::field("Idempotency-Key", problem));
+            }
+            None => ApiKey::generate(&SystemRandomness),
+        };
+        let old_until = end_of_grace(request.grace_seconds, self.access.now())?;
+        let replaced = match self.access.holder(caller, Some(Scope::Manage)).await {
+            Ok(holder) if old_until.is_some() => Some(self.rotate_with_grace(holder, new.hash(), old_until).await?),
+            Ok(_) => self.access.store.replace_live_key(&key.hash(), new.hash(), self.access.now()).await?,
+            Err(Error::KeyRefused(KeyFault::NotLive)) => None,
+            Err(error) => return Err(error),
+        };
+        let account = match replaced {
+            Some(account) => account,
+            // Perhaps an earlier attempt replaced it. Only the holder of both inputs has this successor.
+            None => self.access.store.account_by_key(&new.hash()).await?.ok_or(Error::KeyRefused(KeyFault::NotLive))?,
+        };
+        Ok(rotated(&account, new))
+    }
+
+    async fn rotate_with_grace(
+        self,
+        holder: KeyHolder,
+        secret: KeyHash,
+        old_until: Option<Timestamp>,
+    ) -> Result<Account, Error> {
+        let id = holder.key().ok_or(Error::KeyRefused(KeyFault::NotLive))?.id.clone();
+        let again = self.access.store.key_holder(&secret).await?;
+        if again.is_some_and(|again| again.key().is_some_and(|key| key.id == id)) {
+            // The same request as before.
+            return Ok(holder.account);
+        }
+        let change = KeyChange::Rotate { secret, old_until };
+        changed_key(
+            self.access.store.change_key(&holder.account.id, &id, Some(&id), change, self.access.now()).await?,
+        )?;
+        Ok(holder.account)
+    }
+}
