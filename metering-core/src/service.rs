@@ -14,9 +14,7 @@ mod holds;
 mod keys;
 mod offers;
 mod payments;
-mod price_source;
 mod prices;
-mod recovered_key;
 mod recovery;
 mod refund;
 mod request_payments;
@@ -52,7 +50,8 @@ use crate::catalogue::Catalogue;
 use crate::charging::in_flight::InFlight;
 use crate::charging::meter::{Meter, MeterConfig};
 use crate::clock::{Clock, SystemClock};
-use crate::store::Store;
+use crate::prices::PriceNumber;
+use crate::store::{PriceStore, Store};
 
 /// The metering service without a transport.
 ///
@@ -103,7 +102,9 @@ struct Charging {
     request_payments: Option<Arc<dyn RequestPayments>>,
     billing: BillingSettings,
     own_templates: Arc<billing::OwnTemplates>,
-    prices: price_source::PriceSource,
+    price_store: Option<Arc<dyn PriceStore>>,
+    /// That of the catalogue.
+    price_version: Option<PriceNumber>,
 }
 
 impl fmt::Debug for Service {
@@ -180,7 +181,8 @@ impl Service {
             request_payments: None,
             billing: BillingSettings::default(),
             own_templates: Arc::default(),
-            prices: price_source::PriceSource::default(),
+            price_store: None,
+            price_version: None,
         };
         Self {
             access: Access { store, clock },

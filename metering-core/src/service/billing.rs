@@ -47,7 +47,8 @@ impl Service {
         self
     }
 
-    /// Charges a request that another service will serve.
+    /// Charges a request that another service will serve. A payment that came with it is credited first, to the account
+    /// of the key.
     ///
     /// ```
     /// use metering_core::wire::DeductRequest;
@@ -61,7 +62,7 @@ impl Service {
     /// let request: DeductRequest = serde_json::from_str(
     ///     r#"{"path": "/prices/17", "method": "GET", "route_template": "/prices/{number}", "credit_weight": 72}"#,
     /// )?;
-    /// let receipt = service.deduct(Some(&key), &request).await?;
+    /// let receipt = service.deduct(Some(&key), &request, None).await?;
     /// assert_eq!(receipt.charged.to_string(), "0.01");
     /// assert_eq!(&*receipt.line.route_template, "/prices/{number}");
     /// # Ok(())
@@ -69,16 +70,9 @@ impl Service {
     /// ```
     ///
     /// # Errors
-    /// The errors of a metered route, and [`Error::ValidationFailed`] when a field is invalid.
-    pub async fn deduct(&self, caller: impl Into<Caller<'_>>, request: &DeductRequest) -> Result<Receipt, Error> {
-        self.deduct_paid(caller, request, None).await
-    }
-
-    /// Same as [`Service::deduct`]. A payment that came with the request is credited first, to the account of the key.
-    ///
-    /// # Errors
-    /// Those of [`Service::deduct`], and [`Error::Offer`] when the payment was not credited, or not yet.
-    pub async fn deduct_paid(
+    /// The errors of a metered route; [`Error::ValidationFailed`] when a field is invalid; and [`Error::Offer`] when the
+    /// payment was not credited, or not yet.
+    pub async fn deduct(
         &self,
         caller: impl Into<Caller<'_>>,
         request: &DeductRequest,
@@ -259,12 +253,12 @@ mod tests {
             serde_json::from_str(&format!(r#"{{"path": "/chat", "method": "POST"{fields}}}"#)).unwrap()
         };
         for fields in ["", r#", "route_template": "/chat""#, r#", "history_multiplier": 2"#] {
-            let error = service.deduct(Some(&key), &request(fields)).await.unwrap_err();
+            let error = service.deduct(Some(&key), &request(fields), None).await.unwrap_err();
             assert!(error.to_string().contains("priced by usage"), "{fields}: {error}");
         }
         let balance = service.lookup(Some(&key)).await.unwrap().credit_balance;
         assert_eq!(balance, account.totals.balance, "a refused request costs nothing");
-        let receipt = service.deduct(Some(&key), &request(r#", "credit_weight": 72"#)).await.unwrap();
+        let receipt = service.deduct(Some(&key), &request(r#", "credit_weight": 72"#), None).await.unwrap();
         assert_eq!(receipt.charged, "0.01".parse().unwrap());
     }
 }

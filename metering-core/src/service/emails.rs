@@ -11,7 +11,7 @@ use crate::error::Error;
 use crate::money::credits::Credits;
 use crate::random::SystemRandomness;
 use crate::service::fields::Fields;
-use crate::service::recovered_key::recovered;
+use crate::service::keys::recovered;
 use crate::service::signups::SignupSetup;
 use crate::service::{Access, Service};
 use crate::signups::link::{EmailLink, LinkPurpose, LinkToken};

@@ -6,6 +6,7 @@
 mod rotation;
 mod terms;
 
+pub(super) use rotation::recovered;
 pub use terms::{TermsReader, end_of_grace, wider_terms};
 
 use crate::access::account::AccountId;

@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use crate::prices::PriceNumber;
 use crate::service::Service;
-use crate::service::price_source::PriceSource;
 use crate::store::PriceStore;
 
 impl Service {
@@ -39,13 +38,13 @@ impl Service {
     /// ```
     #[must_use]
     pub fn with_prices(mut self, store: Arc<dyn PriceStore>, serving: PriceNumber) -> Self {
-        self.charging.prices = PriceSource { store: Some(store), serving: Some(serving) };
+        (self.charging.price_store, self.charging.price_version) = (Some(store), Some(serving));
         self
     }
 
     /// The price version of the service's catalogue, if it is known.
     #[must_use]
     pub const fn price_version(&self) -> Option<PriceNumber> {
-        self.charging.prices.serving
+        self.charging.price_version
     }
 }

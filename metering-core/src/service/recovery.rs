@@ -8,8 +8,8 @@ use crate::payments::payment::RecoveryError;
 use crate::payments::recovery::Challenge;
 use crate::random::{SystemRandomness, random_digits};
 use crate::service::fields::Fields;
+use crate::service::keys::recovered;
 use crate::service::payments::PaymentState;
-use crate::service::recovered_key::recovered;
 use crate::service::{Access, Service, ServiceConfig};
 use crate::wire::{ChallengeRequest, ChallengeResponse, VerifyRequest, VerifyResponse};
 
@@ -65,12 +65,7 @@ impl Recovery<'_> {
     ///
     /// ```
     /// use metering_core::wire::{ChallengeRequest, VerifyRequest};
-    /// # mod in_memory {
-    /// #     include!(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/sell_a_plan/in_memory.rs"));
-    /// # }
-    /// # mod shop {
-    /// #     include!(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/sell_a_plan/shop.rs"));
-    /// # }
+    /// # include!(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/sell_a_plan/doc_test.rs"));
     /// # use in_memory::{CHAIN_ID, MemoryChain, Wallet};
     /// # use std::sync::Arc;
     ///

@@ -25,7 +25,7 @@ use crate::signups::mail::Mailer;
 /// let service = Service::with_defaults(Arc::new(MemoryStore::new())).with_billing(settings);
 /// # let (_, key) = service.open_account("my-agent", "2".parse()?).await?;
 /// # let request = serde_json::from_str(r#"{"path": "/report", "method": "GET"}"#)?;
-/// assert_eq!(service.deduct(Some(&key), &request).await?.charged.to_string(), "0.1");
+/// assert_eq!(service.deduct(Some(&key), &request, None).await?.charged.to_string(), "0.1");
 /// # Ok(())
 /// # }
 /// ```

@@ -12,9 +12,10 @@ use crate::access::scope::Scope;
 use crate::catalogue::{Catalogue, Route};
 use crate::charging::volume::CountedRoute;
 use crate::error::Error;
-use crate::service::price_source::PriceSource;
+use crate::prices::PriceHistory;
 use crate::service::signups::SignupSetup;
-use crate::service::{Access, Charging, Service};
+use crate::service::{Access, Service};
+use crate::store::PriceStore;
 use crate::usage::{ClientSource, DayRange, UsageReport};
 use crate::wire::{ActivityDocument, BalanceDocument, ByEndpointDocument, RouteVolume, UsageSummary, VolumesDocument};
 
@@ -28,7 +29,7 @@ const MAX_ENTRIES: u32 = 1_000;
 pub struct Usage<'s> {
     access: &'s Access,
     catalogue: &'s Catalogue,
-    prices: &'s PriceSource,
+    price_store: Option<&'s dyn PriceStore>,
     signups: &'s SignupSetup,
 }
 
@@ -36,8 +37,12 @@ impl Service {
     /// Reports for account holders: balance, usage, activity and statements.
     #[must_use]
     pub fn usage(&self) -> Usage<'_> {
-        let Charging { catalogue, prices, .. } = &self.charging;
-        Usage { access: &self.access, catalogue, prices, signups: &self.signups }
+        Usage {
+            access: &self.access,
+            catalogue: self.catalogue(),
+            price_store: self.charging.price_store.as_deref(),
+            signups: &self.signups,
+        }
     }
 }
 
@@ -97,8 +102,12 @@ impl Usage<'_> {
         let report = self.report(caller, days).await?;
         let keys = self.access.key_labels(&report.account.id).await?;
         let now = self.access.now();
-        let prices = self.prices.history(days, now).await?;
-        let events = lifetime_events(&*self.access.store, &report, DayRange::last_days(now, days), now).await?;
+        let window = DayRange::last_days(now, days);
+        let prices = match self.price_store {
+            Some(store) => store.price_versions(window.first.start()).await?,
+            None => PriceHistory::default(),
+        };
+        let events = lifetime_events(&*self.access.store, &report, window, now).await?;
         UsageSummary::new((report, events), &keys, &prices, days).ok_or(Error::Internal)
     }
 

@@ -15,7 +15,8 @@ use crate::wire::{HoldFields, HoldRequest, HoldResponse};
 const DEFAULT_LEASE: Duration = Duration::from_secs(15 * 60);
 
 impl Service {
-    /// Holds credits for a request that another service will serve. That service captures or releases them.
+    /// Holds credits for a request that another service will serve. That service captures or releases them. A payment
+    /// that came with the request is credited first, to the account of the key.
     ///
     /// ```
     /// use metering_core::wire::{CaptureRequest, HoldRequest};
@@ -29,7 +30,7 @@ impl Service {
     /// let request: HoldRequest = serde_json::from_str(
     ///     r#"{"path": "/render/17", "method": "POST", "route_template": "/render/{id}", "amount": "0.5"}"#,
     /// )?;
-    /// let held = service.hold_for(Some(&key), &request).await?;
+    /// let held = service.hold_for(Some(&key), &request, None).await?;
     /// assert_eq!(held.credit_balance.to_string(), "1.5");
     /// let report = CaptureRequest { id: held.request.id.clone(), amount: Some("0.1".parse()?), ..CaptureRequest::default() };
     /// let captured = service.holds().capture(&report).await?;
@@ -39,17 +40,9 @@ impl Service {
     /// ```
     ///
     /// # Errors
-    /// The errors of a metered route, and [`Error::ValidationFailed`] when a field is invalid.
-    pub async fn hold_for(&self, caller: impl Into<Caller<'_>>, request: &HoldRequest) -> Result<HoldResponse, Error> {
-        self.hold_paid(caller, request, None).await
-    }
-
-    /// Same as [`Service::hold_for`]. A payment that came with the request is credited first, to the account of the
-    /// key.
-    ///
-    /// # Errors
-    /// Those of [`Service::hold_for`], and [`Error::Offer`] when the payment was not credited, or not yet.
-    pub async fn hold_paid(
+    /// The errors of a metered route; [`Error::ValidationFailed`] when a field is invalid; and [`Error::Offer`] when the
+    /// payment was not credited, or not yet.
+    pub async fn hold_for(
         &self,
         caller: impl Into<Caller<'_>>,
         request: &HoldRequest,

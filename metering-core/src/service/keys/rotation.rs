@@ -3,19 +3,21 @@
 
 use crate::access::account::Account;
 use crate::access::credentials::Caller;
-use crate::access::issued_key::KeyHolder;
+use crate::access::issued_key::{KeyHolder, KeyStatus};
 use crate::access::key::{ApiKey, KeyFault, KeyHash};
 use crate::access::scope::Scope;
 use crate::charging::delivery::IdempotencyKey;
 use crate::clock::Timestamp;
 use crate::error::Error;
 use crate::random::SystemRandomness;
-use crate::service::Keys;
 use crate::service::keys::changed_key;
 use crate::service::keys::terms::end_of_grace;
-use crate::service::recovered_key::rotated;
-use crate::store::KeyChange;
-use crate::wire::{RotateKeyRequest, VerifyResponse};
+use crate::service::{Access, Keys};
+use crate::store::{KeyChange, StoreError};
+use crate::wire::{RemainingKeyDocument, RotateKeyRequest, VerifyResponse};
+
+/// How many keys are read at a time.
+const KEYS_PER_READ: u32 = 100;
 
 impl Keys<'_> {
     /// Replaces the secret of a live key. The old one is refused from then on; other keys of the account stay.
@@ -99,5 +101,49 @@ impl Keys<'_> {
             self.access.store.change_key(&holder.account.id, &id, Some(&id), change, self.access.now()).await?,
         )?;
         Ok(holder.account)
+    }
+}
+
+/// The response to a recovery: the account's new key, and which others still work.
+pub(in crate::service) async fn recovered(access: &Access, account: &Account, key: ApiKey) -> VerifyResponse {
+    let remaining = other_live_keys(access, account).await;
+    if let Err(error) = &remaining {
+        // The new key must not be lost for that.
+        tracing::warn!(%error, account = %account.id, "cannot list the other keys of a recovered account");
+    }
+    VerifyResponse { remaining_keys: remaining.ok(), ..rotated(account, key) }
+}
+
+async fn other_live_keys(access: &Access, account: &Account) -> Result<Vec<RemainingKeyDocument>, StoreError> {
+    let (now, mut after, mut others) = (access.now(), None, Vec::new());
+    let works = |status: &KeyStatus| {
+        let expired = status.key.terms.expires_at.is_some_and(|at| at <= now);
+        !status.key.number.is_first() && status.key.is_live() && status.parents_are_live && !expired
+    };
+    loop {
+        let page = access.store.keys(&account.id, after.as_ref(), KEYS_PER_READ, now.day()).await?;
+        others.extend(page.items.iter().filter(|status| works(status)).map(|status| RemainingKeyDocument {
+            id: status.key.id.to_string(),
+            name: status.key.terms.name.to_string(),
+            scopes: status.key.terms.scopes,
+            created_at: status.key.created_at,
+        }));
+        after = page.next;
+        if after.is_none() {
+            return Ok(others);
+        }
+    }
+}
+
+/// The response that has an account's new key.
+fn rotated(account: &Account, key: ApiKey) -> VerifyResponse {
+    VerifyResponse {
+        status: "ok",
+        rotated: true,
+        api_key: key.into(),
+        org_id: account.id.to_string(),
+        credit_balance: account.totals.balance,
+        rate_limits: account.limits,
+        remaining_keys: None,
     }
 }

@@ -61,12 +61,7 @@ impl Payments<'_> {
     /// This uses the shop and the chain of the example `sell_a_plan`:
     ///
     /// ```
-    /// # mod in_memory {
-    /// #     include!(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/sell_a_plan/in_memory.rs"));
-    /// # }
-    /// # mod shop {
-    /// #     include!(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/sell_a_plan/shop.rs"));
-    /// # }
+    /// # include!(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/sell_a_plan/doc_test.rs"));
     /// # use in_memory::{CHAIN_ID, MemoryChain, Wallet};
     /// # use std::sync::Arc;
     /// #
