@@ -35,7 +35,7 @@
 //! # Where next
 //!
 //! - A retry that is charged once: [`Client::with_idempotency_key`]. A stream: [`Client::events`].
-//! - Any call of the API: [`Client::call`]. Keys for others, with limits: [`calls::keys::CreateKey`]. What a held request
+//! - Calls of the API: [`Client::call`]. Keys for others, with limits: [`calls::keys::CreateKey`]. What a held request
 //!   cost: [`calls::account::GetRequest`]. What happens to the account, sent to a server:
 //!   [`calls::webhooks::CreateWebhook`].
 //! - What a service can refuse, and why: [`ClientError`] and [`Refusal`].

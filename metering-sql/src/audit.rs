@@ -69,8 +69,6 @@ const OUTCOME: Table = <(AuditId, AuditOutcome)>::TABLE;
 
 /// Entries with their outcomes.
 pub const TABLES: &str = "audit_entry LEFT JOIN audit_outcome ON audit_outcome.entry = audit_entry.id";
-/// How many columns [`read`] reads.
-pub const WIDTH: usize = ENTRY.columns.len() + OUTCOME.columns.len();
 
 /// The columns that [`read`] reads from [`TABLES`].
 #[must_use]

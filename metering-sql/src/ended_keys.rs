@@ -14,7 +14,7 @@ use crate::executor::Executor;
 use crate::fault::Result;
 use crate::keys::DELETE_METER;
 use crate::row::{Row, only};
-use crate::{accounts, usage, values};
+use crate::{lines, usage, values};
 
 /// Keys that one transaction deletes.
 const DELETED: usize = 500;
@@ -89,7 +89,7 @@ async fn to_delete(db: &mut dyn Executor, account: i64, now: Timestamp) -> Resul
 
 /// Deletes some keys of an account, and returns how many.
 async fn delete_some(db: &mut dyn Executor, account: i64, now: Timestamp) -> Result<u64> {
-    accounts::locked_row(db, account).await?;
+    lines::lock_meters(db, &[account]).await?;
     let mut deletions = to_delete(db, account, now).await?;
     deletions.truncate(DELETED);
     if deletions.is_empty() {

@@ -11,7 +11,7 @@ use crate::row::Row;
 use crate::value::Value;
 use crate::values;
 
-/// The columns that [`hold`] reads from [`TABLES`].
+/// The columns of a hold: from `hold h`, its account `a` and its usage line `n`.
 pub const COLUMNS: &str = "h.id, a.org_id, h.key, h.amount, h.fallback, n.route_template, n.http_method, n.source, \
      h.request_path, h.created_at, h.expires_at, h.captured, h.reason, h.settled_at";
 

@@ -53,6 +53,11 @@ pub(crate) async fn lock(db: &mut dyn Executor, lines: &[Line]) -> Result<()> {
     if accounts.is_empty() {
         return Ok(());
     }
+    lock_meters(db, &accounts).await
+}
+
+/// Locks the meters of the accounts with these row numbers.
+pub(crate) async fn lock_meters(db: &mut dyn Executor, accounts: &[i64]) -> Result<()> {
     let sql = "SELECT m.account FROM meter m WHERE m.account {in ?1} ORDER BY m.account {lock m}";
     db.query(sql, &values![accounts]).await.map(drop)
 }

@@ -122,17 +122,7 @@ impl Table {
     /// `INSERT` of one row, which replaces the one with the same key.
     #[must_use]
     pub fn put(&self) -> String {
-        self.replacing(self.insert())
-    }
-
-    /// Like [`Table::put`], of rows that a clause `VALUES` or `SELECT` has. They refer to accounts by row number.
-    #[must_use]
-    pub fn put_from(&self, rows: &str) -> String {
-        let names: Vec<&str> = self.columns.iter().map(Column::name).collect();
-        self.replacing(format!("INSERT INTO {} ({}) {rows}", self.name, names.join(", ")))
-    }
-
-    fn replacing(&self, mut sql: String) -> String {
+        let mut sql = self.insert();
         let others = self.columns.iter().map(Column::name).filter(|name| !self.key.contains(name));
         let sets: Vec<String> = others.map(|name| format!("{name} = excluded.{name}")).collect();
         let _ = write!(sql, " ON CONFLICT ({}) DO UPDATE SET {}", self.key.join(", "), sets.join(", "));
@@ -189,11 +179,6 @@ mod tests {
             LINK.put(),
             "INSERT INTO link (token, account, until) \
              VALUES (?1, (SELECT o.id FROM account o WHERE o.org_id = ?2), ?3) \
-             ON CONFLICT (token) DO UPDATE SET account = excluded.account, until = excluded.until"
-        );
-        assert_eq!(
-            LINK.put_from("VALUES (?1, ?2, ?3)"),
-            "INSERT INTO link (token, account, until) VALUES (?1, ?2, ?3) \
              ON CONFLICT (token) DO UPDATE SET account = excluded.account, until = excluded.until"
         );
         assert_eq!(LINK.update(&["account", "until"]), "UPDATE link SET account = ?2, until = ?3 WHERE token = ?1");

@@ -1,6 +1,6 @@
 //! Who carries out the commands: the store itself, or a server that is asked over HTTP.
 //!
-//! A [`Call`] is the same for both. The methods here are for what is not one call: lists that come in pages, and what
+//! An [`AdminCall`] is the same for both. The methods here are for what is not one call: lists that come in pages, and what
 //! needs chains or the server itself.
 
 mod local;
@@ -61,7 +61,7 @@ impl Administrator {
     /// Takes an action that has no more to say than the run's reason.
     pub(super) async fn act<C>(&self, parameters: C::Parameters) -> Result<C::Reply, Failure>
     where
-        C: Call<Body = ReasonRequest, Reply: DeserializeOwned>,
+        C: AdminCall<Body = ReasonRequest, Reply: DeserializeOwned>,
     {
         self.call::<C>(parameters, ReasonRequest::default()).await
     }

@@ -18,6 +18,12 @@ parameters! {
         id: String = "current",
     }
 
+    /// A key, for what ends its secret: examples do not do that to the caller's own.
+    OfNamedKey {
+        /// The key's id
+        id: String = "key_0123456789abcdef0123",
+    }
+
     /// Which keys.
     KeysPage {
         /// Maximum number of keys, 100 by default
@@ -83,9 +89,10 @@ call! {
 
     /// Delete a key
     ///
-    /// Permanently. Its child keys stop working too. Their streams end within five seconds.
+    /// Permanently. Its child keys stop working too. Their streams end within five seconds. `current` stands for the key
+    /// that the request is sent with.
     DeleteKey("delete_key") = DELETE "/keys/{id}" in "keys" for KEY;
-    takes(OfKey, ());
+    takes(OfNamedKey, ());
     returns(200, "Deleted": DeletedKeyResponse)
         or(NotFound: "the caller's key has no such child key", Conflict: "the account's first key cannot be deleted",
             RateLimited, OutcomeUnknown);
@@ -105,7 +112,7 @@ call! {
     /// The key keeps its id, its terms and its usage. With `grace_seconds`, the old secret works for that much longer.
     /// The new secret is shown only once: see `Idempotency-Key`.
     RotateKey("rotate_key") = POST "/keys/{id}/rotate" in "keys" for KEY;
-    takes(OfKey, RotateKeyRequest, optional, repeatable);
+    takes(OfNamedKey, RotateKeyRequest, optional, repeatable);
     returns(200, "The key and its new secret": IssuedKeyResponse)
         or(NotFound: "the caller's key has no such child key", RateLimited, OutcomeUnknown);
 

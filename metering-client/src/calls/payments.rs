@@ -2,11 +2,11 @@
 
 use metering_core::wire::call::Access;
 use metering_core::wire::{
-    ClaimRequest, ClaimResponse, CompletionRequest, CompletionResponse, PlansDocument,
-    QuoteRequest, QuoteResponse, TopUpQuoteDocument, TopUpQuoteRequest, TopUpRequest, TopUpResponse,
+    ClaimRequest, ClaimResponse, CompletionRequest, CompletionResponse, PlansDocument, QuoteRequest, QuoteResponse,
+    TopUpQuoteDocument, TopUpQuoteRequest, TopUpRequest, TopUpResponse,
 };
-use metering_pay::wire::{BoughtResponse, OffersDocument};
 use metering_core::{call, parameters};
+use metering_pay::wire::{BoughtResponse, OffersDocument};
 
 use super::access::KEY;
 

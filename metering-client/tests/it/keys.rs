@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use metering_client::calls::keys::{
-    ChangeKey, CreateKey, DeleteKey, GetKey, KeysPage, ListKeys, OfKey, ReportLeaked, RotateCurrentKey, RotateKey,
+    ChangeKey, CreateKey, DeleteKey, GetKey, KeysPage, ListKeys, OfKey, OfNamedKey, ReportLeaked, RotateCurrentKey,
+    RotateKey,
 };
 use metering_client::{Client, ClientError};
 use metering_core::charging::IdempotencyKey;
@@ -16,8 +17,8 @@ use crate::script::{Script, response};
 
 const ID: &str = "key_0123456789abcdef0123";
 
-fn of() -> OfKey {
-    OfKey { id: ID.to_owned() }
+fn named() -> OfNamedKey {
+    OfNamedKey { id: ID.to_owned() }
 }
 
 /// A client of a service that responds to so many requests.
@@ -37,7 +38,8 @@ fn sent(script: &Script) -> Vec<String> {
 #[tokio::test]
 async fn each_call_sends_its_request() {
     let (client, script) = client(10);
-    let (of, page) = (of(), KeysPage { limit: Bounded(2), after: Some(Cursor::new("a+b&c")) });
+    let (of, named) = (OfKey { id: ID.to_owned() }, named());
+    let page = KeysPage { limit: Bounded(2), after: Some(Cursor::new("a+b&c")) };
     let new = CreateKeyRequest { name: Some("sub".to_owned()), limit: "0.50".parse().ok(), ..Default::default() };
     client.call::<CreateKey>(&(), &new).await.unwrap();
     client.call::<ListKeys>(&KeysPage { limit: Bounded::MAX, after: None }, &()).await.unwrap();
@@ -46,9 +48,9 @@ async fn each_call_sends_its_request() {
     client.call::<GetKey>(&OfKey::current(), &()).await.unwrap();
     let change = ChangeKeyRequest { limit: Some(None), disabled: Some(true), ..Default::default() };
     client.call::<ChangeKey>(&of, &change).await.unwrap();
-    client.call::<DeleteKey>(&of, &()).await.unwrap();
-    client.call::<RotateKey>(&of, &RotateKeyRequest { grace_seconds: Some(60) }).await.unwrap();
-    client.call::<RotateKey>(&of, &RotateKeyRequest::default()).await.unwrap();
+    client.call::<DeleteKey>(&named, &()).await.unwrap();
+    client.call::<RotateKey>(&named, &RotateKeyRequest { grace_seconds: Some(60) }).await.unwrap();
+    client.call::<RotateKey>(&named, &RotateKeyRequest::default()).await.unwrap();
     client.call::<RotateCurrentKey>(&(), &RotateKeyRequest::default()).await.unwrap();
     let expected = [
         r#"POST /keys {"name":"sub","limit":0.5}"#.to_owned(),
@@ -83,7 +85,7 @@ async fn idempotency_key_is_sent_with_requests_that_issue_a_secret() {
     let text = "5f0c7d3aa1b24c6e9d8f7a6b5c4d3e2f";
     let client = client.with_idempotency_key(IdempotencyKey::parse(text).unwrap());
     client.call::<CreateKey>(&(), &CreateKeyRequest::default()).await.unwrap();
-    client.call::<RotateKey>(&of(), &RotateKeyRequest::default()).await.unwrap();
+    client.call::<RotateKey>(&named(), &RotateKeyRequest::default()).await.unwrap();
     for request in script.requests() {
         assert!(request.headers()["idempotency-key"].to_str().unwrap().contains(text), "{:?}", request.headers());
     }

@@ -87,7 +87,8 @@ pub fn has_body<C: Call>() -> bool {
     TypeId::of::<C::Body>() != TypeId::of::<()>()
 }
 
-/// Declares [`Call`]s. Their doc comments are what the OpenAPI document says: a line, and what else callers must know.
+/// Declares [`Call`](crate::wire::call::Call)s. Their doc comments are what the OpenAPI document says: a line, and what
+/// else callers must know.
 ///
 /// ```text
 /// call! {

@@ -1,14 +1,10 @@
 //! Rows of `route_volume`: reading them, and the columns that a batch writes.
 
-use std::sync::LazyLock;
-
 use metering_core::Month;
 use metering_core::charging::{CountedRoute, Volume};
-use metering_core::transfer::VolumeRecord;
-use metering_sql::Record;
 use tokio_postgres::Row;
 
-use crate::connection::value::{Value, rows_of_arrays};
+use crate::connection::value::Value;
 use crate::error::{Result, corrupt};
 use crate::rows::unsigned;
 
@@ -26,9 +22,10 @@ pub(crate) fn volume(row: &Row, first: usize) -> Result<(CountedRoute, Volume)> 
 
 /// Writes the counts that a batch changed. No other transaction writes the same rows at this time, in whatever order:
 /// an account's are written only under the lock of its meter.
-pub(crate) static VOLUMES: LazyLock<String> = LazyLock::new(|| {
-    VolumeRecord::TABLE.put_from(&rows_of_arrays(&["BIGINT", "TEXT", "TEXT", "BIGINT", "BIGINT", "TEXT"]))
-});
+pub(crate) const VOLUMES: &str = "INSERT INTO route_volume (account, route_template, http_method, month, requests, returned) \
+     SELECT * FROM unnest($1::BIGINT[], $2::TEXT[], $3::TEXT[], $4::BIGINT[], $5::BIGINT[], $6::TEXT[]) \
+     ON CONFLICT (account, route_template, http_method) \
+     DO UPDATE SET month = excluded.month, requests = excluded.requests, returned = excluded.returned";
 
 /// The columns of [`VOLUMES`].
 #[derive(Default)]

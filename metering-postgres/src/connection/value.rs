@@ -14,12 +14,6 @@ pub(crate) trait Value: ToSql + Sync + Send {
     fn as_sql(&self) -> &(dyn ToSql + Sync);
 }
 
-/// The clause for rows that are parameters: an array for each column, whose types are given.
-pub(crate) fn rows_of_arrays(types: &[&str]) -> String {
-    let arrays: Vec<String> = (1..).zip(types).map(|(number, name)| format!("${number}::{name}[]")).collect();
-    format!("SELECT * FROM unnest({})", arrays.join(", "))
-}
-
 macro_rules! values {
     ($($rust:ty => $sql:ident),* $(,)?) => {
         $(impl Value for $rust {

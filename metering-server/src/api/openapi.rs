@@ -1,4 +1,4 @@
-//! The OpenAPI document. Handlers and wire types describe themselves; the catalogue's routes are added at startup.
+//! The OpenAPI document. Calls, handlers and wire types describe themselves; the catalogue's routes are added at startup.
 
 mod body;
 mod bounds;

@@ -1,4 +1,4 @@
-//! An endpoint: its handler, and the method and path from the handler's `utoipa::path`.
+//! An endpoint: its handler, and the method and path from the declaration of its call or the handler's `utoipa::path`.
 
 use bytes::Bytes;
 use futures_util::future::BoxFuture;

@@ -1,12 +1,9 @@
 //! The rows of keys and their secrets. [`write_key`] is the only place that changes them, except that revoking an
 //! account revokes its secrets, and that [`metering_sql::ended_keys`] deletes old ones.
 
-use std::sync::LazyLock;
-
 use metering_core::access::{Budget, Key, KeyHash, KeyNumber, KeyTerms, Spent};
 use metering_core::charging::{KeyMeter, Window};
 use metering_core::{AccountId, Credits, Day, RateLimits, Timestamp};
-use metering_sql::Record;
 use rusqlite::{Connection, Row, params};
 
 use crate::error::{Result, store_error};
@@ -68,15 +65,17 @@ fn select(condition: &str) -> String {
     format!("SELECT {KEY_COLUMNS}, {METER_COLUMNS} FROM api_key k {METER_JOIN} WHERE k.account = ?1 AND {condition}")
 }
 
-static PUT_METER: LazyLock<String> =
-    LazyLock::new(|| <(AccountId, KeyNumber, KeyMeter)>::TABLE.put_from("VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)"));
-
 /// Writes the meter of a key.
 pub(crate) fn write_meter(connection: &Connection, row: i64, key: KeyNumber, meter: &KeyMeter) -> rusqlite::Result<()> {
+    let sql = "INSERT INTO key_meter (account, key, spent_since, spent, minute, minute_count, day, day_count, \
+                 raised) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9) \
+               ON CONFLICT (account, key) DO UPDATE SET spent_since = excluded.spent_since, spent = excluded.spent, \
+                 minute = excluded.minute, minute_count = excluded.minute_count, day = excluded.day, \
+                 day_count = excluded.day_count, raised = excluded.raised";
     let KeyMeter { spent: Spent { since, amount }, raised, minute, day } = meter;
     let (since, spent, raised) = (since.unix_days(), amount.atoms(), raised.number());
     let values = params![row, key.get(), since, spent, minute.index, minute.count, day.index, day.count, raised];
-    connection.prepare_cached(&PUT_METER)?.execute(values).map(drop)
+    connection.prepare_cached(sql)?.execute(values).map(drop)
 }
 
 fn metered(row: &Row<'_>, account: &AccountId) -> rusqlite::Result<Result<Metered>> {

@@ -1,11 +1,7 @@
 //! The stored results of requests with an id.
 
-use std::sync::LazyLock;
-
 use metering_core::charging::{Delivery, Fingerprint, HoldId, Remembered, StoredResult};
-use metering_core::transfer::IdempotencyRecord;
 use metering_core::{Credits, RequestId, Timestamp};
-use metering_sql::Record;
 use rusqlite::{Connection, Row, params};
 
 use crate::error::{Result, store_error};
@@ -44,15 +40,15 @@ pub(crate) fn stored_result(row: &Row<'_>, from: usize) -> rusqlite::Result<Reme
     Ok(Remembered { result, expires_at: timestamp(row, from + 2)? })
 }
 
-static PUT: LazyLock<String> =
-    LazyLock::new(|| IdempotencyRecord::TABLE.put_from("VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)"));
-
 /// Writes the results of a batch.
 pub(crate) fn write(connection: &Connection, results: &[(i64, RequestId, Remembered)]) -> rusqlite::Result<()> {
     if results.is_empty() {
         return Ok(());
     }
-    let mut remember = connection.prepare_cached(&PUT)?;
+    let mut remember = connection.prepare_cached(&format!(
+        "INSERT OR REPLACE INTO request_id (account, request_id, {STORED_RESULT_COLUMNS}) \
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)"
+    ))?;
     for (account, request, remembered) in results {
         let Remembered { result: StoredResult { charged, balance, delivery, hold }, expires_at } = remembered;
         remember.execute(params![

@@ -1,12 +1,8 @@
 //! The rows of requests to routes with volume tiers. Commits write them, and they are never cached, so that no two
 //! processes give the same number to two requests.
 
-use std::sync::LazyLock;
-
 use metering_core::Month;
 use metering_core::charging::{CountedRoute, Volume};
-use metering_core::transfer::VolumeRecord;
-use metering_sql::Record;
 use rusqlite::{Connection, Row, params};
 
 use crate::error::{Result, corrupt_column, store_error};
@@ -36,15 +32,16 @@ pub(crate) fn of_row(row: &Row<'_>, from: usize) -> rusqlite::Result<Result<(Cou
     Ok(volume.map(|volume| (route, volume)).map_err(|error| corrupt_column("route_volume.returned", error)))
 }
 
-static PUT: LazyLock<String> = LazyLock::new(|| VolumeRecord::TABLE.put_from("VALUES (?1, ?2, ?3, ?4, ?5, ?6)"));
-
 /// Writes what a batch counted.
 pub(crate) fn write(connection: &Connection, changes: &[(i64, CountedRoute, Volume)]) -> rusqlite::Result<()> {
     for (account, route, volume) in changes {
+        let sql = "INSERT INTO route_volume (account, route_template, http_method, month, requests, returned) \
+                   VALUES (?1, ?2, ?3, ?4, ?5, ?6) ON CONFLICT (account, route_template, http_method) \
+                   DO UPDATE SET month = excluded.month, requests = excluded.requests, returned = excluded.returned";
         let route = [&*route.route_template, &*route.http_method];
         let (month, returned) = (volume.month.unix_months(), volume.returned_column());
         let values = params![account, route[0], route[1], month, volume.requests, returned];
-        connection.prepare_cached(&PUT)?.execute(values)?;
+        connection.prepare_cached(sql)?.execute(values)?;
     }
     Ok(())
 }

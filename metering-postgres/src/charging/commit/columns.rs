@@ -1,16 +1,12 @@
 //! The rows that a batch writes, as arrays: one statement per table for a batch of any size.
 
-use std::sync::LazyLock;
-
+use metering_core::RequestId;
 use metering_core::access::KeyNumber;
 use metering_core::charging::{Changes, KeyMeter, Remembered, StoredResult};
-use metering_core::transfer::IdempotencyRecord;
-use metering_core::{AccountId, RequestId};
-use metering_sql::Record;
 
 use crate::charging::recent_meters::{Meter, Meters};
 use crate::charging::tail::DailySums;
-use crate::connection::value::{Value, rows_of_arrays};
+use crate::connection::value::Value;
 use crate::rows::key_meter_columns;
 
 pub(super) const DAILY: &str = "INSERT INTO usage_daily AS total (account, day, line, key, calls, amount) \
@@ -95,8 +91,13 @@ impl<'r> MeterRows<'r> {
     }
 }
 
-pub(super) static KEY_METERS: LazyLock<String> =
-    LazyLock::new(|| <(AccountId, KeyNumber, KeyMeter)>::TABLE.put_from(&rows_of_arrays(&["BIGINT"; 9])));
+pub(super) const KEY_METERS: &str = "INSERT INTO key_meter \
+     (account, key, spent_since, spent, minute, minute_count, day, day_count, raised) \
+     SELECT * FROM unnest($1::BIGINT[], $2::BIGINT[], $3::BIGINT[], $4::BIGINT[], $5::BIGINT[], $6::BIGINT[], \
+     $7::BIGINT[], $8::BIGINT[], $9::BIGINT[]) \
+     ON CONFLICT (account, key) DO UPDATE SET spent_since = excluded.spent_since, spent = excluded.spent, \
+     minute = excluded.minute, minute_count = excluded.minute_count, day = excluded.day, \
+     day_count = excluded.day_count, raised = excluded.raised";
 
 pub(super) struct KeyMeterRows {
     numbers: [Vec<i64>; 9],
@@ -119,10 +120,14 @@ impl KeyMeterRows {
     }
 }
 
-pub(super) static STORED_RESULTS: LazyLock<String> = LazyLock::new(|| {
-    let types = ["BIGINT", "TEXT", "BIGINT", "BIGINT", "BIGINT", "BYTEA", "BIGINT", "BIGINT", "BYTEA"];
-    IdempotencyRecord::TABLE.put_from(&rows_of_arrays(&types))
-});
+pub(super) const STORED_RESULTS: &str = "INSERT INTO request_id \
+     (account, request_id, charged, balance, expires_at, fingerprint, tries, open_until, hold) \
+     SELECT * FROM unnest($1::BIGINT[], $2::TEXT[], $3::BIGINT[], $4::BIGINT[], $5::BIGINT[], $6::BYTEA[], \
+     $7::BIGINT[], $8::BIGINT[], $9::BYTEA[]) \
+     ON CONFLICT (account, request_id) DO UPDATE \
+     SET charged = excluded.charged, balance = excluded.balance, expires_at = excluded.expires_at, \
+     fingerprint = excluded.fingerprint, tries = excluded.tries, open_until = excluded.open_until, \
+     hold = excluded.hold";
 
 pub(super) struct StoredResultRows<'a> {
     accounts: Vec<i64>,

@@ -119,7 +119,7 @@ pub(super) struct VolumeWrite<'c> {
 impl<'c> VolumeWrite<'c> {
     /// Prepares it, if there is anything to write.
     pub(super) async fn prepare(client: &'c Client, changes: &'c Changes<i64, i64>) -> Result<Self> {
-        let statement = if changes.volumes.is_empty() { None } else { Some(client.prepare(&VOLUMES).await?) };
+        let statement = if changes.volumes.is_empty() { None } else { Some(client.prepare(VOLUMES).await?) };
         Ok(Self { statement, rows: VolumeRows::new(&changes.volumes) })
     }
 
@@ -169,7 +169,7 @@ mod tests {
                 assert!((1..80).contains(&pages), "{plan}");
             }
         }
-        let prepared = format!("PREPARE written AS {}", *VOLUMES);
+        let prepared = format!("PREPARE written AS {VOLUMES}");
         let execute =
             "EXECUTE written ('{7,7}', '{/a,/b}', '{GET,GET}', '{682,682}', '{1,4294967295}', '{NULL,682;0:3}')";
         schema.run(&format!("{prepared}; {execute}; {execute}"));

@@ -38,13 +38,13 @@ pub(super) async fn write(
         client.prepare(DAILY),
         client.prepare(activity::BLOCKS),
         client.prepare(METERS),
-        join(client.prepare(&STORED_RESULTS), client.prepare(INSERT)),
+        join(client.prepare(STORED_RESULTS), client.prepare(INSERT)),
     );
     let (daily, blocks, meters, (remembered_results, outcome)) = prepared.await;
     let (daily, blocks, meters, remembered_results, outcome) =
         (daily?, blocks?, meters?, remembered_results?, outcome?);
     // Most batches change no meter of a key and no hold, and need no statements for that.
-    let key_meters = if changes.keys.is_empty() { None } else { Some(client.prepare(&KEY_METERS).await?) };
+    let key_meters = if changes.keys.is_empty() { None } else { Some(client.prepare(KEY_METERS).await?) };
     let holds = if changes.holds.is_empty() { None } else { Some(client.prepare(HOLDS).await?) };
     let (notices, volumes) = (Notices::prepare(client, changes).await?, VolumeWrite::prepare(client, changes).await?);
     let (key_meter_rows, hold_rows) = (KeyMeterRows::new(&changes.keys), HoldRows::new(&changes.holds));

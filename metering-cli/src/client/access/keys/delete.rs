@@ -3,7 +3,7 @@
 use std::io::Write;
 
 use clap::Args;
-use metering_client::calls::keys::{DeleteKey, GetKey, OfKey};
+use metering_client::calls::keys::{DeleteKey, GetKey, OfKey, OfNamedKey};
 use metering_core::access::KeyId;
 use metering_core::wire::KeyResponse;
 
@@ -36,12 +36,12 @@ pub(super) struct DeleteArgs {
 impl DeleteArgs {
     pub(super) async fn run(self, out: &mut dyn Write) -> Result<(), Failure> {
         let client = self.profile.open()?.client()?;
-        let of = OfKey { id: self.key.to_string() };
         if !self.yes {
+            let of = OfKey { id: self.key.to_string() };
             let KeyResponse { data } = client.call::<GetKey>(&of, &()).await?.json()?;
             confirm(&format!("Permanently delete key {} ({})?", data.id, data.name)).await?;
         }
-        let response = client.call::<DeleteKey>(&of, &()).await?;
+        let response = client.call::<DeleteKey>(&OfNamedKey { id: self.key.to_string() }, &()).await?;
         if self.format.json {
             return write_json(out, &response);
         }

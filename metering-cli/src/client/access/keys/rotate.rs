@@ -3,7 +3,7 @@
 use std::io::Write;
 
 use clap::Args;
-use metering_client::calls::keys::{GetKey, OfKey, RotateKey};
+use metering_client::calls::keys::{GetKey, OfKey, OfNamedKey, RotateKey};
 use metering_core::access::KeyId;
 use metering_core::charging::IdempotencyKey;
 use metering_core::wire::{KeyResponse, RotateKeyRequest};
@@ -55,7 +55,7 @@ impl RotateArgs {
                 own.id
             )));
         }
-        let of = OfKey { id: self.key.to_string() };
+        let of = OfNamedKey { id: self.key.to_string() };
         let rotation = RotateKeyRequest { grace_seconds: self.grace };
         let idempotency_key = self.idempotency_key.unwrap_or_else(generate_key);
         let client = client.with_idempotency_key(idempotency_key.clone());
