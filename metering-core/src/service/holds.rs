@@ -24,7 +24,7 @@ pub struct Holds<'s> {
 impl Service {
     /// Requests whose credits are held. [`Service::hold_for`] places a hold.
     #[must_use]
-    pub fn holds(self) -> Holds<'_> {
+    pub fn holds(&self) -> Holds<'_> {
         Holds { access: &self.access, catalogue: self.catalogue(), meter: self.meter() }
     }
 }
