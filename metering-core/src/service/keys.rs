@@ -21,9 +21,9 @@ use crate::catalogue::Catalogue;
 use crate::charging::delivery::{IdempotencyKey, Repetition};
 use crate::error::{Error, KeyConflict};
 use crate::random::SystemRandomness;
-use crate::service::fields::within;
+use crate::service::fields::{known_cursor, within};
 use crate::service::{Access, Service};
-use crate::store::{Cursor, KeyChange, KeyChanged, KeyCreated, NewKey, StoreError};
+use crate::store::{Cursor, KeyChange, KeyChanged, KeyCreated, NewKey};
 use crate::wire::{
     ChangeKeyRequest, CreateKeyRequest, DeletedKeyResponse, IssuedKeyResponse, KeyDocument, KeyResponse, KeysDocument,
     LeakedKeyRequest, LeakedKeyResponse, RotateKeyRequest,
@@ -158,10 +158,7 @@ impl<'s> Keys<'s> {
         let labels = self.access.key_labels(id).await?;
         let mut after = after.map(Cursor::new);
         loop {
-            let page = match self.access.store.keys(id, after.as_ref(), limit, now.day()).await {
-                Err(StoreError::UnknownCursor) => return Err(Error::field("after", "is not a value of next")),
-                page => page?,
-            };
+            let page = known_cursor(self.access.store.keys(id, after.as_ref(), limit, now.day()).await)?;
             let below = page.items.into_iter().filter(|status| labels.is_at_or_below(status.key.number, own.number));
             let data: Vec<_> = below.map(|status| KeyDocument::labelled(status, &labels, now)).collect();
             if !data.is_empty() || page.next.is_none() {

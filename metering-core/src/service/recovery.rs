@@ -66,18 +66,13 @@ impl Recovery<'_> {
     /// ```
     /// use metering_core::wire::{ChallengeRequest, VerifyRequest};
     /// # include!(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/sell_a_plan/doc_test.rs"));
-    /// # use in_memory::{CHAIN_ID, MemoryChain, Wallet};
+    /// # use in_memory::MemoryChain;
     /// # use std::sync::Arc;
     ///
     /// # #[tokio::main(flavor = "current_thread")]
     /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// # let chain = Arc::new(MemoryChain::default());
-    /// # let (shop, customer) = (shop::open(&chain).await?, Wallet::of(7));
-    /// # let request = serde_json::from_value(serde_json::json!({
-    /// #     "agent_name": "my-agent", "plan_id": "starter", "chain_id": CHAIN_ID, "token_symbol": "USDC",
-    /// #     "payer_address": customer.address(),
-    /// # }))?;
-    /// # let quote = shop.payments().quote(&request).await?;
+    /// # let (shop, customer, quote) = shop::quoted(&chain).await?;
     /// # let payment = chain.pay(customer.address(), quote.recipient.parse()?, quote.amount_atomic.parse()?);
     /// # let claim = serde_json::json!({"signup_nonce": quote.signup_nonce, "tx_hash": payment});
     /// # let claimed = shop.payments().claim(&serde_json::from_value(claim)?).await?;

@@ -16,8 +16,7 @@ use crate::events::{
 };
 use crate::money::credits::Credits;
 use crate::random::SystemRandomness;
-use crate::service::fields::Fields;
-use crate::service::fields::within;
+use crate::service::fields::{Fields, known_cursor, within};
 use crate::service::{Access, Service, WebhookSettings, end_of_grace};
 use crate::store::{Cursor, EventStore, Page, StoreError, WebhookCreated};
 use crate::wire::{
@@ -376,13 +375,6 @@ pub fn read_threshold(request: &BalanceAlertRequest) -> Result<Option<Credits>, 
         return Err(Error::field("below", "must be above 0, or null for never"));
     }
     Ok(below)
-}
-
-fn known_cursor<T>(page: Result<Page<T>, StoreError>) -> Result<Page<T>, Error> {
-    match page {
-        Err(StoreError::UnknownCursor) => Err(Error::field("after", "is not a value of next")),
-        page => Ok(page?),
-    }
 }
 
 fn delivery_response(delivery: Delivery) -> Result<DeliveryResponse, Error> {

@@ -46,18 +46,13 @@ impl Payments<'_> {
     ///
     /// ```
     /// # include!(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/sell_a_plan/doc_test.rs"));
-    /// # use in_memory::{CHAIN_ID, MemoryChain, Wallet};
+    /// # use in_memory::{CHAIN_ID, MemoryChain};
     /// # use std::sync::Arc;
     /// #
     /// # #[tokio::main(flavor = "current_thread")]
     /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// # let chain = Arc::new(MemoryChain::default());
-    /// # let (shop, customer) = (shop::open(&chain).await?, Wallet::of(7));
-    /// # let request = serde_json::from_value(serde_json::json!({
-    /// #     "agent_name": "my-agent", "plan_id": "starter", "chain_id": CHAIN_ID, "token_symbol": "USDC",
-    /// #     "payer_address": customer.address(),
-    /// # }))?;
-    /// # let quote = shop.payments().quote(&request).await?;
+    /// # let (shop, customer, quote) = shop::quoted(&chain).await?;
     /// # chain.pay(customer.address(), quote.recipient.parse()?, quote.amount_atomic.parse()?);
     /// # shop.payments().watch(CHAIN_ID, Some(1)).await?;
     /// let report = shop.payments().settle(CHAIN_ID).await?; // a payment was just credited
