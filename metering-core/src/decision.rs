@@ -1,7 +1,7 @@
 //! Every write except a charge, as a pure function from facts to changes.
 //!
 //! Refusals, their order and all arithmetic are here, once, so backends cannot differ. Nothing here reads a store, and
-//! backends refuse nothing themselves. Backends use this as [`backend::decision`](crate::store::backend::decision).
+//! backends refuse nothing themselves. Backends use this as [`backend::decision`](crate::backend::decision).
 
 mod authorization;
 mod challenge;

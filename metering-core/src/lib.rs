@@ -41,11 +41,12 @@
 #![deny(missing_docs)]
 
 pub mod access;
+pub mod backend;
 pub mod catalogue;
 pub mod chains;
 pub mod charging;
 pub mod clock;
-pub mod decision;
+mod decision;
 pub mod error;
 pub mod events;
 pub mod imports;
@@ -66,7 +67,6 @@ pub mod service;
 pub mod signups;
 pub mod store;
 pub mod trace;
-pub mod transfer;
 pub mod usage;
 pub mod wire;
 
@@ -82,7 +82,7 @@ pub use random::{Randomness, SystemRandomness};
 pub use service::{Service, ServiceConfig};
 pub use store::{
     AuthorizationStore, EventStore, FullStore, ImportStore, KeyStore, MemoryStore, NewAccount, OperatorStore,
-    PaymentStore, PriceStore, RefillStore, SignupStore, Store, StoreError, backend,
+    PaymentStore, PriceStore, RefillStore, SignupStore, Store, StoreError,
 };
 pub use usage::{ClientSource, UsageLine};
 

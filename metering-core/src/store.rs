@@ -5,10 +5,9 @@
 //! administer an [`OperatorStore`], one that refills accounts a [`RefillStore`], one that sends webhooks an
 //! [`EventStore`], one that accepts signed authorizations an [`AuthorizationStore`], one that accounts of another
 //! service can move to an [`ImportStore`], and one that records which catalogue was in force when a [`PriceStore`].
-//! [`decision`](crate::store::backend::decision) has the rules of every write.
+//! [`decision`](crate::backend::decision) has the rules of every write.
 
 mod authorizations;
-pub mod backend;
 mod error;
 mod events;
 mod full;
@@ -23,6 +22,7 @@ mod payments;
 mod prices;
 mod refills;
 mod signups;
+mod source_id;
 mod store_clock;
 
 use std::num::NonZeroUsize;
@@ -59,6 +59,7 @@ pub use payments::{
     QuotePrecedence, SettlementChange,
 };
 pub use prices::PriceStore;
+pub use source_id::SourceId;
 pub use store_clock::StoreClock;
 
 /// Stores accounts, keys, money and usage.
@@ -118,7 +119,7 @@ pub trait Store: KeyStore + HoldStore {
     ///
     /// Among the accounts that are not revoked, at most one holds each email address (compared case-insensitively), and
     /// each payer address occurs at most once. An id or a key that any account ever had is an error, and nothing is
-    /// created. [`create_account`](crate::store::backend::decision::create_account) has the refusals in order.
+    /// created. [`create_account`](crate::backend::decision::create_account) has the refusals in order.
     async fn create_account(&self, account: NewAccount) -> Result<Created, StoreError>;
 
     /// The account with that id, revoked or not.
@@ -148,7 +149,7 @@ pub trait Store: KeyStore + HoldStore {
     /// revoked. Keys that cannot manage keys, and were not made by one that is revoked, stay. `None` when there is no
     /// such account, or it is revoked. A secret that any key ever had is an error, and nothing changes. If the account
     /// belongs to a paid quote whose key nobody has claimed, the quote then counts as claimed.
-    /// [`replace_key`](crate::store::backend::decision::replace_key) says what changes.
+    /// [`replace_key`](crate::backend::decision::replace_key) says what changes.
     async fn replace_key(&self, id: &AccountId, key: KeyHash, now: Timestamp) -> Result<Option<Account>, StoreError>;
 
     /// Rotates the key that has the secret `old` ([`KeyChange::Rotate`]), and no other. `None`, and nothing changes,
@@ -201,7 +202,7 @@ pub trait Store: KeyStore + HoldStore {
 
     /// Deletes records that have expired by `now`, and returns their number. They stay deleted even for a caller whose
     /// clock lags. So are an account's ended keys beyond the newest [`Key::MAX_ENDED`](crate::access::Key::MAX_ENDED):
-    /// [`keys_to_delete`](crate::store::backend::decision::keys_to_delete) says which.
+    /// [`keys_to_delete`](crate::backend::decision::keys_to_delete) says which.
     async fn forget_expired(&self, now: Timestamp) -> Result<u64, StoreError>;
 
     /// The time of the store's own clock, if that is not this machine's clock. Nodes that share a store go by it

@@ -3,12 +3,11 @@
 use std::fmt::Display;
 use std::str::FromStr;
 
-use metering_core::access::{Budget, BudgetReset, Key, KeyHash, KeyTerms, RateLimits};
+use metering_core::access::{Budget, BudgetReset, Key, KeyHash, KeyTerms, RateLimits, SecretRecord};
 use metering_core::chains::TxRef;
 use metering_core::clock::Timestamp;
 use metering_core::imports::{ImportedKey, ImportedSecret, UsedTransaction};
 use metering_core::money::Credits;
-use metering_core::transfer::SecretRecord;
 use serde::{Deserialize, Serialize};
 
 use crate::time::parse_time;

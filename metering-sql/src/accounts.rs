@@ -12,7 +12,6 @@ use metering_core::chains::Address;
 use metering_core::charging::Window;
 use metering_core::money::{AlertLevel, BalanceAlert, NewLedgerEntry};
 use metering_core::store::{Created, Cursor, Page, Posted};
-use metering_core::transfer::AccountRecord;
 use metering_core::{Account, AccountId, Credits, Day, NewAccount, RateLimits, Timestamp};
 
 use crate::alert::alert_level;
@@ -22,6 +21,7 @@ use crate::owners::owner_facts;
 use crate::row::{Row, only};
 use crate::table::Column::Own;
 use crate::table::Table;
+use crate::transfer::AccountRecord;
 use crate::value::Value;
 use crate::{keys, values};
 

@@ -6,13 +6,12 @@ use std::sync::Arc;
 use metering_core::access::KeyNumber;
 use metering_core::backend::{credits, one_more_than, page, unknown_cursor};
 use metering_core::store::{Cursor, Page};
-use metering_core::transfer::{Part, Position, Record};
 use metering_core::usage::DailyTotal;
 use metering_core::{AccountId, ClientSource, Day, UsageLine};
 
 use crate::executor::{Executor, UsagePart};
 use crate::fault::{Result, corrupt};
-use crate::transfer::Source;
+use crate::transfer::{Part, Position, Record, Source};
 use crate::{accounts, usage_lines, values};
 
 /// What daily totals are ordered by: day, row number of the account, the line's route, method and source, compared as

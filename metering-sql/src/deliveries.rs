@@ -6,7 +6,6 @@ use metering_core::events::{
     WebhookState,
 };
 use metering_core::store::{Cursor, Page};
-use metering_core::transfer::DeliveryRecord;
 use metering_core::{AccountId, Timestamp};
 
 use crate::executor::Executor;
@@ -16,6 +15,7 @@ use crate::record::Record;
 use crate::row::{Reader, Row, only};
 use crate::table::Column::{Own, Webhook as WebhookColumn};
 use crate::table::Table;
+use crate::transfer::DeliveryRecord;
 use crate::value::Value;
 use crate::{events, numbered, progress, values, webhooks};
 

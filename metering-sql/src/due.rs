@@ -4,7 +4,6 @@
 use std::time::Duration;
 
 use metering_core::events::{Delivery, DeliveryBacklog, DeliveryShares, DueDelivery, Webhook, WebhookOwner};
-use metering_core::transfer::DeliveryRecord;
 use metering_core::{StoreError, Timestamp};
 
 use crate::deliveries::{COLUMN_COUNT, TABLES, columns, delivery};
@@ -12,6 +11,7 @@ use crate::executor::Executor;
 use crate::fault::{Fault, Result};
 use crate::record::{Record, set};
 use crate::row::{Row, only};
+use crate::transfer::DeliveryRecord;
 use crate::values;
 
 /// For how long a delivery that cannot be read is put off. It must not hold up the others.

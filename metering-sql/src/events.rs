@@ -3,7 +3,6 @@
 use metering_core::backend::{one_more_than, page_of_rows, row_of_cursor};
 use metering_core::events::{Event, NewEvent};
 use metering_core::store::{Cursor, Page};
-use metering_core::transfer::DeliveryRecord;
 use metering_core::{AccountId, Timestamp};
 
 use crate::executor::Executor;
@@ -13,6 +12,7 @@ use crate::record::{self, Record};
 use crate::row::{Reader, only};
 use crate::table::Column::{Own, Owner};
 use crate::table::Table;
+use crate::transfer::DeliveryRecord;
 use crate::value::Value;
 use crate::values;
 

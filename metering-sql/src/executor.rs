@@ -52,8 +52,8 @@ pub struct UsagePart {
 /// | `{key_id}` | the column of `api_key` with the public id | `public_id` | `id` |
 /// | `{activity}` | the table of recent usage | `recent_activity` | `activity` |
 /// | `{held}` | what the row `m` of `meter` says is held, or NULL | `m.held` | `CAST(NULL AS BIGINT)` |
-/// | `{entries}` | how many entries of account `a` are exported ([`AccountRecord::entries`](metering_core::transfer::AccountRecord::entries)) | its rows of `temp.recent` and older ones of `ledger` | follows from `m.entries` |
-/// | `{newer}` | how many newer entries the account of a row of `ledger` has ([`LedgerRecord::newer`](metering_core::transfer::LedgerRecord::newer)) | from `temp.recent` | follows from `meter.entries` |
+/// | `{entries}` | how many entries of account `a` are exported ([`AccountRecord::entries`](crate::transfer::AccountRecord::entries)) | its rows of `temp.recent` and older ones of `ledger` | follows from `m.entries` |
+/// | `{newer}` | how many newer entries the account of a row of `ledger` has ([`LedgerRecord::newer`](crate::transfer::LedgerRecord::newer)) | from `temp.recent` | follows from `meter.entries` |
 /// | `{of_days}` | the column `day` of `usage_daily` is from `?2` to `?3` | is in a list of the days that have usage, since its index begins with the day | `day BETWEEN ?2 AND ?3` |
 /// | `{place}` | a function: what is stored of a number without a sign | nothing | `int8send` |
 /// | `{entry}` | the column of `ledger` that counts up with `id` within an account, and is in an index | `id` | `entry` |

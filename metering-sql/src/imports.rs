@@ -1,9 +1,8 @@
 //! Imports accounts of other services.
 
-use metering_core::access::{Key, KeyHash};
+use metering_core::access::{Key, KeyHash, SecretRecord};
 use metering_core::backend::decision::{self, Decided, ImportChanges, ImportFacts};
 use metering_core::imports::{AccountImported, ImportMode, ImportedAccount, ImportedEntry};
-use metering_core::transfer::SecretRecord;
 use metering_core::{AccountId, StoreError, Timestamp};
 
 use crate::backend::{Backend, Call, read, write};

@@ -1,10 +1,9 @@
 //! Keys and their secrets.
 
-use metering_core::access::{Budget, Key, KeyHash, KeyId, KeyNumber, KeyTerms, Spent};
+use metering_core::access::{Budget, Key, KeyHash, KeyId, KeyNumber, KeyRecord, KeyTerms, SecretRecord, Spent};
 use metering_core::backend::decision::{KeyWrite, MeterWrite, OldSecrets};
 use metering_core::charging::{KeyMeter, Window};
 use metering_core::money::AlertLevel;
-use metering_core::transfer::{KeyRecord, SecretRecord};
 use metering_core::{AccountId, RateLimits, Timestamp};
 
 use crate::executor::Executor;

@@ -9,13 +9,13 @@
 //! Whatever moves a mark holds the same lock, so that neither misses what the other does.
 
 use metering_core::Timestamp;
-use metering_core::transfer::DeliveryRecord;
 
 use crate::executor::Executor;
 use crate::fault::Result;
 use crate::progress;
 use crate::record::find;
 use crate::row::Row;
+use crate::transfer::DeliveryRecord;
 use crate::value::Value;
 use crate::values;
 

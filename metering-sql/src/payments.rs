@@ -5,7 +5,6 @@ use metering_core::backend::decision::{self, CreditChanges, CreditFacts, Decided
 use metering_core::chains::TxRef;
 use metering_core::payments::{Payment, PaymentRecord, PaymentSettlement, SoldPlan};
 use metering_core::store::{Cursor, Page, PaymentCredit, PaymentCredited};
-use metering_core::transfer::WalletLink;
 
 use crate::executor::Executor;
 use crate::fault::Result;
@@ -13,6 +12,7 @@ use crate::record::{Record, find};
 use crate::row::Reader;
 use crate::table::Column::{Account as AccountColumn, Own};
 use crate::table::Table;
+use crate::transfer::WalletLink;
 use crate::value::Value;
 use crate::{accounts, numbered, quotes, values, wallets};
 

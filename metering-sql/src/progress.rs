@@ -1,12 +1,12 @@
 //! How far a delivery is: a part of its row.
 
 use metering_core::events::{AttemptResult, DeliveryId, DeliveryState, Progress};
-use metering_core::transfer::DeliveryRecord;
 
 use crate::executor::Executor;
 use crate::fault::Result;
 use crate::record::set;
 use crate::row::Reader;
+use crate::transfer::DeliveryRecord;
 use crate::value::Value;
 use crate::values;
 

@@ -3,7 +3,7 @@
 use metering_core::Timestamp;
 use metering_core::chains::Address;
 use metering_core::payments::{RecipientRecord, Registration, register_recipients};
-use metering_core::transfer::SourceId;
+use metering_core::store::SourceId;
 
 use crate::executor::Executor;
 use crate::fault::{Result, corrupt};

@@ -1,13 +1,12 @@
 //! How far each chain has been scanned for payments.
 
-use metering_core::transfer::ScanMark;
-
 use crate::executor::Executor;
 use crate::fault::Result;
 use crate::record::{Record, find, put};
 use crate::row::Reader;
 use crate::table::Column::Own;
 use crate::table::Table;
+use crate::transfer::ScanMark;
 use crate::value::Value;
 use crate::values;
 

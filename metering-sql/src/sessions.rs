@@ -3,7 +3,6 @@
 use metering_core::backend::decision::{self, Decided, RedeemChanges, SignupFacts};
 use metering_core::signups::{SessionHash, SignupSession, UserCode};
 use metering_core::store::{SignupApproved, SignupOpened, SignupRedeemed};
-use metering_core::transfer::SolutionRecord;
 use metering_core::{NewAccount, Timestamp};
 
 use crate::executor::Executor;
@@ -13,6 +12,7 @@ use crate::record::{Record, delete, find, insert, set};
 use crate::row::Reader;
 use crate::table::Column::Own;
 use crate::table::Table;
+use crate::transfer::SolutionRecord;
 use crate::value::Value;
 use crate::{accounts, values};
 

@@ -1,13 +1,13 @@
 //! The stored results of requests with an id. Commits read and write them.
 
 use metering_core::charging::{Delivery, StoredResult};
-use metering_core::transfer::IdempotencyRecord;
 
 use crate::fault::Result;
 use crate::record::Record;
 use crate::row::Reader;
 use crate::table::Column::{Account, Own};
 use crate::table::Table;
+use crate::transfer::IdempotencyRecord;
 use crate::value::Value;
 use crate::values;
 

@@ -14,7 +14,7 @@ use metering_core::operators::{Actor, AuditId, AuditResult, OperatorName, Operat
 use metering_core::payments::{NonceHash, PaymentUse};
 use metering_core::prices::{CatalogueHash, PriceNumber};
 use metering_core::signups::{LinkHash, LinkPurpose, SessionHash, UserCode};
-use metering_core::transfer::SourceId;
+use metering_core::store::SourceId;
 use metering_core::{AccountId, Credits, Day, Month, RequestId, Timestamp};
 
 /// A parameter or a column: `None` is NULL. It has a type even then, because PostgreSQL wants to know it.

@@ -2,7 +2,6 @@
 
 use metering_core::AccountId;
 use metering_core::chains::Address;
-use metering_core::transfer::WalletLink;
 
 use crate::executor::Executor;
 use crate::fault::Result;
@@ -10,6 +9,7 @@ use crate::record::Record;
 use crate::row::Reader;
 use crate::table::Column::{Account, Own};
 use crate::table::Table;
+use crate::transfer::WalletLink;
 use crate::value::Value;
 use crate::values;
 

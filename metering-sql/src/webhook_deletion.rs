@@ -6,12 +6,12 @@
 use metering_core::AccountId;
 use metering_core::StoreError;
 use metering_core::events::{Webhook, WebhookId, WebhookState};
-use metering_core::transfer::DeliveryRecord;
 
 use crate::backend::{Backend, write};
 use crate::executor::Executor;
 use crate::fault::Result;
 use crate::lines::{self, Line, OPERATOR};
+use crate::transfer::DeliveryRecord;
 use crate::{numbered, record, values};
 
 /// Deliveries that one transaction deletes.

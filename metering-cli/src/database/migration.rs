@@ -2,10 +2,10 @@
 
 use std::ffi::OsString;
 
-use metering_core::store::Verification;
-use metering_core::transfer::{Export, Import, SourceId};
+use metering_core::store::{SourceId, Verification};
 use metering_core::{Store, StoreError, Timestamp};
 use metering_postgres::{PostgresStore, TargetInspection};
+use metering_sql::transfer::{Export, Import};
 use metering_sqlite::{Moved, SqliteStore};
 
 use super::Location;

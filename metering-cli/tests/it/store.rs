@@ -1,6 +1,6 @@
 //! Stores, as this process opens them.
 
-use metering_core::transfer::{Export, Section};
+use metering_sql::transfer::{Export, Section};
 
 /// Runs `future` on the runtime that a store needs.
 pub(crate) fn block_on<T>(future: impl Future<Output = T>) -> T {

@@ -5,6 +5,8 @@ use crate::access::account::{Account, AccountId, Totals};
 use crate::access::budget::Spent;
 use crate::access::issued_key::Key;
 use crate::access::key_id::{KeyId, KeyNumber};
+use crate::access::key_record::KeyRecord;
+use crate::access::secret_record::SecretRecord;
 use crate::chains::address::Address;
 use crate::chains::transaction::TxRef;
 use crate::chains::units::TokenUnits;
@@ -16,7 +18,6 @@ use crate::imports::{
 };
 use crate::money::credits::Credits;
 use crate::payments::payment::{Payment, PaymentRecord, PaymentSettlement, PaymentUse};
-use crate::transfer::{KeyRecord, SecretRecord};
 use crate::usage::DailyTotal;
 
 /// What is read before an account is imported.

@@ -39,7 +39,7 @@ impl RefillProgress {
     }
 
     /// How far it is after a page of accounts, read with
-    /// [`one_more_than`](crate::store::backend::one_more_than) the limit. Leaves the accounts of this page in `rows`.
+    /// [`one_more_than`](crate::backend::one_more_than) the limit. Leaves the accounts of this page in `rows`.
     pub fn after_page<T>(period: Day, rows: &mut Vec<(i64, T)>, limit: u32) -> Self {
         let limit = usize::try_from(limit).unwrap_or(usize::MAX);
         let more = rows.len() > limit;

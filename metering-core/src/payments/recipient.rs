@@ -10,7 +10,7 @@ use crate::clock::Timestamp;
 use crate::payments::not_before::NotBefore;
 use crate::payments::payment::{Payment, PaymentFault};
 use crate::payments::quote::Quote;
-use crate::transfer::SourceId;
+use crate::store::SourceId;
 
 impl NotBefore {
     /// The default for a recipient first known at `known`, less an allowance for clock differences between chains and

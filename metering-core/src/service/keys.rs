@@ -1,7 +1,7 @@
 //! Keys of an account, made and changed by the holders of its keys.
 //!
 //! A key sees and changes itself and its child keys, if it has the scope for that. What it may give to others is
-//! decided in the store's transaction, by [`decision`](crate::store::backend::decision).
+//! decided in the store's transaction, by [`decision`](crate::backend::decision).
 
 mod rotation;
 mod terms;

@@ -77,7 +77,7 @@ pub trait AuthorizationStore: PaymentStore {
     /// Credits an executed authorization: what [`PaymentStore::credit_payment`] writes, and the new state of the
     /// authorization, in one operation. The caller has checked that the payment is this authorization's.
     ///
-    /// [`credit_authorization`](crate::store::backend::decision::credit_authorization) has the refusals in order.
+    /// [`credit_authorization`](crate::backend::decision::credit_authorization) has the refusals in order.
     async fn credit_authorization(
         &self,
         id: &AuthorizationId,

@@ -16,7 +16,7 @@ use crate::store::{Cursor, Page, Store, StoreError};
 /// Stores webhooks, and delivers events to them.
 ///
 /// Every method that changes an account writes the events of that change in the same transaction: those that
-/// [`decide`](crate::charging::decide) and the functions of [`decision`](crate::store::backend::decision) return. With an
+/// [`decide`](crate::charging::decide) and the functions of [`decision`](crate::backend::decision) return. With an
 /// event goes a delivery for each webhook that [receives](Webhook::receives) it: the account's own, and the operator's.
 /// Events are kept for [`Event::RETENTION`], and at most [`Event::MAX_PER_ACCOUNT`] of an account;
 /// [`Store::forget_expired`] deletes the others with their deliveries.

@@ -3,10 +3,10 @@
 use async_trait::async_trait;
 
 use crate::access::account::AccountId;
+use crate::access::secret_record::SecretRecord;
 use crate::clock::Timestamp;
 use crate::imports::{AccountImported, ImportMode, ImportedAccount};
 use crate::store::{PaymentStore, StoreError};
-use crate::transfer::SecretRecord;
 
 /// Imports accounts of other services, and gives out the hashes of secrets for an export.
 #[async_trait]
@@ -16,7 +16,7 @@ pub trait ImportStore: PaymentStore {
     ///
     /// An account that was imported before is found by its id, and is left unchanged: an interrupted import is simply
     /// run again. Two imports of the same accounts at the same time create each account once.
-    /// [`import_account`](crate::store::backend::decision::import_account) has the refusals in order, and what is left
+    /// [`import_account`](crate::backend::decision::import_account) has the refusals in order, and what is left
     /// out because another account has it. No events are written, because nothing happened to these accounts in this
     /// service.
     ///

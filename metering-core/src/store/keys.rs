@@ -49,13 +49,13 @@ pub trait KeyStore: Send + Sync + fmt::Debug {
     /// no such account.
     async fn key_labels(&self, account: &AccountId) -> Result<Vec<KeyLabel>, StoreError>;
 
-    /// Creates a key. [`create_key`](crate::store::backend::decision::create_key) has the refusals in order. If the
+    /// Creates a key. [`create_key`](crate::backend::decision::create_key) has the refusals in order. If the
     /// same parent made a key with this secret before, and it is not revoked, the request was repeated, and the outcome
     /// is that key.
     async fn create_key(&self, new: NewKey) -> Result<KeyCreated, StoreError>;
 
     /// Changes a key. `actor` is the requesting key; `None` is the operator.
-    /// [`change_key`](crate::store::backend::decision::change_key) has the refusals in order.
+    /// [`change_key`](crate::backend::decision::change_key) has the refusals in order.
     ///
     /// The child keys of one that is revoked are revoked with it. When a budget is set or its period changes, what was
     /// spent in the period so far counts: what the daily totals and open holds of the key and its child keys add up to.

@@ -59,7 +59,7 @@ pub trait PaymentStore: Store {
     /// Puts a plan on sale or takes it off sale; `false` when none has that key.
     async fn set_plan_active(&self, key: &PlanKey, active: bool) -> Result<bool, StoreError>;
 
-    /// Stores an open quote, unless [`open_quote`](crate::store::backend::decision::open_quote) refuses it.
+    /// Stores an open quote, unless [`open_quote`](crate::backend::decision::open_quote) refuses it.
     async fn open_quote(&self, quote: Quote) -> Result<QuoteOpened, StoreError>;
 
     /// The quote with that nonce.
@@ -80,9 +80,9 @@ pub trait PaymentStore: Store {
     /// already created. The payment's record, the account, its entries and the quote's new state are written in one
     /// operation.
     ///
-    /// The caller has checked the payment. [`claim_step`](crate::store::backend::decision::claim_step),
-    /// [`claim_open`](crate::store::backend::decision::claim_open) and
-    /// [`claim_paid`](crate::store::backend::decision::claim_paid) have the refusals in order.
+    /// The caller has checked the payment. [`claim_step`](crate::backend::decision::claim_step),
+    /// [`claim_open`](crate::backend::decision::claim_open) and
+    /// [`claim_paid`](crate::backend::decision::claim_paid) have the refusals in order.
     ///
     /// An id or a key that any account ever had is an error, and nothing changes.
     async fn claim_quote(&self, claim: Claim) -> Result<Claimed, StoreError>;
@@ -91,7 +91,7 @@ pub trait PaymentStore: Store {
     /// in one operation, and marks the account's own top-up quote that it pays as claimed. As with a claim, the record
     /// is unsettled if the payment has the hash of its block, else final.
     ///
-    /// The caller has checked the payment. [`credit_payment`](crate::store::backend::decision::credit_payment) has the
+    /// The caller has checked the payment. [`credit_payment`](crate::backend::decision::credit_payment) has the
     /// refusals in order.
     async fn credit_payment(&self, credit: PaymentCredit) -> Result<PaymentCredited, StoreError>;
 
@@ -113,7 +113,7 @@ pub trait PaymentStore: Store {
     /// Changes a payment's settlement and posts the matching ledger entry, in one operation. If several callers saw the
     /// same record, only one succeeds.
     ///
-    /// [`settle_payment`](crate::store::backend::decision::settle_payment) has the refusals in order.
+    /// [`settle_payment`](crate::backend::decision::settle_payment) has the refusals in order.
     async fn settle_payment(&self, change: SettlementChange) -> Result<PaymentSettled, StoreError>;
 
     /// The account that a wallet paid for, if it is not revoked.
@@ -134,7 +134,7 @@ pub trait PaymentStore: Store {
 
     /// Uses up a challenge and replaces its account's key in one operation, as
     /// [`Store::replace_key`](crate::Store::replace_key) does. `None`, and nothing changes, when the challenge no
-    /// longer exists, or [`rotate_key`](crate::store::backend::decision::rotate_key) refuses.
+    /// longer exists, or [`rotate_key`](crate::backend::decision::rotate_key) refuses.
     async fn rotate_key(&self, nonce: &str, key: KeyHash, now: Timestamp) -> Result<Option<Account>, StoreError>;
 
     /// The last block of a chain that was scanned for payments, if any.

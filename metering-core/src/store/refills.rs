@@ -19,7 +19,7 @@ pub trait RefillStore: Store {
 
     /// Processes the next `limit` accounts, oldest first, for the period of `now`, and refills those that are due. Each
     /// account is processed once per period, no matter how many processes call this, by the rule that is stored when
-    /// the transaction runs. [`refill_account`](crate::store::backend::decision::refill_account) says what it gets.
+    /// the transaction runs. [`refill_account`](crate::backend::decision::refill_account) says what it gets.
     ///
     /// Call it until [`Refilled::is_done`]. After that, calls in the same period or with an earlier time read the rule
     /// and write nothing. `limit` must be above zero.

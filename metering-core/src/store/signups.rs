@@ -32,7 +32,7 @@ use crate::store::{NewAccount, Store, StoreError};
 /// ```
 #[async_trait]
 pub trait SignupStore: Store {
-    /// Stores a session that is not approved, unless [`open_signup`](crate::store::backend::decision::open_signup)
+    /// Stores a session that is not approved, unless [`open_signup`](crate::backend::decision::open_signup)
     /// refuses it.
     async fn open_signup(&self, session: SignupSession) -> Result<SignupOpened, StoreError>;
 
@@ -47,7 +47,7 @@ pub trait SignupStore: Store {
 
     /// Turns an approved session into an account, once: creates the account and removes the session in one operation.
     /// An id or a key that any account ever had is an error, and nothing changes.
-    /// [`redeem_signup`](crate::store::backend::decision::redeem_signup) has the refusals in order.
+    /// [`redeem_signup`](crate::backend::decision::redeem_signup) has the refusals in order.
     async fn redeem_signup(
         &self,
         token: &SessionHash,
@@ -59,13 +59,13 @@ pub trait SignupStore: Store {
     async fn account_by_email(&self, email: &Email) -> Result<Option<Account>, StoreError>;
 
     /// Stores a link that is sent by email, in place of the account's older one for the same purpose. `false`, and
-    /// nothing changes, when [`open_email_link`](crate::store::backend::decision::open_email_link) refuses it.
+    /// nothing changes, when [`open_email_link`](crate::backend::decision::open_email_link) refuses it.
     async fn open_email_link(&self, link: EmailLink) -> Result<bool, StoreError>;
 
     /// Uses up a link that is live at `now`, marks the email address of its account as verified, and grants the free
     /// credits that the account waits for: all in one operation. So of several accounts that wait for one address,
     /// exactly one gets it, and the credits with it.
-    /// [`verify_email`](crate::store::backend::decision::verify_email) has the refusals in order; a refusal changes
+    /// [`verify_email`](crate::backend::decision::verify_email) has the refusals in order; a refusal changes
     /// nothing.
     async fn verify_email(&self, token: &LinkHash, now: Timestamp) -> Result<EmailVerified, StoreError>;
 

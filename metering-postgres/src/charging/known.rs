@@ -4,8 +4,8 @@
 //!
 //! It must never hold whether a key is still live without such a version.
 
-use std::collections::HashMap;
 use std::collections::hash_map::Entry;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use metering_core::access::{KeyHash, KeyNumber};
@@ -116,20 +116,18 @@ impl Known {
     /// The numbers of usage lines, in the order of `lines`. New lines are inserted immediately, outside any
     /// transaction: an unused line is harmless.
     pub(crate) async fn lines<C: GenericClient>(&self, client: &C, lines: &[&UsageLine]) -> Result<Vec<i64>> {
-        let new: Vec<UsageLine> = {
+        // Not read back from the cache, which another commit may clear meanwhile.
+        let mut numbers: HashMap<&UsageLine, i64> = {
             let memory = self.memory();
-            let mut new: Vec<_> = lines.iter().filter(|line| !memory.lines.contains_key(**line)).collect();
-            new.sort_unstable();
-            new.dedup();
-            new.into_iter().map(|line| UsageLine::clone(line)).collect()
+            lines.iter().filter_map(|line| Some((*line, *memory.lines.get(*line)?))).collect()
         };
+        let new: BTreeSet<&UsageLine> = lines.iter().copied().filter(|line| !numbers.contains_key(line)).collect();
         for line in new {
-            let number = number_of(client, &line).await?;
-            self.memory().lines.insert(line, number);
+            let number = number_of(client, line).await?;
+            numbers.insert(line, number);
+            self.memory().lines.insert(line.clone(), number);
         }
-        let memory = self.memory();
-        let known = |line: &&UsageLine| memory.lines.get(*line).copied();
-        lines.iter().map(|line| known(line).ok_or_else(|| corrupt("a usage line just written is missing"))).collect()
+        Ok(lines.iter().map(|line| numbers[line]).collect())
     }
 
     /// The line with this number.

@@ -3,9 +3,8 @@ mod activity;
 use async_trait::async_trait;
 use metering_core::StoreError;
 use metering_core::store::{Cursor, Page};
-use metering_core::transfer::{Export, Record, Section};
 use metering_sql::daily_totals;
-use metering_sql::transfer::{Source, page};
+use metering_sql::transfer::{Export, Record, Section, Source, page};
 
 use crate::charging::known::SharedKnown;
 use crate::statements::Statements;

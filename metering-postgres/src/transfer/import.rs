@@ -12,9 +12,9 @@ mod target_state;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use metering_core::transfer::{Import, Record, Section, SourceId, TargetState};
+use metering_core::store::SourceId;
 use metering_core::{Clock, StoreError, SystemClock, UsageLine};
-use metering_sql::transfer;
+use metering_sql::transfer::{self, Import, Record, Section, TargetState};
 
 use crate::charging::known::SharedKnown;
 use crate::connection::connect::PostgresConfig;
@@ -36,8 +36,9 @@ impl PostgresStore {
     /// Not run here, because it needs a PostgreSQL server:
     ///
     /// ```no_run
-    /// use metering_core::transfer::{Export, Import, SourceId, TargetState, compare, copy};
+    /// use metering_core::store::SourceId;
     /// use metering_postgres::PostgresStore;
+    /// use metering_sql::transfer::{Export, Import, TargetState, compare, copy};
     ///
     /// /// Moves a store that nobody else has open, such as the one of `SqliteStore::open_alone`.
     /// async fn move_to(url: &str, source: &dyn Export, id: &SourceId) -> Result<(), Box<dyn std::error::Error>> {
@@ -66,8 +67,9 @@ impl PostgresStore {
     /// Not run here, because it needs a PostgreSQL server:
     ///
     /// ```no_run
-    /// use metering_core::transfer::{SourceId, TargetState};
+    /// use metering_core::store::SourceId;
     /// use metering_postgres::PostgresStore;
+    /// use metering_sql::transfer::TargetState;
     ///
     /// /// Whether a store can be moved to this database.
     /// async fn is_free(url: &str, source: &SourceId) -> Result<bool, Box<dyn std::error::Error>> {

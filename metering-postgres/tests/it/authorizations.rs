@@ -13,11 +13,11 @@ use metering_core::offers::{
 use metering_core::payments::{Payment, PaymentUse, SettlementStep};
 use metering_core::store::{
     AuthorizationCredited, AuthorizationOpened, AuthorizationStore, NewAuthorization, PaymentCredit, PaymentSettled,
-    QuotePrecedence, SettlementChange,
+    QuotePrecedence, SettlementChange, SourceId,
 };
-use metering_core::transfer::{Export, Import, Record, Section, SourceId, TargetState, compare, copy};
 use metering_core::{AccountId, ApiKey, Credits, NewAccount, PaymentStore, Store, SystemRandomness, Timestamp};
 use metering_postgres::PostgresStore;
+use metering_sql::transfer::{Export, Import, Record, Section, TargetState, compare, copy};
 use metering_tests::postgres::{Cluster, is_skipped};
 
 use crate::lost_commits::NOON;

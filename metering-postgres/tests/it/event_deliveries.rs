@@ -9,10 +9,10 @@ use metering_core::events::{
     WebhookSecret,
 };
 use metering_core::money::{LedgerKind, NewLedgerEntry};
-use metering_core::store::EventStore;
-use metering_core::transfer::{Export, Import, Section, SourceId, TargetState, compare, copy};
+use metering_core::store::{EventStore, SourceId};
 use metering_core::{AccountId, ApiKey, NewAccount, Store, SystemRandomness, Timestamp};
 use metering_postgres::PostgresStore;
+use metering_sql::transfer::{Export, Import, Section, TargetState, compare, copy};
 use metering_tests::postgres::{Cluster, is_skipped, schema_of};
 
 use crate::event_heads::WRONG;

@@ -4,12 +4,12 @@ use std::time::Duration;
 
 use metering_core::charging::{HoldAction, HoldId, HoldTerms, HoldUpdate, Outcome, Posting};
 use metering_core::money::{LedgerKind, NewLedgerEntry};
-use metering_core::store::HoldStore;
-use metering_core::transfer::{Export, Import, Section, SourceId, TargetState, compare, copy};
+use metering_core::store::{HoldStore, SourceId};
 use metering_core::{
     AccountId, ApiKey, Charge, Credits, Decision, NewAccount, RequestId, Store, SystemRandomness, Timestamp,
 };
 use metering_postgres::PostgresStore;
+use metering_sql::transfer::{Export, Import, Section, TargetState, compare, copy};
 use metering_tests::postgres::{Cluster, is_skipped};
 
 use crate::lost_commits::NOON;

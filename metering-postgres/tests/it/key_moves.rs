@@ -3,10 +3,10 @@
 use metering_core::access::{Budget, BudgetReset, KeyTerms, Scopes};
 use metering_core::charging::Posting;
 use metering_core::money::{LedgerKind, NewLedgerEntry};
-use metering_core::store::{KeyChange, KeyCreated, KeyStore, NewKey};
-use metering_core::transfer::{Export, Import, Record, Section, SourceId, TargetState, compare, copy};
+use metering_core::store::{KeyChange, KeyCreated, KeyStore, NewKey, SourceId};
 use metering_core::{AccountId, ApiKey, Charge, Credits, NewAccount, Store, SystemRandomness};
 use metering_postgres::PostgresStore;
+use metering_sql::transfer::{Export, Import, Record, Section, TargetState, compare, copy};
 use metering_tests::postgres::{Cluster, is_skipped};
 
 use crate::lost_commits::NOON;

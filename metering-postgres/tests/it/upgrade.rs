@@ -4,14 +4,14 @@ use metering_core::access::{BudgetReset, Key, KeyHash, KeyNumber};
 use metering_core::charging::{HoldAction, HoldTerms, Outcome, Posting, RequestId};
 use metering_core::events::EventKind;
 use metering_core::money::{BalanceAlert, Refill};
-use metering_core::store::{EventStore, KeyStore, Refilled};
-use metering_core::transfer::{Export, Section, SourceId, TargetState};
+use metering_core::store::{EventStore, KeyStore, Refilled, SourceId};
 use metering_core::usage::{Activity, ActivityKind, DayRange};
 use metering_core::{
     Charge, ClientSource, Credits, Day, Decision, PaymentStore, RefillStore, Store, SystemRandomness, Timestamp,
     UsageLine,
 };
 use metering_postgres::PostgresStore;
+use metering_sql::transfer::{Export, Section, TargetState};
 use metering_tests::postgres::{Cluster, is_skipped};
 
 use crate::versions::{current, migrate, run_in, version, version_seven, version_six, version_two};

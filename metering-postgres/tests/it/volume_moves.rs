@@ -1,9 +1,10 @@
 //! Moves a store with counted routes to another database, and compares both.
 
 use metering_core::charging::Posting;
-use metering_core::transfer::{Export, Import, Record, Section, SourceId, TargetState, compare, copy};
+use metering_core::store::SourceId;
 use metering_core::{AccountId, ApiKey, Charge, Credits, NewAccount, Store, SystemRandomness};
 use metering_postgres::PostgresStore;
+use metering_sql::transfer::{Export, Import, Record, Section, TargetState, compare, copy};
 use metering_tests::postgres::{Cluster, is_skipped};
 
 use crate::hold_scene::decided;

@@ -1,12 +1,12 @@
 //! Moves what records have in tables of its own.
 
 use metering_core::offers::AuthorizationRecord;
-use metering_core::transfer::Record;
 
 use crate::executor::Executor;
 use crate::fault::{Result, corrupt};
 use crate::numbered;
 use crate::offers::{places, rows, submissions};
+use crate::transfer::Record;
 
 /// Completes a page of a section, whose records are in the section's order.
 pub async fn complete(db: &mut dyn Executor, mut records: Vec<Record>) -> Result<Vec<Record>> {

@@ -4,7 +4,6 @@
 use metering_core::backend::decision;
 use metering_core::chains::Address;
 use metering_core::offers::{AuthorizationId, AuthorizationRecord, GasPlace};
-use metering_core::transfer::GasPlacesRecord;
 
 use crate::executor::Executor;
 use crate::fault::Result;
@@ -14,6 +13,7 @@ use crate::record::{self, Record, find, put};
 use crate::row::{Reader, Row};
 use crate::table::Column::{Own, Place};
 use crate::table::Table;
+use crate::transfer::GasPlacesRecord;
 use crate::value::Value;
 use crate::{numbered, values};
 

@@ -3,8 +3,8 @@
 macro_rules! import_store {
     ($store:ty) => {
         const _: () = {
+            use $crate::private::metering_core::access::SecretRecord;
             use $crate::private::metering_core::imports::{AccountImported, ImportMode, ImportedAccount};
-            use $crate::private::metering_core::transfer::SecretRecord;
             use $crate::private::metering_core::{AccountId, StoreError, Timestamp};
 
             type Result<T, E = StoreError> = ::core::result::Result<T, E>;

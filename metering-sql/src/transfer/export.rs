@@ -2,12 +2,13 @@
 
 use metering_core::backend::{one_more_than, page as page_after};
 use metering_core::store::{Cursor, Page};
-use metering_core::transfer::{Part, Position, Record};
 
 use crate::executor::Executor;
 use crate::fault::{Result, corrupt};
 use crate::offers::parts;
 use crate::row::Row;
+use crate::transfer::position::{Part, Position};
+use crate::transfer::record::Record;
 use crate::transfer::source::Source;
 use crate::value::{ToValue, Value};
 use crate::values;

@@ -1,14 +1,16 @@
 //! Writes records.
 
+use metering_core::access::KeyRecord;
 use metering_core::events::Webhook;
 use metering_core::offers::AuthorizationRecord;
 use metering_core::operators::AuditEntry;
-use metering_core::transfer::{AccountRecord, DeliveryRecord, GasPlacesRecord, KeyRecord, Record, Section};
 use metering_core::usage::DailyTotal;
 
 use crate::executor::Executor;
 use crate::fault::Result;
-use crate::transfer::section::Rows;
+use crate::transfer::record::{AccountRecord, DeliveryRecord, GasPlacesRecord, Record};
+use crate::transfer::rows::Rows;
+use crate::transfer::section::Section;
 use crate::{accounts, deliveries, keys, numbered, offers, record, usage, webhooks};
 
 /// The records of a batch that are of one kind; it has no others.

@@ -1,120 +1,144 @@
-//! The sections whose records are rows of a table each.
+//! The sections of a store, one for each kind of record.
 
-use std::sync::Arc;
+use std::fmt;
 
-use metering_core::events::{Event, Webhook};
-use metering_core::money::{LedgerEntry, Refill};
-use metering_core::offers::AuthorizationRecord;
-use metering_core::operators::{AuditId, AuditOutcome, NewAuditEntry, Operator};
-use metering_core::payments::{Challenge, PaymentRecord, Plan, Quote, RecipientRecord, UnreadableArrival};
-use metering_core::prices::PriceVersion;
-use metering_core::signups::{EmailLink, SignupSession};
-use metering_core::transfer::{
-    DeliveryRecord, GasPlacesRecord, IdempotencyRecord, Record, ScanMark, SecretRecord, Section, SolutionRecord,
-    VolumeRecord, WalletLink,
-};
-
-use crate::executor::Executor;
-use crate::fault::Result;
-use crate::keys;
-use crate::record::Record as Stored;
-use crate::row::Row;
-use crate::table::Table;
-use crate::value::Value;
-
-/// A section whose records are rows of a table.
-pub(super) struct Rows {
-    pub(super) table: Table,
-    /// The columns that the section is ordered by; together they are unique for each row.
-    pub(super) keys: &'static [&'static str],
-    pub(super) read: fn(&mut dyn Executor, &Row) -> Result<Record>,
-    /// The columns of a record; `None` if it is of another section.
-    pub(super) values: fn(&Record) -> Option<Result<Vec<Value>>>,
+/// A kind of record.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Section {
+    /// Accounts with their caps, windows and totals, in order of creation.
+    Accounts,
+    /// The ledger, in the order written.
+    Ledger,
+    /// Daily totals: by day, account, the bytes of route, method and source, and key.
+    Usage,
+    /// Recent usage: by account, in the order written.
+    Activity,
+    /// Remembered outcomes of charges: by account and the bytes of the request id.
+    Idempotency,
+    /// Holds, open ones and settled ones that are still kept: by their id.
+    Holds,
+    /// Requests of the month to routes with volume tiers: by account and the bytes of route and method.
+    Volumes,
+    /// The rule for recurring credits, if there is one.
+    Refills,
+    /// Plans: by chain and the bytes of their id.
+    Plans,
+    /// Payment records, in the order written.
+    Payments,
+    /// Authorizations: by chain, token, payer and nonce.
+    Authorizations,
+    /// The places of wallets that pay gas, by chain and wallet.
+    GasPlaces,
+    /// Quotes, by their nonce.
+    Quotes,
+    /// Linked wallets, in the order of linking.
+    Links,
+    /// Challenges, by the bytes of their nonce.
+    Challenges,
+    /// How far each chain has been scanned, by chain.
+    ScanMarks,
+    /// Recipients of payments, by chain and address.
+    Recipients,
+    /// Arrivals that could not be read: by chain, block and hash.
+    Unreadable,
+    /// Webhooks: by account, and in the order of creation; the operator's own first.
+    Webhooks,
+    /// Events that are still kept, in the order written.
+    Events,
+    /// Deliveries of events that are still kept, in the order written.
+    Deliveries,
+    /// Signup sessions, by their token.
+    Signups,
+    /// Used solutions of bot challenges, by their bytes.
+    Solutions,
+    /// Links that were sent by email, by their token.
+    EmailLinks,
+    /// Operators, by the bytes of their name.
+    Operators,
+    /// Price versions, by number.
+    Prices,
+    /// The audit log, in the order written.
+    AuditLog,
+    /// Keys, by account and number.
+    Keys,
+    /// Secrets of keys, by their hash.
+    Secrets,
 }
 
-macro_rules! rows {
-    ($kind:ident, $record:ty, $keys:expr) => {
-        Some(Rows {
-            table: <$record as Stored>::TABLE,
-            keys: &$keys,
-            read: |_, row| Ok(Record::$kind(<$record as Stored>::of_row(row)?.into())),
-            values: |record| match record {
-                Record::$kind(record) => Some(<$record as Stored>::values(record)),
-                _ => None,
-            },
-        })
-    };
-}
+impl Section {
+    /// Every section, in the order in which they are written: records that others refer to come first. Secrets come
+    /// last, so that nobody is charged on an incomplete store.
+    pub const ALL: [Self; 29] = [
+        Self::Accounts,
+        Self::Keys,
+        Self::Ledger,
+        Self::Usage,
+        Self::Activity,
+        Self::Idempotency,
+        Self::Holds,
+        Self::Volumes,
+        Self::Refills,
+        Self::Plans,
+        Self::Payments,
+        Self::Authorizations,
+        Self::GasPlaces,
+        Self::Quotes,
+        Self::Links,
+        Self::Challenges,
+        Self::ScanMarks,
+        Self::Recipients,
+        Self::Unreadable,
+        Self::Webhooks,
+        Self::Events,
+        Self::Deliveries,
+        Self::Signups,
+        Self::Solutions,
+        Self::EmailLinks,
+        Self::Operators,
+        Self::Prices,
+        Self::AuditLog,
+        Self::Secrets,
+    ];
 
-/// A version with its catalogue.
-type Price = (PriceVersion, Arc<str>);
-
-impl Rows {
-    /// The rows of a section; `None` if its records are more than rows of one table.
-    pub(super) fn of(section: Section) -> Option<Self> {
-        match section {
-            Section::Idempotency => rows!(Idempotency, IdempotencyRecord, ["account", "request_id {bytes}"]),
-            Section::Volumes => {
-                rows!(Volume, VolumeRecord, ["account", "route_template {bytes}", "http_method {bytes}"])
-            }
-            Section::Refills => rows!(Refill, Refill, ["id"]),
-            Section::Plans => rows!(Plan, Plan, ["chain_id", "id {bytes}"]),
-            Section::Payments => rows!(Payment, PaymentRecord, ["id"]),
-            Section::Authorizations => {
-                rows!(Authorization, AuthorizationRecord, ["chain_id", "token", "payer", "nonce"])
-            }
-            Section::GasPlaces => rows!(GasPlaces, GasPlacesRecord, ["chain_id", "wallet"]),
-            Section::Quotes => rows!(Quote, Quote, ["nonce"]),
-            Section::Links => rows!(Link, WalletLink, ["id"]),
-            Section::Challenges => rows!(Challenge, Challenge, ["nonce {bytes}"]),
-            Section::ScanMarks => rows!(ScanMark, ScanMark, ["chain_id"]),
-            Section::Recipients => rows!(Recipient, RecipientRecord, ["chain_id", "recipient"]),
-            Section::Unreadable => rows!(Unreadable, UnreadableArrival, ["chain_id", "block", "tx_hash"]),
-            // The operator's own one comes first.
-            Section::Webhooks => rows!(Webhook, Webhook, ["coalesce(webhook.account, 0)", "webhook.id"]),
-            Section::Events => rows!(Event, Event, ["number"]),
-            Section::Deliveries => rows!(Delivery, DeliveryRecord, ["id"]),
-            Section::Signups => rows!(Signup, SignupSession, ["token"]),
-            Section::Solutions => rows!(Solution, SolutionRecord, ["solution"]),
-            Section::EmailLinks => rows!(EmailLink, EmailLink, ["token"]),
-            Section::Operators => rows!(Operator, Operator, ["name {bytes}"]),
-            Section::Prices => Some(Rows {
-                table: Price::TABLE,
-                keys: &["number"],
-                read: |_, row| Price::of_row(row).map(|(version, text)| Record::Price(Box::new(version), text)),
-                values: |record| match record {
-                    Record::Price(version, text) => Some((PriceVersion::clone(version), Arc::clone(text)).values()),
-                    _ => None,
-                },
-            }),
-            Section::Secrets => rows!(Secret, SecretRecord, ["hash"]),
-            Section::Accounts
-            | Section::Keys
-            | Section::Ledger
-            | Section::Usage
-            | Section::Activity
-            | Section::Holds
-            | Section::AuditLog => None,
+    /// Its display name.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Accounts => "accounts",
+            Self::Ledger => "ledger",
+            Self::Usage => "usage",
+            Self::Activity => "activity",
+            Self::Idempotency => "answers",
+            Self::Holds => "holds",
+            Self::Volumes => "volumes",
+            Self::Refills => "refills",
+            Self::Plans => "plans",
+            Self::Payments => "payments",
+            Self::Authorizations => "authorizations",
+            Self::GasPlaces => "gas_places",
+            Self::Quotes => "quotes",
+            Self::Links => "links",
+            Self::Challenges => "challenges",
+            Self::ScanMarks => "scan_marks",
+            Self::Recipients => "recipients",
+            Self::Unreadable => "unreadable",
+            Self::Webhooks => "webhooks",
+            Self::Events => "events",
+            Self::Deliveries => "deliveries",
+            Self::Signups => "signups",
+            Self::Solutions => "solutions",
+            Self::EmailLinks => "email_links",
+            Self::Operators => "operators",
+            Self::Prices => "prices",
+            Self::AuditLog => "audit_log",
+            Self::Keys => "keys",
+            Self::Secrets => "secrets",
         }
     }
 }
 
-/// The tables with a store's data, except usage lines: unused ones are harmless.
-#[must_use]
-pub fn tables() -> Vec<&'static str> {
-    let of_section = |section| match section {
-        Section::Accounts => vec!["account", "meter"],
-        Section::Keys => keys::TABLE_NAMES.to_vec(),
-        Section::Ledger => vec![LedgerEntry::TABLE.name],
-        Section::Usage => vec!["usage_daily"],
-        Section::Activity => vec!["{activity}"],
-        Section::Holds => vec!["hold"],
-        Section::Authorizations => vec![AuthorizationRecord::TABLE.name, "authorization_submission"],
-        Section::GasPlaces => vec![GasPlacesRecord::TABLE.name, "free_gas_place"],
-        Section::AuditLog => {
-            vec![<(AuditId, NewAuditEntry)>::TABLE.name, <(AuditId, AuditOutcome)>::TABLE.name]
-        }
-        section => Rows::of(section).map(|rows| rows.table.name).into_iter().collect(),
-    };
-    Section::ALL.into_iter().flat_map(of_section).collect()
+impl fmt::Display for Section {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.as_str())
+    }
 }

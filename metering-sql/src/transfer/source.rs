@@ -1,14 +1,16 @@
 //! The query behind each section, and how its rows become records.
 
+use metering_core::access::KeyRecord;
 use metering_core::money::LedgerEntry;
-use metering_core::transfer::{KeyRecord, LedgerRecord, Record, Section};
 use metering_core::usage::DailyTotal;
 
 use crate::executor::Executor;
 use crate::fault::Result;
 use crate::record::Record as Stored;
 use crate::row::Row;
-use crate::transfer::section::Rows;
+use crate::transfer::record::{LedgerRecord, Record};
+use crate::transfer::rows::Rows;
+use crate::transfer::section::Section;
 use crate::{accounts, audit, holds, keys, usage_lines};
 
 /// The query for a section's rows.

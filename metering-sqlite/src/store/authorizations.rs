@@ -4,8 +4,8 @@ metering_sql::authorization_store!(SqliteStore);
 
 #[cfg(test)]
 mod tests {
-    use metering_core::transfer::GasPlacesRecord;
     use metering_sql::offers::{claims, places, rows};
+    use metering_sql::transfer::GasPlacesRecord;
     use metering_sql::{Record, keys};
     use rusqlite::{Connection, StatementStatus, params};
 

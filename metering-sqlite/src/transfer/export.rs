@@ -3,9 +3,8 @@ mod recent;
 
 use async_trait::async_trait;
 use metering_core::store::{Cursor, Page};
-use metering_core::transfer::{Export, Record, Section};
 use metering_sql::now;
-use metering_sql::transfer::{Source, page};
+use metering_sql::transfer::{Export, Record, Section, Source, page};
 use rusqlite::Connection;
 
 use crate::error::Result;

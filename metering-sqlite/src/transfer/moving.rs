@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use metering_core::transfer::SourceId;
+use metering_core::store::SourceId;
 use metering_core::{StoreError, Timestamp};
 use metering_sql::{now, recipients};
 use rusqlite::params;

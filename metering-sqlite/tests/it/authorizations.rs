@@ -14,8 +14,8 @@ use metering_core::store::{
     AuthorizationCredited, AuthorizationOpened, NewAuthorization, PaymentCredit, PaymentCredited, PaymentSettled,
     QuotePrecedence, SettlementChange,
 };
-use metering_core::transfer::{Export, GasPlacesRecord, Record, Section};
 use metering_core::{AccountId, AuthorizationStore, Credits, PaymentStore, Store, StoreError, Timestamp};
+use metering_sql::transfer::{Export, GasPlacesRecord, Record, Section};
 use metering_sqlite::SqliteStore;
 
 use crate::contract::fast_folder;

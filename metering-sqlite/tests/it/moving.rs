@@ -1,8 +1,8 @@
 //! Moving a store: its records, the lock, and the "moved" marker.
 
 use metering_core::Store;
-use metering_core::transfer::{Export, Record, Section};
 use metering_core::usage::ACTIVITY_KEPT;
+use metering_sql::transfer::{Export, Record, Section};
 use metering_sqlite::{Moved, SqliteStore};
 
 use crate::contract::fast_folder;

@@ -8,8 +8,8 @@ use metering_core::charging::{
     Changes, CountedRoute, Facts, Hold, HoldChange, HoldId, KeyState, MeterState, Outcome, Posting, Remembered,
     StoredHold, Volume, Window, decide,
 };
-use metering_core::transfer::{IdempotencyRecord, VolumeRecord};
 use metering_core::{Account, AccountId, Charge, RequestId, StoreError, Timestamp, UsageLine};
+use metering_sql::transfer::{IdempotencyRecord, VolumeRecord};
 use metering_sql::{Executor, accounts, find, holds, keys, now, outbox, put, usage_lines, values};
 
 use crate::history;

@@ -9,8 +9,8 @@
 //! 3. `commit`: the [`Facts`](metering_core::charging::Facts) that a batch of charges is decided with, and writing what it
 //!    changes. This is where a real backend earns its speed.
 //! 4. `history`: each account's recent usage.
-//! 5. Tables. These are SQLite's, with one more; a real backend has migrations, and [`Export`](metering_core::transfer::Export)
-//!    and [`Import`](metering_core::transfer::Import) for moves to and from other backends.
+//! 5. Tables. These are SQLite's, with one more; a real backend has migrations, and [`Export`](metering_sql::transfer::Export)
+//!    and [`Import`](metering_sql::transfer::Import) for moves to and from other backends.
 //!
 //! It has one connection, used by one transaction at a time, so nothing needs to be locked and nothing can change between
 //! two statements. It caches nothing, so no process has to be told of a change. `metering-sqlite` and `metering-postgres`

@@ -2,10 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use metering_core::access::{EmailStatus, Key};
+use metering_core::access::{EmailStatus, Key, SecretRecord};
 use metering_core::imports::UsedTransaction;
 use metering_core::store::{Cursor, Page};
-use metering_core::transfer::SecretRecord;
 use metering_core::{Account, Clock, FullStore, StoreError, SystemClock};
 use metering_import::{keys_as_json, used_as_json};
 

@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, HashSet};
 use std::io::Write;
 
 use metering_core::imports::{AccountImported, ImportConflict};
+use metering_core::money::CreditSum;
 use metering_core::store::Verification;
-use metering_core::transfer::CreditSum;
 use metering_core::{Account, Credits};
 use metering_import::{ImportFinding, ImportFindingKind, PlannedAccount};
 use serde::Serialize;

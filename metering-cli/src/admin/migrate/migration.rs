@@ -1,7 +1,7 @@
 //! The move itself. The order of its steps makes it safe to interrupt.
 
-use metering_core::transfer::{Comparison, SectionComparison, Sums, TargetState, compare, copy, survey};
 use metering_core::{Clock, StoreError, SystemClock};
+use metering_sql::transfer::{Comparison, SectionComparison, Sums, TargetState, compare, copy, survey};
 
 use super::progress::Progress;
 use super::report::{Ending, Report, differing};

@@ -4,7 +4,7 @@ use std::io::{self, IsTerminal};
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use metering_core::transfer::Section;
+use metering_sql::transfer::Section;
 
 /// A progress line on stderr; hidden if stderr is not a terminal.
 #[derive(Debug)]

@@ -3,7 +3,7 @@
 use std::fmt::Display;
 use std::io::Write;
 
-use metering_core::transfer::{Comparison, Sums};
+use metering_sql::transfer::{Comparison, Sums};
 use serde::Serialize;
 
 use crate::failure::Failure;
@@ -142,7 +142,7 @@ impl Report {
 
     fn write_json(&self, out: &mut dyn Write) -> Result<(), Failure> {
         let both = self.has_both();
-        let section = |section: &'_ metering_core::transfer::SectionComparison| section.section.as_str();
+        let section = |section: &'_ metering_sql::transfer::SectionComparison| section.section.as_str();
         let sections = self.comparison.sections.iter();
         let sections = sections.map(|found| SectionDocument {
             section: section(found),

@@ -5,9 +5,9 @@ use std::time::Duration;
 use metering_core::charging::{Outcome, Posting};
 use metering_core::money::{LedgerKind, NewLedgerEntry};
 use metering_core::store::Posted;
-use metering_core::transfer::Export;
 use metering_core::{Credits, Decision, FullStore, Timestamp};
 use metering_postgres::PostgresStore;
+use metering_sql::transfer::Export;
 use metering_tests::postgres::{Cluster, is_skipped};
 use serde_json::{Value, json};
 

@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use metering_core::access::{Budget, KeyHash, KeyTerms, Scopes};
 use metering_core::charging::{HoldAction, HoldId, HoldTerms, HoldUpdate, Outcome, Posting};
-use metering_core::transfer::Section;
 use metering_core::usage::Activity;
 use metering_core::{AccountId, ClientSource, Credits, Decision, Store, Timestamp};
+use metering_sql::transfer::Section;
 use metering_tests::postgres::is_skipped;
 
 use super::filling::{charge, grant, later};

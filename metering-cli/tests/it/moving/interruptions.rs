@@ -4,9 +4,10 @@ use std::path::Path;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use metering_core::transfer::{Import, Record, ScanMark, SourceId, TargetState};
+use metering_core::store::SourceId;
 use metering_core::{PaymentStore, Store};
 use metering_postgres::PostgresStore;
+use metering_sql::transfer::{Import, Record, ScanMark, TargetState};
 use metering_sqlite::SqliteStore;
 use metering_tests::postgres::{Cluster, is_skipped};
 

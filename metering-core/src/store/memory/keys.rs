@@ -8,6 +8,7 @@ use crate::access::account::AccountId;
 use crate::access::issued_key::{Key, KeyHolder, KeyStatus, KeyUsage};
 use crate::access::key::KeyHash;
 use crate::access::key_id::{KeyId, KeyNumber};
+use crate::backend::{KeyUsageSums, credits, one_more_than, page_of_rows, row_of_cursor};
 use crate::charging::rate::RateWindows;
 use crate::clock::{Day, Timestamp};
 use crate::decision::{
@@ -15,7 +16,6 @@ use crate::decision::{
     OldSecrets,
 };
 use crate::money::credits::Credits;
-use crate::store::backend::{KeyUsageSums, credits, one_more_than, page_of_rows, row_of_cursor};
 use crate::store::{Cursor, KeyChange, KeyChanged, KeyCreated, KeyStore, NewKey, Page, StoreError};
 use crate::usage::KeyLabel;
 

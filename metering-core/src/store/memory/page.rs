@@ -2,9 +2,9 @@
 
 use crate::access::account::{Account, AccountId};
 use crate::access::key_id::KeyNumber;
+use crate::backend::{credits, unknown_cursor};
 use crate::clock::Day;
 use crate::money::ledger::LedgerEntry;
-use crate::store::backend::{credits, unknown_cursor};
 use crate::store::{Cursor, Page, StoreError};
 use crate::usage::{ClientSource, DailyTotal, UsageLine};
 

@@ -4,8 +4,8 @@ use std::cmp::Reverse;
 use std::collections::HashMap;
 
 use crate::access::account::AccountId;
+use crate::backend::{AccountDays, Books, UsageSums, credits, restarted_budget};
 use crate::money::ledger::LedgerEntry;
-use crate::store::backend::{AccountDays, Books, UsageSums, credits, restarted_budget};
 use crate::store::{Discrepancy, StoreError, Verification};
 use crate::usage::{Activity, ActivityKind, DailyTotal, DayRange, UsageReport};
 

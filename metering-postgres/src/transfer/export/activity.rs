@@ -4,9 +4,9 @@ use std::collections::HashMap;
 
 use metering_core::backend::{page, unknown_cursor};
 use metering_core::store::{Cursor, Page};
-use metering_core::transfer::{ActivityRecord, Part, Position, Record};
 use metering_core::usage::ACTIVITY_KEPT;
 use metering_core::{AccountId, Credits, Timestamp};
+use metering_sql::transfer::{ActivityRecord, Part, Position, Record};
 
 use crate::charging::entry::{Entry, unpack};
 use crate::charging::known::Known;

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use metering_core::AccountId;
 use metering_core::charging::{Hold, HoldChange};
 use metering_core::money::LedgerEntry;
-use metering_core::transfer::{AccountRecord, ActivityRecord, LedgerRecord, Record};
+use metering_sql::transfer::{AccountRecord, ActivityRecord, LedgerRecord, Record};
 use metering_sql::{Executor, Record as _, values};
 
 use crate::charging::entry::{Entry, Path};

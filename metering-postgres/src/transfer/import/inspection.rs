@@ -1,7 +1,8 @@
 use std::cmp::Ordering;
 
 use metering_core::StoreError;
-use metering_core::transfer::{Import, SourceId, TargetState};
+use metering_core::store::SourceId;
+use metering_sql::transfer::{Import, TargetState};
 
 use crate::migrations::{MOVABLE, supported};
 use crate::store::PostgresStore;

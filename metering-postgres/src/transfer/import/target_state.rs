@@ -1,5 +1,5 @@
-use metering_core::transfer::{SourceId, TargetState};
-use metering_sql::transfer;
+use metering_core::store::SourceId;
+use metering_sql::transfer::{self, TargetState};
 
 use crate::connection::session::GenericClient;
 use crate::error::Result;

@@ -1,7 +1,6 @@
 //! The query for recent usage.
 
-use metering_core::transfer::{ActivityRecord, Record};
-use metering_sql::transfer::Source;
+use metering_sql::transfer::{ActivityRecord, Record, Source};
 use metering_sql::{Executor, Row, usage_lines};
 
 use crate::error::corrupt;

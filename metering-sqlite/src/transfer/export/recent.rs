@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use metering_core::transfer::Section;
 use metering_core::usage::ACTIVITY_KEPT;
+use metering_sql::transfer::Section;
 use rusqlite::{Connection, OptionalExtension, params};
 
 use crate::error::{Result, store_error};

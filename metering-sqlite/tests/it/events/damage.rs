@@ -1,8 +1,8 @@
 //! Damaged rows: errors name the column, and never the value, which may be secret.
 
-use metering_core::StoreError;
 use metering_core::store::EventStore;
-use metering_core::{Store, transfer};
+use metering_core::{Store, StoreError};
+use metering_sql::transfer;
 use metering_sqlite::SqliteStore;
 
 use super::{claim, send, webhook};

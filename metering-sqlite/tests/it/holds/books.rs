@@ -5,8 +5,8 @@ use std::time::Duration;
 use metering_core::access::{Budget, KeyId, KeyTerms, Scopes};
 use metering_core::charging::{Hold, HoldAction, RequestId};
 use metering_core::store::{HoldStore, KeyChange, KeyCreated, KeyStore, NewKey, TermsChange};
-use metering_core::transfer::{Export, Record, Section};
 use metering_core::{AccountId, Store, StoreError};
+use metering_sql::transfer::{Export, Record, Section};
 use metering_sqlite::SqliteStore;
 
 use super::{act, amounts, assert_sound, at, calls, capture, charge_of, hold_of, id_of, numbers, open, post, update};

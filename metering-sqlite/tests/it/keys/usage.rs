@@ -2,9 +2,9 @@
 
 use metering_core::access::{KeyNumber, KeyTerms};
 use metering_core::store::{KeyChange, KeyStore};
-use metering_core::transfer::{Export, Record, Section};
 use metering_core::usage::DayRange;
 use metering_core::{AccountId, Store};
+use metering_sql::transfer::{Export, Record, Section};
 use metering_sqlite::SqliteStore;
 
 use super::{BASE, all_scopes, assert_sound, budget, calls, change, charge, charge_at, create, hash};

@@ -3,40 +3,20 @@
 use std::fmt;
 use std::sync::Arc;
 
-use crate::access::account::{Account, AccountId};
-use crate::access::hash_kind::HashKind;
-use crate::access::issued_key::Key;
-use crate::access::key::KeyHash;
-use crate::access::key_id::KeyNumber;
-use crate::chains::address::Address;
-use crate::charging::hold::Hold;
-use crate::charging::key_meter::KeyMeter;
-use crate::charging::posting::StoredResult;
-use crate::charging::rate::Window;
-use crate::charging::request_id::RequestId;
-use crate::charging::tally::UsageKind;
-use crate::charging::volume::{CountedRoute, Volume};
-use crate::clock::{Day, Timestamp};
-use crate::events::delivery::{DeliveryId, Progress};
-use crate::events::event::Event;
-use crate::events::webhook::{Webhook, WebhookId};
-use crate::money::credits::Credits;
-use crate::money::ledger::LedgerEntry;
-use crate::money::refill::Refill;
-use crate::offers::{AuthorizationId, AuthorizationRecord};
-use crate::operators::audit::AuditEntry;
-use crate::operators::operator::Operator;
-use crate::payments::payment::{PaymentRecord, UnreadableArrival};
-use crate::payments::plan::Plan;
-use crate::payments::quote::Quote;
-use crate::payments::recipient::RecipientRecord;
-use crate::payments::recovery::Challenge;
-use crate::prices::PriceVersion;
-use crate::signups::link::EmailLink;
-use crate::signups::signup::SignupSession;
-use crate::usage::{DailyTotal, UsageLine};
+use metering_core::access::{Account, AccountId, KeyNumber, KeyRecord, SecretRecord};
+use metering_core::chains::Address;
+use metering_core::charging::{CountedRoute, Hold, RequestId, StoredResult, UsageKind, Volume, Window};
+use metering_core::clock::{Day, Timestamp};
+use metering_core::events::{DeliveryId, Event, Progress, Webhook, WebhookId};
+use metering_core::money::{Credits, LedgerEntry, Refill};
+use metering_core::offers::{AuthorizationId, AuthorizationRecord};
+use metering_core::operators::{AuditEntry, Operator};
+use metering_core::payments::{Challenge, PaymentRecord, Plan, Quote, RecipientRecord, UnreadableArrival};
+use metering_core::prices::PriceVersion;
+use metering_core::signups::{EmailLink, SignupSession};
+use metering_core::usage::{DailyTotal, UsageLine};
 
-use super::section::Section;
+use crate::transfer::section::Section;
 
 /// A record of a store.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -111,7 +91,7 @@ pub struct AccountRecord {
     /// Accepted requests in the current day.
     pub day: Window,
     /// How many entries it has: all of its ledger entries, and the usage entries among the last
-    /// [`ACTIVITY_KEPT`](crate::usage::ACTIVITY_KEPT) of both together. Older usage entries are not moved.
+    /// [`ACTIVITY_KEPT`](metering_core::usage::ACTIVITY_KEPT) of both together. Older usage entries are not moved.
     pub entries: u64,
     /// The day it was last processed for a refill.
     pub refilled_on: Option<Day>,
@@ -123,11 +103,11 @@ pub struct LedgerRecord {
     /// The entry.
     pub entry: LedgerEntry,
     /// How many newer entries its account has, ledger and usage together; `None` when it is not among the last
-    /// [`ACTIVITY_KEPT`](crate::usage::ACTIVITY_KEPT).
+    /// [`ACTIVITY_KEPT`](metering_core::usage::ACTIVITY_KEPT).
     pub newer: Option<u32>,
 }
 
-/// A usage entry, among the last [`ACTIVITY_KEPT`](crate::usage::ACTIVITY_KEPT) entries of its account.
+/// A usage entry, among the last [`ACTIVITY_KEPT`](metering_core::usage::ACTIVITY_KEPT) entries of its account.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ActivityRecord {
     /// The account.
@@ -184,7 +164,7 @@ pub struct WalletLink {
 }
 
 /// The places of a wallet's transactions
-/// ([`AuthorizationStore::assign_gas_place`](crate::AuthorizationStore::assign_gas_place)).
+/// ([`AuthorizationStore::assign_gas_place`](metering_core::AuthorizationStore::assign_gas_place)).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GasPlacesRecord {
     /// The chain's id (EIP-155).
@@ -232,34 +212,6 @@ pub struct DeliveryRecord {
     pub event: i64,
     /// Its progress.
     pub progress: Progress,
-}
-
-/// A key, and what counts against its terms.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct KeyRecord {
-    /// The key.
-    pub key: Key,
-    /// Its meter, if its terms are counted.
-    pub meter: Option<KeyMeter>,
-}
-
-/// A secret that a key has or had.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct SecretRecord {
-    /// Its hash.
-    pub hash: KeyHash,
-    /// The function that made the hash.
-    pub hash_kind: HashKind,
-    /// The account.
-    pub account: AccountId,
-    /// The key.
-    pub key: KeyNumber,
-    /// When it was created.
-    pub created_at: Timestamp,
-    /// When it stops working, if it was replaced with a grace period.
-    pub expires_at: Option<Timestamp>,
-    /// When it was revoked, if it was.
-    pub revoked_at: Option<Timestamp>,
 }
 
 impl Record {
@@ -313,7 +265,7 @@ impl Record {
             Self::Signup(session) => Some(&session.email),
             _ => None,
         };
-        email.map(crate::access::email::Email::as_str)
+        email.map(metering_core::access::Email::as_str)
     }
 
     /// Its amounts of credits, by name, for the sums.

@@ -1,11 +1,11 @@
 //! Copies all records from one store to another.
 
-use crate::store::{Page, StoreError};
+use metering_core::store::{Page, StoreError};
 
-use super::section::Section;
-use super::sums::Sums;
-use super::traits::{Export, Import};
-use super::{PAGE, Progress};
+use crate::transfer::section::Section;
+use crate::transfer::sums::Sums;
+use crate::transfer::traits::{Export, Import};
+use crate::transfer::{PAGE, Progress};
 
 /// Copies every section, reading the next page while it writes the last. The caller must have called
 /// [`Import::begin`] on the target; this calls [`Import::settle`] at the end.

@@ -1,12 +1,10 @@
 use std::fmt;
 
 use async_trait::async_trait;
+use metering_core::store::{Cursor, Page, SourceId, StoreError};
 
-use crate::store::{Cursor, Page, StoreError};
-
-use super::record::Record;
-use super::section::Section;
-use super::source_id::SourceId;
+use crate::transfer::record::Record;
+use crate::transfer::section::Section;
 
 /// A store that can be moved to another backend.
 #[async_trait]

@@ -4,16 +4,12 @@ use std::collections::BTreeMap;
 use std::sync::Mutex;
 
 use async_trait::async_trait;
-
-use crate::access::account::{Account, AccountId, Totals};
-use crate::access::hash_kind::HashKind;
-use crate::access::key::KeyHash;
-use crate::access::key_id::KeyNumber;
-use crate::charging::rate::Window;
-use crate::clock::{Day, Timestamp};
-use crate::money::credits::Credits;
-use crate::store::{Cursor, Page, StoreError};
-use crate::usage::{ClientSource, DailyTotal, UsageLine};
+use metering_core::access::{Account, AccountId, HashKind, KeyHash, KeyNumber, SecretRecord, Totals};
+use metering_core::charging::Window;
+use metering_core::clock::{Day, Timestamp};
+use metering_core::money::Credits;
+use metering_core::store::{Cursor, Page, SourceId, StoreError};
+use metering_core::usage::{ClientSource, DailyTotal, UsageLine};
 
 use super::*;
 
@@ -92,17 +88,10 @@ fn id(number: u8) -> AccountId {
 
 fn account(number: u8) -> Record {
     let most = Credits::MAX;
-    let account = Account {
-        email: Some(format!("User{number}@Example.com").parse().unwrap()),
-        totals: Totals {
-            balance: most,
-            purchased: most,
-            granted: Credits::ZERO,
-            used: Credits::ZERO,
-            held: Credits::ZERO,
-        },
-        ..Account::new(id(number), "agent".parse().unwrap(), NOON)
-    };
+    let mut account = Account::new(id(number), "agent".parse().unwrap(), NOON);
+    account.email = Some(format!("User{number}@Example.com").parse().unwrap());
+    account.totals =
+        Totals { balance: most, purchased: most, granted: Credits::ZERO, used: Credits::ZERO, held: Credits::ZERO };
     let window = Window { index: 7, count: 3 };
     Record::Account(Box::new(AccountRecord { account, minute: window, day: window, entries: 0, refilled_on: None }))
 }
@@ -253,15 +242,17 @@ fn positions_round_trip_as_cursors_and_others_are_refused() {
 
 #[test]
 fn webhooks_events_and_deliveries_are_named_without_what_they_contain() {
-    use crate::events::{Event, EventKind, NewWebhook, Progress, WebhookId, WebhookSecret, WebhookTerms, WebhookUrl};
-    let secret = WebhookSecret::generate(&crate::SystemRandomness);
+    use metering_core::events::{
+        Event, EventKind, NewWebhook, Progress, WebhookId, WebhookSecret, WebhookTerms, WebhookUrl,
+    };
+    let secret = WebhookSecret::generate(&metering_core::SystemRandomness);
     let url = WebhookUrl::parse_trusted("https://example.com/?token=hidden").unwrap();
     let (webhook, terms) = (WebhookId::from_bytes([7; 16]), WebhookTerms { url, kinds: Default::default() });
     let new =
         NewWebhook { id: webhook, account: id(1), terms, secret: secret.clone(), max_webhooks: 1, created_at: NOON };
     let data = r#"{"org_id":"hidden"}"#.to_owned();
     let event = Event { number: 5, account: Some(id(1)), kind: EventKind::KeyLeaked, data, created_at: NOON };
-    let (event_id, number) = (event.id(), crate::events::DeliveryId::new(9));
+    let (event_id, number) = (event.id(), metering_core::events::DeliveryId::new(9));
     let delivery = DeliveryRecord { id: number, webhook, event: 5, progress: Progress::new(NOON) };
     let of = "07".repeat(16);
     let table = [
@@ -282,8 +273,8 @@ fn webhooks_events_and_deliveries_are_named_without_what_they_contain() {
 
 #[tokio::test]
 async fn authorizations_and_gas_places_are_copied_named_and_compared() {
-    use crate::chains::{Address, TokenUnits, WalletSignature};
-    use crate::offers::{
+    use metering_core::chains::{Address, TokenUnits, WalletSignature};
+    use metering_core::offers::{
         Authorization, AuthorizationNonce, AuthorizationRecord, AuthorizationState, GasPlace, IdentifierHash,
         SignedAuthorization,
     };
@@ -296,7 +287,7 @@ async fn authorizations_and_gas_places_are_copied_named_and_compared() {
         signed: SignedAuthorization { chain_id: 7, token, authorization, signature },
         account: id(1),
         credits: Credits::BASE_CALL,
-        request: Some(crate::charging::delivery::Fingerprint::from_bytes([6; 16])),
+        request: Some(metering_core::charging::Fingerprint::from_bytes([6; 16])),
         identifier: Some(IdentifierHash::from_bytes([7; 32])),
         received_at: NOON,
         state: AuthorizationState::Pending,

@@ -3,13 +3,13 @@
 use std::collections::VecDeque;
 use std::fmt;
 
-use crate::store::{Cursor, StoreError};
+use metering_core::store::{Cursor, StoreError};
 
-use super::record::Record;
-use super::section::Section;
-use super::sums::Sums;
-use super::traits::Export;
-use super::{PAGE, Progress};
+use crate::transfer::record::Record;
+use crate::transfer::section::Section;
+use crate::transfer::sums::Sums;
+use crate::transfer::traits::Export;
+use crate::transfer::{PAGE, Progress};
 
 /// How many differences of a section to keep for display; all are counted.
 const SHOWN: usize = 10;

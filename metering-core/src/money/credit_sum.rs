@@ -1,12 +1,9 @@
-use std::collections::BTreeMap;
 use std::fmt;
 
 use serde::{Serialize, Serializer};
 use serde_json::value::RawValue;
 
 use crate::money::credits::{Credits, decimal_of_atoms};
-
-use super::record::Record;
 
 /// A sum of credits. It may exceed the range of [`Credits`], and is displayed in the same way.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -42,25 +39,6 @@ impl Serialize for CreditSum {
                 RawValue::from_string(decimal.to_string()).map_err(serde::ser::Error::custom)?.serialize(serializer)
             }
             None => serializer.collect_str(self),
-        }
-    }
-}
-
-/// The number of records in a section, and the sums of their amounts.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
-pub struct Sums {
-    /// The number of records.
-    pub records: u64,
-    /// The sums, by the name of the amount.
-    pub amounts: BTreeMap<&'static str, CreditSum>,
-}
-
-impl Sums {
-    /// Adds a record.
-    pub fn add(&mut self, record: &Record) {
-        self.records += 1;
-        for (name, amount) in record.amounts() {
-            self.amounts.entry(name).or_default().add(amount);
         }
     }
 }

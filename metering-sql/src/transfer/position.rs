@@ -1,8 +1,7 @@
 //! A position in a section, as the parts of a record's key.
 
+use metering_core::store::{Cursor, StoreError};
 use serde::{Deserialize, Serialize};
-
-use crate::store::{Cursor, StoreError};
 
 /// A part of a key.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
