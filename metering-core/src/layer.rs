@@ -270,9 +270,9 @@ impl MeteringLayer {
         client: ChallengeClient<'_>,
         presented: Option<&dyn RequestPayment>,
     ) -> Response<R> {
-        let asked = self.service.offers().resource(uri.path(), uri.query(), route);
-        let mut notice = self.service.offers().notice(error, asked, presented);
-        notice.headers.extend(self.service.offers().challenges(error, client, presented));
+        let offers = self.service.offers();
+        let mut notice = offers.notice(error, offers.resource(uri.path(), uri.query(), route), presented);
+        notice.headers.extend(offers.challenges(error, client, presented));
         error.to_response_with(notice)
     }
 

@@ -152,16 +152,14 @@ impl Service {
         check_values(request, hold.is_some())?;
         let request_id = request.request_id.as_deref().map(RequestId::parse).transpose();
         let request_id = request_id.map_err(|error| Error::field("request_id", error))?;
-        let described = NormalizedRoute::of(request)?;
+        let (described, catalogue) = (NormalizedRoute::of(request)?, self.catalogue());
         let segments = plain_segments(&described.path);
-        let by_template = request
-            .route_template
-            .as_deref()
-            .and_then(|template| route_of_template(self.catalogue(), template, &described.method));
-        let route = by_template.or_else(|| self.catalogue().find_leniently(&described.method, &segments));
-        let named = request.route_template.as_deref().map(plain_segments);
-        let session = named.and_then(|named| self.catalogue().session_price(&named));
-        let session = session.or_else(|| self.catalogue().session_price(&segments));
+        let template = request.route_template.as_deref();
+        let by_template = template.and_then(|template| route_of_template(catalogue, template, &described.method));
+        let route = by_template.or_else(|| catalogue.find_leniently(&described.method, &segments));
+        let named = template.map(plain_segments);
+        let session = named.and_then(|named| catalogue.session_price(&named));
+        let session = session.or_else(|| catalogue.session_price(&segments));
         let listed = || session.map_or_else(|| self.charging.billing.price(request, route, &segments), Ok);
         let amount = hold.and_then(|fields| fields.amount);
         let (price, hold) = match hold {
