@@ -14,7 +14,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let (account, key) = service.open_account("my-agent", "2".parse()?).await?;
     let receipt = service.charge(Charge::new(&key, "0.25".parse()?, "GET", "/quotes/{number}")).await?;
     println!("{} paid {} credits", account.id, receipt.charged);
-    println!("balance: {} credits", service.balance(Some(&key)).await?.credit_balance);
+    println!("balance: {} credits", service.usage().balance(Some(&key)).await?.credit_balance);
     service.meter().drain().await;
     Ok(())
 }

@@ -222,12 +222,12 @@ impl MeteringLayer {
             |name| headers.get_all(name).iter().map(HeaderValue::as_bytes),
             credentials.key.as_ref(),
         );
-        let presented = self.service.presented(|name| headers.get_all(name).iter().map(HeaderValue::as_bytes));
+        let presented = self.service.offers().read(|name| headers.get_all(name).iter().map(HeaderValue::as_bytes));
         let route = found.route();
         let presented = presented.map_err(|error| self.refusal(&head.uri, route, &error, client, None))?;
         // A client that sends a key wants its account credited, so a mistyped one is an error.
         let payment = presented.as_deref().filter(|_| credentials.fault.is_none());
-        let sign_in = self.service.sign_in(|name| headers.get_all(name).iter().map(HeaderValue::as_bytes));
+        let sign_in = self.service.offers().sign_in(|name| headers.get_all(name).iter().map(HeaderValue::as_bytes));
         let found = found.paid_with(payment).at_most(credentials.max_cost);
         let found = found.signed_in_with(sign_in.filter(|_| credentials.fault.is_none()));
         let found = match head.extensions.get::<Proxied>() {
@@ -270,9 +270,9 @@ impl MeteringLayer {
         client: ChallengeClient<'_>,
         presented: Option<&dyn RequestPayment>,
     ) -> Response<R> {
-        let asked = self.service.asked(uri.path(), uri.query(), route);
-        let mut notice = self.service.payment_notice(error, asked, presented);
-        notice.headers.extend(self.service.challenges(error, client, presented));
+        let offers = self.service.offers();
+        let mut notice = offers.notice(error, offers.resource(uri.path(), uri.query(), route), presented);
+        notice.headers.extend(offers.challenges(error, client, presented));
         error.to_response_with(notice)
     }
 

@@ -17,7 +17,7 @@
 //!     let (account, key) = service.open_account("my-agent", "2".parse()?).await?;
 //!     let receipt = service.charge(Charge::new(&key, "0.25".parse()?, "GET", "/quotes/{number}")).await?;
 //!     println!("{} paid {} credits", account.id, receipt.charged);
-//!     println!("balance: {} credits", service.balance(Some(&key)).await?.credit_balance);
+//!     println!("balance: {} credits", service.usage().balance(Some(&key)).await?.credit_balance);
 //!     service.meter().drain().await;
 //!     Ok(())
 //! }
@@ -31,7 +31,7 @@
 //! - Selling plans on chains: [`Service::with_payments`], with a [`ChainReader`](chains::ChainReader) such as that of
 //!   `metering-evm`; the example program `sell_a_plan` runs a whole purchase in memory. Payments that come with requests
 //!   (x402, MPP): [`Service::with_request_payments`], with the hook of `metering-pay`. Free signups:
-//!   [`Service::initiate_signup`].
+//!   [`Service::signups`].
 //! - A backend of your own: [`Store`], which is enough to charge, then [`PaymentStore`], [`SignupStore`],
 //!   [`OperatorStore`], [`RefillStore`], [`EventStore`], [`AuthorizationStore`], [`ImportStore`] and [`PriceStore`];
 //!   [`decide`](charging::decide) and [`backend`] do the arithmetic, and the crate `metering-conformance` tests it.

@@ -12,7 +12,7 @@
 //! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! # let service = Service::with_defaults(Arc::new(MemoryStore::new()));
 //! let request: QuoteRequest = serde_json::from_str(r#"{"agent_name": "my-agent", "plan_id": "starter"}"#)?;
-//! let (status, body) = match service.quote(&request).await {
+//! let (status, body) = match service.payments().quote(&request).await {
 //!     Ok(quote) => (200, serde_json::to_value(quote)?),
 //!     Err(error) => (error.code().status(), serde_json::to_value(error.body())?),
 //! };

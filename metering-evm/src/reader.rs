@@ -94,7 +94,7 @@ impl ChainConfig {
     /// let service_config = ServiceConfig { chains: vec![config.chain("base")], ..ServiceConfig::default() };
     /// let shop = Service::start(store.clone(), Catalogue::default(), service_config);
     /// let shop = shop.with_payments(store, readers, PaymentSettings::default());
-    /// assert_eq!(shop.plans().await?.primary_chain_id, Some(8453));
+    /// assert_eq!(shop.payments().plans().await?.primary_chain_id, Some(8453));
     /// # Ok(())
     /// # }
     /// ```

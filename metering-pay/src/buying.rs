@@ -29,11 +29,12 @@ impl SignedPayments {
     /// # Errors
     /// When the store fails.
     pub async fn offers_document(&self, service: &Service) -> Result<OffersDocument, Error> {
-        let plans = service.plans().await?;
+        let plans = service.payments().plans().await?;
         Ok(OffersDocument::new(self.offers(), &plans))
     }
 
-    /// Credits a payment that came with a request for credits ([`Service::presented`]) to the account of a key.
+    /// Credits a payment that came with a request for credits
+    /// ([`Offers::read`](metering_core::service::Offers::read)) to the account of a key.
     ///
     /// Sending the same payment again credits nothing more and returns the same result. Any offer may be taken, however
     /// low the balance is.
@@ -48,7 +49,7 @@ impl SignedPayments {
         caller: Caller<'_>,
         presented: Option<&dyn RequestPayment>,
     ) -> Result<Bought, Error> {
-        let account = service.authorize(caller, Scope::TopUp).await?;
+        let account = service.access().authorize(caller, Scope::TopUp).await?;
         if self.settling.chains.is_empty() {
             return Err(Error::OffersNotMade);
         }

@@ -76,7 +76,7 @@ impl PostgresStore {
     /// let store = Arc::new(PostgresStore::connect(&config).await?);
     /// let service = Service::with_defaults(store);
     /// let (account, key) = service.open_account("my-agent", "2".parse()?).await?;
-    /// assert_eq!(service.authenticate(Some(&key)).await?.id, account.id);
+    /// assert_eq!(service.access().authenticate(Some(&key)).await?.id, account.id);
     /// # Ok(())
     /// # }
     /// ```

@@ -106,7 +106,7 @@ pub(crate) async fn settle(service: Arc<Service>, chain_id: u64, interval: Durat
     let mut failing = false;
     loop {
         let result = tokio::select! {
-            result = service.settle_payments(chain_id) => result,
+            result = service.payments().settle(chain_id) => result,
             () = shutdown.cancelled() => return,
         };
         match &result {
@@ -135,7 +135,7 @@ pub(crate) async fn watch(
     let mut failing = false;
     loop {
         let result = tokio::select! {
-            result = service.watch(watch.chain_id, watch.from_block) => result,
+            result = service.payments().watch(watch.chain_id, watch.from_block) => result,
             () = shutdown.cancelled() => return,
         };
         let (pause, block) = match &result {

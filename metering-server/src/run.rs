@@ -130,7 +130,7 @@ async fn run_until(
     let letterhead = mail.as_ref().map(|mail| Arc::clone(mail.letterhead()));
     let mail: Option<MailTask> = mail.map(|mail| mail.start(Arc::clone(&app.service)));
     // Register recipients before any customer can see where to pay.
-    if let Err(error) = app.service.register_recipients().await {
+    if let Err(error) = app.service.payments().register_recipients().await {
         tracing::error!(%error, "could not register the payment recipients; retrying when plans are listed");
     }
     let shutdown = Shutdown::new();
@@ -196,7 +196,7 @@ async fn run_until(
     tracing::info!("shutting down: finishing accepted requests");
     shutdown.cancel();
     let grace_ends = tokio::time::Instant::now() + config.http.shutdown_grace.duration();
-    app.service.end_waits();
+    app.service.payments().end_waits();
     // In this order: accepted requests still charge, refund and respond; then the last batch is committed, while mail
     // that is queued is sent. Mail does not need the meter, and the commit must not wait for a mail server.
     let tasks = [

@@ -88,13 +88,13 @@ async fn limits() -> Json<Value> {
 /// The balance of the key's account.
 async fn balance(State(service): State<Arc<Service>>, headers: HeaderMap) -> Result<Json<BalanceDocument>, Response> {
     let credentials = Credentials::read(|name| headers.get_all(name).iter().map(HeaderValue::as_bytes));
-    let document = service.balance(credentials.key.as_ref()).await;
+    let document = service.usage().balance(credentials.key.as_ref()).await;
     document.map(Json).map_err(|error| error.to_response())
 }
 
 /// The plans on sale. A 402 response points clients here.
 async fn plans(State(service): State<Arc<Service>>) -> Result<Json<Arc<PlansDocument>>, Response> {
-    service.plans().await.map(Json).map_err(|error| error.to_response())
+    service.payments().plans().await.map(Json).map_err(|error| error.to_response())
 }
 
 /// Resolves at Ctrl-C or SIGTERM. Both handlers are installed before this function returns.

@@ -80,7 +80,7 @@ impl SqliteStore {
     ///
     /// // The charge is in the file.
     /// let service = Service::with_defaults(Arc::new(SqliteStore::open(&file)?));
-    /// assert_eq!(service.balance(Some(&key)).await?.credit_balance.to_string(), "1.75");
+    /// assert_eq!(service.usage().balance(Some(&key)).await?.credit_balance.to_string(), "1.75");
     /// # Ok(())
     /// # }
     /// ```

@@ -87,7 +87,7 @@ async fn operators_are_not_bound_by_the_number_of_keys() {
     let config = metering_core::ServiceConfig { max_keys_per_account: 1, ..Default::default() };
     let service = Service::start(store.clone(), Catalogue::default(), config);
     let (account, key) = service.open_account("a", "0".parse().unwrap()).await.unwrap();
-    assert!(service.create_key(Some(&key), &create(r#"{"name": "b"}"#), None).await.is_err());
+    assert!(service.keys().create(Some(&key), &create(r#"{"name": "b"}"#), None).await.is_err());
     let administration = Administration::new(store);
     administration.create_key(&action(), &account.id, &create(r#"{"name": "b"}"#)).await.unwrap();
     assert_eq!(administration.keys(&account.id, None, 10).await.unwrap().data.len(), 2);

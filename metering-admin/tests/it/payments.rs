@@ -85,9 +85,9 @@ fn pay_at_once(main: &FakeChain, payer: u8, tokens: &[u128], wei: u128) -> TxHas
 /// Removes a credited payment from the main chain permanently, which reverses its credits after two more blocks.
 async fn reverse(scene: &Scene, hash: TxHash) {
     scene.main.reorganise(hash);
-    assert_eq!(scene.service.settle_payments(MAIN).await.unwrap().newly_reversed, 0);
+    assert_eq!(scene.service.payments().settle(MAIN).await.unwrap().newly_reversed, 0);
     scene.main.grow(2);
-    assert_eq!(scene.service.settle_payments(MAIN).await.unwrap().newly_reversed, 1);
+    assert_eq!(scene.service.payments().settle(MAIN).await.unwrap().newly_reversed, 1);
 }
 
 /// An address that signs nothing.

@@ -20,7 +20,7 @@ use metering_core::wire::{ChainIdInput, ChallengeRequest, ClaimRequest, QuoteReq
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let (chain, customer) = (Arc::new(MemoryChain::default()), Wallet::of(7));
     let shop = shop::open(&chain).await?;
-    let on_sale = shop.plans().await?;
+    let on_sale = shop.payments().plans().await?;
     let plan = on_sale.plans.first().ok_or("no plan is on sale")?;
     println!("{}: {} credits for {} {}", plan.label, plan.credits, plan.token_amount, plan.token_symbol);
 
@@ -34,32 +34,33 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         payer_address: address.clone(),
         email: None,
     };
-    let quote = shop.quote(&request).await?;
+    let quote = shop.payments().quote(&request).await?;
     println!("pay {} {} to {}", quote.amount_human, quote.token_symbol, quote.recipient);
     let recipient = quote.recipient.parse()?;
     let payment = chain.pay(customer.address(), recipient, quote.amount_atomic.parse()?);
 
     // The claim creates the account. Its response has the account's key, which is shown only once.
     let (signup_nonce, tx_hash) = (Some(quote.signup_nonce.into()), Some(payment.to_string()));
-    let claimed = shop.claim(&ClaimRequest { signup_nonce, tx_hash, signature: None }).await?;
+    let claimed = shop.payments().claim(&ClaimRequest { signup_nonce, tx_hash, signature: None }).await?;
     println!("{} has {} credits", claimed.org_id, claimed.credit_balance);
 
     // If the key is lost, the wallet that paid gets another one.
-    let challenge = shop.challenge(&ChallengeRequest { address: address.clone() }).await?;
+    let challenge = shop.recovery().challenge(&ChallengeRequest { address: address.clone() }).await?;
     let (nonce, signature) = (Some(challenge.nonce), Some(customer.sign(&challenge.message)));
-    let rotated = shop.verify(&VerifyRequest { address, nonce, signature }).await?;
+    let rotated = shop.recovery().verify(&VerifyRequest { address, nonce, signature }).await?;
     let key = rotated.api_key.key();
 
     // A top-up buys the plan again, at its list price, without a quote.
     let price = TokenAmount::parse(&plan.token_amount)?.to_units(plan.token_decimals).ok_or("it is out of range")?;
     let payment = chain.pay(customer.address(), recipient, price);
     let (plan_id, tx_hash) = (Some(plan.id.clone()), Some(payment.to_string()));
-    let topped_up = shop.top_up(Some(key), &TopUpRequest { plan_id, chain_id, tx_hash, signature: None }).await?;
+    let topped_up =
+        shop.payments().top_up(Some(key), &TopUpRequest { plan_id, chain_id, tx_hash, signature: None }).await?;
     println!("{} credits more: {}", topped_up.amount_added, topped_up.credit_balance);
 
     // Once its blocks are final, a payment can no longer be reversed.
     chain.grow(2);
-    println!("{} payments are final", shop.settle_payments(CHAIN_ID).await?.finalized);
+    println!("{} payments are final", shop.payments().settle(CHAIN_ID).await?.finalized);
     shop.meter().drain().await;
     Ok(())
 }

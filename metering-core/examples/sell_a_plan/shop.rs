@@ -32,6 +32,6 @@ pub(crate) async fn open(chain: &Arc<MemoryChain>) -> Result<Service, Box<dyn st
     let readers = BTreeMap::from([(CHAIN_ID, Arc::clone(chain) as Arc<dyn ChainReader>)]);
     let shop = Service::start(store.clone(), Catalogue::default(), config);
     let shop = shop.with_payments(store, readers, PaymentSettings::default());
-    shop.register_recipients().await?;
+    shop.payments().register_recipients().await?;
     Ok(shop)
 }

@@ -115,8 +115,8 @@ impl Default for CourierSettings {
 ///
 /// let (_, key) = service.open_account("my-agent", "2".parse()?).await?;
 /// let request = serde_json::from_str(r#"{"url": "https://hooks.example.com/"}"#)?;
-/// let webhook = service.create_webhook(Some(&key), &request).await?.data;
-/// service.test_webhook(Some(&key), &webhook.id).await?;
+/// let webhook = service.webhooks().create(Some(&key), &request).await?.data;
+/// service.webhooks().test(Some(&key), &webhook.id).await?;
 /// # while stats.delivered() == 0 { tokio::task::yield_now().await; }
 ///
 /// // When the program ends: no more attempts begin, and those in progress end.

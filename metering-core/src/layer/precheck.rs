@@ -53,14 +53,15 @@ impl MeteringLayer {
         outgoing.is_for(found.route(), || self.service.catalogue().errors_near(head.uri.path()));
         let client = ChallengeClient::read(|name| values(&head.headers, name), credentials.key.as_ref());
         let route = found.route();
-        let presented = match self.service.presented(|name| values(&head.headers, name)) {
+        let offers = self.service.offers();
+        let presented = match offers.read(|name| values(&head.headers, name)) {
             Ok(presented) => presented,
             Err(error) => return Err(outgoing.finish(self.refusal(&head.uri, route, &error, client, None))),
         };
         // As in `admit`: a client that sends a key wants that key to be used.
         let is_sound = credentials.fault.is_none();
         let found = found.paid_with(presented.as_deref().filter(|_| is_sound)).at_most(credentials.max_cost);
-        let found = found.signed_in_with(self.service.sign_in(|name| values(&head.headers, name)).filter(|_| is_sound));
+        let found = found.signed_in_with(offers.sign_in(|name| values(&head.headers, name)).filter(|_| is_sound));
         match found.precheck(Retry::read(|name| values(&head.headers, name))).await {
             Ok(()) => Ok(()),
             Err(error) => {

@@ -37,7 +37,7 @@ impl Error {
         self.to_response_with(PaymentNotice::default())
     }
 
-    /// The response, with what it says about payments ([`Service::payment_notice`](crate::Service::payment_notice)).
+    /// The response, with what it says about payments ([`Offers::notice`](crate::service::Offers::notice)).
     #[must_use]
     pub fn to_response_with<R: From<String>>(&self, notice: PaymentNotice) -> Response<R> {
         let body = ErrorBody { payable: notice.offers, ..self.body() };

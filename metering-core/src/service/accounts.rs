@@ -5,6 +5,7 @@ use crate::access::key::ApiKey;
 use crate::error::Error;
 use crate::money::credits::Credits;
 use crate::money::ledger::{LedgerKind, NewLedgerEntry};
+use crate::random::SystemRandomness;
 use crate::service::Service;
 use crate::store::{Created, NewAccount};
 
@@ -24,7 +25,7 @@ impl Service {
     /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// let service = Service::with_defaults(Arc::new(MemoryStore::new()));
     /// let (account, key) = service.open_account("my-agent", "2".parse()?).await?;
-    /// assert_eq!(service.authenticate(Some(&key)).await?.id, account.id);
+    /// assert_eq!(service.access().authenticate(Some(&key)).await?.id, account.id);
     /// # Ok(())
     /// # }
     /// ```
@@ -37,14 +38,13 @@ impl Service {
         if credits < Credits::ZERO {
             return Err(Error::field("credits", "must not be negative"));
         }
-        let randomness = &*self.payments.randomness;
-        let (id, key) = (AccountId::generate(randomness), ApiKey::generate(randomness));
-        let mut account = NewAccount::new(id, name, key.hash(), self.clock.now());
+        let (id, key) = (AccountId::generate(&SystemRandomness), ApiKey::generate(&SystemRandomness));
+        let mut account = NewAccount::new(id, name, key.hash(), self.access.now());
         if credits.is_positive() {
             let entry = NewLedgerEntry::new(LedgerKind::SignupBonus, credits, "Free credits of a new account");
             account.entries = vec![entry];
         }
-        match self.store.create_account(account).await? {
+        match self.access.store.create_account(account).await? {
             Created::Account(account) => Ok((account, key)),
             Created::OutOfRange => Err(Error::field("credits", "must not exceed what an account can hold")),
             // The account has neither an email address nor a wallet.

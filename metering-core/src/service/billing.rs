@@ -3,8 +3,16 @@
 //! The caller has the billing secret, and has served the request or will. Refusing a path for its spelling would fail a
 //! request that works, so any path, method and template is charged.
 
+mod caller_price;
+mod hold;
+mod own_templates;
+mod templates;
+
 use std::net::IpAddr;
 use std::sync::Arc;
+
+use hold::held_price;
+pub(super) use own_templates::OwnTemplates;
 
 use crate::access::credentials::Caller;
 use crate::access::key::ApiKey;
@@ -16,7 +24,7 @@ use crate::charging::request_id::RequestId;
 use crate::charging::volume::VolumeTerms;
 use crate::error::Error;
 use crate::service::gate::kept_path;
-use crate::service::holds::held_price;
+use crate::service::holds::route_of_template;
 use crate::service::{BillingSettings, RequestPayment, RequestedResource, Service};
 use crate::usage::ClientSource;
 use crate::wire::{DeductRequest, Factor, HoldFields, LookupResponse};
@@ -35,11 +43,12 @@ impl Service {
     /// [`BillingSettings`] has an example.
     #[must_use]
     pub fn with_billing(mut self, settings: BillingSettings) -> Self {
-        self.billing = settings;
+        self.charging.billing = settings;
         self
     }
 
-    /// Charges a request that another service will serve.
+    /// Charges a request that another service will serve. A payment that came with it is credited first, to the account
+    /// of the key.
     ///
     /// ```
     /// use metering_core::wire::DeductRequest;
@@ -53,7 +62,7 @@ impl Service {
     /// let request: DeductRequest = serde_json::from_str(
     ///     r#"{"path": "/prices/17", "method": "GET", "route_template": "/prices/{number}", "credit_weight": 72}"#,
     /// )?;
-    /// let receipt = service.deduct(Some(&key), &request).await?;
+    /// let receipt = service.deduct(Some(&key), &request, None).await?;
     /// assert_eq!(receipt.charged.to_string(), "0.01");
     /// assert_eq!(&*receipt.line.route_template, "/prices/{number}");
     /// # Ok(())
@@ -61,16 +70,9 @@ impl Service {
     /// ```
     ///
     /// # Errors
-    /// The errors of a metered route, and [`Error::ValidationFailed`] when a field is invalid.
-    pub async fn deduct(&self, caller: impl Into<Caller<'_>>, request: &DeductRequest) -> Result<Receipt, Error> {
-        self.deduct_paid(caller, request, None).await
-    }
-
-    /// Same as [`Service::deduct`]. A payment that came with the request is credited first, to the account of the key.
-    ///
-    /// # Errors
-    /// Those of [`Service::deduct`], and [`Error::Offer`] when the payment was not credited, or not yet.
-    pub async fn deduct_paid(
+    /// The errors of a metered route; [`Error::ValidationFailed`] when a field is invalid; and [`Error::Offer`] when the
+    /// payment was not credited, or not yet.
+    pub async fn deduct(
         &self,
         caller: impl Into<Caller<'_>>,
         request: &DeductRequest,
@@ -85,9 +87,9 @@ impl Service {
         let path = encode_path(request.path.split('?').next().unwrap_or_default());
         let method = request.method();
         let template = request.route_template.as_deref();
-        let route = template.and_then(|template| self.route_of_template(template, &method));
-        let route = route.or_else(|| self.catalogue.find_leniently(&method, &plain_segments(&path)));
-        self.asked(&path, None, route)
+        let route = template.and_then(|template| route_of_template(self.catalogue(), template, &method));
+        let route = route.or_else(|| self.catalogue().find_leniently(&method, &plain_segments(&path)));
+        self.offers().resource(&path, None, route)
     }
 
     /// The account of a key, without a charge.
@@ -110,7 +112,7 @@ impl Service {
     /// # Errors
     /// [`Error::Unauthorized`] without a live key, or when the store fails.
     pub async fn lookup(&self, caller: impl Into<Caller<'_>>) -> Result<LookupResponse, Error> {
-        let account = self.authenticate_anywhere(caller).await?;
+        let account = self.access.authenticate_anywhere(caller).await?;
         Ok(LookupResponse {
             org_id: account.id.to_string(),
             email: account.email.map(|email| email.to_string()),
@@ -119,7 +121,7 @@ impl Service {
     }
 
     /// The charge for a request, or the hold that `hold` asks for, after the request's payment was credited.
-    pub(super) async fn paid_charge(
+    async fn paid_charge(
         &self,
         caller: Caller<'_>,
         request: &DeductRequest,
@@ -130,11 +132,11 @@ impl Service {
         let key = caller.key.ok_or(Error::Unauthorized)?;
         let charge = match self.charge_of(key, caller.address, request, hold).await {
             Ok(charge) => charge,
-            Err(error) => return Err(self.after_authentication(caller, error).await),
+            Err(error) => return Err(self.access.after_authentication(caller, error).await),
         };
         if let Some(presented) = payment {
             let request = Fingerprint::of(&charge.line.http_method, &charge.request_path, &charge.line);
-            self.pay(presented, caller, request, charge.price).await?;
+            self.offers().pay(presented, caller, request, charge.price).await?;
         }
         Ok(charge)
     }
@@ -150,15 +152,15 @@ impl Service {
         check_values(request, hold.is_some())?;
         let request_id = request.request_id.as_deref().map(RequestId::parse).transpose();
         let request_id = request_id.map_err(|error| Error::field("request_id", error))?;
-        let described = NormalizedRoute::of(request)?;
+        let (described, catalogue) = (NormalizedRoute::of(request)?, self.catalogue());
         let segments = plain_segments(&described.path);
-        let by_template =
-            request.route_template.as_deref().and_then(|template| self.route_of_template(template, &described.method));
-        let route = by_template.or_else(|| self.catalogue.find_leniently(&described.method, &segments));
-        let named = request.route_template.as_deref().map(plain_segments);
-        let session = named.and_then(|named| self.catalogue.session_price(&named));
-        let session = session.or_else(|| self.catalogue.session_price(&segments));
-        let listed = || session.map_or_else(|| self.billing.price(request, route, &segments), Ok);
+        let template = request.route_template.as_deref();
+        let by_template = template.and_then(|template| route_of_template(catalogue, template, &described.method));
+        let route = by_template.or_else(|| catalogue.find_leniently(&described.method, &segments));
+        let named = template.map(plain_segments);
+        let session = named.and_then(|named| catalogue.session_price(&named));
+        let session = session.or_else(|| catalogue.session_price(&segments));
+        let listed = || session.map_or_else(|| self.charging.billing.price(request, route, &segments), Ok);
         let amount = hold.and_then(|fields| fields.amount);
         let (price, hold) = match hold {
             None => (listed()?, None),
@@ -194,12 +196,6 @@ impl Service {
             hold,
             price_version,
         })
-    }
-
-    /// The catalogue's route for the caller's template. `HEAD` falls back to `GET`.
-    pub(super) fn route_of_template(&self, template: &str, method: &str) -> Option<&Route> {
-        let of = |method| self.catalogue.by_template(method, template);
-        of(method).or_else(|| if method == "HEAD" { of("GET") } else { None })
     }
 }
 
@@ -255,12 +251,12 @@ mod tests {
             serde_json::from_str(&format!(r#"{{"path": "/chat", "method": "POST"{fields}}}"#)).unwrap()
         };
         for fields in ["", r#", "route_template": "/chat""#, r#", "history_multiplier": 2"#] {
-            let error = service.deduct(Some(&key), &request(fields)).await.unwrap_err();
+            let error = service.deduct(Some(&key), &request(fields), None).await.unwrap_err();
             assert!(error.to_string().contains("priced by usage"), "{fields}: {error}");
         }
         let balance = service.lookup(Some(&key)).await.unwrap().credit_balance;
         assert_eq!(balance, account.totals.balance, "a refused request costs nothing");
-        let receipt = service.deduct(Some(&key), &request(r#", "credit_weight": 72"#)).await.unwrap();
+        let receipt = service.deduct(Some(&key), &request(r#", "credit_weight": 72"#), None).await.unwrap();
         assert_eq!(receipt.charged, "0.01".parse().unwrap());
     }
 }

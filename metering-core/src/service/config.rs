@@ -53,6 +53,16 @@ pub struct ServiceConfig {
     pub max_keys_per_account: u32,
 }
 
+impl ServiceConfig {
+    /// The service's name in texts to sign, so that signers see which service they sign for.
+    pub(super) fn name(&self) -> String {
+        match self.public_url.as_str() {
+            "" => "The metering service".to_owned(),
+            url => format!("The metering service at {url}"),
+        }
+    }
+}
+
 impl Default for ServiceConfig {
     fn default() -> Self {
         let (public_url, links, terms_url, terms_version, chains, seller) = Default::default();
@@ -78,7 +88,7 @@ pub struct Links {
     /// URL to register a payment at.
     pub top_up: Option<String>,
     /// URL of the page where a payer signs for a top-up
-    /// ([`Service::complete_top_up`](crate::Service::complete_top_up)).
+    /// ([`Payments::complete_top_up`](crate::service::Payments::complete_top_up)).
     pub complete: Option<String>,
     /// Where all routes are listed, as a phrase for messages: `/endpoints.json`, or "the API reference".
     pub routes: Option<Arc<str>>,

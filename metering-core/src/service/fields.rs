@@ -5,6 +5,7 @@ use std::fmt::Display;
 use std::str::FromStr;
 
 use crate::error::Error;
+use crate::store::{Page, StoreError};
 
 /// The problems of a request, by field.
 #[derive(Debug, Default)]
@@ -54,5 +55,22 @@ impl Fields {
 
     pub(super) fn is_empty(&self) -> bool {
         self.0.is_empty()
+    }
+}
+
+/// `value`, if it is from 1 to `most`.
+pub(super) fn within(name: &str, value: u32, most: u32) -> Result<u32, Error> {
+    if (1..=most).contains(&value) {
+        Ok(value)
+    } else {
+        Err(Error::field(name, format_args!("must be from 1 to {most}")))
+    }
+}
+
+/// `page`, unless `after` was no cursor.
+pub(super) fn known_cursor<T>(page: Result<Page<T>, StoreError>) -> Result<Page<T>, Error> {
+    match page {
+        Err(StoreError::UnknownCursor) => Err(Error::field("after", "is not a value of next")),
+        page => Ok(page?),
     }
 }

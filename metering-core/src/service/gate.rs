@@ -8,11 +8,14 @@ mod precheck;
 mod proxied;
 mod request_head;
 
-use crate::access::credentials::Caller;
 use crate::access::key::KeyFault;
+use crate::charging::HoldGuard;
 use crate::charging::charge::{Charge, Decision, Receipt};
+use crate::charging::hold::HoldTerms;
 use crate::charging::refusal::Refusal;
 use crate::error::{Error, PaymentRequired};
+use crate::money::credits::Credits;
+use crate::random::SystemRandomness;
 use crate::service::{Links, Service};
 
 pub use admission::{Admission, AdmissionKind};
@@ -48,8 +51,8 @@ impl Service {
     /// ```
     #[must_use]
     pub fn find<'r>(&self, request: RequestHead<'r>) -> MatchedRequest<'_, 'r> {
-        let matched = match self.catalogue.path(request.path) {
-            Ok(path) => match self.catalogue.find(request.method, &path) {
+        let matched = match self.catalogue().path(request.path) {
+            Ok(path) => match self.catalogue().find(request.method, &path) {
                 Ok(route) => Ok((route, path)),
                 Err(refusal) => Err(NoMatch::Route(path, refusal)),
             },
@@ -88,7 +91,7 @@ impl Service {
     ///     query: request.uri().query(),
     ///     source: credentials.source,
     ///     idempotency_key: credentials.idempotency_key(),
-    ///     payment: None, // or `service.presented(…)`
+    ///     payment: None, // or `service.offers().read(…)`
     /// };
     /// let admission = service.admit(head).await?;
     /// assert_eq!(admission.target, "/search?text=coffee"); // forward this
@@ -103,14 +106,6 @@ impl Service {
     /// is unknown.
     pub async fn admit(&self, request: RequestHead<'_>) -> Result<Admission<'_>, Error> {
         self.find(request).admit().await
-    }
-
-    /// Replaces `error` with the authentication error for a caller without a live key: that error always comes first.
-    pub(crate) async fn after_authentication(&self, caller: impl Into<Caller<'_>>, error: Error) -> Error {
-        match self.authenticate(caller).await {
-            Ok(_) => error,
-            Err(refused) => refused,
-        }
     }
 
     /// Makes one charge, whose price and route the caller decides. A refusal is an error, as clients know it.
@@ -134,11 +129,46 @@ impl Service {
     /// [`Error::KeyRefused`], [`Error::Refused`], [`Error::InsufficientCredits`], or when the meter or the store
     /// fails. Nothing is charged, unless the error says that the outcome is unknown.
     pub async fn charge(&self, mut charge: Charge) -> Result<Receipt, Error> {
-        charge.in_flight.get_or_insert_with(|| self.in_flight.clone());
-        match self.meter.charge(charge).await? {
+        charge.in_flight.get_or_insert_with(|| self.charging.in_flight.clone());
+        match self.charging.meter.charge(charge).await? {
             Decision::Accepted(receipt) => Ok(receipt),
             Decision::Refused(refusal) => Err(self.refused(refusal).await),
         }
+    }
+
+    /// Holds the price of a request, whose cost its guard captures later. A refusal is an error, as clients know it.
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    ///
+    /// use metering_core::{Charge, Credits, MemoryStore, Service};
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let service = Service::with_defaults(Arc::new(MemoryStore::new()));
+    /// let (_, key) = service.open_account("my-agent", "2".parse()?).await?;
+    /// let most = Charge::new(&key, "0.5".parse()?, "POST", "/chat");
+    /// let guard = service.hold(most, Credits::ZERO).await?;
+    /// // Serve the request. If the guard is dropped instead, nothing is charged: that is what the zero says.
+    /// let captured = guard.capture("0.02".parse()?).await?;
+    /// assert_eq!(captured.balance.to_string(), "1.98");
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// `fallback` is captured if the cost is not reported, at most the hold.
+    ///
+    /// # Errors
+    /// As [`Service::charge`]. The balance must cover all that is to be held.
+    pub async fn hold(&self, charge: Charge, fallback: Credits) -> Result<HoldGuard, Error> {
+        let charge = charge.with_hold(self.hold_terms(fallback));
+        // The receipt of a hold always says what is held.
+        self.charging.meter.guard(self.charge(charge).await?).map_err(|_| Error::Internal)
+    }
+
+    /// The terms of a hold that this process settles.
+    fn hold_terms(&self, fallback: Credits) -> HoldTerms {
+        HoldTerms::new(&SystemRandomness, self.config.hold_lease, fallback)
     }
 
     /// The error of a refused charge.
@@ -151,7 +181,7 @@ impl Service {
                 Error::MaxCostExceeded { price, max_cost, is_maximum: false }
             }
             Refusal::InsufficientCredits { balance, required, rate } => {
-                let plans = match self.plans().await {
+                let plans = match self.payments().plans().await {
                     Ok(plans) => plans,
                     Err(error) => return error,
                 };

@@ -3,6 +3,12 @@
 //! A key sees and changes itself and its child keys, if it has the scope for that. What it may give to others is
 //! decided in the store's transaction, by [`decision`](crate::backend::decision).
 
+mod rotation;
+mod terms;
+
+pub(super) use rotation::recovered;
+pub use terms::{TermsReader, end_of_grace, wider_terms};
+
 use crate::access::account::AccountId;
 use crate::access::credentials::Caller;
 use crate::access::issued_key::{Key, KeyHolder};
@@ -11,13 +17,13 @@ use crate::access::key_id::KeyId;
 use crate::access::key_terms::KeyTerms;
 use crate::access::scope::{Scope, Scopes};
 use crate::access::succession::derived_key;
+use crate::catalogue::Catalogue;
 use crate::charging::delivery::{IdempotencyKey, Repetition};
 use crate::error::{Error, KeyConflict};
-use crate::service::Service;
-use crate::service::key_terms::{TermsReader, end_of_grace, wider_terms};
-use crate::service::reports::within;
-use crate::store::{Cursor, KeyChange, KeyChanged, KeyCreated, NewKey, StoreError};
-use crate::usage::KeyLabels;
+use crate::random::SystemRandomness;
+use crate::service::fields::{known_cursor, within};
+use crate::service::{Access, Service};
+use crate::store::{Cursor, KeyChange, KeyChanged, KeyCreated, NewKey};
 use crate::wire::{
     ChangeKeyRequest, CreateKeyRequest, DeletedKeyResponse, IssuedKeyResponse, KeyDocument, KeyResponse, KeysDocument,
     LeakedKeyRequest, LeakedKeyResponse, RotateKeyRequest,
@@ -32,7 +38,24 @@ const CURRENT: &str = "current";
 const CHILD: &[u8] = b"metering: the secret of a new key";
 const ROTATED: &[u8] = b"metering: the new secret of a key";
 
+/// The keys of accounts, from [`Service::keys`].
+#[derive(Debug, Clone, Copy)]
+pub struct Keys<'s> {
+    access: &'s Access,
+    catalogue: &'s Catalogue,
+    max_per_account: u32,
+}
+
 impl Service {
+    /// The keys of accounts.
+    #[must_use]
+    pub fn keys(&self) -> Keys<'_> {
+        let max_per_account = self.config.max_keys_per_account;
+        Keys { access: &self.access, catalogue: self.catalogue(), max_per_account }
+    }
+}
+
+impl<'s> Keys<'s> {
     /// Makes a child of the caller's key.
     ///
     /// With an idempotency key of at least 32 characters, the same request gets the same key again, for as long as the
@@ -47,7 +70,7 @@ impl Service {
     /// # let service = Service::with_defaults(Arc::new(MemoryStore::new()));
     /// # let (account, key) = service.open_account("my-agent", "2".parse()?).await?;
     /// let request = serde_json::from_str(r#"{"name": "sub-agent", "limit": "0.5"}"#)?;
-    /// let made = service.create_key(Some(&key), &request, None).await?;
+    /// let made = service.keys().create(Some(&key), &request, None).await?;
     /// let charge = Charge::new(made.key.key(), "0.5".parse()?, "GET", "/price");
     /// assert_eq!(service.charge(charge.clone()).await?.balance.to_string(), "1.5");
     /// assert!(matches!(service.charge(charge).await, Err(Error::Refused(_))));
@@ -59,8 +82,8 @@ impl Service {
     /// [`Error::Unauthorized`] without a live key, [`Error::KeyNotAllowed`] when it may not manage keys,
     /// [`Error::ValidationFailed`], also for terms that are wider than its own, [`Error::KeyConflict`], or when the
     /// store fails.
-    pub async fn create_key(
-        &self,
+    pub async fn create(
+        self,
         caller: impl Into<Caller<'_>>,
         request: &CreateKeyRequest,
         idempotency_key: Option<&IdempotencyKey>,
@@ -70,7 +93,7 @@ impl Service {
         let terms = self.terms_below(&parent, request)?;
         // Another request with the same idempotency key gets another key.
         let content = serde_json::to_vec(request).map_err(|_| Error::Internal)?;
-        let secret = self.new_secret(CHILD, caller.key, &content, idempotency_key)?;
+        let secret = new_secret(CHILD, caller.key, &content, idempotency_key)?;
         let key = self.key_below(&parent, terms, &secret).await?;
         if idempotency_key.is_some() && !self.is_secret_of(&secret, &key).await? {
             // The key was made by the same request before, and has another secret by now.
@@ -84,15 +107,15 @@ impl Service {
     ///
     /// # Errors
     /// [`Error::ValidationFailed`], [`Error::KeyConflict`], or when the store fails.
-    pub async fn create_key_below(&self, parent: &Key, request: &CreateKeyRequest) -> Result<IssuedKeyResponse, Error> {
+    pub async fn create_below(self, parent: &Key, request: &CreateKeyRequest) -> Result<IssuedKeyResponse, Error> {
         let terms = self.terms_below(parent, request)?;
-        let secret = ApiKey::generate(&*self.payments.randomness);
+        let secret = ApiKey::generate(&SystemRandomness);
         let key = self.key_below(parent, terms, &secret).await?;
         let data = self.document(&parent.account, &key.id).await?;
         Ok(IssuedKeyResponse { key: secret.into(), data })
     }
 
-    fn terms_below(&self, parent: &Key, request: &CreateKeyRequest) -> Result<KeyTerms, Error> {
+    fn terms_below(self, parent: &Key, request: &CreateKeyRequest) -> Result<KeyTerms, Error> {
         let mut terms = self.terms_reader().terms(request)?;
         if request.scopes.is_none() {
             // Of the default scopes, those that it may give away.
@@ -102,43 +125,40 @@ impl Service {
         Ok(terms)
     }
 
-    async fn key_below(&self, parent: &Key, terms: KeyTerms, secret: &ApiKey) -> Result<Key, Error> {
+    async fn key_below(self, parent: &Key, terms: KeyTerms, secret: &ApiKey) -> Result<Key, Error> {
         let new = NewKey {
             account: parent.account.clone(),
             parent: Some(parent.id.clone()),
             secret: secret.hash(),
             terms,
-            max_keys: self.config.max_keys_per_account,
-            created_at: self.clock.now(),
+            max_keys: self.max_per_account,
+            created_at: self.access.now(),
         };
-        created(self.store.create_key(new).await?)
+        created(self.access.store.create_key(new).await?)
     }
 
-    async fn is_secret_of(&self, secret: &ApiKey, key: &Key) -> Result<bool, Error> {
-        let holder = self.store.key_holder(&secret.hash()).await?;
+    async fn is_secret_of(self, secret: &ApiKey, key: &Key) -> Result<bool, Error> {
+        let holder = self.access.store.key_holder(&secret.hash()).await?;
         Ok(holder.is_some_and(|holder| holder.key().is_some_and(|own| own.id == key.id)))
     }
 
     /// The caller's key and its child keys, oldest first: at most `limit` (1 to 100) after `after`.
     ///
     /// # Errors
-    /// As [`Service::create_key`].
-    pub async fn keys(
-        &self,
+    /// As [`Keys::create`].
+    pub async fn list(
+        self,
         caller: impl Into<Caller<'_>>,
         after: Option<&str>,
         limit: u32,
     ) -> Result<KeysDocument, Error> {
         let (holder, own) = self.manager(caller.into()).await?;
         let limit = within("limit", limit, MAX_ENTRIES)?;
-        let (id, now) = (&holder.account.id, self.clock.now());
-        let labels = self.key_labels(id).await?;
+        let (id, now) = (&holder.account.id, self.access.now());
+        let labels = self.access.key_labels(id).await?;
         let mut after = after.map(Cursor::new);
         loop {
-            let page = match self.store.keys(id, after.as_ref(), limit, now.day()).await {
-                Err(StoreError::UnknownCursor) => return Err(Error::field("after", "is not a value of next")),
-                page => page?,
-            };
+            let page = known_cursor(self.access.store.keys(id, after.as_ref(), limit, now.day()).await)?;
             let below = page.items.into_iter().filter(|status| labels.is_at_or_below(status.key.number, own.number));
             let data: Vec<_> = below.map(|status| KeyDocument::labelled(status, &labels, now)).collect();
             if !data.is_empty() || page.next.is_none() {
@@ -152,11 +172,11 @@ impl Service {
     /// One key: the caller's own, or a child of it. The id `current` stands for the caller's own, which needs no scope.
     ///
     /// # Errors
-    /// As [`Service::create_key`], and [`Error::NoSuchKey`].
-    pub async fn key(&self, caller: impl Into<Caller<'_>>, id: &str) -> Result<KeyResponse, Error> {
+    /// As [`Keys::create`], and [`Error::NoSuchKey`].
+    pub async fn get(self, caller: impl Into<Caller<'_>>, id: &str) -> Result<KeyResponse, Error> {
         let caller = caller.into();
         let scope = (id != CURRENT).then_some(Scope::Manage);
-        let holder = self.holder(caller, scope).await?;
+        let holder = self.access.holder(caller, scope).await?;
         let own = own(&holder)?;
         let key = self.find_key(&holder.account.id, own, id).await?;
         Ok(KeyResponse { data: self.document(&holder.account.id, &key).await? })
@@ -165,9 +185,9 @@ impl Service {
     /// Changes a key.
     ///
     /// # Errors
-    /// As [`Service::create_key`], and [`Error::NoSuchKey`].
-    pub async fn change_key(
-        &self,
+    /// As [`Keys::create`], and [`Error::NoSuchKey`].
+    pub async fn change(
+        self,
         caller: impl Into<Caller<'_>>,
         id: &str,
         request: &ChangeKeyRequest,
@@ -183,11 +203,11 @@ impl Service {
             return Err(Error::field("networks", problem));
         }
         let change = KeyChange::Terms(Box::new(change));
-        let (account, key) = self.change(caller, id, |_| Ok(change)).await?;
+        let (account, key) = self.apply(caller, id, change).await?;
         Ok(KeyResponse { data: self.document(&account, &key.id).await? })
     }
 
-    async fn is_own(&self, caller: Caller<'_>, id: &str) -> Result<bool, Error> {
+    async fn is_own(self, caller: Caller<'_>, id: &str) -> Result<bool, Error> {
         let (_, own) = self.manager(caller).await?;
         Ok(id == CURRENT || id == own.id.as_str())
     }
@@ -195,9 +215,9 @@ impl Service {
     /// Deletes a key permanently, and its child keys.
     ///
     /// # Errors
-    /// As [`Service::create_key`], and [`Error::NoSuchKey`].
-    pub async fn delete_key(&self, caller: impl Into<Caller<'_>>, id: &str) -> Result<DeletedKeyResponse, Error> {
-        self.change(caller.into(), id, |_| Ok(KeyChange::Revoke)).await?;
+    /// As [`Keys::create`], and [`Error::NoSuchKey`].
+    pub async fn delete(self, caller: impl Into<Caller<'_>>, id: &str) -> Result<DeletedKeyResponse, Error> {
+        self.apply(caller.into(), id, KeyChange::Revoke).await?;
         Ok(DeletedKeyResponse { deleted: true })
     }
 
@@ -207,22 +227,22 @@ impl Service {
     /// With an idempotency key of at least 32 characters, the same request gets the same secret again.
     ///
     /// # Errors
-    /// As [`Service::create_key`], and [`Error::NoSuchKey`].
-    pub async fn rotate_key_by_id(
-        &self,
+    /// As [`Keys::create`], and [`Error::NoSuchKey`].
+    pub async fn rotate(
+        self,
         caller: impl Into<Caller<'_>>,
         id: &str,
         request: &RotateKeyRequest,
         idempotency_key: Option<&IdempotencyKey>,
     ) -> Result<IssuedKeyResponse, Error> {
         let caller = caller.into();
-        let old_until = end_of_grace(request.grace_seconds, self.clock.now())?;
-        let secret = self.new_secret(ROTATED, caller.key, id.as_bytes(), idempotency_key)?;
+        let old_until = end_of_grace(request.grace_seconds, self.access.now())?;
+        let secret = new_secret(ROTATED, caller.key, id.as_bytes(), idempotency_key)?;
         if let (Some(_), Some(again)) = (idempotency_key, self.rotated_before(&secret.hash()).await?) {
             return Ok(IssuedKeyResponse { key: secret.into(), data: again });
         }
-        let hash = secret.hash();
-        let (account, key) = self.change(caller, id, |_| Ok(KeyChange::Rotate { secret: hash, old_until })).await?;
+        let change = KeyChange::Rotate { secret: secret.hash(), old_until };
+        let (account, key) = self.apply(caller, id, change).await?;
         Ok(IssuedKeyResponse { key: secret.into(), data: self.document(&account, &key.id).await? })
     }
 
@@ -230,87 +250,75 @@ impl Service {
     ///
     /// # Errors
     /// [`Error::ValidationFailed`] when the text is not a key, or when the store fails.
-    pub async fn report_leaked(&self, request: &LeakedKeyRequest) -> Result<LeakedKeyResponse, Error> {
+    pub async fn report_leaked(self, request: &LeakedKeyRequest) -> Result<LeakedKeyResponse, Error> {
         let text = request.key.as_deref().ok_or_else(|| Error::field("key", "is required"))?;
         let key = ApiKey::parse(text.trim()).map_err(|problem| Error::field("key", problem))?;
-        let found = self.store.report_leaked(&key.hash(), self.clock.now()).await?;
+        let found = self.access.store.report_leaked(&key.hash(), self.access.now()).await?;
         if let Some(key) = &found {
             tracing::warn!(key = %key.id, account = %key.account, "a key was reported as leaked, and is disabled");
         }
         Ok(LeakedKeyResponse { disabled: found.is_some() })
     }
 
-    /// The names of all keys that an account has or had.
-    pub(crate) async fn key_labels(&self, account: &AccountId) -> Result<KeyLabels, Error> {
-        Ok(self.store.key_labels(account).await?.into_iter().collect())
-    }
-
-    async fn manager(&self, caller: Caller<'_>) -> Result<(KeyHolder, Key), Error> {
-        let holder = self.holder(caller, Some(Scope::Manage)).await?;
+    async fn manager(self, caller: Caller<'_>) -> Result<(KeyHolder, Key), Error> {
+        let holder = self.access.holder(caller, Some(Scope::Manage)).await?;
         let own = own(&holder)?.clone();
         Ok((holder, own))
     }
 
     /// Changes a key on behalf of the caller's.
-    async fn change(
-        &self,
-        caller: Caller<'_>,
-        id: &str,
-        change: impl FnOnce(&KeyId) -> Result<KeyChange, Error>,
-    ) -> Result<(AccountId, Key), Error> {
+    async fn apply(self, caller: Caller<'_>, id: &str, change: KeyChange) -> Result<(AccountId, Key), Error> {
         let (holder, own) = self.manager(caller).await?;
         let account = holder.account.id;
         let id = if id == CURRENT { own.id.clone() } else { id.parse().map_err(|_| Error::NoSuchKey)? };
-        let change = change(&id)?;
-        let changed = self.store.change_key(&account, &id, Some(&own.id), change, self.clock.now()).await?;
+        let changed = self.access.store.change_key(&account, &id, Some(&own.id), change, self.access.now()).await?;
         Ok((account, changed_key(changed)?))
     }
 
     /// The id of a key that is the caller's own or a child of it.
-    async fn find_key(&self, account: &AccountId, own: &Key, id: &str) -> Result<KeyId, Error> {
+    async fn find_key(self, account: &AccountId, own: &Key, id: &str) -> Result<KeyId, Error> {
         if id == CURRENT {
             return Ok(own.id.clone());
         }
         let id: KeyId = id.parse().map_err(|_| Error::NoSuchKey)?;
-        let found = self.store.key(account, &id, self.clock.now().day()).await?.ok_or(Error::NoSuchKey)?;
-        let labels = self.key_labels(account).await?;
+        let found = self.access.store.key(account, &id, self.access.now().day()).await?.ok_or(Error::NoSuchKey)?;
+        let labels = self.access.key_labels(account).await?;
         let is_visible = found.key.revoked_at.is_none() && labels.is_at_or_below(found.key.number, own.number);
         if is_visible { Ok(id) } else { Err(Error::NoSuchKey) }
     }
 
-    async fn document(&self, account: &AccountId, id: &KeyId) -> Result<KeyDocument, Error> {
-        let now = self.clock.now();
-        let status = self.store.key(account, id, now.day()).await?.ok_or(Error::NoSuchKey)?;
-        let labels = self.key_labels(account).await?;
+    async fn document(self, account: &AccountId, id: &KeyId) -> Result<KeyDocument, Error> {
+        let now = self.access.now();
+        let status = self.access.store.key(account, id, now.day()).await?.ok_or(Error::NoSuchKey)?;
+        let labels = self.access.key_labels(account).await?;
         Ok(KeyDocument::labelled(status, &labels, now))
     }
 
     /// The key whose secret is derived from a key and an idempotency key.
-    async fn rotated_before(&self, secret: &KeyHash) -> Result<Option<KeyDocument>, Error> {
-        let holder = self.store.key_holder(secret).await?;
-        let Some(holder) = holder.filter(|holder| holder.is_live(self.clock.now())) else { return Ok(None) };
+    async fn rotated_before(self, secret: &KeyHash) -> Result<Option<KeyDocument>, Error> {
+        let holder = self.access.store.key_holder(secret).await?;
+        let Some(holder) = holder.filter(|holder| holder.is_live(self.access.now())) else { return Ok(None) };
         Ok(Some(self.document(&holder.account.id, &own(&holder)?.id).await?))
     }
 
-    fn new_secret(
-        &self,
-        purpose: &[u8],
-        key: Option<&ApiKey>,
-        target: &[u8],
-        idempotency_key: Option<&IdempotencyKey>,
-    ) -> Result<ApiKey, Error> {
-        let Some(idempotency_key) = idempotency_key else {
-            return Ok(ApiKey::generate(&*self.payments.randomness));
-        };
-        let key = key.ok_or(Error::Unauthorized)?;
-        let purpose = [purpose, b" ", target].concat();
-        let derived = derived_key(&purpose, key.expose(), idempotency_key);
-        derived.map_err(|problem| Error::field("Idempotency-Key", problem))
+    fn terms_reader(self) -> TermsReader<'s> {
+        TermsReader { catalogue: Some(self.catalogue), now: self.access.now() }
     }
+}
 
-    fn terms_reader(&self) -> TermsReader<'_> {
-        TermsReader { catalogue: Some(&self.catalogue), now: self.clock.now() }
-    }
+fn new_secret(
+    purpose: &[u8],
+    key: Option<&ApiKey>,
+    target: &[u8],
+    idempotency_key: Option<&IdempotencyKey>,
+) -> Result<ApiKey, Error> {
+    let Some(idempotency_key) = idempotency_key else {
+        return Ok(ApiKey::generate(&SystemRandomness));
+    };
+    let key = key.ok_or(Error::Unauthorized)?;
+    let purpose = [purpose, b" ", target].concat();
+    let derived = derived_key(&purpose, key.expose(), idempotency_key);
+    derived.map_err(|problem| Error::field("Idempotency-Key", problem))
 }
 
 fn own(holder: &KeyHolder) -> Result<&Key, Error> {
@@ -318,7 +326,7 @@ fn own(holder: &KeyHolder) -> Result<&Key, Error> {
 }
 
 /// The key that was created, or why none was.
-pub(crate) fn created(outcome: KeyCreated) -> Result<Key, Error> {
+fn created(outcome: KeyCreated) -> Result<Key, Error> {
     match outcome {
         KeyCreated::Key(key) => Ok(key),
         KeyCreated::NoSuchAccount | KeyCreated::NoSuchParent => Err(Error::KeyRefused(KeyFault::NotLive)),
@@ -330,7 +338,7 @@ pub(crate) fn created(outcome: KeyCreated) -> Result<Key, Error> {
 }
 
 /// The changed key, or why it was not changed.
-pub(crate) fn changed_key(outcome: KeyChanged) -> Result<Key, Error> {
+fn changed_key(outcome: KeyChanged) -> Result<Key, Error> {
     match outcome {
         KeyChanged::Key(key) => Ok(key),
         KeyChanged::NoSuchKey => Err(Error::NoSuchKey),

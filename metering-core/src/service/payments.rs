@@ -1,385 +1,166 @@
-//! What the service needs to sell: chain readers, settings, and limits on waiting requests.
+//! Selling plans on chains: quotes, claims, top-ups, receipts, and the tasks that watch and settle payments.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
-use std::fmt;
-use std::sync::{Arc, Mutex, PoisonError};
+mod arrivals;
+mod claims;
+mod completion;
+mod other_quotes;
+mod paid_entries;
+mod payer_proof;
+mod position;
+mod quotes;
+mod receipts;
+mod recipients;
+mod seen_payments;
+mod settlement;
+mod state;
+mod top_up_quotes;
+mod top_up_status;
+mod top_ups;
+mod unreadable;
+mod watch;
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
-use tokio::sync::{Semaphore, SemaphorePermit, watch};
-use tokio::time::Instant;
+pub use arrivals::{Arrival, Arrivals, arrivals, payment_targets};
+pub use settlement::SettlementReport;
+pub(super) use state::{PaymentState, PlansCache};
+pub use watch::WatchReport;
 
-use crate::access::account::AccountId;
-use crate::chains::address::Address;
-use crate::chains::chain::{
-    AccountCode, Chain, ChainError, ChainReader, Depth, Evidence, PendingTransaction, TransactionStatus,
-};
-use crate::chains::transaction::TxRef;
-use crate::clock::Timestamp;
+use crate::chains::chain::{Chain, ChainReader};
 use crate::error::Error;
-use crate::money::credits::Credits;
-use crate::payments::not_before::NotBefore;
-use crate::payments::payment::{ArrivalLocation, Payment, PaymentError, PaymentFault, PaymentTarget};
-use crate::payments::plan::{PaymentKind, Plan};
-use crate::payments::quote::NonceHash;
-use crate::payments::recipient::Registration;
-use crate::random::{Randomness, SystemRandomness};
-use crate::service::position::Positions;
-use crate::service::seen_payments::SeenPayments;
+use crate::service::signups::SignupSetup;
+use crate::service::{Access, PaymentSettings, RequestPayments, Service, ServiceConfig};
 use crate::store::PaymentStore;
+use crate::wire::PlansDocument;
 
-/// How many requests may wait for confirmations of a mined payment. More would hold too many connections. Requests that
-/// need no wait take no permit, so those who did not pay cannot keep others from claiming.
-const MAX_WAITING: usize = 256;
-/// How many requests may wait for a transaction that is in no block yet. Such a transaction costs nothing, so these
-/// waits have their own permits and cannot use up those for mined payments.
-const MAX_WAITING_UNMINED: usize = 64;
-/// How many requests of one quote or one account may wait at a time.
-const MAX_WAITING_PER_CALLER: u32 = 2;
-/// How many chain reads may run at a time; more are queued.
-const MAX_CHAIN_READS: usize = 256;
-/// How long to look for an unknown transaction: a node may lag behind the one it was sent to.
-const UNKNOWN_TX_TIMEOUT: Duration = Duration::from_secs(4);
+/// How long the plans are cached. A request refused for lack of credits lists them, and a client that keeps sending
+/// requests on an empty balance must not make the store read them every time.
+const PLANS_MAX_AGE: Duration = Duration::from_secs(1);
 
-/// Settings for selling plans on chains. The defaults are those of the standalone server.
-///
-/// ```
-/// use std::collections::BTreeMap;
-/// use std::time::Duration;
-///
-/// use metering_core::Credits;
-/// use metering_core::service::PaymentSettings;
-///
-/// let settings = PaymentSettings {
-///     claim_wait: Duration::from_secs(10),
-///     signup_bonus: Credits::ZERO,
-///     not_before: BTreeMap::from([(8453, "2026-11-21T00:00:00Z".parse()?)]),
-///     ..PaymentSettings::default()
-/// };
-/// assert!(settings.require_payer_proof);
-/// # Ok::<(), metering_core::payments::NotBeforeError>(())
-/// ```
-#[derive(Debug, Clone)]
-pub struct PaymentSettings {
-    /// How long a quote's price is promised.
-    pub quote_lifetime: Duration,
-    /// How long a claim or top-up waits for confirmations.
-    pub claim_wait: Duration,
-    /// How often it checks the chain meanwhile.
-    pub claim_poll: Duration,
-    /// Free credits for an account created by a payment.
-    pub signup_bonus: Credits,
-    /// Whether a payer that is not known to belong to the account must sign.
-    pub require_payer_proof: bool,
-    /// How long a key rotation challenge is valid.
-    pub challenge_lifetime: Duration,
-    /// The oldest payments to accept, by chain. Without an entry, payments are accepted from the time at which the
-    /// store first knew their recipient.
-    pub not_before: BTreeMap<u64, NotBefore>,
+/// Plans, and the payments for them, from [`Service::payments`].
+#[derive(Debug, Clone, Copy)]
+pub struct Payments<'s> {
+    access: &'s Access,
+    config: &'s ServiceConfig,
+    state: &'s PaymentState,
+    plans: &'s PlansCache,
+    request_payments: Option<&'s dyn RequestPayments>,
+    signups: &'s SignupSetup,
 }
 
-impl Default for PaymentSettings {
-    fn default() -> Self {
-        Self {
-            quote_lifetime: Duration::from_secs(30 * 60),
-            claim_wait: Duration::from_secs(45),
-            claim_poll: Duration::from_secs(1),
-            signup_bonus: Credits::from_whole(2).expect("two credits are in range"),
-            require_payer_proof: true,
-            challenge_lifetime: Duration::from_secs(10 * 60),
-            not_before: BTreeMap::new(),
-        }
-    }
-}
-
-/// Chain readers and settings, from [`Service::with_payments`](crate::Service::with_payments), and the state of the
-/// requests and watchers that use them.
-pub(super) struct Payments {
-    /// `None` when the service sells nothing.
-    store: Option<Arc<dyn PaymentStore>>,
-    readers: BTreeMap<u64, Arc<dyn ChainReader>>,
-    pub(super) settings: PaymentSettings,
-    pub(super) randomness: Arc<dyn Randomness>,
-    waiting: Semaphore,
-    waiting_unmined: Semaphore,
-    /// The number of waiting requests of each caller.
-    callers: Mutex<HashMap<Claimant, u32>>,
-    chain_reads: Semaphore,
-    /// True once all waits must end.
-    closing: watch::Sender<bool>,
-    /// How far each chain has been scanned.
-    pub(super) positions: Positions,
-    /// Credited payments that are missing from their chain, and since which block.
-    pub(super) missing: Mutex<HashMap<TxRef, u64>>,
-    /// Credited payments that are not in their block although it is final.
-    pub(super) doubtful: Mutex<HashSet<TxRef>>,
-    /// How many rounds of the watcher failed to read each arrival.
-    failed_rounds: Mutex<HashMap<ArrivalLocation, u32>>,
-    /// Tokens whose contract confirmed the plan's decimals.
-    confirmed: Mutex<HashSet<(u64, Address, u8)>>,
-    /// Payments in the newest blocks.
-    pub(super) sightings: SeenPayments,
-    /// When the store first knew each recipient, by chain.
-    recipients: Mutex<BTreeMap<(u64, Address), Timestamp>>,
-}
-
-impl fmt::Debug for Payments {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Payments").field("readers", &self.readers).finish_non_exhaustive()
-    }
-}
-
-impl Default for Payments {
-    fn default() -> Self {
-        Self::new(None, BTreeMap::new(), PaymentSettings::default())
-    }
-}
-
-impl Payments {
-    pub(super) fn new(
-        store: Option<Arc<dyn PaymentStore>>,
+impl Service {
+    /// Sells plans on the chains that have a reader. Other chains of [`ServiceConfig::chains`] are listed, but cannot
+    /// be paid on. Without this, the service lists no plans and refuses everything about payments.
+    ///
+    /// `store` must be the service's own store: a payment is credited there.
+    ///
+    /// ```
+    /// use std::collections::BTreeMap;
+    /// use std::sync::Arc;
+    ///
+    /// use metering_core::service::PaymentSettings;
+    /// use metering_core::{Catalogue, PaymentStore, Service, ServiceConfig};
+    /// use metering_sqlite::SqliteStore;
+    /// # mod in_memory {
+    /// #     include!(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/sell_a_plan/in_memory.rs"));
+    /// # }
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let reader = Arc::new(in_memory::MemoryChain::default());
+    /// # let chain = reader.listed();
+    /// # let plan = serde_json::from_str(
+    /// #     r#"{"id": "starter", "chain_id": 8453, "token_symbol": "USDC", "payment_kind": "erc20", "credits": 10,
+    /// #         "token_amount": "5", "token_contract": "0xc0c0c0c0c0c0c0c0c0c0c0c0c0c0c0c0c0c0c0c0",
+    /// #         "token_decimals": 6, "label": "Starter"}"#,
+    /// # )?;
+    /// let store = Arc::new(SqliteStore::in_memory()?);
+    /// store.put_plans(vec![plan]).await?;
+    /// let config = ServiceConfig { chains: vec![chain], ..ServiceConfig::default() };
+    /// let shop = Service::start(store.clone(), Catalogue::default(), config).with_payments(
+    ///     store,
+    ///     BTreeMap::from([(8453, reader as _)]), // on a real chain, the reader of `metering-evm`
+    ///     PaymentSettings::default(),
+    /// );
+    /// shop.payments().register_recipients().await?;
+    /// assert_eq!(shop.payments().plans().await?.plans[0].label, "Starter");
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn with_payments(
+        mut self,
+        store: Arc<dyn PaymentStore>,
         readers: BTreeMap<u64, Arc<dyn ChainReader>>,
         settings: PaymentSettings,
     ) -> Self {
-        Self {
-            store,
-            readers,
-            settings,
-            randomness: Arc::new(SystemRandomness),
-            waiting: Semaphore::new(MAX_WAITING),
-            waiting_unmined: Semaphore::new(MAX_WAITING_UNMINED),
-            callers: Mutex::default(),
-            chain_reads: Semaphore::new(MAX_CHAIN_READS),
-            closing: watch::Sender::new(false),
-            positions: Positions::default(),
-            missing: Mutex::default(),
-            doubtful: Mutex::default(),
-            failed_rounds: Mutex::default(),
-            confirmed: Mutex::default(),
-            sightings: SeenPayments::default(),
-            recipients: Mutex::default(),
+        self.payments = Arc::new(PaymentState::new(Some(store), readers, settings));
+        self
+    }
+
+    /// Plans, and the payments for them.
+    #[must_use]
+    pub fn payments(&self) -> Payments<'_> {
+        Payments {
+            access: &self.access,
+            config: &self.config,
+            state: &self.payments,
+            plans: &self.plans,
+            request_payments: self.charging.request_payments.as_deref(),
+            signups: &self.signups,
         }
     }
+}
 
-    /// The store of payments, if the service sells plans.
-    pub(super) fn store(&self) -> Result<&dyn PaymentStore, PaymentError> {
-        self.store.as_deref().ok_or(PaymentError::NotConfigured)
-    }
-
-    pub(super) fn readers(&self) -> &BTreeMap<u64, Arc<dyn ChainReader>> {
-        &self.readers
-    }
-
-    /// When the store first knew a recipient; `None` if it is not registered.
-    pub(super) fn known_since(&self, recipient: &(u64, Address)) -> Option<Timestamp> {
-        self.recipients.lock().unwrap_or_else(PoisonError::into_inner).get(recipient).copied()
-    }
-
-    pub(super) fn remember(&self, registration: &Registration) {
-        let Registration { chain_id, recipient, since, .. } = registration;
-        self.recipients.lock().unwrap_or_else(PoisonError::into_inner).insert((*chain_id, *recipient), *since);
-    }
-
-    /// The reader of a chain.
-    pub(super) fn reader(&self, chain_id: u64) -> Result<&Arc<dyn ChainReader>, PaymentError> {
-        self.readers.get(&chain_id).ok_or(PaymentError::NotConfigured)
-    }
-
-    /// Checks a plan's decimals against its token's contract, once. With wrong decimals the price would be off by
-    /// orders of magnitude.
-    pub(super) async fn confirm_token(&self, plan: &Plan) -> Result<(), PaymentError> {
-        let facts = (plan.chain_id, plan.token_contract, plan.token_decimals);
-        let reader = self.reader(plan.chain_id)?;
-        let known = || self.confirmed.lock().unwrap_or_else(PoisonError::into_inner).contains(&facts);
-        if plan.payment_kind == PaymentKind::NativeValue || known() {
-            return Ok(());
-        }
-        match reader.token_decimals(plan.token_contract).await.map_err(PaymentError::Chain)? {
-            Some(decimals) if decimals == plan.token_decimals => {
-                self.confirmed.lock().unwrap_or_else(PoisonError::into_inner).insert(facts);
-                Ok(())
-            }
-            found => {
-                tracing::error!(
-                    plan = %plan.key(), token = %plan.token_contract, expected = plan.token_decimals, ?found,
-                    "the plan is not sold: its decimals differ from those of its token's contract"
-                );
-                Err(PaymentError::NotConfigured)
-            }
-        }
-    }
-
-    /// Polls a transaction until `judge` accepts it, refuses it permanently, or the wait ends.
+impl Payments<'_> {
+    /// The plans on sale, at most a second old.
     ///
-    /// A pending transaction that certainly cannot pay `target` is refused at once.
-    pub(super) async fn await_payment(
-        &self,
-        caller: Claimant,
-        tx: TxRef,
-        target: PaymentTarget,
-        judge: impl Fn(&Evidence) -> Result<Payment, PaymentFault>,
-    ) -> Result<Payment, Error> {
-        let reader = self.reader(tx.chain_id)?;
-        let (mut caller_permit, mut wait_permit) = (None, None);
-        let started_at = Instant::now();
-        let mut seen_before = false;
-        loop {
-            let waited = started_at.elapsed();
-            let refusal = match self.read_transaction(reader, &tx).await {
-                // Too large to read, and waiting will not change that.
-                Err(error @ ChainError::Unreadable(_)) => return Err(PaymentError::Chain(error).into()),
-                // Before the transaction has been seen, report the failure to the client; afterwards keep waiting.
-                Err(error) if !seen_before => return Err(PaymentError::Chain(error).into()),
-                Err(error) => PaymentError::Chain(error),
-                Ok(TransactionStatus::Unknown) if waited >= UNKNOWN_TX_TIMEOUT && !seen_before => {
-                    return Err(PaymentError::TxNotFound.into());
-                }
-                Ok(TransactionStatus::Unknown) => PaymentError::TxNotFound,
-                Ok(TransactionStatus::Pending { required, transaction }) => {
-                    if let Some(pending) = transaction.filter(|_| !seen_before)
-                        && let Some(fault) = predicted_fault(reader, target, &pending, &judge).await
-                    {
-                        return Err(PaymentError::Unfit(fault).into());
-                    }
-                    seen_before = true;
-                    PaymentError::Unfit(PaymentFault::Unconfirmed(Depth { confirmations: 0, required }))
-                }
-                Ok(TransactionStatus::Mined(evidence)) => match judge(&evidence) {
-                    Ok(payment) => return Ok(payment),
-                    Err(fault @ PaymentFault::Unconfirmed(_)) => {
-                        seen_before = true;
-                        PaymentError::Unfit(fault)
-                    }
-                    Err(fault) => return Err(PaymentError::Unfit(fault).into()),
-                },
-            };
-            if caller_permit.is_none() {
-                caller_permit = self.acquire_caller_permit(&caller);
-            }
-            wait_permit = self.wait_permit(wait_permit, &refusal);
-            if waited >= self.settings.claim_wait
-                || caller_permit.is_none()
-                || wait_permit.is_none()
-                || *self.closing.borrow()
-            {
-                return Err(refusal.into());
-            }
-            self.pause(started_at).await;
+    /// [`Service::with_payments`] has an example.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub async fn plans(self) -> Result<Arc<PlansDocument>, Error> {
+        let now = self.access.now();
+        let known = self.plans.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        if let Some((read_at, plans)) = known
+            && (read_at..read_at.saturating_add(PLANS_MAX_AGE)).contains(&now)
+        {
+            return Ok(plans);
         }
+        let ServiceConfig { chains, terms_url, terms_version, .. } = self.config;
+        let measured = |chain: &Chain| {
+            let reader = self.state.readers().get(&chain.chain_id);
+            let confirmations = reader.and_then(|reader| reader.confirmations()).unwrap_or(chain.confirmations);
+            Chain { confirmations, ..chain.clone() }
+        };
+        let chains: Vec<_> = chains.iter().map(measured).collect();
+        let on_sale = match self.state.store() {
+            Ok(store) => store.plans().await?,
+            Err(_) => Vec::new(),
+        };
+        self.register_recipients_of(&on_sale).await;
+        let plans = Arc::new(PlansDocument::new(&on_sale, &chains, terms_url, terms_version));
+        *self.plans.lock().unwrap_or_else(PoisonError::into_inner) = Some((now, Arc::clone(&plans)));
+        Ok(plans)
     }
 
-    /// The permit already held, or a new one. Once the payment is mined, it is a permit for mined payments.
-    fn wait_permit<'p>(&'p self, held: Option<WaitPermit<'p>>, refusal: &PaymentError) -> Option<WaitPermit<'p>> {
-        let mined = matches!(refusal, PaymentError::Unfit(PaymentFault::Unconfirmed(depth)) if depth.confirmations > 0);
-        match held {
-            Some(permit @ WaitPermit::Mined(_)) => Some(permit),
-            Some(permit @ WaitPermit::Unmined(_)) if !mined => Some(permit),
-            _ if mined => self.waiting.try_acquire().ok().map(WaitPermit::Mined),
-            _ => self.waiting_unmined.try_acquire().ok().map(WaitPermit::Unmined),
-        }
+    /// Ends all waits for confirmations, current and future: claims and top-ups get a response immediately, and can be
+    /// repeated. Call it when a shutdown begins.
+    ///
+    /// ```
+    /// # use metering_core::{MemoryStore, Service, charging::MeterEnd};
+    /// # use std::sync::Arc;
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() {
+    /// # let service = Service::with_defaults(Arc::new(MemoryStore::new()));
+    /// service.payments().end_waits();
+    /// // Let the server finish its requests, and then:
+    /// assert_eq!(service.meter().drain().await, MeterEnd::Drained);
+    /// # }
+    /// ```
+    pub fn end_waits(self) {
+        self.state.end_waits();
     }
-
-    /// Lets one more request of a caller wait; `None` when the caller is at its limit.
-    fn acquire_caller_permit(&self, caller: &Claimant) -> Option<CallerPermit<'_>> {
-        let mut callers = self.callers.lock().unwrap_or_else(PoisonError::into_inner);
-        let count = callers.entry(caller.clone()).or_default();
-        if *count >= MAX_WAITING_PER_CALLER {
-            return None;
-        }
-        *count += 1;
-        Some(CallerPermit { payments: self, caller: caller.clone() })
-    }
-
-    /// Counts a round that failed to read an arrival, and returns the count so far.
-    pub(super) fn failed_rounds(&self, location: ArrivalLocation) -> u32 {
-        let mut rounds = self.failed_rounds.lock().unwrap_or_else(PoisonError::into_inner);
-        let count = rounds.entry(location).or_default();
-        *count += 1;
-        *count
-    }
-
-    /// Drops the counts of a chain's arrivals up to a block that the watcher has passed.
-    pub(super) fn forget_failed_rounds(&self, chain_id: u64, to_block: u64) {
-        let mut rounds = self.failed_rounds.lock().unwrap_or_else(PoisonError::into_inner);
-        rounds.retain(|location, _| location.chain_id != chain_id || location.block_number > to_block);
-    }
-
-    async fn read_transaction(
-        &self,
-        reader: &Arc<dyn ChainReader>,
-        tx: &TxRef,
-    ) -> Result<TransactionStatus, ChainError> {
-        // The semaphore is never closed.
-        let _permit = self.chain_reads.acquire().await;
-        reader.transaction(&tx.hash).await
-    }
-
-    /// Sleeps until the next poll; returns at once when all waits must end.
-    async fn pause(&self, started_at: Instant) {
-        let left = self.settings.claim_wait.saturating_sub(started_at.elapsed());
-        let mut closing = self.closing.subscribe();
-        let _ = tokio::time::timeout(self.settings.claim_poll.min(left), closing.wait_for(|closing| *closing)).await;
-    }
-
-    /// Ends all waits, current and future: requests whose payment needs more confirmations get that response
-    /// immediately.
-    pub(super) fn end_waits(&self) {
-        self.closing.send_replace(true);
-    }
-}
-
-/// Whose request waits for a payment.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub(super) enum Claimant {
-    /// The holder of this quote's nonce.
-    Quote(NonceHash),
-    /// The account that tops up.
-    Account(AccountId),
-    /// A caller that credits a payment to an account without its key.
-    Payment(TxRef),
-}
-
-/// A permit to wait, released on drop.
-enum WaitPermit<'p> {
-    Unmined(#[expect(dead_code, reason = "held, not read")] SemaphorePermit<'p>),
-    Mined(#[expect(dead_code, reason = "held, not read")] SemaphorePermit<'p>),
-}
-
-/// One of a caller's waiting requests. It no longer counts after it is dropped.
-struct CallerPermit<'d> {
-    payments: &'d Payments,
-    caller: Claimant,
-}
-
-impl Drop for CallerPermit<'_> {
-    fn drop(&mut self) {
-        let mut callers = self.payments.callers.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(count) = callers.get_mut(&self.caller) {
-            *count -= 1;
-            if *count == 0 {
-                callers.remove(&self.caller);
-            }
-        }
-    }
-}
-
-/// Why a pending transaction cannot become the payment, if that is certain.
-async fn predicted_fault(
-    reader: &Arc<dyn ChainReader>,
-    target: PaymentTarget,
-    pending: &PendingTransaction,
-    judge: impl Fn(&Evidence) -> Result<Payment, PaymentFault>,
-) -> Option<PaymentFault> {
-    let runs_code = match target.address_to_check(pending) {
-        // If the code cannot be read, assume that there is some.
-        Some(address) => !matches!(reader.code(address).await, Ok(AccountCode::Empty)),
-        None => true,
-    };
-    let fault = judge(&target.predicted_evidence(pending, runs_code)?).err()?;
-    fault.is_certain(target.token == Address::ZERO).then_some(fault)
-}
-
-/// The configured chain with that id.
-pub(super) fn find_chain(chains: &[Chain], chain_id: u64) -> Result<&Chain, PaymentError> {
-    let found = chains.iter().find(|chain| chain.chain_id == chain_id);
-    found.ok_or(if chains.is_empty() { PaymentError::NotConfigured } else { PaymentError::UnsupportedChain(chain_id) })
 }

@@ -2,12 +2,9 @@
 
 use std::sync::Arc;
 
-use crate::error::Error;
-use crate::prices::{PriceHistory, PriceNumber};
+use crate::prices::PriceNumber;
 use crate::service::Service;
-use crate::service::price_source::PriceSource;
 use crate::store::PriceStore;
-use crate::usage::DayRange;
 
 impl Service {
     /// Names the price version in the receipts of charges, and the versions of each day in reports of usage. `serving`
@@ -34,26 +31,20 @@ impl Service {
     /// let service = service.with_prices(store, version.number);
     ///
     /// service.charge(Charge::new(&key, "0.25".parse()?, "GET", "/price")).await?;
-    /// let usage = service.usage_summary(Some(&key), 1).await?;
+    /// let usage = service.usage().summary(Some(&key), 1).await?;
     /// assert_eq!(usage.by_day[0].price_versions, [1]);
     /// # Ok(())
     /// # }
     /// ```
     #[must_use]
-    pub fn with_prices(self, store: Arc<dyn PriceStore>, serving: PriceNumber) -> Self {
-        Self { prices: PriceSource { store: Some(store), serving: Some(serving) }, ..self }
+    pub fn with_prices(mut self, store: Arc<dyn PriceStore>, serving: PriceNumber) -> Self {
+        (self.charging.price_store, self.charging.price_version) = (Some(store), Some(serving));
+        self
     }
 
     /// The price version of the service's catalogue, if it is known.
     #[must_use]
     pub const fn price_version(&self) -> Option<PriceNumber> {
-        self.prices.serving
-    }
-
-    /// The price versions in force over the last `days` UTC days; none without [`Service::with_prices`].
-    pub(super) async fn price_history(&self, days: u32) -> Result<PriceHistory, Error> {
-        let Some(store) = &self.prices.store else { return Ok(PriceHistory::default()) };
-        let first = DayRange::last_days(self.clock.now(), days).first;
-        Ok(store.price_versions(first.start()).await?)
+        self.charging.price_version
     }
 }

@@ -6,30 +6,48 @@ use crate::chains::signature::{WalletSignature, signer, signing_digest};
 use crate::error::Error;
 use crate::payments::payment::RecoveryError;
 use crate::payments::recovery::Challenge;
-use crate::random::random_digits;
-use crate::service::Service;
+use crate::random::{SystemRandomness, random_digits};
 use crate::service::fields::Fields;
+use crate::service::keys::recovered;
+use crate::service::payments::PaymentState;
+use crate::service::{Access, Service, ServiceConfig};
 use crate::wire::{ChallengeRequest, ChallengeResponse, VerifyRequest, VerifyResponse};
 
 /// 190 bits: another wallet's challenge cannot be guessed and used up.
 const NONCE_DIGITS: usize = 32;
 
+/// Key recovery by a wallet, from [`Service::recovery`].
+#[derive(Debug, Clone, Copy)]
+pub struct Recovery<'s> {
+    access: &'s Access,
+    config: &'s ServiceConfig,
+    payments: &'s PaymentState,
+}
+
 impl Service {
+    /// Key recovery by the wallet that paid for an account.
+    #[must_use]
+    pub fn recovery(&self) -> Recovery<'_> {
+        Recovery { access: &self.access, config: &self.config, payments: &self.payments }
+    }
+}
+
+impl Recovery<'_> {
     /// Opens a challenge for a wallet to sign.
     ///
-    /// [`Service::verify`] has an example.
+    /// [`Recovery::verify`] has an example.
     ///
     /// # Errors
     /// [`Error::ValidationFailed`], [`RecoveryError::NoLinkedWallet`], or when the store fails.
-    pub async fn challenge(&self, request: &ChallengeRequest) -> Result<ChallengeResponse, Error> {
+    pub async fn challenge(self, request: &ChallengeRequest) -> Result<ChallengeResponse, Error> {
         let mut fields = Fields::default();
         let address = fields.parsed("address", request.address.as_deref());
         let address: Address = address.ok_or_else(|| fields.into_error())?;
         let account = self.payments.store()?.account_by_payer(&address).await?.ok_or(RecoveryError::NoLinkedWallet)?;
-        let nonce = random_digits(&*self.payments.randomness, NONCE_DIGITS);
+        let nonce = random_digits(&SystemRandomness, NONCE_DIGITS);
         let lifetime = self.payments.settings.challenge_lifetime;
-        let expires_at = self.clock.now().saturating_add(lifetime);
-        let message = Challenge::message(&self.name(), address, &nonce, expires_at, &self.config.terms_url);
+        let expires_at = self.access.now().saturating_add(lifetime);
+        let message = Challenge::message(&self.config.name(), address, &nonce, expires_at, &self.config.terms_url);
         let response = ChallengeResponse {
             nonce: nonce.clone(),
             message: message.clone(),
@@ -47,31 +65,21 @@ impl Service {
     ///
     /// ```
     /// use metering_core::wire::{ChallengeRequest, VerifyRequest};
-    /// # mod in_memory {
-    /// #     include!(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/sell_a_plan/in_memory.rs"));
-    /// # }
-    /// # mod shop {
-    /// #     include!(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/sell_a_plan/shop.rs"));
-    /// # }
-    /// # use in_memory::{CHAIN_ID, MemoryChain, Wallet};
+    /// # include!(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/sell_a_plan/doc_test.rs"));
+    /// # use in_memory::MemoryChain;
     /// # use std::sync::Arc;
     ///
     /// # #[tokio::main(flavor = "current_thread")]
     /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// # let chain = Arc::new(MemoryChain::default());
-    /// # let (shop, customer) = (shop::open(&chain).await?, Wallet::of(7));
-    /// # let request = serde_json::from_value(serde_json::json!({
-    /// #     "agent_name": "my-agent", "plan_id": "starter", "chain_id": CHAIN_ID, "token_symbol": "USDC",
-    /// #     "payer_address": customer.address(),
-    /// # }))?;
-    /// # let quote = shop.quote(&request).await?;
+    /// # let (shop, customer, quote) = shop::quoted(&chain).await?;
     /// # let payment = chain.pay(customer.address(), quote.recipient.parse()?, quote.amount_atomic.parse()?);
     /// # let claim = serde_json::json!({"signup_nonce": quote.signup_nonce, "tx_hash": payment});
-    /// # let claimed = shop.claim(&serde_json::from_value(claim)?).await?;
+    /// # let claimed = shop.payments().claim(&serde_json::from_value(claim)?).await?;
     /// let address = Some(customer.address().to_string());
-    /// let challenge = shop.challenge(&ChallengeRequest { address: address.clone() }).await?;
+    /// let challenge = shop.recovery().challenge(&ChallengeRequest { address: address.clone() }).await?;
     /// let (nonce, signature) = (Some(challenge.nonce), Some(customer.sign(&challenge.message)));
-    /// let rotated = shop.verify(&VerifyRequest { address, nonce, signature }).await?;
+    /// let rotated = shop.recovery().verify(&VerifyRequest { address, nonce, signature }).await?;
     /// assert_eq!(rotated.org_id, claimed.org_id);
     /// # Ok(())
     /// # }
@@ -79,7 +87,7 @@ impl Service {
     ///
     /// # Errors
     /// [`Error::ValidationFailed`], [`Error::Recovery`], or when the store fails.
-    pub async fn verify(&self, request: &VerifyRequest) -> Result<VerifyResponse, Error> {
+    pub async fn verify(self, request: &VerifyRequest) -> Result<VerifyResponse, Error> {
         let (address, nonce, signature) = read(request)?;
         if !is_nonce(&nonce) {
             return Err(RecoveryError::UnknownChallenge.into());
@@ -88,7 +96,7 @@ impl Service {
         if challenge.address != address {
             return Err(RecoveryError::AddressMismatch.into());
         }
-        if challenge.expires_at < self.clock.now() {
+        if challenge.expires_at < self.access.now() {
             return Err(RecoveryError::Expired.into());
         }
         let signature = WalletSignature::parse(&signature);
@@ -100,19 +108,19 @@ impl Service {
             self.payments.store()?.fail_challenge(&nonce).await?;
             return Err(RecoveryError::InvalidSignature.into());
         }
-        let key = ApiKey::generate(&*self.payments.randomness);
-        let account = self.payments.store()?.rotate_key(&nonce, key.hash(), self.clock.now()).await?;
+        let key = ApiKey::generate(&SystemRandomness);
+        let account = self.payments.store()?.rotate_key(&nonce, key.hash(), self.access.now()).await?;
         let account = account.ok_or(RecoveryError::UnknownChallenge)?;
-        Ok(self.recovered(&account, key).await)
+        Ok(recovered(self.access, &account, key).await)
     }
 
     /// Whether the wallet signed the challenge's text: with its private key, or by its contract (EIP-1271), which is
     /// asked only on the chain that the account was paid on.
-    async fn is_wallets(&self, challenge: &Challenge, signature: &WalletSignature) -> Result<bool, Error> {
+    async fn is_wallets(self, challenge: &Challenge, signature: &WalletSignature) -> Result<bool, Error> {
         if signer(&challenge.message, signature) == Some(challenge.address) {
             return Ok(true);
         }
-        let account = self.store.account(&challenge.account).await?;
+        let account = self.access.store.account(&challenge.account).await?;
         let payer = account.and_then(|account| account.payer);
         let Some(reader) = payer.and_then(|payer| self.payments.readers().get(&payer.chain_id)) else {
             return Ok(false);

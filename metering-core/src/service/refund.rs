@@ -43,7 +43,7 @@ impl Service {
     /// # Errors
     /// When the refund could not be recorded.
     pub async fn refund(&self, receipt: Receipt) -> Result<Option<Credits>, Error> {
-        Ok(self.meter.refund(receipt).await?)
+        Ok(self.charging.meter.refund(receipt).await?)
     }
 
     /// Refunds a charge like [`Service::refund`], before the response to its request is sent.
@@ -70,7 +70,7 @@ impl Service {
     pub async fn refund_undelivered(&self, receipt: Receipt) -> RefundResult {
         let (charged, rate, balance) = (metered_headers(&receipt), receipt.rate, receipt.balance);
         let amount = receipt.hold.map_or(receipt.charged, |held| held.amount);
-        let (meter, account) = (Arc::clone(&self.meter), receipt.account.clone());
+        let (meter, account) = (Arc::clone(&self.charging.meter), receipt.account.clone());
         let refunding = async move {
             let refunded = meter.refund(receipt).await;
             if let Err(error) = &refunded {
@@ -121,7 +121,7 @@ impl Service {
 
     /// [`Service::delivered`], for a receipt that is gone.
     pub(crate) fn record_delivery(&self, settlement: Settlement) {
-        let meter = Arc::clone(&self.meter);
+        let meter = Arc::clone(&self.charging.meter);
         let recording = async move {
             if let Err(error) = meter.settle(settlement).await {
                 tracing::warn!(%error, "a delivery could not be recorded; its idempotency key may be used again");

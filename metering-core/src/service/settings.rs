@@ -1,10 +1,13 @@
 //! Settings of the parts of a service that not every service has.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use crate::catalogue::price::{Multiplier, Weight};
 use crate::events::{AddressPolicy, Wake};
+use crate::money::credits::Credits;
+use crate::payments::not_before::NotBefore;
 use crate::signups::bot::BotCheck;
 use crate::signups::mail::Mailer;
 
@@ -22,7 +25,7 @@ use crate::signups::mail::Mailer;
 /// let service = Service::with_defaults(Arc::new(MemoryStore::new())).with_billing(settings);
 /// # let (_, key) = service.open_account("my-agent", "2".parse()?).await?;
 /// # let request = serde_json::from_str(r#"{"path": "/report", "method": "GET"}"#)?;
-/// assert_eq!(service.deduct(Some(&key), &request).await?.charged.to_string(), "0.1");
+/// assert_eq!(service.deduct(Some(&key), &request, None).await?.charged.to_string(), "0.1");
 /// # Ok(())
 /// # }
 /// ```
@@ -51,6 +54,57 @@ impl Default for BillingSettings {
     }
 }
 
+/// Settings for selling plans on chains. The defaults are those of the standalone server.
+///
+/// ```
+/// use std::collections::BTreeMap;
+/// use std::time::Duration;
+///
+/// use metering_core::Credits;
+/// use metering_core::service::PaymentSettings;
+///
+/// let settings = PaymentSettings {
+///     claim_wait: Duration::from_secs(10),
+///     signup_bonus: Credits::ZERO,
+///     not_before: BTreeMap::from([(8453, "2026-11-21T00:00:00Z".parse()?)]),
+///     ..PaymentSettings::default()
+/// };
+/// assert!(settings.require_payer_proof);
+/// # Ok::<(), metering_core::payments::NotBeforeError>(())
+/// ```
+#[derive(Debug, Clone)]
+pub struct PaymentSettings {
+    /// How long a quote's price is promised.
+    pub quote_lifetime: Duration,
+    /// How long a claim or top-up waits for confirmations.
+    pub claim_wait: Duration,
+    /// How often it checks the chain meanwhile.
+    pub claim_poll: Duration,
+    /// Free credits for an account created by a payment.
+    pub signup_bonus: Credits,
+    /// Whether a payer that is not known to belong to the account must sign.
+    pub require_payer_proof: bool,
+    /// How long a key rotation challenge is valid.
+    pub challenge_lifetime: Duration,
+    /// The oldest payments to accept, by chain. Without an entry, payments are accepted from the time at which the
+    /// store first knew their recipient.
+    pub not_before: BTreeMap<u64, NotBefore>,
+}
+
+impl Default for PaymentSettings {
+    fn default() -> Self {
+        Self {
+            quote_lifetime: Duration::from_secs(30 * 60),
+            claim_wait: Duration::from_secs(45),
+            claim_poll: Duration::from_secs(1),
+            signup_bonus: Credits::from_whole(2).expect("two credits are in range"),
+            require_payer_proof: true,
+            challenge_lifetime: Duration::from_secs(10 * 60),
+            not_before: BTreeMap::new(),
+        }
+    }
+}
+
 /// Signup settings. The default durations are those of the standalone server.
 ///
 /// ```
@@ -73,7 +127,7 @@ impl Default for BillingSettings {
 /// let service = Service::with_defaults(store.clone()).with_signup(store, settings);
 /// # let (email, agent_name) = (Some("jo@example.com".to_owned()), Some("my-agent".to_owned()));
 /// # let request = InitiateRequest { email, agent_name };
-/// let signup = service.initiate_signup(&request).await?;
+/// let signup = service.signups().initiate(&request).await?;
 /// assert_eq!(signup.verification_url, "https://account.example.com/approve");
 /// assert_eq!(signup.expires_in, 300);
 /// # Ok(())

@@ -1,6 +1,11 @@
 //! Free signup, modelled on RFC 8628: initiate, approve in a browser, poll for the key.
 
+mod setup;
+
 use std::net::IpAddr;
+use std::sync::Arc;
+
+pub(super) use setup::SignupSetup;
 
 use crate::access::account::{Account, AccountId, RateLimits};
 use crate::access::email::{Email, EmailError};
@@ -8,8 +13,10 @@ use crate::access::key::ApiKey;
 use crate::clock::Timestamp;
 use crate::decision::free_credits_entry;
 use crate::error::Error;
-use crate::service::Service;
+use crate::money::credits::Credits;
+use crate::random::SystemRandomness;
 use crate::service::fields::Fields;
+use crate::service::{Access, Service, SignupSettings};
 use crate::signups::bot::BotVerdict;
 use crate::signups::signup::{SessionToken, SignupError, SignupSession, UserCode};
 use crate::store::{NewAccount, SignupApproved, SignupOpened, SignupRedeemed, SignupStore};
@@ -21,7 +28,35 @@ use crate::wire::{
 /// How many user codes to try. There are 25 billion, so if all of these are taken, the randomness is broken.
 const MAX_DRAWS: usize = 16;
 
+/// Free signups, from [`Service::signups`].
+#[derive(Debug, Clone, Copy)]
+pub struct Signups<'s> {
+    access: &'s Access,
+    setup: &'s SignupSetup,
+    bonus: Credits,
+}
+
 impl Service {
+    /// Offers free signups. Without this, the service refuses them.
+    ///
+    /// `store` must be the service's own store: new accounts are created there.
+    ///
+    /// [`Signups::initiate`] has an example.
+    #[must_use]
+    pub fn with_signup(mut self, store: Arc<dyn SignupStore>, settings: SignupSettings) -> Self {
+        self.signups = SignupSetup { store: Some(store), settings };
+        self
+    }
+
+    /// Free signups.
+    #[must_use]
+    pub fn signups(&self) -> Signups<'_> {
+        let bonus = self.payments.settings.signup_bonus;
+        Signups { access: &self.access, setup: &self.signups, bonus }
+    }
+}
+
+impl Signups<'_> {
     /// Begins a signup. Each has its own session: a second one for the same email address does not affect the first.
     ///
     /// A whole signup:
@@ -40,15 +75,15 @@ impl Service {
     ///
     /// // The client begins, and shows its user the code.
     /// let (email, agent_name) = (Some("jo@example.com".to_owned()), Some("my-agent".to_owned()));
-    /// let begun = service.initiate_signup(&InitiateRequest { email, agent_name }).await?;
+    /// let begun = service.signups().initiate(&InitiateRequest { email, agent_name }).await?;
     ///
     /// // The user opens the page, sees who signs up, and approves.
-    /// assert_eq!(service.pending_signup(&begun.user_code).await?.email, "jo@example.com");
+    /// assert_eq!(service.signups().pending(&begun.user_code).await?.email, "jo@example.com");
     /// let approval = ApproveRequest { user_code: Some(begun.user_code), tos_accepted: true, captcha_token: None };
-    /// service.approve_signup(&approval, None).await?;
+    /// service.signups().approve(&approval, None).await?;
     ///
     /// // The client, which polls, gets the key.
-    /// let status = service.signup_status(&begun.session_token).await?;
+    /// let status = service.signups().status(&begun.session_token).await?;
     /// assert!(matches!(status, StatusResponse::Approved { credit_balance, .. } if credit_balance.is_positive()));
     /// # Ok(())
     /// # }
@@ -56,28 +91,28 @@ impl Service {
     ///
     /// # Errors
     /// [`Error::ValidationFailed`], [`SignupError::EmailTaken`], or when the store fails.
-    pub async fn initiate_signup(&self, request: &InitiateRequest) -> Result<InitiateResponse, Error> {
+    pub async fn initiate(self, request: &InitiateRequest) -> Result<InitiateResponse, Error> {
         let mut fields = Fields::default();
         let email = fields.parsed("email", request.email.as_deref());
         let email = email.filter(|email| self.can_verify(email, &mut fields));
         let agent_name = fields.parsed("agent_name", request.agent_name.as_deref());
         let (Some(email), Some(agent_name)) = (email, agent_name) else { return Err(fields.into_error()) };
-        let token = SessionToken::generate(&*self.payments.randomness);
-        let created_at = self.clock.now();
+        let token = SessionToken::generate(&SystemRandomness);
+        let created_at = self.access.now();
         let mut session = SignupSession {
             token: token.hash(),
-            user_code: UserCode::generate(&*self.payments.randomness),
+            user_code: UserCode::generate(&SystemRandomness),
             email,
             agent_name,
             created_at,
-            expires_at: created_at.saturating_add(self.signup.session_lifetime),
+            expires_at: created_at.saturating_add(self.setup.settings.session_lifetime),
             approved_at: None,
         };
         for _ in 0..MAX_DRAWS {
-            match self.signup_store()?.open_signup(session.clone()).await? {
+            match self.setup.store()?.open_signup(session.clone()).await? {
                 SignupOpened::Opened => return Ok(self.initiate_response(&session, &token)),
                 SignupOpened::EmailTaken => return Err(SignupError::EmailTaken.into()),
-                SignupOpened::CodeTaken => session.user_code = UserCode::generate(&*self.payments.randomness),
+                SignupOpened::CodeTaken => session.user_code = UserCode::generate(&SystemRandomness),
             }
         }
         tracing::error!("found no free user code; the randomness must be broken");
@@ -86,14 +121,14 @@ impl Service {
 
     /// The pending signup that a user code approves.
     ///
-    /// [`Service::initiate_signup`] has an example.
+    /// [`Signups::initiate`] has an example.
     ///
     /// # Errors
     /// [`SignupError::InvalidCode`] when there is none, or when the store fails.
-    pub async fn pending_signup(&self, code: &str) -> Result<PendingResponse, Error> {
+    pub async fn pending(self, code: &str) -> Result<PendingResponse, Error> {
         let code: UserCode = code.parse().map_err(|_| SignupError::InvalidCode)?;
-        let now = self.clock.now();
-        let found = self.signup_store()?.signup_of_code(&code).await?.filter(|session| session.is_pending(now));
+        let now = self.access.now();
+        let found = self.setup.store()?.signup_of_code(&code).await?.filter(|session| session.is_pending(now));
         let session = found.ok_or(SignupError::InvalidCode)?;
         Ok(PendingResponse {
             user_code: session.user_code.to_string(),
@@ -106,15 +141,11 @@ impl Service {
     /// Approves a signup if the person accepts the terms and passes the bot challenge. On an error the session stays
     /// unchanged.
     ///
-    /// [`Service::initiate_signup`] has an example.
+    /// [`Signups::initiate`] has an example.
     ///
     /// # Errors
     /// [`Error::ValidationFailed`], [`Error::Signup`], or when the store fails.
-    pub async fn approve_signup(
-        &self,
-        request: &ApproveRequest,
-        client: Option<IpAddr>,
-    ) -> Result<ApproveResponse, Error> {
+    pub async fn approve(self, request: &ApproveRequest, client: Option<IpAddr>) -> Result<ApproveResponse, Error> {
         let mut fields = Fields::default();
         let code = fields.required("user_code", request.user_code.as_deref());
         let Some(code) = code else { return Err(fields.into_error()) };
@@ -124,7 +155,7 @@ impl Service {
         // Before the check of the code, so that each guess at a code costs work.
         self.pass_bot_check(request.captcha_token.as_deref(), client).await?;
         let code: UserCode = code.parse().map_err(|_| SignupError::InvalidCode)?;
-        match self.signup_store()?.approve_signup(&code, self.clock.now()).await? {
+        match self.setup.store()?.approve_signup(&code, self.access.now()).await? {
             SignupApproved::Approved => Ok(ApproveResponse { status: "approved" }),
             SignupApproved::NotPending => Err(SignupError::InvalidCode.into()),
             SignupApproved::EmailTaken => Err(SignupError::EmailTaken.into()),
@@ -133,24 +164,24 @@ impl Service {
 
     /// The status of a signup. The first call after its approval creates the account and returns the key, once.
     ///
-    /// [`Service::initiate_signup`] has an example.
+    /// [`Signups::initiate`] has an example.
     ///
     /// # Errors
     /// [`SignupError::UnknownSession`], [`SignupError::EmailTaken`] when another account took the address meanwhile, or
     /// when the store fails.
-    pub async fn signup_status(&self, token: &str) -> Result<StatusResponse, Error> {
+    pub async fn status(self, token: &str) -> Result<StatusResponse, Error> {
         let token = SessionToken::parse(token).map_err(|_| SignupError::UnknownSession)?.hash();
-        let session = self.signup_store()?.signup(&token).await?.ok_or(SignupError::UnknownSession)?;
-        let now = self.clock.now();
+        let session = self.setup.store()?.signup(&token).await?.ok_or(SignupError::UnknownSession)?;
+        let now = self.access.now();
         if session.is_pending(now) {
             return Ok(StatusResponse::Pending { expires_in: seconds_until(session.expires_at, now) });
         }
         if !session.is_redeemable(now) {
             return Ok(StatusResponse::Expired);
         }
-        let key = ApiKey::generate(&*self.payments.randomness);
+        let key = ApiKey::generate(&SystemRandomness);
         let account = self.new_account_of(session, &key, now);
-        match self.signup_store()?.redeem_signup(&token, account, now).await? {
+        match self.setup.store()?.redeem_signup(&token, account, now).await? {
             SignupRedeemed::Account(account) => Ok(self.issued(account, key)),
             SignupRedeemed::NotApproved => Err(SignupError::UnknownSession.into()),
             SignupRedeemed::EmailTaken => Err(SignupError::EmailTaken.into()),
@@ -159,8 +190,8 @@ impl Service {
     }
 
     /// The response with the key of a new account, whose first mail is on its way.
-    fn issued(&self, account: Account, key: ApiKey) -> StatusResponse {
-        self.welcome(&account);
+    fn issued(self, account: Account, key: ApiKey) -> StatusResponse {
+        self.setup.welcome(&account);
         StatusResponse::Approved {
             api_key: key.into(),
             org_id: account.id.to_string(),
@@ -171,8 +202,8 @@ impl Service {
     }
 
     /// Whether a link can be sent to an address, if that must be verified.
-    fn can_verify(&self, email: &Email, fields: &mut Fields) -> bool {
-        let mailer = self.signup.mailer.as_ref().filter(|_| self.signup.verify_email);
+    fn can_verify(self, email: &Email, fields: &mut Fields) -> bool {
+        let mailer = self.setup.settings.mailer.as_ref().filter(|_| self.setup.settings.verify_email);
         let possible = mailer.is_none_or(|mailer| mailer.can_address(email));
         if !possible {
             fields.wrong("email", EmailError);
@@ -180,17 +211,13 @@ impl Service {
         possible
     }
 
-    pub(super) fn signup_store(&self) -> Result<&dyn SignupStore, SignupError> {
-        self.signup_store.as_deref().ok_or(SignupError::NotOffered)
-    }
-
-    async fn pass_bot_check(&self, token: Option<&str>, client: Option<IpAddr>) -> Result<(), Error> {
-        let Some(check) = &self.signup.bot_check else { return Ok(()) };
+    async fn pass_bot_check(self, token: Option<&str>, client: Option<IpAddr>) -> Result<(), Error> {
+        let Some(check) = &self.setup.settings.bot_check else { return Ok(()) };
         let token = token.filter(|token| !token.is_empty()).ok_or(SignupError::ChallengeFailed)?;
-        let verdict = check.judge(token, client, self.clock.now()).await.map_err(SignupError::ChallengeUnavailable)?;
+        let verdict = check.judge(token, client, self.access.now()).await.map_err(SignupError::ChallengeUnavailable)?;
         let fresh = match verdict {
             BotVerdict::Passed { once: Some((solution, expires_at)) } => {
-                self.signup_store()?.use_solution(solution, expires_at).await?
+                self.setup.store()?.use_solution(solution, expires_at).await?
             }
             BotVerdict::Passed { once: None } => true,
             BotVerdict::Failed => false,
@@ -198,22 +225,22 @@ impl Service {
         if fresh { Ok(()) } else { Err(SignupError::ChallengeFailed.into()) }
     }
 
-    fn initiate_response(&self, session: &SignupSession, token: &SessionToken) -> InitiateResponse {
-        let verification_url = self.signup.verification_url.clone();
+    fn initiate_response(self, session: &SignupSession, token: &SessionToken) -> InitiateResponse {
+        let verification_url = self.setup.settings.verification_url.clone();
         InitiateResponse {
             session_token: token.expose().to_owned(),
             verification_url_complete: format!("{verification_url}?code={}", session.user_code),
             verification_url,
             user_code: session.user_code.to_string(),
-            expires_in: self.signup.session_lifetime.as_secs(),
-            interval: self.signup.poll_interval.as_secs().max(1),
+            expires_in: self.setup.settings.session_lifetime.as_secs(),
+            interval: self.setup.settings.poll_interval.as_secs().max(1),
         }
     }
 
-    fn new_account_of(&self, session: SignupSession, key: &ApiKey, now: Timestamp) -> NewAccount {
-        let (email_status, free) = self.first_email(Some(&session.email), self.payments.settings.signup_bonus);
+    fn new_account_of(self, session: SignupSession, key: &ApiKey, now: Timestamp) -> NewAccount {
+        let (email_status, free) = self.setup.first_email(Some(&session.email), self.bonus);
         NewAccount {
-            id: AccountId::generate(&*self.payments.randomness),
+            id: AccountId::generate(&SystemRandomness),
             agent_name: session.agent_name,
             email: Some(session.email),
             email_status,

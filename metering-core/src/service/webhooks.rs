@@ -1,6 +1,10 @@
 //! Webhooks of an account, their deliveries, and the account's events.
 
+mod setup;
+
 use std::sync::Arc;
+
+pub(super) use setup::WebhookSetup;
 
 use crate::access::account::{Account, AccountId};
 use crate::access::credentials::Caller;
@@ -11,10 +15,9 @@ use crate::events::{
     WebhookId, WebhookSecret, WebhookState, WebhookTerms, WebhookUrl,
 };
 use crate::money::credits::Credits;
-use crate::service::fields::Fields;
-use crate::service::key_terms::end_of_grace;
-use crate::service::reports::within;
-use crate::service::{Service, WebhookSettings};
+use crate::random::SystemRandomness;
+use crate::service::fields::{Fields, known_cursor, within};
+use crate::service::{Access, Service, WebhookSettings, end_of_grace};
 use crate::store::{Cursor, EventStore, Page, StoreError, WebhookCreated};
 use crate::wire::{
     BalanceAlertDocument, BalanceAlertRequest, ChangeWebhookRequest, CreateWebhookRequest, DeletedWebhookResponse,
@@ -31,18 +34,32 @@ const DEFAULT_GRACE_SECONDS: u32 = 24 * 60 * 60;
 /// A script whose list came out empty must not subscribe to everything.
 const NO_EVENTS: &str = "must have at least one event; leave it out, or send null, for all of them";
 
+/// The webhooks and events of accounts, from [`Service::webhooks`].
+#[derive(Debug, Clone, Copy)]
+pub struct Webhooks<'s> {
+    access: &'s Access,
+    setup: &'s WebhookSetup,
+}
+
 impl Service {
     /// Offers webhooks, events and balance alerts. Without this, the service refuses them.
     ///
     /// `store` must be the service's own store. To deliver the events, run a
-    /// [`Courier`](crate::events::Courier); [`Service::create_webhook`] has an example.
+    /// [`Courier`](crate::events::Courier); [`Webhooks::create`] has an example.
     #[must_use]
     pub fn with_webhooks(mut self, store: Arc<dyn EventStore>, settings: WebhookSettings) -> Self {
-        self.event_store = Some(store);
-        self.webhooks = settings;
+        self.webhooks = WebhookSetup { store: Some(store), settings };
         self
     }
 
+    /// The webhooks and events of accounts.
+    #[must_use]
+    pub fn webhooks(&self) -> Webhooks<'_> {
+        Webhooks { access: &self.access, setup: &self.webhooks }
+    }
+}
+
+impl Webhooks<'_> {
     /// Creates a webhook of the caller's account. The response is the only one with its secret.
     ///
     /// ```
@@ -58,11 +75,11 @@ impl Service {
     /// let service = Service::with_defaults(store.clone()).with_webhooks(store, WebhookSettings::default());
     /// let (_, key) = service.open_account("my-agent", "2".parse()?).await?;
     /// let request = serde_json::from_str(r#"{"url": "https://hooks.example.com/", "events": ["balance.low"]}"#)?;
-    /// let issued = service.create_webhook(Some(&key), &request).await?;
+    /// let issued = service.webhooks().create(Some(&key), &request).await?;
     /// assert!(issued.secret.secret().expose().starts_with("whsec_"));
     ///
     /// // A test is an event too. A courier delivers both: see `metering_core::events::Courier`.
-    /// let test = service.test_webhook(Some(&key), &issued.data.id).await?;
+    /// let test = service.webhooks().test(Some(&key), &issued.data.id).await?;
     /// assert_eq!(test.data.event.kind, "webhook.test");
     /// # Ok(())
     /// # }
@@ -71,13 +88,13 @@ impl Service {
     /// # Errors
     /// [`Error::Unauthorized`] without a live key, [`Error::KeyNotAllowed`] when it may not manage the account,
     /// [`Error::ValidationFailed`], [`Error::TooManyWebhooks`], [`Error::WebhooksNotOffered`], or when the store fails.
-    pub async fn create_webhook(
-        &self,
+    pub async fn create(
+        self,
         caller: impl Into<Caller<'_>>,
         request: &CreateWebhookRequest,
     ) -> Result<IssuedWebhookResponse, Error> {
         let account = self.owner(caller).await?;
-        if self.webhooks.max_per_account == 0 {
+        if self.setup.settings.max_per_account == 0 {
             return Err(Error::WebhooksNotOffered);
         }
         let mut fields = Fields::default();
@@ -85,17 +102,17 @@ impl Service {
         let url = url.and_then(|text| self.read_url(&mut fields, text));
         let kinds = request.events.as_deref().map(|events| read_kinds(&mut fields, events));
         let Some(url) = url.filter(|_| fields.is_empty()) else { return Err(fields.into_error()) };
-        let secret = WebhookSecret::generate(&*self.payments.randomness);
-        let now = self.clock.now();
+        let secret = WebhookSecret::generate(&SystemRandomness);
+        let now = self.access.now();
         let new = NewWebhook {
-            id: WebhookId::generate(&*self.payments.randomness),
+            id: WebhookId::generate(&SystemRandomness),
             account: account.id,
             terms: WebhookTerms { url, kinds: kinds.unwrap_or_default() },
             secret: secret.clone(),
-            max_webhooks: self.webhooks.max_per_account,
+            max_webhooks: self.setup.settings.max_per_account,
             created_at: now,
         };
-        match self.event_store()?.create_webhook(new).await? {
+        match self.setup.store()?.create_webhook(new).await? {
             WebhookCreated::Webhook(webhook) => {
                 Ok(IssuedWebhookResponse { secret: secret.into(), data: WebhookDocument::new(&webhook, now) })
             }
@@ -109,28 +126,28 @@ impl Service {
     /// # Errors
     /// [`Error::Unauthorized`] without a live key, [`Error::KeyNotAllowed`] when it may not read, or when the store
     /// fails.
-    pub async fn webhooks(&self, caller: impl Into<Caller<'_>>) -> Result<WebhooksDocument, Error> {
-        let account = self.authorize(caller, Scope::Read).await?;
-        let (webhooks, now) = (self.event_store()?.webhooks(Some(&account.id)).await?, self.clock.now());
+    pub async fn list(self, caller: impl Into<Caller<'_>>) -> Result<WebhooksDocument, Error> {
+        let account = self.access.authorize(caller, Scope::Read).await?;
+        let (webhooks, now) = (self.setup.store()?.webhooks(Some(&account.id)).await?, self.access.now());
         Ok(WebhooksDocument { data: webhooks.iter().map(|webhook| WebhookDocument::new(webhook, now)).collect() })
     }
 
     /// One webhook of the caller's account.
     ///
     /// # Errors
-    /// As [`Service::webhooks`], and [`Error::NoSuchWebhook`].
-    pub async fn webhook(&self, caller: impl Into<Caller<'_>>, id: &str) -> Result<WebhookResponse, Error> {
-        let account = self.authorize(caller, Scope::Read).await?;
-        let webhook = self.find_webhook(&account.id, id).await?;
-        Ok(WebhookResponse { data: WebhookDocument::new(&webhook, self.clock.now()) })
+    /// As [`Webhooks::list`], and [`Error::NoSuchWebhook`].
+    pub async fn get(self, caller: impl Into<Caller<'_>>, id: &str) -> Result<WebhookResponse, Error> {
+        let account = self.access.authorize(caller, Scope::Read).await?;
+        let webhook = self.find(&account.id, id).await?;
+        Ok(WebhookResponse { data: WebhookDocument::new(&webhook, self.access.now()) })
     }
 
     /// Changes a webhook of the caller's account.
     ///
     /// # Errors
-    /// As [`Service::create_webhook`], and [`Error::NoSuchWebhook`].
-    pub async fn change_webhook(
-        &self,
+    /// As [`Webhooks::create`], and [`Error::NoSuchWebhook`].
+    pub async fn change(
+        self,
         caller: impl Into<Caller<'_>>,
         id: &str,
         request: &ChangeWebhookRequest,
@@ -146,22 +163,18 @@ impl Service {
             return Err(fields.into_error());
         }
         let change = WebhookChange::Terms { url, kinds, disabled: request.disabled };
-        let webhook = self.changed_webhook(&account.id, id, change).await?;
-        self.webhooks.wake.wake();
-        Ok(WebhookResponse { data: WebhookDocument::new(&webhook, self.clock.now()) })
+        let webhook = self.changed(&account.id, id, change).await?;
+        self.setup.settings.wake.wake();
+        Ok(WebhookResponse { data: WebhookDocument::new(&webhook, self.access.now()) })
     }
 
     /// Deletes a webhook of the caller's account, with its deliveries.
     ///
     /// # Errors
-    /// As [`Service::create_webhook`], and [`Error::NoSuchWebhook`].
-    pub async fn delete_webhook(
-        &self,
-        caller: impl Into<Caller<'_>>,
-        id: &str,
-    ) -> Result<DeletedWebhookResponse, Error> {
+    /// As [`Webhooks::create`], and [`Error::NoSuchWebhook`].
+    pub async fn delete(self, caller: impl Into<Caller<'_>>, id: &str) -> Result<DeletedWebhookResponse, Error> {
         let account = self.owner(caller).await?;
-        let deleted = self.event_store()?.delete_webhook(&account.id, &read_id(id)?).await?;
+        let deleted = self.setup.store()?.delete_webhook(&account.id, &read_id(id)?).await?;
         if deleted { Ok(DeletedWebhookResponse { deleted }) } else { Err(Error::NoSuchWebhook) }
     }
 
@@ -169,32 +182,32 @@ impl Service {
     /// secrets. The response is the only one with the new secret.
     ///
     /// # Errors
-    /// As [`Service::create_webhook`], and [`Error::NoSuchWebhook`].
-    pub async fn rotate_webhook(
-        &self,
+    /// As [`Webhooks::create`], and [`Error::NoSuchWebhook`].
+    pub async fn rotate(
+        self,
         caller: impl Into<Caller<'_>>,
         id: &str,
         request: &RotateWebhookRequest,
     ) -> Result<IssuedWebhookResponse, Error> {
         let account = self.owner(caller).await?;
-        let now = self.clock.now();
+        let now = self.access.now();
         let old_until = end_of_grace(request.grace_seconds.or(Some(DEFAULT_GRACE_SECONDS)), now)?;
-        let secret = WebhookSecret::generate(&*self.payments.randomness);
+        let secret = WebhookSecret::generate(&SystemRandomness);
         let change = WebhookChange::Rotate { secret: secret.clone(), old_until };
-        let webhook = self.changed_webhook(&account.id, id, change).await?;
+        let webhook = self.changed(&account.id, id, change).await?;
         Ok(IssuedWebhookResponse { secret: secret.into(), data: WebhookDocument::new(&webhook, now) })
     }
 
     /// Sends a test event to one webhook of the caller's account, even if it does not subscribe to that event.
     ///
     /// # Errors
-    /// As [`Service::create_webhook`]; [`Error::NoSuchWebhook`], and [`Error::WebhookInactive`].
-    pub async fn test_webhook(&self, caller: impl Into<Caller<'_>>, id: &str) -> Result<DeliveryResponse, Error> {
-        let account = self.authorize(caller, Scope::Manage).await?;
+    /// As [`Webhooks::create`]; [`Error::NoSuchWebhook`], and [`Error::WebhookInactive`].
+    pub async fn test(self, caller: impl Into<Caller<'_>>, id: &str) -> Result<DeliveryResponse, Error> {
+        let account = self.access.authorize(caller, Scope::Manage).await?;
         let webhook = self.find_active(&account.id, id).await?;
-        let now = self.clock.now();
-        let delivery = self.event_store()?.test_webhook(Some(&account.id), &webhook.id, now).await?;
-        self.webhooks.wake.wake();
+        let now = self.access.now();
+        let delivery = self.setup.store()?.test_webhook(Some(&account.id), &webhook.id, now).await?;
+        self.setup.settings.wake.wake();
         delivery_response(delivery.ok_or(Error::NoSuchWebhook)?)
     }
 
@@ -202,22 +215,22 @@ impl Service {
     /// the state with this name if one is given.
     ///
     /// # Errors
-    /// As [`Service::webhooks`]; [`Error::NoSuchWebhook`], and [`Error::ValidationFailed`].
+    /// As [`Webhooks::list`]; [`Error::NoSuchWebhook`], and [`Error::ValidationFailed`].
     pub async fn deliveries(
-        &self,
+        self,
         caller: impl Into<Caller<'_>>,
         id: &str,
         state: Option<&str>,
         after: Option<&str>,
         limit: u32,
     ) -> Result<DeliveriesDocument, Error> {
-        let account = self.authorize(caller, Scope::Read).await?;
+        let account = self.access.authorize(caller, Scope::Read).await?;
         let limit = within("limit", limit, MAX_ENTRIES)?;
         let state = state.map(read_delivery_state).transpose()?;
-        let webhook = self.find_webhook(&account.id, id).await?;
+        let webhook = self.find(&account.id, id).await?;
         let filter = DeliveryFilter { webhook: Some(webhook.id), state };
         let after = after.map(Cursor::new);
-        let page = self.event_store()?.deliveries(Some(&account.id), filter, after.as_ref(), limit).await;
+        let page = self.setup.store()?.deliveries(Some(&account.id), filter, after.as_ref(), limit).await;
         let Page { items, next } = known_cursor(page)?;
         let data = items.into_iter().map(DeliveryDocument::new).collect::<Option<_>>().ok_or(Error::Internal)?;
         Ok(DeliveriesDocument { data, next: next.map(|next| next.as_str().to_owned()) })
@@ -226,38 +239,38 @@ impl Service {
     /// Sends a delivery of a webhook of the caller's account again, regardless of its state.
     ///
     /// # Errors
-    /// As [`Service::test_webhook`], and [`Error::NoSuchDelivery`].
-    pub async fn resend_delivery(
-        &self,
+    /// As [`Webhooks::test`], and [`Error::NoSuchDelivery`].
+    pub async fn resend(
+        self,
         caller: impl Into<Caller<'_>>,
         id: &str,
         delivery: &str,
     ) -> Result<DeliveryResponse, Error> {
-        let account = self.authorize(caller, Scope::Manage).await?;
+        let account = self.access.authorize(caller, Scope::Manage).await?;
         let webhook = self.find_active(&account.id, id).await?;
         let number: i64 = delivery.parse().map_err(|_| Error::NoSuchDelivery)?;
-        let (store, delivery) = (self.event_store()?, DeliveryId::new(number));
+        let (store, delivery) = (self.setup.store()?, DeliveryId::new(number));
         let filter = DeliveryFilter { webhook: Some(webhook.id), state: None };
         find_delivery(store, Some(&account.id), filter, delivery).await?.ok_or(Error::NoSuchDelivery)?;
-        let resent = store.resend(Some(&account.id), delivery, self.clock.now()).await?;
-        self.webhooks.wake.wake();
+        let resent = store.resend(Some(&account.id), delivery, self.access.now()).await?;
+        self.setup.settings.wake.wake();
         delivery_response(resent.ok_or(Error::NoSuchDelivery)?)
     }
 
     /// The events of the caller's account, newest first: at most `limit` (1 to 100) after `after`.
     ///
     /// # Errors
-    /// As [`Service::webhooks`], and [`Error::ValidationFailed`].
+    /// As [`Webhooks::list`], and [`Error::ValidationFailed`].
     pub async fn events(
-        &self,
+        self,
         caller: impl Into<Caller<'_>>,
         after: Option<&str>,
         limit: u32,
     ) -> Result<EventsDocument, Error> {
-        let account = self.authorize(caller, Scope::Read).await?;
+        let account = self.access.authorize(caller, Scope::Read).await?;
         let limit = within("limit", limit, MAX_ENTRIES)?;
         let after = after.map(Cursor::new);
-        let page = self.event_store()?.events(&account.id, after.as_ref(), limit).await;
+        let page = self.setup.store()?.events(&account.id, after.as_ref(), limit).await;
         let Page { items, next } = known_cursor(page)?;
         let data = items.iter().map(EventDocument::new).collect::<Option<_>>().ok_or(Error::Internal)?;
         Ok(EventsDocument { org_id: account.id.to_string(), data, next: next.map(|next| next.as_str().to_owned()) })
@@ -266,56 +279,52 @@ impl Service {
     /// The balance below which the event `balance.low` is sent.
     ///
     /// # Errors
-    /// As [`Service::webhooks`].
-    pub async fn balance_alert(&self, caller: impl Into<Caller<'_>>) -> Result<BalanceAlertDocument, Error> {
-        let account = self.authorize(caller, Scope::Read).await?;
+    /// As [`Webhooks::list`].
+    pub async fn balance_alert(self, caller: impl Into<Caller<'_>>) -> Result<BalanceAlertDocument, Error> {
+        let account = self.access.authorize(caller, Scope::Read).await?;
         Ok(BalanceAlertDocument::new(&account.id, account.alert))
     }
 
     /// Sets the balance below which the event `balance.low` is sent.
     ///
     /// # Errors
-    /// As [`Service::webhooks`], but the key must be allowed to manage; and [`Error::ValidationFailed`].
+    /// As [`Webhooks::list`], but the key must be allowed to manage; and [`Error::ValidationFailed`].
     pub async fn set_balance_alert(
-        &self,
+        self,
         caller: impl Into<Caller<'_>>,
         request: &BalanceAlertRequest,
     ) -> Result<BalanceAlertDocument, Error> {
         let account = self.owner(caller).await?;
         let below = read_threshold(request)?;
-        let changed = self.event_store()?.set_balance_alert(&account.id, below).await?.ok_or(Error::Unauthorized)?;
+        let changed = self.setup.store()?.set_balance_alert(&account.id, below).await?.ok_or(Error::Unauthorized)?;
         Ok(BalanceAlertDocument::new(&changed.id, changed.alert))
     }
 
     /// The account, if the caller has its first key. Webhooks cover the whole account and outlive the key that made
     /// them, so a key that was given away must not control them.
-    async fn owner(&self, caller: impl Into<Caller<'_>>) -> Result<Account, Error> {
-        Ok(self.first_holder(caller.into()).await?.account)
+    async fn owner(self, caller: impl Into<Caller<'_>>) -> Result<Account, Error> {
+        Ok(self.access.first_holder(caller.into()).await?.account)
     }
 
-    fn event_store(&self) -> Result<&dyn EventStore, Error> {
-        self.event_store.as_deref().ok_or(Error::WebhooksNotOffered)
-    }
-
-    async fn find_webhook(&self, account: &AccountId, id: &str) -> Result<Webhook, Error> {
+    async fn find(self, account: &AccountId, id: &str) -> Result<Webhook, Error> {
         let id = read_id(id)?;
-        let webhooks = self.event_store()?.webhooks(Some(account)).await?;
+        let webhooks = self.setup.store()?.webhooks(Some(account)).await?;
         webhooks.into_iter().find(|webhook| webhook.id == id).ok_or(Error::NoSuchWebhook)
     }
 
-    async fn find_active(&self, account: &AccountId, id: &str) -> Result<Webhook, Error> {
-        let webhook = self.find_webhook(account, id).await?;
+    async fn find_active(self, account: &AccountId, id: &str) -> Result<Webhook, Error> {
+        let webhook = self.find(account, id).await?;
         if webhook.state == WebhookState::Active { Ok(webhook) } else { Err(Error::WebhookInactive) }
     }
 
-    async fn changed_webhook(&self, account: &AccountId, id: &str, change: WebhookChange) -> Result<Webhook, Error> {
-        let now = self.clock.now();
-        let changed = self.event_store()?.change_webhook(account, &read_id(id)?, change, now).await?;
+    async fn changed(self, account: &AccountId, id: &str, change: WebhookChange) -> Result<Webhook, Error> {
+        let now = self.access.now();
+        let changed = self.setup.store()?.change_webhook(account, &read_id(id)?, change, now).await?;
         changed.ok_or(Error::NoSuchWebhook)
     }
 
-    fn read_url(&self, fields: &mut Fields, text: &str) -> Option<WebhookUrl> {
-        WebhookUrl::parse(text, &self.webhooks.addresses).map_err(|problem| fields.wrong("url", problem)).ok()
+    fn read_url(self, fields: &mut Fields, text: &str) -> Option<WebhookUrl> {
+        WebhookUrl::parse(text, &self.setup.settings.addresses).map_err(|problem| fields.wrong("url", problem)).ok()
     }
 }
 
@@ -335,7 +344,7 @@ fn read_kinds(fields: &mut Fields, events: &[String]) -> EventKinds {
 }
 
 /// The state of deliveries with this name.
-pub(crate) fn read_delivery_state(name: &str) -> Result<DeliveryState, Error> {
+fn read_delivery_state(name: &str) -> Result<DeliveryState, Error> {
     let names = || DeliveryState::ALL.map(DeliveryState::as_str).join(", ");
     DeliveryState::from_name(name).ok_or_else(|| Error::field("state", format_args!("must be one of {}", names())))
 }
@@ -366,13 +375,6 @@ pub fn read_threshold(request: &BalanceAlertRequest) -> Result<Option<Credits>, 
         return Err(Error::field("below", "must be above 0, or null for never"));
     }
     Ok(below)
-}
-
-fn known_cursor<T>(page: Result<Page<T>, StoreError>) -> Result<Page<T>, Error> {
-    match page {
-        Err(StoreError::UnknownCursor) => Err(Error::field("after", "is not a value of next")),
-        page => Ok(page?),
-    }
 }
 
 fn delivery_response(delivery: Delivery) -> Result<DeliveryResponse, Error> {

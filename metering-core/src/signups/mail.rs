@@ -1,8 +1,8 @@
 //! Mail to the owners of accounts: what is sent, and who sends it.
 //!
-//! A request only queues mail. The mailer's own task then asks [`Service::prepare_mail`](crate::Service::prepare_mail)
-//! what to send, which creates the link. So a request takes the same time whether or not an account has the address,
-//! and links exist only in that task.
+//! A request only queues mail. The mailer's own task then asks [`Emails::prepare`](crate::service::Emails::prepare) what
+//! to send, which creates the link. So a request takes the same time whether or not an account has the address, and
+//! links exist only in that task.
 
 use std::fmt;
 use std::time::Duration;

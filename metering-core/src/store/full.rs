@@ -25,7 +25,7 @@ use crate::store::{
 /// # async fn main() -> Result<(), metering_core::StoreError> {
 /// let store: Arc<dyn FullStore> = Arc::new(SqliteStore::in_memory()?); // or another backend, by the configuration
 /// let service = Service::with_defaults(store.clone()).with_signup(store, SignupSettings::default());
-/// # assert!(service.pending_signup("BCDF-GHJK").await.is_err());
+/// # assert!(service.signups().pending("BCDF-GHJK").await.is_err());
 /// # Ok(())
 /// # }
 /// ```

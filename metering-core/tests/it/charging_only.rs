@@ -46,16 +46,16 @@ async fn a_service_charges_and_refunds_on_a_store_for_charging_alone() {
         payment: None,
     };
     let AdmissionKind::Charged(receipt) = service.admit(head).await.unwrap().kind else { panic!("not charged") };
-    assert_eq!(service.balance(key).await.unwrap().credit_balance, receipt.balance);
+    assert_eq!(service.usage().balance(key).await.unwrap().credit_balance, receipt.balance);
     service.refund(receipt).await.unwrap();
-    assert_eq!(service.balance(key).await.unwrap().credit_balance, free);
+    assert_eq!(service.usage().balance(key).await.unwrap().credit_balance, free);
 }
 
 #[tokio::test]
 async fn a_service_without_payments_and_signups_refuses_them() {
     let service = Service::start(charging_only(), Catalogue::from_json(CATALOGUE).unwrap(), ServiceConfig::default());
-    service.register_recipients().await.unwrap();
-    assert!(service.plans().await.unwrap().plans.is_empty());
+    service.payments().register_recipients().await.unwrap();
+    assert!(service.payments().plans().await.unwrap().plans.is_empty());
     let quote = QuoteRequest {
         agent_name: Some("agent".to_owned()),
         plan_id: Some("starter".to_owned()),
@@ -64,7 +64,7 @@ async fn a_service_without_payments_and_signups_refuses_them() {
         payer_address: Some(format!("0x{}", "1".repeat(40))),
         email: None,
     };
-    assert_eq!(service.quote(&quote).await.unwrap_err().code(), ErrorCode::PaymentNotConfigured);
+    assert_eq!(service.payments().quote(&quote).await.unwrap_err().code(), ErrorCode::PaymentNotConfigured);
     let signup = InitiateRequest { email: Some("a@b.example".to_owned()), agent_name: Some("agent".to_owned()) };
-    assert_eq!(service.initiate_signup(&signup).await.unwrap_err().code(), ErrorCode::NotFound);
+    assert_eq!(service.signups().initiate(&signup).await.unwrap_err().code(), ErrorCode::NotFound);
 }

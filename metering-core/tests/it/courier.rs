@@ -117,11 +117,11 @@ impl Scene {
 
     async fn webhook(&self, url: &str) -> String {
         let request = CreateWebhookRequest { url: Some(url.to_owned()), events: None };
-        self.service.create_webhook(Some(&self.key), &request).await.unwrap().data.id
+        self.service.webhooks().create(Some(&self.key), &request).await.unwrap().data.id
     }
 
     async fn test(&self, webhook: &str) -> String {
-        self.service.test_webhook(Some(&self.key), webhook).await.unwrap().data.event.id
+        self.service.webhooks().test(Some(&self.key), webhook).await.unwrap().data.event.id
     }
 
     /// Waits for this many attempts to end.
@@ -177,7 +177,7 @@ async fn the_balance_in_an_event_keeps_its_digits() {
     let scene = Scene::new(&sender).await;
     scene.webhook("https://a.example/").await;
     let alert = serde_json::from_str(r#"{"below": "1.99999999"}"#).unwrap();
-    scene.service.set_balance_alert(Some(&scene.key), &alert).await.unwrap();
+    scene.service.webhooks().set_balance_alert(Some(&scene.key), &alert).await.unwrap();
     let charge = Charge::new(&scene.key, "0.10000001".parse().unwrap(), "GET", "/price");
     scene.service.charge(charge).await.unwrap();
     scene.attempts(1).await;
@@ -192,11 +192,11 @@ async fn both_secrets_sign_during_a_rotation() {
     let scene = Scene::new(&sender).await;
     let webhook = scene.webhook("https://a.example/").await;
     let rotation = RotateWebhookRequest::default();
-    scene.service.rotate_webhook(Some(&scene.key), &webhook, &rotation).await.unwrap();
+    scene.service.webhooks().rotate(Some(&scene.key), &webhook, &rotation).await.unwrap();
     scene.test(&webhook).await;
     scene.attempts(1).await;
     let at_once = RotateWebhookRequest { grace_seconds: Some(0) };
-    scene.service.rotate_webhook(Some(&scene.key), &webhook, &at_once).await.unwrap();
+    scene.service.webhooks().rotate(Some(&scene.key), &webhook, &at_once).await.unwrap();
     scene.test(&webhook).await;
     scene.attempts(2).await;
     let sent = sender.sent();
@@ -230,13 +230,14 @@ async fn a_webhook_that_is_gone_gets_nothing_until_it_is_switched_on() {
     scene.test(&webhook).await;
     scene.attempts(1).await;
     assert_eq!((scene.states().await, scene.stats.parked()), (vec![DeliveryState::Parked], 1));
-    let refused = scene.service.test_webhook(Some(&scene.key), &webhook).await.unwrap_err();
+    let refused = scene.service.webhooks().test(Some(&scene.key), &webhook).await.unwrap_err();
     assert!(matches!(refused, Error::WebhookInactive));
     let on = ChangeWebhookRequest { disabled: Some(false), ..ChangeWebhookRequest::default() };
-    scene.service.change_webhook(Some(&scene.key), &webhook, &on).await.unwrap();
-    let parked = scene.service.deliveries(Some(&scene.key), &webhook, Some("parked"), None, 10).await.unwrap();
+    scene.service.webhooks().change(Some(&scene.key), &webhook, &on).await.unwrap();
+    let parked =
+        scene.service.webhooks().deliveries(Some(&scene.key), &webhook, Some("parked"), None, 10).await.unwrap();
     let id = parked.data[0].id.to_string();
-    scene.service.resend_delivery(Some(&scene.key), &webhook, &id).await.unwrap();
+    scene.service.webhooks().resend(Some(&scene.key), &webhook, &id).await.unwrap();
     scene.attempts(2).await;
     assert_eq!(scene.states().await, [DeliveryState::Delivered]);
     scene.stop().await;
@@ -278,7 +279,7 @@ async fn the_operators_webhook_is_left_to_processes_that_know_its_secrets() {
         let terms = WebhookTerms { url, kinds: Default::default() };
         scene.store.set_operator_webhook(Some(terms), SystemClock.now()).await.unwrap();
         scene.store.test_webhook(None, &WebhookId::OPERATOR, SystemClock.now()).await.unwrap().unwrap();
-        scene.service.webhooks(Some(&scene.key)).await.unwrap();
+        scene.service.webhooks().list(Some(&scene.key)).await.unwrap();
         if delivered == 0 {
             tokio::time::sleep(Duration::from_millis(100)).await;
         } else {

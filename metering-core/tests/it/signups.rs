@@ -75,7 +75,7 @@ impl Scene {
 
     async fn initiate(&self, email: &str) -> Result<InitiateResponse, Error> {
         let request = InitiateRequest { email: Some(email.to_owned()), agent_name: Some("agent".to_owned()) };
-        self.service.initiate_signup(&request).await
+        self.service.signups().initiate(&request).await
     }
 
     async fn approve(&self, code: &str, token: &str) -> Result<&'static str, Error> {
@@ -84,11 +84,11 @@ impl Scene {
             tos_accepted: true,
             captcha_token: Some(token.to_owned()),
         };
-        self.service.approve_signup(&request, None).await.map(|response| response.status)
+        self.service.signups().approve(&request, None).await.map(|response| response.status)
     }
 
     async fn status(&self, session: &InitiateResponse) -> Result<StatusResponse, Error> {
-        self.service.signup_status(&session.session_token).await
+        self.service.signups().status(&session.session_token).await
     }
 
     fn pass(&self, minutes: i64) {
@@ -118,14 +118,14 @@ async fn an_approved_signup_gets_its_key_once() {
     assert_eq!((session.expires_in, session.interval), (900, 2));
     let pending = serde_json::to_value(scene.status(&session).await.unwrap()).unwrap();
     assert_eq!(pending, serde_json::json!({"status": "pending", "expires_in": 900}));
-    let shown = scene.service.pending_signup(&session.user_code.to_lowercase()).await.unwrap();
+    let shown = scene.service.signups().pending(&session.user_code.to_lowercase()).await.unwrap();
     assert_eq!((shown.email.as_str(), shown.agent_name.as_str()), ("name@example.com", "agent"));
 
     assert_eq!(scene.approve(&session.user_code, "good").await.unwrap(), "approved");
     assert_eq!(code(scene.approve(&session.user_code, "good").await), "invalid_code");
-    assert_eq!(code(scene.service.pending_signup(&session.user_code).await), "invalid_code");
+    assert_eq!(code(scene.service.signups().pending(&session.user_code).await), "invalid_code");
     let key = key_of(scene.status(&session).await.unwrap());
-    let balance = scene.service.balance(Some(&key)).await.unwrap();
+    let balance = scene.service.usage().balance(Some(&key)).await.unwrap();
     assert_eq!(
         (balance.credit_balance.to_string().as_str(), balance.email.as_deref()),
         ("2", Some("name@example.com"))
@@ -169,7 +169,7 @@ async fn invalid_approvals_leave_the_session_pending() {
         (request(Some("nonsense"), true, Some("good")), "invalid_code"),
     ];
     for (request, expected) in table {
-        assert_eq!(code(scene.service.approve_signup(&request, None).await), expected, "{request:?}");
+        assert_eq!(code(scene.service.signups().approve(&request, None).await), expected, "{request:?}");
     }
     assert!(matches!(scene.status(&session).await.unwrap(), StatusResponse::Pending { .. }));
     scene.approve(&session.user_code, "good").await.unwrap();
@@ -206,7 +206,7 @@ async fn many_polls_at_once_get_one_key() {
     let mut tasks = JoinSet::new();
     for _ in 0..20 {
         let (service, token) = (scene.service.clone(), session.session_token.clone());
-        tasks.spawn(async move { service.signup_status(&token).await });
+        tasks.spawn(async move { service.signups().status(&token).await });
     }
     let responses = tasks.join_all().await;
     assert_eq!(responses.iter().filter(|response| response.is_ok()).count(), 1);
@@ -227,7 +227,8 @@ async fn used_solution_is_stored_until_its_challenge_expires() {
 #[tokio::test]
 async fn malformed_signups_are_named() {
     let scene = Scene::new();
-    let Err(Error::ValidationFailed(fields)) = scene.service.initiate_signup(&InitiateRequest::default()).await else {
+    let Err(Error::ValidationFailed(fields)) = scene.service.signups().initiate(&InitiateRequest::default()).await
+    else {
         panic!("a signup without any field was accepted");
     };
     assert_eq!(fields.keys().map(String::as_str).collect::<Vec<_>>(), ["agent_name", "email"]);
@@ -235,6 +236,6 @@ async fn malformed_signups_are_named() {
         assert_eq!(code(scene.initiate(email).await), "validation_failed", "{email}");
     }
     for token in ["", "x", "sst_short"] {
-        assert_eq!(code(scene.service.signup_status(token).await), "not_found");
+        assert_eq!(code(scene.service.signups().status(token).await), "not_found");
     }
 }

@@ -22,11 +22,11 @@ async fn long_statement_continues_after_a_whole_day() {
         store.commit((0..routes).map(charge).collect(), now.saturating_sub(DAY * back)).await.unwrap();
     }
     let (from, to) = (now.day().minus_days(13), now.day());
-    let first = service.daily_usage(Some(&key), Some(from), Some(to)).await.unwrap();
+    let first = service.usage().daily(Some(&key), Some(from), Some(to)).await.unwrap();
     assert_eq!(first.usage.len(), 10_503);
     let next: Day = first.next.expect("more days follow").parse().unwrap();
     assert_eq!(next, now.day().minus_days(6));
-    let second = service.daily_usage(Some(&key), Some(next), Some(to)).await.unwrap();
+    let second = service.usage().daily(Some(&key), Some(next), Some(to)).await.unwrap();
     assert_eq!((second.usage.len(), second.next), (12, None));
     let report = store.usage_report(&account.id, DayRange { first: from, last: to }).await.unwrap().unwrap();
     let rows = first.usage.iter().chain(&second.usage);

@@ -23,7 +23,7 @@ impl Scene {
         if let Some(signed) = signed {
             headers.insert("payment-signature", payment(&accepted(signed), signed).parse().unwrap());
         }
-        let presented = self.service.presented(|name| headers.get_all(name).iter().map(HeaderValue::as_bytes))?;
+        let presented = self.service.offers().read(|name| headers.get_all(name).iter().map(HeaderValue::as_bytes))?;
         self.payments.buy(&self.service, Caller { key, address: None }, presented.as_deref()).await
     }
 }
@@ -56,7 +56,8 @@ async fn credits_are_offered_to_a_key_without_a_payment() {
     let scene = Scene::new().await;
     let offered = scene.buy(Some(&scene.key), None).await.unwrap_err();
     assert_eq!(offered.code(), ErrorCode::PaymentRequired);
-    let notice = scene.service.payment_notice(&offered, scene.service.asked("/credits/pay", None, None), None);
+    let notice =
+        scene.service.offers().notice(&offered, scene.service.offers().resource("/credits/pay", None, None), None);
     let amounts = serde_json::to_value(notice.offers.unwrap()).unwrap();
     let amounts: Vec<_> =
         amounts["accepts"].as_array().unwrap().iter().map(|o| o["maxAmountRequired"].clone()).collect();

@@ -80,7 +80,7 @@ async fn a_transaction_that_a_reorganisation_removed_is_sent_again_before_its_cr
         scene.node.ledger().reorganise(1, is_lost, scene.clock.now());
         assert_eq!(scene.received(), 0);
         for _ in 0..3 {
-            scene.service.settle_payments(super::ledger::CHAIN).await.unwrap();
+            scene.service.payments().settle(super::ledger::CHAIN).await.unwrap();
             assert_eq!(scene.balance(&scene.account).await, "0.03", "lost: {is_lost}");
         }
         assert_eq!(scene.record(&signed).await.unwrap(), before);
@@ -99,8 +99,8 @@ async fn a_payment_that_a_reorganisation_removed_is_executed_anew_and_never_cred
         let first = scene.record(&signed).await.unwrap().tx.unwrap();
         scene.node.ledger().reorganise(1, is_lost, scene.clock.now());
         scene.node.loses_sent.store(true, Ordering::SeqCst);
-        scene.service.settle_payments(super::ledger::CHAIN).await.unwrap();
-        scene.service.settle_payments(super::ledger::CHAIN).await.unwrap();
+        scene.service.payments().settle(super::ledger::CHAIN).await.unwrap();
+        scene.service.payments().settle(super::ledger::CHAIN).await.unwrap();
         scene.node.loses_sent.store(false, Ordering::SeqCst);
         assert_eq!(scene.balance(&scene.account).await, "-0.02", "lost: {is_lost}");
         assert_eq!(scene.record(&signed).await.unwrap().state, AuthorizationState::Pending);

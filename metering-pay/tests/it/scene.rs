@@ -194,7 +194,7 @@ impl Scene {
         for _ in 0..4 {
             self.wait(70).await;
             self.payments.settle_authorizations().await.unwrap();
-            self.service.settle_payments(CHAIN).await.unwrap();
+            self.service.payments().settle(CHAIN).await.unwrap();
             self.node.mine();
         }
         self.wait(20).await;

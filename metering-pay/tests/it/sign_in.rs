@@ -291,7 +291,7 @@ async fn a_wallet_gets_a_key_for_its_account() {
     assert!(parent.terms.scopes.has(Scope::Manage));
     scene.payments.signed_in_key(&header, None).await.unwrap_err();
     unpaid(&send(&scene, "/quote", &header).await);
-    let made = scene.service.create_key_below(&parent, &request).await.unwrap();
+    let made = scene.service.keys().create_below(&parent, &request).await.unwrap();
     let key = made.key.key();
     assert_served(&scene.send("/quote", Some(key), None).await);
     assert_eq!(scene.balance_of(1).await, "0.01");

@@ -156,7 +156,7 @@ impl Game {
             Move::Settles => {
                 self.scene.payments.settle_authorizations().await.unwrap();
                 // It fails while the chain cannot be read, and is called again.
-                drop(self.scene.service.settle_payments(CHAIN).await);
+                drop(self.scene.service.payments().settle(CHAIN).await);
             }
         }
     }

@@ -10,26 +10,26 @@ use crate::endpoints::Request;
 use crate::http::Problem;
 
 pub(crate) async fn balance(app: &App, request: Request) -> Result<BalanceDocument, Problem> {
-    Ok(app.service.balance(&request.sender()?).await?)
+    Ok(app.service.usage().balance(&request.sender()?).await?)
 }
 
 pub(crate) async fn usage(app: &App, request: Request) -> Result<ActivityDocument, Problem> {
     let of = parameters::<ListActivity>(app, &request, Scope::Read).await?;
-    Ok(app.service.activity(&request.sender()?, of.limit.0).await?)
+    Ok(app.service.usage().activity(&request.sender()?, of.limit.0).await?)
 }
 
 pub(crate) async fn usage_summary(app: &App, request: Request) -> Result<UsageSummary, Problem> {
     let of = parameters::<GetUsageSummary>(app, &request, Scope::Read).await?;
-    Ok(app.service.usage_summary(&request.sender()?, of.days.0).await?)
+    Ok(app.service.usage().summary(&request.sender()?, of.days.0).await?)
 }
 
 pub(crate) async fn usage_by_endpoint(app: &App, request: Request) -> Result<ByEndpointDocument, Problem> {
     let of = parameters::<GetUsageByEndpoint>(app, &request, Scope::Read).await?;
-    Ok(app.service.usage_by_endpoint(&request.sender()?, of.days.0, of.limit.0).await?)
+    Ok(app.service.usage().by_endpoint(&request.sender()?, of.days.0, of.limit.0).await?)
 }
 
 pub(crate) async fn usage_volumes(app: &App, request: Request) -> Result<VolumesDocument, Problem> {
-    Ok(app.service.usage_volumes(&request.sender()?).await?)
+    Ok(app.service.usage().volumes(&request.sender()?).await?)
 }
 
 /// The parameters of a call. What is wrong with them is said only to callers with a live key that has the scope.
@@ -51,7 +51,7 @@ pub(super) async fn after_authorization(
         Ok(sender) => sender,
         Err(refused) => return refused.into(),
     };
-    match app.service.authorize(&sender, scope).await {
+    match app.service.access().authorize(&sender, scope).await {
         Ok(_) => error.into(),
         Err(refused) => refused.into(),
     }

@@ -28,7 +28,7 @@ pub(crate) async fn deduct(app: &App, request: Request) -> Result<Reply, Problem
         }
     };
     let payable = Payable::read(&app.service, app.service.resource_of(&charge), &request.headers)?;
-    let receipt = match app.service.deduct_paid(key.as_ref(), &charge, payable.payment()).await {
+    let receipt = match app.service.deduct(key.as_ref(), &charge, payable.payment()).await {
         Ok(receipt) => receipt,
         Err(error) => return Err(payable.refused(error)),
     };
@@ -50,7 +50,7 @@ pub(crate) async fn lookup(app: &App, request: Request) -> Result<LookupResponse
 pub(crate) async fn settle(app: &App, request: Request) -> Result<HoldResponse, Problem> {
     check_secret(app, &request.headers)?;
     let ended: SettleRequest = read(&request.body)?;
-    Ok(app.service.settle_proxied(&ended).await?)
+    Ok(app.service.holds().settle(&ended).await?)
 }
 
 /// The client's key, passed on by a service that sent the billing secret.

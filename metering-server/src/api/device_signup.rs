@@ -18,7 +18,7 @@ pub(crate) async fn initiate(app: &App, request: Request) -> Result<InitiateResp
     app.limits.signup(&client)?;
     let signup: InitiateRequest = read(&request.body)?;
     app.limit_email(&client, signup.email.as_deref())?;
-    Ok(counted("signup", app.service.initiate_signup(&signup).await)?)
+    Ok(counted("signup", app.service.signups().initiate(&signup).await)?)
 }
 
 /// Get a proof of work to solve
@@ -43,7 +43,7 @@ pub(crate) async fn bot_challenge(app: &App, request: Request) -> Result<Reply, 
 pub(crate) async fn pending(app: &App, request: Request) -> Result<PendingResponse, Problem> {
     app.limits.verification(&request.client()?)?;
     let code = parameter(&request.query, "code").unwrap_or_default();
-    Ok(app.service.pending_signup(&code).await?)
+    Ok(app.service.signups().pending(&code).await?)
 }
 
 pub(crate) async fn approve(app: &App, request: Request) -> Result<Reply, Problem> {
@@ -67,7 +67,7 @@ async fn approve_as(app: &App, request: &Request, form: bool) -> Result<ApproveR
     app.limits.verification(&client)?;
     let approval = if form { read_form(&request.body) } else { read(&request.body)? };
     let response: ApproveResponse =
-        counted("approval", app.service.approve_signup(&approval, Some(client.ip())).await)?;
+        counted("approval", app.service.signups().approve(&approval, Some(client.ip())).await)?;
     app.bot_challenge.approved(client.ip(), SystemClock.now());
     Ok(response)
 }
@@ -77,7 +77,7 @@ pub(crate) async fn status(app: &App, request: Request) -> Result<StatusResponse
         return Err(Error::field("session_token", "is required").into());
     };
     app.limits.poll(&request.client()?, &token)?;
-    Ok(app.service.signup_status(&token).await?)
+    Ok(app.service.signups().status(&token).await?)
 }
 
 fn parameter(query: &str, name: &str) -> Option<String> {

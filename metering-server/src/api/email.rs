@@ -15,18 +15,18 @@ pub(crate) async fn send_link(app: &App, request: Request) -> Result<SendLinkRes
     let client = request.client()?;
     app.limits.recovery(&client)?;
     let sender = request.sender()?;
-    let account = counted("verification_link", app.service.authorize(&sender, Scope::Manage).await)?;
+    let account = counted("verification_link", app.service.access().authorize(&sender, Scope::Manage).await)?;
     if let Some(email) = account.email.as_ref().filter(|_| !account.email_status.is_verified()) {
         app.limits.verification_mail(&client, &account.id, email)?;
     }
-    let sent = counted("verification_link", app.service.send_verification(&sender).await)?;
+    let sent = counted("verification_link", app.service.emails().send_verification(&sender).await)?;
     Ok(sent)
 }
 
 pub(crate) async fn verify_email(app: &App, request: Request) -> Result<VerifiedResponse, Problem> {
     app.limits.verification(&request.client()?)?;
     let link: LinkRequest = read(&request.body)?;
-    let verified: VerifiedResponse = counted("email_verification", app.service.verify_email(&link).await)?;
+    let verified: VerifiedResponse = counted("email_verification", app.service.emails().verify(&link).await)?;
     Ok(verified)
 }
 
@@ -38,7 +38,7 @@ pub(crate) async fn recovery_link(app: &App, request: Request) -> Result<Recover
     if let Some(Ok(email)) = wanted.email.as_deref().map(str::parse::<Email>) {
         app.limits.mail(&client, &email)?;
     }
-    let accepted = counted("recovery_link", app.service.request_recovery(&wanted))?;
+    let accepted = counted("recovery_link", app.service.emails().request_recovery(&wanted))?;
     Ok(accepted)
 }
 
@@ -47,6 +47,6 @@ pub(crate) async fn recover_by_link(app: &App, request: Request) -> Result<Verif
     let recovery = request.idempotency_key()?;
     let link: LinkRequest = read(&request.body)?;
     let recovered: VerifyResponse =
-        counted("email_recovery", app.service.recover_by_email(&link, recovery.as_ref()).await)?;
+        counted("email_recovery", app.service.emails().recover(&link, recovery.as_ref()).await)?;
     Ok(recovered)
 }

@@ -15,18 +15,18 @@ use crate::operations::metrics::counted;
 pub(crate) async fn events(app: &App, request: Request) -> Result<EventsDocument, Problem> {
     let page = parameters::<ListEvents>(app, &request, Scope::Read).await?;
     let after = page.after.as_ref().map(Cursor::as_str);
-    Ok(app.service.events(&request.sender()?, after, page.limit.0).await?)
+    Ok(app.service.webhooks().events(&request.sender()?, after, page.limit.0).await?)
 }
 
 pub(crate) async fn balance_alert(app: &App, request: Request) -> Result<BalanceAlertDocument, Problem> {
-    Ok(app.service.balance_alert(&request.sender()?).await?)
+    Ok(app.service.webhooks().balance_alert(&request.sender()?).await?)
 }
 
 pub(crate) async fn set_balance_alert(app: &App, request: Request) -> Result<BalanceAlertDocument, Problem> {
     let sender = request.sender()?;
-    let actor = app.service.first_key(&sender).await?;
+    let actor = app.service.access().first_key(&sender).await?;
     app.limits.key_changes(&actor)?;
     let wanted: BalanceAlertRequest = read(&request.body)?;
-    let set = app.service.set_balance_alert(&sender, &wanted).await;
+    let set = app.service.webhooks().set_balance_alert(&sender, &wanted).await;
     Ok(counted("balance_alert", set)?)
 }

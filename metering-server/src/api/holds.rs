@@ -14,12 +14,12 @@ use crate::endpoints::body::read;
 use crate::http::{Problem, Reply, json};
 
 pub(crate) async fn held_requests(app: &App, request: Request) -> Result<RequestsDocument, Problem> {
-    Ok(app.service.held_requests(&request.sender()?).await?)
+    Ok(app.service.holds().list(&request.sender()?).await?)
 }
 
 pub(crate) async fn request(app: &App, request: Request) -> Result<RequestDocument, Problem> {
     let id = request.path.first().map(String::as_str).unwrap_or_default();
-    Ok(app.service.request(&request.sender()?, id).await?)
+    Ok(app.service.holds().get(&request.sender()?, id).await?)
 }
 
 pub(crate) async fn hold(app: &App, request: Request) -> Result<Reply, Problem> {
@@ -39,7 +39,7 @@ pub(crate) async fn hold(app: &App, request: Request) -> Result<Reply, Problem> 
         }
     };
     let payable = Payable::read(&app.service, app.service.resource_of(&hold.of), &request.headers)?;
-    match app.service.hold_paid(key.as_ref(), &hold, payable.payment()).await {
+    match app.service.hold_for(key.as_ref(), &hold, payable.payment()).await {
         Ok(held) => Ok(payable.charged(json(StatusCode::OK, &held), held.credit_balance)),
         Err(error) => Err(payable.refused(error)),
     }
@@ -47,12 +47,12 @@ pub(crate) async fn hold(app: &App, request: Request) -> Result<Reply, Problem> 
 
 pub(crate) async fn capture(app: &App, request: Request) -> Result<HoldResponse, Problem> {
     let report: CaptureRequest = settling(app, &request.headers, &request.body)?;
-    Ok(app.service.capture_held(&report).await?)
+    Ok(app.service.holds().capture(&report).await?)
 }
 
 pub(crate) async fn release(app: &App, request: Request) -> Result<HoldResponse, Problem> {
     let release: ReleaseRequest = settling(app, &request.headers, &request.body)?;
-    Ok(app.service.release_held(&release.id).await?)
+    Ok(app.service.holds().release(&release.id).await?)
 }
 
 /// The body of a request that settles a hold, from a service that sent the billing secret.

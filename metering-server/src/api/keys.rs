@@ -21,13 +21,13 @@ use crate::operations::metrics::counted;
 pub(crate) async fn create_key(app: &App, request: Request) -> Result<IssuedKeyResponse, Problem> {
     let is_keyless = request.sender()?.key.is_none();
     let values = |name: &'static str| request.headers.get_all(name).iter().map(HeaderValue::as_bytes);
-    if let Some(sign_in) = app.service.sign_in(values).filter(|_| is_keyless) {
+    if let Some(sign_in) = app.service.offers().sign_in(values).filter(|_| is_keyless) {
         return create_key_of_wallet(app, &request, sign_in).await;
     }
     let sender = manager(app, &request).await?;
     let idempotency_key = request.idempotency_key()?;
     let wanted: CreateKeyRequest = read(&request.body)?;
-    let made = app.service.create_key(&sender, &wanted, idempotency_key.as_ref()).await;
+    let made = app.service.keys().create(&sender, &wanted, idempotency_key.as_ref()).await;
     Ok(counted("key_creation", made)?)
 }
 
@@ -41,30 +41,30 @@ async fn create_key_of_wallet(app: &App, request: &Request, sign_in: &str) -> Re
         return Err(Error::field("Idempotency-Key", "works only with an API key; sign in again without it").into());
     }
     let wanted: CreateKeyRequest = read(&request.body)?;
-    let made = app.service.create_key_below(&parent, &wanted).await;
+    let made = app.service.keys().create_below(&parent, &wanted).await;
     Ok(counted("key_creation", made)?)
 }
 
 pub(crate) async fn keys(app: &App, request: Request) -> Result<KeysDocument, Problem> {
     let page = parameters::<ListKeys>(app, &request, Scope::Manage).await?;
     let after = page.after.as_ref().map(Cursor::as_str);
-    Ok(app.service.keys(&request.sender()?, after, page.limit.0).await?)
+    Ok(app.service.keys().list(&request.sender()?, after, page.limit.0).await?)
 }
 
 pub(crate) async fn key(app: &App, request: Request) -> Result<KeyResponse, Problem> {
-    Ok(app.service.key(&request.sender()?, id(&request)).await?)
+    Ok(app.service.keys().get(&request.sender()?, id(&request)).await?)
 }
 
 pub(crate) async fn change_key(app: &App, request: Request) -> Result<KeyResponse, Problem> {
     let sender = manager(app, &request).await?;
     let change: ChangeKeyRequest = read(&request.body)?;
-    let changed = app.service.change_key(&sender, id(&request), &change).await;
+    let changed = app.service.keys().change(&sender, id(&request), &change).await;
     Ok(counted("key_change", changed)?)
 }
 
 pub(crate) async fn delete_key(app: &App, request: Request) -> Result<DeletedKeyResponse, Problem> {
     let sender = manager(app, &request).await?;
-    let deleted = app.service.delete_key(&sender, id(&request)).await;
+    let deleted = app.service.keys().delete(&sender, id(&request)).await;
     Ok(counted("key_deletion", deleted)?)
 }
 
@@ -79,7 +79,7 @@ pub(crate) async fn rotate_current_key(app: &App, request: Request) -> Result<Ve
         Ok(wanted) => wanted,
         Err(problem) => return Err(after_authorization(app, &request, Scope::Manage, problem).await),
     };
-    let rotated = app.service.rotate_key(&request.sender()?, &wanted, rotation.as_ref()).await;
+    let rotated = app.service.keys().rotate_current(&request.sender()?, &wanted, rotation.as_ref()).await;
     Ok(counted("rotation", rotated)?)
 }
 
@@ -92,20 +92,20 @@ pub(crate) async fn rotate_key(app: &App, request: Request) -> Result<IssuedKeyR
         }
     };
     let sender = request.sender()?;
-    match app.service.current_key(&sender, Scope::Manage).await {
+    match app.service.access().current_key(&sender, Scope::Manage).await {
         Ok(actor) => app.limits.key_changes(&actor)?,
         // An earlier attempt may have replaced the key that this is sent with. The service checks that.
         Err(_) if idempotency_key.is_some() => {}
         Err(refused) => return Err(refused.into()),
     }
-    let rotated = app.service.rotate_key_by_id(&sender, id(&request), &wanted, idempotency_key.as_ref()).await;
+    let rotated = app.service.keys().rotate(&sender, id(&request), &wanted, idempotency_key.as_ref()).await;
     Ok(counted("rotation", rotated)?)
 }
 
 pub(crate) async fn report_leaked(app: &App, request: Request) -> Result<LeakedKeyResponse, Problem> {
     app.limits.leak_report(&request.client()?)?;
     let found: LeakedKeyRequest = read(&request.body)?;
-    let reported = app.service.report_leaked(&found).await;
+    let reported = app.service.keys().report_leaked(&found).await;
     Ok(counted("leak_report", reported)?)
 }
 
@@ -117,7 +117,7 @@ fn id(request: &Request) -> &str {
 /// The sender, whose key may manage keys. Counts a change of the account's keys.
 async fn manager(app: &App, request: &Request) -> Result<Sender, Problem> {
     let sender = request.sender()?;
-    let actor = app.service.current_key(&sender, Scope::Manage).await?;
+    let actor = app.service.access().current_key(&sender, Scope::Manage).await?;
     app.limits.key_changes(&actor)?;
     Ok(sender)
 }

@@ -24,7 +24,7 @@ impl<'a> Payable<'a> {
         asked: RequestedResource<'a>,
         headers: &HeaderMap,
     ) -> Result<Self, Problem> {
-        match service.presented(|name| headers.get_all(name).iter().map(HeaderValue::as_bytes)) {
+        match service.offers().read(|name| headers.get_all(name).iter().map(HeaderValue::as_bytes)) {
             Ok(presented) => Ok(Self { service, asked, presented }),
             Err(error) => Err(Self { service, asked, presented: None }.refused(error)),
         }
@@ -37,7 +37,7 @@ impl<'a> Payable<'a> {
 
     /// The response to a request that was refused, with offers if it can be paid for.
     pub(super) fn refused(self, error: Error) -> Problem {
-        let notice = self.service.payment_notice(&error, self.asked, self.presented.as_deref());
+        let notice = self.service.offers().notice(&error, self.asked, self.presented.as_deref());
         Problem::from(error).with_notice(notice)
     }
 

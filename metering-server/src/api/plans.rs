@@ -7,5 +7,5 @@ use crate::endpoints::{Request, reply};
 use crate::http::{Problem, Reply};
 
 pub(crate) async fn plans(app: &App, _: Request) -> Result<Reply, Problem> {
-    reply::<ListPlans>(&*app.service.plans().await?)
+    reply::<ListPlans>(&*app.service.payments().plans().await?)
 }

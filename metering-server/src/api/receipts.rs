@@ -11,10 +11,10 @@ use crate::http::Problem;
 
 pub(crate) async fn receipts(app: &App, request: Request) -> Result<ReceiptsDocument, Problem> {
     let page = parameters::<ListReceipts>(app, &request, Scope::Read).await?;
-    Ok(app.service.receipts(&request.sender()?, page.before.map(|entry| entry.0), page.limit.0).await?)
+    Ok(app.service.payments().receipts(&request.sender()?, page.before.map(|entry| entry.0), page.limit.0).await?)
 }
 
 pub(crate) async fn receipt(app: &App, request: Request) -> Result<ReceiptDocument, Problem> {
     let of = parameters::<GetReceipt>(app, &request, Scope::Read).await?;
-    Ok(app.service.receipt(&request.sender()?, &of.number).await?)
+    Ok(app.service.payments().receipt(&request.sender()?, &of.number).await?)
 }

@@ -12,12 +12,12 @@ pub(crate) async fn challenge(app: &App, request: Request) -> Result<ChallengeRe
     app.limits.recovery(&request.client()?)?;
     let wanted: ChallengeRequest = read(&request.body)?;
     app.limit_wallet(wanted.address.as_deref())?;
-    Ok(counted("challenge", app.service.challenge(&wanted).await)?)
+    Ok(counted("challenge", app.service.recovery().challenge(&wanted).await)?)
 }
 
 pub(crate) async fn verify(app: &App, request: Request) -> Result<VerifyResponse, Problem> {
     app.limits.recovery(&request.client()?)?;
     // Not counted per wallet: a challenge allows five wrong signatures, and its owner's correct one must get through.
     let proof: VerifyRequest = read(&request.body)?;
-    Ok(counted("rotation", app.service.verify(&proof).await)?)
+    Ok(counted("rotation", app.service.recovery().verify(&proof).await)?)
 }

@@ -13,11 +13,11 @@ pub(crate) async fn quote(app: &App, request: Request) -> Result<QuoteResponse, 
     app.limits.signup(&client)?;
     let wanted: QuoteRequest = read(&request.body)?;
     app.limit_quote(&client, wanted.payer_address.as_deref())?;
-    Ok(counted("quote", app.service.quote(&wanted).await)?)
+    Ok(counted("quote", app.service.payments().quote(&wanted).await)?)
 }
 
 pub(crate) async fn claim(app: &App, request: Request) -> Result<ClaimResponse, Problem> {
     app.limits.signup(&request.client()?)?;
     let claim: ClaimRequest = read(&request.body)?;
-    Ok(counted("claim", app.service.claim(&claim).await)?)
+    Ok(counted("claim", app.service.payments().claim(&claim).await)?)
 }

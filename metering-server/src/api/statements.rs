@@ -12,13 +12,13 @@ use crate::http::{Problem, Reply};
 
 pub(crate) async fn ledger(app: &App, request: Request) -> Result<LedgerDocument, Problem> {
     let page = parameters::<GetLedger>(app, &request, Scope::Read).await?;
-    Ok(app.service.ledger(&request.sender()?, page.after.map(|entry| entry.0), page.limit.0).await?)
+    Ok(app.service.usage().ledger(&request.sender()?, page.after.map(|entry| entry.0), page.limit.0).await?)
 }
 
 pub(crate) async fn ledger_csv(app: &App, request: Request) -> Result<Reply, Problem> {
     let page = parameters::<GetLedgerCsv>(app, &request, Scope::Read).await?;
     let (after, limit) = (page.after.map(|entry| entry.0), page.limit.0);
-    let document = app.service.ledger(&request.sender()?, after, limit).await?;
+    let document = app.service.usage().ledger(&request.sender()?, after, limit).await?;
     let columns = ["id", "created_at", "type", "credits", "description", "plan_id", "chain_id", "tx_hash"];
     let next = document.next.map(|after| format!("/credits/ledger.csv?after={after}&limit={limit}"));
     let rows = document.entries.iter().map(|entry| {
@@ -62,5 +62,5 @@ pub(crate) async fn usage_csv(app: &App, request: Request) -> Result<Reply, Prob
 
 async fn days(app: &App, request: &Request) -> Result<DailyUsageDocument, Problem> {
     let DayRange { from, to } = parameters::<GetDailyUsage>(app, request, Scope::Read).await?;
-    Ok(app.service.daily_usage(&request.sender()?, from, to).await?)
+    Ok(app.service.usage().daily(&request.sender()?, from, to).await?)
 }

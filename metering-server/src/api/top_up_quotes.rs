@@ -13,16 +13,16 @@ use crate::operations::metrics::counted;
 pub(crate) async fn top_up_quote(app: &App, request: Request) -> Result<TopUpQuoteDocument, Problem> {
     app.limits.signup(&request.client()?)?;
     let sender = request.sender()?;
-    let account = counted("topup_quote", app.service.authorize(&sender, Scope::TopUp).await)?;
+    let account = counted("topup_quote", app.service.access().authorize(&sender, Scope::TopUp).await)?;
     app.limits.top_up_quote(&account.id)?;
     let wanted: TopUpQuoteRequest = read(&request.body)?;
-    Ok(counted("topup_quote", app.service.top_up_quote(&sender, &wanted).await)?)
+    Ok(counted("topup_quote", app.service.payments().top_up_quote(&sender, &wanted).await)?)
 }
 
 pub(crate) async fn top_up_quote_status(app: &App, request: Request) -> Result<TopUpQuoteDocument, Problem> {
     let sender = request.sender()?;
-    let account = app.service.authorize_any(&sender, &[Scope::TopUp, Scope::Read]).await?;
+    let account = app.service.access().authorize_any(&sender, &[Scope::TopUp, Scope::Read]).await?;
     app.limits.top_up_poll(&account.id)?;
     let of = request.parameters::<GetTopUpQuote>()?;
-    Ok(app.service.top_up_quote_by_id(&sender, &of.quote_id).await?)
+    Ok(app.service.payments().top_up_quote_by_id(&sender, &of.quote_id).await?)
 }

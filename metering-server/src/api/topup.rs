@@ -15,15 +15,15 @@ pub(crate) async fn top_up(app: &App, request: Request) -> Result<TopUpResponse,
     let payment: TopUpRequest = match read(&request.body) {
         Ok(payment) => payment,
         Err(problem) => {
-            app.service.authorize(&sender, Scope::TopUp).await?;
+            app.service.access().authorize(&sender, Scope::TopUp).await?;
             return Err(problem);
         }
     };
-    Ok(counted("topup", app.service.top_up(&sender, &payment).await)?)
+    Ok(counted("topup", app.service.payments().top_up(&sender, &payment).await)?)
 }
 
 pub(crate) async fn complete_top_up(app: &App, request: Request) -> Result<CompletionResponse, Problem> {
     app.limits.signup(&request.client()?)?;
     let payment: CompletionRequest = read(&request.body)?;
-    Ok(counted("topup", app.service.complete_top_up(&payment).await)?)
+    Ok(counted("topup", app.service.payments().complete_top_up(&payment).await)?)
 }

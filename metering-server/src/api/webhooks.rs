@@ -19,53 +19,53 @@ use crate::operations::metrics::counted;
 pub(crate) async fn create_webhook(app: &App, request: Request) -> Result<IssuedWebhookResponse, Problem> {
     let sender = manager(app, &request).await?;
     let wanted: CreateWebhookRequest = read(&request.body)?;
-    let created = app.service.create_webhook(&sender, &wanted).await;
+    let created = app.service.webhooks().create(&sender, &wanted).await;
     Ok(counted("webhook_creation", created)?)
 }
 
 pub(crate) async fn webhooks(app: &App, request: Request) -> Result<WebhooksDocument, Problem> {
-    Ok(app.service.webhooks(&request.sender()?).await?)
+    Ok(app.service.webhooks().list(&request.sender()?).await?)
 }
 
 pub(crate) async fn webhook(app: &App, request: Request) -> Result<WebhookResponse, Problem> {
-    Ok(app.service.webhook(&request.sender()?, segment(&request, 0)).await?)
+    Ok(app.service.webhooks().get(&request.sender()?, segment(&request, 0)).await?)
 }
 
 pub(crate) async fn change_webhook(app: &App, request: Request) -> Result<WebhookResponse, Problem> {
     let sender = manager(app, &request).await?;
     let change: ChangeWebhookRequest = read(&request.body)?;
-    let changed = app.service.change_webhook(&sender, segment(&request, 0), &change).await;
+    let changed = app.service.webhooks().change(&sender, segment(&request, 0), &change).await;
     Ok(counted("webhook_change", changed)?)
 }
 
 pub(crate) async fn delete_webhook(app: &App, request: Request) -> Result<DeletedWebhookResponse, Problem> {
     let sender = manager(app, &request).await?;
-    let deleted = app.service.delete_webhook(&sender, segment(&request, 0)).await;
+    let deleted = app.service.webhooks().delete(&sender, segment(&request, 0)).await;
     Ok(counted("webhook_deletion", deleted)?)
 }
 
 pub(crate) async fn rotate_webhook(app: &App, request: Request) -> Result<IssuedWebhookResponse, Problem> {
     let sender = manager(app, &request).await?;
     let wanted = if request.body.is_empty() { RotateWebhookRequest::default() } else { read(&request.body)? };
-    let rotated = app.service.rotate_webhook(&sender, segment(&request, 0), &wanted).await;
+    let rotated = app.service.webhooks().rotate(&sender, segment(&request, 0), &wanted).await;
     Ok(counted("webhook_rotation", rotated)?)
 }
 
 pub(crate) async fn test_webhook(app: &App, request: Request) -> Result<DeliveryResponse, Problem> {
     let sender = tester(app, &request).await?;
-    let tested = app.service.test_webhook(&sender, segment(&request, 0)).await;
+    let tested = app.service.webhooks().test(&sender, segment(&request, 0)).await;
     Ok(counted("webhook_test", tested)?)
 }
 
 pub(crate) async fn deliveries(app: &App, request: Request) -> Result<DeliveriesDocument, Problem> {
     let page = parameters::<ListDeliveries>(app, &request, Scope::Read).await?;
     let (sender, after) = (request.sender()?, page.after.as_ref().map(Cursor::as_str));
-    Ok(app.service.deliveries(&sender, &page.id, page.state.as_deref(), after, page.limit.0).await?)
+    Ok(app.service.webhooks().deliveries(&sender, &page.id, page.state.as_deref(), after, page.limit.0).await?)
 }
 
 pub(crate) async fn resend_delivery(app: &App, request: Request) -> Result<DeliveryResponse, Problem> {
     let sender = tester(app, &request).await?;
-    let resent = app.service.resend_delivery(&sender, segment(&request, 0), segment(&request, 1)).await;
+    let resent = app.service.webhooks().resend(&sender, segment(&request, 0), segment(&request, 1)).await;
     Ok(counted("webhook_resend", resent)?)
 }
 
@@ -76,7 +76,7 @@ fn segment(request: &Request, index: usize) -> &str {
 /// The sender, whose key is the first one of the account. Counts a change.
 async fn manager(app: &App, request: &Request) -> Result<Sender, Problem> {
     let sender = request.sender()?;
-    let actor = app.service.first_key(&sender).await?;
+    let actor = app.service.access().first_key(&sender).await?;
     app.limits.key_changes(&actor)?;
     Ok(sender)
 }
@@ -84,7 +84,7 @@ async fn manager(app: &App, request: &Request) -> Result<Sender, Problem> {
 /// The sender, whose key may manage the account. Counts a test or a resend.
 async fn tester(app: &App, request: &Request) -> Result<Sender, Problem> {
     let sender = request.sender()?;
-    let account = app.service.authorize(&sender, Scope::Manage).await?;
+    let account = app.service.access().authorize(&sender, Scope::Manage).await?;
     app.limits.webhook_test(&account.id)?;
     Ok(sender)
 }

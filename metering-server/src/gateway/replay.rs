@@ -98,7 +98,7 @@ impl Replays {
         if let Some(recording) = found {
             // Before anything is replayed: the key may have been revoked since.
             let caller = Caller { key: request.credentials.key.as_ref(), address: request.address.map(|at| at.0) };
-            if service.authorize(caller, Scope::Call).await.is_err() {
+            if service.access().authorize(caller, Scope::Call).await.is_err() {
                 // It is refused as any other request with this key.
                 return serving.await;
             }

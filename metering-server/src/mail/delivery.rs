@@ -110,7 +110,7 @@ impl Delivery {
 
     /// The message of a parcel. A store in trouble is asked again.
     async fn write(&self, parcel: &mut Parcel) -> Result<Option<Message>, Trouble> {
-        let prepared = self.service.prepare_mail(&parcel.request).await;
+        let prepared = self.service.emails().prepare(&parcel.request).await;
         let mail = prepared.map_err(|error| Trouble { may_pass: true, why: error.to_string() })?;
         let Some(mail) = mail else { return Ok(None) };
         parcel.expires_at = match mail.message {

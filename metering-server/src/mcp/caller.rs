@@ -96,7 +96,7 @@ pub(crate) async fn look_up(
     match accounts {
         Accounts::Here(service) => {
             let sender = Sender { key: Some(key.clone()), address: address.map(|client| client.0) };
-            let account = service.authenticate(&sender).await.map_err(NoCaller::from)?;
+            let account = service.access().authenticate(&sender).await.map_err(NoCaller::from)?;
             let has_credit = account.totals.balance > Credits::ZERO;
             Ok(Caller { key: Some(key.clone()), address, account: account.id.as_str().into(), has_credit })
         }
@@ -107,7 +107,7 @@ pub(crate) async fn look_up(
 /// The caller who sent no key, if calls can be paid for without one. All those of a network have one share.
 async fn without_key(accounts: &Accounts, address: Option<ClientAddress>) -> Result<Caller, NoCaller> {
     let is_payable = match accounts {
-        Accounts::Here(service) => service.accepts_keyless_payments(),
+        Accounts::Here(service) => service.offers().accepts_keyless(),
         Accounts::Elsewhere(client) => client.get(OFFERED).await.is_ok(),
     };
     if !is_payable {

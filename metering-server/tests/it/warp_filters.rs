@@ -61,5 +61,5 @@ async fn warp_filter_behind_the_layer_is_charged() {
             None => assert!(body.starts_with(b"{\"error\":\"unauthorized\""), "{body:?}"),
         }
     }
-    assert_eq!(service.balance(Some(&key)).await.unwrap().credit_balance.to_string(), "0.9998611111");
+    assert_eq!(service.usage().balance(Some(&key)).await.unwrap().credit_balance.to_string(), "0.9998611111");
 }

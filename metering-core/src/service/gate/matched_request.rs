@@ -66,8 +66,8 @@ impl<'s> MatchedRequest<'s, '_> {
         found
     }
 
-    /// The same request with the sign-in of a wallet ([`Service::sign_in`]). It counts if the request has neither a key
-    /// nor a payment.
+    /// The same request with the sign-in of a wallet ([`Offers::sign_in`](crate::service::Offers::sign_in)). It counts
+    /// if the request has neither a key nor a payment.
     #[must_use]
     pub fn signed_in_with<'p>(self, sign_in: Option<&'p str>) -> MatchedRequest<'s, 'p>
     where
@@ -94,7 +94,7 @@ impl<'s> MatchedRequest<'s, '_> {
     /// route ([`Catalogue::covers`](crate::Catalogue::covers)).
     #[must_use]
     pub fn is_uncovered(&self) -> bool {
-        matches!(&self.matched, Err(NoMatch::Route(path, _)) if !self.service.catalogue.covers(path))
+        matches!(&self.matched, Err(NoMatch::Route(path, _)) if !self.service.catalogue().covers(path))
     }
 
     /// Charges the request if its route is metered, or holds what it may cost if its route is priced by usage.
@@ -107,12 +107,14 @@ impl<'s> MatchedRequest<'s, '_> {
             Ok(matched) => matched,
             Err(none) => {
                 let error = none.into_error(service);
-                return Err(service.after_authentication(request.caller(), error).await);
+                return Err(service.access.after_authentication(request.caller(), error).await);
             }
         };
         let Read { price, target, body } = match read(route, &path, &request, proxied.is_some()) {
             Ok(read) => read,
-            Err(error) if route.metered => return Err(service.after_authentication(request.caller(), error).await),
+            Err(error) if route.metered => {
+                return Err(service.access.after_authentication(request.caller(), error).await);
+            }
             Err(error) => return Err(error),
         };
         if !route.metered {
@@ -128,7 +130,10 @@ impl<'s> MatchedRequest<'s, '_> {
             Ok(key) => key.map(RequestId::of_idempotency_key),
             Err(error) => {
                 let fields = [("Idempotency-Key".to_owned(), error.to_string())].into();
-                return Err(service.after_authentication(request.caller(), Error::InvalidParameter(fields)).await);
+                return Err(service
+                    .access
+                    .after_authentication(request.caller(), Error::InvalidParameter(fields))
+                    .await);
             }
         };
         let (price, hold) = match route.usage_price() {
@@ -155,7 +160,7 @@ impl<'s> MatchedRequest<'s, '_> {
         service.check_max_cost(request.caller(), known_price, max_cost, is_maximum).await?;
         let paid = match request.payment {
             Some(presented) => {
-                let paying = service.pay(presented, request.caller(), fingerprint(), price);
+                let paying = service.offers().pay(presented, request.caller(), fingerprint(), price);
                 Some(paying.instrument(info_span!(target: trace::TARGET, "pay")).await?)
             }
             None => None,
@@ -163,7 +168,7 @@ impl<'s> MatchedRequest<'s, '_> {
         let key = match (&paid, request.key) {
             (Some(paid), _) => paid.key,
             (None, Some(key)) => key.hash(),
-            (None, None) => service.key_without_credentials(sign_in, price).await?,
+            (None, None) => service.offers().key_without_credentials(sign_in, price).await?,
         };
         let of_payment = paid.as_ref().and_then(|paid| paid.request_id.clone());
         let is_of_payment = of_payment.is_some();
@@ -175,7 +180,7 @@ impl<'s> MatchedRequest<'s, '_> {
         let lease = if is_of_proxy { Duration::ZERO } else { service.config.delivery_lease };
         let delivery = request_id.is_some().then(|| DeliveryTerms { fingerprint: fingerprint(), lease });
         let request_path = kept_path(path.as_str());
-        let (address, in_flight) = (request.address, Some(service.in_flight.clone()));
+        let (address, in_flight) = (request.address, Some(service.charging.in_flight.clone()));
         let price_version = service.price_version();
         let charge = Charge {
             key,
@@ -203,7 +208,7 @@ impl<'s> MatchedRequest<'s, '_> {
         let kind = if proxied.is_some() {
             AdmissionKind::Charged(receipt)
         } else {
-            match service.meter.guard(receipt) {
+            match service.charging.meter.guard(receipt) {
                 Ok(guard) => AdmissionKind::Held(guard),
                 Err(receipt) => AdmissionKind::Charged(receipt),
             }

@@ -43,10 +43,10 @@ impl Service {
             Some(Err(error)) => Error::InvalidParameter([("Max-Cost".to_owned(), error.to_string())].into()),
         };
         // Callers that may pay without a key may see the price.
-        let is_keyless = caller.key.is_none() && self.accepts_keyless_payments();
+        let is_keyless = caller.key.is_none() && self.offers().accepts_keyless();
         if is_keyless && matches!(error, Error::MaxCostExceeded { .. }) {
             return Err(error);
         }
-        Err(self.after_authentication(caller, error).await)
+        Err(self.access.after_authentication(caller, error).await)
     }
 }

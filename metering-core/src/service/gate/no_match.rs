@@ -20,7 +20,7 @@ impl NoMatch<'_> {
         match self {
             Self::Path(error) => Error::InvalidPath(error),
             Self::Route(path, RouteRefusal::UnknownRoute) => {
-                let nearest = service.catalogue.nearest_template(path.as_str()).map(Arc::from);
+                let nearest = service.catalogue().nearest_template(path.as_str()).map(Arc::from);
                 Error::UnknownRoute { nearest, all: service.config.links.routes.clone() }
             }
             Self::Route(_, refusal) => refusal.into(),

@@ -40,7 +40,7 @@ impl MatchedRequest<'_, '_> {
             Ok(matched) => matched,
             Err(none) => {
                 let error = none.into_error(service);
-                return Err(service.after_authentication(caller, error).await);
+                return Err(service.access.after_authentication(caller, error).await);
             }
         };
         // What was paid is credited before the charge.
@@ -49,13 +49,13 @@ impl MatchedRequest<'_, '_> {
         }
         let (price, _) = match route.read(&path, request.query) {
             Ok(read) => read,
-            Err(refusal) => return Err(service.after_authentication(caller, refusal.into()).await),
+            Err(refusal) => return Err(service.access.after_authentication(caller, refusal.into()).await),
         };
         let by_usage = route.usage_price();
         let depends_on_body = by_usage.is_some_and(|price| price.needs_request_body());
         let most = by_usage.map_or(price, |by_usage| by_usage.hold(None));
         let Some(key) = request.key else {
-            return match service.accepts_keyless_payments() {
+            return match service.offers().accepts_keyless() {
                 false => Err(Error::Unauthorized),
                 true if sign_in.is_some() || max_cost.is_some() || depends_on_body => Ok(()),
                 true => Err(Error::PaymentRequired { price: most }),
@@ -67,7 +67,7 @@ impl MatchedRequest<'_, '_> {
         let taking = match by_usage {
             _ if may_repeat || has_other_refusal => None,
             // What the body says decides how much has to be paid.
-            Some(_) if depends_on_body && service.has_offers() => None,
+            Some(_) if depends_on_body && service.offers().has_offers() => None,
             Some(_) if depends_on_body => Some(Debit::Charge(most)),
             Some(_) => Some(Debit::Hold(most)),
             // There may be a free allowance.
@@ -75,19 +75,19 @@ impl MatchedRequest<'_, '_> {
             None => Some(Debit::Charge(price)),
         };
         let line = route.usage_line(request.source);
-        let (called, at) = ((&*line.http_method, &*line.route_template), service.clock.now());
+        let (called, at) = ((&*line.http_method, &*line.route_template), service.access.now());
         let used_for = match has_other_refusal {
             true => KeyUse { scope: None, route: None, address: request.address, at },
             false => KeyUse { scope: Some(Scope::Call), route: Some(called), address: request.address, at },
         };
-        let checked = match service.store.key_holder(&key.hash()).await? {
+        let checked = match service.access.store.key_holder(&key.hash()).await? {
             Some(holder) => precheck::check(&holder, &used_for, taking),
             None => Err(Refusal::UnknownKey),
         };
         match checked {
             Ok(()) => Ok(()),
             Err(refusal) => {
-                service.meter.count_refusal(refusal.clone());
+                service.charging.meter.count_refusal(refusal.clone());
                 Err(service.refused(refusal).await)
             }
         }

@@ -27,7 +27,7 @@ pub struct Proxied {
     pub request_id: Option<RequestId>,
     /// Holds the price for this long instead of charging it. If the proxy does not [settle] it by then, it is charged.
     ///
-    /// [settle]: crate::Service::settle_proxied
+    /// [settle]: crate::service::Holds::settle
     pub hold: Option<Duration>,
 }
 

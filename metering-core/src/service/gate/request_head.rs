@@ -31,7 +31,7 @@ pub struct RequestHead<'r> {
     pub source: ClientSource,
     /// Its idempotency key, if it has one.
     pub idempotency_key: Option<Result<&'r IdempotencyKey, IdempotencyKeyError>>,
-    /// The payment that came with it ([`Service::presented`](crate::Service::presented)).
+    /// The payment that came with it ([`Offers::read`](crate::service::Offers::read)).
     pub payment: Option<&'r dyn RequestPayment>,
 }
 

@@ -34,8 +34,8 @@ async fn a_slow_account_or_host_delays_only_itself() {
         let (_, key) = service.open_account("an-agent", "2".parse().unwrap()).await.unwrap();
         for url in urls {
             let request = CreateWebhookRequest { url: Some((*url).to_owned()), events: None };
-            let id = service.create_webhook(Some(&key), &request).await.unwrap().data.id;
-            service.test_webhook(Some(&key), &id).await.unwrap();
+            let id = service.webhooks().create(Some(&key), &request).await.unwrap().data.id;
+            service.webhooks().test(Some(&key), &id).await.unwrap();
         }
     };
     // One account with a webhook on each of six slow hosts, then six accounts with a webhook on the same slow host.

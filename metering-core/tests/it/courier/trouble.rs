@@ -51,7 +51,7 @@ async fn an_attempt_that_was_in_progress_at_a_resend_does_not_count() {
     let only =
         || async { scene.store.deliveries(None, DeliveryFilter::default(), None, 9).await.unwrap().items.remove(0) };
     let id = only().await.id.get().to_string();
-    scene.service.resend_delivery(Some(&scene.key), &webhook, &id).await.unwrap();
+    scene.service.webhooks().resend(Some(&scene.key), &webhook, &id).await.unwrap();
     sent(&sender, 2).await;
     assert_eq!(sender.at_once.load(Ordering::SeqCst), 2, "the same event, twice at the same time");
     sender.permits.add_permits(1);

@@ -28,12 +28,12 @@ async fn exact_payment_gets_an_account_and_key() {
         assert_eq!(response.tx_hash, hash.to_string());
         let bought = if plan == "coin" { "4" } else { "10.5" };
         let key = key_of(&response.api_key);
-        let balance = scene.service.balance(Some(&key)).await.unwrap();
+        let balance = scene.service.usage().balance(Some(&key)).await.unwrap();
         assert_eq!(balance.total_credits_purchased.to_string(), bought);
         assert_eq!(balance.total_credits_granted.to_string(), "2");
         assert_eq!(balance.credit_balance, response.credit_balance);
         assert_eq!(balance.payer_address, Some(wallet.address.to_string()));
-        let activity = scene.service.activity(Some(&key), 10).await.unwrap().transactions;
+        let activity = scene.service.usage().activity(Some(&key), 10).await.unwrap().transactions;
         let purchase = activity.iter().find(|entry| entry.kind == "purchase_pay_signup").unwrap();
         assert_eq!(purchase.tx_hash, Some(hash.to_string()));
         assert_eq!((purchase.chain_id, purchase.plan_id.as_deref()), (Some(MAIN), Some(plan)));
@@ -59,7 +59,7 @@ async fn malformed_claims_are_distinguished() {
     for (nonce, tx_hash, expected) in table {
         let signup_nonce = nonce.map(|nonce| nonce.to_owned().into());
         let request = ClaimRequest { signup_nonce, tx_hash, signature: None };
-        assert_eq!(code(scene.service.claim(&request).await), expected, "{request:?}");
+        assert_eq!(code(scene.service.payments().claim(&request).await), expected, "{request:?}");
     }
 }
 
@@ -121,7 +121,7 @@ async fn a_shallow_payment_is_waited_for_and_then_accepted() {
 
     let waiting = tokio::spawn({
         let (service, request) = (scene.service.clone(), claim_request(&quote.signup_nonce, hash));
-        async move { service.claim(&request).await }
+        async move { service.payments().claim(&request).await }
     });
     tokio::time::sleep(Duration::from_secs(10)).await;
     scene.main.grow(2);
@@ -136,7 +136,7 @@ async fn a_payment_that_is_reorganised_away_is_not_accepted() {
     let hash = scene.main.pay(USDC, wallet.address, RECIPIENT, quote.amount_atomic.parse().unwrap());
     let request = claim_request(&quote.signup_nonce, hash);
     let service = scene.service.clone();
-    let waiting = tokio::spawn(async move { service.claim(&request).await });
+    let waiting = tokio::spawn(async move { service.payments().claim(&request).await });
     tokio::time::sleep(Duration::from_secs(5)).await;
     scene.main.reorganise(hash);
     scene.main.grow(20);
@@ -174,7 +174,7 @@ async fn chain_error_during_a_wait_does_not_end_it() {
     let hash = scene.main.pay(USDC, wallet.address, RECIPIENT, quote.amount_atomic.parse().unwrap());
     let request = claim_request(&quote.signup_nonce, hash);
     let service = scene.service.clone();
-    let waiting = tokio::spawn(async move { service.claim(&request).await });
+    let waiting = tokio::spawn(async move { service.payments().claim(&request).await });
     tokio::time::sleep(Duration::from_secs(5)).await;
     scene.main.trouble(Some(ChainError::Unavailable("down".into())));
     tokio::time::sleep(Duration::from_secs(5)).await;
@@ -224,7 +224,7 @@ async fn fifty_claims_of_one_quote_make_one_account() {
     let mut tasks = JoinSet::new();
     for _ in 0..50 {
         let (service, request) = (scene.service.clone(), claim_request(&quote.signup_nonce, hash));
-        tasks.spawn(async move { service.claim(&request).await });
+        tasks.spawn(async move { service.payments().claim(&request).await });
     }
     let responses = tasks.join_all().await;
     let refused: Vec<_> = responses.iter().filter_map(|response| response.as_ref().err()).map(Error::code).collect();
@@ -270,7 +270,8 @@ async fn waiting_requests_do_not_block_confirmed_claims() {
         let (key, _) = scene.account_without_wallet().await;
         for _ in 0..2 {
             let (service, key) = (scene.service.clone(), key.clone());
-            waiting.spawn(async move { service.top_up(Some(&key), &top_up_request(MAIN, hash, None)).await });
+            waiting
+                .spawn(async move { service.payments().top_up(Some(&key), &top_up_request(MAIN, hash, None)).await });
         }
     }
     tokio::time::sleep(Duration::from_secs(2)).await;
@@ -292,12 +293,12 @@ async fn shutdown_ends_waits_with_a_response() {
     let hash = scene.main.pay(USDC, wallet.address, RECIPIENT, quote.amount_atomic.parse().unwrap());
     let claim = || {
         let (service, request) = (scene.service.clone(), claim_request(&quote.signup_nonce, hash));
-        tokio::spawn(async move { service.claim(&request).await })
+        tokio::spawn(async move { service.payments().claim(&request).await })
     };
     let waiting = claim();
     tokio::time::sleep(Duration::from_secs(5)).await;
     let started_at = tokio::time::Instant::now();
-    scene.service.end_waits();
+    scene.service.payments().end_waits();
     assert_eq!(code(waiting.await.unwrap()), "payment_unconfirmed");
     assert_eq!(code(claim().await.unwrap()), "payment_unconfirmed");
     assert!(started_at.elapsed() < Duration::from_secs(1));
@@ -361,7 +362,7 @@ async fn waits_for_unmined_transactions_have_their_own_limit() {
         for _ in 0..3 {
             let (service, request) = (scene.service.clone(), claim_request(&quote.signup_nonce, hash));
             waiting.spawn(async move {
-                assert_eq!(code(service.claim(&request).await), "payment_unconfirmed");
+                assert_eq!(code(service.payments().claim(&request).await), "payment_unconfirmed");
                 started_at.elapsed() >= PaymentSettings::default().claim_wait
             });
         }
@@ -372,7 +373,7 @@ async fn waits_for_unmined_transactions_have_their_own_limit() {
     let paid = scene.main.pay(USDC, customer.address, RECIPIENT, quote.amount_atomic.parse().unwrap());
     let claim = {
         let (service, request) = (scene.service.clone(), claim_request(&quote.signup_nonce, paid));
-        tokio::spawn(async move { service.claim(&request).await })
+        tokio::spawn(async move { service.payments().claim(&request).await })
     };
     tokio::time::sleep(Duration::from_secs(5)).await;
     scene.main.grow(10);

@@ -46,11 +46,11 @@ async fn the_watcher_leaves_older_payments_alone() {
     first.clock.pass(HOUR);
     let second = first.another(PaymentSettings::default()).await;
     let (key, _) = second.customer(&wallet, MAIN).await;
-    let watched = second.service.watch(MAIN, Some(0)).await.unwrap();
+    let watched = second.service.payments().watch(MAIN, Some(0)).await.unwrap();
     assert_eq!((watched.credited, watched.left), (0, 1));
     assert_eq!(second.balance(&key).await, "12.5");
     second.pay_price(&wallet, MAIN);
-    assert_eq!(second.service.watch(MAIN, None).await.unwrap().credited, 1);
+    assert_eq!(second.service.payments().watch(MAIN, None).await.unwrap().credited, 1);
 }
 
 #[tokio::test]
@@ -65,7 +65,7 @@ async fn not_before_applies_to_top_ups_claims_and_watcher() {
         assert_eq!(code(scene.claim(&quote.signup_nonce, hash).await), "payment_predates_service", "{first}");
         let (key, _) = scene.account_without_wallet().await;
         assert_eq!(code(scene.top_up(&key, MAIN, hash, None).await), "payment_predates_service", "{first}");
-        let watched = scene.service.watch(MAIN, Some(0)).await.unwrap();
+        let watched = scene.service.payments().watch(MAIN, Some(0)).await.unwrap();
         assert_eq!((watched.claimed, watched.credited), (0, 0), "{first}");
         scene
             .store

@@ -29,7 +29,7 @@ async fn a_quote_says_all_that_is_needed_to_pay() {
 #[tokio::test]
 async fn all_missing_fields_are_named_together() {
     let scene = Scene::new().await;
-    let Err(Error::ValidationFailed(fields)) = scene.service.quote(&QuoteRequest::default()).await else {
+    let Err(Error::ValidationFailed(fields)) = scene.service.payments().quote(&QuoteRequest::default()).await else {
         panic!("a quote without any field was accepted");
     };
     let names: Vec<_> = fields.keys().map(String::as_str).collect();
@@ -59,7 +59,7 @@ async fn invalid_requests_are_refused_with_their_code() {
     for (what, change, expected) in table {
         let mut request = quote_request(&Wallet::of(1), "starter", MAIN);
         change(&mut request);
-        assert_eq!(code(scene.service.quote(&request).await), expected, "{what}");
+        assert_eq!(code(scene.service.payments().quote(&request).await), expected, "{what}");
     }
 }
 
@@ -101,10 +101,10 @@ async fn an_email_in_use_is_refused() {
         ..quote_request(wallet, "starter", MAIN)
     };
     let wallet = Wallet::of(1);
-    let quote = scene.service.quote(&with_email(&wallet)).await.unwrap();
+    let quote = scene.service.payments().quote(&with_email(&wallet)).await.unwrap();
     let hash = scene.pay(&wallet, &quote);
     scene.claim(&quote.signup_nonce, hash).await.unwrap();
-    assert_eq!(code(scene.service.quote(&with_email(&Wallet::of(2))).await), "email_already_registered");
+    assert_eq!(code(scene.service.payments().quote(&with_email(&Wallet::of(2))).await), "email_already_registered");
 }
 
 #[tokio::test]

@@ -12,7 +12,7 @@ use super::wallet::Wallet;
 
 async fn challenge(scene: &Scene, wallet: &Wallet) -> ChallengeResponse {
     let request = ChallengeRequest { address: Some(wallet.address.to_checksummed()) };
-    scene.service.challenge(&request).await.unwrap()
+    scene.service.recovery().challenge(&request).await.unwrap()
 }
 
 #[tokio::test]
@@ -122,7 +122,7 @@ async fn twenty_responses_to_one_challenge_create_one_key() {
             nonce: Some(opened.nonce.clone()),
             signature: Some(signature),
         };
-        tasks.spawn(async move { service.verify(&request).await });
+        tasks.spawn(async move { service.recovery().verify(&request).await });
     }
     let responses = tasks.join_all().await;
     let keys: Vec<_> =

@@ -106,7 +106,7 @@ impl Scene {
         let catalogue = Arc::new(Catalogue::from_json(catalogue).unwrap());
         let service = Service::new(Arc::clone(&store) as _, Arc::new(meter), catalogue, shared, config);
         let service = Arc::new(service.with_payments(Arc::clone(&store) as _, readers, settings));
-        service.register_recipients().await.unwrap();
+        service.payments().register_recipients().await.unwrap();
         Self { service, store, clock, main, side, keys: Mutex::default() }
     }
 
@@ -116,7 +116,7 @@ impl Scene {
 
     /// Opens a quote for a wallet.
     pub(super) async fn quote(&self, wallet: &Wallet, plan: &str, chain_id: u64) -> Result<QuoteResponse, Error> {
-        self.service.quote(&quote_request(wallet, plan, chain_id)).await
+        self.service.payments().quote(&quote_request(wallet, plan, chain_id)).await
     }
 
     /// Pays a quote exactly, and adds enough blocks to confirm the payment.
@@ -137,7 +137,7 @@ impl Scene {
     }
 
     pub(super) async fn claim(&self, nonce: &str, hash: TxHash) -> Result<ClaimResponse, Error> {
-        self.service.claim(&claim_request(nonce, hash)).await
+        self.service.payments().claim(&claim_request(nonce, hash)).await
     }
 
     /// Creates an account paid for by a wallet; returns its key.
@@ -166,7 +166,7 @@ impl Scene {
         chain_id: u64,
     ) -> Result<TopUpQuoteDocument, Error> {
         let request = TopUpQuoteRequest { plan_id: Some(plan.to_owned()), chain_id: Some(ChainIdInput(chain_id)) };
-        self.service.top_up_quote(Some(key), &request).await
+        self.service.payments().top_up_quote(Some(key), &request).await
     }
 
     /// Pays a top-up quote exactly, and adds enough blocks to confirm the payment.
@@ -185,13 +185,13 @@ impl Scene {
         hash: TxHash,
         signature: Option<String>,
     ) -> Result<TopUpResponse, Error> {
-        self.service.top_up(Some(key), &top_up_request(chain_id, hash, signature)).await
+        self.service.payments().top_up(Some(key), &top_up_request(chain_id, hash, signature)).await
     }
 
     /// Rotates the key of a wallet's account.
     pub(super) async fn rotate(&self, wallet: &Wallet) -> Result<VerifyResponse, Error> {
         let request = ChallengeRequest { address: Some(wallet.address.to_string()) };
-        let challenge = self.service.challenge(&request).await?;
+        let challenge = self.service.recovery().challenge(&request).await?;
         self.verify(wallet.address, &challenge.nonce, &wallet.sign(&challenge.message)).await
     }
 
@@ -201,11 +201,11 @@ impl Scene {
             nonce: Some(nonce.to_owned()),
             signature: Some(signature.to_owned()),
         };
-        self.service.verify(&request).await
+        self.service.recovery().verify(&request).await
     }
 
     pub(super) async fn balance(&self, key: &ApiKey) -> String {
-        self.service.balance(Some(key)).await.unwrap().credit_balance.to_string()
+        self.service.usage().balance(Some(key)).await.unwrap().credit_balance.to_string()
     }
 
     pub(super) async fn is_live(&self, key: &ApiKey) -> bool {

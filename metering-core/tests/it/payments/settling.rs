@@ -17,7 +17,7 @@ use super::wallet::Wallet;
 const CONFIRMATIONS: u64 = 3;
 
 async fn settle(scene: &Scene) -> SettlementReport {
-    scene.service.settle_payments(MAIN).await.unwrap()
+    scene.service.payments().settle(MAIN).await.unwrap()
 }
 
 async fn settlement(scene: &Scene, hash: TxHash) -> PaymentSettlement {
@@ -106,7 +106,7 @@ async fn claim_lost_to_a_reorganisation_is_reversed_with_reason() {
     scene.main.reorganise(hash);
     settle_until_reversed(&scene).await;
     assert_eq!(scene.balance(&key).await, "2", "the free credits of a new account stay");
-    let account = scene.service.authenticate(Some(&key)).await.unwrap();
+    let account = scene.service.access().authenticate(Some(&key)).await.unwrap();
     assert_eq!(account.totals.purchased.to_string(), "0");
     let entry = scene.store.activity(&account.id, 1).await.unwrap().remove(0);
     assert_eq!(entry.kind.as_str(), "payment_reversed");
@@ -120,7 +120,7 @@ async fn receipt_says_whether_its_payment_is_reversed() {
     let scene = Scene::new().await;
     let (key, hash) = claimed(&scene, &Wallet::of(1)).await;
     let statuses = async || {
-        let list = scene.service.receipts(Some(&key), None, 10).await.unwrap();
+        let list = scene.service.payments().receipts(Some(&key), None, 10).await.unwrap();
         list.receipts.into_iter().map(|receipt| (receipt.status, receipt.credits.to_string())).collect::<Vec<_>>()
     };
     assert_eq!(statuses().await, [("paid".to_owned(), "10.5".to_owned())]);
@@ -142,7 +142,7 @@ async fn spent_credits_leave_the_balance_below_zero_until_the_payment_is_back() 
     settle(&scene).await;
     let hash = topped_up(&scene, &key, &wallet).await;
     assert_eq!(scene.balance(&key).await, "23");
-    let account = scene.service.authenticate(Some(&key)).await.unwrap();
+    let account = scene.service.access().authenticate(Some(&key)).await.unwrap();
     let spent = metering_core::Credits::from_whole(-20).unwrap();
     let entry = metering_core::money::NewLedgerEntry::new(LedgerKind::Adjustment, spent, "Spent");
     scene.store.post_entry(&account.id, entry, account.created_at).await.unwrap();
@@ -212,7 +212,7 @@ async fn chain_errors_reverse_nothing() {
     scene.main.trouble(Some(ChainError::Unavailable("down".into())));
     scene.main.grow(10);
     for _ in 0..3 {
-        assert_eq!(code(scene.service.settle_payments(MAIN).await), "rpc_error");
+        assert_eq!(code(scene.service.payments().settle(MAIN).await), "rpc_error");
     }
     assert_eq!(scene.balance(&key).await, "12.5");
     // A chain whose head is below the payment's block says nothing about the payment.
@@ -256,17 +256,17 @@ async fn watcher_rescans_after_a_reorganisation() {
     let quotes =
         [scene.quote(&first, "starter", MAIN).await.unwrap(), scene.quote(&second, "starter", MAIN).await.unwrap()];
     scene.main.grow(30);
-    let watched = scene.service.watch(MAIN, Some(0)).await.unwrap();
+    let watched = scene.service.payments().watch(MAIN, Some(0)).await.unwrap();
     assert_eq!(watched.scanned_to, Some(30 + 1 - CONFIRMATIONS));
     // One payment is mined in a block at a scanned height, and one in a block after it.
     scene.main.cut(22);
     scene.pay(&first, &quotes[0]);
     scene.pay(&second, &quotes[1]);
-    let watched = scene.service.watch(MAIN, Some(0)).await.unwrap();
+    let watched = scene.service.payments().watch(MAIN, Some(0)).await.unwrap();
     assert_eq!((watched.claimed, watched.left), (2, 0));
     // Without a reorganisation, no block is scanned twice.
     scene.main.grow(1);
-    let watched = scene.service.watch(MAIN, Some(0)).await.unwrap();
+    let watched = scene.service.payments().watch(MAIN, Some(0)).await.unwrap();
     assert_eq!((watched.claimed, watched.credited, watched.left), (0, 0, 0));
     assert_eq!(
         scene.store.scan_mark(MAIN).await.unwrap(),
@@ -281,7 +281,7 @@ async fn first_scan_begins_at_the_newest_confirmed_block() {
     let wallet = Wallet::of(1);
     let quote = scene.quote(&wallet, "starter", MAIN).await.unwrap();
     scene.main.grow(10);
-    let watched = scene.service.watch(MAIN, None).await.unwrap();
+    let watched = scene.service.payments().watch(MAIN, None).await.unwrap();
     assert_eq!(watched.scanned_to, Some(8));
     assert_eq!(
         scene.store.scan_mark(MAIN).await.unwrap(),
@@ -289,5 +289,5 @@ async fn first_scan_begins_at_the_newest_confirmed_block() {
         "a restart begins there, whether or not it is final"
     );
     scene.pay(&wallet, &quote);
-    assert_eq!(scene.service.watch(MAIN, None).await.unwrap().claimed, 1);
+    assert_eq!(scene.service.payments().watch(MAIN, None).await.unwrap().claimed, 1);
 }

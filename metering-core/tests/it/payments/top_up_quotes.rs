@@ -14,7 +14,7 @@ use super::wallet::Wallet;
 const HALF_HOUR: Duration = Duration::from_secs(30 * 60);
 
 async fn credited_by_the_watcher(scene: &Scene, chain_id: u64) -> (u32, u32, u32) {
-    let watched = scene.service.watch(chain_id, Some(0)).await.unwrap();
+    let watched = scene.service.payments().watch(chain_id, Some(0)).await.unwrap();
     assert!(watched.up_to_date);
     (watched.claimed, watched.credited, watched.left)
 }
@@ -31,9 +31,9 @@ async fn payment_from_an_unknown_wallet_is_credited_by_the_watcher() {
         let hash = scene.pay_top_up(Wallet::of(9).address, &quote);
         assert_eq!(credited_by_the_watcher(&scene, chain_id).await, (0, 1, 0));
         assert_eq!(scene.balance(&key).await, balance);
-        let paid = scene.service.top_up_quote_by_id(Some(&key), &quote.quote_id).await.unwrap();
+        let paid = scene.service.payments().top_up_quote_by_id(Some(&key), &quote.quote_id).await.unwrap();
         assert_eq!((paid.status, paid.tx_hash), (TopUpQuoteStatus::Paid, Some(hash.to_string())));
-        let receipt = scene.service.receipt(Some(&key), &paid.receipt_number.unwrap()).await.unwrap();
+        let receipt = scene.service.payments().receipt(Some(&key), &paid.receipt_number.unwrap()).await.unwrap();
         assert_eq!(receipt.payment.payer, Wallet::of(9).address.to_checksummed());
     }
     assert_eq!(code(scene.rotate(&Wallet::of(9)).await), "no_linked_wallet", "paying links no wallet");
@@ -176,11 +176,11 @@ async fn only_the_account_sees_its_quote_and_its_confirmations() {
     let (other, _) = scene.account_without_wallet().await;
     let quote = scene.top_up_quote(&key, "coin", MAIN).await.unwrap();
     for id in [quote.quote_id.as_str(), "tuq_00", "", "sqn_x"] {
-        assert_eq!(code(scene.service.top_up_quote_by_id(Some(&other), id).await), "not_found", "{id}");
+        assert_eq!(code(scene.service.payments().top_up_quote_by_id(Some(&other), id).await), "not_found", "{id}");
     }
-    assert_eq!(code(scene.service.top_up_quote_by_id(None, &quote.quote_id).await), "unauthorized");
+    assert_eq!(code(scene.service.payments().top_up_quote_by_id(None, &quote.quote_id).await), "unauthorized");
     let hash = scene.main.pay(NATIVE, Wallet::of(1).address, RECIPIENT, quote.amount_atomic.parse().unwrap());
-    let seen = scene.service.top_up_quote_by_id(Some(&key), &quote.quote_id).await.unwrap();
+    let seen = scene.service.payments().top_up_quote_by_id(Some(&key), &quote.quote_id).await.unwrap();
     assert_eq!(seen.status, TopUpQuoteStatus::Seen);
     assert_eq!((seen.confirmations, seen.required, seen.tx_hash), (Some(1), 3, Some(hash.to_string())));
     assert_eq!(scene.balance(&key).await, "0", "seeing a payment credits nothing");
@@ -221,7 +221,7 @@ async fn own_quote_is_credited_on_request_without_watcher_and_plan() {
     // Seen while it has enough confirmations.
     let hash = scene.main.pay(NATIVE, Wallet::of(2).address, RECIPIENT, quotes[1].amount_atomic.parse().unwrap());
     scene.main.grow(4);
-    let paid = scene.service.top_up_quote_by_id(Some(&key), &quotes[1].quote_id).await.unwrap();
+    let paid = scene.service.payments().top_up_quote_by_id(Some(&key), &quotes[1].quote_id).await.unwrap();
     assert_eq!((paid.status, paid.tx_hash), (TopUpQuoteStatus::Paid, Some(hash.to_string())));
     assert_eq!(scene.balance(&key).await, "14.5");
     assert_eq!(credited_by_the_watcher(&scene, MAIN).await, (0, 0, 0));
@@ -251,7 +251,7 @@ async fn seen_payment_stays_seen_until_the_chain_says_otherwise() {
     let quote = scene.top_up_quote(&key, "starter", MAIN).await.unwrap();
     let look = async || {
         tokio::time::advance(Duration::from_secs(3)).await;
-        scene.service.top_up_quote_by_id(Some(&key), &quote.quote_id).await.unwrap().status
+        scene.service.payments().top_up_quote_by_id(Some(&key), &quote.quote_id).await.unwrap().status
     };
     let hash = scene.main.pay(USDC, Wallet::of(1).address, RECIPIENT, quote.amount_atomic.parse().unwrap());
     assert_eq!(look().await, TopUpQuoteStatus::Seen);

@@ -28,7 +28,7 @@ async fn coarse_scene() -> Scene {
 
 async fn look(scene: &Scene, key: &ApiKey, quote: &TopUpQuoteDocument) -> TopUpQuoteDocument {
     tokio::time::advance(Duration::from_secs(3)).await;
-    scene.service.top_up_quote_by_id(Some(key), &quote.quote_id).await.unwrap()
+    scene.service.payments().top_up_quote_by_id(Some(key), &quote.quote_id).await.unwrap()
 }
 
 async fn status(scene: &Scene, key: &ApiKey, quote: &TopUpQuoteDocument) -> String {
@@ -41,16 +41,16 @@ fn send(scene: &Scene, wallet: &Wallet, quote: &TopUpQuoteDocument) -> TxHash {
 }
 
 async fn watch(scene: &Scene) -> (u32, u32) {
-    let watched = scene.service.watch(MAIN, Some(0)).await.unwrap();
+    let watched = scene.service.payments().watch(MAIN, Some(0)).await.unwrap();
     (watched.credited, watched.left)
 }
 
 async fn settle_until_reversed(scene: &Scene) {
     for _ in 0..CONFIRMATIONS {
-        scene.service.settle_payments(MAIN).await.unwrap();
+        scene.service.payments().settle(MAIN).await.unwrap();
         scene.main.grow(1);
     }
-    assert_eq!(scene.service.settle_payments(MAIN).await.unwrap().reversed, 1);
+    assert_eq!(scene.service.payments().settle(MAIN).await.unwrap().reversed, 1);
 }
 
 /// A quote that was paid and credited, and whose payment a reorganisation then removed.
@@ -175,7 +175,7 @@ async fn status_says_that_a_payment_was_reversed_and_is_back() {
     scene.main.grow(CONFIRMATIONS - 1);
     assert_eq!(status(&scene, &key, &quote).await, "Paid");
     assert_eq!(scene.balance(&key).await, "10.5");
-    scene.service.settle_payments(MAIN).await.unwrap();
+    scene.service.payments().settle(MAIN).await.unwrap();
     watch(&scene).await;
     assert!(scene.top_up(&key, MAIN, hash, None).await.unwrap().already_credited);
     assert_eq!(scene.balance(&key).await, "10.5");
@@ -188,7 +188,7 @@ async fn reversed_payment_is_restored_by_the_watcher_alone() {
     let (key, quote, hash) = reversed(&scene).await;
     scene.main.mine_again(hash);
     scene.main.grow(CONFIRMATIONS - 1);
-    assert_eq!(scene.service.settle_payments(MAIN).await.unwrap().restored, 1);
+    assert_eq!(scene.service.payments().settle(MAIN).await.unwrap().restored, 1);
     assert_eq!(status(&scene, &key, &quote).await, "Paid");
     assert_eq!(scene.balance(&key).await, "10.5");
 }
@@ -218,7 +218,7 @@ async fn another_payment_of_a_reversed_quote_is_credited_once() {
         // If the first payment is mined after all, two payments have arrived, and each counts once.
         scene.main.mine_again(first);
         scene.main.grow(CONFIRMATIONS);
-        assert_eq!(scene.service.settle_payments(MAIN).await.unwrap().restored, 1);
+        assert_eq!(scene.service.payments().settle(MAIN).await.unwrap().restored, 1);
         assert_eq!(scene.balance(&key).await, "21");
         assert_eq!(look(&scene, &key, &quote).await.tx_hash, Some(second.to_string()));
         assert!(scene.store.verify().await.unwrap().discrepancies.is_empty());
@@ -253,7 +253,7 @@ async fn dropped_payment_leaves_the_quote_waiting_and_credits_nothing() {
     assert_eq!(format!("{:?}", waiting.status), "Open");
     assert_eq!((waiting.tx_hash, waiting.confirmations, waiting.receipt_number), (None, None, None));
     assert_eq!(watch(&scene).await, (0, 0));
-    assert_eq!(scene.service.settle_payments(MAIN).await.unwrap().reversed, 0);
+    assert_eq!(scene.service.payments().settle(MAIN).await.unwrap().reversed, 0);
     assert_eq!(scene.balance(&key).await, "0");
     assert_eq!(scene.store.ledger(None, 10).await.unwrap().items.len(), 0);
     // The payment that replaced it pays the same quote, once.

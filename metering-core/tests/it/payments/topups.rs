@@ -67,13 +67,13 @@ async fn the_payer_completes_a_top_up_without_the_accounts_key() {
         tx_hash: Some(hash.to_string()),
         signature: None,
     };
-    let asked = scene.service.complete_top_up(&request).await.unwrap_err().body();
+    let asked = scene.service.payments().complete_top_up(&request).await.unwrap_err().body();
     assert_eq!((asked.error.as_str(), &asked.message), ("payer_proof_required", &refused.message));
     request.signature = Some(Wallet::of(2).sign(&asked.message));
-    assert_eq!(code(scene.service.complete_top_up(&request).await), "payer_proof_required");
+    assert_eq!(code(scene.service.payments().complete_top_up(&request).await), "payer_proof_required");
     request.signature = Some(wallet.sign(&asked.message));
     for already in [false, true] {
-        let done = scene.service.complete_top_up(&request).await.unwrap();
+        let done = scene.service.payments().complete_top_up(&request).await.unwrap();
         assert_eq!((done.amount_added.to_string().as_str(), done.already_credited), ("10.5", already));
         assert_eq!(done.org_id, account.to_string());
     }
@@ -82,7 +82,7 @@ async fn the_payer_completes_a_top_up_without_the_accounts_key() {
     let again = scene.top_up(&key, MAIN, hash, None).await.unwrap();
     assert_eq!((again.amount_added.to_string().as_str(), again.already_credited), ("10.5", true));
     request.org_id = Some("org_00000000000000000000".to_owned());
-    assert_eq!(code(scene.service.complete_top_up(&request).await), "not_found");
+    assert_eq!(code(scene.service.payments().complete_top_up(&request).await), "not_found");
 }
 
 #[tokio::test]
@@ -176,7 +176,7 @@ async fn contract_payment_needs_its_signature() {
     // A contract has no private key, so only a signature that it accepts counts.
     let signature = router.sign(&refused.body().message);
     assert_eq!(code(scene.top_up(&first, MAIN, paid, Some(signature.clone())).await), "payer_proof_required");
-    let watched = scene.service.watch(MAIN, Some(0)).await.unwrap();
+    let watched = scene.service.payments().watch(MAIN, Some(0)).await.unwrap();
     assert_eq!((watched.credited, watched.left), (0, 1));
     assert_eq!(scene.balance(&first).await, "12.5");
     let bytes = metering_core::chains::WalletSignature::parse(&signature).unwrap();
@@ -197,7 +197,7 @@ async fn each_quote_paid_through_one_contract_gets_an_account() {
     let first = scene.claim(&quotes[0].signup_nonce, paid[0]).await.unwrap();
     let second = scene.claim(&quotes[1].signup_nonce, paid[1]).await.unwrap();
     // The watcher settles the third quote, and its nonce gets the key.
-    let watched = scene.service.watch(MAIN, Some(0)).await.unwrap();
+    let watched = scene.service.payments().watch(MAIN, Some(0)).await.unwrap();
     assert_eq!((watched.claimed, watched.credited, watched.left), (1, 0, 0));
     let third = scene.claim(&quotes[2].signup_nonce, paid[2]).await.unwrap();
     for response in [&first, &second, &third] {
@@ -220,7 +220,7 @@ async fn other_payment_through_the_same_contract_keeps_nonce_valid() {
     let scene = Scene::new().await;
     let (nonce, other_payment, own) = two_payments_through(&scene, &Wallet::of(9)).await;
     scene.main.grow(10);
-    let watched = scene.service.watch(MAIN, Some(0)).await.unwrap();
+    let watched = scene.service.payments().watch(MAIN, Some(0)).await.unwrap();
     assert_eq!((watched.claimed, watched.credited, watched.left), (1, 0, 1));
     let claimed = scene.claim(&nonce, own).await.unwrap();
     assert_eq!(claimed.tx_hash, other_payment.to_string(), "the payment that created the account");
@@ -243,7 +243,7 @@ async fn waiting_claim_gets_the_key_after_other_payment_settles_quote() {
         while scene.main.looked_at() == 0 {
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
-        assert_eq!(scene.service.watch(MAIN, Some(0)).await.unwrap().claimed, 1);
+        assert_eq!(scene.service.payments().watch(MAIN, Some(0)).await.unwrap().claimed, 1);
         scene.main.grow(10);
     };
     let (claimed, ()) = tokio::join!(scene.claim(&nonce, own), meanwhile);
@@ -262,7 +262,7 @@ async fn linked_address_that_is_a_contract_elsewhere_must_sign() {
     scene.top_up(&key, MAIN, hash, Some(wallet.sign(&message))).await.unwrap();
     scene.side.deploy_contract(wallet.address);
     let hash = scene.pay_price(&wallet, SIDE);
-    assert_eq!(scene.service.watch(SIDE, Some(0)).await.unwrap().left, 1);
+    assert_eq!(scene.service.payments().watch(SIDE, Some(0)).await.unwrap().left, 1);
     assert_eq!(code(scene.top_up(&key, SIDE, hash, None).await), "payer_proof_required");
 }
 
@@ -289,16 +289,16 @@ async fn refusals_have_their_codes_and_change_nothing() {
         (request("starter", SIDE, &elsewhere), "payment_mismatch"),
     ];
     for (request, expected) in table {
-        assert_eq!(code(scene.service.top_up(Some(&key), &request).await), expected, "{request:?}");
+        assert_eq!(code(scene.service.payments().top_up(Some(&key), &request).await), expected, "{request:?}");
     }
     let of_wallet = TopUpRequest { tx_hash: Some(good.clone()), ..TopUpRequest::default() };
     for (request, expected) in [(of_wallet, "validation_failed"), (TopUpRequest::default(), "checkout_not_available")] {
-        let error = scene.service.top_up(Some(&key), &request).await.unwrap_err();
+        let error = scene.service.payments().top_up(Some(&key), &request).await.unwrap_err();
         let body = serde_json::to_value(error.body()).unwrap();
         assert_eq!(body["error"], expected);
         assert_eq!(body["plans_url"], "https://api.example/plans");
     }
-    assert_eq!(code(scene.service.top_up(None, &request("starter", SIDE, &good)).await), "unauthorized");
+    assert_eq!(code(scene.service.payments().top_up(None, &request("starter", SIDE, &good)).await), "unauthorized");
     assert_eq!(scene.balance(&key).await, "12.5");
 }
 
@@ -317,7 +317,7 @@ async fn fifty_top_ups_with_one_transaction_credit_once() {
             tx_hash: Some(hash.to_string()),
             signature: None,
         };
-        tasks.spawn(async move { service.top_up(Some(&key), &request).await.unwrap().already_credited });
+        tasks.spawn(async move { service.payments().top_up(Some(&key), &request).await.unwrap().already_credited });
     }
     let responses = tasks.join_all().await;
     assert_eq!(responses.iter().filter(|already| !**already).count(), 1);

@@ -14,7 +14,7 @@ use super::wallet::Wallet;
 async fn watch(scene: &Scene, chain_id: u64) -> (u32, u32, u32) {
     let mut sum = (0, 0, 0);
     loop {
-        let watched = scene.service.watch(chain_id, Some(0)).await.unwrap();
+        let watched = scene.service.payments().watch(chain_id, Some(0)).await.unwrap();
         sum = (sum.0 + watched.claimed, sum.1 + watched.credited, sum.2 + watched.left);
         if watched.up_to_date {
             return sum;
@@ -104,7 +104,7 @@ async fn unconfirmed_payments_wait_and_errors_lose_none() {
     assert_eq!(watch(&scene, MAIN).await, (0, 0, 0));
     scene.main.grow(2);
     scene.main.trouble(Some(ChainError::Unavailable("down".into())));
-    assert_eq!(code(scene.service.watch(MAIN, Some(0)).await), "rpc_error");
+    assert_eq!(code(scene.service.payments().watch(MAIN, Some(0)).await), "rpc_error");
     scene.main.trouble(None);
     assert_eq!(watch(&scene, MAIN).await, (1, 0, 0));
 }
@@ -116,7 +116,7 @@ async fn long_gap_is_scanned_in_chunks() {
     let quote = scene.quote(&wallet, "starter", MAIN).await.unwrap();
     scene.main.grow(1_700);
     scene.pay(&wallet, &quote);
-    let first = scene.service.watch(MAIN, Some(0)).await.unwrap();
+    let first = scene.service.payments().watch(MAIN, Some(0)).await.unwrap();
     assert_eq!((first.scanned_to, first.up_to_date), (Some(499), false));
     assert_eq!(scene.store.scan_mark(MAIN).await.unwrap(), Some(499));
     assert_eq!(watch(&scene, MAIN).await, (1, 0, 0));
@@ -175,7 +175,7 @@ async fn one_arrival_that_cannot_be_read_does_not_stop_the_rest() {
 
     // Its block is final, so the scan mark must move past it.
     scene.main.grow(FINAL);
-    let watched = scene.service.watch(MAIN, Some(0)).await.unwrap();
+    let watched = scene.service.payments().watch(MAIN, Some(0)).await.unwrap();
     assert_eq!((watched.claimed, watched.unreadable, watched.held, watched.up_to_date), (1, 1, false, true));
     assert!(scene.store.scan_mark(MAIN).await.unwrap() > Some(1));
     let [recorded] = &*scene.store.unreadable(MAIN, 0, 10).await.unwrap() else { panic!("one arrival is recorded") };
@@ -185,17 +185,17 @@ async fn one_arrival_that_cannot_be_read_does_not_stop_the_rest() {
     // It is retried a few more times with backoff, then given up; the scan mark does not change.
     let looks = |scene: &Scene| scene.main.looked_at();
     let before = looks(&scene);
-    assert_eq!(scene.service.watch(MAIN, None).await.unwrap().unreadable, 0);
+    assert_eq!(scene.service.payments().watch(MAIN, None).await.unwrap().unreadable, 0);
     assert_eq!(looks(&scene), before, "it is not due yet");
     for wait in [30, 120, 480, 1_920] {
         scene.clock.pass(Duration::from_secs(wait));
-        scene.service.watch(MAIN, None).await.unwrap();
+        scene.service.payments().watch(MAIN, None).await.unwrap();
     }
     let [given_up] = &*scene.store.unreadable(MAIN, 0, 10).await.unwrap() else { panic!("the arrival stays recorded") };
     assert_eq!((given_up.attempts, given_up.next_attempt_at), (5, None));
     let before = looks(&scene);
     scene.clock.pass(Duration::from_secs(1_000_000));
-    scene.service.watch(MAIN, None).await.unwrap();
+    scene.service.payments().watch(MAIN, None).await.unwrap();
     assert_eq!(looks(&scene), before);
 }
 
@@ -206,11 +206,11 @@ async fn arrival_read_on_the_second_attempt_is_credited() {
     let quote = scene.quote(&wallet, "starter", MAIN).await.unwrap();
     let hash = scene.pay(&wallet, &quote);
     scene.main.spoil(hash, Some(too_large()));
-    assert_eq!(scene.service.watch(MAIN, Some(0)).await.unwrap().unreadable, 1);
+    assert_eq!(scene.service.payments().watch(MAIN, Some(0)).await.unwrap().unreadable, 1);
     assert_eq!(code(scene.claim(&quote.signup_nonce, hash).await), "rpc_error");
     scene.main.spoil(hash, None);
     scene.clock.pass(Duration::from_secs(30));
-    let watched = scene.service.watch(MAIN, None).await.unwrap();
+    let watched = scene.service.payments().watch(MAIN, None).await.unwrap();
     assert_eq!((watched.claimed, watched.unreadable), (1, 0));
     assert_eq!(scene.store.unreadable(MAIN, 0, 10).await.unwrap(), []);
 }
@@ -225,17 +225,17 @@ async fn transient_errors_hold_the_scan_for_a_limited_time() {
     scene.pay(&second, &quotes[1]);
     scene.main.spoil(slow, Some(ChainError::Unavailable("timed out".to_owned())));
     for round in 0..2 {
-        let watched = scene.service.watch(MAIN, Some(0)).await.unwrap();
+        let watched = scene.service.payments().watch(MAIN, Some(0)).await.unwrap();
         assert!(watched.held && !watched.up_to_date, "{watched:?}");
         assert_eq!(watched.claimed, u32::from(round == 0), "the other payment is credited meanwhile");
         assert_eq!(scene.store.scan_mark(MAIN).await.unwrap(), None);
     }
-    let watched = scene.service.watch(MAIN, Some(0)).await.unwrap();
+    let watched = scene.service.payments().watch(MAIN, Some(0)).await.unwrap();
     assert_eq!((watched.held, watched.unreadable), (false, 1));
     assert!(scene.store.scan_mark(MAIN).await.unwrap().is_some());
     scene.main.spoil(slow, None);
     scene.clock.pass(Duration::from_secs(30));
-    assert_eq!(scene.service.watch(MAIN, None).await.unwrap().claimed, 1);
+    assert_eq!(scene.service.payments().watch(MAIN, None).await.unwrap().claimed, 1);
 }
 
 #[tokio::test]
@@ -245,13 +245,13 @@ async fn unreadable_chain_holds_the_scan_and_records_nothing() {
     let quote = scene.quote(&wallet, "starter", MAIN).await.unwrap();
     let hash = scene.pay(&wallet, &quote);
     scene.main.spoil(hash, Some(too_large()));
-    scene.service.watch(MAIN, Some(0)).await.unwrap();
+    scene.service.payments().watch(MAIN, Some(0)).await.unwrap();
     scene.pay_price(&Wallet::of(2), MAIN);
     let mark = scene.store.scan_mark(MAIN).await.unwrap();
     scene.main.trouble(Some(ChainError::Unavailable("down".to_owned())));
     scene.clock.pass(Duration::from_secs(3_600));
     for _ in 0..10 {
-        assert_eq!(code(scene.service.watch(MAIN, None).await), "rpc_error");
+        assert_eq!(code(scene.service.payments().watch(MAIN, None).await), "rpc_error");
     }
     assert_eq!(scene.store.scan_mark(MAIN).await.unwrap(), mark);
     let [recorded] = &*scene.store.unreadable(MAIN, 0, 10).await.unwrap() else { panic!("one arrival is recorded") };

@@ -151,7 +151,7 @@ impl Simulation {
                 }
             }
             Move::Watch { chain } => {
-                self.scene.service.watch(chain_of(chain), Some(0)).await.unwrap();
+                self.scene.service.payments().watch(chain_of(chain), Some(0)).await.unwrap();
             }
             Move::Pass { hours } => self.scene.clock.pass(Duration::from_secs(u64::from(hours) * 3_600)),
             thief_accounts => self.steal(thief_accounts).await,
@@ -194,7 +194,7 @@ impl Simulation {
             Move::ThiefRotates { wallet, signer } | Move::ThiefAnswersForeignChallenge { wallet, signer } => {
                 let address = self.address(wallet).address;
                 let request = ChallengeRequest { address: Some(address.to_string()) };
-                let Ok(challenge) = self.scene.service.challenge(&request).await else { return };
+                let Ok(challenge) = self.scene.service.recovery().challenge(&request).await else { return };
                 let Some(signer) = pick(&self.wallets, signer) else { return };
                 let claimed_address =
                     if matches!(next, Move::ThiefAnswersForeignChallenge { .. }) { signer.address } else { address };

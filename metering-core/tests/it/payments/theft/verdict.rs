@@ -48,7 +48,7 @@ impl Simulation {
             }
         }
         for chain_id in [MAIN, SIDE] {
-            while !self.scene.service.watch(chain_id, Some(0)).await.unwrap().up_to_date {}
+            while !self.scene.service.payments().watch(chain_id, Some(0)).await.unwrap().up_to_date {}
         }
         let bought: i128 = self.top_ups.values().map(|(_, _, credits)| i128::from(credits.atoms())).sum();
         let credited = self.accounts(std::slice::from_ref(&self.top_up_key)).await;

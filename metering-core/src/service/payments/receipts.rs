@@ -11,28 +11,28 @@ use crate::money::ledger::{LedgerEntry, LedgerKind, PaymentRef};
 use crate::payments::payment::{PaymentRecord, PaymentSettlement, SoldPlan};
 use crate::payments::plan::Plan;
 use crate::payments::receipt::ReceiptNumber;
-use crate::service::reports::within;
-use crate::service::{Seller, Service};
+use crate::service::fields::within;
+use crate::service::{Payments, Seller};
 use crate::wire::{CustomerDocument, PaymentDocument, ReceiptDocument, ReceiptsDocument, SellerDocument};
 
 /// The most receipts in one response.
 const MAX_RECEIPTS: u32 = 100;
 
-impl Service {
+impl Payments<'_> {
     /// Receipts for the account's purchases, newest first: at most `limit` (1 to 100) of those before the ledger entry
     /// with the number `before`.
     ///
-    /// [`Service::receipt`] has an example.
+    /// [`Payments::receipt`] has an example.
     ///
     /// # Errors
     /// [`Error::Unauthorized`] without a live key, [`Error::ValidationFailed`], or when the store fails.
     pub async fn receipts(
-        &self,
+        self,
         caller: impl Into<Caller<'_>>,
         before: Option<i64>,
         limit: u32,
     ) -> Result<ReceiptsDocument, Error> {
-        let account = self.authorize(caller, Scope::Read).await?;
+        let account = self.access.authorize(caller, Scope::Read).await?;
         let limit = within("limit", limit, MAX_RECEIPTS)?;
         let most = usize::try_from(limit).unwrap_or(usize::MAX);
         // The newest so far, and one more, which shows whether others precede them.
@@ -55,7 +55,7 @@ impl Service {
         let next = newest.front().filter(|_| more).map(|(entry, _)| entry.id);
         let mut receipts = Vec::with_capacity(newest.len());
         if !newest.is_empty() {
-            let plans = self.payments.store()?.plans().await?;
+            let plans = self.state.store()?.plans().await?;
             for (entry, payment) in newest.iter().rev() {
                 receipts.push(self.receipt_of(&account, entry, payment, &plans).await?);
             }
@@ -68,30 +68,20 @@ impl Service {
     /// With the shop of the example `sell_a_plan`, for a customer who has bought a plan there:
     ///
     /// ```
-    /// # mod in_memory {
-    /// #     include!(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/sell_a_plan/in_memory.rs"));
-    /// # }
-    /// # mod shop {
-    /// #     include!(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/sell_a_plan/shop.rs"));
-    /// # }
-    /// # use in_memory::{CHAIN_ID, MemoryChain, Wallet};
+    /// # include!(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/sell_a_plan/doc_test.rs"));
+    /// # use in_memory::MemoryChain;
     /// # use std::sync::Arc;
     ///
     /// # #[tokio::main(flavor = "current_thread")]
     /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// # let chain = Arc::new(MemoryChain::default());
-    /// # let (shop, customer) = (shop::open(&chain).await?, Wallet::of(7));
-    /// # let request = serde_json::from_value(serde_json::json!({
-    /// #     "agent_name": "my-agent", "plan_id": "starter", "chain_id": CHAIN_ID, "token_symbol": "USDC",
-    /// #     "payer_address": customer.address(),
-    /// # }))?;
-    /// # let quote = shop.quote(&request).await?;
+    /// # let (shop, customer, quote) = shop::quoted(&chain).await?;
     /// # let payment = chain.pay(customer.address(), quote.recipient.parse()?, quote.amount_atomic.parse()?);
     /// # let claim = serde_json::json!({"signup_nonce": quote.signup_nonce, "tx_hash": payment});
-    /// # let claimed = shop.claim(&serde_json::from_value(claim)?).await?;
+    /// # let claimed = shop.payments().claim(&serde_json::from_value(claim)?).await?;
     /// # let key = claimed.api_key.key();
-    /// let list = shop.receipts(Some(key), None, 10).await?;
-    /// let receipt = shop.receipt(Some(key), &list.receipts[0].number).await?;
+    /// let list = shop.payments().receipts(Some(key), None, 10).await?;
+    /// let receipt = shop.payments().receipt(Some(key), &list.receipts[0].number).await?;
     /// assert_eq!(receipt.plan_id.as_deref(), Some("starter"));
     /// assert_eq!(receipt.payment.token_amount, Some(quote.amount_human));
     /// assert_eq!(receipt.status, "paid");
@@ -100,9 +90,9 @@ impl Service {
     /// ```
     ///
     /// # Errors
-    /// [`Error::NoSuchReceipt`] when the account has no receipt with this number, and as [`Service::receipts`].
-    pub async fn receipt(&self, caller: impl Into<Caller<'_>>, number: &str) -> Result<ReceiptDocument, Error> {
-        let account = self.authorize(caller, Scope::Read).await?;
+    /// [`Error::NoSuchReceipt`] when the account has no receipt with this number, and as [`Payments::receipts`].
+    pub async fn receipt(self, caller: impl Into<Caller<'_>>, number: &str) -> Result<ReceiptDocument, Error> {
+        let account = self.access.authorize(caller, Scope::Read).await?;
         let number: ReceiptNumber = number.parse().map_err(|problem| Error::field("number", problem))?;
         let mut found = None;
         self.each_purchase(&account, |entry, payment| {
@@ -113,13 +103,13 @@ impl Service {
         })
         .await?;
         let (entry, payment) = found.ok_or(Error::NoSuchReceipt)?;
-        let plans = self.payments.store()?.plans().await?;
+        let plans = self.state.store()?.plans().await?;
         self.receipt_of(&account, &entry, &payment, &plans).await
     }
 
     /// Calls `visit` with every purchase of the account, oldest first, until it returns `false`.
     async fn each_purchase(
-        &self,
+        self,
         account: &Account,
         mut visit: impl FnMut(LedgerEntry, PaymentRef) -> bool,
     ) -> Result<(), Error> {
@@ -128,13 +118,13 @@ impl Service {
     }
 
     async fn receipt_of(
-        &self,
+        self,
         account: &Account,
         entry: &LedgerEntry,
         payment: &PaymentRef,
         plans: &[Plan],
     ) -> Result<ReceiptDocument, Error> {
-        let record = self.payments.store()?.payment(&payment.tx).await?;
+        let record = self.state.store()?.payment(&payment.tx).await?;
         // Written in the same transaction as the entry, and never deleted.
         let record = record.ok_or(Error::Internal)?;
         let reversed = matches!(record.settlement, PaymentSettlement::Reversed { .. });
@@ -157,7 +147,7 @@ impl Service {
         })
     }
 
-    fn payment_document(&self, record: &PaymentRecord, plans: &[Plan]) -> PaymentDocument {
+    fn payment_document(self, record: &PaymentRecord, plans: &[Plan]) -> PaymentDocument {
         let payment = &record.payment;
         let chain_id = payment.tx.chain_id;
         let chain = self.config.chains.iter().find(|chain| chain.chain_id == chain_id);

@@ -13,10 +13,11 @@ use crate::payments::not_before::NotBefore;
 use crate::payments::payment::{Payment, PaymentError};
 use crate::payments::plan::Plan;
 use crate::payments::quote::{Quote, may_be_tagged};
-use crate::service::Service;
-use crate::service::arrivals::{Arrival, Arrivals, arrivals, payment_targets};
-use crate::service::payments::find_chain;
-use crate::service::topups::Entitlement;
+use crate::random::SystemRandomness;
+use crate::service::Payments;
+use crate::service::payments::arrivals::{Arrival, Arrivals, arrivals, payment_targets};
+use crate::service::payments::state::find_chain;
+use crate::service::payments::top_ups::Entitlement;
 use crate::store::{Claimed, KeyDelivery};
 use crate::wire::TopUpResponse;
 
@@ -50,7 +51,7 @@ enum ArrivalOutcome {
     UsedBefore,
 }
 
-impl Service {
+impl Payments<'_> {
     /// Scans the next confirmed blocks of a chain, and credits what it can. The store keeps a mark of the last final
     /// block scanned. Without a mark, the scan starts at `from_block`, or else at the newest confirmed block. Blocks
     /// that a reorganisation replaced are scanned again.
@@ -60,27 +61,17 @@ impl Service {
     /// This uses the shop and the chain of the example `sell_a_plan`:
     ///
     /// ```
-    /// # mod in_memory {
-    /// #     include!(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/sell_a_plan/in_memory.rs"));
-    /// # }
-    /// # mod shop {
-    /// #     include!(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/sell_a_plan/shop.rs"));
-    /// # }
-    /// # use in_memory::{CHAIN_ID, MemoryChain, Wallet};
+    /// # include!(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/sell_a_plan/doc_test.rs"));
+    /// # use in_memory::{CHAIN_ID, MemoryChain};
     /// # use std::sync::Arc;
     /// #
     /// # #[tokio::main(flavor = "current_thread")]
     /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// # let chain = Arc::new(MemoryChain::default());
-    /// # let (shop, customer) = (shop::open(&chain).await?, Wallet::of(7));
-    /// # let request = serde_json::from_value(serde_json::json!({
-    /// #     "agent_name": "my-agent", "plan_id": "starter", "chain_id": CHAIN_ID, "token_symbol": "USDC",
-    /// #     "payer_address": customer.address(),
-    /// # }))?;
-    /// # let quote = shop.quote(&request).await?;
+    /// # let (shop, customer, quote) = shop::quoted(&chain).await?;
     /// // The customer pays and never comes back to claim.
     /// chain.pay(customer.address(), quote.recipient.parse()?, quote.amount_atomic.parse()?);
-    /// let report = shop.watch(CHAIN_ID, Some(1)).await?;
+    /// let report = shop.payments().watch(CHAIN_ID, Some(1)).await?;
     /// assert_eq!((report.claimed, report.up_to_date), (1, true));
     /// # Ok(())
     /// # }
@@ -89,29 +80,29 @@ impl Service {
     /// # Errors
     /// When the chain or the store cannot be read; the next call scans the same blocks again. A single arrival that
     /// cannot be read is not an error: it is recorded and retried later.
-    pub async fn watch(&self, chain_id: u64, from_block: Option<u64>) -> Result<WatchReport, Error> {
+    pub async fn watch(self, chain_id: u64, from_block: Option<u64>) -> Result<WatchReport, Error> {
         let chain = find_chain(&self.config.chains, chain_id)?;
-        let reader = self.payments.reader(chain_id)?;
+        let reader = self.state.reader(chain_id)?;
         let heights = reader.heights().await.map_err(Error::of_chain)?;
         let confirmed = heights.confirmed;
-        let mark = self.payments.store()?.scan_mark(chain_id).await?;
-        let scanned = self.payments.positions.scanned_to(chain_id, &**reader, mark).await.map_err(Error::of_chain)?;
+        let mark = self.state.store()?.scan_mark(chain_id).await?;
+        let scanned = self.state.positions.scanned_to(chain_id, &**reader, mark).await.map_err(Error::of_chain)?;
         let from = scanned.map_or(from_block.unwrap_or(confirmed), |scanned| scanned.saturating_add(1));
         let due = self.unreadable_due(chain_id).await?;
         let mut report = WatchReport { scanned_to: scanned, up_to_date: true, ..WatchReport::default() };
         if from > confirmed && due.is_empty() {
             return Ok(report);
         }
-        let plans = self.payments.store()?.plans().await?;
+        let plans = self.state.store()?.plans().await?;
         self.register_recipients_of(&plans).await;
-        let targets = payment_targets(self.payments.store()?, chain, &plans).await?;
+        let targets = payment_targets(self.state.store()?, chain, &plans).await?;
         self.retry_unreadable(chain, &plans, &targets, due, &mut report).await?;
         if from > confirmed {
             return Ok(report);
         }
         if mark.is_none() && from_block.is_none() && from > 0 {
             // A process that restarts before any block is final begins here too.
-            self.payments.store()?.set_scan_mark(chain_id, from - 1).await?;
+            self.state.store()?.set_scan_mark(chain_id, from - 1).await?;
         }
         let to = confirmed.min(from.saturating_add(CHUNK_BLOCKS - 1));
         // Read before the scan: if the chain changes meanwhile, the next scan notices.
@@ -124,32 +115,32 @@ impl Service {
         if report.held {
             return Ok(WatchReport { up_to_date: false, ..report });
         }
-        self.payments.positions.scanned(chain_id, to, hash);
-        self.payments.forget_failed_rounds(chain_id, to);
+        self.state.positions.scanned(chain_id, to, hash);
+        self.state.forget_failed_rounds(chain_id, to);
         let first = mark.map_or(from_block.unwrap_or(0), |mark| mark.saturating_add(1));
         self.mark_scanned(chain_id, first, to, heights).await?;
         Ok(WatchReport { scanned_to: Some(to), up_to_date: to == confirmed, ..report })
     }
 
     /// Moves the store's mark to the last final block of a scan. `first` is the first block that was to be scanned.
-    async fn mark_scanned(&self, chain_id: u64, first: u64, to: u64, heights: Heights) -> Result<(), Error> {
+    async fn mark_scanned(self, chain_id: u64, first: u64, to: u64, heights: Heights) -> Result<(), Error> {
         let last = to.min(heights.finalized);
         if last >= first {
-            self.payments.store()?.set_scan_mark(chain_id, last).await?;
+            self.state.store()?.set_scan_mark(chain_id, last).await?;
         }
         Ok(())
     }
 
     /// Credits an arrival if possible, and counts the result.
     pub(super) async fn settle_arrival(
-        &self,
+        self,
         chain: &Chain,
         plans: &[Plan],
         arrival: Arrival,
         report: &mut WatchReport,
     ) -> Result<(), Error> {
         let settled = match arrival.payment {
-            Ok(payment) => self.settle(chain, plans, payment).await?,
+            Ok(payment) => self.credit_or_leave(chain, plans, payment).await?,
             Err(_) => ArrivalOutcome::Left,
         };
         match settled {
@@ -164,15 +155,15 @@ impl Service {
         Ok(())
     }
 
-    async fn settle(&self, chain: &Chain, plans: &[Plan], payment: Payment) -> Result<ArrivalOutcome, Error> {
-        if self.payments.store()?.payment(&payment.tx).await?.is_some() {
+    async fn credit_or_leave(self, chain: &Chain, plans: &[Plan], payment: Payment) -> Result<ArrivalOutcome, Error> {
+        if self.state.store()?.payment(&payment.tx).await?.is_some() {
             return Ok(ArrivalOutcome::UsedBefore);
         }
         let is_early = |first: NotBefore| first.check(payment.block_number, payment.mined_at).is_err();
         if self.configured_not_before(chain.chain_id).is_some_and(is_early) {
             return Ok(ArrivalOutcome::Left);
         }
-        if let Some(quote) = self.payments.store()?.quote_paid_by(&payment).await? {
+        if let Some(quote) = self.state.store()?.quote_paid_by(&payment).await? {
             if let Some(account) = &quote.top_up {
                 if let Some(settled) = self.settle_top_up_quote(account, &quote, &payment).await? {
                     return Ok(settled);
@@ -192,7 +183,7 @@ impl Service {
     /// Credits a payment to the account whose top-up quote has its amount, whichever wallet it came from. `None` when
     /// another payment of the quote came first.
     async fn settle_top_up_quote(
-        &self,
+        self,
         account: &AccountId,
         quote: &Quote,
         payment: &Payment,
@@ -205,9 +196,9 @@ impl Service {
     }
 
     /// `None` when the quote cannot be claimed after all, because its payer has an account by now.
-    async fn settle_quote(&self, quote: &Quote, payment: &Payment) -> Result<Option<ArrivalOutcome>, Error> {
+    async fn settle_quote(self, quote: &Quote, payment: &Payment) -> Result<Option<ArrivalOutcome>, Error> {
         // This key is never shown; the quote's owner gets another.
-        let key = ApiKey::generate(&*self.payments.randomness);
+        let key = ApiKey::generate(&SystemRandomness);
         let claim = self.claim_of(quote, payment.clone(), &key, KeyDelivery::Later).await?;
         Ok(match self.claim_by_nonce(claim).await? {
             Claimed::Account(account) => {
@@ -222,15 +213,15 @@ impl Service {
 
     /// The one account that a payment's wallet belongs to: the wallet paid for its signup, or is linked to it and no
     /// other. `None` for a contract's payment, which others may have made through it.
-    async fn owner_of(&self, payment: &Payment) -> Result<Option<(Account, Entitlement)>, Error> {
+    async fn owner_of(self, payment: &Payment) -> Result<Option<(Account, Entitlement)>, Error> {
         if self.is_from_contract(payment).await? {
             return Ok(None);
         }
-        if let Some(account) = self.payments.store()?.account_by_payer(&payment.payer).await? {
+        if let Some(account) = self.state.store()?.account_by_payer(&payment.payer).await? {
             return Ok(Some((account, Entitlement::OWN_WALLET)));
         }
-        let [account] = &*self.payments.store()?.linked_accounts(&payment.payer).await? else { return Ok(None) };
-        let account = self.store.account(account).await?;
+        let [account] = &*self.state.store()?.linked_accounts(&payment.payer).await? else { return Ok(None) };
+        let account = self.access.store.account(account).await?;
         Ok(account.map(|account| (account, Entitlement::AFTER_QUOTES)))
     }
 }

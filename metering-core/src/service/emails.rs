@@ -1,7 +1,5 @@
 //! Links by email: they verify an account's address, or replace its lost key.
 
-use std::sync::Arc;
-
 use crate::access::account::{Account, AccountId};
 use crate::access::credentials::Caller;
 use crate::access::email::Email;
@@ -11,26 +9,43 @@ use crate::access::scope::Scope;
 use crate::charging::delivery::IdempotencyKey;
 use crate::error::Error;
 use crate::money::credits::Credits;
-use crate::service::Service;
+use crate::random::SystemRandomness;
 use crate::service::fields::Fields;
+use crate::service::keys::recovered;
+use crate::service::signups::SignupSetup;
+use crate::service::{Access, Service};
 use crate::signups::link::{EmailLink, LinkPurpose, LinkToken};
 use crate::signups::mail::{Mail, MailMessage, MailRequest, Mailer};
 use crate::signups::signup::SignupError;
 use crate::store::EmailVerified;
 use crate::wire::{
-    EmailVerification, LinkRequest, RecoverByEmailRequest, RecoverByEmailResponse, SendLinkResponse, VerifiedResponse,
-    VerifyResponse,
+    LinkRequest, RecoverByEmailRequest, RecoverByEmailResponse, SendLinkResponse, VerifiedResponse, VerifyResponse,
 };
 
+/// Links by email, from [`Service::emails`].
+#[derive(Debug, Clone, Copy)]
+pub struct Emails<'s> {
+    access: &'s Access,
+    setup: &'s SignupSetup,
+}
+
 impl Service {
+    /// Links by email.
+    #[must_use]
+    pub fn emails(&self) -> Emails<'_> {
+        Emails { access: &self.access, setup: &self.signups }
+    }
+}
+
+impl Emails<'_> {
     /// Sends a new link to the address of a key's account, in place of an older one.
     ///
     /// # Errors
     /// [`Error::Unauthorized`] without a live key; [`Error::Signup`] when the account has no address, another account
     /// holds it, or the mail cannot be queued; or when the store fails.
-    pub async fn send_verification(&self, caller: impl Into<Caller<'_>>) -> Result<SendLinkResponse, Error> {
-        let account = self.authorize(caller, Scope::Manage).await?;
-        let mailer = self.mailer()?;
+    pub async fn send_verification(self, caller: impl Into<Caller<'_>>) -> Result<SendLinkResponse, Error> {
+        let account = self.access.authorize(caller, Scope::Manage).await?;
+        let mailer = self.setup.mailer()?;
         let email = account.email.as_ref().ok_or(SignupError::NoEmail)?;
         let response = |status| SendLinkResponse {
             status,
@@ -40,11 +55,11 @@ impl Service {
         if account.email_status.is_verified() {
             return Ok(response("verified"));
         }
-        let holder = self.signup_store()?.account_by_email(email).await?;
+        let holder = self.setup.store()?.account_by_email(email).await?;
         if holder.is_some_and(|holder| holder.id != account.id) {
             return Err(SignupError::EmailVerifiedElsewhere.into());
         }
-        queue(&**mailer, MailRequest::Verification(account.id.clone()))?;
+        queue(mailer, MailRequest::Verification(account.id.clone()))?;
         Ok(response("sent"))
     }
 
@@ -54,9 +69,9 @@ impl Service {
     /// # Errors
     /// [`Error::ValidationFailed`]; [`SignupError::LinkNotLive`]; [`SignupError::EmailVerifiedElsewhere`]; or when the
     /// store fails.
-    pub async fn verify_email(&self, request: &LinkRequest) -> Result<VerifiedResponse, Error> {
+    pub async fn verify(self, request: &LinkRequest) -> Result<VerifiedResponse, Error> {
         let token = read(request)?;
-        match self.signup_store()?.verify_email(&token.hash(), self.clock.now()).await? {
+        match self.setup.store()?.verify_email(&token.hash(), self.access.now()).await? {
             EmailVerified::Account { account, granted } => Ok(VerifiedResponse {
                 status: "verified",
                 email: account.email.as_ref().map(ToString::to_string).unwrap_or_default(),
@@ -75,12 +90,12 @@ impl Service {
     ///
     /// # Errors
     /// [`Error::ValidationFailed`]; [`Error::Signup`] when the request cannot be queued, for any address.
-    pub fn request_recovery(&self, request: &RecoverByEmailRequest) -> Result<RecoverByEmailResponse, Error> {
-        let mailer = self.mailer()?;
+    pub fn request_recovery(self, request: &RecoverByEmailRequest) -> Result<RecoverByEmailResponse, Error> {
+        let mailer = self.setup.mailer()?;
         let mut fields = Fields::default();
         let email: Option<Email> = fields.parsed("email", request.email.as_deref());
         let email = email.ok_or_else(|| fields.into_error())?;
-        queue(&**mailer, MailRequest::Recovery(email))?;
+        queue(mailer, MailRequest::Recovery(email))?;
         Ok(recovery_accepted())
     }
 
@@ -92,8 +107,8 @@ impl Service {
     /// # Errors
     /// [`Error::ValidationFailed`]; [`SignupError::LinkNotLive`]; or when the store fails. After
     /// [`Error::OutcomeUnknown`], retry with the same idempotency key.
-    pub async fn recover_by_email(
-        &self,
+    pub async fn recover(
+        self,
         request: &LinkRequest,
         recovery: Option<&IdempotencyKey>,
     ) -> Result<VerifyResponse, Error> {
@@ -101,20 +116,20 @@ impl Service {
         let key = match recovery.map(|recovery| token.recovered_key(recovery)) {
             Some(Ok(key)) => key,
             Some(Err(problem)) => return Err(Error::field("Idempotency-Key", problem)),
-            None => ApiKey::generate(&*self.payments.randomness),
+            None => ApiKey::generate(&SystemRandomness),
         };
-        let account = match self.signup_store()?.recover_key(&token.hash(), key.hash(), self.clock.now()).await? {
+        let account = match self.setup.store()?.recover_key(&token.hash(), key.hash(), self.access.now()).await? {
             Some(account) => {
-                if let Some(mailer) = &self.signup.mailer {
+                if let Ok(mailer) = self.setup.mailer() {
                     // Nothing depends on the notice.
                     let _ = mailer.queue(MailRequest::KeyReplaced(account.id.clone()));
                 }
                 account
             }
             // Perhaps an earlier attempt replaced it. Only the holder of both inputs has this key.
-            None => self.store.account_by_key(&key.hash()).await?.ok_or(SignupError::LinkNotLive)?,
+            None => self.access.store.account_by_key(&key.hash()).await?.ok_or(SignupError::LinkNotLive)?,
         };
-        Ok(self.recovered(&account, key).await)
+        Ok(recovered(self.access, &account, key).await)
     }
 
     /// What to send for a request, with a new link; `None` when there is nothing to send, such as for an address that
@@ -122,10 +137,10 @@ impl Service {
     ///
     /// # Errors
     /// When the store fails; the request can be tried again.
-    pub async fn prepare_mail(&self, request: &MailRequest) -> Result<Option<Mail>, Error> {
+    pub async fn prepare(self, request: &MailRequest) -> Result<Option<Mail>, Error> {
         let account = match request {
-            MailRequest::Verification(id) | MailRequest::KeyReplaced(id) => self.store.account(id).await?,
-            MailRequest::Recovery(email) => self.signup_store()?.account_by_email(email).await?,
+            MailRequest::Verification(id) | MailRequest::KeyReplaced(id) => self.access.store.account(id).await?,
+            MailRequest::Recovery(email) => self.setup.store()?.account_by_email(email).await?,
         };
         let Some(account) = account.filter(|account| account.revoked_at.is_none()) else { return Ok(None) };
         // The account's own spelling: two addresses that are compared as equal need not be the same mailbox.
@@ -138,35 +153,7 @@ impl Service {
         Ok(message.map(|message| Mail { to, agent_name: account.agent_name, message }))
     }
 
-    /// Whether an account's address is verified, where that matters: a service without mail verifies none.
-    pub(super) fn email_verification(&self, account: &Account) -> Option<EmailVerification> {
-        let known = EmailVerification::of(account)?;
-        (self.signup.mailer.is_some() || known != EmailVerification::UNCHECKED).then_some(known)
-    }
-
-    /// The initial status of a new account's email address, and the free credits that it gets immediately. With
-    /// verification, it gets them when it is verified.
-    pub(super) fn first_email(&self, email: Option<&Email>, free: Credits) -> (EmailStatus, Credits) {
-        match email {
-            Some(_) if self.signup.verify_email => (EmailStatus::Pending { free_credits: free }, Credits::ZERO),
-            _ => (EmailStatus::Unchecked, free),
-        }
-    }
-
-    /// Sends the first link to a new account. If the mail cannot be queued, its owner can ask for another.
-    pub(super) fn welcome(&self, account: &Account) {
-        let Some(mailer) = &self.signup.mailer else { return };
-        let is_pending = matches!(account.email_status, EmailStatus::Pending { .. });
-        if is_pending && !mailer.queue(MailRequest::Verification(account.id.clone())) {
-            tracing::warn!(account = %account.id, "too much mail is waiting; a new account got no verification link");
-        }
-    }
-
-    fn mailer(&self) -> Result<&Arc<dyn Mailer>, SignupError> {
-        self.signup.mailer.as_ref().ok_or(SignupError::NoMail)
-    }
-
-    async fn verification_of(&self, account: &Account) -> Result<Option<MailMessage>, Error> {
+    async fn verification_of(self, account: &Account) -> Result<Option<MailMessage>, Error> {
         let free_credits = match account.email_status {
             EmailStatus::Pending { free_credits } => free_credits,
             EmailStatus::Unchecked | EmailStatus::Verified { .. } => Credits::ZERO,
@@ -176,18 +163,18 @@ impl Service {
         Ok(token.map(|token| MailMessage::Verify { token, lifetime, free_credits }))
     }
 
-    async fn recovery_of(&self, account: &Account) -> Result<Option<MailMessage>, Error> {
+    async fn recovery_of(self, account: &Account) -> Result<Option<MailMessage>, Error> {
         let lifetime = LinkPurpose::RecoverKey.lifetime();
         let token = self.open_link(&account.id, LinkPurpose::RecoverKey).await?;
         Ok(token.map(|token| MailMessage::Recover { token, lifetime }))
     }
 
     /// A new link; `None` when the account cannot have one, such as when its address is not verified.
-    async fn open_link(&self, account: &AccountId, purpose: LinkPurpose) -> Result<Option<LinkToken>, Error> {
-        let token = LinkToken::generate(&*self.payments.randomness);
-        let expires_at = self.clock.now().saturating_add(purpose.lifetime());
+    async fn open_link(self, account: &AccountId, purpose: LinkPurpose) -> Result<Option<LinkToken>, Error> {
+        let token = LinkToken::generate(&SystemRandomness);
+        let expires_at = self.access.now().saturating_add(purpose.lifetime());
         let link = EmailLink { token: token.hash(), purpose, account: account.clone(), expires_at };
-        Ok(self.signup_store()?.open_email_link(link).await?.then_some(token))
+        Ok(self.setup.store()?.open_email_link(link).await?.then_some(token))
     }
 }
 

@@ -14,7 +14,7 @@ use crate::service::Service;
 use crate::usage::{ClientSource, DayRange, UsageLine};
 
 /// The template to book usage on when its own is too long or over the limit.
-pub(super) const OTHER: &str = "(other)";
+const OTHER: &str = "(other)";
 /// The same, for a method that HTTP does not define.
 const OTHER_METHOD: &str = "OTHER";
 /// The longest template to book usage on, in bytes.
@@ -32,7 +32,7 @@ impl Service {
         method: Arc<str>,
         source: ClientSource,
     ) -> UsageLine {
-        let listed = self.catalogue.by_template(&method, &template).is_some();
+        let listed = self.catalogue().by_template(&method, &template).is_some();
         if listed || self.admits_template(key, &template, &method).await {
             return UsageLine { route_template: template, http_method: method, source };
         }
@@ -44,18 +44,19 @@ impl Service {
         if template == OTHER || template.len() > MAX_TEMPLATE_BYTES || template.chars().any(is_invisible) {
             return false;
         }
-        let (key, now, most) = (key.hash(), self.clock.now(), self.billing.templates_per_account);
-        if let Some(admitted) = self.own_templates.admits(&key, (template, method), most, now) {
+        let (key, now, most) = (key.hash(), self.access.now(), self.charging.billing.templates_per_account);
+        if let Some(admitted) = self.charging.own_templates.admits(&key, (template, method), most, now) {
             return admitted;
         }
         // If the key is unknown or the store fails, the charge itself reports it.
-        let Ok(Some(account)) = self.store.account_by_key(&key).await else { return false };
+        let Ok(Some(account)) = self.access.store.account_by_key(&key).await else { return false };
         let days = DayRange::last_days(now, LOOK_BACK_DAYS);
-        let Ok(Some(report)) = self.store.usage_report(&account.id, days).await else { return false };
+        let Ok(Some(report)) = self.access.store.usage_report(&account.id, days).await else { return false };
         let lines = report.by_endpoint.iter().map(|used| (&*used.route_template, &*used.http_method));
-        let unlisted = lines
-            .filter(|(template, method)| *template != OTHER && self.catalogue.by_template(method, template).is_none());
-        self.own_templates.remember(key, unlisted, now);
-        self.own_templates.admits(&key, (template, method), most, now).unwrap_or(false)
+        let unlisted = lines.filter(|(template, method)| {
+            *template != OTHER && self.catalogue().by_template(method, template).is_none()
+        });
+        self.charging.own_templates.remember(key, unlisted, now);
+        self.charging.own_templates.admits(&key, (template, method), most, now).unwrap_or(false)
     }
 }

@@ -8,29 +8,29 @@ use crate::payments::not_before::NotBefore;
 use crate::payments::payment::PaymentTarget;
 use crate::payments::plan::Plan;
 use crate::payments::recipient::Registration;
-use crate::service::Service;
+use crate::service::Payments;
 
-impl Service {
+impl Payments<'_> {
     /// Registers the recipients of all configured chains and their plans with the store, which records when it first
     /// knew each. Top-ups that were mined earlier are refused, so call this at startup, before publishing where to pay.
     ///
     /// # Errors
     /// When the store fails. Registration is retried before plans are listed and payments are checked.
-    pub async fn register_recipients(&self) -> Result<(), Error> {
-        let Ok(store) = self.payments.store() else { return Ok(()) };
+    pub async fn register_recipients(self) -> Result<(), Error> {
+        let Ok(store) = self.state.store() else { return Ok(()) };
         let plans = store.plans().await?;
         self.register(self.configured_recipients(&plans)).await
     }
 
     /// The same for plans that were just read. A failure is only logged, because registration is retried before a
     /// payment is checked.
-    pub(super) async fn register_recipients_of(&self, plans: &[Plan]) {
+    pub(super) async fn register_recipients_of(self, plans: &[Plan]) {
         if let Err(error) = self.register(self.configured_recipients(plans)).await {
             tracing::warn!(%error, "the recipients of payments could not be registered; trying again");
         }
     }
 
-    fn configured_recipients(&self, plans: &[Plan]) -> BTreeSet<(u64, Address)> {
+    fn configured_recipients(self, plans: &[Plan]) -> BTreeSet<(u64, Address)> {
         let mut recipients = BTreeSet::new();
         for chain in &self.config.chains {
             recipients.insert((chain.chain_id, chain.recipient));
@@ -41,35 +41,35 @@ impl Service {
     }
 
     /// Registers recipients, unless this process has registered them all.
-    async fn register(&self, recipients: BTreeSet<(u64, Address)>) -> Result<(), Error> {
-        if recipients.iter().all(|recipient| self.payments.known_since(recipient).is_some()) {
+    async fn register(self, recipients: BTreeSet<(u64, Address)>) -> Result<(), Error> {
+        if recipients.iter().all(|recipient| self.state.known_since(recipient).is_some()) {
             return Ok(());
         }
         let configured = recipients.into_iter().collect();
-        for registration in self.payments.store()?.register_recipients(configured, self.clock.now()).await? {
-            self.payments.remember(&registration);
+        for registration in self.state.store()?.register_recipients(configured, self.access.now()).await? {
+            self.state.remember(&registration);
             log_registration(&registration);
         }
         Ok(())
     }
 
     /// The oldest payment to accept for a target, other than a quote's.
-    pub(super) async fn not_before(&self, target: &PaymentTarget) -> Result<NotBefore, Error> {
+    pub(super) async fn not_before(self, target: &PaymentTarget) -> Result<NotBefore, Error> {
         if let Some(configured) = self.configured_not_before(target.chain_id) {
             return Ok(configured);
         }
         let recipient = (target.chain_id, target.recipient);
-        if self.payments.known_since(&recipient).is_none() {
-            let mut recipients = self.configured_recipients(&self.payments.store()?.plans().await?);
+        if self.state.known_since(&recipient).is_none() {
+            let mut recipients = self.configured_recipients(&self.state.store()?.plans().await?);
             recipients.insert(recipient);
             self.register(recipients).await?;
         }
-        self.payments.known_since(&recipient).map(NotBefore::since).ok_or(Error::Internal)
+        self.state.known_since(&recipient).map(NotBefore::since).ok_or(Error::Internal)
     }
 
     /// The operator's setting for a chain. Quotes need no other limit: a payment is never older than its quote.
-    pub(super) fn configured_not_before(&self, chain_id: u64) -> Option<NotBefore> {
-        self.payments.settings.not_before.get(&chain_id).copied()
+    pub(super) fn configured_not_before(self, chain_id: u64) -> Option<NotBefore> {
+        self.state.settings.not_before.get(&chain_id).copied()
     }
 }
 

@@ -1,14 +1,21 @@
 //! Reports for account holders: balance, usage and activity.
 
+mod lifetime;
+mod statements;
+
 use std::collections::HashMap;
+
+pub use lifetime::lifetime_events;
 
 use crate::access::credentials::Caller;
 use crate::access::scope::Scope;
-use crate::catalogue::Route;
+use crate::catalogue::{Catalogue, Route};
 use crate::charging::volume::CountedRoute;
 use crate::error::Error;
-use crate::service::Service;
-use crate::service::lifetime::lifetime_events;
+use crate::prices::PriceHistory;
+use crate::service::signups::SignupSetup;
+use crate::service::{Access, Service};
+use crate::store::PriceStore;
 use crate::usage::{ClientSource, DayRange, UsageReport};
 use crate::wire::{ActivityDocument, BalanceDocument, ByEndpointDocument, RouteVolume, UsageSummary, VolumesDocument};
 
@@ -17,7 +24,29 @@ const MAX_WINDOW_DAYS: u32 = 90;
 /// The most entries in a list.
 const MAX_ENTRIES: u32 = 1_000;
 
+/// Reports for account holders, from [`Service::usage`].
+#[derive(Debug, Clone, Copy)]
+pub struct Usage<'s> {
+    access: &'s Access,
+    catalogue: &'s Catalogue,
+    price_store: Option<&'s dyn PriceStore>,
+    signups: &'s SignupSetup,
+}
+
 impl Service {
+    /// Reports for account holders: balance, usage, activity and statements.
+    #[must_use]
+    pub fn usage(&self) -> Usage<'_> {
+        Usage {
+            access: &self.access,
+            catalogue: self.catalogue(),
+            price_store: self.charging.price_store.as_deref(),
+            signups: &self.signups,
+        }
+    }
+}
+
+impl Usage<'_> {
     /// The account and its balance.
     ///
     /// ```
@@ -29,7 +58,7 @@ impl Service {
     /// # let service = Service::with_defaults(Arc::new(MemoryStore::new()));
     /// # let (account, key) = service.open_account("my-agent", "2".parse()?).await?;
     /// service.charge(Charge::new(&key, "0.25".parse()?, "GET", "/price")).await?;
-    /// let document = service.balance(Some(&key)).await?;
+    /// let document = service.usage().balance(Some(&key)).await?;
     /// assert_eq!(document.credit_balance.to_string(), "1.75");
     /// assert_eq!(document.total_credits_used.to_string(), "0.25");
     /// # Ok(())
@@ -38,9 +67,9 @@ impl Service {
     ///
     /// # Errors
     /// [`Error::Unauthorized`] without a live key, or when the store fails.
-    pub async fn balance(&self, caller: impl Into<Caller<'_>>) -> Result<BalanceDocument, Error> {
-        let account = self.authorize(caller, Scope::Read).await?;
-        let email_verification = self.email_verification(&account);
+    pub async fn balance(self, caller: impl Into<Caller<'_>>) -> Result<BalanceDocument, Error> {
+        let account = self.access.authorize(caller, Scope::Read).await?;
+        let email_verification = self.signups.email_verification(&account);
         Ok(BalanceDocument { email_verification, ..BalanceDocument::from(&account) })
     }
 
@@ -57,24 +86,28 @@ impl Service {
     /// for route in ["/price", "/price", "/search"] {
     ///     service.charge(Charge::new(&key, "0.25".parse()?, "GET", route)).await?;
     /// }
-    /// let summary = service.usage_summary(Some(&key), 30).await?;
+    /// let summary = service.usage().summary(Some(&key), 30).await?;
     /// assert_eq!(summary.totals.usage_events, 3);
     /// assert_eq!(summary.totals.credits_used.to_string(), "0.75");
     /// assert_eq!(summary.by_endpoint[0].route_template, "/price");
-    /// assert_eq!(service.usage_summary(Some(&key), 91).await?.window_days, 90);
+    /// assert_eq!(service.usage().summary(Some(&key), 91).await?.window_days, 90);
     /// # Ok(())
     /// # }
     /// ```
     ///
     /// # Errors
     /// [`Error::Unauthorized`] without a live key, or when the store fails.
-    pub async fn usage_summary(&self, caller: impl Into<Caller<'_>>, days: u32) -> Result<UsageSummary, Error> {
+    pub async fn summary(self, caller: impl Into<Caller<'_>>, days: u32) -> Result<UsageSummary, Error> {
         let days = clamped(days, MAX_WINDOW_DAYS);
         let report = self.report(caller, days).await?;
-        let keys = self.key_labels(&report.account.id).await?;
-        let prices = self.price_history(days).await?;
-        let now = self.clock.now();
-        let events = lifetime_events(&*self.store, &report, DayRange::last_days(now, days), now).await?;
+        let keys = self.access.key_labels(&report.account.id).await?;
+        let now = self.access.now();
+        let window = DayRange::last_days(now, days);
+        let prices = match self.price_store {
+            Some(store) => store.price_versions(window.first.start()).await?,
+            None => PriceHistory::default(),
+        };
+        let events = lifetime_events(&*self.access.store, &report, window, now).await?;
         UsageSummary::new((report, events), &keys, &prices, days).ok_or(Error::Internal)
     }
 
@@ -91,7 +124,7 @@ impl Service {
     /// # let (account, key) = service.open_account("my-agent", "2".parse()?).await?;
     /// service.charge(Charge::new(&key, "0.25".parse()?, "GET", "/price")).await?;
     /// service.charge(Charge::new(&key, "0.5".parse()?, "GET", "/search")).await?;
-    /// let most_expensive = service.usage_by_endpoint(Some(&key), 7, 1).await?;
+    /// let most_expensive = service.usage().by_endpoint(Some(&key), 7, 1).await?;
     /// assert_eq!(most_expensive.by_endpoint.len(), 1);
     /// assert_eq!(most_expensive.by_endpoint[0].route_template, "/search");
     /// # Ok(())
@@ -99,9 +132,9 @@ impl Service {
     /// ```
     ///
     /// # Errors
-    /// As [`Service::usage_summary`].
-    pub async fn usage_by_endpoint(
-        &self,
+    /// As [`Usage::summary`].
+    pub async fn by_endpoint(
+        self,
         caller: impl Into<Caller<'_>>,
         days: u32,
         limit: u32,
@@ -130,7 +163,7 @@ impl Service {
     /// )?;
     /// let service = Service::start(Arc::new(MemoryStore::new()), catalogue, ServiceConfig::default());
     /// let (_, key) = service.open_account("my-agent", "2".parse()?).await?;
-    /// let volumes = service.usage_volumes(Some(&key)).await?;
+    /// let volumes = service.usage().volumes(Some(&key)).await?;
     /// assert_eq!((volumes.routes[0].call_count, volumes.routes[0].free_calls_left), (0, 1000));
     /// # Ok(())
     /// # }
@@ -138,10 +171,10 @@ impl Service {
     ///
     /// # Errors
     /// [`Error::Unauthorized`] without a live key, or when the store fails.
-    pub async fn usage_volumes(&self, caller: impl Into<Caller<'_>>) -> Result<VolumesDocument, Error> {
-        let account = self.authorize(caller, Scope::Read).await?;
-        let counted: HashMap<_, _> = self.store.volumes(&account.id).await?.into_iter().collect();
-        let now = self.clock.now();
+    pub async fn volumes(self, caller: impl Into<Caller<'_>>) -> Result<VolumesDocument, Error> {
+        let account = self.access.authorize(caller, Scope::Read).await?;
+        let counted: HashMap<_, _> = self.access.store.volumes(&account.id).await?.into_iter().collect();
+        let now = self.access.now();
         let volume = |route: &Route| {
             let counted = counted.get(&CountedRoute::of(&route.usage_line(ClientSource::Direct)));
             RouteVolume::of(route, counted.cloned().unwrap_or_default(), now)
@@ -161,7 +194,7 @@ impl Service {
     /// # let service = Service::with_defaults(Arc::new(MemoryStore::new()));
     /// # let (account, key) = service.open_account("my-agent", "2".parse()?).await?;
     /// service.charge(Charge::new(&key, "0.25".parse()?, "GET", "/price")).await?;
-    /// let [charge, bonus] = &service.activity(Some(&key), 10).await?.transactions[..] else {
+    /// let [charge, bonus] = &service.usage().activity(Some(&key), 10).await?.transactions[..] else {
     ///     return Err("the account has two entries".into());
     /// };
     /// assert_eq!((charge.kind.as_str(), charge.amount.to_string().as_str()), ("usage", "-0.25"));
@@ -171,30 +204,22 @@ impl Service {
     /// ```
     ///
     /// # Errors
-    /// As [`Service::usage_summary`].
-    pub async fn activity(&self, caller: impl Into<Caller<'_>>, limit: u32) -> Result<ActivityDocument, Error> {
-        let account = self.authorize(caller, Scope::Read).await?;
-        let activity = self.store.activity(&account.id, clamped(limit, MAX_ENTRIES)).await?;
-        let keys = self.key_labels(&account.id).await?;
+    /// As [`Usage::summary`].
+    pub async fn activity(self, caller: impl Into<Caller<'_>>, limit: u32) -> Result<ActivityDocument, Error> {
+        let account = self.access.authorize(caller, Scope::Read).await?;
+        let activity = self.access.store.activity(&account.id, clamped(limit, MAX_ENTRIES)).await?;
+        let keys = self.access.key_labels(&account.id).await?;
         Ok(ActivityDocument::new(&account.id, activity, &keys))
     }
 
-    async fn report(&self, caller: impl Into<Caller<'_>>, days: u32) -> Result<UsageReport, Error> {
-        let account = self.authorize(caller, Scope::Read).await?;
-        let window = DayRange::last_days(self.clock.now(), days);
-        self.store.usage_report(&account.id, window).await?.ok_or(Error::Unauthorized)
+    async fn report(self, caller: impl Into<Caller<'_>>, days: u32) -> Result<UsageReport, Error> {
+        let account = self.access.authorize(caller, Scope::Read).await?;
+        let window = DayRange::last_days(self.access.now(), days);
+        self.access.store.usage_report(&account.id, window).await?.ok_or(Error::Unauthorized)
     }
 }
 
 /// A number of days or entries, cut to its range: clients of other services send more than there is.
 fn clamped(value: u32, most: u32) -> u32 {
     value.clamp(1, most)
-}
-
-pub(super) fn within(name: &str, value: u32, most: u32) -> Result<u32, Error> {
-    if (1..=most).contains(&value) {
-        Ok(value)
-    } else {
-        Err(Error::field(name, format_args!("must be from 1 to {most}")))
-    }
 }

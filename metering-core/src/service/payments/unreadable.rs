@@ -10,9 +10,9 @@ use crate::chains::transaction::TxRef;
 use crate::error::Error;
 use crate::payments::payment::{ArrivalLocation, PaymentTarget, UnreadableArrival};
 use crate::payments::plan::Plan;
-use crate::service::Service;
-use crate::service::arrivals::{Arrivals, arrivals, arrivals_in, check_chain_is_readable};
-use crate::service::watch::WatchReport;
+use crate::service::Payments;
+use crate::service::payments::arrivals::{Arrivals, arrivals, arrivals_in, check_chain_is_readable};
+use crate::service::payments::watch::WatchReport;
 
 /// After this many rounds with a failure that may be temporary, an arrival is set aside. Only rounds in which the rest
 /// of the chain could be read count.
@@ -20,17 +20,17 @@ const MAX_HELD_ROUNDS: u32 = 3;
 /// The most arrivals that one round retries.
 const RETRIES_MAX: u32 = 20;
 
-impl Service {
+impl Payments<'_> {
     /// Records arrivals that could not be read. If the failure may be temporary, it holds the watcher for a few rounds
     /// first.
     pub(super) async fn set_aside(
-        &self,
+        self,
         unread: BTreeMap<ArrivalLocation, ChainError>,
         report: &mut WatchReport,
     ) -> Result<(), Error> {
         for (location, error) in unread {
             let lasting = matches!(error, ChainError::Unreadable(_));
-            if !lasting && self.payments.failed_rounds(location) < MAX_HELD_ROUNDS {
+            if !lasting && self.state.failed_rounds(location) < MAX_HELD_ROUNDS {
                 tracing::warn!(place = %location, %error, "an arrival could not be read; trying again");
                 report.held = true;
                 continue;
@@ -41,14 +41,14 @@ impl Service {
     }
 
     async fn record_unreadable(
-        &self,
+        self,
         location: ArrivalLocation,
         error: &ChainError,
         report: &mut WatchReport,
     ) -> Result<(), Error> {
-        self.payments
+        self.state
             .store()?
-            .put_unreadable(UnreadableArrival::new(location, &error.to_string(), self.clock.now()))
+            .put_unreadable(UnreadableArrival::new(location, &error.to_string(), self.access.now()))
             .await?;
         tracing::error!(place = %location, %error, "an arrival cannot be read; metering admin payments list shows it");
         report.unreadable += 1;
@@ -56,8 +56,8 @@ impl Service {
     }
 
     /// The arrivals of a chain that were set aside and are due for a retry.
-    pub(super) async fn unreadable_due(&self, chain_id: u64) -> Result<Vec<UnreadableArrival>, Error> {
-        Ok(self.payments.store()?.unreadable_due(chain_id, self.clock.now(), RETRIES_MAX).await?)
+    pub(super) async fn unreadable_due(self, chain_id: u64) -> Result<Vec<UnreadableArrival>, Error> {
+        Ok(self.state.store()?.unreadable_due(chain_id, self.access.now(), RETRIES_MAX).await?)
     }
 
     /// Retries the arrivals that are due.
@@ -65,14 +65,14 @@ impl Service {
     /// A block that can be searched now may hold transactions that cannot be read. They are recorded at once, whatever
     /// the reason, because the watcher has passed their block.
     pub(super) async fn retry_unreadable(
-        &self,
+        self,
         chain: &Chain,
         plans: &[Plan],
         targets: &BTreeSet<PaymentTarget>,
         due: Vec<UnreadableArrival>,
         report: &mut WatchReport,
     ) -> Result<(), Error> {
-        let reader = self.payments.reader(chain.chain_id)?;
+        let reader = self.state.reader(chain.chain_id)?;
         for arrival in due {
             match read_again(&**reader, targets, arrival.location).await {
                 Ok(Arrivals { read, unread }) => {
@@ -82,7 +82,7 @@ impl Service {
                     for (location, error) in unread {
                         self.record_unreadable(location, &error, report).await?;
                     }
-                    self.payments.store()?.forget_unreadable(&arrival.location).await?;
+                    self.state.store()?.forget_unreadable(&arrival.location).await?;
                 }
                 // The whole chain fails, which says nothing about the arrival: it stays due.
                 Err(error) if check_chain_is_readable(&**reader, &error).await.is_err() => return Ok(()),
@@ -92,15 +92,15 @@ impl Service {
         Ok(())
     }
 
-    async fn retry_later_or_give_up(&self, arrival: UnreadableArrival, error: &ChainError) -> Result<(), Error> {
-        let arrival = arrival.failed_again(&error.to_string(), self.clock.now());
+    async fn retry_later_or_give_up(self, arrival: UnreadableArrival, error: &ChainError) -> Result<(), Error> {
+        let arrival = arrival.failed_again(&error.to_string(), self.access.now());
         if arrival.next_attempt_at.is_none() {
             tracing::error!(
                 place = %arrival.location, %error, attempts = arrival.attempts,
                 "gave up reading an arrival; if it is a payment, credit it by hand"
             );
         }
-        Ok(self.payments.store()?.put_unreadable(arrival).await?)
+        Ok(self.state.store()?.put_unreadable(arrival).await?)
     }
 }
 

@@ -12,18 +12,19 @@ use crate::error::Error;
 use crate::payments::payment::{PaymentError, PaymentFault};
 use crate::payments::plan::Plan;
 use crate::payments::quote::{Quote, QuoteNonce, QuoteState, TagKind, draw_amount, may_be_drawn, may_be_tagged};
-use crate::service::Service;
+use crate::random::SystemRandomness;
+use crate::service::Payments;
 use crate::service::fields::Fields;
-use crate::service::payments::Claimant;
-use crate::service::quotes::MAX_DRAWS;
-use crate::service::top_up_status::{Arrived, TokenFacts};
+use crate::service::payments::quotes::MAX_DRAWS;
+use crate::service::payments::state::Claimant;
+use crate::service::payments::top_up_status::{Arrived, TokenFacts};
 use crate::store::QuoteOpened;
 use crate::wire::{ChainIdInput, TopUpQuoteDocument, TopUpQuoteRequest, TopUpResponse};
 
 /// An open quote is returned again while at least this share of its lifetime is left.
 const REUSED_WHILE_LEFT: u32 = 6;
 
-impl Service {
+impl Payments<'_> {
     /// Promises a plan to an account for an exact amount, which identifies the payment: any wallet may send it. An
     /// account that asks again soon gets the same quote.
     ///
@@ -31,12 +32,7 @@ impl Service {
     ///
     /// ```
     /// use metering_core::wire::{ChainIdInput, TopUpQuoteRequest, TopUpQuoteStatus};
-    /// # mod in_memory {
-    /// #     include!(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/sell_a_plan/in_memory.rs"));
-    /// # }
-    /// # mod shop {
-    /// #     include!(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/sell_a_plan/shop.rs"));
-    /// # }
+    /// # include!(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/sell_a_plan/doc_test.rs"));
     /// # use in_memory::{CHAIN_ID, MemoryChain, Wallet};
     /// # use std::sync::Arc;
     ///
@@ -47,10 +43,10 @@ impl Service {
     /// let (_, key) = shop.open_account("my-agent", "0".parse()?).await?;
     /// let request =
     ///     TopUpQuoteRequest { plan_id: Some("starter".to_owned()), chain_id: Some(ChainIdInput(CHAIN_ID)) };
-    /// let quote = shop.top_up_quote(Some(&key), &request).await?;
+    /// let quote = shop.payments().top_up_quote(Some(&key), &request).await?;
     /// chain.pay(stranger.address(), quote.recipient.parse()?, quote.amount_atomic.parse()?);
-    /// assert_eq!(shop.watch(CHAIN_ID, Some(1)).await?.credited, 1);
-    /// let quote = shop.top_up_quote_by_id(Some(&key), &quote.quote_id).await?;
+    /// assert_eq!(shop.payments().watch(CHAIN_ID, Some(1)).await?.credited, 1);
+    /// let quote = shop.payments().top_up_quote_by_id(Some(&key), &quote.quote_id).await?;
     /// assert_eq!(quote.status, TopUpQuoteStatus::Paid);
     /// # Ok(())
     /// # }
@@ -60,15 +56,15 @@ impl Service {
     /// [`Error::Unauthorized`], [`Error::ValidationFailed`], [`Error::Payment`] when the plan cannot be sold or the
     /// account has too many unpaid quotes, or when the store fails.
     pub async fn top_up_quote(
-        &self,
+        self,
         caller: impl Into<Caller<'_>>,
         request: &TopUpQuoteRequest,
     ) -> Result<TopUpQuoteDocument, Error> {
-        let account = self.authorize(caller, Scope::TopUp).await?;
+        let account = self.access.authorize(caller, Scope::TopUp).await?;
         let (plan_id, chain_id) = read(request)?;
         let (plan, chain) = self.plan_on_sale(&plan_id, chain_id).await?;
-        self.payments.confirm_token(&plan).await?;
-        let own = self.payments.store()?.top_up_quotes(&account.id).await?;
+        self.state.confirm_token(&plan).await?;
+        let own = self.state.store()?.top_up_quotes(&account.id).await?;
         let open = || own.iter().filter(|quote| quote.state == QuoteState::Open);
         for quote in open().rev().filter(|quote| self.is_current(quote, &plan, chain)) {
             // A customer who asks again after paying wants to pay once more, and the same amount would be credited only
@@ -77,7 +73,7 @@ impl Service {
                 return Ok(self.quote_document(quote, chain, &TokenFacts::of(&plan), Arrived::Nothing));
             }
         }
-        let plans = self.payments.store()?.plans().await?;
+        let plans = self.state.store()?.plans().await?;
         let is_price = |quote: &Quote| {
             plans.iter().any(|plan| plan.target(chain) == quote.target && plan.price() == Some(quote.amount))
         };
@@ -90,7 +86,7 @@ impl Service {
             if is_price(&quote) {
                 continue;
             }
-            match self.payments.store()?.open_quote(quote.clone()).await? {
+            match self.state.store()?.open_quote(quote.clone()).await? {
                 QuoteOpened::Opened => {
                     return Ok(self.quote_document(&quote, chain, &TokenFacts::of(&plan), Arrived::Nothing));
                 }
@@ -105,12 +101,12 @@ impl Service {
     /// Credits a transaction that pays an open quote of the account, even if the quote's plan has changed or is off
     /// sale. `None` when it pays no quote.
     pub(super) async fn pay_own_quote(
-        &self,
+        self,
         account: &Account,
         tx: TxRef,
         claimant: Claimant,
     ) -> Result<Option<TopUpResponse>, Error> {
-        let mut open = self.payments.store()?.top_up_quotes(&account.id).await?;
+        let mut open = self.state.store()?.top_up_quotes(&account.id).await?;
         open.retain(|quote| quote.state == QuoteState::Open && quote.target.chain_id == tx.chain_id);
         let Some(newest) = open.last() else { return Ok(None) };
         let pays = |judged: &Result<_, _>| matches!(judged, Ok(_) | Err(PaymentFault::Unconfirmed(_)));
@@ -123,7 +119,7 @@ impl Service {
                 None => judged,
             }
         };
-        let payment = match self.payments.await_payment(claimant, tx, newest.target, judge).await {
+        let payment = match self.state.await_payment(claimant, tx, newest.target, judge).await {
             Ok(payment) => payment,
             Err(Error::Payment(refused)) if matches!(&*refused, PaymentError::Unfit(fault) if !matches!(fault, PaymentFault::Unconfirmed(_))) =>
             {
@@ -136,20 +132,20 @@ impl Service {
     }
 
     /// Whether an open quote can be returned again to its account.
-    fn is_current(&self, quote: &Quote, plan: &Plan, chain: &Chain) -> bool {
-        let left = self.payments.settings.quote_lifetime / REUSED_WHILE_LEFT;
-        quote.expires_at > self.clock.now().saturating_add(left)
+    fn is_current(self, quote: &Quote, plan: &Plan, chain: &Chain) -> bool {
+        let left = self.state.settings.quote_lifetime / REUSED_WHILE_LEFT;
+        quote.expires_at > self.access.now().saturating_add(left)
             && (quote.plan_id.as_str(), quote.target) == (plan.id.as_str(), plan.target(chain))
             && (quote.credits, quote.bonus_credits) == (plan.credits, plan.bonus_credits)
             && plan.price().is_some_and(|price| may_be_tagged(price, plan.token_decimals, quote.amount))
     }
 
-    fn draw_top_up(&self, account: &Account, plan: &Plan, chain: &Chain) -> Result<Quote, Error> {
-        let draw = |price| draw_amount(&*self.payments.randomness, price, plan.token_decimals, TagKind::TopUp);
-        let now = self.clock.now();
+    fn draw_top_up(self, account: &Account, plan: &Plan, chain: &Chain) -> Result<Quote, Error> {
+        let draw = |price| draw_amount(&SystemRandomness, price, plan.token_decimals, TagKind::TopUp);
+        let now = self.access.now();
         Ok(Quote {
             // The nonce is never issued, so the quote cannot be claimed.
-            nonce: QuoteNonce::generate(&*self.payments.randomness).hash(),
+            nonce: QuoteNonce::generate(&SystemRandomness).hash(),
             agent_name: account.agent_name.clone(),
             email: None,
             payer: Quote::ANY_PAYER,
@@ -160,14 +156,14 @@ impl Service {
             credits: plan.credits,
             bonus_credits: plan.bonus_credits,
             created_at: now,
-            expires_at: now.saturating_add(self.payments.settings.quote_lifetime),
+            expires_at: now.saturating_add(self.state.settings.quote_lifetime),
             state: QuoteState::Open,
         })
     }
 
     /// The account of a top-up quote, if it is not revoked.
-    pub(super) async fn account_to_top_up(&self, id: &AccountId) -> Result<Option<Account>, Error> {
-        Ok(self.store.account(id).await?.filter(|account| account.revoked_at.is_none()))
+    pub(super) async fn account_to_top_up(self, id: &AccountId) -> Result<Option<Account>, Error> {
+        Ok(self.access.store.account(id).await?.filter(|account| account.revoked_at.is_none()))
     }
 }
 

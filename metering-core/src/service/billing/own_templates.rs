@@ -13,7 +13,7 @@ const MAX_ACCOUNTS: usize = 10_000;
 
 /// Each account's templates outside the catalogue.
 #[derive(Debug, Default)]
-pub(super) struct OwnTemplates {
+pub(in crate::service) struct OwnTemplates {
     accounts: Mutex<HashMap<KeyHash, KnownLines>>,
     /// Seeded at start, so that clients cannot choose templates whose hashes collide.
     hasher: RandomState,

@@ -12,9 +12,9 @@ use crate::money::ledger::{LedgerKind, NewLedgerEntry, PaymentRef};
 use crate::payments::payment::{Payment, PaymentError, PaymentRecord, PaymentUse, SettlementStep, SoldPlan};
 use crate::payments::plan::Plan;
 use crate::payments::quote::Quote;
-use crate::service::Service;
+use crate::service::Payments;
 use crate::service::fields::Fields;
-use crate::service::payments::Claimant;
+use crate::service::payments::state::Claimant;
 use crate::store::{PaymentCredit, PaymentCredited, PaymentSettled, QuotePrecedence, SettlementChange};
 use crate::wire::{ChainIdInput, TopUpRequest, TopUpResponse};
 
@@ -36,7 +36,7 @@ impl Entitlement {
     pub(super) const OWN_QUOTE: Self = Self { links: false, quotes: QuotePrecedence::OwnQuote };
 }
 
-impl Service {
+impl Payments<'_> {
     /// Credits a payment to the account of a key.
     ///
     /// This uses the shop and the chain of the example `sell_a_plan`:
@@ -45,12 +45,7 @@ impl Service {
     /// use metering_core::Error;
     /// use metering_core::payments::PaymentError;
     /// use metering_core::wire::{ChainIdInput, TopUpRequest};
-    /// # mod in_memory {
-    /// #     include!(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/sell_a_plan/in_memory.rs"));
-    /// # }
-    /// # mod shop {
-    /// #     include!(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/sell_a_plan/shop.rs"));
-    /// # }
+    /// # include!(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/sell_a_plan/doc_test.rs"));
     /// # use in_memory::{CHAIN_ID, MemoryChain, Wallet};
     /// # use std::sync::Arc;
     ///
@@ -67,11 +62,11 @@ impl Service {
     ///     signature: None,
     /// };
     /// // The wallet is not known to be the account's own, so it must sign.
-    /// let unsigned = shop.top_up(Some(&key), &request).await;
+    /// let unsigned = shop.payments().top_up(Some(&key), &request).await;
     /// let Err(Error::Payment(refused)) = unsigned else { return Err("no signature was asked for".into()) };
     /// let PaymentError::ProofRequired { message, .. } = *refused else { return Err(refused.into()) };
     /// request.signature = Some(customer.sign(&message));
-    /// assert_eq!(shop.top_up(Some(&key), &request).await?.credit_balance.to_string(), "12");
+    /// assert_eq!(shop.payments().top_up(Some(&key), &request).await?.credit_balance.to_string(), "12");
     /// # Ok(())
     /// # }
     /// ```
@@ -79,15 +74,15 @@ impl Service {
     /// # Errors
     /// [`Error::Unauthorized`], [`Error::Payment`] when the payment does not pay the plan or the account may not use
     /// it, or when the store fails.
-    pub async fn top_up(&self, caller: impl Into<Caller<'_>>, request: &TopUpRequest) -> Result<TopUpResponse, Error> {
-        let account = self.authorize(caller, Scope::TopUp).await?;
+    pub async fn top_up(self, caller: impl Into<Caller<'_>>, request: &TopUpRequest) -> Result<TopUpResponse, Error> {
+        let account = self.access.authorize(caller, Scope::TopUp).await?;
         let claimant = Claimant::Account(account.id.clone());
         self.credit_paid(&account, request, claimant).await
     }
 
     /// Credits the payment of a request to an account. `claimant` waits for it.
     pub(super) async fn credit_paid(
-        &self,
+        self,
         account: &Account,
         request: &TopUpRequest,
         claimant: Claimant,
@@ -97,19 +92,19 @@ impl Service {
         let proof = request.signature.as_deref().map(WalletSignature::parse).transpose();
         let proof = proof.map_err(PaymentError::MalformedProof)?;
         let tx = TxRef { chain_id, hash };
-        if let Some(record) = self.payments.store()?.payment(&tx).await? {
+        if let Some(record) = self.state.store()?.payment(&tx).await? {
             return self.top_up_again(account, record, claimant).await;
         }
         if let Some(credited) = self.pay_own_quote(account, tx, claimant.clone()).await? {
             return Ok(credited);
         }
         let (plan, chain) = self.plan_on_sale(&plan_id, chain_id).await?;
-        self.payments.confirm_token(&plan).await?;
+        self.state.confirm_token(&plan).await?;
         let target = plan.target(chain);
         let not_before = self.not_before(&target).await?;
         let judge = |evidence: &Evidence| not_before.after(plan.judge(chain, tx, evidence), &evidence.block);
-        let payment = self.payments.await_payment(claimant, tx, target, judge).await?;
-        if let Some(quote) = self.payments.store()?.quote_paid_by(&payment).await?
+        let payment = self.state.await_payment(claimant, tx, target, judge).await?;
+        if let Some(quote) = self.state.store()?.quote_paid_by(&payment).await?
             && quote.top_up.as_ref() == Some(&account.id)
         {
             return self.credit_quote(account, &quote, payment).await;
@@ -121,7 +116,7 @@ impl Service {
     /// Responds to an account that registers a payment again. If the payment was reversed and the chain has it after
     /// all, it is credited again, however long ago that was.
     async fn top_up_again(
-        &self,
+        self,
         account: &Account,
         record: PaymentRecord,
         claimant: Claimant,
@@ -133,16 +128,16 @@ impl Service {
         let tx = record.payment.tx;
         let found = {
             let target = record.payment.target();
-            self.payments.await_payment(claimant, tx, target, |evidence| record.judge_again(evidence)).await?
+            self.state.await_payment(claimant, tx, target, |evidence| record.judge_again(evidence)).await?
         };
         let Some(block) = found.block() else { return Err(Error::Internal) };
-        let change = SettlementChange { seen: record, step: SettlementStep::Restore(block), now: self.clock.now() };
-        let settled = self.payments.store()?.settle_payment(change).await?;
-        let record = self.payments.store()?.payment(&tx).await?.ok_or(PaymentError::TxUsed)?;
+        let change = SettlementChange { seen: record, step: SettlementStep::Restore(block), now: self.access.now() };
+        let settled = self.state.store()?.settle_payment(change).await?;
+        let record = self.state.store()?.payment(&tx).await?.ok_or(PaymentError::TxUsed)?;
         match settled {
             PaymentSettled::Changed(after) => self.repeated(&after, &record).await,
             PaymentSettled::Stale => {
-                let after = self.store.account(&account.id).await?.ok_or(Error::Unauthorized)?;
+                let after = self.access.store.account(&account.id).await?.ok_or(Error::Unauthorized)?;
                 self.repeated(&after, &record).await
             }
             PaymentSettled::OutOfRange => Err(Error::Internal),
@@ -151,7 +146,7 @@ impl Service {
 
     /// Credits a payment that was already checked, for `plan`.
     pub(super) async fn credit(
-        &self,
+        self,
         account: &Account,
         plan: &Plan,
         payment: Payment,
@@ -165,7 +160,7 @@ impl Service {
     /// Credits a payment that has the amount of the account's own top-up quote. The quote's terms count, whatever the
     /// plan is now.
     pub(super) async fn credit_quote(
-        &self,
+        self,
         account: &Account,
         quote: &Quote,
         payment: Payment,
@@ -176,7 +171,7 @@ impl Service {
     }
 
     async fn credit_plan(
-        &self,
+        self,
         account: &Account,
         (plan_id, sold): (&str, Option<SoldPlan>),
         amount: Credits,
@@ -198,9 +193,9 @@ impl Service {
             sold,
             link_payer: entitlement.links,
             quotes: entitlement.quotes,
-            now: self.clock.now(),
+            now: self.access.now(),
         };
-        match self.payments.store()?.credit_payment(credit).await? {
+        match self.state.store()?.credit_payment(credit).await? {
             PaymentCredited::Account(after) => Ok(top_up_response(&after, tx, plan_id.to_owned(), amount, false)),
             PaymentCredited::Repeated(after, record) => self.repeated(&after, &record).await,
             PaymentCredited::TxUsed => Err(PaymentError::TxUsed.into()),
@@ -216,7 +211,7 @@ impl Service {
 
     /// The response to an account that registers its own top-up again: what the payment added when it was credited. For
     /// every other account the transaction is used up.
-    async fn repeated(&self, account: &Account, record: &PaymentRecord) -> Result<TopUpResponse, Error> {
+    async fn repeated(self, account: &Account, record: &PaymentRecord) -> Result<TopUpResponse, Error> {
         let tx = record.payment.tx;
         if record.account != account.id || record.used_as == PaymentUse::PaySignup {
             return Err(PaymentError::TxUsed.into());
@@ -225,7 +220,7 @@ impl Service {
         Ok(top_up_response(account, tx, record.plan_id.clone().unwrap_or_default(), added, true))
     }
 
-    fn read_top_up(&self, request: &TopUpRequest) -> Result<(String, u64, String), Error> {
+    fn read_top_up(self, request: &TopUpRequest) -> Result<(String, u64, String), Error> {
         let plans_url = self.config.links.plans.clone();
         let Some(tx_hash) = request.tx_hash.clone() else { return Err(PaymentError::NoCheckout { plans_url }.into()) };
         let mut fields = Fields::default();

@@ -8,16 +8,16 @@ use crate::error::Error;
 use crate::payments::payment::{Payment, PaymentError, PaymentFault, PaymentTarget};
 use crate::payments::proof::claim_proof_message;
 use crate::payments::quote::Quote;
-use crate::service::Service;
-use crate::service::arrivals::payment_targets;
-use crate::service::payments::find_chain;
+use crate::service::Payments;
+use crate::service::payments::arrivals::payment_targets;
+use crate::service::payments::state::find_chain;
 use crate::wire::ErrorCode;
 
-impl Service {
+impl Payments<'_> {
     /// The quote to claim instead of `quote`, whose claim was refused for `refusal`: the one of the same wallet that
     /// the transaction pays, if the wallet signed that.
     pub(super) async fn other_quote(
-        &self,
+        self,
         quote: &Quote,
         tx: TxRef,
         refusal: Error,
@@ -25,7 +25,7 @@ impl Service {
     ) -> Result<Quote, Error> {
         let Some(fault) = mismatch(&refusal) else { return Err(refusal) };
         let Some((other, payment)) = self.paid_instead(quote, tx).await? else { return Err(refusal) };
-        let message = claim_proof_message(&self.name(), payment.payer, tx);
+        let message = claim_proof_message(&self.config.name(), payment.payer, tx);
         if let Some(proof) = proof {
             let from_contract = self.is_from_contract(&payment).await?;
             if self.proven(&payment, from_contract, &message, proof).await?.is_some() {
@@ -36,10 +36,10 @@ impl Service {
     }
 
     /// The open signup quote of the same wallet that a transaction pays, or will pay once it is in a block.
-    async fn paid_instead(&self, quote: &Quote, tx: TxRef) -> Result<Option<(Quote, Payment)>, Error> {
-        let store = self.payments.store()?;
+    async fn paid_instead(self, quote: &Quote, tx: TxRef) -> Result<Option<(Quote, Payment)>, Error> {
+        let store = self.state.store()?;
         let chain = find_chain(&self.config.chains, tx.chain_id)?;
-        let status = self.payments.reader(tx.chain_id)?.transaction(&tx.hash).await.map_err(PaymentError::Chain)?;
+        let status = self.state.reader(tx.chain_id)?.transaction(&tx.hash).await.map_err(PaymentError::Chain)?;
         let payment_at = |target: &PaymentTarget| match &status {
             TransactionStatus::Mined(evidence) => target.payment(tx, evidence).ok(),
             TransactionStatus::Pending { transaction: Some(pending), .. } => {

@@ -1,18 +1,29 @@
 //! Who sent a request: the account and the keys behind a secret, and whether they may be used for it.
 
+use std::sync::Arc;
+
 use tracing::{Instrument, info_span};
 
-use crate::access::account::Account;
+use crate::access::account::{Account, AccountId};
 use crate::access::credentials::Caller;
 use crate::access::issued_key::{Key, KeyHolder};
 use crate::access::key::KeyFault;
 use crate::access::key_use::KeyRefusal;
 use crate::access::scope::Scope;
+use crate::clock::{Clock, Timestamp};
 use crate::error::Error;
-use crate::service::Service;
+use crate::store::Store;
 use crate::trace;
+use crate::usage::KeyLabels;
 
-impl Service {
+/// The accounts and keys behind the secrets of callers, from [`Service::access`](crate::Service::access).
+#[derive(Debug, Clone)]
+pub struct Access {
+    pub(super) store: Arc<dyn Store>,
+    pub(super) clock: Arc<dyn Clock>,
+}
+
+impl Access {
     /// The account that owns a key.
     ///
     /// ```
@@ -24,10 +35,11 @@ impl Service {
     /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// # let service = Service::with_defaults(Arc::new(MemoryStore::new()));
     /// # let (account, key) = service.open_account("my-agent", "2".parse()?).await?;
-    /// assert_eq!(service.authenticate(Some(&key)).await?.id, account.id);
+    /// let access = service.access();
+    /// assert_eq!(access.authenticate(Some(&key)).await?.id, account.id);
     ///
     /// let unknown = ApiKey::generate(&SystemRandomness);
-    /// let Err(error) = service.authenticate(Some(&unknown)).await else { return Err("nobody has this key".into()) };
+    /// let Err(error) = access.authenticate(Some(&unknown)).await else { return Err("nobody has this key".into()) };
     /// assert_eq!(error.code(), ErrorCode::Unauthorized);
     /// # Ok(())
     /// # }
@@ -44,7 +56,7 @@ impl Service {
     /// The account that owns a key which has this scope.
     ///
     /// # Errors
-    /// As [`Service::authenticate`]; [`Error::KeyNotAllowed`] when the key lacks the scope.
+    /// As [`Access::authenticate`]; [`Error::KeyNotAllowed`] when the key lacks the scope.
     pub async fn authorize(&self, caller: impl Into<Caller<'_>>, scope: Scope) -> Result<Account, Error> {
         Ok(self.holder(caller.into(), Some(scope)).await?.account)
     }
@@ -52,7 +64,7 @@ impl Service {
     /// The account that owns a key which has one of these scopes.
     ///
     /// # Errors
-    /// As [`Service::authorize`].
+    /// As [`Access::authorize`].
     pub async fn authorize_any(&self, caller: impl Into<Caller<'_>>, scopes: &[Scope]) -> Result<Account, Error> {
         Ok(self.holder_with_any(caller.into(), scopes).await?.account)
     }
@@ -60,7 +72,7 @@ impl Service {
     /// The caller's key, if it has this scope.
     ///
     /// # Errors
-    /// As [`Service::authorize`].
+    /// As [`Access::authorize`].
     pub async fn current_key(&self, caller: impl Into<Caller<'_>>, scope: Scope) -> Result<Key, Error> {
         let holder = self.holder(caller.into(), Some(scope)).await?;
         holder.key().cloned().ok_or(Error::KeyRefused(KeyFault::NotLive))
@@ -69,7 +81,7 @@ impl Service {
     /// The caller's key, if it is the account's first one.
     ///
     /// # Errors
-    /// As [`Service::authorize`] for [`Scope::Manage`]; [`Error::KeyNotAllowed`] for another key.
+    /// As [`Access::authorize`] for [`Scope::Manage`]; [`Error::KeyNotAllowed`] for another key.
     pub async fn first_key(&self, caller: impl Into<Caller<'_>>) -> Result<Key, Error> {
         let holder = self.first_holder(caller.into()).await?;
         holder.key().cloned().ok_or(Error::KeyRefused(KeyFault::NotLive))
@@ -85,14 +97,14 @@ impl Service {
     /// Who holds a key that may be used for this, now and from there.
     pub(super) async fn holder(&self, caller: Caller<'_>, scope: Option<Scope>) -> Result<KeyHolder, Error> {
         let holder = self.holder_of(caller).await?;
-        holder.check(scope, caller.address, self.clock.now())?;
+        holder.check(scope, caller.address, self.now())?;
         Ok(holder)
     }
 
     /// Who holds a key that has one of these scopes.
     pub(super) async fn holder_with_any(&self, caller: Caller<'_>, scopes: &[Scope]) -> Result<KeyHolder, Error> {
         let holder = self.holder_of(caller).await?;
-        let now = self.clock.now();
+        let now = self.now();
         let mut refused = holder.check(None, caller.address, now);
         for scope in scopes {
             refused = holder.check(Some(*scope), caller.address, now);
@@ -104,11 +116,28 @@ impl Service {
         Ok(holder)
     }
 
-    /// Like [`Service::authenticate`], for a trusted service that checks its own caller's key.
+    /// Like [`Access::authenticate`], for a trusted service that checks its own caller's key.
     pub(super) async fn authenticate_anywhere(&self, caller: impl Into<Caller<'_>>) -> Result<Account, Error> {
         let holder = self.holder_of(caller.into()).await?;
-        let is_live = holder.is_live(self.clock.now());
+        let is_live = holder.is_live(self.now());
         if is_live { Ok(holder.account) } else { Err(Error::KeyRefused(KeyFault::NotLive)) }
+    }
+
+    /// Replaces `error` with the authentication error for a caller without a live key: that error always comes first.
+    pub(super) async fn after_authentication(&self, caller: impl Into<Caller<'_>>, error: Error) -> Error {
+        match self.authenticate(caller).await {
+            Ok(_) => error,
+            Err(refused) => refused,
+        }
+    }
+
+    /// The names of all keys that an account has or had.
+    pub(super) async fn key_labels(&self, account: &AccountId) -> Result<KeyLabels, Error> {
+        Ok(self.store.key_labels(account).await?.into_iter().collect())
+    }
+
+    pub(super) fn now(&self) -> Timestamp {
+        self.clock.now()
     }
 
     async fn holder_of(&self, caller: Caller<'_>) -> Result<KeyHolder, Error> {

@@ -8,9 +8,10 @@ use crate::error::Error;
 use crate::payments::payment::PaymentError;
 use crate::payments::plan::{PaymentKind, Plan};
 use crate::payments::quote::{Quote, QuoteNonce, QuoteState, TagKind, draw_amount};
-use crate::service::Service;
+use crate::random::SystemRandomness;
+use crate::service::Payments;
 use crate::service::fields::Fields;
-use crate::service::payments::find_chain;
+use crate::service::payments::state::find_chain;
 use crate::store::QuoteOpened;
 use crate::wire::{QuoteRequest, QuoteResponse};
 
@@ -27,19 +28,14 @@ struct ValidQuoteRequest {
     email: Option<Email>,
 }
 
-impl Service {
+impl<'s> Payments<'s> {
     /// Promises a plan to a wallet for an exact amount.
     ///
     /// This uses the shop and the chain of the example `sell_a_plan`:
     ///
     /// ```
     /// use metering_core::wire::{ChainIdInput, QuoteRequest};
-    /// # mod in_memory {
-    /// #     include!(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/sell_a_plan/in_memory.rs"));
-    /// # }
-    /// # mod shop {
-    /// #     include!(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/sell_a_plan/shop.rs"));
-    /// # }
+    /// # include!(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/sell_a_plan/doc_test.rs"));
     /// # use in_memory::{CHAIN_ID, MemoryChain, Wallet};
     /// # use std::sync::Arc;
     ///
@@ -55,7 +51,7 @@ impl Service {
     ///     payer_address: Some(customer.address().to_string()),
     ///     email: None,
     /// };
-    /// let quote = shop.quote(&request).await?;
+    /// let quote = shop.payments().quote(&request).await?;
     /// assert!(quote.amount_human.starts_with("5.00")); // the price of 5 USDC, and a tag such as 0.003817
     /// # Ok(())
     /// # }
@@ -63,20 +59,20 @@ impl Service {
     ///
     /// # Errors
     /// [`Error::ValidationFailed`], [`Error::Payment`] when the plan cannot be sold, or when the store fails.
-    pub async fn quote(&self, request: &QuoteRequest) -> Result<QuoteResponse, Error> {
+    pub async fn quote(self, request: &QuoteRequest) -> Result<QuoteResponse, Error> {
         let valid = ValidQuoteRequest::read(request)?;
         let (plan, chain) = self.plan_on_sale(&valid.plan_id, valid.chain_id).await?;
         if !plan.token_symbol.eq_ignore_ascii_case(&valid.token_symbol) {
             let (expected, found) = (plan.token_symbol, valid.token_symbol);
             return Err(PaymentError::UnsupportedToken { expected, found }.into());
         }
-        self.payments.confirm_token(&plan).await?;
+        self.state.confirm_token(&plan).await?;
         self.confirm_payer(&plan, valid.payer).await?;
         for _ in 0..MAX_DRAWS {
-            let nonce = QuoteNonce::generate(&*self.payments.randomness);
+            let nonce = QuoteNonce::generate(&SystemRandomness);
             let quote = self.draw_quote(&valid, &plan, chain, &nonce)?;
             let response = self.quote_response(&quote, &plan, chain, &nonce);
-            match self.payments.store()?.open_quote(quote).await? {
+            match self.state.store()?.open_quote(quote).await? {
                 QuoteOpened::Opened => return Ok(response),
                 QuoteOpened::AmountTaken => {}
                 QuoteOpened::TooManyTopUps => return Err(Error::Internal),
@@ -89,35 +85,35 @@ impl Service {
 
     /// Refuses to sell native-coin plans to contracts, before any money moves. A contract sends the coin by an internal
     /// call, which nodes do not report, so the payment could not be credited.
-    async fn confirm_payer(&self, plan: &Plan, payer: Address) -> Result<(), PaymentError> {
+    async fn confirm_payer(self, plan: &Plan, payer: Address) -> Result<(), PaymentError> {
         if plan.payment_kind != PaymentKind::NativeValue {
             return Ok(());
         }
-        let is_contract = self.payments.reader(plan.chain_id)?.has_code(payer).await.map_err(PaymentError::Chain)?;
+        let is_contract = self.state.reader(plan.chain_id)?.has_code(payer).await.map_err(PaymentError::Chain)?;
         if is_contract { Err(PaymentError::ContractPayer { payer, chain_id: plan.chain_id }) } else { Ok(()) }
     }
 
     /// An active plan on a configured chain.
-    pub(super) async fn plan_on_sale(&self, id: &str, chain_id: u64) -> Result<(Plan, &Chain), Error> {
+    pub(super) async fn plan_on_sale(self, id: &str, chain_id: u64) -> Result<(Plan, &'s Chain), Error> {
         let chain = find_chain(&self.config.chains, chain_id)?;
-        let plans = self.payments.store()?.plans().await?;
+        let plans = self.state.store()?.plans().await?;
         self.register_recipients_of(&plans).await;
         let plan = plans.into_iter().find(|plan| plan.active && plan.id == id && plan.chain_id == chain_id);
         let plan = plan.ok_or(PaymentError::UnknownPlan)?;
-        self.payments.reader(chain_id)?;
+        self.state.reader(chain_id)?;
         Ok((plan, chain))
     }
 
     fn draw_quote(
-        &self,
+        self,
         valid: &ValidQuoteRequest,
         plan: &Plan,
         chain: &Chain,
         nonce: &QuoteNonce,
     ) -> Result<Quote, Error> {
-        let draw = |price| draw_amount(&*self.payments.randomness, price, plan.token_decimals, TagKind::Signup);
+        let draw = |price| draw_amount(&SystemRandomness, price, plan.token_decimals, TagKind::Signup);
         let drawn = plan.price().and_then(draw);
-        let now = self.clock.now();
+        let now = self.access.now();
         Ok(Quote {
             nonce: nonce.hash(),
             agent_name: valid.agent_name.clone(),
@@ -131,12 +127,12 @@ impl Service {
             credits: plan.credits,
             bonus_credits: plan.bonus_credits,
             created_at: now,
-            expires_at: now.saturating_add(self.payments.settings.quote_lifetime),
+            expires_at: now.saturating_add(self.state.settings.quote_lifetime),
             state: QuoteState::Open,
         })
     }
 
-    fn quote_response(&self, quote: &Quote, plan: &Plan, chain: &Chain, nonce: &QuoteNonce) -> QuoteResponse {
+    fn quote_response(self, quote: &Quote, plan: &Plan, chain: &Chain, nonce: &QuoteNonce) -> QuoteResponse {
         let amount_human = quote.amount.to_human(plan.token_decimals);
         let recipient = quote.target.recipient.to_checksummed();
         let notice = format!(

@@ -7,14 +7,14 @@ use crate::chains::transaction::TxRef;
 use crate::error::Error;
 use crate::payments::payment::{Payment, PaymentError};
 use crate::payments::proof::payer_proof_message;
-use crate::service::Service;
-use crate::service::topups::{Entitlement, is_own_wallet};
+use crate::service::Payments;
+use crate::service::payments::top_ups::{Entitlement, is_own_wallet};
 use crate::store::QuotePrecedence;
 
-impl Service {
+impl Payments<'_> {
     /// Decides whether the account may use the payment. If not, the error asks for the payer's signature.
     pub(super) async fn entitlement(
-        &self,
+        self,
         account: &Account,
         plan_id: &str,
         payment: &Payment,
@@ -24,15 +24,14 @@ impl Service {
         if !from_contract && is_own_wallet(account, payment) {
             return Ok(Entitlement::OWN_WALLET);
         }
-        let message = payer_proof_message(&self.name(), &account.id, payment.payer, payment.tx);
+        let message = payer_proof_message(&self.config.name(), &account.id, payment.payer, payment.tx);
         if let Some(proof) = proof
             && let Some(entitlement) = self.proven(payment, from_contract, &message, proof).await?
         {
             return Ok(entitlement);
         }
-        let linked =
-            !from_contract && self.payments.store()?.linked_accounts(&payment.payer).await?.contains(&account.id);
-        if linked || !self.payments.settings.require_payer_proof {
+        let linked = !from_contract && self.state.store()?.linked_accounts(&payment.payer).await?.contains(&account.id);
+        if linked || !self.state.settings.require_payer_proof {
             return Ok(Entitlement::AFTER_QUOTES);
         }
         let wallet = payment.payer.to_checksummed();
@@ -58,7 +57,7 @@ impl Service {
     }
 
     /// The address of the page where the payer signs, for this account and payment.
-    fn complete_url(&self, account: &Account, plan_id: &str, payment: &Payment) -> Option<String> {
+    fn complete_url(self, account: &Account, plan_id: &str, payment: &Payment) -> Option<String> {
         let page = self.config.links.complete.as_ref()?;
         let TxRef { chain_id, hash } = payment.tx;
         // Ids of accounts and plans have no characters that a query would have to encode.
@@ -67,15 +66,15 @@ impl Service {
 
     /// Whether a contract paid. Its address proves nothing: a router or an exchange pays for many people, and on
     /// another chain the same address may be someone else's contract.
-    pub(super) async fn is_from_contract(&self, payment: &Payment) -> Result<bool, Error> {
-        let reader = self.payments.reader(payment.tx.chain_id)?;
+    pub(super) async fn is_from_contract(self, payment: &Payment) -> Result<bool, Error> {
+        let reader = self.state.reader(payment.tx.chain_id)?;
         Ok(reader.has_code(payment.payer).await.map_err(PaymentError::Chain)?)
     }
 
     /// Checks that the payer signed the message. Only a private key's signature links the wallet: a contract's response
     /// (EIP-1271) holds for one chain and one moment.
     pub(super) async fn proven(
-        &self,
+        self,
         payment: &Payment,
         from_contract: bool,
         message: &str,
@@ -86,7 +85,7 @@ impl Service {
             let signed = signer(message, proof) == Some(payment.payer);
             return Ok(signed.then_some(Entitlement { links: true, quotes }));
         }
-        let reader = self.payments.reader(payment.tx.chain_id)?;
+        let reader = self.state.reader(payment.tx.chain_id)?;
         let accepted = reader.accepts_signature(payment.payer, signing_digest(message), proof.as_bytes()).await;
         Ok(accepted.map_err(PaymentError::Chain)?.then_some(Entitlement { links: false, quotes }))
     }

@@ -4,8 +4,8 @@ use crate::access::credentials::Caller;
 use crate::access::scope::Scope;
 use crate::clock::Day;
 use crate::error::Error;
-use crate::service::Service;
-use crate::service::reports::within;
+use crate::service::Usage;
+use crate::service::fields::within;
 use crate::store::Cursor;
 use crate::usage::{DayRange, KeyLabels};
 use crate::wire::{DailyUsageDocument, DailyUsageEntry, LedgerDocument};
@@ -21,7 +21,7 @@ const DAYS_PER_READ: i64 = 7;
 /// A response ends after the first read that reaches this many rows.
 const ENOUGH_ROWS: usize = 10_000;
 
-impl Service {
+impl Usage<'_> {
     /// The account's ledger, oldest entry first: at most `limit` entries (1 to 10,000) after the one with the number
     /// `after`.
     ///
@@ -33,7 +33,7 @@ impl Service {
     /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// # let service = Service::with_defaults(Arc::new(MemoryStore::new()));
     /// # let (account, key) = service.open_account("my-agent", "2".parse()?).await?;
-    /// let ledger = service.ledger(Some(&key), None, 100).await?;
+    /// let ledger = service.usage().ledger(Some(&key), None, 100).await?;
     /// assert_eq!(ledger.entries[0].kind, "signup_bonus");
     /// assert_eq!(ledger.entries[0].amount.to_string(), "2");
     /// assert_eq!(ledger.next, None);
@@ -44,15 +44,15 @@ impl Service {
     /// # Errors
     /// [`Error::Unauthorized`] without a live key, [`Error::ValidationFailed`], or when the store fails.
     pub async fn ledger(
-        &self,
+        self,
         caller: impl Into<Caller<'_>>,
         after: Option<i64>,
         limit: u32,
     ) -> Result<LedgerDocument, Error> {
-        let account = self.authorize(caller, Scope::Read).await?;
+        let account = self.access.authorize(caller, Scope::Read).await?;
         let limit = within("limit", limit, MAX_ENTRIES)?;
         let after = after.map(|number| Cursor::new(number.to_string()));
-        let page = self.store.account_ledger(&account.id, after.as_ref(), limit).await?;
+        let page = self.access.store.account_ledger(&account.id, after.as_ref(), limit).await?;
         let next = page.next.and(page.items.last()).map(|entry| entry.id);
         Ok(LedgerDocument::new(&account.id, page.items, next))
     }
@@ -71,7 +71,7 @@ impl Service {
     /// # let service = Service::with_defaults(Arc::new(MemoryStore::new()));
     /// # let (account, key) = service.open_account("my-agent", "2".parse()?).await?;
     /// service.charge(Charge::new(&key, "0.25".parse()?, "GET", "/price")).await?;
-    /// let statement = service.daily_usage(Some(&key), None, None).await?;
+    /// let statement = service.usage().daily(Some(&key), None, None).await?;
     /// assert_eq!(statement.usage[0].route_template, "/price");
     /// assert_eq!(statement.usage[0].credits_used.to_string(), "0.25");
     /// assert_eq!(statement.next, None);
@@ -80,15 +80,15 @@ impl Service {
     /// ```
     ///
     /// # Errors
-    /// As [`Service::ledger`].
-    pub async fn daily_usage(
-        &self,
+    /// As [`Usage::ledger`].
+    pub async fn daily(
+        self,
         caller: impl Into<Caller<'_>>,
         from: Option<Day>,
         to: Option<Day>,
     ) -> Result<DailyUsageDocument, Error> {
-        let account = self.authorize(caller, Scope::Read).await?;
-        let to = to.unwrap_or_else(|| self.clock.now().day());
+        let account = self.access.authorize(caller, Scope::Read).await?;
+        let to = to.unwrap_or_else(|| self.access.now().day());
         let from = from.unwrap_or_else(|| to.minus_days(DEFAULT_DAYS - 1));
         match to.unix_days().saturating_sub(from.unix_days()) {
             ..0 => return Err(Error::field("from", "must not be after to")),
@@ -100,9 +100,9 @@ impl Service {
         while first <= to && usage.len() < ENOUGH_ROWS {
             let after = Day::from_unix_days(first.unix_days().saturating_add(DAYS_PER_READ));
             let days = DayRange { first, last: to.min(after.minus_days(1)) };
-            let totals = self.store.account_daily_totals(&account.id, days).await?;
+            let totals = self.access.store.account_daily_totals(&account.id, days).await?;
             if totals.iter().any(|total| keys.get(total.key).is_none()) {
-                keys = self.key_labels(&account.id).await?;
+                keys = self.access.key_labels(&account.id).await?;
             }
             usage.extend(totals.into_iter().map(|total| DailyUsageEntry::new(total, &keys)));
             first = after;

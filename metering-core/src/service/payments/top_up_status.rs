@@ -16,9 +16,9 @@ use crate::payments::payment::{Payment, PaymentError, PaymentRecord, SettlementS
 use crate::payments::plan::{PaymentKind, Plan};
 use crate::payments::quote::{NonceHash, Quote};
 use crate::payments::receipt::ReceiptNumber;
-use crate::service::Service;
-use crate::service::payments::find_chain;
-use crate::service::seen_payments::SeenPayment;
+use crate::service::Payments;
+use crate::service::payments::seen_payments::SeenPayment;
+use crate::service::payments::state::find_chain;
 use crate::store::SettlementChange;
 use crate::wire::{TopUpQuoteDocument, TopUpQuoteStatus};
 
@@ -81,7 +81,7 @@ impl TokenFacts {
     }
 }
 
-impl Service {
+impl Payments<'_> {
     /// The account's top-up quote with this id, and what has arrived for it. Reads the chain's newest blocks, so that a
     /// payment is seen before it is confirmed, and credits it once it is.
     ///
@@ -90,15 +90,15 @@ impl Service {
     /// configured, or when the store fails. A chain that cannot be read is not an error: what was seen before is
     /// returned.
     pub async fn top_up_quote_by_id(
-        &self,
+        self,
         caller: impl Into<Caller<'_>>,
         id: &str,
     ) -> Result<TopUpQuoteDocument, Error> {
         // Keys that may buy may also see the outcome.
-        let holder = self.holder_with_any(caller.into(), &[Scope::TopUp, Scope::Read]).await?;
+        let holder = self.access.holder_with_any(caller.into(), &[Scope::TopUp, Scope::Read]).await?;
         let account = holder.account;
         let nonce = parse_id(id).ok_or(PaymentError::UnknownTopUpQuote)?;
-        let quote = self.payments.store()?.quote(&nonce).await?;
+        let quote = self.state.store()?.quote(&nonce).await?;
         let quote = quote.filter(|quote| quote.top_up.as_ref() == Some(&account.id));
         let mut quote = quote.ok_or(PaymentError::UnknownTopUpQuote)?;
         let chain = find_chain(&self.config.chains, quote.target.chain_id)?;
@@ -117,7 +117,7 @@ impl Service {
     /// Returns the updated quote. `record` is that of the quote's reversed payment: if this is the same, its credits
     /// return.
     async fn credit_sighting(
-        &self,
+        self,
         account: &Account,
         quote: Quote,
         record: Option<PaymentRecord>,
@@ -128,9 +128,9 @@ impl Service {
             if let Some(block) = payment.block().filter(|_| is_same) {
                 let step = SettlementStep::Restore(block);
                 // Refused when the watcher was faster.
-                self.payments
+                self.state
                     .store()?
-                    .settle_payment(SettlementChange { seen: record, step, now: self.clock.now() })
+                    .settle_payment(SettlementChange { seen: record, step, now: self.access.now() })
                     .await?;
             }
             return Ok(quote);
@@ -141,27 +141,27 @@ impl Service {
         }
         match self.credit_quote(account, &quote, payment).await {
             // Refused when another payment, or another account, was faster.
-            Ok(_) | Err(Error::Payment(_)) => Ok(self.payments.store()?.quote(&quote.nonce).await?.unwrap_or(quote)),
+            Ok(_) | Err(Error::Payment(_)) => Ok(self.state.store()?.quote(&quote.nonce).await?.unwrap_or(quote)),
             Err(error) => Err(error),
         }
     }
 
     /// The record of the payment that settled a quote.
-    async fn record_of(&self, quote: &Quote) -> Result<Option<PaymentRecord>, Error> {
+    async fn record_of(self, quote: &Quote) -> Result<Option<PaymentRecord>, Error> {
         match quote.state.tx() {
-            Some(tx) => Ok(self.payments.store()?.payment(&tx).await?),
+            Some(tx) => Ok(self.state.store()?.payment(&tx).await?),
             None => Ok(None),
         }
     }
 
     /// The payment of a quote in the chain's newest blocks: one that is not used yet, or the quote's own that was
     /// reversed and is mined again.
-    pub(super) async fn sighting_of(&self, quote: &Quote) -> Result<Option<SeenPayment>, Error> {
-        let reader = self.payments.reader(quote.target.chain_id)?;
-        let sightings = self.payments.sightings.at(&**reader, quote.target).await;
+    pub(super) async fn sighting_of(self, quote: &Quote) -> Result<Option<SeenPayment>, Error> {
+        let reader = self.state.reader(quote.target.chain_id)?;
+        let sightings = self.state.sightings.at(&**reader, quote.target).await;
         for sighting in sightings.iter().filter(|sighting| quote.is_paid_by(&sighting.payment)) {
             let tx = sighting.payment.tx;
-            let record = self.payments.store()?.payment(&tx).await?;
+            let record = self.state.store()?.payment(&tx).await?;
             let is_back =
                 |record: PaymentRecord| quote.state.tx() == Some(tx) && record.settlement.reversed_at().is_some();
             if record.is_none_or(is_back) {
@@ -173,8 +173,8 @@ impl Service {
 
     /// Symbol and decimals of a quote's token: of its plan, of another plan in the same token, of what was sold, or as
     /// the chain says.
-    async fn token_facts(&self, quote: &Quote, record: Option<&PaymentRecord>) -> Result<TokenFacts, Error> {
-        let plans = self.payments.store()?.plans().await?;
+    async fn token_facts(self, quote: &Quote, record: Option<&PaymentRecord>) -> Result<TokenFacts, Error> {
+        let plans = self.state.store()?.plans().await?;
         let same_token =
             |plan: &&Plan| (plan.chain_id, plan.token_contract) == (quote.target.chain_id, quote.target.token);
         if let Some(plan) = plans.iter().filter(same_token).max_by_key(|plan| plan.id == quote.plan_id) {
@@ -186,7 +186,7 @@ impl Service {
         if quote.target.token == Address::ZERO {
             return Ok(TokenFacts { symbol: None, decimals: Some(COIN_DECIMALS) });
         }
-        let reader = self.payments.reader(quote.target.chain_id)?;
+        let reader = self.state.reader(quote.target.chain_id)?;
         let decimals = reader.token_decimals(quote.target.token).await.unwrap_or_else(|error| {
             tracing::debug!(%error, token = %quote.target.token, "the decimals of a quote's token could not be read");
             None
@@ -195,14 +195,14 @@ impl Service {
     }
 
     pub(super) fn quote_document(
-        &self,
+        self,
         quote: &Quote,
         chain: &Chain,
         token: &TokenFacts,
         arrived: Arrived,
     ) -> TopUpQuoteDocument {
         let (seen, tx) = (if let Arrived::Seen(_, depth) = arrived { Some(depth) } else { None }, arrived.tx());
-        let known = self.payments.reader(chain.chain_id).ok().and_then(|reader| reader.confirmations());
+        let known = self.state.reader(chain.chain_id).ok().and_then(|reader| reader.confirmations());
         let recorded = if let Arrived::Credited(tx) | Arrived::Reversed(tx) = arrived { Some(tx) } else { None };
         TopUpQuoteDocument {
             quote_id: format_id(&quote.nonce),

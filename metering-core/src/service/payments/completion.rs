@@ -5,20 +5,20 @@ use crate::access::account::AccountId;
 use crate::chains::transaction::TxRef;
 use crate::error::Error;
 use crate::payments::payment::PaymentError;
-use crate::service::Service;
+use crate::service::Payments;
 use crate::service::fields::Fields;
-use crate::service::payments::Claimant;
+use crate::service::payments::state::Claimant;
 use crate::wire::{ChainIdInput, CompletionRequest, CompletionResponse, TopUpRequest};
 
-impl Service {
+impl Payments<'_> {
     /// Credits a payment to the account that its payer names. The signature is the proof, so no key is needed; the
     /// balance is not revealed.
     ///
     /// Without a signature, the error has the text to sign.
     ///
     /// # Errors
-    /// [`Error::ValidationFailed`], or [`Error::Payment`] when the account does not exist, or as [`Service::top_up`].
-    pub async fn complete_top_up(&self, request: &CompletionRequest) -> Result<CompletionResponse, Error> {
+    /// [`Error::ValidationFailed`], or [`Error::Payment`] when the account does not exist, or as [`Payments::top_up`].
+    pub async fn complete_top_up(self, request: &CompletionRequest) -> Result<CompletionResponse, Error> {
         let mut fields = Fields::default();
         let id = fields.required("org_id", request.org_id.as_deref());
         let (chain_id, tx_hash) = (request.chain_id, request.tx_hash.clone());
@@ -28,7 +28,7 @@ impl Service {
         };
         let id: AccountId = id.parse().map_err(|_| PaymentError::UnknownAccount)?;
         let hash = hash.parse().map_err(|_| PaymentError::InvalidTxHash)?;
-        let account = self.store.account(&id).await?.filter(|account| account.revoked_at.is_none());
+        let account = self.access.store.account(&id).await?.filter(|account| account.revoked_at.is_none());
         let account = account.ok_or(PaymentError::UnknownAccount)?;
         let CompletionRequest { plan_id, signature, .. } = request.clone();
         let payment = TopUpRequest { plan_id, chain_id: Some(ChainIdInput(chain_id)), tx_hash, signature };

@@ -1,5 +1,5 @@
-//! Key rotation by the holder of the key. Works for every account; [`recovery`](super::recovery) is for those whose key
-//! is lost.
+//! Key rotation by the holder of the key. Works for every account; [`Recovery`](crate::service::Recovery) is for those
+//! whose key is lost.
 
 use crate::access::account::Account;
 use crate::access::credentials::Caller;
@@ -9,16 +9,17 @@ use crate::access::scope::Scope;
 use crate::charging::delivery::IdempotencyKey;
 use crate::clock::Timestamp;
 use crate::error::Error;
-use crate::service::Service;
-use crate::service::key_terms::end_of_grace;
+use crate::random::SystemRandomness;
 use crate::service::keys::changed_key;
+use crate::service::keys::terms::end_of_grace;
+use crate::service::{Access, Keys};
 use crate::store::{KeyChange, StoreError};
 use crate::wire::{RemainingKeyDocument, RotateKeyRequest, VerifyResponse};
 
 /// How many keys are read at a time.
 const KEYS_PER_READ: u32 = 100;
 
-impl Service {
+impl Keys<'_> {
     /// Replaces the secret of a live key. The old one is refused from then on; other keys of the account stay.
     ///
     /// With an idempotency key of at least 32 characters, a retry gets the same new key for as long as that key is
@@ -35,13 +36,14 @@ impl Service {
     /// # let service = Service::with_defaults(Arc::new(MemoryStore::new()));
     /// # let (account, old_key) = service.open_account("my-agent", "2".parse()?).await?;
     /// let rotation = IdempotencyKey::parse("8e03978e-40d5-43e8-bc93-6894a57f9324")?;
-    /// let rotated = service.rotate_key(Some(&old_key), &RotateKeyRequest::default(), Some(&rotation)).await?;
+    /// let (keys, request) = (service.keys(), RotateKeyRequest::default());
+    /// let rotated = keys.rotate_current(Some(&old_key), &request, Some(&rotation)).await?;
     /// let new_key = rotated.api_key.key();
-    /// assert!(service.balance(Some(&old_key)).await.is_err());
-    /// assert_eq!(service.balance(Some(new_key)).await?.org_id, rotated.org_id);
+    /// assert!(service.usage().balance(Some(&old_key)).await.is_err());
+    /// assert_eq!(service.usage().balance(Some(new_key)).await?.org_id, rotated.org_id);
     ///
     /// // The response was lost: the same request gets it again.
-    /// let again = service.rotate_key(Some(&old_key), &RotateKeyRequest::default(), Some(&rotation)).await?;
+    /// let again = keys.rotate_current(Some(&old_key), &request, Some(&rotation)).await?;
     /// assert_eq!(again.api_key.key().hash(), new_key.hash());
     /// # Ok(())
     /// # }
@@ -51,8 +53,8 @@ impl Service {
     /// [`Error::Unauthorized`] without a live key; [`Error::KeyNotAllowed`] when it may not manage keys;
     /// [`Error::ValidationFailed`] when the idempotency key is too short; or
     /// when the store fails. After [`Error::OutcomeUnknown`], retry with the same idempotency key.
-    pub async fn rotate_key(
-        &self,
+    pub async fn rotate_current(
+        self,
         caller: impl Into<Caller<'_>>,
         request: &RotateKeyRequest,
         rotation: Option<&IdempotencyKey>,
@@ -62,79 +64,79 @@ impl Service {
         let new = match rotation.map(|rotation| key.successor(rotation)) {
             Some(Ok(successor)) => successor,
             Some(Err(problem)) => {
-                self.authenticate(caller).await?;
+                self.access.authenticate(caller).await?;
                 return Err(Error::field("Idempotency-Key", problem));
             }
-            None => ApiKey::generate(&*self.payments.randomness),
+            None => ApiKey::generate(&SystemRandomness),
         };
-        let old_until = end_of_grace(request.grace_seconds, self.clock.now())?;
-        let replaced = match self.holder(caller, Some(Scope::Manage)).await {
+        let old_until = end_of_grace(request.grace_seconds, self.access.now())?;
+        let replaced = match self.access.holder(caller, Some(Scope::Manage)).await {
             Ok(holder) if old_until.is_some() => Some(self.rotate_with_grace(holder, new.hash(), old_until).await?),
-            Ok(_) => self.store.replace_live_key(&key.hash(), new.hash(), self.clock.now()).await?,
+            Ok(_) => self.access.store.replace_live_key(&key.hash(), new.hash(), self.access.now()).await?,
             Err(Error::KeyRefused(KeyFault::NotLive)) => None,
             Err(error) => return Err(error),
         };
         let account = match replaced {
             Some(account) => account,
             // Perhaps an earlier attempt replaced it. Only the holder of both inputs has this successor.
-            None => self.store.account_by_key(&new.hash()).await?.ok_or(Error::KeyRefused(KeyFault::NotLive))?,
+            None => self.access.store.account_by_key(&new.hash()).await?.ok_or(Error::KeyRefused(KeyFault::NotLive))?,
         };
         Ok(rotated(&account, new))
     }
-}
 
-impl Service {
     async fn rotate_with_grace(
-        &self,
+        self,
         holder: KeyHolder,
         secret: KeyHash,
         old_until: Option<Timestamp>,
     ) -> Result<Account, Error> {
         let id = holder.key().ok_or(Error::KeyRefused(KeyFault::NotLive))?.id.clone();
-        let again = self.store.key_holder(&secret).await?;
+        let again = self.access.store.key_holder(&secret).await?;
         if again.is_some_and(|again| again.key().is_some_and(|key| key.id == id)) {
             // The same request as before.
             return Ok(holder.account);
         }
         let change = KeyChange::Rotate { secret, old_until };
-        changed_key(self.store.change_key(&holder.account.id, &id, Some(&id), change, self.clock.now()).await?)?;
+        changed_key(
+            self.access.store.change_key(&holder.account.id, &id, Some(&id), change, self.access.now()).await?,
+        )?;
         Ok(holder.account)
     }
+}
 
-    /// The response to a recovery: the account's new key, and which others still work.
-    pub(super) async fn recovered(&self, account: &Account, key: ApiKey) -> VerifyResponse {
-        let remaining = self.other_live_keys(account).await;
-        if let Err(error) = &remaining {
-            // The new key must not be lost for that.
-            tracing::warn!(%error, account = %account.id, "cannot list the other keys of a recovered account");
-        }
-        VerifyResponse { remaining_keys: remaining.ok(), ..rotated(account, key) }
+/// The response to a recovery: the account's new key, and which others still work.
+pub(in crate::service) async fn recovered(access: &Access, account: &Account, key: ApiKey) -> VerifyResponse {
+    let remaining = other_live_keys(access, account).await;
+    if let Err(error) = &remaining {
+        // The new key must not be lost for that.
+        tracing::warn!(%error, account = %account.id, "cannot list the other keys of a recovered account");
     }
+    VerifyResponse { remaining_keys: remaining.ok(), ..rotated(account, key) }
+}
 
-    async fn other_live_keys(&self, account: &Account) -> Result<Vec<RemainingKeyDocument>, StoreError> {
-        let (now, mut after, mut others) = (self.clock.now(), None, Vec::new());
-        let works = |status: &KeyStatus| {
-            let expired = status.key.terms.expires_at.is_some_and(|at| at <= now);
-            !status.key.number.is_first() && status.key.is_live() && status.parents_are_live && !expired
-        };
-        loop {
-            let page = self.store.keys(&account.id, after.as_ref(), KEYS_PER_READ, now.day()).await?;
-            others.extend(page.items.iter().filter(|status| works(status)).map(|status| RemainingKeyDocument {
-                id: status.key.id.to_string(),
-                name: status.key.terms.name.to_string(),
-                scopes: status.key.terms.scopes,
-                created_at: status.key.created_at,
-            }));
-            after = page.next;
-            if after.is_none() {
-                return Ok(others);
-            }
+async fn other_live_keys(access: &Access, account: &Account) -> Result<Vec<RemainingKeyDocument>, StoreError> {
+    let (now, mut after, mut others) = (access.now(), None, Vec::new());
+    let works = |status: &KeyStatus| {
+        let expired = status.key.terms.expires_at.is_some_and(|at| at <= now);
+        !status.key.number.is_first() && status.key.is_live() && status.parents_are_live && !expired
+    };
+    loop {
+        let page = access.store.keys(&account.id, after.as_ref(), KEYS_PER_READ, now.day()).await?;
+        others.extend(page.items.iter().filter(|status| works(status)).map(|status| RemainingKeyDocument {
+            id: status.key.id.to_string(),
+            name: status.key.terms.name.to_string(),
+            scopes: status.key.terms.scopes,
+            created_at: status.key.created_at,
+        }));
+        after = page.next;
+        if after.is_none() {
+            return Ok(others);
         }
     }
 }
 
 /// The response that has an account's new key.
-pub(super) fn rotated(account: &Account, key: ApiKey) -> VerifyResponse {
+fn rotated(account: &Account, key: ApiKey) -> VerifyResponse {
     VerifyResponse {
         status: "ok",
         rotated: true,

@@ -12,7 +12,7 @@ use crate::error::Error;
 use crate::payments::payment::{
     ChainView, PaymentRecord, PaymentSettlement, PaymentUse, SettlementDecision, SettlementStep, decide,
 };
-use crate::service::Service;
+use crate::service::Payments;
 use crate::store::{PaymentSettled, SettlementChange};
 
 /// How many records to read from the store at a time.
@@ -37,7 +37,7 @@ pub struct SettlementReport {
     pub restored: u32,
 }
 
-impl Service {
+impl Payments<'_> {
     /// Checks every credited payment of a chain that is not final: makes it final, reverses it if a reorganisation
     /// removed it, or credits it again if it was mined after all. Call this regularly for each chain that payments are
     /// credited on; several processes may do so.
@@ -45,30 +45,20 @@ impl Service {
     /// With the shop and the chain of the example `sell_a_plan`, where a block is final at its third confirmation:
     ///
     /// ```
-    /// # mod in_memory {
-    /// #     include!(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/sell_a_plan/in_memory.rs"));
-    /// # }
-    /// # mod shop {
-    /// #     include!(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/sell_a_plan/shop.rs"));
-    /// # }
-    /// # use in_memory::{CHAIN_ID, MemoryChain, Wallet};
+    /// # include!(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/sell_a_plan/doc_test.rs"));
+    /// # use in_memory::{CHAIN_ID, MemoryChain};
     /// # use std::sync::Arc;
     /// #
     /// # #[tokio::main(flavor = "current_thread")]
     /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// # let chain = Arc::new(MemoryChain::default());
-    /// # let (shop, customer) = (shop::open(&chain).await?, Wallet::of(7));
-    /// # let request = serde_json::from_value(serde_json::json!({
-    /// #     "agent_name": "my-agent", "plan_id": "starter", "chain_id": CHAIN_ID, "token_symbol": "USDC",
-    /// #     "payer_address": customer.address(),
-    /// # }))?;
-    /// # let quote = shop.quote(&request).await?;
+    /// # let (shop, customer, quote) = shop::quoted(&chain).await?;
     /// # chain.pay(customer.address(), quote.recipient.parse()?, quote.amount_atomic.parse()?);
-    /// # shop.watch(CHAIN_ID, Some(1)).await?;
-    /// let report = shop.settle_payments(CHAIN_ID).await?; // a payment was just credited
+    /// # shop.payments().watch(CHAIN_ID, Some(1)).await?;
+    /// let report = shop.payments().settle(CHAIN_ID).await?; // a payment was just credited
     /// assert_eq!((report.unsettled, report.finalized), (1, 0));
     /// chain.grow(2);
-    /// let report = shop.settle_payments(CHAIN_ID).await?;
+    /// let report = shop.payments().settle(CHAIN_ID).await?;
     /// assert_eq!((report.unsettled, report.finalized), (0, 1));
     /// # Ok(())
     /// # }
@@ -76,11 +66,11 @@ impl Service {
     ///
     /// # Errors
     /// When the chain or the store cannot be read. The payments do not change until the next check.
-    pub async fn settle_payments(&self, chain_id: u64) -> Result<SettlementReport, Error> {
-        let reader = self.payments.reader(chain_id)?;
+    pub async fn settle(self, chain_id: u64) -> Result<SettlementReport, Error> {
+        let reader = self.state.reader(chain_id)?;
         let (mut report, mut after) = (SettlementReport::default(), None);
         loop {
-            let page = self.payments.store()?.unsettled_payments(chain_id, after.as_ref(), PAGE).await?;
+            let page = self.state.store()?.unsettled_payments(chain_id, after.as_ref(), PAGE).await?;
             if !page.items.is_empty() {
                 self.settle_page(&**reader, page.items, &mut report).await?;
             }
@@ -92,12 +82,12 @@ impl Service {
     }
 
     async fn settle_page(
-        &self,
+        self,
         reader: &dyn ChainReader,
         records: Vec<PaymentRecord>,
         report: &mut SettlementReport,
     ) -> Result<(), Error> {
-        let oldest_reversal = self.clock.now().saturating_sub(REVERSED_PAYMENT_WATCH);
+        let oldest_reversal = self.access.now().saturating_sub(REVERSED_PAYMENT_WATCH);
         let (watched, given_up): (Vec<_>, Vec<_>) = records
             .into_iter()
             .partition(|record| record.settlement.reversed_at().is_none_or(|at| at >= oldest_reversal));
@@ -122,7 +112,7 @@ impl Service {
     }
 
     /// Reads a payment's transaction, when its block is no longer in the chain or sources disagree about the block.
-    async fn read_again(&self, reader: &dyn ChainReader, record: &PaymentRecord, hash: Option<BlockHash>) -> ChainView {
+    async fn read_again(self, reader: &dyn ChainReader, record: &PaymentRecord, hash: Option<BlockHash>) -> ChainView {
         let tx = record.payment.tx;
         match reader.transaction(&tx.hash).await {
             Ok(status) => ChainView::of(record, hash, &status),
@@ -136,7 +126,7 @@ impl Service {
     /// Reads a payment's transaction for the last time, before it becomes final. One that is not there stays unsettled
     /// and is not reversed: its source may have lied when it was credited, or may have deleted old receipts since.
     async fn confirm(
-        &self,
+        self,
         reader: &dyn ChainReader,
         record: &PaymentRecord,
         report: &mut SettlementReport,
@@ -149,7 +139,7 @@ impl Service {
                 return ChainView::Unclear;
             }
         };
-        let mut doubtful = self.payments.doubtful.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut doubtful = self.state.doubtful.lock().unwrap_or_else(PoisonError::into_inner);
         if confirmed {
             doubtful.remove(&tx);
             return ChainView::InPlace;
@@ -166,22 +156,22 @@ impl Service {
     }
 
     async fn settle_one(
-        &self,
+        self,
         record: PaymentRecord,
         seen: ChainView,
         heights: Heights,
         report: &mut SettlementReport,
     ) -> Result<(), Error> {
         let tx = record.payment.tx;
-        let missing_since = self.payments.missing.lock().unwrap_or_else(PoisonError::into_inner).get(&tx).copied();
+        let missing_since = self.state.missing.lock().unwrap_or_else(PoisonError::into_inner).get(&tx).copied();
         let decision = decide(&record, seen, heights, missing_since);
         if let (SettlementDecision::Wait { .. }, PaymentUse::Authorization, Some(payments)) =
-            (&decision, record.used_as, &self.request_payments)
+            (&decision, record.used_as, self.request_payments)
         {
             payments.send_again(tx).await;
         }
         let step = {
-            let mut missing = self.payments.missing.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut missing = self.state.missing.lock().unwrap_or_else(PoisonError::into_inner);
             match decision {
                 SettlementDecision::Wait { missing_since } => {
                     if missing.insert(tx, missing_since).is_none() {
@@ -213,15 +203,15 @@ impl Service {
 
     /// Takes a step, and returns the payment's settlement after it.
     async fn take_step(
-        &self,
+        self,
         record: PaymentRecord,
         step: SettlementStep,
         report: &mut SettlementReport,
     ) -> Result<PaymentSettlement, Error> {
-        let (tx, before, now) = (record.payment.tx, record.settlement, self.clock.now());
+        let (tx, before, now) = (record.payment.tx, record.settlement, self.access.now());
         let after = record.after(&step, now).map_or(before, |record| record.settlement);
         let change = SettlementChange { seen: record, step: step.clone(), now };
-        let account = match self.payments.store()?.settle_payment(change).await? {
+        let account = match self.state.store()?.settle_payment(change).await? {
             PaymentSettled::Changed(account) => account,
             // Another node was faster.
             PaymentSettled::Stale => return Ok(before),

@@ -13,20 +13,35 @@ use crate::service::request_payments::{
     ChallengeClient, Paid, PaymentNotice, RequestPayment, RequestPayments, RequestedResource,
 };
 
+/// Payments that come with requests, from [`Service::offers`].
+#[derive(Debug, Clone, Copy)]
+pub struct Offers<'s> {
+    payments: Option<&'s dyn RequestPayments>,
+    public_url: &'s str,
+}
+
 impl Service {
     /// Takes payments that come with requests, and offers them in refusals for lack of credits.
     #[must_use]
     pub fn with_request_payments(mut self, payments: Arc<dyn RequestPayments>) -> Self {
-        self.request_payments = Some(payments);
+        self.charging.request_payments = Some(payments);
         self
     }
 
+    /// Payments that come with requests.
+    #[must_use]
+    pub fn offers(&self) -> Offers<'_> {
+        Offers { payments: self.charging.request_payments.as_deref(), public_url: self.public_url() }
+    }
+}
+
+impl<'s> Offers<'s> {
     /// The payment in a request's headers. `None` if there is none, or the service takes no payments: such headers are
     /// then ignored. `values` takes a header name in lower case and returns the values of all its lines.
     ///
     /// # Errors
     /// [`Error::Offer`] when it cannot be read, or takes none of the offers.
-    pub fn presented<'h, V>(&self, values: impl Fn(&'static str) -> V) -> Result<Option<Box<dyn RequestPayment>>, Error>
+    pub fn read<'h, V>(self, values: impl Fn(&'static str) -> V) -> Result<Option<Box<dyn RequestPayment>>, Error>
     where
         V: IntoIterator<Item = &'h [u8]>,
     {
@@ -36,16 +51,16 @@ impl Service {
 
     /// What a request for this path, of this route, asks for.
     #[must_use]
-    pub fn asked<'r>(&self, path: &str, query: Option<&str>, route: Option<&'r Route>) -> RequestedResource<'r> {
+    pub fn resource<'r>(self, path: &str, query: Option<&str>, route: Option<&'r Route>) -> RequestedResource<'r> {
         let query = query.map(|query| format!("?{query}")).unwrap_or_default();
-        RequestedResource { url: format!("{}{path}{query}", self.config.public_url), route }
+        RequestedResource { url: format!("{}{path}{query}", self.public_url), route }
     }
 
     /// What to add to a refusal: offers, if the client can pay one of them now, and the outcome of the payment that
     /// came with the request.
     #[must_use]
-    pub fn payment_notice(
-        &self,
+    pub fn notice(
+        self,
         error: &Error,
         asked: RequestedResource<'_>,
         presented: Option<&dyn RequestPayment>,
@@ -56,7 +71,7 @@ impl Service {
     /// The challenges of a refusal, as header lines. None if the client does not support them.
     #[must_use]
     pub fn challenges(
-        &self,
+        self,
         error: &Error,
         client: ChallengeClient<'_>,
         presented: Option<&dyn RequestPayment>,
@@ -68,7 +83,7 @@ impl Service {
     /// ([`MatchedRequest::signed_in_with`](crate::service::MatchedRequest::signed_in_with)). `None` if there is none,
     /// or the service accepts none.
     #[must_use]
-    pub fn sign_in<'h, V>(&self, values: impl Fn(&'static str) -> V) -> Option<&'h str>
+    pub fn sign_in<'h, V>(self, values: impl Fn(&'static str) -> V) -> Option<&'h str>
     where
         V: IntoIterator<Item = &'h [u8]>,
     {
@@ -77,38 +92,34 @@ impl Service {
 
     /// Whether requests without a key can pay.
     #[must_use]
-    pub fn accepts_keyless_payments(&self) -> bool {
+    pub fn accepts_keyless(self) -> bool {
         self.offering().is_some_and(RequestPayments::accepts_keyless)
     }
 
     /// Whether payments are offered with requests now.
-    pub(super) fn has_offers(&self) -> bool {
+    pub(super) fn has_offers(self) -> bool {
         self.offering().is_some()
     }
 
     /// Credits the payment that came with a request.
     pub(super) async fn pay(
-        &self,
+        self,
         payment: &dyn RequestPayment,
         caller: Caller<'_>,
         request: Fingerprint,
         price: Credits,
     ) -> Result<Paid, Error> {
-        let payments = self.request_payments.as_ref().ok_or(Error::OffersNotMade)?;
+        let payments = self.payments.ok_or(Error::OffersNotMade)?;
         payments.pay(payment, caller, request, price).await
     }
 
     /// The key that a request is charged to when it came with neither a key nor a payment: that of its wallet.
-    pub(super) async fn key_without_credentials(
-        &self,
-        sign_in: Option<&str>,
-        price: Credits,
-    ) -> Result<KeyHash, Error> {
+    pub(super) async fn key_without_credentials(self, sign_in: Option<&str>, price: Credits) -> Result<KeyHash, Error> {
         let payments = self.offering().filter(|payments| payments.accepts_keyless()).ok_or(Error::Unauthorized)?;
         payments.key_of_wallet(sign_in.ok_or(Error::PaymentRequired { price })?, price).await
     }
 
-    fn offering(&self) -> Option<&dyn RequestPayments> {
-        self.request_payments.as_deref().filter(|payments| payments.has_offers())
+    fn offering(self) -> Option<&'s dyn RequestPayments> {
+        self.payments.filter(|payments| payments.has_offers())
     }
 }
