@@ -37,5 +37,5 @@ pub use call::{AdminCall, Audit, Authority, Body, Document, Outcome, Schema, Vie
 pub use catalogue::{check_catalogue, compare_catalogues};
 pub use error::AdminError;
 pub use labels::labels;
-pub use metering_core::wire::call::{Bounded, Call, EntryNumber, Given, Parameters, target};
+pub use metering_core::wire::call::{Bounded, Call, EntryNumber, Parameters, RequestParameters, target};
 pub use prices::SWITCH_LEAD;

@@ -125,7 +125,7 @@ pub enum AccountImported {
     Created {
         /// The account.
         account: Account,
-        /// What was left out.
+        /// What was not imported, because another account has it.
         conflicts: Vec<ImportConflict>,
     },
     /// It was imported before, and nothing changed. The current account.

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use metering_admin::calls::keys::{KeysPage, ListKeys};
 use metering_admin::calls::plans::{OfPlan, RemovePlan};
-use metering_admin::{AdminCall, Authority, Bounded, Given, Parameters, Visitor, calls, labels, target};
+use metering_admin::{AdminCall, Authority, Bounded, Parameters, RequestParameters, Visitor, calls, labels, target};
 use metering_core::operators::Role;
 use metering_core::store::Cursor;
 use metering_core::{AccountId, SystemRandomness};
@@ -41,7 +41,7 @@ fn parameters_are_read_as_they_were_written() {
     let written = target::<ListKeys>(&page);
     assert_eq!(written, format!("/admin/accounts/{id}/keys?after=a%20b%26c&limit=7"));
     let (_, query) = written.split_once('?').unwrap();
-    let read = KeysPage::read(&Given::to::<ListKeys>(&[id.to_string()], query)).unwrap();
+    let read = KeysPage::read(&RequestParameters::to::<ListKeys>(&[id.to_string()], query)).unwrap();
     assert_eq!((read.id, read.after, read.limit), (page.id, page.after, page.limit));
     let plan = OfPlan { chain_id: 1, id: "a/{id}".to_owned() };
     assert_eq!(target::<RemovePlan>(&plan), "/admin/plans/1/a%2F%7Bid%7D/remove");
@@ -51,7 +51,7 @@ fn parameters_are_read_as_they_were_written() {
 fn parameters_are_checked() {
     let id = AccountId::generate(&SystemRandomness).to_string();
     let id = id.as_str();
-    let keys = |id: &str, query| KeysPage::read(&Given::to::<ListKeys>(&[id.to_owned()], query));
+    let keys = |id: &str, query| KeysPage::read(&RequestParameters::to::<ListKeys>(&[id.to_owned()], query));
     assert_eq!(keys(id, "").unwrap().limit, Bounded(100));
     // id, query, the field that is not valid
     let table = [

@@ -1,7 +1,7 @@
 //! The caller's account: balance, usage, statements, and requests whose credits are held.
 
 use metering_core::Day;
-use metering_core::wire::call::{Bounded, Cut, EntryNumber};
+use metering_core::wire::call::{Bounded, Clamped, EntryNumber};
 use metering_core::wire::{
     ActivityDocument, BalanceDocument, ByEndpointDocument, DailyUsageDocument, LedgerDocument, ReceiptDocument,
     ReceiptsDocument, RequestDocument, RequestsDocument, UsageSummary, VolumesDocument,
@@ -13,22 +13,22 @@ use super::access::KEY;
 parameters! {
     /// How many entries.
     ActivityLimit {
-        /// Maximum number of entries; a number outside of the range is cut to it
-        limit: Cut<100, 1000> = 100,
+        /// Maximum number of entries; a number outside the range is clamped
+        limit: Clamped<100, 1000> = 100,
     }
 
     /// Which days.
     SummaryDays {
-        /// Days in the window, 7 by default; a number outside of the range is cut to it
-        days: Cut<7, 90> = 30,
+        /// Days in the window, 7 by default; a number outside the range is clamped
+        days: Clamped<7, 90> = 30,
     }
 
     /// Which days and routes.
     ByEndpointRange {
-        /// Days in the window, 30 by default; a number outside of the range is cut to it
-        days: Cut<30, 90> = 30,
+        /// Days in the window, 30 by default; a number outside the range is clamped
+        days: Clamped<30, 90> = 30,
         /// Maximum number of routes, 50 by default
-        limit: Cut<50, 1000> = 50,
+        limit: Clamped<50, 1000> = 50,
     }
 
     /// Which days.

@@ -18,7 +18,8 @@ parameters! {
         id: String = "current",
     }
 
-    /// A key, for what ends its secret: examples do not do that to the caller's own.
+    /// The key of a call that ends a secret. Its example is another key than the caller's, so that trying it out locks
+    /// nobody out.
     OfNamedKey {
         /// The key's id
         id: String = "key_0123456789abcdef0123",

@@ -50,7 +50,7 @@ pub struct ImportChanges {
     pub usage: Vec<DailyTotal>,
     /// The records of its used transactions.
     pub payments: Vec<PaymentRecord>,
-    /// What was left out.
+    /// What was not imported, because another account has it.
     pub conflicts: Vec<ImportConflict>,
 }
 

@@ -58,7 +58,7 @@ impl Fields {
     }
 }
 
-/// `value`, if it is from 1 to `most`.
+/// Checks that the field `name` is from 1 to `most`.
 pub(super) fn within(name: &str, value: u32, most: u32) -> Result<u32, Error> {
     if (1..=most).contains(&value) {
         Ok(value)
@@ -67,7 +67,7 @@ pub(super) fn within(name: &str, value: u32, most: u32) -> Result<u32, Error> {
     }
 }
 
-/// `page`, unless `after` was no cursor.
+/// Turns an unknown cursor into an error of the field `after`.
 pub(super) fn known_cursor<T>(page: Result<Page<T>, StoreError>) -> Result<Page<T>, Error> {
     match page {
         Err(StoreError::UnknownCursor) => Err(Error::field("after", "is not a value of next")),

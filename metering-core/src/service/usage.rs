@@ -99,10 +99,10 @@ impl Usage<'_> {
     /// [`Error::Unauthorized`] without a live key, or when the store fails.
     pub async fn summary(self, caller: impl Into<Caller<'_>>, days: u32) -> Result<UsageSummary, Error> {
         let days = clamped(days, MAX_WINDOW_DAYS);
-        let report = self.report(caller, days).await?;
-        let keys = self.access.key_labels(&report.account.id).await?;
         let now = self.access.now();
         let window = DayRange::last_days(now, days);
+        let report = self.report(caller, window).await?;
+        let keys = self.access.key_labels(&report.account.id).await?;
         let prices = match self.price_store {
             Some(store) => store.price_versions(window.first.start()).await?,
             None => PriceHistory::default(),
@@ -140,7 +140,7 @@ impl Usage<'_> {
         limit: u32,
     ) -> Result<ByEndpointDocument, Error> {
         let days = clamped(days, MAX_WINDOW_DAYS);
-        let report = self.report(caller, days).await?;
+        let report = self.report(caller, DayRange::last_days(self.access.now(), days)).await?;
         let most = usize::try_from(clamped(limit, MAX_ENTRIES)).unwrap_or(usize::MAX);
         Ok(ByEndpointDocument {
             org_id: report.account.id.to_string(),
@@ -212,9 +212,8 @@ impl Usage<'_> {
         Ok(ActivityDocument::new(&account.id, activity, &keys))
     }
 
-    async fn report(self, caller: impl Into<Caller<'_>>, days: u32) -> Result<UsageReport, Error> {
+    async fn report(self, caller: impl Into<Caller<'_>>, window: DayRange) -> Result<UsageReport, Error> {
         let account = self.access.authorize(caller, Scope::Read).await?;
-        let window = DayRange::last_days(self.access.now(), days);
         self.access.store.usage_report(&account.id, window).await?.ok_or(Error::Unauthorized)
     }
 }

@@ -16,8 +16,8 @@ pub trait ImportStore: PaymentStore {
     ///
     /// An account that was imported before is found by its id, and is left unchanged: an interrupted import is simply
     /// run again. Two imports of the same accounts at the same time create each account once.
-    /// [`import_account`](crate::backend::decision::import_account) has the refusals in order, and what is left
-    /// out because another account has it. No events are written, because nothing happened to these accounts in this
+    /// [`import_account`](crate::backend::decision::import_account) has the refusals in order, and skips what another
+    /// account already has. No events are written, because nothing happened to these accounts in this
     /// service.
     ///
     /// With [`ImportMode::Check`], nothing is written, and each account is decided on the current store, without those

@@ -9,7 +9,7 @@ use std::any::TypeId;
 
 use http::Method;
 
-pub use parameters::{Bounded, Cut, Given, Parameter, ParameterVisitor, Parameters, Written};
+pub use parameters::{Bounded, Clamped, Parameter, ParameterVisitor, Parameters, RequestParameters, RequestTarget};
 pub use text::{EntryNumber, Text};
 
 use crate::wire::ErrorCode;
@@ -40,7 +40,7 @@ pub trait Call: Send + Sync + 'static {
     const MEDIA: &'static str = "application/json";
     /// The refusals that callers should expect in addition to those of [`ACCESS`](Self::ACCESS) and of malformed bodies.
     const REFUSALS: &'static [Refusal] = &[];
-    /// What the path and the query say.
+    /// The parameters in its path and query.
     type Parameters: Parameters;
     /// The body; `()` for none.
     type Body: Send + 'static;
@@ -48,7 +48,7 @@ pub trait Call: Send + Sync + 'static {
     type Reply: Send;
 }
 
-/// A code, and a line about why, which may be empty.
+/// An error code, and when a call is refused with it; the text may be empty.
 pub type Refusal = (ErrorCode, &'static str);
 
 /// Who may make a call.
@@ -65,8 +65,8 @@ impl Access {
     pub const ANYONE: Self = Self { schemes: &[], refusals: &[] };
 }
 
-impl<'r> Given<'r> {
-    /// Those of a request for a call: the values of the path's parameters, in order and decoded, and the query.
+impl<'r> RequestParameters<'r> {
+    /// The parameters of a request for a call: the decoded values in its path, in order, and its query.
     #[must_use]
     pub fn to<C: Call>(path: &'r [String], query: &'r str) -> Self {
         Self::at(C::PATH, path, query)
@@ -76,9 +76,9 @@ impl<'r> Given<'r> {
 /// The path and query of a request for a call.
 #[must_use]
 pub fn target<C: Call>(parameters: &C::Parameters) -> String {
-    let mut written = Written::new(C::PATH);
-    parameters.write(&mut written);
-    written.into_target()
+    let mut target = RequestTarget::new(C::PATH);
+    parameters.write(&mut target);
+    target.into_text()
 }
 
 /// Whether requests have a body.

@@ -6,7 +6,7 @@ use http::{HeaderMap, Method};
 use metering_core::Error;
 use metering_core::access::ClientAddress as Address;
 use metering_core::charging::IdempotencyKey;
-use metering_core::wire::call::{Call, Given, Parameters};
+use metering_core::wire::call::{Call, Parameters, RequestParameters};
 use utoipa::openapi::OpenApi;
 
 use crate::access::credentials::{self, Sender};
@@ -48,7 +48,7 @@ impl Request {
     /// # Errors
     /// 400 for the first that is not valid.
     pub(crate) fn parameters<C: Call>(&self) -> Result<C::Parameters, Error> {
-        C::Parameters::read(&Given::to::<C>(&self.path, &self.query))
+        C::Parameters::read(&RequestParameters::to::<C>(&self.path, &self.query))
     }
 
     /// The idempotency key, if there is one.

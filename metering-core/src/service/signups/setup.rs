@@ -1,4 +1,5 @@
-//! What a service needs for signups and mail, and what every new account goes through.
+//! The store and settings for signups, and what every new account gets: free credits, and a link to verify its email
+//! address.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! What the path and the query of a call say: read by the server, written by clients, described in the OpenAPI
+//! The parameters in the path and the query of a call: read by the server, written by clients, described in the OpenAPI
 //! document.
 
 use std::borrow::Cow;
@@ -19,10 +19,10 @@ pub trait Parameters: Sized + Send + 'static {
     ///
     /// # Errors
     /// [`Error::ValidationFailed`] for the first that is not valid.
-    fn read(given: &Given<'_>) -> Result<Self, Error>;
+    fn read(request: &RequestParameters<'_>) -> Result<Self, Error>;
 
-    /// Writes them.
-    fn write(&self, written: &mut Written);
+    /// Adds them to a request's target.
+    fn write(&self, target: &mut RequestTarget);
 
     /// Shows each to a visitor.
     fn each(visitor: &mut impl ParameterVisitor);
@@ -56,14 +56,14 @@ pub trait Parameter: Sized {
 
 /// The parameters that came with a request.
 #[derive(Debug)]
-pub struct Given<'r> {
+pub struct RequestParameters<'r> {
     names: Vec<&'static str>,
     path: &'r [String],
     query: &'r str,
 }
 
-impl<'r> Given<'r> {
-    /// Those of a request for the path `template`: the values of its parameters, in order and decoded, and the query.
+impl<'r> RequestParameters<'r> {
+    /// The parameters of a request for the path `template`: the decoded values in its path, in order, and its query.
     pub(super) fn at(template: &'static str, path: &'r [String], query: &'r str) -> Self {
         Self { names: places(template).collect(), path, query }
     }
@@ -93,18 +93,18 @@ fn places(path: &'static str) -> impl Iterator<Item = &'static str> {
 
 /// Where a request for a call is sent: its path and query.
 #[derive(Debug)]
-pub struct Written {
+pub struct RequestTarget {
     path: String,
     query: String,
 }
 
-impl Written {
+impl RequestTarget {
     /// A path with names in braces, and no query.
     pub(super) fn new(template: &str) -> Self {
         Self { path: template.to_owned(), query: String::new() }
     }
 
-    pub(super) fn into_target(self) -> String {
+    pub(super) fn into_text(self) -> String {
         self.path + &self.query
     }
 
@@ -159,7 +159,7 @@ impl<T: Text> Parameter for Option<T> {
     }
 }
 
-/// Declares numbers from 1 to `MAX`, or `DEFAULT` if there is none: `NAME: how one outside of the range is read`.
+/// Declares types for a number from 1 to `MAX`, with a `DEFAULT`: `NAME: what becomes of a number outside the range`.
 macro_rules! numbers {
     ($($(#[doc = $doc:literal])* $name:ident: $outside:expr;)*) => {$(
         $(#[doc = $doc])*
@@ -212,8 +212,8 @@ numbers! {
         let problem = if is_number { format!("must be from 1 to {most}") } else { NO_NUMBER.to_owned() };
         Err(Error::field(name, problem))
     };
-    /// The same, where a number outside of the range is cut to it.
-    Cut: |name, text, most| {
+    /// The same, but a number outside the range is clamped to it.
+    Clamped: |name, text, most| {
         let unsigned = text.strip_prefix('-').unwrap_or(text);
         match digits(unsigned) {
             true if unsigned.len() < text.len() || unsigned.bytes().all(|digit| digit == b'0') => Ok(1),
@@ -235,11 +235,11 @@ impl<const DEFAULT: u32, const MAX: u32> Bounded<DEFAULT, MAX> {
 }
 
 impl Parameters for () {
-    fn read(_given: &Given<'_>) -> Result<Self, Error> {
+    fn read(_request: &RequestParameters<'_>) -> Result<Self, Error> {
         Ok(())
     }
 
-    fn write(&self, _written: &mut Written) {}
+    fn write(&self, _target: &mut RequestTarget) {}
 
     fn each(_visitor: &mut impl ParameterVisitor) {}
 }
@@ -261,12 +261,12 @@ macro_rules! parameters {
         }
 
         impl $crate::wire::call::Parameters for $name {
-            fn read(given: &$crate::wire::call::Given<'_>) -> Result<Self, $crate::Error> {
-                Ok(Self { $($field: given.read(stringify!($field))?,)* })
+            fn read(request: &$crate::wire::call::RequestParameters<'_>) -> Result<Self, $crate::Error> {
+                Ok(Self { $($field: request.read(stringify!($field))?,)* })
             }
 
-            fn write(&self, written: &mut $crate::wire::call::Written) {
-                $(written.write(stringify!($field), &self.$field);)*
+            fn write(&self, target: &mut $crate::wire::call::RequestTarget) {
+                $(target.write(stringify!($field), &self.$field);)*
             }
 
             fn each(visitor: &mut impl $crate::wire::call::ParameterVisitor) {
@@ -298,14 +298,14 @@ mod tests {
             ("days=1&days=2", Err("must be given once")),
         ];
         for (query, expected) in table {
-            let read = Given::at("/x", &[], query).read::<Bounded<7, 90>>("days");
+            let read = RequestParameters::at("/x", &[], query).read::<Bounded<7, 90>>("days");
             match (read, expected) {
                 (Ok(number), expected) => assert_eq!(Ok(number.0), expected, "{query}"),
                 (Err(error), Err(expected)) => assert!(error.to_string().contains(expected), "{query}: {error}"),
                 (Err(error), Ok(_)) => panic!("{query}: {error}"),
             }
         }
-        let cut = [
+        let clamped = [
             ("", Some(7)),
             ("days=30", Some(30)),
             ("days=-1", Some(1)),
@@ -317,8 +317,8 @@ mod tests {
             ("days=1.5", None),
             ("days=1&days=2", None),
         ];
-        for (query, expected) in cut {
-            let read = Given::at("/x", &[], query).read::<Cut<7, 90>>("days");
+        for (query, expected) in clamped {
+            let read = RequestParameters::at("/x", &[], query).read::<Clamped<7, 90>>("days");
             assert_eq!(read.ok().map(|number| number.0), expected, "{query}");
         }
     }

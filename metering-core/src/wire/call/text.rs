@@ -1,4 +1,4 @@
-//! How parameters are written in a path or a query.
+//! The types of parameters, and their text in a path or a query.
 
 use std::borrow::Cow;
 use std::str::FromStr;
@@ -12,7 +12,7 @@ use crate::operators::OperatorName;
 use crate::prices::PriceNumber;
 use crate::store::Cursor;
 
-/// What can be a parameter.
+/// A type of parameters that has a text.
 pub trait Text: Sized {
     /// Reads it.
     ///
