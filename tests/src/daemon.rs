@@ -11,7 +11,6 @@ use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
 
-use crate::postgres::free_port;
 use crate::process::descendants;
 
 /// How long it may take to listen; it should never need that long.
@@ -30,11 +29,6 @@ read -r end; kill -TERM "$server"; wait "$server"; rm -rf "$folder""#;
 pub(crate) struct Daemon {
     watcher: Child,
     folder: TempDir,
-}
-
-/// A loopback address with a free port.
-pub(crate) fn free_address() -> SocketAddr {
-    SocketAddr::from(([127, 0, 0, 1], free_port()))
 }
 
 /// A new folder for a server. Its files are deleted with it.
@@ -99,6 +93,7 @@ impl Drop for Daemon {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ports::free_address;
 
     #[test]
     fn a_program_that_fails_is_reported_with_its_output() {

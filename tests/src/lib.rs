@@ -19,6 +19,7 @@ pub mod mail;
 pub mod mcp;
 pub mod patroni;
 pub mod pgbouncer;
+pub mod ports;
 pub mod postgres;
 mod process;
 pub mod program;

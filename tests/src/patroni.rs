@@ -21,7 +21,8 @@ use tempfile::TempDir;
 use self::machine::{Machine, PASSWORD, deployed};
 use self::processes::Processes;
 use crate::client::Client;
-use crate::postgres::{ServerUser, folder, free_port, program};
+use crate::ports::free_address;
+use crate::postgres::{ServerUser, folder, program};
 
 /// How long a cluster may take to have a leader and a synchronous standby, and a lost machine to come back.
 const WAIT: Duration = Duration::from_secs(120);
@@ -79,7 +80,7 @@ impl PatroniCluster {
         for machine in &mut machines {
             machine.start(&mut processes);
         }
-        let port = free_port();
+        let port = free_address().port();
         let mut haproxy = Command::new("/usr/sbin/haproxy");
         haproxy.arg("-f").arg(deployed("haproxy.cfg")).env("BIND", format!("127.0.0.1:{port}"));
         for machine in &machines {
@@ -180,9 +181,8 @@ impl PatroniCluster {
 /// Starts three members of etcd, and returns where they listen for clients.
 #[track_caller]
 fn start_etcd(folder: &Path, user: &ServerUser, processes: &mut Processes) -> [SocketAddr; 3] {
-    let local = |port: u16| SocketAddr::from(([127, 0, 0, 1], port));
-    let clients = [(); 3].map(|()| local(free_port()));
-    let peers = [(); 3].map(|()| local(free_port()));
+    let clients = [(); 3].map(|()| free_address());
+    let peers = [(); 3].map(|()| free_address());
     let names = ["db1", "db2", "db3"];
     let all: Vec<_> = names.iter().zip(peers).map(|(name, peer)| format!("{name}=http://{peer}")).collect();
     for ((name, client), peer) in names.iter().zip(clients).zip(peers) {

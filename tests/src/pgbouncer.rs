@@ -12,7 +12,8 @@ use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
 use crate::batches::Batches;
-use crate::postgres::{Cluster, ServerUser, folder, free_port};
+use crate::ports::free_address;
+use crate::postgres::{Cluster, ServerUser, folder};
 
 /// How long it may take to listen; it should never need that long.
 const START_WAIT: Duration = Duration::from_secs(30);
@@ -53,7 +54,7 @@ impl<'c> Pooler<'c> {
     #[must_use]
     #[track_caller]
     pub fn start(cluster: &'c Cluster, mode: &str) -> Self {
-        let (folder, user, port) = (folder(), ServerUser::find(), free_port());
+        let (folder, user, port) = (folder(), ServerUser::find(), free_address().port());
         let own = |path: &Path| chown(path, Some(user.id), Some(user.group)).expect("the file's owner can be changed");
         own(folder.path());
         fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o700)).expect("a folder's mode can be set");

@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::io::Write as _;
-use std::net::{SocketAddr, TcpListener};
+use std::net::SocketAddr;
 use std::os::unix::fs::{PermissionsExt, chown};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
@@ -14,6 +14,7 @@ use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
 use crate::batches::Batches;
+use crate::ports::free_address;
 
 /// How long a server may take to respond; it should never need that long.
 const TIMEOUT: Duration = Duration::from_secs(60);
@@ -300,7 +301,7 @@ impl ClusterFolder {
 
     #[track_caller]
     fn started(self, settings: &[&str]) -> Cluster {
-        let port = free_port();
+        let port = free_address().port();
         let settings: Vec<String> = settings.iter().map(|setting| (*setting).to_owned()).collect();
         let watcher = spawn(self.folder.path(), port, &settings);
         let cluster = Cluster { watcher, port, settings, folder: self.folder, schemas: Batches::new() };
@@ -327,12 +328,6 @@ pub(crate) fn folder() -> TempDir {
     let memory = Path::new("/dev/shm");
     let result = if memory.is_dir() { tempfile::tempdir_in(memory) } else { tempfile::tempdir() };
     result.expect("a temporary folder can be created")
-}
-
-#[must_use]
-pub fn free_port() -> u16 {
-    let socket = TcpListener::bind("127.0.0.1:0").and_then(|socket| socket.local_addr());
-    socket.expect("the machine has a free port").port()
 }
 
 /// PostgreSQL refuses to run as root.

@@ -6,7 +6,8 @@ use std::net::SocketAddr;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use crate::daemon::{Daemon, folder, free_address};
+use crate::daemon::{Daemon, folder};
+use crate::ports::free_address;
 
 /// The script that HAProxy's file loads, next to it.
 const SCRIPT: &str = "authorize.lua";

@@ -10,7 +10,8 @@ use std::path::Path;
 use tempfile::TempDir;
 
 use super::Failure;
-use crate::daemon::{Daemon, folder, free_address};
+use crate::daemon::{Daemon, folder};
+use crate::ports::free_address;
 use config::{Account, configuration};
 
 /// A running nginx, which ends on drop.

@@ -10,7 +10,8 @@ use serde_json::Value;
 use super::processes::Processes;
 use crate::client::Client;
 use crate::database_proxy::DatabaseProxy;
-use crate::postgres::{ServerUser, free_port, program};
+use crate::ports::free_address;
+use crate::postgres::{ServerUser, program};
 use crate::response::Response;
 
 pub(super) const PASSWORD: &str = "a password of the superuser";
@@ -40,7 +41,7 @@ pub(super) struct Machine {
 
 impl Machine {
     pub(super) fn new(number: usize, cluster: &Path, etcd: &[SocketAddr; 3]) -> Self {
-        let local = || SocketAddr::from(([127, 0, 0, 1], free_port()));
+        let local = free_address;
         let (name, postgres, patroni) = (format!("db{number}"), local(), local());
         let user = ServerUser::find();
         let folder = cluster.join(&name);

@@ -8,6 +8,7 @@ mod verification;
 
 use metering_tests::client::Client;
 use metering_tests::mail::MailServer;
+use metering_tests::ports::free_address;
 use metering_tests::response::Response;
 use metering_tests::server::Server;
 use metering_tests::site::Site;
@@ -38,7 +39,7 @@ fn server_at(site: &Site, port: u16, more: &[(&str, &str)]) -> Server {
 
 /// A server whose links lead to itself.
 fn server_with_pages(site: &Site, mail: &MailServer) -> Server {
-    let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let free = free_address();
     let url = format!("http://{free}");
     let smtp_port = mail.port().to_string();
     let settings = [

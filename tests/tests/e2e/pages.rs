@@ -14,6 +14,7 @@ use std::path::PathBuf;
 use std::process::Command;
 
 use metering_tests::chain::Chain;
+use metering_tests::ports::free_address;
 use metering_tests::server::Server;
 use metering_tests::site::Site;
 use metering_tests::worker;
@@ -125,7 +126,7 @@ fn upstream_page_cannot_read_the_account_pages_key() {
 fn pages_on_their_own_origin_share_it_with_no_upstream() {
     let (site, upstream) = (Site::new(), Upstream::start());
     let key = site.account("1").api_key;
-    let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let port = free_address().port();
     let (pages, api) = (format!("account.localhost:{port}"), format!("api.localhost:{port}"));
     let server = site
         .server_at(&format!("127.0.0.1:{port}"))

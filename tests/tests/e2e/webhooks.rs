@@ -7,8 +7,6 @@ mod operators;
 mod receivers;
 mod refused;
 
-use std::net::TcpListener;
-
 use metering_tests::client::Client;
 use metering_tests::response::Response;
 use metering_tests::server::{Server, ServerSetup};
@@ -50,11 +48,6 @@ impl Scene {
     pub(super) fn receiver(&self, library: Library) -> Option<Receiver> {
         Receiver::start(library, Some(&self.files.identity))
     }
-}
-
-/// A port on this machine that nobody listens on.
-pub(super) fn free_port() -> u16 {
-    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
 }
 
 /// Creates a webhook for these events, or for all if there are none, and gives its secret to the receiver.

@@ -8,7 +8,8 @@ use std::time::Duration;
 use crate::bench::Failure;
 use crate::bench::sample::Sample;
 use crate::bench::tools::RedisPrograms;
-use crate::daemon::{Daemon, folder, free_address};
+use crate::daemon::{Daemon, folder};
+use crate::ports::free_address;
 use crate::process::reaped_time;
 
 /// Commands to estimate the rate with: this many, and as many for each connection.

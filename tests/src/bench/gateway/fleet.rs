@@ -10,7 +10,7 @@ use crate::bench::tools::Tools;
 use crate::bench::turns::Handled;
 use crate::bench::upstream::{Upstream, catalogue};
 use crate::bench::{Arguments, Failure};
-use crate::daemon::free_address;
+use crate::ports::free_address;
 use crate::server::Server;
 
 /// All that runs for one number of keys.

@@ -10,8 +10,8 @@ use crate::bench::nginx::{Nginx, config};
 use crate::bench::serving::{end, server, start};
 use crate::bench::tools::Tools;
 use crate::bench::{Arguments, Failure};
-use crate::daemon::free_address;
 use crate::load::request;
+use crate::ports::free_address;
 use crate::server::Server;
 
 /// The name of the yardstick.

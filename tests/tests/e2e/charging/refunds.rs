@@ -4,6 +4,7 @@ use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 
 use metering_tests::load::{Stop, request, run};
+use metering_tests::ports::free_address;
 use metering_tests::site::Site;
 use serde_json::Value;
 
@@ -55,7 +56,7 @@ fn unreachable_upstream_costs_nothing() {
     let site = Site::new();
     let account = site.account("1");
     // Bound and closed again, so nothing listens there.
-    let closed = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let closed = free_address();
     let server = site.server().args(["--upstream", &format!("http://{closed}")]).start();
     let warning = "the upstream cannot be reached";
     until("the start warns of it", || server.log().contains(warning));

@@ -1,9 +1,8 @@
 //! Proxies in front of the server: which forwarded client addresses are trusted.
 
 use std::ffi::OsStr;
-use std::net::SocketAddr;
 
-use metering_tests::postgres::free_port;
+use metering_tests::ports::free_address;
 use metering_tests::site::Site;
 use serde_json::Value;
 
@@ -63,7 +62,7 @@ fn invalid_proxies_and_limits_stop_startup_and_are_named() {
 #[test]
 fn doctor_sees_what_the_proxy_really_sends() {
     let site = Site::new();
-    let admin = SocketAddr::from(([127, 0, 0, 1], free_port()));
+    let admin = free_address();
     let examined = |trusted: &str, lines: &[Option<&str>]| {
         let settings = format!("admin_listen = '{admin}'\n[http]\ntrusted_proxies = [{trusted}]\n");
         let file = site.write("metering.toml", &settings);

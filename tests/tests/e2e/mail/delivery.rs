@@ -4,6 +4,7 @@ use std::net::TcpListener;
 use std::time::{Duration, Instant};
 
 use metering_tests::mail::{self, MailServer};
+use metering_tests::ports::free_address;
 use metering_tests::site::Site;
 use serde_json::json;
 
@@ -16,7 +17,7 @@ fn mail_is_sent_once_the_server_is_up_again() {
         return;
     }
     let site = Site::new();
-    let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let port = free_address().port();
     let server = server_at(&site, port, &[]);
     let account = sign_up(&server.client(), "jo@example.com");
     let mail = MailServer::with(&json!({"tls": "none", "port": port}));

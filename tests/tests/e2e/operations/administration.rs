@@ -4,10 +4,11 @@ mod faults;
 mod requests;
 mod webhooks;
 
-use std::net::{SocketAddr, TcpListener};
+use std::net::SocketAddr;
 
 use metering_tests::client::Client;
 use metering_tests::command::ProgramOutput;
+use metering_tests::ports::free_address;
 use metering_tests::response::Response;
 use metering_tests::server::Server;
 use metering_tests::site::Site;
@@ -38,7 +39,7 @@ impl Console {
             created["token"].as_str().expect("a token is printed").to_owned()
         };
         let (manager, viewer) = (token("mo", "manager"), token("vi", "viewer"));
-        let admin = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+        let admin = free_address();
         let server = site.server().set("METERING_ADMIN_LISTEN", &admin.to_string());
         let server = settings.iter().fold(server, |server, (name, value)| server.set(name, value)).start();
         Self { site, server, admin, manager, viewer }

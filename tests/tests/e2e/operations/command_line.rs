@@ -1,10 +1,11 @@
 //! `metering admin --server` next to `metering admin` on the store: the same output and exit codes, and on a chain that
 //! only the server can read.
 
-use std::net::{SocketAddr, TcpListener};
+use std::net::SocketAddr;
 
 use metering_tests::chain::Chain;
 use metering_tests::command::ProgramOutput;
+use metering_tests::ports::free_address;
 use metering_tests::site::Site;
 use serde_json::{Value, json};
 
@@ -150,7 +151,7 @@ impl Desk {
         // Without it no block is fetched in full, and thousands of blocks are read quickly.
         let removed = shop.site.admin(&["plan", "remove", "coin", "--chain-id", "31337"]);
         assert_eq!(removed.code, Some(0), "{removed:?}");
-        let admin = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+        let admin = free_address();
         shop.restart_with(&[("METERING_ADMIN_LISTEN", &admin.to_string())]);
         Some(Self { shop, admin, manager, viewer })
     }

@@ -3,6 +3,7 @@
 use std::net::TcpListener;
 
 use metering_tests::client::Client;
+use metering_tests::ports::free_address;
 use metering_tests::site::Site;
 
 use crate::support::wire::BASE;
@@ -39,7 +40,7 @@ fn health_readiness_and_metrics_are_served() {
 #[test]
 fn metrics_can_have_their_own_address() {
     let site = Site::new();
-    let free = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let free = free_address();
     let server = site.server().set("METERING_ADMIN_LISTEN", &free.to_string()).start();
     let _ = server.client().get("/metrics").expect(404);
     let admin = Client::new(free);

@@ -6,12 +6,13 @@ mod prometheus;
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::net::{SocketAddr, TcpListener};
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 use metering_tests::chain::Chain;
 use metering_tests::chain::wallet::authorizations::USDC;
 use metering_tests::client::Client;
+use metering_tests::ports::free_address;
 use metering_tests::server::Server;
 use metering_tests::site::Site;
 use metering_tests::skipped;
@@ -100,7 +101,7 @@ impl Selling {
             certificate.identity.key.display(),
         );
         let file = site.write("metering.toml", &settings);
-        let admin = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+        let admin = free_address();
         let server = site.server().set("METERING_ADMIN_LISTEN", &admin.to_string());
         let server = server.args(["--config", file.to_str().unwrap()]).start();
         Some(Self { chain, _server: server, admin })

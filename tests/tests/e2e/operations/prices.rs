@@ -7,7 +7,8 @@ use std::time::Duration;
 use metering_core::{Clock, Credits, SystemClock, Timestamp};
 use metering_tests::client::Client;
 use metering_tests::load::{self, LoadPlan, Stop, request};
-use metering_tests::postgres::{Cluster, free_port, is_skipped};
+use metering_tests::ports::free_address;
+use metering_tests::postgres::{Cluster, is_skipped};
 use metering_tests::response::Response;
 use metering_tests::server::Server;
 use metering_tests::site::Site;
@@ -184,7 +185,7 @@ fn node_that_was_killed_meanwhile_starts_with_what_is_in_force() {
 #[test]
 fn server_that_cannot_serve_a_version_says_so_before_and_is_not_ready() {
     let site = Site::new();
-    let admin = format!("127.0.0.1:{}", free_port());
+    let admin = free_address().to_string();
     let file = write(&site, 5);
     let server = site.server().args(["--catalogue", &file]).set("METERING_ADMIN_LISTEN", &admin).start();
     let account = site.account("10");

@@ -1,12 +1,13 @@
 //! Reloading the configuration of a running server: new prices under load, and files that cannot be used.
 
-use std::net::{SocketAddr, TcpListener};
+use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use metering_core::Credits;
 use metering_tests::client::Client;
 use metering_tests::load::{self, LoadPlan, Stop, request};
+use metering_tests::ports::free_address;
 use metering_tests::server::Server;
 use metering_tests::site::Site;
 use serde_json::{Value, json};
@@ -37,7 +38,7 @@ impl Reloaded {
         let site = Site::new();
         site.write("catalogue.json", &catalogue(5).to_string());
         configuration(&site, "");
-        let admin = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+        let admin = free_address();
         let file = site.path("metering.toml").display().to_string();
         let server = site.server().args(["--config", &file]).set("METERING_ADMIN_LISTEN", &admin.to_string());
         let server = server.start();

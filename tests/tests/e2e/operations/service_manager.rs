@@ -3,6 +3,7 @@
 use std::os::unix::net::UnixDatagram;
 use std::time::{Duration, Instant};
 
+use metering_tests::ports::free_address;
 use metering_tests::server::{Server, ServerSetup};
 use metering_tests::site::Site;
 use rusqlite::Connection;
@@ -138,7 +139,7 @@ fn server_without_its_database_is_not_ready_but_alive() {
 fn chain_that_is_down_delays_the_start_only_for_a_while() {
     let site = Site::new();
     let (manager, setup) = Manager::of(&site, Duration::from_secs(60));
-    let closed = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let closed = free_address();
     let started = Instant::now();
     let server = setup
         .set("METERING_CHAINS__TEST__CHAIN_ID", "31337")

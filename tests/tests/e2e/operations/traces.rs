@@ -4,6 +4,7 @@ use std::net::TcpListener;
 use std::time::{Duration, Instant};
 
 use metering_tests::client::Client;
+use metering_tests::ports::free_address;
 use metering_tests::server::{Server, ServerSetup};
 use metering_tests::site::Site;
 use serde_json::json;
@@ -193,7 +194,7 @@ fn without_a_collector_configured_the_callers_headers_pass_unchanged() {
 fn collector_that_is_down_or_hangs_delays_neither_requests_nor_the_end() {
     // Accepts connections and never responds.
     let hanging = TcpListener::bind("127.0.0.1:0").unwrap();
-    let closed = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let closed = free_address();
     for address in [hanging.local_addr().unwrap(), closed] {
         let site = Site::new();
         let key = site.account("1").api_key;

@@ -1,20 +1,15 @@
 //! The operators' console in a real browser: scenes of `tests/browser/console.mjs` and `console-actions.mjs`.
 
-use std::net::TcpListener;
 use std::path::PathBuf;
 
 use metering_tests::chain::Chain;
+use metering_tests::ports::free_address;
 use metering_tests::server::Server;
 use metering_tests::site::Site;
 use serde_json::{Value, json};
 
 use super::{chromium, play};
 use crate::support::shop::{Kind, STARTER, Shop};
-
-/// An address for operators that nothing listens on.
-fn free_address() -> String {
-    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string()
-}
 
 /// The token of a new operator.
 fn operator(site: &Site, name: &str, role: &str) -> Value {
@@ -31,7 +26,7 @@ struct Desk {
 
 impl Desk {
     fn new(settings: &[(&str, &str)]) -> Self {
-        let (site, address) = (Site::new(), free_address());
+        let (site, address) = (Site::new(), free_address().to_string());
         let token = operator(&site, "boss", "manager");
         let setup = site.server().set("METERING_ADMIN_LISTEN", &address);
         let server = settings.iter().fold(setup, |setup, (name, value)| setup.set(name, value)).start();
@@ -147,7 +142,7 @@ fn operators_come_and_go_and_the_log_has_them() {
 #[test]
 fn unclaimed_payment_is_found_and_assigned() {
     let Some(mut shop) = Shop::with(Chain::setup(), "1", "") else { return };
-    let address = free_address();
+    let address = free_address().to_string();
     shop.restart_with(&[("METERING_ADMIN_LISTEN", &address)]);
     let token = operator(&shop.site, "boss", "manager");
     let account = shop.site.admin_json(&["account", "create", "--agent-name", "payer", "--credits", "0"]);

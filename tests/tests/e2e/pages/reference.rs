@@ -1,7 +1,6 @@
 //! The API reference in a real browser: scenes of `tests/browser/reference.mjs`.
 
-use std::net::TcpListener;
-
+use metering_tests::ports::free_address;
 use metering_tests::{skipped, venv};
 use serde_json::json;
 
@@ -85,7 +84,7 @@ fn reference_is_accessible_in_both_schemes_and_widths() {
 #[test]
 fn reference_calls_routes_of_another_origin() {
     let site = Site::new();
-    let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let port = free_address().port();
     let [pages, api] = ["account", "api"].map(|name| format!("http://{name}.localhost:{port}"));
     let server = site
         .server_at(&format!("127.0.0.1:{port}"))

@@ -4,11 +4,12 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use metering_tests::client::Client;
+use metering_tests::ports::free_address;
 use metering_tests::site::Site;
 use metering_tests::webhooks::{Library, Receiver, Reply};
 use serde_json::{Value, json};
 
-use super::{Scene, free_port, hook, never_logged};
+use super::{Scene, hook, never_logged};
 
 const SECRET: &str = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
 const OLD: &str = "whsec_C2FVsBQIhrscChlQIMV+b5sSYspob7oD";
@@ -24,7 +25,7 @@ fn the_operators_webhook_gets_the_chosen_events_of_all_accounts_over_plain_http(
         let scene = Scene::new();
         let Some(mut receiver) = Receiver::start(library, None) else { return };
         receiver.set_secrets(&[OLD]);
-        let (site, admin) = (&scene.site, SocketAddr::from(([127, 0, 0, 1], free_port())));
+        let (site, admin) = (&scene.site, free_address());
         let (one, two) = (site.account("1"), site.account("1"));
         let operator = manager(site, admin);
         let file = site.write("secret", &format!("{SECRET}\n"));
@@ -85,7 +86,7 @@ fn a_server_without_a_url_keeps_events_for_the_operators_webhook() {
 fn operators_list_parked_deliveries_and_send_them_again() {
     let scene = Scene::new();
     let Some(mut receiver) = scene.receiver(Library::Python) else { return };
-    let (site, admin) = (&scene.site, SocketAddr::from(([127, 0, 0, 1], free_port())));
+    let (site, admin) = (&scene.site, free_address());
     let account = site.account("1");
     let operator = manager(site, admin);
     let server = scene.server().set("METERING_ADMIN_LISTEN", &admin.to_string()).start();
@@ -127,7 +128,7 @@ fn operators_list_parked_deliveries_and_send_them_again() {
 #[test]
 fn operators_set_the_alert_of_an_account() {
     let site = Site::new();
-    let admin = SocketAddr::from(([127, 0, 0, 1], free_port()));
+    let admin = free_address();
     let account = site.account("1");
     let operator = manager(&site, admin);
     let server = site.server().set("METERING_ADMIN_LISTEN", &admin.to_string()).start();

@@ -1,8 +1,7 @@
 //! Responses that do not say what they cost: counted by route, logged at most once a minute, and shown to operators.
 
-use std::net::TcpListener;
-
 use metering_tests::client::Client;
+use metering_tests::ports::free_address;
 use serde_json::json;
 
 use super::Scene;
@@ -10,7 +9,7 @@ use crate::support::script::json_response;
 
 #[test]
 fn holds_settled_without_a_report_are_counted_by_route() {
-    let admin = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let admin = free_address();
     let scene = Scene::with("10", |server| server.set("METERING_ADMIN_LISTEN", &admin.to_string()));
     let operator = scene.site.admin_json(&["operator", "create", "vi", "--role", "viewer"])["token"].clone();
     let report = || {

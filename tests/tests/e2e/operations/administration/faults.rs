@@ -1,10 +1,10 @@
 //! Actions of operators that race, lose their client or their server, or share a database.
 
-use std::net::TcpListener;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use metering_tests::client::Client;
+use metering_tests::ports::free_address;
 use metering_tests::postgres::{Cluster, is_skipped};
 use metering_tests::site::Site;
 use serde_json::{Value, json};
@@ -136,7 +136,7 @@ fn nodes_share_operators_and_the_audit_log() {
         return;
     }
     let one = Console::start_on(Site::on_database(Cluster::shared().fresh_schema()));
-    let other_admin = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let other_admin = free_address();
     let _other = one.site.server().set("METERING_ADMIN_LISTEN", &other_admin.to_string()).start();
     let other = Client::new(other_admin).with_key(&one.manager);
     let (org, _) = one.account("shared", 1);

@@ -9,7 +9,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use metering_tests::client::Client;
-use metering_tests::postgres::free_port;
+use metering_tests::ports::free_address;
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -42,7 +42,7 @@ impl Prometheus {
         fs::write(folder.path().join("prometheus.yml"), configuration).unwrap();
         fs::copy(deployed("prometheus/metering.rules.yml"), folder.path().join("metering.rules.yml")).unwrap();
 
-        let address = SocketAddr::from(([127, 0, 0, 1], free_port()));
+        let address = free_address();
         let mut command = Command::new("sh");
         command.args(["-c", WATCHER, "sh"]).arg(folder.path().join("log")).arg("prometheus");
         command.arg(format!("--config.file={}", folder.path().join("prometheus.yml").display()));
