@@ -32,7 +32,9 @@ pub use hold::{
 pub use in_flight::{InFlight, Slot};
 pub use key_meter::{ExhaustedBudget, KeyLimit, KeyMeter, KeyState, remaining};
 pub use max_cost::{MaxCost, MaxCostError};
-pub use meter::{HoldDecision, HoldGuard, Meter, MeterConfig, MeterEnd, MeterError, MeterStats};
+pub use meter::{
+    HoldDecision, HoldGuard, Meter, MeterConfig, MeterEnd, MeterError, MeterStats, WakeTogether, wake_together,
+};
 pub use posting::{Outcome, Posting, Remembered, StoredResult};
 pub use rate::{LimitWindow, RateStatus, RateWindows, Window};
 pub use refusal::{Refusal, RefusalKind};

@@ -8,6 +8,7 @@
 //! [`decision`](crate::backend::decision) has the rules of every write.
 
 mod authorizations;
+mod commit_source;
 mod error;
 mod events;
 mod full;
@@ -26,6 +27,7 @@ mod source_id;
 mod store_clock;
 
 use std::num::NonZeroUsize;
+use std::sync::Arc;
 
 use async_trait::async_trait;
 
@@ -41,6 +43,7 @@ use crate::money::ledger::{LedgerEntry, NewLedgerEntry};
 use crate::usage::{Activity, DailyTotal, DayRange, UsageReport};
 
 pub use authorizations::{AuthorizationCredited, AuthorizationOpened, AuthorizationStore, NewAuthorization};
+pub use commit_source::{CommitBatch, CommitSource};
 pub use refills::{RefillStore, Refilled};
 pub use signups::{EmailVerified, SignupApproved, SignupOpened, SignupRedeemed, SignupStore};
 
@@ -224,6 +227,15 @@ pub trait Store: KeyStore + HoldStore {
     /// How many concurrent calls of [`Store::commit`] make sense: one, if all would wait for the same writer.
     fn commit_lanes(&self) -> NonZeroUsize {
         NonZeroUsize::MIN
+    }
+
+    /// For a store that commits on a thread of its own: calls [`CommitSource::commit_next`] there, soon and again until it
+    /// returns `false`, and then drops `source`. So no other thread has to run between two batches. Returns `false`, and
+    /// does nothing, if the store has no such thread: batches then come through [`Store::commit`].
+    ///
+    /// The store may be dropped before: what waits is still committed.
+    fn commit_from(&self, _source: Arc<dyn CommitSource>) -> bool {
+        false
     }
 }
 

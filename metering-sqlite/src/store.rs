@@ -17,7 +17,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use metering_core::StoreError;
-use metering_core::store::Verification;
+use metering_core::store::{CommitSource, Verification};
 
 use crate::connection::health::Health;
 use crate::connection::location::make_folder_of;
@@ -189,6 +189,10 @@ metering_sql::store! {
     SqliteStore {
         async fn commit(&self, postings: Vec<Posting>, now: Timestamp) -> Result<Vec<Outcome>> {
             self.writer.commit(postings, now).await
+        }
+
+        fn commit_from(&self, source: Arc<dyn CommitSource>) -> bool {
+            self.writer.commit_from(source)
         }
 
         async fn activity(&self, id: &AccountId, limit: u32) -> Result<Vec<Activity>> {

@@ -10,18 +10,22 @@ mod end;
 mod error;
 mod guard;
 mod holds;
+mod in_commit;
 mod keeper;
 mod lanes;
+mod postings;
 mod queue;
+mod reply;
 mod stats;
 mod waiting;
+mod wakes;
 
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use tokio::sync::{Semaphore, mpsc, watch};
+use tokio::sync::{Semaphore, watch};
 use tracing::field::Empty;
 use tracing::{Instrument, info_span};
 
@@ -34,8 +38,9 @@ use crate::money::credits::Credits;
 use crate::random::SystemRandomness;
 use crate::store::Store;
 use crate::trace;
-use committer::{CommitContext, Committer};
+use committer::Committer;
 use keeper::{Keeper, OpenHolds};
+use postings::Postings;
 use queue::Queue;
 
 pub use end::MeterEnd;
@@ -43,6 +48,7 @@ pub use error::MeterError;
 pub use guard::HoldGuard;
 pub use holds::HoldDecision;
 pub use stats::MeterStats;
+pub use wakes::{WakeTogether, wake_together};
 
 /// The capacity of a [`Meter`].
 ///
@@ -119,7 +125,6 @@ pub struct Meter {
     size: usize,
     open: Arc<OpenHolds>,
     stats: Arc<MeterStats>,
-    draining: watch::Sender<bool>,
     ended: watch::Receiver<Option<MeterEnd>>,
 }
 
@@ -130,19 +135,17 @@ impl Meter {
     /// When called outside a Tokio runtime, or in one whose time driver is not enabled.
     #[must_use]
     pub fn start(store: Arc<dyn Store>, clock: Arc<dyn Clock>, config: MeterConfig) -> Self {
-        let (draining, drain) = watch::channel(false);
         let (end, ended) = watch::channel(None);
-        let (sender, inbox) = mpsc::unbounded_channel();
         let (stats, size) = (Arc::<MeterStats>::default(), config.queue.get().min(Semaphore::MAX_PERMITS));
-        let permits = Arc::new(Semaphore::new(size));
-        let queue = Queue::new(sender, Arc::clone(&permits));
+        let postings = Postings::new(store.commit_lanes(), size, config.batch, Arc::clone(&clock), Arc::clone(&stats));
+        let postings = Arc::new(postings);
+        let queue = Queue::new(Arc::clone(&postings), Arc::clone(&store));
         let open = Arc::<OpenHolds>::default();
-        let (of_keeper, of_clock) = (Arc::clone(&store), Arc::clone(&clock));
-        Keeper { store: of_keeper, clock: of_clock, open: Arc::clone(&open), queue: queue.downgrade() }.start(&ended);
-        let context = CommitContext { store, clock, stats: Arc::clone(&stats), queue: queue.downgrade() };
-        let committer = Committer::new(context, permits, config.batch);
-        tokio::spawn(async move { end.send_replace(Some(committer.run(inbox, drain).await)) });
-        Self { queue, size, open, stats, draining, ended }
+        let of_keeper = Arc::clone(&store);
+        Keeper { store: of_keeper, clock, open: Arc::clone(&open), queue: queue.downgrade() }.start(&ended);
+        let committer = Committer { store, postings };
+        tokio::spawn(async move { end.send_replace(Some(committer.run().await)) });
+        Self { queue, size, open, stats, ended }
     }
 
     /// Charges a request. When this returns, the decision is on disk.
@@ -258,7 +261,7 @@ impl Meter {
     /// seconds first; those of guards that still exist then are settled when their lease ends.
     pub async fn drain(&self) -> MeterEnd {
         let _ = tokio::time::timeout(DRAIN_WAIT, self.open.settled()).await;
-        self.draining.send_replace(true);
+        self.queue.close();
         self.ended().await
     }
 

@@ -4,6 +4,7 @@
 //! work. The thread also owns the cache, which therefore needs no lock. A database in memory has no such thread: its work
 //! is done where it is asked for, so that tests may stop Tokio's clock, which would move on while they wait for a thread.
 
+use std::collections::VecDeque;
 use std::fmt;
 use std::sync::mpsc::RecvTimeoutError;
 use std::sync::{Arc, Mutex, mpsc};
@@ -11,6 +12,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use metering_core::charging::{Outcome, Posting};
+use metering_core::store::CommitSource;
 use metering_core::{StoreError, Timestamp};
 use rusqlite::{Connection, Transaction, TransactionBehavior};
 use tokio::sync::oneshot;
@@ -48,12 +50,14 @@ struct WriterState {
     health: Arc<Health>,
     /// Why the store must be reopened: a flush failed, or the files are gone. Once this is set, nothing is written.
     broken: Option<String>,
+    /// Meters whose charges wait. Each in turn commits a batch, and other work comes in between.
+    sources: VecDeque<Arc<dyn CommitSource>>,
 }
 
 impl Writer {
     pub(crate) fn start(connection: Connection, health: Arc<Health>) -> Result<Self> {
         let (work, inbox) = mpsc::channel::<Work>();
-        let mut state = WriterState { connection, cache: Cache::default(), health, broken: None };
+        let mut state = WriterState::new(connection, health);
         let thread = std::thread::Builder::new()
             .name("metering-sqlite-writer".to_owned())
             .spawn(move || {
@@ -66,13 +70,18 @@ impl Writer {
 
     /// A writer for a database in memory.
     pub(crate) fn without_thread(connection: Connection, health: Arc<Health>) -> Self {
-        let state = WriterState { connection, cache: Cache::default(), health, broken: None };
-        Self(Worker::Caller(Box::new(Mutex::new(state))))
+        Self(Worker::Caller(Box::new(Mutex::new(WriterState::new(connection, health)))))
     }
 
     /// Commits a batch of postings.
     pub(crate) async fn commit(&self, postings: Vec<Posting>, now: Timestamp) -> Result<Vec<Outcome>> {
         self.run(move |state| commit::commit(&mut state.connection, &mut state.cache, postings, now)).await
+    }
+
+    /// Lets the thread commit what waits in `source`. Returns `false` if there is no thread.
+    pub(crate) fn commit_from(&self, source: Arc<dyn CommitSource>) -> bool {
+        let Worker::Thread { work: Some(work), .. } = &self.0 else { return false };
+        work.send(Box::new(move |state: &mut WriterState| state.sources.push_back(source))).is_ok()
     }
 
     /// Runs `write` in a transaction of its own.
@@ -148,6 +157,10 @@ fn attempt_here<T>(state: &Mutex<WriterState>, task: impl FnOnce(&mut WriterStat
 }
 
 impl WriterState {
+    fn new(connection: Connection, health: Arc<Health>) -> Self {
+        Self { connection, cache: Cache::default(), health, broken: None, sources: VecDeque::new() }
+    }
+
     /// Does work until no more can come, and folds the journal when there is none.
     fn serve(&mut self, inbox: &mpsc::Receiver<Work>) {
         let mut timeout = IDLE;
@@ -157,12 +170,33 @@ impl WriterState {
                     timeout = IDLE;
                     work(self);
                 }
+                Err(RecvTimeoutError::Timeout) if !self.sources.is_empty() => timeout = IDLE,
                 Err(RecvTimeoutError::Timeout) => {
                     let is_more = self.fold_if_alone(FOLDED_WHEN_IDLE);
                     timeout = if is_more { BETWEEN_SLICES } else { IDLE };
                 }
-                Err(RecvTimeoutError::Disconnected) => return,
+                Err(RecvTimeoutError::Disconnected) => {
+                    while !self.sources.is_empty() {
+                        self.commit_next();
+                    }
+                    return;
+                }
             }
+            self.commit_next();
+            if !self.sources.is_empty() {
+                timeout = Duration::ZERO;
+            }
+        }
+    }
+
+    /// Commits a batch of charges, if any wait.
+    fn commit_next(&mut self) {
+        let Some(source) = self.sources.pop_front() else { return };
+        let is_more = source.commit_next(&mut |postings, now| {
+            self.attempt(|state| commit::commit(&mut state.connection, &mut state.cache, postings, now))
+        });
+        if is_more {
+            self.sources.push_back(source);
         }
     }
 
@@ -230,7 +264,8 @@ impl Drop for Writer {
     fn drop(&mut self) {
         if let Worker::Thread { work, thread } = &mut self.0 {
             drop(work.take());
-            if let Some(thread) = thread.take() {
+            // The last owner may be a task that the writer thread itself has just woken for the last time.
+            if let Some(thread) = thread.take_if(|thread| thread.thread().id() != std::thread::current().id()) {
                 let _ = thread.join();
             }
         }

@@ -47,13 +47,27 @@ impl<T> Lanes<T> {
         Self { lanes: (0..count.max(1)).map(lane).collect(), next: 0, in_progress: 0 }
     }
 
-    /// Adds an item to the lane for `name`.
-    pub(super) fn push(&mut self, name: &[u8], item: T) {
+    /// The lane for `name`.
+    pub(super) fn of(&self, name: &[u8]) -> usize {
         // Use the last bytes: all bytes of a hash are evenly distributed, but ids share a prefix.
         let last = name.iter().rev().take(8);
         let number = last.fold(0_usize, |sum, byte| sum.wrapping_mul(251).wrapping_add(usize::from(*byte)));
-        let count = self.lanes.len();
-        self.lanes[number % count].waiting.push(item);
+        number % self.lanes.len()
+    }
+
+    /// Adds an item to a lane.
+    pub(super) fn push(&mut self, lane: usize, item: T) {
+        self.lanes[lane].waiting.push(item);
+    }
+
+    /// Whether what waits in a lane waits for a slow commit.
+    pub(super) fn is_slow(&self, lane: usize) -> bool {
+        self.lanes[lane].state == LaneState::SlowCommit
+    }
+
+    /// Whether nothing waits.
+    pub(super) fn is_empty(&self) -> bool {
+        self.lanes.iter().all(|lane| lane.waiting.is_empty())
     }
 
     /// The next commit, with at most `max_batch` items; `None` when the waiting items do not justify one.
@@ -127,7 +141,7 @@ mod tests {
     fn lanes(counts: &[usize]) -> Lanes<usize> {
         let mut lanes = Lanes::new(counts.len());
         for (lane, count) in counts.iter().enumerate() {
-            (0..*count).for_each(|_| lanes.push(&[u8::try_from(lane).unwrap()], lane));
+            (0..*count).for_each(|_| lanes.push(lane, lane));
         }
         lanes
     }
@@ -173,7 +187,7 @@ mod tests {
     fn lanes_are_served_in_rotation() {
         let mut lanes = Lanes::new(3);
         for round in 0..9_usize {
-            (0..3_u8).for_each(|lane| (0..100).for_each(|_| lanes.push(&[lane], lane)));
+            (0..3).for_each(|lane| (0..100).for_each(|_| lanes.push(lane, lane)));
             let batch = lanes.take(100).unwrap();
             assert_eq!(batch.lanes, [round % 3]);
             lanes.free(&batch.lanes);
@@ -187,7 +201,7 @@ mod tests {
         assert!(lanes.take(100).is_none(), "too few for a concurrent commit");
         lanes.mark_slow(&stuck.lanes);
         assert!(lanes.remove_waiting(|_| true).is_empty(), "nothing is waiting behind it");
-        [(0, 10), (0, 11), (1, 20)].into_iter().for_each(|(lane, item)| lanes.push(&[lane], item));
+        [(0, 10), (0, 11), (1, 20)].into_iter().for_each(|(lane, item)| lanes.push(lane, item));
         assert_eq!(lanes.remove_waiting(|item| *item != 10), [11]);
         let other = lanes.take(100).unwrap();
         assert_eq!((&*other.lanes, &*other.items), (&[1][..], &[1, 1, 20][..]));

@@ -1,53 +1,46 @@
-//! The way into the queue of a meter: from the meter itself, from guards of holds, and from the task that keeps them.
+//! The way into a meter: for the meter itself, for guards of holds, and for the task that keeps them.
 
-use std::sync::Arc;
+use std::fmt;
+use std::sync::{Arc, Weak};
 
-use tokio::sync::{Semaphore, TryAcquireError, mpsc, oneshot};
+use tokio::sync::TryAcquireError;
 
 use super::MeterError;
+use super::postings::{Postings, Request};
+use super::reply::{Reply, slot};
 use super::waiting::Waiting;
 use crate::charging::posting::{Outcome, Posting};
-use crate::store::StoreError;
+use crate::store::{CommitSource, Store};
 
-/// A posting and the channel for its outcome.
-#[derive(Debug)]
-pub(super) struct Request {
-    pub(super) posting: Posting,
-    pub(super) reply: oneshot::Sender<Result<Outcome, MeterError>>,
-    /// Whether it took one of the queue's permits, which is returned when its commit begins.
-    pub(super) has_permit: bool,
-    pub(super) waiting: Waiting,
-}
-
-/// The sending end of a meter's queue.
-#[derive(Debug, Clone)]
-pub(super) struct Queue {
-    sender: mpsc::UnboundedSender<Request>,
-    /// One permit per request that may wait. A request returns its permit when its commit begins.
-    permits: Arc<Semaphore>,
-}
+/// The sending end of a meter's queue. When the last one is dropped, the meter ends.
+#[derive(Clone)]
+pub(super) struct Queue(Arc<Sender>);
 
 /// A queue that does not keep its meter alive.
-#[derive(Debug, Clone)]
-pub(super) struct WeakQueue {
-    sender: mpsc::WeakUnboundedSender<Request>,
-    permits: Arc<Semaphore>,
+#[derive(Clone)]
+pub(super) struct WeakQueue(Weak<Sender>);
+
+struct Sender {
+    postings: Arc<Postings>,
+    store: Arc<dyn Store>,
 }
 
-/// The outcome that will come.
-pub(super) struct Reply(oneshot::Receiver<Result<Outcome, MeterError>>);
-
 impl Queue {
-    pub(super) fn new(sender: mpsc::UnboundedSender<Request>, permits: Arc<Semaphore>) -> Self {
-        Self { sender, permits }
+    pub(super) fn new(postings: Arc<Postings>, store: Arc<dyn Store>) -> Self {
+        Self(Arc::new(Sender { postings, store }))
     }
 
     pub(super) fn downgrade(&self) -> WeakQueue {
-        WeakQueue { sender: self.sender.downgrade(), permits: Arc::clone(&self.permits) }
+        WeakQueue(Arc::downgrade(&self.0))
     }
 
     pub(super) fn available(&self) -> usize {
-        self.permits.available_permits()
+        self.0.postings.permits.available_permits()
+    }
+
+    /// Takes nothing more.
+    pub(super) fn close(&self) {
+        self.0.postings.close();
     }
 
     /// Queues a posting, if the queue has room.
@@ -55,7 +48,7 @@ impl Queue {
     /// # Errors
     /// [`MeterError::Overloaded`] when it has none.
     pub(super) fn try_post(&self, posting: Posting) -> Result<Reply, MeterError> {
-        match self.permits.try_acquire() {
+        match self.0.postings.permits.try_acquire() {
             Ok(permit) => permit.forget(),
             Err(TryAcquireError::NoPermits) => return Err(MeterError::Overloaded),
             Err(TryAcquireError::Closed) => return Err(MeterError::Closed),
@@ -65,7 +58,7 @@ impl Queue {
 
     /// Queues a posting that is owed: waits while the queue is full.
     pub(super) async fn post(&self, posting: Posting) -> Result<Reply, MeterError> {
-        self.permits.acquire().await.map_err(|_| MeterError::Closed)?.forget();
+        self.0.postings.permits.acquire().await.map_err(|_| MeterError::Closed)?.forget();
         self.enqueue(posting, true)
     }
 
@@ -80,37 +73,33 @@ impl Queue {
     }
 
     fn enqueue(&self, posting: Posting, has_permit: bool) -> Result<Reply, MeterError> {
-        let (reply, outcome) = oneshot::channel();
-        self.sender.send(Request { posting, reply, has_permit, waiting: Waiting::start() }).map_err(|_| {
-            self.permits.add_permits(usize::from(has_permit));
-            MeterError::Closed
-        })?;
-        Ok(Reply(outcome))
+        let Sender { postings, store } = &*self.0;
+        let (reply, outcome) = slot();
+        if !postings.push(Request { posting, reply, has_permit, waiting: Waiting::start() }) {
+            return Err(MeterError::Closed);
+        }
+        if postings.offer_to_store() && !store.commit_from(Arc::clone(postings) as Arc<dyn CommitSource>) {
+            postings.not_taken_by_store();
+        }
+        Ok(outcome)
     }
 }
 
 impl WeakQueue {
     /// The queue; `None` when its meter was dropped.
     pub(super) fn upgrade(&self) -> Option<Queue> {
-        Some(Queue { sender: self.sender.upgrade()?, permits: Arc::clone(&self.permits) })
+        self.0.upgrade().map(Queue)
     }
 }
 
-impl Reply {
-    /// Waits for the outcome.
-    ///
-    /// # Errors
-    /// When the posting was not recorded, or that is not known.
-    pub(super) async fn outcome(self) -> Result<Outcome, MeterError> {
-        // Without a reply, the commit ended without a result, for example because it panicked.
-        let no_result = |_| store_error(StoreError::OutcomeUnknown("the commit ended without a result".to_owned()));
-        match self.0.await.map_err(no_result)?? {
-            Outcome::Failed(reason) => Err(store_error(StoreError::Unavailable(reason.into()))),
-            outcome => Ok(outcome),
-        }
+impl Drop for Sender {
+    fn drop(&mut self) {
+        self.postings.close();
     }
 }
 
-fn store_error(error: StoreError) -> MeterError {
-    MeterError::Store(Arc::new(error))
+impl fmt::Debug for Queue {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Queue").field("available", &self.available()).finish_non_exhaustive()
+    }
 }

@@ -1,0 +1,263 @@
+//! The postings that wait for their commit.
+//!
+//! A store with a thread of its own takes them there, batch after batch ([`CommitSource`]): between two commits, no
+//! other thread has to run. For any other store, the meter's task takes them.
+
+use std::collections::VecDeque;
+use std::num::NonZeroUsize;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tokio::sync::{Notify, Semaphore};
+use tokio::time::Instant;
+
+use super::in_commit::InCommit;
+use super::lanes::{Batch, Lanes};
+use super::reply::ReplySender;
+use super::waiting::Waiting;
+use super::wakes::Round;
+use super::{MeterEnd, MeterError, MeterStats};
+use crate::charging::posting::Posting;
+use crate::clock::Clock;
+use crate::store::{CommitBatch, CommitSource, StoreError};
+
+/// A commit that takes longer than this counts as slow. A healthy store commits in milliseconds.
+const COMMIT_TIMEOUT: Duration = Duration::from_secs(10);
+/// How often commits that the store runs are checked for being slow. The task is not woken when they begin.
+const CHECK_INTERVAL: Duration = Duration::from_secs(1);
+
+/// A posting and the way back to its caller.
+pub(super) struct Request {
+    pub(super) posting: Posting,
+    pub(super) reply: ReplySender,
+    /// Whether it took one of the queue's permits, which is returned when its commit begins.
+    pub(super) has_permit: bool,
+    pub(super) waiting: Waiting,
+}
+
+pub(super) struct Postings {
+    state: Mutex<State>,
+    max_batch: usize,
+    /// One permit per request that may wait. A request returns its permit when its commit begins.
+    pub(super) permits: Semaphore,
+    pub(super) clock: Arc<dyn Clock>,
+    pub(super) stats: Arc<MeterStats>,
+    /// Wakes the meter's task.
+    pub(super) changed: Notify,
+}
+
+struct State {
+    lanes: Lanes<Request>,
+    /// Commits in progress that are not slow yet, oldest first: when each becomes slow, and its lanes.
+    expected: VecDeque<(Instant, Vec<usize>)>,
+    /// Commits in progress, slow ones too.
+    in_progress: usize,
+    /// Who takes the next batch.
+    taker: Taker,
+    is_open: bool,
+    is_broken: bool,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Taker {
+    /// The store, which does not know yet that something waits.
+    Store,
+    /// The store, which takes batches now.
+    StoreRuns,
+    /// The meter's task, because the store has no thread for it.
+    Task,
+}
+
+impl Postings {
+    pub(super) fn new(
+        lanes: NonZeroUsize,
+        queue: usize,
+        batch: NonZeroUsize,
+        clock: Arc<dyn Clock>,
+        stats: Arc<MeterStats>,
+    ) -> Self {
+        let state = State {
+            lanes: Lanes::new(lanes.get()),
+            expected: VecDeque::new(),
+            in_progress: 0,
+            taker: Taker::Store,
+            is_open: true,
+            is_broken: false,
+        };
+        let (permits, changed) = (Semaphore::new(queue), Notify::new());
+        Self { state: Mutex::new(state), max_batch: batch.get(), permits, clock, stats, changed }
+    }
+
+    /// Adds a posting. A charge that would wait for a slow commit is rejected at once. Returns `false` if nothing more
+    /// is taken.
+    pub(super) fn push(&self, request: Request) -> bool {
+        let has_permit = request.has_permit;
+        let mut state = self.state();
+        if !state.is_open {
+            drop(state);
+            self.permits.add_permits(usize::from(has_permit));
+            return false;
+        }
+        let rejected = state.assign_lane(request);
+        drop(state);
+        if let Some(request) = rejected {
+            self.reject_behind_slow_commit([request]);
+        }
+        true
+    }
+
+    /// Whether the store must be told that something waits: say what it answered. The task is told here.
+    pub(super) fn offer_to_store(&self) -> bool {
+        let mut state = self.state();
+        match state.taker {
+            Taker::Store => {
+                state.taker = Taker::StoreRuns;
+                true
+            }
+            Taker::StoreRuns => false,
+            Taker::Task => {
+                drop(state);
+                self.changed.notify_one();
+                false
+            }
+        }
+    }
+
+    /// The store has no thread for commits, or no longer.
+    pub(super) fn not_taken_by_store(&self) {
+        self.state().taker = Taker::Task;
+        self.changed.notify_one();
+    }
+
+    /// The next batch, for the meter's task.
+    pub(super) fn take_for_task(&self) -> Option<Batch<Request>> {
+        let mut state = self.state();
+        if state.taker == Taker::Task { self.take(&mut state) } else { None }
+    }
+
+    fn take(&self, state: &mut State) -> Option<Batch<Request>> {
+        let batch = state.lanes.take(self.max_batch)?;
+        state.in_progress += 1;
+        state.expected.push_back((Instant::now() + COMMIT_TIMEOUT, batch.lanes.clone()));
+        self.permits.add_permits(batch.items.iter().filter(|request| request.has_permit).count());
+        Some(batch)
+    }
+
+    /// The commit of these lanes has ended. If the store is broken, so is the meter: what has not begun is rejected.
+    pub(super) fn ended(&self, lanes: &[usize], is_broken: bool) {
+        let mut state = self.state();
+        state.in_progress -= 1;
+        state.expected.retain(|(_, expected)| expected != lanes);
+        state.lanes.free(lanes);
+        if !is_broken {
+            return;
+        }
+        state.is_broken = true;
+        state.is_open = false;
+        let waiting = state.lanes.take_all();
+        drop(state);
+        self.permits.close();
+        let mut round = Round::default();
+        for request in waiting {
+            let _ = request.reply.send(Err(MeterError::Closed), &mut round);
+        }
+        self.changed.notify_one();
+    }
+
+    /// Takes nothing more. What waits is still committed.
+    pub(super) fn close(&self) {
+        self.state().is_open = false;
+        self.changed.notify_one();
+    }
+
+    /// When to look for slow commits.
+    pub(super) fn next_check(&self) -> Instant {
+        let soon = Instant::now() + CHECK_INTERVAL;
+        let state = self.state();
+        match state.expected.front() {
+            Some((slow_at, _)) if state.taker == Taker::Task || *slow_at < soon => *slow_at,
+            _ => soon,
+        }
+    }
+
+    /// Rejects the charges that wait for a slow commit. Refunds are owed, so they wait.
+    pub(super) fn check_slow(&self) {
+        let now = Instant::now();
+        let mut state = self.state();
+        while let Some((_, lanes)) = state.expected.pop_front_if(|(slow_at, _)| *slow_at <= now) {
+            tracing::warn!("a commit is slow; rejecting charges that would wait for it");
+            state.lanes.mark_slow(&lanes);
+        }
+        let rejected = state.lanes.remove_waiting(may_reject);
+        drop(state);
+        self.reject_behind_slow_commit(rejected);
+    }
+
+    /// How the meter has ended; `None` if it has not: it takes postings, or some are not on disk yet.
+    pub(super) fn end(&self) -> Option<MeterEnd> {
+        let state = self.state();
+        if state.is_open || state.in_progress > 0 || !state.lanes.is_empty() {
+            return None;
+        }
+        Some(if state.is_broken { MeterEnd::StoreBroken } else { MeterEnd::Drained })
+    }
+
+    fn reject_behind_slow_commit(&self, requests: impl IntoIterator<Item = Request>) {
+        let mut round = Round::default();
+        let error = Arc::new(StoreError::Unavailable("an earlier commit takes too long".into()));
+        for Request { reply, has_permit, .. } in requests {
+            self.permits.add_permits(usize::from(has_permit));
+            let _ = reply.send(Err(MeterError::Store(Arc::clone(&error))), &mut round);
+        }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl CommitSource for Postings {
+    fn commit_next(&self, commit: &mut CommitBatch<'_>) -> bool {
+        let mut state = self.state();
+        let Some(batch) = self.take(&mut state) else {
+            state.taker = Taker::Store;
+            return false;
+        };
+        drop(state);
+        let (postings, in_commit) = InCommit::begin(self, batch);
+        in_commit.end(commit(postings, self.clock.now()));
+        let mut state = self.state();
+        if !state.is_open {
+            self.changed.notify_one();
+        }
+        let is_more = !state.lanes.is_empty();
+        if !is_more {
+            state.taker = Taker::Store;
+        }
+        is_more
+    }
+}
+
+impl State {
+    /// Puts a request into its lane, unless it may be rejected and would wait there for a slow commit. Charges go by
+    /// secret, so those of one key share a lane. Other keys of the account, and refunds, may be in other lanes; the store
+    /// serialises them.
+    fn assign_lane(&mut self, request: Request) -> Option<Request> {
+        let lane = match &request.posting {
+            Posting::Charge(charge) => self.lanes.of(charge.key.as_bytes()),
+            Posting::Refund(refund) => self.lanes.of(refund.account.as_str().as_bytes()),
+            Posting::Hold(update) => self.lanes.of(update.account.as_str().as_bytes()),
+            Posting::Settle(settlement) => self.lanes.of(settlement.account.as_str().as_bytes()),
+        };
+        if self.lanes.is_slow(lane) && may_reject(&request) {
+            return Some(request);
+        }
+        self.lanes.push(lane, request);
+        None
+    }
+}
+
+/// Nothing is written for a charge that is rejected, so its caller may retry.
+fn may_reject(request: &Request) -> bool {
+    matches!(request.posting, Posting::Charge(_))
+}

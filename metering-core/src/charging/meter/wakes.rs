@@ -1,0 +1,211 @@
+//! Wakes all callers of one thread together.
+//!
+//! Waking a task of another thread's runtime costs a system call. A commit may answer hundreds of callers of one thread,
+//! so the thread is woken once, and a task on it wakes the callers.
+
+use std::cell::RefCell;
+use std::fmt;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll, Waker};
+
+thread_local! {
+    /// Where callers on this thread are woken, while [`wake_together`] runs on it.
+    static OF_THREAD: RefCell<Option<Arc<Wakes>>> = const { RefCell::new(None) };
+}
+
+/// Wakes the callers of [`Meter`](crate::Meter) on this thread once per commit, instead of each on its own. It never
+/// resolves. Spawn it on each current-thread runtime that calls a meter from many tasks. Without it, everything works
+/// the same, with more system calls; in a multi-thread runtime it has no use.
+///
+/// ```
+/// use metering_core::charging::wake_together;
+///
+/// # let requests = async {};
+/// let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+/// runtime.spawn(wake_together());
+/// runtime.block_on(requests);
+/// # Ok::<(), std::io::Error>(())
+/// ```
+#[must_use]
+pub fn wake_together() -> WakeTogether {
+    WakeTogether(Arc::default())
+}
+
+/// The future of [`wake_together`].
+pub struct WakeTogether(Arc<Wakes>);
+
+/// The callers on one thread that have an answer.
+#[derive(Default)]
+struct Wakes(Mutex<State>);
+
+#[derive(Default)]
+struct State {
+    ready: Vec<Waker>,
+    /// The task that wakes them; `None` while it is being woken, or does not run.
+    task: Option<Waker>,
+    /// Whether the task has ended.
+    has_ended: bool,
+}
+
+/// A caller that waits for an answer.
+pub(super) struct Caller {
+    waker: Waker,
+    together: Option<Arc<Wakes>>,
+}
+
+/// The callers of one commit.
+#[derive(Default)]
+pub(super) struct Round {
+    threads: Vec<Arc<Wakes>>,
+}
+
+impl Caller {
+    /// Keeps the waker of a caller that looked again.
+    pub(super) fn update(caller: &mut Option<Self>, waker: &Waker) {
+        match caller {
+            Some(caller) if caller.waker.will_wake(waker) => {}
+            _ => *caller = Some(Self { waker: waker.clone(), together: OF_THREAD.with_borrow(Clone::clone) }),
+        }
+    }
+
+    /// Wakes it now.
+    pub(super) fn wake(self) {
+        self.waker.wake();
+    }
+}
+
+impl Round {
+    /// Wakes a caller when the round ends, or now if its thread wakes each on its own.
+    pub(super) fn add(&mut self, caller: Caller) {
+        let Some(wakes) = caller.together else { return caller.waker.wake() };
+        let mut state = wakes.state();
+        if state.has_ended {
+            drop(state);
+            return caller.waker.wake();
+        }
+        state.ready.push(caller.waker);
+        let is_first = state.ready.len() == 1;
+        drop(state);
+        // If it is not the first, this round or another one will wake the thread.
+        if is_first {
+            self.threads.push(wakes);
+        }
+    }
+}
+
+impl Drop for Round {
+    fn drop(&mut self) {
+        for wakes in &self.threads {
+            let task = wakes.state().task.take();
+            if let Some(task) = task {
+                task.wake();
+            }
+        }
+    }
+}
+
+impl Wakes {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Future for WakeTogether {
+    type Output = ();
+
+    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
+        OF_THREAD.with_borrow_mut(|of_thread| {
+            if !of_thread.as_ref().is_some_and(|wakes| Arc::ptr_eq(wakes, &self.0)) {
+                *of_thread = Some(Arc::clone(&self.0));
+            }
+        });
+        let mut state = self.0.state();
+        state.task = Some(context.waker().clone());
+        let ready = std::mem::take(&mut state.ready);
+        drop(state);
+        ready.into_iter().for_each(Waker::wake);
+        Poll::Pending
+    }
+}
+
+impl Drop for WakeTogether {
+    fn drop(&mut self) {
+        // A thread that is ending has no such variable any more.
+        let _ = OF_THREAD.try_with(|of_thread| {
+            of_thread.borrow_mut().take_if(|wakes| Arc::ptr_eq(wakes, &self.0));
+        });
+        let mut state = self.0.state();
+        state.has_ended = true;
+        let ready = std::mem::take(&mut state.ready);
+        drop(state);
+        ready.into_iter().for_each(Waker::wake);
+    }
+}
+
+impl fmt::Debug for WakeTogether {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("WakeTogether").finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::task::Wake;
+
+    use super::*;
+
+    #[derive(Default)]
+    struct Counted(AtomicUsize);
+
+    impl Wake for Counted {
+        fn wake(self: Arc<Self>) {
+            self.0.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    fn counted() -> (Arc<Counted>, Waker) {
+        let counted = Arc::<Counted>::default();
+        (Arc::clone(&counted), Waker::from(counted))
+    }
+
+    fn caller(waker: &Waker) -> Caller {
+        let mut caller = None;
+        Caller::update(&mut caller, waker);
+        caller.unwrap()
+    }
+
+    #[test]
+    fn thread_is_woken_once_for_all_callers_of_a_round() {
+        let (task_wakes, task) = counted();
+        let (caller_wakes, waker) = counted();
+        let mut together = wake_together();
+        let run = |together: &mut WakeTogether| Pin::new(together).poll(&mut Context::from_waker(&task));
+        assert!(run(&mut together).is_pending());
+        let mut round = Round::default();
+        (0..3).for_each(|_| round.add(caller(&waker)));
+        drop(round);
+        assert_eq!(task_wakes.0.load(Ordering::Relaxed), 1);
+        assert_eq!(caller_wakes.0.load(Ordering::Relaxed), 0, "the task on their thread has not run yet");
+        assert!(run(&mut together).is_pending());
+        assert_eq!(caller_wakes.0.load(Ordering::Relaxed), 3);
+    }
+
+    #[test]
+    fn callers_are_woken_when_the_task_of_their_thread_ends() {
+        let (_, task) = counted();
+        let (caller_wakes, waker) = counted();
+        let mut together = wake_together();
+        let _ = Pin::new(&mut together).poll(&mut Context::from_waker(&task));
+        let (before, after) = (caller(&waker), caller(&waker));
+        let mut round = Round::default();
+        round.add(before);
+        drop(together);
+        assert_eq!(caller_wakes.0.load(Ordering::Relaxed), 1);
+        round.add(after);
+        assert_eq!(caller_wakes.0.load(Ordering::Relaxed), 2, "at once");
+        round.add(caller(&waker));
+        assert_eq!(caller_wakes.0.load(Ordering::Relaxed), 3, "the thread wakes each on its own again");
+    }
+}
