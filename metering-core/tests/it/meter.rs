@@ -26,8 +26,13 @@ struct Scene {
 }
 
 impl Scene {
-    async fn new(commits: usize, config: MeterConfig) -> Self {
-        let store = Arc::new(Gated::passing(commits));
+    /// Two of the same: with a store that commits when it is asked to, and with one that does it on a thread of its own.
+    async fn both(commits: usize, config: MeterConfig) -> [Self; 2] {
+        [Self::new(commits, config, false).await, Self::new(commits, config, true).await]
+    }
+
+    async fn new(commits: usize, config: MeterConfig, has_thread: bool) -> Self {
+        let store = Arc::new(Gated::passing(commits).with_thread(has_thread));
         let (account, key) = (AccountId::generate(&SystemRandomness), ApiKey::generate(&SystemRandomness).hash());
         let mut new = NewAccount::new(account.clone(), "agent".parse().unwrap(), key, SystemClock.now());
         new.limits = RateLimits { requests_per_minute: 0, requests_per_day: 0 };
@@ -75,140 +80,149 @@ fn accepted(outcome: Result<Decision, MeterError>) -> Receipt {
 
 #[tokio::test]
 async fn charges_during_a_commit_share_the_next() {
-    let scene = Scene::new(0, config(100, 8)).await;
-    let first = scene.charge();
-    scene.settled(1, 0).await;
-    let rest: Vec<_> = (0..10).map(|_| scene.charge()).collect();
-    scene.settled(1, 10).await;
-    scene.store.open(3);
-    accepted(first.await.unwrap());
-    for charge in rest {
-        accepted(charge.await.unwrap());
+    for scene in Scene::both(0, config(100, 8)).await {
+        let first = scene.charge();
+        scene.settled(1, 0).await;
+        let rest: Vec<_> = (0..10).map(|_| scene.charge()).collect();
+        scene.settled(1, 10).await;
+        scene.store.open(3);
+        accepted(first.await.unwrap());
+        for charge in rest {
+            accepted(charge.await.unwrap());
+        }
+        assert_eq!(scene.store.batches(), [1, 8, 2], "one alone, a full batch, and the rest");
+        assert_eq!(scene.base_calls_used().await, 11);
     }
-    assert_eq!(scene.store.batches(), [1, 8, 2], "one alone, a full batch, and the rest");
-    assert_eq!(scene.base_calls_used().await, 11);
 }
 
 #[tokio::test]
 async fn full_queue_rejects_charges_but_accepts_refunds() {
-    let scene = Scene::new(1, config(2, 1)).await;
-    let receipt = accepted(scene.charge().await.unwrap());
-    let in_progress = scene.charge();
-    scene.settled(2, 0).await;
-    let waiting = [scene.charge(), scene.charge()];
-    scene.settled(2, 2).await;
-    assert!(matches!(scene.charge().await.unwrap(), Err(MeterError::Overloaded)));
-    let meter = Arc::clone(&scene.meter);
-    let refund = tokio::spawn(async move { meter.refund(receipt).await });
-    scene.store.open(10);
-    accepted(in_progress.await.unwrap());
-    for charge in waiting {
-        accepted(charge.await.unwrap());
+    for scene in Scene::both(1, config(2, 1)).await {
+        let receipt = accepted(scene.charge().await.unwrap());
+        let in_progress = scene.charge();
+        scene.settled(2, 0).await;
+        let waiting = [scene.charge(), scene.charge()];
+        scene.settled(2, 2).await;
+        assert!(matches!(scene.charge().await.unwrap(), Err(MeterError::Overloaded)));
+        let meter = Arc::clone(&scene.meter);
+        let refund = tokio::spawn(async move { meter.refund(receipt).await });
+        scene.store.open(10);
+        accepted(in_progress.await.unwrap());
+        for charge in waiting {
+            accepted(charge.await.unwrap());
+        }
+        assert!(refund.await.unwrap().unwrap().is_some(), "the refund waits in the queue");
+        assert_eq!(scene.base_calls_used().await, 3, "four charges, one of them refunded");
     }
-    assert!(refund.await.unwrap().unwrap().is_some(), "the refund waits in the queue");
-    assert_eq!(scene.base_calls_used().await, 3, "four charges, one of them refunded");
 }
 
 #[tokio::test(start_paused = true)]
 async fn slow_commit_rejects_charges_and_delays_refunds() {
-    let scene = Scene::new(1, config(10, 1)).await;
-    let receipt = accepted(scene.charge().await.unwrap());
-    let stuck = scene.charge();
-    scene.settled(2, 0).await;
-    let meter = Arc::clone(&scene.meter);
-    let refund = tokio::spawn(async move { meter.refund(receipt).await });
-    let started_at = tokio::time::Instant::now();
-    // One that already waits, and one that arrives after the commit counts as slow.
-    for _ in 0..2 {
-        let refused = scene.charge().await.unwrap();
-        assert!(matches!(&refused, Err(MeterError::Store(_))), "{refused:?}");
-        assert!(started_at.elapsed() < Duration::from_secs(11), "{:?}", started_at.elapsed());
+    for scene in Scene::both(1, config(10, 1)).await {
+        let receipt = accepted(scene.charge().await.unwrap());
+        let stuck = scene.charge();
+        scene.settled(2, 0).await;
+        let meter = Arc::clone(&scene.meter);
+        let refund = tokio::spawn(async move { meter.refund(receipt).await });
+        let started_at = tokio::time::Instant::now();
+        // One that already waits, and one that arrives after the commit counts as slow.
+        for _ in 0..2 {
+            let refused = scene.charge().await.unwrap();
+            assert!(matches!(&refused, Err(MeterError::Store(_))), "{refused:?}");
+            assert!(started_at.elapsed() < Duration::from_secs(11), "{:?}", started_at.elapsed());
+        }
+        assert!(started_at.elapsed() >= Duration::from_secs(9), "{:?}", started_at.elapsed());
+        assert!(!stuck.is_finished() && !refund.is_finished(), "their outcomes are not known yet");
+        scene.store.open(10);
+        accepted(stuck.await.unwrap());
+        assert!(refund.await.unwrap().unwrap().is_some(), "the refund is recorded");
+        accepted(scene.charge().await.unwrap());
+        assert_eq!(scene.base_calls_used().await, 2, "three charges, one of them refunded");
+        assert_eq!(scene.meter.drain().await, MeterEnd::Drained);
     }
-    assert!(started_at.elapsed() >= Duration::from_secs(9), "{:?}", started_at.elapsed());
-    assert!(!stuck.is_finished() && !refund.is_finished(), "their outcomes are not known yet");
-    scene.store.open(10);
-    accepted(stuck.await.unwrap());
-    assert!(refund.await.unwrap().unwrap().is_some(), "the refund is recorded");
-    accepted(scene.charge().await.unwrap());
-    assert_eq!(scene.base_calls_used().await, 2, "three charges, one of them refunded");
-    assert_eq!(scene.meter.drain().await, MeterEnd::Drained);
 }
 
 #[tokio::test]
 async fn charge_stands_after_its_caller_disconnects() {
-    let scene = Scene::new(0, config(10, 10)).await;
-    let gone = scene.charge();
-    scene.settled(1, 0).await;
-    gone.abort();
-    assert!(gone.await.unwrap_err().is_cancelled());
-    scene.store.open(1);
-    assert_eq!(scene.meter.drain().await, MeterEnd::Drained);
-    assert_eq!(scene.base_calls_used().await, 1);
+    for scene in Scene::both(0, config(10, 10)).await {
+        let gone = scene.charge();
+        scene.settled(1, 0).await;
+        gone.abort();
+        assert!(gone.await.unwrap_err().is_cancelled());
+        scene.store.open(1);
+        assert_eq!(scene.meter.drain().await, MeterEnd::Drained);
+        assert_eq!(scene.base_calls_used().await, 1);
+    }
 }
 
 #[tokio::test]
 async fn draining_finishes_accepted_requests_and_rejects_new_ones() {
-    let scene = Scene::new(0, config(10, 2)).await;
-    let charges: Vec<_> = (0..5).map(|_| scene.charge()).collect();
-    scene.settled(1, 3).await;
-    let meter = Arc::clone(&scene.meter);
-    let drained = tokio::spawn(async move { meter.drain().await });
-    scene.store.open(5);
-    assert_eq!(drained.await.unwrap(), MeterEnd::Drained);
-    for charge in charges {
-        accepted(charge.await.unwrap());
+    for scene in Scene::both(0, config(10, 2)).await {
+        let charges: Vec<_> = (0..5).map(|_| scene.charge()).collect();
+        scene.settled(1, 3).await;
+        let meter = Arc::clone(&scene.meter);
+        let drained = tokio::spawn(async move { meter.drain().await });
+        scene.store.open(5);
+        assert_eq!(drained.await.unwrap(), MeterEnd::Drained);
+        for charge in charges {
+            accepted(charge.await.unwrap());
+        }
+        assert!(matches!(scene.charge().await.unwrap(), Err(MeterError::Closed)));
+        assert_eq!(scene.base_calls_used().await, 5);
     }
-    assert!(matches!(scene.charge().await.unwrap(), Err(MeterError::Closed)));
-    assert_eq!(scene.base_calls_used().await, 5);
 }
 
 #[tokio::test]
 async fn unavailable_store_charges_nothing_and_may_recover() {
-    let scene = Scene::new(10, config(10, 10)).await;
-    scene.store.fail_next(StoreError::Unavailable("the disk is full".into()));
-    assert_eq!(scene.meter.last_failure(), None);
-    let failed = scene.charge().await.unwrap();
-    assert!(matches!(&failed, Err(error @ MeterError::Store(_)) if !error.outcome_is_unknown()), "{failed:?}");
-    assert!(scene.meter.last_failure().is_some());
-    accepted(scene.charge().await.unwrap());
-    assert_eq!(scene.meter.last_failure(), None);
-    assert_eq!(scene.base_calls_used().await, 1);
+    for scene in Scene::both(10, config(10, 10)).await {
+        scene.store.fail_next(StoreError::Unavailable("the disk is full".into()));
+        assert_eq!(scene.meter.last_failure(), None);
+        let failed = scene.charge().await.unwrap();
+        assert!(matches!(&failed, Err(error @ MeterError::Store(_)) if !error.outcome_is_unknown()), "{failed:?}");
+        assert!(scene.meter.last_failure().is_some());
+        accepted(scene.charge().await.unwrap());
+        assert_eq!(scene.meter.last_failure(), None);
+        assert_eq!(scene.base_calls_used().await, 1);
+    }
 }
 
 #[tokio::test]
 async fn only_charges_of_a_started_commit_have_unknown_outcomes() {
-    let scene = Scene::new(0, config(10, 1)).await;
-    let in_progress = scene.charge();
-    scene.settled(1, 0).await;
-    let waiting = [scene.charge(), scene.charge()];
-    scene.settled(1, 2).await;
-    scene.store.fail_next(StoreError::Broken("fsync failed".to_owned()));
-    scene.store.open(1);
-    let failed = in_progress.await.unwrap().unwrap_err();
-    assert!(failed.outcome_is_unknown(), "{failed}");
-    for charge in waiting {
-        let refused = charge.await.unwrap().unwrap_err();
-        assert!(matches!(refused, MeterError::Closed) && !refused.outcome_is_unknown(), "{refused}");
+    for scene in Scene::both(0, config(10, 1)).await {
+        let in_progress = scene.charge();
+        scene.settled(1, 0).await;
+        let waiting = [scene.charge(), scene.charge()];
+        scene.settled(1, 2).await;
+        scene.store.fail_next(StoreError::Broken("fsync failed".to_owned()));
+        scene.store.open(1);
+        let failed = in_progress.await.unwrap().unwrap_err();
+        assert!(failed.outcome_is_unknown(), "{failed}");
+        for charge in waiting {
+            let refused = charge.await.unwrap().unwrap_err();
+            assert!(matches!(refused, MeterError::Closed) && !refused.outcome_is_unknown(), "{refused}");
+        }
+        assert_eq!(scene.meter.ended().await, MeterEnd::StoreBroken);
     }
-    assert_eq!(scene.meter.ended().await, MeterEnd::StoreBroken);
 }
 
 #[tokio::test]
 async fn an_outcome_that_is_unknown_need_not_end_the_meter() {
-    let scene = Scene::new(10, config(10, 10)).await;
-    scene.store.fail_next(StoreError::OutcomeUnknown("EIO at the commit".to_owned()));
-    assert!(scene.charge().await.unwrap().unwrap_err().outcome_is_unknown());
-    accepted(scene.charge().await.unwrap());
-    scene.store.fail_next(StoreError::Closed("the file was deleted".to_owned()));
-    assert!(!scene.charge().await.unwrap().unwrap_err().outcome_is_unknown());
-    assert_eq!(scene.meter.ended().await, MeterEnd::StoreBroken);
+    for scene in Scene::both(10, config(10, 10)).await {
+        scene.store.fail_next(StoreError::OutcomeUnknown("EIO at the commit".to_owned()));
+        assert!(scene.charge().await.unwrap().unwrap_err().outcome_is_unknown());
+        accepted(scene.charge().await.unwrap());
+        scene.store.fail_next(StoreError::Closed("the file was deleted".to_owned()));
+        assert!(!scene.charge().await.unwrap().unwrap_err().outcome_is_unknown());
+        assert_eq!(scene.meter.ended().await, MeterEnd::StoreBroken);
+    }
 }
 
 #[tokio::test]
 async fn a_broken_store_ends_the_meter() {
-    let scene = Scene::new(10, config(10, 10)).await;
-    scene.store.fail_next(StoreError::Broken("fsync failed".to_owned()));
-    assert!(matches!(scene.charge().await.unwrap(), Err(MeterError::Store(_))));
-    assert_eq!(scene.meter.ended().await, MeterEnd::StoreBroken);
-    assert!(matches!(scene.charge().await.unwrap(), Err(MeterError::Closed)), "no further charge is accepted");
+    for scene in Scene::both(10, config(10, 10)).await {
+        scene.store.fail_next(StoreError::Broken("fsync failed".to_owned()));
+        assert!(matches!(scene.charge().await.unwrap(), Err(MeterError::Store(_))));
+        assert_eq!(scene.meter.ended().await, MeterEnd::StoreBroken);
+        assert!(matches!(scene.charge().await.unwrap(), Err(MeterError::Closed)), "no further charge is accepted");
+    }
 }

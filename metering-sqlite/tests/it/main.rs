@@ -15,6 +15,7 @@ mod holds;
 mod journal;
 mod keys;
 mod lost_files;
+mod metering;
 mod migration;
 mod moving;
 mod operators;

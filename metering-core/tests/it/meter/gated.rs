@@ -9,24 +9,34 @@ use metering_core::access::{Key, KeyHash, KeyHolder, KeyId, KeyStatus};
 use metering_core::charging::{CountedRoute, Hold, HoldId, Outcome, Posting, Volume};
 use metering_core::money::{LedgerEntry, NewLedgerEntry};
 use metering_core::store::{
-    Created, Cursor, HoldStore, KeyChange, KeyChanged, KeyCreated, KeyStore, NewKey, Page, Posted, Verification,
+    CommitSource, Created, Cursor, HoldStore, KeyChange, KeyChanged, KeyCreated, KeyStore, NewKey, Page, Posted,
+    Verification,
 };
 use metering_core::usage::{Activity, DailyTotal, DayRange, KeyLabel, UsageReport};
 use metering_core::{
     Account, AccountId, Clock, Day, MemoryStore, NewAccount, RateLimits, Store, StoreError, Timestamp,
 };
+use tokio::runtime::Handle;
 use tokio::sync::Semaphore;
 
 /// A store behind a gate.
 #[derive(Debug)]
 pub(crate) struct Gated<S = MemoryStore> {
-    pub(crate) store: S,
+    pub(crate) store: Arc<S>,
+    commits: Arc<Commits<S>>,
+    lanes: NonZeroUsize,
+    has_thread: bool,
+    clock: OnceLock<Arc<dyn Clock>>,
+    is_down: AtomicBool,
+}
+
+/// The gate.
+#[derive(Debug)]
+struct Commits<S> {
+    store: Arc<S>,
     gate: Semaphore,
     next_error: Mutex<Option<StoreError>>,
     batches: Mutex<Vec<usize>>,
-    lanes: NonZeroUsize,
-    clock: OnceLock<Arc<dyn Clock>>,
-    is_down: AtomicBool,
 }
 
 impl Gated {
@@ -39,20 +49,36 @@ impl Gated {
 impl<S> Gated<S> {
     /// A store whose gate lets `commits` commits through.
     pub(crate) fn over(store: S, commits: usize) -> Self {
-        Self {
-            store,
+        let store = Arc::new(store);
+        let commits = Commits {
+            store: Arc::clone(&store),
             gate: Semaphore::new(commits),
             next_error: Mutex::default(),
             batches: Mutex::default(),
+        };
+        Self {
+            store,
+            commits: Arc::new(commits),
             lanes: NonZeroUsize::MIN,
+            has_thread: false,
             clock: OnceLock::new(),
             is_down: AtomicBool::new(false),
         }
     }
 
+    /// Commits on a thread, as SQLite does.
+    pub(crate) fn with_thread(self, has_thread: bool) -> Self {
+        Self { has_thread, ..self }
+    }
+
     /// Sets how many batches the store can commit at once.
     pub(crate) fn with_lanes(self, lanes: usize) -> Self {
         Self { lanes: NonZeroUsize::new(lanes).unwrap(), ..self }
+    }
+
+    /// Commits on a thread, as SQLite does.
+    pub(crate) fn with_thread(self) -> Self {
+        Self { has_thread: true, ..self }
     }
 
     /// Gives the store a clock of its own, as a database has.
@@ -62,12 +88,12 @@ impl<S> Gated<S> {
 
     /// Lets more commits through.
     pub(crate) fn open(&self, commits: usize) {
-        self.gate.add_permits(commits);
+        self.commits.gate.add_permits(commits);
     }
 
     /// Makes the next commit fail.
     pub(crate) fn fail_next(&self, error: StoreError) {
-        *self.next_error.lock().unwrap() = Some(error);
+        *self.commits.next_error.lock().unwrap() = Some(error);
     }
 
     /// Makes everything about events fail until [`repair`](Self::repair) is called.
@@ -91,14 +117,13 @@ impl<S> Gated<S> {
 
     /// How many postings each commit so far had, including commits that wait at the gate.
     pub(crate) fn batches(&self) -> Vec<usize> {
-        self.batches.lock().unwrap().clone()
+        self.commits.batches.lock().unwrap().clone()
     }
 }
 
 type Result<T> = std::result::Result<T, StoreError>;
 
-#[async_trait]
-impl<S: Store> Store for Gated<S> {
+impl<S: Store> Commits<S> {
     async fn commit(&self, postings: Vec<Posting>, now: Timestamp) -> Result<Vec<Outcome>> {
         self.batches.lock().unwrap().push(postings.len());
         self.gate.acquire().await.unwrap().forget();
@@ -107,6 +132,25 @@ impl<S: Store> Store for Gated<S> {
             Some(error) => Err(error),
             None => self.store.commit(postings, now).await,
         }
+    }
+}
+
+#[async_trait]
+impl<S: Store + 'static> Store for Gated<S> {
+    async fn commit(&self, postings: Vec<Posting>, now: Timestamp) -> Result<Vec<Outcome>> {
+        self.commits.commit(postings, now).await
+    }
+    fn commit_from(&self, source: Arc<dyn CommitSource>) -> bool {
+        if !self.has_thread {
+            return false;
+        }
+        let (commits, runtime) = (Arc::clone(&self.commits), Handle::current());
+        std::thread::spawn(move || {
+            // For the runtime's clock.
+            let _entered = runtime.enter();
+            while source.commit_next(&mut |postings, now| runtime.block_on(commits.commit(postings, now))) {}
+        });
+        true
     }
     async fn create_account(&self, account: NewAccount) -> Result<Created> {
         self.store.create_account(account).await
