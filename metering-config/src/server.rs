@@ -73,6 +73,8 @@ pub struct Config {
     pub listen: String,
     /// A separate address for operators: the console, `/admin` and `/metrics`. Without it, `/metrics` is on `listen`.
     pub admin_listen: Option<String>,
+    /// How many threads serve connections, at most 1024; by default one for each core that the process may use.
+    pub workers: Option<NonZeroUsize>,
     /// The surfaces that this process serves.
     pub surfaces: List<Surface>,
     /// The folder of the default database.
@@ -214,6 +216,7 @@ impl Default for Config {
         Self {
             listen: "127.0.0.1:8787".to_owned(),
             admin_listen: None,
+            workers: None,
             surfaces: Surface::DEFAULT.into_iter().collect(),
             data: PathBuf::from(DEFAULT_DATA),
             database: None,
@@ -293,6 +296,13 @@ impl Config {
     #[must_use]
     pub fn serves(&self, surface: Surface) -> bool {
         self.surfaces.contains(&surface)
+    }
+
+    /// How many threads serve connections.
+    #[must_use]
+    pub fn worker_count(&self) -> NonZeroUsize {
+        let cores = || std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
+        self.workers.unwrap_or_else(cores)
     }
 
     /// The scheme of URLs at `listen`.

@@ -23,6 +23,7 @@ mod reply;
 mod shutdown;
 mod tls;
 mod unread;
+mod workers;
 
 pub(crate) use body::Bodies;
 pub(crate) use body_budget::{BodyBudget, BodyBuffer, BodyShare, Kept};
@@ -41,3 +42,4 @@ pub(crate) use reply::{Reply, Response, ResponseFuture, bytes, into_response, wi
 pub(crate) use shutdown::Shutdown;
 pub(crate) use tls::{Certificates, Tls};
 pub(crate) use unread::without_reading;
+pub(crate) use workers::Workers;

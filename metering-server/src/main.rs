@@ -24,6 +24,9 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 /// minute, and nothing depends on its result.
 const BLOCKED_THREADS: Duration = Duration::from_secs(1);
 
+/// Requests are served by workers of their own. What is left needs little, but should go on while a thread is busy.
+const BACKGROUND_THREADS: usize = 2;
+
 type Failure = Box<dyn std::error::Error + Send + Sync>;
 
 fn main() -> ExitCode {
@@ -54,7 +57,8 @@ fn start(arguments: &Arguments) -> Result<Ending, Failure> {
         print!("{}", toml::to_string(&Config { database: config.database.map(masked), ..config })?);
         return Ok(Ending::Orderly);
     }
-    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    let runtime =
+        tokio::runtime::Builder::new_multi_thread().worker_threads(BACKGROUND_THREADS).enable_all().build()?;
     let traces = runtime.block_on(async { start_logging(&config) })?;
     let ended = serve(&runtime, arguments, loaded);
     traces.end();

@@ -45,7 +45,7 @@ pub(crate) use catalogue::{catalogue, conflict};
 pub(crate) use current::Current;
 pub(crate) use ending::listen_for;
 pub use ending::{Ending, RunError};
-pub(crate) use listen::{bind, connections};
+pub(crate) use listen::{bind, connections, workers};
 use reload::Parts;
 pub(crate) use reload::{Hangups, Reloader};
 
@@ -99,6 +99,7 @@ async fn run_until(
         Some(address) => Some(bind("admin_listen", address, &config, connections, None).await?),
         None => None,
     };
+    let workers = workers(&config)?;
     let clock = follow_clock(&store).await;
     let wake = Wake::default();
     let delivering = Delivering::prepare(&config.webhooks, Arc::clone(&store), Arc::clone(&clock), wake.clone());
@@ -170,9 +171,9 @@ async fn run_until(
     let pricing = tokio::spawn(schedule::follow(Arc::clone(&reloader), shutdown.clone()));
     let reloading = tokio::spawn(reload::on_signal(reloader, shutdown.clone()));
     let certificates = tls.map(|tls| tokio::spawn(Arc::clone(tls.certificates()).watch(shutdown.clone())));
-    let serving = tokio::spawn(listener.serve(handler(&front, mcp.as_ref()), shutdown.clone()));
+    let serving = tokio::spawn(listener.serve(handler(&front, mcp.as_ref()), Arc::clone(&workers), shutdown.clone()));
     let administering = admin.map(|(listener, admin)| {
-        let serving = listener.serve(admin_handler(&admin), shutdown.clone());
+        let serving = listener.serve(admin_handler(&admin), Arc::clone(&workers), shutdown.clone());
         tokio::spawn(async move {
             serving.await;
             admin.load().drain().await;
@@ -227,6 +228,8 @@ async fn run_until(
             mail.drain().await;
         }
     });
+    // Last: what requests have started runs on the workers until here, connections to the database among it.
+    workers.stop().await;
     Ok(ending)
 }
 

@@ -15,7 +15,8 @@ pub struct GatewayConfig {
     pub connect_timeout: Span,
     /// How long the upstream may take to start its response, and between two parts of it.
     pub upstream_timeout: Span,
-    /// How many idle connections to the upstream are kept open.
+    /// How many idle connections to the upstream are kept open. They are divided among the workers, and each keeps at
+    /// least one.
     pub max_idle_connections: NonZeroUsize,
     /// Concurrent streams per key on this node.
     pub max_streams_per_key: NonZeroUsize,

@@ -1,5 +1,7 @@
 //! The catalogue that is served, and a check of another one. Applying one is a call.
 
+use std::sync::Arc;
+
 use http::StatusCode;
 use metering_admin::check_catalogue;
 use metering_admin::wire::CatalogueCheckDocument;
@@ -34,7 +36,16 @@ pub(super) async fn catalogue(app: &AdminApp, request: Request) -> Result<Reply,
 ))]
 pub(super) async fn check(app: &AdminApp, request: Request) -> Result<Reply, Problem> {
     app.viewer(&request).await?;
-    let text = std::str::from_utf8(&request.body);
-    let text = text.map_err(|_| Problem::new(ErrorCode::InvalidJson, "The catalogue is not UTF-8 text."))?;
-    Ok(json(StatusCode::OK, &check_catalogue(app.app.service.catalogue(), text, conflict)))
+    let (service, body) = (Arc::clone(&app.app.service), request.body);
+    // A large one takes many milliseconds, in which the worker would serve no other connection.
+    let checking = tokio::task::spawn_blocking(move || {
+        let text = std::str::from_utf8(&body).ok()?;
+        Some(check_catalogue(service.catalogue(), text, conflict))
+    });
+    let checked = checking.await.map_err(|error| {
+        tracing::error!(%error, "could not check a catalogue");
+        Problem::internal()
+    })?;
+    let checked = checked.ok_or_else(|| Problem::new(ErrorCode::InvalidJson, "The catalogue is not UTF-8 text."))?;
+    Ok(json(StatusCode::OK, &checked))
 }

@@ -1,5 +1,8 @@
 //! Signup without payment: the flow behind the signup page and terminals (similar to RFC 8628).
 
+use std::fmt::Display;
+use std::sync::Arc;
+
 use http::{StatusCode, header};
 use metering_core::wire::{
     ApproveRequest, ApproveResponse, ErrorBody, InitiateRequest, InitiateResponse, PendingResponse, StatusResponse,
@@ -33,10 +36,14 @@ pub(crate) async fn bot_challenge(app: &App, request: Request) -> Result<Reply, 
     let BotChallenge::Altcha(work) = &app.bot_challenge else { return Err(Problem::not_found()) };
     let client = request.client()?;
     app.limits.verification(&client)?;
-    let challenge = work.challenge(client.ip(), SystemClock.now()).map_err(|error| {
+    let (work, address) = (Arc::clone(work), client.ip());
+    // Takes milliseconds, in which the worker would serve no other connection.
+    let created = tokio::task::spawn_blocking(move || work.challenge(address, SystemClock.now())).await;
+    let failed = |error: &dyn Display| {
         tracing::error!(%error, "could not create a bot challenge");
         Problem::internal()
-    })?;
+    };
+    let challenge = created.map_err(|error| failed(&error))?.map_err(|error| failed(&error))?;
     Ok(json(StatusCode::OK, &challenge))
 }
 

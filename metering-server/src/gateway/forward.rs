@@ -7,6 +7,7 @@ mod failure;
 mod pool;
 mod upstream_error;
 
+use std::num::NonZeroUsize;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
@@ -61,16 +62,22 @@ pub(crate) struct HttpUpstream {
 
 impl HttpUpstream {
     /// An upstream at `base`, an http or https URL whose path is prepended to every request's. `public_url` is where
-    /// clients reach the gateway. Must be called on a Tokio runtime.
+    /// clients reach the gateway, and `workers` how many of them forward requests. Must be called on a Tokio runtime.
     ///
     /// # Errors
     /// When the URL has no host, or the system's certificates cannot be read.
-    pub(crate) fn new(base: &Url, public_url: Option<Url>, config: &GatewayConfig) -> std::io::Result<Self> {
+    pub(crate) fn new(
+        base: &Url,
+        public_url: Option<Url>,
+        config: &GatewayConfig,
+        workers: NonZeroUsize,
+    ) -> std::io::Result<Self> {
         let host = &base[url::Position::BeforeHost..url::Position::AfterPort];
         let upstream = Uri::builder().scheme(base.scheme()).authority(host).path_and_query("/").build();
         let host = HeaderValue::try_from(host).map_err(std::io::Error::other)?;
         let upstream = upstream.map_err(std::io::Error::other)?;
-        let pool = Arc::new(Pool::new(upstream, config.connect_timeout.duration(), config.max_idle_connections.get())?);
+        let (connect_timeout, max_idle) = (config.connect_timeout.duration(), config.max_idle_connections);
+        let pool = Arc::new(Pool::new(upstream, connect_timeout, max_idle, workers)?);
         tokio::spawn(expire(Arc::downgrade(&pool)));
         let prefix = base.path().trim_end_matches('/').to_owned();
         let (redirects, preserve_host) = (Redirects::of(base), config.preserve_host);

@@ -18,6 +18,8 @@ use crate::http::reply::{Reply, Response, bytes, into_response};
 
 /// Shorter bodies fit into one packet without compression.
 const WORTHWHILE_BYTES: usize = 1_024;
+/// Compressing a longer body takes about a millisecond or more, in which its worker would serve no other connection.
+const LONG_BYTES: usize = 64 * 1_024;
 /// How many hexadecimal digits of the content's hash make up the ETag.
 const TAG_DIGITS: usize = 16;
 
@@ -103,7 +105,7 @@ pub(crate) async fn compressed(mut response: Response, request: &HeaderMap) -> R
             return into_response(crate::http::Problem::internal().into_reply());
         }
     };
-    let body = match gzip(&body, Compression::fast()) {
+    let body = match gzip_fast(&body).await {
         Some(gzip) => {
             head.headers.insert(header::CONTENT_ENCODING, HeaderValue::from_static("gzip"));
             head.headers.remove(header::CONTENT_LENGTH);
@@ -112,6 +114,14 @@ pub(crate) async fn compressed(mut response: Response, request: &HeaderMap) -> R
         None => body,
     };
     into_response(http::Response::from_parts(head, body))
+}
+
+async fn gzip_fast(body: &Bytes) -> Option<Bytes> {
+    if body.len() < LONG_BYTES {
+        return gzip(body, Compression::fast());
+    }
+    let body = body.clone();
+    tokio::task::spawn_blocking(move || gzip(&body, Compression::fast())).await.ok().flatten()
 }
 
 /// The gzipped body; `None` when the body is short or gzip saves less than a tenth of it.
@@ -176,7 +186,9 @@ mod tests {
     async fn replies_are_compressed_where_it_is_worthwhile_and_wanted() {
         let gzip = request(header::ACCEPT_ENCODING, "gzip");
         // body, request, compressed
-        let table = [(text(), &gzip, true), ("short".to_owned(), &gzip, false), (text(), &HeaderMap::new(), false)];
+        let (long, plain) = (text().repeat(20), HeaderMap::new());
+        let table =
+            [(text(), &gzip, true), (long, &gzip, true), ("short".to_owned(), &gzip, false), (text(), &plain, false)];
         for (body, request, expected) in table {
             let reply = bytes(StatusCode::OK, HeaderValue::from_static("text/plain"), body.clone().into());
             let (head, sent) = compressed(into_response(reply), request).await.into_parts();

@@ -25,6 +25,7 @@ use crate::http::client_stream::ClientStream;
 use crate::http::connections::{ConnectionPermit, Connections};
 use crate::http::multiplexed::Multiplexed;
 use crate::http::tls::{self, Tls};
+use crate::http::workers::Workers;
 use crate::http::{ClientAddress, Connection, Response, Shutdown};
 
 /// The pause after a failed accept, most likely because the process is out of file descriptors.
@@ -43,6 +44,9 @@ const UNSENT_MAX_BYTES: u32 = 64 * 1024;
 
 /// Tells a connection to finish. The listener waits until every connection has dropped its own.
 type Watcher = watch::Receiver<()>;
+
+/// Serves a connection, on the worker that has it. Boxed, so that `run` is not generic.
+type Serve = Box<dyn FnOnce(ClientStream) -> BoxFuture<'static, hyper::Result<()>> + Send>;
 
 /// A bound address with its limits and timeouts.
 #[derive(Debug)]
@@ -102,9 +106,10 @@ impl Listener {
         self.socket.local_addr()
     }
 
-    /// Serves until `shutdown`. Each request gets its [`ClientAddress`] and its [`Connection`](super::Connection) as
-    /// extensions. On shutdown, requests in progress may finish within the configured grace period.
-    pub(crate) async fn serve<H, F>(self, handler: H, shutdown: Shutdown)
+    /// Accepts connections until `shutdown`, and has each served by one of the `workers`. Each request gets its
+    /// [`ClientAddress`] and its [`Connection`](super::Connection) as extensions. On shutdown, requests in progress may
+    /// finish within the configured grace period.
+    pub(crate) async fn serve<H, F>(self, handler: H, workers: Arc<Workers>, shutdown: Shutdown)
     where
         H: Fn(Request<Incoming>) -> F + Clone + Send + 'static,
         F: Future<Output = Response> + Send + 'static,
@@ -126,11 +131,20 @@ impl Listener {
             };
             // Otherwise the last packet of each response waits until the client acknowledges the one before.
             let _ = stream.set_nodelay(true);
-            let stream = ClientStream::new(stream, permit.connection.clone(), self.write_timeout);
-            let watcher = connections.subscribe();
+            // From here on, only the worker's runtime watches the socket.
+            let socket = match stream.into_std() {
+                Ok(socket) => socket,
+                Err(error) => {
+                    tracing::debug!(%error, %peer, "could not hand a connection to a worker");
+                    continue;
+                }
+            };
             let protocols = Protocols { is_from_proxy: self.proxies.contains(peer.ip()), ..self.protocols.clone() };
-            let serving = protocols.serve(stream, permit.connection.clone(), handler, watcher, shutdown.clone());
-            tokio::spawn(run(serving, peer, permit));
+            let (connection, watcher) = (permit.connection.clone(), connections.subscribe());
+            let shutdown = shutdown.clone();
+            let serve: Serve =
+                Box::new(move |stream: ClientStream| protocols.serve(stream, connection, handler, watcher, shutdown));
+            workers.spawn(run(socket, serve, self.write_timeout, peer, permit));
         }
         drop(self.socket);
         // There is no receiver when there are no connections.
@@ -195,8 +209,6 @@ fn listen_at(address: SocketAddr, write_timeout: Duration) -> std::io::Result<Tc
 
 impl Protocols {
     /// Serves a connection until it ends.
-    ///
-    /// Boxed because the compiler cannot prove that the future inside `run` is `Send`.
     fn serve<H, F>(
         self,
         stream: ClientStream,
@@ -285,9 +297,23 @@ where
     })
 }
 
-/// Runs a connection until it ends or is cut.
-async fn run(serving: BoxFuture<'static, hyper::Result<()>>, peer: SocketAddr, permit: ConnectionPermit) {
-    match permit.connection.run(serving).await {
+/// Runs a connection on a worker until it ends or is cut.
+async fn run(
+    socket: std::net::TcpStream,
+    serve: Serve,
+    write_timeout: Duration,
+    peer: SocketAddr,
+    permit: ConnectionPermit,
+) {
+    let socket = match TcpStream::from_std(socket) {
+        Ok(socket) => socket,
+        Err(error) => {
+            tracing::debug!(%error, %peer, "a worker could not take over a connection");
+            return;
+        }
+    };
+    let stream = ClientStream::new(socket, permit.connection.clone(), write_timeout);
+    match permit.connection.run(serve(stream)).await {
         Some(Ok(())) => {}
         Some(Err(error)) => tracing::debug!(%error, %peer, "a connection ended early"),
         None => tracing::debug!(%peer, "a connection was closed by the server"),

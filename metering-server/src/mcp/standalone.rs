@@ -21,7 +21,7 @@ use crate::http::{
 };
 use crate::operations::metrics::{self, RequestTimes};
 use crate::operations::service_manager;
-use crate::run::{Ending, Hangups, RunError, bind, connections, listen_for};
+use crate::run::{Ending, Hangups, RunError, bind, connections, listen_for, workers};
 
 /// How often to run the upkeep of the metrics.
 const UPKEEP_INTERVAL: Duration = Duration::from_secs(5);
@@ -61,6 +61,7 @@ async fn run_until(
         Some(address) => Some(bind("admin_listen", address, &config, connections, None).await?),
         None => None,
     };
+    let workers = workers(&config)?;
     let service = Client::new(Arc::new(remote(&gateway)?), ClientSource::Mcp);
     let catalogue = match &config.catalogue {
         Some(_) => crate::run::catalogue(&config)?,
@@ -77,8 +78,9 @@ async fn run_until(
     let watching = tokio::spawn(async move { watched.mcp.watch(interval).await });
     let upkeep = tokio::spawn(run_upkeep(alone.metrics.clone(), shutdown.clone()));
     let certificates = tls.map(|tls| tokio::spawn(Arc::clone(tls.certificates()).watch(shutdown.clone())));
-    let serving = tokio::spawn(listener.serve(handler(&alone), shutdown.clone()));
-    let administering = admin.map(|admin| tokio::spawn(admin.serve(admin_handler(&alone), shutdown.clone())));
+    let serving = tokio::spawn(listener.serve(handler(&alone), Arc::clone(&workers), shutdown.clone()));
+    let administering =
+        admin.map(|admin| tokio::spawn(admin.serve(admin_handler(&alone), Arc::clone(&workers), shutdown.clone())));
     let ignoring = tokio::spawn(ignore_hangups(shutdown.clone()));
     announce(address);
     let stop = listen_for(stop);
@@ -93,6 +95,7 @@ async fn run_until(
             tracing::error!(%error, "a server task failed");
         }
     }
+    workers.stop().await;
     Ok(Ending::Orderly)
 }
 

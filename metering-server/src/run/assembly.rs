@@ -106,7 +106,6 @@ fn source(config: &Config, clock: Arc<dyn Clock>) -> Result<Source, RunError> {
     let url = Url::parse(url).map_err(|error| RunError::Setup(Box::new(error)))?;
     let public_url = config.public_url.as_deref().map(Url::parse).transpose();
     let public_url = public_url.map_err(|error| RunError::Setup(Box::new(error)))?;
-    let upstream =
-        HttpUpstream::new(&url, public_url, &config.gateway).map_err(|error| RunError::Setup(Box::new(error)))?;
-    Ok(Source::Http(upstream))
+    let upstream = HttpUpstream::new(&url, public_url, &config.gateway, config.worker_count());
+    Ok(Source::Http(upstream.map_err(|error| RunError::Setup(Box::new(error)))?))
 }

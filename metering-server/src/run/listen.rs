@@ -1,10 +1,11 @@
-//! Listens on an address.
+//! What listens on addresses and serves their connections.
 
 use std::num::NonZeroUsize;
+use std::sync::Arc;
 
 use super::ending::RunError;
 use crate::config::Config;
-use crate::http::{Listener, Tls, connections_that_fit};
+use crate::http::{Listener, Tls, Workers, connections_that_fit};
 
 /// How many connections each address takes: what the configuration wants, or what the limit of open files allows, which
 /// is logged. Call it once.
@@ -25,4 +26,9 @@ pub(crate) async fn bind(
     Listener::bind(address, connections, &config.http, tls)
         .await
         .map_err(|cause| RunError::Listen { address: format!("{address} ({key})"), cause })
+}
+
+/// Starts the workers that serve the connections of all addresses.
+pub(crate) fn workers(config: &Config) -> Result<Arc<Workers>, RunError> {
+    Workers::start(config.worker_count()).map_err(|error| RunError::Setup(Box::new(error)))
 }

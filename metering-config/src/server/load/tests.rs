@@ -115,10 +115,18 @@ fn limits_have_defaults_and_can_be_switched_off() {
 }
 
 #[test]
+fn workers_are_as_many_as_the_cores_unless_set() {
+    let workers = |toml: &str, variables: &[(&str, &str)]| from(toml, variables, &[]).unwrap().worker_count();
+    assert_eq!(workers("", &[]), std::thread::available_parallelism().unwrap());
+    assert_eq!(workers("workers = 3", &[]).get(), 3);
+    assert_eq!(workers("workers = 3", &[("METERING_WORKERS", "1024")]).get(), 1024);
+}
+
+#[test]
 fn invalid_settings_are_named() {
     // file, variables, fragment of the message
     type Variables = &'static [(&'static str, &'static str)];
-    let table: [(&str, Variables, &str); 42] = [
+    let table: [(&str, Variables, &str); 44] = [
         ("listne = 'x'", &[], "listne"),
         ("[http]\nheadr_timeout = '1s'", &[], "headr_timeout"),
         ("[http]\nheader_timeout = 'soon'", &[], "http.header_timeout"),
@@ -128,6 +136,8 @@ fn invalid_settings_are_named() {
         ("[gateway]\nhold_lease = '9s'", &[], "gateway.hold_lease"),
         ("[gateway]\nhold_lease = '61m'", &[], "gateway.hold_lease"),
         ("[meter]\nqueue = 0", &[], "meter.queue"),
+        ("workers = 0", &[], "workers"),
+        ("", &[("METERING_WORKERS", "1025")], "METERING_WORKERS: must be 1 to 1024"),
         ("upstream = 'ftp://x'", &[], "upstream"),
         ("upstream = 'not a url'", &[], "upstream"),
         ("upstream = 'http://user:pass@host'", &[], "user or password"),

@@ -32,16 +32,18 @@ pub(super) struct UpstreamConnection {
     sender: http1::SendRequest<Outgoing>,
     /// Reads and writes the socket; `None` once the connection has ended.
     driver: Option<Driver>,
+    /// Where it was opened, as the pool counts.
+    pub(super) place: usize,
 }
 
 /// Boxed, because hyper's type for a connection that can switch to another protocol has no name.
 type Driver = Pin<Box<dyn Future<Output = hyper::Result<()>> + Send>>;
 
 impl UpstreamConnection {
-    pub(super) async fn handshake(stream: Stream) -> hyper::Result<Self> {
+    pub(super) async fn handshake(stream: Stream, place: usize) -> hyper::Result<Self> {
         let mut builder = http1::Builder::new();
         let (sender, driver) = builder.max_buf_size(BUFFER_BYTES).max_headers(MAX_HEADERS).handshake(stream).await?;
-        Ok(Self { sender, driver: Some(Box::pin(driver.with_upgrades())) })
+        Ok(Self { sender, driver: Some(Box::pin(driver.with_upgrades())), place })
     }
 
     /// Sends a request and waits for the head of the response.

@@ -1,7 +1,11 @@
 //! The connections to the upstream that wait for their next request.
+//!
+//! A connection is only used by the worker that opened it, because its socket belongs to that worker's runtime: for
+//! another worker, each of its events would wake two threads.
 
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::num::NonZeroUsize;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use std::{fmt, io};
 
@@ -14,6 +18,7 @@ use tower::ServiceExt;
 
 use super::connection::{Connector, UpstreamConnection};
 use super::upstream_error::UpstreamError;
+use crate::http::Workers;
 
 /// Idle connections are closed after this time. Many servers close them sooner; `HttpUpstream::exchange` handles that.
 pub(super) const MAX_IDLE: Duration = Duration::from_secs(60);
@@ -21,20 +26,32 @@ pub(super) const MAX_IDLE: Duration = Duration::from_secs(60);
 /// After this time without traffic, and as often again, the kernel checks that the upstream is still there.
 const KEEPALIVE: Duration = Duration::from_secs(15);
 
+/// Idle connections, and since when they are. The most recently used is at the back, and is reused first, so under light
+/// load the others expire.
+type Idle = VecDeque<(UpstreamConnection, Instant)>;
+
 /// Opens connections to one upstream, and keeps those that are idle.
 pub(super) struct Pool {
     connector: Connector,
     upstream: Uri,
     connect_timeout: Duration,
+    /// For each place.
     max_idle: usize,
-    /// The most recently used is at the back, and is reused first, so under light load the others expire.
-    idle: Mutex<VecDeque<(UpstreamConnection, Instant)>>,
+    /// By place: first those that were opened outside of workers, then those of each worker.
+    idle: Vec<Mutex<Idle>>,
 }
 
 impl Pool {
+    /// A pool whose `workers` may keep `max_idle` connections together, and each at least one.
+    ///
     /// # Errors
     /// When the system's certificates cannot be read.
-    pub(super) fn new(upstream: Uri, connect_timeout: Duration, max_idle: usize) -> io::Result<Self> {
+    pub(super) fn new(
+        upstream: Uri,
+        connect_timeout: Duration,
+        max_idle: NonZeroUsize,
+        workers: NonZeroUsize,
+    ) -> io::Result<Self> {
         let mut tcp = HttpConnector::new();
         tcp.enforce_http(false);
         tcp.set_nodelay(true);
@@ -47,13 +64,16 @@ impl Pool {
         #[cfg(target_os = "linux")]
         tcp.set_tcp_user_timeout(Some(KEEPALIVE * 2));
         let connector = Connector::from((tcp, tls()?));
-        Ok(Self { connector, upstream, connect_timeout, max_idle, idle: Mutex::default() })
+        let max_idle = (max_idle.get() / workers).max(1);
+        let idle = (0..=workers.get()).map(|_| Mutex::default()).collect();
+        Ok(Self { connector, upstream, connect_timeout, max_idle, idle })
     }
 
-    /// An idle connection that the upstream has not closed, as far as is known.
+    /// An idle connection of this worker that the upstream has not closed, as far as is known.
     pub(super) fn take(&self) -> Option<UpstreamConnection> {
+        let idle = &self.idle[self.place()];
         loop {
-            let (mut connection, since) = self.idle().pop_back()?;
+            let (mut connection, since) = lock(idle).pop_back()?;
             if since.elapsed() < MAX_IDLE && connection.is_idle() {
                 return Some(connection);
             }
@@ -65,14 +85,14 @@ impl Pool {
         let opened = async {
             let stream = self.connector.clone().oneshot(self.upstream.clone()).await;
             let stream = stream.map_err(UpstreamError::Connect)?;
-            Ok(UpstreamConnection::handshake(stream).await?)
+            Ok(UpstreamConnection::handshake(stream, self.place()).await?)
         };
         timeout(self.connect_timeout, opened).await.unwrap_or(Err(UpstreamError::TimedOut))
     }
 
-    /// Keeps a connection that is idle.
+    /// Keeps a connection that is idle, for the worker that opened it.
     pub(super) fn put(&self, connection: UpstreamConnection) {
-        let mut idle = self.idle();
+        let mut idle = lock(&self.idle[connection.place]);
         idle.push_back((connection, Instant::now()));
         if idle.len() > self.max_idle {
             let oldest = idle.pop_front();
@@ -83,28 +103,38 @@ impl Pool {
 
     /// Closes expired connections, and those that the upstream has closed.
     pub(super) fn expire(&self) {
-        let mut expired = Vec::new();
-        let mut idle = self.idle();
-        for (mut connection, since) in std::mem::take(&mut *idle) {
-            if since.elapsed() < MAX_IDLE && connection.is_idle() {
-                idle.push_back((connection, since));
-            } else {
-                expired.push(connection);
+        for idle in &self.idle {
+            let mut expired = Vec::new();
+            let mut idle = lock(idle);
+            for (mut connection, since) in std::mem::take(&mut *idle) {
+                // Its worker cannot drive it at the same time: that would need the lock too.
+                if since.elapsed() < MAX_IDLE && connection.is_idle() {
+                    idle.push_back((connection, since));
+                } else {
+                    expired.push(connection);
+                }
             }
+            // Closing them takes system calls, which should not delay requests.
+            drop(idle);
+            drop(expired);
         }
-        // Closing them takes system calls, which should not delay requests.
-        drop(idle);
-        drop(expired);
     }
 
     #[cfg(test)]
     pub(super) fn idle_connections(&self) -> usize {
-        self.idle().len()
+        self.idle.iter().map(|idle| lock(idle).len()).sum()
     }
 
-    fn idle(&self) -> std::sync::MutexGuard<'_, VecDeque<(UpstreamConnection, Instant)>> {
-        self.idle.lock().unwrap_or_else(PoisonError::into_inner)
+    /// The index of this thread's list.
+    fn place(&self) -> usize {
+        let place = Workers::place();
+        // Only workers of another server could have a larger number.
+        if place < self.idle.len() { place } else { 0 }
     }
+}
+
+fn lock(idle: &Mutex<Idle>) -> MutexGuard<'_, Idle> {
+    idle.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// TLS that trusts what the system trusts.
@@ -122,7 +152,7 @@ impl fmt::Debug for Pool {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Pool")
             .field("upstream", &self.upstream)
-            .field("idle", &self.idle().len())
+            .field("idle", &self.idle.iter().map(|idle| lock(idle).len()).sum::<usize>())
             .finish_non_exhaustive()
     }
 }

@@ -5,10 +5,11 @@ use std::time::Duration;
 use http_body_util::BodyExt;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, oneshot};
 use tokio::time::timeout;
 
 use super::*;
+use crate::http::Workers;
 
 /// What the upstream does with the next request that it reads.
 #[derive(Clone, Copy)]
@@ -22,6 +23,8 @@ enum Step {
     /// Responds with this text, and then sends nothing more.
     Hang(&'static str),
 }
+
+const WORKERS: NonZeroUsize = NonZeroUsize::new(2).unwrap();
 
 const OK: &str = "HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok";
 
@@ -51,7 +54,7 @@ impl Upstream {
             }
         });
         let config = GatewayConfig { upstream_timeout: timeout.parse().unwrap(), ..GatewayConfig::default() };
-        Self { http: HttpUpstream::new(&url, None, &config).unwrap(), requests }
+        Self { http: HttpUpstream::new(&url, None, &config, WORKERS).unwrap(), requests }
     }
 
     async fn call(&self, method: Method, body: &'static str) -> Result<String, ErrorCode> {
@@ -197,7 +200,8 @@ async fn idle_connections_are_limited_and_expire() {
     let upstream = Upstream::new("", &[Step::Respond(OK); 3]).await;
     let pool = &upstream.http.pool;
     let opened = [pool.connect().await.unwrap(), pool.connect().await.unwrap(), pool.connect().await.unwrap()];
-    let limited = pool::Pool::new(Uri::from_static("http://127.0.0.1:1"), Duration::from_secs(1), 2).unwrap();
+    let (elsewhere, max_idle) = (Uri::from_static("http://127.0.0.1:1"), NonZeroUsize::new(5).unwrap());
+    let limited = Pool::new(elsewhere, Duration::from_secs(1), max_idle, WORKERS).unwrap();
     opened.into_iter().for_each(|connection| limited.put(connection));
     assert_eq!(limited.idle_connections(), 2);
     limited.expire();
@@ -205,4 +209,33 @@ async fn idle_connections_are_limited_and_expire() {
     tokio::time::pause();
     tokio::time::advance(pool::MAX_IDLE).await;
     assert!(limited.take().is_none(), "they expired");
+}
+
+#[tokio::test]
+async fn connection_is_only_reused_by_the_worker_that_opened_it() {
+    let upstream = Upstream::new("", &[]).await;
+    let pool = &upstream.http.pool;
+    let workers = Workers::start(WORKERS).unwrap();
+    let (give, opened) = oneshot::channel();
+    let opening = Arc::clone(pool);
+    let task = workers.spawn(async move {
+        let connection = opening.connect().await.unwrap();
+        give.send((Workers::place(), connection)).ok().unwrap();
+    });
+    let (opener, connection) = opened.await.unwrap();
+    task.await.unwrap();
+    // As when a response is read to its end by a task of the main runtime.
+    pool.put(connection);
+    assert_eq!(pool.idle_connections(), 1);
+    assert!(pool.take().is_none(), "this thread is not the worker");
+    let mut takers = Vec::new();
+    while takers.len() < 2 {
+        let (report, taken) = oneshot::channel();
+        let taking = Arc::clone(pool);
+        let task = workers.spawn(async move { report.send((Workers::place(), taking.take().is_some())).unwrap() });
+        takers.push(taken.await.unwrap());
+        task.await.unwrap();
+    }
+    takers.sort_unstable();
+    assert_eq!(takers, [(1, opener == 1), (2, opener == 2)]);
 }
