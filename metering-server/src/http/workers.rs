@@ -11,6 +11,7 @@ use std::sync::{Arc, mpsc};
 use std::thread;
 use std::time::Duration;
 
+use metering_core::charging::wake_together;
 use tokio::runtime::{Builder, Handle};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
@@ -66,7 +67,7 @@ impl Workers {
     fn start_worker(&self, number: usize) -> io::Result<Worker> {
         let (report, started) = mpsc::channel();
         let (stop, running) = (self.stop.clone(), self.threads.token());
-        thread::Builder::new().name(format!("metering-worker-{number}")).spawn(move || {
+        thread::Builder::new().name(format!("worker-{number}")).spawn(move || {
             PLACE.set(number);
             // Built here, because a runtime must not be dropped on another runtime's thread.
             let runtime = match Builder::new_current_thread().enable_all().build() {
@@ -76,6 +77,8 @@ impl Workers {
                     return;
                 }
             };
+            // A commit answers many requests of a worker: one wake for all of them.
+            runtime.spawn(wake_together());
             let _ = report.send(Ok(runtime.handle().clone()));
             runtime.block_on(stop.cancelled());
             runtime.shutdown_timeout(BLOCKED_THREADS);
