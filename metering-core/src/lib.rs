@@ -47,7 +47,7 @@ pub mod chains;
 pub mod charging;
 pub mod clock;
 mod decision;
-pub mod error;
+mod error;
 pub mod events;
 pub mod imports;
 #[cfg(feature = "tower")]
@@ -72,17 +72,22 @@ pub mod wire;
 
 pub use access::{Account, AccountId, ApiKey, RateLimits};
 pub use catalogue::Catalogue;
-pub use charging::{Charge, Decision, Meter, MeterConfig, MeterError, Receipt, Refusal, RequestId};
+pub use charging::charge::{Charge, Decision, Receipt};
+pub use charging::meter::{Meter, MeterConfig, MeterError};
+pub use charging::refusal::Refusal;
+pub use charging::request_id::RequestId;
 pub use clock::{Clock, Day, Month, SystemClock, Timestamp};
-pub use error::Error;
+pub use error::{Error, KeyConflict, PaymentRefusal, PaymentRequired};
 #[cfg(feature = "tower")]
 pub use layer::{Charged, InFlightSlot, Metered, MeteringLayer, Privacy, RequestBody};
 pub use money::Credits;
 pub use random::{Randomness, SystemRandomness};
-pub use service::{Service, ServiceConfig};
+pub use service::config::ServiceConfig;
+pub use service::metering::Service;
+pub use store::memory::MemoryStore;
 pub use store::{
-    AuthorizationStore, EventStore, FullStore, ImportStore, KeyStore, MemoryStore, NewAccount, OperatorStore,
-    PaymentStore, PriceStore, RefillStore, SignupStore, Store, StoreError,
+    AuthorizationStore, EventStore, FullStore, ImportStore, KeyStore, NewAccount, OperatorStore, PaymentStore,
+    PriceStore, RefillStore, SignupStore, Store, StoreError,
 };
 pub use usage::{ClientSource, UsageLine};
 

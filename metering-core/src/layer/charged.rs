@@ -14,14 +14,16 @@ use super::money::Money;
 use super::response::set_headers;
 use crate::access::account::AccountId;
 use crate::catalogue::{Counts, FreeStatuses, ReportError, Route, UsagePrice};
+use crate::charging::HoldGuard;
 use crate::charging::charge::{Receipt, Settlement};
 use crate::charging::hold::HoldUpdated;
 use crate::charging::in_flight::Slot;
+use crate::charging::meter::MeterError;
 use crate::charging::rate::RateStatus;
-use crate::charging::{HoldGuard, MeterError};
 use crate::error::Error;
 use crate::money::credits::Credits;
-use crate::service::{Paid, RequestPayment, Service};
+use crate::service::metering::Service;
+use crate::service::{Paid, RequestPayment};
 use crate::trace;
 use crate::wire::{BALANCE_HEADER, metered_headers, settled_headers};
 

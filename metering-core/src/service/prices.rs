@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::prices::PriceNumber;
-use crate::service::Service;
+use crate::service::metering::Service;
 use crate::store::PriceStore;
 
 impl Service {

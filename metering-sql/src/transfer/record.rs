@@ -3,9 +3,10 @@
 use std::fmt;
 use std::sync::Arc;
 
+use metering_core::RequestId;
 use metering_core::access::{Account, AccountId, KeyNumber, KeyRecord, SecretRecord};
 use metering_core::chains::Address;
-use metering_core::charging::{CountedRoute, Hold, RequestId, StoredResult, UsageKind, Volume, Window};
+use metering_core::charging::{CountedRoute, Hold, StoredResult, UsageKind, Volume, Window};
 use metering_core::clock::{Day, Timestamp};
 use metering_core::events::{DeliveryId, Event, Progress, Webhook, WebhookId};
 use metering_core::money::{Credits, LedgerEntry, Refill};
