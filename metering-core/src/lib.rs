@@ -49,6 +49,7 @@ pub mod clock;
 mod decision;
 mod error;
 pub mod events;
+mod hex_word;
 pub mod imports;
 #[cfg(feature = "tower")]
 mod layer;
