@@ -16,7 +16,8 @@ impl Service {
     /// use std::sync::Arc;
     ///
     /// use metering_core::prices::{NewPriceVersion, PriceRecorded};
-    /// use metering_core::{Charge, Clock, PriceStore, Service, SystemClock};
+    /// use metering_core::store::PriceStore;
+    /// use metering_core::{Charge, Clock, Service, SystemClock};
     /// use metering_sqlite::SqliteStore;
     ///
     /// # #[tokio::main(flavor = "current_thread")]

@@ -165,7 +165,7 @@ pub struct WalletLink {
 }
 
 /// The places of a wallet's transactions
-/// ([`AuthorizationStore::assign_gas_place`](metering_core::AuthorizationStore::assign_gas_place)).
+/// ([`AuthorizationStore::assign_gas_place`](metering_core::store::AuthorizationStore::assign_gas_place)).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GasPlacesRecord {
     /// The chain's id (EIP-155).
