@@ -71,7 +71,7 @@ pub struct QuoteResponse {
     pub notice: String,
 }
 
-/// The body of `POST /signup/pay/claim`. Its debug output does not show the nonce.
+/// The body of `POST /signup/pay/claim`.
 #[derive(Clone, Default, Deserialize, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct ClaimRequest {
@@ -87,6 +87,7 @@ pub struct ClaimRequest {
     pub signature: Option<String>,
 }
 
+/// Without the nonce, which is a secret.
 impl fmt::Debug for ClaimRequest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ClaimRequest").field("tx_hash", &self.tx_hash).finish_non_exhaustive()
