@@ -7,11 +7,11 @@ use std::collections::BTreeMap;
 
 use metering_core::access::{AccountId, ApiKey, Key, KeyId};
 use metering_core::clock::Timestamp;
-use metering_core::error::{Error, KeyConflict};
 use metering_core::service::{TermsReader, end_of_grace, wider_terms};
 use metering_core::store::{Cursor, FullStore, KeyChange, KeyChanged, KeyCreated, NewKey, StoreError};
 use metering_core::usage::KeyLabels;
 use metering_core::wire::{ChangeKeyRequest, CreateKeyRequest, KeyDocument, KeysDocument, RotateKeyRequest};
+use metering_core::{Error, KeyConflict};
 
 use crate::action::Action;
 use crate::administration::{Administration, locked, missing_or_revoked, no_account};

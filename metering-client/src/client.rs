@@ -125,10 +125,7 @@ impl Client {
     ///
     /// # Errors
     /// When the service rejects the request or does not respond.
-    pub async fn call<C>(&self, parameters: &C::Parameters, body: &C::Body) -> Result<Response, ClientError>
-    where
-        C: Call<Body: Serialize>,
-    {
+    pub async fn call<C: Call>(&self, parameters: &C::Parameters, body: &C::Body) -> Result<Response, ClientError> {
         let target = target::<C>(parameters);
         if has_body::<C>() {
             return self.send(C::METHOD, &target, body).await;

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
+use metering_core::Refusal;
 use metering_core::access::{Account, Payer, RateLimits, Totals};
 use metering_core::chains::Address;
-use metering_core::charging::Refusal;
 use metering_core::clock::Timestamp;
 use metering_core::money::{Credits, LedgerKind};
 use metering_core::store::{Created, NewAccount, Posted, Store};

@@ -6,15 +6,13 @@ use std::time::Duration;
 
 use metering_core::access::{AccountId, Email, EmailStatus, KeyHash, Payer, RateLimits};
 use metering_core::catalogue::VolumeTiers;
-use metering_core::charging::{
-    Charge, Decision, HoldAction, HoldId, HoldTerms, HoldUpdate, Outcome, Posting, Receipt, Refund, RequestId,
-    VolumeTerms,
-};
+use metering_core::charging::{HoldAction, HoldId, HoldTerms, HoldUpdate, Outcome, Posting, Refund, VolumeTerms};
 use metering_core::clock::Timestamp;
 use metering_core::money::{LedgerKind, NewLedgerEntry};
 use metering_core::payments::Quote;
 use metering_core::store::{Created, FullStore, NewAccount, StoreError};
 use metering_core::usage::{ClientSource, UsageLine};
+use metering_core::{Charge, Decision, Receipt, RequestId};
 
 use super::model::{Expected, InUse, Model};
 use super::operation::{HoldStep, Item, Operation};

@@ -4,9 +4,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use metering_core::access::{KeyTerms, RateLimits};
-use metering_core::charging::{Decision, LimitWindow, RateWindows, Refusal};
+use metering_core::charging::{LimitWindow, RateWindows};
 use metering_core::clock::Timestamp;
 use metering_core::store::Store;
+use metering_core::{Decision, Refusal};
 
 use super::key_scene::{issue, manager};
 use super::scene::{

@@ -3,10 +3,11 @@
 use std::sync::Arc;
 
 use metering_core::access::Totals;
-use metering_core::charging::{Decision, Outcome, Posting, Refusal};
+use metering_core::charging::{Outcome, Posting};
 use metering_core::money::{ATOMS_PER_CREDIT, Credits, LedgerKind};
 use metering_core::store::Store;
 use metering_core::usage::ClientSource;
+use metering_core::{Decision, Refusal};
 
 use super::scene::{
     ALWAYS, BASE, DAY, NOON, accepted, adjustment, all_daily_totals, assert_verified, atoms, balance, charge,

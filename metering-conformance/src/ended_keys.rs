@@ -3,8 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use metering_core::Refusal;
 use metering_core::access::{Key, KeyTerms};
-use metering_core::charging::{Refund, Refusal};
+use metering_core::charging::Refund;
 use metering_core::clock::Timestamp;
 use metering_core::store::{KeyChange, KeyChanged, NewKey, Store, TermsChange};
 

@@ -3,10 +3,11 @@
 use std::sync::Arc;
 
 use metering_core::access::AccountId;
-use metering_core::charging::{Decision, HoldAction, Posting, Refusal};
+use metering_core::charging::{HoldAction, Posting};
 use metering_core::events::EventKind::{BalanceExhausted, BalanceLow, HoldExpired};
 use metering_core::money::{AlertLevel, BalanceAlert};
 use metering_core::store::{EventStore, Store};
+use metering_core::{Decision, Refusal};
 
 use super::event_scene::{charge_each, exhausted, later_events, low, newest, raised, reported, set_threshold, watched};
 use super::hold_scene::{FALLBACK, act, capture, capture_in_full, hold, later, open};

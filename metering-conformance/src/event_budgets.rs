@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
+use metering_core::Refusal;
 use metering_core::access::{AccountId, BudgetReset, KeyTerms};
-use metering_core::charging::{HoldAction, Refusal};
+use metering_core::charging::HoldAction;
 use metering_core::events::Event;
 use metering_core::events::EventKind::{BalanceLow, BudgetExhausted, KeyCreated};
 use metering_core::store::{EventStore, Store, TermsChange};

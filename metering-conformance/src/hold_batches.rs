@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
-use metering_core::charging::{Decision, HoldAction, HoldTerms, HoldUpdated, Outcome, Posting, Refusal, SettleReason};
+use metering_core::charging::{HoldAction, HoldTerms, HoldUpdated, Outcome, Posting, SettleReason};
 use metering_core::money::Credits;
 use metering_core::store::Store;
+use metering_core::{Decision, Refusal};
 use tokio::task::JoinSet;
 
 use super::hold_scene::{

@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
+use metering_core::Refusal;
 use metering_core::access::{BudgetReset, KeyTerms};
-use metering_core::charging::{HoldAction, Posting, Refusal};
+use metering_core::charging::{HoldAction, Posting};
 use metering_core::store::{Store, TermsChange};
 
 use super::hold_scene::{

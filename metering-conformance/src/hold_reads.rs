@@ -3,7 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use metering_core::charging::{Hold, HoldAction, HoldId, HoldTerms, Outcome, Refusal, SettleReason};
+use metering_core::Refusal;
+use metering_core::charging::{Hold, HoldAction, HoldId, HoldTerms, Outcome, SettleReason};
 use metering_core::clock::Timestamp;
 use metering_core::money::LedgerKind;
 use metering_core::store::{Posted, Store};

@@ -3,12 +3,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use metering_core::charging::{
-    Charge, Decision, HoldAction, HoldId, HoldUpdated, Posting, Receipt, Refusal, Repetition, RequestId, SettleReason,
-};
+use metering_core::charging::{HoldAction, HoldId, HoldUpdated, Posting, Repetition, SettleReason};
 use metering_core::clock::Timestamp;
 use metering_core::money::Credits;
 use metering_core::store::Store;
+use metering_core::{Charge, Decision, Receipt, Refusal, RequestId};
 
 use super::hold_scene::{FALLBACK, act, amounts, capture, held, later, read, settled, terms, try_update, updated};
 use super::idempotency_keys::{LEASE, keyed, number, repeated, settle};

@@ -5,12 +5,12 @@ use std::time::Duration;
 
 use metering_core::access::{AccountId, KeyHash};
 use metering_core::charging::{
-    Charge, Held, Hold, HoldAction, HoldId, HoldTerms, HoldUpdate, HoldUpdated, Outcome, Posting, Receipt,
-    SettleReason, SettledHold,
+    Held, Hold, HoldAction, HoldId, HoldTerms, HoldUpdate, HoldUpdated, Outcome, Posting, SettleReason, SettledHold,
 };
 use metering_core::clock::Timestamp;
 use metering_core::random::SystemRandomness;
 use metering_core::store::Store;
+use metering_core::{Charge, Receipt};
 use tokio::task::JoinSet;
 
 use super::scene::{NOON, accepted, atoms, charge, totals};

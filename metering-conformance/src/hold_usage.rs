@@ -4,11 +4,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use metering_core::access::{KeyNumber, KeyTerms, RateLimits};
-use metering_core::charging::{Charge, Hold, HoldAction, HoldId, Posting, Refusal};
+use metering_core::charging::{Hold, HoldAction, HoldId, Posting};
 use metering_core::clock::Timestamp;
 use metering_core::money::Credits;
 use metering_core::store::Store;
 use metering_core::usage::{Activity, ActivityKind, DailyTotal, UsageLine};
+use metering_core::{Charge, Refusal};
 
 use super::hold_scene::{
     FALLBACK, LEASE, act, amounts, capture, capture_in_full, held, hold, later, open, open_at, update,

@@ -3,11 +3,12 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use metering_core::charging::{Hold, HoldAction, HoldId, HoldTerms, HoldUpdated, Receipt, Refusal, SettleReason};
+use metering_core::charging::{Hold, HoldAction, HoldId, HoldTerms, HoldUpdated, SettleReason};
 use metering_core::clock::Timestamp;
 use metering_core::money::Credits;
 use metering_core::random::SystemRandomness;
 use metering_core::store::Store;
+use metering_core::{Receipt, Refusal};
 
 use super::hold_scene::{
     FALLBACK, LEASE, act, amounts, capture, capture_in_full, held, hold, later, open, read, settled, terms, try_update,

@@ -3,9 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use metering_core::charging::{
-    Charge, DeliveryTerms, Fingerprint, IdempotencyKey, Outcome, Posting, Receipt, Refusal, Repetition, RequestId,
-};
+use metering_core::charging::{DeliveryTerms, Fingerprint, IdempotencyKey, Outcome, Posting, Repetition};
+use metering_core::{Charge, Receipt, Refusal, RequestId};
 
 use metering_core::access::{KeyHash, KeyTerms};
 use metering_core::clock::Timestamp;
@@ -161,24 +160,21 @@ pub async fn batch_decides_keys_in_order(store: Arc<dyn Store>) {
     let one = || Posting::Charge(keyed(customer.key, BASE, "k", 1));
     let outcomes = store.commit(vec![one(), one()], NOON).await.unwrap();
     let refusal = Refusal::Repeated(Repetition::InProgress { retry_after_seconds: 40 });
-    assert_eq!(outcomes[1], Outcome::Decided(metering_core::charging::Decision::Refused(refusal)));
-    let Outcome::Decided(metering_core::charging::Decision::Accepted(first)) = outcomes.into_iter().next().unwrap()
-    else {
+    assert_eq!(outcomes[1], Outcome::Decided(metering_core::Decision::Refused(refusal)));
+    let Outcome::Decided(metering_core::Decision::Accepted(first)) = outcomes.into_iter().next().unwrap() else {
         panic!("the first charge is accepted");
     };
     let settlement = Posting::Settle(first.settlement().unwrap());
     let outcomes = store.commit(vec![settlement, one()], later(50)).await.unwrap();
     assert!(matches!(
         outcomes[1],
-        Outcome::Decided(metering_core::charging::Decision::Refused(Refusal::Repeated(Repetition::UsedUp)))
+        Outcome::Decided(metering_core::Decision::Refused(Refusal::Repeated(Repetition::UsedUp)))
     ));
     let other = accepted(&*store, keyed(customer.key, BASE, "other", 1), NOON).await;
     let refund = Posting::Refund(other.into_refund().unwrap());
     let charge = Posting::Charge(keyed(customer.key, 2 * BASE, "other", 1));
     let outcomes = store.commit(vec![refund, charge], later(1)).await.unwrap();
-    assert!(
-        matches!(&outcomes[1], Outcome::Decided(metering_core::charging::Decision::Accepted(receipt)) if !receipt.repeated)
-    );
+    assert!(matches!(&outcomes[1], Outcome::Decided(metering_core::Decision::Accepted(receipt)) if !receipt.repeated));
     assert_eq!(balance(&*store, &customer.id).await, 7 * BASE);
     assert_verified(&*store).await;
 }
@@ -197,7 +193,7 @@ pub async fn keys_and_request_ids_are_separate(store: Arc<dyn Store>) {
 pub async fn keys_are_separate_per_account(store: Arc<dyn Store>) {
     let (first, second) = (customer(&*store, 10 * BASE).await, customer(&*store, 10 * BASE).await);
     let decisions = commit(&*store, vec![keyed(first.key, BASE, "k", 1), keyed(second.key, BASE, "k", 1)], NOON).await;
-    assert!(decisions.iter().all(|decision| matches!(decision, metering_core::charging::Decision::Accepted(_))));
+    assert!(decisions.iter().all(|decision| matches!(decision, metering_core::Decision::Accepted(_))));
     let new = new_key();
     store.replace_key(&first.id, new, NOON).await.unwrap();
     assert!(matches!(repeated(&*store, keyed(new, BASE, "k", 1), NOON).await, Repetition::InProgress { .. }));

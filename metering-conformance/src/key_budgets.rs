@@ -4,9 +4,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use metering_core::access::{BudgetReset, KeyTerms};
-use metering_core::charging::{Decision, Refusal};
 use metering_core::clock::{Day, Timestamp};
 use metering_core::store::{Store, TermsChange};
+use metering_core::{Decision, Refusal};
 
 use super::key_scene::{Issued, budget, caller, change, change_at, issue, manager, spent, status};
 use super::races::{accepted_count, all_at_once};

@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use metering_core::access::{KeyRefusal, KeyTerms, RateLimits, Scope, Scopes};
-use metering_core::charging::{Charge, Decision, InFlight, LimitWindow, Refusal};
+use metering_core::charging::{InFlight, LimitWindow};
 use metering_core::store::{Store, TermsChange};
+use metering_core::{Charge, Decision, Refusal};
 
 use super::key_scene::{Issued, budget, caller, change, changed, issue, manager, revoke, spent, status};
 use super::races::{accepted_count, all_at_once};

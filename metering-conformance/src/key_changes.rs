@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
+use metering_core::Refusal;
 use metering_core::access::{BudgetReset, Key, KeyId, KeyTerms, RateLimits, Scope, Scopes, WiderTerms};
-use metering_core::charging::Refusal;
 use metering_core::store::{KeyChange, KeyChanged, KeyCreated, NewKey, Store, TermsChange};
 
 use super::key_scene::{

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
+use metering_core::Refusal;
 use metering_core::access::{KeyTerms, RateLimits};
-use metering_core::charging::Refusal;
 use metering_core::store::{KeyChange, KeyChanged, Store, TermsChange};
 
 use super::key_scene::{budget, caller, change, changed, first, issue, manager, revoke, spent, status, try_change};

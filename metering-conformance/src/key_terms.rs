@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use metering_core::Refusal;
 use metering_core::access::{Key, KeyName, KeyNumber, KeyRefusal, KeyTerms, KeyUsage, Scope, Scopes};
-use metering_core::charging::Refusal;
 use metering_core::clock::Timestamp;
 use metering_core::money::Credits;
 use metering_core::store::{Cursor, Store, StoreError, TermsChange};

@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use metering_core::access::RateLimits;
-use metering_core::charging::{Decision, LimitWindow, Refusal};
+use metering_core::charging::LimitWindow;
 use metering_core::store::Store;
+use metering_core::{Decision, Refusal};
 
 use super::scene::{
     ALWAYS, BASE, NOON, accepted, account, atoms, charge, commit, customer, customer_with, new_key, refused, report,

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
+use metering_core::Refusal;
 use metering_core::access::{Account, KeyHash};
-use metering_core::charging::Refusal;
 use metering_core::payments::{Quote, QuoteState};
 use metering_core::store::{Claim, Claimed, PaymentStore};
 

@@ -6,13 +6,14 @@
 
 use metering_core::access::{Account, AccountId, Email, KeyHash};
 use metering_core::chains::Address;
-use metering_core::charging::{Charge, CountedRoute, HoldUpdate, HoldUpdated, Refund, Refusal};
+use metering_core::charging::{CountedRoute, HoldUpdate, HoldUpdated, Refund};
 use metering_core::clock::Timestamp;
 use metering_core::money::{Credits, NewLedgerEntry};
 use metering_core::payments::Challenge;
 use metering_core::signups::SignupSession;
 use metering_core::store::{Created, NewAccount, Posted};
 use metering_core::usage::ActivityKind;
+use metering_core::{Charge, Refusal};
 
 mod authorizations;
 mod challenges;

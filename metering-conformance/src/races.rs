@@ -4,9 +4,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use metering_core::access::RateLimits;
-use metering_core::charging::{Charge, Decision};
 use metering_core::money::{Credits, LedgerKind};
 use metering_core::store::{Created, NewAccount, Posted, Store};
+use metering_core::{Charge, Decision};
 use tokio::task::JoinSet;
 
 use super::scene::{

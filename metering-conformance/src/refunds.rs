@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
+use metering_core::Decision;
 use metering_core::access::{KeyHash, Totals};
-use metering_core::charging::{Decision, Outcome, Posting, Refund};
+use metering_core::charging::{Outcome, Posting, Refund};
 use metering_core::money::{Credits, LedgerKind};
 use metering_core::store::Store;
 use metering_core::usage::ActivityKind;

@@ -4,10 +4,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use metering_core::access::RateLimits;
-use metering_core::charging::{Decision, Receipt, Refusal, RequestId};
 use metering_core::clock::Timestamp;
 use metering_core::money::Credits;
 use metering_core::store::Store;
+use metering_core::{Decision, Receipt, Refusal, RequestId};
 
 use super::key_scene::{caller, issue};
 use super::scene::{

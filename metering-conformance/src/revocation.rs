@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use metering_core::Refusal;
 use metering_core::access::RateLimits;
-use metering_core::charging::Refusal;
 use metering_core::store::{Posted, Store};
 
 use super::scene::{

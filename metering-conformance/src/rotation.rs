@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
+use metering_core::Refusal;
 use metering_core::access::{AccountId, KeyHash, Payer, RateLimits};
-use metering_core::charging::{LimitWindow, Refusal};
+use metering_core::charging::LimitWindow;
 use metering_core::payments::Challenge;
 use metering_core::store::{NewAccount, PaymentStore};
 

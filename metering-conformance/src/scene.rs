@@ -3,12 +3,13 @@
 use std::time::Duration;
 
 use metering_core::access::{Account, AccountId, ApiKey, EmailStatus, KeyHash, RateLimits, Totals};
-use metering_core::charging::{Charge, Decision, Outcome, Posting, Receipt, Refund, Refusal, RequestId};
+use metering_core::charging::{Outcome, Posting, Refund};
 use metering_core::clock::{Day, Timestamp};
 use metering_core::money::{Credits, LedgerKind, NewLedgerEntry};
 use metering_core::random::SystemRandomness;
 use metering_core::store::{Created, NewAccount, Page, Posted, Store};
 use metering_core::usage::{ClientSource, DailyTotal, DayRange, UsageLine, UsageReport};
+use metering_core::{Charge, Decision, Receipt, Refusal, RequestId};
 
 /// 2026-11-21T12:00:00Z, the beginning of a minute.
 pub(super) const NOON: Timestamp = Timestamp::from_unix_millis(1_795_262_400_000);

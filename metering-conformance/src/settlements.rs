@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
+use metering_core::Refusal;
 use metering_core::access::Account;
 use metering_core::chains::{Block, TxRef};
-use metering_core::charging::Refusal;
 use metering_core::money::{LedgerKind, PaymentRef};
 use metering_core::payments::{Payment, PaymentRecord, PaymentSettlement, SettlementStep};
 use metering_core::store::{Claimed, PaymentCredit, PaymentCredited, PaymentSettled, PaymentStore, SettlementChange};

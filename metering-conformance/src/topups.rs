@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
+use metering_core::Refusal;
 use metering_core::access::Totals;
-use metering_core::charging::Refusal;
 use metering_core::money::{LedgerKind, NewLedgerEntry, PaymentRef};
 use metering_core::payments::{Payment, PaymentRecord, PaymentSettlement, PaymentUse, Quote};
 use metering_core::store::{Claimed, PaymentCredit, PaymentCredited, PaymentStore, QuotePrecedence};

@@ -5,13 +5,12 @@ use std::time::Duration;
 
 use metering_core::access::KeyHash;
 use metering_core::catalogue::VolumeTiers;
-use metering_core::charging::{
-    Charge, CountedRoute, Decision, HoldAction, Outcome, Posting, Receipt, Refund, Refusal, Volume, VolumeTerms,
-};
+use metering_core::charging::{CountedRoute, HoldAction, Outcome, Posting, Refund, Volume, VolumeTerms};
 use metering_core::clock::Timestamp;
 use metering_core::money::Credits;
 use metering_core::store::Store;
 use metering_core::usage::ClientSource;
+use metering_core::{Charge, Decision, Receipt, Refusal};
 
 use super::hold_scene::{act, amounts, capture, held, open, terms};
 use super::idempotency_keys::keyed;

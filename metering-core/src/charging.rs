@@ -1,5 +1,5 @@
-//! The charge path: the rule that accepts or refuses a charge, idempotency keys, and the [`Meter`], which commits
-//! charges in batches.
+//! The charge path: the rule that accepts or refuses a charge, idempotency keys, and the [`Meter`](crate::Meter), which
+//! commits charges in batches.
 //!
 //! The rule is pure and stated once; every backend applies it through [`decide`]. A receipt exists only for a charge
 //! that is on disk.
@@ -16,7 +16,7 @@ pub(crate) mod posting;
 pub(crate) mod precheck;
 pub(crate) mod rate;
 pub(crate) mod refusal;
-pub mod replay;
+pub(crate) mod replay;
 pub(crate) mod request_id;
 pub(crate) mod returned_places;
 pub(crate) mod rule;
@@ -24,7 +24,7 @@ pub(crate) mod tally;
 pub(crate) mod volume;
 
 pub use batch::{Decided, Facts, StoredHold, StoredHoldOf, decide};
-pub use charge::{Charge, Decision, MeterState, Receipt, Refund, Settlement};
+pub use charge::{MeterState, Refund, Settlement};
 pub use delivery::{Attempt, Delivery, DeliveryTerms, Fingerprint, IdempotencyKey, IdempotencyKeyError, Repetition};
 pub use hold::{
     Held, Hold, HoldAction, HoldId, HoldIdError, HoldTerms, HoldUpdate, HoldUpdated, SettleReason, SettledHold,
@@ -32,14 +32,12 @@ pub use hold::{
 pub use in_flight::{InFlight, Slot};
 pub use key_meter::{ExhaustedBudget, KeyLimit, KeyMeter, KeyState, remaining};
 pub use max_cost::{MaxCost, MaxCostError};
-pub use meter::{
-    HoldDecision, HoldGuard, Meter, MeterConfig, MeterEnd, MeterError, MeterStats, WakeTogether, wake_together,
-};
+pub use meter::{HoldDecision, HoldGuard, MeterEnd, MeterStats, WakeTogether, wake_together};
 pub use posting::{Outcome, Posting, Remembered, StoredResult};
 pub use rate::{LimitWindow, RateStatus, RateWindows, Window};
-pub use refusal::{Refusal, RefusalKind};
-pub use replay::{Progress, ReplayKey, Retry};
-pub use request_id::{RequestId, RequestIdError};
+pub use refusal::RefusalKind;
+pub use replay::{Progress, REPLAYED_HEADER, RETRY_COUNT_HEADER, ReplayKey, Retry, is_kept};
+pub use request_id::RequestIdError;
 pub use returned_places::{ReturnedPlaces, ReturnedPlacesError};
 pub use tally::{Changes, HoldChange, UsageChange, UsageKind};
 pub use volume::{CountedRoute, Volume, VolumeTerms};

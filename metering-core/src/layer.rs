@@ -26,7 +26,8 @@ use crate::access::key::ApiKey;
 use crate::catalogue::free_statuses::is_undelivered;
 use crate::catalogue::route::Route;
 use crate::error::Error;
-use crate::service::{Admission, AdmissionKind, ChallengeClient, Proxied, RequestContent, RequestPayment, Service};
+use crate::service::metering::Service;
+use crate::service::{Admission, AdmissionKind, ChallengeClient, Proxied, RequestContent, RequestPayment};
 
 pub use body::RequestBody;
 pub use charged::Charged;

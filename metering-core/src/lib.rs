@@ -32,9 +32,9 @@
 //!   `metering-evm`; the example program `sell_a_plan` runs a whole purchase in memory. Payments that come with requests
 //!   (x402, MPP): [`Service::with_request_payments`], with the hook of `metering-pay`. Free signups:
 //!   [`Service::signups`].
-//! - A backend of your own: [`Store`], which is enough to charge, then [`PaymentStore`], [`SignupStore`],
-//!   [`OperatorStore`], [`RefillStore`], [`EventStore`], [`AuthorizationStore`], [`ImportStore`] and [`PriceStore`];
-//!   [`decide`](charging::decide) and [`backend`] do the arithmetic, and the crate `metering-conformance` tests it.
+//! - A backend of your own: [`Store`], which is enough to charge, then [`PaymentStore`] and the other traits in
+//!   [`store`]; [`decide`](charging::decide) and [`backend`] do the arithmetic, and the crate `metering-conformance`
+//!   tests it.
 //!
 //! The guide is `docs/embedding.md` in the repository. The crate does no network or disk I/O, and gets time and
 //! randomness from [`Clock`] and [`Randomness`]. Rules are pure functions over plain values.
@@ -47,8 +47,9 @@ pub mod chains;
 pub mod charging;
 pub mod clock;
 mod decision;
-pub mod error;
+mod error;
 pub mod events;
+mod hex_word;
 pub mod imports;
 #[cfg(feature = "tower")]
 mod layer;
@@ -72,18 +73,20 @@ pub mod wire;
 
 pub use access::{Account, AccountId, ApiKey, RateLimits};
 pub use catalogue::Catalogue;
-pub use charging::{Charge, Decision, Meter, MeterConfig, MeterError, Receipt, Refusal, RequestId};
-pub use clock::{Clock, Day, Month, SystemClock, Timestamp};
-pub use error::Error;
+pub use charging::charge::{Charge, Decision, Receipt};
+pub use charging::meter::{Meter, MeterConfig, MeterError};
+pub use charging::refusal::Refusal;
+pub use charging::request_id::RequestId;
+pub use clock::{Clock, Day, SystemClock, Timestamp};
+pub use error::{Error, KeyConflict, PaymentRefusal, PaymentRequired};
 #[cfg(feature = "tower")]
 pub use layer::{Charged, InFlightSlot, Metered, MeteringLayer, Privacy, RequestBody};
 pub use money::Credits;
 pub use random::{Randomness, SystemRandomness};
-pub use service::{Service, ServiceConfig};
-pub use store::{
-    AuthorizationStore, EventStore, FullStore, ImportStore, KeyStore, MemoryStore, NewAccount, OperatorStore,
-    PaymentStore, PriceStore, RefillStore, SignupStore, Store, StoreError,
-};
+pub use service::config::ServiceConfig;
+pub use service::metering::Service;
+pub use store::memory::MemoryStore;
+pub use store::{FullStore, NewAccount, PaymentStore, Store, StoreError};
 pub use usage::{ClientSource, UsageLine};
 
 /// Runs the program in the README.

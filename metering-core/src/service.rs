@@ -1,17 +1,18 @@
 //! The service's operations, without a transport. The server's handlers, the layer and the tools all call these.
 //!
-//! [`Service`] builds the service and charges requests. The rest is in handles by subject, such as [`Keys`], each with
-//! what it needs of the service.
+//! [`Service`](crate::Service) builds the service and charges requests. The rest is in handles by subject, such as
+//! [`Keys`], each with what it needs of the service.
 
 mod access;
 mod accounts;
 mod billing;
-mod config;
+pub(crate) mod config;
 mod emails;
 mod fields;
 mod gate;
 mod holds;
 mod keys;
+pub(crate) mod metering;
 mod offers;
 mod payments;
 mod prices;
@@ -24,11 +25,8 @@ mod signups;
 mod usage;
 mod webhooks;
 
-use std::fmt;
-use std::sync::Arc;
-
 pub use access::Access;
-pub use config::{Links, ServiceConfig};
+pub use config::Links;
 pub use emails::{Emails, recovery_accepted};
 pub use gate::{Admission, AdmissionKind, MatchedRequest, Proxied, RequestContent, RequestHead};
 pub use holds::Holds;
@@ -45,212 +43,3 @@ pub use settings::{BillingSettings, PaymentSettings, SignupSettings, WebhookSett
 pub use signups::Signups;
 pub use usage::{Usage, lifetime_events};
 pub use webhooks::{Webhooks, find_delivery, read_threshold};
-
-use crate::catalogue::Catalogue;
-use crate::charging::in_flight::InFlight;
-use crate::charging::meter::{Meter, MeterConfig};
-use crate::clock::{Clock, SystemClock};
-use crate::prices::PriceNumber;
-use crate::store::{PriceStore, Store};
-
-/// The metering service without a transport.
-///
-/// ```
-/// use std::sync::Arc;
-///
-/// use metering_core::service::{AdmissionKind, RequestHead};
-/// use metering_core::{Catalogue, ClientSource, Credits, MemoryStore, Service, ServiceConfig};
-///
-/// # #[tokio::main(flavor = "current_thread")]
-/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-/// let catalogue = Catalogue::from_json(
-///     r#"{"market": "M", "version": 1, "endpoints": [{"path": "/price", "method": "GET", "metered": true}]}"#,
-/// )?;
-/// let service = Service::start(Arc::new(MemoryStore::new()), catalogue, ServiceConfig::default());
-/// let (_, key) = service.open_account("my-agent", "2".parse()?).await?;
-///
-/// let (key, source) = (Some(&key), ClientSource::Direct);
-/// let (address, body, query, idempotency_key) = (None, None, None, None);
-/// let head = RequestHead { key, address, method: "GET", body, path: "/price", query, source, idempotency_key, payment: None };
-/// let admission = service.admit(head).await?;
-/// let AdmissionKind::Charged(receipt) = admission.kind else { return Err("the route is metered".into()) };
-/// assert_eq!(receipt.charged, Credits::BASE_CALL);
-/// assert_eq!(service.usage().balance(key).await?.credit_balance, receipt.balance);
-///
-/// // Refund what could not be delivered. After `drain`, everything that was accepted is on disk.
-/// service.refund(receipt).await?;
-/// service.meter().drain().await;
-/// # Ok(())
-/// # }
-/// ```
-pub struct Service {
-    access: Access,
-    config: ServiceConfig,
-    charging: Charging,
-    payments: Arc<payments::PaymentState>,
-    plans: payments::PlansCache,
-    signups: signups::SignupSetup,
-    webhooks: webhooks::WebhookSetup,
-}
-
-/// What charges requests.
-#[derive(Clone)]
-struct Charging {
-    catalogue: Arc<Catalogue>,
-    meter: Arc<Meter>,
-    in_flight: InFlight,
-    request_payments: Option<Arc<dyn RequestPayments>>,
-    billing: BillingSettings,
-    own_templates: Arc<billing::OwnTemplates>,
-    price_store: Option<Arc<dyn PriceStore>>,
-    /// That of the catalogue.
-    price_version: Option<PriceNumber>,
-}
-
-impl fmt::Debug for Service {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Service")
-            .field("store", &self.access.store)
-            .field("config", &self.config)
-            .finish_non_exhaustive()
-    }
-}
-
-impl Service {
-    /// A service over `store`, with the system clock and its own meter, started on the current Tokio runtime. To choose
-    /// the clock and the meter, use [`Service::new`].
-    ///
-    /// # Panics
-    /// When called outside a Tokio runtime.
-    #[must_use]
-    pub fn start(store: Arc<dyn Store>, catalogue: Catalogue, config: ServiceConfig) -> Self {
-        let clock: Arc<dyn Clock> = Arc::new(SystemClock);
-        let meter = Meter::start(Arc::clone(&store), Arc::clone(&clock), MeterConfig::default());
-        Self::new(store, Arc::new(meter), Arc::new(catalogue), clock, config)
-    }
-
-    /// A service over `store` without a catalogue, for a program that decides itself what each request costs
-    /// ([`Service::charge`]). It has the system clock and its own meter, started on the current Tokio runtime.
-    ///
-    /// # Panics
-    /// When called outside a Tokio runtime.
-    #[must_use]
-    pub fn with_defaults(store: Arc<dyn Store>) -> Self {
-        Self::start(store, Catalogue::default(), ServiceConfig::default())
-    }
-
-    /// A service built from these parts.
-    ///
-    /// ```
-    /// use std::sync::Arc;
-    ///
-    /// use metering_core::{Catalogue, Clock, MemoryStore, Meter, MeterConfig, Service, ServiceConfig, Timestamp};
-    ///
-    /// /// For tests: a fixed time.
-    /// #[derive(Debug)]
-    /// struct Noon;
-    ///
-    /// impl Clock for Noon {
-    ///     fn now(&self) -> Timestamp {
-    ///         Timestamp::from_unix_millis(1_795_262_400_000)
-    ///     }
-    /// }
-    ///
-    /// # #[tokio::main(flavor = "current_thread")]
-    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// let (store, clock) = (Arc::new(MemoryStore::new()), Arc::new(Noon));
-    /// let meter = Arc::new(Meter::start(store.clone(), clock.clone(), MeterConfig::default()));
-    /// let service = Service::new(store, meter, Arc::new(Catalogue::default()), clock, ServiceConfig::default());
-    /// let (account, _) = service.open_account("my-agent", "2".parse()?).await?;
-    /// assert_eq!(account.created_at.to_string(), "2026-11-21T12:00:00.000Z");
-    /// # Ok(())
-    /// # }
-    /// ```
-    #[must_use]
-    pub fn new(
-        store: Arc<dyn Store>,
-        meter: Arc<Meter>,
-        catalogue: Arc<Catalogue>,
-        clock: Arc<dyn Clock>,
-        config: ServiceConfig,
-    ) -> Self {
-        let charging = Charging {
-            catalogue,
-            meter,
-            in_flight: InFlight::default(),
-            request_payments: None,
-            billing: BillingSettings::default(),
-            own_templates: Arc::default(),
-            price_store: None,
-            price_version: None,
-        };
-        Self {
-            access: Access { store, clock },
-            config,
-            charging,
-            payments: Arc::default(),
-            plans: payments::PlansCache::default(),
-            signups: signups::SignupSetup::default(),
-            webhooks: webhooks::WebhookSetup::default(),
-        }
-    }
-
-    /// The same service with another catalogue and other settings. Both use the same store, meter and caches, and count
-    /// the same requests in flight, so they can serve side by side: requests finish with the catalogue that they began
-    /// with.
-    ///
-    /// ```
-    /// use std::sync::Arc;
-    ///
-    /// use metering_core::{Catalogue, MemoryStore, Service, ServiceConfig};
-    ///
-    /// # #[tokio::main(flavor = "current_thread")]
-    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// let service = Service::with_defaults(Arc::new(MemoryStore::new()));
-    /// let (_, key) = service.open_account("my-agent", "2".parse()?).await?;
-    /// let catalogue = Catalogue::from_json(
-    ///     r#"{"market": "M", "version": 1, "endpoints": [{"path": "/price", "method": "GET", "metered": true}]}"#,
-    /// )?;
-    /// let next = service.reconfigured(Arc::new(catalogue), ServiceConfig::default());
-    /// assert_eq!(next.usage().balance(&key).await?.credit_balance, "2".parse()?);
-    /// assert_eq!(next.catalogue().routes().len(), 1);
-    /// # Ok(())
-    /// # }
-    /// ```
-    #[must_use]
-    pub fn reconfigured(&self, catalogue: Arc<Catalogue>, config: ServiceConfig) -> Self {
-        Self {
-            access: self.access.clone(),
-            config,
-            charging: Charging { catalogue, ..self.charging.clone() },
-            payments: Arc::clone(&self.payments),
-            plans: payments::PlansCache::default(),
-            signups: self.signups.clone(),
-            webhooks: self.webhooks.clone(),
-        }
-    }
-
-    /// Who sends requests: the accounts and keys behind their secrets.
-    #[must_use]
-    pub const fn access(&self) -> &Access {
-        &self.access
-    }
-
-    /// Where clients reach the service, without a trailing slash.
-    #[must_use]
-    pub fn public_url(&self) -> &str {
-        &self.config.public_url
-    }
-
-    /// The catalogue of metered routes.
-    #[must_use]
-    pub fn catalogue(&self) -> &Catalogue {
-        &self.charging.catalogue
-    }
-
-    /// The meter. Call [`Meter::drain`] before the process ends.
-    #[must_use]
-    pub fn meter(&self) -> &Meter {
-        &self.charging.meter
-    }
-}

@@ -54,7 +54,6 @@ pub use holds::HoldStore;
 pub use imports::ImportStore;
 pub use inspection::Inspection;
 pub use keys::{KeyChange, KeyChanged, KeyCreated, KeyStore, NewKey, TermsChange};
-pub use memory::MemoryStore;
 pub use operators::OperatorStore;
 pub use page::{Cursor, Page};
 pub use payments::{

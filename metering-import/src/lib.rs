@@ -3,8 +3,8 @@
 //! [`plan_record`] takes a record of the `accounts` format; [`AgentHubFile`] and [`AgentHubPlanner`] take the SQLite
 //! database of a service with the same wire protocol. Each [`PlannedAccount`] has an
 //! [`ImportedAccount`](metering_core::imports::ImportedAccount) for
-//! [`ImportStore::import_accounts`](metering_core::ImportStore::import_accounts), with the balance of the source to the
-//! atom. Anything that does not fit is reported as an [`ImportFinding`], never dropped silently.
+//! [`ImportStore::import_accounts`](metering_core::store::ImportStore::import_accounts), with the balance of the source
+//! to the atom. Anything that does not fit is reported as an [`ImportFinding`], never dropped silently.
 //!
 //! `metering admin import` and `export accounts --with-hashes` use it; `docs/moving-in.md` in the repository describes
 //! the formats.

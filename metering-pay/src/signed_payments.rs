@@ -8,8 +8,8 @@ use std::time::Duration;
 use metering_core::access::Caller;
 use metering_core::charging::Fingerprint;
 use metering_core::service::Paid;
-use metering_core::store::AuthorizationOpened;
-use metering_core::{AuthorizationStore, Clock, Credits, Error, Timestamp};
+use metering_core::store::{AuthorizationOpened, AuthorizationStore};
+use metering_core::{Clock, Credits, Error, Timestamp};
 
 use crate::challenges::{ChallengeCredential, ChallengeSettings};
 use crate::offers::{

@@ -7,6 +7,7 @@ use metering_core::access::{
 };
 use metering_core::chains::{Address, TokenUnits, TxHash, WalletSignature};
 use metering_core::charging::{Fingerprint, HoldId, SettleReason};
+use metering_core::clock::Month;
 use metering_core::events::{DeliveryId, DeliveryState, EventKind, EventKinds, WebhookId, WebhookSecret, WebhookState};
 use metering_core::money::LedgerKind;
 use metering_core::offers::{AuthorizationNonce, IdentifierHash, SettlementFailure};
@@ -15,7 +16,7 @@ use metering_core::payments::{NonceHash, PaymentUse};
 use metering_core::prices::{CatalogueHash, PriceNumber};
 use metering_core::signups::{LinkHash, LinkPurpose, SessionHash, UserCode};
 use metering_core::store::SourceId;
-use metering_core::{AccountId, Credits, Day, Month, RequestId, Timestamp};
+use metering_core::{AccountId, Credits, Day, RequestId, Timestamp};
 
 /// A parameter or a column: `None` is NULL. It has a type even then, because PostgreSQL wants to know it.
 #[derive(Clone, PartialEq, Eq)]

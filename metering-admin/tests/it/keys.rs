@@ -6,8 +6,9 @@ use metering_admin::wire::{AuditEntryDocument, CreateAccountRequest};
 use metering_admin::{Action, AdminError, Administration};
 use metering_core::access::{KeyHash, KeyId};
 use metering_core::operators::Actor;
+use metering_core::store::KeyStore;
 use metering_core::wire::{ChangeKeyRequest, CreateKeyRequest, KeyDocument, KeyState, RotateKeyRequest};
-use metering_core::{AccountId, Catalogue, KeyStore, Service, SystemRandomness, Timestamp};
+use metering_core::{AccountId, Catalogue, Service, SystemRandomness, Timestamp};
 use metering_sqlite::SqliteStore;
 
 struct Scene {

@@ -1,6 +1,7 @@
 //! The integration tests of the crate, in one binary.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on must stop")]
 
+mod bodies;
 mod calls;
 mod failures;
 mod http;

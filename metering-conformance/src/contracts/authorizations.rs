@@ -1,6 +1,6 @@
 //! The list of the contracts about authorizations.
 
-/// The tests of [`AuthorizationStore`](metering_core::AuthorizationStore), in addition to those of
+/// The tests of [`AuthorizationStore`](metering_core::store::AuthorizationStore), in addition to those of
 /// [`payments_conformance!`](crate::payments_conformance).
 #[macro_export]
 macro_rules! authorizations_conformance {

@@ -1,6 +1,6 @@
 //! The list of the contracts about keys.
 
-/// The tests of [`KeyStore`](metering_core::KeyStore), which every backend has: part of
+/// The tests of [`KeyStore`](metering_core::store::KeyStore), which every backend has: part of
 /// [`charging_conformance!`](crate::charging_conformance), on a store for charging.
 #[macro_export]
 macro_rules! keys_conformance {

@@ -1,6 +1,6 @@
-//! The contracts of [`OperatorStore`](metering_core::OperatorStore).
+//! The contracts of [`OperatorStore`](metering_core::store::OperatorStore).
 
-/// The tests of [`OperatorStore`](metering_core::OperatorStore), in addition to those of
+/// The tests of [`OperatorStore`](metering_core::store::OperatorStore), in addition to those of
 /// [`charging_conformance!`](crate::charging_conformance).
 #[macro_export]
 macro_rules! operators_conformance {

@@ -1,6 +1,6 @@
-//! The contracts of [`SignupStore`](metering_core::SignupStore).
+//! The contracts of [`SignupStore`](metering_core::store::SignupStore).
 
-/// The tests of [`SignupStore`](metering_core::SignupStore), in addition to those of
+/// The tests of [`SignupStore`](metering_core::store::SignupStore), in addition to those of
 /// [`charging_conformance!`](crate::charging_conformance).
 #[macro_export]
 macro_rules! signups_conformance {

@@ -3,11 +3,12 @@
 use std::sync::Arc;
 
 use metering_core::access::{AccountId, KeyNumber};
-use metering_core::charging::{Attempt, Decision, Held, HoldUpdated, Outcome, RateStatus, Receipt, Refusal, Volume};
+use metering_core::charging::{Attempt, Held, HoldUpdated, Outcome, RateStatus, Volume};
 use metering_core::clock::Day;
 use metering_core::money::Credits;
 use metering_core::prices::PriceNumber;
 use metering_core::usage::UsageLine;
+use metering_core::{Decision, Receipt, Refusal};
 
 /// The outcome of a posting.
 #[derive(Debug, PartialEq, Eq)]

@@ -13,14 +13,13 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use metering_core::access::{Account, Key, KeyHash, KeyNumber, RateLimits, Totals};
-use metering_core::charging::{
-    Charge, CountedRoute, Held, Hold, HoldId, LimitWindow, RateStatus, Refusal, Repetition, RequestId, Window,
-};
+use metering_core::charging::{CountedRoute, Held, Hold, HoldId, LimitWindow, RateStatus, Repetition, Window};
 use metering_core::clock::{Day, Timestamp};
 use metering_core::events::EventKind;
 use metering_core::money::{Credits, LedgerKind, NewLedgerEntry, PaymentRef};
 use metering_core::store::NewAccount;
 use metering_core::usage::{ActivityKind, UsageLine};
+use metering_core::{Charge, Refusal, RequestId};
 
 use super::outcome::Charged;
 pub(crate) use amount::credits;

@@ -1,9 +1,10 @@
 //! Identifies a transaction: its hash and its chain.
 
 use std::fmt;
-use std::str::FromStr;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use crate::hex_word::hex_word;
 
 /// The hash of a transaction. Parsed case-insensitively, displayed in lower case.
 ///
@@ -23,42 +24,7 @@ pub struct TxHash([u8; 32]);
 #[error("must be a transaction hash: 0x followed by 64 hexadecimal digits")]
 pub struct TxHashError;
 
-impl TxHash {
-    /// Makes a hash from its bytes.
-    #[must_use]
-    pub const fn from_bytes(bytes: [u8; 32]) -> Self {
-        Self(bytes)
-    }
-
-    /// The 32 bytes.
-    #[must_use]
-    pub const fn as_bytes(&self) -> &[u8; 32] {
-        &self.0
-    }
-}
-
-impl FromStr for TxHash {
-    type Err = TxHashError;
-
-    fn from_str(text: &str) -> Result<Self, TxHashError> {
-        let digits = text.strip_prefix("0x").ok_or(TxHashError)?;
-        let mut bytes = [0; 32];
-        hex::decode_to_slice(digits, &mut bytes).map_err(|_| TxHashError)?;
-        Ok(Self(bytes))
-    }
-}
-
-impl fmt::Display for TxHash {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "0x{}", hex::encode(self.0))
-    }
-}
-
-impl fmt::Debug for TxHash {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Display::fmt(self, f)
-    }
-}
+hex_word!(TxHash, TxHashError);
 
 impl Serialize for TxHash {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {

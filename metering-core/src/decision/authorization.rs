@@ -8,7 +8,7 @@ use crate::offers::{AuthorizationRecord, AuthorizationState, GasPlace};
 use crate::payments::payment::SettlementStep;
 use crate::store::{AuthorizationCredited, AuthorizationOpened, NewAuthorization, PaymentCredit, PaymentCredited};
 
-/// Decides [`AuthorizationStore::open_authorization`](crate::AuthorizationStore::open_authorization).
+/// Decides [`AuthorizationStore::open_authorization`](crate::store::AuthorizationStore::open_authorization).
 ///
 /// Refused, in this order: [`AuthorizationOpened::Known`] when there is a record;
 /// [`AuthorizationOpened::IdentifierUsed`] when another authorization of the payer has its id;
@@ -43,7 +43,7 @@ pub fn open_authorization<K>(
     Decided::Accepted((row, record))
 }
 
-/// Decides [`AuthorizationStore::credit_authorization`](crate::AuthorizationStore::credit_authorization).
+/// Decides [`AuthorizationStore::credit_authorization`](crate::store::AuthorizationStore::credit_authorization).
 ///
 /// Refused, in this order: [`AuthorizationCredited::NoSuchAccount`] without a record, or when the record names another
 /// account; [`AuthorizationCredited::NotPending`]; what [`credit_payment`] refuses. When accepted, the authorization
@@ -86,7 +86,7 @@ pub const fn authorization_after(state: AuthorizationState, step: &SettlementSte
 }
 
 /// Whether an authorization keeps its place
-/// ([`AuthorizationStore::assign_gas_place`](crate::AuthorizationStore::assign_gas_place)).
+/// ([`AuthorizationStore::assign_gas_place`](crate::store::AuthorizationStore::assign_gas_place)).
 ///
 /// If it does not, [`gives_back_gas_place`] says whether to give the place back.
 #[must_use]

@@ -55,8 +55,8 @@ impl<K: Clone> VerifyChanges<K> {
     }
 }
 
-/// Decides [`SignupStore::open_email_link`](crate::SignupStore::open_email_link), and returns the link to store in
-/// place of the account's older one for the same purpose. `account` is the link's account, revoked or not.
+/// Decides [`SignupStore::open_email_link`](crate::store::SignupStore::open_email_link), and returns the link to store
+/// in place of the account's older one for the same purpose. `account` is the link's account, revoked or not.
 ///
 /// `None` when the account does not exist, is revoked or has no address; when a link for verification has nothing to
 /// verify, or a link for recovery would go to an address that is not verified.
@@ -81,7 +81,7 @@ pub fn open_email_link(
     Ok(Some(new))
 }
 
-/// Decides [`SignupStore::verify_email`](crate::SignupStore::verify_email).
+/// Decides [`SignupStore::verify_email`](crate::store::SignupStore::verify_email).
 ///
 /// Refused, in this order: [`EmailVerified::NotLive`] when there is no live link, or its account is revoked or has
 /// nothing to verify; [`EmailVerified::EmailTaken`]; [`EmailVerified::OutOfRange`].
@@ -111,8 +111,8 @@ pub fn free_credits_entry(amount: Credits) -> NewLedgerEntry {
     NewLedgerEntry::new(LedgerKind::SignupBonus, amount, "Free credits of a new account")
 }
 
-/// Decides [`SignupStore::recover_key`](crate::SignupStore::recover_key). `facts` are those of the link's account. The
-/// link is deleted with the change.
+/// Decides [`SignupStore::recover_key`](crate::store::SignupStore::recover_key). `facts` are those of the link's
+/// account. The link is deleted with the change.
 ///
 /// `None` when the link is not live; then, when its account is revoked.
 ///

@@ -14,8 +14,8 @@ pub struct OperatorFacts {
     pub token_in_use: bool,
 }
 
-/// Decides [`OperatorStore::create_operator`](crate::OperatorStore::create_operator): the operator to insert, or `None`
-/// when the name is in use.
+/// Decides [`OperatorStore::create_operator`](crate::store::OperatorStore::create_operator): the operator to insert, or
+/// `None` when the name is in use.
 ///
 /// # Errors
 /// When the token is in use. Tokens are random, so the caller made a mistake.
@@ -29,7 +29,7 @@ pub fn create_operator(new: NewOperator, facts: OperatorFacts) -> Result<Option<
     Ok(Some(new.into()))
 }
 
-/// Decides [`OperatorStore::revoke_operator`](crate::OperatorStore::revoke_operator). The accepted change is the
+/// Decides [`OperatorStore::revoke_operator`](crate::store::OperatorStore::revoke_operator). The accepted change is the
 /// operator after it.
 ///
 /// An operator who does not exist, or is already revoked, is returned as found.
@@ -42,8 +42,8 @@ pub fn revoke_operator(operator: Option<Operator>, now: Timestamp) -> Decided<Op
     }
 }
 
-/// Decides [`OperatorStore::rotate_operator_token`](crate::OperatorStore::rotate_operator_token): the operator with the
-/// new token, or `None` when there is no such operator or it was revoked.
+/// Decides [`OperatorStore::rotate_operator_token`](crate::store::OperatorStore::rotate_operator_token): the operator
+/// with the new token, or `None` when there is no such operator or it was revoked.
 ///
 /// # Errors
 /// When the token is in use. Tokens are random, so the caller made a mistake.

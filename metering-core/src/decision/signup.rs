@@ -26,7 +26,7 @@ pub struct RedeemChanges {
     pub token: SessionHash,
 }
 
-/// Decides [`SignupStore::open_signup`](crate::SignupStore::open_signup), and returns the session to insert.
+/// Decides [`SignupStore::open_signup`](crate::store::SignupStore::open_signup), and returns the session to insert.
 ///
 /// Refused, in this order: [`SignupOpened::EmailTaken`], [`SignupOpened::CodeTaken`].
 ///
@@ -45,8 +45,8 @@ pub fn open_signup(new: SignupSession, facts: SignupFacts) -> Result<Decided<Sig
     Ok(Decided::Accepted(new))
 }
 
-/// Decides [`SignupStore::approve_signup`](crate::SignupStore::approve_signup), and returns the approved session.
-/// `email_taken` says whether an account that is not revoked has its email address.
+/// Decides [`SignupStore::approve_signup`](crate::store::SignupStore::approve_signup), and returns the approved
+/// session. `email_taken` says whether an account that is not revoked has its email address.
 ///
 /// Refused, in this order: [`SignupApproved::NotPending`], [`SignupApproved::EmailTaken`].
 pub fn approve_signup(
@@ -61,7 +61,7 @@ pub fn approve_signup(
     }
 }
 
-/// Decides [`SignupStore::redeem_signup`](crate::SignupStore::redeem_signup).
+/// Decides [`SignupStore::redeem_signup`](crate::store::SignupStore::redeem_signup).
 ///
 /// Refused, in this order: [`SignupRedeemed::NotApproved`] when there is no session, or it is not redeemable;
 /// [`SignupRedeemed::EmailTaken`]; [`SignupRedeemed::OutOfRange`].

@@ -17,11 +17,12 @@ use crate::catalogue::{Counts, FreeStatuses, ReportError, Route, UsagePrice};
 use crate::charging::charge::{Receipt, Settlement};
 use crate::charging::hold::HoldUpdated;
 use crate::charging::in_flight::Slot;
+use crate::charging::meter::{HoldGuard, MeterError};
 use crate::charging::rate::RateStatus;
-use crate::charging::{HoldGuard, MeterError};
 use crate::error::Error;
 use crate::money::credits::Credits;
-use crate::service::{Paid, RequestPayment, Service};
+use crate::service::metering::Service;
+use crate::service::{Paid, RequestPayment};
 use crate::trace;
 use crate::wire::{BALANCE_HEADER, metered_headers, settled_headers};
 

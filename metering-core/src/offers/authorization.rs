@@ -3,14 +3,12 @@
 //! The owner of tokens signs who gets how much, and when; anyone may submit that to the token's contract, which
 //! executes it once. The submitter pays the gas and cannot change anything.
 
-use std::fmt;
-use std::str::FromStr;
-
 use crate::chains::address::Address;
 use crate::chains::signature::{WalletSignature, signer_of_digest};
 use crate::chains::typed_data::{TokenDomain, address, keccak, number};
 use crate::chains::units::TokenUnits;
 use crate::clock::Timestamp;
+use crate::hex_word::hex_word;
 
 const TRANSFER_TYPE: &[u8] = b"TransferWithAuthorization(address from,address to,uint256 value,uint256 validAfter,uint256 validBefore,bytes32 nonce)";
 
@@ -23,42 +21,7 @@ pub struct AuthorizationNonce([u8; 32]);
 #[error("must be 0x followed by 64 hexadecimal digits")]
 pub struct AuthorizationNonceError;
 
-impl AuthorizationNonce {
-    /// The nonce with these bytes.
-    #[must_use]
-    pub const fn from_bytes(bytes: [u8; 32]) -> Self {
-        Self(bytes)
-    }
-
-    /// Its bytes.
-    #[must_use]
-    pub const fn as_bytes(&self) -> &[u8; 32] {
-        &self.0
-    }
-}
-
-impl FromStr for AuthorizationNonce {
-    type Err = AuthorizationNonceError;
-
-    fn from_str(text: &str) -> Result<Self, AuthorizationNonceError> {
-        let mut bytes = [0; 32];
-        let digits = text.strip_prefix("0x").ok_or(AuthorizationNonceError)?;
-        hex::decode_to_slice(digits, &mut bytes).map_err(|_| AuthorizationNonceError)?;
-        Ok(Self(bytes))
-    }
-}
-
-impl fmt::Display for AuthorizationNonce {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "0x{}", hex::encode(self.0))
-    }
-}
-
-impl fmt::Debug for AuthorizationNonce {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Display::fmt(self, f)
-    }
-}
+hex_word!(AuthorizationNonce, AuthorizationNonceError);
 
 /// What the owner of tokens signs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

@@ -6,7 +6,7 @@ use crate::error::Error;
 use crate::money::credits::Credits;
 use crate::money::ledger::{LedgerKind, NewLedgerEntry};
 use crate::random::SystemRandomness;
-use crate::service::Service;
+use crate::service::metering::Service;
 use crate::store::{Created, NewAccount};
 
 impl Service {

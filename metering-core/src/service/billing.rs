@@ -25,7 +25,8 @@ use crate::charging::volume::VolumeTerms;
 use crate::error::Error;
 use crate::service::gate::kept_path;
 use crate::service::holds::route_of_template;
-use crate::service::{BillingSettings, RequestPayment, RequestedResource, Service};
+use crate::service::metering::Service;
+use crate::service::{BillingSettings, RequestPayment, RequestedResource};
 use crate::usage::ClientSource;
 use crate::wire::{DeductRequest, Factor, HoldFields, LookupResponse};
 
@@ -237,7 +238,7 @@ fn check_values(request: &DeductRequest, is_hold: bool) -> Result<(), Error> {
 mod tests {
     use super::*;
     use crate::catalogue::Catalogue;
-    use crate::service::ServiceConfig;
+    use crate::service::config::ServiceConfig;
     use crate::store::memory::MemoryStore;
 
     #[tokio::test]

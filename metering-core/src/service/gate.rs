@@ -16,7 +16,8 @@ use crate::charging::refusal::Refusal;
 use crate::error::{Error, PaymentRequired};
 use crate::money::credits::Credits;
 use crate::random::SystemRandomness;
-use crate::service::{Links, Service};
+use crate::service::Links;
+use crate::service::metering::Service;
 
 pub use admission::{Admission, AdmissionKind};
 pub use matched_request::MatchedRequest;

@@ -7,7 +7,8 @@ use crate::catalogue::{Catalogue, FreeStatuses, MAX_PRICE, Route};
 use crate::charging::hold::{Hold, HoldAction, HoldId, HoldUpdate};
 use crate::charging::meter::Meter;
 use crate::error::Error;
-use crate::service::{Access, Service};
+use crate::service::Access;
+use crate::service::metering::Service;
 use crate::wire::{CaptureRequest, HoldResponse, RequestDocument, RequestsDocument, SettleRequest};
 
 /// The most holds in one response.

@@ -21,8 +21,9 @@ use crate::catalogue::Catalogue;
 use crate::charging::delivery::{IdempotencyKey, Repetition};
 use crate::error::{Error, KeyConflict};
 use crate::random::SystemRandomness;
+use crate::service::Access;
 use crate::service::fields::{known_cursor, within};
-use crate::service::{Access, Service};
+use crate::service::metering::Service;
 use crate::store::{Cursor, KeyChange, KeyChanged, KeyCreated, NewKey};
 use crate::wire::{
     ChangeKeyRequest, CreateKeyRequest, DeletedKeyResponse, IssuedKeyResponse, KeyDocument, KeyResponse, KeysDocument,

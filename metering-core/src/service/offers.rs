@@ -8,7 +8,7 @@ use crate::catalogue::Route;
 use crate::charging::delivery::Fingerprint;
 use crate::error::Error;
 use crate::money::credits::Credits;
-use crate::service::Service;
+use crate::service::metering::Service;
 use crate::service::request_payments::{
     ChallengeClient, Paid, PaymentNotice, RequestPayment, RequestPayments, RequestedResource,
 };

@@ -30,8 +30,10 @@ pub use watch::WatchReport;
 
 use crate::chains::chain::{Chain, ChainReader};
 use crate::error::Error;
+use crate::service::config::ServiceConfig;
+use crate::service::metering::Service;
 use crate::service::signups::SignupSetup;
-use crate::service::{Access, PaymentSettings, RequestPayments, Service, ServiceConfig};
+use crate::service::{Access, PaymentSettings, RequestPayments};
 use crate::store::PaymentStore;
 use crate::wire::PlansDocument;
 

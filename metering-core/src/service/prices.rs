@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::prices::PriceNumber;
-use crate::service::Service;
+use crate::service::metering::Service;
 use crate::store::PriceStore;
 
 impl Service {
@@ -16,7 +16,8 @@ impl Service {
     /// use std::sync::Arc;
     ///
     /// use metering_core::prices::{NewPriceVersion, PriceRecorded};
-    /// use metering_core::{Charge, Clock, PriceStore, Service, SystemClock};
+    /// use metering_core::store::PriceStore;
+    /// use metering_core::{Charge, Clock, Service, SystemClock};
     /// use metering_sqlite::SqliteStore;
     ///
     /// # #[tokio::main(flavor = "current_thread")]

@@ -7,10 +7,12 @@ use crate::error::Error;
 use crate::payments::payment::RecoveryError;
 use crate::payments::recovery::Challenge;
 use crate::random::{SystemRandomness, random_digits};
+use crate::service::Access;
+use crate::service::config::ServiceConfig;
 use crate::service::fields::Fields;
 use crate::service::keys::recovered;
+use crate::service::metering::Service;
 use crate::service::payments::PaymentState;
-use crate::service::{Access, Service, ServiceConfig};
 use crate::wire::{ChallengeRequest, ChallengeResponse, VerifyRequest, VerifyResponse};
 
 /// 190 bits: another wallet's challenge cannot be guessed and used up.

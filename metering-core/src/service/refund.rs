@@ -7,7 +7,7 @@ use tracing::Instrument;
 use crate::charging::charge::{Receipt, Settlement};
 use crate::error::Error;
 use crate::money::credits::Credits;
-use crate::service::Service;
+use crate::service::metering::Service;
 use crate::trace;
 use crate::wire::{metered_headers, refunded_headers};
 

@@ -17,7 +17,8 @@ use crate::events::{
 use crate::money::credits::Credits;
 use crate::random::SystemRandomness;
 use crate::service::fields::{Fields, known_cursor, within};
-use crate::service::{Access, Service, WebhookSettings, end_of_grace};
+use crate::service::metering::Service;
+use crate::service::{Access, WebhookSettings, end_of_grace};
 use crate::store::{Cursor, EventStore, Page, StoreError, WebhookCreated};
 use crate::wire::{
     BalanceAlertDocument, BalanceAlertRequest, ChangeWebhookRequest, CreateWebhookRequest, DeletedWebhookResponse,

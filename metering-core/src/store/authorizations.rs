@@ -113,8 +113,8 @@ pub trait AuthorizationStore: PaymentStore {
     /// [`Store::forget_expired`](crate::Store::forget_expired) deletes it.
     ///
     /// It is kept among the used solutions of bot challenges
-    /// ([`SignupStore::use_solution`](crate::SignupStore::use_solution)), so it must not equal one of these by chance:
-    /// hash the nonce with a distinct prefix.
+    /// ([`SignupStore::use_solution`](crate::store::SignupStore::use_solution)), so it must not equal one of these by
+    /// chance: hash the nonce with a distinct prefix.
     async fn use_sign_in(&self, nonce: [u8; 32], expires_at: Timestamp) -> Result<bool, StoreError>;
 }
 

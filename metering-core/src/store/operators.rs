@@ -15,7 +15,8 @@ use crate::usage::DayRange;
 ///
 /// ```
 /// use metering_core::operators::{NewOperator, OperatorToken, Role};
-/// use metering_core::{Clock, OperatorStore, SystemClock, SystemRandomness};
+/// use metering_core::store::OperatorStore;
+/// use metering_core::{Clock, SystemClock, SystemRandomness};
 /// use metering_sqlite::SqliteStore;
 ///
 /// # #[tokio::main(flavor = "current_thread")]

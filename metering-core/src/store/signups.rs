@@ -18,7 +18,8 @@ use crate::store::{NewAccount, Store, StoreError};
 /// ```
 /// use std::time::Duration;
 ///
-/// use metering_core::{Clock, SignupStore, SystemClock};
+/// use metering_core::store::SignupStore;
+/// use metering_core::{Clock, SystemClock};
 /// use metering_sqlite::SqliteStore;
 ///
 /// # #[tokio::main(flavor = "current_thread")]

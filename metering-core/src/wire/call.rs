@@ -8,6 +8,7 @@ mod text;
 use std::any::TypeId;
 
 use http::Method;
+use serde::Serialize;
 
 pub use parameters::{Bounded, Clamped, Parameter, ParameterVisitor, Parameters, RequestParameters, RequestTarget};
 pub use text::{EntryNumber, Text};
@@ -43,7 +44,7 @@ pub trait Call: Send + Sync + 'static {
     /// The parameters in its path and query.
     type Parameters: Parameters;
     /// The body; `()` for none.
-    type Body: Send + 'static;
+    type Body: Serialize + Send + 'static;
     /// The response's body; `()` for none.
     type Reply: Send;
 }

@@ -2,13 +2,13 @@
 
 use rust_decimal::Decimal;
 use serde::de::{Error, Unexpected};
-use serde::{Deserialize, Deserializer};
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::value::RawValue;
 
 use crate::money::decimal::parse_exact;
 
 /// A chain's id (EIP-155).
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct ChainIdInput(pub u64);
 
 impl<'de> Deserialize<'de> for ChainIdInput {

@@ -49,7 +49,7 @@ pub struct SendLinkResponse {
 }
 
 /// The body of `POST /signup/email/verify` and `POST /api-key/recover/email/confirm`.
-#[derive(Default, Deserialize)]
+#[derive(Default, Deserialize, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct LinkRequest {
     /// The link's token: the part after `#`.
@@ -81,7 +81,7 @@ pub struct VerifiedResponse {
 }
 
 /// The body of `POST /api-key/recover/email`.
-#[derive(Debug, Clone, Default, Deserialize)]
+#[derive(Debug, Clone, Default, Deserialize, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct RecoverByEmailRequest {
     /// The account's verified email address.

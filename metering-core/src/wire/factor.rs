@@ -6,7 +6,7 @@
 use std::str::FromStr;
 
 use rust_decimal::Decimal;
-use serde::{Deserialize, Deserializer};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::value::RawValue;
 
 use crate::money::decimal::{DecimalError, parse_rounded};
@@ -66,6 +66,18 @@ impl FromStr for Factor {
     }
 }
 
+/// A usable factor is a number. An unusable one is text that cannot be used either.
+impl Serialize for Factor {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match &self.unusable {
+            Some(text) => serializer.serialize_str(text),
+            None => {
+                RawValue::from_string(self.value.to_string()).map_err(serde::ser::Error::custom)?.serialize(serializer)
+            }
+        }
+    }
+}
+
 impl<'de> Deserialize<'de> for Factor {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         Box::<RawValue>::deserialize(deserializer).map(|json| Self::of_json(json.get()))
@@ -99,6 +111,9 @@ mod tests {
         for (json, value, usable) in table {
             let factor: Factor = serde_json::from_str(json).unwrap();
             assert_eq!((factor.value(), factor.unusable().is_none()), (value.parse().unwrap(), usable), "{json}");
+            let written = serde_json::to_string(&factor).unwrap();
+            let read: Factor = serde_json::from_str(&written).unwrap();
+            assert_eq!((read.value(), read.unusable().is_none()), (factor.value(), usable), "{json}: {written}");
         }
         assert_eq!(Factor::of_json(&format!("\"{}\"", "x".repeat(99))).unusable().unwrap().len(), KEPT_CHARS);
         let digits = format!("0.{}", "3".repeat(60));

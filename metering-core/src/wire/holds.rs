@@ -116,30 +116,33 @@ pub struct RequestsDocument {
 }
 
 /// The body of `POST /internal/billing/hold`: that of `POST /internal/billing/deduct`, and what to hold.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize)]
 pub struct HoldRequest {
     /// The request that the credits are held for. With a `request_id`, a retry gets the first hold, unless that was
     /// settled without a report: then credits are held anew.
+    #[serde(flatten)]
     pub of: DeductRequest,
     /// What to hold.
+    #[serde(flatten)]
     pub terms: HoldFields,
 }
 
 /// What `POST /internal/billing/hold` holds, next to the fields of `POST /internal/billing/deduct`.
-#[derive(Debug, Clone, Default, Deserialize)]
+#[derive(Debug, Clone, Default, Deserialize, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct HoldFields {
     /// The most that the request may cost, in credits above 0, as text or as a number. By default the price that
     /// `POST /internal/billing/deduct` would charge, or the maximum of a route that is priced by usage.
-    #[serde(default, deserialize_with = "super::field::amount")]
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "super::field::amount")]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<String>))]
     pub amount: Option<Credits>,
     /// What to charge if it is neither captured nor released before its lease ends. By default nothing, or what the
     /// catalogue says for a route that is priced by usage.
-    #[serde(default, deserialize_with = "super::field::amount")]
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "super::field::amount")]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<String>))]
     pub fallback: Option<Credits>,
     /// How many seconds it may stay open, 10 to 86400; by default 900.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub lease_seconds: Option<u32>,
 }
 
@@ -220,23 +223,24 @@ impl utoipa::ToSchema for HoldRequest {
 }
 
 /// The body of `POST /internal/billing/capture`. Without `amount` and `units`, the fallback is charged.
-#[derive(Debug, Clone, Default, Deserialize)]
+#[derive(Debug, Clone, Default, Deserialize, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields)]
 pub struct CaptureRequest {
     /// The id of the held request.
     pub id: String,
     /// What it cost, in credits, as text or as a number.
-    #[serde(default, deserialize_with = "super::field::amount")]
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "super::field::amount")]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<String>))]
     pub amount: Option<Credits>,
     /// How much of each unit it used, priced by the catalogue.
     #[cfg_attr(feature = "openapi", schema(value_type = Option<std::collections::BTreeMap<String, f64>>))]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub units: Option<Counts>,
 }
 
 /// The body of `POST /internal/billing/release`.
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, Deserialize, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields)]
 pub struct ReleaseRequest {
@@ -245,7 +249,7 @@ pub struct ReleaseRequest {
 }
 
 /// The body of `POST /internal/billing/settle`: how the request that a proxy asked about ended.
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, Deserialize, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields)]
 pub struct SettleRequest {

@@ -2,6 +2,8 @@
 //!
 //! Every field of a request is optional here, so that one response can list all missing fields.
 
+use std::fmt;
+
 use serde::{Deserialize, Serialize};
 
 use crate::access::account::RateLimits;
@@ -11,7 +13,7 @@ use crate::wire::chain_id::ChainIdInput;
 use crate::wire::secret::IssuedKey;
 
 /// The body of `POST /signup/pay/quote`.
-#[derive(Debug, Clone, Default, Deserialize)]
+#[derive(Debug, Clone, Default, Deserialize, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct QuoteRequest {
     /// The name of the new account: 1 to 64 of `A-Z a-z 0-9 _ -`.
@@ -30,6 +32,7 @@ pub struct QuoteRequest {
     #[cfg_attr(feature = "openapi", schema(value_type = String))]
     pub payer_address: Option<String>,
     /// The owner's email address, if any.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub email: Option<String>,
 }
 
@@ -69,7 +72,7 @@ pub struct QuoteResponse {
 }
 
 /// The body of `POST /signup/pay/claim`.
-#[derive(Debug, Clone, Default, Deserialize)]
+#[derive(Clone, Default, Deserialize, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct ClaimRequest {
     /// The quote's nonce.
@@ -80,8 +83,15 @@ pub struct ClaimRequest {
     pub tx_hash: Option<String>,
     /// The payer's signature (EIP-191) of the `proof_message` in a `payment_mismatch` response: it claims the other
     /// quote of the wallet that the payment pays.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub signature: Option<String>,
+}
+
+/// Without the nonce, which is a secret.
+impl fmt::Debug for ClaimRequest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ClaimRequest").field("tx_hash", &self.tx_hash).finish_non_exhaustive()
+    }
 }
 
 /// The response to `POST /signup/pay/claim`.
@@ -109,7 +119,7 @@ pub struct ClaimResponse {
 }
 
 /// The body of `POST /credits/topup/quote`.
-#[derive(Debug, Clone, Default, Deserialize)]
+#[derive(Debug, Clone, Default, Deserialize, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct TopUpQuoteRequest {
     /// The plan's name.
@@ -192,7 +202,7 @@ pub enum TopUpQuoteStatus {
 }
 
 /// The body of `POST /credits/topup`.
-#[derive(Debug, Clone, Default, Deserialize)]
+#[derive(Debug, Clone, Default, Deserialize, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct TopUpRequest {
     /// The plan's name.
@@ -205,6 +215,7 @@ pub struct TopUpRequest {
     #[cfg_attr(feature = "openapi", schema(value_type = String))]
     pub tx_hash: Option<String>,
     /// The payer's signature (EIP-191) of the message in a `payer_proof_required` response.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub signature: Option<String>,
 }
 
@@ -232,7 +243,7 @@ pub struct TopUpResponse {
 }
 
 /// The body of `POST /credits/topup/complete`.
-#[derive(Debug, Clone, Default, Deserialize)]
+#[derive(Debug, Clone, Default, Deserialize, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct CompletionRequest {
     /// The account that gets the credits.
@@ -248,6 +259,7 @@ pub struct CompletionRequest {
     #[cfg_attr(feature = "openapi", schema(value_type = String))]
     pub tx_hash: Option<String>,
     /// The payer's signature (EIP-191) of the message in a `payer_proof_required` response.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub signature: Option<String>,
 }
 

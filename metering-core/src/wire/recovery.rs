@@ -8,7 +8,7 @@ use crate::wire::keys::RemainingKeyDocument;
 use crate::wire::secret::IssuedKey;
 
 /// The body of `POST /api-key/recover/challenge`.
-#[derive(Debug, Clone, Default, Deserialize)]
+#[derive(Debug, Clone, Default, Deserialize, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct ChallengeRequest {
     /// The wallet that paid for the account.
@@ -32,7 +32,7 @@ pub struct ChallengeResponse {
 }
 
 /// The body of `POST /api-key/recover/verify`.
-#[derive(Debug, Clone, Default, Deserialize)]
+#[derive(Debug, Clone, Default, Deserialize, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct VerifyRequest {
     /// The wallet that signed.

@@ -8,7 +8,7 @@ use crate::wire::email::EmailVerification;
 use crate::wire::secret::IssuedKey;
 
 /// The body of `POST /signup/initiate`.
-#[derive(Debug, Clone, Default, Deserialize)]
+#[derive(Debug, Clone, Default, Deserialize, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct InitiateRequest {
     /// The owner's email address.
@@ -52,7 +52,7 @@ pub struct PendingResponse {
 }
 
 /// The body of `POST /verify`.
-#[derive(Debug, Clone, Default, Deserialize)]
+#[derive(Debug, Clone, Default, Deserialize, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct ApproveRequest {
     /// The user code.
@@ -63,6 +63,7 @@ pub struct ApproveRequest {
     #[cfg_attr(feature = "openapi", schema(required = true))]
     pub tos_accepted: bool,
     /// The solution of the bot challenge.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub captcha_token: Option<String>,
 }
 

@@ -15,8 +15,9 @@ use metering_core::events::{
     WebhookMessage, WebhookSecret, WebhookSender, WebhookTerms, WebhookUrl, signature,
 };
 use metering_core::service::WebhookSettings;
+use metering_core::store::EventStore;
 use metering_core::wire::{ChangeWebhookRequest, CreateWebhookRequest, RotateWebhookRequest};
-use metering_core::{ApiKey, Charge, Clock, Error, EventStore, Service, SystemClock, SystemRandomness, Timestamp};
+use metering_core::{ApiKey, Charge, Clock, Error, Service, SystemClock, SystemRandomness, Timestamp};
 use metering_sqlite::SqliteStore;
 use tokio::sync::{Semaphore, oneshot};
 use tokio::task::JoinHandle;

@@ -8,10 +8,9 @@ use std::time::Duration;
 use async_trait::async_trait;
 use metering_core::service::SignupSettings;
 use metering_core::signups::{BotCheck, BotCheckError, BotVerdict};
+use metering_core::store::SignupStore;
 use metering_core::wire::{ApproveRequest, InitiateRequest, InitiateResponse, StatusResponse};
-use metering_core::{
-    ApiKey, Catalogue, Clock, Error, Meter, MeterConfig, Service, ServiceConfig, SignupStore, Store, Timestamp,
-};
+use metering_core::{ApiKey, Catalogue, Clock, Error, Meter, MeterConfig, Service, ServiceConfig, Store, Timestamp};
 use metering_sqlite::SqliteStore;
 use tokio::task::JoinSet;
 

@@ -3,10 +3,9 @@
 use std::sync::Arc;
 
 use metering_core::chains::TxHash;
-use metering_core::error::PaymentRefusal;
 use metering_core::offers::{AuthorizationFault, SettlementFailure};
 use metering_core::wire::ErrorCode;
-use metering_core::{Credits, Error};
+use metering_core::{Credits, Error, PaymentRefusal};
 
 use crate::offers::limit::TooManyPayments;
 use crate::offers::reverts::RevertSubject;

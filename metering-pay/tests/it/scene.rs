@@ -11,9 +11,10 @@ use http::{Request, Response, StatusCode};
 use metering_core::chains::ChainReader;
 use metering_core::payments::TokenAmount;
 use metering_core::service::PaymentSettings;
+use metering_core::store::AuthorizationStore;
 use metering_core::{
-    Account, AccountId, ApiKey, AuthorizationStore, Catalogue, Clock, Meter, MeterConfig, MeteringLayer, NewAccount,
-    PaymentStore, Service, ServiceConfig, Store, SystemRandomness, Timestamp,
+    Account, AccountId, ApiKey, Catalogue, Clock, Meter, MeterConfig, MeteringLayer, NewAccount, PaymentStore, Service,
+    ServiceConfig, Store, SystemRandomness, Timestamp,
 };
 use metering_pay::offers::{
     Asset, AuthorizationRecord, Offer, Offers, PaymentLimit, RevertLimits, SignedAuthorization,

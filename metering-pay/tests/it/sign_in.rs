@@ -4,7 +4,8 @@ use http::{Request, Response};
 use metering_core::access::{Payer, Scope};
 use metering_core::chains::Address;
 use metering_core::money::{LedgerKind, NewLedgerEntry};
-use metering_core::{AccountId, ApiKey, AuthorizationStore, KeyStore, NewAccount, Store, SystemRandomness};
+use metering_core::store::{AuthorizationStore, KeyStore};
+use metering_core::{AccountId, ApiKey, NewAccount, Store, SystemRandomness};
 use metering_pay::wire::x402::SignIn;
 use serde_json::{Value, json};
 

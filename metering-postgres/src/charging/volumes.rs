@@ -1,7 +1,7 @@
 //! Rows of `route_volume`: reading them, and the columns that a batch writes.
 
-use metering_core::Month;
 use metering_core::charging::{CountedRoute, Volume};
+use metering_core::clock::Month;
 use tokio_postgres::Row;
 
 use crate::connection::value::Value;

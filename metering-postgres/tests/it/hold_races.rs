@@ -3,9 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use metering_core::charging::{Hold, HoldAction, MeterConfig, SettleReason};
+use metering_core::charging::{Hold, HoldAction, SettleReason};
 use metering_core::store::HoldStore;
-use metering_core::{Clock, Meter, Refusal, SystemClock};
+use metering_core::{Clock, Meter, MeterConfig, Refusal, SystemClock};
 use metering_tests::postgres::is_skipped;
 use tokio::task::JoinSet;
 

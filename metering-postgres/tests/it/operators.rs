@@ -7,8 +7,8 @@ use metering_core::operators::{
     Actor, AuditId, AuditOutcome, AuditQuery, AuditResult, NewAuditEntry, NewOperator, OperatorTokenHash, Role,
 };
 use metering_core::prices::{NewPriceVersion, PriceNumber};
-use metering_core::store::{PriceStore, RefillStore, SourceId};
-use metering_core::{Credits, OperatorStore, Store};
+use metering_core::store::{OperatorStore, PriceStore, RefillStore, SourceId};
+use metering_core::{Credits, Store};
 use metering_postgres::PostgresStore;
 use metering_sql::transfer::{Export, Import, Section, TargetState, compare, copy};
 use metering_tests::postgres::{Cluster, is_skipped};

@@ -1,13 +1,13 @@
 //! Migrates databases of earlier schema versions, with data.
 
 use metering_core::access::{BudgetReset, Key, KeyHash, KeyNumber};
-use metering_core::charging::{HoldAction, HoldTerms, Outcome, Posting, RequestId};
+use metering_core::charging::{HoldAction, HoldTerms, Outcome, Posting};
 use metering_core::events::EventKind;
 use metering_core::money::{BalanceAlert, Refill};
-use metering_core::store::{EventStore, KeyStore, Refilled, SourceId};
+use metering_core::store::{EventStore, KeyStore, RefillStore, Refilled, SourceId};
 use metering_core::usage::{Activity, ActivityKind, DayRange};
 use metering_core::{
-    Charge, ClientSource, Credits, Day, Decision, PaymentStore, RefillStore, Store, SystemRandomness, Timestamp,
+    Charge, ClientSource, Credits, Day, Decision, PaymentStore, RequestId, Store, SystemRandomness, Timestamp,
     UsageLine,
 };
 use metering_postgres::PostgresStore;

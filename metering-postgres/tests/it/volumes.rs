@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use metering_core::catalogue::VolumeTiers;
 use metering_core::charging::{CountedRoute, HoldAction, Posting, Volume, VolumeTerms};
-use metering_core::{Charge, ClientSource, Credits, Month, Receipt, Store, StoreError, UsageLine};
+use metering_core::clock::Month;
+use metering_core::{Charge, ClientSource, Credits, Receipt, Store, StoreError, UsageLine};
 use metering_postgres::PostgresStore;
 use metering_tests::postgres::{Cluster, is_skipped};
 use tokio::task::JoinSet;

@@ -69,8 +69,8 @@ mod tests {
 
     use metering_core::access::BudgetReset;
     use metering_core::money::Refill;
-    use metering_core::store::Created;
-    use metering_core::{AccountId, ApiKey, NewAccount, RefillStore, Store, SystemRandomness, Timestamp};
+    use metering_core::store::{Created, RefillStore};
+    use metering_core::{AccountId, ApiKey, NewAccount, Store, SystemRandomness, Timestamp};
     use metering_sqlite::SqliteStore;
 
     use super::*;

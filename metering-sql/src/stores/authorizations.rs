@@ -1,4 +1,4 @@
-/// Implements [`AuthorizationStore`](metering_core::AuthorizationStore).
+/// Implements [`AuthorizationStore`](metering_core::store::AuthorizationStore).
 #[macro_export]
 macro_rules! authorization_store {
     ($store:ty) => {
@@ -18,7 +18,7 @@ macro_rules! authorization_store {
             type Result<T, E = StoreError> = ::core::result::Result<T, E>;
 
             #[$crate::private::async_trait]
-            impl $crate::private::metering_core::AuthorizationStore for $store {
+            impl $crate::private::metering_core::store::AuthorizationStore for $store {
                 async fn open_authorization(
                     &self,
                     new: NewAuthorization,

@@ -1,6 +1,6 @@
 //! The storage traits for what operators do: operators and the audit log, price versions, and recurring credits.
 
-/// Implements [`OperatorStore`](metering_core::OperatorStore).
+/// Implements [`OperatorStore`](metering_core::store::OperatorStore).
 #[macro_export]
 macro_rules! operator_store {
     ($store:ty) => {
@@ -13,7 +13,7 @@ macro_rules! operator_store {
             type Result<T, E = StoreError> = ::core::result::Result<T, E>;
 
             #[$crate::private::async_trait]
-            impl $crate::private::metering_core::OperatorStore for $store {
+            impl $crate::private::metering_core::store::OperatorStore for $store {
                 async fn create_operator(&self, new: NewOperator) -> Result<Option<Operator>> {
                     write(self, new, |db, new| Box::pin($crate::operators::create(db, new))).await
                 }

@@ -1,4 +1,4 @@
-/// Implements [`SignupStore`](metering_core::SignupStore).
+/// Implements [`SignupStore`](metering_core::store::SignupStore).
 #[macro_export]
 macro_rules! signup_store {
     ($store:ty) => {
@@ -12,7 +12,7 @@ macro_rules! signup_store {
             type Result<T, E = StoreError> = ::core::result::Result<T, E>;
 
             #[$crate::private::async_trait]
-            impl $crate::private::metering_core::SignupStore for $store {
+            impl $crate::private::metering_core::store::SignupStore for $store {
                 async fn open_signup(&self, session: SignupSession) -> Result<SignupOpened> {
                     write(self, session, |db, session| Box::pin($crate::sessions::open(db, session))).await
                 }

@@ -3,9 +3,10 @@
 use std::fmt;
 use std::sync::Arc;
 
+use metering_core::RequestId;
 use metering_core::access::{Account, AccountId, KeyNumber, KeyRecord, SecretRecord};
 use metering_core::chains::Address;
-use metering_core::charging::{CountedRoute, Hold, RequestId, StoredResult, UsageKind, Volume, Window};
+use metering_core::charging::{CountedRoute, Hold, StoredResult, UsageKind, Volume, Window};
 use metering_core::clock::{Day, Timestamp};
 use metering_core::events::{DeliveryId, Event, Progress, Webhook, WebhookId};
 use metering_core::money::{Credits, LedgerEntry, Refill};
@@ -164,7 +165,7 @@ pub struct WalletLink {
 }
 
 /// The places of a wallet's transactions
-/// ([`AuthorizationStore::assign_gas_place`](metering_core::AuthorizationStore::assign_gas_place)).
+/// ([`AuthorizationStore::assign_gas_place`](metering_core::store::AuthorizationStore::assign_gas_place)).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GasPlacesRecord {
     /// The chain's id (EIP-155).

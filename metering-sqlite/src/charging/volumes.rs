@@ -1,8 +1,8 @@
 //! The rows of requests to routes with volume tiers. Commits write them, and they are never cached, so that no two
 //! processes give the same number to two requests.
 
-use metering_core::Month;
 use metering_core::charging::{CountedRoute, Volume};
+use metering_core::clock::Month;
 use rusqlite::{Connection, Row, params};
 
 use crate::error::{Result, corrupt_column, store_error};

@@ -11,10 +11,10 @@ use metering_core::offers::{
 };
 use metering_core::payments::{PaymentUse, SettlementStep};
 use metering_core::store::{
-    AuthorizationCredited, AuthorizationOpened, NewAuthorization, PaymentCredit, PaymentCredited, PaymentSettled,
-    QuotePrecedence, SettlementChange,
+    AuthorizationCredited, AuthorizationOpened, AuthorizationStore, NewAuthorization, PaymentCredit, PaymentCredited,
+    PaymentSettled, QuotePrecedence, SettlementChange,
 };
-use metering_core::{AccountId, AuthorizationStore, Credits, PaymentStore, Store, StoreError, Timestamp};
+use metering_core::{AccountId, Credits, PaymentStore, Store, StoreError, Timestamp};
 use metering_sql::transfer::{Export, GasPlacesRecord, Record, Section};
 use metering_sqlite::SqliteStore;
 

@@ -11,8 +11,8 @@ use metering_core::events::WebhookOwner;
 use metering_core::events::{
     AttemptOutcome, Delivery, DueDelivery, EventKind, NewWebhook, Webhook, WebhookId, WebhookSecret, WebhookTerms,
 };
-use metering_core::store::{EventStore, Posted, WebhookCreated};
-use metering_core::{AccountId, Credits, KeyStore, Refusal, Store, SystemRandomness, Timestamp};
+use metering_core::store::{EventStore, KeyStore, Posted, WebhookCreated};
+use metering_core::{AccountId, Credits, Refusal, Store, SystemRandomness, Timestamp};
 use metering_sqlite::SqliteStore;
 
 use crate::contract::fast_folder;

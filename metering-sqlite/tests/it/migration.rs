@@ -6,14 +6,15 @@ use std::time::Duration;
 
 use metering_core::access::{BudgetReset, Key, KeyHash, KeyNumber, KeyTerms, Totals};
 use metering_core::catalogue::VolumeTiers;
-use metering_core::charging::{HoldTerms, Posting, Repetition, RequestId, Volume, VolumeTerms};
+use metering_core::charging::{HoldTerms, Posting, Repetition, Volume, VolumeTerms};
+use metering_core::clock::Month;
 use metering_core::events::EventKind;
 use metering_core::money::{BalanceAlert, LedgerKind, Refill};
 use metering_core::payments::PaymentSettlement;
-use metering_core::store::{EventStore, HoldStore, KeyStore, PaymentCredited, QuoteOpened, Refilled};
+use metering_core::store::{EventStore, HoldStore, KeyStore, PaymentCredited, QuoteOpened, RefillStore, Refilled};
 use metering_core::usage::{ActivityKind, DayRange};
 use metering_core::{
-    AccountId, Credits, Month, PaymentStore, RefillStore, Refusal, Store, StoreError, SystemRandomness, Timestamp,
+    AccountId, Credits, PaymentStore, Refusal, RequestId, Store, StoreError, SystemRandomness, Timestamp,
 };
 use metering_sqlite::SqliteStore;
 

@@ -1,7 +1,7 @@
 //! The audit log on disk: nobody changes it, not even with SQL, and it is there after a restart.
 
-use metering_core::OperatorStore;
 use metering_core::operators::{Actor, AuditId, AuditOutcome, AuditQuery, AuditResult, NewAuditEntry};
+use metering_core::store::OperatorStore;
 use metering_sqlite::SqliteStore;
 use rusqlite::Connection;
 

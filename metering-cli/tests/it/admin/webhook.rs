@@ -6,8 +6,8 @@ use metering_core::events::{
     AttemptOutcome, DeliveryId, DeliveryState, NewWebhook, Webhook, WebhookId, WebhookOwner, WebhookSecret,
     WebhookTerms,
 };
-use metering_core::store::WebhookCreated;
-use metering_core::{EventStore, Store, SystemRandomness, Timestamp};
+use metering_core::store::{EventStore, WebhookCreated};
+use metering_core::{Store, SystemRandomness, Timestamp};
 use serde_json::Value;
 
 use super::now;

@@ -3,8 +3,8 @@
 use metering_core::access::KeyHash;
 use metering_core::charging::{LimitWindow, Outcome};
 use metering_core::signups::LinkPurpose;
-use metering_core::store::{Claimed, EmailVerified, KeyDelivery, PaymentCredited, Posted, SignupRedeemed};
-use metering_core::{Credits, Decision, NewAccount, PaymentStore, Refusal, SignupStore, Store};
+use metering_core::store::{Claimed, EmailVerified, KeyDelivery, PaymentCredited, Posted, SignupRedeemed, SignupStore};
+use metering_core::{Credits, Decision, NewAccount, PaymentStore, Refusal, Store};
 use metering_postgres::PostgresStore;
 use metering_tests::postgres::is_skipped;
 

@@ -11,10 +11,10 @@ use metering_core::offers::{
 };
 use metering_core::payments::{Payment, PaymentUse, SettlementStep};
 use metering_core::store::{
-    AuthorizationCredited, AuthorizationOpened, NewAuthorization, PaymentCredit, PaymentSettled, QuotePrecedence,
-    SettlementChange,
+    AuthorizationCredited, AuthorizationOpened, AuthorizationStore, NewAuthorization, PaymentCredit, PaymentSettled,
+    QuotePrecedence, SettlementChange,
 };
-use metering_core::{AuthorizationStore, Credits, FullStore, PaymentStore};
+use metering_core::{Credits, FullStore, PaymentStore};
 use metering_sqlite::SqliteStore;
 
 use super::filling::{grant, later, tx, wallet};

@@ -16,11 +16,12 @@ use metering_core::payments::{
 use metering_core::prices::{NewPriceVersion, PriceNumber, PriceRecorded};
 use metering_core::signups::{EmailLink, LinkHash, LinkPurpose, SessionHash, SignupSession};
 use metering_core::store::{
-    Claim, EmailVerified, KeyDelivery, PaymentCredit, PaymentCredited, QuotePrecedence, RefillStore,
+    Claim, EmailVerified, KeyDelivery, OperatorStore, PaymentCredit, PaymentCredited, PriceStore, QuotePrecedence,
+    RefillStore, SignupStore,
 };
 use metering_core::{
-    AccountId, Charge, ClientSource, Credits, FullStore, NewAccount, OperatorStore, PaymentStore, PriceStore,
-    RateLimits, RequestId, SignupStore, Store, UsageLine,
+    AccountId, Charge, ClientSource, Credits, FullStore, NewAccount, PaymentStore, RateLimits, RequestId, Store,
+    UsageLine,
 };
 use metering_sqlite::SqliteStore;
 use proptest::strategy::{Strategy, ValueTree};

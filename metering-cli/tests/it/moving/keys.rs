@@ -2,8 +2,8 @@
 
 use metering_core::access::{Budget, BudgetReset, KeyHash, KeyId, KeyTerms, Networks, RoutePatterns, Scopes};
 use metering_core::charging::{Outcome, Posting};
-use metering_core::store::{KeyChange, KeyChanged, KeyCreated, NewKey};
-use metering_core::{AccountId, Credits, Decision, KeyStore, RateLimits, Store};
+use metering_core::store::{KeyChange, KeyChanged, KeyCreated, KeyStore, NewKey};
+use metering_core::{AccountId, Credits, Decision, RateLimits, Store};
 use metering_sqlite::SqliteStore;
 
 use super::filling::{charge, grant, later};

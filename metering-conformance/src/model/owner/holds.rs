@@ -1,8 +1,9 @@
 //! Holds in the model: each with how it was settled, and what that changed.
 
+use metering_core::Charge;
 use metering_core::access::KeyNumber;
 use metering_core::charging::{
-    Charge, CountedRoute, Held, Hold, HoldAction, HoldId, HoldTerms, HoldUpdate, HoldUpdated, SettleReason, SettledHold,
+    CountedRoute, Held, Hold, HoldAction, HoldId, HoldTerms, HoldUpdate, HoldUpdated, SettleReason, SettledHold,
 };
 use metering_core::clock::Timestamp;
 use metering_core::events::EventKind;

@@ -3,9 +3,10 @@
 use std::time::Duration;
 
 use metering_core::access::{Budget, Key, KeyHash, KeyRefusal, KeyTerms, RateLimits, Scope};
-use metering_core::charging::{Charge, ExhaustedBudget, LimitWindow, RateStatus, Refusal, Window};
+use metering_core::charging::{ExhaustedBudget, LimitWindow, RateStatus, Window};
 use metering_core::clock::{Day, Timestamp};
 use metering_core::usage::UsageLine;
+use metering_core::{Charge, Refusal};
 
 use super::amount::credits;
 use super::windows::window_counts;

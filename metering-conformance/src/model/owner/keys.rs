@@ -1,11 +1,12 @@
 //! Keys in the model, with every secret that they ever had and everything that counted for them.
 
 use metering_core::access::{Key, KeyHash, KeyId, KeyNumber, KeyStatus, KeyTerms, KeyUsage, RateLimits, Scope, Spent};
-use metering_core::charging::{Charge, RateStatus, Refusal, Window};
+use metering_core::charging::{RateStatus, Window};
 use metering_core::clock::{Day, Timestamp};
 use metering_core::events::EventKind;
 use metering_core::store::Discrepancy;
 use metering_core::usage::ActivityKind;
+use metering_core::{Charge, Refusal};
 
 use super::Owner;
 use super::amount::credits;

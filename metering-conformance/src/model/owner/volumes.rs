@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
+use metering_core::Charge;
 use metering_core::catalogue::VolumeTiers;
-use metering_core::charging::{Charge, CountedRoute, Volume};
+use metering_core::charging::{CountedRoute, Volume};
 use metering_core::clock::{Month, Timestamp};
 use metering_core::money::Credits;
 

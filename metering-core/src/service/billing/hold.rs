@@ -8,7 +8,8 @@ use crate::charging::hold::HoldTerms;
 use crate::error::Error;
 use crate::money::credits::Credits;
 use crate::random::SystemRandomness;
-use crate::service::{RequestPayment, Service};
+use crate::service::RequestPayment;
+use crate::service::metering::Service;
 use crate::wire::{HoldFields, HoldRequest, HoldResponse};
 
 /// The lease of a hold that a service makes over HTTP, unless it asks for another one.

@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use crate::access::invisible::is_invisible;
 use crate::access::key::ApiKey;
-use crate::service::Service;
+use crate::service::metering::Service;
 use crate::usage::{ClientSource, DayRange, UsageLine};
 
 /// The template to book usage on when its own is too long or over the limit.

@@ -18,7 +18,8 @@ use crate::charging::request_id::RequestId;
 use crate::charging::volume::VolumeTerms;
 use crate::error::Error;
 use crate::money::credits::Credits;
-use crate::service::{RequestPayment, Service};
+use crate::service::RequestPayment;
+use crate::service::metering::Service;
 use crate::trace;
 
 use super::admission::{Admission, AdmissionKind};

@@ -5,7 +5,7 @@ use crate::access::credentials::Caller;
 use crate::charging::max_cost::{MaxCost, MaxCostError};
 use crate::error::Error;
 use crate::money::credits::Credits;
-use crate::service::Service;
+use crate::service::metering::Service;
 
 impl MatchedRequest<'_, '_> {
     /// The same request, which is refused if it costs more than this, or may cost more. The bound is checked before

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::catalogue::RouteRefusal;
 use crate::catalogue::path::{RequestPath, TargetError};
 use crate::error::Error;
-use crate::service::Service;
+use crate::service::metering::Service;
 
 /// Why a request matches no route.
 #[derive(Debug)]

@@ -1,6 +1,6 @@
 //! Quotes: sell a plan to a wallet that has no account.
 
-use crate::access::account::AgentName;
+use crate::access::account::{Account, AgentName};
 use crate::access::email::Email;
 use crate::chains::address::Address;
 use crate::chains::chain::Chain;
@@ -19,13 +19,21 @@ use crate::wire::{QuoteRequest, QuoteResponse};
 pub(super) const MAX_DRAWS: usize = 64;
 
 /// A request with all fields present and valid.
-struct ValidQuoteRequest {
+pub(super) struct ValidQuoteRequest {
     agent_name: AgentName,
     plan_id: String,
     chain_id: u64,
     token_symbol: String,
     payer: Address,
     email: Option<Email>,
+}
+
+/// Who a quote is for.
+pub(super) enum Buyer<'b> {
+    /// A wallet that has no account.
+    Wallet(&'b ValidQuoteRequest),
+    /// An account, for which any wallet may pay.
+    Account(&'b Account),
 }
 
 impl<'s> Payments<'s> {
@@ -70,7 +78,7 @@ impl<'s> Payments<'s> {
         self.confirm_payer(&plan, valid.payer).await?;
         for _ in 0..MAX_DRAWS {
             let nonce = QuoteNonce::generate(&SystemRandomness);
-            let quote = self.draw_quote(&valid, &plan, chain, &nonce)?;
+            let quote = self.draw_quote(Buyer::Wallet(&valid), &plan, chain, &nonce)?;
             let response = self.quote_response(&quote, &plan, chain, &nonce);
             match self.state.store()?.open_quote(quote).await? {
                 QuoteOpened::Opened => return Ok(response),
@@ -104,22 +112,29 @@ impl<'s> Payments<'s> {
         Ok((plan, chain))
     }
 
-    fn draw_quote(
+    /// A new quote of a plan, for an amount with a random tag.
+    pub(super) fn draw_quote(
         self,
-        valid: &ValidQuoteRequest,
+        buyer: Buyer<'_>,
         plan: &Plan,
         chain: &Chain,
         nonce: &QuoteNonce,
     ) -> Result<Quote, Error> {
-        let draw = |price| draw_amount(&SystemRandomness, price, plan.token_decimals, TagKind::Signup);
+        let (tag, agent_name, email, payer, top_up) = match buyer {
+            Buyer::Wallet(new) => (TagKind::Signup, &new.agent_name, new.email.clone(), new.payer, None),
+            Buyer::Account(account) => {
+                (TagKind::TopUp, &account.agent_name, None, Quote::ANY_PAYER, Some(account.id.clone()))
+            }
+        };
+        let draw = |price| draw_amount(&SystemRandomness, price, plan.token_decimals, tag);
         let drawn = plan.price().and_then(draw);
         let now = self.access.now();
         Ok(Quote {
             nonce: nonce.hash(),
-            agent_name: valid.agent_name.clone(),
-            email: valid.email.clone(),
-            payer: valid.payer,
-            top_up: None,
+            agent_name: agent_name.clone(),
+            email,
+            payer,
+            top_up,
             target: plan.target(chain),
             // A validated plan's price has room for a tag.
             amount: drawn.ok_or(PaymentError::NotConfigured)?,

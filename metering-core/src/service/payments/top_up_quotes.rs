@@ -11,11 +11,11 @@ use crate::chains::units::TokenUnits;
 use crate::error::Error;
 use crate::payments::payment::{PaymentError, PaymentFault};
 use crate::payments::plan::Plan;
-use crate::payments::quote::{Quote, QuoteNonce, QuoteState, TagKind, draw_amount, may_be_drawn, may_be_tagged};
+use crate::payments::quote::{Quote, QuoteNonce, QuoteState, TagKind, may_be_drawn, may_be_tagged};
 use crate::random::SystemRandomness;
 use crate::service::Payments;
 use crate::service::fields::Fields;
-use crate::service::payments::quotes::MAX_DRAWS;
+use crate::service::payments::quotes::{Buyer, MAX_DRAWS};
 use crate::service::payments::state::Claimant;
 use crate::service::payments::top_up_status::{Arrived, TokenFacts};
 use crate::store::QuoteOpened;
@@ -141,24 +141,9 @@ impl Payments<'_> {
     }
 
     fn draw_top_up(self, account: &Account, plan: &Plan, chain: &Chain) -> Result<Quote, Error> {
-        let draw = |price| draw_amount(&SystemRandomness, price, plan.token_decimals, TagKind::TopUp);
-        let now = self.access.now();
-        Ok(Quote {
-            // The nonce is never issued, so the quote cannot be claimed.
-            nonce: QuoteNonce::generate(&SystemRandomness).hash(),
-            agent_name: account.agent_name.clone(),
-            email: None,
-            payer: Quote::ANY_PAYER,
-            top_up: Some(account.id.clone()),
-            target: plan.target(chain),
-            amount: plan.price().and_then(draw).ok_or(PaymentError::NotConfigured)?,
-            plan_id: plan.id.clone(),
-            credits: plan.credits,
-            bonus_credits: plan.bonus_credits,
-            created_at: now,
-            expires_at: now.saturating_add(self.state.settings.quote_lifetime),
-            state: QuoteState::Open,
-        })
+        // The nonce is never issued, so the quote cannot be claimed.
+        let nonce = QuoteNonce::generate(&SystemRandomness);
+        self.draw_quote(Buyer::Account(account), plan, chain, &nonce)
     }
 
     /// The account of a top-up quote, if it is not revoked.

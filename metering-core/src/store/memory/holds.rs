@@ -7,7 +7,8 @@ use async_trait::async_trait;
 use crate::access::account::AccountId;
 use crate::charging::hold::{Hold, HoldId};
 use crate::clock::Timestamp;
-use crate::store::{HoldStore, MemoryStore, StoreError};
+use crate::store::memory::MemoryStore;
+use crate::store::{HoldStore, StoreError};
 
 use super::state::{Record, State};
 

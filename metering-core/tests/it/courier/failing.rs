@@ -7,8 +7,8 @@ use metering_core::events::{
     AttemptOutcome, Delivery, DeliveryBacklog, DeliveryFilter, DeliveryId, DeliveryShares, DueDelivery, Event,
     NewWebhook, Webhook, WebhookChange, WebhookId, WebhookOwner, WebhookTerms,
 };
-use metering_core::store::{Cursor, Page, WebhookCreated};
-use metering_core::{Account, AccountId, Credits, EventStore, StoreError, Timestamp};
+use metering_core::store::{Cursor, EventStore, Page, WebhookCreated};
+use metering_core::{Account, AccountId, Credits, StoreError, Timestamp};
 
 use crate::meter::gated::Gated;
 

@@ -6,12 +6,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use metering_core::charging::{Hold, HoldDecision, HoldGuard, HoldId, HoldTerms, MeterEnd, MeterError, SettleReason};
+use metering_core::charging::{Hold, HoldDecision, HoldGuard, HoldId, HoldTerms, MeterEnd, SettleReason};
 use metering_core::money::{LedgerKind, NewLedgerEntry};
 use metering_core::store::{HoldStore, StoreClock};
 use metering_core::{
-    AccountId, ApiKey, Charge, Clock, Credits, Meter, MeterConfig, NewAccount, Store, StoreError, SystemRandomness,
-    Timestamp,
+    AccountId, ApiKey, Charge, Clock, Credits, Meter, MeterConfig, MeterError, NewAccount, Store, StoreError,
+    SystemRandomness, Timestamp,
 };
 use tokio::sync::Semaphore;
 

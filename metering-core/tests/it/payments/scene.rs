@@ -8,13 +8,14 @@ use std::time::Duration;
 use metering_core::chains::{Address, Chain, ChainReader, TxHash};
 use metering_core::payments::{PaymentKind, Plan};
 use metering_core::service::{Links, PaymentSettings};
+use metering_core::store::KeyStore;
 use metering_core::wire::{
     ChainIdInput, ChallengeRequest, ClaimRequest, ClaimResponse, QuoteRequest, QuoteResponse, TopUpQuoteDocument,
     TopUpQuoteRequest, TopUpRequest, TopUpResponse, VerifyRequest, VerifyResponse,
 };
 use metering_core::{
-    AccountId, ApiKey, Catalogue, Clock, Error, KeyStore, Meter, MeterConfig, NewAccount, PaymentStore, Service,
-    ServiceConfig, Store, SystemRandomness, Timestamp,
+    AccountId, ApiKey, Catalogue, Clock, Error, Meter, MeterConfig, NewAccount, PaymentStore, Service, ServiceConfig,
+    Store, SystemRandomness, Timestamp,
 };
 use metering_sqlite::SqliteStore;
 

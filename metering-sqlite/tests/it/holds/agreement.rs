@@ -7,11 +7,13 @@ use std::time::Duration;
 use metering_core::access::{Budget, BudgetReset, KeyHash, KeyId, KeyTerms, Scopes};
 use metering_core::charging::{
     Attempt, DeliveryTerms, Fingerprint, HoldAction, HoldId, HoldTerms, HoldUpdate, IdempotencyKey, Outcome, Posting,
-    Refund, RequestId, Settlement,
+    Refund, Settlement,
 };
 use metering_core::store::{KeyChange, NewKey, TermsChange};
 use metering_core::usage::{Activity, DayRange};
-use metering_core::{AccountId, Charge, Decision, MemoryStore, NewAccount, RateLimits, Receipt, Store, Timestamp};
+use metering_core::{
+    AccountId, Charge, Decision, MemoryStore, NewAccount, RateLimits, Receipt, RequestId, Store, Timestamp,
+};
 use metering_sqlite::SqliteStore;
 
 use super::{calls, charge_of};

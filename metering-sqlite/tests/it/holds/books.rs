@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use metering_core::access::{Budget, KeyId, KeyTerms, Scopes};
-use metering_core::charging::{Hold, HoldAction, RequestId};
+use metering_core::charging::{Hold, HoldAction};
 use metering_core::store::{HoldStore, KeyChange, KeyCreated, KeyStore, NewKey, TermsChange};
-use metering_core::{AccountId, Store, StoreError};
+use metering_core::{AccountId, RequestId, Store, StoreError};
 use metering_sql::transfer::{Export, Record, Section};
 use metering_sqlite::SqliteStore;
 
