@@ -4,6 +4,7 @@ mod amount;
 pub(crate) mod body;
 mod body_use;
 mod by_unit;
+mod byte_search;
 mod error_shape;
 mod errors_near;
 mod estimate;

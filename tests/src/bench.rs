@@ -20,6 +20,7 @@ mod generator;
 mod holds;
 mod http;
 mod interrupt;
+mod llm;
 mod machine;
 mod nginx;
 mod postgres;
@@ -68,6 +69,7 @@ pub fn run(arguments: &Arguments, out: &mut dyn Write) -> Result<(), Failure> {
                 Part::Aged => aged::write(arguments, out).await?,
                 Part::Http => http::write(arguments, &tools, out).await?,
                 Part::Gateway => gateway::write(arguments, &tools, out).await?,
+                Part::Llm => llm::write(arguments, &tools, out).await?,
                 Part::Proxies => proxies::write(arguments, &tools, out).await?,
                 Part::Deduct => deduct::write(arguments, &tools, out).await?,
                 Part::Streams => streams::write(arguments, &tools, out).await?,

@@ -4,8 +4,11 @@
 //! Server-sent events are read as the WHATWG HTML standard says (section 9.2.6), for their data, and for the type
 //! `error`, which a failure has.
 
+use crate::catalogue::byte_search::position;
+
 /// The start of a line that is kept until its field is known. `event:error` and a byte more.
 const FIELD_BYTES_MAX: usize = 16;
+const DATA: &[u8] = b"data:";
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
 /// How a body is divided.
@@ -102,7 +105,7 @@ impl Splitter {
                 rest = &rest[1..];
                 continue;
             }
-            let Some(end) = rest.iter().position(|byte| matches!(byte, b'\n' | b'\r')) else {
+            let Some(end) = position(rest, |byte| (byte == b'\n') | (byte == b'\r')) else {
                 self.read_line(rest, take);
                 return;
             };
@@ -121,14 +124,22 @@ impl Splitter {
         if self.line == Line::Other {
             return;
         }
+        if self.start.is_empty()
+            && let Some(rest) = bytes.strip_prefix(DATA)
+            && !rest.is_empty()
+        {
+            self.begin_data(take);
+            return take(Piece::Data(value(rest)));
+        }
         let room = (FIELD_BYTES_MAX - self.start.len()).min(bytes.len());
         self.start.extend_from_slice(&bytes[..room]);
         // A space after the colon is not part of the value, so one byte more says where that begins.
-        if self.start.len() > b"data:".len() && self.start.starts_with(b"data:") {
+        if self.start.len() > DATA.len() && self.start.starts_with(DATA) {
             let start = std::mem::take(&mut self.start);
             self.begin_data(take);
-            take(Piece::Data(value(&start[b"data:".len()..])));
+            take(Piece::Data(value(&start[DATA.len()..])));
             take(Piece::Data(&bytes[room..]));
+            self.reuse(start);
         } else if self.start.len() == FIELD_BYTES_MAX {
             self.start.clear();
             self.line = Line::Other;
@@ -158,6 +169,13 @@ impl Splitter {
             }
             _ => {}
         }
+        self.reuse(start);
+    }
+
+    /// Keeps the memory of the start of a line for the next one: a stream has many lines.
+    fn reuse(&mut self, mut start: Vec<u8>) {
+        start.clear();
+        self.start = start;
     }
 
     fn end_event(&mut self, take: &mut impl FnMut(Piece<'_>)) {

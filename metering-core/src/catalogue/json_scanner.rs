@@ -33,6 +33,10 @@ pub(super) struct Scanner {
     state: State,
     /// The objects and arrays that are open.
     frames: Vec<Frame>,
+    /// The nodes of the targets that these are at, those of the innermost last.
+    nodes: Vec<usize>,
+    /// Child nodes whose names have been seen in these, those of the innermost last.
+    named: Vec<usize>,
     /// The nodes of the targets that the next value is at.
     here: Vec<usize>,
     text: Text,
@@ -42,10 +46,10 @@ pub(super) struct Scanner {
 #[derive(Debug)]
 struct Frame {
     is_array: bool,
-    /// The nodes of the targets that this value is at.
-    nodes: Vec<usize>,
-    /// Child nodes whose names have been seen in this object.
-    named: Vec<usize>,
+    /// Where its part of [`Scanner::nodes`] begins.
+    nodes: usize,
+    /// Where its part of [`Scanner::named`] begins.
+    named: usize,
     /// The position of the current element.
     index: u64,
 }
@@ -86,10 +90,21 @@ impl Scanner {
         Self {
             state: State::Start,
             frames: Vec::new(),
+            nodes: Vec::new(),
+            named: Vec::new(),
             here: vec![Targets::ROOT],
             text: Text::default(),
             is_array: false,
         }
+    }
+
+    /// Begins the next text. Its memory is that of the last one.
+    pub(super) fn restart(&mut self) {
+        self.state = State::Start;
+        self.close_all();
+        self.here.clear();
+        self.here.push(Targets::ROOT);
+        self.is_array = false;
     }
 
     /// Whether the text is an array.
@@ -104,18 +119,7 @@ impl Scanner {
             rest = match self.state {
                 State::Stopped(_) => return,
                 State::Text { is_name } => self.read_text(is_name, rest, targets, take),
-                State::Number(part) => match part.next(byte) {
-                    Some(part) => {
-                        self.text.push(byte);
-                        self.state = State::Number(part);
-                        after
-                    }
-                    None if part.may_end() => {
-                        self.end_number(targets, take);
-                        rest
-                    }
-                    None => return self.stop(Verdict::NotJson),
-                },
+                State::Number(part) => self.read_number(part, rest, targets, take),
                 State::Word(word, found) => match word.split_first() {
                     Some((next, left)) if *next == byte => {
                         self.state = State::Word(left, found);
@@ -157,7 +161,13 @@ impl Scanner {
 
     fn stop(&mut self, verdict: Verdict) {
         self.state = State::Stopped(verdict);
-        self.frames = Vec::new();
+        self.close_all();
+    }
+
+    fn close_all(&mut self) {
+        self.frames.clear();
+        self.nodes.clear();
+        self.named.clear();
     }
 
     fn read_token(&mut self, byte: u8, targets: &Targets, take: &mut impl FnMut(usize, ScannedValue<'_>)) {
@@ -165,7 +175,7 @@ impl Scanner {
             (State::FirstElementOrEnd, b']') | (State::FirstNameOrEnd, b'}') => self.close(),
             (State::FirstElementOrEnd | State::Start | State::Value, _) => self.begin_value(byte, targets, take),
             (State::FirstNameOrEnd | State::Name, b'"') => {
-                let wanted = self.frames.last().is_some_and(|frame| !frame.nodes.is_empty());
+                let wanted = self.frames.last().is_some_and(|frame| frame.nodes < self.nodes.len());
                 self.text.begin(wanted);
                 self.state = State::Text { is_name: true };
             }
@@ -200,7 +210,7 @@ impl Scanner {
         };
         self.text.begin(!self.here.is_empty());
         if matches!(self.state, State::Number(_)) {
-            self.text.push(byte);
+            self.text.extend(&[byte]);
         }
     }
 
@@ -209,8 +219,8 @@ impl Scanner {
             return self.stop(Verdict::TooDeep);
         }
         targets.at(&self.here, if is_array { ScannedValue::Array } else { ScannedValue::Object }, take);
-        let nodes = std::mem::take(&mut self.here);
-        self.frames.push(Frame { is_array, nodes, named: Vec::new(), index: 0 });
+        self.frames.push(Frame { is_array, nodes: self.nodes.len(), named: self.named.len(), index: 0 });
+        self.nodes.append(&mut self.here);
         if is_array {
             self.enter_element(targets);
         }
@@ -218,7 +228,10 @@ impl Scanner {
     }
 
     fn close(&mut self) {
-        self.frames.pop();
+        if let Some(frame) = self.frames.pop() {
+            self.nodes.truncate(frame.nodes);
+            self.named.truncate(frame.named);
+        }
         self.state = State::AfterValue;
     }
 
@@ -226,7 +239,7 @@ impl Scanner {
     fn enter_element(&mut self, targets: &Targets) {
         self.here.clear();
         let Some(frame) = self.frames.last() else { return };
-        for edge in frame.nodes.iter().flat_map(|node| targets.edges(*node)) {
+        for edge in self.nodes[frame.nodes..].iter().flat_map(|node| targets.edges(*node)) {
             if edge.token == Token::Each || edge.index == Some(frame.index) {
                 self.here.push(edge.to);
             }
@@ -236,16 +249,16 @@ impl Scanner {
     /// Finds the nodes of the next member.
     fn enter_member(&mut self, targets: &Targets, take: &mut impl FnMut(usize, ScannedValue<'_>)) {
         self.here.clear();
-        let Some(frame) = self.frames.last_mut() else { return };
+        let Some(frame) = self.frames.last() else { return };
         let name = self.text.whole();
-        for edge in frame.nodes.iter().flat_map(|node| targets.edges(*node)) {
+        for edge in self.nodes[frame.nodes..].iter().flat_map(|node| targets.edges(*node)) {
             match &edge.token {
                 Token::Each => self.here.push(edge.to),
                 Token::Name(wanted) if name == Some(wanted.as_bytes()) => {
-                    if frame.named.contains(&edge.to) {
+                    if self.named[frame.named..].contains(&edge.to) {
                         targets.below(edge.to, take);
                     } else {
-                        frame.named.push(edge.to);
+                        self.named.push(edge.to);
                     }
                     self.here.push(edge.to);
                 }
@@ -279,6 +292,31 @@ impl Scanner {
                 rest
             }
         }
+    }
+
+    /// Reads a number up to its end, or to the end of the bytes.
+    fn read_number<'b>(
+        &mut self,
+        mut part: Number,
+        bytes: &'b [u8],
+        targets: &Targets,
+        take: &mut impl FnMut(usize, ScannedValue<'_>),
+    ) -> &'b [u8] {
+        let mut length = 0;
+        while let Some(next) = bytes.get(length).and_then(|byte| part.next(*byte)) {
+            part = next;
+            length += 1;
+        }
+        self.text.extend(&bytes[..length]);
+        if length == bytes.len() {
+            self.state = State::Number(part);
+        } else if part.may_end() {
+            self.end_number(targets, take);
+        } else {
+            self.stop(Verdict::NotJson);
+            return &[];
+        }
+        &bytes[length..]
     }
 
     fn end_number(&mut self, targets: &Targets, take: &mut impl FnMut(usize, ScannedValue<'_>)) {

@@ -126,7 +126,7 @@ fn read(report: &JsonReport, scanner: &mut Scanner, findings: &mut Findings, pie
         Piece::End => {
             let take = &mut |number: usize, found: ScannedValue<'_>| findings.take(report, number, found);
             let verdict = scanner.finish(&report.targets, take);
-            *scanner = Scanner::new();
+            scanner.restart();
             findings.end_text(report, verdict);
         }
     }

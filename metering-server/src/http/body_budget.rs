@@ -124,10 +124,21 @@ impl BodyBuffer {
         let length = self.bytes.len() + data.len();
         if length > self.bytes.capacity() {
             let room = length.max(2 * self.bytes.capacity()).max(BUFFER_MIN).min(most.max(length));
-            self.permit.grow(room)?;
-            self.bytes.reserve_exact(room - self.bytes.len());
+            self.reserve(room)?;
         }
         self.bytes.extend_from_slice(data);
+        Ok(())
+    }
+
+    /// Makes room for a body of this length, so that it is not moved as it grows.
+    ///
+    /// # Errors
+    /// When the budget is exhausted.
+    pub(crate) fn reserve(&mut self, length: usize) -> Result<(), Exhausted> {
+        if length > self.bytes.capacity() {
+            self.permit.grow(length)?;
+            self.bytes.reserve_exact(length - self.bytes.len());
+        }
         Ok(())
     }
 
@@ -253,6 +264,11 @@ mod tests {
         buffer.push(&[b'x'; 3_000], 3_000).unwrap();
         buffer.clear();
         assert_eq!((budget.taken(), buffer.into_bytes().len()), (0, 0));
+        let mut buffer = share(&budget, "192.0.2.1").buffer(Kept::Response);
+        assert_eq!(buffer.reserve(60_000), Err(Exhausted::Server), "half of the budget is for requests");
+        buffer.reserve(40_000).unwrap();
+        buffer.push(&[b'x'; 1_000], 40_000).unwrap();
+        assert_eq!((budget.taken(), buffer.len()), (40_000, 1_000));
     }
 
     #[test]

@@ -120,6 +120,8 @@ pub enum Part {
     Http,
     /// Requests through the gateway compared with nginx as a proxy to the same upstream
     Gateway,
+    /// Streamed and long responses priced by usage through the gateway compared with nginx as a proxy
+    Llm,
     /// Proxies that ask our server before they forward, compared with the same proxies plain and with the gateway
     Proxies,
     /// `POST /internal/billing/deduct` compared with Redis `DECRBY`, both flushed to disk

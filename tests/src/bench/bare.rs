@@ -5,7 +5,7 @@
 use std::convert::Infallible;
 use std::net::SocketAddr;
 
-use http_body_util::Full;
+use http_body_util::{BodyExt, Full};
 use hyper::body::{Body, Bytes, Incoming};
 use hyper::header::CONTENT_TYPE;
 use hyper::server::conn::http1;
@@ -74,9 +74,15 @@ where
         let _ = stream.set_nodelay(true);
         let respond = respond.clone();
         tokio::spawn(async move {
-            let service = service_fn(move |request| {
-                let response = respond(&request);
-                async move { Ok::<_, Infallible>(response) }
+            let service = service_fn(move |request: Request<Incoming>| {
+                let (response, body) = (respond(&request), request.into_body());
+                async move {
+                    // A body that is not read may end the connection.
+                    if !body.is_end_stream() {
+                        let _ = body.collect().await;
+                    }
+                    Ok::<_, Infallible>(response)
+                }
             });
             // It ends with an error when a client closes in mid-response, as load generators do.
             let _ = http1::Builder::new().serve_connection(TokioIo::new(stream), service).await;

@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
-use super::format;
+use super::{Failure, format};
 use crate::load::LoadResult;
+use crate::process::busy;
 
 /// The result of one measurement.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -30,6 +31,17 @@ impl Sample {
     /// Responses per second.
     pub(super) fn rate(&self) -> f64 {
         format::per_second(usize::try_from(self.responses).unwrap_or(usize::MAX), self.elapsed)
+    }
+
+    /// Measures, and adds the processor time of these processes.
+    pub(super) fn with_processor_time(
+        processes: &[u32],
+        measure: impl FnOnce() -> Result<Self, Failure>,
+    ) -> Result<Self, Failure> {
+        let before = busy(processes);
+        let sample = measure()?;
+        let spent = busy(processes).zip(before).map(|(after, before)| after.saturating_sub(before));
+        Ok(Self { processor_time: spent, ..sample })
     }
 
     /// The processor time for each response.

@@ -71,10 +71,30 @@ fn set(document: &mut Document, tokens: &[Box<str>], value: &Value) -> bool {
     members.iter_mut().find(|(name, _)| **name == **token).is_some_and(|(_, member)| set(member, rest, value))
 }
 
+/// Whether a JSON text may have this value somewhere. Most events of a stream do not, and need not be parsed then.
+fn may_have(json: &str, value: &Value) -> bool {
+    let has_empty = |open: char, close: char| {
+        let is_empty = |rest: &str| rest.trim_start_matches([' ', '\t', '\n', '\r']).starts_with(close);
+        json.split(open).skip(1).any(is_empty)
+    };
+    match value {
+        Value::Array(items) if items.is_empty() => has_empty('[', ']'),
+        Value::Object(members) if members.is_empty() => has_empty('{', '}'),
+        Value::Null => json.contains("null"),
+        Value::Bool(true) => json.contains("true"),
+        Value::Bool(false) => json.contains("false"),
+        _ => true,
+    }
+}
+
 impl HiddenEvents {
     /// Whether an event with this data, its JSON text, is hidden. Data that is not JSON is not hidden.
     #[must_use]
     pub fn hides(&self, data: &str) -> bool {
+        let is_possible = |mark: &Vec<(Box<str>, Value)>| mark.iter().all(|(_, value)| may_have(data, value));
+        if !self.marks.iter().any(is_possible) {
+            return false;
+        }
         let Ok(event) = serde_json::from_str::<Value>(data) else { return false };
         let marked =
             |mark: &Vec<(Box<str>, Value)>| mark.iter().all(|(pointer, value)| event.pointer(pointer) == Some(value));

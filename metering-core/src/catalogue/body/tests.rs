@@ -185,6 +185,9 @@ fn values_are_set_when_the_rule_applies() {
         (r#"{"choices": [{"delta": {}}]}"#, false),
         (r#"{"usage": {}}"#, false),
         ("[DONE]", false),
+        (r#"{"ch\u006fices": [ ], "usage": null}"#, true),
+        (r#"{"choices": [{"delta": {"tool_calls": []}}]}"#, false),
+        (r#"{"choices": []"#, false),
     ] {
         assert_eq!(hidden.hides(event), hides, "{event}");
     }

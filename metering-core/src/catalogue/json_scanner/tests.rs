@@ -62,6 +62,37 @@ fn values_are_found_at_pointers() {
 }
 
 #[test]
+fn long_strings_are_checked_to_their_end() {
+    let letters = "x".repeat(200);
+    // What comes after 200 letters, the verdict.
+    let table = [("", Verdict::Json), ("\\n\\\"", Verdict::Json), ("\n", Verdict::NotJson), ("\\x", Verdict::NotJson)];
+    for (last, verdict) in table {
+        for length in 100..200 {
+            let json = format!("{{\"a\": \"{}{last}\"}}", &letters[..length]);
+            assert_eq!(scan(&["/a"], &[json.as_bytes()]).1, verdict, "{json}");
+        }
+    }
+}
+
+#[test]
+fn next_text_is_read_as_by_a_new_scanner() {
+    let pointer = Pointer::parse("/a/b").unwrap();
+    let targets = Targets::new([&pointer]);
+    let (mut scanner, mut found) = (Scanner::new(), Vec::new());
+    for text in [r#"{"a": {"b": 1}}"#, "[[", r#"{"a": {"a": 0, "b": 2"#, "{{", r#"{"a": {"b": 3}}"#] {
+        scanner.push(&targets, text.as_bytes(), &mut |_, value| {
+            if let ScannedValue::Number(number) = value {
+                found.push(number.to_vec());
+            }
+        });
+        scanner.restart();
+        assert!(!scanner.is_array());
+    }
+    // The number of the text that was cut off may have gone on.
+    assert_eq!(found, [b"1", b"3"]);
+}
+
+#[test]
 fn memory_does_not_grow_with_the_text() {
     let pointer = Pointer::parse("/data/0").unwrap();
     let targets = Targets::new([&pointer]);

@@ -1,5 +1,7 @@
 //! The string, name or number that a scanner reads: its start is kept, the rest is only counted.
 
+use crate::catalogue::byte_search::position;
+
 /// How much is kept: more than a pointer's token or a number that can be read has.
 const KEPT_BYTES: usize = 257;
 
@@ -52,10 +54,6 @@ impl Text {
         self.bytes
     }
 
-    pub(super) fn push(&mut self, byte: u8) {
-        self.extend(&[byte]);
-    }
-
     /// Reads a string after its quotation mark.
     pub(super) fn read<'b>(&mut self, bytes: &'b [u8]) -> Step<'b> {
         let mut rest = bytes;
@@ -80,8 +78,8 @@ impl Text {
                     rest = after;
                 }
                 Escape::None => {
-                    let plain = |byte: &u8| *byte >= 0x20 && *byte != b'"' && *byte != b'\\';
-                    let length = rest.iter().position(|byte| !plain(byte)).unwrap_or(rest.len());
+                    let is_special = |byte: u8| (byte < 0x20) | (byte == b'"') | (byte == b'\\');
+                    let length = position(rest, is_special).unwrap_or(rest.len());
                     if length > 0 {
                         self.end_pair();
                         self.extend(&rest[..length]);
@@ -152,7 +150,8 @@ impl Text {
         }
     }
 
-    fn extend(&mut self, bytes: &[u8]) {
+    /// Adds decoded bytes.
+    pub(super) fn extend(&mut self, bytes: &[u8]) {
         self.bytes = self.bytes.saturating_add(u64::try_from(bytes.len()).unwrap_or(u64::MAX));
         if self.is_wanted {
             let room = (KEPT_BYTES - self.start.len()).min(bytes.len());

@@ -1,8 +1,10 @@
 //! Removes server-sent events that the client did not request, such as the usage that the gateway requested.
 //!
-//! An event is passed on as soon as it is complete, byte for byte. The rest of the stream is unchanged.
+//! An event is passed on as soon as it is complete, byte for byte. The rest of the stream is unchanged. Events that
+//! arrive whole are passed on without a copy.
 
 use std::fmt;
+use std::ops::Range;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -18,6 +20,20 @@ impl Hides {
     pub(in crate::gateway) fn new(hides: impl Fn(&str) -> bool + Send + Sync + 'static) -> Self {
         Self(Arc::new(hides))
     }
+
+    /// Whether an event is hidden. One without data is not.
+    fn event(&self, event: &[u8]) -> bool {
+        let text = String::from_utf8_lossy(event);
+        let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
+        let mut values = text.split(['\n', '\r']).filter_map(|line| match line.strip_prefix("data")? {
+            "" => Some(""),
+            rest => rest.strip_prefix(':').map(|value| value.strip_prefix(' ').unwrap_or(value)),
+        });
+        let Some(first) = values.next() else { return false };
+        let Some(second) = values.next() else { return (self.0)(first) };
+        let lines: Vec<&str> = [first, second].into_iter().chain(values).collect();
+        (self.0)(&lines.join("\n"))
+    }
 }
 
 impl fmt::Debug for Hides {
@@ -30,7 +46,7 @@ impl fmt::Debug for Hides {
 #[derive(Debug)]
 pub(super) struct EventFilter {
     hides: Hides,
-    /// The current event, as far as it has arrived.
+    /// What earlier pieces had of the current event.
     event: Vec<u8>,
     /// Whether the current line is empty so far.
     at_line_start: bool,
@@ -41,72 +57,127 @@ pub(super) struct EventFilter {
     after_carriage_return: Option<bool>,
 }
 
+/// What is passed on of a piece and of the events that it ends: a part of the piece, unless that is not enough.
+struct Passed<'p> {
+    piece: &'p Bytes,
+    copied: Vec<u8>,
+    /// What comes after the copied bytes.
+    part: Range<usize>,
+}
+
 impl EventFilter {
     pub(super) const fn new(hides: Hides) -> Self {
         Self { hides, event: Vec::new(), at_line_start: true, passes_event: false, after_carriage_return: None }
     }
 
     /// Reads the next bytes, and returns what is passed on.
-    pub(super) fn push(&mut self, bytes: &[u8]) -> Bytes {
-        let mut passed = Vec::with_capacity(bytes.len());
-        for &byte in bytes {
+    pub(super) fn push(&mut self, piece: &Bytes) -> Bytes {
+        let mut passed = Passed { piece, copied: Vec::new(), part: 0..0 };
+        // Where the current event begins in this piece, if it does.
+        let mut start = 0;
+        let mut at = 0;
+        while at < piece.len() {
             if let Some(was_hidden) = self.after_carriage_return.take()
-                && byte == b'\n'
+                && piece[at] == b'\n'
             {
-                if self.event.is_empty() && !was_hidden {
-                    passed.push(byte);
-                } else if !self.event.is_empty() {
-                    self.event.push(byte);
+                at += 1;
+                if self.event.is_empty() && start + 1 == at {
+                    // It is the end of the event before.
+                    if !was_hidden {
+                        passed.add(start..at);
+                    }
+                    start = at;
                 }
                 continue;
             }
-            self.event.push(byte);
-            match byte {
-                b'\n' | b'\r' => {
-                    let ends_event = std::mem::replace(&mut self.at_line_start, true);
-                    let is_hidden = ends_event && self.end_event(&mut passed);
-                    self.after_carriage_return = (byte == b'\r').then_some(is_hidden);
-                }
-                _ => self.at_line_start = false,
+            let Some(length) = piece[at..].iter().position(|byte| matches!(byte, b'\n' | b'\r')) else {
+                self.at_line_start = false;
+                break;
+            };
+            let ends_event = std::mem::replace(&mut self.at_line_start, true) && length == 0;
+            at += length + 1;
+            let is_hidden = ends_event && self.end_event(start..at, &mut passed);
+            if ends_event {
+                start = at;
             }
-            if self.passes_event || self.event.len() > EVENT_BYTES_MAX {
-                self.passes_event = true;
-                passed.append(&mut self.event);
-            }
+            self.after_carriage_return = (piece[at - 1] == b'\r').then_some(is_hidden);
         }
-        passed.into()
+        let rest = start..piece.len();
+        if self.passes_event || self.is_too_large(&rest) {
+            self.passes_event = true;
+            passed.add_all(&mut self.event);
+            passed.add(rest);
+        } else {
+            self.event.extend_from_slice(&piece[rest]);
+        }
+        passed.finish()
     }
 
     /// The buffered rest, when the stream ends.
-    pub(super) fn finish(mut self) -> Bytes {
-        let mut passed = Vec::new();
-        self.end_event(&mut passed);
-        passed.into()
+    pub(super) fn finish(self) -> Bytes {
+        let is_hidden = !self.passes_event && self.hides.event(&self.event);
+        if is_hidden { Bytes::new() } else { self.event.into() }
     }
 
-    /// Ends the current event. Returns whether it is hidden.
-    fn end_event(&mut self, passed: &mut Vec<u8>) -> bool {
-        let is_hidden =
-            !std::mem::take(&mut self.passes_event) && data(&self.event).is_some_and(|data| (self.hides.0)(&data));
+    /// Ends the current event with this part of a piece. Returns whether it is hidden.
+    fn end_event(&mut self, mut end: Range<usize>, passed: &mut Passed<'_>) -> bool {
+        let passes = std::mem::take(&mut self.passes_event) || self.is_too_large(&end);
+        if !passes && !self.event.is_empty() {
+            self.event.extend_from_slice(&passed.piece[end.clone()]);
+            end.start = end.end;
+        }
+        let event = if self.event.is_empty() { &passed.piece[end.clone()] } else { &self.event[..] };
+        let is_hidden = !passes && self.hides.event(event);
         if is_hidden {
             self.event.clear();
         } else {
-            passed.append(&mut self.event);
+            passed.add_all(&mut self.event);
+            passed.add(end);
         }
         is_hidden
     }
+
+    /// Whether the current event is too large to be hidden, with this part of a piece.
+    fn is_too_large(&self, part: &Range<usize>) -> bool {
+        self.event.len() + part.len() > EVENT_BYTES_MAX
+    }
 }
 
-/// The data of an event.
-fn data(event: &[u8]) -> Option<String> {
-    let text = String::from_utf8_lossy(event);
-    let text = text.strip_prefix('\u{feff}').unwrap_or(&text).replace("\r\n", "\n");
-    let values = text.split(['\n', '\r']).filter_map(|line| match line.strip_prefix("data")? {
-        "" => Some(""),
-        rest => rest.strip_prefix(':').map(|value| value.strip_prefix(' ').unwrap_or(value)),
-    });
-    let values: Vec<&str> = values.collect();
-    (!values.is_empty()).then(|| values.join("\n"))
+impl Passed<'_> {
+    /// Adds a part of the piece.
+    fn add(&mut self, part: Range<usize>) {
+        if part.is_empty() {
+            return;
+        }
+        if !self.part.is_empty() && self.part.end != part.start {
+            self.copy_part();
+        }
+        if self.part.is_empty() {
+            self.part = part;
+        } else {
+            self.part.end = part.end;
+        }
+    }
+
+    /// Adds bytes of earlier pieces.
+    fn add_all(&mut self, bytes: &mut Vec<u8>) {
+        if !bytes.is_empty() {
+            self.copy_part();
+            self.copied.append(bytes);
+        }
+    }
+
+    fn copy_part(&mut self) {
+        self.copied.extend_from_slice(&self.piece[std::mem::take(&mut self.part)]);
+    }
+
+    fn finish(mut self) -> Bytes {
+        if self.copied.is_empty() {
+            return self.piece.slice(self.part);
+        }
+        self.copy_part();
+        self.copied.into()
+    }
 }
 
 #[cfg(test)]
@@ -117,7 +188,7 @@ mod tests {
         let mut filter = EventFilter::new(Hides::new(|data| data == "hidden"));
         let mut passed = Vec::new();
         for piece in pieces {
-            passed.extend(filter.push(piece));
+            passed.extend(filter.push(&Bytes::copy_from_slice(piece)));
         }
         passed.extend(filter.finish());
         String::from_utf8(passed).unwrap()
@@ -150,7 +221,26 @@ mod tests {
     #[test]
     fn event_is_passed_on_once_it_is_complete() {
         let mut filter = EventFilter::new(Hides::new(|_| false));
-        assert_eq!(filter.push(b"data: a\n"), "");
-        assert_eq!(filter.push(b"\ndata: b"), "data: a\n\n");
+        assert_eq!(filter.push(&Bytes::from_static(b"data: a\n")), "");
+        assert_eq!(filter.push(&Bytes::from_static(b"\ndata: b")), "data: a\n\n");
+    }
+
+    #[test]
+    fn events_that_arrive_whole_are_not_copied() {
+        let mut filter = EventFilter::new(Hides::new(|data| data == "hidden"));
+        // piece, where what is passed on begins in it, its length
+        let table = [
+            ("data: a\n\ndata: b\n\n", 0, 18),
+            ("data: hidden\n\ndata: b\r\n\r\ndata: hidden\n\n", 14, 11),
+            (": ping\r\n\r\n", 0, 10),
+            ("data: a\n\ndata: hid", 0, 9),
+        ];
+        for (piece, start, length) in table {
+            let piece = Bytes::from_static(piece.as_bytes());
+            let passed = filter.push(&piece);
+            assert_eq!(passed, piece.slice(start..start + length));
+            assert_eq!(passed.as_ptr(), piece[start..].as_ptr());
+        }
+        assert_eq!(filter.push(&Bytes::from_static(b"den\n\n: ping\n\n")), ": ping\n\n");
     }
 }

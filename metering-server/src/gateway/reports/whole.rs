@@ -4,6 +4,7 @@
 
 use bytes::Bytes;
 use http::{HeaderValue, header};
+use http_body::Body;
 use http_body_util::{BodyExt, Full};
 use metering_core::Error;
 use metering_core::catalogue::{BodyEnd, ReportReader};
@@ -22,7 +23,8 @@ const KEPT_BYTES_MAX: usize = 1 << 20;
 
 /// How reading ended.
 enum End {
-    Complete,
+    /// All of it was kept, or it is this piece.
+    Complete(Option<Bytes>),
     /// Not yet: the body is passed on as it arrives, from this piece on.
     PassOn(Option<Bytes>),
     /// The client had disconnected, and the rest is not read.
@@ -37,11 +39,12 @@ pub(super) async fn pass_on(mut request: HeldRequest, response: Response, mut re
     let mut kept = request.share.buffer(Kept::Response);
     let end = read(&mut request, &mut body, &mut reader, &mut kept, &mut reply).await;
     match end {
-        End::Complete => {
+        End::Complete(piece) => {
             let settlement = reader.settlement(&request.settling.ended(BodyEnd::Complete));
             drop(request.settling.settle_as(settlement, BodyEnd::Complete).await);
-            head.headers.insert(header::CONTENT_LENGTH, HeaderValue::from(kept.len()));
-            let body = Full::new(kept.into_bytes()).map_err(|never| match never {}).boxed_unsync();
+            let body = piece.unwrap_or_else(|| kept.into_bytes());
+            head.headers.insert(header::CONTENT_LENGTH, HeaderValue::from(body.len()));
+            let body = Full::new(body).map_err(|never| match never {}).boxed_unsync();
             let _ = reply.send(Ok(http::Response::from_parts(head, body)));
         }
         End::PassOn(last) => {
@@ -71,6 +74,8 @@ async fn read(
 ) -> End {
     let mut rest = Rest::new(request.bounds);
     let stop = request.stop.clone();
+    let length = body.size_hint().exact().and_then(|length| usize::try_from(length).ok());
+    let mut room = length.filter(|length| *length <= KEPT_BYTES_MAX);
     loop {
         let frame = tokio::select! {
             biased;
@@ -87,7 +92,7 @@ async fn read(
         };
         let data = match frame {
             Err(_) => return End::Broken(forward::too_late()),
-            Ok(None) => return End::Complete,
+            Ok(None) => return End::Complete(None),
             Ok(Some(Err(error))) => return End::Broken(forward::broken_body(&error)),
             Ok(Some(Ok(frame))) => frame.into_data().unwrap_or_default(),
         };
@@ -99,6 +104,13 @@ async fn read(
             // It will not be read.
             kept.clear();
             continue;
+        }
+        if kept.len() == 0 && body.is_end_stream() && !reader.reads_array() {
+            return End::Complete(Some(data));
+        }
+        if let Some(room) = room.take() {
+            // If there is no memory for all of it, it grows as it arrives.
+            let _ = kept.reserve(room);
         }
         // A piece may be a small part of a large allocation, so it is copied.
         if kept.push(&data, KEPT_BYTES_MAX).is_err() {

@@ -47,9 +47,10 @@ pub(in crate::bench) fn proxy(listen: SocketAddr, upstream: SocketAddr) -> Strin
 
 /// A reverse proxy for event streams, which sends each event at once.
 pub(in crate::bench) fn stream_proxy(listen: SocketAddr, upstream: SocketAddr) -> String {
+    let (name, pool) = pool(listen, "upstream", upstream);
     format!(
-        "server {{ listen {listen} backlog=4096;\n\
-         location / {{ proxy_pass http://{upstream}; proxy_set_header Connection \"\"; proxy_buffering off; }} }}\n"
+        "{pool}server {{ listen {listen} backlog=4096;\n\
+         location / {{ proxy_pass http://{name}; proxy_set_header Connection \"\"; proxy_buffering off; }} }}\n"
     )
 }
 

@@ -13,7 +13,6 @@ use crate::bench::turns::{Handled, Measured};
 use crate::bench::upstream::{Upstream, catalogue, charged};
 use crate::bench::{Arguments, Failure};
 use crate::load::request;
-use crate::process::busy;
 use crate::proxies::{Kind, Places, Proxy, deployed};
 use crate::server::Server;
 
@@ -166,10 +165,8 @@ impl Way {
         &self,
         measure: impl FnOnce() -> Result<Sample, Failure>,
     ) -> Result<Sample, Failure> {
-        let before = busy(&self.processes);
-        let sample = measure().map_err(|error| format!("{}: {error}", self.who))?;
-        let spent = busy(&self.processes).zip(before).map(|(after, before)| after.saturating_sub(before));
-        Ok(Sample { processor_time: spent, ..sample })
+        let sample = Sample::with_processor_time(&self.processes, measure);
+        sample.map_err(|error| format!("{}: {error}", self.who).into())
     }
 }
 
