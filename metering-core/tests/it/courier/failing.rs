@@ -15,7 +15,7 @@ use crate::meter::gated::Gated;
 type Result<T> = std::result::Result<T, StoreError>;
 
 #[async_trait]
-impl<S: EventStore> EventStore for Gated<S> {
+impl<S: EventStore + 'static> EventStore for Gated<S> {
     async fn set_balance_alert(&self, id: &AccountId, threshold: Option<Credits>) -> Result<Option<Account>> {
         self.working()?.set_balance_alert(id, threshold).await
     }
