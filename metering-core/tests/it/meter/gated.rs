@@ -76,11 +76,6 @@ impl<S> Gated<S> {
         Self { lanes: NonZeroUsize::new(lanes).unwrap(), ..self }
     }
 
-    /// Commits on a thread, as SQLite does.
-    pub(crate) fn with_thread(self) -> Self {
-        Self { has_thread: true, ..self }
-    }
-
     /// Gives the store a clock of its own, as a database has.
     pub(crate) fn set_clock(&self, clock: Arc<dyn Clock>) {
         self.clock.set(clock).unwrap();
