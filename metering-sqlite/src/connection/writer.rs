@@ -197,9 +197,8 @@ impl WriterState {
     /// Commits a batch of charges, if any wait.
     fn commit_next(&mut self) {
         let Some(source) = self.sources.pop_front() else { return };
-        let is_more = source.commit_next(&mut |postings, now, decided| {
-            self.attempt(|state| state.commit((postings, now), decided))
-        });
+        let is_more = source
+            .commit_next(&mut |postings, now, decided| self.attempt(|state| state.commit((postings, now), decided)));
         if is_more {
             self.sources.push_back(source);
         }
