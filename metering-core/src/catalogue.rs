@@ -19,6 +19,7 @@ mod lenient;
 pub(crate) mod nearest;
 mod object;
 mod outcome;
+mod overlap;
 pub(crate) mod override_headers;
 mod param_file;
 pub(crate) mod path;

@@ -1,8 +1,8 @@
 //! The charge path: the rule that accepts or refuses a charge, idempotency keys, and the [`Meter`](crate::Meter), which
 //! commits charges in batches.
 //!
-//! The rule is pure and stated once; every backend applies it through [`decide`]. A receipt exists only for a charge
-//! that is on disk.
+//! The rule is pure and stated once; every backend applies it through [`decide`]. A [`Receipt`](crate::Receipt) exists only for a charge
+//! that is on disk; what exists before is an [`EarlyReceipt`].
 
 pub(crate) mod batch;
 pub(crate) mod charge;
@@ -32,7 +32,9 @@ pub use hold::{
 pub use in_flight::{InFlight, Slot};
 pub use key_meter::{ExhaustedBudget, KeyLimit, KeyMeter, KeyState, remaining};
 pub use max_cost::{MaxCost, MaxCostError};
-pub use meter::{HoldDecision, HoldGuard, MeterEnd, MeterStats, WakeTogether, wake_together};
+pub use meter::{
+    EarlyDecision, EarlyReceipt, HoldDecision, HoldGuard, MeterEnd, MeterStats, WakeTogether, wake_together,
+};
 pub use posting::{Outcome, Posting, Remembered, StoredResult};
 pub use rate::{LimitWindow, RateStatus, RateWindows, Window};
 pub use refusal::RefusalKind;

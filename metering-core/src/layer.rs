@@ -7,6 +7,7 @@ mod in_flight_slot;
 mod incoming;
 mod money;
 mod outgoing;
+mod overlap;
 mod precheck;
 mod privacy;
 mod response;
@@ -44,7 +45,8 @@ pub use privacy::Privacy;
 ///
 /// - refused with a JSON error of the protocol (401, 402, 404, 405, 400, 429, 503), without calling the inner service;
 /// - charged durably, and passed on with its path and query in normal form and a [`Charged`] in its extensions; the
-///   response has the balance, the charge and the rate limits in its headers;
+///   response has the balance, the charge and the rate limits in its headers. With [`MeteringLayer::overlap`], it may be
+///   passed on while the charge is flushed;
 /// - if its route is priced by usage: passed on once the most that it may cost is held durably. If the catalogue says
 ///   that a response header reports the cost, the layer captures it; otherwise the inner service calls
 ///   [`Charged::capture`]. Without a capture, the hold is settled by the rule of the route's price;
@@ -103,6 +105,7 @@ pub use privacy::Privacy;
 pub struct MeteringLayer {
     service: Arc<Service>,
     passes_others: bool,
+    overlaps: bool,
     on_match: Option<Arc<OnMatch>>,
 }
 
@@ -119,7 +122,7 @@ impl MeteringLayer {
     /// Makes a layer that charges with `service` and refuses requests that match no route of its catalogue.
     #[must_use]
     pub fn new(service: Arc<Service>) -> Self {
-        Self { service, passes_others: false, on_match: None }
+        Self { service, passes_others: false, overlaps: false, on_match: None }
     }
 
     /// Passes requests for other paths through unchanged, uncharged, and without checking for a key.
@@ -229,7 +232,7 @@ impl MeteringLayer {
         // A client that sends a key wants its account credited, so a mistyped one is an error.
         let payment = presented.as_deref().filter(|_| credentials.fault.is_none());
         let sign_in = self.service.offers().sign_in(|name| headers.get_all(name).iter().map(HeaderValue::as_bytes));
-        let found = found.paid_with(payment).at_most(credentials.max_cost);
+        let found = found.paid_with(payment).at_most(credentials.max_cost).overlapping(self.overlaps);
         let found = found.signed_in_with(sign_in.filter(|_| credentials.fault.is_none()));
         let found = match head.extensions.get::<Proxied>() {
             Some(proxied) => found.proxied(proxied.clone()),
@@ -244,7 +247,8 @@ impl MeteringLayer {
             forward_checked(head, body);
         }
         let charged = match kind {
-            AdmissionKind::Charged(receipt) => Some(Charged::new(&self.service, receipt, route)),
+            AdmissionKind::Charged(receipt) => Some(Charged::new(&self.service, receipt.into(), route)),
+            AdmissionKind::Early(receipt) => Some(Charged::new(&self.service, receipt, route)),
             AdmissionKind::Held(guard) => Some(Charged::held(&self.service, guard, route)),
             AdmissionKind::Free => None,
         };
@@ -289,6 +293,7 @@ impl MeteringLayer {
             Ok(charged) => charged,
             Err(refusal) => return Ok(outgoing.finish(refusal)),
         };
+        // If the charge is not on disk yet, it is flushed meanwhile. `Charged` waits for that before a response is returned.
         let outcome = inner.call(Request::from_parts(head, body)).await;
         let response = match (outcome, charged) {
             (Ok(response), None) => response,
@@ -319,10 +324,11 @@ impl<S> Layer<S> for MeteringLayer {
 
 impl fmt::Debug for MeteringLayer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { service, passes_others, on_match } = self;
+        let Self { service, passes_others, overlaps, on_match } = self;
         f.debug_struct("MeteringLayer")
             .field("service", service)
             .field("passes_others", passes_others)
+            .field("overlaps", overlaps)
             .field("on_match", &on_match.is_some())
             .finish()
     }

@@ -229,8 +229,9 @@ pub trait Store: KeyStore + HoldStore {
     }
 
     /// For a store that commits on a thread of its own: calls [`CommitSource::commit_next`] there, soon and again until it
-    /// returns `false`, and then drops `source`. So no other thread has to run between two batches. Returns `false`, and
-    /// does nothing, if the store has no such thread: batches then come through [`Store::commit`].
+    /// returns `false`, and then drops `source`. So no other thread has to run between two batches, and callers that asked
+    /// for it learn the decision while the batch is flushed ([`CommitBatch`]). Returns `false`, and does nothing, if the
+    /// store has no such thread: batches then come through [`Store::commit`].
     ///
     /// The store may be dropped before: what waits is still committed.
     fn commit_from(&self, _source: Arc<dyn CommitSource>) -> bool {

@@ -109,7 +109,7 @@ impl Gateway {
         let needs_bodies = routes.any(|route| route.usage_price().is_some() || route.body.is_some());
         let replaying = service.catalogue().routes().iter().any(|route| route.replay);
         let reserving = Arc::clone(&streams);
-        let layer = MeteringLayer::new(Arc::clone(&service)).on_match(move |key, route, extensions| {
+        let layer = MeteringLayer::new(Arc::clone(&service)).overlap().on_match(move |key, route, extensions| {
             spans::name_route(&route.method, &route.template);
             extensions.insert(route.removed_headers.clone());
             websocket::admit(key.map(ApiKey::hash), route, extensions, &reserving)?;

@@ -9,7 +9,7 @@ use serde_json::value::RawValue;
 use super::object::{Object, UnknownKeys, documentation};
 use super::problem::{CatalogueError, CatalogueProblem, Problems};
 use super::template_file::check_template;
-use super::{body, param_file, removed_headers, schema, usage_file, volume_file, websocket};
+use super::{body, overlap, param_file, removed_headers, schema, usage_file, volume_file, websocket};
 use crate::catalogue::free_statuses::{self, FreeStatuses};
 use crate::catalogue::price::{LookbackTiers, MAX_PRICE, Multiplier, Pricing, Weight};
 use crate::catalogue::route::{Param, ParamLocation, ParamType, QueryRule, Route};
@@ -17,7 +17,7 @@ use crate::catalogue::trie::Trie;
 use crate::money::credits::Credits;
 
 const FILE_KEYS: [&str; 5] = ["market", "version", "description", free_statuses::KEY, "endpoints"];
-const ROUTE_KEYS: [&str; 21] = [
+const ROUTE_KEYS: [&str; 22] = [
     "path",
     "method",
     "metered",
@@ -25,6 +25,7 @@ const ROUTE_KEYS: [&str; 21] = [
     "websocket",
     "errors",
     "replay",
+    "overlap",
     "description",
     "group",
     "params",
@@ -119,6 +120,7 @@ fn read_endpoint(endpoint: &RawValue, free: &FreeStatuses, unknown: UnknownKeys)
     if replay == Some(true) && metered == Some(false) && unknown == UnknownKeys::Refuse {
         problems.add("replay has no effect on a route with metered false");
     }
+    let overlap = problems.keep(overlap::read(endpoint, unknown));
     let free_statuses = problems.keep(documentation(FreeStatuses::read(endpoint), unknown));
     if let (Some(Some(_)), Some(false), UnknownKeys::Refuse) = (&free_statuses, metered, unknown) {
         problems.add("free_statuses has no effect on a route with metered false");
@@ -139,6 +141,7 @@ fn read_endpoint(endpoint: &RawValue, free: &FreeStatuses, unknown: UnknownKeys)
             websocket: websocket?,
             errors: errors?.unwrap_or_default(),
             replay: replay?,
+            overlap: overlap?,
             free_statuses: free_statuses?.unwrap_or_else(|| free.clone()),
             pricing: pricing?,
             removed_headers: removed_headers?,

@@ -152,6 +152,8 @@ pub struct Route {
     pub errors: ErrorShape,
     /// Whether a retry of a request whose client was cut off gets the response of the first attempt.
     pub replay: bool,
+    /// Whether the catalogue lets its requests be served while their charge is flushed; see [`Route::overlaps`].
+    pub overlap: Option<bool>,
     /// Which responses cost nothing although they are passed on.
     pub free_statuses: FreeStatuses,
     /// How its requests are priced.
@@ -179,6 +181,15 @@ impl Route {
     #[must_use]
     pub fn param(&self, location: ParamLocation, name: &str) -> Option<&Param> {
         self.params.iter().find(|param| param.location == location && param.name == name)
+    }
+
+    /// Whether its requests may be served as soon as their charge is decided, while it is flushed to disk: by default those
+    /// for GET and HEAD. Never for event streams, WebSocket connections and prices by usage.
+    #[must_use]
+    pub fn overlaps(&self) -> bool {
+        let is_safe = matches!(&*self.method, "GET" | "HEAD");
+        let is_plain = self.metered && !self.sse && !self.websocket && self.usage_price().is_none();
+        is_plain && self.overlap.unwrap_or(is_safe)
     }
 
     /// The price of a request. `lookback_seconds` only matters for [`Pricing::PerLookback`]. For [`Pricing::ByVolume`]

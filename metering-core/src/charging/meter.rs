@@ -6,6 +6,7 @@
 //! account's charges always use the same lane.
 
 mod committer;
+mod early;
 mod end;
 mod error;
 mod guard;
@@ -42,7 +43,9 @@ use committer::Committer;
 use keeper::{Keeper, OpenHolds};
 use postings::Postings;
 use queue::Queue;
+use reply::{Reply, slot};
 
+pub use early::{EarlyDecision, EarlyReceipt};
 pub use end::MeterEnd;
 pub use error::MeterError;
 pub use guard::HoldGuard;
@@ -86,7 +89,8 @@ impl Default for MeterConfig {
 /// How long a drain waits for holds that are being settled.
 const DRAIN_WAIT: Duration = Duration::from_secs(5);
 
-/// Charges requests durably: a decision is on disk before the caller gets it.
+/// Charges requests durably: a decision is on disk before the caller gets it, unless it asks for it
+/// [early](Meter::charge_early).
 ///
 /// Cheap to share behind an [`Arc`]. Shut it down with [`Meter::drain`]. A meter that is dropped instead still commits
 /// what it accepted, as long as its runtime lives.
@@ -179,14 +183,18 @@ impl Meter {
     }
 
     async fn decide(&self, charge: Charge) -> Result<Decision, MeterError> {
-        let posted = self.queue.try_post(Posting::Charge(charge));
-        if let Err(MeterError::Overloaded) = posted {
-            self.stats.overloaded.fetch_add(1, Ordering::Relaxed);
-        }
+        let posted = self.count_overload(self.queue.try_post(Posting::Charge(charge), slot()));
         match posted?.outcome().await? {
             Outcome::Decided(decision) => Ok(decision),
             other => unreachable!("a store decides a charge, but the outcome was {other:?}"),
         }
+    }
+
+    fn count_overload(&self, posted: Result<Reply, MeterError>) -> Result<Reply, MeterError> {
+        if let Err(MeterError::Overloaded) = posted {
+            self.stats.overloaded.fetch_add(1, Ordering::Relaxed);
+        }
+        posted
     }
 
     /// Refunds a charge whose response could not be delivered. If the queue is full, waits instead of failing: a refund

@@ -1,5 +1,6 @@
-//! [`Charged`]: what the layer's inner service learns about the charge of its request, and how it refunds it or settles
-//! a hold.
+//! [`Charged`]: what the layer's inner service learns about the charge of its request, and how it settles a hold.
+
+mod refund;
 
 use std::fmt;
 use std::sync::Arc;
@@ -14,10 +15,10 @@ use super::money::Money;
 use super::response::set_headers;
 use crate::access::account::AccountId;
 use crate::catalogue::{Counts, FreeStatuses, ReportError, Route, UsagePrice};
-use crate::charging::charge::{Receipt, Settlement};
+use crate::charging::charge::Settlement;
 use crate::charging::hold::HoldUpdated;
 use crate::charging::in_flight::Slot;
-use crate::charging::meter::{HoldGuard, MeterError};
+use crate::charging::meter::{EarlyReceipt, HoldGuard, MeterError};
 use crate::charging::rate::RateStatus;
 use crate::error::Error;
 use crate::money::credits::Credits;
@@ -68,8 +69,8 @@ struct State {
 const SETTLE_WAIT: Duration = Duration::from_secs(5);
 
 impl Charged {
-    pub(super) fn new(service: &Arc<Service>, mut receipt: Receipt, route: &Route) -> Self {
-        let slot = receipt.slot.take();
+    pub(super) fn new(service: &Arc<Service>, mut receipt: EarlyReceipt, route: &Route) -> Self {
+        let slot = receipt.take_slot();
         Self::of(service, slot, route, Money::Charged(receipt))
     }
 
@@ -211,86 +212,18 @@ impl Charged {
         self.settled(&mut state, guard.release()).await
     }
 
-    /// Refunds the charge in full, or releases what is held. Later calls do nothing and return the same. What was
-    /// captured stays.
-    ///
-    /// The layer does this itself when the inner service fails, or responds with a [free status](Charged::is_free).
-    /// Call it for any other response that should cost nothing: before returning it, so that its headers say so, or
-    /// from its body, if that breaks before its first byte. The refund is made even if the returned future is dropped.
-    ///
-    /// ```
-    /// use http::{Request, Response};
-    /// use metering_core::{Charged, Error};
-    ///
-    /// /// A search that finds nothing costs nothing.
-    /// async fn search(request: Request<String>) -> Result<Response<String>, Error> {
-    ///     let hits: Vec<&str> = ["coffee", "tea"].into_iter().filter(|word| word.contains(request.body())).collect();
-    ///     if let (true, Some(charged)) = (hits.is_empty(), request.extensions().get::<Charged>()) {
-    ///         charged.refund().await?;
-    ///     }
-    ///     Ok(Response::new(hits.join("\n")))
-    /// }
-    ///
-    /// # #[tokio::main(flavor = "current_thread")]
-    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// # use std::sync::Arc;
-    /// # use metering_core::{Catalogue, MemoryStore, MeteringLayer, Service, ServiceConfig};
-    /// # use tower::{ServiceBuilder, ServiceExt, service_fn};
-    /// # let catalogue = Catalogue::from_json(
-    /// #     r#"{"market": "M", "version": 1, "endpoints": [{"path": "/search", "method": "POST", "metered": true}]}"#,
-    /// # )?;
-    /// # let service = Arc::new(Service::start(Arc::new(MemoryStore::new()), catalogue, ServiceConfig::default()));
-    /// # let (_, key) = service.open_account("my-agent", "2".parse()?).await?;
-    /// # let served = ServiceBuilder::new().layer(MeteringLayer::new(service)).service(service_fn(search));
-    /// # let request = Request::post("/search").header("x-api-key", key.expose()).body("beer".to_owned())?;
-    /// let response = served.oneshot(request).await?; // a search for beer, through the layer
-    /// assert_eq!(response.headers()["x-bds-credit-charged"], "0");
-    /// assert_eq!(response.headers()["x-bds-credit-balance"], "2");
-    /// # Ok(())
-    /// # }
-    /// ```
-    ///
-    /// # Errors
-    /// [`Error::NotRefunded`] when the refund could not be recorded. The charge then stands, and the failure was
-    /// logged.
-    pub async fn refund(&self) -> Result<(), Error> {
-        let mut state = self.state.lock().await;
-        let money = std::mem::replace(&mut state.money, Money::Refunded);
-        // The request was not delivered: its idempotency key is forgotten.
-        state.settlement = None;
-        match money {
-            Money::Charged(receipt) => {
-                let refund = self.service.refund_undelivered(receipt).instrument(self.span.clone()).await;
-                (state.headers, state.refund) = (refund.headers, refund.outcome);
-            }
-            Money::Held(guard) => match self.settling(guard.release()).await {
-                Some(Ok(released)) => {
-                    state.headers = settled_headers(&state.rate, &released);
-                    // An earlier settlement stays.
-                    if released.hold.settled.is_some_and(|settled| settled.captured.is_positive()) {
-                        state.refund = Err(Error::NotRefunded);
-                    }
-                }
-                // It is released later, or settled by its rule.
-                None | Some(Err(_)) => state.refund = Err(Error::NotRefunded),
-            },
-            Money::Captured => {
-                state.money = Money::Captured;
-                state.refund = Err(Error::NotRefunded);
-            }
-            Money::Refunded => {}
-        }
-        state.refund.clone()
-    }
-
     /// The client disconnected before its response: the request no longer counts as in flight for its key, although the
     /// upstream may still be working on it.
     pub async fn end_in_flight(&self) {
         drop(self.state.lock().await.slot.take());
     }
 
-    /// Marks a response that is passed on to the client.
-    pub(super) async fn delivered<R>(&self, mut response: Response<R>) -> Response<R> {
+    /// Marks a response that is passed on to the client, once the charge is on disk. If it does not get there, the response
+    /// is dropped.
+    pub(super) async fn delivered<R: From<String>>(&self, mut response: Response<R>) -> Response<R> {
+        if let Err(error) = self.state.lock().await.on_disk().await {
+            return error.to_response();
+        }
         let reported = self.reported(&response);
         self.capture_reported(reported).await;
         let mut state = self.state.lock().await;
@@ -338,32 +271,26 @@ impl Charged {
     async fn settling<T>(&self, settling: impl Future<Output = T>) -> Option<T> {
         tokio::time::timeout(SETTLE_WAIT, settling.instrument(self.span.clone())).await.ok()
     }
-
-    /// Refunds a request whose response is passed on and costs nothing, or releases what is held for it. What was
-    /// captured stays.
-    pub(super) async fn free<R: From<String>>(&self, response: Response<R>) -> Response<R> {
-        if !matches!(self.state.lock().await.money, Money::Charged(_)) {
-            // What cannot be recorded is logged, and the headers say what is held.
-            drop(self.release().await);
-            return self.delivered(response).await;
-        }
-        let mut response = self.undelivered(response).await;
-        InFlightSlot::pass(self.state.lock().await.slot.take(), &mut response);
-        response
-    }
-
-    /// Refunds a request that was not served, and returns its response.
-    pub(super) async fn undelivered<R: From<String>>(&self, response: Response<R>) -> Response<R> {
-        let response = match self.refund().await {
-            Ok(()) => response,
-            Err(error) => error.to_response(),
-        };
-        let headers = self.state.lock().await.take_headers(response.status());
-        set_headers(response, headers)
-    }
 }
 
 impl State {
+    /// Waits until the charge is on disk. The future may be dropped, and another one awaited.
+    async fn on_disk(&mut self) -> Result<(), Error> {
+        let error = match &mut self.money {
+            Money::Charged(early) => match early.flushed().await {
+                Ok(()) => return Ok(()),
+                Err(error) => Error::from(error),
+            },
+            Money::NotCharged(error) => return Err(error.clone()),
+            Money::Held(_) | Money::Captured | Money::Refunded => return Ok(()),
+        };
+        self.money = Money::NotCharged(error.clone());
+        // They say what was charged.
+        self.headers.clear();
+        self.settlement = None;
+        Err(error)
+    }
+
     /// The headers to set on a response with this status.
     fn take_headers(&mut self, status: StatusCode) -> Vec<(&'static str, String)> {
         let mut headers = std::mem::take(&mut self.headers);

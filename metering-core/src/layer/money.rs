@@ -1,11 +1,15 @@
 //! [`Money`]: what a request has paid.
 
-use crate::charging::HoldGuard;
 use crate::charging::charge::Receipt;
+use crate::charging::{EarlyReceipt, HoldGuard};
+use crate::error::Error;
 
 /// What can still be refunded or settled. It is taken by the first that does so.
 pub(super) enum Money {
-    Charged(Receipt),
+    /// The charge may still be on its way to disk.
+    Charged(EarlyReceipt),
+    /// The charge did not get to disk.
+    NotCharged(Error),
     Held(HoldGuard),
     Captured,
     Refunded,
@@ -14,9 +18,9 @@ pub(super) enum Money {
 impl Money {
     pub(super) const fn receipt(&self) -> Option<&Receipt> {
         match self {
-            Self::Charged(receipt) => Some(receipt),
+            Self::Charged(early) => Some(early.receipt()),
             Self::Held(guard) => Some(guard.receipt()),
-            Self::Captured | Self::Refunded => None,
+            Self::NotCharged(_) | Self::Captured | Self::Refunded => None,
         }
     }
 }

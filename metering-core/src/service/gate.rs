@@ -4,15 +4,16 @@ mod admission;
 mod matched_request;
 mod max_cost;
 mod no_match;
+mod overlap;
 mod precheck;
 mod proxied;
 mod request_head;
 
 use crate::access::key::KeyFault;
-use crate::charging::HoldGuard;
 use crate::charging::charge::{Charge, Decision, Receipt};
 use crate::charging::hold::HoldTerms;
 use crate::charging::refusal::Refusal;
+use crate::charging::{EarlyDecision, EarlyReceipt, HoldGuard};
 use crate::error::{Error, PaymentRequired};
 use crate::money::credits::Credits;
 use crate::random::SystemRandomness;
@@ -46,7 +47,7 @@ impl Service {
     ///     }
     ///     match found.admit().await?.kind {
     ///         AdmissionKind::Charged(receipt) => Ok(Some(receipt)),
-    ///         AdmissionKind::Held(_) | AdmissionKind::Free => Ok(None),
+    ///         AdmissionKind::Early(_) | AdmissionKind::Held(_) | AdmissionKind::Free => Ok(None),
     ///     }
     /// }
     /// ```
@@ -59,7 +60,16 @@ impl Service {
             },
             Err(error) => Err(NoMatch::Path(error)),
         };
-        MatchedRequest { service: self, request, max_cost: None, sign_in: None, proxied: None, id: None, matched }
+        MatchedRequest {
+            service: self,
+            request,
+            max_cost: None,
+            sign_in: None,
+            proxied: None,
+            id: None,
+            may_overlap: false,
+            matched,
+        }
     }
 
     /// Admits a request to its route and charges it if the route is metered: [`Service::find`], then [`MatchedRequest::admit`].
@@ -134,6 +144,14 @@ impl Service {
         match self.charging.meter.charge(charge).await? {
             Decision::Accepted(receipt) => Ok(receipt),
             Decision::Refused(refusal) => Err(self.refused(refusal).await),
+        }
+    }
+
+    /// [`Service::charge`], whose receipt may not be on disk yet.
+    async fn charge_early(&self, charge: Charge) -> Result<EarlyReceipt, Error> {
+        match self.charging.meter.charge_early(charge).await? {
+            EarlyDecision::Accepted(receipt) => Ok(receipt),
+            EarlyDecision::Refused(refusal) => Err(self.refused(refusal).await),
         }
     }
 

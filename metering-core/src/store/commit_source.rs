@@ -11,4 +11,9 @@ pub trait CommitSource: Send + Sync {
 }
 
 /// Commits a batch as [`Store::commit`](crate::Store::commit) does, on the current thread.
-pub type CommitBatch<'a> = dyn FnMut(Vec<Posting>, Timestamp) -> Result<Vec<Outcome>, StoreError> + 'a;
+///
+/// The outcomes are handed over when the batch is decided and written, before it is flushed: exactly once if the commit
+/// succeeds, and at most once if it fails. Callers may go ahead with theirs while the flush is in progress, so what was
+/// handed over may only change by a failure of the whole batch.
+pub type CommitBatch<'a> =
+    dyn FnMut(Vec<Posting>, Timestamp, &mut dyn FnMut(Vec<Outcome>)) -> Result<(), StoreError> + 'a;

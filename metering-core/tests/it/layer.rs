@@ -3,6 +3,7 @@
 mod delivery;
 mod gate;
 mod other_routes;
+mod overlap;
 mod precheck;
 mod scene;
 mod shapes;

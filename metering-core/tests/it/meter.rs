@@ -1,5 +1,6 @@
 //! The charge path: how batches form, what a full queue does, and how the meter ends.
 
+mod early;
 pub(crate) mod gated;
 mod holds;
 mod lanes;

@@ -23,13 +23,14 @@ use crate::journal::{Change, Holds, Snapshot, Usage};
 use crate::rows::first;
 use crate::script::Statements;
 
-/// Decides and records a batch. On an error, the caller must clear the cache.
+/// Decides and records a batch, and hands the outcomes to `decided` before it is flushed. On an error, the caller must
+/// clear the cache.
 pub(crate) fn commit(
     connection: &mut Connection,
     cache: &mut Cache,
-    postings: Vec<Posting>,
-    now: Timestamp,
-) -> Result<Vec<Outcome>> {
+    (postings, now): (Vec<Posting>, Timestamp),
+    decided: &mut dyn FnMut(Vec<Outcome>),
+) -> Result<()> {
     cache.load(connection)?;
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(store_error)?;
     cache.sync(&transaction)?;
@@ -38,11 +39,13 @@ pub(crate) fn commit(
     let Stored { cache, lines_added, .. } = stored;
     if changes.is_empty() && !lines_added {
         // All were refused, and there are no events, so there is nothing to write.
-        return Ok(outcomes);
+        decided(outcomes);
+        return Ok(());
     }
     write(&transaction, cache, changes, now)?;
-    transaction.commit().map_err(commit_error)?;
-    Ok(outcomes)
+    // Only the flush can fail from here on, and nothing of the batch is passed on before it has succeeded.
+    decided(outcomes);
+    transaction.commit().map_err(commit_error)
 }
 
 /// What a batch is decided with.

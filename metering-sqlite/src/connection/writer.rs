@@ -75,7 +75,12 @@ impl Writer {
 
     /// Commits a batch of postings.
     pub(crate) async fn commit(&self, postings: Vec<Posting>, now: Timestamp) -> Result<Vec<Outcome>> {
-        self.run(move |state| commit::commit(&mut state.connection, &mut state.cache, postings, now)).await
+        self.run(move |state| {
+            let mut outcomes = Vec::new();
+            state.commit((postings, now), &mut |decided| outcomes = decided)?;
+            Ok(outcomes)
+        })
+        .await
     }
 
     /// Lets the thread commit what waits in `source`. Returns `false` if there is no thread.
@@ -192,12 +197,15 @@ impl WriterState {
     /// Commits a batch of charges, if any wait.
     fn commit_next(&mut self) {
         let Some(source) = self.sources.pop_front() else { return };
-        let is_more = source.commit_next(&mut |postings, now| {
-            self.attempt(|state| commit::commit(&mut state.connection, &mut state.cache, postings, now))
-        });
+        let is_more = source
+            .commit_next(&mut |postings, now, decided| self.attempt(|state| state.commit((postings, now), decided)));
         if is_more {
             self.sources.push_back(source);
         }
+    }
+
+    fn commit(&mut self, batch: (Vec<Posting>, Timestamp), decided: &mut dyn FnMut(Vec<Outcome>)) -> Result<()> {
+        commit::commit(&mut self.connection, &mut self.cache, batch, decided)
     }
 
     /// If this process has charged, folds the rest of the journal, so that the next one starts faster. Nothing is lost if

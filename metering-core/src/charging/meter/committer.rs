@@ -45,6 +45,8 @@ impl Committer {
 }
 
 async fn commit(store: Arc<dyn Store>, postings: Arc<Postings>, batch: Batch<Request>) {
-    let (batch, in_commit) = InCommit::begin(&postings, batch);
-    in_commit.end(store.commit(batch, postings.clock.now()).await);
+    let (batch, mut in_commit) = InCommit::begin(&postings, batch);
+    let committed = store.commit(batch, postings.clock.now()).await;
+    let committed = committed.map(|outcomes| in_commit.committed(outcomes));
+    in_commit.end(committed);
 }

@@ -5,12 +5,12 @@ use std::time::Instant;
 
 use tracing::Span;
 
-use super::MeterError;
 use super::lanes::Batch;
 use super::postings::{Postings, Request};
 use super::reply::{ReplySender, slot};
 use super::waiting::Waiting;
 use super::wakes::Round;
+use super::{MeterError, MeterStats};
 use crate::charging::charge::Decision;
 use crate::charging::hold::HoldAction;
 use crate::charging::posting::{Outcome, Posting};
@@ -20,7 +20,14 @@ use crate::store::StoreError;
 /// unknown outcome, as with a broken store.
 pub(super) struct InCommit<'a> {
     of: &'a Postings,
+    /// How many postings it has.
+    size: usize,
+    /// Those without an outcome yet.
     replies: Vec<ReplySender>,
+    /// Those that get their outcome when it is on disk.
+    kept: Vec<(ReplySender, Outcome)>,
+    /// Those that have their outcome, and go ahead while it is flushed.
+    ahead: Vec<ReplySender>,
     lanes: Vec<usize>,
     spans: Vec<Span>,
     started_at: Instant,
@@ -38,40 +45,98 @@ impl<'a> InCommit<'a> {
             replies.push(reply);
             spans.extend(waiting.commit(size));
         }
-        (postings, Self { of, replies, lanes, spans, started_at: Instant::now(), has_ended: false })
+        let in_commit = Self {
+            of,
+            size,
+            replies,
+            kept: Vec::new(),
+            ahead: Vec::new(),
+            lanes,
+            spans,
+            started_at: Instant::now(),
+            has_ended: false,
+        };
+        (postings, in_commit)
     }
 
-    /// Answers the callers, and frees the lanes.
-    pub(super) fn end(mut self, outcomes: Result<Vec<Outcome>, StoreError>) {
-        let (replies, stats) = (std::mem::take(&mut self.replies), &self.of.stats);
-        stats.count_commit(replies.len(), self.started_at.elapsed());
+    /// Takes the outcomes of a batch that is being flushed. Callers that want theirs early get it, if it is a charge.
+    pub(super) fn decided(&mut self, outcomes: Vec<Outcome>) {
+        let replies = self.replies_to(&outcomes);
+        let mut round = Round::default();
+        for (reply, outcome) in replies.into_iter().zip(outcomes) {
+            if reply.is_early() && matches!(outcome, Outcome::Decided(Decision::Accepted(_))) {
+                reply.decide(outcome, &mut round);
+                self.ahead.push(reply);
+            } else {
+                self.kept.push((reply, outcome));
+            }
+        }
+    }
+
+    /// Takes the outcomes of a batch that is on disk.
+    pub(super) fn committed(&mut self, outcomes: Vec<Outcome>) {
+        self.kept = self.replies_to(&outcomes).into_iter().zip(outcomes).collect();
+    }
+
+    fn replies_to(&mut self, outcomes: &[Outcome]) -> Vec<ReplySender> {
+        let replies = std::mem::take(&mut self.replies);
+        assert_eq!(outcomes.len(), replies.len(), "a store returns one outcome per posting");
+        replies
+    }
+
+    /// Answers the callers, and frees the lanes. If the commit succeeded, its outcomes have been taken.
+    pub(super) fn end(mut self, committed: Result<(), StoreError>) {
+        self.of.stats.count_commit(self.size, self.started_at.elapsed());
         self.spans.clear();
         let mut round = Round::default();
-        let is_broken = match outcomes {
-            Ok(outcomes) => {
-                assert_eq!(outcomes.len(), replies.len(), "a store returns one outcome per posting");
-                stats.count_success(&outcomes);
-                for (outcome, reply) in outcomes.into_iter().zip(replies) {
-                    stats.count_outcome(&outcome);
-                    if let Err(Ok(outcome)) = reply.send(Ok(outcome), &mut round) {
-                        self.release_unclaimed(&outcome);
-                    }
-                }
+        let is_broken = match committed {
+            Ok(()) => {
+                self.succeed(&mut round);
                 false
             }
             Err(error) => {
                 let is_broken = error.must_reopen();
-                let error = Arc::new(error);
-                tracing::error!(%error, charges = replies.len(), "a batch of charges could not be committed");
-                stats.count_failure();
-                for reply in replies {
-                    let _ = reply.send(Err(MeterError::Store(Arc::clone(&error))), &mut round);
-                }
+                self.fail(error, &mut round);
                 is_broken
             }
         };
         self.has_ended = true;
         self.of.ended(&self.lanes, is_broken);
+    }
+
+    fn succeed(&mut self, round: &mut Round) {
+        assert!(self.replies.is_empty(), "a store hands over the outcomes of what it commits");
+        let (kept, ahead, stats) = (std::mem::take(&mut self.kept), std::mem::take(&mut self.ahead), &self.of.stats);
+        if !ahead.is_empty() || kept.iter().any(|(_, outcome)| MeterStats::is_written(outcome)) {
+            stats.count_success();
+        }
+        stats.count_early(ahead.len(), true);
+        for reply in ahead {
+            reply.flushed(Ok(()), round);
+        }
+        for (reply, outcome) in kept {
+            stats.count_outcome(&outcome);
+            if let Err(Ok(outcome)) = reply.send(Ok(outcome), round) {
+                self.release_unclaimed(&outcome);
+            }
+        }
+    }
+
+    fn fail(&mut self, error: StoreError, round: &mut Round) {
+        let (ahead, stats) = (std::mem::take(&mut self.ahead), &self.of.stats);
+        let error = Arc::new(error);
+        tracing::error!(%error, charges = self.size, "a batch of charges could not be committed");
+        stats.count_failure();
+        stats.count_early(ahead.len(), false);
+        let failure = || MeterError::Store(Arc::clone(&error));
+        for reply in ahead {
+            reply.flushed(Err(failure()), round);
+        }
+        // Outcomes that were kept have not happened.
+        let kept = std::mem::take(&mut self.kept).into_iter().map(|(reply, _)| reply);
+        for reply in std::mem::take(&mut self.replies).into_iter().chain(kept) {
+            let _ = reply.send(Err(failure()), round);
+        }
     }
 
     /// Releases a hold whose caller has gone: the request will not be served. A charge stays recorded.

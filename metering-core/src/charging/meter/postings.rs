@@ -224,8 +224,9 @@ impl CommitSource for Postings {
             return false;
         };
         drop(state);
-        let (postings, in_commit) = InCommit::begin(self, batch);
-        in_commit.end(commit(postings, self.clock.now()));
+        let (postings, mut in_commit) = InCommit::begin(self, batch);
+        let committed = commit(postings, self.clock.now(), &mut |outcomes| in_commit.decided(outcomes));
+        in_commit.end(committed);
         let mut state = self.state();
         if !state.is_open {
             self.changed.notify_one();

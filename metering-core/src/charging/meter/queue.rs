@@ -7,7 +7,7 @@ use tokio::sync::TryAcquireError;
 
 use super::MeterError;
 use super::postings::{Postings, Request};
-use super::reply::{Reply, slot};
+use super::reply::{Reply, ReplySender, slot};
 use super::waiting::Waiting;
 use crate::charging::posting::{Outcome, Posting};
 use crate::store::{CommitSource, Store};
@@ -43,23 +43,23 @@ impl Queue {
         self.0.postings.close();
     }
 
-    /// Queues a posting, if the queue has room.
+    /// Queues a posting, if the queue has room. Its caller waits at `slot`.
     ///
     /// # Errors
     /// [`MeterError::Overloaded`] when it has none.
-    pub(super) fn try_post(&self, posting: Posting) -> Result<Reply, MeterError> {
+    pub(super) fn try_post(&self, posting: Posting, slot: (ReplySender, Reply)) -> Result<Reply, MeterError> {
         match self.0.postings.permits.try_acquire() {
             Ok(permit) => permit.forget(),
             Err(TryAcquireError::NoPermits) => return Err(MeterError::Overloaded),
             Err(TryAcquireError::Closed) => return Err(MeterError::Closed),
         }
-        self.enqueue(posting, true)
+        self.enqueue(posting, true, slot)
     }
 
     /// Queues a posting that is owed: waits while the queue is full.
     pub(super) async fn post(&self, posting: Posting) -> Result<Reply, MeterError> {
         self.0.postings.permits.acquire().await.map_err(|_| MeterError::Closed)?.forget();
-        self.enqueue(posting, true)
+        self.enqueue(posting, true, slot())
     }
 
     /// Queues a posting that is owed, and waits for its outcome.
@@ -69,12 +69,16 @@ impl Queue {
 
     /// Queues a posting that is owed, without waiting and although the queue may be full.
     pub(super) fn post_now(&self, posting: Posting) -> Result<Reply, MeterError> {
-        self.enqueue(posting, false)
+        self.enqueue(posting, false, slot())
     }
 
-    fn enqueue(&self, posting: Posting, has_permit: bool) -> Result<Reply, MeterError> {
+    fn enqueue(
+        &self,
+        posting: Posting,
+        has_permit: bool,
+        (reply, outcome): (ReplySender, Reply),
+    ) -> Result<Reply, MeterError> {
         let Sender { postings, store } = &*self.0;
-        let (reply, outcome) = slot();
         if !postings.push(Request { posting, reply, has_permit, waiting: Waiting::start() }) {
             return Err(MeterError::Closed);
         }

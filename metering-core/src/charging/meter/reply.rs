@@ -1,5 +1,9 @@
 //! The way back: the outcome of a posting is written into a slot that its caller looks at.
+//!
+//! Most callers get the outcome when it is on disk. One with an early slot may get it when it is decided, and learns later
+//! that it is on disk, or that it did not get there.
 
+use std::future::poll_fn;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll};
@@ -13,8 +17,17 @@ type Answer = Result<Outcome, MeterError>;
 
 /// A new slot: the end that answers, and the end that waits.
 pub(super) fn slot() -> (ReplySender, Reply) {
+    new_slot(false)
+}
+
+/// A new slot for a caller that goes ahead once it has the outcome ([`Reply::decided`]).
+pub(super) fn early_slot() -> (ReplySender, Reply) {
+    new_slot(true)
+}
+
+fn new_slot(is_early: bool) -> (ReplySender, Reply) {
     let slot = Arc::new(Slot(Mutex::new(State::Waiting(None))));
-    (ReplySender { slot: Arc::clone(&slot), is_sent: false }, Reply(slot))
+    (ReplySender { slot: Arc::clone(&slot), is_early, is_sent: false }, Reply(slot))
 }
 
 struct Slot(Mutex<State>);
@@ -22,6 +35,12 @@ struct Slot(Mutex<State>);
 enum State {
     /// For an answer. The caller is known once it has looked.
     Waiting(Option<Caller>),
+    /// An outcome that is not on disk yet, and that the caller has not taken.
+    Decided(Outcome),
+    /// The caller has taken the outcome. It is known here once it waits for the flush.
+    Flushing(Option<Caller>),
+    /// What became of an outcome that the caller took before.
+    Flushed(Result<(), MeterError>),
     Answered(Answer),
     /// One end is gone, or the answer was taken.
     Ended,
@@ -30,6 +49,7 @@ enum State {
 /// Answers a posting.
 pub(super) struct ReplySender {
     slot: Arc<Slot>,
+    is_early: bool,
     is_sent: bool,
 }
 
@@ -43,6 +63,42 @@ impl Slot {
 }
 
 impl ReplySender {
+    /// Whether the caller wants the outcome before it is on disk.
+    pub(super) const fn is_early(&self) -> bool {
+        self.is_early
+    }
+
+    /// Hands over an outcome that is not on disk yet; [`flushed`](Self::flushed) has to follow. The caller is woken when
+    /// `round` ends.
+    pub(super) fn decide(&self, outcome: Outcome, round: &mut Round) {
+        let mut state = self.slot.state();
+        // A charge whose caller has gone stays recorded.
+        let State::Waiting(caller) = &mut *state else { return };
+        let caller = caller.take();
+        *state = State::Decided(outcome);
+        drop(state);
+        if let Some(caller) = caller {
+            round.add(caller);
+        }
+    }
+
+    /// Tells whether the outcome that was handed over is on disk. An outcome that did not get there and that the caller
+    /// has not taken yet is gone.
+    pub(super) fn flushed(mut self, flushed: Result<(), MeterError>, round: &mut Round) {
+        self.is_sent = true;
+        let mut state = self.slot.state();
+        let (next, caller) = match std::mem::replace(&mut *state, State::Ended) {
+            State::Decided(outcome) => (State::Answered(flushed.map(|()| outcome)), None),
+            State::Flushing(caller) => (State::Flushed(flushed), caller),
+            other => (other, None),
+        };
+        *state = next;
+        drop(state);
+        if let Some(caller) = caller {
+            round.add(caller);
+        }
+    }
+
     /// Answers. The caller is woken when `round` ends.
     ///
     /// # Errors
@@ -67,7 +123,8 @@ impl Drop for ReplySender {
         if self.is_sent {
             return;
         }
-        if let State::Waiting(Some(caller)) = std::mem::replace(&mut *self.slot.state(), State::Ended) {
+        let state = std::mem::replace(&mut *self.slot.state(), State::Ended);
+        if let State::Waiting(Some(caller)) | State::Flushing(Some(caller)) = state {
             caller.wake();
         }
     }
@@ -79,10 +136,53 @@ impl Reply {
     /// # Errors
     /// When the posting was not recorded, or that is not known.
     pub(super) async fn outcome(self) -> Answer {
-        match self.await? {
-            Outcome::Failed(reason) => Err(store_error(StoreError::Unavailable(reason.into()))),
-            outcome => Ok(outcome),
+        recorded(self.await?)
+    }
+
+    /// Waits for the outcome of an [early slot](early_slot). If it is not on disk yet, the reply is returned with it, and
+    /// [tells when it is](Self::flushed).
+    ///
+    /// # Errors
+    /// As [`Reply::outcome`].
+    pub(super) async fn decided(mut self) -> Result<(Outcome, Option<Self>), MeterError> {
+        let (outcome, is_on_disk) = poll_fn(|context| self.poll_decided(context)).await?;
+        Ok((recorded(outcome)?, (!is_on_disk).then_some(self)))
+    }
+
+    /// Waits until the outcome that was taken is on disk. The future can be dropped, and waited for anew.
+    ///
+    /// # Errors
+    /// When it did not get there, or that is not known.
+    pub(super) async fn flushed(&mut self) -> Result<(), MeterError> {
+        poll_fn(|context| self.poll_flushed(context)).await
+    }
+
+    fn poll_decided(&mut self, context: &mut Context<'_>) -> Poll<Result<(Outcome, bool), MeterError>> {
+        let mut state = self.0.state();
+        if let State::Waiting(caller) = &mut *state {
+            Caller::update(caller, context.waker());
+            return Poll::Pending;
         }
+        Poll::Ready(match std::mem::replace(&mut *state, State::Ended) {
+            State::Decided(outcome) => {
+                *state = State::Flushing(None);
+                Ok((outcome, false))
+            }
+            State::Answered(answer) => answer.map(|outcome| (outcome, true)),
+            _ => Err(no_answer()),
+        })
+    }
+
+    fn poll_flushed(&mut self, context: &mut Context<'_>) -> Poll<Result<(), MeterError>> {
+        let mut state = self.0.state();
+        if let State::Flushing(caller) = &mut *state {
+            Caller::update(caller, context.waker());
+            return Poll::Pending;
+        }
+        Poll::Ready(match std::mem::replace(&mut *state, State::Ended) {
+            State::Flushed(flushed) => flushed,
+            _ => Err(no_answer()),
+        })
     }
 }
 
@@ -97,8 +197,7 @@ impl Future for Reply {
         }
         Poll::Ready(match std::mem::replace(&mut *state, State::Ended) {
             State::Answered(answer) => answer,
-            // The commit ended without a result, for example because it panicked.
-            _ => Err(store_error(StoreError::OutcomeUnknown("the commit ended without a result".to_owned()))),
+            _ => Err(no_answer()),
         })
     }
 }
@@ -107,6 +206,19 @@ impl Drop for Reply {
     fn drop(&mut self) {
         *self.0.state() = State::Ended;
     }
+}
+
+/// The outcome, unless it is that the posting was not recorded.
+fn recorded(outcome: Outcome) -> Answer {
+    match outcome {
+        Outcome::Failed(reason) => Err(store_error(StoreError::Unavailable(reason.into()))),
+        outcome => Ok(outcome),
+    }
+}
+
+/// The commit ended without a result, for example because it panicked.
+fn no_answer() -> MeterError {
+    store_error(StoreError::OutcomeUnknown("the commit ended without a result".to_owned()))
 }
 
 fn store_error(error: StoreError) -> MeterError {
@@ -141,6 +253,54 @@ mod tests {
         let (sender, reply) = slot();
         drop(reply);
         assert!(matches!(answer(sender), Err(Ok(Outcome::Settled))));
+    }
+
+    fn decided(sender: &ReplySender) {
+        sender.decide(Outcome::Settled, &mut Round::default());
+    }
+
+    fn failed() -> MeterError {
+        store_error(StoreError::Unavailable("full".into()))
+    }
+
+    #[test]
+    fn early_outcome_comes_before_its_flush() {
+        for flushed in [Ok(()), Err(failed())] {
+            let (sender, reply) = early_slot();
+            let mut deciding = pin!(reply.decided());
+            assert!(look(deciding.as_mut()).is_pending());
+            decided(&sender);
+            let Poll::Ready(Ok((Outcome::Settled, Some(mut reply)))) = look(deciding.as_mut()) else { panic!("early") };
+            assert!(look(reply.flushed()).is_pending());
+            let is_on_disk = flushed.is_ok();
+            sender.flushed(flushed, &mut Round::default());
+            assert!(matches!(look(reply.flushed()), Poll::Ready(flushed) if flushed.is_ok() == is_on_disk));
+        }
+    }
+
+    #[test]
+    fn early_outcome_is_not_given_after_a_failed_flush() {
+        for flushed in [Ok(()), Err(failed())] {
+            let (sender, reply) = early_slot();
+            decided(&sender);
+            let is_on_disk = flushed.is_ok();
+            sender.flushed(flushed, &mut Round::default());
+            match look(reply.decided()) {
+                Poll::Ready(Ok((Outcome::Settled, None))) => assert!(is_on_disk),
+                Poll::Ready(Err(_)) => assert!(!is_on_disk),
+                _ => panic!("{is_on_disk}"),
+            }
+        }
+    }
+
+    #[test]
+    fn early_outcome_is_unknown_when_nobody_tells_of_its_flush() {
+        let (sender, reply) = early_slot();
+        decided(&sender);
+        let Poll::Ready(Ok((_, Some(mut reply)))) = look(reply.decided()) else { panic!("early") };
+        drop(sender);
+        let flushed = look(reply.flushed());
+        assert!(matches!(&flushed, Poll::Ready(Err(error)) if error.outcome_is_unknown()), "{flushed:?}");
     }
 
     #[test]

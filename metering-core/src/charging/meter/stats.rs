@@ -54,6 +54,8 @@ pub struct MeterStats {
     pub commits: AtomicU64,
     /// Commits that failed.
     pub failed: AtomicU64,
+    /// Charges whose request [went ahead](crate::Meter::charge_early) before their flush failed: its response is dropped.
+    pub failed_early: AtomicU64,
     /// Charges and refunds that failed individually because the store could not record them.
     pub failed_postings: AtomicU64,
     /// Charges and refunds included in a commit.
@@ -82,16 +84,24 @@ impl MeterStats {
         *self.failed_at.lock().unwrap_or_else(PoisonError::into_inner) = Some(Instant::now());
     }
 
-    /// Counts a successful commit. Only one that wrote something shows that the store works; refusals need no write.
-    pub(super) fn count_success(&self, outcomes: &[Outcome]) {
-        let wrote_nothing = |outcome: &Outcome| match outcome {
-            Outcome::Decided(Decision::Refused(_)) | Outcome::Hold(None) => true,
-            Outcome::Hold(Some(updated)) => !updated.changed,
-            _ => false,
-        };
-        if !outcomes.iter().all(wrote_nothing) {
-            *self.failed_at.lock().unwrap_or_else(PoisonError::into_inner) = None;
+    /// Whether something was written for a posting with this outcome. Refusals need no write.
+    pub(super) fn is_written(outcome: &Outcome) -> bool {
+        match outcome {
+            Outcome::Decided(Decision::Refused(_)) | Outcome::Hold(None) => false,
+            Outcome::Hold(Some(updated)) => updated.changed,
+            _ => true,
         }
+    }
+
+    /// A commit that wrote something succeeded. Only that shows that the store works.
+    pub(super) fn count_success(&self) {
+        *self.failed_at.lock().unwrap_or_else(PoisonError::into_inner) = None;
+    }
+
+    /// Counts charges whose callers went ahead before the flush, once that has ended.
+    pub(super) fn count_early(&self, charges: usize, are_on_disk: bool) {
+        let counter = if are_on_disk { &self.accepted } else { &self.failed_early };
+        counter.fetch_add(u64::try_from(charges).unwrap_or(u64::MAX), Ordering::Relaxed);
     }
 
     pub(super) fn failed_at(&self) -> Option<Instant> {

@@ -1,7 +1,7 @@
 use crate::catalogue::body::CheckedBody;
 use crate::catalogue::route::Route;
-use crate::charging::HoldGuard;
 use crate::charging::charge::Receipt;
+use crate::charging::{EarlyReceipt, HoldGuard};
 use crate::service::Paid;
 
 /// An admitted request.
@@ -25,6 +25,9 @@ pub enum AdmissionKind {
     /// It was charged, and the charge is durable. For a [proxied](crate::service::MatchedRequest::proxied) request, its
     /// price may be held instead: the receipt says so, and the proxy settles it.
     Charged(Receipt),
+    /// It was charged, and the charge may not be on disk yet. Only for requests that
+    /// [may overlap](crate::service::MatchedRequest::overlapping) with their flush.
+    Early(EarlyReceipt),
     /// Its route is priced by usage: the most that it may cost is held, durably. Capture what it cost.
     Held(HoldGuard),
     /// The route is not metered.

@@ -36,6 +36,7 @@ pub struct MatchedRequest<'s, 'r> {
     pub(super) sign_in: Option<&'r str>,
     pub(super) proxied: Option<Proxied>,
     pub(super) id: Option<HoldId>,
+    pub(super) may_overlap: bool,
     pub(super) matched: Result<(&'s Route, RequestPath<'r>), NoMatch<'r>>,
 }
 
@@ -103,7 +104,7 @@ impl<'s> MatchedRequest<'s, '_> {
     /// # Errors
     /// Same as [`Service::admit`].
     pub async fn admit(self) -> Result<Admission<'s>, Error> {
-        let Self { service, request, max_cost, sign_in, proxied, id, matched } = self;
+        let Self { service, request, max_cost, sign_in, proxied, id, may_overlap, matched } = self;
         let (route, path) = match matched {
             Ok(matched) => matched,
             Err(none) => {
@@ -196,6 +197,11 @@ impl<'s> MatchedRequest<'s, '_> {
             hold,
             price_version,
         };
+        let is_charged_once = charge.request_id.is_none() && charge.hold.is_none();
+        if may_overlap && route.overlaps() && is_charged_once && paid.is_none() && proxied.is_none() {
+            let kind = AdmissionKind::Early(service.charge_early(charge).await?);
+            return Ok(Admission { route, target, body, kind, paid });
+        }
         let charged = service.charge(charge).await;
         let mut receipt = charged.map_err(|error| match error {
             // The client sent no idempotency key.

@@ -1,7 +1,7 @@
-//! A store whose commits wait until the test lets them through, and fail on demand.
+//! A store whose commits wait until the test lets them through, and fail on demand. With a thread, so do its flushes.
 
 use std::num::NonZeroUsize;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 
 use async_trait::async_trait;
@@ -30,12 +30,16 @@ pub(crate) struct Gated<S = MemoryStore> {
     is_down: AtomicBool,
 }
 
-/// The gate.
+/// The gates.
 #[derive(Debug)]
 struct Commits<S> {
     store: Arc<S>,
     gate: Semaphore,
     next_error: Mutex<Option<StoreError>>,
+    flushes: Semaphore,
+    next_flush_error: Mutex<Option<StoreError>>,
+    /// How many batches were decided on the thread.
+    decided: AtomicUsize,
     batches: Mutex<Vec<usize>>,
 }
 
@@ -54,6 +58,9 @@ impl<S> Gated<S> {
             store: Arc::clone(&store),
             gate: Semaphore::new(commits),
             next_error: Mutex::default(),
+            flushes: Semaphore::new(Semaphore::MAX_PERMITS),
+            next_flush_error: Mutex::default(),
+            decided: AtomicUsize::new(0),
             batches: Mutex::default(),
         };
         Self {
@@ -89,6 +96,27 @@ impl<S> Gated<S> {
     /// Makes the next commit fail.
     pub(crate) fn fail_next(&self, error: StoreError) {
         *self.commits.next_error.lock().unwrap() = Some(error);
+    }
+
+    /// Lets this many more flushes of the thread through, and holds the rest.
+    pub(crate) fn hold_flushes(&self, after: usize) {
+        self.commits.flushes.forget_permits(Semaphore::MAX_PERMITS);
+        self.open_flushes(after);
+    }
+
+    /// Lets more flushes through.
+    pub(crate) fn open_flushes(&self, flushes: usize) {
+        self.commits.flushes.add_permits(flushes);
+    }
+
+    /// Makes the next flush of the thread fail, although its batch was decided.
+    pub(crate) fn fail_next_flush(&self, error: StoreError) {
+        *self.commits.next_flush_error.lock().unwrap() = Some(error);
+    }
+
+    /// How many batches the thread has decided, including those that are being flushed.
+    pub(crate) fn decided(&self) -> usize {
+        self.commits.decided.load(Ordering::SeqCst)
     }
 
     /// Makes everything about events fail until [`repair`](Self::repair) is called.
@@ -128,6 +156,12 @@ impl<S: Store> Commits<S> {
             None => self.store.commit(postings, now).await,
         }
     }
+
+    async fn flush(&self) -> Result<()> {
+        self.decided.fetch_add(1, Ordering::SeqCst);
+        self.flushes.acquire().await.unwrap().forget();
+        self.next_flush_error.lock().unwrap().take().map_or(Ok(()), Err)
+    }
 }
 
 #[async_trait]
@@ -143,7 +177,10 @@ impl<S: Store + 'static> Store for Gated<S> {
         std::thread::spawn(move || {
             // For the runtime's clock.
             let _entered = runtime.enter();
-            while source.commit_next(&mut |postings, now| runtime.block_on(commits.commit(postings, now))) {}
+            while source.commit_next(&mut |postings, now, decided| {
+                decided(runtime.block_on(commits.commit(postings, now))?);
+                runtime.block_on(commits.flush())
+            }) {}
         });
         true
     }

@@ -1,0 +1,147 @@
+//! Charges whose requests are served while they are flushed.
+
+use std::fmt;
+
+use tracing::field::Empty;
+use tracing::{Instrument, info_span};
+
+use super::reply::{Reply, early_slot};
+use super::{Meter, MeterError};
+use crate::charging::charge::{Charge, Decision, Receipt};
+use crate::charging::in_flight::Slot;
+use crate::charging::posting::{Outcome, Posting};
+use crate::charging::refusal::Refusal;
+use crate::trace;
+
+/// The decision on a charge that may not be on disk yet.
+#[derive(Debug)]
+pub enum EarlyDecision {
+    /// Charged. Serve the request, and pass nothing of its response on before the charge is
+    /// [on disk](EarlyReceipt::on_disk).
+    Accepted(EarlyReceipt),
+    /// Not charged; do not serve it.
+    Refused(Refusal),
+}
+
+/// The receipt of a charge that may not be on disk yet. [`EarlyReceipt::on_disk`] makes it a [`Receipt`].
+///
+/// If it is dropped, the charge stands once it is on disk.
+#[must_use = "nothing may be passed on before the charge is on disk"]
+pub struct EarlyReceipt {
+    receipt: Receipt,
+    /// `None` once it is on disk.
+    flush: Option<Reply>,
+}
+
+impl Meter {
+    /// Charges a request like [`Meter::charge`], and returns when it is decided, which may be before it is on disk: so
+    /// that the request can be served meanwhile. A refusal is on disk.
+    ///
+    /// Only a store that [commits on a thread of its own](crate::Store::commit_from) has a decision early. With any
+    /// other store, for a hold, and for a charge with a request id, this waits as [`Meter::charge`] does.
+    ///
+    /// ```
+    /// use metering_core::charging::EarlyDecision;
+    /// use metering_core::{Charge, MemoryStore, Service};
+    /// # use std::sync::Arc;
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let service = Service::with_defaults(Arc::new(MemoryStore::new()));
+    /// # let (_, key) = service.open_account("my-agent", "2".parse()?).await?;
+    /// # async fn read_price() -> String { "17".to_owned() }
+    /// let charge = Charge::new(&key, "0.25".parse()?, "GET", "/price");
+    /// let EarlyDecision::Accepted(early) = service.meter().charge_early(charge).await? else {
+    ///     return Err("it was refused".into());
+    /// };
+    /// let price = read_price().await;
+    /// let receipt = early.on_disk().await?; // if this fails, drop the price
+    /// println!("{price}, paid by {}", receipt.account);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// When the charge could not be decided.
+    pub async fn charge_early(&self, charge: Charge) -> Result<EarlyDecision, MeterError> {
+        if charge.hold.is_some() || charge.request_id.is_some() {
+            return Ok(EarlyDecision::of(self.charge(charge).await?, None));
+        }
+        let span = info_span!(target: trace::TARGET, "charge", metering.decision = Empty);
+        let (decision, flush) = self.decide_early(charge).instrument(span.clone()).await?;
+        span.record("metering.decision", decision.name());
+        Ok(EarlyDecision::of(decision, flush))
+    }
+
+    async fn decide_early(&self, charge: Charge) -> Result<(Decision, Option<Reply>), MeterError> {
+        let posted = self.count_overload(self.queue.try_post(Posting::Charge(charge), early_slot()));
+        match posted?.decided().await? {
+            (Outcome::Decided(decision), flush) => Ok((decision, flush)),
+            (other, _) => unreachable!("a store decides a charge, but the outcome was {other:?}"),
+        }
+    }
+}
+
+impl EarlyDecision {
+    fn of(decision: Decision, flush: Option<Reply>) -> Self {
+        match decision {
+            Decision::Accepted(receipt) => Self::Accepted(EarlyReceipt { receipt, flush }),
+            Decision::Refused(refusal) => Self::Refused(refusal),
+        }
+    }
+}
+
+impl EarlyReceipt {
+    /// Who was charged how much, if it gets to disk.
+    #[must_use]
+    pub const fn receipt(&self) -> &Receipt {
+        &self.receipt
+    }
+
+    /// Takes the slot that counts the request as in flight, if its key has a limit on that. Without this call, it is
+    /// freed with the receipt.
+    pub fn take_slot(&mut self) -> Option<Slot> {
+        self.receipt.slot.take()
+    }
+
+    /// Whether the charge is known to be on disk.
+    #[must_use]
+    pub const fn is_on_disk(&self) -> bool {
+        self.flush.is_none()
+    }
+
+    /// Waits until the charge is on disk.
+    ///
+    /// # Errors
+    /// When it did not get there: pass nothing on. Nothing was charged, unless [`MeterError::outcome_is_unknown`].
+    pub async fn on_disk(mut self) -> Result<Receipt, MeterError> {
+        self.flushed().await?;
+        Ok(self.receipt)
+    }
+
+    /// Waits as [`EarlyReceipt::on_disk`] does, and keeps the receipt: the future may be dropped, and another one awaited.
+    ///
+    /// # Errors
+    /// As [`EarlyReceipt::on_disk`].
+    pub async fn flushed(&mut self) -> Result<(), MeterError> {
+        if let Some(flush) = &mut self.flush {
+            flush.flushed().await?;
+            self.flush = None;
+        }
+        Ok(())
+    }
+}
+
+impl From<Receipt> for EarlyReceipt {
+    /// The receipt of a charge that is on disk.
+    fn from(receipt: Receipt) -> Self {
+        Self { receipt, flush: None }
+    }
+}
+
+impl fmt::Debug for EarlyReceipt {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let is_on_disk = self.is_on_disk();
+        f.debug_struct("EarlyReceipt").field("receipt", &self.receipt).field("is_on_disk", &is_on_disk).finish()
+    }
+}

@@ -1,0 +1,127 @@
+//! Refunds of requests that were charged.
+
+use http::Response;
+use tracing::Instrument;
+
+use super::{Charged, State};
+use crate::error::Error;
+use crate::layer::in_flight_slot::InFlightSlot;
+use crate::layer::money::Money;
+use crate::layer::response::set_headers;
+use crate::trace;
+use crate::wire::settled_headers;
+
+impl Charged {
+    /// Refunds the charge in full, or releases what is held. Later calls do nothing and return the same. What was
+    /// captured stays.
+    ///
+    /// The layer does this itself when the inner service fails, or responds with a [free status](Charged::is_free).
+    /// Call it for any other response that should cost nothing: before returning it, so that its headers say so, or
+    /// from its body, if that breaks before its first byte. The refund is made even if the returned future is dropped.
+    ///
+    /// ```
+    /// use http::{Request, Response};
+    /// use metering_core::{Charged, Error};
+    ///
+    /// /// A search that finds nothing costs nothing.
+    /// async fn search(request: Request<String>) -> Result<Response<String>, Error> {
+    ///     let hits: Vec<&str> = ["coffee", "tea"].into_iter().filter(|word| word.contains(request.body())).collect();
+    ///     if let (true, Some(charged)) = (hits.is_empty(), request.extensions().get::<Charged>()) {
+    ///         charged.refund().await?;
+    ///     }
+    ///     Ok(Response::new(hits.join("\n")))
+    /// }
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # use std::sync::Arc;
+    /// # use metering_core::{Catalogue, MemoryStore, MeteringLayer, Service, ServiceConfig};
+    /// # use tower::{ServiceBuilder, ServiceExt, service_fn};
+    /// # let catalogue = Catalogue::from_json(
+    /// #     r#"{"market": "M", "version": 1, "endpoints": [{"path": "/search", "method": "POST", "metered": true}]}"#,
+    /// # )?;
+    /// # let service = Arc::new(Service::start(Arc::new(MemoryStore::new()), catalogue, ServiceConfig::default()));
+    /// # let (_, key) = service.open_account("my-agent", "2".parse()?).await?;
+    /// # let served = ServiceBuilder::new().layer(MeteringLayer::new(service)).service(service_fn(search));
+    /// # let request = Request::post("/search").header("x-api-key", key.expose()).body("beer".to_owned())?;
+    /// let response = served.oneshot(request).await?; // a search for beer, through the layer
+    /// assert_eq!(response.headers()["x-bds-credit-charged"], "0");
+    /// assert_eq!(response.headers()["x-bds-credit-balance"], "2");
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::NotRefunded`] when the refund could not be recorded. The charge then stands, and the failure was
+    /// logged. With [`MeteringLayer::overlap`](crate::MeteringLayer::overlap) also the error of a charge that did not get
+    /// to disk: there is nothing to refund, and the layer responds with it.
+    pub async fn refund(&self) -> Result<(), Error> {
+        let mut state = self.state.lock().await;
+        if !matches!(&state.money, Money::Charged(early) if !early.is_on_disk()) {
+            return self.refund_with(&mut state).await;
+        }
+        drop(state);
+        // It waits for the flush first, also without its caller.
+        let charged = self.clone();
+        let refunding = async move {
+            let mut state = charged.state.lock().await;
+            charged.refund_with(&mut state).await
+        };
+        tokio::spawn(refunding.instrument(trace::current())).await.unwrap_or(Err(Error::NotRefunded))
+    }
+
+    async fn refund_with(&self, state: &mut State) -> Result<(), Error> {
+        // What was not charged must not be refunded.
+        state.on_disk().await?;
+        let money = std::mem::replace(&mut state.money, Money::Refunded);
+        // The request was not delivered: its idempotency key is forgotten.
+        state.settlement = None;
+        match money {
+            Money::Charged(early) => {
+                let receipt = early.on_disk().await?;
+                let refund = self.service.refund_undelivered(receipt).instrument(self.span.clone()).await;
+                (state.headers, state.refund) = (refund.headers, refund.outcome);
+            }
+            Money::Held(guard) => match self.settling(guard.release()).await {
+                Some(Ok(released)) => {
+                    state.headers = settled_headers(&state.rate, &released);
+                    // An earlier settlement stays.
+                    if released.hold.settled.is_some_and(|settled| settled.captured.is_positive()) {
+                        state.refund = Err(Error::NotRefunded);
+                    }
+                }
+                // It is released later, or settled by its rule.
+                None | Some(Err(_)) => state.refund = Err(Error::NotRefunded),
+            },
+            Money::Captured => {
+                state.money = Money::Captured;
+                state.refund = Err(Error::NotRefunded);
+            }
+            Money::NotCharged(_) | Money::Refunded => {}
+        }
+        state.refund.clone()
+    }
+
+    /// Refunds a request whose response is passed on and costs nothing, or releases what is held for it. What was
+    /// captured stays.
+    pub(in crate::layer) async fn free<R: From<String>>(&self, response: Response<R>) -> Response<R> {
+        if !matches!(self.state.lock().await.money, Money::Charged(_) | Money::NotCharged(_)) {
+            // What cannot be recorded is logged, and the headers say what is held.
+            drop(self.release().await);
+            return self.delivered(response).await;
+        }
+        let mut response = self.undelivered(response).await;
+        InFlightSlot::pass(self.state.lock().await.slot.take(), &mut response);
+        response
+    }
+
+    /// Refunds a request that was not served, and returns its response.
+    pub(in crate::layer) async fn undelivered<R: From<String>>(&self, response: Response<R>) -> Response<R> {
+        let response = match self.refund().await {
+            Ok(()) => response,
+            Err(error) => error.to_response(),
+        };
+        let headers = self.state.lock().await.take_headers(response.status());
+        set_headers(response, headers)
+    }
+}

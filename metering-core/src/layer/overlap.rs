@@ -1,0 +1,32 @@
+//! Serves requests while their charges are flushed.
+
+use super::MeteringLayer;
+
+impl MeteringLayer {
+    /// Calls the inner service as soon as a charge is decided, while it is flushed to disk, for routes
+    /// [that allow it](crate::catalogue::Route::overlaps): those for GET and HEAD, unless the catalogue says otherwise.
+    /// A request then takes the longer of the flush and the inner service, not their sum.
+    ///
+    /// The response is returned when both are done. If the flush fails, the response is dropped, and the client gets 503
+    /// as for any charge that fails: so the inner service may have worked for a request that was not charged. It must not
+    /// pass anything on by another way than its response. [`Charged::refund`](crate::Charged::refund) waits for the flush.
+    ///
+    /// Requests with an idempotency key or a payment, holds, event streams and WebSocket connections are served once their
+    /// charge is on disk, and so is everything with a store that has no decision early, such as PostgreSQL
+    /// ([`Meter::charge_early`](crate::Meter::charge_early)).
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    ///
+    /// use metering_core::{MeteringLayer, Service};
+    ///
+    /// fn fast(service: Arc<Service>) -> MeteringLayer {
+    ///     MeteringLayer::new(service).overlap()
+    /// }
+    /// ```
+    #[must_use]
+    pub fn overlap(mut self) -> Self {
+        self.overlaps = true;
+        self
+    }
+}
