@@ -257,7 +257,7 @@ impl MeteringLayer {
         }
         match (with_target(&head.uri, &target), &charged) {
             (Some(uri), _) => head.uri = uri,
-            (None, Some(charged)) => return Err(charged.undelivered(too_long().to_response()).await),
+            (None, Some(charged)) => return Err(Box::pin(charged.undelivered(too_long().to_response())).await),
             (None, None) => return Err(too_long().to_response()),
         }
         if let Some(charged) = &charged {
@@ -298,14 +298,18 @@ impl MeteringLayer {
         let response = match (outcome, charged) {
             (Ok(response), None) => response,
             (Ok(response), Some(charged)) if is_undelivered(response.status().as_u16()) => {
-                charged.undelivered(response).await
+                // Boxed, as everything rare here: a future is as large as its largest branch, and this one is moved with
+                // every request.
+                Box::pin(charged.undelivered(response)).await
             }
-            (Ok(response), Some(charged)) if charged.is_free(response.status()) => charged.free(response).await,
+            (Ok(response), Some(charged)) if charged.is_free(response.status()) => {
+                Box::pin(charged.free(response)).await
+            }
             (Ok(response), Some(charged)) => charged.delivered(response).await,
             (Err(error), charged) => {
                 if let Some(charged) = charged {
                     // There is no response to set headers on, and a failed refund is already logged.
-                    drop(charged.refund().await);
+                    drop(Box::pin(charged.refund()).await);
                 }
                 return Err(error);
             }

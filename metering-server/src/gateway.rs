@@ -29,8 +29,8 @@ use http::Request;
 use http_body::Body;
 use metering_core::charging::HoldId;
 use metering_core::{ApiKey, Metered, MeteringLayer, RequestBody, Service, SystemRandomness};
-use tower::ServiceExt;
 use tower_layer::Layer;
+use tower_service::Service as _;
 
 use crate::config::{GatewayConfig, HttpConfig};
 use crate::http::{Bodies, Response, into_response, without_reading};
@@ -172,9 +172,9 @@ impl Gateway {
         spans::name_request(id);
         websocket::read(&mut head);
         if !body.is_end_stream()
-            && let Err(refusal) = self.layer.precheck::<UpstreamBody>(&mut head).await
+            && let Err(refusal) = Box::pin(self.layer.precheck::<UpstreamBody>(&mut head)).await
         {
-            return with_error_events(without_reading(refusal.map(Into::into), &head, body).await);
+            return with_error_events(Box::pin(without_reading(refusal.map(Into::into), &head, body)).await);
         }
         // Read the body before the charge: a request whose body never arrives must not be charged.
         let body = match self.bodies.read(body, self.max_body_bytes, &head.extensions).await {
@@ -189,15 +189,16 @@ impl Gateway {
         }
         let replayable =
             self.replaying.then(|| Replayable::read(&self.service, &head, &body, self.bodies.budget())).flatten();
-        let metered = self.metered.clone();
+        let mut metered = self.metered.clone();
         let serving = async move {
-            match metered.oneshot(Request::from_parts(head, body)).await {
+            // The upstream is always ready, so nothing has to wait for that.
+            match metered.call(Request::from_parts(head, body)).await {
                 Ok(response) => until_sent(websocket::open(response.map(Into::into))),
                 Err(never) => match never {},
             }
         };
         with_error_events(match replayable {
-            Some(request) => self.replays.respond(&self.service, request, serving).await,
+            Some(request) => Box::pin(self.replays.respond(&self.service, request, serving)).await,
             None => serving.await,
         })
     }

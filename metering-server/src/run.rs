@@ -329,13 +329,11 @@ fn handler(
         Box::pin(async move {
             let started = Instant::now();
             let path = request.uri().path();
-            let asked_by_proxy = front.surface(path) == Surface::Authorize;
-            let (surface, response) = match mcp.filter(|_| !asked_by_proxy && Mcp::handles(path)) {
-                Some(mcp) => (Surface::Mcp, mcp.respond(request).await),
-                None => {
-                    let surface = front.surface(path);
-                    (surface, front.respond(surface, request).await)
-                }
+            let surface = front.surface(path);
+            let (surface, response) = match mcp.filter(|_| surface != Surface::Authorize && Mcp::handles(path)) {
+                // Boxed, because it is large, and the future of every request would be as large.
+                Some(mcp) => (Surface::Mcp, Box::pin(mcp.respond(request)).await),
+                None => (surface, front.respond(surface, request).await),
             };
             times.record(surface, Authorizer::status_of(&response), started.elapsed());
             response

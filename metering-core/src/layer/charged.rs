@@ -224,8 +224,9 @@ impl Charged {
         if let Err(error) = self.state.lock().await.on_disk().await {
             return error.to_response();
         }
-        let reported = self.reported(&response);
-        self.capture_reported(reported).await;
+        if self.usage_price.is_some() {
+            Box::pin(self.capture_reported(self.reported(&response))).await;
+        }
         let mut state = self.state.lock().await;
         if let Some(settlement) = state.settlement.take() {
             self.service.record_delivery(settlement);

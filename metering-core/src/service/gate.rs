@@ -143,7 +143,7 @@ impl Service {
         charge.in_flight.get_or_insert_with(|| self.charging.in_flight.clone());
         match self.charging.meter.charge(charge).await? {
             Decision::Accepted(receipt) => Ok(receipt),
-            Decision::Refused(refusal) => Err(self.refused(refusal).await),
+            Decision::Refused(refusal) => Err(Box::pin(self.refused(refusal)).await),
         }
     }
 
@@ -151,7 +151,7 @@ impl Service {
     async fn charge_early(&self, charge: Charge) -> Result<EarlyReceipt, Error> {
         match self.charging.meter.charge_early(charge).await? {
             EarlyDecision::Accepted(receipt) => Ok(receipt),
-            EarlyDecision::Refused(refusal) => Err(self.refused(refusal).await),
+            EarlyDecision::Refused(refusal) => Err(Box::pin(self.refused(refusal)).await),
         }
     }
 

@@ -119,7 +119,7 @@ impl Shared {
         let (shared, streams, connection) = (Arc::clone(self), stream.is_some(), head.extensions.get().cloned());
         // It continues in a separate task, below the span of the request.
         let fetching = async move { shared.fetch(&head, body, streams).await }.instrument(trace::current());
-        let response = self.reports.serve(by_usage, fetching).await?;
+        let response = Box::pin(self.reports.serve(by_usage, fetching)).await?;
         Ok(held(response, stream, connection.as_ref()))
     }
 

@@ -56,6 +56,15 @@ impl Bodies {
         if body.is_end_stream() {
             return Ok(Bytes::new());
         }
+        // Boxed, so that requests without a body have a small future.
+        Box::pin(self.read_all(body, limit, request)).await
+    }
+
+    async fn read_all<B>(&self, body: B, limit: usize, request: &Extensions) -> Result<Bytes, Problem>
+    where
+        B: Body<Data = Bytes> + Send,
+        B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
+    {
         let announced = body.size_hint();
         // If the announced length is too large, refuse before the client sends the body.
         if usize::try_from(announced.lower()).map_or(true, |announced| announced > limit) {

@@ -75,7 +75,8 @@ impl CrossOrigin {
             let response = handler(request);
             async { Ok::<_, Infallible>(response.await) }
         });
-        match self.layer.layer(inner).call(request).await {
+        // Boxed, so that this does not make the future of every request twice as large.
+        match Box::pin(self.layer.layer(inner).call(request)).await {
             Ok(response) => response,
             Err(never) => match never {},
         }

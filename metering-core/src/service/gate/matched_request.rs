@@ -109,14 +109,12 @@ impl<'s> MatchedRequest<'s, '_> {
             Ok(matched) => matched,
             Err(none) => {
                 let error = none.into_error(service);
-                return Err(service.access.after_authentication(request.caller(), error).await);
+                return Err(refused(service, &request, error).await);
             }
         };
         let Read { price, target, body } = match read(route, &path, &request, proxied.is_some()) {
             Ok(read) => read,
-            Err(error) if route.metered => {
-                return Err(service.access.after_authentication(request.caller(), error).await);
-            }
+            Err(error) if route.metered => return Err(refused(service, &request, error).await),
             Err(error) => return Err(error),
         };
         if !route.metered {
@@ -132,10 +130,7 @@ impl<'s> MatchedRequest<'s, '_> {
             Ok(key) => key.map(RequestId::of_idempotency_key),
             Err(error) => {
                 let fields = [("Idempotency-Key".to_owned(), error.to_string())].into();
-                return Err(service
-                    .access
-                    .after_authentication(request.caller(), Error::InvalidParameter(fields))
-                    .await);
+                return Err(refused(service, &request, Error::InvalidParameter(fields)).await);
             }
         };
         let (price, hold) = match route.usage_price() {
@@ -163,14 +158,14 @@ impl<'s> MatchedRequest<'s, '_> {
         let paid = match request.payment {
             Some(presented) => {
                 let paying = service.offers().pay(presented, request.caller(), fingerprint(), price);
-                Some(paying.instrument(info_span!(target: trace::TARGET, "pay")).await?)
+                Some(Box::pin(paying.instrument(info_span!(target: trace::TARGET, "pay"))).await?)
             }
             None => None,
         };
         let key = match (&paid, request.key) {
             (Some(paid), _) => paid.key,
             (None, Some(key)) => key.hash(),
-            (None, None) => service.offers().key_without_credentials(sign_in, price).await?,
+            (None, None) => Box::pin(service.offers().key_without_credentials(sign_in, price)).await?,
         };
         let of_payment = paid.as_ref().and_then(|paid| paid.request_id.clone());
         let is_of_payment = of_payment.is_some();
@@ -222,6 +217,12 @@ impl<'s> MatchedRequest<'s, '_> {
         };
         Ok(Admission { route, target, body, kind, paid })
     }
+}
+
+/// The error of a request that is not charged. Boxed, as everything rare here: a future is as large as its largest
+/// branch, and it is moved with every request.
+async fn refused(service: &Service, request: &RequestHead<'_>, error: Error) -> Error {
+    Box::pin(service.access.after_authentication(request.caller(), error)).await
 }
 
 /// What was read of a request that matches a route.

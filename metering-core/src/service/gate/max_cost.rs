@@ -47,6 +47,6 @@ impl Service {
         if is_keyless && matches!(error, Error::MaxCostExceeded { .. }) {
             return Err(error);
         }
-        Err(self.access.after_authentication(caller, error).await)
+        Err(Box::pin(self.access.after_authentication(caller, error)).await)
     }
 }
