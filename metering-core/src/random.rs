@@ -1,5 +1,6 @@
 //! The source of randomness for secrets and ids.
 
+use std::cell::RefCell;
 use std::fmt;
 
 /// The digits of base 62, in the order of their values.
@@ -32,15 +33,52 @@ pub trait Randomness: Send + Sync + fmt::Debug {
 }
 
 /// The operating system's random source.
+///
+/// The bytes of an id come from a supply of the current thread, which is read from the system in one go: every request
+/// has an id, and a system call takes longer than the rest of making one.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct SystemRandomness;
+
+/// The bytes of an id.
+const ID_BYTES: usize = 16;
+/// The ids for which a thread has bytes in supply.
+const SUPPLY: usize = 32;
+
+/// Random bytes that were not used yet. Used ones are overwritten.
+struct Supply {
+    bytes: [u8; ID_BYTES * SUPPLY],
+    left: usize,
+}
+
+thread_local! {
+    static OF_THREAD: RefCell<Supply> = const { RefCell::new(Supply { bytes: [0; ID_BYTES * SUPPLY], left: 0 }) };
+}
 
 impl Randomness for SystemRandomness {
     /// # Panics
     /// When the operating system cannot provide randomness: a key made without it could be guessed.
     fn fill(&self, bytes: &mut [u8]) {
-        getrandom::fill(bytes).expect("the operating system must provide randomness");
+        match <&mut [u8; ID_BYTES]>::try_from(&mut *bytes) {
+            Ok(id) => OF_THREAD.with_borrow_mut(|supply| *id = supply.next()),
+            Err(_) => read(bytes),
+        }
     }
+}
+
+impl Supply {
+    fn next(&mut self) -> [u8; ID_BYTES] {
+        if self.left == 0 {
+            read(&mut self.bytes);
+            self.left = SUPPLY;
+        }
+        self.left -= 1;
+        let (ids, _) = self.bytes.as_chunks_mut();
+        std::mem::take(&mut ids[self.left])
+    }
+}
+
+fn read(bytes: &mut [u8]) {
+    getrandom::fill(bytes).expect("the operating system must provide randomness");
 }
 
 /// A string of `digits` base-62 digits, each equally likely.
@@ -71,6 +109,19 @@ pub(crate) fn push_base62(randomness: &dyn Randomness, digits: usize, text: &mut
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn ids_of_a_thread_differ_and_their_bytes_are_not_kept() {
+        let draw = || {
+            let mut id = [0; ID_BYTES];
+            SystemRandomness.fill(&mut id);
+            id
+        };
+        let ids: std::collections::HashSet<_> = (0..10 * SUPPLY).map(|_| draw()).collect();
+        assert_eq!(ids.len(), 10 * SUPPLY);
+        let last = draw();
+        OF_THREAD.with_borrow(|supply| assert!(supply.bytes.as_chunks::<ID_BYTES>().0.iter().all(|id| *id != last)));
+    }
 
     #[test]
     fn every_digit_is_drawn_and_two_draws_differ() {
