@@ -10,8 +10,8 @@ use std::collections::BTreeMap;
 use rusqlite::Connection;
 
 use crate::error::{Result, corrupt, store_error};
-use crate::journal::unfolded::{self, Marker, Noted, Unfolded};
-use crate::journal::{Change, Usage};
+use crate::journal::unfolded::{self, Marker, Unfolded};
+use crate::journal::{Change, Noted, Usage};
 use crate::rows::{METER_COLUMN_COUNT, METER_COLUMNS, first, meter_state};
 use crate::usage::activity;
 
@@ -49,7 +49,7 @@ pub(crate) enum Amount {
 #[derive(Debug, Default)]
 pub(crate) struct Round {
     upto: i64,
-    /// Accounts and changes when the round began, or when we first saw it.
+    /// Accounts and changes that were to be folded when the round began, or when we first saw it.
     accounts: usize,
     changes: usize,
     /// Whether rows that are folded may still be in the journal.
@@ -58,7 +58,7 @@ pub(crate) struct Round {
 
 impl Round {
     fn of(unfolded: &Unfolded) -> Self {
-        let (accounts, changes) = (unfolded.count_accounts(), unfolded.len());
+        let (accounts, changes) = unfolded.left_in_round();
         Self { upto: unfolded.marker.upto, accounts, changes, has_rows: true }
     }
 
@@ -88,29 +88,27 @@ impl Round {
 
     fn fold(&self, connection: &Connection, unfolded: &mut Unfolded, amount: Amount) -> Result<()> {
         let marker = unfolded.marker;
+        // None are left if the last slice ended with the last account. That is found out by one more.
+        let (accounts, changes) = (self.accounts.max(1), self.changes.max(1));
         let most = match amount {
             Amount::Accounts(most) => most,
             Amount::Due => {
                 let new = usize::try_from(unfolded.seen() - marker.paid).unwrap_or(0);
-                let due = (new * self.accounts * PACE.0).div_ceil(PACE.1 * self.changes.max(1));
-                if due < SLICE.min(self.accounts) {
+                let due = (new * accounts * PACE.0).div_ceil(PACE.1 * changes);
+                if due < SLICE.min(accounts) {
                     return Ok(());
                 }
                 due
             }
         };
-        let of_round = |(account, changes): (i64, &'_ [Noted])| {
-            let count = changes.partition_point(|noted| noted.id <= marker.upto);
-            (count > 0).then_some((account, count))
-        };
-        let most_changes = (most * self.changes / self.accounts.max(1)).max(LONGEST) * UNEVEN;
+        let most_changes = (most * changes / accounts).max(LONGEST) * UNEVEN;
         let (mut folded, mut last) = ((0, 0), None);
-        for (account, count) in unfolded.after(marker.account).filter_map(of_round) {
+        for (account, changes) in unfolded.round() {
             if folded.0 == most || folded.1 > most_changes {
                 break;
             }
-            fold_account(connection, account, &unfolded.of(account)[..count])?;
-            (folded, last) = ((folded.0 + 1, folded.1 + count), Some(account));
+            fold_account(connection, account, &changes.iter().collect::<Vec<_>>())?;
+            (folded, last) = ((folded.0 + 1, folded.1 + changes.len()), Some(account));
         }
         let is_complete = folded.0 < most && folded.1 <= most_changes;
         let (floor, account) =
