@@ -72,6 +72,8 @@ pub(crate) struct Unfolded {
     /// How many changes each of the two has.
     in_round: usize,
     in_newer: usize,
+    /// The rows that `newer` is from.
+    rows: usize,
     /// The largest number of changes that one account has in `newer`.
     longest: usize,
     /// No usage is of an earlier day; `None` if there was no usage since there were no changes.
@@ -106,6 +108,7 @@ impl Unfolded {
         let (at, count) = (Timestamp::from_unix_millis(row.at), i64::try_from(row.changes.len()).unwrap_or(i64::MAX));
         // A round takes whole rows.
         let is_of_round = id <= self.marker.upto;
+        self.rows += usize::from(!is_of_round);
         // The row's id is that of its last change.
         for (number, (account, change)) in (id - count + 1..).zip(row.changes) {
             if id <= self.marker.folded(account) {
@@ -136,7 +139,7 @@ impl Unfolded {
             // Whoever began a round had completed the last one, and took all rows that there were.
             self.round = std::mem::take(&mut self.newer);
             self.in_round = std::mem::take(&mut self.in_newer);
-            self.longest = 0;
+            (self.rows, self.longest) = (0, 0);
         }
         if marker.is_folding() && marker.floor < self.seen {
             debug_assert!(marker.floor <= last.upto, "another round was completed in between: {last:?}, {marker:?}");
@@ -167,6 +170,11 @@ impl Unfolded {
     /// How many changes there are.
     pub(crate) const fn len(&self) -> usize {
         self.in_round + self.in_newer
+    }
+
+    /// How many rows came since a round last began.
+    pub(crate) const fn rows(&self) -> usize {
+        self.rows
     }
 
     /// What is left to fold of the round in progress: how many accounts, and how many changes.
