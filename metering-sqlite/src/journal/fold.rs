@@ -29,9 +29,9 @@ const ROW: usize = if cfg!(debug_assertions) { 0 } else { 4 };
 /// millisecond. An account that is in every commit has one change for each, so fewer would make most rounds too short.
 const LONGEST: usize = if cfg!(debug_assertions) { 20 } else { 16_384 };
 
-/// A slice folds at least this many accounts: those of a few pages. With fewer, commit after commit would write the same
-/// pages.
-const SLICE: usize = if cfg!(debug_assertions) { 2 } else { 32 };
+/// A slice folds at least this many accounts: those of a page of meters. With fewer, commit after commit would write the
+/// same pages. It takes about a millisecond, which is why it is not more.
+const SLICE: usize = if cfg!(debug_assertions) { 2 } else { 64 };
 
 /// Rows of the journal that a slice deletes.
 const DELETED: usize = 64;
