@@ -128,7 +128,7 @@ impl Round {
 
 fn is_due(unfolded: &Unfolded, amount: Amount) -> bool {
     match amount {
-        Amount::Due => unfolded.len() + ROW * unfolded.rows() >= ROUND || unfolded.longest() >= LONGEST,
+        Amount::Due => unfolded.len() + unfolded.rows().saturating_mul(ROW) >= ROUND || unfolded.longest() >= LONGEST,
         Amount::Accounts(_) => unfolded.len() > 0,
     }
 }
