@@ -7,7 +7,7 @@
 
 use std::collections::BTreeMap;
 
-use rusqlite::Connection;
+use rusqlite::{CachedStatement, Connection};
 
 use crate::error::{Result, corrupt, store_error};
 use crate::journal::unfolded::{self, Marker, Unfolded};
@@ -108,12 +108,13 @@ impl Round {
             }
         };
         let most_changes = (most * changes / accounts).max(LONGEST) * UNEVEN;
+        let mut statements = Statements::prepare(connection)?;
         let (mut folded, mut last) = ((0, 0), None);
         for (account, changes) in unfolded.round() {
             if folded.0 == most || folded.1 > most_changes {
                 break;
             }
-            fold_account(connection, account, &changes.iter().collect::<Vec<_>>())?;
+            statements.fold(account, &changes.iter().collect::<Vec<_>>())?;
             (folded, last) = ((folded.0 + 1, folded.1 + changes.len()), Some(account));
         }
         let is_complete = folded.0 < most && folded.1 <= most_changes;
@@ -146,68 +147,82 @@ fn delete(connection: &Connection, floor: i64, amount: Amount) -> Result<bool> {
     Ok(deleted == most)
 }
 
-fn fold_account(connection: &Connection, account: i64, changes: &[Noted]) -> Result<()> {
-    let sql = format!("SELECT {METER_COLUMNS}, m.activity_count FROM meter m WHERE m.account = ?1");
-    let mut read = connection.prepare_cached(&sql).map_err(store_error)?;
-    let stored = first(&mut read, [account], |row| {
-        let count: i64 = row.get(METER_COLUMN_COUNT)?;
-        Ok(meter_state(row, 0)?.map(|state| (state, count)))
-    })?;
-    let Some((state, count)) = stored else {
-        return Err(corrupt(format_args!("the charge journal has changes of account {account}, which has no meter")));
-    };
-    let state = unfolded::state(state, changes)?;
-    let usage = || {
-        changes.iter().filter_map(|noted| match &noted.change {
-            Change::Usage(usage) => Some((noted, usage)),
-            Change::Holds(_) | Change::Entry(_) | Change::Settings => None,
-        })
-    };
-    add_to_days(connection, account, usage())?;
-    let added = usage().count();
-    // Older ones would be overwritten by the newest.
-    let newest = usage().skip(added.saturating_sub(activity::KEPT));
-    let entries: Vec<_> = newest.map(|(noted, usage)| activity::Entry::of(noted, usage)).collect();
-    let after = count + i64::try_from(added).unwrap_or(i64::MAX);
-    activity::append(connection, account, after, &entries)?;
-    let sql = "UPDATE meter SET balance = ?2, purchased = ?3, granted = ?4, used = ?5, held = ?6, minute = ?7, \
-               minute_count = ?8, day = ?9, day_count = ?10, activity_count = ?11 WHERE account = ?1";
-    let mut write = connection.prepare_cached(sql).map_err(store_error)?;
-    let written = write.execute((
-        account,
-        state.totals.balance.atoms(),
-        state.totals.purchased.atoms(),
-        state.totals.granted.atoms(),
-        state.totals.used.atoms(),
-        state.totals.held.atoms(),
-        state.minute.index,
-        state.minute.count,
-        state.day.index,
-        state.day.count,
-        after,
-    ));
-    written.map(drop).map_err(store_error)
+/// The statements that fold an account. A slice looks them up once.
+struct Statements<'c> {
+    read: CachedStatement<'c>,
+    add_to_day: CachedStatement<'c>,
+    append: CachedStatement<'c>,
+    write: CachedStatement<'c>,
 }
 
-fn add_to_days<'n>(
-    connection: &Connection,
-    account: i64,
-    usage: impl Iterator<Item = (&'n Noted, &'n Usage)>,
-) -> Result<()> {
-    let sql = "INSERT INTO usage_daily (day, account, line, key, calls, amount) VALUES (?1, ?2, ?3, ?4, ?5, ?6) \
-               ON CONFLICT DO UPDATE SET calls = calls + excluded.calls, amount = amount + excluded.amount";
-    let mut statement = connection.prepare_cached(sql).map_err(store_error)?;
-    let mut days: BTreeMap<(i64, i64, u32), (u64, i128)> = BTreeMap::new();
-    for (noted, usage) in usage {
-        let row = (usage.day(noted.at).unix_days(), usage.line(), usage.key.get());
-        let (calls, atoms) = days.entry(row).or_default();
-        (*calls, *atoms) = (*calls + usage.added_calls(), *atoms + i128::from(usage.added_atoms()));
+impl<'c> Statements<'c> {
+    fn prepare(connection: &'c Connection) -> Result<Self> {
+        let prepare = |sql: &str| connection.prepare_cached(sql).map_err(store_error);
+        Ok(Self {
+            read: prepare(&format!("SELECT {METER_COLUMNS}, m.activity_count FROM meter m WHERE m.account = ?1"))?,
+            add_to_day: prepare(
+                "INSERT INTO usage_daily (day, account, line, key, calls, amount) VALUES (?1, ?2, ?3, ?4, ?5, ?6) \
+                 ON CONFLICT DO UPDATE SET calls = calls + excluded.calls, amount = amount + excluded.amount",
+            )?,
+            append: prepare(activity::APPEND)?,
+            write: prepare(
+                "UPDATE meter SET balance = ?2, purchased = ?3, granted = ?4, used = ?5, held = ?6, minute = ?7, \
+                 minute_count = ?8, day = ?9, day_count = ?10, activity_count = ?11 WHERE account = ?1",
+            )?,
+        })
     }
-    for ((day, line, key), (calls, atoms)) in days {
-        let calls = i64::try_from(calls).unwrap_or(i64::MAX);
-        let out_of_range = |_| corrupt(format_args!("{atoms} atoms of account {account} are out of range"));
-        let atoms = i64::try_from(atoms).map_err(out_of_range)?;
-        statement.execute((day, account, line, key, calls, atoms)).map_err(store_error)?;
+
+    fn fold(&mut self, account: i64, changes: &[Noted]) -> Result<()> {
+        let stored = first(&mut self.read, [account], |row| {
+            let count: i64 = row.get(METER_COLUMN_COUNT)?;
+            Ok(meter_state(row, 0)?.map(|state| (state, count)))
+        })?;
+        let missing =
+            || corrupt(format_args!("the charge journal has changes of account {account}, which has no meter"));
+        let (state, count) = stored.ok_or_else(missing)?;
+        let state = unfolded::state(state, changes)?;
+        let usage = || {
+            changes.iter().filter_map(|noted| match &noted.change {
+                Change::Usage(usage) => Some((noted, usage)),
+                Change::Holds(_) | Change::Entry(_) | Change::Settings => None,
+            })
+        };
+        self.add_to_days(account, usage())?;
+        let added = usage().count();
+        // Older ones would be overwritten by the newest.
+        let newest = usage().skip(added.saturating_sub(activity::KEPT));
+        let entries: Vec<_> = newest.map(|(noted, usage)| activity::Entry::of(noted, usage)).collect();
+        let after = count + i64::try_from(added).unwrap_or(i64::MAX);
+        activity::append(&mut self.append, account, after, &entries)?;
+        let written = self.write.execute((
+            account,
+            state.totals.balance.atoms(),
+            state.totals.purchased.atoms(),
+            state.totals.granted.atoms(),
+            state.totals.used.atoms(),
+            state.totals.held.atoms(),
+            state.minute.index,
+            state.minute.count,
+            state.day.index,
+            state.day.count,
+            after,
+        ));
+        written.map(drop).map_err(store_error)
     }
-    Ok(())
+
+    fn add_to_days<'n>(&mut self, account: i64, usage: impl Iterator<Item = (&'n Noted, &'n Usage)>) -> Result<()> {
+        let mut days: BTreeMap<(i64, i64, u32), (u64, i128)> = BTreeMap::new();
+        for (noted, usage) in usage {
+            let row = (usage.day(noted.at).unix_days(), usage.line(), usage.key.get());
+            let (calls, atoms) = days.entry(row).or_default();
+            (*calls, *atoms) = (*calls + usage.added_calls(), *atoms + i128::from(usage.added_atoms()));
+        }
+        for ((day, line, key), (calls, atoms)) in days {
+            let calls = i64::try_from(calls).unwrap_or(i64::MAX);
+            let out_of_range = |_| corrupt(format_args!("{atoms} atoms of account {account} are out of range"));
+            let atoms = i64::try_from(atoms).map_err(out_of_range)?;
+            self.add_to_day.execute((day, account, line, key, calls, atoms)).map_err(store_error)?;
+        }
+        Ok(())
+    }
 }

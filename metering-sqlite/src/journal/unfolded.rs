@@ -313,3 +313,53 @@ fn count(state: &mut MeterState, changes: &[Noted]) {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn note(unfolded: &mut Unfolded, id: i64, accounts: &[i64]) {
+        let changes = accounts.iter().map(|account| (*account, Change::Settings)).collect();
+        unfolded.note(id, Row { after: unfolded.seen(), at: 0, changes });
+    }
+
+    fn ids(unfolded: &Unfolded, account: i64) -> Vec<i64> {
+        unfolded.of(account).iter().map(|noted| noted.id).collect()
+    }
+
+    #[test]
+    fn a_round_takes_all_changes_and_later_ones_wait() {
+        let mut unfolded = Unfolded::default();
+        note(&mut unfolded, 3, &[1, 2, 1]);
+        assert_eq!((unfolded.len(), unfolded.rows(), unfolded.longest()), (3, 1, 2));
+        assert_eq!(unfolded.left_in_round(), (0, 0));
+
+        let marker = unfolded.new_round();
+        unfolded.advance(marker);
+        assert_eq!((unfolded.left_in_round(), unfolded.rows(), unfolded.longest()), ((2, 3), 0, 0));
+        note(&mut unfolded, 5, &[1, 3]);
+        assert_eq!((ids(&unfolded, 1), unfolded.accounts(), unfolded.longest()), (vec![1, 3, 4], vec![1, 2, 3], 1));
+
+        let marker = Marker { account: 1, ..marker };
+        unfolded.advance(marker);
+        assert_eq!((ids(&unfolded, 1), ids(&unfolded, 2), unfolded.left_in_round()), (vec![4], vec![2], (1, 1)));
+        unfolded.advance(Marker { floor: 3, account: 0, ..marker });
+        assert_eq!((unfolded.accounts(), unfolded.len(), unfolded.left_in_round()), (vec![1, 3], 2, (0, 0)));
+    }
+
+    /// As a reader that was idle sees it.
+    #[test]
+    fn what_other_processes_folded_meanwhile_is_dropped() {
+        let mut unfolded = Unfolded::default();
+        note(&mut unfolded, 3, &[1, 2, 3]);
+        let marker = Marker { floor: 5, upto: 9, account: 1, paid: 9 };
+        unfolded.advance(marker);
+        assert_eq!((unfolded.len(), unfolded.accounts()), (0, vec![]));
+        // Row 5 is folded. Of row 7, account 1 is.
+        note(&mut unfolded, 5, &[1, 2]);
+        note(&mut unfolded, 7, &[1, 2]);
+        note(&mut unfolded, 11, &[1, 4]);
+        assert_eq!([1, 2, 4].map(|account| ids(&unfolded, account)), [vec![10], vec![7], vec![11]]);
+        assert_eq!((unfolded.left_in_round(), unfolded.rows()), ((1, 1), 1));
+    }
+}
