@@ -30,8 +30,15 @@ const ROW: usize = if cfg!(debug_assertions) { 0 } else { 4 };
 const LONGEST: usize = if cfg!(debug_assertions) { 20 } else { 16_384 };
 
 /// A slice folds at least this many accounts: those of a page of meters. With fewer, commit after commit would write the
-/// same pages. It takes about a millisecond, which is why it is not more.
+/// same pages.
 const SLICE: usize = if cfg!(debug_assertions) { 2 } else { 64 };
+
+/// But fewer accounts are enough if they have about this many changes, so that a slice takes one or two milliseconds
+/// however busy its accounts are.
+const SLICE_CHANGES: usize = 4_096;
+
+/// A slice between commits ends when its accounts had this many changes on average.
+const IDLE_CHANGES: usize = 64;
 
 /// Rows of the journal that a slice deletes.
 const DELETED: usize = 64;
@@ -101,13 +108,17 @@ impl Round {
             Amount::Due => {
                 let new = usize::try_from(unfolded.seen() - marker.paid).unwrap_or(0);
                 let due = (new * accounts * PACE.0).div_ceil(PACE.1 * changes);
-                if due < SLICE.min(accounts) {
+                if due < SLICE.min(accounts).min((SLICE_CHANGES * accounts).div_ceil(changes)) {
                     return Ok(());
                 }
                 due
             }
         };
-        let most_changes = (most * changes / accounts).max(LONGEST) * UNEVEN;
+        let most_changes = match amount {
+            Amount::Accounts(most) => most * IDLE_CHANGES,
+            Amount::Due => most * changes * UNEVEN / accounts,
+        };
+        let most_changes = most_changes.max(LONGEST);
         let mut statements = Statements::prepare(connection)?;
         let (mut folded, mut last) = ((0, 0), None);
         for (account, changes) in unfolded.round() {
