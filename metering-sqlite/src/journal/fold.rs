@@ -37,7 +37,7 @@ const SLICE: usize = if cfg!(debug_assertions) { 2 } else { 64 };
 /// however busy its accounts are.
 const SLICE_CHANGES: usize = 4_096;
 
-/// A slice between commits ends when its accounts had this many changes on average.
+/// When the store is idle, a slice has at most this many changes for each account that it may fold.
 const IDLE_CHANGES: usize = 64;
 
 /// Rows of the journal that a slice deletes.
