@@ -8,11 +8,13 @@
 pub(crate) mod change;
 pub(crate) mod fold;
 pub(crate) mod holds;
+pub(crate) mod noted;
 pub(crate) mod sequence;
 pub(crate) mod snapshot;
 pub(crate) mod unfolded;
 
 pub(crate) use change::{Change, Path, Row, Usage};
 pub(crate) use holds::Holds;
+pub(crate) use noted::{Noted, NotedChanges};
 pub(crate) use snapshot::Snapshot;
-pub(crate) use unfolded::{Noted, Touched, Unfolded};
+pub(crate) use unfolded::{Touched, Unfolded};

@@ -138,7 +138,7 @@ impl Executor for Statements<'_, '_> {
         done(self.0.unfolded().map(|unfolded| {
             let accounts: Vec<i64> = match account {
                 Some(account) => vec![account],
-                None => unfolded.accounts().map(|(account, _)| account).collect(),
+                None => unfolded.accounts(),
             };
             let parts = |account| unfolded.parts_of(account).map(move |part| (account, part));
             accounts.into_iter().flat_map(parts).collect()
@@ -168,7 +168,7 @@ fn first_parts(unfolded: &Unfolded, first: (Day, i64), last: Day, pairs: i64) ->
     }
     let most = usize::try_from(pairs).unwrap_or(usize::MAX);
     let mut found: BTreeMap<(Day, i64), Vec<UsagePart>> = BTreeMap::new();
-    for (account, _) in unfolded.accounts() {
+    for account in unfolded.accounts() {
         for part in unfolded.parts_of(account).filter(|part| part.day <= last && (part.day, account) >= first) {
             found.entry((part.day, account)).or_default().push(part);
         }

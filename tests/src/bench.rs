@@ -29,6 +29,7 @@ mod random;
 mod rounds;
 mod sample;
 mod serving;
+mod startup;
 mod streams;
 mod summary;
 mod table;
@@ -67,6 +68,7 @@ pub fn run(arguments: &Arguments, out: &mut dyn Write) -> Result<(), Failure> {
                 Part::Charges => charges::write(arguments, out).await?,
                 Part::Holds => holds::write(arguments, out).await?,
                 Part::Aged => aged::write(arguments, out).await?,
+                Part::Startup => startup::write(arguments, out).await?,
                 Part::Http => http::write(arguments, &tools, out).await?,
                 Part::Gateway => gateway::write(arguments, &tools, out).await?,
                 Part::Llm => llm::write(arguments, &tools, out).await?,

@@ -4,36 +4,40 @@
 //! connection, in this process or any other, has committed since; if so, the journal tells which accounts it changed,
 //! and those are read again. Writes by the writer thread itself leave the same trace.
 
-use std::collections::hash_map::Entry;
 use std::sync::Arc;
 
 use foldhash::HashMap;
 use metering_core::access::{KeyHash, KeyNumber};
 use metering_core::charging::{KeyMeter, KeyState, MeterState};
-use metering_core::{AccountId, Timestamp, UsageLine};
+use metering_core::{Timestamp, UsageLine};
 use metering_sql::now;
 use metering_sql::usage_lines::number_of;
 use rusqlite::Connection;
 
 use crate::access::keys::{self, Secret};
-use crate::charging::cached_keys::CachedKeys;
+use crate::charging::cached_account::CachedAccount;
+use crate::charging::generations::Generations;
 use crate::error::{Result, store_error};
 use crate::journal::fold::{Amount, Round};
 use crate::journal::sequence::{insert, newest_in_sequence};
 use crate::journal::{Change, Row, Snapshot, Touched, Unfolded};
-use crate::rows::{METER_COLUMNS, first, meter_state, parse};
 use crate::script::Statements;
 
-/// Maximum number of cached accounts, and of cached secrets. Beyond that, the cache is cleared, so that its memory stays
-/// bounded.
-const MAX_ACCOUNTS: usize = 262_144;
+/// A generation of the cache ends when this many accounts, or secrets, were used in it; then all are forgotten that were
+/// not used since the one before. So at most twice as many are cached, and one more batch. An account with one secret
+/// takes about 280 bytes. Slightly less than seven eighths of a power of two: hash maps are then well filled.
+const GENERATION: usize = 212_992;
 
-/// The parts of an account that the charge path needs.
-#[derive(Debug, Clone)]
-pub(crate) struct CachedAccount {
-    pub(crate) id: AccountId,
-    pub(crate) state: MeterState,
-    keys: CachedKeys,
+/// All accounts are forgotten when so many were loaded, so that no two loads of an account have the same number.
+const MOST_LOADS: u32 = u32::MAX / 2;
+
+/// A secret that is not revoked.
+#[derive(Debug, Clone, Copy)]
+struct CachedSecret {
+    account: i64,
+    key: KeyNumber,
+    /// It counts while the account is cached from this load.
+    load: u32,
 }
 
 /// The cache of the writer thread.
@@ -41,10 +45,12 @@ pub(crate) struct CachedAccount {
 pub(crate) struct Cache {
     /// `None` until the journal was read.
     data_version: Option<i64>,
-    secrets: HashMap<KeyHash, Secret>,
-    /// The inverse of `secrets`.
-    secrets_of: HashMap<i64, Vec<KeyHash>>,
-    accounts: HashMap<i64, CachedAccount>,
+    secrets: Generations<KeyHash, CachedSecret>,
+    /// When secrets stop working. Few do: those that were replaced with a grace period.
+    expiring: HashMap<KeyHash, Timestamp>,
+    accounts: Generations<i64, CachedAccount>,
+    /// How many accounts were loaded since all were forgotten.
+    loads: u32,
     lines: HashMap<UsageLine, i64>,
     templates: HashMap<i64, Arc<str>>,
     /// The newest id of ledger, activity and journal together.
@@ -60,7 +66,10 @@ impl Cache {
     pub(crate) fn sync(&mut self, connection: &Connection) -> Result<()> {
         let mut statement = connection.prepare_cached("PRAGMA data_version").map_err(store_error)?;
         let version: i64 = statement.query_row([], |row| row.get(0)).map_err(store_error)?;
-        if self.accounts.len().max(self.secrets.len()) > MAX_ACCOUNTS {
+        if self.accounts.young().max(self.secrets.young()) > GENERATION {
+            self.age();
+        }
+        if self.loads > MOST_LOADS {
             self.forget_accounts();
         }
         if self.data_version != Some(version) {
@@ -91,7 +100,7 @@ impl Cache {
 
     /// Panics unless the state of an account, as it was just decided, follows from the tables and the journal.
     pub(crate) fn assert_stored(&self, connection: &Connection, account: i64, decided: MeterState) -> Result<()> {
-        let stored = read_account(connection, account)?.map(|cached| self.unfolded.state(account, cached.state));
+        let stored = CachedAccount::read(connection, account)?.map(|cached| self.unfolded.state(account, cached.state));
         assert_eq!(stored.transpose()?, Some(decided), "account {account}");
         Ok(())
     }
@@ -123,33 +132,48 @@ impl Cache {
     fn forget_accounts(&mut self) {
         self.accounts.clear();
         self.secrets.clear();
-        self.secrets_of.clear();
+        self.expiring.clear();
+        self.loads = 0;
     }
 
-    /// Forgets an account.
+    /// Forgets the accounts and secrets that were not used for a whole generation.
+    fn age(&mut self) {
+        self.accounts.age();
+        self.secrets.age();
+        if self.expiring.len() > GENERATION {
+            self.forget_accounts();
+        }
+    }
+
+    /// Forgets an account, and with it its secrets.
     pub(crate) fn forget(&mut self, account: i64) {
         self.accounts.remove(&account);
-        for secret in self.secrets_of.remove(&account).unwrap_or_default() {
-            self.secrets.remove(&secret);
-        }
     }
 
-    /// What a secret that is not revoked belongs to.
+    /// What a secret that is not revoked belongs to. Loads the account too.
     pub(crate) fn secret(&mut self, connection: &Connection, hash: &KeyHash) -> Result<Option<Secret>> {
-        if let Some(known) = self.secrets.get(hash) {
-            return Ok(Some(*known));
+        if let Some(CachedSecret { account, key, load }) = self.secrets.get(hash).copied()
+            && self.accounts.get(&account).is_some_and(|account| account.load == load)
+        {
+            return Ok(Some(Secret { account, key, expires_at: self.expiring.get(hash).copied() }));
         }
         let found = keys::secret(connection, hash)?;
-        if let Some(secret) = found {
-            self.secrets.insert(*hash, secret);
-            self.secrets_of.entry(secret.account).or_insert_with(|| Vec::with_capacity(1)).push(*hash);
+        if let Some(Secret { account, key, expires_at }) = found
+            && let Some(load) = self.account(connection, account)?.map(|account| account.load)
+        {
+            if let Some(at) = expires_at {
+                self.expiring.insert(*hash, at);
+            } else {
+                self.expiring.remove(hash);
+            }
+            self.secrets.insert(*hash, CachedSecret { account, key, load });
         }
         Ok(found)
     }
 
     /// The state of a key, if it exists, of an account that [`Cache::account`] loaded in this transaction.
     pub(crate) fn key(&mut self, connection: &Connection, account: i64, key: KeyNumber) -> Result<Option<KeyState>> {
-        let CachedAccount { id, keys, .. } = self.known_account(account);
+        let (id, keys) = self.known_account(account).keys_of();
         keys.get(connection, account, id, key)
     }
 
@@ -166,21 +190,19 @@ impl Cache {
     }
 
     pub(crate) fn account(&mut self, connection: &Connection, row: i64) -> Result<Option<&CachedAccount>> {
-        Ok(match self.accounts.entry(row) {
-            Entry::Occupied(known) => Some(known.into_mut()),
-            Entry::Vacant(entry) => match read_account(connection, row)? {
-                Some(read) => {
-                    let state = self.unfolded.state(row, read.state)?;
-                    Some(&*entry.insert(CachedAccount { state, ..read }))
-                }
-                None => None,
-            },
-        })
+        if self.accounts.get(&row).is_none() {
+            let Some(mut read) = CachedAccount::read(connection, row)? else { return Ok(None) };
+            read.state = self.unfolded.state(row, read.state)?;
+            self.loads += 1;
+            read.load = self.loads;
+            self.accounts.insert(row, read);
+        }
+        Ok(self.accounts.get(&row).map(|account| &*account))
     }
 
     /// An account that [`Cache::account`] loaded in this transaction.
     pub(crate) fn known_account(&mut self, row: i64) -> &mut CachedAccount {
-        self.accounts.get_mut(&row).expect("a changed account was loaded in the same transaction")
+        self.accounts.get(&row).expect("a changed account was loaded in the same transaction")
     }
 
     /// The id of a usage line, and whether this call inserted the line.
@@ -219,15 +241,4 @@ impl Cache {
         self.sequence = Some(id);
         Ok(())
     }
-}
-
-fn read_account(connection: &Connection, row: i64) -> Result<Option<CachedAccount>> {
-    let sql =
-        format!("SELECT a.org_id, {METER_COLUMNS} FROM account a JOIN meter m ON m.account = a.id WHERE a.id = ?1");
-    let mut statement = connection.prepare_cached(&sql).map_err(store_error)?;
-    first(&mut statement, [row], |row| {
-        let (org_id, state): (String, _) = (row.get(0)?, meter_state(row, 1)?);
-        let cached = || Ok(CachedAccount { id: parse(&org_id)?, state: state?, keys: CachedKeys::default() });
-        Ok(cached())
-    })
 }

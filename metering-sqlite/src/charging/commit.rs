@@ -73,7 +73,7 @@ impl Facts for Stored<'_> {
 
     fn meter(&mut self, account: i64) -> Result<Option<(AccountId, MeterState)>> {
         let cached = self.cache.account(self.transaction, account)?;
-        Ok(cached.map(|cached| (cached.id.clone(), cached.state)))
+        cached.map(|cached| Ok((cached.id()?, cached.state))).transpose()
     }
 
     fn key(&mut self, account: i64, key: KeyNumber) -> Result<Option<KeyState>> {

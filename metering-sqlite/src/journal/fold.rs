@@ -7,25 +7,38 @@
 
 use std::collections::BTreeMap;
 
-use rusqlite::Connection;
+use rusqlite::{CachedStatement, Connection};
 
 use crate::error::{Result, corrupt, store_error};
-use crate::journal::unfolded::{self, Marker, Noted, Unfolded};
-use crate::journal::{Change, Usage};
+use crate::journal::unfolded::{self, Marker, Unfolded};
+use crate::journal::{Change, Noted, Usage};
 use crate::rows::{METER_COLUMN_COUNT, METER_COLUMNS, first, meter_state};
 use crate::usage::activity;
 
 /// A round begins when this many changes are not folded. The more, the more charges of the same account share a write
-/// of its rows; reading the journal after a crash takes a fifth of a second. Debug builds fold all the time, so that
-/// every test of the store is a test of folding.
-const ROUND: usize = if cfg!(debug_assertions) { 100 } else { 524_288 };
+/// of its rows: with 100,000 equally busy accounts, fifteen. But the journal, which may have nearly twice as many, must
+/// be read within a second after a crash, and memory holds it all. Debug builds fold all the time, so that every test of
+/// the store is a test of folding.
+const ROUND: usize = if cfg!(debug_assertions) { 100 } else { 1_572_864 };
 
-/// A round also begins when one account has this many changes, so that no account takes long to fold.
-const LONGEST: usize = if cfg!(debug_assertions) { 20 } else { 4_096 };
+/// A row of the journal counts as this many changes more, since that is what reading it takes: after a crash, a journal
+/// of single charges would otherwise take several seconds.
+const ROW: usize = if cfg!(debug_assertions) { 0 } else { 4 };
 
-/// A slice folds at least this many accounts: those of a few pages. With fewer, commit after commit would write the same
-/// pages.
-const SLICE: usize = if cfg!(debug_assertions) { 2 } else { 32 };
+/// A round also begins when one account has this many changes, so that no account takes long to fold: these take about a
+/// millisecond. An account that is in every commit has one change for each, so fewer would make most rounds too short.
+const LONGEST: usize = if cfg!(debug_assertions) { 20 } else { 16_384 };
+
+/// A slice folds at least this many accounts: those of a page of meters. With fewer, commit after commit would write the
+/// same pages.
+const SLICE: usize = if cfg!(debug_assertions) { 2 } else { 64 };
+
+/// But fewer accounts are enough if they have about this many changes, so that a slice takes one or two milliseconds
+/// however busy its accounts are.
+const SLICE_CHANGES: usize = 4_096;
+
+/// When the store is idle, a slice has at most this many changes for each account that it may fold.
+const IDLE_CHANGES: usize = 64;
 
 /// Rows of the journal that a slice deletes.
 const DELETED: usize = 64;
@@ -49,7 +62,7 @@ pub(crate) enum Amount {
 #[derive(Debug, Default)]
 pub(crate) struct Round {
     upto: i64,
-    /// Accounts and changes when the round began, or when we first saw it.
+    /// Accounts and changes that were to be folded when the round began, or when we first saw it.
     accounts: usize,
     changes: usize,
     /// Whether rows that are folded may still be in the journal.
@@ -58,7 +71,7 @@ pub(crate) struct Round {
 
 impl Round {
     fn of(unfolded: &Unfolded) -> Self {
-        let (accounts, changes) = (unfolded.count_accounts(), unfolded.len());
+        let (accounts, changes) = unfolded.left_in_round();
         Self { upto: unfolded.marker.upto, accounts, changes, has_rows: true }
     }
 
@@ -88,29 +101,32 @@ impl Round {
 
     fn fold(&self, connection: &Connection, unfolded: &mut Unfolded, amount: Amount) -> Result<()> {
         let marker = unfolded.marker;
+        // None are left if the last slice ended with the last account. That is found out by one more.
+        let (accounts, changes) = (self.accounts.max(1), self.changes.max(1));
         let most = match amount {
             Amount::Accounts(most) => most,
             Amount::Due => {
                 let new = usize::try_from(unfolded.seen() - marker.paid).unwrap_or(0);
-                let due = (new * self.accounts * PACE.0).div_ceil(PACE.1 * self.changes.max(1));
-                if due < SLICE.min(self.accounts) {
+                let due = (new * accounts * PACE.0).div_ceil(PACE.1 * changes);
+                if due < SLICE.min(accounts).min((SLICE_CHANGES * accounts).div_ceil(changes)) {
                     return Ok(());
                 }
                 due
             }
         };
-        let of_round = |(account, changes): (i64, &'_ [Noted])| {
-            let count = changes.partition_point(|noted| noted.id <= marker.upto);
-            (count > 0).then_some((account, count))
+        let most_changes = match amount {
+            Amount::Accounts(most) => most * IDLE_CHANGES,
+            Amount::Due => most * changes * UNEVEN / accounts,
         };
-        let most_changes = (most * self.changes / self.accounts.max(1)).max(LONGEST) * UNEVEN;
+        let most_changes = most_changes.max(LONGEST);
+        let mut statements = Statements::prepare(connection)?;
         let (mut folded, mut last) = ((0, 0), None);
-        for (account, count) in unfolded.after(marker.account).filter_map(of_round) {
+        for (account, changes) in unfolded.round() {
             if folded.0 == most || folded.1 > most_changes {
                 break;
             }
-            fold_account(connection, account, &unfolded.of(account)[..count])?;
-            (folded, last) = ((folded.0 + 1, folded.1 + count), Some(account));
+            statements.fold(account, &changes.iter().collect::<Vec<_>>())?;
+            (folded, last) = ((folded.0 + 1, folded.1 + changes.len()), Some(account));
         }
         let is_complete = folded.0 < most && folded.1 <= most_changes;
         let (floor, account) =
@@ -124,7 +140,7 @@ impl Round {
 
 fn is_due(unfolded: &Unfolded, amount: Amount) -> bool {
     match amount {
-        Amount::Due => unfolded.len() >= ROUND || unfolded.longest() >= LONGEST,
+        Amount::Due => unfolded.len() + unfolded.rows().saturating_mul(ROW) >= ROUND || unfolded.longest() >= LONGEST,
         Amount::Accounts(_) => unfolded.len() > 0,
     }
 }
@@ -142,68 +158,82 @@ fn delete(connection: &Connection, floor: i64, amount: Amount) -> Result<bool> {
     Ok(deleted == most)
 }
 
-fn fold_account(connection: &Connection, account: i64, changes: &[Noted]) -> Result<()> {
-    let sql = format!("SELECT {METER_COLUMNS}, m.activity_count FROM meter m WHERE m.account = ?1");
-    let mut read = connection.prepare_cached(&sql).map_err(store_error)?;
-    let stored = first(&mut read, [account], |row| {
-        let count: i64 = row.get(METER_COLUMN_COUNT)?;
-        Ok(meter_state(row, 0)?.map(|state| (state, count)))
-    })?;
-    let Some((state, count)) = stored else {
-        return Err(corrupt(format_args!("the charge journal has changes of account {account}, which has no meter")));
-    };
-    let state = unfolded::state(state, changes)?;
-    let usage = || {
-        changes.iter().filter_map(|noted| match &noted.change {
-            Change::Usage(usage) => Some((noted, usage)),
-            Change::Holds(_) | Change::Entry(_) | Change::Settings => None,
-        })
-    };
-    add_to_days(connection, account, usage())?;
-    let added = usage().count();
-    // Older ones would be overwritten by the newest.
-    let newest = usage().skip(added.saturating_sub(activity::KEPT));
-    let entries: Vec<_> = newest.map(|(noted, usage)| activity::Entry::of(noted, usage)).collect();
-    let after = count + i64::try_from(added).unwrap_or(i64::MAX);
-    activity::append(connection, account, after, &entries)?;
-    let sql = "UPDATE meter SET balance = ?2, purchased = ?3, granted = ?4, used = ?5, held = ?6, minute = ?7, \
-               minute_count = ?8, day = ?9, day_count = ?10, activity_count = ?11 WHERE account = ?1";
-    let mut write = connection.prepare_cached(sql).map_err(store_error)?;
-    let written = write.execute((
-        account,
-        state.totals.balance.atoms(),
-        state.totals.purchased.atoms(),
-        state.totals.granted.atoms(),
-        state.totals.used.atoms(),
-        state.totals.held.atoms(),
-        state.minute.index,
-        state.minute.count,
-        state.day.index,
-        state.day.count,
-        after,
-    ));
-    written.map(drop).map_err(store_error)
+/// The statements that fold an account. A slice looks them up once.
+struct Statements<'c> {
+    read: CachedStatement<'c>,
+    add_to_day: CachedStatement<'c>,
+    append: CachedStatement<'c>,
+    write: CachedStatement<'c>,
 }
 
-fn add_to_days<'n>(
-    connection: &Connection,
-    account: i64,
-    usage: impl Iterator<Item = (&'n Noted, &'n Usage)>,
-) -> Result<()> {
-    let sql = "INSERT INTO usage_daily (day, account, line, key, calls, amount) VALUES (?1, ?2, ?3, ?4, ?5, ?6) \
-               ON CONFLICT DO UPDATE SET calls = calls + excluded.calls, amount = amount + excluded.amount";
-    let mut statement = connection.prepare_cached(sql).map_err(store_error)?;
-    let mut days: BTreeMap<(i64, i64, u32), (u64, i128)> = BTreeMap::new();
-    for (noted, usage) in usage {
-        let row = (usage.day(noted.at).unix_days(), usage.line(), usage.key.get());
-        let (calls, atoms) = days.entry(row).or_default();
-        (*calls, *atoms) = (*calls + usage.added_calls(), *atoms + i128::from(usage.added_atoms()));
+impl<'c> Statements<'c> {
+    fn prepare(connection: &'c Connection) -> Result<Self> {
+        let prepare = |sql: &str| connection.prepare_cached(sql).map_err(store_error);
+        Ok(Self {
+            read: prepare(&format!("SELECT {METER_COLUMNS}, m.activity_count FROM meter m WHERE m.account = ?1"))?,
+            add_to_day: prepare(
+                "INSERT INTO usage_daily (day, account, line, key, calls, amount) VALUES (?1, ?2, ?3, ?4, ?5, ?6) \
+                 ON CONFLICT DO UPDATE SET calls = calls + excluded.calls, amount = amount + excluded.amount",
+            )?,
+            append: prepare(activity::APPEND)?,
+            write: prepare(
+                "UPDATE meter SET balance = ?2, purchased = ?3, granted = ?4, used = ?5, held = ?6, minute = ?7, \
+                 minute_count = ?8, day = ?9, day_count = ?10, activity_count = ?11 WHERE account = ?1",
+            )?,
+        })
     }
-    for ((day, line, key), (calls, atoms)) in days {
-        let calls = i64::try_from(calls).unwrap_or(i64::MAX);
-        let out_of_range = |_| corrupt(format_args!("{atoms} atoms of account {account} are out of range"));
-        let atoms = i64::try_from(atoms).map_err(out_of_range)?;
-        statement.execute((day, account, line, key, calls, atoms)).map_err(store_error)?;
+
+    fn fold(&mut self, account: i64, changes: &[Noted]) -> Result<()> {
+        let stored = first(&mut self.read, [account], |row| {
+            let count: i64 = row.get(METER_COLUMN_COUNT)?;
+            Ok(meter_state(row, 0)?.map(|state| (state, count)))
+        })?;
+        let missing =
+            || corrupt(format_args!("the charge journal has changes of account {account}, which has no meter"));
+        let (state, count) = stored.ok_or_else(missing)?;
+        let state = unfolded::state(state, changes)?;
+        let usage = || {
+            changes.iter().filter_map(|noted| match &noted.change {
+                Change::Usage(usage) => Some((noted, usage)),
+                Change::Holds(_) | Change::Entry(_) | Change::Settings => None,
+            })
+        };
+        self.add_to_days(account, usage())?;
+        let added = usage().count();
+        // Older ones would be overwritten by the newest.
+        let newest = usage().skip(added.saturating_sub(activity::KEPT));
+        let entries: Vec<_> = newest.map(|(noted, usage)| activity::Entry::of(noted, usage)).collect();
+        let after = count + i64::try_from(added).unwrap_or(i64::MAX);
+        activity::append(&mut self.append, account, after, &entries)?;
+        let written = self.write.execute((
+            account,
+            state.totals.balance.atoms(),
+            state.totals.purchased.atoms(),
+            state.totals.granted.atoms(),
+            state.totals.used.atoms(),
+            state.totals.held.atoms(),
+            state.minute.index,
+            state.minute.count,
+            state.day.index,
+            state.day.count,
+            after,
+        ));
+        written.map(drop).map_err(store_error)
     }
-    Ok(())
+
+    fn add_to_days<'n>(&mut self, account: i64, usage: impl Iterator<Item = (&'n Noted, &'n Usage)>) -> Result<()> {
+        let mut days: BTreeMap<(i64, i64, u32), (u64, i128)> = BTreeMap::new();
+        for (noted, usage) in usage {
+            let row = (usage.day(noted.at).unix_days(), usage.line(), usage.key.get());
+            let (calls, atoms) = days.entry(row).or_default();
+            (*calls, *atoms) = (*calls + usage.added_calls(), *atoms + i128::from(usage.added_atoms()));
+        }
+        for ((day, line, key), (calls, atoms)) in days {
+            let calls = i64::try_from(calls).unwrap_or(i64::MAX);
+            let out_of_range = |_| corrupt(format_args!("{atoms} atoms of account {account} are out of range"));
+            let atoms = i64::try_from(atoms).map_err(out_of_range)?;
+            self.add_to_day.execute((day, account, line, key, calls, atoms)).map_err(store_error)?;
+        }
+        Ok(())
+    }
 }

@@ -10,7 +10,7 @@ use metering_sql::UsagePart;
 use rusqlite::Connection;
 
 use crate::error::{Result, corrupt, store_error};
-use crate::journal::{Change, Row};
+use crate::journal::{Change, Noted, NotedChanges, Row};
 use crate::rows::first;
 
 /// How far the journal is folded: what the tables have, and nothing else, are all changes up to `floor`, and those up to
@@ -51,18 +51,6 @@ impl Marker {
     }
 }
 
-/// A change that is not folded yet.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Noted {
-    /// Its number in the sequence that activity, ledger and journal share.
-    pub(crate) id: i64,
-    /// When it was committed.
-    pub(crate) at: Timestamp,
-    pub(crate) change: Change,
-}
-
-const _: () = assert!(size_of::<Noted>() <= 64, "there may be a million");
-
 /// The accounts that changed since the last look.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Touched {
@@ -77,9 +65,16 @@ pub(crate) struct Unfolded {
     pub(crate) marker: Marker,
     /// The newest row that is included or folded.
     seen: i64,
-    accounts: BTreeMap<i64, Vec<Noted>>,
-    len: usize,
-    /// The largest number of changes of one account that are not of the round in progress.
+    /// What the round in progress has not come to yet, by account. All of it is up to `marker.upto`.
+    round: BTreeMap<i64, NotedChanges>,
+    /// What came since that round began, by account.
+    newer: BTreeMap<i64, NotedChanges>,
+    /// How many changes each of the two has.
+    in_round: usize,
+    in_newer: usize,
+    /// The rows that `newer` is from.
+    rows: usize,
+    /// The largest number of changes that one account has in `newer`.
     longest: usize,
     /// No usage is of an earlier day; `None` if there was no usage since there were no changes.
     first_day: Option<Day>,
@@ -111,20 +106,27 @@ impl Unfolded {
     /// Adds a row that was just written.
     pub(crate) fn note(&mut self, id: i64, row: Row) {
         let (at, count) = (Timestamp::from_unix_millis(row.at), i64::try_from(row.changes.len()).unwrap_or(i64::MAX));
+        // A round takes whole rows.
+        let is_of_round = id <= self.marker.upto;
+        self.rows += usize::from(!is_of_round);
         // The row's id is that of its last change.
         for (number, (account, change)) in (id - count + 1..).zip(row.changes) {
-            if id > self.marker.folded(account) {
-                if let Change::Usage(usage) = &change {
-                    let day = usage.day(at);
-                    self.first_day = Some(self.first_day.map_or(day, |first| first.min(day)));
-                }
-                let changes = self.accounts.entry(account).or_insert_with(|| Vec::with_capacity(1));
-                changes.push(Noted { id: number, at, change });
-                self.len += 1;
-                if changes.len() > self.longest {
-                    let of_round = changes.partition_point(|noted| noted.id <= self.marker.upto);
-                    self.longest = self.longest.max(changes.len() - of_round);
-                }
+            if id <= self.marker.folded(account) {
+                continue;
+            }
+            if let Change::Usage(usage) = &change {
+                let day = usage.day(at);
+                self.first_day = Some(self.first_day.map_or(day, |first| first.min(day)));
+            }
+            let noted = Noted { id: number, at, change };
+            if is_of_round {
+                self.round.entry(account).or_default().push(&noted);
+                self.in_round += 1;
+            } else {
+                let changes = self.newer.entry(account).or_default();
+                changes.push(&noted);
+                self.longest = self.longest.max(changes.len());
+                self.in_newer += 1;
             }
         }
         self.seen = self.seen.max(id);
@@ -134,29 +136,23 @@ impl Unfolded {
     pub(crate) fn advance(&mut self, marker: Marker) {
         let last = std::mem::replace(&mut self.marker, marker);
         if marker.upto != last.upto {
-            self.longest = 0;
+            // Whoever began a round had completed the last one, and took all rows that there were.
+            self.round = std::mem::take(&mut self.newer);
+            self.in_round = std::mem::take(&mut self.in_newer);
+            (self.rows, self.longest) = (0, 0);
         }
-        // Within a round, only the accounts that it has come to since.
-        let accounts = match marker {
-            Marker { floor, upto, account, .. } if (floor, upto) == (last.floor, last.upto) => {
-                last.account.min(account)..=account
+        if marker.is_folding() && marker.floor < self.seen {
+            debug_assert!(marker.floor <= last.upto, "another round was completed in between: {last:?}, {marker:?}");
+            while let Some(first) = self.round.first_entry()
+                && *first.key() <= marker.account
+            {
+                self.in_round -= first.remove().len();
             }
-            _ => i64::MIN..=i64::MAX,
-        };
-        let (mut dropped, mut empty) = (0, Vec::new());
-        for (account, changes) in self.accounts.range_mut(accounts) {
-            let folded = changes.partition_point(|noted| noted.id <= marker.folded(*account));
-            changes.drain(..folded);
-            dropped += folded;
-            if changes.is_empty() {
-                empty.push(*account);
-            } else if folded > 0 {
-                changes.shrink_to(2 * changes.len());
-            }
+        } else {
+            self.round.clear();
+            self.in_round = 0;
         }
-        empty.iter().for_each(|account| drop(self.accounts.remove(account)));
-        self.len -= dropped;
-        if self.len == 0 {
+        if self.len() == 0 {
             self.first_day = None;
         }
     }
@@ -171,14 +167,24 @@ impl Unfolded {
         self.first_day
     }
 
-    /// How many accounts have changes.
-    pub(crate) fn count_accounts(&self) -> usize {
-        self.accounts.len()
-    }
-
     /// How many changes there are.
     pub(crate) const fn len(&self) -> usize {
-        self.len
+        self.in_round + self.in_newer
+    }
+
+    /// How many rows came since a round last began.
+    pub(crate) const fn rows(&self) -> usize {
+        self.rows
+    }
+
+    /// What is left to fold of the round in progress: how many accounts, and how many changes.
+    pub(crate) const fn left_in_round(&self) -> (usize, usize) {
+        (self.round.len(), self.in_round)
+    }
+
+    /// The changes of the accounts that the round in progress has not come to yet, by account.
+    pub(crate) fn round(&self) -> impl Iterator<Item = (i64, &NotedChanges)> {
+        self.round.iter().map(|(account, changes)| (*account, changes))
     }
 
     /// The newest row that is included or folded.
@@ -186,29 +192,32 @@ impl Unfolded {
         self.seen
     }
 
-    /// The largest number of changes that one account had since folding last began.
+    /// The largest number of changes that one account has had since a round last began.
     pub(crate) const fn longest(&self) -> usize {
         self.longest
     }
 
     /// The changes of an account, oldest first.
-    pub(crate) fn of(&self, account: i64) -> &[Noted] {
-        self.accounts.get(&account).map_or(&[], Vec::as_slice)
+    pub(crate) fn of(&self, account: i64) -> Vec<Noted> {
+        self.changes_of(account).collect()
     }
 
-    /// The changes of all accounts, by account.
-    pub(crate) fn accounts(&self) -> impl Iterator<Item = (i64, &[Noted])> {
-        self.after(i64::MIN)
+    fn changes_of(&self, account: i64) -> impl Iterator<Item = Noted> {
+        [&self.round, &self.newer].into_iter().filter_map(move |noted| noted.get(&account)).flat_map(NotedChanges::iter)
     }
 
-    /// The changes of the accounts after this one.
-    pub(crate) fn after(&self, account: i64) -> impl Iterator<Item = (i64, &[Noted])> {
-        self.accounts.range(account.saturating_add(1)..).map(|(account, changes)| (*account, changes.as_slice()))
+    /// The accounts that have changes, in order.
+    pub(crate) fn accounts(&self) -> Vec<i64> {
+        let mut accounts: Vec<i64> = self.round.keys().chain(self.newer.keys()).copied().collect();
+        // Two sorted runs, which a stable sort merges.
+        accounts.sort();
+        accounts.dedup();
+        accounts
     }
 
     /// The usage among an account's changes, oldest first.
     pub(crate) fn parts_of(&self, account: i64) -> impl Iterator<Item = UsagePart> {
-        self.of(account).iter().filter_map(|noted| match &noted.change {
+        self.changes_of(account).filter_map(|noted| match &noted.change {
             Change::Usage(usage) => Some(UsagePart {
                 day: usage.day(noted.at),
                 line: usage.line(),
@@ -222,7 +231,7 @@ impl Unfolded {
 
     /// An account's totals, given those in the tables.
     pub(crate) fn totals(&self, account: i64, stored: Totals) -> Result<Totals> {
-        totals(stored, self.of(account))
+        totals(stored, &self.of(account))
     }
 
     /// What counts against the rate limits of an account, given what is in the tables.
@@ -230,13 +239,13 @@ impl Unfolded {
         let (totals, alert) = Default::default();
         let limits = RateLimits { requests_per_minute: 0, requests_per_day: 0 };
         let mut state = MeterState { totals, limits, alert, minute: stored.minute, day: stored.day };
-        count(&mut state, self.of(account));
+        count(&mut state, &self.of(account));
         RateWindows { minute: state.minute, day: state.day }
     }
 
     /// What the charge rule reads of an account, given what is in the tables.
     pub(crate) fn state(&self, account: i64, stored: MeterState) -> Result<MeterState> {
-        state(stored, self.of(account))
+        state(stored, &self.of(account))
     }
 }
 
@@ -302,5 +311,55 @@ fn count(state: &mut MeterState, changes: &[Noted]) {
         if accepted > 0 {
             state.count_accepted(accepted, noted.at);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn note(unfolded: &mut Unfolded, id: i64, accounts: &[i64]) {
+        let changes = accounts.iter().map(|account| (*account, Change::Settings)).collect();
+        unfolded.note(id, Row { after: unfolded.seen(), at: 0, changes });
+    }
+
+    fn ids(unfolded: &Unfolded, account: i64) -> Vec<i64> {
+        unfolded.of(account).iter().map(|noted| noted.id).collect()
+    }
+
+    #[test]
+    fn a_round_takes_all_changes_and_later_ones_wait() {
+        let mut unfolded = Unfolded::default();
+        note(&mut unfolded, 3, &[1, 2, 1]);
+        assert_eq!((unfolded.len(), unfolded.rows(), unfolded.longest()), (3, 1, 2));
+        assert_eq!(unfolded.left_in_round(), (0, 0));
+
+        let marker = unfolded.new_round();
+        unfolded.advance(marker);
+        assert_eq!((unfolded.left_in_round(), unfolded.rows(), unfolded.longest()), ((2, 3), 0, 0));
+        note(&mut unfolded, 5, &[1, 3]);
+        assert_eq!((ids(&unfolded, 1), unfolded.accounts(), unfolded.longest()), (vec![1, 3, 4], vec![1, 2, 3], 1));
+
+        let marker = Marker { account: 1, ..marker };
+        unfolded.advance(marker);
+        assert_eq!((ids(&unfolded, 1), ids(&unfolded, 2), unfolded.left_in_round()), (vec![4], vec![2], (1, 1)));
+        unfolded.advance(Marker { floor: 3, account: 0, ..marker });
+        assert_eq!((unfolded.accounts(), unfolded.len(), unfolded.left_in_round()), (vec![1, 3], 2, (0, 0)));
+    }
+
+    /// As a reader that was idle sees it.
+    #[test]
+    fn what_other_processes_folded_meanwhile_is_dropped() {
+        let mut unfolded = Unfolded::default();
+        note(&mut unfolded, 3, &[1, 2, 3]);
+        let marker = Marker { floor: 5, upto: 9, account: 1, paid: 9 };
+        unfolded.advance(marker);
+        assert_eq!((unfolded.len(), unfolded.accounts()), (0, vec![]));
+        // Row 5 is folded. Of row 7, account 1 is.
+        note(&mut unfolded, 5, &[1, 2]);
+        note(&mut unfolded, 7, &[1, 2]);
+        note(&mut unfolded, 11, &[1, 4]);
+        assert_eq!([1, 2, 4].map(|account| ids(&unfolded, account)), [vec![10], vec![7], vec![11]]);
+        assert_eq!((unfolded.left_in_round(), unfolded.rows()), ((1, 1), 1));
     }
 }

@@ -7,7 +7,7 @@ use rusqlite::{Connection, Row};
 use crate::error::{Result, store_error};
 use crate::journal::Path;
 use crate::rows::all;
-use crate::usage::activity::{Entry, KEPT, append, usage_line};
+use crate::usage::activity::{APPEND, Entry, KEPT, append, usage_line};
 
 /// Fills `recent_activity` from `activity`.
 pub(super) fn pack_activity(connection: &Connection) -> Result<()> {
@@ -22,10 +22,11 @@ pub(super) fn pack_activity(connection: &Connection) -> Result<()> {
     let mut select = connection.prepare(sql).map_err(store_error)?;
     let mut count =
         connection.prepare("UPDATE meter SET activity_count = ?2 WHERE account = ?1").map_err(store_error)?;
+    let mut insert = connection.prepare(APPEND).map_err(store_error)?;
     for (account, floor) in busy {
         let entries = all(&mut select, [account, floor], |row| entry(connection, row))?;
         let number = i64::try_from(entries.len()).unwrap_or(i64::MAX);
-        append(connection, account, number, &entries[entries.len().saturating_sub(KEPT)..])?;
+        append(&mut insert, account, number, &entries[entries.len().saturating_sub(KEPT)..])?;
         count.execute([account, number]).map_err(store_error)?;
     }
     Ok(())

@@ -10,7 +10,7 @@ use metering_core::access::KeyNumber;
 use metering_core::charging::UsageKind;
 use metering_core::usage::{ACTIVITY_KEPT, Activity};
 use metering_core::{ClientSource, Credits, Timestamp, UsageLine};
-use rusqlite::{Connection, params};
+use rusqlite::{Connection, Statement, params};
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Result, corrupt, store_error};
@@ -114,14 +114,14 @@ pub(crate) fn unpack(packed: &[u8]) -> Result<Vec<Entry>> {
     Ok(entries)
 }
 
-/// Writes the newest entries of an account that has had `count` with them.
-pub(crate) fn append(connection: &Connection, account: i64, count: i64, entries: &[Entry]) -> Result<()> {
+/// The statement of [`append`]. Two blobs joined are text to SQLite.
+pub(crate) const APPEND: &str = "INSERT INTO recent_activity (account, slot, block, entries) VALUES (?1, ?2, ?3, ?4) \
+     ON CONFLICT DO UPDATE SET block = excluded.block, entries = CASE WHEN block = excluded.block \
+     THEN CAST(entries || excluded.entries AS BLOB) ELSE excluded.entries END";
+
+/// Writes the newest entries of an account that has had `count` with them. `insert` is [`APPEND`].
+pub(crate) fn append(insert: &mut Statement<'_>, account: i64, count: i64, entries: &[Entry]) -> Result<()> {
     let (mut number, mut rest) = (count - i64::try_from(entries.len()).unwrap_or(i64::MAX), entries);
-    // Two blobs joined are text to SQLite.
-    let sql = "INSERT INTO recent_activity (account, slot, block, entries) VALUES (?1, ?2, ?3, ?4) \
-               ON CONFLICT DO UPDATE SET block = excluded.block, entries = CASE WHEN block = excluded.block \
-               THEN CAST(entries || excluded.entries AS BLOB) ELSE excluded.entries END";
-    let mut insert = connection.prepare_cached(sql).map_err(store_error)?;
     while !rest.is_empty() {
         let room = usize::try_from(BLOCK - number % BLOCK).unwrap_or(1).min(rest.len());
         let (same, after) = rest.split_at(room);

@@ -27,8 +27,8 @@ fn usage_entries(snapshot: &Snapshot<'_>, account: i64, limit: usize) -> Result<
     // More are shown only while they are not folded.
     let limit = limit.min(KEPT);
     let unfolded = snapshot.unfolded()?;
-    let newer = unfolded.of(account).iter().rev().filter_map(|noted| match &noted.change {
-        Change::Usage(usage) => Some(Entry::of(noted, usage)),
+    let newer = unfolded.of(account).into_iter().rev().filter_map(|noted| match &noted.change {
+        Change::Usage(usage) => Some(Entry::of(&noted, usage)),
         Change::Holds(_) | Change::Entry(_) | Change::Settings => None,
     });
     let mut newest_first: Vec<Entry> = newer.take(limit).collect();

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use metering_core::money::{LedgerKind, NewLedgerEntry};
-use metering_core::store::Created;
+use metering_core::store::{Created, in_transaction};
 use metering_core::{
     Account, AccountId, ApiKey, Clock, Credits, NewAccount, RateLimits, Store, SystemClock, SystemRandomness,
 };
@@ -14,6 +14,9 @@ use tempfile::TempDir;
 
 use super::random::{SEED, SplitMix64};
 use super::{Failure, interrupt};
+
+/// How many accounts are created in one transaction.
+const TOGETHER: usize = 1_000;
 
 /// A database file in its own data folder, which is deleted on drop.
 #[derive(Debug)]
@@ -37,14 +40,27 @@ impl Populated {
 
     /// Creates accounts until there are `count`, and keeps the existing ones.
     ///
-    /// They are created through the store, as an operator would: each account is its own transaction.
+    /// They are created through the store, many in one transaction, so that a million take about a minute.
     pub(super) async fn grow_to(&mut self, count: usize) -> Result<(), Failure> {
         let store = self.open()?;
         while self.accounts.len() < count {
             interrupt::check()?;
-            let key = ApiKey::generate(&SystemRandomness);
-            let account = make_account(&store, &key).await?;
-            self.accounts.push((account.id, key));
+            let more = TOGETHER.min(count - self.accounts.len());
+            let keys: Vec<ApiKey> = (0..more).map(|_| ApiKey::generate(&SystemRandomness)).collect();
+            let new = keys.iter().map(new_account).collect::<Result<Vec<NewAccount>, Failure>>()?;
+            let created: Vec<Created> = in_transaction(&store, new, |store, new| {
+                Box::pin(async move {
+                    let mut created = Vec::with_capacity(new.len());
+                    for new in new {
+                        created.push(store.create_account(new.clone()).await?);
+                    }
+                    Ok(created)
+                })
+            })
+            .await?;
+            for (created, key) in created.into_iter().zip(keys) {
+                self.accounts.push((account(created)?.id, key));
+            }
         }
         Ok(())
     }
@@ -91,10 +107,14 @@ impl Populated {
 
 /// Creates an account that can pay for any number of charges, through the store, as an operator would.
 pub(super) async fn make_account(store: &dyn Store, key: &ApiKey) -> Result<Account, Failure> {
+    account(store.create_account(new_account(key)?).await?)
+}
+
+fn new_account(key: &ApiKey) -> Result<NewAccount, Failure> {
     // More than any run can spend.
     let amount = Credits::from_whole(1_000_000_000).ok_or("a billion credits are too many")?;
     let bonus = NewLedgerEntry::new(LedgerKind::SignupBonus, amount, "Credits to measure with");
-    let new = NewAccount {
+    Ok(NewAccount {
         id: AccountId::generate(&SystemRandomness),
         agent_name: "bench".parse()?,
         email: None,
@@ -104,8 +124,11 @@ pub(super) async fn make_account(store: &dyn Store, key: &ApiKey) -> Result<Acco
         key: key.hash(),
         entries: vec![bonus],
         created_at: SystemClock.now(),
-    };
-    match store.create_account(new).await? {
+    })
+}
+
+fn account(created: Created) -> Result<Account, Failure> {
+    match created {
         Created::Account(account) => Ok(account),
         refusal => Err(format!("could not create an account: {refusal:?}").into()),
     }

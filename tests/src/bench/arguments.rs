@@ -11,7 +11,7 @@ use crate::program;
 /// Measure what charges cost, and print Markdown tables.
 ///
 /// Build everything with `cargo build --workspace --release`, run `cargo run --release -p metering-tests --bin bench`,
-/// and leave the machine alone for about 45 minutes. It starts its own servers on free loopback ports with their own
+/// and leave the machine alone for about 55 minutes. It starts its own servers on free loopback ports with their own
 /// data, and does not touch your data. It uses wrk, Redis and proxies where they are installed, and says what is
 /// missing.
 #[derive(Debug, Clone, Parser)]
@@ -42,7 +42,7 @@ pub struct Arguments {
     #[arg(
         long,
         value_delimiter = ',',
-        default_value = "1,1000,10000,100000",
+        default_value = "1,1000,10000,100000,1000000",
         default_value_if("quick", "true", "1,200")
     )]
     pub accounts: Vec<NonZeroUsize>,
@@ -116,6 +116,8 @@ pub enum Part {
     Holds,
     /// Durable charges per second through a store that has recorded many, compared with a fresh one
     Aged,
+    /// Time to the first charge of a store with a million accounts, and the memory that they take
+    Startup,
     /// Requests to a metered route compared with the same route unmetered, and with bare hyper
     Http,
     /// Requests through the gateway compared with nginx as a proxy to the same upstream
@@ -203,7 +205,7 @@ mod tests {
         assert_eq!((quick.rounds.get(), quick.time), (1, Duration::from_millis(200)));
         // full, quick
         let table = [
-            (rising(&full.accounts), vec![1, 1_000, 10_000, 100_000], rising(&quick.accounts), vec![1, 200]),
+            (rising(&full.accounts), vec![1, 1_000, 10_000, 100_000, 1_000_000], rising(&quick.accounts), vec![1, 200]),
             (rising(&full.keys), vec![1, 1_000, 100_000], rising(&quick.keys), vec![3]),
             (rising(&full.connections), vec![1, 16, 64, 256], rising(&quick.connections), vec![16]),
             (rising(&full.requests), vec![1_000, 1_000_000], rising(&quick.requests), vec![1_000, 20_000]),

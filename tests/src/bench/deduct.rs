@@ -78,7 +78,8 @@ pub(super) async fn write(arguments: &Arguments, tools: &Tools, out: &mut dyn Wr
     Ok(table.write(&title, out)?)
 }
 
-fn requests(accounts: &Populated) -> Arc<[Vec<u8>]> {
+/// A deduct with each key.
+pub(super) fn requests(accounts: &Populated) -> Arc<[Vec<u8>]> {
     let body = json!({"path": PATH, "method": "GET"});
     let secret = [("X-BDS-Internal-Billing-Secret", BILLING_SECRET)];
     accounts.requests(|key| request_with_json("POST", "/internal/billing/deduct", Some(key), &secret, &body))

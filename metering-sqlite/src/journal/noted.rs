@@ -1,0 +1,124 @@
+//! The changes of one account, packed. Millions of changes wait to be folded, and in the form in which they are used
+//! each would take 64 bytes; packed, a typical one takes about 15.
+
+use metering_core::Timestamp;
+
+use crate::journal::Change;
+
+/// A change that is not folded yet.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Noted {
+    /// Its number in the sequence that activity, ledger and journal share.
+    pub(crate) id: i64,
+    /// When it was committed.
+    pub(crate) at: Timestamp,
+    pub(crate) change: Change,
+}
+
+/// What a change without a path of its own takes at most: the first one of an account then needs one allocation.
+const TYPICAL_BYTES: usize = 24;
+
+/// Changes of one account, oldest first. Each is stored with its distance from the one before it, in number and time.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct NotedChanges {
+    packed: Vec<u8>,
+    count: u32,
+    /// Those of the newest change.
+    id: i64,
+    at_millis: i64,
+}
+
+const _: () = assert!(size_of::<NotedChanges>() <= 48, "there may be one for each account, twice");
+
+impl Default for NotedChanges {
+    fn default() -> Self {
+        Self { packed: Vec::with_capacity(TYPICAL_BYTES), count: 0, id: 0, at_millis: 0 }
+    }
+}
+
+impl NotedChanges {
+    /// Adds a change that is newer than all others.
+    pub(crate) fn push(&mut self, Noted { id, at, change }: &Noted) {
+        let at_millis = at.unix_millis();
+        let distance = (id.wrapping_sub(self.id), at_millis.wrapping_sub(self.at_millis));
+        let packed = postcard::to_extend(&(distance, change), std::mem::take(&mut self.packed));
+        self.packed = packed.expect("every change can be packed");
+        self.count = self.count.saturating_add(1);
+        (self.id, self.at_millis) = (*id, at_millis);
+    }
+
+    /// How many there are.
+    pub(crate) fn len(&self) -> usize {
+        usize::try_from(self.count).unwrap_or(usize::MAX)
+    }
+
+    /// Unpacks them, oldest first.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = Noted> {
+        let (mut rest, mut id, mut at_millis) = (self.packed.as_slice(), 0_i64, 0_i64);
+        std::iter::from_fn(move || {
+            if rest.is_empty() {
+                return None;
+            }
+            let unpacked = postcard::take_from_bytes::<((i64, i64), Change)>(rest);
+            let ((distance, change), after) = unpacked.expect("`push` packed it");
+            rest = after;
+            (id, at_millis) = (id.wrapping_add(distance.0), at_millis.wrapping_add(distance.1));
+            Some(Noted { id, at: Timestamp::from_unix_millis(at_millis), change })
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use metering_core::Credits;
+    use metering_core::access::KeyNumber;
+    use metering_core::charging::{UsageChange, UsageKind};
+
+    use super::*;
+    use crate::journal::{Holds, Usage};
+
+    const NOON: i64 = 1_795_262_400_000;
+
+    fn usage(path: &str) -> Change {
+        let change = UsageChange {
+            account: 7,
+            key: KeyNumber::FIRST,
+            line: 3,
+            day: Timestamp::from_unix_millis(NOON).day(),
+            kind: UsageKind::Charged,
+            calls: 1,
+            amount: Credits::BASE_CALL,
+            request_path: Some(path.into()),
+        };
+        Change::Usage(Usage::of(&change, "/template", Timestamp::from_unix_millis(NOON)).unwrap())
+    }
+
+    fn noted(id: i64, at_millis: i64, change: Change) -> Noted {
+        Noted { id, at: Timestamp::from_unix_millis(at_millis), change }
+    }
+
+    #[test]
+    fn changes_come_back_in_order() {
+        let expected = [
+            noted(1, NOON, usage("/template")),
+            noted(2, NOON - 5, Change::Settings),
+            noted(900, i64::MIN, Change::Holds(Holds { opened: 1, settled: 2, atoms: -3 })),
+            noted(i64::MAX, i64::MAX, usage("/a/%C3%84")),
+        ];
+        let mut changes = NotedChanges::default();
+        assert_eq!((changes.len(), changes.iter().count()), (0, 0));
+        expected.iter().for_each(|noted| changes.push(noted));
+        assert_eq!(changes.iter().collect::<Vec<_>>(), expected);
+        assert_eq!(changes.len(), expected.len());
+    }
+
+    #[test]
+    fn a_typical_change_takes_few_bytes() {
+        let mut changes = NotedChanges::default();
+        changes.push(&noted(2_000_000_000, NOON, usage("/template")));
+        assert!(changes.packed.len() <= TYPICAL_BYTES, "{} bytes", changes.packed.len());
+        let first = changes.packed.len();
+        changes.push(&noted(2_000_100_000, NOON + 600_000, usage("/template")));
+        assert!(changes.packed.len() - first <= 18, "{} bytes", changes.packed.len() - first);
+    }
+}
