@@ -52,7 +52,7 @@ use crate::usage::history;
 #[derive(Debug)]
 pub struct SqliteStore {
     /// Ends first when the store is dropped.
-    pub(crate) _check: Option<RunningCheck>,
+    pub(crate) check: Option<RunningCheck>,
     pub(crate) writer: Writer,
     /// `None` if the file is open exclusively, or there is none.
     pub(crate) readers: Option<Readers>,
@@ -101,7 +101,7 @@ impl SqliteStore {
         let health = Arc::new(Health::of(path)?);
         let check = unchecked.map(|mark| RunningCheck::start(path, mark, Arc::clone(&health))).transpose()?;
         let writer = Writer::start(connection, Arc::clone(&health))?;
-        Ok(Self { _check: check, writer, readers: Some(Readers::new(path.to_owned())), health })
+        Ok(Self { check, writer, readers: Some(Readers::new(path.to_owned())), health })
     }
 
     /// Like [`SqliteStore::open`], but first creates the file's folder, with mode 0700, if it does not exist.
@@ -135,7 +135,7 @@ impl SqliteStore {
         migrations::migrate(&mut connection)?;
         let health = Arc::new(Health::in_memory());
         let writer = Writer::without_thread(connection, Arc::clone(&health));
-        Ok(Self { _check: None, writer, readers: None, health })
+        Ok(Self { check: None, writer, readers: None, health })
     }
 
     /// Copies the current state of the database to a new file while it is in use, and verifies the copy. The file

@@ -36,7 +36,7 @@ impl SqliteStore {
         migrations::migrate(&mut connection)?;
         let health = Arc::new(Health::of(path)?);
         let writer = Writer::start(connection, Arc::clone(&health))?;
-        Ok(Self { _check: None, writer, readers: None, health })
+        Ok(Self { check: None, writer, readers: None, health })
     }
 
     /// The store's own id.
