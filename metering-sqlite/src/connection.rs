@@ -7,7 +7,6 @@ pub(crate) mod integrity;
 pub(crate) mod location;
 pub(crate) mod readers;
 pub(crate) mod recovery;
-pub(crate) mod unchecked;
 pub(crate) mod writer;
 
 use std::fs::OpenOptions;

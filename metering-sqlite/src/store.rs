@@ -22,8 +22,7 @@ use metering_core::store::{CommitSource, Verification};
 use crate::connection::health::Health;
 use crate::connection::location::make_folder_of;
 use crate::connection::readers::Readers;
-use crate::connection::recovery::{When, check_after_crash};
-use crate::connection::unchecked::RunningCheck;
+use crate::connection::recovery::check_after_crash;
 use crate::connection::writer::Writer;
 use crate::connection::{open_in_memory, open_writer, prepare_file};
 use crate::error::Result;
@@ -51,8 +50,6 @@ use crate::usage::history;
 /// ```
 #[derive(Debug)]
 pub struct SqliteStore {
-    /// Ends first when the store is dropped.
-    pub(crate) check: Option<RunningCheck>,
     pub(crate) writer: Writer,
     /// `None` if the file is open exclusively, or there is none.
     pub(crate) readers: Option<Readers>,
@@ -63,8 +60,7 @@ impl SqliteStore {
     /// Opens a database file. Creates it (with mode 0600) or migrates its schema if necessary. Its folder must exist;
     /// [`SqliteStore::create`] creates the folder too.
     ///
-    /// A database that was not closed cleanly is first checked for damage. One of more than 64 MiB is checked while it is
-    /// already in use; if it turns out to be damaged, all later writes fail with [`StoreError::Closed`].
+    /// A database that was not closed cleanly is first checked for damage.
     ///
     /// ```
     /// use std::sync::Arc;
@@ -94,14 +90,13 @@ impl SqliteStore {
     /// version, or was moved elsewhere ([`SqliteStore::mark_moved`]).
     pub fn open(path: &Path) -> Result<Self, StoreError> {
         prepare_file(path)?;
-        let unchecked = check_after_crash(path, When::LargeOnesLater)?;
+        check_after_crash(path)?;
         let mut connection = open_writer(path)?;
         migrations::migrate(&mut connection)?;
         refuse_moved(&connection)?;
         let health = Arc::new(Health::of(path)?);
-        let check = unchecked.map(|mark| RunningCheck::start(path, mark, Arc::clone(&health))).transpose()?;
         let writer = Writer::start(connection, Arc::clone(&health))?;
-        Ok(Self { check, writer, readers: Some(Readers::new(path.to_owned())), health })
+        Ok(Self { writer, readers: Some(Readers::new(path.to_owned())), health })
     }
 
     /// Like [`SqliteStore::open`], but first creates the file's folder, with mode 0700, if it does not exist.
@@ -134,8 +129,7 @@ impl SqliteStore {
         let mut connection = open_in_memory()?;
         migrations::migrate(&mut connection)?;
         let health = Arc::new(Health::in_memory());
-        let writer = Writer::without_thread(connection, Arc::clone(&health));
-        Ok(Self { check: None, writer, readers: None, health })
+        Ok(Self { writer: Writer::without_thread(connection, Arc::clone(&health)), readers: None, health })
     }
 
     /// Copies the current state of the database to a new file while it is in use, and verifies the copy. The file

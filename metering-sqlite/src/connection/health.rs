@@ -3,7 +3,7 @@
 use std::fs::OpenOptions;
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use metering_core::StoreError;
@@ -27,8 +27,6 @@ pub(crate) struct Health {
     /// The file that is written to check for free space; `None` for a database in memory.
     room_probe: Option<PathBuf>,
     damage: Mutex<Damage>,
-    /// The damage for which the store was closed. Never cleared: whoever repairs the database opens it again.
-    closed: OnceLock<String>,
 }
 
 #[derive(Debug, Default)]
@@ -47,29 +45,20 @@ enum Damage {
 impl Health {
     /// The database must just have been read, so that all its files exist.
     pub(crate) fn of(path: &Path) -> Result<Self> {
-        let (files, room_probe) = (Files::of(path)?, Some(sidecar(path, "-probe")));
-        Ok(Self { files, room_probe, damage: Mutex::default(), closed: OnceLock::new() })
+        Ok(Self { files: Files::of(path)?, room_probe: Some(sidecar(path, "-probe")), damage: Mutex::default() })
     }
 
     /// The health of a database without files.
     pub(crate) fn in_memory() -> Self {
-        Self { files: Files::none(), room_probe: None, damage: Mutex::default(), closed: OnceLock::new() }
+        Self { files: Files::none(), room_probe: None, damage: Mutex::default() }
     }
 
-    /// Why the store is closed: what happened to the files, if they are no longer those that were opened, or the damage
-    /// for which it was closed.
+    /// What happened to the files, if they are no longer those that were opened.
     pub(crate) fn loss(&self) -> Option<&str> {
-        self.files.loss().or_else(|| self.closed.get().map(String::as_str))
+        self.files.loss()
     }
 
-    /// Closes the store for good: it is damaged, so nothing more may be charged.
-    pub(crate) fn close_damaged(&self, problem: String) {
-        tracing::error!(problem, "the database is damaged; restore a backup, and start again");
-        *self.damage() = Damage::Found(problem.clone(), Instant::now());
-        let _ = self.closed.set(problem);
-    }
-
-    /// Fails if the database files were deleted or replaced, or the store was closed because of damage.
+    /// Fails if the database files were deleted or replaced.
     pub(crate) fn check_identity(&self) -> Result<()> {
         self.loss().map_or(Ok(()), |loss| Err(StoreError::Closed(loss.to_owned())))
     }

@@ -10,7 +10,7 @@ use rusqlite::params;
 
 use crate::connection::health::Health;
 use crate::connection::open_writer_alone;
-use crate::connection::recovery::{When, check_after_crash};
+use crate::connection::recovery::check_after_crash;
 use crate::connection::writer::Writer;
 use crate::error::{Result, store_error};
 use crate::journal::Snapshot;
@@ -31,12 +31,11 @@ impl SqliteStore {
         if !path.is_file() {
             return Err(StoreError::Unavailable(format!("there is no store at {}", path.display()).into()));
         }
-        check_after_crash(path, When::Now)?;
+        check_after_crash(path)?;
         let mut connection = open_writer_alone(path)?;
         migrations::migrate(&mut connection)?;
         let health = Arc::new(Health::of(path)?);
-        let writer = Writer::start(connection, Arc::clone(&health))?;
-        Ok(Self { check: None, writer, readers: None, health })
+        Ok(Self { writer: Writer::start(connection, Arc::clone(&health))?, readers: None, health })
     }
 
     /// The store's own id.

@@ -133,14 +133,8 @@ async fn unresolvable_keys_are_detected() {
 
 /// The files of a store after a crash: one commit is only in the write-ahead log.
 async fn crashed(folder: &Path) -> PathBuf {
-    crashed_with(folder, "").await
-}
-
-/// The same, with what `sql` adds.
-async fn crashed_with(folder: &Path, sql: &str) -> PathBuf {
     let (file, crashed) = (folder.join("metering.db"), folder.join("crashed.db"));
     filled(&file).await;
-    execute(&file, sql);
     let store = SqliteStore::open(&file).unwrap();
     account(&store, 1).await;
     for suffix in ["", "-wal"] {
@@ -164,48 +158,6 @@ async fn a_database_that_crashed_is_checked_before_it_is_used() {
         assert!(is_corrupt(SqliteStore::open(&file)), "attempt {attempt}");
         assert!(is_corrupt(SqliteStore::open_alone(&file)), "attempt {attempt}");
     }
-}
-
-/// Makes a database larger than those that are checked before they are used.
-const FILLER: &str = "CREATE TABLE filler (bytes BLOB); INSERT INTO filler VALUES (zeroblob(70000000))";
-
-#[tokio::test]
-async fn a_large_database_that_crashed_is_checked_while_it_is_used() {
-    let folder = fast_folder();
-    let file = crashed_with(folder.path(), FILLER).await;
-    let mark = folder.path().join("crashed.db-unchecked");
-    let store = SqliteStore::open(&file).unwrap();
-    account(&store, 1).await;
-    while mark.exists() {
-        store.check_identity().await.unwrap();
-        tokio::time::sleep(Duration::from_millis(5)).await;
-    }
-    store.check().await.unwrap();
-    assert_eq!(store.verify().await.unwrap().accounts, 44);
-}
-
-#[tokio::test]
-async fn a_large_database_that_is_found_damaged_is_closed_and_refused_until_restored() {
-    let folder = fast_folder();
-    let file = crashed_with(folder.path(), FILLER).await;
-    let sound = folder.path().join("metering.db");
-    zero(&file, page_of(&sound, "filler"));
-    let store = SqliteStore::open(&file).unwrap();
-    let closed = loop {
-        match store.check_identity().await {
-            Ok(()) => tokio::time::sleep(Duration::from_millis(5)).await,
-            Err(error) => break error,
-        }
-    };
-    assert!(matches!(closed, StoreError::Closed(_)), "{closed:?}");
-    assert!(matches!(store.set_scan_mark(8453, 18).await, Err(StoreError::Closed(_))), "nothing more is written");
-    drop(store);
-    for attempt in 1..=3 {
-        assert!(is_corrupt(SqliteStore::open(&file)), "attempt {attempt}");
-    }
-    std::fs::copy(&sound, &file).unwrap();
-    SqliteStore::open(&file).unwrap().check().await.unwrap();
-    assert!(!folder.path().join("crashed.db-unchecked").exists());
 }
 
 #[tokio::test]
