@@ -178,7 +178,7 @@ impl Unfolded {
     }
 
     /// What is left to fold of the round in progress: how many accounts, and how many changes.
-    pub(crate) const fn left_in_round(&self) -> (usize, usize) {
+    pub(crate) fn left_in_round(&self) -> (usize, usize) {
         (self.round.len(), self.in_round)
     }
 
