@@ -40,7 +40,7 @@ use crate::random::SystemRandomness;
 use crate::store::Store;
 use crate::trace;
 use committer::Committer;
-use keeper::{Keeper, OpenHolds};
+use keeper::{Keeper, OpenHolds, OwedRefund};
 use postings::Postings;
 use queue::Queue;
 use reply::{Reply, slot};
@@ -301,6 +301,11 @@ impl Meter {
     #[must_use]
     pub fn queued(&self) -> usize {
         self.size.saturating_sub(self.queue.available())
+    }
+
+    /// Keeps a drain waiting for a refund that cannot be posted yet.
+    pub(crate) fn owe_refund(&self) -> OwedRefund {
+        self.open.owe_refund()
     }
 
     /// The holds of the requests that this process serves.

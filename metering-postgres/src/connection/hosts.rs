@@ -13,7 +13,8 @@ use deadpool_postgres::Connect;
 use futures_util::StreamExt;
 use futures_util::future::{BoxFuture, Either, select};
 use futures_util::stream::FuturesUnordered;
-use tokio::task::JoinHandle;
+use tokio::runtime::Handle;
+use tokio::task::{JoinHandle, JoinSet};
 use tokio::time::timeout;
 use tokio_postgres::config::Host;
 use tokio_postgres::tls::{MakeTlsConnect, TlsConnect};
@@ -47,12 +48,16 @@ struct Inner {
     statements: Statements,
     /// The host of the last connection. It is tried first, so that a host that is down costs its timeout only once.
     last: AtomicUsize,
+    /// Drives the pool's connections, whichever thread asks for one: on a runtime that serves requests, a long request
+    /// would delay what others send over it.
+    runtime: Option<Handle>,
 }
 
 impl Hosts {
     /// Hosts to connect to with TLS, or without if `tls` is `None`.
     pub(crate) fn new(hosts: Vec<Config>, tls: Option<MakeRustlsConnect>, statements: Statements) -> Self {
-        Self(Arc::new(Inner { hosts, tls, statements, last: AtomicUsize::new(0) }))
+        let runtime = Handle::try_current().ok();
+        Self(Arc::new(Inner { hosts, tls, statements, last: AtomicUsize::new(0), runtime }))
     }
 
     /// Tries all hosts at once, connects to the first that accepts writes, and remembers it. The connection has the
@@ -161,7 +166,19 @@ fn weight(error: &Error) -> (bool, bool) {
 impl Connect for Hosts {
     /// The pool knows only the first host, which is also among these.
     fn connect(&self, _: &Config) -> BoxFuture<'_, Result<(Client, JoinHandle<()>), Error>> {
-        Box::pin(self.0.connect_to_any())
+        Box::pin(async {
+            // A set, because it stops connecting when the caller stops waiting.
+            let mut connecting = JoinSet::new();
+            if let Some(runtime) = &self.0.runtime {
+                let hosts = self.clone();
+                connecting.spawn_on(async move { hosts.0.connect_to_any().await }, runtime);
+            }
+            match connecting.join_next().await {
+                Some(Ok(connected)) => connected,
+                // That runtime has ended.
+                _ => self.0.connect_to_any().await,
+            }
+        })
     }
 }
 

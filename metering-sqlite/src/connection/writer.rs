@@ -6,6 +6,7 @@
 
 use std::collections::VecDeque;
 use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc::RecvTimeoutError;
 use std::sync::{Arc, Mutex, mpsc};
 use std::thread::JoinHandle;
@@ -61,7 +62,11 @@ impl Writer {
         let thread = std::thread::Builder::new()
             .name("metering-sqlite-writer".to_owned())
             .spawn(move || {
-                state.serve(&inbox);
+                // Whoever waits for a thread that has panicked, or calls it later, must learn that.
+                while catch_unwind(AssertUnwindSafe(|| state.serve(&inbox))).is_err() {
+                    state.broken.get_or_insert_with(|| "a write panicked".to_owned());
+                    state.cache.clear();
+                }
                 state.close();
             })
             .map_err(|error| StoreError::Unavailable(Box::new(error)))?;
@@ -152,7 +157,7 @@ impl Writer {
         });
         let not_begun = || StoreError::Closed("the writer thread has ended".to_owned());
         sender.ok_or_else(not_begun)?.send(work).map_err(|_| not_begun())?;
-        result.await.map_err(|_| StoreError::Broken("the writer thread ended during a write".to_owned()))?
+        result.await.map_err(|_| StoreError::Broken("a write ended without a result".to_owned()))?
     }
 }
 
@@ -283,5 +288,39 @@ impl Drop for Writer {
 impl fmt::Debug for Writer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Writer").finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use metering_core::store::CommitBatch;
+
+    use super::*;
+    use crate::connection::open_in_memory;
+
+    /// Takes no postings, and keeps how a commit would have ended.
+    #[derive(Default)]
+    struct Waiting(Mutex<Option<StoreError>>);
+
+    impl CommitSource for Waiting {
+        fn commit_next(&self, commit: &mut CommitBatch<'_>) -> bool {
+            let ended = commit(Vec::new(), Timestamp::from_unix_millis(0), &mut |_| {});
+            *self.0.lock().unwrap() = ended.err();
+            false
+        }
+    }
+
+    #[tokio::test]
+    async fn panic_of_a_write_breaks_the_store_for_all_that_come_after() {
+        let writer = Writer::start(open_in_memory().unwrap(), Arc::new(Health::in_memory())).unwrap();
+        let panicked = writer.run(|_| -> Result<()> { panic!("a write has a bug") }).await;
+        assert!(panicked.is_err_and(|error| error.outcome_is_unknown()));
+        let after = writer.run(|_| Ok(())).await;
+        assert!(matches!(after, Err(StoreError::Closed(_))), "{after:?}");
+        let source = Arc::<Waiting>::default();
+        assert!(writer.commit_from(Arc::clone(&source) as _));
+        drop(writer);
+        let ended = source.0.lock().unwrap().take();
+        assert!(matches!(ended, Some(StoreError::Closed(_))), "{ended:?}");
     }
 }

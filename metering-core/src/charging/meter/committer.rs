@@ -20,6 +20,12 @@ pub(super) struct Committer {
     pub(super) postings: Arc<Postings>,
 }
 
+impl Drop for Committer {
+    fn drop(&mut self) {
+        self.postings.task_ended();
+    }
+}
+
 impl Committer {
     /// Runs until the meter is drained or dropped and nothing is waiting, or until the store breaks.
     pub(super) async fn run(self) -> MeterEnd {
@@ -32,8 +38,8 @@ impl Committer {
                 // Finished commits first: that frees their lanes for the requests received next.
                 biased;
                 Some(_) = commits.join_next() => {}
-                () = self.postings.changed.notified() => {}
                 () = sleep_until(self.postings.next_check()) => self.postings.check_slow(),
+                () = self.postings.changed.notified() => {}
             }
             // Requests that have arrived join this commit instead of waiting for the next one.
             yield_now().await;

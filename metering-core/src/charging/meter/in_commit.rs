@@ -153,6 +153,7 @@ impl<'a> InCommit<'a> {
 impl Drop for InCommit<'_> {
     fn drop(&mut self) {
         if !self.has_ended {
+            self.of.stats.count_failure();
             self.of.ended(&self.lanes, true);
         }
     }

@@ -1,6 +1,7 @@
 //! Renews the leases of this process's holds, and settles expired holds of any process.
 
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -31,11 +32,22 @@ const SWEEP_GRACE: Duration = Duration::from_secs(10);
 /// How many holds are settled in one batch.
 const SWEEP_BATCH: u32 = 1_000;
 
-/// The holds of the requests that this process serves.
+/// What this process owes: the holds of the requests that it serves, and refunds that cannot be posted yet.
 #[derive(Debug, Default)]
 pub(super) struct OpenHolds {
     holds: Mutex<HashMap<HoldId, OpenHold>>,
+    refunds: AtomicUsize,
     removed: Notify,
+}
+
+/// A refund that cannot be posted yet. A drain waits for it.
+pub(crate) struct OwedRefund(Arc<OpenHolds>);
+
+impl Drop for OwedRefund {
+    fn drop(&mut self) {
+        self.0.refunds.fetch_sub(1, Ordering::SeqCst);
+        self.0.removed.notify_waiters();
+    }
 }
 
 #[derive(Debug)]
@@ -74,11 +86,16 @@ impl OpenHolds {
         self.holds().len()
     }
 
-    /// Waits until no hold is open.
+    pub(super) fn owe_refund(self: &Arc<Self>) -> OwedRefund {
+        self.refunds.fetch_add(1, Ordering::SeqCst);
+        OwedRefund(Arc::clone(self))
+    }
+
+    /// Waits until no hold is open, and no refund is owed.
     pub(super) async fn settled(&self) {
         loop {
             let removed = self.removed.notified();
-            if self.len() == 0 {
+            if self.len() == 0 && self.refunds.load(Ordering::SeqCst) == 0 {
                 return;
             }
             removed.await;

@@ -117,9 +117,9 @@ impl<T> Lanes<T> {
         self.in_progress -= 1;
     }
 
-    /// Removes the items that wait for slow commits, if `may_remove` allows it.
-    pub(super) fn remove_waiting(&mut self, may_remove: impl Fn(&T) -> bool) -> Vec<T> {
-        let slow = self.lanes.iter_mut().filter(|lane| lane.state == LaneState::SlowCommit);
+    /// Removes the items that wait for slow commits, or all that wait, if `may_remove` allows it.
+    pub(super) fn remove_waiting(&mut self, all: bool, may_remove: impl Fn(&T) -> bool) -> Vec<T> {
+        let slow = self.lanes.iter_mut().filter(|lane| all || lane.state == LaneState::SlowCommit);
         slow.flat_map(|lane| lane.waiting.extract_if(.., |item| may_remove(item))).collect()
     }
 
@@ -200,9 +200,9 @@ mod tests {
         let stuck = lanes.take(100).unwrap();
         assert!(lanes.take(100).is_none(), "too few for a concurrent commit");
         lanes.mark_slow(&stuck.lanes);
-        assert!(lanes.remove_waiting(|_| true).is_empty(), "nothing is waiting behind it");
+        assert!(lanes.remove_waiting(false, |_| true).is_empty(), "nothing is waiting behind it");
         [(0, 10), (0, 11), (1, 20)].into_iter().for_each(|(lane, item)| lanes.push(lane, item));
-        assert_eq!(lanes.remove_waiting(|item| *item != 10), [11]);
+        assert_eq!(lanes.remove_waiting(false, |item| *item != 10), [11]);
         let other = lanes.take(100).unwrap();
         assert_eq!((&*other.lanes, &*other.items), (&[1][..], &[1, 1, 20][..]));
         lanes.free(&stuck.lanes);

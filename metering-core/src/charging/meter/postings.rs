@@ -52,6 +52,10 @@ struct State {
     expected: VecDeque<(Instant, Vec<usize>)>,
     /// Commits in progress, slow ones too.
     in_progress: usize,
+    /// Since when postings wait although no commit is in progress: the store's thread is busy with something else.
+    waiting_since: Option<Instant>,
+    /// Whether that takes too long.
+    is_stuck: bool,
     /// Who takes the next batch.
     taker: Taker,
     is_open: bool,
@@ -80,6 +84,8 @@ impl Postings {
             lanes: Lanes::new(lanes.get()),
             expected: VecDeque::new(),
             in_progress: 0,
+            waiting_since: None,
+            is_stuck: false,
             taker: Taker::Store,
             is_open: true,
             is_broken: false,
@@ -132,15 +138,14 @@ impl Postings {
     /// The next batch, for the meter's task.
     pub(super) fn take_for_task(&self) -> Option<Batch<Request>> {
         let mut state = self.state();
-        if state.taker == Taker::Task { self.take(&mut state) } else { None }
+        let batch = if state.taker == Taker::Task { state.take(self.max_batch) } else { None };
+        drop(state);
+        batch.inspect(|batch| self.make_room(batch))
     }
 
-    fn take(&self, state: &mut State) -> Option<Batch<Request>> {
-        let batch = state.lanes.take(self.max_batch)?;
-        state.in_progress += 1;
-        state.expected.push_back((Instant::now() + COMMIT_TIMEOUT, batch.lanes.clone()));
+    /// Returns the permits of a batch whose commit begins.
+    fn make_room(&self, batch: &Batch<Request>) {
         self.permits.add_permits(batch.items.iter().filter(|request| request.has_permit).count());
-        Some(batch)
     }
 
     /// The commit of these lanes has ended. If the store is broken, so is the meter: what has not begun is rejected.
@@ -149,10 +154,25 @@ impl Postings {
         state.in_progress -= 1;
         state.expected.retain(|(_, expected)| expected != lanes);
         state.lanes.free(lanes);
-        if !is_broken {
-            return;
+        state.note_waiting();
+        if is_broken {
+            state.is_broken = true;
+            self.give_up(state);
         }
-        state.is_broken = true;
+    }
+
+    /// The meter's task has ended, perhaps with its runtime: what only it could commit is rejected.
+    pub(super) fn task_ended(&self) {
+        let mut state = self.state();
+        if state.taker == Taker::Task {
+            self.give_up(state);
+        } else {
+            state.is_open = false;
+        }
+    }
+
+    /// Takes nothing more, and rejects what has not begun.
+    fn give_up(&self, mut state: MutexGuard<'_, State>) {
         state.is_open = false;
         let waiting = state.lanes.take_all();
         drop(state);
@@ -180,16 +200,25 @@ impl Postings {
         }
     }
 
-    /// Rejects the charges that wait for a slow commit. Refunds are owed, so they wait.
+    /// Rejects the charges that wait for a slow commit, or for a store that begins none. Refunds are owed, so they wait.
     pub(super) fn check_slow(&self) {
         let now = Instant::now();
         let mut state = self.state();
+        let mut is_new = false;
         while let Some((_, lanes)) = state.expected.pop_front_if(|(slow_at, _)| *slow_at <= now) {
-            tracing::warn!("a commit is slow; rejecting charges that would wait for it");
             state.lanes.mark_slow(&lanes);
+            is_new = true;
         }
-        let rejected = state.lanes.remove_waiting(may_reject);
+        if !state.is_stuck && state.waiting_since.is_some_and(|since| since + COMMIT_TIMEOUT <= now) {
+            state.is_stuck = true;
+            is_new = true;
+        }
+        let is_stuck = state.is_stuck;
+        let rejected = state.lanes.remove_waiting(is_stuck, may_reject);
         drop(state);
+        if is_new {
+            tracing::warn!("a commit is slow; rejecting charges that would wait for it");
+        }
         self.reject_behind_slow_commit(rejected);
     }
 
@@ -219,11 +248,12 @@ impl Postings {
 impl CommitSource for Postings {
     fn commit_next(&self, commit: &mut CommitBatch<'_>) -> bool {
         let mut state = self.state();
-        let Some(batch) = self.take(&mut state) else {
+        let Some(batch) = state.take(self.max_batch) else {
             state.taker = Taker::Store;
             return false;
         };
         drop(state);
+        self.make_room(&batch);
         let (postings, mut in_commit) = InCommit::begin(self, batch);
         let committed = commit(postings, self.clock.now(), &mut |outcomes| in_commit.decided(outcomes));
         in_commit.end(committed);
@@ -240,6 +270,22 @@ impl CommitSource for Postings {
 }
 
 impl State {
+    fn take(&mut self, max_batch: usize) -> Option<Batch<Request>> {
+        // Whoever takes batches is there, also if nothing is left for it.
+        (self.waiting_since, self.is_stuck) = (None, false);
+        let batch = self.lanes.take(max_batch)?;
+        self.in_progress += 1;
+        self.expected.push_back((Instant::now() + COMMIT_TIMEOUT, batch.lanes.clone()));
+        Some(batch)
+    }
+
+    /// Notes since when postings wait without a commit in progress.
+    fn note_waiting(&mut self) {
+        if self.waiting_since.is_none() && self.in_progress == 0 && !self.lanes.is_empty() {
+            self.waiting_since = Some(Instant::now());
+        }
+    }
+
     /// Puts a request into its lane, unless it may be rejected and would wait there for a slow commit. Charges go by
     /// secret, so those of one key share a lane. Other keys of the account, and refunds, may be in other lanes; the store
     /// serialises them.
@@ -250,10 +296,11 @@ impl State {
             Posting::Hold(update) => self.lanes.of(update.account.as_str().as_bytes()),
             Posting::Settle(settlement) => self.lanes.of(settlement.account.as_str().as_bytes()),
         };
-        if self.lanes.is_slow(lane) && may_reject(&request) {
+        if (self.is_stuck || self.lanes.is_slow(lane)) && may_reject(&request) {
             return Some(request);
         }
         self.lanes.push(lane, request);
+        self.note_waiting();
         None
     }
 }
@@ -261,4 +308,44 @@ impl State {
 /// Nothing is written for a charge that is rejected, so its caller may retry.
 fn may_reject(request: &Request) -> bool {
     matches!(request.posting, Posting::Charge(_))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::charging::charge::Charge;
+    use crate::charging::meter::reply::{Reply, slot};
+    use crate::{ApiKey, Credits, SystemClock, SystemRandomness};
+
+    fn postings() -> Postings {
+        let (clock, stats) = (Arc::new(SystemClock), Arc::default());
+        Postings::new(NonZeroUsize::MIN, 10, NonZeroUsize::MIN, clock, stats)
+    }
+
+    fn push(postings: &Postings) -> Reply {
+        let key = ApiKey::generate(&SystemRandomness);
+        let posting = Posting::Charge(Charge::new(&key, Credits::BASE_CALL, "GET", "/price"));
+        let (reply, outcome) = slot();
+        assert!(postings.push(Request { posting, reply, has_permit: false, waiting: Waiting::start() }));
+        outcome
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn charges_do_not_wait_for_a_store_that_begins_no_commit() {
+        let postings = postings();
+        assert!(postings.offer_to_store(), "its thread is busy with something else");
+        let early = push(&postings);
+        tokio::time::advance(COMMIT_TIMEOUT - Duration::from_secs(1)).await;
+        postings.check_slow();
+        assert!(!postings.state().lanes.is_empty(), "it may begin one soon");
+        tokio::time::advance(Duration::from_secs(1)).await;
+        postings.check_slow();
+        for refused in [early, push(&postings)] {
+            assert!(matches!(refused.await, Err(MeterError::Store(_))));
+        }
+        // Once it takes something, charges wait again.
+        assert!(!postings.commit_next(&mut |_, _, _| Ok(())));
+        push(&postings);
+        assert!(!postings.state().lanes.is_empty());
+    }
 }

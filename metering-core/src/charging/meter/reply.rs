@@ -180,7 +180,10 @@ impl Reply {
             return Poll::Pending;
         }
         Poll::Ready(match std::mem::replace(&mut *state, State::Ended) {
-            State::Flushed(flushed) => flushed,
+            State::Flushed(flushed) => {
+                *state = State::Flushed(flushed.clone());
+                flushed
+            }
             _ => Err(no_answer()),
         })
     }

@@ -9,13 +9,15 @@ use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 
+use tokio::runtime::{Handle, Id};
+
 thread_local! {
-    /// Where callers on this thread are woken, while [`wake_together`] runs on it.
-    static OF_THREAD: RefCell<Option<Arc<Wakes>>> = const { RefCell::new(None) };
+    /// Where callers on this thread are woken, while [`wake_together`] runs on it, and on which runtime it does.
+    static OF_THREAD: RefCell<Option<(Option<Id>, Arc<Wakes>)>> = const { RefCell::new(None) };
 }
 
 /// Wakes the callers of [`Meter`](crate::Meter) on this thread once per commit, instead of each on its own. It never
-/// resolves. Spawn it on each current-thread runtime that calls a meter from many tasks. Without it, everything works
+/// resolves. While it runs, do not block the thread with a future that waits for the meter. Spawn it on each current-thread runtime that calls a meter from many tasks. Without it, everything works
 /// the same, with more system calls; in a multi-thread runtime it has no use.
 ///
 /// ```
@@ -65,7 +67,7 @@ impl Caller {
     pub(super) fn update(caller: &mut Option<Self>, waker: &Waker) {
         match caller {
             Some(caller) if caller.waker.will_wake(waker) => {}
-            _ => *caller = Some(Self { waker: waker.clone(), together: OF_THREAD.with_borrow(Clone::clone) }),
+            _ => *caller = Some(Self { waker: waker.clone(), together: Wakes::of_runtime() }),
         }
     }
 
@@ -106,9 +108,21 @@ impl Drop for Round {
 }
 
 impl Wakes {
+    /// Those of the current runtime. Another one may run on the same thread, while this one is not driven.
+    fn of_runtime() -> Option<Arc<Self>> {
+        OF_THREAD.with_borrow(|of_thread| {
+            let (runtime, wakes) = of_thread.as_ref()?;
+            (*runtime == runtime_id()).then(|| Arc::clone(wakes))
+        })
+    }
+
     fn state(&self) -> MutexGuard<'_, State> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+fn runtime_id() -> Option<Id> {
+    Handle::try_current().ok().map(|handle| handle.id())
 }
 
 impl Future for WakeTogether {
@@ -116,8 +130,8 @@ impl Future for WakeTogether {
 
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
         OF_THREAD.with_borrow_mut(|of_thread| {
-            if !of_thread.as_ref().is_some_and(|wakes| Arc::ptr_eq(wakes, &self.0)) {
-                *of_thread = Some(Arc::clone(&self.0));
+            if !of_thread.as_ref().is_some_and(|(_, wakes)| Arc::ptr_eq(wakes, &self.0)) {
+                *of_thread = Some((runtime_id(), Arc::clone(&self.0)));
             }
         });
         let mut state = self.0.state();
@@ -133,7 +147,7 @@ impl Drop for WakeTogether {
     fn drop(&mut self) {
         // A thread that is ending has no such variable any more.
         let _ = OF_THREAD.try_with(|of_thread| {
-            of_thread.borrow_mut().take_if(|wakes| Arc::ptr_eq(wakes, &self.0));
+            of_thread.borrow_mut().take_if(|(_, wakes)| Arc::ptr_eq(wakes, &self.0));
         });
         let mut state = self.0.state();
         state.has_ended = true;

@@ -62,8 +62,9 @@ impl Charged {
         }
         drop(state);
         // It waits for the flush first, also without its caller.
-        let charged = self.clone();
+        let (charged, owed) = (self.clone(), self.service.meter().owe_refund());
         let refunding = async move {
+            let _owed = owed;
             let mut state = charged.state.lock().await;
             charged.refund_with(&mut state).await
         };
