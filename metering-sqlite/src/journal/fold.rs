@@ -10,10 +10,11 @@ use std::collections::BTreeMap;
 use rusqlite::{CachedStatement, Connection};
 
 use crate::error::{Result, corrupt, store_error};
-use crate::journal::unfolded::{self, Marker, Unfolded};
-use crate::journal::{Change, Noted, Usage};
+use crate::journal::unfolded::{Marker, Unfolded};
+use crate::journal::{Change, NotedChanges};
 use crate::rows::{METER_COLUMN_COUNT, METER_COLUMNS, first, meter_state};
 use crate::usage::activity;
+use crate::usage::newest::Newest;
 
 /// A round begins when this many changes are not folded. The more, the more charges of the same account share a write
 /// of its rows: with 100,000 equally busy accounts, fifteen. But the journal, which may have nearly twice as many, must
@@ -125,7 +126,7 @@ impl Round {
             if folded.0 == most || folded.1 > most_changes {
                 break;
             }
-            statements.fold(account, &changes.iter().collect::<Vec<_>>())?;
+            statements.fold(account, changes)?;
             (folded, last) = ((folded.0 + 1, folded.1 + changes.len()), Some(account));
         }
         let is_complete = folded.0 < most && folded.1 <= most_changes;
@@ -158,6 +159,9 @@ fn delete(connection: &Connection, floor: i64, amount: Amount) -> Result<bool> {
     Ok(deleted == most)
 }
 
+/// Calls and atoms to add, by day, line and key.
+type Days = BTreeMap<(i64, i64, u32), (u64, i128)>;
+
 /// The statements that fold an account. A slice looks them up once.
 struct Statements<'c> {
     read: CachedStatement<'c>,
@@ -183,7 +187,7 @@ impl<'c> Statements<'c> {
         })
     }
 
-    fn fold(&mut self, account: i64, changes: &[Noted]) -> Result<()> {
+    fn fold(&mut self, account: i64, changes: &NotedChanges) -> Result<()> {
         let stored = first(&mut self.read, [account], |row| {
             let count: i64 = row.get(METER_COLUMN_COUNT)?;
             Ok(meter_state(row, 0)?.map(|state| (state, count)))
@@ -191,20 +195,20 @@ impl<'c> Statements<'c> {
         let missing =
             || corrupt(format_args!("the charge journal has changes of account {account}, which has no meter"));
         let (state, count) = stored.ok_or_else(missing)?;
-        let state = unfolded::state(state, changes)?;
-        let usage = || {
-            changes.iter().filter_map(|noted| match &noted.change {
-                Change::Usage(usage) => Some((noted, usage)),
-                Change::Holds(_) | Change::Entry(_) | Change::Settings => None,
-            })
-        };
-        self.add_to_days(account, usage())?;
-        let added = usage().count();
-        // Older ones would be overwritten by the newest.
-        let newest = usage().skip(added.saturating_sub(activity::KEPT));
-        let entries: Vec<_> = newest.map(|(noted, usage)| activity::Entry::of(noted, usage)).collect();
-        let after = count + i64::try_from(added).unwrap_or(i64::MAX);
-        activity::append(&mut self.append, account, after, &entries)?;
+        let state = changes.state(state)?;
+        // Of recent activity, older entries would be overwritten by the newest.
+        let (mut days, mut newest) = (Days::new(), Newest::new(activity::KEPT));
+        for noted in changes.iter() {
+            if let Change::Usage(usage) = &noted.change {
+                let row = (usage.day(noted.at).unix_days(), usage.line(), usage.key.get());
+                let (calls, atoms) = days.entry(row).or_default();
+                (*calls, *atoms) = (*calls + usage.added_calls(), *atoms + i128::from(usage.added_atoms()));
+            }
+            newest.add(noted);
+        }
+        self.add_to_days(account, days)?;
+        let after = count + newest.added();
+        activity::append(&mut self.append, account, after, &newest.into_entries())?;
         let written = self.write.execute((
             account,
             state.totals.balance.atoms(),
@@ -221,13 +225,7 @@ impl<'c> Statements<'c> {
         written.map(drop).map_err(store_error)
     }
 
-    fn add_to_days<'n>(&mut self, account: i64, usage: impl Iterator<Item = (&'n Noted, &'n Usage)>) -> Result<()> {
-        let mut days: BTreeMap<(i64, i64, u32), (u64, i128)> = BTreeMap::new();
-        for (noted, usage) in usage {
-            let row = (usage.day(noted.at).unix_days(), usage.line(), usage.key.get());
-            let (calls, atoms) = days.entry(row).or_default();
-            (*calls, *atoms) = (*calls + usage.added_calls(), *atoms + i128::from(usage.added_atoms()));
-        }
+    fn add_to_days(&mut self, account: i64, days: Days) -> Result<()> {
         for ((day, line, key), (calls, atoms)) in days {
             let calls = i64::try_from(calls).unwrap_or(i64::MAX);
             let out_of_range = |_| corrupt(format_args!("{atoms} atoms of account {account} are out of range"));
