@@ -47,7 +47,8 @@ const DELETED: usize = 64;
 /// How many times the average number of changes a slice folds at most, if its accounts were charged unevenly.
 const UNEVEN: usize = 4;
 
-/// A round is folded while four fifths as many new changes come in, so that the journal cannot grow without bound.
+/// A round is folded while four fifths as many new changes come in, so that the journal cannot grow without bound. Rows
+/// count as changes here too.
 const PACE: (usize, usize) = (5, 4);
 
 /// How much to fold.
@@ -66,6 +67,8 @@ pub(crate) struct Round {
     /// Accounts and changes that were to be folded when the round began, or when we first saw it.
     accounts: usize,
     changes: usize,
+    /// How many rows had come since the round began, when the last slice was folded.
+    rows: usize,
     /// Whether rows that are folded may still be in the journal.
     has_rows: bool,
 }
@@ -73,7 +76,7 @@ pub(crate) struct Round {
 impl Round {
     fn of(unfolded: &Unfolded) -> Self {
         let (accounts, changes) = unfolded.left_in_round();
-        Self { upto: unfolded.marker.upto, accounts, changes, has_rows: true }
+        Self { upto: unfolded.marker.upto, accounts, changes, rows: unfolded.rows(), has_rows: true }
     }
 
     /// Whether it has anything left to fold or to delete.
@@ -100,7 +103,7 @@ impl Round {
         Ok(self.is_open(unfolded) || unfolded.len() > 0)
     }
 
-    fn fold(&self, connection: &Connection, unfolded: &mut Unfolded, amount: Amount) -> Result<()> {
+    fn fold(&mut self, connection: &Connection, unfolded: &mut Unfolded, amount: Amount) -> Result<()> {
         let marker = unfolded.marker;
         // None are left if the last slice ended with the last account. That is found out by one more.
         let (accounts, changes) = (self.accounts.max(1), self.changes.max(1));
@@ -108,7 +111,8 @@ impl Round {
             Amount::Accounts(most) => most,
             Amount::Due => {
                 let new = usize::try_from(unfolded.seen() - marker.paid).unwrap_or(0);
-                let due = (new * accounts * PACE.0).div_ceil(PACE.1 * changes);
+                // Rows that another process paid for count again here.
+                let due = self.due(weight(new, unfolded.rows().saturating_sub(self.rows)));
                 if due < SLICE.min(accounts).min((SLICE_CHANGES * accounts).div_ceil(changes)) {
                     return Ok(());
                 }
@@ -134,14 +138,26 @@ impl Round {
             if is_complete { (marker.upto, 0) } else { (marker.floor, last.unwrap_or(marker.account)) };
         let marker = Marker { floor, account, paid: unfolded.seen(), ..marker };
         marker.write(connection)?;
+        self.rows = unfolded.rows();
         unfolded.advance(marker);
         Ok(())
     }
+
+    /// How many accounts to fold for what came since the last slice.
+    fn due(&self, weight: usize) -> usize {
+        let (accounts, changes) = (self.accounts.max(1), self.changes.max(1));
+        (weight * accounts * PACE.0).div_ceil(PACE.1 * changes)
+    }
+}
+
+/// What reading these changes and rows takes, in changes.
+const fn weight(changes: usize, rows: usize) -> usize {
+    changes.saturating_add(rows.saturating_mul(ROW))
 }
 
 fn is_due(unfolded: &Unfolded, amount: Amount) -> bool {
     match amount {
-        Amount::Due => unfolded.len() + unfolded.rows().saturating_mul(ROW) >= ROUND || unfolded.longest() >= LONGEST,
+        Amount::Due => weight(unfolded.len(), unfolded.rows()) >= ROUND || unfolded.longest() >= LONGEST,
         Amount::Accounts(_) => unfolded.len() > 0,
     }
 }
