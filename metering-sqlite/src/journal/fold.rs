@@ -51,6 +51,13 @@ const UNEVEN: usize = 4;
 /// count as changes here too.
 const PACE: (usize, usize) = (5, 4);
 
+/// While a round is in progress, no other can begin. So if an account then gets [`LONGEST`] newer changes, this many times
+/// as much is folded, until the round ends.
+const HASTE: usize = 8;
+
+/// But haste makes no slice larger than about this many changes.
+const HASTY_CHANGES: usize = 2 * SLICE_CHANGES;
+
 /// How much to fold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Amount {
@@ -112,7 +119,8 @@ impl Round {
             Amount::Due => {
                 let new = usize::try_from(unfolded.seen() - marker.paid).unwrap_or(0);
                 // Rows that another process paid for count again here.
-                let due = self.due(weight(new, unfolded.rows().saturating_sub(self.rows)));
+                let new = weight(new, unfolded.rows().saturating_sub(self.rows));
+                let due = self.due(new, unfolded.longest() >= LONGEST);
                 if due < SLICE.min(accounts).min((SLICE_CHANGES * accounts).div_ceil(changes)) {
                     return Ok(());
                 }
@@ -144,9 +152,10 @@ impl Round {
     }
 
     /// How many accounts to fold for what came since the last slice.
-    fn due(&self, weight: usize) -> usize {
+    fn due(&self, weight: usize, is_hasty: bool) -> usize {
         let (accounts, changes) = (self.accounts.max(1), self.changes.max(1));
-        (weight * accounts * PACE.0).div_ceil(PACE.1 * changes)
+        let due = (weight * accounts * PACE.0).div_ceil(PACE.1 * changes);
+        if is_hasty { due.max((due * HASTE).min((HASTY_CHANGES * accounts).div_ceil(changes))) } else { due }
     }
 }
 
@@ -249,5 +258,38 @@ impl<'c> Statements<'c> {
             self.add_to_day.execute((day, account, line, key, calls, atoms)).map_err(store_error)?;
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_round_ends_sooner_when_an_account_has_many_newer_changes() {
+        let round = Round { accounts: 1_000, changes: 100_000, ..Round::default() };
+        // new changes, accounts to fold, the same in haste
+        let table = [(0, 0, 0), (80, 1, 8), (800, 10, 80), (1_600, 20, 82), (8_000, 100, 100)];
+        for (new, due, hasty) in table {
+            assert_eq!((round.due(new, false), round.due(new, true)), (due, hasty), "{new} new changes");
+        }
+    }
+
+    /// With the pace and the haste of a release build, the changes that one account collects are bounded.
+    #[test]
+    fn no_account_collects_many_changes_while_a_round_is_open() {
+        let round = Round { accounts: 200_000, changes: 1_572_864, ..Round::default() };
+        // Each commit has this many charges, one of them of the same account.
+        for charges in [1, 10, 100, 10_000] {
+            let (mut left, mut longest, mut waiting) = (round.accounts, 0, 0);
+            while left > 0 {
+                (longest, waiting) = (longest + 1, waiting + charges + 4);
+                let due = round.due(waiting, longest >= 16_384);
+                if due >= 64 {
+                    (left, waiting) = (left.saturating_sub(due), 0);
+                }
+            }
+            assert!(longest <= 3 * 16_384, "{longest} changes, {charges} charges in each commit");
+        }
     }
 }
