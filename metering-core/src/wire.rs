@@ -44,6 +44,7 @@ mod receipt;
 mod recovery;
 mod secret;
 mod shaped_error;
+mod shown_fields;
 mod signup;
 mod statement;
 mod usage;

@@ -11,6 +11,7 @@ pub(crate) mod holds;
 pub(crate) mod noted;
 pub(crate) mod sequence;
 pub(crate) mod snapshot;
+pub(crate) mod sum;
 pub(crate) mod unfolded;
 
 pub(crate) use change::{Change, Path, Row, Usage};

@@ -3,3 +3,4 @@
 pub(crate) mod activity;
 pub(crate) mod history;
 pub(crate) mod kind;
+pub(crate) mod newest;

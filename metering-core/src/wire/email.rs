@@ -1,12 +1,11 @@
 //! Verifying an email address, and replacing a key with a link that was sent there.
 
-use std::fmt;
-
 use serde::{Deserialize, Serialize};
 
 use crate::access::account::Account;
 use crate::access::email_status::EmailStatus;
 use crate::money::credits::Credits;
+use crate::wire::shown_fields::shown_fields;
 
 /// Whether an account's email address is verified.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -57,11 +56,7 @@ pub struct LinkRequest {
     pub token: Option<zeroize::Zeroizing<String>>,
 }
 
-impl fmt::Debug for LinkRequest {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("LinkRequest(…)")
-    }
-}
+shown_fields!(LinkRequest:);
 
 /// The response to `POST /signup/email/verify`.
 #[derive(Debug, Clone, Serialize)]

@@ -14,6 +14,9 @@ use crate::money::decimal::{DecimalError, parse_rounded};
 /// How many characters of an unusable value are kept for the log.
 const KEPT_CHARS: usize = 40;
 
+/// What is written for an unusable value.
+const UNUSABLE: &str = "unusable";
+
 /// A factor of a price, above 0: a JSON number with any number of digits, or text that has one.
 ///
 /// ```
@@ -66,11 +69,12 @@ impl FromStr for Factor {
     }
 }
 
-/// A usable factor is a number. An unusable one is text that cannot be used either.
+/// A usable factor is a number. An unusable one is text that cannot be used either, whatever was sent.
 impl Serialize for Factor {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match &self.unusable {
-            Some(text) => serializer.serialize_str(text),
+            // Not what was sent: a shortened number may be usable.
+            Some(_) => serializer.serialize_str(UNUSABLE),
             None => {
                 RawValue::from_string(self.value.to_string()).map_err(serde::ser::Error::custom)?.serialize(serializer)
             }
@@ -108,7 +112,9 @@ mod tests {
             ("[1]", "1", false),
             ("{}", "1", false),
         ];
-        for (json, value, usable) in table {
+        // Its first characters alone are 1.
+        let too_small = format!("1.{}e-400", "0".repeat(42));
+        for (json, value, usable) in table.into_iter().chain([(too_small.as_str(), "1", false)]) {
             let factor: Factor = serde_json::from_str(json).unwrap();
             assert_eq!((factor.value(), factor.unusable().is_none()), (value.parse().unwrap(), usable), "{json}");
             let written = serde_json::to_string(&factor).unwrap();

@@ -2,8 +2,6 @@
 //!
 //! Every field of a request is optional here, so that one response can list all missing fields.
 
-use std::fmt;
-
 use serde::{Deserialize, Serialize};
 
 use crate::access::account::RateLimits;
@@ -11,6 +9,7 @@ use crate::money::credits::Credits;
 use crate::payments::plan::PaymentKind;
 use crate::wire::chain_id::ChainIdInput;
 use crate::wire::secret::IssuedKey;
+use crate::wire::shown_fields::shown_fields;
 
 /// The body of `POST /signup/pay/quote`.
 #[derive(Debug, Clone, Default, Deserialize, Serialize)]
@@ -87,12 +86,7 @@ pub struct ClaimRequest {
     pub signature: Option<String>,
 }
 
-/// Without the nonce, which is a secret.
-impl fmt::Debug for ClaimRequest {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ClaimRequest").field("tx_hash", &self.tx_hash).finish_non_exhaustive()
-    }
-}
+shown_fields!(ClaimRequest: tx_hash);
 
 /// The response to `POST /signup/pay/claim`.
 #[derive(Debug, Clone, Serialize)]
@@ -202,7 +196,7 @@ pub enum TopUpQuoteStatus {
 }
 
 /// The body of `POST /credits/topup`.
-#[derive(Debug, Clone, Default, Deserialize, Serialize)]
+#[derive(Clone, Default, Deserialize, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct TopUpRequest {
     /// The plan's name.
@@ -218,6 +212,8 @@ pub struct TopUpRequest {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub signature: Option<String>,
 }
+
+shown_fields!(TopUpRequest: plan_id, chain_id, tx_hash);
 
 /// The response to `POST /credits/topup`.
 #[derive(Debug, Clone, Serialize)]
@@ -243,7 +239,7 @@ pub struct TopUpResponse {
 }
 
 /// The body of `POST /credits/topup/complete`.
-#[derive(Debug, Clone, Default, Deserialize, Serialize)]
+#[derive(Clone, Default, Deserialize, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct CompletionRequest {
     /// The account that gets the credits.
@@ -262,6 +258,8 @@ pub struct CompletionRequest {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub signature: Option<String>,
 }
+
+shown_fields!(CompletionRequest: org_id, plan_id, chain_id, tx_hash);
 
 /// The response to `POST /credits/topup/complete`.
 #[derive(Debug, Clone, Serialize)]

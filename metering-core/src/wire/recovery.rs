@@ -6,6 +6,7 @@ use crate::access::account::RateLimits;
 use crate::money::credits::Credits;
 use crate::wire::keys::RemainingKeyDocument;
 use crate::wire::secret::IssuedKey;
+use crate::wire::shown_fields::shown_fields;
 
 /// The body of `POST /api-key/recover/challenge`.
 #[derive(Debug, Clone, Default, Deserialize, Serialize)]
@@ -32,7 +33,7 @@ pub struct ChallengeResponse {
 }
 
 /// The body of `POST /api-key/recover/verify`.
-#[derive(Debug, Clone, Default, Deserialize, Serialize)]
+#[derive(Clone, Default, Deserialize, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct VerifyRequest {
     /// The wallet that signed.
@@ -45,6 +46,8 @@ pub struct VerifyRequest {
     #[cfg_attr(feature = "openapi", schema(value_type = String))]
     pub signature: Option<String>,
 }
+
+shown_fields!(VerifyRequest: address);
 
 /// The response to `POST /api-key/recover/verify` and `POST /keys/current/rotate`.
 #[derive(Debug, Clone, Serialize)]

@@ -6,6 +6,7 @@ use crate::access::account::RateLimits;
 use crate::money::credits::Credits;
 use crate::wire::email::EmailVerification;
 use crate::wire::secret::IssuedKey;
+use crate::wire::shown_fields::shown_fields;
 
 /// The body of `POST /signup/initiate`.
 #[derive(Debug, Clone, Default, Deserialize, Serialize)]
@@ -20,7 +21,7 @@ pub struct InitiateRequest {
 }
 
 /// The response to `POST /signup/initiate`.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Clone, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct InitiateResponse {
     /// The secret that gets the key once the signup is approved; it is not sent again.
@@ -37,6 +38,8 @@ pub struct InitiateResponse {
     pub interval: u64,
 }
 
+shown_fields!(InitiateResponse: verification_url, expires_in, interval);
+
 /// The response to `GET /signup/pending`: the signup to approve.
 #[derive(Debug, Clone, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
@@ -52,7 +55,7 @@ pub struct PendingResponse {
 }
 
 /// The body of `POST /verify`.
-#[derive(Debug, Clone, Default, Deserialize, Serialize)]
+#[derive(Clone, Default, Deserialize, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct ApproveRequest {
     /// The user code.
@@ -66,6 +69,8 @@ pub struct ApproveRequest {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub captcha_token: Option<String>,
 }
+
+shown_fields!(ApproveRequest: tos_accepted);
 
 /// The response to `POST /verify`.
 #[derive(Debug, Clone, Serialize)]

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use metering_core::StoreError;
 use rusqlite::{Connection, TransactionBehavior};
@@ -14,11 +15,25 @@ use crate::journal::{Snapshot, Unfolded};
 /// Maximum number of concurrent reads; others wait.
 const MAX_READERS: usize = 4;
 
+/// A reader that was not used for so long forgets what it has of the journal, if others are. Reading it again can take
+/// half a second, so those that are used now and then keep it.
+const FORGETS_AFTER: Duration = Duration::from_secs(60);
+/// But fewer changes than these, which take two megabytes, are not worth it.
+const FORGETS_FROM: usize = 100_000;
+
+/// A connection that nobody uses, with what it has read of the journal.
+#[derive(Debug)]
+struct Idle {
+    connection: Connection,
+    unfolded: Unfolded,
+    since: Instant,
+}
+
 #[derive(Debug, Clone)]
 pub(crate) struct Readers {
     path: Arc<PathBuf>,
-    /// Connections, with what they have read of the journal.
-    idle: Arc<Mutex<Vec<(Connection, Unfolded)>>>,
+    /// Those that were used last are at the end, and are used next.
+    idle: Arc<Mutex<Vec<Idle>>>,
     permits: Arc<Semaphore>,
 }
 
@@ -56,7 +71,7 @@ impl Readers {
     fn read_now<T>(&self, read: impl FnOnce(&Snapshot<'_>) -> Result<T>) -> Result<T> {
         let idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
         let (mut connection, mut unfolded) = match idle {
-            Some(known) => known,
+            Some(Idle { connection, unfolded, .. }) => (connection, unfolded),
             None => (open_reader(&self.path)?, Unfolded::default()),
         };
         let behavior = TransactionBehavior::Deferred;
@@ -65,8 +80,43 @@ impl Readers {
             read(&Snapshot::new(&transaction, &mut unfolded))
         };
         if result.is_ok() {
-            self.idle.lock().unwrap_or_else(PoisonError::into_inner).push((connection, unfolded));
+            let since = Instant::now();
+            let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
+            let forgotten = take_unused(&mut idle, since, FORGETS_FROM);
+            idle.push(Idle { connection, unfolded, since });
+            drop(idle);
+            // Millions of changes take a while to drop.
+            drop(forgotten);
         }
         result
+    }
+}
+
+/// Takes what readers that were not used for long have of the journal, if it has this many changes.
+fn take_unused(idle: &mut [Idle], now: Instant, from: usize) -> Vec<Unfolded> {
+    let is_unused = |reader: &&mut Idle| now.saturating_duration_since(reader.since) >= FORGETS_AFTER;
+    let unused = idle.iter_mut().filter(is_unused).filter(|reader| reader.unfolded.len() >= from);
+    unused.map(|reader| std::mem::take(&mut reader.unfolded)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::journal::{Change, Row};
+
+    #[test]
+    fn readers_that_are_not_used_forget_a_long_journal() {
+        let start = Instant::now();
+        let reader = |seconds, changes: u32| {
+            let mut unfolded = Unfolded::default();
+            let changes: Vec<_> = (1..=changes).map(|account| (account.into(), Change::Settings)).collect();
+            unfolded.note(i64::try_from(changes.len()).unwrap(), Row { after: 0, at: 0, changes });
+            let connection = Connection::open_in_memory().unwrap();
+            Idle { connection, unfolded, since: start + Duration::from_secs(seconds) }
+        };
+        let mut idle = [reader(0, 3), reader(0, 2), reader(1, 3)];
+        let forgotten = take_unused(&mut idle, start + FORGETS_AFTER, 3);
+        assert_eq!(forgotten.iter().map(Unfolded::len).collect::<Vec<_>>(), [3]);
+        assert_eq!(idle.map(|reader| reader.unfolded.len()), [0, 2, 3]);
     }
 }

@@ -10,10 +10,11 @@ use std::collections::BTreeMap;
 use rusqlite::{CachedStatement, Connection};
 
 use crate::error::{Result, corrupt, store_error};
-use crate::journal::unfolded::{self, Marker, Unfolded};
-use crate::journal::{Change, Noted, Usage};
+use crate::journal::unfolded::{Marker, Unfolded};
+use crate::journal::{Change, NotedChanges};
 use crate::rows::{METER_COLUMN_COUNT, METER_COLUMNS, first, meter_state};
 use crate::usage::activity;
+use crate::usage::newest::Newest;
 
 /// A round begins when this many changes are not folded. The more, the more charges of the same account share a write
 /// of its rows: with 100,000 equally busy accounts, fifteen. But the journal, which may have nearly twice as many, must
@@ -46,8 +47,16 @@ const DELETED: usize = 64;
 /// How many times the average number of changes a slice folds at most, if its accounts were charged unevenly.
 const UNEVEN: usize = 4;
 
-/// A round is folded while four fifths as many new changes come in, so that the journal cannot grow without bound.
+/// A round is folded while four fifths as many new changes come in, so that the journal cannot grow without bound. Rows
+/// count as changes here too.
 const PACE: (usize, usize) = (5, 4);
+
+/// While a round is in progress, no other can begin. So if an account then gets [`LONGEST`] newer changes, this many times
+/// as much is folded, until the round ends.
+const HASTE: usize = 8;
+
+/// But haste makes no slice larger than about this many changes.
+const HASTY_CHANGES: usize = 2 * SLICE_CHANGES;
 
 /// How much to fold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -65,6 +74,8 @@ pub(crate) struct Round {
     /// Accounts and changes that were to be folded when the round began, or when we first saw it.
     accounts: usize,
     changes: usize,
+    /// How many rows had come since the round began, when the last slice was folded.
+    rows: usize,
     /// Whether rows that are folded may still be in the journal.
     has_rows: bool,
 }
@@ -72,7 +83,7 @@ pub(crate) struct Round {
 impl Round {
     fn of(unfolded: &Unfolded) -> Self {
         let (accounts, changes) = unfolded.left_in_round();
-        Self { upto: unfolded.marker.upto, accounts, changes, has_rows: true }
+        Self { upto: unfolded.marker.upto, accounts, changes, rows: unfolded.rows(), has_rows: true }
     }
 
     /// Whether it has anything left to fold or to delete.
@@ -99,7 +110,7 @@ impl Round {
         Ok(self.is_open(unfolded) || unfolded.len() > 0)
     }
 
-    fn fold(&self, connection: &Connection, unfolded: &mut Unfolded, amount: Amount) -> Result<()> {
+    fn fold(&mut self, connection: &Connection, unfolded: &mut Unfolded, amount: Amount) -> Result<()> {
         let marker = unfolded.marker;
         // None are left if the last slice ended with the last account. That is found out by one more.
         let (accounts, changes) = (self.accounts.max(1), self.changes.max(1));
@@ -107,7 +118,9 @@ impl Round {
             Amount::Accounts(most) => most,
             Amount::Due => {
                 let new = usize::try_from(unfolded.seen() - marker.paid).unwrap_or(0);
-                let due = (new * accounts * PACE.0).div_ceil(PACE.1 * changes);
+                // Rows that another process paid for count again here.
+                let new = weight(new, unfolded.rows().saturating_sub(self.rows));
+                let due = self.due(new, unfolded.longest() >= LONGEST);
                 if due < SLICE.min(accounts).min((SLICE_CHANGES * accounts).div_ceil(changes)) {
                     return Ok(());
                 }
@@ -125,7 +138,7 @@ impl Round {
             if folded.0 == most || folded.1 > most_changes {
                 break;
             }
-            statements.fold(account, &changes.iter().collect::<Vec<_>>())?;
+            statements.fold(account, changes)?;
             (folded, last) = ((folded.0 + 1, folded.1 + changes.len()), Some(account));
         }
         let is_complete = folded.0 < most && folded.1 <= most_changes;
@@ -133,14 +146,27 @@ impl Round {
             if is_complete { (marker.upto, 0) } else { (marker.floor, last.unwrap_or(marker.account)) };
         let marker = Marker { floor, account, paid: unfolded.seen(), ..marker };
         marker.write(connection)?;
+        self.rows = unfolded.rows();
         unfolded.advance(marker);
         Ok(())
     }
+
+    /// How many accounts to fold for what came since the last slice.
+    fn due(&self, weight: usize, is_hasty: bool) -> usize {
+        let (accounts, changes) = (self.accounts.max(1), self.changes.max(1));
+        let due = (weight * accounts * PACE.0).div_ceil(PACE.1 * changes);
+        if is_hasty { due.max((due * HASTE).min((HASTY_CHANGES * accounts).div_ceil(changes))) } else { due }
+    }
+}
+
+/// What reading these changes and rows takes, in changes.
+const fn weight(changes: usize, rows: usize) -> usize {
+    changes.saturating_add(rows.saturating_mul(ROW))
 }
 
 fn is_due(unfolded: &Unfolded, amount: Amount) -> bool {
     match amount {
-        Amount::Due => unfolded.len() + unfolded.rows().saturating_mul(ROW) >= ROUND || unfolded.longest() >= LONGEST,
+        Amount::Due => weight(unfolded.len(), unfolded.rows()) >= ROUND || unfolded.longest() >= LONGEST,
         Amount::Accounts(_) => unfolded.len() > 0,
     }
 }
@@ -157,6 +183,9 @@ fn delete(connection: &Connection, floor: i64, amount: Amount) -> Result<bool> {
     let deleted = statement.execute([floor, i64::try_from(most).unwrap_or(i64::MAX)]).map_err(store_error)?;
     Ok(deleted == most)
 }
+
+/// Calls and atoms to add, by day, line and key.
+type Days = BTreeMap<(i64, i64, u32), (u64, i128)>;
 
 /// The statements that fold an account. A slice looks them up once.
 struct Statements<'c> {
@@ -183,7 +212,7 @@ impl<'c> Statements<'c> {
         })
     }
 
-    fn fold(&mut self, account: i64, changes: &[Noted]) -> Result<()> {
+    fn fold(&mut self, account: i64, changes: &NotedChanges) -> Result<()> {
         let stored = first(&mut self.read, [account], |row| {
             let count: i64 = row.get(METER_COLUMN_COUNT)?;
             Ok(meter_state(row, 0)?.map(|state| (state, count)))
@@ -191,20 +220,20 @@ impl<'c> Statements<'c> {
         let missing =
             || corrupt(format_args!("the charge journal has changes of account {account}, which has no meter"));
         let (state, count) = stored.ok_or_else(missing)?;
-        let state = unfolded::state(state, changes)?;
-        let usage = || {
-            changes.iter().filter_map(|noted| match &noted.change {
-                Change::Usage(usage) => Some((noted, usage)),
-                Change::Holds(_) | Change::Entry(_) | Change::Settings => None,
-            })
-        };
-        self.add_to_days(account, usage())?;
-        let added = usage().count();
-        // Older ones would be overwritten by the newest.
-        let newest = usage().skip(added.saturating_sub(activity::KEPT));
-        let entries: Vec<_> = newest.map(|(noted, usage)| activity::Entry::of(noted, usage)).collect();
-        let after = count + i64::try_from(added).unwrap_or(i64::MAX);
-        activity::append(&mut self.append, account, after, &entries)?;
+        let state = changes.state(state)?;
+        // Of recent activity, older entries would be overwritten by the newest.
+        let (mut days, mut newest) = (Days::new(), Newest::new(activity::KEPT));
+        for noted in changes.iter() {
+            if let Change::Usage(usage) = &noted.change {
+                let row = (usage.day(noted.at).unix_days(), usage.line(), usage.key.get());
+                let (calls, atoms) = days.entry(row).or_default();
+                (*calls, *atoms) = (*calls + usage.added_calls(), *atoms + i128::from(usage.added_atoms()));
+            }
+            newest.add(noted);
+        }
+        self.add_to_days(account, days)?;
+        let after = count + newest.added();
+        activity::append(&mut self.append, account, after, &newest.into_entries())?;
         let written = self.write.execute((
             account,
             state.totals.balance.atoms(),
@@ -221,13 +250,7 @@ impl<'c> Statements<'c> {
         written.map(drop).map_err(store_error)
     }
 
-    fn add_to_days<'n>(&mut self, account: i64, usage: impl Iterator<Item = (&'n Noted, &'n Usage)>) -> Result<()> {
-        let mut days: BTreeMap<(i64, i64, u32), (u64, i128)> = BTreeMap::new();
-        for (noted, usage) in usage {
-            let row = (usage.day(noted.at).unix_days(), usage.line(), usage.key.get());
-            let (calls, atoms) = days.entry(row).or_default();
-            (*calls, *atoms) = (*calls + usage.added_calls(), *atoms + i128::from(usage.added_atoms()));
-        }
+    fn add_to_days(&mut self, account: i64, days: Days) -> Result<()> {
         for ((day, line, key), (calls, atoms)) in days {
             let calls = i64::try_from(calls).unwrap_or(i64::MAX);
             let out_of_range = |_| corrupt(format_args!("{atoms} atoms of account {account} are out of range"));
@@ -235,5 +258,38 @@ impl<'c> Statements<'c> {
             self.add_to_day.execute((day, account, line, key, calls, atoms)).map_err(store_error)?;
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_round_ends_sooner_when_an_account_has_many_newer_changes() {
+        let round = Round { accounts: 1_000, changes: 100_000, ..Round::default() };
+        // new changes, accounts to fold, the same in haste
+        let table = [(0, 0, 0), (80, 1, 8), (800, 10, 80), (1_600, 20, 82), (8_000, 100, 100)];
+        for (new, due, hasty) in table {
+            assert_eq!((round.due(new, false), round.due(new, true)), (due, hasty), "{new} new changes");
+        }
+    }
+
+    /// With the pace and the haste of a release build, the changes that one account collects are bounded.
+    #[test]
+    fn no_account_collects_many_changes_while_a_round_is_open() {
+        let round = Round { accounts: 200_000, changes: 1_572_864, ..Round::default() };
+        // Each commit has this many charges, one of them of the same account.
+        for charges in [1, 10, 100, 10_000] {
+            let (mut left, mut longest, mut waiting) = (round.accounts, 0, 0);
+            while left > 0 {
+                (longest, waiting) = (longest + 1, waiting + charges + 4);
+                let due = round.due(waiting, longest >= 16_384);
+                if due >= 64 {
+                    (left, waiting) = (left.saturating_sub(due), 0);
+                }
+            }
+            assert!(longest <= 3 * 16_384, "{longest} changes, {charges} charges in each commit");
+        }
     }
 }

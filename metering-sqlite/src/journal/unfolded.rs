@@ -3,9 +3,8 @@
 use std::collections::BTreeMap;
 
 use metering_core::access::Totals;
-use metering_core::backend::credits;
 use metering_core::charging::{MeterState, RateWindows};
-use metering_core::{Day, RateLimits, Timestamp};
+use metering_core::{Day, Timestamp};
 use metering_sql::UsagePart;
 use rusqlite::Connection;
 
@@ -198,12 +197,13 @@ impl Unfolded {
     }
 
     /// The changes of an account, oldest first.
-    pub(crate) fn of(&self, account: i64) -> Vec<Noted> {
-        self.changes_of(account).collect()
+    pub(crate) fn of(&self, account: i64) -> impl Iterator<Item = Noted> {
+        self.noted(account).flat_map(NotedChanges::iter)
     }
 
-    fn changes_of(&self, account: i64) -> impl Iterator<Item = Noted> {
-        [&self.round, &self.newer].into_iter().filter_map(move |noted| noted.get(&account)).flat_map(NotedChanges::iter)
+    /// The changes of an account in the round in progress, and the newer ones. A round takes whole commits.
+    fn noted(&self, account: i64) -> impl Iterator<Item = &NotedChanges> {
+        [&self.round, &self.newer].into_iter().filter_map(move |noted| noted.get(&account))
     }
 
     /// The accounts that have changes, in order.
@@ -217,7 +217,7 @@ impl Unfolded {
 
     /// The usage among an account's changes, oldest first.
     pub(crate) fn parts_of(&self, account: i64) -> impl Iterator<Item = UsagePart> {
-        self.changes_of(account).filter_map(|noted| match &noted.change {
+        self.of(account).filter_map(|noted| match &noted.change {
             Change::Usage(usage) => Some(UsagePart {
                 day: usage.day(noted.at),
                 line: usage.line(),
@@ -231,86 +231,17 @@ impl Unfolded {
 
     /// An account's totals, given those in the tables.
     pub(crate) fn totals(&self, account: i64, stored: Totals) -> Result<Totals> {
-        totals(stored, &self.of(account))
+        self.noted(account).try_fold(stored, |totals, changes| changes.totals(totals))
     }
 
     /// What counts against the rate limits of an account, given what is in the tables.
     pub(crate) fn windows(&self, account: i64, stored: RateWindows) -> RateWindows {
-        let (totals, alert) = Default::default();
-        let limits = RateLimits { requests_per_minute: 0, requests_per_day: 0 };
-        let mut state = MeterState { totals, limits, alert, minute: stored.minute, day: stored.day };
-        count(&mut state, &self.of(account));
-        RateWindows { minute: state.minute, day: state.day }
+        self.noted(account).fold(stored, |windows, changes| changes.windows(windows))
     }
 
     /// What the charge rule reads of an account, given what is in the tables.
     pub(crate) fn state(&self, account: i64, stored: MeterState) -> Result<MeterState> {
-        state(stored, &self.of(account))
-    }
-}
-
-/// The totals of an account after these changes.
-///
-/// They are in range after every commit, but not after every change: a batch may refund before it charges, and its
-/// changes are sorted.
-fn totals(before: Totals, changes: &[Noted]) -> Result<Totals> {
-    let before = [before.balance, before.purchased, before.granted, before.used, before.held];
-    let [mut balance, mut purchased, mut granted, mut used, mut held] = before.map(|amount| i128::from(amount.atoms()));
-    for noted in changes {
-        match &noted.change {
-            Change::Usage(usage) => {
-                let atoms = i128::from(usage.added_atoms());
-                (balance, used) = (balance - atoms, used + atoms);
-            }
-            Change::Holds(holds) => {
-                let atoms = i128::from(holds.atoms);
-                (balance, held) = (balance - atoms, held + atoms);
-            }
-            Change::Entry(added) => {
-                balance += i128::from(added.balance);
-                purchased += i128::from(added.purchased);
-                granted += i128::from(added.granted);
-            }
-            Change::Settings => {}
-        }
-    }
-    Ok(Totals {
-        balance: credits(balance)?,
-        purchased: credits(purchased)?,
-        granted: credits(granted)?,
-        used: credits(used)?,
-        held: credits(held)?,
-    })
-}
-
-/// The state of an account after these changes.
-pub(crate) fn state(before: MeterState, changes: &[Noted]) -> Result<MeterState> {
-    let mut state = MeterState { totals: totals(before.totals, changes)?, ..before };
-    count(&mut state, changes);
-    Ok(state)
-}
-
-/// Counts the requests among these changes against the rate limits.
-fn count(state: &mut MeterState, changes: &[Noted]) {
-    // Settled holds among the row's calls, which counted when they were opened.
-    let mut settled = 0;
-    for noted in changes {
-        let accepted = match &noted.change {
-            Change::Holds(holds) => {
-                settled = u64::from(holds.settled);
-                holds.opened.into()
-            }
-            Change::Usage(usage) => {
-                let calls = usage.added_calls();
-                let counted = calls.saturating_sub(settled);
-                settled = settled.saturating_sub(calls);
-                counted
-            }
-            Change::Entry(_) | Change::Settings => 0,
-        };
-        if accepted > 0 {
-            state.count_accepted(accepted, noted.at);
-        }
+        self.noted(account).try_fold(stored, |state, changes| changes.state(state))
     }
 }
 
@@ -324,7 +255,7 @@ mod tests {
     }
 
     fn ids(unfolded: &Unfolded, account: i64) -> Vec<i64> {
-        unfolded.of(account).iter().map(|noted| noted.id).collect()
+        unfolded.of(account).map(|noted| noted.id).collect()
     }
 
     #[test]

@@ -14,7 +14,7 @@ use rusqlite::{Connection, Statement, params};
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Result, corrupt, store_error};
-use crate::journal::{Noted, Path, Usage};
+use crate::journal::{Change, Noted, Path};
 use crate::rows::{all, first};
 use crate::usage::kind;
 
@@ -61,18 +61,19 @@ enum Stored<E> {
 }
 
 impl Entry {
-    /// The entry of an unfolded change.
-    pub(crate) fn of(noted: &Noted, usage: &Usage) -> Self {
-        Self {
+    /// The entry of an unfolded change, if it is usage.
+    pub(crate) fn of(noted: Noted) -> Option<Self> {
+        let Change::Usage(usage) = noted.change else { return None };
+        Some(Self {
             id: noted.id,
             line: usage.line(),
             amount: -usage.added_atoms(),
             kind: usage.kind(),
             calls: usage.calls(),
             created_at: noted.at.unix_millis(),
-            path: usage.path.clone(),
             key: usage.key,
-        }
+            path: usage.path,
+        })
     }
 
     /// What is shown of it, given its line.

@@ -7,10 +7,11 @@ use metering_core::usage::Activity;
 use metering_sql::{accounts, ledger, now, usage_lines};
 
 use crate::error::{Result, store_error};
-use crate::journal::{Change, Snapshot};
+use crate::journal::Snapshot;
 use crate::rows::all;
 use crate::script::Statements;
 use crate::usage::activity::{Entry, KEPT, unpack};
+use crate::usage::newest::Newest;
 
 /// An account's latest entries, usage and ledger together, newest first.
 pub(crate) fn newest(snapshot: &Snapshot<'_>, id: &AccountId, limit: u32) -> Result<Vec<Activity>> {
@@ -27,11 +28,10 @@ fn usage_entries(snapshot: &Snapshot<'_>, account: i64, limit: usize) -> Result<
     // More are shown only while they are not folded.
     let limit = limit.min(KEPT);
     let unfolded = snapshot.unfolded()?;
-    let newer = unfolded.of(account).into_iter().rev().filter_map(|noted| match &noted.change {
-        Change::Usage(usage) => Some(Entry::of(&noted, usage)),
-        Change::Holds(_) | Change::Entry(_) | Change::Settings => None,
-    });
-    let mut newest_first: Vec<Entry> = newer.take(limit).collect();
+    let mut newest = Newest::new(limit);
+    unfolded.of(account).for_each(|noted| newest.add(noted));
+    let mut newest_first = newest.into_entries();
+    newest_first.reverse();
     // Every block has at least one entry, so `limit` blocks are enough.
     let sql = "SELECT entries FROM recent_activity WHERE account = ?1 ORDER BY block DESC LIMIT ?2";
     let mut blocks = snapshot.prepare_cached(sql).map_err(store_error)?;

@@ -3,7 +3,8 @@
 //! Only commits are timed; each returns once it is on disk. Building a batch is not timed: in a service, callers build
 //! the next batch while the previous one commits. All charges are for one route, so a batch touches as many usage rows
 //! as it has distinct accounts. Each account is charged once beforehand: the first charge of a day inserts a row and
-//! all others update it, and a service spends its day on the updates.
+//! all others update it, and a service spends its day on the updates. These charges are folded into the tables before
+//! anything is timed.
 
 use std::io::Write;
 use std::time::{Duration, Instant};
@@ -11,6 +12,7 @@ use std::time::{Duration, Instant};
 use metering_core::access::KeyHash;
 use metering_core::charging::{Outcome, Posting};
 use metering_core::{Charge, ClientSource, Clock, Credits, Decision, Store, SystemClock, UsageLine};
+use metering_sql::transfer::{Export, Section};
 
 use super::accounts::{Populated, require_recorded, verified_calls};
 use super::arguments::rising;
@@ -102,6 +104,8 @@ async fn measure(arguments: &Arguments, populated: &Populated) -> Result<(Vec<Ca
         }
     }
     let mut charges = charge_each_once(&store, &keys).await?;
+    // An export folds the whole journal first, and what the store has in memory stays there.
+    store.export(Section::Usage, None, 1).await?;
     for round in 1..=arguments.rounds.get() {
         eprintln!("charges: {accounts} accounts, round {round}");
         let flushes_per_second = disk::flushes_per_second(&arguments.data_dir, arguments.time)?;

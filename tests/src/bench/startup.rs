@@ -1,7 +1,8 @@
-//! How soon a store with many accounts charges after it was opened, and how much memory accounts take once they are idle.
+//! How soon a store with many accounts charges after it was opened, and how much memory accounts take.
 //!
-//! The store is opened after a server on it was killed, and again after that was closed in order. Memory is that of a
-//! server: its growth from the first charge to when every account was charged once and the journal is folded.
+//! The store is opened as a killed process leaves it, with a long journal, and again after that was closed in order.
+//! Memory is that of a server whose journal is folded: what is left is what it remembers of accounts. It remembers the
+//! ones that were charged lately, so memory is taken once all that were charged fit, and once more do not.
 
 use std::io::Write;
 use std::sync::Arc;
@@ -10,80 +11,124 @@ use std::time::{Duration, Instant};
 
 use metering_core::access::KeyHash;
 use metering_core::{Clock, Store, SystemClock};
+use rusqlite::{Connection, OpenFlags};
 
-use super::accounts::{Populated, verified_calls};
+use super::accounts::{Populated, require_recorded, verified_calls};
 use super::charges::{charge, line, require_accepted};
 use super::deduct::requests;
-use super::generator::{Target, require_success};
+use super::generator::Target;
 use super::rounds::Rounds;
 use super::serving::{BILLING_SECRET, BILLING_SECRET_SETTING, end, server, start};
 use super::table::{Column, Table};
 use super::{Arguments, Failure, format, interrupt};
-use crate::load::{LoadPlan, Stop, run};
 use crate::process::memory;
 use crate::server::Server;
 
 /// Accounts in the store.
 const ACCOUNTS: usize = 1_000_000;
-/// Connections that charge before the server is killed.
-const CONNECTIONS: usize = 64;
-/// A store that has not charged for ten seconds folds its journal. Once memory has not fallen for so long, that is done.
-const SETTLED: Duration = Duration::from_secs(15);
+/// So many that a server remembers all of them: fewer than a generation of its cache.
+const CACHED: usize = 200_000;
+/// Changes in the journal of the killed process: about one and a half rounds, so that one is being folded.
+const CHANGES: usize = 2_359_296;
+/// Charges per commit while the journal grows.
+const BATCH: usize = 8_192;
+/// A quick run has this much less of everything.
+const QUICK: usize = 5_000;
 const BETWEEN_LOOKS: Duration = Duration::from_secs(1);
 
 /// Measures, and writes the table.
 pub(super) async fn write(arguments: &Arguments, out: &mut dyn Write) -> Result<(), Failure> {
-    let accounts = if arguments.quick { ACCOUNTS / 5_000 } else { ACCOUNTS };
+    let [accounts, cached, changes] =
+        [ACCOUNTS, CACHED, CHANGES].map(|count| if arguments.quick { count / QUICK } else { count });
     eprintln!("startup: creating {accounts} accounts");
-    let program = arguments.servers()?.swap_remove(0);
     let populated = Populated::make(&arguments.data_dir, accounts).await?;
-    let (key, requests) = (populated.accounts[0].1.hash(), requests(&populated));
-    let serve = || start(server(&program, populated.folder()).set(BILLING_SECRET_SETTING, BILLING_SECRET));
+    let used = memory_used(arguments, &populated, cached)?;
+    let mut recorded = used.responses;
 
-    eprintln!("startup: charging each account once");
-    let server = serve()?;
-    Target::new(server.address(), Arc::from(&requests[..1])).warm_up()?;
-    let at_first = resident(&server)?;
-    let mut responses = 1 + Target::new(server.address(), Arc::clone(&requests)).warm_up()?.responses;
-    let growth = settled(&server, arguments.quick)?.saturating_sub(at_first);
-    end(server)?;
-
+    let keys: Vec<KeyHash> = populated.accounts.iter().map(|(_, key)| key.hash()).collect();
     let (mut after_kill, mut after_close) = (Vec::new(), Vec::new());
     for round in 1..=arguments.rounds.get() {
         eprintln!("startup: round {round}");
-        let server = serve()?;
-        let stop = Stop::After(arguments.time);
-        let load = run(LoadPlan::new(server.address(), CONNECTIONS, stop, Arc::clone(&requests)));
-        responses += require_success(load)?.responses();
-        server.kill();
+        let store = populated.open()?;
+        charge_all(&store, &keys, changes).await?;
+        recorded += u64::try_from(changes)?;
+        // What a kill between two commits would leave.
+        let killed = populated.duplicate(&arguments.data_dir)?;
+        drop(store);
         for times in [&mut after_kill, &mut after_close] {
             interrupt::check()?;
-            times.push(first_charge(&populated, key).await?);
-            responses += 1;
+            times.push(first_charge(&killed, keys[0]).await?);
         }
+        require_recorded(verified_calls(&killed.open()?).await?, recorded + 2)?;
     }
-    // A killed server may have charged for requests without a response.
-    let recorded = verified_calls(&populated.open()?).await?;
-    if recorded < responses {
-        return Err(format!("{responses} requests were accepted, but only {recorded} are on record").into());
-    }
+    require_recorded(verified_calls(&populated.open()?).await?, recorded)?;
 
     let mut table = Table::new([
         Column::Number("Accounts"),
         Column::Number("First charge after a clean close"),
         Column::Number("First charge after a kill"),
         Column::Number("Memory at the first charge"),
-        Column::Number("Memory per idle account"),
+        Column::Number("Memory per cached account"),
+        Column::Number("Memory after all were charged"),
     ]);
     let median = |times| *Rounds::new(times, |took: &Duration| format::per_second(1, *took)).median();
     table.row([
         format::count(accounts),
         format::latency(Some(median(after_close))),
         format::latency(Some(median(after_kill))),
-        format::size(at_first),
-        format!("{} B", format::with_separators(growth / u64::try_from(accounts)?)),
+        format::size(used.at_first),
+        format!("{} B", format::with_separators(used.per_cached)),
+        format::size(used.at_last),
     ]);
-    Ok(table.write("Opening a store with many accounts", out)?)
+    let title = format!(
+        "Opening a store with many accounts; the journal after the kill has {} changes",
+        format::count(changes)
+    );
+    Ok(table.write(&title, out)?)
+}
+
+/// The memory of a server.
+struct Used {
+    at_first: u64,
+    per_cached: u64,
+    at_last: u64,
+    /// How many charges this took.
+    responses: u64,
+}
+
+/// Charges each account once, the first ones before the others.
+fn memory_used(arguments: &Arguments, populated: &Populated, cached: usize) -> Result<Used, Failure> {
+    let (program, requests) = (arguments.servers()?.swap_remove(0), requests(populated));
+    let server = start(server(&program, populated.folder()).set(BILLING_SECRET_SETTING, BILLING_SECRET))?;
+    let mut responses = 0;
+    let mut charge = |requests: &[Vec<u8>]| -> Result<u64, Failure> {
+        responses += Target::new(server.address(), Arc::from(requests)).warm_up()?.responses;
+        if !arguments.quick {
+            wait_until_folded(populated)?;
+        }
+        resident(&server)
+    };
+    eprintln!("startup: charging {cached} accounts once");
+    let (first, others) = requests.split_at(cached);
+    let (at_first, at_cached) = (charge(&first[..1])?, charge(&first[1..])?);
+    eprintln!("startup: charging the others once");
+    let at_last = charge(others)?;
+    end(server)?;
+    let per_cached = at_cached.saturating_sub(at_first) / u64::try_from(cached)?;
+    Ok(Used { at_first, per_cached, at_last, responses })
+}
+
+/// Commits this many charges, spread evenly.
+async fn charge_all(store: &dyn Store, keys: &[KeyHash], count: usize) -> Result<(), Failure> {
+    let (line, mut keys, mut left) = (line(), keys.iter().cycle(), count);
+    while left > 0 {
+        interrupt::check()?;
+        let batch = left.min(BATCH);
+        let postings = keys.by_ref().take(batch).map(|key| charge(*key, &line)).collect();
+        require_accepted(&store.commit(postings, SystemClock.now()).await?, batch)?;
+        left -= batch;
+    }
+    Ok(())
 }
 
 /// How long it takes to open the store and to charge once. Closes it again.
@@ -100,18 +145,16 @@ fn resident(server: &Server) -> Result<u64, Failure> {
     memory(&[server.id()]).ok_or_else(|| "a server has ended".into())
 }
 
-/// The memory of an idle server, once it falls no more.
-fn settled(server: &Server, quick: bool) -> Result<u64, Failure> {
-    let (mut least, mut since) = (resident(server)?, Instant::now());
-    while !quick && since.elapsed() < SETTLED {
+/// A server that has not charged for ten seconds folds its journal, and deletes what is folded.
+fn wait_until_folded(populated: &Populated) -> Result<(), Failure> {
+    let database = Connection::open_with_flags(populated.path(), OpenFlags::SQLITE_OPEN_READ_ONLY)?;
+    while database.query_row("SELECT EXISTS (SELECT 1 FROM charge_journal)", [], |row| row.get(0))? {
         interrupt::check()?;
         sleep(BETWEEN_LOOKS);
-        let found = resident(server)?;
-        if found < least {
-            (least, since) = (found, Instant::now());
-        }
     }
-    Ok(least)
+    // The allocator returns what it has freed a little later.
+    sleep(BETWEEN_LOOKS);
+    Ok(())
 }
 
 #[cfg(test)]

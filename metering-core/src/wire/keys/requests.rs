@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::money::credits::Credits;
 use crate::wire::field::{amount, present, present_amount};
+use crate::wire::shown_fields::shown_fields;
 
 /// The body of `POST /keys`. Omitted expiry, routes and networks are those of the key that makes it; without a limit,
 /// there is none.
@@ -123,11 +124,7 @@ pub struct LeakedKeyRequest {
     pub key: Option<String>,
 }
 
-impl std::fmt::Debug for LeakedKeyRequest {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("LeakedKeyRequest").finish_non_exhaustive()
-    }
-}
+shown_fields!(LeakedKeyRequest:);
 
 #[cfg(test)]
 mod tests {

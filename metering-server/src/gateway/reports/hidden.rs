@@ -219,6 +219,26 @@ mod tests {
     }
 
     #[test]
+    fn events_are_hidden_up_to_the_limit() {
+        for (bytes, is_hidden) in [(EVENT_BYTES_MAX, true), (EVENT_BYTES_MAX + 1, false)] {
+            for end in ["\n\n", "\r\r", ""] {
+                let event = format!("data: {}{end}", "x".repeat(bytes - "data: ".len() - end.len()));
+                assert_eq!(event.len(), bytes);
+                for cut in [1_000, bytes - 1, bytes] {
+                    let mut filter = EventFilter::new(Hides::new(|_| true));
+                    let mut passed = Vec::new();
+                    for piece in event.as_bytes().chunks(cut) {
+                        passed.extend(filter.push(&Bytes::copy_from_slice(piece)));
+                    }
+                    passed.extend(filter.finish());
+                    let expected = if is_hidden { "" } else { event.as_str() };
+                    assert!(passed == expected.as_bytes(), "{bytes} bytes, end {end:?}, in pieces of {cut}");
+                }
+            }
+        }
+    }
+
+    #[test]
     fn event_is_passed_on_once_it_is_complete() {
         let mut filter = EventFilter::new(Hides::new(|_| false));
         assert_eq!(filter.push(&Bytes::from_static(b"data: a\n")), "");

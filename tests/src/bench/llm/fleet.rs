@@ -82,18 +82,20 @@ impl Fleet {
             .args(["--upstream", &format!("http://{upstream}")])
             .args(["--catalogue".as_ref(), routes.as_os_str()]);
         let server = start(setup)?;
+        // A stream needs each event at once, but a document takes less when it is buffered.
+        let (chats, documents) = (free_address(), free_address());
+        let servers = [(chats, config::stream_proxy(chats, upstream)), (documents, config::proxy(documents, upstream))];
         let nginx = match &tools.nginx {
-            Some(program) => {
-                let listen = free_address();
-                let block = config::stream_proxy(listen, upstream);
-                Some(Nginx::proxies(program, &arguments.data_dir, &[(listen, block)])?)
-            }
+            Some(program) => Some(Nginx::proxies(program, &arguments.data_dir, &servers)?),
             None => None,
         };
         let mut ways = Vec::new();
         for (request, place) in WAYS {
             let (address, processes) = match (place, &nginx) {
-                (Place::Nginx, Some(nginx)) => (nginx.address(), nginx.processes()),
+                (Place::Nginx, Some(nginx)) => match request {
+                    Request::Chat => (chats, nginx.processes()),
+                    Request::Document => (documents, nginx.processes()),
+                },
                 (Place::Nginx, None) => continue,
                 _ => (server.address(), vec![server.id()]),
             };
