@@ -276,7 +276,7 @@ export const buying = {
     }, { times: 1 });
     await openTopUp(page, key);
     await choosePlan(page, "Starter");
-    assert.match(await page.innerText("#time-left"), /^Price held for 0:0[0-3]\.$/);
+    assert.match(await page.innerText("#time-left"), /^Price held for 0:0[0-4]\.$/);
     await page.waitForSelector("#quote-expired:not([hidden])");
     assert.ok((await page.isHidden("#other-wallet")) && (await page.isHidden("[data-action=pay]")), "an expired amount is not offered");
     await checkPage(page, "purchase-expired");

@@ -31,8 +31,6 @@ thread_local! {
 #[derive(Debug)]
 pub(crate) struct Workers {
     workers: Vec<Worker>,
-    /// The worker that gets the next connection if all have equally many.
-    next: AtomicUsize,
     stop: CancellationToken,
     /// The threads that have not ended.
     threads: TaskTracker,
@@ -56,7 +54,7 @@ impl Workers {
     /// When the system has no more threads or file descriptors.
     pub(crate) fn start(count: NonZeroUsize) -> io::Result<Arc<Self>> {
         let (stop, threads) = (CancellationToken::new(), TaskTracker::new());
-        let mut started = Self { workers: Vec::new(), next: AtomicUsize::new(0), stop, threads };
+        let mut started = Self { workers: Vec::new(), stop, threads };
         for number in 1..=count.get() {
             let worker = started.start_worker(number)?;
             started.workers.push(worker);
@@ -90,9 +88,9 @@ impl Workers {
 
     /// Serves a connection on the worker that has the fewest.
     pub(crate) fn spawn(&self, connection: impl Future<Output = ()> + Send + 'static) -> JoinHandle<()> {
-        let (next, count) = (self.next.fetch_add(1, Ordering::Relaxed), self.workers.len());
-        let in_turn = (0..count).map(|offset| &self.workers[next.wrapping_add(offset) % count]);
-        let worker = in_turn.min_by_key(|worker| worker.open.load(Ordering::Relaxed)).expect("there is at least one");
+        // The first of those with the fewest: with few connections, one worker's connections to the upstream stay warm.
+        let fewest = self.workers.iter().min_by_key(|worker| worker.open.load(Ordering::Relaxed));
+        let worker = fewest.expect("there is at least one");
         let slot = Slot::new(&worker.open);
         worker.runtime.spawn(async move {
             let _slot = slot;

@@ -14,7 +14,7 @@ use super::{MeterError, MeterStats};
 use crate::charging::charge::Decision;
 use crate::charging::hold::HoldAction;
 use crate::charging::posting::{Outcome, Posting};
-use crate::store::StoreError;
+use crate::store::{CommitBatch, CommitSource, StoreError};
 
 /// The callers of a batch in commit. Dropped without an end, because the commit panicked or was cancelled, it has an
 /// unknown outcome, as with a broken store.
@@ -32,6 +32,16 @@ pub(super) struct InCommit<'a> {
     spans: Vec<Span>,
     started_at: Instant,
     has_ended: bool,
+}
+
+impl CommitSource for Postings {
+    fn commit_next(&self, commit: &mut CommitBatch<'_>) -> bool {
+        let Some(batch) = self.take_for_store() else { return false };
+        let (postings, mut in_commit) = InCommit::begin(self, batch);
+        let committed = commit(postings, self.clock.now(), &mut |outcomes| in_commit.decided(outcomes));
+        in_commit.end(committed);
+        self.is_more_for_store()
+    }
 }
 
 impl<'a> InCommit<'a> {

@@ -1,6 +1,6 @@
 //! The postings that wait for their commit.
 //!
-//! A store with a thread of its own takes them there, batch after batch ([`CommitSource`]): between two commits, no
+//! A store with a thread of its own takes them there, batch after batch (`CommitSource`): between two commits, no
 //! other thread has to run. For any other store, the meter's task takes them.
 
 use std::collections::VecDeque;
@@ -11,7 +11,6 @@ use std::time::Duration;
 use tokio::sync::{Notify, Semaphore};
 use tokio::time::Instant;
 
-use super::in_commit::InCommit;
 use super::lanes::{Batch, Lanes};
 use super::reply::ReplySender;
 use super::waiting::Waiting;
@@ -19,7 +18,7 @@ use super::wakes::Round;
 use super::{MeterEnd, MeterError, MeterStats};
 use crate::charging::posting::Posting;
 use crate::clock::Clock;
-use crate::store::{CommitBatch, CommitSource, StoreError};
+use crate::store::StoreError;
 
 /// A commit that takes longer than this counts as slow. A healthy store commits in milliseconds.
 const COMMIT_TIMEOUT: Duration = Duration::from_secs(10);
@@ -143,6 +142,30 @@ impl Postings {
         batch.inspect(|batch| self.make_room(batch))
     }
 
+    /// The next batch, for the store's thread. If there is none, the store must be told of the next posting.
+    pub(super) fn take_for_store(&self) -> Option<Batch<Request>> {
+        let mut state = self.state();
+        let batch = state.take(self.max_batch);
+        if batch.is_none() {
+            state.taker = Taker::Store;
+        }
+        drop(state);
+        batch.inspect(|batch| self.make_room(batch))
+    }
+
+    /// Whether more waits after a commit by the store's thread. If not, the store must be told of the next posting.
+    pub(super) fn is_more_for_store(&self) -> bool {
+        let mut state = self.state();
+        if !state.is_open {
+            self.changed.notify_one();
+        }
+        let is_more = !state.lanes.is_empty();
+        if !is_more {
+            state.taker = Taker::Store;
+        }
+        is_more
+    }
+
     /// Returns the permits of a batch whose commit begins.
     fn make_room(&self, batch: &Batch<Request>) {
         self.permits.add_permits(batch.items.iter().filter(|request| request.has_permit).count());
@@ -245,30 +268,6 @@ impl Postings {
     }
 }
 
-impl CommitSource for Postings {
-    fn commit_next(&self, commit: &mut CommitBatch<'_>) -> bool {
-        let mut state = self.state();
-        let Some(batch) = state.take(self.max_batch) else {
-            state.taker = Taker::Store;
-            return false;
-        };
-        drop(state);
-        self.make_room(&batch);
-        let (postings, mut in_commit) = InCommit::begin(self, batch);
-        let committed = commit(postings, self.clock.now(), &mut |outcomes| in_commit.decided(outcomes));
-        in_commit.end(committed);
-        let mut state = self.state();
-        if !state.is_open {
-            self.changed.notify_one();
-        }
-        let is_more = !state.lanes.is_empty();
-        if !is_more {
-            state.taker = Taker::Store;
-        }
-        is_more
-    }
-}
-
 impl State {
     fn take(&mut self, max_batch: usize) -> Option<Batch<Request>> {
         // Whoever takes batches is there, also if nothing is left for it.
@@ -315,6 +314,7 @@ mod tests {
     use super::*;
     use crate::charging::charge::Charge;
     use crate::charging::meter::reply::{Reply, slot};
+    use crate::store::CommitSource;
     use crate::{ApiKey, Credits, SystemClock, SystemRandomness};
 
     fn postings() -> Postings {

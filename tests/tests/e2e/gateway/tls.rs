@@ -55,7 +55,9 @@ fn upstream_is_trusted_by_certificate_and_name() {
     let other_authority = serve(certificate(&wrong, &["localhost"]));
     let server = |port: u16| {
         let url = format!("https://localhost:{port}");
-        site.server().set("SSL_CERT_FILE", &trusted).args(["--upstream", &url]).args(catalogue(&site)).start()
+        // Each worker has its own connections to the upstream.
+        let one_worker = site.server().set("METERING_WORKERS", "1").set("SSL_CERT_FILE", &trusted);
+        one_worker.args(["--upstream", &url]).args(catalogue(&site)).start()
     };
     let accepted = server(localhost);
     let client = accepted.client_with(&account.api_key);
