@@ -1,6 +1,7 @@
 //! Charges through a [`Meter`], which the writer thread takes by itself.
 
 use std::sync::Arc;
+use std::task::{Context, Waker};
 
 use metering_core::{
     Charge, ClientSource, Credits, Decision, Meter, MeterConfig, MeterError, Store, SystemClock, UsageLine,
@@ -45,16 +46,14 @@ async fn what_was_accepted_is_on_disk_when_the_store_is_dropped() {
     let (id, key) = account(&store, 1_000).await;
     let line = UsageLine { route_template: "/x".into(), http_method: "GET".into(), source: ClientSource::Direct };
     let meter = meter(&store);
-    let mut charges = JoinSet::new();
-    for _ in 0..100 {
-        let (meter, charge) = (Arc::clone(&meter), Charge::of(key, Credits::BASE_CALL, line.clone()));
-        charges.spawn(async move { meter.charge(charge).await });
+    let charge = || Charge::of(key, Credits::BASE_CALL, line.clone());
+    let mut charges: Vec<_> = (0..100).map(|_| Box::pin(meter.charge(charge()))).collect();
+    for charge in &mut charges {
+        assert!(charge.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending(), "it is queued");
     }
-    // Each runs until it waits for its outcome.
-    tokio::task::yield_now().await;
     drop(charges);
     meter.drain().await;
-    assert!(matches!(meter.charge(Charge::of(key, Credits::BASE_CALL, line)).await, Err(MeterError::Closed)));
+    assert!(matches!(meter.charge(charge()).await, Err(MeterError::Closed)));
     drop((meter, store));
     let store = SqliteStore::open(&file).unwrap();
     let used = store.account(&id).await.unwrap().unwrap().totals.used;

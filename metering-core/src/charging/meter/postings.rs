@@ -331,6 +331,22 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
+    async fn charges_do_not_wait_for_a_slow_commit_of_the_store() {
+        let postings = postings();
+        let (committed, waiting) = (push(&postings), push(&postings));
+        let batch = postings.take_for_store().unwrap();
+        tokio::time::advance(COMMIT_TIMEOUT).await;
+        postings.check_slow();
+        for refused in [waiting, push(&postings)] {
+            assert!(matches!(refused.await, Err(MeterError::Store(_))));
+        }
+        postings.ended(&batch.lanes, false);
+        drop(batch);
+        assert!(committed.await.is_err_and(|error| error.outcome_is_unknown()), "it was in the commit");
+        assert!(!postings.is_more_for_store());
+    }
+
+    #[tokio::test(start_paused = true)]
     async fn charges_do_not_wait_for_a_store_that_begins_no_commit() {
         let postings = postings();
         assert!(postings.offer_to_store(), "its thread is busy with something else");
