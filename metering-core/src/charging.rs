@@ -1,8 +1,8 @@
 //! The charge path: the rule that accepts or refuses a charge, idempotency keys, and the [`Meter`](crate::Meter), which
 //! commits charges in batches.
 //!
-//! The rule is pure and stated once; every backend applies it through [`decide`]. A [`Receipt`](crate::Receipt) exists only for a charge
-//! that is on disk; what exists before is an [`EarlyReceipt`].
+//! The rule is pure and stated once; every backend applies it through [`decide`]. A [`Receipt`](crate::Receipt) exists
+//! only for a charge that is on disk; what exists before is an [`EarlyReceipt`].
 
 pub(crate) mod batch;
 pub(crate) mod charge;

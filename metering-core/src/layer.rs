@@ -298,8 +298,7 @@ impl MeteringLayer {
         let response = match (outcome, charged) {
             (Ok(response), None) => response,
             (Ok(response), Some(charged)) if is_undelivered(response.status().as_u16()) => {
-                // Boxed, as everything rare here: a future is as large as its largest branch, and this one is moved with
-                // every request.
+                // Boxed, as the other rare branches, to keep the future of a request small.
                 Box::pin(charged.undelivered(response)).await
             }
             (Ok(response), Some(charged)) if charged.is_free(response.status()) => {

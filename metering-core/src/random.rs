@@ -34,24 +34,25 @@ pub trait Randomness: Send + Sync + fmt::Debug {
 
 /// The operating system's random source.
 ///
-/// The bytes of an id come from a supply of the current thread, which is read from the system in one go: every request
-/// has an id, and a system call takes longer than the rest of making one.
+/// Requests for 16 bytes, the size of an id, come from a buffer of the current thread that is refilled with one system
+/// call: every HTTP request has an id, and a system call takes longer than the rest of making one.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct SystemRandomness;
 
 /// The bytes of an id.
 const ID_BYTES: usize = 16;
-/// The ids for which a thread has bytes in supply.
-const SUPPLY: usize = 32;
+/// How many ids one refill of the buffer provides.
+const BUFFERED_IDS: usize = 32;
 
 /// Random bytes that were not used yet. Used ones are overwritten.
-struct Supply {
-    bytes: [u8; ID_BYTES * SUPPLY],
+struct IdBuffer {
+    bytes: [u8; ID_BYTES * BUFFERED_IDS],
     left: usize,
 }
 
 thread_local! {
-    static OF_THREAD: RefCell<Supply> = const { RefCell::new(Supply { bytes: [0; ID_BYTES * SUPPLY], left: 0 }) };
+    static ID_BUFFER: RefCell<IdBuffer> =
+        const { RefCell::new(IdBuffer { bytes: [0; ID_BYTES * BUFFERED_IDS], left: 0 }) };
 }
 
 impl Randomness for SystemRandomness {
@@ -59,17 +60,17 @@ impl Randomness for SystemRandomness {
     /// When the operating system cannot provide randomness: a key made without it could be guessed.
     fn fill(&self, bytes: &mut [u8]) {
         match <&mut [u8; ID_BYTES]>::try_from(&mut *bytes) {
-            Ok(id) => OF_THREAD.with_borrow_mut(|supply| *id = supply.next()),
+            Ok(id) => ID_BUFFER.with_borrow_mut(|buffer| *id = buffer.next()),
             Err(_) => read(bytes),
         }
     }
 }
 
-impl Supply {
+impl IdBuffer {
     fn next(&mut self) -> [u8; ID_BYTES] {
         if self.left == 0 {
             read(&mut self.bytes);
-            self.left = SUPPLY;
+            self.left = BUFFERED_IDS;
         }
         self.left -= 1;
         let (ids, _) = self.bytes.as_chunks_mut();
@@ -117,10 +118,10 @@ mod tests {
             SystemRandomness.fill(&mut id);
             id
         };
-        let ids: std::collections::HashSet<_> = (0..10 * SUPPLY).map(|_| draw()).collect();
-        assert_eq!(ids.len(), 10 * SUPPLY);
+        let ids: std::collections::HashSet<_> = (0..10 * BUFFERED_IDS).map(|_| draw()).collect();
+        assert_eq!(ids.len(), 10 * BUFFERED_IDS);
         let last = draw();
-        OF_THREAD.with_borrow(|supply| assert!(supply.bytes.as_chunks::<ID_BYTES>().0.iter().all(|id| *id != last)));
+        ID_BUFFER.with_borrow(|buffer| assert!(buffer.bytes.as_chunks::<ID_BYTES>().0.iter().all(|id| *id != last)));
     }
 
     #[test]

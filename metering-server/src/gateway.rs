@@ -191,7 +191,7 @@ impl Gateway {
             self.replaying.then(|| Replayable::read(&self.service, &head, &body, self.bodies.budget())).flatten();
         let mut metered = self.metered.clone();
         let serving = async move {
-            // The upstream is always ready, so nothing has to wait for that.
+            // Without `poll_ready`: the upstream is always ready.
             match metered.call(Request::from_parts(head, body)).await {
                 Ok(response) => until_sent(websocket::open(response.map(Into::into))),
                 Err(never) => match never {},

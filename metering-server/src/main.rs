@@ -24,7 +24,8 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 /// minute, and nothing depends on its result.
 const BLOCKED_THREADS: Duration = Duration::from_secs(1);
 
-/// Requests are served by workers of their own. What is left needs little, but should go on while a thread is busy.
+/// Threads for what runs beside the workers: accepting, watchers, webhooks, mail, upkeep, and on PostgreSQL the committer
+/// and the connections to the database.
 const BACKGROUND_THREADS: usize = 2;
 
 type Failure = Box<dyn std::error::Error + Send + Sync>;

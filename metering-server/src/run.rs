@@ -228,7 +228,7 @@ async fn run_until(
             mail.drain().await;
         }
     });
-    // Last: what requests have started runs on the workers until here, connections to the database among it.
+    // Last: what requests have spawned runs on the workers until here.
     workers.stop().await;
     Ok(ending)
 }

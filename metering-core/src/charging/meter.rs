@@ -86,7 +86,7 @@ impl Default for MeterConfig {
     }
 }
 
-/// How long a drain waits for holds that are being settled.
+/// How long a drain waits for holds that are being settled, and refunds that wait for a flush.
 const DRAIN_WAIT: Duration = Duration::from_secs(5);
 
 /// Charges requests durably: a decision is on disk before the caller gets it, unless it asks for it
@@ -265,8 +265,8 @@ impl Meter {
         self.queue.record(Posting::Settle(settlement)).instrument(span).await.map(drop)
     }
 
-    /// Stops accepting requests, and returns when everything accepted is on disk. Holds that are being settled get five
-    /// seconds first; those of guards that still exist then are settled when their lease ends.
+    /// Stops accepting requests, and returns when everything accepted is on disk. Holds that are being settled, and refunds that wait for
+    /// a flush, get five seconds first; those of guards that still exist then are settled when their lease ends.
     pub async fn drain(&self) -> MeterEnd {
         let _ = tokio::time::timeout(DRAIN_WAIT, self.open.settled()).await;
         self.queue.close();

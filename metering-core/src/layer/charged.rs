@@ -282,10 +282,10 @@ impl State {
                 Ok(()) => return Ok(()),
                 Err(error) => Error::from(error),
             },
-            Money::NotCharged(error) => return Err(error.clone()),
+            Money::FlushFailed(error) => return Err(error.clone()),
             Money::Held(_) | Money::Captured | Money::Refunded => return Ok(()),
         };
-        self.money = Money::NotCharged(error.clone());
+        self.money = Money::FlushFailed(error.clone());
         // They say what was charged.
         self.headers.clear();
         self.settlement = None;

@@ -8,8 +8,8 @@ use crate::error::Error;
 pub(super) enum Money {
     /// The charge may still be on its way to disk.
     Charged(EarlyReceipt),
-    /// The charge did not get to disk.
-    NotCharged(Error),
+    /// The flush failed. The charge may be on disk all the same, and is never refunded.
+    FlushFailed(Error),
     Held(HoldGuard),
     Captured,
     Refunded,
@@ -20,7 +20,7 @@ impl Money {
         match self {
             Self::Charged(early) => Some(early.receipt()),
             Self::Held(guard) => Some(guard.receipt()),
-            Self::NotCharged(_) | Self::Captured | Self::Refunded => None,
+            Self::FlushFailed(_) | Self::Captured | Self::Refunded => None,
         }
     }
 }

@@ -9,7 +9,7 @@ impl MeteringLayer {
     ///
     /// The response is returned when both are done. If the flush fails, the response is dropped, and the client gets 503
     /// as for any charge that fails: so the inner service may have worked for a request that was not charged. It must not
-    /// pass anything on by another way than its response. [`Charged::refund`](crate::Charged::refund) waits for the flush.
+    /// send anything except in its response. [`Charged::refund`](crate::Charged::refund) waits for the flush.
     ///
     /// Requests with an idempotency key or a payment, holds, event streams and WebSocket connections are served once their
     /// charge is on disk, and so is everything with a store that has no decision early, such as PostgreSQL

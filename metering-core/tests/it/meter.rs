@@ -159,8 +159,10 @@ async fn charge_stands_after_its_caller_disconnects() {
 #[tokio::test]
 async fn draining_finishes_accepted_requests_and_rejects_new_ones() {
     for scene in Scene::both(0, config(10, 2)).await {
-        let charges: Vec<_> = (0..5).map(|_| scene.charge()).collect();
-        scene.settled(1, 3).await;
+        let mut charges = vec![scene.charge()];
+        scene.settled(1, 0).await;
+        charges.extend((0..4).map(|_| scene.charge()));
+        scene.settled(1, 4).await;
         let meter = Arc::clone(&scene.meter);
         let drained = tokio::spawn(async move { meter.drain().await });
         scene.store.open(5);

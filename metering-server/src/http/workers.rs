@@ -1,5 +1,5 @@
-//! Worker threads: each has a runtime of its own and serves its share of the connections, so that no request crosses
-//! threads.
+//! Worker threads: each has a runtime of its own and serves its share of the connections, so that one thread serves a
+//! request. Only commits and blocking work run elsewhere.
 //!
 //! What a request spawns runs on its worker too, so stop the workers last.
 
@@ -23,7 +23,7 @@ const BLOCKED_THREADS: Duration = Duration::from_secs(1);
 const STOP_TIMEOUT: Duration = Duration::from_secs(5);
 
 thread_local! {
-    /// The number of the worker that this thread is, from 1; 0 if it is none.
+    /// This thread's worker number, from 1; 0 if it is no worker.
     static PLACE: Cell<usize> = const { Cell::new(0) };
 }
 
@@ -98,7 +98,7 @@ impl Workers {
         })
     }
 
-    /// The number of the worker that the current thread is, from 1; 0 on any other thread.
+    /// The current thread's worker number, from 1; 0 on any other thread.
     pub(crate) fn place() -> usize {
         PLACE.get()
     }

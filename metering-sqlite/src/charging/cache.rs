@@ -28,15 +28,15 @@ use crate::script::Statements;
 /// takes about 280 bytes. Slightly less than seven eighths of a power of two: hash maps are then well filled.
 const GENERATION: usize = 212_992;
 
-/// All accounts are forgotten when so many were loaded, so that no two loads of an account have the same number.
-const MOST_LOADS: u32 = u32::MAX / 2;
+/// The cache is cleared before the numbers of loads repeat.
+const MAX_LOADS: u32 = u32::MAX / 2;
 
 /// A secret that is not revoked.
 #[derive(Debug, Clone, Copy)]
 struct CachedSecret {
     account: i64,
     key: KeyNumber,
-    /// It counts while the account is cached from this load.
+    /// Valid while the cached account has this load number.
     load: u32,
 }
 
@@ -69,7 +69,7 @@ impl Cache {
         if self.accounts.young().max(self.secrets.young()) > GENERATION {
             self.age();
         }
-        if self.loads > MOST_LOADS {
+        if self.loads > MAX_LOADS {
             self.forget_accounts();
         }
         if self.data_version != Some(version) {

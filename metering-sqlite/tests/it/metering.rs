@@ -40,7 +40,7 @@ async fn charges_of_two_meters_and_other_writes_take_turns() {
 }
 
 #[tokio::test]
-async fn what_was_accepted_is_on_disk_when_the_store_is_dropped() {
+async fn charges_of_a_drained_meter_are_on_disk_although_their_callers_have_gone() {
     let (_folder, file) = database_path();
     let store = Arc::new(SqliteStore::create(&file).unwrap());
     let (id, key) = account(&store, 1_000).await;
@@ -49,7 +49,8 @@ async fn what_was_accepted_is_on_disk_when_the_store_is_dropped() {
     let charge = || Charge::of(key, Credits::BASE_CALL, line.clone());
     let mut charges: Vec<_> = (0..100).map(|_| Box::pin(meter.charge(charge()))).collect();
     for charge in &mut charges {
-        assert!(charge.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending(), "it is queued");
+        // Queues it. The writer may be that fast that it is ready.
+        let _ = charge.as_mut().poll(&mut Context::from_waker(Waker::noop()));
     }
     drop(charges);
     meter.drain().await;

@@ -1,5 +1,5 @@
-//! The meter's task: commits batches if the store does not do it itself, rejects charges behind slow commits, and notices
-//! the end.
+//! The meter's task: commits batches if the store does not do it itself, rejects charges behind slow commits, and
+//! reports how the meter ended.
 //!
 //! If a commit is slow, charges queued behind it in its lanes are rejected instead of waiting. Nothing is written for a
 //! rejected charge, so its caller may retry.

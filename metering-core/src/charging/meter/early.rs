@@ -35,7 +35,7 @@ pub struct EarlyReceipt {
 
 impl Meter {
     /// Charges a request like [`Meter::charge`], and returns when it is decided, which may be before it is on disk: so
-    /// that the request can be served meanwhile. A refusal is on disk.
+    /// that the request can be served meanwhile. A refusal comes after the flush, as with [`Meter::charge`].
     ///
     /// Only a store that [commits on a thread of its own](crate::Store::commit_from) has a decision early. With any
     /// other store, for a hold, and for a charge with a request id, this waits as [`Meter::charge`] does.

@@ -63,10 +63,10 @@ struct State {
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Taker {
-    /// The store, which does not know yet that something waits.
-    Store,
-    /// The store, which takes batches now.
-    StoreRuns,
+    /// The store's thread, which must be told of the next posting.
+    StoreIdle,
+    /// The store's thread, which knows that postings wait.
+    StoreActive,
     /// The meter's task, because the store has no thread for it.
     Task,
 }
@@ -85,7 +85,7 @@ impl Postings {
             in_progress: 0,
             waiting_since: None,
             is_stuck: false,
-            taker: Taker::Store,
+            taker: Taker::StoreIdle,
             is_open: true,
             is_broken: false,
         };
@@ -111,15 +111,15 @@ impl Postings {
         true
     }
 
-    /// Whether the store must be told that something waits: say what it answered. The task is told here.
+    /// Whether to call `Store::commit_from`. If that returns `false`, call `not_taken_by_store`. The meter's task is told here.
     pub(super) fn offer_to_store(&self) -> bool {
         let mut state = self.state();
         match state.taker {
-            Taker::Store => {
-                state.taker = Taker::StoreRuns;
+            Taker::StoreIdle => {
+                state.taker = Taker::StoreActive;
                 true
             }
-            Taker::StoreRuns => false,
+            Taker::StoreActive => false,
             Taker::Task => {
                 drop(state);
                 self.changed.notify_one();
@@ -147,7 +147,7 @@ impl Postings {
         let mut state = self.state();
         let batch = state.take(self.max_batch);
         if batch.is_none() {
-            state.taker = Taker::Store;
+            state.taker = Taker::StoreIdle;
         }
         drop(state);
         batch.inspect(|batch| self.make_room(batch))
@@ -161,7 +161,7 @@ impl Postings {
         }
         let is_more = !state.lanes.is_empty();
         if !is_more {
-            state.taker = Taker::Store;
+            state.taker = Taker::StoreIdle;
         }
         is_more
     }
@@ -240,7 +240,7 @@ impl Postings {
         let rejected = state.lanes.remove_waiting(is_stuck, may_reject);
         drop(state);
         if is_new {
-            tracing::warn!("a commit is slow; rejecting charges that would wait for it");
+            tracing::warn!("commits take too long; rejecting charges that would wait");
         }
         self.reject_behind_slow_commit(rejected);
     }
@@ -256,7 +256,7 @@ impl Postings {
 
     fn reject_behind_slow_commit(&self, requests: impl IntoIterator<Item = Request>) {
         let mut round = Round::default();
-        let error = Arc::new(StoreError::Unavailable("an earlier commit takes too long".into()));
+        let error = Arc::new(StoreError::Unavailable("the database has been busy for more than ten seconds".into()));
         for Request { reply, has_permit, .. } in requests {
             self.permits.add_permits(usize::from(has_permit));
             let _ = reply.send(Err(MeterError::Store(Arc::clone(&error))), &mut round);
@@ -270,7 +270,7 @@ impl Postings {
 
 impl State {
     fn take(&mut self, max_batch: usize) -> Option<Batch<Request>> {
-        // Whoever takes batches is there, also if nothing is left for it.
+        // Somebody takes batches, so nothing is stuck.
         (self.waiting_since, self.is_stuck) = (None, false);
         let batch = self.lanes.take(max_batch)?;
         self.in_progress += 1;

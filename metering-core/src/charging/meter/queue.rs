@@ -1,4 +1,4 @@
-//! The way into a meter: for the meter itself, for guards of holds, and for the task that keeps them.
+//! The sending side of a meter's queue: for the meter itself, for guards of holds, and for the task that keeps them.
 
 use std::fmt;
 use std::sync::{Arc, Weak};

@@ -1,4 +1,4 @@
-//! The way back: the outcome of a posting is written into a slot that its caller looks at.
+//! Reply slots: a commit writes an outcome into its posting's slot, and the caller awaits it.
 //!
 //! Most callers get the outcome when it is on disk. One with an early slot may get it when it is decided, and learns later
 //! that it is on disk, or that it did not get there.

@@ -17,7 +17,8 @@ thread_local! {
 }
 
 /// Wakes the callers of [`Meter`](crate::Meter) on this thread once per commit, instead of each on its own. It never
-/// resolves. While it runs, do not block the thread with a future that waits for the meter. Spawn it on each current-thread runtime that calls a meter from many tasks. Without it, everything works
+/// resolves. Do not
+/// `block_on` a call of a meter inside a task of that runtime: what wakes it could not run. Spawn it on each current-thread runtime that calls a meter from many tasks. Without it, everything works
 /// the same, with more system calls; in a multi-thread runtime it has no use.
 ///
 /// ```

@@ -61,7 +61,7 @@ impl Charged {
             return self.refund_with(&mut state).await;
         }
         drop(state);
-        // It waits for the flush first, also without its caller.
+        // In a task: the refund follows the flush even if this future is dropped.
         let (charged, owed) = (self.clone(), self.service.meter().owe_refund());
         let refunding = async move {
             let _owed = owed;
@@ -98,7 +98,7 @@ impl Charged {
                 state.money = Money::Captured;
                 state.refund = Err(Error::NotRefunded);
             }
-            Money::NotCharged(_) | Money::Refunded => {}
+            Money::FlushFailed(_) | Money::Refunded => {}
         }
         state.refund.clone()
     }
@@ -106,7 +106,7 @@ impl Charged {
     /// Refunds a request whose response is passed on and costs nothing, or releases what is held for it. What was
     /// captured stays.
     pub(in crate::layer) async fn free<R: From<String>>(&self, response: Response<R>) -> Response<R> {
-        if !matches!(self.state.lock().await.money, Money::Charged(_) | Money::NotCharged(_)) {
+        if !matches!(self.state.lock().await.money, Money::Charged(_) | Money::FlushFailed(_)) {
             // What cannot be recorded is logged, and the headers say what is held.
             drop(self.release().await);
             return self.delivered(response).await;

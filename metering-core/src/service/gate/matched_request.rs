@@ -219,8 +219,7 @@ impl<'s> MatchedRequest<'s, '_> {
     }
 }
 
-/// The error of a request that is not charged. Boxed, as everything rare here: a future is as large as its largest
-/// branch, and it is moved with every request.
+/// The error of a request that is not charged. Boxed to keep the future of a request small.
 async fn refused(service: &Service, request: &RequestHead<'_>, error: Error) -> Error {
     Box::pin(service.access.after_authentication(request.caller(), error)).await
 }

@@ -59,7 +59,7 @@ async fn charge_stands_after_its_early_caller_disconnects() {
 }
 
 #[tokio::test]
-async fn refusals_and_requests_with_an_id_are_on_disk() {
+async fn requests_with_an_id_are_on_disk_and_refusals_have_no_receipt() {
     for scene in Scene::both(10, config(10, 10)).await {
         let keyed = charge(&scene).with_request_id(RequestId::parse("order-17").unwrap());
         assert!(accepted(&scene, keyed).await.is_on_disk());

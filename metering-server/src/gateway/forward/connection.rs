@@ -15,8 +15,8 @@ use tokio::net::TcpStream;
 /// How a connection is made: over TCP, with TLS for `https`.
 pub(super) type Connector = hyper_rustls::HttpsConnector<HttpConnector>;
 
-/// The most headers that a response may have; hyper's own limit is 100. hyper clears room
-/// for all of them with each response, which takes 64 bytes and some time for each.
+/// The most headers that a response may have; hyper's own limit is 100. hyper clears 64 bytes for each allowed header with
+/// every response.
 pub(super) const MAX_HEADERS: usize = 250;
 
 type Stream = MaybeHttpsStream<TokioIo<TcpStream>>;

@@ -228,13 +228,18 @@ async fn connection_is_only_reused_by_the_worker_that_opened_it() {
     pool.put(connection);
     assert_eq!(pool.idle_connections(), 1);
     assert!(pool.take().is_none(), "this thread is not the worker");
-    let mut takers = Vec::new();
-    while takers.len() < 2 {
+    // A connection each, because both are open at the same time.
+    let (mut takers, mut open) = (Vec::new(), Vec::new());
+    for _ in 0..2 {
         let (report, taken) = oneshot::channel();
+        let (end, ended) = oneshot::channel::<()>();
         let taking = Arc::clone(pool);
-        let task = workers.spawn(async move { report.send((Workers::place(), taking.take().is_some())).unwrap() });
+        drop(workers.spawn(async move {
+            report.send((Workers::place(), taking.take().is_some())).unwrap();
+            let _ = ended.await;
+        }));
         takers.push(taken.await.unwrap());
-        task.await.unwrap();
+        open.push(end);
     }
     takers.sort_unstable();
     assert_eq!(takers, [(1, opener == 1), (2, opener == 2)]);
