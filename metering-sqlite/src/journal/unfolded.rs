@@ -176,7 +176,7 @@ impl Unfolded {
         self.rows
     }
 
-    /// What is left to fold of the round in progress: how many accounts, and how many changes.
+    /// How many accounts, and how many changes, the round in progress has still to fold.
     pub(crate) fn left_in_round(&self) -> (usize, usize) {
         (self.round.len(), self.in_round)
     }
