@@ -16,6 +16,7 @@ use super::{Mcp, remote};
 use crate::api::openapi::Description;
 use crate::api::{self, Documents};
 use crate::config::{Config, Surface, needs_gateway};
+use crate::front::MCP_PATHS;
 use crate::http::{
     Problem, Reply, Response, ResponseFuture, Shutdown, Tls, bytes, into_response, json, no_oauth, without_body,
 };
@@ -171,7 +172,7 @@ fn admin_handler(alone: &Arc<Alone>) -> impl Fn(Request<Incoming>) -> ResponseFu
 impl Alone {
     async fn respond(&self, request: Request<Incoming>) -> Response {
         let path = request.uri().path();
-        if Mcp::handles(path) {
+        if MCP_PATHS.contains(&path) {
             return self.mcp.respond(request).await;
         }
         let reply = match path {
