@@ -1,5 +1,6 @@
-//! What such a process serves besides the tools: its state, and descriptions of the service. As warp filters, which read
-//! as a table; these requests are rare, unlike those of the metering API, whose table is its own.
+//! What such a process serves besides the tools: its state, and descriptions of the service.
+//!
+//! They are warp filters, whose cost does not matter here: only probes and tools at startup send these requests.
 
 use std::sync::Arc;
 
