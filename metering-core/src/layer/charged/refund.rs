@@ -7,9 +7,8 @@ use super::{Charged, State};
 use crate::error::Error;
 use crate::layer::in_flight_slot::InFlightSlot;
 use crate::layer::money::Money;
-use crate::layer::response::set_headers;
 use crate::trace;
-use crate::wire::settled_headers;
+use crate::wire::MeteredHeaders;
 
 impl Charged {
     /// Refunds the charge in full, or releases what is held. Later calls do nothing and return the same. What was
@@ -56,16 +55,16 @@ impl Charged {
     /// logged. With [`MeteringLayer::overlap`](crate::MeteringLayer::overlap) also the error of a charge that did not get
     /// to disk: there is nothing to refund, and the layer responds with it.
     pub async fn refund(&self) -> Result<(), Error> {
-        let mut state = self.state.lock().await;
+        let mut state = self.shared.state.lock().await;
         if !matches!(&state.money, Money::Charged(early) if !early.is_on_disk()) {
             return self.refund_with(&mut state).await;
         }
         drop(state);
         // In a task: the refund follows the flush even if this future is dropped.
-        let (charged, owed) = (self.clone(), self.service.meter().owe_refund());
+        let (charged, owed) = (self.clone(), self.shared.service.meter().owe_refund());
         let refunding = async move {
             let _owed = owed;
-            let mut state = charged.state.lock().await;
+            let mut state = charged.shared.state.lock().await;
             charged.refund_with(&mut state).await
         };
         tokio::spawn(refunding.instrument(trace::current())).await.unwrap_or(Err(Error::NotRefunded))
@@ -80,12 +79,12 @@ impl Charged {
         match money {
             Money::Charged(early) => {
                 let receipt = early.on_disk().await?;
-                let refund = self.service.refund_undelivered(receipt).instrument(self.span.clone()).await;
-                (state.headers, state.refund) = (refund.headers, refund.outcome);
+                let refund = self.shared.service.refund_undelivered(receipt).instrument(self.shared.span.clone()).await;
+                (state.headers, state.refund) = (Some(refund.headers), refund.outcome);
             }
             Money::Held(guard) => match self.settling(guard.release()).await {
                 Some(Ok(released)) => {
-                    state.headers = settled_headers(&state.rate, &released);
+                    state.headers = Some(MeteredHeaders::settled(state.rate, &released));
                     // An earlier settlement stays.
                     if released.hold.settled.is_some_and(|settled| settled.captured.is_positive()) {
                         state.refund = Err(Error::NotRefunded);
@@ -106,23 +105,23 @@ impl Charged {
     /// Refunds a request whose response is passed on and costs nothing, or releases what is held for it. What was
     /// captured stays.
     pub(in crate::layer) async fn free<R: From<String>>(&self, response: Response<R>) -> Response<R> {
-        if !matches!(self.state.lock().await.money, Money::Charged(_) | Money::FlushFailed(_)) {
+        if !matches!(self.shared.state.lock().await.money, Money::Charged(_) | Money::FlushFailed(_)) {
             // What cannot be recorded is logged, and the headers say what is held.
             drop(self.release().await);
             return self.delivered(response).await;
         }
         let mut response = self.undelivered(response).await;
-        InFlightSlot::pass(self.state.lock().await.slot.take(), &mut response);
+        InFlightSlot::pass(self.shared.state.lock().await.slot.take(), &mut response);
         response
     }
 
     /// Refunds a request that was not served, and returns its response.
     pub(in crate::layer) async fn undelivered<R: From<String>>(&self, response: Response<R>) -> Response<R> {
-        let response = match self.refund().await {
+        let mut response = match self.refund().await {
             Ok(()) => response,
             Err(error) => error.to_response(),
         };
-        let headers = self.state.lock().await.take_headers(response.status());
-        set_headers(response, headers)
+        self.shared.state.lock().await.set_headers(&mut response);
+        response
     }
 }
