@@ -97,7 +97,7 @@ pub(crate) struct HeaderNames {
 impl HeaderNames {
     /// Lists of names and of prefixes, in lower case and with no other punctuation than `-`.
     fn new(names: &[&[&'static str]], prefixes: &[&[&'static str]]) -> Self {
-        let mut by_length = [const { Vec::new() }; LONGEST + 1];
+        let mut by_length: [Vec<&'static str>; LONGEST + 1] = [const { Vec::new() }; LONGEST + 1];
         for name in names.iter().copied().flatten().copied() {
             by_length[name.len()].push(name);
         }

@@ -30,7 +30,7 @@ pub(crate) fn forwarded(
     let passes = |name: &HeaderName| {
         !NOT_FORWARDED.contains(name)
             && !is_any_of(&named, name.as_str())
-            && !passed.is_some_and(|passed| passed.drops_from_request(name.as_str()))
+            && passed.is_none_or(|passed| !passed.drops_from_request(name.as_str()))
     };
     let mut headers = HeaderMap::with_capacity(incoming.len() + ADDED);
     // It should come first (RFC 9110, section 7.2).
