@@ -9,6 +9,7 @@ mod delivery;
 mod error_events;
 mod forward;
 mod forwarded_header;
+mod header_names;
 mod headers;
 mod passed_headers;
 mod policy;
@@ -108,7 +109,10 @@ impl Gateway {
         let reserving = Arc::clone(&streams);
         let layer = MeteringLayer::new(Arc::clone(&service)).overlap().on_match(move |key, route, extensions| {
             spans::name_route(&route.method, &route.template);
-            extensions.insert(route.removed_headers.clone());
+            let removed = &route.removed_headers;
+            if !(removed.request.is_empty() && removed.response.is_empty()) {
+                extensions.insert(removed.clone());
+            }
             websocket::admit(key.map(ApiKey::hash), route, extensions, &reserving)?;
             if route.sse {
                 let permit = key.map(|key| reserving.reserve(key.hash())).transpose()?;

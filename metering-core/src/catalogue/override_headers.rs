@@ -58,7 +58,7 @@ const FIRST_LETTERS: u32 = {
 };
 
 /// Headers of a single connection (RFC 9110, section 7.6.1), and similar ones.
-const HOP_BY_HOP: [&str; 10] = [
+pub const HOP_BY_HOP_HEADERS: [&str; 10] = [
     "connection",
     "http2-settings",
     "keep-alive",
@@ -72,7 +72,8 @@ const HOP_BY_HOP: [&str; 10] = [
 ];
 
 /// Prefixes of headers that only the gateway may set, in either direction.
-const OF_GATEWAY: [&str; 5] = ["x-metering-", "x-forwarded-", "x-bds-credit-", "x-bds-request-", "ratelimit"];
+pub const GATEWAY_HEADER_PREFIXES: [&str; 5] =
+    ["x-metering-", "x-forwarded-", "x-bds-credit-", "x-bds-request-", "ratelimit"];
 
 /// Whether the header belongs to a single connection, so that a proxy does not pass it on.
 ///
@@ -84,7 +85,7 @@ const OF_GATEWAY: [&str; 5] = ["x-metering-", "x-forwarded-", "x-bds-credit-", "
 /// ```
 #[must_use]
 pub fn is_hop_by_hop(header: &str) -> bool {
-    HOP_BY_HOP.iter().any(|known| is_same_header(header, known))
+    HOP_BY_HOP_HEADERS.iter().any(|known| is_same_header(header, known))
 }
 
 /// Whether only the gateway may set the header: what it says to the upstream about the request, and to the client about
@@ -98,7 +99,7 @@ pub fn is_hop_by_hop(header: &str) -> bool {
 /// ```
 #[must_use]
 pub fn is_of_gateway(header: &str) -> bool {
-    OF_GATEWAY.iter().any(|prefix| starts_like_header(header, prefix))
+    GATEWAY_HEADER_PREFIXES.iter().any(|prefix| starts_like_header(header, prefix))
 }
 
 /// Whether some server lets this header replace the method, path or host of its request.
