@@ -112,7 +112,8 @@ where
     S: Read + Write + Unpin + Send + 'static,
 {
     let mut builder = http1::Builder::new();
-    let (sender, driver) = builder.max_buf_size(BUFFER_BYTES).max_headers(MAX_HEADERS).handshake(stream).await?;
+    let builder = builder.max_buf_size(BUFFER_BYTES).max_headers(MAX_HEADERS);
+    let (sender, driver) = builder.handshake::<_, Outgoing>(stream).await?;
     let driver: Driver = Box::pin(driver.with_upgrades());
     Ok((sender, driver))
 }
