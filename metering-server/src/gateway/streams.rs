@@ -1,5 +1,6 @@
 //! Limits the open streams of each key, and ends them when the key is no longer live.
 
+mod held_body;
 pub(crate) mod sockets;
 
 use std::collections::HashMap;
@@ -7,19 +8,12 @@ use std::collections::hash_map::Entry;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use bytes::Bytes;
-use futures_util::{FutureExt, Stream, StreamExt, TryStreamExt};
-use http::HeaderMap;
-use http_body::Frame;
-use http_body_util::{BodyExt, BodyStream, StreamBody};
 use metering_core::access::KeyHash;
 use metering_core::wire::ErrorCode;
 use metering_core::{Clock, Credits, Error, Store};
 use tokio_util::sync::CancellationToken;
 
-use crate::gateway::delivery::{BodyError, ResponseBody, has_plain_events};
-use crate::gateway::error_events::EndedEarly;
-use crate::http::{Connection, EventStream, Response, Shutdown};
+use crate::http::{Connection, Response, Shutdown};
 use crate::operations::metrics;
 
 /// How long a stream may take to send its end before its connection is cut. A client that does not read would take
@@ -186,49 +180,6 @@ impl StreamRoute {
     }
 }
 
-impl StreamPermit {
-    /// Wraps the response: its body ends when the stream is asked to end, and releases the slot when it is done.
-    fn hold(self: Arc<Self>, mut reply: Response, connection: Option<&Connection>) -> Response {
-        if let (Some(connection), Some(streams)) = (connection, self.streams.lock().get_mut(&self.key)) {
-            streams.connections.insert(self.number, connection.clone());
-        }
-        let sending = Sending { permit: self };
-        let connection = connection.filter(|_| has_plain_events(reply.headers()));
-        let ended = EndedEarly::default();
-        reply.extensions_mut().insert(ended.clone());
-        reply.map(|body| {
-            let streams = Arc::clone(&sending.permit.streams);
-            let end = sending.permit.end.clone().cancelled_owned().map(move |()| ended.set(streams.why_ended()));
-            let trailers = Arc::<Mutex<Option<HeaderMap>>>::default();
-            let data = data_of(body, Arc::clone(&trailers));
-            let mut data = Box::pin(EventStream::new(data, connection).take_until(end).fuse());
-            let stream = futures_util::stream::poll_fn(move |context| {
-                // Moved in, so that the slot lives as long as the body.
-                let _sending = &sending;
-                data.as_mut().poll_next(context).map(|next| match next {
-                    Some(data) => Some(data.map(Frame::data)),
-                    None => trailers.lock().unwrap_or_else(PoisonError::into_inner).take().map(Frame::trailers).map(Ok),
-                })
-            });
-            StreamBody::new(stream).boxed_unsync()
-        })
-    }
-}
-
-/// A response that is being sent. After it, its connection may serve other requests, although the stream keeps its slot
-/// until the rest of the upstream's response was read.
-struct Sending {
-    permit: Arc<StreamPermit>,
-}
-
-impl Drop for Sending {
-    fn drop(&mut self) {
-        if let Some(streams) = self.permit.streams.lock().get_mut(&self.permit.key) {
-            streams.connections.remove(&self.permit.number);
-        }
-    }
-}
-
 impl Drop for StreamPermit {
     fn drop(&mut self) {
         if let Entry::Occupied(mut streams) = self.streams.lock().entry(self.key) {
@@ -239,19 +190,6 @@ impl Drop for StreamPermit {
             }
         }
     }
-}
-
-/// The data of a body. Its trailers go into `trailers` when they arrive.
-fn data_of(
-    body: ResponseBody,
-    trailers: Arc<Mutex<Option<HeaderMap>>>,
-) -> impl Stream<Item = Result<Bytes, BodyError>> + Send {
-    BodyStream::new(body).try_filter_map(move |frame| {
-        let data = frame.into_data().map_err(|frame| {
-            *trailers.lock().unwrap_or_else(PoisonError::into_inner) = frame.into_trailers().ok();
-        });
-        std::future::ready(Ok(data.ok()))
-    })
 }
 
 #[cfg(test)]

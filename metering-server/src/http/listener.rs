@@ -5,7 +5,6 @@
 use std::convert::Infallible;
 use std::net::SocketAddr;
 use std::num::NonZeroUsize;
-use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -279,17 +278,18 @@ where
         let reply = handler(request, connection.clone());
         async move { Ok::<_, Infallible>(reply.await) }
     });
-    let serving = http.serve_connection(TokioIo::new(stream), service).with_upgrades();
+    // Boxed, because a block that captures a future and pins it has room for it twice.
+    let mut serving = Box::pin(http.serve_connection(TokioIo::new(stream), service).with_upgrades());
     Box::pin(async move {
-        let mut serving = pin!(serving);
         let served = tokio::select! {
             biased;
             served = serving.as_mut() => served,
             _ = watcher.changed() => {
                 serving.as_mut().graceful_shutdown();
-                serving.await
+                serving.as_mut().await
             }
         };
+        drop(serving);
         // The switched protocol has the socket now, and counts as this connection until it ends.
         switching.until_switched_ends().await;
         drop(watcher);

@@ -11,6 +11,7 @@ use std::sync::{Arc, mpsc};
 use std::thread;
 use std::time::Duration;
 
+use futures_util::FutureExt;
 use metering_core::charging::wake_together;
 use tokio::runtime::{Builder, Handle};
 use tokio::task::JoinHandle;
@@ -92,10 +93,8 @@ impl Workers {
         let fewest = self.workers.iter().min_by_key(|worker| worker.open.load(Ordering::Relaxed));
         let worker = fewest.expect("there is at least one");
         let slot = Slot::new(&worker.open);
-        worker.runtime.spawn(async move {
-            let _slot = slot;
-            connection.await;
-        })
+        // Not an `async` block, which would have room for the connection twice.
+        worker.runtime.spawn(connection.map(move |()| drop(slot)))
     }
 
     /// The current thread's worker number, from 1; 0 on any other thread.

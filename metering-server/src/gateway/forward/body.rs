@@ -68,13 +68,10 @@ impl UpstreamBody {
     }
 
     fn poll_incoming(&mut self, context: &mut Context<'_>) -> Poll<Option<hyper::Result<Frame<Bytes>>>> {
-        if let Poll::Ready(frame) = Pin::new(&mut self.incoming).poll_frame(context) {
-            return Poll::Ready(frame);
+        match &mut self.connection {
+            Some(connection) => connection.poll_body(&mut self.incoming, context),
+            None => Pin::new(&mut self.incoming).poll_frame(context),
         }
-        // Polling the body has requested more data from the connection.
-        let Some(connection) = &mut self.connection else { return Poll::Pending };
-        connection.drive(context);
-        Pin::new(&mut self.incoming).poll_frame(context)
     }
 }
 

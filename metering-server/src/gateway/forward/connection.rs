@@ -1,23 +1,30 @@
 use std::pin::{Pin, pin};
-use std::task::{Context, Waker};
+use std::task::{Context, Poll, Waker};
 
 use bytes::Bytes;
 use http::{Request, Response};
+use http_body::{Body, Frame};
 use http_body_util::Full;
 use hyper::body::Incoming;
 use hyper::client::conn::{TrySendError, http1};
+use hyper::rt::{Read, Write};
 use hyper::upgrade::Upgraded;
 use hyper_rustls::MaybeHttpsStream;
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::TokioIo;
 use tokio::net::TcpStream;
 
+use super::task_waker::TaskWaker;
+
 /// How a connection is made: over TCP, with TLS for `https`.
 pub(super) type Connector = hyper_rustls::HttpsConnector<HttpConnector>;
 
-/// The most headers that a response may have; hyper's own limit is 100. hyper clears 64 bytes for each allowed header with
-/// every response.
-pub(super) const MAX_HEADERS: usize = 250;
+/// The most headers that a response may have; hyper's own limit is 100. hyper fills 64 bytes for each allowed header with
+/// every response, in two blocks of memory that it frees at once.
+///
+/// Such a block has 7 KiB. Above that, mimalloc takes it from where it takes the buffers of connections, 8 KiB each.
+/// These are hardly used in an open stream, but if they were filled before, all of their memory is resident.
+pub(super) const MAX_HEADERS: usize = 224;
 
 type Stream = MaybeHttpsStream<TokioIo<TcpStream>>;
 type Outgoing = Full<Bytes>;
@@ -33,6 +40,7 @@ pub(super) struct UpstreamConnection {
     sender: http1::SendRequest<Outgoing>,
     /// Reads and writes the socket; `None` once the connection has ended.
     driver: Option<Driver>,
+    waker: TaskWaker,
     /// Where it was opened, as the pool counts.
     pub(super) place: usize,
 }
@@ -42,9 +50,12 @@ type Driver = Pin<Box<dyn Future<Output = hyper::Result<()>> + Send>>;
 
 impl UpstreamConnection {
     pub(super) async fn handshake(stream: Stream, place: usize) -> hyper::Result<Self> {
-        let mut builder = http1::Builder::new();
-        let (sender, driver) = builder.max_buf_size(BUFFER_BYTES).max_headers(MAX_HEADERS).handshake(stream).await?;
-        Ok(Self { sender, driver: Some(Box::pin(driver.with_upgrades())), place })
+        // Without TLS, the driver does not have the size of one with TLS.
+        let (sender, driver) = match stream {
+            Stream::Http(stream) => open(stream).await?,
+            Stream::Https(stream) => open(stream).await?,
+        };
+        Ok(Self { sender, driver: Some(driver), waker: TaskWaker::new(), place })
     }
 
     /// Sends a request and waits for the head of the response.
@@ -54,8 +65,10 @@ impl UpstreamConnection {
     ) -> Result<Response<Incoming>, TrySendError<Request<Outgoing>>> {
         let mut response = pin!(self.sender.try_send_request(request));
         std::future::poll_fn(|context| {
-            drive(&mut self.driver, context);
-            response.as_mut().poll(context)
+            self.waker.poll(context, |context| {
+                drive(&mut self.driver, context);
+                response.as_mut().poll(context)
+            })
         })
         .await
     }
@@ -70,16 +83,39 @@ impl UpstreamConnection {
         .await
     }
 
-    /// Reads and writes what is possible without waiting.
-    pub(super) fn drive(&mut self, context: &mut Context<'_>) {
-        drive(&mut self.driver, context);
+    /// Reads the body of the last response.
+    pub(super) fn poll_body(
+        &mut self,
+        body: &mut Incoming,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<hyper::Result<Frame<Bytes>>>> {
+        let Self { driver, waker, .. } = self;
+        waker.poll(context, |context| {
+            if let Poll::Ready(frame) = Pin::new(&mut *body).poll_frame(context) {
+                return Poll::Ready(frame);
+            }
+            // Polling the body has requested more data from the connection.
+            drive(driver, context);
+            Pin::new(&mut *body).poll_frame(context)
+        })
     }
 
     /// Whether the connection can take another request: it is open, and its last response has been read.
     pub(super) fn is_idle(&mut self) -> bool {
-        self.drive(&mut Context::from_waker(Waker::noop()));
+        drive(&mut self.driver, &mut Context::from_waker(Waker::noop()));
         self.driver.is_some() && self.sender.is_ready()
     }
+}
+
+async fn open<S>(stream: S) -> hyper::Result<(http1::SendRequest<Outgoing>, Driver)>
+where
+    S: Read + Write + Unpin + Send + 'static,
+{
+    let mut builder = http1::Builder::new();
+    let builder = builder.max_buf_size(BUFFER_BYTES).max_headers(MAX_HEADERS);
+    let (sender, driver) = builder.handshake::<_, Outgoing>(stream).await?;
+    let driver: Driver = Box::pin(driver.with_upgrades());
+    Ok((sender, driver))
 }
 
 fn drive(driver: &mut Option<Driver>, context: &mut Context<'_>) {
