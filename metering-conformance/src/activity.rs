@@ -7,16 +7,28 @@ use std::time::Duration;
 use metering_core::access::KeyNumber;
 use metering_core::clock::Timestamp;
 use metering_core::money::{LedgerKind, NewLedgerEntry};
+use metering_core::service::ActivityQuery;
 use metering_core::store::Store;
 use metering_core::usage::{ACTIVITY_KEPT, Activity, ActivityKind};
 
+use super::key_scene::{caller, issue};
 use super::scene::{
-    BASE, NOON, accepted, adjustment, assert_verified, atoms, balance, charge, charge_on, commit, commit_refund,
+    BASE, DAY, NOON, accepted, adjustment, assert_verified, atoms, balance, charge, charge_on, commit, commit_refund,
     customer, line, new_id, post,
 };
 
 async fn all_activity(store: &dyn Store, id: &metering_core::AccountId) -> Vec<Activity> {
     store.activity(id, u32::MAX).await.unwrap()
+}
+
+/// What a query finds, and the `before` of the entries that follow.
+async fn search(
+    store: &dyn Store,
+    id: &metering_core::AccountId,
+    query: &ActivityQuery,
+    key: Option<KeyNumber>,
+) -> (Vec<Activity>, Option<String>) {
+    query.select(store.activity(id, query.needed()).await.unwrap(), key).unwrap()
 }
 
 fn after(seconds: u64) -> Timestamp {
@@ -131,6 +143,49 @@ pub async fn activity_is_separate_per_account(store: Arc<dyn Store>) {
     assert_eq!(sum(all_activity(&*store, &first.id).await), 8);
     assert_eq!(sum(all_activity(&*store, &second.id).await), 8);
     assert_eq!(all_activity(&*store, &new_id()).await, []);
+}
+
+/// Recent activity can be searched by key, route and day, and read in pages that have every entry once.
+pub async fn activity_is_searched_and_paged(store: Arc<dyn Store>) {
+    let customer = customer(&*store, 1_000 * BASE).await;
+    let child = issue(&*store, &customer.id, None, caller()).await;
+    for (day, secret, template) in [
+        (0, customer.key, "/a"),
+        (0, child.secret, "/b/{x}"),
+        (1, child.secret, "/a"),
+        (2, customer.key, "/b/{x}"),
+        (2, child.secret, "/b/{x}"),
+    ] {
+        accepted(&*store, charge_on(secret, BASE, line(template)), NOON.saturating_add(DAY * day)).await;
+    }
+    let all = ActivityQuery::from(100);
+    let (entries, next) = search(&*store, &customer.id, &all, None).await;
+    assert_eq!((entries.len(), next), (6, None), "five requests and the first credits");
+    let on = |day: u32| Some(NOON.saturating_add(DAY * day).day());
+    let of_b = ActivityQuery { routes: "GET /b/*".parse().unwrap(), ..all.clone() };
+    // query, number of its key, positions in the whole list
+    let table: [(ActivityQuery, Option<KeyNumber>, &[usize]); 6] = [
+        (all.clone(), Some(child.number), &[0, 2, 3]),
+        (of_b.clone(), None, &[0, 1, 3]),
+        (of_b, Some(child.number), &[0, 3]),
+        (ActivityQuery { from: on(1), ..all.clone() }, None, &[0, 1, 2]),
+        (ActivityQuery { from: on(1), to: on(1), ..all.clone() }, None, &[2]),
+        (ActivityQuery { before: Some(entries[3].id.clone()), ..all.clone() }, None, &[4, 5]),
+    ];
+    for (query, key, positions) in table {
+        let expected: Vec<Activity> = positions.iter().map(|position| entries[*position].clone()).collect();
+        assert_eq!(search(&*store, &customer.id, &query, key).await, (expected, None), "{query:?}");
+    }
+    let (mut listed, mut page) = (Vec::new(), ActivityQuery::from(4));
+    loop {
+        let (part, next) = search(&*store, &customer.id, &page, None).await;
+        listed.extend(part);
+        // What is written in the meantime moves no page.
+        accepted(&*store, charge(customer.key, BASE), NOON.saturating_add(DAY * 3)).await;
+        let Some(next) = next else { break };
+        page.before = Some(next);
+    }
+    assert_eq!(listed, entries);
 }
 
 /// After every commit, small or large, the newest entries are kept, and at most twice the minimum number in total.

@@ -72,6 +72,7 @@ macro_rules! charging_conformance {
             activity::activity_entries_describe_their_change,
             activity::activity_entries_may_merge_but_totals_are_exact,
             activity::activity_is_newest_first,
+            activity::activity_is_searched_and_paged,
             activity::activity_is_separate_per_account,
             activity::activity_keeps_only_the_newest_entries,
             activity::ids_are_unique_and_stable,

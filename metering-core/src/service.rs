@@ -41,5 +41,5 @@ pub use request_payments::{
 pub use seller::Seller;
 pub use settings::{BillingSettings, PaymentSettings, SignupSettings, WebhookSettings};
 pub use signups::Signups;
-pub use usage::{Usage, lifetime_events};
+pub use usage::{ActivityQuery, Usage, lifetime_events};
 pub use webhooks::{Webhooks, find_delivery, read_threshold};

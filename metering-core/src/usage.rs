@@ -152,6 +152,12 @@ impl KeyLabels {
         self.0.get(&number)
     }
 
+    /// The number of the key with this id.
+    #[must_use]
+    pub fn number(&self, id: &KeyId) -> Option<KeyNumber> {
+        self.0.values().find(|label| label.id == *id).map(|label| label.number)
+    }
+
     /// Id and name of a key, as documents have them.
     #[must_use]
     pub fn id_and_name(&self, number: KeyNumber) -> (String, String) {

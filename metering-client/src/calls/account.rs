@@ -1,6 +1,7 @@
 //! The caller's account: balance, usage, statements, and requests whose credits are held.
 
 use metering_core::Day;
+use metering_core::access::{KeyId, RoutePatterns};
 use metering_core::wire::call::{Bounded, Clamped, EntryNumber};
 use metering_core::wire::{
     ActivityDocument, BalanceDocument, ByEndpointDocument, DailyUsageDocument, LedgerDocument, ReceiptDocument,
@@ -11,10 +12,20 @@ use metering_core::{call, parameters};
 use super::access::KEY;
 
 parameters! {
-    /// How many entries.
-    ActivityLimit {
+    /// Which entries.
+    ActivityPage {
         /// Maximum number of entries; a number outside the range is clamped
         limit: Clamped<100, 1000> = 100,
+        /// The value of `next` in the previous response
+        before: Option<String> = "act_1000",
+        /// Only requests with this key, without its child keys
+        key: Option<KeyId>,
+        /// Only requests to this route, such as `GET /search` or `/quotes/*`
+        route: Option<RoutePatterns>,
+        /// Only this UTC day and later ones
+        from: Option<Day> = "2026-11-01",
+        /// Only this UTC day and earlier ones
+        to: Option<Day> = "2026-11-30",
     }
 
     /// Which days.
@@ -84,8 +95,11 @@ call! {
     returns(200, "The account": BalanceDocument);
 
     /// Recent activity, newest first
+    ///
+    /// At least the last 1,000 entries of an account are kept. If `next` is not null, older entries follow: send it as
+    /// `before`, with the same `key`, `route`, `from` and `to`.
     ListActivity("usage") = GET "/credits/usage" in "account" for KEY;
-    takes(ActivityLimit, ());
+    takes(ActivityPage, ());
     returns(200, "Recent activity": ActivityDocument) or(ValidationFailed);
 
     /// Usage by day and by route

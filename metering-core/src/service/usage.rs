@@ -1,11 +1,13 @@
 //! Reports for account holders: balance, usage and activity.
 
 mod lifetime;
+mod recent;
 mod statements;
 
 use std::collections::HashMap;
 
 pub use lifetime::lifetime_events;
+pub use recent::ActivityQuery;
 
 use crate::access::credentials::Caller;
 use crate::access::scope::Scope;
@@ -184,7 +186,8 @@ impl Usage<'_> {
         Ok(VolumesDocument::new(&account.id, now.day().month(), routes))
     }
 
-    /// Recent activity, newest first: the last `limit` entries, at least 1 and at most 1000.
+    /// Recent activity, newest first: the entries that match the query, at most its limit, which is from 1 to 1000. A
+    /// number is a query for that many of the newest entries.
     ///
     /// ```
     /// use metering_core::{Charge, MemoryStore, Service};
@@ -205,12 +208,26 @@ impl Usage<'_> {
     /// ```
     ///
     /// # Errors
-    /// As [`Usage::summary`].
-    pub async fn activity(self, caller: impl Into<Caller<'_>>, limit: u32) -> Result<ActivityDocument, Error> {
+    /// As [`Usage::summary`], and [`Error::ValidationFailed`] for a key or an entry that the account does not have.
+    pub async fn activity(
+        self,
+        caller: impl Into<Caller<'_>>,
+        query: impl Into<ActivityQuery>,
+    ) -> Result<ActivityDocument, Error> {
+        let query = query.into();
+        let query = ActivityQuery { limit: clamped(query.limit, MAX_ENTRIES), ..query };
         let account = self.access.authorize(caller, Scope::Read).await?;
-        let activity = self.access.store.activity(&account.id, clamped(limit, MAX_ENTRIES)).await?;
+        if query.from.zip(query.to).is_some_and(|(from, to)| from > to) {
+            return Err(Error::field("from", "must not be after to"));
+        }
+        let newest = self.access.store.activity(&account.id, query.needed()).await?;
         let keys = self.access.key_labels(&account.id).await?;
-        Ok(ActivityDocument::new(&account.id, activity, &keys))
+        let key = match &query.key {
+            Some(id) => Some(keys.number(id).ok_or_else(|| Error::field("key", "is not a key of this account"))?),
+            None => None,
+        };
+        let (entries, next) = query.select(newest, key)?;
+        Ok(ActivityDocument { next, ..ActivityDocument::new(&account.id, entries, &keys) })
     }
 
     async fn report(self, caller: impl Into<Caller<'_>>, window: DayRange) -> Result<UsageReport, Error> {

@@ -129,6 +129,8 @@ pub struct ActivityDocument {
     pub org_id: String,
     /// Recent activity, newest first.
     pub transactions: Vec<ActivityEntry>,
+    /// The value of `before` for the entries that follow; null when there are none.
+    pub next: Option<String>,
 }
 
 /// An entry of recent activity.
@@ -257,11 +259,11 @@ impl From<&EndpointUsage> for EndpointEntry {
 }
 
 impl ActivityDocument {
-    /// Lists an account's recent activity. `keys` names its keys.
+    /// Lists an account's recent activity, with none that follows. `keys` names its keys.
     #[must_use]
     pub fn new(account: &AccountId, activity: Vec<Activity>, keys: &KeyLabels) -> Self {
         let entry = |activity| ActivityEntry::new(activity, keys);
-        Self { org_id: account.to_string(), transactions: activity.into_iter().map(entry).collect() }
+        Self { org_id: account.to_string(), transactions: activity.into_iter().map(entry).collect(), next: None }
     }
 }
 

@@ -1,7 +1,8 @@
 //! Balance and usage of the caller's account.
 
-use metering_client::calls::account::{GetUsageByEndpoint, GetUsageSummary, ListActivity};
+use metering_client::calls::account::{ActivityPage, GetUsageByEndpoint, GetUsageSummary, ListActivity};
 use metering_core::access::Scope;
+use metering_core::service::ActivityQuery;
 use metering_core::wire::call::Call;
 use metering_core::wire::{ActivityDocument, BalanceDocument, ByEndpointDocument, UsageSummary, VolumesDocument};
 
@@ -14,8 +15,10 @@ pub(crate) async fn balance(app: &App, request: Request) -> Result<BalanceDocume
 }
 
 pub(crate) async fn usage(app: &App, request: Request) -> Result<ActivityDocument, Problem> {
-    let of = parameters::<ListActivity>(app, &request, Scope::Read).await?;
-    Ok(app.service.usage().activity(&request.sender()?, of.limit.0).await?)
+    let page = parameters::<ListActivity>(app, &request, Scope::Read).await?;
+    let ActivityPage { limit, before, key, route, from, to } = page;
+    let query = ActivityQuery { limit: limit.0, before, key, routes: route.unwrap_or_default(), from, to };
+    Ok(app.service.usage().activity(&request.sender()?, query).await?)
 }
 
 pub(crate) async fn usage_summary(app: &App, request: Request) -> Result<UsageSummary, Problem> {

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::str::FromStr;
 
 use crate::AccountId;
-use crate::access::KeyId;
+use crate::access::{KeyId, RoutePatterns};
 use crate::charging::HoldId;
 use crate::clock::Day;
 use crate::events::{DeliveryId, DeliveryState, WebhookId};
@@ -65,6 +65,8 @@ texts! {
     DeliveryId as i64: |text| parsed(text).map(Self::new), |id| id.get().to_string().into();
     PriceNumber as u32: |text| parsed(text).map(Self), |number| number.to_string().into();
     Day as String: parsed, |day| day.to_string().into();
+    RoutePatterns as String: |text| Self::parse([text]).map_err(|problem| problem.to_string()),
+        |patterns| patterns.to_string().into();
     u64 as u64: parsed, |number| number.to_string().into();
     EntryNumber as i64: |text| {
         let digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());

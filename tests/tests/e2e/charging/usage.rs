@@ -138,6 +138,61 @@ fn recent_activity_shows_every_client_source() {
 }
 
 #[test]
+fn recent_activity_is_searched_and_paged() {
+    let site = Site::new();
+    let account = site.account("1");
+    let server = site.server().start();
+    let owner = server.client_with(&account.api_key);
+    let made = owner.post("/keys", &json!({"name": "helper"})).expect(201).json();
+    let helper = server.client_with(made["key"].as_str().unwrap());
+    for client in [&owner, &helper, &helper] {
+        let _ = client.get("/mpp/ethPrice").expect(200);
+    }
+    let _ = helper.get(BASE).expect(200);
+    let list = |query: &str| owner.get(&format!("/credits/usage{query}")).expect(200).json();
+    let count = |query: &str| list(query)["transactions"].as_array().unwrap().len();
+    let (id, today) = (made["data"]["id"].as_str().unwrap(), SystemClock.now().day());
+    // query, entries
+    let table = [
+        (String::new(), 5),
+        (format!("?key={id}"), 3),
+        ("?route=/mpp/ethPrice".to_owned(), 3),
+        ("?route=GET%20/mpp/ethPrice".to_owned(), 3),
+        ("?route=POST%20/mpp/ethPrice".to_owned(), 0),
+        (format!("?route=/mpp/ethPrice&key={id}"), 2),
+        (format!("?to={}", today.minus_days(2)), 0),
+        (format!("?from={}", today.minus_days(2)), 5),
+    ];
+    for (query, entries) in table {
+        assert_eq!(count(&query), entries, "{query}");
+        assert_eq!(list(&query)["next"], Value::Null, "{query}");
+    }
+    let all = list("")["transactions"].as_array().unwrap().clone();
+    let (mut listed, mut query) = (Vec::new(), "?limit=2".to_owned());
+    for _page in 0..3 {
+        let document = list(&query);
+        listed.extend(document["transactions"].as_array().unwrap().clone());
+        query = format!("?limit=2&before={}", document["next"].as_str().unwrap_or("none"));
+    }
+    assert_eq!((listed, query.as_str()), (all, "?limit=2&before=none"));
+    // query, field
+    let wrong = [
+        ("?key=helper", "key"),
+        ("?key=key_00000000000000000000", "key"),
+        ("?route=prices", "route"),
+        ("?from=yesterday", "from"),
+        ("?to=2026-02-30", "to"),
+        ("?from=2026-11-02&to=2026-11-01", "from"),
+        ("?before=none", "before"),
+    ];
+    for (query, field) in wrong {
+        let response = owner.get(&format!("/credits/usage{query}")).expect(400);
+        assert_eq!(response.error(), "validation_failed", "{query}");
+        assert!(response.json()["fields"][field].is_string(), "{query}: {}", response.text());
+    }
+}
+
+#[test]
 fn windows_and_limits_out_of_range_are_cut() {
     let site = Site::new();
     let account = site.account("1");
