@@ -10,16 +10,19 @@ import { showSignedIn } from "/assets/header.js";
 import { isHolding } from "/assets/held.js";
 import { KeysTab } from "/assets/keys.js";
 import { showReplace } from "/assets/replace.js";
+import { onReturn } from "/assets/returning.js";
 import { showRotate } from "/assets/rotate.js";
 import { forgetEverything, forgetKey, forgetRotation, rememberKey, rememberName, rememberedKey, rememberedPayment, rememberedRotation } from "/assets/session.js";
 import { startTabs } from "/assets/tabs.js";
 import { TopUp } from "/assets/topup.js";
-import { resetView, showUsage, view } from "/assets/usage.js";
+import { resetView, showUsage } from "/assets/usage.js";
 import { WebhooksTab } from "/assets/webhooks.js";
 
 const KEY = /^sk_live_[A-Za-z0-9]+$/;
 const ACTIVITY = 50;
 const PACE_DAYS = 30;
+/** How old the data must be to be loaded again when the user returns, in milliseconds. */
+const STALE = 15_000;
 
 const status = byId("account-status");
 let topUp = null;
@@ -28,20 +31,18 @@ let webhooks = null;
 let tabs = null;
 
 async function load(key) {
-  const summaryOf = (days) => callApi(`/credits/usage/summary?days=${days}`, { key });
   const account = callApi("/credits/balance", { key });
-  const [balance, summary, recent, activity, receipts, volumes, held] = await Promise.all([
+  const [balance, summary, activity, receipts, volumes, held] = await Promise.all([
     account,
-    summaryOf(view.days),
     // The pace is taken from more than a week.
-    view.days < PACE_DAYS ? summaryOf(PACE_DAYS) : null,
+    callApi(`/credits/usage/summary?days=${PACE_DAYS}`, { key }),
     callApi(`/credits/usage?limit=${ACTIVITY}`, { key }),
     // Without its purchases or volume tiers, the account is still worth showing.
     callApi("/credits/receipts", { key }).catch((error) => ({ error })),
     callApi("/credits/usage/volumes", { key }).catch((error) => ({ error })),
     account.then((balance) => (isHolding(balance) ? callApi("/requests", { key }).catch((error) => ({ error })) : null)),
   ]);
-  return { key, balance, summary, recent: recent ?? summary, activity, receipts, held, volumes, now: summary.date };
+  return { key, balance, summary, activity, receipts, held, volumes, now: summary.date };
 }
 
 /** Shows the data. Opens the account with `key` if none is open. */
@@ -74,8 +75,9 @@ function show(key, data) {
     refresh();
   };
   showConnect(byId("panel-connect"), () => current);
-  showReplace(byId("rotate"), { account: balance, key: () => current, here, rotated });
-  keys = new KeysTab(byId("panel-keys"), { secret: () => current, here, rotated, ended: leaveKey });
+  const unfinished = () => showReplace(byId("rotate"), { account: balance, key: () => current, here, rotated });
+  unfinished();
+  keys = new KeysTab(byId("keys-place"), { secret: () => current, here, rotated, ended: leaveKey, unfinished });
   webhooks = new WebhooksTab(byId("panel-webhooks"), { secret: () => current, here, ended: leaveKey });
   tabs ??= startTabs(byId("tabs"), { opened: loadOpened });
   tabs.openNamed();
@@ -103,7 +105,7 @@ function outOfCredits(balance) {
   ];
 }
 
-async function refresh() {
+async function refresh({ quiet = false } = {}) {
   const key = rememberedKey();
   if (!key) {
     askForKey();
@@ -111,7 +113,8 @@ async function refresh() {
   }
   // If the user has signed out or changed the key in the meantime, a late response must not show or delete anything.
   const late = () => rememberedKey() !== key;
-  status.textContent = "Loading …";
+  if (!quiet) status.textContent = "Loading …";
+  loadedNow();
   try {
     const data = await load(key);
     if (late()) return;
@@ -125,7 +128,7 @@ async function refresh() {
     } else if (error.code === "unauthorized") {
       leaveKey();
     } else {
-      const again = h("button", { class: "button button-quiet button-small", type: "button", on: { click: refresh } }, "Try again");
+      const again = h("button", { class: "button button-quiet button-small", type: "button", on: { click: () => refresh() } }, "Try again");
       byId("dashboard").hidden = false;
       byId("dashboard-notice").replaceChildren(h("div", { class: "notice notice-bad", role: "alert", id: "load-error" }, h("p", {}, sentence(error)), h("div", { class: "actions" }, again)));
     }
@@ -142,8 +145,9 @@ function finishRotation(key) {
   byId("sign-in").hidden = true;
   byId("tabs").hidden = true;
   byId("dashboard").hidden = false;
-  for (const id of ["panel-usage", "panel-keys", "panel-webhooks", "panel-top-up", "panel-connect"]) byId(id).hidden = true;
-  byId("panel-rotate").hidden = false;
+  for (const id of ["panel-usage", "panel-webhooks", "panel-top-up", "panel-connect"]) byId(id).hidden = true;
+  byId("keys-place").replaceChildren();
+  byId("panel-keys").hidden = false;
   showReplace(byId("rotate"), {
     account: {},
     ended: leaveKey,
@@ -168,7 +172,7 @@ function askForKey(problem = "") {
     rotated: (key) => {
       forgetRotation();
       rememberKey(key);
-      const open = h("button", { class: "button", type: "button", on: { click: refresh } }, "Open account");
+      const open = h("button", { class: "button", type: "button", on: { click: () => refresh() } }, "Open account");
       byId("lost-key-rotate").after(h("div", { class: "actions", id: "after-rotation" }, open));
     },
   });
@@ -184,7 +188,7 @@ function close() {
   webhooks = null;
   forgetKey();
   resetView();
-  for (const id of ["panel-usage", "panel-keys", "panel-webhooks", "panel-top-up", "panel-connect", "rotate", "email-recovery", "account-facts", "dashboard-notice", "lost-key-rotate"]) byId(id).replaceChildren();
+  for (const id of ["panel-usage", "keys-place", "panel-webhooks", "panel-top-up", "panel-connect", "rotate", "email-recovery", "account-facts", "dashboard-notice", "lost-key-rotate"]) byId(id).replaceChildren();
   byId("account-name").textContent = "Account";
   byId("tabs").hidden = true;
   byId("after-rotation")?.remove();
@@ -234,7 +238,7 @@ function confirmSignOut() {
   }
   const words = sent
     ? ["A payment is not registered yet", h("p", {}, "Signing out forgets it here. Save its transaction hash to register it later:"), h("p", { class: "mono" }, sent.tx_hash ?? "not known: check your wallet's activity")]
-    : ["Your new key has not arrived yet", h("p", {}, "The key may have been replaced, and only this tab can get the new one. If you sign out now, it is lost: open the Rotate tab instead.")];
+    : ["Your new key has not arrived yet", h("p", {}, "The key may have been replaced, and only this tab can get the new one. If you sign out now, it is lost: open the Keys tab instead.")];
   const dialog = h(
     "dialog",
     { "aria-labelledby": "leave-title" },
@@ -250,9 +254,10 @@ function confirmSignOut() {
   dialog.showModal();
 }
 
+const loadedNow = onReturn(() => rememberedKey() && !byId("dashboard").hidden && refresh({ quiet: true }), STALE);
 startFigures();
 onSubmit(byId("key-form"), signIn);
 byId("key").addEventListener("input", () => complain(byId("key"), ""));
-byId("refresh").addEventListener("click", () => busy(byId("refresh"), refresh));
+byId("refresh").addEventListener("click", () => busy(byId("refresh"), () => refresh()));
 byId("sign-out").addEventListener("click", confirmSignOut);
 refresh();

@@ -1,12 +1,13 @@
 // Amounts by day, as a bar chart. For screen readers it is a single image; the table below it has the same numbers.
 
+import { longDay, shortDay } from "/assets/days.js";
 import { PLACES, fromUnits, group, plural, toUnits } from "/assets/decimal.js";
 import { h, s } from "/assets/dom.js";
 import { figure, rounded } from "/assets/figure.js";
+import { heightOf, scale } from "/assets/scale.js";
 
 const ABOVE = 12;
 const BELOW = 26;
-const TEN = 10n;
 
 /**
  * A frame with the chart of `days`, oldest first: `{day, calls, credits}`, all as text. Bars show `measure`, calls or
@@ -42,13 +43,11 @@ function plot(svg, days, measure, show) {
   svg.setAttribute("viewBox", `0 0 ${width} ${tall}`);
   const places = measure === "credits" ? PLACES : 0;
   const values = days.map((day) => toUnits(day[measure], places));
-  const ticks = ticksFor(values.reduce((most, value) => (value > most ? value : most), 0n), places);
-  const top = ticks[ticks.length - 1];
+  const { top, ticks } = scale(values.reduce((most, value) => (value > most ? value : most), 0n), 10n ** BigInt(places));
   const labels = ticks.map((tick) => group(fromUnits(tick, places)));
   const left = Math.max(...labels.map((label) => label.length)) * 7 + 12;
   const floor = tall - BELOW;
-  // Ten-thousandths are precise enough for a bar, and fit a plain number.
-  const height = (value) => (Number((value * 10_000n) / top) / 10_000) * (floor - ABOVE);
+  const height = (value) => heightOf(value, top, floor - ABOVE);
   const step = (width - left) / days.length;
   const bar = Math.max(Math.min(step * 0.7, 28), 2);
 
@@ -101,22 +100,3 @@ function follow(svg, zones, show, { left, step }) {
   svg.onpointerdown = move;
   svg.onpointerleave = leave;
 }
-
-/** Zero and up to four round steps, the last one at least `most`. */
-function ticksFor(most, places) {
-  const goal = most > 0n ? most : TEN ** BigInt(places);
-  let step = 1n;
-  for (let size = 1n; ; size *= TEN) {
-    step = [1n, 2n, 5n].map((factor) => factor * size).find((candidate) => candidate * 4n >= goal) ?? 0n;
-    if (step > 0n) break;
-  }
-  const count = Number((goal + step - 1n) / step);
-  return Array.from({ length: count + 1 }, (_, index) => BigInt(index) * step);
-}
-
-const dayFormat = (options) => {
-  const format = new Intl.DateTimeFormat("en", { timeZone: "UTC", ...options });
-  return (day) => format.format(new Date(`${day}T00:00:00Z`));
-};
-const shortDay = dayFormat({ month: "short", day: "numeric" });
-const longDay = dayFormat({ weekday: "short", month: "short", day: "numeric" });

@@ -6,10 +6,15 @@ export function choice(name, options, current, chosen) {
   for (const [value, label] of options) {
     const button = h("button", { type: "button", "data-choice": value, "aria-pressed": String(value === current) }, label);
     button.addEventListener("click", () => {
-      for (const other of group.children) other.setAttribute("aria-pressed", String(other === button));
+      press(group, value);
       chosen(value);
     });
     group.append(button);
   }
   return group;
+}
+
+/** Shows which of the buttons is pressed. */
+export function press(group, value) {
+  for (const button of group.children) button.setAttribute("aria-pressed", String(button.dataset.choice === value));
 }

@@ -1,4 +1,21 @@
+// UTC days, as YYYY-MM-DD.
+
 const DAY_MS = 86_400_000;
 
-/** The UTC day that many days before a time, as YYYY-MM-DD. */
+/** The UTC day that many days before a time. */
 export const dayBefore = (now, back) => new Date(now.getTime() - back * DAY_MS).toISOString().slice(0, 10);
+
+/** The day that many days after another; before it, if the number is negative. */
+export const dayAfter = (day, days) => dayBefore(new Date(`${day}T00:00:00Z`), -days);
+
+/** How many days there are from one day to another, with both of them. */
+export const dayCount = (from, to) => Math.round((Date.parse(to) - Date.parse(from)) / DAY_MS) + 1;
+
+const dayFormat = (options) => {
+  const format = new Intl.DateTimeFormat("en", { timeZone: "UTC", ...options });
+  return (day) => format.format(new Date(`${day}T00:00:00Z`));
+};
+/** "Nov 21". */
+export const shortDay = dayFormat({ month: "short", day: "numeric" });
+/** "Sat, Nov 21". */
+export const longDay = dayFormat({ weekday: "short", month: "short", day: "numeric" });

@@ -64,9 +64,10 @@ export function issued({ title, words, text, more = [], done }) {
   dialog.addEventListener("close", done);
 }
 
-function openDialog(title, content) {
+/** Opens a dialog. The focus returns when it is closed. */
+export function openDialog(title, content, kind = "form-dialog") {
   const before = document.activeElement;
-  const dialog = h("dialog", { "aria-labelledby": "dialog-title", class: "form-dialog" }, h("h2", { id: "dialog-title" }, title), ...content);
+  const dialog = h("dialog", { "aria-labelledby": "dialog-title", class: kind }, h("h2", { id: "dialog-title" }, title), ...content);
   dialog.addEventListener("close", () => {
     dialog.remove();
     before?.focus?.({ preventScroll: true });

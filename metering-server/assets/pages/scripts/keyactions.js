@@ -15,7 +15,8 @@ const GRACE = [["0", "Not at all"], ["3600", "1 hour"], ["86400", "1 day"]];
 /**
  * The actions of `tab`: `secret()` is the secret of this visit, `own` its key, `now()` the service's time, and
  * `changed(id)` is called after a change. `rotated(secret)` is called when the secret of this visit is replaced, and
- * `ended()` when it no longer works.
+ * `ended()` when it no longer works. `unfinished()` is called when the response of a rotation of it may be missing, and when
+ * that is over.
  */
 export class KeyActions {
   constructor(tab) {
@@ -78,6 +79,8 @@ export class KeyActions {
     const isOwn = key.id === tab.own.id;
     const tries = new Tries();
     const leaked = key.state === "leaked";
+    // A key without the scope can only replace itself, at once.
+    const manages = tab.own.scopes.includes("manage");
     const grace = field({ name: "grace_seconds", label: "The old secret goes on working", options: GRACE, value: "0", hint: "Time to give the new one to your programs." });
     const words = leaked
       ? "The key gets a new secret and can be used again. The leaked one stays refused."
@@ -85,9 +88,12 @@ export class KeyActions {
     formDialog({
       title: `Rotate ${key.name}`,
       about: [h("p", { class: "soft" }, words)],
-      fields: leaked ? [] : [grace],
+      fields: leaked || !manages ? [] : [grace],
       confirm: "Rotate key",
-      problemOf: (error) => problem(error, "The secret may have been replaced. Try again: you get the same new one."),
+      problemOf: (error) => {
+        tab.unfinished();
+        return problem(error, "The secret may have been replaced. Try again: you get the same new one.");
+      },
       send: ({ grace_seconds: seconds = "0" }) => {
         // This tab remembers a rotation of its own key until the new secret has arrived, also after a reload.
         if (isOwn && seconds === "0") return rotateKey(tab.secret()).then((secret) => ({ key: secret, data: key }));
@@ -98,6 +104,7 @@ export class KeyActions {
         if (isOwn) {
           tab.rotated(secret);
           forgetRotation();
+          tab.unfinished();
         }
         showSecret(`The new secret of ${data.name}`, secret, data, () => tab.changed(key.id));
       },

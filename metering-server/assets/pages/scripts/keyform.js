@@ -1,10 +1,10 @@
 // The dialog for a new key, which also changes a key.
 
-import { callApi } from "/assets/api.js";
 import { formDialog } from "/assets/dialog.js";
 import { h } from "/assets/dom.js";
 import { boxes, checks, field, optional } from "/assets/field.js";
 import { minute } from "/assets/keyrow.js";
+import { routePicker } from "/assets/routepicker.js";
 
 const SCOPES = [
   ["call", "Call", "Call metered routes. This spends credits."],
@@ -41,7 +41,7 @@ export function keyForm({ key = null, own, now, title, confirm, send, done, prob
     fields,
     layout: [
       ...main.map(({ element }) => element),
-      h("details", { class: "more field", open: isOpen }, h("summary", {}, "More limits"), ...more.map((one) => (one.name === "routes" ? withRoutes(one) : one.element))),
+      h("details", { class: "more field", open: isOpen }, h("summary", {}, "More limits"), ...more.map(({ element }) => element)),
     ],
     confirm,
     problemOf,
@@ -87,7 +87,7 @@ function scopesOf(key, own) {
 function moreOf(key) {
   const lines = (list) => list?.join("\n") ?? "";
   return [
-    field({ name: "routes", label: "Routes", value: lines(key?.routes), lines: 3, class: "mono", hint: "One in each line, such as GET /search or /quotes/*. Empty for all." }),
+    routePicker({ name: "routes", label: "Routes", value: key?.routes }),
     field({ name: "networks", label: "Networks", value: lines(key?.networks), lines: 2, class: "mono", hint: "One in each line, such as 203.0.113.0/24. Empty for all." }),
     ...COUNTS.map(([name, label]) => field({ name, label, value: key && key[name] !== "0" ? key[name] : "", inputmode: "numeric", hint: "Empty for no limit of its own.", check: optional(checks.whole) })),
   ];
@@ -98,38 +98,6 @@ function expiries(key, own) {
   const presets = Object.entries(AFTER).map(([value, [label]]) => [value, label]);
   const keep = key?.expires_at ? [["keep", `${minute(key.expires_at)} UTC`]] : [];
   return [...keep, ["", parents], ...presets, ["at", "At a date and time …"]];
-}
-
-/** The field of routes, with suggestions from the catalogue. */
-function withRoutes(routes) {
-  const list = h("datalist", { id: "known-routes" });
-  const input = h("input", { type: "text", id: "add-route", class: "mono", list: "known-routes", spellcheck: "false", placeholder: "Find a route", "aria-label": "Route of the catalogue" });
-  const add = () => {
-    const route = input.value.trim();
-    if (!route) return;
-    routes.input.value = [...routes.value().split("\n").filter(Boolean), route].join("\n");
-    input.value = "";
-    input.focus();
-  };
-  input.addEventListener("keydown", (event) => {
-    if (event.key !== "Enter") return;
-    // Enter would send the form.
-    event.preventDefault();
-    add();
-  });
-  const button = h("button", { class: "button button-quiet", type: "button", id: "add-route-button", on: { click: add } }, "Add");
-  suggest(list);
-  return h("div", { class: "field" }, routes.element, h("div", { class: "add-route" }, input, button, list));
-}
-
-async function suggest(list) {
-  try {
-    const { endpoints } = await callApi("/endpoints.json");
-    const metered = endpoints.filter((route) => route.metered !== false);
-    list.replaceChildren(...metered.map(({ method, path }) => h("option", { value: `${method} ${path}` })));
-  } catch {
-    // Routes can be typed without suggestions.
-  }
 }
 
 /** The body for a new key. What is empty is left out, so it is as for the key that makes it. */

@@ -1,16 +1,20 @@
-// The KEYS tab: the key of this visit and its child keys.
+// The Keys tab: the key of this visit and its child keys.
 
 import { callApi, sentence } from "/assets/api.js";
 import { busy, h } from "/assets/dom.js";
 import { KeyActions } from "/assets/keyactions.js";
+import { openKeyPanel } from "/assets/keypanel.js";
 import { keyTable } from "/assets/keyrow.js";
+import { ORDERS, treeOf } from "/assets/keytree.js";
+import { menuButton } from "/assets/menu.js";
 
 /** How many keys are asked for at once. */
 const PAGE = 50;
 
 /**
  * Fills a panel. `secret()` is the secret of this visit, and `here()` says whether its user is still on the page.
- * `rotated(secret)` is called when it is replaced, and `ended()` when it no longer works.
+ * `rotated(secret)` is called when it is replaced, `ended()` when it no longer works, and `unfinished()` when the response
+ * of its rotation may be missing, and when that is over.
  */
 export class KeysTab {
   #panel;
@@ -19,6 +23,8 @@ export class KeysTab {
   #next = null;
   /** The service's clock minus this computer's, in milliseconds. */
   #skew = 0;
+  /** The order of the keys, and the text that they are searched for. */
+  #view = { order: "created", search: "" };
 
   constructor(panel, visit) {
     this.#panel = panel;
@@ -27,6 +33,7 @@ export class KeysTab {
     this.actions = new KeyActions(this);
     this.secret = () => visit.secret();
     this.now = () => new Date(Date.now() + this.#skew);
+    this.place = h("div", {});
   }
 
   rotated(secret) {
@@ -35,6 +42,10 @@ export class KeysTab {
 
   ended() {
     this.#visit.ended();
+  }
+
+  unfinished() {
+    this.#visit.unfinished();
   }
 
   /** Loads and shows the keys: at least as many as were shown. */
@@ -74,7 +85,7 @@ export class KeysTab {
     return keys;
   }
 
-  /** Shows the keys after a change. The focus goes to the first button of the key with this id. */
+  /** Shows the keys after a change. The focus goes to the menu of the key with this id. */
   async changed(id) {
     if (!this.#visit.here()) return;
     await this.load();
@@ -89,7 +100,7 @@ export class KeysTab {
     const about = manages
       ? h("p", { class: "soft" }, "Give each program a key of its own, with a budget and no more than it needs. A key sees and changes only itself and its child keys.")
       : h("p", { class: "notice", id: "keys-no-scope" }, "You see only the key that you signed in with, because it does not have the scope manage. Sign in with a key that has it to see, create and change keys.");
-    const shown = keyTable(this.#keys, { own, actions: manages && ((key) => this.#buttons(key)) });
+    const focused = where(this.#panel);
     this.#panel.replaceChildren(
       h(
         "section",
@@ -98,11 +109,41 @@ export class KeysTab {
         about,
         this.status = h("div", { role: "alert" }),
         ...this.#keys.filter(({ state }) => state === "leaked").map((key) => this.#leak(key)),
-        shown,
-        h("p", { class: "soft hint" }, "Used is in credits, with the key itself. Days and months are UTC, and so are all times."),
-        this.#next && this.#more(),
+        this.#keys.length > 1 && this.#finder(),
+        this.place,
+        h("p", { class: "soft hint" }, "Used is in credits: of a budget in its period, with child keys; without a budget in all. Days and months are UTC, and so are all times."),
       ),
     );
+    this.#list();
+    if (focused) this.#panel.querySelector(focused)?.focus({ preventScroll: true });
+  }
+
+  #list() {
+    const tree = treeOf(this.#keys, this.#view);
+    const found = this.#view.search && h("p", { class: "soft", role: "status", id: "keys-found" }, tree.length === 0 ? "No key has this name or id." : "");
+    const table = keyTable(tree, {
+      own: this.own,
+      secret: this.secret(),
+      now: this.now(),
+      open: (key, parents) => this.#open(key, parents),
+      actions: (key) => this.#menu(key),
+    });
+    this.place.replaceChildren(...[tree.length > 0 && table, found, this.#next && this.#more()].filter(Boolean));
+  }
+
+  /** The fields that search and order the keys. Both need all of them. */
+  #finder() {
+    const complete = async () => {
+      if (this.#next) [this.#keys, this.#next] = [await this.all(), null];
+      this.#list();
+    };
+    const change = (name, value) => {
+      this.#view[name] = value;
+      this.#try(complete);
+    };
+    const search = h("input", { type: "search", id: "search-keys", placeholder: "Find by name or id", "aria-label": "Find a key", value: this.#view.search, on: { input: ({ currentTarget }) => change("search", currentTarget.value) } });
+    const order = h("select", { id: "order-keys", "aria-label": "Order of the keys", on: { change: ({ currentTarget }) => change("order", currentTarget.value) } }, ...ORDERS.map(([value, label]) => h("option", { value, selected: value === this.#view.order }, label)));
+    return h("div", { class: "chart-choices" }, search, order);
   }
 
   #leak(key) {
@@ -116,16 +157,26 @@ export class KeysTab {
     );
   }
 
-  #buttons(key) {
-    const isFirst = key.parent_id === null;
-    const button = (action, label, work, kind = "") =>
-      h("button", { class: `button button-quiet button-small ${kind}`.trim(), type: "button", "data-action": action, on: { click: ({ currentTarget }) => busy(currentTarget, () => this.#try(() => work(key))) } }, label, h("span", { class: "quietly-there" }, ` ${key.name}`));
+  #open(key, parents) {
+    const children = this.#keys.filter(({ parent_id: parent }) => parent === key.id);
+    openKeyPanel(key, { parents, children, now: this.now(), items: this.#items(key) });
+  }
+
+  #menu(key) {
+    return h("span", { class: "row-actions", "data-actions": key.id }, menuButton(key.name, [{ action: "details", label: "Details", work: () => this.#panel.querySelector(`[data-key="${key.id}"]`).click() }, ...this.#items(key)]));
+  }
+
+  /** What can be done with a key. The first key can neither be disabled nor deleted. */
+  #items(key) {
     const { actions } = this;
-    const onOff = key.disabled ? button("enable", "Enable", (one) => actions.enable(one)) : button("disable", "Disable", (one) => actions.disable(one));
+    const item = (action, label, work, danger = false) => ({ action, label, danger, work: () => this.#try(() => work(key)) });
+    const rotate = item("rotate", "Rotate", (one) => actions.rotate(one));
+    if (!this.own.scopes.includes("manage")) return [rotate];
+    const onOff = key.disabled ? item("enable", "Enable", (one) => actions.enable(one)) : item("disable", "Disable", (one) => actions.disable(one));
     // A leaked key is off until it is rotated.
-    const toggle = key.state !== "leaked" && onOff;
-    const unlessFirst = isFirst ? [h("span", { class: "under" }, "The first key cannot be disabled or deleted.")] : [toggle, button("delete", "Delete", (one) => actions.remove(one), "danger")];
-    return h("span", { class: "row-actions", "data-actions": key.id }, button("change", "Change", (one) => actions.change(one)), button("rotate", "Rotate", (one) => actions.rotate(one)), ...unlessFirst);
+    const toggle = key.state === "leaked" ? [] : [onOff];
+    const unlessFirst = key.parent_id === null ? [] : [...toggle, item("delete", "Delete", (one) => actions.remove(one), true)];
+    return [item("change", "Change", (one) => actions.change(one)), rotate, ...unlessFirst];
   }
 
   async #try(work) {
@@ -146,7 +197,7 @@ export class KeysTab {
           const [keys, next] = await part(secret, this.#next, this.#keys);
           if (!this.#visit.here() || this.secret() !== secret) return;
           [this.#keys, this.#next] = [keys, next];
-          this.#draw();
+          this.#list();
           const grown = this.#panel.querySelector("table");
           grown.tabIndex = -1;
           grown.focus();
@@ -155,6 +206,14 @@ export class KeysTab {
     );
     return more;
   }
+}
+
+/** Where the focus is in a panel, so that it can go back there after a refresh. */
+function where(panel) {
+  const focus = document.activeElement;
+  if (!panel.contains(focus)) return null;
+  const menu = focus.closest("[data-actions]")?.dataset.actions;
+  return menu ? `[data-actions="${menu}"] button` : focus.id ? `#${focus.id}` : focus.dataset.key ? `[data-key="${focus.dataset.key}"]` : null;
 }
 
 /** A part of the list, after those that are known, and where the next part begins. */

@@ -1,4 +1,5 @@
-// The ROTATE tab: replaces the key with the key itself, and, for accounts that were paid for by a wallet, with that.
+// Replacing the key of this tab where its list cannot: when the response of a rotation is missing, and with the wallet
+// that paid for the account.
 
 import { sentence } from "/assets/api.js";
 import { busy, h } from "/assets/dom.js";
@@ -7,50 +8,34 @@ import { rotateKey } from "/assets/rotation.js";
 import { forgetRotation, rememberedRotation } from "/assets/session.js";
 
 /**
- * Fills `place`. `account` is the balance document. `key()` is the key of this visit; `here()` says whether the same user
- * is still on the page, and then `rotated` is called with the new key. `ended()` is called if the key is not live and there
- * is no new one to get.
+ * Fills `place`, or hides it. `account` is the balance document. `key()` is the key of this visit; `here()` says whether
+ * the same user is still on the page, and then `rotated` is called with the new key. `ended()` is called if the key is not
+ * live and there is no new one to get.
  */
 export function showReplace(place, visit) {
   const { account } = visit;
-  const offer = h("div", { class: "stack-gap" }, h("h2", {}, "Replace this key"), ...(rememberedRotation() ? unfinished(place, visit) : first(place, visit)));
-  place.replaceChildren(offer);
-  if (!account.payer_address) return;
+  const parts = [...(rememberedRotation() ? [unfinished(place, visit)] : []), ...(account.payer_address ? [withWallet(visit)] : [])];
+  place.hidden = parts.length === 0;
+  place.replaceChildren(...parts);
+}
+
+function withWallet(visit) {
   const wallet = h("div", {});
-  place.append(h("details", { class: "more" }, h("summary", {}, "Use your wallet instead"), wallet));
   // The wallet's new key replaces whatever an earlier attempt may have left.
   const rotated = (key) => {
     forgetRotation();
     visit.rotated(key);
   };
   showRotate(wallet, { ...visit, rotated });
-}
-
-function first(place, visit) {
-  const about = h("p", { class: "soft" }, "You get a new key, and the old one stops working immediately, everywhere it is used. Balance, usage and limits stay the same.");
-  const button = h("button", { class: "button", type: "button", "data-action": "replace" }, "Replace key …");
-  const sure = h(
-    "div",
-    { class: "notice notice-warn", hidden: true, id: "replace-sure" },
-    h("p", {}, h("strong", {}, "Programs that use the old key are refused "), "until they have the new one. It is shown only once."),
-    h("div", { class: "actions" }, confirm(place, visit, "Replace it now"), h("button", { class: "button button-quiet", type: "button", "data-action": "keep" }, "Keep the old key")),
-  );
-  button.addEventListener("click", () => {
-    sure.hidden = false;
-    button.hidden = true;
-    sure.querySelector("button").focus();
-  });
-  sure.querySelector("[data-action=keep]").addEventListener("click", () => {
-    sure.hidden = true;
-    button.hidden = false;
-    button.focus();
-  });
-  return [about, h("div", { class: "actions" }, button), sure];
+  return h("details", {}, h("summary", { class: "wallet-summary" }, "Replace the key with your wallet"), wallet);
 }
 
 /** The response of an earlier attempt did not arrive. */
 function unfinished(place, visit) {
-  return [
+  return h(
+    "div",
+    { class: "stack-gap" },
+    h("h2", {}, "Your new key has not arrived"),
     h(
       "div",
       { class: "notice notice-warn", id: "unfinished-rotation" },
@@ -58,7 +43,7 @@ function unfinished(place, visit) {
       h("p", {}, "Try again in this tab: if it was replaced, you get the same new key; if not, it is replaced now. Do not close the tab before that."),
       h("div", { class: "actions" }, confirm(place, visit, "Get the new key")),
     ),
-  ];
+  );
 }
 
 function confirm(place, visit, label) {
@@ -85,6 +70,7 @@ function confirm(place, visit, label) {
         }
         showReplace(place, visit);
         const failure = h("div", { class: "notice notice-bad", role: "alert", tabindex: "-1" }, sentence(error));
+        place.hidden = false;
         place.prepend(failure);
         failure.focus();
       }

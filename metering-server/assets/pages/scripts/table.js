@@ -4,9 +4,10 @@ import { h } from "/assets/dom.js";
 
 /**
  * `columns` have a name and may be `number`, `route` or the row's `head`; `rows` have cells in that order.
- * With `stacks`, the table becomes a list on narrow screens; with `scrolls`, its height is limited and it scrolls.
+ * On narrow screens it becomes a list with `stacks`, or what its style sheet makes of the class `narrow`; with `scrolls`,
+ * its height is limited and it scrolls.
  */
-export function table(caption, columns, rows, { stacks = true, scrolls = false } = {}) {
+export function table(caption, columns, rows, { stacks = true, narrow = stacks ? "stacks" : "", scrolls = false } = {}) {
   const head = h("tr", { role: "row" }, ...columns.map((column) => heading(column)));
   const body = rows.map((cells) => h("tr", { role: "row" }, ...cells.map((content, place) => cell(columns[place], content))));
   const frame = h(
@@ -14,7 +15,7 @@ export function table(caption, columns, rows, { stacks = true, scrolls = false }
     { class: scrolls ? "table-frame scrolls" : "table-frame" },
     h(
       "table",
-      { class: stacks ? "data stacks" : "data", role: "table" },
+      { class: narrow ? `data ${narrow}` : "data", role: "table" },
       h("caption", { class: "quietly-there" }, caption),
       h("thead", { role: "rowgroup" }, head),
       h("tbody", { role: "rowgroup" }, ...body),

@@ -11,7 +11,9 @@ export function startTabs(list, { inUrl = true, opened = () => {} } = {}) {
       other.tabIndex = selected ? 0 : -1;
       panelOf(other).hidden = !selected;
     }
-    if (focus) tab.focus();
+    // On a phone the tabs scroll: the open one and its neighbours stay in view.
+    list.scrollLeft = tab.offsetLeft - (list.clientWidth - tab.offsetWidth) / 2;
+    if (focus) tab.focus({ preventScroll: true });
     opened(tab.id);
     if (remember && inUrl) history.replaceState(null, "", `#${tab.id.replace("tab-", "")}`);
   };

@@ -1,77 +1,71 @@
-// The USAGE tab: the account's balance, what it was spent on, recent activity and purchases.
+// The usage tab: the account's balance, what it was spent on, recent activity and purchases.
 
-import { activity as recentActivity } from "/assets/activity.js";
-import { bar, largest } from "/assets/bar.js";
-import { group } from "/assets/decimal.js";
+import { ActivityList } from "/assets/activitylist.js";
 import { h } from "/assets/dom.js";
-import { figure } from "/assets/figure.js";
 import { heldRequests } from "/assets/held.js";
 import { purchases } from "/assets/purchases.js";
-import { longTable } from "/assets/table.js";
+import { swap } from "/assets/swap.js";
 import { tiles } from "/assets/tiles.js";
-import { trend } from "/assets/trend.js";
+import { Trend } from "/assets/trend.js";
 import { volumeTiers } from "/assets/volumes.js";
 
-/** How many endpoints or keys are shown at first. */
-const FIRST = 5;
-
-const DEFAULT_VIEW = { days: 30, measure: "credits", route: "" };
+const DEFAULT_VIEW = { period: "30", from: "", to: "", measure: "credits", by: "route", route: "", key: "", activityFrom: "", activityTo: "" };
 /** What the user chose to see. It outlives a refresh, but not signing out. */
-export const view = { ...DEFAULT_VIEW };
-export const resetView = () => Object.assign(view, DEFAULT_VIEW);
+const view = { ...DEFAULT_VIEW };
+let shown = null;
 
-/** Fills the tab. `now` is the service's time; its days are UTC days. `reload` fetches the data again. */
-export function showUsage(panel, { key, balance, summary, recent, activity, receipts, held, volumes, now }, reload) {
-  const names = keyNames([recent, summary], activity);
-  panel.replaceChildren(
-    tiles(balance, recent, now, { key, reload }),
-    trend({ key, summary, now, view, reload }),
-    byEndpoint(summary),
-    volumeTiers(volumes),
-    names ? byKey(summary) : h("span", { hidden: true }),
-    heldRequests(balance, held),
-    recentActivity(activity, names),
-    purchases({ key, receipts }),
-  );
+/** Forgets what the user chose. */
+export function resetView() {
+  Object.assign(view, DEFAULT_VIEW);
+  shown = null;
 }
 
-/** The names of the keys that were used, by id; null if there is only one. */
-function keyNames(summaries, { transactions }) {
-  const names = new Map(transactions.filter((entry) => entry.key_id).map((entry) => [entry.key_id, entry.key_id]));
-  for (const { by_key: keys } of summaries) for (const { key_id: id, key_name: name } of keys) names.set(id, name);
-  return names.size > 1 ? names : null;
+/** Fills the tab, or shows newer data in it. `now` is the service's time; its days are UTC days. `reload` fetches the data again. */
+export function showUsage(panel, data, reload) {
+  shown ??= new UsageTab(panel);
+  shown.update(data, reload);
 }
 
-function byEndpoint(summary) {
-  if (summary.by_endpoint.length === 0) return h("span", { hidden: true });
-  const most = largest(summary.by_endpoint.map((entry) => entry.credits_used));
-  const columns = [{ name: "Route", head: true, route: true }, { name: "Calls", number: true }, { name: "Credits", number: true }];
-  const rows = summary.by_endpoint.map((entry) => [
-    [h("span", { class: "method" }, entry.http_method), ` ${entry.route_template}`, bar(entry.credits_used, most)],
-    group(entry.call_count),
-    figure(entry.credits_used),
-  ]);
-  return top("endpoints", "Top endpoints", summary, columns, rows);
-}
+class UsageTab {
+  /** The parts that have no state: each is drawn again when its data changes. */
+  #parts = {};
+  #drawn = {};
 
-function byKey(summary) {
-  const most = largest(summary.by_key.map((entry) => entry.credits_used));
-  const columns = [{ name: "Key", head: true }, { name: "Calls", number: true }, { name: "Credits", number: true }];
-  const rows = summary.by_key.map((entry) => [
-    [h("span", { title: entry.key_id }, entry.key_name), bar(entry.credits_used, most)],
-    group(entry.call_count),
-    figure(entry.credits_used),
-  ]);
-  return top("spending-keys", "Spent by key", summary, columns, rows);
-}
+  constructor(panel) {
+    const filtered = () => {
+      this.trend.draw();
+      this.activity.load();
+    };
+    this.activity = new ActivityList(view, { filtered });
+    this.trend = new Trend(view, { filtered, known: (parts) => this.activity.known(parts), day: (bar) => this.#showDay(bar) });
+    for (const name of ["tiles", "volumes", "held", "purchases"]) this.#parts[name] = h("span", { hidden: true });
+    const { tiles: top, volumes, held, purchases: bought } = this.#parts;
+    panel.replaceChildren(top, this.trend.element, volumes, held, this.activity.element, bought);
+  }
 
-/** A table of what was used most in the window. */
-function top(id, title, { window_days: days }, columns, rows) {
-  const period = `last ${days} days`;
-  return h(
-    "section",
-    { "aria-labelledby": `${id}-title`, id },
-    h("div", { class: "section-head" }, h("h2", { id: `${id}-title` }, title), h("p", { class: "soft" }, `L${period.slice(1)}`)),
-    longTable(`${title}, ${period}`, columns, rows, FIRST, { stacks: false }),
-  );
+  update(data, reload) {
+    const { key, balance, summary, receipts, held, volumes, now } = data;
+    const day = now.toISOString().slice(0, 10);
+    this.#part("tiles", [key, balance, summary.by_day, day], () => tiles(balance, summary, now, { key, reload }));
+    this.#part("volumes", [volumes, String(volumes.error)], () => volumeTiers(volumes));
+    this.#part("held", [balance, held, String(held?.error)], () => heldRequests(balance, held));
+    this.#part("purchases", [key, receipts, String(receipts.error)], () => purchases({ key, receipts }));
+    this.trend.update(data);
+    this.activity.update(data);
+  }
+
+  #part(name, data, draw) {
+    // The time of a response is no news.
+    const text = JSON.stringify(data, (member, value) => (member === "date" ? undefined : value));
+    if (this.#drawn[name] === text) return;
+    this.#drawn[name] = text;
+    this.#parts[name] = swap(this.#parts[name], draw());
+  }
+
+  /** Shows the activity of a day that was chosen in the chart. */
+  #showDay({ from, to }) {
+    this.activity.showDays(from, to);
+    this.activity.element.scrollIntoView({ block: "start" });
+    this.activity.from.focus({ preventScroll: true });
+  }
 }

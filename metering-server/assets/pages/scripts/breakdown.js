@@ -1,0 +1,40 @@
+// What usage was made of: the legend of the chart, with the amounts of each route or key. Choosing one filters.
+
+import { bar, largest } from "/assets/bar.js";
+import { fromUnits, group } from "/assets/decimal.js";
+import { h } from "/assets/dom.js";
+import { figure } from "/assets/figure.js";
+import { NAMED, change } from "/assets/split.js";
+import { swatch } from "/assets/stack.js";
+import { longTable } from "/assets/table.js";
+
+/** How many rows are shown at first. */
+const FIRST = NAMED;
+const NAMES = { route: "Route", key: "Key" };
+
+/** The table of a `split`. `isChosen(id)` says which series the tab is filtered by, and `choose(id)` changes that. */
+export function breakdown(usage, { isChosen, choose }) {
+  const { by, series } = usage;
+  if (series.length === 0) return h("span", { hidden: true });
+  const most = largest(series.map(({ credits }) => fromUnits(credits)));
+  const columns = [{ name: NAMES[by], head: true, route: by === "route" }, { name: "Calls", number: true }, { name: "Credits", number: true }];
+  if (usage.before) columns.push({ name: "Change", number: true });
+  const rows = series.map((one, place) => [
+    [h("span", { class: "legend" }, swatch(Math.min(place, NAMED)), button(one, isChosen(one.id), choose)), bar(fromUnits(one.credits), most)],
+    group(String(one.calls)),
+    figure(fromUnits(one.credits)),
+    ...(usage.before ? [compared(one)] : []),
+  ]);
+  const table = longTable(`Usage by ${by}`, columns, rows, FIRST, { stacks: false });
+  return h("div", { id: "breakdown", class: "breakdown" }, table);
+}
+
+function button({ id, name }, pressed, choose) {
+  return h("button", { class: "legend-name", type: "button", "data-series": id, "aria-pressed": String(pressed), title: pressed ? "Show all" : "Show only this", on: { click: () => choose(id) } }, name);
+}
+
+/** How much more that is than in the period before. */
+function compared({ credits, calls, before }) {
+  if (before.calls === 0n && before.credits === 0n) return h("span", { class: "soft" }, "New");
+  return change(credits, before.credits) ?? change(calls, before.calls) ?? "–";
+}

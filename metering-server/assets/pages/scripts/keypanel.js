@@ -1,0 +1,59 @@
+// Everything about one key, at the side of the page.
+
+import { openDialog } from "/assets/dialog.js";
+import { plural } from "/assets/decimal.js";
+import { h } from "/assets/dom.js";
+import { figure } from "/assets/figure.js";
+import { PERIODS, minute, moment, never, stateTag } from "/assets/keyrow.js";
+import { copyButton } from "/assets/secret.js";
+
+const COUNTS = [["requests_per_minute", "Requests a minute"], ["requests_per_day", "Requests a day"], ["max_in_flight", "Requests at the same time"]];
+
+/** Opens it. `children` are the keys made by the key, and `items` what can be done with it, as in its menu. */
+export function openKeyPanel(key, { parents, children, now, items }) {
+  const close = h("button", { class: "button button-quiet button-small panel-close", type: "button", on: { click: () => dialog.close() } }, "Close");
+  const act = ({ action, label, danger, work }) =>
+    h("button", { class: `button button-quiet button-small ${danger ? "danger" : ""}`.trim(), type: "button", "data-action": action, on: { click: () => {
+      dialog.close();
+      work();
+    } } }, label);
+  const content = [
+    close,
+    h("p", {}, stateTag(key, parents, now)),
+    h("div", { class: "actions" }, ...items.map(act)),
+    h("dl", { class: "facts" }, ...facts(key, { parents, children }).map(([term, ...words]) => h("div", {}, h("dt", {}, term), h("dd", {}, ...words)))),
+  ];
+  const dialog = openDialog(key.name, content, "side-panel");
+  // A press beside the panel closes it.
+  dialog.addEventListener("click", (event) => event.target === dialog && dialog.close());
+}
+
+function facts(key, { parents, children }) {
+  const credits = (text) => [figure(text), ` ${plural(text, "credit")}`];
+  const list = (values, all) => (values.length === 0 ? [all] : values.map((value) => h("code", { class: "line" }, value)));
+  const budget = key.limit === null
+    ? [["Budget", "No limit"]]
+    : [
+        ["Budget", ...credits(key.limit), ` ${PERIODS[key.limit_reset] ?? "in all"}`],
+        ["Left of it", ...credits(key.limit_remaining)],
+        ...(key.limit_resets_at ? [["Starts again", moment(key.limit_resets_at)]] : []),
+        ["Alert", ...(key.alert_below ? ["below ", ...credits(key.alert_below)] : ["None"])],
+      ];
+  return [
+    ["Id", h("code", {}, key.id), " ", copyButton(key.id, "Copy", "button button-quiet button-small", "the id")],
+    ...(parents.length > 0 ? [["Made by", parents[0].name]] : []),
+    ...(children.length > 0 ? [["Child keys", children.map(({ name }) => name).join(", ")]] : []),
+    ...budget,
+    ["Used today", ...credits(key.usage_daily)],
+    ["Used this week", ...credits(key.usage_weekly)],
+    ["Used this month", ...credits(key.usage_monthly)],
+    ["Used in all", ...credits(key.usage)],
+    ["Last used", key.last_used_at ? moment(key.last_used_at) : never()],
+    ["Created", moment(key.created_at)],
+    ["Expires", key.expires_at ? h("time", { datetime: key.expires_at }, `${minute(key.expires_at)} UTC`) : never()],
+    ["Scopes", key.scopes.join(", ")],
+    ["Routes", ...list(key.routes, "All")],
+    ["Networks", ...list(key.networks, "All")],
+    ...COUNTS.map(([name, label]) => [label, key[name] === "0" ? "No limit of its own" : key[name]]),
+  ];
+}

@@ -1,0 +1,77 @@
+// A button that opens a menu, as in the ARIA practices. It is above everything else, so that a table cannot cut it off.
+
+import { h } from "/assets/dom.js";
+
+/** A button with a menu. `subject` is said to those who do not see it; `items` have an `action`, a `label`, `work`, and may be a `danger`. */
+export function menuButton(subject, items) {
+  const entries = items.map(({ action, label, danger, work }) =>
+    h("button", { class: danger ? "danger" : null, type: "button", role: "menuitem", tabindex: "-1", "data-action": action, on: { click: () => {
+      close();
+      work();
+    } } }, label),
+  );
+  const menu = h("div", { class: "menu", role: "menu", popover: "auto", "aria-label": `Actions for ${subject}` }, ...entries);
+  const button = h("button", { class: "menu-button", type: "button", "aria-haspopup": "menu", "aria-expanded": "false", "aria-label": `Actions for ${subject}` }, h("span", { "aria-hidden": "true" }, "⋯"));
+  const isOpen = () => button.getAttribute("aria-expanded") === "true";
+  const open = (entry) => {
+    menu.showPopover();
+    place(menu, button);
+    entry.focus();
+  };
+  const close = () => {
+    menu.hidePopover();
+    button.focus({ preventScroll: true });
+  };
+  // A press on the button closes the menu before its click arrives, which would open it again.
+  let wasOpen = false;
+  button.addEventListener("pointerdown", () => {
+    wasOpen = isOpen();
+  });
+  button.addEventListener("click", () => {
+    if (!wasOpen && !isOpen()) open(entries[0]);
+    wasOpen = false;
+  });
+  button.addEventListener("keydown", (event) => {
+    const first = { ArrowDown: 0, ArrowUp: entries.length - 1 }[event.key];
+    if (first === undefined) return;
+    event.preventDefault();
+    open(entries[first]);
+  });
+  menu.addEventListener("beforetoggle", ({ newState }) => {
+    button.setAttribute("aria-expanded", String(newState === "open"));
+    if (newState === "open") addEventListener("scroll", away, { capture: true, passive: true });
+    else removeEventListener("scroll", away, { capture: true });
+  });
+  const away = () => menu.hidePopover();
+  menu.addEventListener("keydown", (event) => move(event, entries, { close, away }));
+  return h("span", { class: "menu-place" }, button, menu);
+}
+
+function move(event, entries, { close, away }) {
+  const here = entries.indexOf(document.activeElement);
+  const moves = { ArrowDown: here + 1, ArrowUp: here - 1 + entries.length, Home: 0, End: entries.length - 1 };
+  if (event.key === "Tab") {
+    away();
+    return;
+  }
+  if (event.key === "Escape") {
+    close();
+  } else if (event.key in moves) {
+    entries[moves[event.key] % entries.length].focus();
+  } else {
+    const letter = event.key.toLowerCase();
+    const named = [...entries.slice(here + 1), ...entries].find((entry) => entry.textContent.toLowerCase().startsWith(letter));
+    if (event.key.length !== 1 || event.key === " " || !named) return;
+    named.focus();
+  }
+  event.preventDefault();
+}
+
+/** Puts the menu under its button, or above it where there is no room, at the right edge. */
+function place(menu, button) {
+  const [at, size] = [button.getBoundingClientRect(), menu.getBoundingClientRect()];
+  const below = at.bottom + 4;
+  const top = below + size.height <= innerHeight ? below : Math.max(at.top - 4 - size.height, 8);
+  menu.style.setProperty("top", `${top}px`);
+  menu.style.setProperty("left", `${Math.max(at.right - size.width, 8)}px`);
+}
