@@ -112,6 +112,120 @@ export const account = {
     }
   },
 
+  /** Usage is split by route and by key, exactly; axes use their height; changes are in percent. */
+  async usageSplit(visitor, { key }) {
+    const page = await visitor.window();
+    await signIn(page, key);
+    const row = (day, route_template, key_id, calls, credits_used) => ({ day, http_method: "GET", route_template, key_id, key_name: `name of ${key_id}`, calls, credits_used });
+    const rows = [
+      row("2026-11-19", "/a", "k1", "5", "1"),
+      row("2026-11-20", "/a", "k1", "2", "0.3333333333"),
+      row("2026-11-21", "/a", "k2", "1", "0.3333333333"),
+      row("2026-11-21", "/b", "k2", "1", "0.3333333333"),
+      ...["1", "2", "3", "4", "5", "6"].map((number) => row("2026-11-21", `/r${number}`, "k1", number, "0.01")),
+    ];
+    // In a page, a BigInt is not sent: as text.
+    const say = (module, { rows, ...view }) => JSON.parse(JSON.stringify(module.split(rows, view), (_, value) => (typeof value === "bigint" ? String(value) : value)));
+    const of = (view) => inModule(page, "split", say, { rows, from: "2026-11-20", to: "2026-11-21", by: "route", measure: "credits", ...view });
+    const all = await of({});
+    assert.deepEqual(all.series.map(({ id }) => id), ["GET /a", "GET /b", "GET /r6", "GET /r5", "GET /r4", "GET /r3", "GET /r2", "GET /r1"]);
+    assert.deepEqual([all.total.calls, all.total.credits, all.before.calls], ["25", "10600000000", "5"], "three thirds and six hundredths");
+    assert.deepEqual(all.bars.map(({ from, parts }) => [from, parts.map(({ name, calls }) => `${name} ${calls}`)]), [
+      ["2026-11-20", ["GET /a 2"]],
+      ["2026-11-21", ["GET /a 1", "GET /b 1", "GET /r6 6", "GET /r5 5", "GET /r4 4", "All others 6"]],
+    ]);
+    assert.deepEqual((await of({ by: "key", measure: "calls" })).series.map(({ name, calls }) => `${name} ${calls}`), ["name of k1 23", "name of k2 2"]);
+    assert.deepEqual((await of({ key: "k2", route: "GET /a" })).series.map(({ id, calls }) => [id, calls]), [["GET /a", "1"]]);
+    const year = await of({ from: "2025-11-22" });
+    assert.deepEqual([year.bars.length, year.bars.at(-1).from, year.bars[0].to, year.before], [53, "2026-11-15", "2025-11-22", null], "weeks, of which the last is complete");
+
+    const changes = [["112", "100", "+12%"], ["100", "112", "−11%"], ["1", "0", null], ["0", "5", "−100%"], ["7", "7", "±0%"], ["99999", "3", "+3,333,200%"]];
+    for (const [now, before, words] of changes) {
+      assert.equal(await inModule(page, "split", (module, amounts) => module.change(...amounts.map(BigInt)), [now, before]), words, `${before} to ${now}`);
+    }
+    const ticks = (most) => inModule(page, "scale", (module, most) => module.scale(BigInt(most)).ticks.map(String).join(), most);
+    for (const [most, expected] of [["0", "0,1"], ["1", "0,1"], ["3", "0,1,2,3"], ["5", "0,2,4"], ["41", "0,10,20,30,40"], ["99", "0,20,40,60,80"]]) assert.equal(await ticks(most), expected, most);
+    const problem = (days) => inModule(page, "trend", (module, days) => module.datesProblem(...days, "2026-11-21"), days);
+    for (const [from, to, words] of [["", "2026-11-21", /Choose the first/], ["2026-11-21", "2026-11-20", /not be after/], ["2026-11-21", "2026-11-22", /future/], ["2024-11-20", "2026-11-21", /at most 366/], ["2026-11-21", "2026-11-21", /^$/]]) {
+      assert.match(await problem([from, to]), words);
+    }
+  },
+
+  /** Bars, legend and activity filter each other, by mouse and by keyboard; activity comes in pages. */
+  async usageFilters(visitor, { key }) {
+    const page = await visitor.window();
+    const press = (name) => page.keyboard.press(name);
+    for (const path of ["/mpp/ethPrice", "/mpp/ethPrice", "/mpp/snapshot/allTrades"]) assert.equal((await call(page, path, key)).status, 200);
+    await signIn(page, key);
+    const rows = page.locator("#activity tbody tr");
+    await page.waitForSelector("#breakdown tbody tr >> nth=1");
+    await page.locator(".stacked .day").last().locator(".part").first().hover();
+    assert.match(await page.innerText(".chart-tip"), /so far.*3 calls.*GET \/mpp\/snapshot\/allTrades.*GET \/mpp\/ethPrice/s);
+    assert.equal(await page.locator(".stacked .hatched").count(), 1, "today is hatched");
+    await checkPage(page, "usage-tip");
+    await page.locator(".stacked .day").last().locator(".part").first().click();
+    await page.waitForFunction(() => document.querySelector("#usage-route").value === "GET /mpp/ethPrice");
+    assert.equal(await page.inputValue("#activity-route"), "GET /mpp/ethPrice", "the filter is that of the tab");
+    await page.waitForFunction(() => document.querySelectorAll("#activity tbody tr").length === 2);
+    await page.click("#usage-clear");
+    await page.waitForFunction(() => document.querySelectorAll("#activity tbody tr").length === 4);
+    await page.click("#breakdown [data-series='GET /mpp/snapshot/allTrades']");
+    await page.waitForFunction(() => document.querySelectorAll("#activity tbody tr").length === 1);
+    await page.click("#breakdown [aria-pressed=true]");
+    await page.waitForFunction(() => document.querySelectorAll("#activity tbody tr").length === 4);
+
+    // One stop for Tab; arrows go to bars and parts.
+    await tabTo(page, ".stacked .day");
+    assert.match(await page.evaluate(() => document.activeElement.getAttribute("aria-label")), /not over yet: .* 3 calls\. GET \/mpp\/ethPrice: /);
+    await press("ArrowUp");
+    assert.match(await page.textContent(".chart-body [role=status]"), /^GET \/mpp\/ethPrice: .* 2 calls$/);
+    await press("Enter");
+    await page.waitForFunction(() => document.querySelector("#usage-route").value === "GET /mpp/ethPrice" && document.activeElement.matches(".day"));
+    await press("ArrowLeft");
+    assert.match(await page.evaluate(() => document.activeElement.getAttribute("aria-label")), /: 0 credits, 0 calls/);
+    await press("Enter");
+    await page.waitForSelector("#no-activity");
+    await tabTo(page, "#activity-clear");
+    await press("Enter");
+    await page.waitForFunction(() => document.querySelectorAll("#activity tbody tr").length === 4);
+    await checkPage(page, null);
+
+    // Days of one's own.
+    await page.click("#trend [data-choice=custom]");
+    const today = await page.inputValue("#usage-to");
+    await page.fill("#usage-from", today);
+    await page.waitForFunction(() => document.querySelectorAll(".stacked .day").length === 1);
+    await page.fill("#usage-to", "2020-01-01");
+    assert.match(await page.innerText("#usage-dates-error"), /must not be after/);
+    await checkPage(page, null);
+
+    for (let calls = 0; calls < 60; calls += 1) assert.equal((await call(page, "/mpp/ethPrice", key)).status, 200);
+    await page.click("#refresh");
+    await page.waitForSelector("#more-activity");
+    assert.equal(await rows.count(), 8);
+    await page.click("#more-activity");
+    assert.equal(await rows.count(), 50);
+    await page.click("#more-activity");
+    await page.waitForSelector("#activity-end");
+    assert.equal(await rows.count(), 64);
+    assert.equal(await page.evaluate(() => document.activeElement.rowIndex), 51, "the keyboard goes on at the first new row");
+
+    // What changed elsewhere is there when the user returns, but not at once again.
+    const asked = [];
+    page.on("request", (request) => request.url().includes("/credits/balance") && asked.push(request));
+    const comeBack = (later) => page.evaluate((later) => {
+      const now = performance.now();
+      performance.now = () => now + later;
+      dispatchEvent(new Event("focus"));
+    }, later);
+    await comeBack(1_000);
+    assert.equal(asked.length, 0);
+    const loaded = page.waitForResponse((response) => response.url().includes("/credits/balance"));
+    await comeBack(60_000);
+    await loaded;
+    await checkPage(page, null);
+  },
+
   /** The chart's choices, the downloads, and the header on other pages. */
   async history(visitor, { key, name }) {
     const page = await visitor.window();
@@ -124,8 +238,8 @@ export const account = {
     await page.waitForFunction(() => document.querySelector(".chart-reading")?.textContent.startsWith("Last 7 days"));
     assert.equal(await page.evaluate(() => document.activeElement.dataset.choice), "7", "the button keeps the focus");
     await page.click('#trend [data-choice="calls"]');
-    assert.match(await page.getAttribute("svg.chart", "aria-label"), /^Bar chart of calls by day, last 7 days. Total: 3 calls\./);
-    await page.selectOption("#trend select", "GET /mpp/ethPrice");
+    assert.match(await page.getAttribute("svg.chart", "aria-label"), /^Bar chart of calls by day, 7 days, in total 3 calls\./);
+    await page.selectOption("#usage-route", "GET /mpp/ethPrice");
     await page.waitForFunction(() => document.querySelector(".chart-reading")?.textContent.endsWith("2 calls"));
     await page.click("#refresh");
     await page.waitForFunction(() => !document.querySelector("#refresh").hasAttribute("aria-busy"));
@@ -173,17 +287,24 @@ export const account = {
   async looks(visitor, { key }) {
     for (const options of LOOKS) {
       const page = await visitor.window(options);
+      const day = (back) => new Date(Date.now() - back * 86_400_000).toISOString().slice(0, 10);
+      const days = Array.from({ length: 60 }, (_, back) => day(back));
+      const exact = (_, value) => (typeof value === "number" && !Number.isInteger(value) ? Number(value.toFixed(10)) : value);
+      const fulfill = (route, json) => route.fulfill({ body: JSON.stringify(json, exact), headers: { "content-type": "application/json", date: new Date().toUTCString() } });
       await page.route("**/credits/usage/summary?*", async (route) => {
         const response = await (await route.fetch()).json();
-        const day = (back) => new Date(Date.now() - back * 86_400_000).toISOString().slice(0, 10);
-        const by_day = Array.from({ length: 30 }, (_, back) => ({ day: day(back), usage_events: 100 + ((back * 7919) % 500), credits_used: (11 + ((back * 104_729) % 97) / 7) / 10 }));
-        const by_endpoint = ROUTES.map((route_template, place) => ({ route_template, http_method: "GET", call_count: 9_000 >> place, credits_used: 30.123456789 / (place + 1) ** 2 }));
-        const json = { ...response, totals: { usage_events: 10_432, credits_used: 54.0725694444, credits_added: 0 }, by_day, by_endpoint };
-        const exact = (_, value) => (typeof value === "number" && !Number.isInteger(value) ? Number(value.toFixed(10)) : value);
-        await route.fulfill({ body: JSON.stringify(json, exact), headers: { "content-type": "application/json", date: new Date().toUTCString() } });
+        const by_day = days.slice(0, 30).map((day, back) => ({ day, usage_events: 100 + ((back * 7919) % 500), credits_used: (11 + ((back * 104_729) % 97) / 7) / 10 }));
+        await fulfill(route, { ...response, by_day });
+      });
+      await page.route("**/credits/usage/daily?*", (route) => {
+        const usage = days.flatMap((day, back) => ROUTES.flatMap((route_template, place) => ["First key", "crawler"].map((key_name, number) => {
+          const calls = ((back * 7919 + place * 31) % 500 >> place) + number;
+          return { day, route_template, http_method: "GET", client_source: "direct", key_id: `key_${number}`, key_name, calls, credits_used: calls * 0.0006944444 };
+        })));
+        return fulfill(route, { usage, next: null });
       });
       await signIn(page, key);
-      await page.waitForSelector("svg.chart rect.bar");
+      await page.waitForSelector("svg.chart rect.part");
       await checkPage(page, ["month", options.viewport.width === 375 && "phone", options.colorScheme === "dark" && "dark"].filter(Boolean).join("-"));
       const top = await page.evaluate(() => document.getElementById("activity-title").getBoundingClientRect().top + scrollY);
       if (options.viewport.width === 375) assert.ok(top <= 2 * 812, `activity begins at ${top} pixels`);

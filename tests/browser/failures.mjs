@@ -78,18 +78,18 @@ export const failures = {
   /** An account with many routes and a single call; and many plans with long prices. */
   async longLists(visitor, { key }) {
     const page = await visitor.window({ viewport: { width: 700, height: 900 } });
-    const routes = Array.from({ length: 40 }, (_, number) => ({ route_template: `/mpp/${"long-".repeat(12)}${number}`, http_method: "GET", call_count: 1, credits_used: 0.5 }));
+    const routes = Array.from({ length: 40 }, (_, number) => ({ day: new Date().toISOString().slice(0, 10), route_template: `/mpp/${"long-".repeat(12)}${number}`, http_method: "GET", client_source: "direct", key_id: "key_1", key_name: "First key", calls: 1, credits_used: 0.5 }));
     await page.route(SUMMARY, async (route) => {
       const response = await (await route.fetch()).json();
-      const by_day = [{ day: new Date().toISOString().slice(0, 10), usage_events: 1, credits_used: 1 }];
-      const totals = { ...response.totals, usage_events: 1, credits_used: 1 };
-      await route.fulfill({ json: { ...response, totals, by_day, by_endpoint: routes } });
+      await route.fulfill({ json: { ...response, by_day: [{ day: routes[0].day, usage_events: 1, credits_used: 1 }] } });
     });
+    await page.route("**/credits/usage/daily?*", (route) => route.fulfill({ json: { usage: routes, next: null } }));
     await signIn(page, key);
-    const endpoints = page.locator('section[aria-labelledby="endpoints-title"]');
+    const endpoints = page.locator("#breakdown");
+    await endpoints.waitFor();
     assert.equal(await endpoints.locator("tbody tr").count(), 5);
     const words = await page.innerText(".chart-reading");
-    assert.match(words, /1 credit · 1 call$/);
+    assert.match(words, /20 credits · 40 calls$/);
     await checkPage(page, "account-many-routes");
     await endpoints.getByRole("button", { name: "Show all 40" }).click();
     assert.equal(await endpoints.locator("tbody tr").count(), 40);
@@ -199,7 +199,7 @@ export const failures = {
     await page.waitForSelector("#uncertain-payment");
     await page.getByRole("button", { name: "Nothing was sent" }).click();
 
-    await page.click("#tab-rotate");
+    await page.click("#tab-keys");
     await page.click("#rotate summary");
     hold = (method) => method === "personal_sign" && never.opened;
     await page.click("#rotate [data-action=rotate]");
@@ -226,7 +226,7 @@ export const failures = {
     await signIn(page, key);
     const heldResponse = gate();
     await page.route("**/api-key/recover/verify", heldResponse.route, { times: 1 });
-    await page.click("#tab-rotate");
+    await page.click("#tab-keys");
     await page.click("#rotate summary");
     await page.click("#rotate [data-action=rotate]");
     await page.waitForFunction(() => document.querySelector("#rotate .status").textContent.includes("Replacing"));

@@ -1,61 +1,9 @@
 // Scenes of the Keys tab: child keys of the key that is signed in, with budgets and limits.
 
 import assert from "node:assert/strict";
-import { checkPage, shows, storedData } from "./browser.mjs";
-import { KEY, LOOKS, call, copied, look, signIn, tabTo, watchClipboard } from "./steps.mjs";
-
-const ROUTE = "/mpp/ethPrice";
-const OTHER_ROUTE = "/mpp/snapshot/allTrades";
-/** A budget for one call of weight 1, which costs 0.0006944444 credits, and not for two. */
-const ONE_CALL = "0.001";
-
-/** Sends a request about keys, past the page. */
-async function api(page, key, method, path, body) {
-  const headers = { authorization: `Bearer ${key}`, "content-type": "application/json" };
-  const response = await fetch(page.base + path, { method, headers, body: body && JSON.stringify(body) });
-  assert.ok(response.ok, `${method} ${path}: ${response.status}`);
-  return response.json();
-}
-
-const make = (page, key, body) => api(page, key, "POST", "/keys", body);
-const status = async (page, key, path = ROUTE) => (await call(page, path, key)).status;
-const row = (page, name) => page.locator("#keys tbody tr", { has: page.locator("[data-key]").getByText(name, { exact: true }) });
-const act = (page, name, action) => row(page, name).locator(`[data-action=${action}]`).click();
-
-async function openKeys(page) {
-  await page.click("#tab-keys");
-  await page.waitForSelector("#keys table");
-}
-
-/** Loads the tab again. */
-async function again(page) {
-  const loaded = page.waitForResponse((response) => response.url().includes("/keys?"));
-  await page.click("#refresh");
-  await loaded;
-  await page.waitForFunction(() => !document.querySelector("#refresh").hasAttribute("aria-busy"));
-}
-
-/** Sends the open dialog, and waits until it is closed and the keys are loaded. */
-async function submit(page) {
-  const loaded = page.waitForResponse((response) => response.url().includes("/keys?"));
-  await page.click("dialog [type=submit]");
-  await loaded;
-  await page.waitForSelector("dialog", { state: "detached" });
-}
-
-/** The secret in the dialog, which is then closed. Only this tab's own secret is on the page after that. */
-async function secretOf(page, name, { isOwn = false } = {}) {
-  await page.waitForSelector("#secret-kept");
-  const secret = (await page.innerText("dialog #api-key")).match(KEY)[0];
-  await page.keyboard.press("Escape");
-  assert.ok(await page.isVisible("#secret-kept"), "Escape does not lose the secret");
-  const loaded = page.waitForResponse((response) => response.url().includes("/keys?"));
-  await page.click("#secret-kept");
-  await loaded;
-  await row(page, name).waitFor();
-  assert.ok(isOwn || !(await shows(page, secret)), "the secret is shown once");
-  return secret;
-}
+import { checkPage, storedData } from "./browser.mjs";
+import { ONE_CALL, OTHER_ROUTE, ROUTE, act, again, api, details, make, menu, openKeys, row, secretOf, status, submit } from "./keysteps.mjs";
+import { KEY, LOOKS, copied, look, signIn, tabTo, watchClipboard } from "./steps.mjs";
 
 export const keyTab = {
   /** A key is created, used until its budget is spent, changed, rotated, disabled and deleted. */
@@ -64,9 +12,9 @@ export const keyTab = {
     await watchClipboard(page);
     await signIn(page, key);
     await page.click("#tab-usage");
-    assert.ok(!(await page.isVisible("#spending-keys")), "one key needs no list");
+    assert.ok(!(await page.isVisible("#trend [data-choice=key]")), "one key needs no split");
     await openKeys(page);
-    assert.match(await row(page, "First key").innerText(), /this tab.*Active.*No limit.*first key cannot be disabled or deleted/s);
+    assert.match(await row(page, "First key").innerText(), new RegExp(`this tab.*sk_live_…${key.slice(-4)}.*Active.*No limit`, "s"));
     assert.equal(await page.locator("[data-action=disable], [data-action=delete]").count(), 0);
 
     // Errors are next to the fields that they are about.
@@ -79,13 +27,12 @@ export const keyTab = {
     await page.selectOption("#field-limit_reset", "daily");
     await page.selectOption("#field-expires_at", "day");
     await page.click("dialog summary");
-    await page.waitForSelector("#known-routes option", { state: "attached" });
-    assert.ok((await page.locator("#known-routes option").evaluateAll((options) => options.map(({ value }) => value))).includes(`GET ${ROUTE}`));
-    await page.fill("#add-route", `GET ${ROUTE}`);
-    await page.click("#add-route-button");
-    await page.fill("#add-route", "/mpp/ethPrize");
-    await page.keyboard.press("Enter");
-    assert.equal(await page.inputValue("#field-routes"), `GET ${ROUTE}\n/mpp/ethPrize`);
+    await page.fill("#field-routes", "ethprice");
+    await page.locator(`.route-list [value="GET ${ROUTE}"]`).check();
+    await page.fill("#field-routes", "/mpp/ethPrize");
+    assert.match(await page.innerText(".route-list"), /No route has this text/);
+    await page.click("#field-routes-add");
+    assert.equal(await page.innerText("#field-routes-count"), "2 routes.");
     await page.fill("#field-networks", "everywhere");
     await page.click("dialog summary");
     await page.click("dialog [type=submit]");
@@ -94,7 +41,7 @@ export const keyTab = {
     assert.match(await page.innerText("#field-networks-error"), /everywhere.*is not an address or a network/);
     assert.ok(await page.evaluate(() => document.activeElement.id === "field-routes"), "the first wrong field has the focus");
     await checkPage(page, null);
-    await page.fill("#field-routes", `GET ${ROUTE}`);
+    await page.locator('.route-list [value="/mpp/ethPrize"]').uncheck();
     await page.fill("#field-networks", "127.0.0.1\n::1");
 
     // The response is lost; the next try gets the same key.
@@ -122,21 +69,23 @@ export const keyTab = {
     assert.equal(await status(page, crawler), 402);
     assert.equal(await status(page, key), 200);
     await again(page);
-    assert.match(await row(page, "crawler").innerText(), /today\s+0\.0007.*0\.0003\s.*left of\s+0\.001 credits a day.*Resets 20\d\d-\d\d-\d\d\s00:00.*call, read/s);
-    assert.equal(await row(page, "crawler").locator(".share rect").getAttribute("width"), "30.5");
+    assert.match(await row(page, "crawler").innerText(), /key_.*Active.*0\.0007\s.*of\s+0\.001 credits a day/s);
+    assert.equal(await row(page, "crawler").locator(".share rect").getAttribute("width"), "69.4");
+    assert.match(await details(page, "crawler"), /Made by\s+First key.*Left of it\s+0\.0003.*Starts again\s+20\d\d-\d\d-\d\d\s00:00.*Used today\s+0\.0007.*call, read.*GET \/mpp\/ethPrice/s);
 
     // Only what was changed is sent.
     const patches = [];
     page.on("request", (request) => request.method() === "PATCH" && patches.push(request.postDataJSON()));
     await act(page, "crawler", "change");
-    assert.equal(await page.inputValue("#field-routes"), `GET ${ROUTE}`);
+    await page.waitForSelector(".route-list .check >> nth=2");
+    assert.deepEqual(await page.locator(".route-list :checked").evaluateAll((boxes) => boxes.map(({ value }) => value)), [`GET ${ROUTE}`]);
     assert.equal(await page.inputValue("#field-expires_at"), "keep");
     await page.fill("#field-name", "spider");
     await page.fill("#field-limit", "0.5");
     await submit(page);
-    await row(page, "spider").getByText("0.4993", { exact: true }).waitFor();
+    await row(page, "spider").getByText("of 0.5 credits a day").waitFor();
     assert.deepEqual(patches.pop(), { name: "spider", limit: "0.5" });
-    assert.ok(await page.evaluate(() => document.activeElement.dataset.action === "change"), "the key keeps the focus");
+    assert.ok(await page.evaluate(() => document.activeElement.matches(".menu-button")), "the key keeps the focus");
     assert.equal(await status(page, crawler), 200);
 
     // With grace, both secrets work; without, only the newest.
@@ -161,10 +110,13 @@ export const keyTab = {
     // What a key spent, and what it was spent on.
     await page.click("#tab-usage");
     await page.click("#refresh");
+    await page.click("#trend [data-choice=key]");
     // The table of the last reading may still be there.
-    await page.locator("#spending-keys tbody tr").filter({ hasText: /spider\s*6/ }).waitFor();
-    const spent = await page.locator("#spending-keys tbody tr").allInnerTexts();
+    await page.locator("#breakdown tbody tr").filter({ hasText: /spider\s*6/ }).waitFor();
+    const spent = await page.locator("#breakdown tbody tr").allInnerTexts();
     assert.deepEqual(spent.map((line) => line.split(/\s*\t\s*|\n/).filter(Boolean).slice(0, 2)), [["spider", "6"], ["First key", "1"]]);
+    await page.selectOption("#activity-key", { label: "spider" });
+    await page.waitForFunction(() => [...document.querySelectorAll("#activity td[data-label=Key]")].every((cell) => cell.textContent === "spider"));
     assert.ok((await page.locator("section[aria-labelledby=activity-title] td[data-label=Key]").allInnerTexts()).includes("spider"));
 
     await openKeys(page);
@@ -174,7 +126,9 @@ export const keyTab = {
     await page.waitForFunction(() => document.querySelectorAll("#keys tbody tr").length === 1);
     assert.equal(await status(page, third), 401);
     await page.click("#tab-usage");
-    assert.ok((await page.innerText("#spending-keys")).includes("spider"), "usage of a deleted key keeps its name");
+    await page.click("#usage-clear");
+    await page.click("#trend [data-choice=key]");
+    await page.locator("#breakdown").getByText("spider").waitFor();
     await checkPage(page, null);
   },
 
@@ -205,15 +159,18 @@ export const keyTab = {
     await openKeys(plain);
     assert.match(await plain.innerText("#keys-no-scope"), /does not have the scope manage/);
     assert.deepEqual(await plain.locator("#keys [data-key]").allInnerTexts(), ["intern"]);
-    assert.equal(await plain.locator("#keys button").count(), 0);
+    await menu(plain, "intern").click();
+    assert.deepEqual(await plain.locator("#keys [role=menuitem]").allInnerTexts(), ["Details", "Rotate"], "it can replace itself");
+    await plain.keyboard.press("Escape");
     await checkPage(plain, null);
 
     await signIn(page, key);
     await openKeys(page);
-    assert.match(await row(page, "intern").innerText(), /made by team/);
+    assert.match(await row(page, "intern").textContent(), /child of team/);
+    assert.equal(await row(page, "intern").locator(".depth-2").count(), 1, "it is indented under team");
     await act(page, "team", "disable");
     await submit(page);
-    await row(page, "intern").locator("[data-state=parent_inactive]").waitFor();
+    await row(page, "intern").getByText("Off, because team is disabled").waitFor();
     assert.equal(await status(page, intern), 401);
     await act(page, "team", "enable");
     await row(page, "intern").locator("[data-state=active]").waitFor();
@@ -245,7 +202,7 @@ export const keyTab = {
     await page.fill("#field-limit", "2");
     await page.selectOption("#field-limit_reset", "monthly");
     await submit(page);
-    await row(page, "First key").getByText("left of 2 credits a month").waitFor();
+    await row(page, "First key").getByText("of 2 credits a month").waitFor();
     await act(page, "First key", "change");
     await page.fill("#field-limit", "");
     await submit(page);
@@ -299,21 +256,34 @@ export const keyTab = {
     await tabTo(page, "#secret-kept");
     await press("Enter");
     await row(page, "bot").waitFor();
-    await page.waitForFunction(() => document.activeElement.dataset.action === "change");
-    assert.equal(await row(page, "bot").locator("td[data-label=Scopes]").innerText(), "call");
+    await page.waitForFunction(() => document.activeElement.matches(".menu-button"));
+    assert.match(await details(page, "bot"), /Scopes\s+call\s/);
+    await menu(page, "bot").focus();
     assert.deepEqual([await status(page, secret), await status(page, secret, "/credits/balance")], [200, 403]);
     // Escape closes a dialog, and the focus returns.
-    await tabTo(page, "[data-action=disable]");
+    await press("ArrowDown");
+    assert.equal(await page.evaluate(() => document.activeElement.dataset.action), "details");
+    await press("Escape");
+    assert.ok(await page.evaluate(() => document.activeElement.matches(".menu-button[aria-expanded=false]")));
     await press("Enter");
+    await press("d");
+    await press("d");
+    assert.equal(await page.evaluate(() => document.activeElement.dataset.action), "delete");
+    await press("ArrowUp");
+    await press("Enter");
+    await page.waitForSelector("dialog");
     await press("Escape");
     await page.waitForSelector("dialog", { state: "detached" });
+    assert.ok(await page.evaluate(() => document.activeElement.matches(".menu-button")));
+    await press("ArrowUp");
+    await press("ArrowUp");
     assert.equal(await page.evaluate(() => document.activeElement.dataset.action), "disable");
     await press("Enter");
     await tabTo(page, "dialog [type=submit]");
     await press("Enter");
     await row(page, "bot").locator("[data-state=disabled]").waitFor();
-    await page.waitForFunction(() => document.activeElement.dataset.action === "change");
-    await tabTo(page, "[data-action=delete]");
+    await page.waitForFunction(() => document.activeElement.matches(".menu-button"));
+    await press("ArrowUp");
     await press("Enter");
     await page.waitForSelector("dialog");
     await tabTo(page, "dialog [type=submit]");
@@ -344,6 +314,14 @@ export const keyTab = {
     await again(page);
     await row(page, "agent-59").waitFor();
     assert.equal(await rows.count(), 62, "a refresh shows as many");
+    await page.fill("#search-keys", "AGENT-1");
+    await page.waitForFunction(() => document.querySelectorAll("#keys tbody tr").length === 12, null, { timeout: 10_000 });
+    assert.equal(await row(page, "First key").count(), 1, "the parent of what was found is listed, too");
+    await page.fill("#search-keys", "nobody");
+    assert.match(await page.innerText("#keys-found"), /No key has this name or id/);
+    await page.fill("#search-keys", "");
+    await page.selectOption("#order-keys", "name");
+    assert.deepEqual((await page.locator("#keys [data-key]").allInnerTexts()).slice(0, 4), ["First key", "agent-0", "agent-1", "agent-10"]);
     await checkPage(page, null);
   },
 
@@ -364,7 +342,7 @@ export const keyTab = {
       await signIn(page, key);
       await checkPage(page, `key-usage-${look(options)}`);
       await openKeys(page);
-      assert.match(await row(page, "trial").innerText(), /Used up/);
+      assert.match(await row(page, "trial").innerText(), /Budget used up/);
       await checkPage(page, `keys-${look(options)}`);
       await page.click("#new-key");
       await checkPage(page, `new-key-${look(options)}`, { top: "dialog" });
@@ -379,7 +357,7 @@ export const keyTab = {
       assert.match(await page.innerText("#field-expires_at-error"), /must be in the future/);
       await checkPage(page, `new-key-errors-${look(options)}`, { top: "#field-networks" });
       await page.keyboard.press("Escape");
-      for (const [name, action] of [["First key", "change"], ["crawler", "change"], ["crawler", "rotate"], ["crawler", "disable"], ["Research team, with interns", "delete"]]) {
+      for (const [name, action] of [["crawler", "details"], ["First key", "change"], ["crawler", "change"], ["crawler", "rotate"], ["crawler", "disable"], ["Research team, with interns", "delete"]]) {
         await act(page, name, action);
         await page.waitForSelector("dialog");
         await checkPage(page, `key-${action}-${look(options)}`, { top: "dialog" });

@@ -83,7 +83,7 @@ export const mail = {
     }
     await signIn(page, key);
     assert.ok(await page.isHidden("#email-pending"));
-    await page.click("#tab-rotate");
+    await page.click("#tab-keys");
     assert.match(await page.innerText("#email-recovery"), /is verified.*replace it by email/s);
     await checkPage(page, "mail-rotate");
   },

@@ -155,6 +155,7 @@ const scenes = {
       assert.equal((await call(page, path, key)).status, 200);
     }
     await signIn(page, key);
+    await page.waitForSelector("#breakdown tbody tr >> nth=1");
     const text = await page.locator("#panel-usage").innerText();
     for (const part of ["/mpp/ethPrice", "/mpp/snapshot/allTrades", "0.0013888889", "0.0001388889", "240 a minute"]) {
       assert.ok(text.includes(part), `${part} in ${text}`);
@@ -181,16 +182,14 @@ const scenes = {
     }
     // A third of a credit on each of three days: the sum of rounded days is less than one credit.
     const month = await visitor.window();
-    await month.route("**/credits/usage/summary?*", async (route) => {
-      const text = await (await route.fetch()).text();
+    await month.route("**/credits/usage/daily?*", (route) => {
       const days = [...Array(3).keys()].map((back) => new Date(Date.now() - back * 86_400_000).toISOString().slice(0, 10));
-      const thirds = days.map((day) => ({ day, usage_events: 2400, credits_used: 0.3333333333 }));
-      const body = { ...JSON.parse(text), by_day: thirds, totals: { usage_events: 7200, credits_used: 1, credits_added: 0 } };
-      await route.fulfill({ json: body });
+      const usage = days.map((day) => ({ day, route_template: "/a", http_method: "GET", client_source: "direct", key_id: "key_1", key_name: "First key", calls: 2400, credits_used: 0.3333333333 }));
+      return route.fulfill({ json: { usage, next: null } });
     });
     await signIn(month, key);
     assert.equal(await month.locator(".chart-reading").innerText(), "Last 30 days · 1 credit · 7,200 calls");
-    assert.match(await month.locator("svg.chart").getAttribute("aria-label"), /Total: 1 credit\./);
+    assert.match(await month.locator("svg.chart").getAttribute("aria-label"), /in total 1 credit\./);
 
     const without = await visitor.window();
     await signIn(without, empty);
@@ -268,7 +267,7 @@ const scenes = {
     const headers = { authorization: `Bearer ${key}`, "content-type": "application/json" };
     const { key: crawler } = await (await fetch(`${page.base}/keys`, { method: "POST", headers, body })).json();
     named[0].account = account;
-    await page.click("#tab-rotate");
+    await page.click("#tab-keys");
     await page.click("#rotate summary");
     await page.click("#rotate [data-action=rotate]");
     await page.waitForFunction((pattern) => new RegExp(pattern).test(document.querySelector("#rotate").innerText), KEY.source);

@@ -269,6 +269,18 @@ fn account_page_shows_history_and_downloads_it() {
 }
 
 #[test]
+fn usage_is_split_by_route_and_key() {
+    let site = Site::new();
+    play("usageSplit", &server(&site, &[]), json!({"key": account(&site, "holder", "2")}));
+}
+
+#[test]
+fn usage_is_filtered_by_mouse_and_keyboard() {
+    let site = Site::new();
+    play("usageFilters", &server(&site, &[]), json!({"key": account(&site, "holder", "2")}));
+}
+
+#[test]
 fn month_of_usage_fits_phones_and_desktops() {
     let site = Site::new();
     play("looks", &server(&site, &[]), json!({"key": account(&site, "holder", "60")}));

@@ -74,7 +74,7 @@ export function routePicker({ name, label, value = [] }) {
     complain: say,
     isVisible: () => true,
     validate() {
-      const left = wanted() !== "" && PATTERN.test(wanted());
+      const left = PATTERN.test(wanted()) && !chosen.has(wanted());
       say(left ? "Add this route, or clear the field." : "");
       return !left;
     },

@@ -12,6 +12,12 @@ const MOST_DAYS = 120;
 const WEEK = 7;
 
 export const routeOf = ({ http_method: method, route_template: template }) => `${method} ${template}`;
+/** The service counts in atoms, of which a credit has 7,200,000,000; a printed amount says exactly how many. */
+const [ATOMS, UNITS] = [72n, 100n];
+const nearest = (amount, by) => (amount < 0n ? amount - by / 2n : amount + by / 2n) / by;
+const atomsOf = (text) => nearest(toUnits(text) * ATOMS, UNITS);
+const inUnits = (atoms) => nearest(atoms * UNITS, ATOMS);
+
 /** What a row is counted under, and how that is called. */
 const PARTS = {
   route: (row) => [routeOf(row), routeOf(row)],
@@ -54,9 +60,12 @@ export function split(rows, { from, to, by, measure, route = "", key = "" }) {
     const sums = isBefore ? [before, bar.before, one.before] : [total, bar, one, partOf(bar, id)];
     for (const sum of sums) {
       sum.calls += BigInt(row.calls);
-      sum.credits += toUnits(row.credits_used);
+      sum.credits += atomsOf(row.credits_used);
     }
   }
+  // Added up exactly, and printed as the service does.
+  const sums = [total, before, ...bars.flatMap((bar) => [bar, bar.before, ...bar.parts.values()]), ...[...series.values()].flatMap((one) => [one, one.before])];
+  for (const sum of sums) sum.credits = inUnits(sum.credits);
   const ordered = [...series.values()].filter(isUsed).sort((one, other) => order(one, other, measure));
   for (const bar of bars) bar.parts = listed(bar.parts, ordered);
   return { from, to, count, by, series: ordered, bars, total, before: isUsed(before) ? before : null };
