@@ -27,6 +27,8 @@ export class Stack {
   /** The bar that is shown, and which of its parts. */
   #here = null;
   #part = null;
+  /** The bar that was shown before a press. */
+  #before = null;
 
   constructor(usage, { measure, today, choose, focus = null }) {
     Object.assign(this, { usage, measure, today, choose, focus });
@@ -37,6 +39,10 @@ export class Stack {
     new ResizeObserver(() => this.#plot()).observe(this.element);
     this.svg.addEventListener("pointermove", (event) => event.pointerType !== "touch" && this.#point(event));
     this.svg.addEventListener("pointerleave", (event) => event.pointerType !== "touch" && this.#leave());
+    // A press gives the focus to a bar, which shows it.
+    this.svg.addEventListener("pointerdown", () => {
+      this.#before = this.#here;
+    });
     this.svg.addEventListener("click", (event) => this.#click(event));
     this.svg.addEventListener("keydown", (event) => this.#press(event));
     this.svg.addEventListener("focusin", ({ target }) => this.#show(this.#bars.indexOf(target.closest(".day"))));
@@ -129,7 +135,7 @@ export class Stack {
     const { index, part } = event.detail === 0 ? { index: this.#bars.indexOf(event.target.closest(".day")), part: null } : this.#under(event);
     if (index < 0) return;
     // The first tap shows what the bar is made of, as a mouse does before it is pressed.
-    const isFirst = event.pointerType === "touch" && this.#here !== index;
+    const isFirst = event.pointerType === "touch" && this.#before !== index;
     this.#show(index, part);
     if (!isFirst) this.#chosen();
   }
