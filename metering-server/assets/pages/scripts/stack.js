@@ -73,6 +73,8 @@ export class Stack {
     const y = (amount) => floor - heightOf(amount, top, floor - ABOVE);
     const step = (width - left) / bars.length;
     const thick = Math.max(Math.min(step * 0.72, 32), 1.5);
+    // A line between parts would leave nothing of them.
+    this.svg.classList.toggle("thin", thick < 5);
     const x = (index) => left + index * step;
     const grid = ticks.map((tick, index) => [
       s("line", { class: index === 0 ? "base" : "grid", x1: left, x2: width, y1: y(tick), y2: y(tick) }),
