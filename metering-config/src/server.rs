@@ -39,7 +39,7 @@ pub use crate::{ConfigError, DatabaseUrl};
 use crate::{DEFAULT_DATA, FILE_IN_DATA};
 
 pub use authorize::AuthorizeConfig;
-pub use brand::{BrandConfig, BrandText, Colour, ColourError};
+pub use brand::{BrandConfig, BrandText, Colour, ColourError, Mark, MarkKind};
 pub use certificate_files::CertificateFiles;
 pub use gateway::{GatewayConfig, HeaderRules};
 pub use http::HttpConfig;
@@ -131,7 +131,7 @@ pub struct Config {
     pub recovery: RecoveryConfig,
     /// The terms that users accept.
     pub terms: TermsConfig,
-    /// Name, texts and accent colour of the browser pages.
+    /// Name, texts, mark and accent colour of the browser pages.
     pub brand: BrandConfig,
     /// Who operates the service: the seller named on receipts.
     pub operator: OperatorConfig,

@@ -367,17 +367,4 @@ export const buying = {
       await checkPage(page, name("top-up-done"));
     }
   },
-
-  /** The first page weighs less than 150 kB as it is sent, and asks nobody else for anything. */
-  async weight(visitor, { most }) {
-    const page = await visitor.window();
-    await page.goto(`${page.base}/metering`, { waitUntil: "networkidle" });
-    await page.waitForSelector("#plans .offer");
-    const sizes = await page.evaluate(() => [...performance.getEntriesByType("navigation"), ...performance.getEntriesByType("resource")].map(({ name, encodedBodySize, transferSize }) => ({ name, encodedBodySize, transferSize })));
-    const sum = sizes.reduce((total, { encodedBodySize }) => total + encodedBodySize, 0);
-    assert.ok(sizes.length > 10 && sizes.every(({ encodedBodySize }) => encodedBodySize > 0), JSON.stringify(sizes));
-    assert.ok(sum < most, `${sum} bytes: ${JSON.stringify(sizes)}`);
-    await checkPage(page, null);
-    console.log(`the first page is ${sum} bytes in ${sizes.length} files`);
-  },
 };

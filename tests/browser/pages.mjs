@@ -21,6 +21,7 @@ import { reference } from "./reference.mjs";
 import { signing } from "./signing.mjs";
 import { volumes } from "./volumes.mjs";
 import { webhooks } from "./webhooks.mjs";
+import { weights } from "./weights.mjs";
 
 /** In the page: for each accent, the painted red, green and blue of these custom properties. */
 const paintAll = ([accents, names]) => {
@@ -72,6 +73,7 @@ const scenes = {
   ...reference,
   ...volumes,
   ...webhooks,
+  ...weights,
 
   /** A new user goes from the front page to a key and a first call. */
   async signup(visitor) {

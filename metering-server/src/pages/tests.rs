@@ -1,5 +1,7 @@
 //! Properties that every page must have, checked on all of them.
 
+mod brand;
+
 use metering_core::Catalogue;
 
 use super::*;
@@ -150,7 +152,9 @@ fn no_page_runs_or_styles_anything_within_itself_or_names_another_site() {
 
 #[test]
 fn our_scripts_and_styles_name_no_other_site_and_run_no_text() {
-    let others = |path: &str| path.contains("/altcha") || path.contains(".license.");
+    let others = |path: &str| {
+        path.contains("/altcha") || path.contains(".license.") || !(path.ends_with(".js") || path.ends_with(".css"))
+    };
     for (path, asset) in pages_of("").assets.iter().filter(|(path, _)| !others(path)) {
         let text = std::str::from_utf8(asset.body()).unwrap();
         // The install link of an MCP client opens a program, not a site.
@@ -171,7 +175,7 @@ fn our_scripts_and_styles_name_no_other_site_and_run_no_text() {
             "@import",
         ] {
             // The samples of the API reference print their result.
-            let in_sample = danger == "console." && path.starts_with("/assets/samples.");
+            let in_sample = danger == "console." && path.starts_with("/assets/docs.");
             assert!(in_sample || !text.contains(danger), "{path} has {danger}");
         }
     }
@@ -184,7 +188,8 @@ fn page_assets_exist_and_are_immutable() {
         let html = body(&reply);
         let loaded = [attributes(html, "href"), attributes(html, "src")].concat();
         let assets: Vec<_> = loaded.into_iter().filter(|target| target.starts_with("/assets/")).collect();
-        assert!(assets.len() >= 4, "{path} has its styles");
+        let count = |extension: &str| assets.iter().filter(|asset| asset.ends_with(extension)).count();
+        assert_eq!((count(".css"), count(".js")), (1, 1), "{path} has one stylesheet and one script: {assets:?}");
         for asset in &assets {
             let reply = get(&pages, asset);
             assert_eq!(reply.status(), StatusCode::OK, "{asset} of {path}");
@@ -194,6 +199,7 @@ fn page_assets_exist_and_are_immutable() {
                 "js" => "text/javascript; charset=utf-8",
                 "css" => "text/css; charset=utf-8",
                 "svg" => "image/svg+xml",
+                "woff2" => "font/woff2",
                 other => panic!("{asset} is a {other}"),
             };
             assert_eq!(header(&reply, "content-type"), kind, "{asset}");
@@ -202,7 +208,8 @@ fn page_assets_exist_and_are_immutable() {
     for (path, asset) in pages.assets.iter().filter(|(path, _)| path.ends_with(".js")) {
         let text = std::str::from_utf8(asset.body()).unwrap();
         for reference in text.split("/assets/").skip(1) {
-            let name = reference.split('"').next().unwrap();
+            let is_of_name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_');
+            let name = reference.split(|c| !is_of_name(c)).next().unwrap();
             assert_eq!(get(&pages, &format!("/assets/{name}")).status(), StatusCode::OK, "{name} in {path}");
         }
     }
@@ -211,12 +218,14 @@ fn page_assets_exist_and_are_immutable() {
 #[test]
 fn assets_are_served_under_hashed_names_only() {
     let pages = pages_of("");
-    let real = pages.assets.path("base.css").unwrap();
-    let other_hash = real.replace("base.", "base.0");
+    let real = pages.assets.path("icon.svg").unwrap();
+    let other_hash = real.replace("icon.", "icon.0");
     let paths = [
         "/assets",
         "/assets/",
         "/assets/base.css",
+        "/assets/account.js",
+        "/assets/icon.svg",
         &other_hash,
         "/assets/../Cargo.toml",
         "/assets/%2e%2e/Cargo.toml",
@@ -250,15 +259,12 @@ fn operator_text_is_escaped() {
 }
 
 #[test]
-fn the_accent_reaches_styles_and_icon_under_new_names() {
-    let (plain, pink) = (pages_of(""), pages_of("[brand]\naccent = '#c026d3'"));
-    for name in ["theme.css", "icon.svg"] {
-        let path = pink.assets.path(name).unwrap();
-        assert_ne!(plain.assets.path(name), Some(path), "{name}");
-        assert!(body(&get(&pink, path)).contains("#c026d3"), "{name}");
+fn our_scripts_are_modules_that_can_be_joined() {
+    let scripts = render::scripts();
+    assert!(scripts.len() > 90);
+    for (name, text) in scripts {
+        let _ = module::Module::read(&text).unwrap_or_else(|error| panic!("{name}: {error:?}"));
     }
-    assert_eq!(plain.assets.path("base.css"), pink.assets.path("base.css"));
-    assert!(body(&get(&pink, "/favicon.ico")).contains("#c026d3"));
 }
 
 #[test]
@@ -286,7 +292,7 @@ fn terms_come_from_the_operator_where_they_give_any() {
 #[test]
 fn head_is_the_response_without_its_body() {
     let pages = pages_of("");
-    for path in ["/metering", "/favicon.ico", pages.assets.path("base.css").unwrap(), "/metering/nothing"] {
+    for path in ["/metering", "/favicon.ico", pages.assets.path("icon.svg").unwrap(), "/metering/nothing"] {
         let full = get(&pages, path);
         let head = pages.respond(&Method::HEAD, path, &HeaderMap::new());
         assert!(head.body().is_empty(), "{path}");

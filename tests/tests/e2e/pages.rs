@@ -8,6 +8,7 @@ mod reference;
 mod signing;
 mod volumes;
 mod webhooks;
+mod weights;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;

@@ -3,25 +3,26 @@
 import { callApi, sentence } from "/assets/api.js";
 import { toUnits } from "/assets/decimal.js";
 import { busy, byId, complain, h, onSubmit } from "/assets/dom.js";
-import { showConnect } from "/assets/connect.js";
 import { isPending, pendingNotice, showVerification } from "/assets/email.js";
 import { startFigures } from "/assets/figure.js";
 import { showSignedIn } from "/assets/header.js";
 import { isHolding } from "/assets/held.js";
-import { KeysTab } from "/assets/keys.js";
-import { showReplace } from "/assets/replace.js";
-import { showRotate } from "/assets/rotate.js";
-import { forgetEverything, forgetKey, forgetRotation, rememberKey, rememberName, rememberedKey, rememberedPayment, rememberedRotation } from "/assets/session.js";
+import { forgetEverything, forgetKey, forgetRotation, rememberKey, rememberName, rememberedKey, rememberedPayment, rememberedQuote, rememberedRotation, rememberedSigned } from "/assets/session.js";
 import { startTabs } from "/assets/tabs.js";
-import { TopUp } from "/assets/topup.js";
 import { resetView, showUsage, view } from "/assets/usage.js";
-import { WebhooksTab } from "/assets/webhooks.js";
 
 const KEY = /^sk_live_[A-Za-z0-9]+$/;
 const ACTIVITY = 50;
 const PACE_DAYS = 30;
 
+/** What the script of the other tabs fills. */
+const REST = ["panel-keys", "panel-webhooks", "panel-top-up", "panel-connect", "rotate"];
+
 const status = byId("account-status");
+/** The account that is open, with its key. */
+let visit = null;
+/** What is done when a panel is opened for the first time, by its id. */
+const toStart = new Map();
 let topUp = null;
 let keys = null;
 let webhooks = null;
@@ -57,32 +58,70 @@ function show(key, data) {
   byId("sign-in").hidden = true;
   byId("dashboard").hidden = false;
   byId("tabs").hidden = false;
-  if (topUp) {
+  if (visit) {
     loadOpened();
     return;
   }
-  topUp = new TopUp(byId("panel-top-up"), { key, account: balance, credited: () => refresh() });
-  topUp.start();
-  let current = key;
-  const here = () => rememberedKey() === current;
-  const rotated = (newKey) => {
-    current = newKey;
-    rememberKey(newKey);
-    topUp.useKey(newKey);
-    showConnect(byId("panel-connect"), () => current);
-    // The downloads use the key, too.
-    refresh();
-  };
-  showConnect(byId("panel-connect"), () => current);
-  showReplace(byId("rotate"), { account: balance, key: () => current, here, rotated });
-  keys = new KeysTab(byId("panel-keys"), { secret: () => current, here, rotated, ended: leaveKey });
-  webhooks = new WebhooksTab(byId("panel-webhooks"), { secret: () => current, here, ended: leaveKey });
+  visit = { key };
   tabs ??= startTabs(byId("tabs"), { opened: loadOpened });
   tabs.openNamed();
+  openTabs(visit, balance);
 }
 
-/** Loads the keys or the webhooks while their tab is open. */
+/** Fills the tabs that the page does not open with. */
+function openTabs(opened, balance) {
+  const [here, secret] = [() => rememberedKey() === opened.key, () => opened.key];
+  for (const id of REST) byId(id).replaceChildren(h("p", { class: "soft", role: "status" }, "Loading …"));
+  withRest(REST.map(byId), ({ KeysTab, TopUp, WebhooksTab, showConnect, showReplace }) => {
+    // Signed out meanwhile.
+    if (visit !== opened) return;
+    const connect = () => toStart.set("panel-connect", () => showConnect(byId("panel-connect"), secret));
+    const rotated = (newKey) => {
+      opened.key = newKey;
+      rememberKey(newKey);
+      topUp.useKey(newKey);
+      byId("panel-connect").replaceChildren();
+      connect();
+      // The downloads use the key, too.
+      refresh();
+    };
+    topUp = new TopUp(byId("panel-top-up"), { key: opened.key, account: balance, credited: () => refresh() });
+    keys = new KeysTab(byId("panel-keys"), { secret, here, rotated, ended: leaveKey });
+    webhooks = new WebhooksTab(byId("panel-webhooks"), { secret, here, ended: leaveKey });
+    showReplace(byId("rotate"), { account: balance, key: secret, here, rotated });
+    connect();
+    // A payment in progress continues, whichever tab is open.
+    if (rememberedPayment() || rememberedQuote() || rememberedSigned()) topUp.start();
+    else toStart.set("panel-top-up", () => topUp.start());
+    loadOpened();
+  });
+}
+
+/**
+ * Calls `work` with the rest of the page: it is a script of its own, which is loaded once, after what the page opens with.
+ * If it cannot be loaded, `places` say so.
+ */
+async function withRest(places, work) {
+  let rest;
+  try {
+    rest = await import("/assets/accounttabs.js");
+  } catch {
+    for (const place of places) {
+      const again = h("button", { class: "button button-quiet button-small", type: "button", on: { click: () => withRest(places, work) } }, "Try again");
+      place.replaceChildren(h("div", { class: "notice notice-bad", role: "alert" }, h("p", {}, "Could not load this part of the page."), h("div", { class: "actions" }, again)));
+    }
+    return;
+  }
+  work(rest);
+}
+
+/** Loads what is in the open tab. */
 function loadOpened() {
+  for (const [panel, start] of toStart) {
+    if (byId(panel).hidden) continue;
+    toStart.delete(panel);
+    start();
+  }
   if (!byId("panel-keys").hidden) keys?.load();
   if (!byId("panel-webhooks").hidden) webhooks?.load();
 }
@@ -144,17 +183,14 @@ function finishRotation(key) {
   byId("dashboard").hidden = false;
   for (const id of ["panel-usage", "panel-keys", "panel-webhooks", "panel-top-up", "panel-connect"]) byId(id).hidden = true;
   byId("panel-rotate").hidden = false;
-  showReplace(byId("rotate"), {
-    account: {},
-    ended: leaveKey,
-    key: () => key,
-    here: () => rememberedKey() === key,
-    rotated: (newKey) => {
-      rememberKey(newKey);
-      const open = h("button", { class: "button", type: "button", on: { click: () => location.reload() } }, "Open account");
-      byId("dashboard-notice").replaceChildren(h("div", { class: "actions", id: "after-rotation" }, open));
-    },
-  });
+  const here = () => rememberedKey() === key;
+  const rotated = (newKey) => {
+    rememberKey(newKey);
+    const open = h("button", { class: "button", type: "button", on: { click: () => location.reload() } }, "Open account");
+    byId("dashboard-notice").replaceChildren(h("div", { class: "actions", id: "after-rotation" }, open));
+  };
+  const place = byId("rotate");
+  withRest([place], ({ showReplace }) => here() && showReplace(place, { account: {}, ended: leaveKey, key: () => key, here, rotated }));
 }
 
 function askForKey(problem = "") {
@@ -163,20 +199,22 @@ function askForKey(problem = "") {
   byId("sign-in").hidden = false;
   byId("key").value = "";
   complain(byId("key"), problem);
-  showRotate(byId("lost-key-rotate"), {
-    here: () => !rememberedKey(),
-    rotated: (key) => {
-      forgetRotation();
-      rememberKey(key);
-      const open = h("button", { class: "button", type: "button", on: { click: refresh } }, "Open account");
-      byId("lost-key-rotate").after(h("div", { class: "actions", id: "after-rotation" }, open));
-    },
-  });
+  const here = () => !rememberedKey();
+  const rotated = (key) => {
+    forgetRotation();
+    rememberKey(key);
+    const open = h("button", { class: "button", type: "button", on: { click: refresh } }, "Open account");
+    byId("lost-key-rotate").after(h("div", { class: "actions", id: "after-rotation" }, open));
+  };
+  const place = byId("lost-key-rotate");
+  withRest([place], ({ showRotate }) => here() && showRotate(place, { here, rotated }));
   byId("key").focus({ preventScroll: true });
 }
 
 /** Forgets the key and clears the account's data from the page. Keeps a payment in progress for its account. */
 function close() {
+  visit = null;
+  toStart.clear();
   topUp?.end();
   topUp = null;
   keys = null;

@@ -113,9 +113,3 @@ fn buying_is_accessible_in_both_schemes_and_widths() {
     let more = json!({"key": key, "node": shop.chain.url(), "account": checksummed(&shop, 3)});
     play("buyingLooks", &shop.server, more);
 }
-
-#[test]
-fn first_page_is_light() {
-    let Some((shop, _)) = shop("1", "") else { return };
-    play("weight", &shop.server, json!({"most": 150_000}));
-}

@@ -1,0 +1,8 @@
+// What the account page needs besides the usage that it opens with. It is loaded after that, as one script.
+
+export { showConnect } from "/assets/connect.js";
+export { KeysTab } from "/assets/keys.js";
+export { showReplace } from "/assets/replace.js";
+export { showRotate } from "/assets/rotate.js";
+export { TopUp } from "/assets/topup.js";
+export { WebhooksTab } from "/assets/webhooks.js";
