@@ -150,7 +150,8 @@ impl AssetBuilder {
             return Ok(path.clone());
         }
         let name = names.last().map_or("", String::as_str);
-        let text = self.resolve(&stylesheet::joined(&self.sources, names)?, name)?;
+        let text = stylesheet::joined(&self.sources, names)?;
+        let text = self.resolve(&text, name)?;
         let path = self.add(name.strip_suffix(".css").unwrap_or(name), "css", text.into_bytes());
         self.joined.insert(names.to_vec(), path.clone());
         Ok(path)

@@ -132,8 +132,8 @@ impl Order<'_> {
 fn check_imports(sources: &mut Sources, name: &str, module: &Module) -> Result<(), AssetError> {
     for Import { from, names } in &module.imports {
         let Names::Some(names) = names else { continue };
-        let exports = &sources.module(from, name)?.exports;
-        if let Some((missing, _)) = names.iter().find(|(imported, _)| !exports.contains_key(imported)) {
+        let exporter = sources.module(from, name)?;
+        if let Some((missing, _)) = names.iter().find(|(imported, _)| !exporter.exports.contains_key(imported)) {
             let (by, name, from) = (name.to_owned(), missing.clone(), from.clone());
             return Err(AssetError::NotExported { by, name, from });
         }
