@@ -113,6 +113,12 @@ fn late_responses_after_sign_out_change_nothing() {
 }
 
 #[test]
+fn account_tabs_load_after_a_second_try() {
+    let site = Site::new();
+    play("missingTabs", &server(&site, &[]), json!({"key": account(&site, "holder", "2")}));
+}
+
+#[test]
 fn upstream_page_cannot_read_the_account_pages_key() {
     let (site, upstream) = (Site::new(), Upstream::start());
     let key = site.account("1").api_key;
