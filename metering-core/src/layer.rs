@@ -377,7 +377,7 @@ where
     }
 }
 
-/// Sets the path and query of a URI. False when they are too long for one.
+/// Sets the path and query of a URI. Returns `false` if they are too long for one.
 fn set_target(uri: &mut Uri, target: String) -> bool {
     // Most requests are sent in normal form.
     if uri.path_and_query().is_some_and(|sent| sent.as_str() == target) {

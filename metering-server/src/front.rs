@@ -78,7 +78,7 @@ impl Front {
         self.destinations.of(method, path)
     }
 
-    /// Responds to a request for a destination. The MCP server is not among them: it calls this itself.
+    /// Responds to a request for any destination but the MCP server, which calls this itself.
     pub(crate) async fn respond<B>(&self, destination: Destination, request: Request<B>) -> Response
     where
         B: Body<Data = Bytes> + Send,
@@ -100,7 +100,7 @@ impl Front {
         }
         let privacy = Privacy::of(request.headers());
         let answered = self.cross_origin.respond(request, |request| {
-            // Called at most once: what is left of the destination is `Nothing`.
+            // Called at most once, so the `Nothing` that this leaves behind is never used.
             self.serve(std::mem::take(&mut destination), request)
         });
         let mut response = answered.await;

@@ -60,7 +60,7 @@ struct State {
     rate: RateStatus,
     /// What to record when the response is passed on.
     settlement: Option<Settlement>,
-    /// What the response says that the request cost; `None` if it says nothing, or once it does.
+    /// The headers that say what the request cost; `None` if there are none to set, or once they are set.
     headers: Option<MeteredHeaders>,
     /// The payment that came with the request, and its outcome.
     payment: Option<(Box<dyn RequestPayment>, Paid)>,

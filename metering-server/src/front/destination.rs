@@ -1,5 +1,6 @@
-//! Decides where a request goes: once per request, from its path. The first segment is looked up in a table; a path that
-//! no other part claims is looked up among the endpoints of the metering API, and what is found goes with the request.
+//! Decides where a request goes: once per request, from its method and path. The first segment is looked up in a table.
+//! A path that no other part claims is looked up among the endpoints of the metering API. The destination has the ones
+//! that were found, so that they are not looked up again.
 
 use std::collections::HashMap;
 
@@ -36,7 +37,7 @@ pub(crate) enum Destination {
 
 /// The destinations of requests to a process.
 pub(super) struct Destinations {
-    /// By first segment. The first claim that covers a request counts.
+    /// By first segment. The first claim that covers a request applies.
     claims: HashMap<Box<str>, Vec<Claim>>,
     metering: bool,
 }
@@ -198,7 +199,7 @@ mod tests {
             (&[Surface::Gateway], "/mcp", "nothing"),
             (&[Surface::Gateway], "/authorize", "nothing"),
             (&[Surface::Gateway], CHECK, "nothing"),
-            // It is another process's, and not the API's.
+            // Another process serves it; it is not a path of the API.
             (&[Surface::Metering], "/mpp/x", "gateway"),
             (&[Surface::Metering], "/mcp", "nothing"),
             (&[Surface::Mcp, Surface::Authorize], "/sse", "mcp"),
