@@ -5,11 +5,13 @@ mod charged;
 mod head;
 mod in_flight_slot;
 mod incoming;
+mod late_refusal;
 mod money;
 mod outgoing;
 mod overlap;
 mod precheck;
 mod privacy;
+mod refusal;
 mod response;
 
 use std::fmt;
@@ -35,6 +37,7 @@ pub use charged::Charged;
 use head::{address, request_head};
 pub use in_flight_slot::InFlightSlot;
 use incoming::{drop_overrides, forward_checked};
+use late_refusal::LateRefusal;
 use outgoing::Outgoing;
 pub use privacy::Privacy;
 
@@ -243,12 +246,15 @@ impl MeteringLayer {
             hook(credentials.key.as_ref(), route, &mut head.extensions).map_err(refused)?;
         }
         let Admission { target, body, kind, route, paid } = found.admit().await.map_err(refused)?;
+        let is_expected = matches!(kind, AdmissionKind::Expected(_));
+        let late = is_expected.then(|| LateRefusal::new(&head.uri, route, client));
         if let Some(body) = body {
             forward_checked(head, body);
         }
         let charged = match kind {
             AdmissionKind::Charged(receipt) => Some(Charged::new(&self.service, receipt.into(), route)),
             AdmissionKind::Early(receipt) => Some(Charged::new(&self.service, receipt, route)),
+            AdmissionKind::Expected(charge) => Some(Charged::expected(&self.service, charge, route, late)),
             AdmissionKind::Held(guard) => Some(Charged::held(&self.service, guard, route)),
             AdmissionKind::Free => None,
         };
@@ -275,10 +281,7 @@ impl MeteringLayer {
         client: ChallengeClient<'_>,
         presented: Option<&dyn RequestPayment>,
     ) -> Response<R> {
-        let offers = self.service.offers();
-        let mut notice = offers.notice(error, offers.resource(uri.path(), uri.query(), route), presented);
-        notice.headers.extend(offers.challenges(error, client, presented));
-        error.to_response_with(notice)
+        refusal::response(self.service.offers(), (uri, route), error, client, presented)
     }
 
     async fn serve<S, B, R>(self, mut inner: S, request: Request<B>) -> Result<Response<R>, S::Error>
@@ -293,7 +296,8 @@ impl MeteringLayer {
             Ok(charged) => charged,
             Err(refusal) => return Ok(outgoing.finish(refusal)),
         };
-        // If the charge is not on disk yet, it is flushed meanwhile. `Charged` waits for that before a response is returned.
+        // If the charge is not on disk yet, it is decided and flushed meanwhile. `Charged` waits for that before a
+        // response is returned.
         let outcome = inner.call(Request::from_parts(head, body)).await;
         let response = match (outcome, charged) {
             (Ok(response), None) => response,
@@ -306,11 +310,15 @@ impl MeteringLayer {
             }
             (Ok(response), Some(charged)) => charged.delivered(response).await,
             (Err(error), charged) => {
-                if let Some(charged) = charged {
-                    // There is no response to set headers on, and a failed refund is already logged.
-                    drop(Box::pin(charged.refund()).await);
+                // There is no response to set headers on, and a failed refund is already logged.
+                let refusal = match charged {
+                    Some(charged) => Box::pin(charged.not_served()).await,
+                    None => None,
+                };
+                match refusal {
+                    Some(refusal) => refusal,
+                    None => return Err(error),
                 }
-                return Err(error);
             }
         };
         Ok(outgoing.finish(response))

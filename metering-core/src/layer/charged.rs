@@ -1,5 +1,6 @@
 //! [`Charged`]: what the layer's inner service learns about the charge of its request, and how it settles a hold.
 
+mod expected;
 mod refund;
 
 use std::fmt;
@@ -11,6 +12,7 @@ use tokio::sync::Mutex;
 use tracing::{Instrument, Span};
 
 use super::in_flight_slot::InFlightSlot;
+use super::late_refusal::LateRefusal;
 use super::money::Money;
 use super::response::set_headers;
 use crate::access::account::AccountId;
@@ -38,8 +40,8 @@ pub struct Charged {
     pub account: AccountId,
     /// The price of this request, or what is held for it.
     pub amount: Credits,
-    /// The balance after it.
-    pub balance: Credits,
+    /// The balance after it; `None` if the request is served [before that is known](crate::MeteringLayer::overlap).
+    pub balance: Option<Credits>,
     /// The template of the charged route.
     pub route_template: Arc<str>,
     service: Arc<Service>,
@@ -52,7 +54,8 @@ pub struct Charged {
 
 struct State {
     money: Money,
-    rate: RateStatus,
+    /// `None` while the charge is not decided.
+    rate: Option<RateStatus>,
     /// What to record when the response is passed on.
     settlement: Option<Settlement>,
     /// What the response says that the request cost.
@@ -63,6 +66,8 @@ struct State {
     refund: Result<(), Error>,
     /// Counts the request as in flight, if its key limits that.
     slot: Option<Slot>,
+    /// For a request that started before its charge was decided.
+    late: Option<Box<LateRefusal>>,
 }
 
 /// How long a response waits until its hold is settled. Settling continues without it.
@@ -84,20 +89,21 @@ impl Charged {
         Self {
             account: receipt.account.clone(),
             amount: receipt.hold.map_or(receipt.charged, |held| held.amount),
-            balance: receipt.balance,
+            balance: Some(receipt.balance),
             route_template: Arc::clone(&receipt.line.route_template),
             service: Arc::clone(service),
             usage_price: route.usage_price().filter(|_| matches!(money, Money::Held(_))).cloned(),
             free_statuses: route.free_statuses.clone(),
             span: trace::current(),
             state: Arc::new(Mutex::new(State {
-                rate: receipt.rate,
+                rate: Some(receipt.rate),
                 settlement: receipt.settlement(),
                 headers: metered_headers(receipt),
                 money,
                 payment: None,
                 refund: Ok(()),
                 slot,
+                late: None,
             })),
         }
     }
@@ -221,8 +227,9 @@ impl Charged {
     /// Marks a response that is passed on to the client, once the charge is on disk. If it does not get there, the response
     /// is dropped.
     pub(super) async fn delivered<R: From<String>>(&self, mut response: Response<R>) -> Response<R> {
-        if let Err(error) = self.state.lock().await.on_disk().await {
-            return error.to_response();
+        let on_disk = self.state.lock().await.on_disk(&self.service).await;
+        if let Err(error) = on_disk {
+            return Box::pin(self.failed(&error)).await;
         }
         if self.usage_price.is_some() {
             Box::pin(self.capture_reported(self.reported(&response))).await;
@@ -264,7 +271,7 @@ impl Charged {
         if !settled.changed {
             tracing::warn!(id = %settled.hold.id, "the cost of a request was reported after its hold was settled");
         }
-        state.headers = settled_headers(&state.rate, &settled);
+        state.set_settled(&settled);
         Ok(Some(settled))
     }
 
@@ -276,20 +283,29 @@ impl Charged {
 
 impl State {
     /// Waits until the charge is on disk. The future may be dropped, and another one awaited.
-    async fn on_disk(&mut self) -> Result<(), Error> {
+    async fn on_disk(&mut self, service: &Service) -> Result<(), Error> {
+        if matches!(self.money, Money::Expected(_) | Money::Refused(_)) {
+            Box::pin(self.decided(service)).await;
+        }
         let error = match &mut self.money {
             Money::Charged(early) => match early.flushed().await {
                 Ok(()) => return Ok(()),
                 Err(error) => Error::from(error),
             },
-            Money::FlushFailed(error) => return Err(error.clone()),
+            Money::Failed(error) => return Err(error.clone()),
+            Money::Expected(_) | Money::Refused(_) => unreachable!("it is decided, and a refusal is an error"),
             Money::Held(_) | Money::Captured | Money::Refunded => return Ok(()),
         };
-        self.money = Money::FlushFailed(error.clone());
+        self.money = Money::Failed(error.clone());
         // They say what was charged.
         self.headers.clear();
         self.settlement = None;
         Err(error)
+    }
+
+    /// What the response says about a hold that was settled.
+    fn set_settled(&mut self, settled: &HoldUpdated) {
+        self.headers = self.rate.map(|rate| settled_headers(&rate, settled)).unwrap_or_default();
     }
 
     /// The headers to set on a response with this status.
