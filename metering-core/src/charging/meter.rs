@@ -147,8 +147,8 @@ impl Meter {
         let (end, ended) = watch::channel(None);
         let (stats, size) = (Arc::<MeterStats>::default(), config.queue.get().min(Semaphore::MAX_PERMITS));
         let postings = Postings::new(store.commit_lanes(), size, config.batch, Arc::clone(&clock), Arc::clone(&stats));
-        let (postings, views) = (Arc::new(postings), Views::new(Arc::clone(&clock), Arc::clone(&stats)));
-        let views = Arc::new(views);
+        let postings = Arc::new(postings);
+        let views = Arc::new(Views::new(Arc::clone(&clock), Arc::clone(&stats)));
         let queue = Queue::new(Arc::clone(&postings), Arc::clone(&store));
         let open = Arc::<OpenHolds>::default();
         let of_keeper = Arc::clone(&store);

@@ -280,7 +280,7 @@ pub(crate) fn render(
     counter!("metering_commits_total", "Commits of charge batches").absolute(stats.commits.load(Ordering::Relaxed));
     counter!("metering_commits_failed_total", "Commits that failed").absolute(stats.failed.load(Ordering::Relaxed));
     for (reason, count) in [("flush", &stats.failed_early), ("refused", &stats.refused_early)] {
-        counter!("metering_overlaps_failed_total", "Requests that were forwarded early and not charged", "reason" => reason)
+        counter!("metering_overlaps_failed_total", "Requests forwarded early and not charged", "reason" => reason)
             .absolute(count.load(Ordering::Relaxed));
     }
     counter!("metering_postings_failed_total", "Charges and refunds that failed individually")

@@ -1,8 +1,9 @@
-//! What this node last saw of keys: whether a request may be served before its charge is decided.
+//! What this node last saw of keys, and whether a request may be served before its charge is decided.
 //!
 //! A view is a guess of whether the upstream's work will be wasted, and of nothing else. The store decides every charge,
 //! and no response is passed on before that. So nothing here may reach a receipt, a header or the ledger.
 
+use std::fmt;
 use std::net::IpAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -33,7 +34,6 @@ const MAX_USES: usize = 8;
 const GENERATION: usize = 16_384;
 
 /// The views of a meter. They stay empty if its store decides before it flushes.
-#[derive(Debug)]
 pub(super) struct Views {
     clock: Arc<dyn Clock>,
     stats: Arc<MeterStats>,
@@ -42,7 +42,7 @@ pub(super) struct Views {
     state: Mutex<State>,
 }
 
-#[derive(Debug, Default)]
+#[derive(Default)]
 struct State {
     young: HashMap<KeyHash, View>,
     old: HashMap<KeyHash, View>,
@@ -51,7 +51,6 @@ struct State {
 }
 
 /// What was last seen of a key.
-#[derive(Debug)]
 struct View {
     account: AccountId,
     balance: Credits,
@@ -61,28 +60,27 @@ struct View {
     uses: Vec<Use>,
 }
 
-#[derive(Debug)]
 struct Use {
     line: UsageLine,
     address: Option<IpAddr>,
     at: Timestamp,
 }
 
-#[derive(Debug, Clone, Copy, Default)]
+/// Requests that were started, and their price in total.
+#[derive(Clone, Copy, Default)]
 struct Ahead {
     requests: u32,
     price: Credits,
 }
 
 /// The key of a charge, and where its request came from.
-#[derive(Debug, Clone, Copy)]
+#[derive(Clone, Copy)]
 pub(super) struct Used {
     key: KeyHash,
     address: Option<IpAddr>,
 }
 
 /// A request that was started before its charge was decided. It counts as in flight until this is dropped.
-#[derive(Debug)]
 pub(super) struct Started {
     views: Arc<Views>,
     key: KeyHash,
@@ -226,6 +224,12 @@ impl Drop for Started {
         if started.requests == 0 {
             state.started.remove(&self.key);
         }
+    }
+}
+
+impl fmt::Debug for Views {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Views").finish_non_exhaustive()
     }
 }
 

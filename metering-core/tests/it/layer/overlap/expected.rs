@@ -62,7 +62,7 @@ impl Change {
 async fn response_waits_for_the_decision_and_says_what_the_store_decided() {
     let scene = charged_before().await;
     let sent = started(&scene, OK).await;
-    adjust(&scene, -1_000 * PRICE / 2).await;
+    adjust(&scene, -500 * PRICE).await;
     scene.store.open(1);
     let response = sent.await.unwrap().unwrap();
     assert_eq!((response.status(), response.body().as_str()), (StatusCode::OK, "inner"));
