@@ -64,7 +64,10 @@ pub use error_shape::ErrorShape;
 pub use free_statuses::FreeStatuses;
 pub use header_patterns::{HeaderPattern, HeaderPatternError, HeaderPatterns};
 pub use outcome::{BodyEnd, Ended, Settlement};
-pub use override_headers::{is_hop_by_hop, is_of_gateway, is_same_header, overrides_request, starts_like_header};
+pub use override_headers::{
+    GATEWAY_HEADER_PREFIXES, HOP_BY_HOP_HEADERS, is_hop_by_hop, is_of_gateway, is_same_header, overrides_request,
+    starts_like_header,
+};
 pub use path::{RequestPath, TargetError};
 pub(crate) use price::MAX_PRICE;
 pub use price::{LookbackTiers, Multiplier, Pricing, Weight};

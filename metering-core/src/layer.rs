@@ -3,6 +3,7 @@
 mod body;
 mod charged;
 mod head;
+mod header_value;
 mod in_flight_slot;
 mod incoming;
 mod late_refusal;
@@ -11,6 +12,7 @@ mod outgoing;
 mod overlap;
 mod precheck;
 mod privacy;
+mod received;
 mod refusal;
 mod response;
 
@@ -20,8 +22,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use http::request::Parts;
-use http::uri::PathAndQuery;
-use http::{Extensions, HeaderValue, Request, Response, Uri};
+use http::{Extensions, Request, Response, Uri, header};
 use tower_layer::Layer;
 
 use crate::access::credentials::Credentials;
@@ -36,10 +37,11 @@ pub use body::RequestBody;
 pub use charged::Charged;
 use head::{address, request_head};
 pub use in_flight_slot::InFlightSlot;
-use incoming::{drop_overrides, forward_checked};
+use incoming::{drop_overrides, forward_checked, set_target};
 use late_refusal::LateRefusal;
 use outgoing::Outgoing;
 pub use privacy::Privacy;
+use received::Received;
 
 /// Charges requests to a [`tower_service::Service`] by the catalogue of a [`Service`].
 ///
@@ -206,13 +208,17 @@ impl MeteringLayer {
     async fn admit<R: From<String>>(
         &self,
         head: &mut Parts,
+        received: Received,
         outgoing: &mut Outgoing,
     ) -> Result<Option<Charged>, Response<R>> {
         let headers = &head.headers;
-        let credentials = Credentials::read(|name| headers.get_all(name).iter().map(HeaderValue::as_bytes));
+        let values = |name: &'static str| received.values(headers, name);
+        let credentials = Credentials::read(values);
         let read_body = head.extensions.get::<RequestBody>().cloned();
-        let is_encoded = headers.contains_key(http::header::CONTENT_ENCODING);
-        let content = read_body.as_ref().map(|body| RequestContent { bytes: body.as_bytes(), is_encoded });
+        let content = read_body.as_ref().map(|body| RequestContent {
+            bytes: body.as_bytes(),
+            is_encoded: headers.contains_key(header::CONTENT_ENCODING),
+        });
         let found = self.service.find(request_head(
             (&head.method, &head.uri),
             &credentials,
@@ -225,29 +231,28 @@ impl MeteringLayer {
         }
         outgoing.is_for(found.route(), || self.service.catalogue().errors_near(head.uri.path()));
         let found = found.identified(outgoing.id);
-        let client = ChallengeClient::read(
-            |name| headers.get_all(name).iter().map(HeaderValue::as_bytes),
-            credentials.key.as_ref(),
-        );
-        let presented = self.service.offers().read(|name| headers.get_all(name).iter().map(HeaderValue::as_bytes));
+        // Read for refusals only, and those that may come late: it hashes the key.
+        let client = || ChallengeClient::read(values, credentials.key.as_ref());
+        let presented = self.service.offers().read(values);
         let route = found.route();
-        let presented = presented.map_err(|error| self.refusal(&head.uri, route, &error, client, None))?;
+        let presented = presented.map_err(|error| self.refusal(&head.uri, route, &error, client(), None))?;
         // A client that sends a key wants its account credited, so a mistyped one is an error.
         let payment = presented.as_deref().filter(|_| credentials.fault.is_none());
-        let sign_in = self.service.offers().sign_in(|name| headers.get_all(name).iter().map(HeaderValue::as_bytes));
+        let sign_in = self.service.offers().sign_in(values);
         let found = found.paid_with(payment).at_most(credentials.max_cost).overlapping(self.overlaps);
         let found = found.signed_in_with(sign_in.filter(|_| credentials.fault.is_none()));
         let found = match head.extensions.get::<Proxied>() {
             Some(proxied) => found.proxied(proxied.clone()),
             None => found,
         };
-        let refused = |error| self.refusal(&head.uri, route, &credentials.explain(error), client, presented.as_deref());
+        let refused =
+            |error| self.refusal(&head.uri, route, &credentials.explain(error), client(), presented.as_deref());
         if let (Some(hook), Some(route)) = (&self.on_match, route) {
             hook(credentials.key.as_ref(), route, &mut head.extensions).map_err(refused)?;
         }
         let Admission { target, body, kind, route, paid } = found.admit().await.map_err(refused)?;
         let is_expected = matches!(kind, AdmissionKind::Expected(_));
-        let late = is_expected.then(|| LateRefusal::new(&head.uri, route, client));
+        let late = is_expected.then(|| LateRefusal::new(&head.uri, route, client()));
         if let Some(body) = body {
             forward_checked(head, body);
         }
@@ -261,10 +266,11 @@ impl MeteringLayer {
         if let (Some(charged), Some(presented), Some(paid)) = (&charged, presented, paid) {
             charged.paid_with(presented, paid).await;
         }
-        match (with_target(&head.uri, &target), &charged) {
-            (Some(uri), _) => head.uri = uri,
-            (None, Some(charged)) => return Err(Box::pin(charged.undelivered(too_long().to_response())).await),
-            (None, None) => return Err(too_long().to_response()),
+        if !set_target(&mut head.uri, target) {
+            return match &charged {
+                Some(charged) => Err(Box::pin(charged.undelivered(too_long().to_response())).await),
+                None => Err(too_long().to_response()),
+            };
         }
         if let Some(charged) = &charged {
             head.extensions.insert(charged.clone());
@@ -290,9 +296,12 @@ impl MeteringLayer {
         R: From<String>,
     {
         let (mut head, body) = request.into_parts();
-        drop_overrides(&mut head.headers);
-        let mut outgoing = Outgoing::new(&mut head);
-        let charged = match self.admit(&mut head, &mut outgoing).await {
+        let received = Received::of(&head.headers);
+        if received.has_overrides() {
+            drop_overrides(&mut head.headers);
+        }
+        let mut outgoing = Outgoing::new(&mut head, received);
+        let charged = match self.admit(&mut head, received, &mut outgoing).await {
             Ok(charged) => charged,
             Err(refusal) => return Ok(outgoing.finish(refusal)),
         };
@@ -373,13 +382,6 @@ where
         let ready = std::mem::replace(&mut self.inner, fresh);
         Box::pin(self.gate.clone().serve(ready, request))
     }
-}
-
-/// The same URI with another path and query; `None` when they are too long for a URI.
-fn with_target(uri: &Uri, target: &str) -> Option<Uri> {
-    let mut parts = uri.clone().into_parts();
-    parts.path_and_query = Some(PathAndQuery::try_from(target).ok()?);
-    Uri::from_parts(parts).ok()
 }
 
 /// Normalising a query's encoding can make it longer.

@@ -40,7 +40,10 @@ macro_rules! random_id {
 
         impl std::fmt::Display for $id {
             fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-                write!(f, "{}{}", $prefix, hex::encode(self.0))
+                let mut digits = [0_u8; 32];
+                hex::encode_to_slice(self.0, &mut digits).map_err(|_| std::fmt::Error)?;
+                f.write_str($prefix)?;
+                f.write_str(std::str::from_utf8(&digits).map_err(|_| std::fmt::Error)?)
             }
         }
 

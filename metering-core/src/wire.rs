@@ -36,6 +36,7 @@ mod field;
 mod headers;
 mod holds;
 mod keys;
+mod metered_headers;
 mod payable_members;
 mod payment;
 mod payment_headers;
@@ -63,8 +64,7 @@ pub use error_code::ErrorCode;
 pub use factor::Factor;
 pub use headers::{
     BALANCE_HEADER, CHARGED_HEADER, HELD_HEADER, IDEMPOTENCY_HEADER, MAX_COST_HEADER, PRICE_VERSION_HEADER,
-    REQUEST_ID_HEADER, SOURCE_HEADER, metered_headers, rate_headers, refunded_headers, settled_headers,
-    settled_trailers,
+    REQUEST_ID_HEADER, SOURCE_HEADER, rate_headers, settled_trailers,
 };
 pub use holds::{
     CaptureRequest, HoldFieldNames, HoldFields, HoldRequest, HoldResponse, ReleaseRequest, RequestDocument,
@@ -74,6 +74,7 @@ pub use keys::{
     ChangeKeyRequest, CreateKeyRequest, DeletedKeyResponse, IssuedKeyResponse, KeyDocument, KeyResponse, KeyState,
     KeysDocument, LeakedKeyRequest, LeakedKeyResponse, RemainingKeyDocument, RotateKeyRequest,
 };
+pub use metered_headers::MeteredHeaders;
 pub use payable_members::PayableMembers;
 pub use payment::{
     ClaimRequest, ClaimResponse, CompletionRequest, CompletionResponse, QuoteRequest, QuoteResponse,

@@ -33,7 +33,7 @@ use crate::api;
 use crate::api::app::App;
 use crate::config::Config;
 use crate::endpoints;
-use crate::http::{ClientAddress, Document, Problem, Reply, Response, compressed, into_response, without_body};
+use crate::http::{Document, Problem, Reply, Response, compressed, into_response, without_body};
 
 pub(crate) use app::AdminApp;
 pub(crate) use reload_handle::Reload;
@@ -80,8 +80,9 @@ where
     let headers = request.headers().clone();
     // Of the method too: the response to a `POST` to the path of a list may have a secret.
     let method = if is_head { Method::GET } else { request.method().clone() };
-    let is_compressed =
-        ENDPOINTS.at(request.uri().path()).any(|(endpoint, _)| endpoint.is_compressed && endpoint.method == method);
+    let is_compressed = ENDPOINTS
+        .at(request.uri().path())
+        .is_some_and(|found| found.endpoints().any(|endpoint| endpoint.is_compressed && endpoint.method == method));
     let response = into_response(reply(app, request).await);
     let response = if is_compressed { compressed(response, &headers).await } else { response };
     if is_head { without_body(response) } else { response }
@@ -103,29 +104,22 @@ where
     if let Some(page) = app.app.pages.console(&head.method, path, &head.headers) {
         return page;
     }
-    if ENDPOINTS.at(path).next().is_none() {
+    let Some(found) = ENDPOINTS.at(path) else {
         let message = "Nothing is at this path; see /admin/openapi.json, or /console in a browser.";
         return Problem::new(ErrorCode::NotFound, message).into_reply();
-    }
+    };
     let most =
         if [catalogue::CHECK, ApplyCatalogue::PATH].contains(&path) { MAX_CATALOGUE_BYTES } else { MAX_BODY_BYTES };
     let body = match app.app.bodies.read(body, most, &head.extensions).await {
         Ok(body) => body,
         Err(problem) => return problem.into_reply(),
     };
-    let takes_head = ENDPOINTS.at(path).any(|(endpoint, _)| endpoint.takes_head);
-    let method = if head.method == Method::HEAD && takes_head { Method::GET } else { head.method };
-    let request = endpoints::Request {
-        client: head.extensions.get::<ClientAddress>().copied(),
-        address: head.extensions.get().copied(),
-        headers: head.headers,
-        path: Vec::new(),
-        query: head.uri.query().unwrap_or_default().to_owned(),
-        body,
-    };
+    let is_head = head.method == Method::HEAD && found.takes_head();
+    let method = if is_head { Method::GET } else { head.method.clone() };
+    let request = endpoints::Request::new(head, body);
     // In a task of its own: an action is finished and logged even if the client hangs up.
-    let (app, path) = (Arc::clone(app), head.uri.path().to_owned());
-    let called = app.tasks.clone().spawn(async move { ENDPOINTS.call(&app, &method, &path, request).await });
+    let app = Arc::clone(app);
+    let called = app.tasks.clone().spawn(async move { found.call(&app, &method, request).await });
     match called.await {
         Ok(result) => result.unwrap_or_else(Problem::into_reply),
         Err(error) => {

@@ -38,7 +38,7 @@ pub(crate) use pay::*;
 pub(crate) use plans::*;
 pub(crate) use receipts::*;
 pub(crate) use recovery::*;
-pub(crate) use routes::{has_first_segment, is_compressed, is_everywhere, is_path, routes, takes_head};
+pub(crate) use routes::{endpoints_at, has_first_segment, is_everywhere, takes_head};
 pub(crate) use signup::*;
 pub(crate) use statements::*;
 pub(crate) use top_up_quotes::*;

@@ -58,6 +58,11 @@ pub(crate) struct Authorizer {
 struct Decided(StatusCode);
 
 impl Authorizer {
+    /// Where proxies ask. Some append the original path.
+    pub(crate) const PATH: &'static str = PATH;
+    /// Where Envoy asks over gRPC.
+    pub(crate) const CHECK: &'static str = ext_authz::CHECK;
+
     /// An authorizer that charges with `service`. Pages that `cross_origin` allows may call the service behind the
     /// proxy.
     #[must_use]
@@ -78,12 +83,6 @@ impl Authorizer {
             message_max_bytes: http.max_header_bytes.saturating_add(http.max_body_bytes),
             bodies,
         }
-    }
-
-    /// Whether proxies ask at this path. Some append the original path.
-    #[must_use]
-    pub(crate) fn handles(path: &str) -> bool {
-        path.strip_prefix(PATH).is_some_and(|rest| rest.is_empty() || rest.starts_with('/')) || path == ext_authz::CHECK
     }
 
     /// The status of a response as far as the original request is concerned.

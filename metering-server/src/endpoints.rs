@@ -10,7 +10,7 @@ mod table;
 
 pub(crate) use declared::{describe, reply};
 pub(crate) use row::{Endpoint, Request};
-pub(crate) use table::Table;
+pub(crate) use table::{Found, Table};
 
 /// The row of a handler: `endpoint!(MODULE::HANDLER)`. The document that its `utoipa::path` generates has the method
 /// and the path.

@@ -1,35 +1,35 @@
-//! Dispatches each request to the gateway, a page, or the metering API.
+//! Dispatches each request to the authorizer, the gateway, a page, or the metering API.
 //!
 //! Requests come over the network or from within the process: MCP tools call here what other clients call over HTTP.
+
+mod destination;
 
 use std::fmt;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use futures_util::future::BoxFuture;
 use http::{HeaderValue, Method, Request, header};
 use http_body::Body;
-use http_body_util::{BodyExt, Full};
 use metering_core::{Privacy, Service};
-use tower_service::Service as _;
 use tracing::Instrument;
 
-use crate::api;
 use crate::api::app::App;
 use crate::authorize::Authorizer;
 use crate::config::{Config, Surface};
+use crate::endpoints::{self, Found};
 use crate::http::{
     CrossOrigin, Problem, Reply, Response, compressed, into_response, no_oauth, prefers_html, without_body,
 };
 use crate::operations::spans;
 use crate::pages::{self, PagesOrigin};
 
-type Api = dyn Fn(Request<Full<Bytes>>) -> BoxFuture<'static, Response> + Send + Sync;
+use destination::Destinations;
+pub(crate) use destination::{Destination, MCP_PATHS};
 
 /// The gateway, the pages and the metering API, as far as this process serves them.
 pub(crate) struct Front {
     app: Arc<App>,
-    api: Box<Api>,
+    destinations: Destinations,
     cross_origin: CrossOrigin,
     max_body_bytes: usize,
     gateway: bool,
@@ -48,23 +48,13 @@ impl fmt::Debug for Front {
 
 impl Front {
     pub(crate) fn new(app: Arc<App>, config: &Config) -> Self {
-        let routes = warp::service(api::routes(Arc::clone(&app)));
-        let api = move |request| -> BoxFuture<'static, Response> {
-            let mut routes = routes.clone();
-            Box::pin(async move {
-                match routes.call(request).await {
-                    Ok(response) => response.map(|body| body.map_err(Into::into).boxed_unsync()),
-                    Err(never) => match never {},
-                }
-            })
-        };
         let cross_origin = CrossOrigin::new(&config.web_origins().collect::<Vec<_>>());
         let authorizer = || Authorizer::new(Arc::clone(&app.service), cross_origin.clone(), config, app.bodies.clone());
         let authorizer = config.serves(Surface::Authorize).then(authorizer);
         Self {
+            destinations: Destinations::new(config, app.service.catalogue()),
             app,
             authorizer,
-            api: Box::new(api),
             cross_origin,
             max_body_bytes: config.http.max_body_bytes,
             gateway: config.serves(Surface::Gateway),
@@ -83,80 +73,80 @@ impl Front {
         &self.app.service
     }
 
-    /// The surface that a path belongs to: authorize, gateway or metering.
-    pub(crate) fn surface(&self, path: &str) -> Surface {
-        if self.authorizer.is_some() && Authorizer::handles(path) {
-            return Surface::Authorize;
-        }
-        if self.app.gateway.handles(path) { Surface::Gateway } else { Surface::Metering }
+    /// Where a request with this method and path goes.
+    pub(crate) fn destination(&self, method: &Method, path: &str) -> Destination {
+        self.destinations.of(method, path)
     }
 
-    /// Responds to a request for a path of `surface`.
-    pub(crate) async fn respond<B>(&self, surface: Surface, request: Request<B>) -> Response
+    /// Responds to a request for a destination. The MCP server is not among them: it calls this itself.
+    pub(crate) async fn respond<B>(&self, destination: Destination, request: Request<B>) -> Response
     where
         B: Body<Data = Bytes> + Send,
         B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
     {
-        let span = spans::of_request(surface, &request);
-        let response = self.answer(surface, request).instrument(span.clone()).await;
+        let span = spans::of_request(destination.surface(), &request);
+        let response = self.answer(destination, request).instrument(span.clone()).await;
         spans::responded(&span, Authorizer::status_of(&response));
         response
     }
 
-    async fn answer<B>(&self, surface: Surface, request: Request<B>) -> Response
+    async fn answer<B>(&self, mut destination: Destination, request: Request<B>) -> Response
     where
         B: Body<Data = Bytes> + Send,
         B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
     {
-        if let (Surface::Authorize, Some(authorizer)) = (surface, &self.authorizer) {
+        if let (Destination::Authorize, Some(authorizer)) = (&destination, &self.authorizer) {
             return authorizer.respond(request).await;
         }
         let privacy = Privacy::of(request.headers());
-        let mut response = self.cross_origin.respond(request, |request| self.serve(surface, request)).await;
+        let answered = self.cross_origin.respond(request, |request| {
+            // Called at most once: what is left of the destination is `Nothing`.
+            self.serve(std::mem::take(&mut destination), request)
+        });
+        let mut response = answered.await;
         privacy.protect(response.headers_mut());
         response
     }
 
-    async fn serve<B>(&self, surface: Surface, request: Request<B>) -> Response
+    async fn serve<B>(&self, destination: Destination, request: Request<B>) -> Response
     where
         B: Body<Data = Bytes> + Send,
         B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
     {
+        if let Destination::Api(found) = destination {
+            return self.call(found, request).await;
+        }
         let at_pages_origin = self.pages_origin.as_ref().map(|origin| origin.is_named_by(&request));
-        if surface == Surface::Gateway {
+        match destination {
             // The catalogue decides which methods a route has, HEAD included: each has its own price.
-            if !self.gateway || at_pages_origin == Some(true) {
-                return into_response(Problem::not_found().into_reply());
+            Destination::Gateway if self.gateway && at_pages_origin != Some(true) => {
+                self.app.gateway.respond(request).await
             }
-            return self.app.gateway.respond(request).await;
-        }
-        let path = request.uri().path();
-        // `CONNECT host:port` and `OPTIONS *` have no path, and warp's filters panic on the former.
-        let served = path.starts_with('/') && (self.metering || api::is_everywhere(path));
-        if self.metering
-            && let Some(reply) = self.app.pages.respond(request.method(), path, request.headers())
-        {
-            return into_response(match &self.pages_origin {
+            Destination::Gateway => into_response(Problem::not_found().into_reply()),
+            Destination::Page => into_response(match &self.pages_origin {
                 Some(origin) if at_pages_origin == Some(false) => redirect_to_pages(origin, &request),
-                _ => reply,
-            });
+                _ => self.app.pages.respond(request.method(), request.uri().path(), request.headers()),
+            }),
+            _ => self.not_found(&request, self.metering && at_pages_origin != Some(false)),
         }
-        if !served || !api::is_path(path) {
-            let with_page = self.metering && at_pages_origin != Some(false);
-            return self.not_found(&request, with_page);
-        }
-        let (mut head, body) = request.into_parts();
+    }
+
+    /// Calls the endpoint of the metering API that has the method of the request.
+    async fn call<B>(&self, found: Found<'static, App>, request: Request<B>) -> Response
+    where
+        B: Body<Data = Bytes> + Send,
+        B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
+    {
+        let (head, body) = request.into_parts();
         let body = match self.app.bodies.read(body, self.max_body_bytes, &head.extensions).await {
             Ok(body) => body,
             Err(problem) => return into_response(problem.into_reply()),
         };
-        let path = head.uri.path();
-        let is_head = head.method == Method::HEAD && api::takes_head(path);
-        let accepting = api::is_compressed(path).then(|| head.headers.clone());
-        if is_head {
-            head.method = Method::GET;
-        }
-        let response = (self.api)(Request::from_parts(head, Full::new(body))).await;
+        let is_head = head.method == Method::HEAD && found.takes_head();
+        let method = if is_head { Method::GET } else { head.method.clone() };
+        let accepting = found.is_compressed().then(|| head.headers.clone());
+        let called = found.call(&self.app, &method, endpoints::Request::new(head, body)).await;
+        let response = into_response(called.unwrap_or_else(Problem::into_reply));
         let response = match accepting {
             Some(headers) => compressed(response, &headers).await,
             None => response,

@@ -9,6 +9,7 @@ mod delivery;
 mod error_events;
 mod forward;
 mod forwarded_header;
+mod header_names;
 mod headers;
 mod passed_headers;
 mod policy;
@@ -21,7 +22,6 @@ mod streams;
 mod upstream;
 pub(crate) mod websocket;
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -63,7 +63,6 @@ pub(crate) struct Gateway {
     replaying: bool,
     /// Whether some routes need the body before the charge: for its cost, or to check it.
     needs_bodies: bool,
-    prefixes: BTreeSet<String>,
     bodies: Bodies,
     max_body_bytes: usize,
 }
@@ -104,14 +103,16 @@ impl Gateway {
         replays: Arc<Replays>,
         (bodies, max_body_bytes): (Bodies, usize),
     ) -> Self {
-        let prefixes = service.catalogue().prefixes().into_iter().map(str::to_owned).collect();
         let mut routes = service.catalogue().routes().iter();
         let needs_bodies = routes.any(|route| route.usage_price().is_some() || route.body.is_some());
         let replaying = service.catalogue().routes().iter().any(|route| route.replay);
         let reserving = Arc::clone(&streams);
         let layer = MeteringLayer::new(Arc::clone(&service)).overlap().on_match(move |key, route, extensions| {
             spans::name_route(&route.method, &route.template);
-            extensions.insert(route.removed_headers.clone());
+            let removed = &route.removed_headers;
+            if !(removed.request.is_empty() && removed.response.is_empty()) {
+                extensions.insert(removed.clone());
+            }
             websocket::admit(key.map(ApiKey::hash), route, extensions, &reserving)?;
             if route.sse {
                 let permit = key.map(|key| reserving.reserve(key.hash())).transpose()?;
@@ -130,16 +131,9 @@ impl Gateway {
             replays,
             replaying,
             needs_bodies,
-            prefixes,
             bodies,
             max_body_bytes,
         }
-    }
-
-    /// Whether the gateway serves a path: its first segment is that of a metered route.
-    #[must_use]
-    pub(crate) fn handles(&self, path: &str) -> bool {
-        path.split('/').nth(1).is_some_and(|first| self.prefixes.contains(first))
     }
 
     /// The open streams.

@@ -140,11 +140,6 @@ impl Mcp {
         self.server.replace_tools(tools);
     }
 
-    /// Whether a path belongs to this surface.
-    pub(crate) fn handles(path: &str) -> bool {
-        matches!(path, "/mcp" | "/sse" | "/messages" | "/messages/")
-    }
-
     /// Ends idle sessions and those of keys that may no longer be used, until shutdown.
     pub(crate) async fn watch(&self, interval: Duration) {
         self.sessions.watch(&self.accounts, interval).await;

@@ -25,9 +25,13 @@ pub(crate) use origin::PagesOrigin;
 use page::{HTML, Page, secured};
 pub(crate) use render::COMPLETE_PAGE;
 
-/// Paths that belong to the pages, including everything below them.
-const OWN_PATHS: [&str; 4] = ["/metering", "/assets", "/agents-tos", "/docs"];
+/// First segments that belong to the pages, with everything below them.
+pub(crate) const FOLDERS: [&str; 4] = ["metering", "assets", "agents-tos", "docs"];
+/// Other paths that belong to the pages.
+pub(crate) const PATHS: [&str; 2] = ["/", ICON];
 /// Both a page and the target of its form, so POST is left to the API.
+pub(crate) const SHARED_PATHS: [&str; 2] = [SHARED, SHARED_WITH_SLASH];
+const ICON: &str = "/favicon.ico";
 const SHARED: &str = "/verify";
 /// The same page with a trailing slash. It is served directly, because a redirect would lose the code in the query.
 const SHARED_WITH_SLASH: &str = "/verify/";
@@ -70,26 +74,20 @@ pub(crate) enum PagesError {
 }
 
 impl Pages {
-    /// The reply to a request for a page or asset; `None` when the path does not belong to the pages.
-    pub(crate) fn respond(&self, method: &Method, path: &str, headers: &HeaderMap) -> Option<Reply> {
-        let below =
-            |folder: &str| path.strip_prefix(folder).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
-        let is_own = matches!(path, "/" | "/favicon.ico") || OWN_PATHS.into_iter().any(below);
-        let shared = matches!(path, SHARED | SHARED_WITH_SLASH);
-        if !(is_own || shared) || (shared && method == Method::POST) {
-            return None;
-        }
+    /// The reply to a request for a path that belongs to the pages.
+    pub(crate) fn respond(&self, method: &Method, path: &str, headers: &HeaderMap) -> Reply {
         if !matches!(*method, Method::GET | Method::HEAD) {
+            let shared = SHARED_PATHS.contains(&path);
             let allowed: &[&str] = if shared { &["GET", "HEAD", "POST"] } else { &["GET", "HEAD"] };
-            return Some(crate::http::Problem::method_not_allowed(allowed).into_reply());
+            return crate::http::Problem::method_not_allowed(allowed).into_reply();
         }
         let reply = self.get(path, headers);
-        Some(if method == Method::HEAD { without_body(reply) } else { reply })
+        if method == Method::HEAD { without_body(reply) } else { reply }
     }
 
     /// The reply to a request for the console or an asset on the admin address; `None` for other paths.
     pub(crate) fn console(&self, method: &Method, path: &str, headers: &HeaderMap) -> Option<Reply> {
-        let is_asset = path.starts_with("/assets/") || path == "/favicon.ico";
+        let is_asset = path.starts_with("/assets/") || path == ICON;
         if !is_asset && !matches!(path, "/" | CONSOLE | CONSOLE_WITH_SLASH) {
             return None;
         }
@@ -122,7 +120,7 @@ impl Pages {
         }
         match path {
             "/" => redirect("/metering"),
-            "/favicon.ico" => cached(self.icon.reply(headers), CACHE_ONE_HOUR),
+            ICON => cached(self.icon.reply(headers), CACHE_ONE_HOUR),
             SHARED_WITH_SLASH => self.get(SHARED, headers),
             // Tolerate a trailing slash.
             _ => match path.strip_suffix('/') {

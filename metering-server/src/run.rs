@@ -30,7 +30,7 @@ use crate::api::app::App;
 use crate::authorize::Authorizer;
 use crate::chains::{self, Readers, Watch};
 use crate::config::{Config, ConfigError, Loaded, Surface};
-use crate::front::Front;
+use crate::front::{Destination, Front};
 use crate::gateway;
 use crate::http::{ResponseFuture, Shutdown, Tls};
 use crate::mail::MailTask;
@@ -325,15 +325,16 @@ fn handler(
     let forwarding = Arc::new(Forwarding::new());
     move |request| {
         forwarding.count(&request);
-        let (front, mcp, times) = (front.load(), mcp.clone(), Arc::clone(&times));
+        let started = Instant::now();
+        let (front, times) = (front.load(), Arc::clone(&times));
+        let destination = front.destination(request.method(), request.uri().path());
+        let surface = destination.surface();
+        let mcp = mcp.as_ref().filter(|_| matches!(destination, Destination::Mcp)).cloned();
         Box::pin(async move {
-            let started = Instant::now();
-            let path = request.uri().path();
-            let surface = front.surface(path);
-            let (surface, response) = match mcp.filter(|_| surface != Surface::Authorize && Mcp::handles(path)) {
+            let response = match mcp {
                 // Boxed, because it is large, and the future of every request would be as large.
-                Some(mcp) => (Surface::Mcp, Box::pin(mcp.respond(request)).await),
-                None => (surface, front.respond(surface, request).await),
+                Some(mcp) => Box::pin(mcp.respond(request)).await,
+                None => front.respond(destination, request).await,
             };
             times.record(surface, Authorizer::status_of(&response), started.elapsed());
             response

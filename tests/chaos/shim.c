@@ -1,10 +1,12 @@
 /*
  * A preloaded library that makes a disk misbehave for one program. For files in one folder, writes, reads and flushes
- * can fail or only pretend to succeed, and every change can be logged in order. The chaos runner builds it with
- * `cc -shared -fPIC` and sets LD_PRELOAD; README.md describes the control words and the log.
+ * can fail or only pretend to succeed, flushes can take longer, and every change can be logged in order. The chaos runner
+ * and the benchmark build it with `cc -shared -fPIC` and set LD_PRELOAD; README.md describes the control words and the
+ * log.
  *
  *   CHAOS_SHIM_FOLDER   only files directly in this folder are affected
- *   CHAOS_SHIM_CONTROL  a file of eight 32-bit words, mapped and shared with the runner, which changes them at any time
+ *   CHAOS_SHIM_CONTROL  a file of 1,024 32-bit words, mapped and shared with the runner, which changes them at any
+ *                       time
  *   CHAOS_SHIM_LOG      optional: the file that changes are appended to
  */
 #define _GNU_SOURCE
@@ -20,10 +22,11 @@
 #include <sys/mman.h>
 #include <sys/types.h>
 #include <sys/uio.h>
+#include <time.h>
 #include <unistd.h>
 
 enum { WRITE_ENOSPC = 1, WRITE_EIO = 2, READ_EIO = 4, SYNC_EIO = 8, SYNC_LIES = 16, WRITE_LIES = 32 };
-enum { FAULTS = 0, SKIP = 1, LIMIT = 2, INJECTED = 3, FILES = 4 };
+enum { FAULTS = 0, SKIP = 1, LIMIT = 2, INJECTED = 3, FILES = 4, DELAY = 5, FLUSHES = 6, TIMES = 512, KEPT = 512 };
 enum { DATABASE = 1, WAL = 2, OTHER = 4 };
 enum { LOG_WRITE = 1, LOG_TRUNCATE = 2, LOG_SYNC_BEGIN = 3, LOG_SYNC_END = 4, LOG_UNLINK = 5, LOG_CREATE = 6 };
 
@@ -276,6 +279,21 @@ static int truncate_to(int fd, off_t length) {
 int ftruncate(int fd, off_t length) { return truncate_to(fd, length); }
 int ftruncate64(int fd, off_t length) { return truncate_to(fd, length); }
 
+/* A flush that takes DELAY microseconds longer. It is counted, and its time is among the last KEPT. */
+static int timed(int fd, int (*real)(int)) {
+  uint32_t micros = control[DELAY];
+  struct timespec began, ended, left = {micros / 1000000, micros % 1000000 * 1000L};
+  clock_gettime(CLOCK_MONOTONIC, &began);
+  if (micros)
+    while (nanosleep(&left, &left) && errno == EINTR) continue;
+  int done = real(fd);
+  clock_gettime(CLOCK_MONOTONIC, &ended);
+  uint32_t before = __atomic_fetch_add(&control[FLUSHES], 1, __ATOMIC_SEQ_CST);
+  long took = (ended.tv_sec - began.tv_sec) * 1000000L + (ended.tv_nsec - began.tv_nsec) / 1000;
+  control[TIMES + before % KEPT] = (uint32_t)took;
+  return done;
+}
+
 /* Writes before the start of a flush are durable once it succeeds. A flush that lies is not logged. */
 static int flush(int fd, int (*real)(int)) {
   const char *name = name_of(fd);
@@ -285,7 +303,7 @@ static int flush(int fd, int (*real)(int)) {
   if (by & SYNC_LIES) return 0;
   uint64_t token = __atomic_add_fetch(&syncs, 1, __ATOMIC_SEQ_CST);
   append(LOG_SYNC_BEGIN, name, token, NULL, 0);
-  int done = real(fd);
+  int done = timed(fd, real);
   if (!done) append(LOG_SYNC_END, name, token, NULL, 0);
   return done;
 }

@@ -23,6 +23,7 @@ mod interrupt;
 mod llm;
 mod machine;
 mod nginx;
+mod overlap;
 mod postgres;
 mod proxies;
 mod random;
@@ -72,6 +73,7 @@ pub fn run(arguments: &Arguments, out: &mut dyn Write) -> Result<(), Failure> {
                 Part::Http => http::write(arguments, &tools, out).await?,
                 Part::Gateway => gateway::write(arguments, &tools, out).await?,
                 Part::Llm => llm::write(arguments, &tools, out).await?,
+                Part::Overlap => overlap::write(arguments, &tools, out).await?,
                 Part::Proxies => proxies::write(arguments, &tools, out).await?,
                 Part::Deduct => deduct::write(arguments, &tools, out).await?,
                 Part::Streams => streams::write(arguments, &tools, out).await?,

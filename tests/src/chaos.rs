@@ -23,7 +23,6 @@ mod report;
 mod rng;
 mod runner;
 mod setting;
-mod shim;
 mod targets;
 
 pub use arguments::Arguments;

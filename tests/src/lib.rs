@@ -28,6 +28,7 @@ pub mod response;
 #[cfg(test)]
 mod scripted;
 pub mod server;
+mod shim;
 pub mod site;
 pub mod skipped;
 pub mod venv;

@@ -47,8 +47,18 @@ const OVERRIDES: [&str; 37] = [
     "x-proxy-host",
 ];
 
+/// The letters that [`OVERRIDES`] start with, as bits: few other headers start with one of them.
+const FIRST_LETTERS: u32 = {
+    let (mut letters, mut at) = (0_u32, 0);
+    while at < OVERRIDES.len() {
+        letters |= 1_u32 << (OVERRIDES[at].as_bytes()[0] - b'a');
+        at += 1;
+    }
+    letters
+};
+
 /// Headers of a single connection (RFC 9110, section 7.6.1), and similar ones.
-const HOP_BY_HOP: [&str; 10] = [
+pub const HOP_BY_HOP_HEADERS: [&str; 10] = [
     "connection",
     "http2-settings",
     "keep-alive",
@@ -62,7 +72,8 @@ const HOP_BY_HOP: [&str; 10] = [
 ];
 
 /// Prefixes of headers that only the gateway may set, in either direction.
-const OF_GATEWAY: [&str; 5] = ["x-metering-", "x-forwarded-", "x-bds-credit-", "x-bds-request-", "ratelimit"];
+pub const GATEWAY_HEADER_PREFIXES: [&str; 5] =
+    ["x-metering-", "x-forwarded-", "x-bds-credit-", "x-bds-request-", "ratelimit"];
 
 /// Whether the header belongs to a single connection, so that a proxy does not pass it on.
 ///
@@ -74,7 +85,7 @@ const OF_GATEWAY: [&str; 5] = ["x-metering-", "x-forwarded-", "x-bds-credit-", "
 /// ```
 #[must_use]
 pub fn is_hop_by_hop(header: &str) -> bool {
-    HOP_BY_HOP.iter().any(|known| is_same_header(header, known))
+    HOP_BY_HOP_HEADERS.iter().any(|known| is_same_header(header, known))
 }
 
 /// Whether only the gateway may set the header: what it says to the upstream about the request, and to the client about
@@ -88,7 +99,7 @@ pub fn is_hop_by_hop(header: &str) -> bool {
 /// ```
 #[must_use]
 pub fn is_of_gateway(header: &str) -> bool {
-    OF_GATEWAY.iter().any(|prefix| starts_like_header(header, prefix))
+    GATEWAY_HEADER_PREFIXES.iter().any(|prefix| starts_like_header(header, prefix))
 }
 
 /// Whether some server lets this header replace the method, path or host of its request.
@@ -102,7 +113,9 @@ pub fn is_of_gateway(header: &str) -> bool {
 /// ```
 #[must_use]
 pub fn overrides_request(header: &str) -> bool {
-    OVERRIDES.iter().any(|known| is_same_header(header, known))
+    let first = header.as_bytes().first().map(u8::to_ascii_lowercase);
+    let is_first = |byte: u8| byte.is_ascii_lowercase() && FIRST_LETTERS & (1_u32 << (byte - b'a')) != 0;
+    first.is_some_and(is_first) && OVERRIDES.iter().any(|known| is_same_header(header, known))
 }
 
 /// Whether CGI-style servers read two header names as the same variable.
@@ -154,10 +167,14 @@ mod tests {
             ("accept", false),
             ("content-type", false),
             ("x-request-id", false),
+            ("-host", false),
             ("", false),
         ];
         for (header, dropped) in table {
             assert_eq!(overrides_request(header), dropped, "{header}");
+        }
+        for name in OVERRIDES {
+            assert!(overrides_request(name) && overrides_request(&name.to_uppercase().replace('-', "_")), "{name}");
         }
         assert!(starts_like_header("X_Forwarded_For", "x-forwarded-"));
         assert!(!starts_like_header("x-forwarded", "x-forwarded-"));

@@ -163,7 +163,7 @@ fn normalise(raw: &str, slashes: Slashes) -> Result<String, TargetError> {
         if is_unreserved(byte) {
             normal.push(char::from(byte));
         } else {
-            normal.push_str(&format!("%{byte:02X}"));
+            push_percent(byte, &mut normal);
         }
     }
     std::str::from_utf8(&decoded).map_err(|_| TargetError::NotUtf8)?;
@@ -176,6 +176,12 @@ pub(super) fn decode_one(text: &[u8]) -> Result<(u8, &[u8]), TargetError> {
     let mut byte = [0];
     hex::decode_to_slice(digits, &mut byte).map_err(|_| TargetError::BrokenEncoding)?;
     Ok((byte[0], rest))
+}
+
+/// Appends a byte percent-encoded, with upper-case digits.
+pub(super) fn push_percent(byte: u8, text: &mut String) {
+    let digit = |nibble: u8| char::from(b"0123456789ABCDEF"[usize::from(nibble)]);
+    text.extend(['%', digit(byte >> 4), digit(byte & 0xF)]);
 }
 
 /// RFC 3986, section 2.3.
@@ -205,11 +211,11 @@ pub(crate) fn encode_path(text: &str) -> String {
                 if is_unreserved(byte) {
                     path.push(char::from(byte));
                 } else {
-                    path.push_str(&format!("%{byte:02X}"));
+                    push_percent(byte, &mut path);
                 }
             }
             None if is_path_char(*first) || matches!(*first, b'/' | b';') => path.push(char::from(*first)),
-            None => path.push_str(&format!("%{first:02X}")),
+            None => push_percent(*first, &mut path),
         }
     }
     path

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use crate::catalogue::path::{TargetError, decode_one, is_unreserved};
+use crate::catalogue::path::{TargetError, decode_one, is_unreserved, push_percent};
 
 /// Percent-decodes text; in a query a plus sign is a space.
 ///
@@ -53,7 +53,7 @@ pub(crate) fn push_encoded(text: &str, query: &mut String) {
         if is_unreserved(byte) {
             query.push(char::from(byte));
         } else {
-            query.push_str(&format!("%{byte:02X}"));
+            push_percent(byte, query);
         }
     }
 }

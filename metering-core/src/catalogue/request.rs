@@ -104,7 +104,7 @@ impl Values<'_> {
                 self.refuse(&param.name, "is required");
             }
         }
-        let mut normal = String::new();
+        let mut normal = String::with_capacity(query.len());
         for (name, value) in &pairs {
             if !normal.is_empty() {
                 normal.push('&');

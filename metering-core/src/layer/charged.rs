@@ -14,7 +14,7 @@ use tracing::{Instrument, Span};
 use super::in_flight_slot::InFlightSlot;
 use super::late_refusal::LateRefusal;
 use super::money::Money;
-use super::response::set_headers;
+use super::response::{set_headers, set_metered};
 use crate::access::account::AccountId;
 use crate::catalogue::{Counts, FreeStatuses, ReportError, Route, UsagePrice};
 use crate::charging::charge::Settlement;
@@ -27,7 +27,7 @@ use crate::money::credits::Credits;
 use crate::service::metering::Service;
 use crate::service::{Paid, RequestPayment};
 use crate::trace;
-use crate::wire::{BALANCE_HEADER, metered_headers, settled_headers};
+use crate::wire::MeteredHeaders;
 
 /// The account and amount of a charge or a hold. Every charged request has it in its extensions.
 ///
@@ -44,12 +44,17 @@ pub struct Charged {
     pub balance: Option<Credits>,
     /// The template of the charged route.
     pub route_template: Arc<str>,
-    service: Arc<Service>,
     usage_price: Option<Arc<UsagePrice>>,
+    shared: Arc<Shared>,
+}
+
+/// What all clones of a [`Charged`] share.
+struct Shared {
+    service: Arc<Service>,
     free_statuses: FreeStatuses,
     /// The span of the request, for what is settled when its response has begun.
     span: Span,
-    state: Arc<Mutex<State>>,
+    state: Mutex<State>,
 }
 
 struct State {
@@ -58,8 +63,8 @@ struct State {
     rate: Option<RateStatus>,
     /// What to record when the response is passed on.
     settlement: Option<Settlement>,
-    /// What the response says that the request cost.
-    headers: Vec<(&'static str, String)>,
+    /// What the response says that the request cost; `None` if it says nothing, or once it does.
+    headers: Option<MeteredHeaders>,
     /// The payment that came with the request, and its outcome.
     payment: Option<(Box<dyn RequestPayment>, Paid)>,
     /// How the refund went, if there was one.
@@ -91,26 +96,28 @@ impl Charged {
             amount: receipt.hold.map_or(receipt.charged, |held| held.amount),
             balance: Some(receipt.balance),
             route_template: Arc::clone(&receipt.line.route_template),
-            service: Arc::clone(service),
             usage_price: route.usage_price().filter(|_| matches!(money, Money::Held(_))).cloned(),
-            free_statuses: route.free_statuses.clone(),
-            span: trace::current(),
-            state: Arc::new(Mutex::new(State {
-                rate: Some(receipt.rate),
-                settlement: receipt.settlement(),
-                headers: metered_headers(receipt),
-                money,
-                payment: None,
-                refund: Ok(()),
-                slot,
-                late: None,
-            })),
+            shared: Arc::new(Shared {
+                service: Arc::clone(service),
+                free_statuses: route.free_statuses.clone(),
+                span: trace::current(),
+                state: Mutex::new(State {
+                    rate: Some(receipt.rate),
+                    settlement: receipt.settlement(),
+                    headers: Some(MeteredHeaders::of(receipt)),
+                    money,
+                    payment: None,
+                    refund: Ok(()),
+                    slot,
+                    late: None,
+                }),
+            }),
         }
     }
 
     /// Adds the receipt of a payment to the response.
     pub(super) async fn paid_with(&self, presented: Box<dyn RequestPayment>, paid: Paid) {
-        self.state.lock().await.payment = Some((presented, paid));
+        self.shared.state.lock().await.payment = Some((presented, paid));
     }
 
     /// How the route is priced by usage; `None` for a request at a fixed price.
@@ -123,7 +130,7 @@ impl Charged {
     /// The layer refunds such a response, or releases what is held, and passes it on.
     #[must_use]
     pub fn is_free(&self, status: StatusCode) -> bool {
-        self.free_statuses.contains(status.as_u16())
+        self.shared.free_statuses.contains(status.as_u16())
     }
 
     /// Captures what a request with a hold cost, at least the minimum of its route's price, and releases the rest. The
@@ -169,7 +176,7 @@ impl Charged {
     /// When it could not be recorded within five seconds. It is tried again in the background; if the process ends
     /// first, the hold is settled by its rule when its lease ends.
     pub async fn capture(&self, cost: Credits) -> Result<Option<HoldUpdated>, Error> {
-        let mut state = self.state.lock().await;
+        let mut state = self.shared.state.lock().await;
         let Some(guard) = state.take_hold() else { return Ok(None) };
         let price = self.usage_price.as_ref();
         let cost = price.map_or(cost, |price| price.cost_of_credits(cost));
@@ -202,7 +209,7 @@ impl Charged {
     /// # Errors
     /// As [`Charged::capture`].
     pub async fn capture_without_report(&self) -> Result<Option<HoldUpdated>, Error> {
-        let mut state = self.state.lock().await;
+        let mut state = self.shared.state.lock().await;
         let Some(guard) = state.take_hold() else { return Ok(None) };
         self.settled(&mut state, guard.capture_fallback()).await
     }
@@ -213,7 +220,7 @@ impl Charged {
     /// # Errors
     /// As [`Charged::capture`].
     pub async fn release(&self) -> Result<Option<HoldUpdated>, Error> {
-        let mut state = self.state.lock().await;
+        let mut state = self.shared.state.lock().await;
         let Some(guard) = state.take_hold() else { return Ok(None) };
         self.settled(&mut state, guard.release()).await
     }
@@ -221,26 +228,28 @@ impl Charged {
     /// The client disconnected before its response: the request no longer counts as in flight for its key, although the
     /// upstream may still be working on it.
     pub async fn end_in_flight(&self) {
-        drop(self.state.lock().await.slot.take());
+        drop(self.shared.state.lock().await.slot.take());
     }
 
     /// Marks a response that is passed on to the client, once the charge is on disk. If it does not get there, the response
     /// is dropped.
     pub(super) async fn delivered<R: From<String>>(&self, mut response: Response<R>) -> Response<R> {
-        let on_disk = self.state.lock().await.on_disk(&self.service).await;
-        if let Err(error) = on_disk {
-            return Box::pin(self.failed(&error)).await;
+        let mut state = self.shared.state.lock().await;
+        if let Err(error) = state.on_disk(&self.shared.service).await {
+            return state.failed(&self.shared.service, &error);
         }
         if self.usage_price.is_some() {
+            // Capturing takes the lock itself.
+            drop(state);
             Box::pin(self.capture_reported(self.reported(&response))).await;
+            state = self.shared.state.lock().await;
         }
-        let mut state = self.state.lock().await;
         if let Some(settlement) = state.settlement.take() {
-            self.service.record_delivery(settlement);
+            self.shared.service.record_delivery(settlement);
         }
         InFlightSlot::pass(state.slot.take(), &mut response);
-        let headers = state.take_headers(response.status());
-        set_headers(response, headers)
+        state.set_headers(&mut response);
+        response
     }
 
     /// The cost that headers of the response report, if that is where the catalogue says it is.
@@ -277,7 +286,7 @@ impl Charged {
 
     /// Waits until a hold is settled, but not for long: settling continues without the response.
     async fn settling<T>(&self, settling: impl Future<Output = T>) -> Option<T> {
-        tokio::time::timeout(SETTLE_WAIT, settling.instrument(self.span.clone())).await.ok()
+        tokio::time::timeout(SETTLE_WAIT, settling.instrument(self.shared.span.clone())).await.ok()
     }
 }
 
@@ -298,25 +307,26 @@ impl State {
         };
         self.money = Money::Failed(error.clone());
         // They say what was charged.
-        self.headers.clear();
+        self.headers = None;
         self.settlement = None;
         Err(error)
     }
 
     /// What the response says about a hold that was settled.
     fn set_settled(&mut self, settled: &HoldUpdated) {
-        self.headers = self.rate.map(|rate| settled_headers(&rate, settled)).unwrap_or_default();
+        self.headers = self.rate.map(|rate| MeteredHeaders::settled(rate, settled));
     }
 
-    /// The headers to set on a response with this status.
-    fn take_headers(&mut self, status: StatusCode) -> Vec<(&'static str, String)> {
-        let mut headers = std::mem::take(&mut self.headers);
-        let Some((presented, paid)) = self.payment.take() else { return headers };
-        let balance = headers.iter().find(|(name, _)| *name == BALANCE_HEADER);
-        let balance = balance.and_then(|(_, balance)| Credits::from_printed(balance).ok());
-        let balance = balance.unwrap_or(paid.account.totals.balance);
-        headers.extend(presented.receipt(&paid, balance, status.as_u16()));
-        headers
+    /// Sets the headers of the response that say what the request cost, and the receipt of its payment.
+    fn set_headers<R>(&mut self, response: &mut Response<R>) {
+        let metered = self.headers.take();
+        if let Some(metered) = &metered {
+            set_metered(response.headers_mut(), metered);
+        }
+        let Some((presented, paid)) = self.payment.take() else { return };
+        let balance = metered.map_or(paid.account.totals.balance, |metered| metered.balance());
+        let receipt = presented.receipt(&paid, balance, response.status().as_u16());
+        set_headers(response.headers_mut(), receipt);
     }
 
     /// The hold, if it is not being settled yet.

@@ -2,15 +2,10 @@
 
 use std::net::IpAddr;
 
-use http::{Extensions, HeaderMap, HeaderValue, Method, Uri};
+use http::{Extensions, Method, Uri};
 
 use crate::access::credentials::{ClientAddress, Credentials};
 use crate::service::{RequestContent, RequestHead};
-
-/// The values of all lines of a header.
-pub(super) fn values<'h>(headers: &'h HeaderMap, name: &str) -> impl Iterator<Item = &'h [u8]> + use<'h> {
-    headers.get_all(name).into_iter().map(HeaderValue::as_bytes)
-}
 
 /// The address of the client, if it is known.
 pub(super) fn address(extensions: &Extensions) -> Option<IpAddr> {

@@ -4,7 +4,9 @@
 use http::request::Parts;
 use http::{HeaderName, HeaderValue, Response, header};
 
+use super::header_value::header_value;
 use super::privacy::Privacy;
+use super::received::Received;
 use crate::catalogue::{ErrorShape, Route};
 use crate::charging::HoldId;
 use crate::random::SystemRandomness;
@@ -24,9 +26,9 @@ pub(super) struct Outgoing {
 
 impl Outgoing {
     /// Uses the id that the request was given, and makes one if there is none.
-    pub(super) fn new(head: &mut Parts) -> Self {
+    pub(super) fn new(head: &mut Parts, received: Received) -> Self {
         let id = *head.extensions.get_or_insert_with(|| HoldId::generate(&SystemRandomness));
-        Self { id, shape: Some(ErrorShape::Own), privacy: Privacy::of(&head.headers) }
+        Self { id, shape: Some(ErrorShape::Own), privacy: Privacy::of_received(received) }
     }
 
     /// The request matches this route, or none with `near` as the shape of its errors.
@@ -77,23 +79,24 @@ impl ErrorShape {
     pub fn finish<R: From<String>>(self, mut response: Response<R>, id: HoldId) -> Response<R> {
         let status = response.status().as_u16();
         // A repeated request has the id of the one that holds its credits.
-        let held = response.headers().get(REQUEST_ID_HEADER).and_then(|held| held.to_str().ok());
-        let id = held.map_or_else(|| id.to_string(), str::to_owned);
+        let held = response.headers().get(REQUEST_ID_HEADER).filter(|held| held.to_str().is_ok()).cloned();
+        let id = held.map_or_else(|| header_value(&id), Ok);
+        let text = id.as_ref().ok().and_then(|id| id.to_str().ok()).unwrap_or_default();
         let theirs = ID_HEADERS.map(|name| response.headers_mut().remove(name));
         let theirs = theirs.iter().flatten().next();
-        tracing::debug!(request_id = id, status, upstream_request_id = ?theirs, "responded to a request");
+        tracing::debug!(request_id = text, status, upstream_request_id = ?theirs, "responded to a request");
         if let Some(error) = response.extensions_mut().remove::<ErrorBody>() {
             if status >= 500 {
-                tracing::info!(request_id = id, code = error.error.as_str(), "a request was not served");
+                tracing::info!(request_id = text, code = error.error.as_str(), "a request was not served");
             }
             if self != Self::Own {
-                response = response.map(|_| R::from(self.document(&error, Some(&id))));
+                response = response.map(|_| R::from(self.document(&error, Some(text))));
                 let kind = HeaderValue::from_static(self.content_type());
                 response.headers_mut().insert(header::CONTENT_TYPE, kind);
                 response.headers_mut().remove(header::CONTENT_LENGTH);
             }
         }
-        if let Ok(id) = HeaderValue::try_from(id) {
+        if let Ok(id) = id {
             response.headers_mut().insert(HeaderName::from_static(self.request_id_header()), id);
         }
         response

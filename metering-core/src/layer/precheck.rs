@@ -4,8 +4,9 @@ use http::Response;
 use http::request::Parts;
 
 use super::MeteringLayer;
-use super::head::{address, request_head, values};
+use super::head::{address, request_head};
 use super::outgoing::Outgoing;
+use super::received::Received;
 use crate::access::credentials::Credentials;
 use crate::charging::replay::Retry;
 use crate::service::ChallengeClient;
@@ -42,31 +43,34 @@ impl MeteringLayer {
     /// # Errors
     /// The response to a request that is refused.
     pub async fn precheck<R: From<String>>(&self, head: &mut Parts) -> Result<(), Response<R>> {
-        let mut outgoing = Outgoing::new(head);
+        let received = Received::of(&head.headers);
+        let mut outgoing = Outgoing::new(head, received);
         let head = &*head;
-        let credentials = Credentials::read(|name| values(&head.headers, name));
+        let values = |name: &'static str| received.values(&head.headers, name);
+        let credentials = Credentials::read(values);
         let found =
             self.service.find(request_head((&head.method, &head.uri), &credentials, address(&head.extensions), None));
         if self.passes_others && found.is_uncovered() {
             return Ok(());
         }
         outgoing.is_for(found.route(), || self.service.catalogue().errors_near(head.uri.path()));
-        let client = ChallengeClient::read(|name| values(&head.headers, name), credentials.key.as_ref());
+        // Read for refusals only: it hashes the key.
+        let client = || ChallengeClient::read(values, credentials.key.as_ref());
         let route = found.route();
         let offers = self.service.offers();
-        let presented = match offers.read(|name| values(&head.headers, name)) {
+        let presented = match offers.read(values) {
             Ok(presented) => presented,
-            Err(error) => return Err(outgoing.finish(self.refusal(&head.uri, route, &error, client, None))),
+            Err(error) => return Err(outgoing.finish(self.refusal(&head.uri, route, &error, client(), None))),
         };
         // As in `admit`: a client that sends a key wants that key to be used.
         let is_sound = credentials.fault.is_none();
         let found = found.paid_with(presented.as_deref().filter(|_| is_sound)).at_most(credentials.max_cost);
-        let found = found.signed_in_with(offers.sign_in(|name| values(&head.headers, name)).filter(|_| is_sound));
-        match found.precheck(Retry::read(|name| values(&head.headers, name))).await {
+        let found = found.signed_in_with(offers.sign_in(values).filter(|_| is_sound));
+        match found.precheck(Retry::read(values)).await {
             Ok(()) => Ok(()),
             Err(error) => {
                 let error = credentials.explain(error);
-                Err(outgoing.finish(self.refusal(&head.uri, route, &error, client, presented.as_deref())))
+                Err(outgoing.finish(self.refusal(&head.uri, route, &error, client(), presented.as_deref())))
             }
         }
     }

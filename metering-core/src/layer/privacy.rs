@@ -2,16 +2,11 @@
 
 use http::{HeaderMap, HeaderName, HeaderValue, header};
 
-use crate::access::KEY_HEADERS;
+use super::received::{Received, is_credential};
 use crate::wire::{
-    AUTHORIZATION_HEADER, BALANCE_HEADER, PAYMENT_AUTHORIZATION_HEADER, PAYMENT_RECEIPT_HEADER,
-    PAYMENT_RESPONSE_HEADER, PAYMENT_SIGNATURE_HEADER, SIGN_IN_HEADER, TARGETED_CACHE_HEADERS, TARGETED_SUFFIX,
-    X_PAYMENT_HEADER, X_PAYMENT_RESPONSE_HEADER, private_cache_control,
+    BALANCE_HEADER, PAYMENT_RECEIPT_HEADER, PAYMENT_RESPONSE_HEADER, TARGETED_CACHE_HEADERS, TARGETED_SUFFIX,
+    X_PAYMENT_RESPONSE_HEADER, private_cache_control,
 };
-
-/// Request headers, besides those for keys, that say who pays.
-const CREDENTIALS: [&str; 5] =
-    [AUTHORIZATION_HEADER, PAYMENT_SIGNATURE_HEADER, X_PAYMENT_HEADER, PAYMENT_AUTHORIZATION_HEADER, SIGN_IN_HEADER];
 
 /// Response headers that reveal a payment or a balance.
 const RECEIPTS: [&str; 4] =
@@ -43,8 +38,12 @@ impl Privacy {
     /// not be valid.
     #[must_use]
     pub fn of(request: &HeaderMap) -> Self {
-        let mut names = KEY_HEADERS.iter().chain(&CREDENTIALS);
-        Self { has_credentials: names.any(|name| request.contains_key(*name)) }
+        Self { has_credentials: request.keys().any(|name| is_credential(name.as_str())) }
+    }
+
+    /// The same for a request whose headers were read before.
+    pub(super) const fn of_received(request: Received) -> Self {
+        Self { has_credentials: request.has_credentials() }
     }
 
     /// Makes a response private ([`private_cache_control`]) if its request has credentials, or if it has a receipt.
@@ -52,15 +51,29 @@ impl Privacy {
         if !self.has_credentials && !RECEIPTS.iter().any(|name| response.contains_key(*name)) {
             return;
         }
-        let lines = response.get_all(header::CACHE_CONTROL).iter().map(HeaderValue::as_bytes);
-        let value = HeaderValue::try_from(private_cache_control(lines));
-        response.insert(header::CACHE_CONTROL, value.unwrap_or(HeaderValue::from_static("no-store")));
+        if let Some(value) = private_value(response) {
+            response.insert(header::CACHE_CONTROL, value);
+        }
         let is_targeted = |name: &&HeaderName| {
             TARGETED_CACHE_HEADERS.contains(&name.as_str()) || name.as_str().ends_with(TARGETED_SUFFIX)
         };
         let targeted: Vec<_> = response.keys().filter(is_targeted).cloned().collect();
         for name in targeted {
             response.remove(name);
+        }
+    }
+}
+
+/// The `Cache-Control` that makes a response private; `None` if it has it.
+fn private_value(response: &HeaderMap) -> Option<HeaderValue> {
+    let lines = || response.get_all(header::CACHE_CONTROL).iter().map(HeaderValue::as_bytes);
+    let mut first = lines();
+    match (first.next(), first.next()) {
+        (None, _) => Some(HeaderValue::from_static("private")),
+        (Some(b"private" | b"no-store"), None) => None,
+        _ => {
+            let value = HeaderValue::try_from(private_cache_control(lines()));
+            Some(value.unwrap_or(HeaderValue::from_static("no-store")))
         }
     }
 }
@@ -100,6 +113,15 @@ mod tests {
             Privacy::of(&map(&[request])).protect(&mut response);
             let expected = if is_private { "max-age=5, private" } else { "public, max-age=5" };
             assert_eq!(response["cache-control"], expected, "{request:?} {other:?}");
+        }
+    }
+
+    #[test]
+    fn a_private_response_stays_as_it_is() {
+        for sent in ["private", "no-store"] {
+            let mut response = map(&[("cache-control", sent)]);
+            Privacy::of(&map(&[("x-api-key", "x")])).protect(&mut response);
+            assert_eq!(response, map(&[("cache-control", sent)]));
         }
     }
 

@@ -1,23 +1,31 @@
 //! Responses of the layer: errors as HTTP, and headers on responses of the inner service.
 
 use http::header::WWW_AUTHENTICATE;
-use http::{HeaderName, HeaderValue, Response, StatusCode, header};
+use http::{HeaderMap, HeaderName, HeaderValue, Response, StatusCode, header};
 
+use super::header_value::header_value;
 use crate::catalogue::ErrorShape;
 use crate::error::Error;
 use crate::service::PaymentNotice;
-use crate::wire::ErrorBody;
+use crate::wire::{ErrorBody, MeteredHeaders};
 
 /// Sets headers of a response, replacing earlier ones of the same name. A response can have several challenges.
-pub(super) fn set_headers<R>(mut response: Response<R>, headers: Vec<(&'static str, String)>) -> Response<R> {
-    for (name, value) in headers {
+pub(super) fn set_headers(headers: &mut HeaderMap, lines: impl IntoIterator<Item = (&'static str, String)>) {
+    for (name, value) in lines {
         match HeaderValue::try_from(value) {
-            Ok(value) if WWW_AUTHENTICATE == name => drop(response.headers_mut().append(WWW_AUTHENTICATE, value)),
-            Ok(value) => drop(response.headers_mut().insert(HeaderName::from_static(name), value)),
+            Ok(value) if WWW_AUTHENTICATE == name => drop(headers.append(WWW_AUTHENTICATE, value)),
+            Ok(value) => drop(headers.insert(HeaderName::from_static(name), value)),
             Err(error) => tracing::error!(%error, name, "could not set a response header"),
         }
     }
-    response
+}
+
+/// Sets the headers that say what a request cost, replacing those of the inner service.
+pub(super) fn set_metered(headers: &mut HeaderMap, metered: &MeteredHeaders) {
+    metered.each(|name, value| match header_value(value) {
+        Ok(value) => drop(headers.insert(HeaderName::from_static(name), value)),
+        Err(error) => tracing::error!(%error, name, "could not set a response header"),
+    });
 }
 
 impl Error {
@@ -50,6 +58,8 @@ impl Error {
         headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
         headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
         headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
-        set_headers(set_headers(response, self.headers()), notice.headers)
+        set_headers(headers, self.headers());
+        set_headers(headers, notice.headers);
+        response
     }
 }

@@ -198,13 +198,18 @@ impl Credits {
 
 /// Converts atoms to credits, rounded half-even to ten decimal places; `None` when a decimal cannot hold the result.
 pub(crate) fn decimal_of_atoms(atoms: i128) -> Option<Decimal> {
+    Decimal::try_from_i128_with_scale(ten_billionths(atoms)?, 10).ok().map(|decimal| decimal.normalize())
+}
+
+/// Converts atoms to ten-billionths of a credit, rounded half-even.
+fn ten_billionths(atoms: i128) -> Option<i128> {
     // An atom is 25/18 of a ten-billionth of a credit, so an integer division gives the amount in ten-billionths.
     let scaled = atoms.checked_mul(25)?;
     let (mut quotient, remainder) = (scaled.div_euclid(18), scaled.rem_euclid(18));
     if remainder > 9 || (remainder == 9 && quotient % 2 != 0) {
         quotient += 1;
     }
-    Decimal::try_from_i128_with_scale(quotient, 10).ok().map(|decimal| decimal.normalize())
+    Some(quotient)
 }
 
 impl FromStr for Credits {
@@ -217,7 +222,21 @@ impl FromStr for Credits {
 
 impl fmt::Display for Credits {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Display::fmt(&self.to_decimal(), f)
+        // Every metered response has two amounts. Without options, they need no decimal.
+        let is_plain = f.width().is_none() && f.precision().is_none() && !f.sign_plus();
+        let printed = ten_billionths(self.0.into()).filter(|_| is_plain);
+        let Some(printed) = printed.and_then(|printed| u64::try_from(printed.unsigned_abs()).ok()) else {
+            return fmt::Display::fmt(&self.to_decimal(), f);
+        };
+        let sign = if self.is_negative() { "-" } else { "" };
+        let (whole, mut rest, mut places) = (printed / 10_000_000_000, printed % 10_000_000_000, 10_usize);
+        if rest == 0 {
+            return write!(f, "{sign}{whole}");
+        }
+        while rest % 10 == 0 {
+            (rest, places) = (rest / 10, places - 1);
+        }
+        write!(f, "{sign}{whole}.{rest:0places$}")
     }
 }
 
@@ -333,6 +352,14 @@ mod tests {
         fn printed_amounts_are_read_back(atoms: i64) {
             let amount = Credits::from_atoms(atoms);
             prop_assert_eq!(Credits::from_printed(&amount.to_string()), Ok(amount));
+        }
+
+        #[test]
+        fn amounts_are_printed_as_their_decimals(atoms in i64::MIN..=i64::MAX, shift in 0..63_u32) {
+            let amount = Credits::from_atoms(atoms >> shift);
+            prop_assert_eq!(amount.to_string(), amount.to_decimal().to_string());
+            prop_assert_eq!(format!("{amount:>24}"), format!("{:>24}", amount.to_decimal()));
+            prop_assert_eq!(format!("{amount:.2}"), format!("{:.2}", amount.to_decimal()));
         }
 
         #[test]

@@ -9,13 +9,13 @@ use crate::error::Error;
 use crate::money::credits::Credits;
 use crate::service::metering::Service;
 use crate::trace;
-use crate::wire::{metered_headers, refunded_headers};
+use crate::wire::MeteredHeaders;
 
 /// The result of a refund.
 #[derive(Debug)]
 pub struct RefundResult {
     /// Headers for the response, which say what the request cost in the end.
-    pub headers: Vec<(&'static str, String)>,
+    pub headers: MeteredHeaders,
     /// [`Error::NotRefunded`] when the refund could not be recorded. The charge then stands, and the failure was
     /// logged.
     pub outcome: Result<(), Error>,
@@ -62,13 +62,13 @@ impl Service {
     /// let receipt = service.charge(Charge::new(&key, "0.25".parse()?, "GET", "/price")).await?;
     /// let refund = service.refund_undelivered(receipt).await;
     /// assert!(refund.outcome.is_ok());
-    /// assert!(refund.headers.contains(&(CHARGED_HEADER, "0".to_owned())));
-    /// assert!(refund.headers.contains(&(BALANCE_HEADER, "2".to_owned())));
+    /// assert!(refund.headers.lines().contains(&(CHARGED_HEADER, "0".to_owned())));
+    /// assert!(refund.headers.lines().contains(&(BALANCE_HEADER, "2".to_owned())));
     /// # Ok(())
     /// # }
     /// ```
     pub async fn refund_undelivered(&self, receipt: Receipt) -> RefundResult {
-        let (charged, rate, balance) = (metered_headers(&receipt), receipt.rate, receipt.balance);
+        let (charged, rate, balance) = (MeteredHeaders::of(&receipt), receipt.rate, receipt.balance);
         let amount = receipt.hold.map_or(receipt.charged, |held| held.amount);
         let (meter, account) = (Arc::clone(&self.charging.meter), receipt.account.clone());
         let refunding = async move {
@@ -80,7 +80,7 @@ impl Service {
         };
         match tokio::spawn(refunding.instrument(trace::current())).await {
             Ok(Ok(after)) => {
-                RefundResult { headers: refunded_headers(&rate, after.unwrap_or(balance)), outcome: Ok(()) }
+                RefundResult { headers: MeteredHeaders::refunded(rate, after.unwrap_or(balance)), outcome: Ok(()) }
             }
             Ok(Err(_)) | Err(_) => RefundResult { headers: charged, outcome: Err(Error::NotRefunded) },
         }

@@ -1,8 +1,7 @@
 //! The headers of metered responses, as names and values for any HTTP library.
 
-use std::fmt::Write;
+use std::fmt::{self, Display};
 
-use crate::charging::charge::Receipt;
 use crate::charging::hold::HoldUpdated;
 use crate::charging::rate::{LimitWindow, RateStatus};
 use crate::money::credits::Credits;
@@ -25,97 +24,70 @@ pub const PRICE_VERSION_HEADER: &str = "x-bds-price-version";
 /// The id of a request whose credits are or were held, for `GET /requests/{id}`.
 pub const REQUEST_ID_HEADER: &str = "x-bds-request-id";
 
-/// How many headers a metered response gets, at most.
-const HEADERS: usize = 6;
-
-/// The headers of the response to an accepted request: what was charged, or what is held.
-///
-/// ```
-/// use metering_core::wire::metered_headers;
-/// use metering_core::{Charge, MemoryStore, Service};
-/// # use std::sync::Arc;
-///
-/// # #[tokio::main(flavor = "current_thread")]
-/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-/// # let service = Service::with_defaults(Arc::new(MemoryStore::new()));
-/// # let (_, key) = service.open_account("my-agent", "2".parse()?).await?;
-/// let receipt = service.charge(Charge::new(&key, "0.25".parse()?, "GET", "/price")).await?;
-/// let mut response = http::Response::new("served");
-/// for (name, value) in metered_headers(&receipt) {
-///     response.headers_mut().insert(name, value.parse()?);
-/// }
-/// assert_eq!(response.headers()["x-bds-credit-balance"], "1.75");
-/// # Ok(())
-/// # }
-/// ```
-#[must_use]
-pub fn metered_headers(receipt: &Receipt) -> Vec<(&'static str, String)> {
-    let mut headers = match receipt.hold {
-        None => money_headers(&receipt.rate, receipt.balance, receipt.charged),
-        Some(held) => {
-            let mut headers = rate_headers(&receipt.rate);
-            headers.push((BALANCE_HEADER, receipt.balance.to_string()));
-            headers.push((HELD_HEADER, held.amount.to_string()));
-            headers.push((REQUEST_ID_HEADER, held.id.to_string()));
-            headers
-        }
-    };
-    headers.extend(receipt.price_version.map(|number| (PRICE_VERSION_HEADER, number.to_string())));
-    headers
-}
-
-/// The headers of the response to a request whose hold was settled before its response was sent.
-#[must_use]
-pub fn settled_headers(rate: &RateStatus, settled: &HoldUpdated) -> Vec<(&'static str, String)> {
-    let mut headers = rate_headers(rate);
-    headers.extend(settled_trailers(settled));
-    headers.push((REQUEST_ID_HEADER, settled.hold.id.to_string()));
-    headers
-}
-
 /// The trailers of a response whose cost was known only at its end.
 #[must_use]
 pub fn settled_trailers(settled: &HoldUpdated) -> [(&'static str, String); 2] {
-    let charged = settled.hold.settled.map_or(Credits::ZERO, |settled| settled.captured);
-    [(BALANCE_HEADER, settled.balance.to_string()), (CHARGED_HEADER, charged.to_string())]
+    [(BALANCE_HEADER, settled.balance.to_string()), (CHARGED_HEADER, captured(settled).to_string())]
 }
 
-/// The headers of the response to a refunded request: a charge of zero, and the balance after the refund. The request
-/// still counts towards the rate limits.
-#[must_use]
-pub fn refunded_headers(rate: &RateStatus, balance: Credits) -> Vec<(&'static str, String)> {
-    money_headers(rate, balance, Credits::ZERO)
-}
-
-fn money_headers(rate: &RateStatus, balance: Credits, charged: Credits) -> Vec<(&'static str, String)> {
-    let mut headers = rate_headers(rate);
-    headers.push((BALANCE_HEADER, balance.to_string()));
-    headers.push((CHARGED_HEADER, charged.to_string()));
-    headers
+/// What a settled hold has cost.
+pub(super) fn captured(settled: &HoldUpdated) -> Credits {
+    settled.hold.settled.map_or(Credits::ZERO, |settled| settled.captured)
 }
 
 /// `RateLimit-Policy` and `RateLimit` as in the IETF draft (draft-ietf-httpapi-ratelimit-headers, structured fields):
 /// one item per window that has a limit. Without any limit, neither header is sent.
 #[must_use]
 pub fn rate_headers(rate: &RateStatus) -> Vec<(&'static str, String)> {
+    let mut headers = Vec::new();
+    each_rate_header(rate, |name, value| headers.push((name, value.to_string())));
+    headers
+}
+
+/// Calls `set` with the name and value of each of [`rate_headers`].
+pub(super) fn each_rate_header(rate: &RateStatus, mut set: impl FnMut(&'static str, &dyn Display)) {
+    if limited(rate).next().is_some() {
+        set("ratelimit-policy", &Policy(rate));
+        set("ratelimit", &Left(rate));
+    }
+}
+
+/// The windows that have a limit: their limits, and how many seconds each takes.
+fn limited(rate: &RateStatus) -> impl Iterator<Item = (LimitWindow, u32, u32)> + use<> {
     let windows = [
         (LimitWindow::Minute, rate.limits.requests_per_minute, 60),
         (LimitWindow::Day, rate.limits.requests_per_day, 86_400),
     ];
-    let (mut policy, mut state) = (String::new(), String::new());
-    for (window, cap, seconds) in windows {
-        let Some(remaining) = rate.remaining(window) else { continue };
-        let (name, reset) = (window.as_str(), rate.reset_seconds(window));
-        let separator = if policy.is_empty() { "" } else { ", " };
-        // Writing to a `String` cannot fail.
-        let _ = write!(policy, "{separator}\"{name}\";q={cap};w={seconds}");
-        let _ = write!(state, "{separator}\"{name}\";r={remaining};t={reset}");
+    windows.into_iter().filter(|(_, limit, _)| *limit != 0)
+}
+
+/// Displays the limit of each window.
+struct Policy<'r>(&'r RateStatus);
+
+/// Displays how many requests are left in each window that has a limit.
+struct Left<'r>(&'r RateStatus);
+
+impl Display for Policy<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut separator = "";
+        for (window, limit, seconds) in limited(self.0) {
+            write!(f, "{separator}\"{}\";q={limit};w={seconds}", window.as_str())?;
+            separator = ", ";
+        }
+        Ok(())
     }
-    let mut headers = Vec::with_capacity(HEADERS);
-    if !policy.is_empty() {
-        headers.extend([("ratelimit-policy", policy), ("ratelimit", state)]);
+}
+
+impl Display for Left<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut separator = "";
+        for (window, _, _) in limited(self.0) {
+            let (left, reset) = (self.0.remaining(window).unwrap_or(0), self.0.reset_seconds(window));
+            write!(f, "{separator}\"{}\";r={left};t={reset}", window.as_str())?;
+            separator = ", ";
+        }
+        Ok(())
     }
-    headers
 }
 
 #[cfg(test)]
@@ -132,12 +104,6 @@ mod tests {
             day: Window { index: 0, count: 9 },
             at: Timestamp::from_unix_millis(90_000),
         }
-    }
-
-    #[test]
-    fn a_refund_shows_nothing_charged() {
-        let headers = refunded_headers(&status(0, 0), Credits::from_whole(2).unwrap());
-        assert_eq!(headers, [(BALANCE_HEADER, "2".to_owned()), (CHARGED_HEADER, "0".to_owned())]);
     }
 
     #[test]

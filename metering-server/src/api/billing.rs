@@ -3,7 +3,7 @@
 use http::{HeaderMap, StatusCode};
 use metering_core::ApiKey;
 use metering_core::wire::{
-    DeductRequest, DeductResponse, ErrorCode, HoldResponse, LookupResponse, SettleRequest, metered_headers,
+    DeductRequest, DeductResponse, ErrorCode, HoldResponse, LookupResponse, MeteredHeaders, SettleRequest,
 };
 
 use crate::access::credentials;
@@ -38,7 +38,7 @@ pub(crate) async fn deduct(app: &App, request: Request) -> Result<Reply, Problem
         amount_charged: receipt.charged,
         org_id: receipt.account.to_string(),
     };
-    let reply = with_headers(json(StatusCode::OK, &response), metered_headers(&receipt));
+    let reply = with_headers(json(StatusCode::OK, &response), MeteredHeaders::of(&receipt).lines());
     Ok(payable.charged(reply, receipt.balance))
 }
 

@@ -1,20 +1,15 @@
-//! The table of endpoints, and the warp filter that dispatches to them.
+//! The table of endpoints.
 //!
 //! What clients call is declared once, in `metering_client::calls`; the endpoints for operators and for programs that read
 //! descriptions, in their handlers' `utoipa::path`.
 
-use std::sync::{Arc, LazyLock};
+use std::sync::LazyLock;
 
-use http::Method;
 use metering_client::calls::{account, billing, keys, payments, signup, webhooks};
-use warp::Filter;
-use warp::filters::BoxedFilter;
-use warp::path::FullPath;
 
 use crate::api;
 use crate::api::app::App;
-use crate::endpoints::{Request, Table, call, endpoint};
-use crate::http::{Problem, Reply};
+use crate::endpoints::{Found, Table, call, endpoint};
 
 /// All endpoints of the API. `pages` serves `GET /verify`.
 pub(super) static ENDPOINTS: LazyLock<Table<App>> = LazyLock::new(|| {
@@ -89,9 +84,9 @@ pub(super) static ENDPOINTS: LazyLock<Table<App>> = LazyLock::new(|| {
     ])
 });
 
-/// Whether the API has this path, with any method. A trailing slash makes no difference.
-pub(crate) fn is_path(path: &str) -> bool {
-    ENDPOINTS.at(path).next().is_some()
+/// The endpoints at a path. A trailing slash makes no difference.
+pub(crate) fn endpoints_at(path: &str) -> Option<Found<'static, App>> {
+    ENDPOINTS.at(path)
 }
 
 /// Whether the path of an endpoint begins with this segment.
@@ -101,42 +96,12 @@ pub(crate) fn has_first_segment(segment: &str) -> bool {
 
 /// Whether every process serves the path, whichever surfaces it is configured for. A trailing slash makes a difference.
 pub(crate) fn is_everywhere(path: &str) -> bool {
-    ENDPOINTS.iter().any(|endpoint| endpoint.is_everywhere && endpoint.path == path)
+    ENDPOINTS.at(path).is_some_and(|found| found.is_everywhere(path))
 }
 
 /// Whether a path supports `HEAD`.
 pub(crate) fn takes_head(path: &str) -> bool {
-    ENDPOINTS.at(path).any(|(endpoint, _)| endpoint.takes_head)
-}
-
-/// Whether responses of a path may be compressed.
-pub(crate) fn is_compressed(path: &str) -> bool {
-    ENDPOINTS.at(path).any(|(endpoint, _)| endpoint.is_compressed)
-}
-
-/// Serves every endpoint, and responds to unmatched requests. Never rejects.
-pub(crate) fn routes(app: Arc<App>) -> BoxedFilter<(Result<Reply, Problem>,)> {
-    let request = warp::ext::optional()
-        .and(warp::ext::optional())
-        .and(warp::header::headers_cloned())
-        .and(warp::query::raw().or(warp::any().map(String::new)).unify())
-        .and(warp::body::bytes())
-        .map(|client, address, headers, query, body| Request {
-            client,
-            address,
-            headers,
-            path: Vec::new(),
-            query,
-            body,
-        });
-    warp::method()
-        .and(warp::path::full())
-        .and(request)
-        .then(move |method: Method, path: FullPath, request| {
-            let app = Arc::clone(&app);
-            async move { ENDPOINTS.call(&app, &method, path.as_str(), request).await }
-        })
-        .boxed()
+    ENDPOINTS.at(path).is_some_and(|found| found.takes_head())
 }
 
 #[cfg(test)]
@@ -160,9 +125,11 @@ mod tests {
             ("", None, &[]),
         ];
         for (path, expected, values) in table {
-            let found: Vec<_> = ENDPOINTS.at(path).collect();
-            assert_eq!(found.first().map(|(endpoint, _)| &*endpoint.path), *expected, "{path}");
-            assert!(found.iter().all(|(endpoint, of)| Some(&*endpoint.path) == *expected && of == values), "{path}");
+            let found = ENDPOINTS.at(path);
+            assert_eq!(found.is_some(), expected.is_some(), "{path}");
+            let Some(found) = found else { continue };
+            assert!(found.endpoints().all(|endpoint| Some(&*endpoint.path) == *expected), "{path}");
+            assert_eq!(found.parameters(), *values, "{path}");
         }
     }
 }

@@ -12,10 +12,16 @@ use metering_core::catalogue::overrides_request;
 /// Where proxies ask.
 pub(super) const PATH: &str = "/authorize";
 
-const METHODS: [HeaderName; 2] =
+static METHODS: [HeaderName; 2] =
     [HeaderName::from_static("x-forwarded-method"), HeaderName::from_static("x-original-method")];
-const TARGETS: [HeaderName; 2] =
+static TARGETS: [HeaderName; 2] =
     [HeaderName::from_static("x-forwarded-uri"), HeaderName::from_static("x-original-uri")];
+
+/// What says something of the original request, and what it says.
+type Said<'h> = (&'static str, &'h str);
+
+/// Neither of two headers was sent.
+const NOTHING: [Option<Said<'static>>; 2] = [None; 2];
 
 /// How a proxy asks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -40,19 +46,19 @@ pub(super) fn original(head: &Parts, asking: Asking) -> Result<(Method, Uri), Er
     let own = own.strip_prefix(PATH).unwrap_or_default();
     let (methods, targets) = (said(&head.headers, &METHODS)?, said(&head.headers, &TARGETS)?);
     // With headers, a further path is what the proxy appended, unless it is empty.
-    let has_own = own.starts_with('/') && (own != "/" || targets.is_empty() || asking == Asking::Grpc);
-    if methods.is_empty() && !has_own {
+    let has_own = own.starts_with('/') && (own != "/" || targets == NOTHING || asking == Asking::Grpc);
+    if methods == NOTHING && !has_own {
         let problem = "is missing; have the proxy set it to the method of the original request";
         return Err(Error::field("X-Forwarded-Method", problem));
     }
-    if targets.is_empty() && !has_own {
+    if targets == NOTHING && !has_own {
         let problem = "is missing; have the proxy set it to the path and query of the original request";
         return Err(Error::field("X-Forwarded-Uri", problem));
     }
-    let path = || ("the path below /authorize".to_owned(), own);
-    let asked = || ("the method that asks".to_owned(), head.method.as_str());
-    let method = agreed(methods.into_iter().chain(has_own.then(asked)))?;
-    let target = agreed(targets.into_iter().chain(has_own.then(path)))?;
+    let asked = has_own.then(|| ("the method that asks", head.method.as_str()));
+    let path = has_own.then_some(("the path below /authorize", own));
+    let method = agreed(methods.into_iter().flatten().chain(asked))?;
+    let target = agreed(targets.into_iter().flatten().chain(path))?;
     let method = Method::from_bytes(method.as_bytes()).map_err(|error| Error::field("X-Forwarded-Method", error))?;
     Ok((method, parse(target)?))
 }
@@ -74,22 +80,19 @@ pub(super) fn once<'h>(headers: &'h HeaderMap, name: &HeaderName) -> Result<Opti
 }
 
 /// What these headers say.
-fn said<'h>(headers: &'h HeaderMap, names: &[HeaderName]) -> Result<Vec<(String, &'h str)>, Error> {
-    let mut said = Vec::new();
-    for name in names {
-        said.extend(once(headers, name)?.map(|value| (name.to_string(), value)));
-    }
-    Ok(said)
+fn said<'h>(headers: &'h HeaderMap, names: &'static [HeaderName; 2]) -> Result<[Option<Said<'h>>; 2], Error> {
+    let said = |name: &'static HeaderName| once(headers, name).map(|value| value.map(|value| (name.as_str(), value)));
+    Ok([said(&names[0])?, said(&names[1])?])
 }
 
 /// The value that all say.
-fn agreed<'h>(mut all: impl Iterator<Item = (String, &'h str)>) -> Result<&'h str, Error> {
+fn agreed<'h>(mut all: impl Iterator<Item = Said<'h>>) -> Result<&'h str, Error> {
     let Some((first, value)) = all.next() else { return Err(Error::Internal) };
     match all.find(|(_, other)| *other != value) {
         None => Ok(value),
         Some((other, _)) => {
             let problem = format!("contradicts {other}; have the proxy set one of them and remove the other");
-            Err(Error::field(&first, problem))
+            Err(Error::field(first, problem))
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
+use http::request::Parts;
 use http::{HeaderMap, Method};
 use metering_core::Error;
 use metering_core::access::ClientAddress as Address;
@@ -27,6 +28,18 @@ pub(crate) struct Request {
 }
 
 impl Request {
+    /// The request with this head and body. The endpoint's table adds the values of the path's parameters.
+    pub(crate) fn new(head: Parts, body: Bytes) -> Self {
+        Self {
+            client: head.extensions.get().copied(),
+            address: head.extensions.get().copied(),
+            headers: head.headers,
+            path: Vec::new(),
+            query: head.uri.query().unwrap_or_default().to_owned(),
+            body,
+        }
+    }
+
     /// The client's address, for rate limits.
     ///
     /// # Errors

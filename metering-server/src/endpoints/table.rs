@@ -1,7 +1,6 @@
 //! A table of endpoints: which one is at a path.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 use http::Method;
 use matchit::Router;
@@ -15,6 +14,14 @@ pub(crate) struct Table<A> {
     endpoints: Vec<Endpoint<A>>,
     /// The places in `endpoints` of those at a path, one per method.
     router: Router<Vec<usize>>,
+}
+
+/// The endpoints at the path of a request, one per method, and the values of the path's parameters.
+pub(crate) struct Found<'t, A> {
+    endpoints: &'t [Endpoint<A>],
+    places: &'t [usize],
+    /// In order, decoded.
+    parameters: Vec<String>,
 }
 
 impl<A> Table<A> {
@@ -34,45 +41,65 @@ impl<A> Table<A> {
         self.endpoints.iter()
     }
 
-    /// The endpoints at a path, one per method, with the values of the path's parameters. A trailing slash makes no
-    /// difference. Endpoints whose own path is this one hide those that match it with a parameter: `/keys/leaked` is
-    /// not a `/keys/{id}`.
-    pub(crate) fn at(&self, path: &str) -> impl Iterator<Item = (&Endpoint<A>, Vec<String>)> {
-        let found = self.router.at(path.strip_suffix('/').unwrap_or(path)).ok();
-        let decoded = found.and_then(|found| {
-            let values = found.params.iter().map(|(_, value)| percent_decode_str(value).decode_utf8());
-            let values: Option<Vec<String>> = values.map(|value| Some(value.ok()?.into_owned())).collect();
-            Some((found.value, values?))
-        });
-        let (places, values) = decoded.map_or((&[][..], Vec::new()), |(places, values)| (places.as_slice(), values));
-        places.iter().map(move |place| (&self.endpoints[*place], values.clone()))
+    /// The endpoints at a path; `None` if there are none. A trailing slash makes no difference. Endpoints whose own path
+    /// is this one hide those that match it with a parameter: `/keys/leaked` is not a `/keys/{id}`.
+    pub(crate) fn at(&self, path: &str) -> Option<Found<'_, A>> {
+        let found = self.router.at(path.strip_suffix('/').unwrap_or(path)).ok()?;
+        let values =
+            found.params.iter().map(|(_, value)| Some(percent_decode_str(value).decode_utf8().ok()?.into_owned()));
+        let parameters = values.collect::<Option<Vec<_>>>()?;
+        Some(Found { endpoints: &self.endpoints, places: found.value, parameters })
+    }
+}
+
+impl<'t, A> Found<'t, A> {
+    /// The endpoints, one per method.
+    pub(crate) fn endpoints(&self) -> impl Iterator<Item = &'t Endpoint<A>> + use<'t, A> {
+        let endpoints = self.endpoints;
+        self.places.iter().map(move |place| &endpoints[*place])
     }
 
-    /// Calls the endpoint of a request. `request.path` is filled in here.
+    /// The values of the path's parameters, in order, decoded.
+    #[cfg(test)]
+    pub(crate) fn parameters(&self) -> &[String] {
+        &self.parameters
+    }
+
+    /// Whether every process serves the path, whichever surfaces it is configured for. It must be written as that of the
+    /// endpoint, without a trailing slash.
+    pub(crate) fn is_everywhere(&self, path: &str) -> bool {
+        self.endpoints().any(|endpoint| endpoint.is_everywhere && endpoint.path == path)
+    }
+
+    /// Whether the path supports `HEAD`.
+    pub(crate) fn takes_head(&self) -> bool {
+        self.endpoints().any(|endpoint| endpoint.takes_head)
+    }
+
+    /// Whether responses of the path may be compressed.
+    pub(crate) fn is_compressed(&self) -> bool {
+        self.endpoints().any(|endpoint| endpoint.is_compressed)
+    }
+
+    /// Calls the endpoint with this method. `request.path` is filled in here.
     ///
     /// # Errors
-    /// Those of the handler; 405 for a known path, 404 for an unknown one.
-    pub(crate) async fn call(
-        &self,
-        app: &Arc<A>,
-        method: &Method,
-        path: &str,
-        request: Request,
-    ) -> Result<Reply, Problem> {
-        let found = self.at(path).find(|(endpoint, _)| endpoint.method == *method);
-        match found {
-            Some((endpoint, parameters)) => (endpoint.handler)(app, Request { path: parameters, ..request }).await,
-            None => Err(self.unmatched(path)),
-        }
+    /// Those of the handler; 405 when no endpoint has this method.
+    pub(crate) async fn call(self, app: &A, method: &Method, mut request: Request) -> Result<Reply, Problem> {
+        let Some(endpoint) = self.endpoints().find(|endpoint| endpoint.method == *method) else {
+            return Err(self.not_allowed());
+        };
+        request.path = self.parameters;
+        (endpoint.handler)(app, request).await
     }
 
-    fn unmatched(&self, path: &str) -> Problem {
+    fn not_allowed(&self) -> Problem {
         let mut methods = Vec::new();
-        for (endpoint, _) in self.at(path) {
+        for endpoint in self.endpoints() {
             methods.push(endpoint.method.as_str());
             methods.extend(endpoint.takes_head.then_some("HEAD"));
         }
-        if methods.is_empty() { Problem::not_found() } else { Problem::method_not_allowed(&methods) }
+        Problem::method_not_allowed(&methods)
     }
 }
 

@@ -25,7 +25,8 @@ pub(crate) type ResponseBody = UnsyncBoxBody<Bytes, BodyError>;
 pub(crate) fn is_stream(headers: &HeaderMap) -> bool {
     const KINDS: [&str; 4] =
         ["text/event-stream", "multipart/x-mixed-replace", "application/x-ndjson", "application/stream+json"];
-    KINDS.iter().any(|stream| media_type(headers).eq_ignore_ascii_case(stream))
+    let media_type = media_type(headers);
+    KINDS.iter().any(|stream| media_type.eq_ignore_ascii_case(stream))
 }
 
 /// Whether a body is an event stream that is not encoded, so that events can be read, added and removed.

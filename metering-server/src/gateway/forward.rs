@@ -26,8 +26,7 @@ use url::Url;
 
 use crate::config::GatewayConfig;
 use crate::gateway::delivery::BodyError;
-use crate::gateway::passed_headers::PassedHeaders;
-use crate::gateway::public_address::PublicAddress;
+use crate::gateway::public_address::{PublicAddress, PublicUrl};
 use crate::gateway::redirects::Redirects;
 use crate::gateway::reports::DeclaredTrailers;
 use crate::gateway::websocket::{Accepted, Handshake, handshake};
@@ -54,7 +53,7 @@ pub(crate) struct HttpUpstream {
     /// Prepended to the path of every request; empty or without a trailing slash.
     prefix: String,
     redirects: Redirects,
-    public_url: Option<Url>,
+    public_url: Option<PublicUrl>,
     /// Whether to send the client's `Host` to the upstream instead of the upstream's own.
     preserve_host: bool,
     response_timeout: Duration,
@@ -82,6 +81,7 @@ impl HttpUpstream {
         let prefix = base.path().trim_end_matches('/').to_owned();
         let (redirects, preserve_host) = (Redirects::of(base), config.preserve_host);
         let response_timeout = config.upstream_timeout.duration();
+        let public_url = public_url.as_ref().map(PublicUrl::of).transpose().map_err(std::io::Error::other)?;
         Ok(Self { pool, host, prefix, redirects, public_url, preserve_host, response_timeout })
     }
 
@@ -111,7 +111,7 @@ impl HttpUpstream {
         if head.headers.contains_key(header::TRAILER) {
             head.extensions.insert(DeclaredTrailers::of(&head.headers));
         }
-        head.headers = headers::returned(&head.headers);
+        headers::clean_response(&mut head.headers);
         self.redirects.rewrite(&mut head.headers, || self.public_address(request));
         // The HTTP version of the upstream connection does not matter to the client.
         head.version = http::Version::HTTP_11;
@@ -139,7 +139,7 @@ impl HttpUpstream {
         let switched = switched.map_err(|_| UpstreamError::TimedOut).and_then(|switched| Ok(switched?));
         let accepted = Accepted::new(handshake, switched.map_err(|error| broken(&error))?, charged);
         let (mut head, _) = response.into_parts();
-        head.headers = headers::returned(&head.headers);
+        headers::clean_response(&mut head.headers);
         handshake::switch(&mut head.headers);
         head.extensions.insert(accepted);
         Ok(http::Response::from_parts(head, Empty::new().map_err(|never| match never {}).boxed_unsync()))
@@ -168,7 +168,7 @@ impl HttpUpstream {
     }
 
     /// Where the client sent the request.
-    fn public_address(&self, head: &Parts) -> PublicAddress {
+    fn public_address<'a>(&'a self, head: &'a Parts) -> PublicAddress<'a> {
         let scheme = head.extensions.get::<Connection>().map_or("http", Connection::scheme);
         PublicAddress::find(&head.headers, head.extensions.get(), scheme, self.public_url.as_ref())
     }
@@ -183,10 +183,9 @@ impl HttpUpstream {
         let charged = head.extensions.get::<Charged>();
         let account = charged.map(|charged| &charged.account);
         let public = self.public_address(head);
-        let asked_for = || HeaderValue::try_from(public.authority()?).ok();
+        let asked_for = || HeaderValue::from_str(&public.authority()?).ok();
         let host = self.preserve_host.then(asked_for).flatten().unwrap_or_else(|| self.host.clone());
-        let passed = head.extensions.get::<PassedHeaders>().cloned().unwrap_or_default();
-        let mut headers = headers::forwarded(&head.headers, host, &public, address, account, &passed);
+        let mut headers = headers::forwarded(&head.headers, host, &public, address, account, head.extensions.get());
         if let Some(price) = charged.and_then(Charged::usage_price) {
             headers::ask_for_report(&mut headers, price.report());
         }

@@ -1,53 +1,77 @@
 //! `Forwarded` (RFC 7239): who asked, and for which address, as one header for the upstream.
 
+use std::borrow::Cow;
+use std::fmt::Write as _;
 use std::net::{IpAddr, SocketAddr};
 
 use http::header::{self, HeaderMap, HeaderName, HeaderValue};
 
 use crate::http::ClientAddress;
 
+/// What else fits into a `Forwarded`, in bytes: the names of its parameters, and a second address.
+const REST: usize = 96;
+
 /// The `Forwarded` for the upstream: the one that a trusted proxy sent, or else one that says the same as
-/// `X-Forwarded-For`, with the client's scheme and host; followed by the connection's peer.
+/// `X-Forwarded-For`, with the client's scheme and host; followed by the connection's peer. `addresses` is the
+/// `X-Forwarded-For` for the upstream.
 pub(crate) fn extended(
     received: &HeaderMap,
     client: &ClientAddress,
+    addresses: &HeaderValue,
     scheme: &str,
     host: Option<&str>,
 ) -> Option<HeaderValue> {
     if client.is_from_proxy()
         && let Some(list) = list(received, &header::FORWARDED)
     {
-        return HeaderValue::try_from(format!("{list}, {}", node(&client.peer().to_string()))).ok();
+        let mut value = String::with_capacity(list.len() + REST);
+        value.extend([&*list, ", "]);
+        push_node(&mut value, Some(client.peer())).ok()?;
+        return HeaderValue::try_from(value).ok();
     }
-    let addresses = client.forwarded_for(received)?;
-    let mut nodes = addresses.to_str().ok()?.split(',').map(node);
-    let mut value = format!("{};proto={scheme}", nodes.next()?);
-    if let Some(host) = host {
-        value.push_str(&format!(";host=\"{host}\""));
-    }
-    for node in nodes {
-        value.push_str(", ");
-        value.push_str(&node);
+    let addresses = addresses.to_str().ok()?;
+    let mut value = String::with_capacity(addresses.len() + host.map_or(0, str::len) + REST);
+    for (position, address) in addresses.split(',').enumerate() {
+        if position > 0 {
+            value.push_str(", ");
+        }
+        push_node(&mut value, parse(address)).ok()?;
+        if position == 0 {
+            value.extend([";proto=", scheme]);
+            value.extend(host.map(|host| [";host=\"", host, "\""]).into_iter().flatten());
+        }
     }
     HeaderValue::try_from(value).ok()
 }
 
-/// An address as `for=...` (RFC 7239, section 6): one of IPv6 is quoted and in brackets.
-fn node(address: &str) -> String {
-    let address = address.trim();
-    let parsed = address.parse().ok().or_else(|| address.parse::<SocketAddr>().ok().map(|with_port| with_port.ip()));
-    match parsed.map(|address: IpAddr| address.to_canonical()) {
-        Some(IpAddr::V4(address)) => format!("for={address}"),
-        Some(IpAddr::V6(address)) => format!("for=\"[{address}]\""),
-        None => "for=unknown".to_owned(),
+/// Adds an address as `for=...` (RFC 7239, section 6): one of IPv6 is quoted and in brackets.
+fn push_node(value: &mut String, address: Option<IpAddr>) -> std::fmt::Result {
+    match address {
+        Some(IpAddr::V4(address)) => write!(value, "for={address}"),
+        Some(IpAddr::V6(address)) => write!(value, "for=\"[{address}]\""),
+        None => value.write_str("for=unknown"),
     }
 }
 
+/// An address, with or without a port.
+fn parse(address: &str) -> Option<IpAddr> {
+    let address = address.trim();
+    let parsed = address.parse().or_else(|_| address.parse::<SocketAddr>().map(|with_port| with_port.ip()));
+    parsed.ok().map(|address: IpAddr| address.to_canonical())
+}
+
 /// All lines of a list, as one. `None` if there are none, or one is not text.
-pub(crate) fn list(received: &HeaderMap, name: &HeaderName) -> Option<String> {
-    let lines: Result<Vec<_>, _> = received.get_all(name).iter().map(HeaderValue::to_str).collect();
-    let lines: Vec<_> = lines.ok()?.into_iter().map(str::trim).filter(|line| !line.is_empty()).collect();
-    (!lines.is_empty()).then(|| lines.join(", "))
+pub(crate) fn list<'r>(received: &'r HeaderMap, name: &HeaderName) -> Option<Cow<'r, str>> {
+    let mut list = Cow::Borrowed("");
+    for line in received.get_all(name) {
+        let line = line.to_str().ok()?.trim();
+        if list.is_empty() {
+            list = Cow::Borrowed(line);
+        } else if !line.is_empty() {
+            list.to_mut().extend([", ", line]);
+        }
+    }
+    (!list.is_empty()).then_some(list)
 }
 
 /// What the proxy that is nearest to the client said about it under this name, such as `proto`.
@@ -90,7 +114,9 @@ mod tests {
         ];
         for (is_proxy, received, expected) in table {
             let received = headers(received);
-            let sent = extended(&received, &client(&received, is_proxy), "https", Some("a.example:81"));
+            let client = client(&received, is_proxy);
+            let addresses = client.forwarded_for(&received).unwrap();
+            let sent = extended(&received, &client, &addresses, "https", Some("a.example:81"));
             assert_eq!(sent.unwrap(), expected, "{received:?}");
         }
     }

@@ -2,81 +2,16 @@
 
 use http::header::{self, HeaderMap, HeaderName, HeaderValue};
 use metering_core::AccountId;
-use metering_core::access::KEY_HEADERS;
-use metering_core::catalogue::{Report, is_hop_by_hop, is_of_gateway, is_same_header, starts_like_header};
+use metering_core::catalogue::{Report, is_hop_by_hop, is_same_header};
 
 use crate::gateway::forwarded_header;
+use crate::gateway::header_names::{HeaderNames, NOT_FORWARDED, NOT_RETURNED};
 use crate::gateway::passed_headers::PassedHeaders;
 use crate::gateway::public_address::PublicAddress;
 use crate::http::ClientAddress;
 
 /// Tells the upstream which account pays.
 pub(crate) const ACCOUNT_HEADER: HeaderName = HeaderName::from_static("x-metering-org-id");
-
-/// Headers that a client must not send to the upstream: its key, its payment, and information that only a proxy in
-/// front of the upstream has. The layer has dropped the headers that change which request the upstream runs.
-const NOT_FORWARDED: [&str; 31] = [
-    "accept-payment",
-    "authorization",
-    "cf-connecting-ip",
-    "client-ip",
-    "content-length",
-    "cookie",
-    "cookie2",
-    "expect",
-    "fastly-client-ip",
-    "forwarded",
-    "front-end-https",
-    "host",
-    "https",
-    "max-cost",
-    "payment-authorization",
-    "payment-signature",
-    // CGI programs would use it as their HTTP proxy (httpoxy, CVE-2016-5385).
-    "proxy",
-    "remote-addr",
-    "remote-user",
-    "sign-in-with-x",
-    "true-client-ip",
-    "x-bds-internal-billing-secret",
-    "x-client-ip",
-    "x-cluster-client-ip",
-    "x-originating-ip",
-    "x-payment",
-    "x-real-ip",
-    "x-remote-addr",
-    "x-remote-ip",
-    "x-remote-user",
-    "x-scheme",
-];
-
-/// Prefixes of further headers that are not forwarded.
-const NOT_FORWARDED_PREFIXES: [&str; 4] = ["x-envoy-", "x-forward", "x-original-", "x-rewrite-"];
-
-/// Headers that the upstream must not send to the client: those that a browser applies to the whole origin or host or
-/// remembers for later requests, and instructions to a proxy in front of this service.
-const NOT_RETURNED: [&str; 20] = [
-    "accept-ch",
-    "alt-svc",
-    "alternates",
-    "clear-site-data",
-    "critical-ch",
-    "expect-ct",
-    "nel",
-    "origin-agent-cluster",
-    "public-key-pins",
-    "public-key-pins-report-only",
-    "refresh",
-    "report-to",
-    "reporting-endpoints",
-    "service-worker-allowed",
-    "set-cookie",
-    "set-cookie2",
-    "set-login",
-    "strict-transport-security",
-    "x-accel-redirect",
-    "x-sendfile",
-];
 
 /// How many headers the gateway adds, at most.
 const ADDED: usize = 10;
@@ -85,35 +20,39 @@ const ADDED: usize = 10;
 pub(crate) fn forwarded(
     incoming: &HeaderMap,
     host: HeaderValue,
-    public: &PublicAddress,
+    public: &PublicAddress<'_>,
     client: Option<&ClientAddress>,
     account: Option<&AccountId>,
-    passed: &PassedHeaders,
+    passed: Option<&PassedHeaders>,
 ) -> HeaderMap {
-    let stopped = |name: &str| {
-        is_any_of(&NOT_FORWARDED, name)
-            || is_any_of(&KEY_HEADERS, name)
-            || starts_like_any_of(&NOT_FORWARDED_PREFIXES, name)
-            || passed.drops_from_request(name)
+    let passed = passed.filter(|passed| passed.change_requests());
+    let named = named_by_connection(incoming);
+    let passes = |name: &HeaderName| {
+        !NOT_FORWARDED.contains(name)
+            && !is_any_of(&named, name.as_str())
+            && passed.is_none_or(|passed| !passed.drops_from_request(name.as_str()))
     };
     let mut headers = HeaderMap::with_capacity(incoming.len() + ADDED);
     // It should come first (RFC 9110, section 7.2).
     headers.insert(header::HOST, host);
-    filter(incoming, stopped, &mut headers);
-    if let Some(chain) = client.and_then(|client| client.forwarded_for(incoming)) {
-        headers.insert("x-forwarded-for", chain);
+    for (name, value) in incoming.iter().filter(|(name, _)| passes(name)) {
+        headers.append(name.clone(), value.clone());
+    }
+    let addresses = client.and_then(|client| client.forwarded_for(incoming));
+    let forwarded = client.zip(addresses.as_ref()).and_then(|(client, addresses)| {
+        forwarded_header::extended(incoming, client, addresses, public.scheme(), public.authority().as_deref())
+    });
+    if let Some(addresses) = addresses {
+        headers.insert("x-forwarded-for", addresses);
     }
     public.announce(&mut headers);
-    let host = public.authority();
-    let forwarded =
-        client.and_then(|client| forwarded_header::extended(incoming, client, public.scheme(), host.as_deref()));
     if let Some(forwarded) = forwarded {
         headers.insert(header::FORWARDED, forwarded);
     }
     if let Some(account) = account.and_then(|account| HeaderValue::from_str(account.as_str()).ok()) {
         headers.insert(ACCOUNT_HEADER, account);
     }
-    for (name, value) in passed.added() {
+    for (name, value) in passed.into_iter().flat_map(PassedHeaders::added) {
         headers.insert(name.clone(), value.clone());
     }
     headers
@@ -140,47 +79,43 @@ pub(crate) fn ask_for_report(headers: &mut HeaderMap, report: &Report) {
     }
 }
 
-/// The trailers to return to the client.
-pub(crate) fn returned_trailers(upstream: &HeaderMap) -> HeaderMap {
-    let mut trailers = HeaderMap::with_capacity(upstream.len() + ADDED);
-    filter(upstream, |name| is_any_of(&NOT_RETURNED, name), &mut trailers);
-    trailers
-}
-
-/// The headers to return to the client.
-pub(crate) fn returned(upstream: &HeaderMap) -> HeaderMap {
-    let mut headers = HeaderMap::with_capacity(upstream.len() + ADDED);
-    filter(upstream, |name| is_any_of(&NOT_RETURNED, name), &mut headers);
+/// Removes what the client must not get from the headers of a response.
+pub(crate) fn clean_response(headers: &mut HeaderMap) {
+    remove(headers, &NOT_RETURNED);
+    headers.reserve(ADDED);
     // One account paid for this response: caches must not serve it to another, unless the upstream allows it.
     headers.entry(header::CACHE_CONTROL).or_insert(HeaderValue::from_static("no-store"));
-    headers
 }
 
-/// Adds the headers that pass the gateway. Names are compared as CGI-style servers read them, so `X_Metering_Org_Id` is
-/// dropped like `X-Metering-Org-Id`.
-fn filter(incoming: &HeaderMap, dropped: impl Fn(&str) -> bool, passing: &mut HeaderMap) {
-    let named_by_connection: Vec<&str> = incoming
+/// Removes what the client must not get from the trailers of a response.
+pub(crate) fn clean_trailers(trailers: &mut HeaderMap) {
+    remove(trailers, &NOT_RETURNED);
+}
+
+/// Removes the headers with these names, and those of the connection. Usually there are none.
+fn remove(headers: &mut HeaderMap, names: &HeaderNames) {
+    let named = named_by_connection(headers);
+    let is_removed = |name: &&HeaderName| names.contains(name) || is_any_of(&named, name.as_str());
+    let removed: Vec<HeaderName> = headers.keys().filter(is_removed).cloned().collect();
+    for name in removed {
+        headers.remove(name);
+    }
+}
+
+/// The headers that belong to the connection because `Connection` names them, apart from those that always do.
+fn named_by_connection(headers: &HeaderMap) -> Vec<&str> {
+    headers
         .get_all(header::CONNECTION)
         .iter()
         .filter_map(|value| value.to_str().ok())
         .flat_map(|value| value.split(','))
         .map(str::trim)
-        .filter(|name| !name.is_empty())
-        .collect();
-    let passes = |name: &str| {
-        !is_hop_by_hop(name) && !dropped(name) && !is_any_of(&named_by_connection, name) && !is_of_gateway(name)
-    };
-    for (name, value) in incoming.iter().filter(|(name, _)| passes(name.as_str())) {
-        passing.append(name.clone(), value.clone());
-    }
+        .filter(|name| !name.is_empty() && !is_hop_by_hop(name))
+        .collect()
 }
 
 fn is_any_of(known: &[&str], name: &str) -> bool {
     known.iter().any(|known| is_same_header(name, known))
-}
-
-fn starts_like_any_of(prefixes: &[&str], name: &str) -> bool {
-    prefixes.iter().any(|prefix| starts_like_header(name, prefix))
 }
 
 #[cfg(test)]
@@ -198,13 +133,15 @@ mod tests {
     }
 
     /// Where a client without a proxy sent these headers.
-    fn public(incoming: &HeaderMap, scheme: &str) -> PublicAddress {
+    fn public<'a>(incoming: &'a HeaderMap, scheme: &'a str) -> PublicAddress<'a> {
         PublicAddress::find(incoming, None, scheme, None)
     }
 
-    /// Lets all headers pass that the gateway does not drop itself.
-    fn all() -> PassedHeaders {
-        PassedHeaders::default()
+    /// What the client gets of a response with these headers.
+    fn returned(pairs: &[(&'static str, &'static str)]) -> HeaderMap {
+        let mut headers = map(pairs);
+        clean_response(&mut headers);
+        headers
     }
 
     #[test]
@@ -260,7 +197,7 @@ mod tests {
             &public(&incoming, "https"),
             Some(&client),
             Some(&account),
-            &all(),
+            None,
         );
         let mut names: Vec<_> = headers.keys().map(HeaderName::as_str).collect();
         names.sort_unstable();
@@ -304,7 +241,7 @@ mod tests {
             ("x_custom", "1"),
         ]);
         let headers =
-            forwarded(&incoming, HeaderValue::from_static("upstream"), &public(&incoming, "http"), None, None, &all());
+            forwarded(&incoming, HeaderValue::from_static("upstream"), &public(&incoming, "http"), None, None, None);
         let mut names: Vec<_> = headers.keys().map(HeaderName::as_str).collect();
         names.sort_unstable();
         assert_eq!(names, ["accept", "host", "x-forwarded-proto", "x_custom"]);
@@ -329,7 +266,7 @@ mod tests {
                 &public(&incoming, "http"),
                 None,
                 None,
-                &all(),
+                None,
             );
             assert_eq!(
                 headers.keys().map(HeaderName::as_str).collect::<Vec<_>>(),
@@ -341,7 +278,7 @@ mod tests {
 
     #[test]
     fn the_upstream_sets_neither_cookies_nor_our_own_headers() {
-        let headers = returned(&map(&[
+        let headers = returned(&[
             ("set-cookie", "a=b"),
             ("set_cookie", "a=b"),
             ("x-bds-credit-balance", "1000000"),
@@ -351,11 +288,48 @@ mod tests {
             ("transfer-encoding", "chunked"),
             ("content-type", "text/plain"),
             ("etag", "\"1\""),
-        ]));
+        ]);
         let mut names: Vec<_> = headers.keys().map(HeaderName::as_str).collect();
         names.sort_unstable();
         assert_eq!(names, ["cache-control", "content-type", "etag"]);
-        assert_eq!(returned(&map(&[("cache-control", "max-age=5")]))["cache-control"], "max-age=5");
+        assert_eq!(returned(&[("cache-control", "max-age=5")])["cache-control"], "max-age=5");
+    }
+
+    #[test]
+    fn other_headers_of_a_response_pass_unchanged() {
+        let pairs = [
+            ("content-type", "text/plain"),
+            ("vary", "accept"),
+            ("vary", "origin"),
+            ("cache-control", "max-age=5"),
+            ("cache-control", "private"),
+        ];
+        let passed = returned(&pairs);
+        assert_eq!(passed, map(&pairs));
+        assert!(passed.iter().eq(map(&pairs).iter()), "{passed:?}");
+        // Values of a header stay in order when others are removed.
+        let hop_by_hop = [("set-cookie", "a"), ("x-private", "1"), ("connection", "keep-alive, X_Private")];
+        let mut mixed = map(&[hop_by_hop.as_slice(), &pairs, &hop_by_hop].concat());
+        assert_eq!(returned(&[hop_by_hop.as_slice(), &pairs, &hop_by_hop].concat()), map(&pairs));
+        clean_trailers(&mut mixed);
+        assert_eq!(mixed, map(&pairs));
+    }
+
+    #[test]
+    fn the_usual_options_of_a_connection_name_no_headers() {
+        // `Connection`, the headers to drop because of it
+        let table: [(&[&str], &[&str]); 5] = [
+            (&[], &[]),
+            (&["keep-alive"], &[]),
+            (&["Keep-Alive, Upgrade", "TE,,"], &[]),
+            (&["close"], &["close"]),
+            (&["X-Private, keep-alive", " x_other"], &["X-Private", "x_other"]),
+        ];
+        for (lines, expected) in table {
+            let lines = lines.iter().map(|line| (header::CONNECTION, HeaderValue::from_str(line).unwrap()));
+            let headers: HeaderMap = lines.collect();
+            assert_eq!(named_by_connection(&headers), expected, "{headers:?}");
+        }
     }
 
     #[test]
@@ -374,7 +348,7 @@ mod tests {
             "x-sendfile",
         ];
         for name in names {
-            let headers = returned(&map(&[(name, "anything")]));
+            let headers = returned(&[(name, "anything")]);
             assert_eq!(headers.keys().map(HeaderName::as_str).collect::<Vec<_>>(), ["cache-control"], "{name}");
         }
     }

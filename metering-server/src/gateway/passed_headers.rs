@@ -52,6 +52,12 @@ impl PassedHeaders {
         Self { gateway, route }
     }
 
+    /// Whether any header of a request is removed or added.
+    pub(crate) fn change_requests(&self) -> bool {
+        let (gateway, route) = (&self.gateway, &self.route);
+        !(gateway.removed.request.is_empty() && gateway.added.is_empty() && route.request.is_empty())
+    }
+
     /// Whether a client's header is not forwarded: it is removed, or replaced by one of the gateway's.
     pub(crate) fn drops_from_request(&self, name: &str) -> bool {
         let replaced = |(added, _): &(HeaderName, HeaderValue)| is_same_header(name, added.as_str());
@@ -185,6 +191,22 @@ mod tests {
             passed.added().iter().map(|(name, value)| (name.as_str(), value.to_str().unwrap())).collect();
         assert_eq!(added, [("authorization", "Bearer x"), ("x-team", "red")]);
         assert!(!format!("{passed:?}").contains("Bearer"), "{passed:?}");
+    }
+
+    #[test]
+    fn requests_change_if_the_gateway_or_the_route_says_so() {
+        let of_route = r#", "request_headers": {"remove": ["x-a"]}"#;
+        // the gateway's settings, the route's, whether they are about requests
+        let table = [
+            ("", "", false),
+            ("response_headers.remove = 'via'", r#", "response_headers": {"remove": ["x-a"]}"#, false),
+            ("request_headers.remove = 'x-a'", "", true),
+            ("upstream_headers.authorization = 'Bearer x'", "", true),
+            ("", of_route, true),
+        ];
+        for (gateway, route, change) in table {
+            assert_eq!(passed(gateway, route).change_requests(), change, "{gateway} {route}");
+        }
     }
 
     #[tokio::test]

@@ -3,7 +3,9 @@
 //! A trusted proxy in front knows it best, since its clients used it. Missing parts come from `public_url`, or else
 //! from the connection. Headers of other peers are ignored.
 
-use http::header::{self, HeaderMap, HeaderName, HeaderValue};
+use std::borrow::Cow;
+
+use http::header::{self, HeaderMap, HeaderName, HeaderValue, InvalidHeaderValue};
 use http::uri::Authority;
 use url::{Position, Url};
 
@@ -14,45 +16,86 @@ const PROTO: HeaderName = HeaderName::from_static("x-forwarded-proto");
 const HOST: HeaderName = HeaderName::from_static("x-forwarded-host");
 const PORT: HeaderName = HeaderName::from_static("x-forwarded-port");
 
-/// The parts of the URL that a client used. Each may be a list, the client's first, where several proxies are in front.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct PublicAddress {
+/// The parts of `public_url`.
+#[derive(Debug)]
+pub(crate) struct PublicUrl {
     scheme: String,
-    /// With a port, if the client's `Host` had one. `None` if it is unknown.
-    host: Option<String>,
-    port: String,
-    /// The path of `public_url`, without a trailing slash.
+    /// With a port, if the URL has one.
+    host: HeaderValue,
+    /// Without a trailing slash.
     path: String,
 }
 
-impl PublicAddress {
+impl PublicUrl {
+    /// # Errors
+    /// When the host cannot be a header.
+    pub(crate) fn of(url: &Url) -> Result<Self, InvalidHeaderValue> {
+        Ok(Self {
+            scheme: url.scheme().to_owned(),
+            host: HeaderValue::from_str(&url[Position::BeforeHost..Position::AfterPort])?,
+            path: url.path().trim_end_matches('/').to_owned(),
+        })
+    }
+}
+
+/// The parts of the URL that a client used. Each may be a list, the client's first, where several proxies are in front.
+#[derive(Debug, Clone)]
+pub(crate) struct PublicAddress<'a> {
+    scheme: Cow<'a, str>,
+    /// With a port, if the client's `Host` had one. `None` if it is unknown.
+    host: Option<HeaderValue>,
+    /// What a trusted proxy said. Otherwise it is that of the host, or of the scheme.
+    port: Option<Cow<'a, str>>,
+    /// The path of `public_url`, without a trailing slash.
+    path: &'a str,
+}
+
+impl<'a> PublicAddress<'a> {
     /// Finds the address that a request with these headers was sent to. `scheme` is that of the connection.
     pub(crate) fn find(
-        received: &HeaderMap,
+        received: &'a HeaderMap,
         client: Option<&ClientAddress>,
-        scheme: &str,
-        public_url: Option<&Url>,
+        scheme: &'a str,
+        public_url: Option<&'a PublicUrl>,
     ) -> Self {
         let said = if client.is_some_and(ClientAddress::is_from_proxy) { Said::by(received) } else { Said::default() };
-        let own_scheme = public_url.map_or(scheme, Url::scheme);
-        let own_host = public_url.map(|url| &url[Position::BeforeHost..Position::AfterPort]);
-        let own_host = own_host.or_else(|| received.get(header::HOST)?.to_str().ok());
-        let scheme = said.scheme.unwrap_or_else(|| own_scheme.to_owned());
-        let host = said.host.or_else(|| own_host.map(str::to_owned));
-        let port_of_host = || Some(authority(host.as_deref()?)?.port_u16()?.to_string());
-        let port = said.port.or_else(port_of_host).unwrap_or_else(|| default_port(first(&scheme)).to_string());
-        let path = public_url.map_or("", Url::path).trim_end_matches('/').to_owned();
-        Self { scheme, host, port, path }
+        let own_host = || match public_url {
+            Some(url) => Some(url.host.clone()),
+            None => received.get(header::HOST).filter(|host| host.to_str().is_ok()).cloned(),
+        };
+        Self {
+            scheme: said.scheme.unwrap_or_else(|| public_url.map_or(scheme, |url| url.scheme.as_str()).into()),
+            host: said.host.or_else(own_host),
+            port: said.port,
+            path: public_url.map_or("", |url| url.path.as_str()),
+        }
     }
 
     /// Sets the headers `X-Forwarded-Proto`, `X-Forwarded-Host` and `X-Forwarded-Port`.
     pub(crate) fn announce(&self, headers: &mut HeaderMap) {
-        let port = self.host.is_some().then_some(&self.port);
-        for (name, value) in [(PROTO, Some(&self.scheme)), (HOST, self.host.as_ref()), (PORT, port)] {
-            if let Some(Ok(value)) = value.map(HeaderValue::try_from) {
+        let scheme = match &*self.scheme {
+            "http" => Some(HeaderValue::from_static("http")),
+            "https" => Some(HeaderValue::from_static("https")),
+            other => HeaderValue::from_str(other).ok(),
+        };
+        let port = self.host.as_ref().and_then(|host| self.port_of(host));
+        for (name, value) in [(PROTO, scheme), (HOST, self.host.clone()), (PORT, port)] {
+            if let Some(value) = value {
                 headers.insert(name, value);
             }
         }
+    }
+
+    fn port_of(&self, host: &HeaderValue) -> Option<HeaderValue> {
+        if let Some(said) = &self.port {
+            return HeaderValue::from_str(said).ok();
+        }
+        let own = host.to_str().ok().and_then(HostAndPort::read).and_then(|host| host.port);
+        Some(match own.unwrap_or_else(|| default_port(self.scheme())) {
+            80 => HeaderValue::from_static("80"),
+            443 => HeaderValue::from_static("443"),
+            other => HeaderValue::from(other),
+        })
     }
 
     /// The scheme that the client used.
@@ -61,13 +104,10 @@ impl PublicAddress {
     }
 
     /// The host, with its port unless it is that of the scheme. `None` if it is not known, or malformed.
-    pub(crate) fn authority(&self) -> Option<String> {
-        let host = authority(first(self.host.as_deref()?))?;
-        let port = host.port_u16().or_else(|| first(&self.port).parse().ok());
-        match port.filter(|port| *port != default_port(self.scheme())) {
-            Some(port) => Some(format!("{}:{port}", host.host())),
-            None => Some(host.host().to_owned()),
-        }
+    pub(crate) fn authority(&self) -> Option<Cow<'_, str>> {
+        let host = HostAndPort::read(self.host.as_ref()?.to_str().ok()?)?;
+        let port = host.port.or_else(|| first(self.port.as_deref()?).parse().ok());
+        Some(host.with_port(port.filter(|port| *port != default_port(self.scheme()))))
     }
 
     /// The URL of a path here: absolute, unless the host is not known.
@@ -83,32 +123,82 @@ impl PublicAddress {
 
 /// What a trusted proxy says.
 #[derive(Default)]
-struct Said {
-    scheme: Option<String>,
-    host: Option<String>,
-    port: Option<String>,
+struct Said<'a> {
+    scheme: Option<Cow<'a, str>>,
+    host: Option<HeaderValue>,
+    port: Option<Cow<'a, str>>,
 }
 
-impl Said {
-    fn by(received: &HeaderMap) -> Self {
+impl<'a> Said<'a> {
+    fn by(received: &'a HeaderMap) -> Self {
         let [scheme, host, port] = [PROTO, HOST, PORT].map(|name| forwarded_header::list(received, &name));
-        let of_first = |name| forwarded_header::of_client(received, name);
+        let of_first = |name| forwarded_header::of_client(received, name).map(Cow::<str>::Owned);
+        let host = host.or_else(|| of_first("host"));
         Self {
-            scheme: scheme.map(|scheme| scheme.to_ascii_lowercase()).or_else(|| of_first("proto")),
-            host: host.or_else(|| of_first("host")),
+            scheme: scheme.map(lower_case).or_else(|| of_first("proto")),
+            host: host.and_then(|host| HeaderValue::from_str(&host).ok()),
             port,
         }
     }
 }
 
-/// The entry of the proxy that is nearest to the client.
-fn first(list: &str) -> &str {
-    list.split(',').next().unwrap_or_default().trim()
+fn lower_case(mut text: Cow<'_, str>) -> Cow<'_, str> {
+    if text.bytes().any(|byte| byte.is_ascii_uppercase()) {
+        text.to_mut().make_ascii_lowercase();
+    }
+    text
 }
 
 /// A host without user information.
-fn authority(host: &str) -> Option<Authority> {
-    first(host).parse().ok().filter(|authority: &Authority| !authority.as_str().contains('@'))
+struct HostAndPort<'h> {
+    /// All of it.
+    text: &'h str,
+    name: &'h str,
+    port: Option<u16>,
+}
+
+impl<'h> HostAndPort<'h> {
+    /// The first of a list of hosts. `None` if it is malformed.
+    fn read(list: &'h str) -> Option<Self> {
+        let text = first(list);
+        if is_name(text) {
+            return Some(Self { text, name: text, port: None });
+        }
+        if let Some((name, port)) = text.split_once(':')
+            && is_name(name)
+            && is_number(port)
+            && let Ok(port) = port.parse()
+        {
+            return Some(Self { text, name, port: Some(port) });
+        }
+        // Anything else, such as an address of IPv6. The host comes first, since there is no user information.
+        let authority = text.parse().ok().filter(|authority: &Authority| !authority.as_str().contains('@'))?;
+        Some(Self { text, name: &text[..authority.host().len()], port: authority.port_u16() })
+    }
+
+    /// The name with another port, or none.
+    fn with_port(&self, port: Option<u16>) -> Cow<'h, str> {
+        let Some(port) = port else { return self.name.into() };
+        let written = self.text[self.name.len()..].strip_prefix(':').filter(|own| is_number(own));
+        if self.port == Some(port) && written.is_some_and(|own| !own.starts_with('0')) {
+            return self.text.into();
+        }
+        format!("{}:{port}", self.name).into()
+    }
+}
+
+/// Whether a text is a usual host name, or an address of IPv4.
+fn is_name(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'-'))
+}
+
+fn is_number(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+/// The entry of the proxy that is nearest to the client.
+fn first(list: &str) -> &str {
+    list.split(',').next().unwrap_or_default().trim()
 }
 
 fn default_port(scheme: &str) -> u16 {
@@ -137,7 +227,7 @@ pub(crate) mod tests {
 
     fn announced(is_proxy: bool, public_url: Option<&str>, received: &[(&'static str, &'static str)]) -> String {
         let received = headers(received);
-        let public_url = public_url.map(|url| Url::parse(url).unwrap());
+        let public_url = public_url.map(|url| PublicUrl::of(&Url::parse(url).unwrap()).unwrap());
         let client = client(&received, is_proxy);
         let address = PublicAddress::find(&received, Some(&client), "http", public_url.as_ref());
         let mut headers = HeaderMap::new();
@@ -187,6 +277,44 @@ pub(crate) mod tests {
         ];
         for (is_proxy, public_url, received, expected) in table {
             assert_eq!(announced(is_proxy, public_url, received), expected, "{is_proxy} {public_url:?} {received:?}");
+        }
+    }
+    #[test]
+    fn the_authority_has_a_port_that_is_not_the_default() {
+        // scheme, `Host`, authority and port that the upstream gets
+        let table = [
+            ("http", "a.example", Some("a.example"), "80"),
+            ("http", "a.example:80", Some("a.example"), "80"),
+            ("https", "a.example:80", Some("a.example:80"), "80"),
+            ("https", "a.example:443", Some("a.example"), "443"),
+            ("http", "a.example:0081", Some("a.example:81"), "81"),
+            ("http", "a.example:", Some("a.example"), "80"),
+            ("http", "a.example:99999", Some("a.example"), "80"),
+            ("http", "127.0.0.1:8787", Some("127.0.0.1:8787"), "8787"),
+            ("http", "[::1]", Some("[::1]"), "80"),
+            ("http", "[::1]:8787", Some("[::1]:8787"), "8787"),
+            ("http", "a_b.example:81", Some("a_b.example:81"), "81"),
+            ("http", "a.example:81, b:82", Some("a.example:81"), "81"),
+            ("http", "user@a.example", None, "80"),
+            ("http", "a b", None, "80"),
+            ("http", "", None, "80"),
+        ];
+        for (scheme, host, authority, port) in table {
+            let received = headers(&[("host", host)]);
+            let address = PublicAddress::find(&received, None, scheme, None);
+            assert_eq!(address.authority().as_deref(), authority, "{scheme} {host}");
+            let mut sent = HeaderMap::new();
+            address.announce(&mut sent);
+            assert_eq!([&sent[PROTO], &sent[HOST], &sent[PORT]], [scheme, host, port], "{scheme} {host}");
+        }
+    }
+
+    #[test]
+    fn usual_hosts_are_not_copied() {
+        for host in ["a.example", "a.example:443", "a.example:81", "[::1]:81"] {
+            let received = headers(&[("host", host)]);
+            let address = PublicAddress::find(&received, None, "https", None);
+            assert!(matches!(address.authority(), Some(Cow::Borrowed(_))), "{host}");
         }
     }
 }

@@ -30,7 +30,7 @@ impl Redirects {
     }
 
     /// Rewrites the headers of a response that point at the upstream. `public` is called if there are any.
-    pub(crate) fn rewrite(&self, headers: &mut HeaderMap, public: impl Fn() -> PublicAddress) {
+    pub(crate) fn rewrite<'p>(&self, headers: &mut HeaderMap, public: impl Fn() -> PublicAddress<'p>) {
         for name in WITH_URLS {
             let Some(location) = headers.get(&name).and_then(|value| value.to_str().ok()) else { continue };
             let rewritten = self.rewritten(location, &public()).map(HeaderValue::try_from);
@@ -41,7 +41,7 @@ impl Redirects {
     }
 
     /// The public URL of a location at the upstream; `None` for any other one.
-    fn rewritten(&self, location: &str, public: &PublicAddress) -> Option<String> {
+    fn rewritten(&self, location: &str, public: &PublicAddress<'_>) -> Option<String> {
         if location.starts_with('/') && !location.starts_with("//") {
             // Without a host, it is relative to the URL that the client used, where the prefix is not known.
             let path = location.strip_prefix(&self.prefix).filter(|rest| !self.prefix.is_empty() && is_path(rest))?;
@@ -81,11 +81,13 @@ fn rooted(path: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::gateway::public_address::PublicUrl;
 
     #[test]
     fn locations_at_the_upstream_are_at_the_gateway() {
-        let public_url = Url::parse("https://api.example/v1").unwrap();
-        let public = PublicAddress::find(&HeaderMap::new(), None, "http", Some(&public_url));
+        let public_url = PublicUrl::of(&Url::parse("https://api.example/v1").unwrap()).unwrap();
+        let received = HeaderMap::new();
+        let public = PublicAddress::find(&received, None, "http", Some(&public_url));
         // upstream, location, what the client gets; `None` if it is the same
         let table = [
             ("http://inner:9000", "http://inner:9000/a?b=c#d", Some("https://api.example/v1/a?b=c#d")),

@@ -81,7 +81,9 @@ impl Service<Request<Bytes>> for Upstream {
         let shared = Arc::clone(&self.shared);
         let route = request.extensions_mut().remove::<RemovedHeaders>().unwrap_or_default();
         let passed = PassedHeaders::new(Arc::clone(&self.headers), route);
-        request.extensions_mut().insert(passed.clone());
+        if passed.change_requests() {
+            request.extensions_mut().insert(passed.clone());
+        }
         Box::pin(async move {
             let response = match shared.respond(request).await {
                 Ok(response) => passed.clean(response),

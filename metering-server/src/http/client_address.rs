@@ -5,6 +5,7 @@
 //! left as long as the current address is a trusted proxy. An entry that does not parse cannot be trusted and ends the
 //! walk. The client is then the last address read: the nearest one that is known to be involved.
 
+use std::io::Write as _;
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 
 use http::{HeaderMap, HeaderName, HeaderValue};
@@ -69,15 +70,16 @@ impl ClientAddress {
     /// the peer.
     #[must_use]
     pub(crate) fn forwarded_for(&self, received: &HeaderMap) -> Option<HeaderValue> {
-        let mut list = Vec::new();
+        // Enough for three hops.
+        let mut list = Vec::with_capacity(64);
         if self.peer_is_trusted {
             for line in received.get_all(FORWARDED_FOR).iter().filter(|line| !line.is_empty()) {
                 list.extend_from_slice(line.as_bytes());
                 list.extend_from_slice(b", ");
             }
         }
-        list.extend_from_slice(self.peer.to_string().as_bytes());
-        HeaderValue::from_bytes(&list).ok()
+        write!(list, "{}", self.peer).ok()?;
+        HeaderValue::try_from(list).ok()
     }
 }
 

@@ -87,12 +87,6 @@ impl Problem {
     }
 }
 
-impl warp::Reply for Problem {
-    fn into_response(self) -> warp::reply::Response {
-        self.into_reply().into_response()
-    }
-}
-
 impl From<Error> for Problem {
     fn from(error: Error) -> Self {
         let mut body = error.body();

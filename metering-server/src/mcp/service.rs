@@ -27,8 +27,8 @@ impl fmt::Debug for ThisProcess {
 impl Transport for ThisProcess {
     async fn send(&self, request: Request<Bytes>) -> Result<http::Response<BodyStream>, Unreachable> {
         let front = self.0.load();
-        let surface = front.surface(request.uri().path());
-        let (head, body) = front.respond(surface, request.map(Full::new)).await.into_parts();
+        let destination = front.destination(request.method(), request.uri().path());
+        let (head, body) = front.respond(destination, request.map(Full::new)).await.into_parts();
         let body = body.into_data_stream().map_err(|error| Unreachable(error.to_string()));
         Ok(http::Response::from_parts(head, body.boxed()))
     }

@@ -1,27 +1,29 @@
 //! The MCP server as its own process, for a service that runs elsewhere. It has no store.
 
+mod endpoints;
+
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use futures_util::future::LocalBoxFuture;
-use http::{HeaderValue, Method, Request, StatusCode};
+use http::{Method, Request};
 use hyper::body::Incoming;
 use metering_client::{Client, ServiceUrl};
-use metering_core::wire::ErrorCode;
 use metering_core::{Catalogue, ClientSource};
 use metrics_exporter_prometheus::PrometheusHandle;
+use warp::filters::BoxedFilter;
 
 use super::{Mcp, remote};
+use crate::api::Documents;
 use crate::api::openapi::Description;
-use crate::api::{self, Documents};
 use crate::config::{Config, Surface, needs_gateway};
-use crate::http::{
-    Problem, Reply, Response, ResponseFuture, Shutdown, Tls, bytes, into_response, json, no_oauth, without_body,
-};
+use crate::front::MCP_PATHS;
+use crate::http::{Problem, Reply, Response, ResponseFuture, Shutdown, Tls, into_response, without_body};
 use crate::operations::metrics::{self, RequestTimes};
 use crate::operations::service_manager;
 use crate::run::{Ending, Hangups, RunError, bind, connections, listen_for, workers};
+use endpoints::Endpoints;
 
 /// How often to run the upkeep of the metrics.
 const UPKEEP_INTERVAL: Duration = Duration::from_secs(5);
@@ -29,10 +31,8 @@ const UPKEEP_INTERVAL: Duration = Duration::from_secs(5);
 /// The state of such a process.
 struct Alone {
     mcp: Mcp,
-    service: Client,
-    documents: Documents,
-    metrics: PrometheusHandle,
-    metrics_here: bool,
+    endpoints: Arc<Endpoints>,
+    routes: BoxedFilter<(Reply,)>,
 }
 
 /// Serves until `stop` resolves, like [`run`](crate::run()).
@@ -73,10 +73,12 @@ async fn run_until(
     let mcp = Mcp::new(&config, &catalogue, None, address, &shutdown)?;
     let metrics = metrics::install().map_err(|error| RunError::Setup(Box::new(error)))?;
     let metrics_here = admin.is_none();
-    let alone = Arc::new(Alone { mcp, service, documents, metrics, metrics_here });
+    let endpoints = Arc::new(Endpoints { service, documents, metrics, metrics_here });
+    let routes = endpoints.routes();
+    let alone = Arc::new(Alone { mcp, endpoints, routes });
     let (watched, interval) = (Arc::clone(&alone), config.mcp.key_check.duration());
     let watching = tokio::spawn(async move { watched.mcp.watch(interval).await });
-    let upkeep = tokio::spawn(run_upkeep(alone.metrics.clone(), shutdown.clone()));
+    let upkeep = tokio::spawn(run_upkeep(alone.endpoints.metrics.clone(), shutdown.clone()));
     let certificates = tls.map(|tls| tokio::spawn(Arc::clone(tls.certificates()).watch(shutdown.clone())));
     let serving = tokio::spawn(listener.serve(handler(&alone), Arc::clone(&workers), shutdown.clone()));
     let administering =
@@ -104,7 +106,7 @@ fn checks(alone: &Arc<Alone>) -> service_manager::Checks {
     service_manager::Checks {
         not_ready: Box::new(move || {
             let alone = Arc::clone(&alone);
-            Box::pin(async move { alone.service.get("/health").await.err().map(|error| error.to_string()) })
+            Box::pin(async move { alone.endpoints.service.get("/health").await.err().map(|error| error.to_string()) })
         }),
         responds: Box::new(|| Box::pin(async {})),
     }
@@ -161,7 +163,7 @@ fn admin_handler(alone: &Arc<Alone>) -> impl Fn(Request<Incoming>) -> ResponseFu
         let alone = Arc::clone(&alone);
         Box::pin(async move {
             into_response(match request.uri().path() {
-                "/metrics" => alone.metrics(),
+                "/metrics" => alone.endpoints.metrics(),
                 _ => Problem::not_found().into_reply(),
             })
         })
@@ -170,40 +172,11 @@ fn admin_handler(alone: &Arc<Alone>) -> impl Fn(Request<Incoming>) -> ResponseFu
 
 impl Alone {
     async fn respond(&self, request: Request<Incoming>) -> Response {
-        let path = request.uri().path();
-        if Mcp::handles(path) {
+        if MCP_PATHS.contains(&request.uri().path()) {
             return self.mcp.respond(request).await;
         }
-        let reply = match path {
-            _ if api::is_everywhere(path) && !matches!(*request.method(), Method::GET | Method::HEAD) => {
-                Problem::method_not_allowed(&["GET", "HEAD"]).into_reply()
-            }
-            "/health" => json(StatusCode::OK, &api::HealthDocument::OK),
-            "/ready" => self.readiness().await,
-            "/metrics" if self.metrics_here => self.metrics(),
-            "/openapi.json" => self.documents.openapi(None, request.headers()),
-            "/endpoints.json" => self.documents.catalogue(request.headers()),
-            _ => no_oauth(path).unwrap_or_else(|| Problem::not_found().into_reply()),
-        };
-        let response = into_response(reply);
-        if request.method() == Method::HEAD { without_body(response) } else { response }
-    }
-
-    /// Ready when the service behind the tools is alive.
-    async fn readiness(&self) -> Reply {
-        match self.service.get("/health").await {
-            Ok(_) => json(StatusCode::OK, &api::HealthDocument::OK),
-            Err(error) => {
-                tracing::error!(%error, "the service behind the tools cannot be reached");
-                let message = "The service behind the tools cannot be reached; the server's log has the cause.";
-                Problem::new(ErrorCode::UpstreamUnavailable, message).retry_after(1).into_reply()
-            }
-        }
-    }
-
-    fn metrics(&self) -> Reply {
-        self.metrics.run_upkeep();
-        let text = HeaderValue::from_static("text/plain; version=0.0.4; charset=utf-8");
-        bytes(StatusCode::OK, text, self.metrics.render().into())
+        let is_head = request.method() == Method::HEAD;
+        let response = endpoints::respond(&self.routes, request).await;
+        if is_head { without_body(response) } else { response }
     }
 }

@@ -124,6 +124,8 @@ pub enum Part {
     Gateway,
     /// Streamed and long responses priced by usage through the gateway compared with nginx as a proxy
     Llm,
+    /// Charged requests to a slow upstream while flushes are slow too, compared with the longer of the two
+    Overlap,
     /// Proxies that ask our server before they forward, compared with the same proxies plain and with the gateway
     Proxies,
     /// `POST /internal/billing/deduct` compared with Redis `DECRBY`, both flushed to disk

@@ -4,6 +4,7 @@
 
 use std::convert::Infallible;
 use std::net::SocketAddr;
+use std::time::Duration;
 
 use http_body_util::{BodyExt, Full};
 use hyper::body::{Body, Bytes, Incoming};
@@ -35,6 +36,17 @@ impl Listener {
     where
         B: Body<Data = Bytes, Error = Infallible> + Send + 'static,
     {
+        Self::serve_after(Duration::ZERO, respond)
+    }
+
+    /// Serves what `respond` returns, after a delay. The timer is coarse: a delay takes up to 1 ms longer.
+    pub(super) fn serve_after<B>(
+        delay: Duration,
+        respond: impl Fn(&Request<Incoming>) -> Response<B> + Clone + Send + 'static,
+    ) -> Result<Self, Failure>
+    where
+        B: Body<Data = Bytes, Error = Infallible> + Send + 'static,
+    {
         let runtime = Background::start()?;
         let (sender, receiver) = std::sync::mpsc::channel();
         runtime.spawn(async move {
@@ -45,7 +57,7 @@ impl Listener {
                 .and_then(|listener| listener.local_addr().map_err(|error| error.to_string()));
             let _ = sender.send(address);
             if let Ok(listener) = bound {
-                accept(&listener, respond).await;
+                accept(&listener, delay, respond).await;
             }
         });
         Ok(Self { address: receiver.recv()??, _runtime: runtime })
@@ -62,8 +74,11 @@ fn listen() -> std::io::Result<TcpListener> {
     socket.listen(BACKLOG)
 }
 
-async fn accept<B>(listener: &TcpListener, respond: impl Fn(&Request<Incoming>) -> Response<B> + Clone + Send + 'static)
-where
+async fn accept<B>(
+    listener: &TcpListener,
+    delay: Duration,
+    respond: impl Fn(&Request<Incoming>) -> Response<B> + Clone + Send + 'static,
+) where
     B: Body<Data = Bytes, Error = Infallible> + Send + 'static,
 {
     loop {
@@ -80,6 +95,9 @@ where
                     // A body that is not read may end the connection.
                     if !body.is_end_stream() {
                         let _ = body.collect().await;
+                    }
+                    if !delay.is_zero() {
+                        tokio::time::sleep(delay).await;
                     }
                     Ok::<_, Infallible>(response)
                 }
@@ -100,6 +118,17 @@ pub(super) fn whole(content_type: &str, body: Bytes) -> Response<Full<Bytes>> {
 mod tests {
     use super::*;
     use crate::client::Client;
+    use std::time::Instant;
+
+    #[test]
+    fn a_delayed_response_does_not_come_early() {
+        const DELAY: Duration = Duration::from_millis(20);
+        let listener = Listener::serve_after(DELAY, |_| whole("text/plain", Bytes::new())).unwrap();
+        let client = Client::new(listener.address());
+        let started = Instant::now();
+        assert_eq!(client.get("/").status, 200);
+        assert!(started.elapsed() >= DELAY);
+    }
 
     #[test]
     fn it_serves_what_it_was_given() {

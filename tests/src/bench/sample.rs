@@ -5,6 +5,7 @@ use std::time::Duration;
 use super::{Failure, format};
 use crate::load::LoadResult;
 use crate::process::busy;
+use crate::shim::Flushes;
 
 /// The result of one measurement.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -25,6 +26,8 @@ pub(super) struct Sample {
     pub(super) memory: Option<u64>,
     /// The processor time that the measured processes spent.
     pub(super) processor_time: Option<Duration>,
+    /// The flushes of the data folder, where the shim measures them.
+    pub(super) flushes: Option<Flushes>,
 }
 
 impl Sample {
@@ -63,6 +66,7 @@ impl From<&LoadResult> for Sample {
             generator_busy: result.generator_load(),
             memory: None,
             processor_time: None,
+            flushes: None,
         }
     }
 }

@@ -24,6 +24,8 @@ pub(super) struct Tools {
     envoy: Option<PathBuf>,
     /// The database to compare durable charges with, and its load generator.
     pub(super) redis: Option<RedisPrograms>,
+    /// The C compiler, which builds the shim that delays flushes.
+    pub(super) cc: Option<PathBuf>,
 }
 
 /// Redis needs both of its programs.
@@ -52,6 +54,7 @@ impl Tools {
             caddy: find("caddy"),
             envoy: None,
             redis: redis.map(|(server, benchmark)| RedisPrograms { server, benchmark }),
+            cc: find("cc"),
         }
     }
 
@@ -89,6 +92,7 @@ impl Tools {
                 "redis-server or redis-benchmark is missing (Debian packages redis-server and redis-tools): there are \
                  no columns for Redis.",
             ),
+            (self.cc.is_none(), "cc is missing (Debian package gcc): part `overlap` is left out."),
             (self.haproxy.is_none(), "haproxy is missing (Debian package haproxy): there are no rows for HAProxy."),
             (self.caddy.is_none(), "caddy is missing (Debian package caddy): there are no rows for Caddy."),
             (
@@ -114,14 +118,14 @@ mod tests {
             Tools::find_in(folders).write(&mut out).unwrap();
             String::from_utf8(out).unwrap()
         };
-        let packages = ["wrk", "nginx-light", "haproxy", "caddy"].map(|name| format!("package {name}"));
+        let packages = ["wrk", "nginx-light", "haproxy", "caddy", "gcc"].map(|name| format!("package {name}"));
         for package in packages.iter().map(String::as_str).chain(["packages redis-server and redis-tools", "./test.sh"])
         {
             assert!(missing(&folders).contains(package), "{package}");
         }
         install(first.path(), "redis-server");
         assert!(missing(&folders).contains("redis"));
-        for program in ["redis-benchmark", "wrk", "nginx", "haproxy", "caddy"] {
+        for program in ["redis-benchmark", "wrk", "nginx", "haproxy", "caddy", "cc"] {
             install(second.path(), program);
         }
         assert_eq!(missing(&folders).matches("missing").count(), 1, "Envoy is not among the system's programs");

@@ -15,7 +15,7 @@ pub(super) struct Measured {
     samples: Vec<Sample>,
 }
 
-/// The ratio of two ways' rates: the median of all rounds, and the extremes.
+/// The ratio of two ways' rates, or of other figures: the median of all rounds, and the extremes.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Ratio {
     pub(super) median: f64,
@@ -60,9 +60,12 @@ impl Measured {
     /// The ratio of its rate to that of `yardstick`, taken within each round.
     pub(super) fn ratio_to(&self, yardstick: &Self) -> Ratio {
         let rounds = self.samples.iter().zip(&yardstick.samples);
-        let ratios =
-            Rounds::new(rounds.map(|(own, other)| format::ratio(own.rate(), other.rate())).collect(), |ratio| *ratio);
-        Ratio { median: *ratios.median(), lowest: *ratios.slowest(), highest: *ratios.fastest() }
+        Ratio::of_rounds(rounds.map(|(own, other)| format::ratio(own.rate(), other.rate())).collect())
+    }
+
+    /// The samples of all rounds, in their order.
+    pub(super) fn samples(&self) -> &[Sample] {
+        &self.samples
     }
 
     /// How many requests the server handled, at least and at most.
@@ -101,6 +104,13 @@ impl Handled {
 }
 
 impl Ratio {
+    /// # Panics
+    /// If there is no round.
+    pub(super) fn of_rounds(ratios: Vec<f64>) -> Self {
+        let ratios = Rounds::new(ratios, |ratio| *ratio);
+        Self { median: *ratios.median(), lowest: *ratios.slowest(), highest: *ratios.fastest() }
+    }
+
     pub(super) fn median_text(ratio: Option<Self>) -> String {
         ratio.map_or_else(|| format::NONE.to_owned(), |ratio| format!("{:.2}", ratio.median))
     }

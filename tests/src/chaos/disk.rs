@@ -7,9 +7,9 @@ use super::callers::Callers;
 use super::crash_image::{Disk, Unflushed};
 use super::fleet::{Fleet, becomes_ready, on_image, recorded, verify, within};
 use super::report::Report;
-use super::shim::{DATABASE, Fault, READ_EIO, SYNC_EIO, SYNC_LIES, Shim, WAL, WRITE_EIO, WRITE_ENOSPC, WRITE_LIES};
 use super::{Setting, journal};
 use crate::server::Server;
+use crate::shim::{DATABASE, Fault, READ_EIO, SYNC_EIO, SYNC_LIES, Shim, WAL, WRITE_EIO, WRITE_ENOSPC, WRITE_LIES};
 use crate::site::Site;
 
 const CALLERS: usize = 4;
@@ -39,7 +39,7 @@ pub(super) fn input_output_errors(setting: &mut Setting, report: &mut Report) {
 
 fn run(setting: &mut Setting, report: &mut Report, faults: &[Fault], watch_ready: bool) {
     let (fleet, shim) = (Fleet::new(Site::new()), Shim::build());
-    let start = || start_server(&fleet, shim.under(fleet.server(), &fleet.site));
+    let start = || start_server(&fleet, shim.under(fleet.server(), &fleet.site.data()));
     let mut server = start();
     let callers = Callers::start(&fleet.targets, fleet.accounts.clone(), CALLERS, |_, _| ());
     let mut rounds = 0;
@@ -102,7 +102,7 @@ fn check_ready(server: &mut Server, started: Instant, report: &mut Report) {
 pub(super) fn failed_flushes(setting: &mut Setting, report: &mut Report) {
     let (fleet, shim) = (Fleet::new(Site::new()), Shim::build());
     let mut disk = Disk::of(&fleet.site.data());
-    let mut server = start_server(&fleet, shim.recording(fleet.server(), &fleet.site));
+    let mut server = start_server(&fleet, shim.recording(fleet.server(), &fleet.site.data()));
     if setting.plant {
         shim.inject(Fault { kinds: SYNC_LIES, files: DATABASE | WAL, skip: 0, limit: 0 });
     }
@@ -128,7 +128,7 @@ pub(super) fn failed_flushes(setting: &mut Setting, report: &mut Report) {
         entries[handled..].iter().for_each(|entry| disk.apply(entry));
         handled = entries.len();
         check_dropped(&fleet, &disk, counts, setting, report);
-        server = start_server(&fleet, shim.recording(fleet.server(), &fleet.site));
+        server = start_server(&fleet, shim.recording(fleet.server(), &fleet.site.data()));
     }
     let counts = callers.stop();
     drop(server);

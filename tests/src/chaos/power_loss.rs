@@ -12,7 +12,7 @@ use super::crash_image::{Disk, Unflushed};
 use super::fleet::{Fleet, on_image, recorded, verify};
 use super::journal::{self, Entry};
 use super::report::Report;
-use super::shim::{DATABASE, Fault, SYNC_LIES, Shim, WAL};
+use crate::shim::{DATABASE, Fault, SYNC_LIES, Shim, WAL};
 use crate::site::Site;
 
 const CALLERS: usize = 4;
@@ -45,7 +45,7 @@ fn round(setting: &mut Setting, report: &mut Report) {
         notes.lock().unwrap_or_else(PoisonError::into_inner).push((length, kind, event));
     };
     let start = || {
-        let server = shim.recording(fleet.server(), &fleet.site).start();
+        let server = shim.recording(fleet.server(), &fleet.site.data()).start();
         fleet.targets.set([server.address()]);
         server
     };

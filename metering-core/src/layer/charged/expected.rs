@@ -5,7 +5,7 @@ use std::sync::Arc;
 use http::Response;
 use tokio::sync::Mutex;
 
-use super::{Charged, State};
+use super::{Charged, Shared, State};
 use crate::catalogue::Route;
 use crate::charging::ExpectedCharge;
 use crate::charging::charge::Decision;
@@ -15,7 +15,7 @@ use crate::layer::late_refusal::LateRefusal;
 use crate::layer::money::Money;
 use crate::service::metering::Service;
 use crate::trace;
-use crate::wire::metered_headers;
+use crate::wire::MeteredHeaders;
 
 impl Charged {
     pub(in crate::layer) fn expected(
@@ -29,33 +29,35 @@ impl Charged {
             amount: charge.amount(),
             balance: None,
             route_template: Arc::clone(&route.template),
-            service: Arc::clone(service),
             usage_price: None,
-            free_statuses: route.free_statuses.clone(),
-            span: trace::current(),
-            state: Arc::new(Mutex::new(State {
-                money: Money::Expected(charge),
-                rate: None,
-                settlement: None,
-                headers: Vec::new(),
-                payment: None,
-                refund: Ok(()),
-                slot: None,
-                late: late.map(Box::new),
-            })),
-        }
-    }
-
-    /// The response to a request whose charge failed, or was refused after the request was started.
-    pub(in crate::layer) async fn failed<R: From<String>>(&self, error: &Error) -> Response<R> {
-        match &self.state.lock().await.late {
-            Some(late) => late.response(&self.service, error),
-            None => error.to_response(),
+            shared: Arc::new(Shared {
+                service: Arc::clone(service),
+                free_statuses: route.free_statuses.clone(),
+                span: trace::current(),
+                state: Mutex::new(State {
+                    money: Money::Expected(charge),
+                    rate: None,
+                    settlement: None,
+                    headers: None,
+                    payment: None,
+                    refund: Ok(()),
+                    slot: None,
+                    late: late.map(Box::new),
+                }),
+            }),
         }
     }
 }
 
 impl State {
+    /// The response to a request whose charge failed, or was refused after the request was started.
+    pub(super) fn failed<R: From<String>>(&self, service: &Service, error: &Error) -> Response<R> {
+        match &self.late {
+            Some(late) => late.response(service, error),
+            None => error.to_response(),
+        }
+    }
+
     /// Waits until the charge is decided. Everything that a response says comes from its receipt. The future may be dropped,
     /// and another one awaited.
     pub(super) async fn decided(&mut self, service: &Service) {
@@ -75,7 +77,7 @@ impl State {
                 self.slot = receipt.slot.take();
                 self.rate = Some(receipt.rate);
                 self.settlement = receipt.settlement();
-                self.headers = metered_headers(&receipt);
+                self.headers = Some(MeteredHeaders::of(&receipt));
                 Money::Charged(receipt.into())
             }
             Ok(Decision::Refused(refusal)) => Money::Refused(refusal),

@@ -7,7 +7,6 @@ use super::{Charged, State};
 use crate::error::Error;
 use crate::layer::in_flight_slot::InFlightSlot;
 use crate::layer::money::Money;
-use crate::layer::response::set_headers;
 use crate::trace;
 
 impl Charged {
@@ -55,16 +54,16 @@ impl Charged {
     /// logged. With [`MeteringLayer::overlap`](crate::MeteringLayer::overlap) also the error of a charge that did not get
     /// to disk, or was refused: there is nothing to refund, and the layer responds with it.
     pub async fn refund(&self) -> Result<(), Error> {
-        let mut state = self.state.lock().await;
+        let mut state = self.shared.state.lock().await;
         if !state.money.is_pending() {
             return self.refund_with(&mut state).await;
         }
         drop(state);
         // In a task: the refund follows the flush even if this future is dropped.
-        let (charged, owed) = (self.clone(), self.service.meter().owe_refund());
+        let (charged, owed) = (self.clone(), self.shared.service.meter().owe_refund());
         let refunding = async move {
             let _owed = owed;
-            let mut state = charged.state.lock().await;
+            let mut state = charged.shared.state.lock().await;
             charged.refund_with(&mut state).await
         };
         tokio::spawn(refunding.instrument(trace::current())).await.unwrap_or(Err(Error::NotRefunded))
@@ -72,15 +71,15 @@ impl Charged {
 
     async fn refund_with(&self, state: &mut State) -> Result<(), Error> {
         // What was not charged must not be refunded.
-        state.on_disk(&self.service).await?;
+        state.on_disk(&self.shared.service).await?;
         let money = std::mem::replace(&mut state.money, Money::Refunded);
         // The request was not delivered: its idempotency key is forgotten.
         state.settlement = None;
         match money {
             Money::Charged(early) => {
                 let receipt = early.on_disk().await?;
-                let refund = self.service.refund_undelivered(receipt).instrument(self.span.clone()).await;
-                (state.headers, state.refund) = (refund.headers, refund.outcome);
+                let refund = self.shared.service.refund_undelivered(receipt).instrument(self.shared.span.clone()).await;
+                (state.headers, state.refund) = (Some(refund.headers), refund.outcome);
             }
             Money::Held(guard) => match self.settling(guard.release()).await {
                 Some(Ok(released)) => {
@@ -105,13 +104,13 @@ impl Charged {
     /// Refunds a request whose response is passed on and costs nothing, or releases what is held for it. What was
     /// captured stays.
     pub(in crate::layer) async fn free<R: From<String>>(&self, response: Response<R>) -> Response<R> {
-        if matches!(self.state.lock().await.money, Money::Held(_) | Money::Captured | Money::Refunded) {
+        if matches!(self.shared.state.lock().await.money, Money::Held(_) | Money::Captured | Money::Refunded) {
             // What cannot be recorded is logged, and the headers say what is held.
             drop(self.release().await);
             return self.delivered(response).await;
         }
         let mut response = self.undelivered(response).await;
-        InFlightSlot::pass(self.state.lock().await.slot.take(), &mut response);
+        InFlightSlot::pass(self.shared.state.lock().await.slot.take(), &mut response);
         response
     }
 
@@ -119,20 +118,18 @@ impl Charged {
     /// started: the client must not see what a request without a charge led to.
     pub(in crate::layer) async fn not_served<R: From<String>>(&self) -> Option<Response<R>> {
         let error = self.refund().await.err()?;
-        let is_late = {
-            let state = self.state.lock().await;
-            state.late.is_some() && matches!(state.money, Money::Failed(_))
-        };
-        if is_late { Some(self.failed(&error).await) } else { None }
+        let state = self.shared.state.lock().await;
+        let is_late = state.late.is_some() && matches!(state.money, Money::Failed(_));
+        is_late.then(|| state.failed(&self.shared.service, &error))
     }
 
     /// Refunds a request that was not served, and returns its response.
     pub(in crate::layer) async fn undelivered<R: From<String>>(&self, response: Response<R>) -> Response<R> {
-        let response = match self.refund().await {
+        let mut response = match self.refund().await {
             Ok(()) => response,
-            Err(error) => self.failed(&error).await,
+            Err(error) => self.shared.state.lock().await.failed(&self.shared.service, &error),
         };
-        let headers = self.state.lock().await.take_headers(response.status());
-        set_headers(response, headers)
+        self.shared.state.lock().await.set_headers(&mut response);
+        response
     }
 }

@@ -242,7 +242,7 @@ fn read(route: &Route, path: &RequestPath<'_>, request: &RequestHead<'_>, is_pro
         proxied::check_spelling(request, path)?;
     }
     let target = match query {
-        Some(query) => format!("{}?{query}", path.as_str()),
+        Some(query) => [path.as_str(), "?", &query].concat(),
         None => path.as_str().to_owned(),
     };
     let body = route.body.as_ref().map(|rules| checked(rules, request, is_proxied)).transpose();

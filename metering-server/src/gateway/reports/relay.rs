@@ -211,7 +211,7 @@ impl Relay {
             is_passed &= self.pass(Ok(Frame::data(rest))).await;
         }
         if self.request.wants_trailers {
-            let trailers = trailers::of(trailers.as_ref(), settled.as_ref());
+            let trailers = trailers::of(trailers, settled.as_ref());
             is_passed &= self.pass(Ok(Frame::trailers(trailers))).await;
         }
         self.is_complete.store(is_passed, Ordering::Release);

@@ -35,8 +35,9 @@ pub(super) fn declare(head: &mut http::response::Parts) {
 }
 
 /// What was charged, and the trailers of the upstream.
-pub(super) fn of(upstream: Option<&HeaderMap>, settled: Option<&HoldUpdated>) -> HeaderMap {
-    let mut trailers = upstream.map(headers::returned_trailers).unwrap_or_default();
+pub(super) fn of(upstream: Option<HeaderMap>, settled: Option<&HoldUpdated>) -> HeaderMap {
+    let mut trailers = upstream.unwrap_or_default();
+    headers::clean_trailers(&mut trailers);
     for (name, value) in settled.map(settled_trailers).into_iter().flatten() {
         if let Ok(value) = HeaderValue::try_from(value) {
             trailers.insert(HeaderName::from_static(name), value);
