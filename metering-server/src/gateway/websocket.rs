@@ -86,7 +86,7 @@ impl Accepted {
     /// `upstream` is its connection, and `charged` the charge of the request.
     pub(crate) fn new(handshake: &Handshake, upstream: Upgraded, charged: Option<&Charged>) -> Self {
         if let Some(slot) = &handshake.slot {
-            slot.opened(charged.map(|charged| charged.balance));
+            slot.opened(charged.and_then(|charged| charged.balance));
         }
         Self { handshake: handshake.clone(), upstream: Arc::new(Mutex::new(Some(upstream))) }
     }

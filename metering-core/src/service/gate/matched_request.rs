@@ -194,7 +194,7 @@ impl<'s> MatchedRequest<'s, '_> {
         };
         let is_charged_once = charge.request_id.is_none() && charge.hold.is_none();
         if may_overlap && route.overlaps() && is_charged_once && paid.is_none() && proxied.is_none() {
-            let kind = AdmissionKind::Early(service.charge_early(charge).await?);
+            let kind = service.charge_early(charge).await?;
             return Ok(Admission { route, target, body, kind, paid });
         }
         let charged = service.charge(charge).await;
