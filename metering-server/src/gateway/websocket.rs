@@ -14,9 +14,8 @@ use http::Extensions;
 use http::request::Parts;
 use hyper::upgrade::{OnUpgrade, Upgraded};
 use hyper_util::rt::TokioIo;
-use metering_core::access::KeyHash;
 use metering_core::catalogue::Route;
-use metering_core::{Charged, Error, InFlightSlot, trace};
+use metering_core::{ApiKey, Charged, Error, InFlightSlot, trace};
 use tracing::Instrument;
 
 use crate::gateway::streams::Streams;
@@ -60,14 +59,14 @@ pub(super) fn read(head: &mut Parts) {
 /// # Errors
 /// When the route is of the other kind, or the key has its maximum of open streams.
 pub(super) fn admit(
-    key: Option<KeyHash>,
+    key: Option<&ApiKey>,
     route: &Route,
     extensions: &mut Extensions,
     streams: &Arc<Streams>,
 ) -> Result<(), Error> {
     handshake::check(extensions.get().copied().unwrap_or(RequestedUpgrade::Nothing), route)?;
     if let Some(handshake) = extensions.get_mut::<Handshake>() {
-        handshake.slot = Some(streams.reserve_socket(key)?);
+        handshake.slot = Some(streams.reserve_socket(key.map(ApiKey::hash))?);
     }
     Ok(())
 }
