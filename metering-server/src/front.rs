@@ -96,14 +96,19 @@ impl Front {
         B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
     {
         if let (Destination::Authorize, Some(authorizer)) = (&destination, &self.authorizer) {
-            return authorizer.respond(request).await;
+            return Box::pin(authorizer.respond(request)).await;
         }
         let privacy = Privacy::of(request.headers());
-        let answered = self.cross_origin.respond(request, |request| {
-            // Called at most once, so the `Nothing` that this leaves behind is never used.
-            self.serve(std::mem::take(&mut destination), request)
-        });
-        let mut response = answered.await;
+        let mut response = if self.cross_origin.allows(request.headers()) {
+            let answered = self.cross_origin.respond(request, |request| {
+                // Called at most once, so the `Nothing` that this leaves behind is never used.
+                self.serve(std::mem::take(&mut destination), request)
+            });
+            // Boxed, as the other rare ways, to keep the future of a request small.
+            Box::pin(answered).await
+        } else {
+            self.serve(destination, request).await
+        };
         privacy.protect(response.headers_mut());
         response
     }

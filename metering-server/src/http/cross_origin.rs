@@ -40,7 +40,7 @@ impl CrossOrigin {
     }
 
     /// Whether a request comes from a page of an allowed origin.
-    fn allows(&self, headers: &HeaderMap) -> bool {
+    pub(crate) fn allows(&self, headers: &HeaderMap) -> bool {
         headers.get(header::ORIGIN).is_some_and(|origin| self.origins.contains(origin))
     }
 
