@@ -35,9 +35,10 @@ use shared_runs::SharedRuns;
 pub(crate) type Load = Box<dyn Fn() -> Result<Loaded, ConfigError> + Send + Sync>;
 
 /// The keys and sections that a reload takes.
-const RELOADED: [&str; 10] = [
+const RELOADED: [&str; 11] = [
     "brand",
     "catalogue",
+    "docs",
     "gateway.request_headers",
     "gateway.response_headers",
     "gateway.upstream_headers",
@@ -363,12 +364,12 @@ fn is_reloaded(key: &str) -> bool {
 
 /// The configuration in use, with those keys of a new one that a reload takes.
 fn with_reloaded(config: &Config, new: Config) -> Config {
-    let Config { brand, catalogue, gateway, limits, operator, terms, tls, .. } = new;
+    let Config { brand, catalogue, docs, gateway, limits, operator, terms, tls, .. } = new;
     let GatewayConfig { request_headers, response_headers, upstream_headers, .. } = gateway;
     let gateway = GatewayConfig { request_headers, response_headers, upstream_headers, ..config.gateway.clone() };
     // Whether `listen` serves HTTPS is settled when it is bound.
     let tls = config.tls.as_ref().map(|old| tls.unwrap_or_else(|| old.clone()));
-    Config { brand, catalogue, gateway, limits, operator, terms, tls, ..config.clone() }
+    Config { brand, catalogue, docs, gateway, limits, operator, terms, tls, ..config.clone() }
 }
 
 fn list(keys: &[String]) -> String {
