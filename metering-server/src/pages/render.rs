@@ -96,6 +96,15 @@ fn api_url(config: &Config) -> String {
     }
 }
 
+/// Free credits in words.
+fn free_credits(credits: &str) -> String {
+    match credits {
+        "0" => "no free credits".to_owned(),
+        "1" => "1 free credit".to_owned(),
+        _ => format!("{credits} free credits"),
+    }
+}
+
 /// What guides can name: `{{ brand }}` and so on.
 fn variables(site: &Site, config: &Config, example: &Example) -> Variables {
     let own = || format!("{}://{}", config.scheme(), config.listen);
@@ -103,7 +112,7 @@ fn variables(site: &Site, config: &Config, example: &Example) -> Variables {
     Variables::new([
         ("brand", site.name.clone()),
         ("base_url", base_url.trim_end_matches('/').to_owned()),
-        ("free_credits", site.free_credits.clone()),
+        ("free_credits", free_credits(&site.free_credits)),
         ("example_route", example.path.clone()),
         ("example_price", example.price.clone()),
     ])
