@@ -71,7 +71,7 @@ fn parse(text: &str) -> Vec<Event<'_>> {
 
 fn text_of(event: Event<'_>) -> Option<String> {
     match event {
-        Event::Text(text) | Event::Code(text) => Some(text.into_string()),
+        Event::Text(text) | Event::Code(text) | Event::InlineHtml(text) => Some(text.into_string()),
         _ => None,
     }
 }
@@ -160,7 +160,7 @@ fn headings(events: &[Event<'_>], variables: &Variables, highest: usize) -> Vec<
     for event in events {
         match event {
             Event::Start(Tag::Heading { level, .. }) => current = Some((*level as usize, String::new())),
-            Event::Text(text) | Event::Code(text) => {
+            Event::Text(text) | Event::Code(text) | Event::InlineHtml(text) => {
                 if let Some((_, title)) = &mut current {
                     title.push_str(text);
                 }
@@ -182,7 +182,7 @@ fn summary(events: &[Event<'_>], variables: &Variables) -> String {
     let after = events.iter().skip_while(|event| !matches!(event, Event::Start(Tag::Paragraph)));
     let within = after.take_while(|event| !matches!(event, Event::End(TagEnd::Paragraph)));
     let words = within.map(|event| match event {
-        Event::Text(text) | Event::Code(text) => &**text,
+        Event::Text(text) | Event::Code(text) | Event::InlineHtml(text) => &**text,
         Event::SoftBreak | Event::HardBreak => " ",
         _ => "",
     });

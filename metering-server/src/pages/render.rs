@@ -106,12 +106,10 @@ fn free_credits(credits: &str) -> String {
 }
 
 /// What guides can name: `{{ brand }}` and so on.
-fn variables(site: &Site, config: &Config, example: &Example) -> Variables {
-    let own = || format!("{}://{}", config.scheme(), config.listen);
-    let base_url = config.public_url.clone().unwrap_or_else(own);
+fn variables(site: &Site, base_url: &str, example: &Example) -> Variables {
     Variables::new([
         ("brand", site.name.clone()),
-        ("base_url", base_url.trim_end_matches('/').to_owned()),
+        ("base_url", base_url.to_owned()),
         ("free_credits", free_credits(&site.free_credits)),
         ("example_route", example.path.clone()),
         ("example_price", example.price.clone()),
@@ -119,14 +117,14 @@ fn variables(site: &Site, config: &Config, example: &Example) -> Variables {
 }
 
 impl Pages {
-    /// The pages of a service with this configuration.
+    /// The pages of a service with this configuration. `base_url` is where clients reach it, without a trailing slash.
     ///
     /// # Errors
     /// When the operator's terms or pages cannot be read, or the embedded files are inconsistent.
-    pub(crate) fn new(config: &Config, catalogue: &Catalogue) -> Result<Self, PagesError> {
+    pub(crate) fn new(config: &Config, catalogue: &Catalogue, base_url: &str) -> Result<Self, PagesError> {
         let example = Example::of(catalogue);
         let site = Site::new(config, &example);
-        let shown = guides::all(config, &variables(&site, config, &example))?;
+        let shown = guides::all(config, &variables(&site, base_url, &example))?;
         let guide_list = Value::from(Serde(&shown));
         let rendered_assets = rendered_assets(config);
         let icon = Document::new("image/svg+xml", rendered_assets["icon.svg"].clone());

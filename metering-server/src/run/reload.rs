@@ -276,9 +276,9 @@ impl Parts {
     ) -> Result<Arc<App>, RunError> {
         let front = self.front.load();
         let app = front.app();
-        let pages = Pages::new(config, catalogue).map_err(setup)?;
-        let documents = assembly::documents(config, catalogue)?;
         let urls = settings::Urls::new(config, self.address);
+        let pages = Pages::new(config, catalogue, urls.public()).map_err(setup)?;
+        let documents = assembly::documents(config, catalogue)?;
         let mut service = app.service.reconfigured(Arc::clone(catalogue), settings::service(config, &urls));
         if let Some(version) = version {
             service = service.with_prices(Arc::clone(&self.store) as _, version);
