@@ -16,11 +16,11 @@ use std::sync::Arc;
 use jsonschema::Validator;
 use serde_json::Value;
 
+use crate::catalogue::json_text::JsonText;
 use document::Document;
 use set::SetRule;
 use unknown::{KnownMembers, PROBLEMS_MAX, Unknown};
 
-use crate::catalogue::json_text::JsonText;
 pub(super) use file::read_rules;
 pub use set::HiddenEvents;
 
