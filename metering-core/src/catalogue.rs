@@ -15,6 +15,7 @@ pub(crate) mod free_statuses;
 mod header_patterns;
 mod json_report;
 mod json_scanner;
+mod json_text;
 mod lenient;
 pub(crate) mod nearest;
 mod object;
@@ -63,6 +64,7 @@ pub use body_use::BodyUse;
 pub use error_shape::ErrorShape;
 pub use free_statuses::FreeStatuses;
 pub use header_patterns::{HeaderPattern, HeaderPatternError, HeaderPatterns};
+pub use json_text::JsonText;
 pub use outcome::{BodyEnd, Ended, Settlement};
 pub use override_headers::{
     GATEWAY_HEADER_PREFIXES, HOP_BY_HOP_HEADERS, is_hop_by_hop, is_of_gateway, is_same_header, overrides_request,

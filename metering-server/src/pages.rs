@@ -6,11 +6,15 @@
 
 mod approval;
 mod assets;
+mod example;
+mod guides;
 mod headers;
+mod markdown;
 mod origin;
 mod page;
 mod render;
 mod terms;
+mod variables;
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -63,6 +67,9 @@ pub(crate) enum PagesError {
     /// A template is invalid.
     #[error("cannot render a page: {0}")]
     Template(#[from] minijinja::Error),
+    /// A page of the operator's cannot be shown.
+    #[error(transparent)]
+    Guide(#[from] guides::GuideError),
     /// The terms cannot be read.
     #[error("configuration key terms.file: {}: {cause}", file.display())]
     Terms {

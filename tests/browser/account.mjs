@@ -154,7 +154,7 @@ export const account = {
     const [download] = await Promise.all([page.waitForEvent("download"), page.getByRole("button", { name: "Ledger (CSV)" }).click()]);
     assert.equal(readFileSync(await download.path(), "utf8"), "id\r\n1\r\n2\r\n3\r\n");
 
-    for (const path of ["/metering", "/docs", "/docs/mcp", "/verify", "/agents-tos/1"]) {
+    for (const path of ["/metering", "/docs", "/docs/mcp", "/docs/guides/quickstart", "/verify", "/agents-tos/1"]) {
       await page.goto(page.base + path);
       await page.waitForSelector(".signed-in");
       assert.equal(await page.textContent("#nav-account"), `Account, signed in as ${name}`, path);

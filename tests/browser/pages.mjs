@@ -12,6 +12,7 @@ import { consoleActions } from "./console-actions.mjs";
 import { consolePrices } from "./console-prices.mjs";
 import { operatorsConsole } from "./console.mjs";
 import { failures } from "./failures.mjs";
+import { guides } from "./guides.mjs";
 import { held } from "./held.mjs";
 import { keys } from "./keys.mjs";
 import { keyTab } from "./keytab.mjs";
@@ -64,6 +65,7 @@ const scenes = {
   ...consolePrices,
   ...operatorsConsole,
   ...failures,
+  ...guides,
   ...held,
   ...keys,
   ...keyTab,

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use serde::de::Deserialize;
-use serde_json::Value;
 use serde_json::value::RawValue;
 
+use super::json_text::JsonText;
 use super::object::{Object, UnknownKeys, documentation};
 use super::problem::{CatalogueError, CatalogueProblem, Problems};
 use super::template_file::check_template;
@@ -175,19 +175,19 @@ fn encoded_slash(endpoint: &Object<'_>, params: Option<&[Param]>, unknown: Unkno
 fn documented_response(
     endpoint: &Object<'_>,
     unknown: UnknownKeys,
-) -> Result<(Option<Value>, Option<Value>), Problems> {
+) -> Result<(Option<JsonText>, Option<JsonText>), Problems> {
     // Read as values first, which limits their depth: the checks below are recursive.
-    let response: Option<Value> = documentation(endpoint.get("response"), unknown)?;
-    let example: Option<Value> = documentation(endpoint.get("example"), unknown)?;
+    let response: Option<JsonText> = documentation(endpoint.get("response"), unknown)?;
+    let example: Option<JsonText> = documentation(endpoint.get("example"), unknown)?;
     if unknown == UnknownKeys::Ignore {
-        return Ok((response.filter(Value::is_object), example));
+        return Ok((response.filter(|response| response.value().is_object()), example));
     }
     let mut problems = Problems::default();
     if let Some(schema) = endpoint.object("response")? {
         problems.keep(schema::check(&schema));
     }
     if let (Some(schema), Some(example)) = (&response, &example) {
-        schema::check_example(schema, example, "example", &mut problems);
+        schema::check_example(schema.value(), example.value(), "example", &mut problems);
     }
     problems.or(|| Some((response, example)))
 }

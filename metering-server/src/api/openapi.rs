@@ -1,5 +1,6 @@
 //! The OpenAPI document. Calls, handlers and wire types describe themselves; the catalogue's routes are added at startup.
 
+mod authored;
 mod body;
 mod bounds;
 mod description;

@@ -7,7 +7,6 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use metering_core::Catalogue;
-use metering_core::catalogue::ParamLocation;
 use metering_core::events::EventKind;
 use minijinja::value::Serde;
 use minijinja::{AutoEscape, Environment, UndefinedBehavior, Value, context};
@@ -20,8 +19,11 @@ use crate::http::Document;
 use crate::mail::{RECOVER_PAGE, VERIFY_PAGE};
 use crate::pages::approval::{ApprovalPages, REASON};
 use crate::pages::assets::Assets;
+use crate::pages::example::Example;
+use crate::pages::guides::{self, GUIDES_PAGE};
 use crate::pages::headers::{Elsewhere, content_security_policy};
 use crate::pages::page::{HTML, Page};
+use crate::pages::variables::Variables;
 use crate::pages::{Pages, PagesError, terms};
 
 /// The embedded files of the pages.
@@ -62,7 +64,7 @@ struct Site {
 }
 
 impl Site {
-    fn new(config: &Config, catalogue: &Catalogue) -> Self {
+    fn new(config: &Config, example: &Example) -> Self {
         let terms_version = config.terms.version.clone();
         let own_terms = own_terms_path(config);
         Self {
@@ -77,7 +79,7 @@ impl Site {
             site_key: config.signup.turnstile.site_key.clone(),
             terms_url: config.terms.url.clone().unwrap_or(own_terms),
             terms_version,
-            sample_path: sample_path(catalogue),
+            sample_path: example.path.clone(),
             api_url: api_url(config),
         }
     }
@@ -94,22 +96,36 @@ fn api_url(config: &Config) -> String {
     }
 }
 
-/// The first metered route that can be called without parameters, or else the balance.
-fn sample_path(catalogue: &Catalogue) -> String {
-    let callable = catalogue.routes().iter().find(|route| {
-        let plain = route.params.iter().all(|param| !param.required && param.location != ParamLocation::Path);
-        route.metered && !route.sse && !route.websocket && &*route.method == "GET" && plain
-    });
-    callable.map_or_else(|| "/credits/balance".to_owned(), |route| route.template.to_string())
+/// Free credits in words.
+fn free_credits(credits: &str) -> String {
+    match credits {
+        "0" => "no free credits".to_owned(),
+        "1" => "1 free credit".to_owned(),
+        _ => format!("{credits} free credits"),
+    }
+}
+
+/// What guides can name: `{{ brand }}` and so on.
+fn variables(site: &Site, base_url: &str, example: &Example) -> Variables {
+    Variables::new([
+        ("brand", site.name.clone()),
+        ("base_url", base_url.to_owned()),
+        ("free_credits", free_credits(&site.free_credits)),
+        ("example_route", example.path.clone()),
+        ("example_price", example.price.clone()),
+    ])
 }
 
 impl Pages {
-    /// The pages of a service with this configuration.
+    /// The pages of a service with this configuration. `base_url` is where clients reach it, without a trailing slash.
     ///
     /// # Errors
-    /// When the operator's terms cannot be read, or the embedded files are inconsistent.
-    pub(crate) fn new(config: &Config, catalogue: &Catalogue) -> Result<Self, PagesError> {
-        let site = Site::new(config, catalogue);
+    /// When the operator's terms or pages cannot be read, or the embedded files are inconsistent.
+    pub(crate) fn new(config: &Config, catalogue: &Catalogue, base_url: &str) -> Result<Self, PagesError> {
+        let example = Example::of(catalogue);
+        let site = Site::new(config, &example);
+        let shown = guides::all(config, &variables(&site, base_url, &example))?;
+        let guide_list = Value::from(Serde(&shown));
         let rendered_assets = rendered_assets(config);
         let icon = Document::new("image/svg+xml", rendered_assets["icon.svg"].clone());
         let assets = Arc::new(Assets::new(files(rendered_assets))?);
@@ -119,34 +135,41 @@ impl Pages {
             BotCheckKind::Altcha | BotCheckKind::Off => None,
         };
         let api = Url::parse(&site.api_url).ok();
-        let page = |template: &str, elsewhere: Elsewhere<'_>, terms: &str| -> Result<Page, PagesError> {
+        let page = |template: &str, elsewhere: Elsewhere<'_>, content: Value| -> Result<Page, PagesError> {
             let guest_url = elsewhere.guest.map(|url| Value::from_safe_string(url.to_string()));
             let (here, site) = (template.trim_end_matches(".html"), Value::from(Serde(&site)));
-            let context = context! { site, here, guest => guest_url, terms, reason => REASON };
+            let context =
+                context! { site, here, guest => guest_url, guides => guide_list.clone(), content, reason => REASON };
             let html = environment.get_template(template)?.render(context)?;
             Ok(Page { html: Document::new(HTML, html), policy: content_security_policy(elsewhere) })
         };
         let nothing = Elsewhere::default();
         let challenged = Elsewhere { guest: guest.as_ref(), ..nothing };
+        let plain = |template: &str| page(template, nothing, Value::UNDEFINED);
         let mut by_path = HashMap::from([
-            ("/metering".to_owned(), page("metering.html", challenged, "")?),
-            ("/verify".to_owned(), page("verify.html", challenged, "")?),
-            ("/metering/account".to_owned(), page("account.html", nothing, "")?),
-            ("/metering/receipt".to_owned(), page("receipt.html", nothing, "")?),
-            (COMPLETE_PAGE.to_owned(), page("complete.html", nothing, "")?),
-            ("/docs".to_owned(), page("docs.html", Elsewhere { api: api.as_ref(), ..nothing }, "")?),
-            ("/docs/mcp".to_owned(), page("mcp.html", nothing, "")?),
+            ("/metering".to_owned(), page("metering.html", challenged, Value::UNDEFINED)?),
+            ("/verify".to_owned(), page("verify.html", challenged, Value::UNDEFINED)?),
+            ("/metering/account".to_owned(), plain("account.html")?),
+            ("/metering/receipt".to_owned(), plain("receipt.html")?),
+            (COMPLETE_PAGE.to_owned(), plain("complete.html")?),
+            ("/docs".to_owned(), page("docs.html", Elsewhere { api: api.as_ref(), ..nothing }, Value::UNDEFINED)?),
+            ("/docs/mcp".to_owned(), plain("mcp.html")?),
+            (GUIDES_PAGE.to_owned(), plain("guides.html")?),
         ]);
         if config.smtp.is_some() {
-            by_path.insert(VERIFY_PAGE.to_owned(), page("verify-email.html", nothing, "")?);
-            by_path.insert(RECOVER_PAGE.to_owned(), page("recover.html", nothing, "")?);
+            by_path.insert(VERIFY_PAGE.to_owned(), plain("verify-email.html")?);
+            by_path.insert(RECOVER_PAGE.to_owned(), plain("recover.html")?);
         }
         if let Some(text) = terms_text(config)? {
-            by_path.insert(own_terms_path(config), page("terms.html", nothing, &text)?);
+            by_path.insert(own_terms_path(config), page("terms.html", nothing, Value::from(text))?);
         }
-        let not_found = page("not_found.html", nothing, "")?;
-        let console = page("console.html", nothing, "")?;
-        let approval = ApprovalPages::new(page("approved.html", nothing, "")?, page("not_approved.html", nothing, "")?);
+        for (place, guide) in shown.iter().enumerate() {
+            let next = shown.get(place + 1).map(|next| Value::from(Serde(next)));
+            let content = context! { guide => Value::from(Serde(guide)), next };
+            by_path.insert(format!("{GUIDES_PAGE}/{}", guide.name), page("guide.html", nothing, content)?);
+        }
+        let (not_found, console) = (plain("not_found.html")?, plain("console.html")?);
+        let approval = ApprovalPages::new(plain("approved.html")?, plain("not_approved.html")?);
         drop(environment);
         let assets = Arc::into_inner(assets).expect("only the templates shared it");
         Ok(Self { by_path, console, not_found, approval, assets, icon })

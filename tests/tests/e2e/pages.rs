@@ -2,6 +2,7 @@
 
 mod buying;
 mod console;
+mod guides;
 mod held;
 mod keys;
 mod reference;

@@ -97,7 +97,7 @@ function outOfCredits(balance) {
       "div",
       { class: "notice notice-warn", id: "out-of-credits", role: "status" },
       h("h2", {}, "Out of credits"),
-      h("p", {}, "Calls are refused with 402 until the balance is above zero. Your key stays valid."),
+      h("p", {}, "Calls are refused with 402 until the balance is above zero. Your key stays valid. ", h("a", { href: "/docs/guides/errors#402-credits" }, "What programs should do"), "."),
       h("div", { class: "actions" }, buy),
     ),
   ];

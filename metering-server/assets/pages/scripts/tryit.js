@@ -117,11 +117,13 @@ function factsOf(response, milliseconds) {
   return { element, summary: `${redirected ? REDIRECTED : `Response ${code}.`}${costs}` };
 }
 
-/** What to know about a redirect, or an empty account. */
+/** What to know about a redirect, an empty account, or a rate limit. */
 function notices(response) {
   if (response.type === "opaqueredirect") return [h("p", { class: "hint" }, REDIRECTED)];
-  if (response.status !== 402) return [];
-  return [h("p", { class: "notice notice-warn" }, "This account is out of credits. ", h("a", { href: "/metering/account#top-up" }, "Top up"))];
+  const guide = (path, words) => h("a", { href: `/docs/guides/${path}` }, words);
+  if (response.status === 402) return [h("p", { class: "notice notice-warn" }, "This account is out of credits. ", h("a", { href: "/metering/account#top-up" }, "Top up"), ", or read ", guide("errors#402-credits", "what a 402 means"), ".")];
+  if (response.status === 429) return [h("p", { class: "notice notice-warn" }, "Too many requests. ", guide("rate-limits", "How limits work, and how to retry"), ".")];
+  return [];
 }
 
 async function showBody(response, result, status) {
