@@ -9,6 +9,7 @@ mod assets;
 mod headers;
 mod origin;
 mod page;
+mod prices;
 mod render;
 mod terms;
 
