@@ -13,6 +13,7 @@ export function rollTo(element, from, to, places) {
   const unit = drums(element, to, places);
   const isStill = from === null || toUnits(from) >= toUnits(to) || matchMedia("(prefers-reduced-motion: reduce)").matches;
   if (isStill) return unit;
+  element.dataset.rolling = "";
   const seen = new IntersectionObserver((entries) => {
     if (!entries.some(({ isIntersecting }) => isIntersecting)) return;
     seen.disconnect();
@@ -32,6 +33,7 @@ function roll(element, start, to, places) {
     element.setAttribute("aria-label", group(to));
     element.dataset.exact = to;
     if (part < 1 && element.isConnected) requestAnimationFrame(frame);
+    else delete element.dataset.rolling;
   };
   requestAnimationFrame(frame);
 }
