@@ -88,6 +88,7 @@ export const plans = {
     await other.getByRole("link", { name: "Buy Starter on devnet" }).click();
     await other.click("[data-action=cancel-plan]");
     assert.ok(await other.isHidden("#buying"));
+    assert.equal(await other.evaluate(() => document.activeElement.id), "key", "the focus is at what comes next");
     await signIn(other, key);
     assert.ok(await other.isVisible("#panel-usage"), "nothing is bought");
   },

@@ -33,6 +33,8 @@ export async function showBuying(place, ...next) {
   const cancel = () => {
     forgetPlan();
     place.hidden = true;
+    // The focus would be lost with the button.
+    place.parentElement.querySelector("form input").focus();
   };
   const button = h("button", { class: "link-button", type: "button", "data-action": "cancel-plan", on: { click: cancel } }, "Cancel");
   place.replaceChildren(h("p", {}, "You are buying ", ...words, ". ", ...next, " ", button));
