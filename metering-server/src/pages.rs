@@ -12,6 +12,7 @@ mod headers;
 mod markdown;
 mod origin;
 mod page;
+mod prices;
 mod render;
 mod terms;
 mod variables;

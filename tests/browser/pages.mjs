@@ -17,6 +17,7 @@ import { held } from "./held.mjs";
 import { keys } from "./keys.mjs";
 import { keyTab } from "./keytab.mjs";
 import { mail } from "./mail.mjs";
+import { plans } from "./plans.mjs";
 import { receipts } from "./receipts.mjs";
 import { reference } from "./reference.mjs";
 import { signing } from "./signing.mjs";
@@ -60,6 +61,7 @@ const scenes = {
   ...account,
   ...agents,
   ...buying,
+  ...plans,
   ...signing,
   ...consoleActions,
   ...consolePrices,

@@ -162,6 +162,8 @@ pub struct Route {
     pub removed_headers: RemovedHeaders,
     /// The heading under which documentation lists it.
     pub group: Option<String>,
+    /// What one request is, as a plain noun, such as `search`. Plans say how many of these they buy.
+    pub unit: Option<String>,
     /// The JSON Schema of a response; for a stream, of the data of one event.
     pub response: Option<JsonText>,
     /// An example of a response; for a stream, of the data of one event.

@@ -23,6 +23,7 @@ use crate::pages::example::Example;
 use crate::pages::guides::{self, GUIDES_PAGE};
 use crate::pages::headers::{Elsewhere, content_security_policy};
 use crate::pages::page::{HTML, Page};
+use crate::pages::prices::PriceTable;
 use crate::pages::variables::Variables;
 use crate::pages::{Pages, PagesError, terms};
 
@@ -48,6 +49,9 @@ struct Site {
     headline: String,
     tagline: String,
     free_credits: String,
+    /// What the free credits buy, in words.
+    free_buys: String,
+    prices: PriceTable,
     /// Whether the service sends mail.
     mail: bool,
     /// Whether new accounts must verify their email address.
@@ -73,6 +77,8 @@ impl Site {
             headline: config.brand.headline.as_str().to_owned(),
             tagline: config.brand.tagline.as_str().to_owned(),
             free_credits: config.signup.free_credits.credits().to_string(),
+            free_buys: catalogue.buys(config.signup.free_credits.credits()).join(" or "),
+            prices: PriceTable::new(catalogue),
             mail: config.smtp.is_some(),
             verify_email: config.verifies_email(),
             challenge: config.signup.bot_check,

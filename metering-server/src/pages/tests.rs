@@ -370,3 +370,24 @@ fn guides_are_listed_with_the_operators_pages_and_in_the_reference() {
     let heading = "/docs/guides/webhooks#verify-the-signature".to_owned();
     assert!(attributes(body(&reference), "href").contains(&heading), "the search finds headings");
 }
+
+/// A catalogue priced in credits: the pages once said that a plan of ten credits buys 72,000 calls of weight 1.
+#[test]
+fn prices_are_said_in_credits_and_requests() {
+    let route = |path: &str, price: &str, unit: &str| {
+        format!(r#"{{"path": "{path}", "method": "GET", "metered": true, "price": "{price}", "unit": "{unit}"}}"#)
+    };
+    let routes = [route("/search", "0.01", "search"), route("/report", "0.05", "report")].join(",");
+    let text = format!(r#"{{"market": "X", "version": 1, "endpoints": [{routes}]}}"#);
+    let priced = Catalogue::from_json(&text).unwrap();
+    let config = toml::from_str("[signup]\nfree_credits = 2").unwrap();
+    let pages = Pages::new(&config, &priced, BASE_URL).unwrap();
+    let first = get(&pages, "/metering");
+    assert!(body(&first).contains("enough for 200 searches or 40 reports."), "{}", body(&first));
+    assert!(body(&first).contains("<td>0.01 credits per search</td>"), "{}", body(&first));
+    for pages in [&pages, &pages_of("")] {
+        for (path, reply) in all(pages) {
+            assert!(!body(&reply).to_lowercase().contains("weight"), "{path} speaks of weights");
+        }
+    }
+}

@@ -47,6 +47,9 @@ struct Plan {
     #[serde(default)]
     label: String,
     discount_percent: Option<u64>,
+    /// What it buys, in words: each is an alternative. Older servers do not say.
+    #[serde(default)]
+    buys: Vec<String>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -79,12 +82,14 @@ impl Plans {
             Column::Number("BONUS"),
             Column::Number("DISCOUNT"),
             Column::Text("LABEL"),
+            Column::Text("BUYS"),
         ]);
         for plan in &self.plans {
             let price = format!("{} {}", plan.token_amount, plan.token_symbol);
             let discount = plan.discount_percent.map(|percent| format!("{percent} %")).unwrap_or_default();
             let chain = self.chain_name(plan.chain_id);
-            table.row([&plan.id, &chain, &price, &plan.credits, &plan.bonus_credits, &discount, &plan.label]);
+            let buys = plan.buys.join(" or ");
+            table.row([&plan.id, &chain, &price, &plan.credits, &plan.bonus_credits, &discount, &plan.label, &buys]);
         }
         table.write(out)?;
         if !self.terms_url.is_empty() {

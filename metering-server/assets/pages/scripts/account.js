@@ -1,6 +1,7 @@
 // The account page: sign in with a key, tabs, refresh, sign out.
 
 import { callApi, sentence } from "/assets/api.js";
+import { keepNamedPlan, showBuying } from "/assets/buying.js";
 import { toUnits } from "/assets/decimal.js";
 import { busy, byId, complain, h, onSubmit } from "/assets/dom.js";
 import { showConnect } from "/assets/connect.js";
@@ -11,7 +12,7 @@ import { isHolding } from "/assets/held.js";
 import { KeysTab } from "/assets/keys.js";
 import { showReplace } from "/assets/replace.js";
 import { showRotate } from "/assets/rotate.js";
-import { forgetEverything, forgetKey, forgetRotation, rememberKey, rememberName, rememberedKey, rememberedPayment, rememberedRotation } from "/assets/session.js";
+import { forgetEverything, forgetKey, forgetRotation, rememberKey, rememberName, rememberedKey, rememberedPayment, rememberedPlan, rememberedRotation } from "/assets/session.js";
 import { startTabs } from "/assets/tabs.js";
 import { TopUp } from "/assets/topup.js";
 import { resetView, showUsage, view } from "/assets/usage.js";
@@ -79,6 +80,7 @@ function show(key, data) {
   webhooks = new WebhooksTab(byId("panel-webhooks"), { secret: () => current, here, ended: leaveKey });
   tabs ??= startTabs(byId("tabs"), { opened: loadOpened });
   tabs.openNamed();
+  if (rememberedPlan()) tabs.open("tab-top-up");
 }
 
 /** Loads the keys or the webhooks while their tab is open. */
@@ -163,6 +165,7 @@ function askForKey(problem = "") {
   byId("sign-in").hidden = false;
   byId("key").value = "";
   complain(byId("key"), problem);
+  showBuying(byId("buying"), "Sign in, and its payment opens. Without a key, ", h("a", { href: "/metering#signup-title" }, "sign up"), " first.");
   showRotate(byId("lost-key-rotate"), {
     here: () => !rememberedKey(),
     rotated: (key) => {
@@ -250,6 +253,7 @@ function confirmSignOut() {
   dialog.showModal();
 }
 
+keepNamedPlan();
 startFigures();
 onSubmit(byId("key-form"), signIn);
 byId("key").addEventListener("input", () => complain(byId("key"), ""));

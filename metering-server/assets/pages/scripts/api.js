@@ -1,5 +1,6 @@
 // Same-origin requests to the service. They are never cached, and the key is sent only in a header.
 
+import { noteBalance } from "/assets/balance.js";
 import { readExactly } from "/assets/decimal.js";
 
 /** An error response, or a failure to get a response. */
@@ -25,7 +26,9 @@ export class ApiError extends Error {
 /** Sends a request. Returns the body of a successful response, numbers as text; `date` is the service's time. */
 export async function callApi(path, options = {}) {
   const { text, headers } = await fetchText(path, options);
-  return { ...readExactly(text), date: new Date(headers.get("date") ?? Date.now()) };
+  const document = readExactly(text);
+  noteBalance(options.key, headers.get("x-bds-credit-balance") ?? document.credit_balance);
+  return { ...document, date: new Date(headers.get("date") ?? Date.now()) };
 }
 
 /**

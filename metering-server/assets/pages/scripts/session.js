@@ -1,5 +1,5 @@
 // What this tab remembers, in sessionStorage only: the key and whose it is, a payment or a rotation in progress, the quote
-// on the page, a signed payment, and the wallet that was chosen.
+// on the page, a signed payment, the wallet that was chosen, and the plan to buy.
 
 const KEY = "metering.key";
 const NAME = "metering.name";
@@ -9,6 +9,7 @@ const RECOVERY = "metering.recovery";
 const QUOTE = "metering.quote";
 const WALLET = "metering.wallet";
 const SIGNED = "metering.signed";
+const PLAN = "metering.plan";
 
 export const rememberedKey = () => sessionStorage.getItem(KEY);
 export const rememberKey = (key) => sessionStorage.setItem(KEY, key);
@@ -58,6 +59,11 @@ export function rememberedQuote() {
 export const rememberQuote = ({ org_id, quote_id }) => sessionStorage.setItem(QUOTE, JSON.stringify({ org_id, quote_id }));
 export const forgetQuote = () => sessionStorage.removeItem(QUOTE);
 
+/** The plan that was chosen to buy, as `CHAIN/ID`, until its payment opens: signing up and signing in come between. */
+export const rememberedPlan = () => sessionStorage.getItem(PLAN);
+export const rememberPlan = (plan) => sessionStorage.setItem(PLAN, plan);
+export const forgetPlan = () => sessionStorage.removeItem(PLAN);
+
 /** The wallet that was chosen in this tab, by its reverse domain name. */
 export const rememberedWallet = () => sessionStorage.getItem(WALLET);
 export const rememberWallet = (id) => sessionStorage.setItem(WALLET, id);
@@ -85,4 +91,5 @@ export function forgetEverything() {
   forgetRecovery();
   forgetQuote();
   forgetSigned();
+  forgetPlan();
 }

@@ -1,5 +1,6 @@
 // Sends an operation's request with the key of this tab, and shows the response, what it cost and the balance after it.
 
+import { noteBalance } from "/assets/balance.js";
 import { amount } from "/assets/decimal.js";
 import { busy, h } from "/assets/dom.js";
 import { readEvents, readText } from "/assets/events.js";
@@ -79,6 +80,7 @@ async function run({ operation, target, key, body, stop, status, result }) {
       referrerPolicy: "no-referrer",
       signal: controller.signal,
     });
+    noteBalance(key, response.headers.get(BALANCE));
     const { element, summary } = factsOf(response, performance.now() - started);
     status.textContent = summary;
     result.replaceChildren(element, ...notices(response));
