@@ -94,7 +94,7 @@ export const mail = {
     await page.goto(`${page.base}/metering/account`);
     await page.click("#lost-key summary");
     await checkPage(page, "mail-lost-key");
-    await page.getByRole("link", { name: "Replace it by email" }).click();
+    await page.getByRole("link", { name: "Sign in or replace it by email" }).click();
     await page.waitForSelector("#ask-button:not([disabled])");
     for (const options of LOOKS) {
       const seen = await visitor.window(options);
@@ -105,6 +105,7 @@ export const mail = {
     await page.click("#ask-button");
     assert.match(await page.innerText("#email-error"), /Enter your email address/);
     for (const address of ["nobody@example.com", email]) {
+      await page.check("#ask-replace");
       await page.fill("#email", address);
       await page.keyboard.press("Enter");
       await page.waitForSelector("#sent-step:not([hidden])");

@@ -18,6 +18,7 @@ import { keyTab } from "./keytab.mjs";
 import { mail } from "./mail.mjs";
 import { receipts } from "./receipts.mjs";
 import { reference } from "./reference.mjs";
+import { signin } from "./signin.mjs";
 import { signing } from "./signing.mjs";
 import { volumes } from "./volumes.mjs";
 import { webhooks } from "./webhooks.mjs";
@@ -59,6 +60,7 @@ const scenes = {
   ...account,
   ...agents,
   ...buying,
+  ...signin,
   ...signing,
   ...consoleActions,
   ...consolePrices,

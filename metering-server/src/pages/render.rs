@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use metering_core::Catalogue;
+use metering_core::access::Email;
 use metering_core::catalogue::ParamLocation;
 use metering_core::events::EventKind;
 use minijinja::value::Serde;
@@ -48,6 +49,10 @@ struct Site {
     free_credits: String,
     /// Whether the service sends mail.
     mail: bool,
+    /// Whom to write to, where the service cannot help itself; may be empty.
+    contact: String,
+    /// A link for that; empty if there is none.
+    contact_url: String,
     /// Whether new accounts must verify their email address.
     verify_email: bool,
     /// `altcha`, `turnstile` or `off`.
@@ -65,6 +70,7 @@ impl Site {
     fn new(config: &Config, catalogue: &Catalogue) -> Self {
         let terms_version = config.terms.version.clone();
         let own_terms = own_terms_path(config);
+        let contact = config.operator.contact.as_ref().map_or("", |contact| contact.as_str());
         Self {
             name: config.brand.name.as_str().to_owned(),
             logo: config.brand.logo().to_owned(),
@@ -72,6 +78,8 @@ impl Site {
             tagline: config.brand.tagline.as_str().to_owned(),
             free_credits: config.signup.free_credits.credits().to_string(),
             mail: config.smtp.is_some(),
+            contact: contact.to_owned(),
+            contact_url: contact_url(contact),
             verify_email: config.verifies_email(),
             challenge: config.signup.bot_check,
             site_key: config.signup.turnstile.site_key.clone(),
@@ -80,6 +88,16 @@ impl Site {
             sample_path: sample_path(catalogue),
             api_url: api_url(config),
         }
+    }
+}
+
+/// The link for a contact, which is an email address or a URL.
+fn contact_url(contact: &str) -> String {
+    let is_url = ["https://", "http://"].iter().any(|scheme| contact.starts_with(scheme));
+    match contact {
+        url if is_url => url.to_owned(),
+        email if email.parse::<Email>().is_ok() => format!("mailto:{email}"),
+        _ => String::new(),
     }
 }
 

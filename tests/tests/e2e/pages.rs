@@ -5,6 +5,7 @@ mod console;
 mod held;
 mod keys;
 mod reference;
+mod signin;
 mod signing;
 mod volumes;
 mod webhooks;
