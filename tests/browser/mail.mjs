@@ -115,6 +115,31 @@ export const mail = {
     }
   },
 
+  /** The link signs the browser in once, when its button is pressed; the key stays. */
+  async mailSignIn(visitor, { link, key }) {
+    await scan(link);
+    for (const options of LOOKS) {
+      const seen = await visitor.window(options);
+      await seen.goto(link);
+      await seen.waitForSelector("#sign-in-button:not([disabled])");
+      await checkPage(seen, null);
+    }
+    const page = await visitor.window();
+    await page.goto(link);
+    await tabTo(page, "#sign-in-button");
+    await page.keyboard.press("Enter");
+    await page.waitForSelector("#balance");
+    await noToken(page);
+    await page.reload();
+    await page.waitForSelector("#balance");
+    assert.equal((await call(page, "/credits/balance", key)).status, 200, "the key stays as it is");
+    const late = await visitor.window({ expected: [410] });
+    await late.goto(link);
+    await late.click("#sign-in-button");
+    await late.waitForSelector("#ask-notice:not([hidden])");
+    assert.match(await late.innerText("#ask-notice"), /no longer works/);
+  },
+
   /** The link replaces the key once, when its button is pressed; a lost response loses no key. */
   async mailRecover(visitor, { link, old, kept, expired }) {
     await scan(link);
