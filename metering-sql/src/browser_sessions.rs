@@ -97,9 +97,10 @@ pub async fn note_use(
 
 /// Deletes those sessions of an account. Returns how many there were.
 pub async fn end(db: &mut dyn Executor, account: &AccountId, ids: &[BrowserSessionId]) -> Result<u64> {
-    let sessions = of_account(db, account).await?;
+    let mut sessions = of_account(db, account).await?;
+    sessions.retain(|session| ids.contains(&session.id));
     let mut ended = 0;
-    for session in sessions.iter().filter(|session| ids.contains(&session.id)) {
+    for session in &sessions {
         ended += delete(db, &session.token).await?;
     }
     Ok(ended)
