@@ -10,9 +10,11 @@ use std::sync::Arc;
 use bytes::Bytes;
 use http::{HeaderValue, Method, Request, header};
 use http_body::Body;
+use metering_core::access::SessionCredentials;
 use metering_core::{Privacy, Service};
 use tracing::Instrument;
 
+use crate::access::session;
 use crate::api::app::App;
 use crate::authorize::Authorizer;
 use crate::config::{Config, Surface};
@@ -118,9 +120,11 @@ impl Front {
         B: Body<Data = Bytes> + Send,
         B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
     {
-        if let Destination::Api(found) = destination {
-            return self.call(found, request).await;
-        }
+        let destination = match destination {
+            Destination::Api(found) => return self.call(found, request, None).await,
+            Destination::InSession(found) => return self.call_in_session(found, request).await,
+            other => other,
+        };
         let at_pages_origin = self.pages_origin.as_ref().map(|origin| origin.is_named_by(&request));
         match destination {
             // The catalogue decides which methods a route has, HEAD included: each has its own price.
@@ -136,8 +140,34 @@ impl Front {
         }
     }
 
+    /// Like [`Front::call`], for a browser that is signed in.
+    async fn call_in_session<B>(&self, found: Found<'static, App>, request: Request<B>) -> Response
+    where
+        B: Body<Data = Bytes> + Send,
+        B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
+    {
+        let is_head = request.method() == Method::HEAD && found.takes_head();
+        let method = if is_head { Method::GET } else { request.method().clone() };
+        if !found.takes_session(&method) {
+            return into_response(Problem::not_found().into_reply());
+        }
+        let session = match session::token(&request) {
+            Ok(token) => session::find(&self.app.service, &token).await,
+            Err(problem) => Err(problem),
+        };
+        match session {
+            Ok(session) => self.call(found, request, Some(session)).await,
+            Err(problem) => into_response(session::refused(problem, request.headers())),
+        }
+    }
+
     /// Calls the endpoint of the metering API that has the method of the request.
-    async fn call<B>(&self, found: Found<'static, App>, request: Request<B>) -> Response
+    async fn call<B>(
+        &self,
+        found: Found<'static, App>,
+        request: Request<B>,
+        session: Option<SessionCredentials>,
+    ) -> Response
     where
         B: Body<Data = Bytes> + Send,
         B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
@@ -150,7 +180,8 @@ impl Front {
         let is_head = head.method == Method::HEAD && found.takes_head();
         let method = if is_head { Method::GET } else { head.method.clone() };
         let accepting = found.is_compressed().then(|| head.headers.clone());
-        let called = found.call(&self.app, &method, endpoints::Request::new(head, body)).await;
+        let request = endpoints::Request { session, ..endpoints::Request::new(head, body) };
+        let called = found.call(&self.app, &method, request).await;
         let response = into_response(called.unwrap_or_else(Problem::into_reply));
         let response = match accepting {
             Some(headers) => compressed(response, &headers).await,

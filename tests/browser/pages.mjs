@@ -20,6 +20,7 @@ import { mail } from "./mail.mjs";
 import { plans } from "./plans.mjs";
 import { receipts } from "./receipts.mjs";
 import { reference } from "./reference.mjs";
+import { signin } from "./signin.mjs";
 import { signing } from "./signing.mjs";
 import { volumes } from "./volumes.mjs";
 import { webhooks } from "./webhooks.mjs";
@@ -62,6 +63,7 @@ const scenes = {
   ...agents,
   ...buying,
   ...plans,
+  ...signin,
   ...signing,
   ...consoleActions,
   ...consolePrices,

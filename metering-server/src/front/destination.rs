@@ -7,6 +7,7 @@ use std::collections::HashMap;
 use http::Method;
 use metering_core::Catalogue;
 
+use crate::access::session;
 use crate::api;
 use crate::api::app::App;
 use crate::authorize::Authorizer;
@@ -30,6 +31,8 @@ pub(crate) enum Destination {
     Page,
     /// The endpoints of the metering API at the path, one per method.
     Api(Found<'static, App>),
+    /// The same, for a browser that is signed in.
+    InSession(Found<'static, App>),
     /// Nothing is at the path.
     #[default]
     Nothing,
@@ -66,7 +69,7 @@ impl Destination {
             Self::Authorize => Surface::Authorize,
             Self::Mcp => Surface::Mcp,
             Self::Gateway => Surface::Gateway,
-            Self::Page | Self::Api(_) | Self::Nothing => Surface::Metering,
+            Self::Page | Self::Api(_) | Self::InSession(_) | Self::Nothing => Surface::Metering,
         }
     }
 }
@@ -100,7 +103,10 @@ impl Destinations {
             Some(Owner::Authorize) => Destination::Authorize,
             Some(Owner::Mcp) => Destination::Mcp,
             Some(Owner::Gateway) => Destination::Gateway,
-            Some(Owner::Pages | Owner::PagesAndApi) => Destination::Page,
+            Some(Owner::Pages | Owner::PagesAndApi) => match session::call_of(path) {
+                Some(call) => api::endpoints_at(call).map_or(Destination::Nothing, Destination::InSession),
+                None => Destination::Page,
+            },
             None => {
                 let found = api::endpoints_at(path).filter(|found| self.metering || found.is_everywhere(path));
                 found.map_or(Destination::Nothing, Destination::Api)
@@ -145,6 +151,7 @@ mod tests {
             Destination::Gateway => "gateway",
             Destination::Page => "page",
             Destination::Api(found) => found.endpoints().next().map_or("", |endpoint| endpoint.path.as_str()),
+            Destination::InSession(_) => "in a session",
             Destination::Nothing => "nothing",
         }
     }
@@ -167,6 +174,13 @@ mod tests {
             (Method::GET, &["/verify", "/verify/"], "page"),
             (Method::PUT, &["/verify", "/verify/"], "page"),
             (Method::POST, &["/verify", "/verify/"], "/verify"),
+            (Method::GET, &["/metering/session/credits/balance"], "in a session"),
+            (Method::GET, &["/metering/session", "/metering/sessions/keys"], "page"),
+            (
+                Method::POST,
+                &["/metering/session/mpp/x", "/metering/session/mcp", "/metering/session/authorize"],
+                "nothing",
+            ),
             (Method::GET, &["/health", "/health/"], "/health"),
             (Method::PUT, &["/health"], "/health"),
             (Method::GET, &["/credits/balance"], "/credits/balance"),

@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use metering_core::Catalogue;
+use metering_core::access::Email;
 use metering_core::events::EventKind;
 use minijinja::value::Serde;
 use minijinja::{AutoEscape, Environment, UndefinedBehavior, Value, context};
@@ -54,6 +55,10 @@ struct Site {
     prices: PriceTable,
     /// Whether the service sends mail.
     mail: bool,
+    /// Whom to write to, where the service cannot help itself; may be empty.
+    contact: String,
+    /// A link for that; empty if there is none.
+    contact_url: String,
     /// Whether new accounts must verify their email address.
     verify_email: bool,
     /// `altcha`, `turnstile` or `off`.
@@ -68,9 +73,10 @@ struct Site {
 }
 
 impl Site {
-    fn new(config: &Config, example: &Example) -> Self {
+    fn new(config: &Config, catalogue: &Catalogue, example: &Example) -> Self {
         let terms_version = config.terms.version.clone();
         let own_terms = own_terms_path(config);
+        let contact = config.operator.contact.as_ref().map_or("", |contact| contact.as_str());
         Self {
             name: config.brand.name.as_str().to_owned(),
             logo: config.brand.logo().to_owned(),
@@ -80,6 +86,8 @@ impl Site {
             free_buys: catalogue.buys(config.signup.free_credits.credits()).join(" or "),
             prices: PriceTable::new(catalogue),
             mail: config.smtp.is_some(),
+            contact: contact.to_owned(),
+            contact_url: contact_url(contact),
             verify_email: config.verifies_email(),
             challenge: config.signup.bot_check,
             site_key: config.signup.turnstile.site_key.clone(),
@@ -88,6 +96,16 @@ impl Site {
             sample_path: example.path.clone(),
             api_url: api_url(config),
         }
+    }
+}
+
+/// The link for a contact, which is an email address or a URL.
+fn contact_url(contact: &str) -> String {
+    let is_url = ["https://", "http://"].iter().any(|scheme| contact.starts_with(scheme));
+    match contact {
+        url if is_url => url.to_owned(),
+        email if email.parse::<Email>().is_ok() => format!("mailto:{email}"),
+        _ => String::new(),
     }
 }
 
@@ -129,7 +147,7 @@ impl Pages {
     /// When the operator's terms or pages cannot be read, or the embedded files are inconsistent.
     pub(crate) fn new(config: &Config, catalogue: &Catalogue, base_url: &str) -> Result<Self, PagesError> {
         let example = Example::of(catalogue);
-        let site = Site::new(config, &example);
+        let site = Site::new(config, catalogue, &example);
         let shown = guides::all(config, &variables(&site, base_url, &example))?;
         let guide_list = Value::from(Serde(&shown));
         let rendered_assets = rendered_assets(config);

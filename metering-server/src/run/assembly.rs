@@ -62,7 +62,8 @@ pub(super) fn assemble(
     let (outbox, mail) = mailer.unzip();
     let signup = settings::signup(config, &urls, &bot_challenge);
     let signup = mail::settings(config, outbox.as_ref(), signup);
-    let service = Arc::new(service.with_signup(Arc::clone(&store) as _, signup));
+    let service = service.with_signup(Arc::clone(&store) as _, signup);
+    let service = Arc::new(service.with_browser_sessions(Arc::clone(&store) as _));
     let source = source(config, Arc::clone(&clock))?;
     let headers = HeaderSettings::new(&config.gateway)?;
     let bodies = Bodies::new(&config.http);

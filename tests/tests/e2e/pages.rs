@@ -6,6 +6,7 @@ mod guides;
 mod held;
 mod keys;
 mod reference;
+mod signin;
 mod signing;
 mod volumes;
 mod webhooks;

@@ -5,6 +5,7 @@ import { keepNamedPlan, showBuying } from "/assets/buying.js";
 import { toUnits } from "/assets/decimal.js";
 import { busy, byId, complain, h, onSubmit } from "/assets/dom.js";
 import { showConnect } from "/assets/connect.js";
+import { showDevices } from "/assets/devices.js";
 import { isPending, pendingNotice, showVerification } from "/assets/email.js";
 import { startFigures } from "/assets/figure.js";
 import { showSignedIn } from "/assets/header.js";
@@ -12,13 +13,13 @@ import { isHolding } from "/assets/held.js";
 import { KeysTab } from "/assets/keys.js";
 import { showReplace } from "/assets/replace.js";
 import { showRotate } from "/assets/rotate.js";
-import { forgetEverything, forgetKey, forgetRotation, rememberKey, rememberName, rememberedKey, rememberedPayment, rememberedPlan, rememberedRotation } from "/assets/session.js";
+import { SESSION, forgetEverything, forgetKey, forgetRotation, forgetSession, hasSession, readKey, rememberKey, rememberName, rememberedKey, rememberedPayment, rememberedPlan, rememberedRotation } from "/assets/session.js";
+import { canKeep, endSession, keepSignedIn, staySignedIn } from "/assets/signin.js";
 import { startTabs } from "/assets/tabs.js";
 import { TopUp } from "/assets/topup.js";
 import { resetView, showUsage, view } from "/assets/usage.js";
 import { WebhooksTab } from "/assets/webhooks.js";
 
-const KEY = /^sk_live_[A-Za-z0-9]+$/;
 const ACTIVITY = 50;
 const PACE_DAYS = 30;
 
@@ -26,6 +27,7 @@ const status = byId("account-status");
 let topUp = null;
 let keys = null;
 let webhooks = null;
+let devices = null;
 let tabs = null;
 
 async function load(key) {
@@ -66,15 +68,20 @@ function show(key, data) {
   topUp.start();
   let current = key;
   const here = () => rememberedKey() === current;
+  // Programs need the key itself.
+  const connect = () => showConnect(byId("panel-connect"), () => (current === SESSION ? null : current));
   const rotated = (newKey) => {
+    if (hasSession()) staySignedIn(newKey);
     current = newKey;
     rememberKey(newKey);
     topUp.useKey(newKey);
-    showConnect(byId("panel-connect"), () => current);
+    connect();
     // The downloads use the key, too.
     refresh();
   };
-  showConnect(byId("panel-connect"), () => current);
+  connect();
+  devices = { key: () => current, here, ended: () => (forgetSession(), signOut()) };
+  if (byId("devices").open) showDevices(byId("devices-list"), devices);
   showReplace(byId("rotate"), { account: balance, key: () => current, here, rotated });
   keys = new KeysTab(byId("panel-keys"), { secret: () => current, here, rotated, ended: leaveKey });
   webhooks = new WebhooksTab(byId("panel-webhooks"), { secret: () => current, here, ended: leaveKey });
@@ -125,7 +132,7 @@ async function refresh() {
     if (error.code === "unauthorized" && rememberedRotation()) {
       finishRotation(key);
     } else if (error.code === "unauthorized") {
-      leaveKey();
+      leaveKey(key);
     } else {
       const again = h("button", { class: "button button-quiet button-small", type: "button", on: { click: refresh } }, "Try again");
       byId("dashboard").hidden = false;
@@ -134,9 +141,9 @@ async function refresh() {
   }
 }
 
-function leaveKey() {
+function leaveKey(key = rememberedKey()) {
   close();
-  askForKey("This key is no longer valid. It may have been replaced or revoked.");
+  askForKey(key === SESSION ? "You were signed out: the session has ended, or its key was replaced or revoked." : "This key is no longer valid. It may have been replaced or revoked.");
 }
 
 /** The key is no longer valid, and this tab has asked for it to be replaced: fetch the new key. */
@@ -152,6 +159,7 @@ function finishRotation(key) {
     key: () => key,
     here: () => rememberedKey() === key,
     rotated: (newKey) => {
+      if (hasSession()) staySignedIn(newKey);
       rememberKey(newKey);
       const open = h("button", { class: "button", type: "button", on: { click: () => location.reload() } }, "Open account");
       byId("dashboard-notice").replaceChildren(h("div", { class: "actions", id: "after-rotation" }, open));
@@ -164,6 +172,7 @@ function askForKey(problem = "") {
   byId("dashboard").hidden = true;
   byId("sign-in").hidden = false;
   byId("key").value = "";
+  byId("keep-field").hidden = !canKeep();
   complain(byId("key"), problem);
   showBuying(byId("buying"), "Sign in, and its payment opens. Without a key, ", h("a", { href: "/metering#signup-title" }, "sign up"), " first.");
   showRotate(byId("lost-key-rotate"), {
@@ -185,6 +194,9 @@ function close() {
   keys = null;
   webhooks?.end();
   webhooks = null;
+  devices = null;
+  byId("devices").open = false;
+  byId("devices-list").replaceChildren();
   forgetKey();
   resetView();
   for (const id of ["panel-usage", "panel-keys", "panel-webhooks", "panel-top-up", "panel-connect", "rotate", "email-recovery", "account-facts", "dashboard-notice", "lost-key-rotate"]) byId(id).replaceChildren();
@@ -195,17 +207,22 @@ function close() {
 }
 
 function signOut() {
+  const kept = hasSession();
   close();
   forgetEverything();
   history.replaceState(null, "", location.pathname);
   askForKey();
+  if (!kept) return;
+  endSession().catch((error) => {
+    // If it has ended already, there is nothing to do.
+    if (error.code !== "unauthorized" && !rememberedKey()) complain(byId("key"), `The service could not be told that you signed out: ${sentence(error)} Sign in again to end this browser's session.`);
+  });
 }
 
 async function signIn() {
   const input = byId("key");
-  // Text copied from a terminal or chat may contain line breaks or invisible characters.
-  const key = input.value.replace(/[\s\p{Cf}]/gu, "");
-  if (!KEY.test(key)) {
+  const key = readKey(input.value);
+  if (!key) {
     complain(input, "A key starts with sk_live_, followed by letters and digits. Copy all of it.");
     input.focus();
     return;
@@ -217,9 +234,12 @@ async function signIn() {
       const data = await load(key);
       // A lost key was replaced meanwhile. The new key is on the page and must not be replaced by this one.
       if (rememberedKey() !== before) return;
-      rememberKey(key);
+      // Password managers save it by this name.
+      byId("username").value = data.balance.agent_name;
+      if (byId("keep").checked) await keepSignedIn(key);
+      else rememberKey(key);
       input.value = "";
-      show(key, data);
+      show(rememberedKey(), { ...data, key: rememberedKey() });
       byId("main").focus();
     } catch (error) {
       complain(input, error.code === "unauthorized" ? "This key is not valid. Check that it is complete and has not been replaced." : sentence(error));
@@ -257,6 +277,7 @@ keepNamedPlan();
 startFigures();
 onSubmit(byId("key-form"), signIn);
 byId("key").addEventListener("input", () => complain(byId("key"), ""));
+byId("devices").addEventListener("toggle", () => devices && byId("devices").open && showDevices(byId("devices-list"), devices));
 byId("refresh").addEventListener("click", () => busy(byId("refresh"), refresh));
 byId("sign-out").addEventListener("click", confirmSignOut);
 refresh();
