@@ -32,6 +32,9 @@ use crate::manual::Manual;
 #[derive(Debug, Parser)]
 #[command(name = "metering", version, arg_required_else_help = true, after_help = after_help())]
 pub(crate) struct Cli {
+    /// Show tables in full on a terminal too, even if rows wrap.
+    #[arg(long, global = true, help_heading = "Output")]
+    pub(crate) wide: bool,
     #[command(subcommand)]
     pub(crate) command: Command,
 }

@@ -1,4 +1,4 @@
-//! Output for programs (one JSON document per command, on one line) and notices for people.
+//! Output for programs (one JSON document per command, on one line, and indented on a terminal) and notices for people.
 //!
 //! Values are serialized straight to text: a detour through `serde_json::Value` would turn exact amounts into floats.
 
@@ -9,11 +9,12 @@ use serde::Serialize;
 
 use crate::client::session::follow_up;
 use crate::failure::Failure;
+use crate::screen::Screen;
 
 /// The choice between text for people and JSON for programs.
 #[derive(Debug, Args)]
 pub(crate) struct Format {
-    /// Print JSON, on one line, with exact numbers.
+    /// Print JSON with exact numbers: on one line, and indented on a terminal.
     #[arg(long)]
     pub(crate) json: bool,
 }
@@ -24,8 +25,13 @@ pub(crate) fn notice(text: &str) {
     let _ = writeln!(io::stderr(), "{}", follow_up::addressed(text));
 }
 
-/// Writes `document` as one line of JSON.
-pub(crate) fn json_line(out: &mut dyn Write, document: &impl Serialize) -> Result<(), Failure> {
-    serde_json::to_writer(&mut *out, document).map_err(io::Error::from)?;
+/// Writes `document` as JSON: on one line, and indented on a terminal.
+pub(crate) fn write_json(out: &mut dyn Write, document: &impl Serialize) -> Result<(), Failure> {
+    let written = if Screen::current().terminal {
+        serde_json::to_writer_pretty(&mut *out, document)
+    } else {
+        serde_json::to_writer(&mut *out, document)
+    };
+    written.map_err(io::Error::from)?;
     Ok(writeln!(out)?)
 }

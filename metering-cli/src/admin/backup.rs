@@ -12,7 +12,7 @@ use super::verify;
 use crate::database;
 use crate::failure::Failure;
 use crate::new_file::NewFile;
-use crate::output::{Format, json_line};
+use crate::output::{Format, write_json};
 
 /// Copy the store to a file, even while servers use it.
 #[derive(Debug, Args)]
@@ -60,7 +60,7 @@ impl BackupArgs {
         let file = self.file.display().to_string();
         let (accounts, discrepancies) = (found.accounts, found.discrepancies.len());
         if self.format.json {
-            json_line(out, &Document { file, accounts, discrepancies })?;
+            write_json(out, &Document { file, accounts, discrepancies })?;
         } else {
             writeln!(out, "{file} is a complete copy. Accounts: {accounts}; discrepancies: {discrepancies}.")?;
         }

@@ -12,7 +12,7 @@ use metering_core::money::Refill;
 use super::commands::commands;
 use super::session::Session;
 use crate::failure::Failure;
-use crate::output::{Format, json_line};
+use crate::output::{Format, write_json};
 
 /// Give accounts credits every day, week or month, up to a cap.
 #[derive(Debug, Args)]
@@ -127,7 +127,7 @@ impl OffArgs {
 
 fn write(out: &mut dyn Write, format: &Format, refill: Option<Refill>) -> Result<(), Failure> {
     if format.json {
-        return json_line(out, &RefillDocument { refill });
+        return write_json(out, &RefillDocument { refill });
     }
     let Some(Refill { credits, every, cap }) = refill else {
         return Ok(writeln!(out, "Accounts are not refilled.")?);

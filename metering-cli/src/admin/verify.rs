@@ -7,7 +7,7 @@ use metering_admin::wire::{DiscrepancyDocument, VerificationDocument};
 
 use super::session::Session;
 use crate::failure::Failure;
-use crate::output::{Format, json_line};
+use crate::output::{Format, write_json};
 use crate::table::{Column, Table};
 
 /// Check the database file, and recompute every account's amounts from ledger, usage and holds. Exit code 3 if any
@@ -30,7 +30,7 @@ pub(crate) struct VerifyArgs {
 }
 
 const COLUMNS: &[Column] =
-    &[Column::Text("ORG_ID"), Column::Text("AMOUNT"), Column::Number("RECORDED"), Column::Number("COMPUTED")];
+    &[Column::id("ACCOUNT"), Column::word("AMOUNT"), Column::number("RECORDED"), Column::number("COMPUTED")];
 
 impl VerifyArgs {
     pub(crate) async fn run(self, session: &Session, out: &mut dyn Write) -> Result<(), Failure> {
@@ -53,7 +53,7 @@ pub(crate) fn outcome(discrepancies: usize) -> Result<(), Failure> {
 
 fn write(out: &mut dyn Write, json: bool, found: &VerificationDocument) -> Result<(), Failure> {
     if json {
-        return json_line(out, found);
+        return write_json(out, found);
     }
     if found.discrepancies.is_empty() {
         writeln!(out, "Accounts verified: {}. Everything adds up exactly.", found.accounts)?;

@@ -12,7 +12,7 @@ use metering_core::events::DeliveryId;
 use super::commands::commands;
 use super::session::Session;
 use crate::failure::Failure;
-use crate::output::{Format, json_line};
+use crate::output::{Format, write_json};
 use crate::webhooks::delivery::{self, number};
 
 /// List webhooks and their deliveries, and send parked deliveries again.
@@ -62,7 +62,7 @@ impl ResendArgs {
     async fn run(self, session: &Session, out: &mut dyn Write) -> Result<(), Failure> {
         let of = OfDelivery { id: self.delivery };
         let resent = session.administrator().await?.act::<ResendDelivery>(of).await?.data;
-        if self.format.json { json_line(out, &resent) } else { delivery::write(out, delivery::RESENT, &resent) }
+        if self.format.json { write_json(out, &resent) } else { delivery::write(out, delivery::RESENT, &resent) }
     }
 }
 
@@ -81,7 +81,7 @@ struct TestArgs {
 impl TestArgs {
     async fn run(self, session: &Session, out: &mut dyn Write) -> Result<(), Failure> {
         let sent = session.administrator().await?.act::<TestWebhook>(()).await?.data;
-        if self.format.json { json_line(out, &sent) } else { delivery::write(out, "Queued the test event.", &sent) }
+        if self.format.json { write_json(out, &sent) } else { delivery::write(out, "Queued the test event.", &sent) }
     }
 }
 

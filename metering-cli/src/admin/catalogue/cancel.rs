@@ -8,7 +8,7 @@ use metering_core::prices::PriceNumber;
 
 use crate::admin::session::Session;
 use crate::failure::Failure;
-use crate::output::{Format, json_line};
+use crate::output::{Format, write_json};
 
 /// Cancel a price version before it takes effect.
 #[derive(Debug, Args)]
@@ -31,7 +31,7 @@ impl CancelArgs {
             .act::<CancelCatalogue>(OfVersion { number: PriceNumber(self.number) })
             .await?;
         if self.format.json {
-            return json_line(out, &cancelled);
+            return write_json(out, &cancelled);
         }
         Ok(writeln!(out, "Price version {} will not take effect.", self.number)?)
     }

@@ -10,7 +10,7 @@ use metering_admin::wire::{RehearsalDocument, RehearsedUsage, RunOut};
 use super::source::{Source, WithArgs, read};
 use crate::admin::session::Session;
 use crate::failure::Failure;
-use crate::output::{Format, json_line};
+use crate::output::{Format, write_json};
 use crate::table::{Column, Table, write_pairs};
 
 /// Show what past usage would have cost with a catalogue file, and which accounts would have run out. Changes nothing.
@@ -59,29 +59,29 @@ enum By {
 }
 
 const BY_ROUTE: &[Column] = &[
-    Column::Text("ROUTE"),
-    Column::Text("METHOD"),
-    Column::Number("CALLS"),
-    Column::Number("BEFORE"),
-    Column::Number("AFTER"),
-    Column::Number("DIFFERENCE"),
-    Column::Text("NOTE"),
+    Column::text("ROUTE"),
+    Column::word("METHOD").optional(3),
+    Column::number("CALLS").optional(2),
+    Column::amount("BEFORE"),
+    Column::amount("AFTER"),
+    Column::amount("DIFFERENCE"),
+    Column::text("NOTE").optional(4),
 ];
 const BY_ACCOUNT: &[Column] = &[
-    Column::Text("ORG_ID"),
-    Column::Text("AGENT_NAME"),
-    Column::Number("CALLS"),
-    Column::Number("BEFORE"),
-    Column::Number("AFTER"),
-    Column::Number("DIFFERENCE"),
-    Column::Text("NOTE"),
+    Column::id("ACCOUNT"),
+    Column::text("AGENT NAME").optional(1),
+    Column::number("CALLS").optional(2),
+    Column::amount("BEFORE"),
+    Column::amount("AFTER"),
+    Column::amount("DIFFERENCE"),
+    Column::text("NOTE").optional(4),
 ];
 const RUN_OUT: &[Column] = &[
-    Column::Text("ORG_ID"),
-    Column::Text("AGENT_NAME"),
-    Column::Text("RUNS_OUT"),
-    Column::Text("RAN_OUT"),
-    Column::Number("BALANCE_AFTER"),
+    Column::id("ACCOUNT"),
+    Column::text("AGENT NAME").optional(1),
+    Column::word("RUNS OUT"),
+    Column::word("RAN OUT").optional(2),
+    Column::amount("BALANCE AFTER"),
 ];
 
 impl RehearseArgs {
@@ -94,7 +94,7 @@ impl RehearseArgs {
         let old_catalogue = old.as_ref().map(|old| &old.catalogue);
         let document = administration.rehearse(&new.catalogue, old_catalogue, self.days, top).await?;
         if self.format.json {
-            return json_line(out, &document);
+            return write_json(out, &document);
         }
         self.write(out, &document, old.as_ref())
     }

@@ -12,7 +12,7 @@ use serde::Serialize;
 
 use super::source::Item;
 use crate::failure::Failure;
-use crate::output::{Format, json_line};
+use crate::output::{Format, write_json};
 
 /// The report.
 #[derive(Debug, Default, Serialize)]
@@ -179,7 +179,7 @@ impl Report {
 
     pub(super) fn finish(self, format: &Format, out: &mut dyn Write) -> Result<(), Failure> {
         if format.json {
-            json_line(out, &self)?;
+            write_json(out, &self)?;
         } else {
             self.print(out)?;
         }

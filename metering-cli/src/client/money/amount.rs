@@ -14,6 +14,11 @@ impl Amount {
     pub(crate) fn is_used_up(&self) -> bool {
         self.0.starts_with('-') || !self.0.bytes().any(|byte| matches!(byte, b'1'..=b'9'))
     }
+
+    /// The amount as a change of the balance: with a plus if it is above zero.
+    pub(crate) fn signed(&self) -> String {
+        if self.is_used_up() { self.0.clone() } else { format!("+{}", self.0) }
+    }
 }
 
 impl<'de> Deserialize<'de> for Amount {
@@ -49,6 +54,13 @@ mod tests {
         for text in ["0", "-0.0000694444", "123456789012345678.1234567891", "2"] {
             let amount: Amount = serde_json::from_str(text).unwrap();
             assert_eq!((amount.to_string().as_str(), serde_json::to_string(&amount).unwrap().as_str()), (text, text));
+        }
+    }
+
+    #[test]
+    fn only_an_amount_above_zero_gets_a_plus() {
+        for (text, signed) in [("2", "+2"), ("0.0000000001", "+0.0000000001"), ("0", "0"), ("-1", "-1")] {
+            assert_eq!(serde_json::from_str::<Amount>(text).unwrap().signed(), signed);
         }
     }
 

@@ -121,7 +121,7 @@ fn activity_is_listed_entry_by_entry() {
     let rows = [
         "TIME TYPE ROUTE SOURCE CALLS AMOUNT",
         "2026-11-21T08:00:00.000Z usage GET /mpp/ethPrice/1 cli 2 -0.0013888889",
-        "2026-11-20T08:00:00.000Z signup_bonus Free credits\u{fffd} 2",
+        "2026-11-20T08:00:00.000Z signup_bonus Free credits\u{fffd} +2",
     ];
     program.tabulates(&[("usage --activity", &rows)]);
     // Programs get the service's own bytes.
@@ -180,14 +180,15 @@ fn tiers_show_the_requests_of_the_month_and_the_next_price() {
 
 #[test]
 fn each_event_and_alert_has_its_request() {
-    let list = r#"{"org_id":"org_0123456789abcdefghij","data":[{"id":"evt_1","type":"balance.low","timestamp":"2026-11-21T08:00:00.000Z","data":{"balance":1000000.0000000001}}],"next":null}"#;
+    let list = r#"{"org_id":"org_0123456789abcdefghij","data":[{"id":"evt_1","type":"balance.low","timestamp":"2026-11-21T08:00:00.000Z","data":{"balance":1000000.0000000001,"threshold":2000000}}],"next":null}"#;
     let alert = |below: &str| Reply::ok(format!(r#"{{"org_id":"org_0123456789abcdefghij","below":{below}}}"#));
     let (program, service) = client([
         ("/events", Reply::ok(list)),
         ("/credits/alert", alert("0.0000000006")),
         ("/credits/alert", alert("null")),
     ]);
-    let rows = ["TIME TYPE DATA", r#"2026-11-21T08:00:00.000Z balance.low {"balance":1000000.0000000001}"#];
+    let low = "2026-11-21T08:00:00.000Z balance.low Balance fell below 2000000 credits: 1000000.0000000001 left";
+    let rows = ["TIME TYPE EVENT", low];
     program.tabulates(&[("events --limit 5", &rows)]);
     let set = "Webhooks get balance.low when the balance falls below 0.0000000006 credits.\n";
     super::sends(

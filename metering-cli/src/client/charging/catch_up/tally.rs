@@ -8,7 +8,7 @@ use crate::client::charging::catch_up::block::BlockNumber;
 use crate::client::charging::catch_up::progress::Progress;
 use crate::client::money::amount::Amount;
 use crate::failure::Failure;
-use crate::output::json_line;
+use crate::output::write_json;
 
 /// The counts of a run in progress.
 #[derive(Debug)]
@@ -81,7 +81,7 @@ impl Tally {
 impl Summary {
     /// For programs.
     pub(super) fn write_json(&self, out: &mut dyn Write) -> Result<(), Failure> {
-        json_line(out, self)?;
+        write_json(out, self)?;
         Ok(out.flush()?)
     }
 
