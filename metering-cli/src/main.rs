@@ -16,6 +16,7 @@ mod keys;
 mod manual;
 mod new_file;
 mod output;
+mod progress;
 mod requests;
 mod screen;
 mod table;

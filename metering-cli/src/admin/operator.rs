@@ -12,6 +12,7 @@ use serde::Serialize;
 
 use super::commands::commands;
 use super::session::Session;
+use crate::confirm::Confirmation;
 use crate::failure::Failure;
 use crate::output::{Format, write_json};
 use crate::table::{Column, Table, write_pairs};
@@ -77,6 +78,8 @@ struct RotateTokenArgs {
     #[arg(value_name = "NAME")]
     name: OperatorName,
     #[command(flatten)]
+    confirmation: Confirmation,
+    #[command(flatten)]
     format: Format,
 }
 
@@ -91,6 +94,8 @@ struct RevokeArgs {
     /// The operator's name.
     #[arg(value_name = "NAME")]
     name: OperatorName,
+    #[command(flatten)]
+    confirmation: Confirmation,
     #[command(flatten)]
     format: Format,
 }
@@ -130,7 +135,10 @@ impl CreateArgs {
 
 impl RotateTokenArgs {
     async fn run(self, session: &Session, out: &mut dyn Write) -> Result<(), Failure> {
-        let created = session.administrator().await?.act::<RotateOperatorToken>(OfOperator { name: self.name }).await?;
+        let administrator = session.administrator().await?;
+        let question = format!("Replace the token of operator {}? The old one stops working immediately.", self.name);
+        self.confirmation.ask(&question).await?;
+        let created = administrator.act::<RotateOperatorToken>(OfOperator { name: self.name }).await?;
         print_token(out, self.format, &created)
     }
 }
@@ -179,7 +187,9 @@ impl ListArgs {
 
 impl RevokeArgs {
     async fn run(self, session: &Session, out: &mut dyn Write) -> Result<(), Failure> {
-        let operator = session.administrator().await?.act::<RevokeOperator>(OfOperator { name: self.name }).await?;
+        let administrator = session.administrator().await?;
+        self.confirmation.ask(&format!("Permanently revoke operator {}?", self.name)).await?;
+        let operator = administrator.act::<RevokeOperator>(OfOperator { name: self.name }).await?;
         if self.format.json {
             return write_json(out, &operator);
         }

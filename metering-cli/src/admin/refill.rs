@@ -11,6 +11,7 @@ use metering_core::money::Refill;
 
 use super::commands::commands;
 use super::session::Session;
+use crate::confirm::Confirmation;
 use crate::failure::Failure;
 use crate::output::{Format, write_json};
 
@@ -74,6 +75,8 @@ Example:
   metering admin refill off --reason \"End of the trial\"")]
 struct OffArgs {
     #[command(flatten)]
+    confirmation: Confirmation,
+    #[command(flatten)]
     format: Format,
 }
 
@@ -120,7 +123,9 @@ impl ShowArgs {
 
 impl OffArgs {
     async fn run(self, session: &Session, out: &mut dyn Write) -> Result<(), Failure> {
-        session.administrator().await?.act::<RemoveRefill>(()).await?;
+        let administrator = session.administrator().await?;
+        self.confirmation.ask("Stop refilling all accounts?").await?;
+        administrator.act::<RemoveRefill>(()).await?;
         write(out, &self.format, None)
     }
 }

@@ -8,6 +8,7 @@ use metering_admin::wire::{DiscrepancyDocument, VerificationDocument};
 use super::session::Session;
 use crate::failure::Failure;
 use crate::output::{Format, write_json};
+use crate::progress::{Progress, Unit};
 use crate::table::{Column, Table};
 
 /// Check the database file, and recompute every account's amounts from ledger, usage and holds. Exit code 3 if any
@@ -34,7 +35,12 @@ const COLUMNS: &[Column] =
 
 impl VerifyArgs {
     pub(crate) async fn run(self, session: &Session, out: &mut dyn Write) -> Result<(), Failure> {
-        let found = session.administrator().await?.verify().await?;
+        let administrator = session.administrator().await?;
+        let progress = Progress::new();
+        progress.begin("Verifying the books", Unit::Steps, None);
+        let found = administrator.verify().await;
+        progress.end();
+        let found = found?;
         let printed = write(out, self.format.json, &found).and_then(|()| Ok(out.flush()?));
         // Even if printing failed: a discrepancy must not end in exit code 0 because of a closed pipe.
         outcome(found.discrepancies.len())?;

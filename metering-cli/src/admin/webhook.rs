@@ -11,6 +11,7 @@ use metering_core::events::DeliveryId;
 
 use super::commands::commands;
 use super::session::Session;
+use crate::confirm::Confirmation;
 use crate::failure::Failure;
 use crate::output::{Format, write_json};
 use crate::webhooks::delivery::{self, number};
@@ -93,11 +94,16 @@ it starts.
 
 Example:
   metering admin webhook remove")]
-struct RemoveArgs {}
+struct RemoveArgs {
+    #[command(flatten)]
+    confirmation: Confirmation,
+}
 
 impl RemoveArgs {
     async fn run(self, session: &Session, out: &mut dyn Write) -> Result<(), Failure> {
-        session.administrator().await?.act::<RemoveWebhook>(()).await?;
+        let administrator = session.administrator().await?;
+        self.confirmation.ask("Remove the operator's webhook with its deliveries?").await?;
+        administrator.act::<RemoveWebhook>(()).await?;
         Ok(writeln!(out, "The operator's webhook was removed.")?)
     }
 }

@@ -6,11 +6,13 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 use metering_admin::Administration;
 use metering_admin::wire::{RehearsalDocument, RehearsedUsage, RunOut};
+use metering_sql::transfer::Section;
 
 use super::source::{Source, WithArgs, read};
 use crate::admin::session::Session;
 use crate::failure::Failure;
 use crate::output::{Format, write_json};
+use crate::progress::{Progress, Unit};
 use crate::table::{Column, Table, write_pairs};
 
 /// Show what past usage would have cost with a catalogue file, and which accounts would have run out. Changes nothing.
@@ -88,11 +90,17 @@ impl RehearseArgs {
     pub(crate) async fn run(self, session: &Session, out: &mut dyn Write) -> Result<(), Failure> {
         // Before opening the store: an invalid file is the most likely failure.
         let new = read(&self.file)?;
-        let administration = Administration::new(session.store().await?);
+        let database = session.database().await?;
+        let administration = Administration::new(database.store());
         let old = self.with.read_or(session, &administration).await?;
         let top = usize::try_from(self.top).unwrap_or(usize::MAX);
         let old_catalogue = old.as_ref().map(|old| &old.catalogue);
-        let document = administration.rehearse(&new.catalogue, old_catalogue, self.days, top).await?;
+        let progress = Progress::new();
+        progress.begin("Rehearsing", Unit::Things("accounts"), database.count(Section::Accounts).await?);
+        let document =
+            administration.rehearse_with_progress(&new.catalogue, old_catalogue, self.days, top, &progress).await;
+        progress.end();
+        let document = document?;
         if self.format.json {
             return write_json(out, &document);
         }

@@ -11,8 +11,6 @@ const CELLS_MAX: usize = 60;
 const CELLS_MIN: usize = 4;
 /// The space between the table and the bars.
 const GAP: usize = 2;
-/// Amounts have at most this many decimal places.
-const DECIMALS: usize = 10;
 
 /// A cell of a bar, filled by 0 to 8 eighths.
 const EIGHTHS: [&str; 9] = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉", "█"];
@@ -60,13 +58,7 @@ fn scaled(part: u128, max_steps: usize, longest: u128) -> u128 {
 
 /// The amount in its smallest decimal unit: zero if it is below zero, the maximum if it is too large.
 fn magnitude(amount: &Amount) -> u128 {
-    let text = amount.to_string();
-    if text.starts_with('-') {
-        return 0;
-    }
-    let (integer, fraction) = text.split_once('.').unwrap_or((&text, ""));
-    let fraction = fraction.get(..DECIMALS).unwrap_or(fraction);
-    format!("{integer}{fraction:0<DECIMALS$}").parse().unwrap_or(u128::MAX)
+    u128::try_from(amount.units()).unwrap_or(0)
 }
 
 #[cfg(test)]

@@ -1,5 +1,7 @@
 //! `metering balance` and `metering usage`.
 
+use metering_core::{Clock, SystemClock};
+
 use super::{client, misuses};
 use crate::program::Program;
 use crate::stand_in::{Reply, StandIn};
@@ -54,6 +56,21 @@ fn the_balance_is_shown_digit_by_digit() {
     ];
     program.tabulates(&[("balance", &lines)]);
     assert_eq!(service.last().key(), Some(program.text("$key").as_str()));
+}
+
+#[test]
+fn the_balance_lasts_as_long_as_the_usage_of_the_week_says() {
+    let today = SystemClock.now().day();
+    let day = |age: u32| format!(r#"{{"day":"{}","credits_used":1.00}}"#, today.minus_days(age));
+    // The same at midnight, if that comes now.
+    let days: Vec<_> = (0..=8).map(day).collect();
+    let (program, service) = balance("12.5", "");
+    service.on("/credits/usage/summary", Reply::ok(format!(r#"{{"by_day":[{}]}}"#, days.join(","))));
+    program.tabulates(&[("balance", &["balance 12.5", "lasts about 12 days at this week's pace"])]);
+    assert_eq!(service.last().target, "/credits/usage/summary?days=30");
+    assert!(!program.run("balance --json").success().contains("lasts"));
+    let (program, _without_usage) = balance("12.5", "");
+    assert!(!program.run("balance").success().contains("lasts"));
 }
 
 #[test]

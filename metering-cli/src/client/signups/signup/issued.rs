@@ -8,6 +8,7 @@ use serde::Serialize;
 
 use crate::client::money::amount::Amount;
 use crate::client::session::documents::Caps;
+use crate::client::session::follow_up;
 use crate::client::signups::signup::wait::Verification;
 use crate::failure::Failure;
 use crate::output::{Format, notice, write_json};
@@ -62,6 +63,8 @@ impl Issued {
         if let Some(key) = key {
             writeln!(out, "API key        {key}")?;
         }
+        let next = "\nNext, see what there is and call it:\n  metering routes\n  metering call ROUTE";
+        writeln!(out, "{}", follow_up::addressed(next))?;
         if self.email_verification.as_ref().is_some_and(|verification| verification.status == "pending") {
             let free = self.email_verification.as_ref().map(|verification| &verification.free_credits);
             let free = free.filter(|free| !free.is_used_up());
