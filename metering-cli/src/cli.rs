@@ -20,6 +20,7 @@ use crate::client::events::webhooks::WebhooksArgs;
 use crate::client::money::alert::AlertArgs;
 use crate::client::money::balance::BalanceArgs;
 use crate::client::payments::plans::PlansArgs;
+use crate::client::payments::receipts::ReceiptsArgs;
 use crate::client::payments::topup::TopupArgs;
 use crate::client::signups::signup::SignupArgs;
 use crate::client::signups::signup_pay::SignupPayArgs;
@@ -45,6 +46,7 @@ pub(crate) enum Command {
     Signup(SignupArgs),
     SignupPay(SignupPayArgs),
     Topup(TopupArgs),
+    Receipts(ReceiptsArgs),
     Balance(BalanceArgs),
     Alert(AlertArgs),
     Usage(UsageArgs),
@@ -72,6 +74,7 @@ impl Command {
             Self::Signup(args) => args.run(out).await,
             Self::SignupPay(args) => args.run(out).await,
             Self::Topup(args) => args.run(out).await,
+            Self::Receipts(args) => args.run(out).await,
             Self::Balance(args) => args.run(out).await,
             Self::Alert(args) => args.run(out).await,
             Self::Usage(args) => args.run(out).await,

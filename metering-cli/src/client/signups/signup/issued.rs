@@ -8,7 +8,6 @@ use serde::Serialize;
 
 use crate::client::money::amount::Amount;
 use crate::client::session::documents::Caps;
-use crate::client::session::follow_up;
 use crate::client::signups::signup::wait::Verification;
 use crate::failure::Failure;
 use crate::output::{Format, notice, write_json};
@@ -63,8 +62,6 @@ impl Issued {
         if let Some(key) = key {
             writeln!(out, "API key        {key}")?;
         }
-        let next = "\nNext, see what there is and call it:\n  metering routes\n  metering call ROUTE";
-        writeln!(out, "{}", follow_up::addressed(next))?;
         if self.email_verification.as_ref().is_some_and(|verification| verification.status == "pending") {
             let free = self.email_verification.as_ref().map(|verification| &verification.free_credits);
             let free = free.filter(|free| !free.is_used_up());
@@ -72,6 +69,8 @@ impl Issued {
             out.flush()?;
             notice(&format!("Open the link in the mail to verify your email address{gain}."));
         }
+        out.flush()?;
+        notice("Next, see what you can call, and call it:\n  metering routes\n  metering call ROUTE");
         Ok(())
     }
 }
