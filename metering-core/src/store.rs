@@ -22,6 +22,7 @@ mod operators;
 mod page;
 mod payments;
 mod prices;
+mod progress;
 mod refills;
 mod signups;
 mod source_id;
@@ -63,6 +64,7 @@ pub use payments::{
     QuotePrecedence, SettlementChange,
 };
 pub use prices::PriceStore;
+pub use progress::Progress;
 pub use source_id::SourceId;
 pub use store_clock::StoreClock;
 

@@ -58,6 +58,17 @@ struct Chain {
     name: String,
 }
 
+const COLUMNS: &[Column] = &[
+    Column::word("PLAN"),
+    Column::text("CHAIN"),
+    Column::word("PRICE"),
+    Column::amount("CREDITS"),
+    Column::amount("BONUS").optional(2),
+    Column::number("DISCOUNT").optional(3),
+    Column::text("LABEL").optional(1),
+    Column::text("BUYS").optional(4),
+];
+
 impl PlansArgs {
     pub(crate) async fn run(self, out: &mut dyn Write) -> Result<(), Failure> {
         let session = self.profile.open()?;
@@ -74,16 +85,7 @@ impl Plans {
         if self.plans.is_empty() {
             notice("No plans are on sale.");
         }
-        let mut table = Table::new(&[
-            Column::Text("PLAN"),
-            Column::Text("CHAIN"),
-            Column::Text("PRICE"),
-            Column::Number("CREDITS"),
-            Column::Number("BONUS"),
-            Column::Number("DISCOUNT"),
-            Column::Text("LABEL"),
-            Column::Text("BUYS"),
-        ]);
+        let mut table = Table::new(COLUMNS);
         for plan in &self.plans {
             let price = format!("{} {}", plan.token_amount, plan.token_symbol);
             let discount = plan.discount_percent.map(|percent| format!("{percent} %")).unwrap_or_default();
