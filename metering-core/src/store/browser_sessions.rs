@@ -4,7 +4,6 @@ use async_trait::async_trait;
 
 use crate::access::account::AccountId;
 use crate::access::browser_session::{BrowserSession, BrowserSessionId, BrowserTokenHash, NewBrowserSession};
-use crate::clock::Timestamp;
 use crate::signups::link::LinkHash;
 use crate::store::{Store, StoreError};
 
