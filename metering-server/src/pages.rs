@@ -7,18 +7,23 @@
 mod approval;
 mod asset_error;
 mod assets;
+mod example;
+mod guides;
 mod head;
 mod headers;
 mod joined;
+mod markdown;
 mod module;
 mod origin;
 mod page;
+mod prices;
 mod render;
 mod script;
 mod site;
 mod sources;
 mod stylesheet;
 mod terms;
+mod variables;
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -78,6 +83,9 @@ pub(crate) enum PagesError {
     /// The mark cannot be used.
     #[error(transparent)]
     Mark(#[from] ConfigError),
+    /// A page of the operator's cannot be shown.
+    #[error(transparent)]
+    Guide(#[from] guides::GuideError),
     /// The terms cannot be read.
     #[error("configuration key terms.file: {}: {cause}", file.display())]
     Terms {

@@ -9,6 +9,8 @@ const BLOCK = "#get_mpp_eth_price_by_block_number";
 /** A route that declares its body, and one that does not. */
 const DECLARED = "#post_api_echo";
 const ANY = "#post_api_echo_by_word";
+/** One whose body has an example. */
+const WRITTEN = "#post_api_letter";
 const STREAM = "#get_mpp_stream_all_trades";
 const SERIES = "#get_mpp_time_series_by_token_address_pool_address_time_interval_step_seconds";
 
@@ -18,6 +20,8 @@ async function openReference(page) {
 }
 
 async function open(page, id) {
+  const collapsed = page.locator(`.endpoints-more:not([open]):has(${id}) > summary`);
+  if ((await collapsed.count()) > 0) await collapsed.click();
   await page.click(`${id} > summary`);
   await page.waitForSelector(`${id} .operation-body`);
 }
@@ -69,6 +73,13 @@ export const reference = {
     assert.equal(await page.textContent("#docs-status"), "2 endpoints");
     await page.fill("#filter", "");
 
+    // The service's own endpoints are collapsed, except for what a search or a link leads to.
+    assert.ok(await page.isHidden("#balance"));
+    await page.fill("#filter", "/credits/balance");
+    assert.ok(await page.isVisible("#balance"));
+    await page.fill("#filter", "");
+    assert.ok(await page.isHidden("#balance"));
+
     await open(page, BLOCK);
     assert.ok(page.url().endsWith(BLOCK));
     assert.match(await page.locator(`${BLOCK} .price-facts`).innerText(), /^0\.0013888889 credits per request\. A credit buys 720 requests\.$/);
@@ -91,6 +102,9 @@ export const reference = {
     const linked = await visitor.window();
     await linked.goto(`${linked.base}/docs${STREAM}`);
     await linked.waitForSelector(`${STREAM}[open] .operation-body`);
+    await linked.evaluate(() => (location.hash = "#balance"));
+    await linked.waitForSelector("#balance[open] .operation-body");
+    assert.ok(await linked.isVisible("#balance > summary"));
   },
 
   /** Documents and streams that the sample feed does not have. */
@@ -209,6 +223,10 @@ export const reference = {
     await open(page, DECLARED);
     const field = `${DECLARED} .body-field textarea`;
     const prefilled = { model: "small", messages: [{ role: "user", content: "Hello" }], max_tokens: 16 };
+    // As the catalogue's author wrote the example and the schema, whose members are not in alphabetical order.
+    await open(page, WRITTEN);
+    assert.equal(await page.inputValue(`${WRITTEN} .body-field textarea`), JSON.stringify({ to: "Ada", count: 2, body: "Hi" }, null, 2));
+    assert.match(await page.locator(`${WRITTEN} .operation-facts .schema`).innerText(), /^to[\s\S]*count[\s\S]*body/);
     assert.deepEqual(JSON.parse(await page.inputValue(field)), prefilled);
     assert.match(await page.locator(`${DECLARED} .operation-facts`).innerText(), /application\/json\s[\s\S]*messages[\s\S]*model\s*"small" \| "large"[\s\S]*stream\s*boolean, optional/);
     assert.match(await code(page, DECLARED), /-X POST[\s\S]*-H 'Content-Type: application\/json'[\s\S]*-d '\{\n {2}"model": "small"/);

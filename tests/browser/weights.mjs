@@ -6,7 +6,7 @@ import { enter } from "./console-steps.mjs";
 import { signIn } from "./steps.mjs";
 
 /** What can be waited for when a page can be used. */
-const READY = { front: "#plans :is(.offer, .empty)", account: "#balance", docs: ".operation" };
+const READY = { front: "#plans :is(.offer, .empty)", account: "#balance", docs: ".operation", guide: ".snippet-head button" };
 /** A slow connection: milliseconds until a response begins, and bytes per second. */
 const SLOW = { latency: 400, throughput: 50_000 };
 
@@ -35,7 +35,7 @@ function assertLight(name, { requests, bytes, list }, most) {
 export const weights = {
   /** The pages of customers, each from an empty cache. */
   async weights(visitor, { key, most }) {
-    for (const [name, path] of [["front", "/metering"], ["docs", "/docs"], ["account", "/metering/account"]]) {
+    for (const [name, path] of [["front", "/metering"], ["docs", "/docs"], ["guide", "/docs/guides/webhooks"], ["account", "/metering/account"]]) {
       const page = await visitor.window();
       if (name === "account") await signIn(page, key);
       const { weight } = await weigh(page);

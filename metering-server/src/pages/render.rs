@@ -17,6 +17,8 @@ use crate::http::Document;
 use crate::mail::{RECOVER_PAGE, VERIFY_PAGE};
 use crate::pages::approval::{ApprovalPages, REASON};
 use crate::pages::assets::AssetBuilder;
+use crate::pages::example::Example;
+use crate::pages::guides::{self, GUIDES_PAGE};
 use crate::pages::headers::{Elsewhere, content_security_policy};
 use crate::pages::page::{HTML, Page};
 use crate::pages::site::{ICON, Site, content_type, file_name, own_terms_path};
@@ -37,17 +39,20 @@ pub(crate) const COMPLETE_PAGE: &str = "/metering/complete";
 const TURNSTILE: &str = "https://challenges.cloudflare.com/turnstile/v0/api.js?render=explicit";
 
 impl Pages {
-    /// The pages of a service with this configuration.
+    /// The pages of a service with this configuration. `base_url` is where clients reach it, without a trailing slash.
     ///
     /// # Errors
-    /// When the operator's terms or mark cannot be read, or the embedded files are inconsistent.
-    pub(crate) fn new(config: &Config, catalogue: &Catalogue) -> Result<Self, PagesError> {
+    /// When the operator's terms, pages or mark cannot be read, or the embedded files are inconsistent.
+    pub(crate) fn new(config: &Config, catalogue: &Catalogue, base_url: &str) -> Result<Self, PagesError> {
         let mark = config.brand.mark.as_deref().map(Mark::read).transpose()?;
         let rendered_assets = rendered_assets(config, mark.as_ref());
         let icon = rendered_assets[mark.as_ref().map_or(ICON, file_name)].clone();
         let icon = Document::new(content_type(mark.as_ref()), icon);
         let mut assets = AssetBuilder::new(files(rendered_assets))?;
-        let site = Site::new(config, catalogue, mark.as_ref(), &mut assets)?;
+        let example = Example::of(catalogue);
+        let site = Site::new(config, catalogue, &example, mark.as_ref(), &mut assets)?;
+        let shown = guides::all(config, &site.variables(base_url, &example))?;
+        let guide_list = Value::from(Serde(&shown));
         let environment = environment(&mut assets)?;
         let guest = match config.signup.bot_check {
             BotCheckKind::Turnstile => Url::parse(TURNSTILE).ok(),
@@ -56,42 +61,50 @@ impl Pages {
         let api = Url::parse(&site.api_url).ok();
         // `path` is empty for pages that have no URL of their own.
         let mut page =
-            |path: &str, template: &str, elsewhere: Elsewhere<'_>, terms: &str| -> Result<Page, PagesError> {
+            |path: &str, template: &str, elsewhere: Elsewhere<'_>, content: Value| -> Result<Page, PagesError> {
                 let guest_url = elsewhere.guest.map(|url| Value::from_safe_string(url.to_string()));
                 let (here, site) = (template.trim_end_matches(".html"), Value::from(Serde(&site)));
-                let context = context! { site, here, path, guest => guest_url, terms, reason => REASON };
+                let guides = guide_list.clone();
+                let context = context! { site, here, path, guest => guest_url, guides, content, reason => REASON };
                 let html = environment.get_template(template)?.render(context)?;
                 let html = head::with_joined(&html, &mut assets)?;
                 Ok(Page { html: Document::new(HTML, html), policy: content_security_policy(elsewhere) })
             };
         let nothing = Elsewhere::default();
         let challenged = Elsewhere { guest: guest.as_ref(), ..nothing };
-        let docs = Elsewhere { api: api.as_ref(), ..nothing };
-        let mut shown = vec![
+        let reference = Elsewhere { api: api.as_ref(), ..nothing };
+        let mut plain = vec![
             ("/metering", "metering.html", challenged),
             ("/verify", "verify.html", challenged),
             ("/metering/account", "account.html", nothing),
             ("/metering/receipt", "receipt.html", nothing),
             (COMPLETE_PAGE, "complete.html", nothing),
-            ("/docs", "docs.html", docs),
+            ("/docs", "docs.html", reference),
             ("/docs/mcp", "mcp.html", nothing),
+            (GUIDES_PAGE, "guides.html", nothing),
         ];
         if config.smtp.is_some() {
-            shown.extend([(VERIFY_PAGE, "verify-email.html", nothing), (RECOVER_PAGE, "recover.html", nothing)]);
+            plain.extend([(VERIFY_PAGE, "verify-email.html", nothing), (RECOVER_PAGE, "recover.html", nothing)]);
         }
         let mut by_path = HashMap::new();
-        for (path, template, elsewhere) in shown {
-            by_path.insert(path.to_owned(), page(path, template, elsewhere, "")?);
+        for (path, template, elsewhere) in plain {
+            by_path.insert(path.to_owned(), page(path, template, elsewhere, Value::UNDEFINED)?);
         }
         if let Some(text) = terms_text(config)? {
             let path = own_terms_path(config);
-            let terms = page(&path, "terms.html", nothing, &text)?;
+            let terms = page(&path, "terms.html", nothing, Value::from(text))?;
             by_path.insert(path, terms);
         }
-        let not_found = page("", "not_found.html", nothing, "")?;
-        let console = page("", "console.html", nothing, "")?;
-        let approved = page("", "approved.html", nothing, "")?;
-        let approval = ApprovalPages::new(approved, page("", "not_approved.html", nothing, "")?);
+        for (place, guide) in shown.iter().enumerate() {
+            let next = shown.get(place + 1).map(|next| Value::from(Serde(next)));
+            let content = context! { guide => Value::from(Serde(guide)), next };
+            let path = format!("{GUIDES_PAGE}/{}", guide.name);
+            let guide = page(&path, "guide.html", nothing, content)?;
+            by_path.insert(path, guide);
+        }
+        let mut unlisted = |template: &str| page("", template, nothing, Value::UNDEFINED);
+        let (not_found, console) = (unlisted("not_found.html")?, unlisted("console.html")?);
+        let approval = ApprovalPages::new(unlisted("approved.html")?, unlisted("not_approved.html")?);
         Ok(Self { by_path, console, not_found, approval, assets: assets.finish(), icon })
     }
 }

@@ -2,9 +2,11 @@
 
 mod buying;
 mod console;
+mod guides;
 mod held;
 mod keys;
 mod reference;
+mod signin;
 mod signing;
 mod volumes;
 mod webhooks;

@@ -1,4 +1,4 @@
-//! Topping up in a real browser, with a real chain: scenes of `tests/browser/buying.mjs`.
+//! Topping up in a real browser, with a real chain: scenes of `tests/browser/buying.mjs` and `plans.mjs`.
 
 use metering_tests::chain::Chain;
 use metering_tests::site::Site;
@@ -104,6 +104,13 @@ fn keyboard_alone_buys_a_plan() {
     let Some((shop, key)) = shop("1", "") else { return };
     let more = json!({"key": key, "node": shop.chain.url(), "account": checksummed(&shop, 3)});
     play("buyByKeyboard", &shop.server, more);
+    shop.site.verify();
+}
+
+#[test]
+fn chosen_plan_is_kept_until_its_payment_opens() {
+    let Some((shop, key)) = shop("1", "") else { return };
+    play("buyBeforeSignUp", &shop.server, json!({"key": key}));
     shop.site.verify();
 }
 
