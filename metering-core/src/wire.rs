@@ -24,6 +24,7 @@
 
 mod account;
 mod billing;
+mod browser_sessions;
 mod cache_control;
 #[cfg(feature = "calls")]
 pub mod call;
@@ -54,6 +55,9 @@ mod webhooks;
 
 pub use account::BalanceDocument;
 pub use billing::{DeductRequest, DeductResponse, LookupResponse};
+pub use browser_sessions::{
+    BrowserSessionDocument, BrowserSessionResponse, BrowserSessionsDocument, EndedSessionsResponse,
+};
 pub use cache_control::{TARGETED_CACHE_HEADERS, TARGETED_SUFFIX, private_cache_control};
 pub use chain_id::ChainIdInput;
 pub use email::{

@@ -28,6 +28,7 @@ pub use settlement::SettlementReport;
 pub(super) use state::{PaymentState, PlansCache};
 pub use watch::WatchReport;
 
+use crate::catalogue::Catalogue;
 use crate::chains::chain::{Chain, ChainReader};
 use crate::error::Error;
 use crate::service::config::ServiceConfig;
@@ -48,6 +49,7 @@ pub struct Payments<'s> {
     config: &'s ServiceConfig,
     state: &'s PaymentState,
     plans: &'s PlansCache,
+    catalogue: &'s Catalogue,
     request_payments: Option<&'s dyn RequestPayments>,
     signups: &'s SignupSetup,
 }
@@ -110,6 +112,7 @@ impl Service {
             config: &self.config,
             state: &self.payments,
             plans: &self.plans,
+            catalogue: &self.charging.catalogue,
             request_payments: self.charging.request_payments.as_deref(),
             signups: &self.signups,
         }
@@ -143,7 +146,7 @@ impl Payments<'_> {
             Err(_) => Vec::new(),
         };
         self.register_recipients_of(&on_sale).await;
-        let plans = Arc::new(PlansDocument::new(&on_sale, &chains, terms_url, terms_version));
+        let plans = Arc::new(PlansDocument::new(&on_sale, &chains, self.catalogue, terms_url, terms_version));
         *self.plans.lock().unwrap_or_else(PoisonError::into_inner) = Some((now, Arc::clone(&plans)));
         Ok(plans)
     }

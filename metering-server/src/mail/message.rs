@@ -16,15 +16,17 @@ use crate::config::{BrandConfig, SmtpConfig};
 
 /// The page that a verification link opens. The token is in the fragment, which browsers never send.
 pub(crate) const VERIFY_PAGE: &str = "/metering/verify-email";
-/// The page that a recovery link opens.
+/// The page that a link for recovery or for signing in opens.
 pub(crate) const RECOVER_PAGE: &str = "/metering/recover";
 
-const TEMPLATES: [(&str, &str); 8] = [
+const TEMPLATES: [(&str, &str); 10] = [
     ("layout.html", include_str!("../../assets/mail/layout.html")),
     ("verify.html", include_str!("../../assets/mail/verify.html")),
     ("verify.txt", include_str!("../../assets/mail/verify.txt")),
     ("recover.html", include_str!("../../assets/mail/recover.html")),
     ("recover.txt", include_str!("../../assets/mail/recover.txt")),
+    ("sign_in.html", include_str!("../../assets/mail/sign_in.html")),
+    ("sign_in.txt", include_str!("../../assets/mail/sign_in.txt")),
     ("replaced.html", include_str!("../../assets/mail/replaced.html")),
     ("replaced.txt", include_str!("../../assets/mail/replaced.txt")),
     ("sign_off.txt", include_str!("../../assets/mail/sign_off.txt")),
@@ -98,6 +100,15 @@ impl Letterhead {
                 format!("Replace your {brand} API key"),
                 context! {
                     link => link(RECOVER_PAGE, token), lifetime => Lifetime(*lifetime).to_string(), ..common
+                },
+            ),
+            MailMessage::SignIn { token, lifetime } => (
+                "sign_in",
+                format!("Sign in to {brand}"),
+                context! {
+                    link => url(format!("{}{RECOVER_PAGE}#sign-in={}", self.pages, token.expose())),
+                    lifetime => Lifetime(*lifetime).to_string(),
+                    ..common
                 },
             ),
             MailMessage::KeyReplaced => (

@@ -59,3 +59,18 @@ fn a_link_on_a_page_replaces_a_lost_key() {
     assert!(!server.log().contains("eml_") && !server.log().contains("sk_live_"));
     site.verify();
 }
+
+#[test]
+fn a_link_on_a_page_signs_in() {
+    if mail::are_skipped() || !with_browser() {
+        return;
+    }
+    let (site, mail) = (Site::new(), MailServer::start());
+    let server = server_with_pages(&site, &mail);
+    let account = sign_up(&server.client(), "jo@example.com");
+    let _ = verify(&server.client(), mail.next().token()).expect(200);
+    let _ = server.client().post("/api-key/sessions/email", &json!({"email": "jo@example.com"})).expect(202);
+    play("mailSignIn", &server, json!({"link": mail.next().link(), "key": key_of(&account)}));
+    assert!(!server.log().contains("eml_") && !server.log().contains("bst_"));
+    site.verify();
+}
