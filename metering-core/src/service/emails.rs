@@ -15,6 +15,7 @@ use crate::service::fields::Fields;
 use crate::service::keys::recovered;
 use crate::service::metering::Service;
 use crate::service::signups::SignupSetup;
+use crate::service::webhooks::WebhookSetup;
 use crate::signups::link::{EmailLink, LinkPurpose, LinkToken};
 use crate::signups::mail::{Mail, MailMessage, MailRequest, Mailer};
 use crate::signups::signup::SignupError;
@@ -28,13 +29,14 @@ use crate::wire::{
 pub struct Emails<'s> {
     access: &'s Access,
     setup: &'s SignupSetup,
+    webhooks: &'s WebhookSetup,
 }
 
 impl Service {
     /// Links by email.
     #[must_use]
     pub fn emails(&self) -> Emails<'_> {
-        Emails { access: &self.access, setup: &self.signups }
+        Emails { access: &self.access, setup: &self.signups, webhooks: &self.webhooks }
     }
 }
 
@@ -73,16 +75,30 @@ impl Emails<'_> {
     pub async fn verify(self, request: &LinkRequest) -> Result<VerifiedResponse, Error> {
         let token = read(request)?;
         match self.setup.store()?.verify_email(&token.hash(), self.access.now()).await? {
-            EmailVerified::Account { account, granted } => Ok(VerifiedResponse {
-                status: "verified",
-                email: account.email.as_ref().map(ToString::to_string).unwrap_or_default(),
-                org_id: account.id.to_string(),
-                agent_name: account.agent_name.to_string(),
-                credits_granted: granted,
-            }),
+            EmailVerified::Account { account, granted } => {
+                self.mail_alerts_to(&account).await;
+                Ok(VerifiedResponse {
+                    status: "verified",
+                    email: account.email.as_ref().map(ToString::to_string).unwrap_or_default(),
+                    org_id: account.id.to_string(),
+                    agent_name: account.agent_name.to_string(),
+                    credits_granted: granted,
+                })
+            }
             EmailVerified::NotLive => Err(SignupError::LinkNotLive.into()),
             EmailVerified::EmailTaken => Err(SignupError::EmailVerifiedElsewhere.into()),
             EmailVerified::OutOfRange => Err(Error::Internal),
+        }
+    }
+
+    /// Has the alert of an account, if it has one, mailed to the address that was just verified.
+    async fn mail_alerts_to(self, account: &Account) {
+        if account.alert.threshold.is_none() {
+            return;
+        }
+        // The address is verified all the same, and the owner can switch mail on.
+        if let Err(error) = self.webhooks.set_mail_alerts(account, None, self.access.now()).await {
+            tracing::warn!(%error, account = %account.id, "could not switch on mail about a low balance");
         }
     }
 
