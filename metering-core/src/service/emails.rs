@@ -1,4 +1,4 @@
-//! Links by email: they verify an account's address, or replace its lost key.
+//! Mail to the owners of accounts: links that verify an address or replace a lost key, and alerts.
 
 use crate::access::account::{Account, AccountId};
 use crate::access::credentials::Caller;
@@ -9,6 +9,7 @@ use crate::access::scope::Scope;
 use crate::charging::delivery::IdempotencyKey;
 use crate::error::Error;
 use crate::money::credits::Credits;
+use crate::money::runway::Runway;
 use crate::random::SystemRandomness;
 use crate::service::Access;
 use crate::service::fields::Fields;
@@ -16,13 +17,18 @@ use crate::service::keys::recovered;
 use crate::service::metering::Service;
 use crate::service::signups::SignupSetup;
 use crate::service::webhooks::WebhookSetup;
+use crate::signups::alert_mail::MailedAlert;
 use crate::signups::link::{EmailLink, LinkPurpose, LinkToken};
 use crate::signups::mail::{Mail, MailMessage, MailRequest, Mailer};
 use crate::signups::signup::SignupError;
 use crate::store::EmailVerified;
+use crate::usage::DayRange;
 use crate::wire::{
     LinkRequest, RecoverByEmailRequest, RecoverByEmailResponse, SendLinkResponse, VerifiedResponse, VerifyResponse,
 };
+
+/// The days whose usage says how long a balance lasts.
+const PACE_DAYS: u32 = 30;
 
 /// Links by email, from [`Service::emails`].
 #[derive(Debug, Clone, Copy)]
@@ -168,6 +174,29 @@ impl Emails<'_> {
             MailRequest::KeyReplaced(_) => account.email_status.is_verified().then_some(MailMessage::KeyReplaced),
         };
         Ok(message.map(|message| Mail { to, agent_name: account.agent_name, message }))
+    }
+
+    /// What to send for an event of an account, whose `body` webhooks get; `None` when there is nothing to send: the
+    /// address is no longer the account's verified one, or the event is not about credits that run out.
+    ///
+    /// # Errors
+    /// When the store fails; the request can be tried again.
+    pub async fn prepare_alert(self, account: &AccountId, to: &Email, body: &str) -> Result<Option<Mail>, Error> {
+        let store = &*self.access.store;
+        let account = store.account(account).await?.filter(|account| account.revoked_at.is_none());
+        let Some(account) = account.filter(|account| account.email_status.is_verified()) else { return Ok(None) };
+        let Some(to) = account.email.clone().filter(|own| own == to) else { return Ok(None) };
+        let Some(alert) = MailedAlert::read(body) else { return Ok(None) };
+        let runway = match alert.balance() {
+            Some(balance) => {
+                let now = self.access.now();
+                let report = store.usage_report(&account.id, DayRange::last_days(now, PACE_DAYS)).await?;
+                let used = report.into_iter().flat_map(|report| report.by_day);
+                Some(Runway::of(balance, used.map(|day| (day.day, day.credits_used)), now.day()))
+            }
+            None => None,
+        };
+        Ok(Some(Mail { to, agent_name: account.agent_name, message: MailMessage::Alert { alert, runway } }))
     }
 
     async fn verification_of(self, account: &Account) -> Result<Option<MailMessage>, Error> {

@@ -47,6 +47,7 @@ pub(super) static ENDPOINTS: LazyLock<Table<App>> = LazyLock::new(|| {
         call!(webhooks::RotateWebhook => api::rotate_webhook),
         call!(webhooks::TestWebhook => api::test_webhook),
         call!(webhooks::ListDeliveries => api::deliveries).compressed(),
+        call!(webhooks::GetDelivery => api::delivery),
         call!(webhooks::ResendDelivery => api::resend_delivery),
         call!(payments::TopUp => api::top_up),
         call!(payments::CompleteTopUp => api::complete_top_up),
