@@ -42,6 +42,7 @@ pub mod authorization_identifiers;
 pub mod authorization_places;
 mod authorization_scene;
 pub mod authorizations;
+pub mod buyers;
 pub mod caps;
 pub mod challenges;
 pub mod charging;
