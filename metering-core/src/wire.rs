@@ -24,6 +24,7 @@
 
 mod account;
 mod billing;
+mod buyer;
 mod cache_control;
 #[cfg(feature = "calls")]
 pub mod call;
@@ -56,6 +57,7 @@ mod webhooks;
 
 pub use account::BalanceDocument;
 pub use billing::{DeductRequest, DeductResponse, LookupResponse};
+pub use buyer::{BuyerDocument, BuyerRequest, BuyerResponse};
 pub use cache_control::{TARGETED_CACHE_HEADERS, TARGETED_SUFFIX, private_cache_control};
 pub use chain_id::ChainIdInput;
 pub use deliveries::{
