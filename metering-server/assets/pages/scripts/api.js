@@ -29,10 +29,10 @@ export async function callApi(path, options = {}) {
 }
 
 /**
- * Sends a request. Returns the text and the headers of a successful response. A `body` that is a text is sent as it is.
- * Cookies are sent only with `credentials: "same-origin"`.
+ * Sends a request. Returns the text and the headers of a successful response; with `binary`, a `blob` in place of the
+ * text. A `body` that is a text is sent as it is. Cookies are sent only with `credentials: "same-origin"`.
  */
-export async function fetchText(path, { method = "GET", key, body, headers: more = {}, timeout = 30_000, credentials = "omit" } = {}) {
+export async function fetchText(path, { method = "GET", key, body, headers: more = {}, timeout = 30_000, credentials = "omit", binary = false } = {}) {
   const headers = { Accept: "application/json", ...more };
   if (key) headers.Authorization = `Bearer ${key}`;
   if (body) headers["Content-Type"] = "application/json";
@@ -49,6 +49,7 @@ export async function fetchText(path, { method = "GET", key, body, headers: more
       referrerPolicy: "no-referrer",
       signal: AbortSignal.timeout(timeout),
     });
+    if (binary && response.ok) return { blob: await response.blob(), headers: response.headers };
     text = await response.text();
   } catch (error) {
     const slow = error.name === "TimeoutError";
