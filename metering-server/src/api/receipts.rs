@@ -30,8 +30,8 @@ pub(crate) async fn receipt_pdf(app: &App, request: Request) -> Result<Reply, Pr
 }
 
 pub(crate) async fn add_receipt_buyer(app: &App, request: Request) -> Result<ReceiptDocument, Problem> {
-    let of = parameters::<AddReceiptBuyer>(app, &request, Scope::Manage).await?;
     let sender = first_key(app, &request).await?;
+    let of = parameters::<AddReceiptBuyer>(app, &request, Scope::Manage).await?;
     let added = app.service.payments().add_receipt_buyer(&sender, &of.number).await;
     Ok(counted("receipt_buyer", added)?)
 }

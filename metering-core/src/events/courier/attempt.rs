@@ -59,7 +59,8 @@ impl Attempts {
             None => self.operator_secrets.iter().collect(),
         };
         let signature = signature(&secrets, id.as_str(), timestamp, body.as_bytes());
-        let message = WebhookMessage { webhook, id: id.as_str(), timestamp, signature: &signature, body: body.as_bytes() };
+        let message =
+            WebhookMessage { webhook, id: id.as_str(), timestamp, signature: &signature, body: body.as_bytes() };
         self.sender.send(message).await
     }
 
