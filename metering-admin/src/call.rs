@@ -40,7 +40,7 @@ pub trait AdminCall: Call<Body: Body, Reply: Document> {
 pub type Outcome<C> = Result<<C as Call>::Reply, AdminError>;
 
 /// Operators may make the calls.
-pub(crate) const OPERATORS: Access = Access { schemes: &[&["operator"]], refusals: &[] };
+pub(crate) const OPERATORS: Access = Access { schemes: &[&["operator"]], refusals: &[], takes_session: false };
 
 /// Declares an [`AdminCall`]. Its doc comment is what the OpenAPI document says: a line, and what else callers must know.
 ///

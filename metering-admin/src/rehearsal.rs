@@ -10,6 +10,7 @@ use metering_core::access::Account;
 use metering_core::catalogue::Catalogue;
 use metering_core::clock::Day;
 use metering_core::money::Credits;
+use metering_core::store::Progress;
 use metering_core::usage::{DailyTotal, DayRange};
 
 use crate::administration::Administration;
@@ -37,6 +38,21 @@ impl Administration {
         days: u32,
         top: usize,
     ) -> Result<RehearsalDocument, AdminError> {
+        self.rehearse_with_progress(new, old, days, top, &()).await
+    }
+
+    /// As [`Administration::rehearse`], and says how many accounts were read.
+    ///
+    /// # Errors
+    /// As [`Administration::rehearse`].
+    pub async fn rehearse_with_progress(
+        &self,
+        new: &Catalogue,
+        old: Option<&Catalogue>,
+        days: u32,
+        top: usize,
+        progress: &dyn Progress,
+    ) -> Result<RehearsalDocument, AdminError> {
         let days = DayRange::last_days(self.clock.now(), days);
         let repricing = Repricing::new(old, new);
         // What came before in the month decides which tier the first requests are in.
@@ -47,6 +63,7 @@ impl Administration {
         loop {
             let page = self.store.accounts(after.as_ref(), PAGE).await?;
             for account in &page.items {
+                progress.advance(1);
                 let mut totals = self.store.account_daily_totals(&account.id, counted).await?;
                 if !totals.iter().any(|total| days.contains(total.day)) {
                     continue;

@@ -20,6 +20,7 @@ use crate::client::events::webhooks::WebhooksArgs;
 use crate::client::money::alert::AlertArgs;
 use crate::client::money::balance::BalanceArgs;
 use crate::client::payments::plans::PlansArgs;
+use crate::client::payments::receipts::ReceiptsArgs;
 use crate::client::payments::topup::TopupArgs;
 use crate::client::signups::signup::SignupArgs;
 use crate::client::signups::signup_pay::SignupPayArgs;
@@ -32,6 +33,9 @@ use crate::manual::Manual;
 #[derive(Debug, Parser)]
 #[command(name = "metering", version, arg_required_else_help = true, after_help = after_help())]
 pub(crate) struct Cli {
+    /// Show tables in full on a terminal too, even if rows wrap.
+    #[arg(long, global = true, help_heading = "Output")]
+    pub(crate) wide: bool,
     #[command(subcommand)]
     pub(crate) command: Command,
 }
@@ -42,6 +46,7 @@ pub(crate) enum Command {
     Signup(SignupArgs),
     SignupPay(SignupPayArgs),
     Topup(TopupArgs),
+    Receipts(ReceiptsArgs),
     Balance(BalanceArgs),
     Alert(AlertArgs),
     Usage(UsageArgs),
@@ -69,6 +74,7 @@ impl Command {
             Self::Signup(args) => args.run(out).await,
             Self::SignupPay(args) => args.run(out).await,
             Self::Topup(args) => args.run(out).await,
+            Self::Receipts(args) => args.run(out).await,
             Self::Balance(args) => args.run(out).await,
             Self::Alert(args) => args.run(out).await,
             Self::Usage(args) => args.run(out).await,

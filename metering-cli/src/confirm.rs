@@ -2,9 +2,28 @@
 
 use std::io::{self, BufRead, IsTerminal, Write};
 
+use clap::Args;
 use tokio::sync::oneshot;
 
 use crate::failure::Failure;
+
+/// Whether to ask before an action that cannot be undone, where there is somebody to ask.
+#[derive(Debug, Clone, Copy, Args)]
+pub(crate) struct Confirmation {
+    /// Do not ask for confirmation. It is asked for on a terminal only.
+    #[arg(long)]
+    yes: bool,
+}
+
+impl Confirmation {
+    /// Asks `question` on a terminal. Without one, scripts go on without `--yes` too.
+    ///
+    /// # Errors
+    /// When the answer is not yes, and on Ctrl-C.
+    pub(crate) async fn ask(self, question: &str) -> Result<(), Failure> {
+        if self.yes || !io::stdin().is_terminal() { Ok(()) } else { confirm(question).await }
+    }
+}
 
 /// Asks `question` on the terminal.
 ///

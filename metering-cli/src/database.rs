@@ -13,9 +13,10 @@ use std::sync::Arc;
 use clap::Args;
 use metering_config::server::Arguments;
 use metering_config::{DEFAULT_DATA, FILE_IN_DATA, Sources, StorePlace};
-use metering_core::store::Verification;
+use metering_core::store::{Progress, Verification};
 use metering_core::{FullStore, StoreError};
 use metering_postgres::{PostgresConfig, PostgresStore, PostgresUrlError};
+use metering_sql::transfer::{Export, Section};
 use metering_sqlite::{SqliteStore, path_of_url};
 
 use crate::failure::Failure;
@@ -215,6 +216,15 @@ impl Database {
         }
     }
 
+    /// How many records a section has, to show progress; `None` if that is not known.
+    pub(crate) async fn count(&self, section: Section) -> Result<Option<u64>, StoreError> {
+        let store: &dyn Export = match &self.backend {
+            Backend::Sqlite(store) => &**store,
+            Backend::Postgres(store) => &**store,
+        };
+        store.count(section).await
+    }
+
     /// Rejects a backup target that would overwrite this store, or damage another one that is in use.
     pub(crate) fn check_backup_target(&self, target: &Path) -> Result<(), Failure> {
         let Location::Sqlite(path) = &self.location else { return Err(own_backup()) };
@@ -236,9 +246,9 @@ impl Database {
 
     /// Copies the store to a file while it is in use: a snapshot of one moment. Returns the result of verifying the
     /// copy.
-    pub(crate) async fn backup_to(&self, file: &Path) -> Result<Verification, Failure> {
+    pub(crate) async fn backup_to(&self, file: &Path, progress: Arc<dyn Progress>) -> Result<Verification, Failure> {
         match &self.backend {
-            Backend::Sqlite(store) => Ok(store.backup_to(file).await?),
+            Backend::Sqlite(store) => Ok(store.backup_with_progress(file, progress).await?),
             Backend::Postgres(_) => Err(own_backup()),
         }
     }

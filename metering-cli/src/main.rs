@@ -11,11 +11,14 @@ mod completions;
 mod confirm;
 mod database;
 mod failure;
+mod json;
 mod keys;
 mod manual;
 mod new_file;
 mod output;
+mod progress;
 mod requests;
+mod screen;
 mod table;
 mod webhooks;
 
@@ -23,13 +26,16 @@ use std::io::{self, BufWriter, ErrorKind, Write};
 use std::process::ExitCode;
 
 use clap::Parser;
+use clap::builder::styling::Styles;
 
 use crate::cli::Cli;
 use crate::client::session::follow_up;
 use crate::failure::Failure;
+use crate::screen::Screen;
 
 fn main() -> ExitCode {
     let cli = Cli::parse();
+    Screen::init(cli.wide);
     // Not locked: `mcp` writes to standard output from another thread.
     let mut out = BufWriter::new(io::stdout());
     let result = run(cli, &mut out).and_then(|()| Ok(out.flush()?));
@@ -39,10 +45,17 @@ fn main() -> ExitCode {
         Err(Failure::Output(error)) if error.kind() == ErrorKind::BrokenPipe => ExitCode::SUCCESS,
         Err(failure) => {
             // If stderr is closed too, there is nowhere left to report.
-            let _ = writeln!(io::stderr(), "error: {}", follow_up::addressed(&failure.one_line()));
+            let _ = print_error(&mut anstream::stderr(), &follow_up::addressed(&failure.one_line()));
             ExitCode::from(failure.exit_code())
         }
     }
+}
+
+/// In the colours of clap's own errors. The stream leaves them out where they are not shown or not wanted.
+fn print_error(screen: &mut impl Write, message: &str) -> io::Result<()> {
+    let styles = Styles::styled();
+    let style = styles.get_error();
+    writeln!(screen, "{style}error:{style:#} {message}")
 }
 
 fn run(cli: Cli, out: &mut dyn Write) -> Result<(), Failure> {
@@ -52,4 +65,20 @@ fn run(cli: Cli, out: &mut dyn Write) -> Result<(), Failure> {
         .build()
         .map_err(|error| Failure::Failed(format!("cannot start the asynchronous runtime: {error}")))?
         .block_on(cli.command.run(out))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_word_error_is_coloured_and_only_where_colours_are_shown() {
+        let printed = |mut stream: anstream::AutoStream<Vec<u8>>| {
+            print_error(&mut stream, "no plan").unwrap();
+            String::from_utf8(stream.into_inner()).unwrap()
+        };
+        assert_eq!(printed(anstream::AutoStream::never(Vec::new())), "error: no plan\n");
+        let coloured = printed(anstream::AutoStream::always_ansi(Vec::new()));
+        assert!(coloured.starts_with("\u{1b}[1m\u{1b}[31merror:\u{1b}[0m no plan"), "{coloured:?}");
+    }
 }

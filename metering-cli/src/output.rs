@@ -1,4 +1,4 @@
-//! Output for programs (one JSON document per command, on one line) and notices for people.
+//! Output for programs (one JSON document per command, on one line, and indented on a terminal) and notices for people.
 //!
 //! Values are serialized straight to text: a detour through `serde_json::Value` would turn exact amounts into floats.
 
@@ -9,11 +9,12 @@ use serde::Serialize;
 
 use crate::client::session::follow_up;
 use crate::failure::Failure;
+use crate::screen::Screen;
 
 /// The choice between text for people and JSON for programs.
 #[derive(Debug, Args)]
 pub(crate) struct Format {
-    /// Print JSON, on one line, with exact numbers.
+    /// Print JSON with exact numbers: on one line, and indented on a terminal.
     #[arg(long)]
     pub(crate) json: bool,
 }
@@ -24,8 +25,33 @@ pub(crate) fn notice(text: &str) {
     let _ = writeln!(io::stderr(), "{}", follow_up::addressed(text));
 }
 
-/// Writes `document` as one line of JSON.
-pub(crate) fn json_line(out: &mut dyn Write, document: &impl Serialize) -> Result<(), Failure> {
-    serde_json::to_writer(&mut *out, document).map_err(io::Error::from)?;
+/// Writes `document` as JSON: on one line, and indented on a terminal.
+pub(crate) fn write_json(out: &mut dyn Write, document: &impl Serialize) -> Result<(), Failure> {
+    write_json_for(Screen::current(), out, document)
+}
+
+fn write_json_for(screen: Screen, out: &mut dyn Write, document: &impl Serialize) -> Result<(), Failure> {
+    let written = if screen.terminal {
+        serde_json::to_writer_pretty(&mut *out, document)
+    } else {
+        serde_json::to_writer(&mut *out, document)
+    };
+    written.map_err(io::Error::from)?;
     Ok(writeln!(out)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::client::money::amount::Amount;
+
+    #[test]
+    fn documents_are_on_one_line_and_indented_on_a_terminal_with_every_digit() {
+        let amounts: Vec<Amount> = serde_json::from_str("[1.00, 0.0000694444]").unwrap();
+        for (terminal, expected) in [(false, "[1.00,0.0000694444]\n"), (true, "[\n  1.00,\n  0.0000694444\n]\n")] {
+            let mut out = Vec::new();
+            write_json_for(Screen { terminal, ..Screen::current() }, &mut out, &amounts).unwrap();
+            assert_eq!(String::from_utf8(out).unwrap(), expected);
+        }
+    }
 }

@@ -8,11 +8,11 @@ use crate::failure::Failure;
 use crate::table::{Column, Table, write_pairs};
 
 const COLUMNS: &[Column] = &[
-    Column::Text("REQUEST"),
-    Column::Text("ROUTE"),
-    Column::Number("HELD"),
-    Column::Text("ACCEPTED"),
-    Column::Text("LEASE_ENDS"),
+    Column::id("REQUEST"),
+    Column::text("ROUTE"),
+    Column::amount("HELD"),
+    Column::time("ACCEPTED").optional(2),
+    Column::time("LEASE ENDS").optional(1),
 ];
 
 const ABSENT: &str = "-";
@@ -22,6 +22,10 @@ pub(crate) fn write_list<'r>(
     out: &mut dyn Write,
     requests: impl IntoIterator<Item = &'r RequestDocument>,
 ) -> Result<(), Failure> {
+    let mut requests = requests.into_iter().peekable();
+    if requests.peek().is_none() {
+        return Ok(writeln!(out, "Nothing is held: no request waits for its cost.")?);
+    }
     let mut table = Table::new(COLUMNS);
     for request in requests {
         table.row([&request.id, &route(request), &request.held, &request.created_at, &request.expires_at]);

@@ -1,59 +1,56 @@
-//! Tables for people: aligned, without colours or borders, so that they look the same in a terminal, a pipe and an
-//! email.
+//! Tables for people: aligned, without colours or borders. On a terminal they fit its width; everywhere else, and with
+//! `--wide`, everything is shown in full.
+
+mod column;
+mod layout;
+mod short;
 
 use std::fmt::Display;
 use std::io::Write;
 
-use comfy_table::{Cell, CellAlignment, presets};
+use metering_core::{Clock, SystemClock};
 
 use crate::failure::Failure;
-
-/// A column's heading, and how its cells are aligned.
-#[derive(Debug, Clone, Copy)]
-pub(crate) enum Column {
-    /// Text, left-aligned.
-    Text(&'static str),
-    /// Numbers, right-aligned.
-    Number(&'static str),
-}
+use crate::screen::Screen;
+pub(crate) use column::Column;
+pub(crate) use layout::Layout;
+use layout::{Room, lay_out};
 
 /// A table being filled.
 #[derive(Debug)]
 pub(crate) struct Table {
     columns: &'static [Column],
-    rows: Vec<Vec<Cell>>,
+    rows: Vec<Vec<String>>,
 }
 
 impl Table {
-    pub(crate) fn new(columns: &'static [Column]) -> Self {
+    pub(crate) const fn new(columns: &'static [Column]) -> Self {
         Self { columns, rows: Vec::new() }
     }
 
     /// Adds a row, one cell per column.
     pub(crate) fn row<const N: usize>(&mut self, cells: [&dyn Display; N]) {
         assert_eq!(N, self.columns.len(), "a row has one cell per column");
-        self.rows.push(cells.map(|cell| Cell::new_owned(printable(&cell.to_string()))).into());
+        self.rows.push(cells.map(|cell| printable(&cell.to_string())).into());
     }
 
-    /// Writes the table. A table without rows has only headings.
+    /// Writes the table so that it fits the terminal, and what was left out for that. A table without rows has only
+    /// headings.
     pub(crate) fn write(self, out: &mut dyn Write) -> Result<(), Failure> {
-        let mut table = comfy_table::Table::new();
-        table.load_style(presets::NOTHING);
-        table.set_header(self.columns.iter().map(|column| match column {
-            Column::Text(heading) | Column::Number(heading) => Cell::new(heading),
-        }));
-        table.add_rows(self.rows);
-        for (column, side) in table.column_iter_mut().zip(self.columns) {
-            column.set_padding((0, 2));
-            column.set_cell_alignment(match side {
-                Column::Text(_) => CellAlignment::Left,
-                Column::Number(_) => CellAlignment::Right,
-            });
+        let layout = self.layout(Screen::current());
+        for line in &layout.lines {
+            writeln!(out, "{line}")?;
         }
-        for line in table.lines() {
-            writeln!(out, "{}", line.trim_end())?;
+        match layout.note() {
+            Some(note) => Ok(writeln!(out, "{note}")?),
+            None => Ok(()),
         }
-        Ok(())
+    }
+
+    /// The table as lines, for a caller that adds something to them.
+    pub(crate) fn layout(&self, screen: Screen) -> Layout {
+        let room = Room { columns: screen.table_columns(), now: SystemClock.now(), ellipsis: screen.ellipsis() };
+        lay_out(self.columns, &self.rows, room)
     }
 }
 
@@ -77,7 +74,8 @@ mod tests {
 
     #[test]
     fn numbers_are_right_aligned_without_trailing_spaces() {
-        let mut table = Table::new(&[Column::Text("NAME"), Column::Number("CREDITS"), Column::Text("NOTE")]);
+        const COLUMNS: &[Column] = &[Column::text("NAME"), Column::amount("CREDITS"), Column::text("NOTE")];
+        let mut table = Table::new(COLUMNS);
         table.row([&"a", &"1.5", &"x"]);
         table.row([&"longer", &"-1234567.25", &""]);
         let mut out = Vec::new();

@@ -6,5 +6,6 @@ pub mod account;
 pub mod billing;
 pub mod keys;
 pub mod payments;
+pub mod sessions;
 pub mod signup;
 pub mod webhooks;

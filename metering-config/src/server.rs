@@ -4,6 +4,7 @@ mod authorize;
 mod brand;
 mod certificate_files;
 mod difference;
+mod docs;
 mod gateway;
 mod http;
 mod limits;
@@ -39,8 +40,9 @@ pub use crate::{ConfigError, DatabaseUrl};
 use crate::{DEFAULT_DATA, FILE_IN_DATA};
 
 pub use authorize::AuthorizeConfig;
-pub use brand::{BrandConfig, BrandText, Colour, ColourError};
+pub use brand::{BrandConfig, BrandText, Colour, ColourError, Mark, MarkKind};
 pub use certificate_files::CertificateFiles;
+pub use docs::DocsConfig;
 pub use gateway::{GatewayConfig, HeaderRules};
 pub use http::HttpConfig;
 pub use limits::LimitsConfig;
@@ -131,8 +133,10 @@ pub struct Config {
     pub recovery: RecoveryConfig,
     /// The terms that users accept.
     pub terms: TermsConfig,
-    /// Name, texts and accent colour of the browser pages.
+    /// Name, texts, mark and accent colour of the browser pages.
     pub brand: BrandConfig,
+    /// The operator's own pages next to the guides.
+    pub docs: DocsConfig,
     /// Who operates the service: the seller named on receipts.
     pub operator: OperatorConfig,
     /// The built-in sample feed.
@@ -245,6 +249,7 @@ impl Default for Config {
             recovery: RecoveryConfig::default(),
             terms: TermsConfig::default(),
             brand: BrandConfig::default(),
+            docs: DocsConfig::default(),
             operator: OperatorConfig::default(),
             sample: SampleConfig::default(),
             chains: BTreeMap::new(),

@@ -4,6 +4,7 @@
 //! trait. Contracts about several traits are in the list of `store_conformance!` itself.
 
 mod authorizations;
+mod browser_sessions;
 mod events;
 mod holds;
 mod imports;
@@ -29,9 +30,13 @@ macro_rules! store_conformance {
         $crate::authorizations_conformance!($fresh);
         $crate::imports_conformance!($fresh);
         $crate::prices_conformance!($fresh);
+        $crate::browser_sessions_conformance!($fresh);
         // What one trait writes and another one reads.
         $crate::conformance_tests! { $fresh;
             authorization_credits::credited_authorizations_are_told,
+            browser_links::a_link_signs_in_once,
+            browser_links::an_expired_link_does_not_sign_in,
+            browser_links::concurrent_clicks_open_one_session,
             event_payments::a_claim_is_told,
             event_payments::a_refill_lowers_the_alert,
             event_payments::a_refused_claim_is_not_told,

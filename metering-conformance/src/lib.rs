@@ -42,6 +42,8 @@ pub mod authorization_identifiers;
 pub mod authorization_places;
 mod authorization_scene;
 pub mod authorizations;
+pub mod browser_links;
+pub mod browser_sessions;
 pub mod buyers;
 pub mod caps;
 pub mod challenges;

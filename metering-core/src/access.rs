@@ -3,8 +3,10 @@
 //! A key exists in plain text only when it is issued and in the request that carries it; stores see its hash.
 
 pub(crate) mod account;
+pub(crate) mod browser_session;
 pub(crate) mod budget;
 pub(crate) mod credentials;
+pub(crate) mod device;
 pub(crate) mod email;
 pub(crate) mod email_status;
 pub(crate) mod hash_kind;
@@ -22,8 +24,13 @@ pub(crate) mod secret_record;
 pub(crate) mod succession;
 
 pub use account::{Account, AccountId, AccountIdError, AgentName, AgentNameError, Payer, RateLimits, Totals};
+pub use browser_session::{
+    BrowserSession, BrowserSessionId, BrowserSessionIdError, BrowserToken, BrowserTokenHash, BrowserTokenKind,
+    MalformedBrowserToken, NewBrowserSession, SessionCredentials,
+};
 pub use budget::{Budget, BudgetReset, BudgetResetError, Spent};
 pub use credentials::{Caller, ClientAddress, Credentials, KEY_HEADERS};
+pub use device::{DeviceName, DeviceNameError};
 pub use email::{Email, EmailError};
 pub use email_status::EmailStatus;
 pub use hash_kind::{HashKind, HashKindError};

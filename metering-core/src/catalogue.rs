@@ -3,6 +3,7 @@
 mod amount;
 pub(crate) mod body;
 mod body_use;
+mod buying_power;
 mod by_unit;
 mod byte_search;
 mod error_shape;
@@ -15,6 +16,7 @@ pub(crate) mod free_statuses;
 mod header_patterns;
 mod json_report;
 mod json_scanner;
+mod json_text;
 mod lenient;
 pub(crate) mod nearest;
 mod object;
@@ -25,6 +27,7 @@ mod param_file;
 pub(crate) mod path;
 mod pointer;
 pub(crate) mod price;
+mod price_words;
 mod problem;
 mod query;
 mod ratio;
@@ -63,6 +66,7 @@ pub use body_use::BodyUse;
 pub use error_shape::ErrorShape;
 pub use free_statuses::FreeStatuses;
 pub use header_patterns::{HeaderPattern, HeaderPatternError, HeaderPatterns};
+pub use json_text::JsonText;
 pub use outcome::{BodyEnd, Ended, Settlement};
 pub use override_headers::{
     GATEWAY_HEADER_PREFIXES, HOP_BY_HOP_HEADERS, is_hop_by_hop, is_of_gateway, is_same_header, overrides_request,
@@ -214,6 +218,13 @@ impl Catalogue {
     #[must_use]
     pub fn routes(&self) -> &[Route] {
         &self.routes
+    }
+
+    /// What an amount of credits buys, in plain words: each is an alternative to the others, such as `1,000 searches` and
+    /// `about 330 reports`. Counts routes that have a `unit`, or else the first ones of different prices.
+    #[must_use]
+    pub fn buys(&self, credits: Credits) -> Vec<String> {
+        buying_power::of(&self.routes, credits)
     }
 
     /// The first segments of all paths, which a gateway must route to this catalogue.

@@ -2,7 +2,8 @@
 //! commits charges in batches.
 //!
 //! The rule is pure and stated once; every backend applies it through [`decide`]. A [`Receipt`](crate::Receipt) exists
-//! only for a charge that is on disk; what exists before is an [`EarlyReceipt`].
+//! only for a charge that is on disk; what exists before is an [`EarlyReceipt`], or before the decision an
+//! [`ExpectedCharge`].
 
 pub(crate) mod batch;
 pub(crate) mod charge;
@@ -33,7 +34,8 @@ pub use in_flight::{InFlight, Slot};
 pub use key_meter::{ExhaustedBudget, KeyLimit, KeyMeter, KeyState, remaining};
 pub use max_cost::{MaxCost, MaxCostError};
 pub use meter::{
-    EarlyDecision, EarlyReceipt, HoldDecision, HoldGuard, MeterEnd, MeterStats, WakeTogether, wake_together,
+    EarlyDecision, EarlyReceipt, ExpectedCharge, HoldDecision, HoldGuard, MeterEnd, MeterStats, WakeTogether,
+    wake_together,
 };
 pub use posting::{Outcome, Posting, Remembered, StoredResult};
 pub use rate::{LimitWindow, RateStatus, RateWindows, Window};

@@ -4,6 +4,7 @@
 //! backends refuse nothing themselves. Backends use this as [`backend::decision`](crate::backend::decision).
 
 mod authorization;
+mod browser_session;
 mod buyer;
 mod challenge;
 mod claim;
@@ -28,6 +29,7 @@ mod signup;
 pub use authorization::{
     authorization_after, credit_authorization, gives_back_gas_place, keeps_gas_place, open_authorization,
 };
+pub use browser_session::{BrowserSessionChanges, BrowserSessionFacts, open_browser_session, sign_in_by_link};
 pub use buyer::{BuyerChanges, BuyerFacts, add_receipt_buyer, set_buyer};
 pub use challenge::{fail_challenge, open_challenge, rotate_key};
 pub use claim::{ClaimChanges, ClaimStep, claim_open, claim_paid, claim_step};

@@ -64,6 +64,13 @@ pub enum Error {
     /// The account has no such key that the caller may see or change.
     #[error("There is no such key, or it is not a child of yours.")]
     NoSuchKey,
+    /// The caller's key has no such session of a browser.
+    #[error("There is no such session, or it is not one of your key or of its child keys.")]
+    NoSuchSession,
+    /// The service keeps no sessions of browsers
+    /// ([`Service::with_browser_sessions`](crate::Service::with_browser_sessions)).
+    #[error("This service keeps no sessions; send the API key with each request.")]
+    SessionsNotOffered,
     /// The state of the keys does not allow the change.
     #[error("{0}")]
     KeyConflict(KeyConflict),

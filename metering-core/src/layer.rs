@@ -6,12 +6,14 @@ mod head;
 mod header_value;
 mod in_flight_slot;
 mod incoming;
+mod late_refusal;
 mod money;
 mod outgoing;
 mod overlap;
 mod precheck;
 mod privacy;
 mod received;
+mod refusal;
 mod response;
 
 use std::fmt;
@@ -20,7 +22,6 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use http::request::Parts;
-use http::uri::PathAndQuery;
 use http::{Extensions, Request, Response, Uri, header};
 use tower_layer::Layer;
 
@@ -36,7 +37,8 @@ pub use body::RequestBody;
 pub use charged::Charged;
 use head::{address, request_head};
 pub use in_flight_slot::InFlightSlot;
-use incoming::{drop_overrides, forward_checked};
+use incoming::{drop_overrides, forward_checked, set_target};
+use late_refusal::LateRefusal;
 use outgoing::Outgoing;
 pub use privacy::Privacy;
 use received::Received;
@@ -229,7 +231,7 @@ impl MeteringLayer {
         }
         outgoing.is_for(found.route(), || self.service.catalogue().errors_near(head.uri.path()));
         let found = found.identified(outgoing.id);
-        // Read for refusals only: it hashes the key.
+        // Read for refusals only, and those that may come late: it hashes the key.
         let client = || ChallengeClient::read(values, credentials.key.as_ref());
         let presented = self.service.offers().read(values);
         let route = found.route();
@@ -249,12 +251,15 @@ impl MeteringLayer {
             hook(credentials.key.as_ref(), route, &mut head.extensions).map_err(refused)?;
         }
         let Admission { target, body, kind, route, paid } = found.admit().await.map_err(refused)?;
+        let is_expected = matches!(kind, AdmissionKind::Expected(_));
+        let late = is_expected.then(|| LateRefusal::new(&head.uri, route, client()));
         if let Some(body) = body {
             forward_checked(head, body);
         }
         let charged = match kind {
             AdmissionKind::Charged(receipt) => Some(Charged::new(&self.service, receipt.into(), route)),
             AdmissionKind::Early(receipt) => Some(Charged::new(&self.service, receipt, route)),
+            AdmissionKind::Expected(charge) => Some(Charged::expected(&self.service, charge, route, late)),
             AdmissionKind::Held(guard) => Some(Charged::held(&self.service, guard, route)),
             AdmissionKind::Free => None,
         };
@@ -282,10 +287,7 @@ impl MeteringLayer {
         client: ChallengeClient<'_>,
         presented: Option<&dyn RequestPayment>,
     ) -> Response<R> {
-        let offers = self.service.offers();
-        let mut notice = offers.notice(error, offers.resource(uri.path(), uri.query(), route), presented);
-        notice.headers.extend(offers.challenges(error, client, presented));
-        error.to_response_with(notice)
+        refusal::response(self.service.offers(), (uri, route), error, client, presented)
     }
 
     async fn serve<S, B, R>(self, mut inner: S, request: Request<B>) -> Result<Response<R>, S::Error>
@@ -303,7 +305,8 @@ impl MeteringLayer {
             Ok(charged) => charged,
             Err(refusal) => return Ok(outgoing.finish(refusal)),
         };
-        // If the charge is not on disk yet, it is flushed meanwhile. `Charged` waits for that before a response is returned.
+        // If the charge is not on disk yet, it is decided and flushed meanwhile. `Charged` waits for that before a
+        // response is returned.
         let outcome = inner.call(Request::from_parts(head, body)).await;
         let response = match (outcome, charged) {
             (Ok(response), None) => response,
@@ -316,11 +319,15 @@ impl MeteringLayer {
             }
             (Ok(response), Some(charged)) => charged.delivered(response).await,
             (Err(error), charged) => {
-                if let Some(charged) = charged {
-                    // There is no response to set headers on, and a failed refund is already logged.
-                    drop(Box::pin(charged.refund()).await);
+                // There is no response to set headers on, and a failed refund is already logged.
+                let refusal = match charged {
+                    Some(charged) => Box::pin(charged.not_served()).await,
+                    None => None,
+                };
+                match refusal {
+                    Some(refusal) => refusal,
+                    None => return Err(error),
                 }
-                return Err(error);
             }
         };
         Ok(outgoing.finish(response))
@@ -375,18 +382,6 @@ where
         let ready = std::mem::replace(&mut self.inner, fresh);
         Box::pin(self.gate.clone().serve(ready, request))
     }
-}
-
-/// Sets the path and query of a URI. False when they are too long for one.
-fn set_target(uri: &mut Uri, target: String) -> bool {
-    // Most requests are sent in normal form.
-    if uri.path_and_query().is_some_and(|sent| sent.as_str() == target) {
-        return true;
-    }
-    let Ok(target) = PathAndQuery::try_from(target) else { return false };
-    let mut parts = uri.clone().into_parts();
-    parts.path_and_query = Some(target);
-    Uri::from_parts(parts).map(|forwarded| *uri = forwarded).is_ok()
 }
 
 /// Normalising a query's encoding can make it longer.

@@ -6,6 +6,7 @@
 mod access;
 mod accounts;
 mod billing;
+mod browser_sessions;
 pub(crate) mod config;
 mod emails;
 mod fields;
@@ -26,8 +27,9 @@ mod usage;
 mod webhooks;
 
 pub use access::Access;
+pub use browser_sessions::{BrowserSessions, OpenedSession};
 pub use config::Links;
-pub use emails::{Emails, recovery_accepted};
+pub use emails::{Emails, link_accepted};
 pub use gate::{Admission, AdmissionKind, MatchedRequest, Proxied, RequestContent, RequestHead};
 pub use holds::Holds;
 pub use keys::{Keys, TermsReader, end_of_grace, wider_terms};

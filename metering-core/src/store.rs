@@ -2,12 +2,13 @@
 //!
 //! The contract has these parts: [`Store`] for accounts, charges and usage is all that charging needs. A service that
 //! sells plans on chains needs a [`PaymentStore`] too, one with free signups a [`SignupStore`], one that operators
-//! administer an [`OperatorStore`], one that refills accounts a [`RefillStore`], one that sends webhooks an
+//! administer an [`OperatorStore`], one whose customers stay signed in a [`BrowserSessionStore`], one that refills accounts a [`RefillStore`], one that sends webhooks an
 //! [`EventStore`], one that accepts signed authorizations an [`AuthorizationStore`], one that accounts of another
 //! service can move to an [`ImportStore`], and one that records which catalogue was in force when a [`PriceStore`].
 //! [`decision`](crate::backend::decision) has the rules of every write.
 
 mod authorizations;
+mod browser_sessions;
 mod commit_source;
 mod error;
 mod events;
@@ -21,6 +22,7 @@ mod operators;
 mod page;
 mod payments;
 mod prices;
+mod progress;
 mod refills;
 mod signups;
 mod source_id;
@@ -43,6 +45,7 @@ use crate::money::ledger::{LedgerEntry, NewLedgerEntry};
 use crate::usage::{Activity, DailyTotal, DayRange, UsageReport};
 
 pub use authorizations::{AuthorizationCredited, AuthorizationOpened, AuthorizationStore, NewAuthorization};
+pub use browser_sessions::BrowserSessionStore;
 pub use commit_source::{CommitBatch, CommitSource};
 pub use refills::{RefillStore, Refilled};
 pub use signups::{EmailVerified, SignupApproved, SignupOpened, SignupRedeemed, SignupStore};
@@ -61,6 +64,7 @@ pub use payments::{
     QuotePrecedence, ReceiptBuyerAdded, SettlementChange,
 };
 pub use prices::PriceStore;
+pub use progress::Progress;
 pub use source_id::SourceId;
 pub use store_clock::StoreClock;
 

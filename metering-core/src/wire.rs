@@ -24,6 +24,7 @@
 
 mod account;
 mod billing;
+mod browser_sessions;
 mod buyer;
 mod cache_control;
 #[cfg(feature = "calls")]
@@ -57,6 +58,9 @@ mod webhooks;
 
 pub use account::BalanceDocument;
 pub use billing::{DeductRequest, DeductResponse, LookupResponse};
+pub use browser_sessions::{
+    BrowserSessionDocument, BrowserSessionResponse, BrowserSessionsDocument, EndedSessionsResponse,
+};
 pub use buyer::{BuyerDocument, BuyerRequest, BuyerResponse};
 pub use cache_control::{TARGETED_CACHE_HEADERS, TARGETED_SUFFIX, private_cache_control};
 pub use chain_id::ChainIdInput;

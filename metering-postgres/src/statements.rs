@@ -60,13 +60,15 @@ impl<C: GenericClient> Statements<'_, C> {
 }
 
 /// What the words of statements stand for.
-const WORDS: [(&str, &str); 21] = [
+const WORDS: [(&str, &str); 23] = [
     ("{bytes}", "COLLATE \"C\""),
     ("{lock m}", "FOR UPDATE OF m"),
     ("{lock webhook}", "FOR UPDATE OF webhook"),
     ("{key_id}", "id"),
     ("{budget}", "budget"),
     ("{integer}", "BIGINT"),
+    ("{blob}", "BYTEA"),
+    ("{keyed}", ""),
     ("{join}", "JOIN"),
     ("{is}", "="),
     ("{no_account}", "0::BIGINT"),

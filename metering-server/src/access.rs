@@ -1,4 +1,5 @@
-//! Who is calling: the credentials of a request, and rate limits for callers without a key.
+//! Who is calling: the credentials or the session of a request, and rate limits for callers without a key.
 
 pub(crate) mod credentials;
 pub(crate) mod limits;
+pub(crate) mod session;

@@ -10,9 +10,11 @@ use std::sync::Arc;
 use bytes::Bytes;
 use http::{HeaderValue, Method, Request, header};
 use http_body::Body;
+use metering_core::access::SessionCredentials;
 use metering_core::{Privacy, Service};
 use tracing::Instrument;
 
+use crate::access::session;
 use crate::api::app::App;
 use crate::authorize::Authorizer;
 use crate::config::{Config, Surface};
@@ -78,7 +80,7 @@ impl Front {
         self.destinations.of(method, path)
     }
 
-    /// Responds to a request for a destination. The MCP server is not among them: it calls this itself.
+    /// Responds to a request for any destination but the MCP server, which calls this itself.
     pub(crate) async fn respond<B>(&self, destination: Destination, request: Request<B>) -> Response
     where
         B: Body<Data = Bytes> + Send,
@@ -96,14 +98,19 @@ impl Front {
         B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
     {
         if let (Destination::Authorize, Some(authorizer)) = (&destination, &self.authorizer) {
-            return authorizer.respond(request).await;
+            return Box::pin(authorizer.respond(request)).await;
         }
         let privacy = Privacy::of(request.headers());
-        let answered = self.cross_origin.respond(request, |request| {
-            // Called at most once: what is left of the destination is `Nothing`.
-            self.serve(std::mem::take(&mut destination), request)
-        });
-        let mut response = answered.await;
+        let mut response = if self.cross_origin.allows(request.headers()) {
+            let answered = self.cross_origin.respond(request, |request| {
+                // Called at most once, so the `Nothing` that this leaves behind is never used.
+                self.serve(std::mem::take(&mut destination), request)
+            });
+            // Boxed, as the other rare ways, to keep the future of a request small.
+            Box::pin(answered).await
+        } else {
+            self.serve(destination, request).await
+        };
         privacy.protect(response.headers_mut());
         response
     }
@@ -113,9 +120,11 @@ impl Front {
         B: Body<Data = Bytes> + Send,
         B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
     {
-        if let Destination::Api(found) = destination {
-            return self.call(found, request).await;
-        }
+        let destination = match destination {
+            Destination::Api(found) => return self.call(found, request, None).await,
+            Destination::InSession(found) => return self.call_in_session(found, request).await,
+            other => other,
+        };
         let at_pages_origin = self.pages_origin.as_ref().map(|origin| origin.is_named_by(&request));
         match destination {
             // The catalogue decides which methods a route has, HEAD included: each has its own price.
@@ -131,8 +140,34 @@ impl Front {
         }
     }
 
+    /// Like [`Front::call`], for a browser that is signed in.
+    async fn call_in_session<B>(&self, found: Found<'static, App>, request: Request<B>) -> Response
+    where
+        B: Body<Data = Bytes> + Send,
+        B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
+    {
+        let is_head = request.method() == Method::HEAD && found.takes_head();
+        let method = if is_head { Method::GET } else { request.method().clone() };
+        if !found.takes_session(&method) {
+            return into_response(Problem::not_found().into_reply());
+        }
+        let session = match session::token(&request) {
+            Ok(token) => session::find(&self.app.service, &token).await,
+            Err(problem) => Err(problem),
+        };
+        match session {
+            Ok(session) => self.call(found, request, Some(session)).await,
+            Err(problem) => into_response(session::refused(problem, request.headers())),
+        }
+    }
+
     /// Calls the endpoint of the metering API that has the method of the request.
-    async fn call<B>(&self, found: Found<'static, App>, request: Request<B>) -> Response
+    async fn call<B>(
+        &self,
+        found: Found<'static, App>,
+        request: Request<B>,
+        session: Option<SessionCredentials>,
+    ) -> Response
     where
         B: Body<Data = Bytes> + Send,
         B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
@@ -145,7 +180,8 @@ impl Front {
         let is_head = head.method == Method::HEAD && found.takes_head();
         let method = if is_head { Method::GET } else { head.method.clone() };
         let accepting = found.is_compressed().then(|| head.headers.clone());
-        let called = found.call(&self.app, &method, endpoints::Request::new(head, body)).await;
+        let request = endpoints::Request { session, ..endpoints::Request::new(head, body) };
+        let called = found.call(&self.app, &method, request).await;
         let response = into_response(called.unwrap_or_else(Problem::into_reply));
         let response = match accepting {
             Some(headers) => compressed(response, &headers).await,

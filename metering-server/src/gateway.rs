@@ -28,7 +28,7 @@ use bytes::Bytes;
 use http::Request;
 use http_body::Body;
 use metering_core::charging::HoldId;
-use metering_core::{ApiKey, Metered, MeteringLayer, RequestBody, Service, SystemRandomness};
+use metering_core::{Metered, MeteringLayer, RequestBody, Service, SystemRandomness};
 use tower_layer::Layer;
 use tower_service::Service as _;
 
@@ -113,7 +113,7 @@ impl Gateway {
             if !(removed.request.is_empty() && removed.response.is_empty()) {
                 extensions.insert(removed.clone());
             }
-            websocket::admit(key.map(ApiKey::hash), route, extensions, &reserving)?;
+            websocket::admit(key, route, extensions, &reserving)?;
             if route.sse {
                 let permit = key.map(|key| reserving.reserve(key.hash())).transpose()?;
                 extensions.insert(StreamRoute::new(permit));

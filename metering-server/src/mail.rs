@@ -1,7 +1,8 @@
-//! Sends mail: links that verify addresses or replace keys, notices, and alerts.
+//! Sends mail: links that verify addresses, replace keys or sign in, notices, and alerts.
 //!
 //! Requests only queue mail, so a slow mail server slows down nothing else. Tasks prepare, render and send it, and try
-//! again after failures that may pass. Recovery links have a separate queue, so other mail never delays them.
+//! again after failures that may pass. Links that someone waits for to get in have a separate queue, so other mail never
+//! delays them.
 
 mod alerts;
 mod delivery;
@@ -99,10 +100,12 @@ impl Mailer for Outbox {
     /// Beyond an address's budget for recovery mail, nothing is queued, and the caller does not learn that: the mailbox
     /// has a link that still works (see `Limits::recovery_mail`). A request that finds no room does not use the budget.
     fn queue(&self, request: MailRequest) -> bool {
-        let queue = if matches!(request, MailRequest::Recovery(_)) { &self.recoveries } else { &self.others };
+        let is_awaited = matches!(request, MailRequest::Recovery(_) | MailRequest::SignIn(_));
+        let queue = if is_awaited { &self.recoveries } else { &self.others };
         let Ok(room) = queue.try_reserve() else { return false };
         match &request {
             MailRequest::Recovery(email) if !self.limits.recovery_mail(email) => {}
+            MailRequest::SignIn(email) if !self.limits.sign_in_mail(email) => {}
             _ => room.send(request),
         }
         true

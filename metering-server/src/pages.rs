@@ -5,12 +5,25 @@
 //! scripts.
 
 mod approval;
+mod asset_error;
 mod assets;
+mod example;
+mod guides;
+mod head;
 mod headers;
+mod joined;
+mod markdown;
+mod module;
 mod origin;
 mod page;
+mod prices;
 mod render;
+mod script;
+mod site;
+mod sources;
+mod stylesheet;
 mod terms;
+mod variables;
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -18,8 +31,9 @@ use std::path::PathBuf;
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 
+use crate::config::ConfigError;
 use crate::http::{Document, Reply, bytes, with_headers};
-pub(crate) use assets::AssetError;
+pub(crate) use asset_error::AssetError;
 use assets::Assets;
 pub(crate) use origin::PagesOrigin;
 use page::{HTML, Page, secured};
@@ -38,8 +52,11 @@ const SHARED_WITH_SLASH: &str = "/verify/";
 /// The console, on the admin address.
 const CONSOLE: &str = "/console";
 const CONSOLE_WITH_SLASH: &str = "/console/";
+const SVG: &str = "image/svg+xml";
 const CACHE_FOREVER: HeaderValue = HeaderValue::from_static("public, max-age=31536000, immutable");
 const CACHE_ONE_HOUR: HeaderValue = HeaderValue::from_static("public, max-age=3600");
+/// For SVG, which could have scripts if it was opened as a page: the operator's mark is any file of theirs.
+const SVG_POLICY: HeaderValue = HeaderValue::from_static("default-src 'none'; style-src 'unsafe-inline'; sandbox");
 
 /// All pages of a service, rendered and ready to send.
 #[derive(Debug)]
@@ -63,6 +80,12 @@ pub(crate) enum PagesError {
     /// A template is invalid.
     #[error("cannot render a page: {0}")]
     Template(#[from] minijinja::Error),
+    /// The mark cannot be used.
+    #[error(transparent)]
+    Mark(#[from] ConfigError),
+    /// A page of the operator's cannot be shown.
+    #[error(transparent)]
+    Guide(#[from] guides::GuideError),
     /// The terms cannot be read.
     #[error("configuration key terms.file: {}: {cause}", file.display())]
     Terms {
@@ -133,7 +156,11 @@ impl Pages {
 
 fn cached(reply: Reply, cache_control: HeaderValue) -> Reply {
     let mut reply = secured(reply);
-    reply.headers_mut().insert(header::CACHE_CONTROL, cache_control);
+    let headers = reply.headers_mut();
+    headers.insert(header::CACHE_CONTROL, cache_control);
+    if headers.get(header::CONTENT_TYPE).is_some_and(|kind| kind == SVG) {
+        headers.insert(header::CONTENT_SECURITY_POLICY, SVG_POLICY);
+    }
     reply
 }
 

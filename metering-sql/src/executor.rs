@@ -58,6 +58,8 @@ pub struct UsagePart {
 /// | `{place}` | a function: what is stored of a number without a sign | nothing | `int8send` |
 /// | `{entry}` | the column of `ledger` that counts up with `id` within an account, and is in an index | `id` | `entry` |
 /// | `{integer}` | in a script of the [schema](crate::schema): the type of numbers | `INTEGER` | `BIGINT` |
+/// | `{blob}` | in such a script: the type of bytes | `BLOB` | `BYTEA` |
+/// | `{keyed}` | in such a script: after a table whose rows have a key of their own | ` STRICT, WITHOUT ROWID` | nothing |
 /// | `{budget}` | the column of `api_key` with the budget's limit | `budget_limit` | `budget` |
 ///
 /// The other methods are for what cold writes share with the charge path, which each backend has in its own way. Those with a

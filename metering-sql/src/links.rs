@@ -35,7 +35,7 @@ impl Record for EmailLink {
 }
 
 /// The link with this token.
-async fn by_token(db: &mut dyn Executor, token: &LinkHash) -> Result<Option<EmailLink>> {
+pub async fn by_token(db: &mut dyn Executor, token: &LinkHash) -> Result<Option<EmailLink>> {
     find(db, "WHERE token = ?1", &values![token]).await
 }
 
@@ -87,6 +87,7 @@ pub async fn recover(
     key_replacement::write(db, &changes).await.map(Some)
 }
 
-async fn delete(db: &mut dyn Executor, token: &LinkHash) -> Result<()> {
+/// Deletes a link.
+pub async fn delete(db: &mut dyn Executor, token: &LinkHash) -> Result<()> {
     record::delete::<EmailLink>(db, "WHERE token = ?1", values![token]).await.map(drop)
 }

@@ -1,5 +1,5 @@
 //! Versions of the schema that are the same in all databases. A backend's own versions come first.
 
-/// The script of each version, in order. Released ones are never edited. A backend's words replace those in braces, of
-/// which `{integer}` is the type of numbers.
-pub const STEPS: &[&str] = &[include_str!("schema/0002_buyers.sql")];
+/// The script of each version, in order. Released ones are never edited. A backend's words replace those in braces:
+/// `{integer}` is the type of numbers, `{blob}` that of bytes, and `{keyed}` follows a table with a key of its own.
+pub const STEPS: &[&str] = &[include_str!("schema/0001_browser_sessions.sql"), include_str!("schema/0002_buyers.sql")];

@@ -5,6 +5,7 @@
 
 mod accounts;
 mod authorizations;
+mod browser_sessions;
 mod events;
 mod full;
 mod holds;

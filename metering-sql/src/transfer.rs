@@ -24,7 +24,7 @@ mod traits;
 
 pub use comparison::{Comparison, Difference, SectionComparison, compare};
 pub use copying::{copy, survey};
-pub use export::page;
+pub use export::{count, page};
 pub use import::write;
 pub use position::{Part, Position};
 pub use record::{

@@ -3,7 +3,8 @@
 use std::fmt;
 
 use metering_core::access::{
-    AgentName, BudgetReset, Email, HashKind, KeyHash, KeyId, KeyName, KeyNumber, Networks, RoutePatterns, Scopes,
+    AgentName, BrowserSessionId, BrowserTokenHash, BudgetReset, DeviceName, Email, HashKind, KeyHash, KeyId, KeyName,
+    KeyNumber, Networks, RoutePatterns, Scopes,
 };
 use metering_core::chains::{Address, TokenUnits, TxHash, WalletSignature};
 use metering_core::charging::{Fingerprint, HoldId, SettleReason};
@@ -255,6 +256,8 @@ wrappers! {
     Address: [u8; 20], Self::from_bytes, |address| *address.as_bytes();
     TxHash: [u8; 32], Self::from_bytes, |hash| *hash.as_bytes();
     TokenUnits: [u8; 16], |bytes| Self::new(u128::from_be_bytes(bytes)), |units| units.get().to_be_bytes();
+    BrowserSessionId: [u8; 16], Self::from_bytes, |id| *id.as_bytes();
+    BrowserTokenHash: [u8; 32], Self::from_bytes, |hash| *hash.as_bytes();
     KeyHash: [u8; 32], Self::from_bytes, |hash| *hash.as_bytes();
     AuthorizationNonce: [u8; 32], Self::from_bytes, |nonce| *nonce.as_bytes();
     IdentifierHash: [u8; 32], Self::from_bytes, |hash| *hash.as_bytes();
@@ -299,6 +302,7 @@ texts!(
     Actor,
     AgentName,
     BudgetReset,
+    DeviceName,
     Email,
     EventKinds,
     HashKind,

@@ -180,13 +180,15 @@ fn first_parts(unfolded: &Unfolded, first: (Day, i64), last: Day, pairs: i64) ->
 }
 
 /// What the words of statements stand for. SQLite compares bytes anyway, and only one transaction writes.
-const WORDS: [(&str, &str); 21] = [
+const WORDS: [(&str, &str); 23] = [
     ("{bytes}", ""),
     ("{lock m}", ""),
     ("{lock webhook}", ""),
     ("{key_id}", "public_id"),
     ("{budget}", "budget_limit"),
     ("{integer}", "INTEGER"),
+    ("{blob}", "BLOB"),
+    ("{keyed}", " STRICT, WITHOUT ROWID"),
     ("{join}", "CROSS JOIN"),
     ("{is}", "IS"),
     ("{no_account}", "NULL"),

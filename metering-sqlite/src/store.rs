@@ -17,7 +17,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use metering_core::StoreError;
-use metering_core::store::{CommitSource, Verification};
+use metering_core::store::{CommitSource, Progress, Verification};
 
 use crate::connection::health::Health;
 use crate::connection::location::make_folder_of;
@@ -155,8 +155,20 @@ impl SqliteStore {
     /// When `path` already exists or cannot be written to, and when the copy is damaged, which means that the database
     /// is too. No file is left behind.
     pub async fn backup_to(&self, path: &Path) -> Result<Verification, StoreError> {
+        self.backup_with_progress(path, Arc::new(())).await
+    }
+
+    /// As [`SqliteStore::backup_to`], and says how many bytes are copied. The copy is verified after that.
+    ///
+    /// # Errors
+    /// As [`SqliteStore::backup_to`].
+    pub async fn backup_with_progress(
+        &self,
+        path: &Path,
+        progress: Arc<dyn Progress>,
+    ) -> Result<Verification, StoreError> {
         let path = path.to_owned();
-        self.read(move |connection| backup::copy(connection, &path)).await
+        self.read(move |connection| backup::copy(connection, &path, &*progress)).await
     }
 
     /// Reads one snapshot of the database, with a reader, or with the writer's connection if it has no

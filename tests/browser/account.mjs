@@ -154,17 +154,19 @@ export const account = {
     const [download] = await Promise.all([page.waitForEvent("download"), page.getByRole("button", { name: "Ledger (CSV)" }).click()]);
     assert.equal(readFileSync(await download.path(), "utf8"), "id\r\n1\r\n2\r\n3\r\n");
 
-    for (const path of ["/metering", "/docs", "/docs/mcp", "/verify", "/agents-tos/1"]) {
+    for (const path of ["/metering", "/docs", "/docs/mcp", "/docs/guides/quickstart", "/verify", "/agents-tos/1"]) {
       await page.goto(page.base + path);
       await page.waitForSelector(".signed-in");
       assert.equal(await page.textContent("#nav-account"), `Account, signed in as ${name}`, path);
       assert.ok(await page.isHidden("#nav-sign-up"), path);
+      await page.waitForSelector("#nav-balance:not([hidden])");
+      assert.match(await page.textContent("#nav-balance"), /^Balance: [\d,.]+ credits?$/, path);
       assert.ok(!(await shows(page, key)), `the key is not on ${path}`);
     }
     await page.goto(`${page.base}/metering/account`);
     await page.waitForSelector("#balance");
     await page.click("#sign-out");
-    assert.ok(await page.isHidden(".signed-in"));
+    assert.ok((await page.isHidden(".signed-in")) && (await page.isHidden("#nav-balance")));
     assert.ok(await page.isVisible("#nav-sign-up"));
     assert.ok(!(await storedData(page)).includes(name), "signing out forgets the name");
   },

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import jsQR from "jsqr";
 import { checkPage, storedData } from "./browser.mjs";
-import { LOOKS, call, look, signIn, tabTo } from "./steps.mjs";
+import { LOOKS, call, signIn } from "./steps.mjs";
 
 const ICON = "data:image/svg+xml,%3Csvg xmlns='http://www.w3.org/2000/svg' width='8' height='8'%3E%3Crect width='8' height='8' fill='teal'/%3E%3C/svg%3E";
 
@@ -34,6 +34,22 @@ async function choosePlan(page, label) {
   await page.locator(".offer", { hasText: label }).locator("input").check();
   await page.click("[data-action=continue]");
   await page.waitForSelector("#purchase");
+}
+
+/** A payment was seen: nothing on the page asks for another one, before and after a reload. */
+async function asksForNothing(page, recipient, confirmations) {
+  for (const reloads of [true, false]) {
+    await page.waitForSelector('#purchase[data-state="seen"]');
+    assert.equal(await page.innerText("#purchase-title"), "Payment seen");
+    for (const hidden of ["#other-wallet", "[data-action=pay]", "[data-action=back]", "[data-action=renew]", "#purchase [data-needs=wallet]"]) {
+      for (const part of await page.locator(hidden).all()) assert.ok(await part.isHidden(), `${hidden} asks to pay again`);
+    }
+    const words = await page.innerText("main");
+    assert.ok(!words.toLowerCase().includes(recipient.toLowerCase()), `the address is still there: ${words}`);
+    assert.match(words, confirmations);
+    assert.match(words, /Seen: 0x[0-9a-f]{8}…/);
+    if (reloads) await page.reload();
+  }
 }
 
 /** What the QR code on the page says, read from a screenshot as a phone would. */
@@ -109,7 +125,8 @@ export const buying = {
     const page = await visitor.window({ wallet });
     await openTopUp(page, key);
     const offers = await page.locator(".offer").allInnerTexts();
-    assert.match(offers.join("\n"), /Starter\s+5 USDC on devnet\s+10 credits \+ 0\.5 bonus\s+75,600 calls of weight 1\s+0\.00006614 USDC per call/);
+    assert.match(offers.join("\n"), /Starter\s+5 USDC on devnet\s+10 credits \+ 0\.5 bonus\s+Buys 75,600 calls to \/mpp\/pool\/\{pool_address\}\/metadata or 15,120 calls to \/mpp\/ethPrice or 7,560 calls to /);
+    assert.ok(!/weight/i.test(await page.innerText("main")), "nobody knows what a weight is");
     await checkPage(page, "top-up");
     await choosePlan(page, "Starter");
     // Everything is explained before anything is asked.
@@ -144,12 +161,18 @@ export const buying = {
     await page.waitForFunction(() => /1 of 3 confirmations/.test(document.querySelector("[data-step=confirm]").textContent));
     await checkPage(page, "purchase-confirming");
     assert.equal(await bought(page, key), before);
+    await asksForNothing(page, page.walletSent.at(-1).data.slice(34, 74), /1 of 3 confirmations/);
     await rpc(node, "anvil_mine", "0x1");
     await page.waitForFunction(() => /2 of 3 confirmations/.test(document.querySelector("[data-step=confirm]").textContent));
     await rpc(node, "anvil_mine", "0x1");
     await page.waitForSelector("#topped-up");
     assert.match(await page.innerText("#topped-up"), /\+10\.5 credits\. The balance is [\d.]+\.\s+Receipt R-\d+-[0-9A-F]{16}, transaction 0x/);
     assert.equal(await bought(page, key), before + 10.5);
+    const balance = (await (await call(page, "/credits/balance", key)).json()).credit_balance;
+    assert.equal(await page.getAttribute("#new-balance", "data-exact"), String(balance));
+    await page.waitForSelector("#new-balance:not([data-rolling])");
+    assert.ok((await page.innerText("#new-balance")).replace(/\s/g, "").startsWith(String(balance)), "the meter has rolled up");
+    await page.waitForFunction((amount) => document.querySelector("#nav-balance").textContent === `Balance: ${amount} credits`, String(balance));
     assert.ok(!page.walletCalls.includes("personal_sign"), "nothing is signed");
     assert.ok(!/metering\.(payment|quote)/.test(await storedData(page)));
     await checkPage(page, "top-up-done");
@@ -179,7 +202,8 @@ export const buying = {
     const before = await bought(page, key);
     await rpc(node, "eth_sendTransaction", { from: payer, ...transactionOf(uri) });
     await page.waitForFunction(() => /[12] of 2 confirmations/.test(document.querySelector("[data-step=confirm]")?.textContent));
-    assert.ok(await page.isHidden("#other-wallet"));
+    await checkPage(page, "purchase-seen");
+    await asksForNothing(page, recipient, /1 of 2 confirmations/);
     await rpc(node, "anvil_mine", "0x3");
     await page.waitForSelector("#topped-up");
     assert.equal(await bought(page, key), before + 10.5);
@@ -317,36 +341,6 @@ export const buying = {
     assert.ok(asked.includes("eth_sendTransaction"), "a contract may pay in a token");
   },
 
-  /** From the first page to the wallet's request and back, with the keyboard alone. */
-  async buyByKeyboard(visitor, { key, node, account }) {
-    const page = await visitor.window({ wallet: { node, account } });
-    await signIn(page, key);
-    await page.goto(`${page.base}/metering`);
-    await page.waitForSelector("#plans .offer");
-    await tabTo(page, '#plans a[aria-label="Buy Coin on devnet"]');
-    await page.keyboard.press("Enter");
-    await page.waitForSelector("[data-action=continue]");
-    assert.ok(await page.locator(".offer", { hasText: "Coin" }).locator("input").isChecked(), "the plan of the link is chosen");
-    await tabTo(page, "input[name=plan]");
-    await page.keyboard.press("ArrowUp");
-    assert.match(await page.innerText("[data-action=continue]"), /Starter for 5 USDC on devnet/);
-    await tabTo(page, "[data-action=continue]");
-    await page.keyboard.press("Enter");
-    await page.waitForSelector("#purchase");
-    assert.equal(await page.evaluate(() => document.activeElement.id), "purchase-title", "the focus is at the quote");
-    await tabTo(page, "[data-action=back]");
-    await page.keyboard.press("Enter");
-    await page.waitForSelector("[data-action=continue]");
-    await tabTo(page, "[data-action=continue]");
-    await page.keyboard.press("Enter");
-    await page.waitForSelector("#purchase");
-    await tabTo(page, "[data-action=pay]");
-    await page.keyboard.press("Enter");
-    await page.waitForSelector("#topped-up");
-    assert.equal(await page.evaluate(() => document.activeElement.textContent), "Topped up");
-    await tabTo(page, "#topped-up a.button");
-  },
-
   /** Every state of a purchase in both schemes, on a phone and a desktop. */
   async buyingLooks(visitor, { key, node, account }) {
     for (const options of [...LOOKS, { viewport: { width: 320, height: 700 } }]) {
@@ -363,21 +357,8 @@ export const buying = {
         if (label === "Coin") await page.click("[data-action=back]");
       }
       await page.click("[data-action=pay]");
-      await page.waitForSelector("#topped-up");
+      await page.waitForSelector("#topped-up #new-balance:not([data-rolling])");
       await checkPage(page, name("top-up-done"));
     }
-  },
-
-  /** The first page weighs less than 150 kB as it is sent, and asks nobody else for anything. */
-  async weight(visitor, { most }) {
-    const page = await visitor.window();
-    await page.goto(`${page.base}/metering`, { waitUntil: "networkidle" });
-    await page.waitForSelector("#plans .offer");
-    const sizes = await page.evaluate(() => [...performance.getEntriesByType("navigation"), ...performance.getEntriesByType("resource")].map(({ name, encodedBodySize, transferSize }) => ({ name, encodedBodySize, transferSize })));
-    const sum = sizes.reduce((total, { encodedBodySize }) => total + encodedBodySize, 0);
-    assert.ok(sizes.length > 10 && sizes.every(({ encodedBodySize }) => encodedBodySize > 0), JSON.stringify(sizes));
-    assert.ok(sum < most, `${sum} bytes: ${JSON.stringify(sizes)}`);
-    await checkPage(page, null);
-    console.log(`the first page is ${sum} bytes in ${sizes.length} files`);
   },
 };

@@ -226,19 +226,4 @@ export const operatorsConsole = {
       }
     }
   },
-
-  /** What is sent until the overview is shown. */
-  async consoleWeight(visitor, { token, most }) {
-    const page = await visitor.window();
-    await page.goto(`${page.base}/console`, { waitUntil: "networkidle" });
-    await page.fill("#token", token);
-    await page.click("#token-button");
-    await shown(page);
-    await page.waitForLoadState("networkidle");
-    const sizes = await page.evaluate(() => [...performance.getEntriesByType("navigation"), ...performance.getEntriesByType("resource")].map(({ name, encodedBodySize }) => ({ name, encodedBodySize })));
-    const sum = sizes.reduce((total, { encodedBodySize }) => total + encodedBodySize, 0);
-    assert.ok(sizes.length > 20, JSON.stringify(sizes));
-    assert.ok(sum < most, `${sum} bytes: ${JSON.stringify(sizes)}`);
-    console.log(`the console is ${sum} bytes in ${sizes.length} files`);
-  },
 };

@@ -166,6 +166,23 @@ export const failures = {
     assert.ok(!(await never.innerText("main")).includes("Loading"));
   },
 
+  /** The script of the account's other tabs does not arrive at first. */
+  async missingTabs(visitor, { key }) {
+    const page = await visitor.window({ expected: ["ERR_FAILED"] });
+    const script = "**/assets/accounttabs.*";
+    await page.route(script, (route) => route.abort());
+    await signIn(page, key);
+    await page.click("#tab-keys");
+    await page.waitForSelector("#panel-keys [role=alert]");
+    await checkPage(page, null);
+    await page.unroute(script);
+    await page.click("#panel-keys button");
+    await page.waitForSelector("#panel-keys table");
+    await page.click("#tab-rotate");
+    await page.waitForSelector("#rotate [data-action=replace]");
+    await checkPage(page, null);
+  },
+
   /** A wallet that declines, never responds, or responds late. */
   async walletFailures(visitor, { key, node, account }) {
     let hold = () => undefined;

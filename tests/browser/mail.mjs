@@ -94,7 +94,7 @@ export const mail = {
     await page.goto(`${page.base}/metering/account`);
     await page.click("#lost-key summary");
     await checkPage(page, "mail-lost-key");
-    await page.getByRole("link", { name: "Replace it by email" }).click();
+    await page.getByRole("link", { name: "Sign in or replace it by email" }).click();
     await page.waitForSelector("#ask-button:not([disabled])");
     for (const options of LOOKS) {
       const seen = await visitor.window(options);
@@ -105,6 +105,7 @@ export const mail = {
     await page.click("#ask-button");
     assert.match(await page.innerText("#email-error"), /Enter your email address/);
     for (const address of ["nobody@example.com", email]) {
+      await page.check("#ask-replace");
       await page.fill("#email", address);
       await page.keyboard.press("Enter");
       await page.waitForSelector("#sent-step:not([hidden])");
@@ -112,6 +113,31 @@ export const mail = {
       await checkPage(page, "mail-sent");
       if (address !== email) await page.click("#again");
     }
+  },
+
+  /** The link signs the browser in once, when its button is pressed; the key stays. */
+  async mailSignIn(visitor, { link, key }) {
+    await scan(link);
+    for (const options of LOOKS) {
+      const seen = await visitor.window(options);
+      await seen.goto(link);
+      await seen.waitForSelector("#sign-in-button:not([disabled])");
+      await checkPage(seen, null);
+    }
+    const page = await visitor.window();
+    await page.goto(link);
+    await tabTo(page, "#sign-in-button");
+    await page.keyboard.press("Enter");
+    await page.waitForSelector("#balance");
+    await noToken(page);
+    await page.reload();
+    await page.waitForSelector("#balance");
+    assert.equal((await call(page, "/credits/balance", key)).status, 200, "the key stays as it is");
+    const late = await visitor.window({ expected: [410] });
+    await late.goto(link);
+    await late.click("#sign-in-button");
+    await late.waitForSelector("#ask-notice:not([hidden])");
+    assert.match(await late.innerText("#ask-notice"), /no longer works/);
   },
 
   /** The link replaces the key once, when its button is pressed; a lost response loses no key. */

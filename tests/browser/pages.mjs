@@ -12,15 +12,19 @@ import { consoleActions } from "./console-actions.mjs";
 import { consolePrices } from "./console-prices.mjs";
 import { operatorsConsole } from "./console.mjs";
 import { failures } from "./failures.mjs";
+import { guides } from "./guides.mjs";
 import { held } from "./held.mjs";
 import { keys } from "./keys.mjs";
 import { keyTab } from "./keytab.mjs";
 import { mail } from "./mail.mjs";
+import { plans } from "./plans.mjs";
 import { receipts } from "./receipts.mjs";
 import { reference } from "./reference.mjs";
+import { signin } from "./signin.mjs";
 import { signing } from "./signing.mjs";
 import { volumes } from "./volumes.mjs";
 import { webhooks } from "./webhooks.mjs";
+import { weights } from "./weights.mjs";
 
 /** In the page: for each accent, the painted red, green and blue of these custom properties. */
 const paintAll = ([accents, names]) => {
@@ -59,11 +63,14 @@ const scenes = {
   ...account,
   ...agents,
   ...buying,
+  ...plans,
+  ...signin,
   ...signing,
   ...consoleActions,
   ...consolePrices,
   ...operatorsConsole,
   ...failures,
+  ...guides,
   ...held,
   ...keys,
   ...keyTab,
@@ -72,6 +79,7 @@ const scenes = {
   ...reference,
   ...volumes,
   ...webhooks,
+  ...weights,
 
   /** A new user goes from the front page to a key and a first call. */
   async signup(visitor) {

@@ -1,6 +1,7 @@
 // Steps that many scenes share.
 
 import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
 
 export const KEY = /sk_live_[0-9A-Za-z]{38}/;
 
@@ -30,13 +31,22 @@ export const LOOKS = [375, 1280].flatMap((width) =>
 );
 export const look = ({ viewport, colorScheme }) => `${viewport.width}-${colorScheme}`;
 
-/** What a module of this page exports, called in the page. */
-export const inModule = (page, name, work, argument) =>
-  page.evaluate(`(async () => {
-    const links = [...document.querySelectorAll("link[rel=modulepreload]")];
-    const { href } = links.find(({ href }) => href.includes("/${name}."));
-    return (${work})(await import(href), ${JSON.stringify(argument)});
-  })()`);
+/** Pages that can import our modules one by one, as `/modules/NAME.js`. The server has joined them. */
+const served = new WeakSet();
+export async function serveModules(page) {
+  if (served.has(page)) return;
+  served.add(page);
+  await page.route("**/modules/*.js", (route) => {
+    const file = new URL(`../../metering-server/assets/pages/scripts/${route.request().url().split("/").at(-1)}`, import.meta.url);
+    return route.fulfill({ contentType: "text/javascript", body: readFileSync(file, "utf8").replaceAll('"/assets/', '"/modules/') });
+  });
+}
+
+/** What one of our modules exports, called in the page. */
+export async function inModule(page, name, work, argument) {
+  await serveModules(page);
+  return page.evaluate(`(async () => (${work})(await import("/modules/${name}.js"), ${JSON.stringify(argument)}))()`);
+}
 
 /** Remembers what the page puts into the clipboard. */
 export const watchClipboard = (page) =>

@@ -144,7 +144,7 @@ impl Received {
     #[must_use]
     #[track_caller]
     pub fn link(&self) -> &str {
-        let link = self.text().split_whitespace().find(|word| word.contains("#eml_"));
+        let link = self.text().split_whitespace().find(|word| word.contains("#eml_") || word.contains("#sign-in=eml_"));
         link.unwrap_or_else(|| panic!("there is a link in {}", self.text()))
     }
 
@@ -155,6 +155,6 @@ impl Received {
     #[must_use]
     #[track_caller]
     pub fn token(&self) -> &str {
-        self.link().split_once('#').map(|(_, token)| token).expect("the token is the fragment")
+        self.link().rsplit_once(['#', '=']).map(|(_, token)| token).expect("the token is the fragment")
     }
 }

@@ -9,7 +9,7 @@ use metering_admin::{Bounded, EntryNumber};
 
 use super::session::Session;
 use crate::failure::Failure;
-use crate::output::{Format, json_line};
+use crate::output::{Format, write_json};
 use crate::table::{Column, Table};
 
 /// Show the audit log, newest entry first.
@@ -36,13 +36,13 @@ pub(crate) struct AuditArgs {
 }
 
 const COLUMNS: &[Column] = &[
-    Column::Number("ID"),
-    Column::Text("TIME"),
-    Column::Text("ACTOR"),
-    Column::Text("ACTION"),
-    Column::Text("SUBJECT"),
-    Column::Text("RESULT"),
-    Column::Text("REASON"),
+    Column::number("ID").optional(4),
+    Column::time("TIME"),
+    Column::text("ACTOR"),
+    Column::word("ACTION"),
+    Column::text("SUBJECT").optional(2),
+    Column::text("RESULT").optional(3),
+    Column::text("REASON").optional(5),
 ];
 
 impl AuditArgs {
@@ -52,7 +52,7 @@ impl AuditArgs {
         let page = AuditPage { subject, before: before.map(EntryNumber), limit: Bounded(limit) };
         let log = administrator.get::<ListAudit>(page).await?;
         if format.json {
-            return json_line(out, &log);
+            return write_json(out, &log);
         }
         let AuditDocument { entries, next } = log;
         let mut table = Table::new(COLUMNS);

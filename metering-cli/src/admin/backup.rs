@@ -2,6 +2,7 @@
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use clap::Args;
 use metering_core::store::Verification;
@@ -12,7 +13,8 @@ use super::verify;
 use crate::database;
 use crate::failure::Failure;
 use crate::new_file::NewFile;
-use crate::output::{Format, json_line};
+use crate::output::{Format, write_json};
+use crate::progress::{Progress, Unit, size};
 
 /// Copy the store to a file, even while servers use it.
 #[derive(Debug, Args)]
@@ -48,21 +50,27 @@ impl BackupArgs {
         let database = session.database().await?;
         database.check_backup_target(&self.file)?;
         let copy = NewFile::absent_next_to(&self.file, self.force)?;
-        let found = database.backup_to(copy.partial()).await?;
+        let progress = Progress::new();
+        progress.begin("Copying", Unit::Bytes, Some(0));
+        let found = database.backup_to(copy.partial(), Arc::new(progress.clone())).await;
+        progress.end();
+        let found = found?;
         check(copy.partial()).await?;
+        let bytes = std::fs::metadata(copy.partial()).map_or(0, |metadata| metadata.len());
         copy.finish()?;
-        let printed = self.print(out, &found);
+        let printed = self.print(out, &found, bytes);
         verify::outcome(found.discrepancies.len())?;
         printed
     }
 
-    fn print(&self, out: &mut dyn Write, found: &Verification) -> Result<(), Failure> {
+    fn print(&self, out: &mut dyn Write, found: &Verification, bytes: u64) -> Result<(), Failure> {
         let file = self.file.display().to_string();
         let (accounts, discrepancies) = (found.accounts, found.discrepancies.len());
         if self.format.json {
-            json_line(out, &Document { file, accounts, discrepancies })?;
+            write_json(out, &Document { file, accounts, discrepancies })?;
         } else {
-            writeln!(out, "{file} is a complete copy. Accounts: {accounts}; discrepancies: {discrepancies}.")?;
+            let size = size(bytes);
+            writeln!(out, "{file} is a complete copy, {size}. Accounts: {accounts}; discrepancies: {discrepancies}.")?;
         }
         Ok(out.flush()?)
     }

@@ -2,22 +2,29 @@
 //! memory use does not grow with the store.
 
 mod columns;
+mod counted;
 mod hashed;
 mod keyed;
 mod sink;
 
-use std::io::{self, BufWriter, Write};
+use std::fmt;
+use std::io::{self, BufWriter, IsTerminal, Write};
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
+use indicatif::HumanCount;
 use metering_core::store::{Cursor, Page};
 use metering_core::{FullStore, StoreError};
+use metering_sql::transfer::Section;
 
 use self::columns::Exported;
+use self::counted::Counted;
 use self::sink::Sink;
 use super::session::Session;
 use crate::failure::Failure;
 use crate::new_file::NewFile;
+use crate::output::notice;
+use crate::progress::{Progress, Unit, size};
 
 /// How many items are read per page.
 const PAGE: u32 = 1_000;
@@ -75,63 +82,112 @@ enum ExportFormat {
     Jsonl,
 }
 
+/// What an export has written.
+#[derive(Debug, Clone, Copy)]
+struct Written {
+    rows: u64,
+    bytes: u64,
+}
+
+impl fmt::Display for Written {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let noun = if self.rows == 1 { "row" } else { "rows" };
+        write!(f, "{} {noun}, {}", HumanCount(self.rows), size(self.bytes))
+    }
+}
+
+impl ExportKind {
+    const fn section(self) -> Section {
+        match self {
+            Self::Accounts => Section::Accounts,
+            Self::Ledger => Section::Ledger,
+            Self::Payments => Section::Payments,
+            Self::Usage => Section::Usage,
+        }
+    }
+}
+
 impl ExportArgs {
     pub(crate) async fn run(self, session: &Session, out: &mut dyn Write) -> Result<(), Failure> {
         if self.with_hashes && !matches!(self.what, ExportKind::Accounts) {
             return Err(Failure::Usage("--with-hashes is for `export accounts` only".to_owned()));
         }
-        let store = session.store().await?;
-        if self.output.as_os_str() == "-" {
-            return self.write(store.as_ref(), out).await;
+        let database = session.database().await?;
+        let store = database.store();
+        let total = database.count(self.what.section()).await?;
+        let is_stdout = self.output.as_os_str() == "-";
+        let progress = if is_stdout { Progress::beside_stdout() } else { Progress::new() };
+        progress.begin("Writing", Unit::Things("rows"), total);
+        if is_stdout {
+            let written = self.write(store.as_ref(), out, &progress).await?;
+            progress.end();
+            if io::stderr().is_terminal() && !io::stdout().is_terminal() {
+                notice(&format!("Wrote {written}."));
+            }
+            return Ok(());
         }
         let mut file = NewFile::next_to(&self.output, self.force)?;
         let mut writer = BufWriter::new(&mut file);
-        let written = match self.write(store.as_ref(), &mut writer).await {
-            Ok(()) => writer.flush().map_err(Failure::Output),
+        let written = match self.write(store.as_ref(), &mut writer, &progress).await {
+            Ok(written) => writer.flush().map(|()| written).map_err(Failure::Output),
             failed => failed,
         };
         drop(writer);
-        written.map_err(|failure| match failure {
+        let written = written.map_err(|failure| match failure {
             Failure::Output(error) => file.cannot_write(&error),
             other => other,
         })?;
-        file.finish()
+        file.finish()?;
+        progress.end();
+        Ok(writeln!(out, "Wrote {written}, to {}.", self.output.display())?)
     }
 
-    async fn write(&self, store: &dyn FullStore, out: &mut dyn Write) -> Result<(), Failure> {
-        match self.what {
+    async fn write(&self, store: &dyn FullStore, out: &mut dyn Write, progress: &Progress) -> Result<Written, Failure> {
+        let mut out = Counted::new(out);
+        let rows = match self.what {
             ExportKind::Accounts if self.with_hashes => {
                 let page = async |after: Option<&Cursor>| hashed::page(store, store.accounts(after, PAGE).await?).await;
-                self.pages(out, page).await
+                self.pages(&mut out, progress, page).await?
             }
-            ExportKind::Accounts => self.pages(out, async |after| store.accounts(after, PAGE).await).await,
-            ExportKind::Ledger => self.pages(out, async |after| store.ledger(after, PAGE).await).await,
-            ExportKind::Payments => self.pages(out, async |after| store.payments(after, PAGE).await).await,
+            ExportKind::Accounts => {
+                self.pages(&mut out, progress, async |after| store.accounts(after, PAGE).await).await?
+            }
+            ExportKind::Ledger => self.pages(&mut out, progress, async |after| store.ledger(after, PAGE).await).await?,
+            ExportKind::Payments => {
+                self.pages(&mut out, progress, async |after| store.payments(after, PAGE).await).await?
+            }
             ExportKind::Usage => {
                 let page =
                     async |after: Option<&Cursor>| keyed::page(store, store.daily_totals(after, PAGE).await?).await;
-                self.pages(out, page).await
+                self.pages(&mut out, progress, page).await?
             }
-        }
+        };
+        Ok(Written { rows, bytes: out.bytes })
     }
 
+    /// Writes all pages, and returns how many rows there are.
     async fn pages<T: Exported>(
         &self,
         out: &mut dyn Write,
+        progress: &Progress,
         page_after: impl AsyncFn(Option<&Cursor>) -> Result<Page<T>, StoreError>,
-    ) -> Result<(), Failure> {
+    ) -> Result<u64, Failure> {
         let mut sink = match self.format {
             ExportFormat::Csv => Sink::csv(out, T::COLUMNS)?,
             ExportFormat::Jsonl => Sink::json_lines(out),
         };
-        let mut after: Option<Cursor> = None;
+        let (mut rows, mut after): (u64, Option<Cursor>) = (0, None);
         loop {
             let page = page_after(after.as_ref()).await?;
             for item in &page.items {
                 sink.write(item)?;
             }
+            let count = u64::try_from(page.items.len()).unwrap_or(u64::MAX);
+            rows = rows.saturating_add(count);
+            progress.add(count);
             if page.next.is_none() {
-                return Ok(sink.finish()?);
+                sink.finish()?;
+                return Ok(rows);
             }
             after = page.next;
         }

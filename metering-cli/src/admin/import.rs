@@ -25,6 +25,7 @@ use self::source::{FileFormat, Item, Source};
 use super::session::Session;
 use crate::failure::Failure;
 use crate::output::Format;
+use crate::progress::{Progress, Unit};
 
 /// How many accounts are written in one transaction.
 const BATCH: usize = 200;
@@ -60,9 +61,18 @@ pub(crate) struct ImportArgs {
 
 impl ImportArgs {
     pub(crate) async fn run(self, session: &Session, out: &mut dyn Write) -> Result<(), Failure> {
+        let progress = Progress::new();
+        let report = self.report(session, &progress).await?;
+        progress.end();
+        report.finish(&self.output, out)
+    }
+
+    async fn report(&self, session: &Session, progress: &Progress) -> Result<Report, Failure> {
         let now = SystemClock.now();
         // Before the store is opened, so that a file that cannot be read leaves no empty store behind.
         let mut source = Source::open(&self.from, self.format, now)?;
+        let accounts = Unit::Things("accounts");
+        let total = Source::count(&self.from, self.format, now);
         let mut report = Report::new(self.dry_run);
         let store: Arc<dyn FullStore> = if self.dry_run && !session.store_exists()? {
             // As a new one would be, which a dry run must not leave behind.
@@ -72,10 +82,12 @@ impl ImportArgs {
         };
         let administration = Administration::new(store.clone());
         let mut batch = Vec::with_capacity(BATCH);
+        progress.begin(if self.dry_run { "Reading" } else { "Importing" }, accounts, total);
         loop {
             let item = source.next()?;
             let ended = item.is_none();
             if let Some(item) = item {
+                progress.add(1);
                 report.found(&item);
                 if let Item::Account(planned) = item {
                     batch.push(*planned);
@@ -93,10 +105,12 @@ impl ImportArgs {
         quotes::open(target, source.quotes()?, &mut report).await?;
         report.oddities(source.oddities()?);
         if !self.dry_run {
-            prove(store.as_ref(), Source::open(&self.from, self.format, now)?, &mut report).await?;
+            progress.begin("Comparing", accounts, total);
+            prove(store.as_ref(), Source::open(&self.from, self.format, now)?, &mut report, progress).await?;
+            progress.begin("Verifying the books", Unit::Steps, None);
             report.verified(&store.verify().await?);
         }
-        report.finish(&self.output, out)
+        Ok(report)
     }
 
     async fn import(
@@ -120,8 +134,14 @@ impl ImportArgs {
 }
 
 /// Compares every account of the file with the store.
-async fn prove(store: &dyn FullStore, mut source: Source, report: &mut Report) -> Result<(), Failure> {
+async fn prove(
+    store: &dyn FullStore,
+    mut source: Source,
+    report: &mut Report,
+    progress: &Progress,
+) -> Result<(), Failure> {
     while let Some(item) = source.next()? {
+        progress.add(1);
         let Item::Account(planned) = item else { continue };
         let found = store.account(&planned.account.id).await?;
         let equal = found.as_ref().is_some_and(|account| planned.is_proved_by(&account.totals));

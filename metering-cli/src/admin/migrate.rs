@@ -16,8 +16,8 @@ use clap::Args;
 use crate::database::{Destination, Origin};
 use crate::failure::Failure;
 use crate::output::Format;
+use crate::progress::Progress;
 use migration::Migration;
-use progress::Progress;
 
 /// The variable that can name the target instead of `--to`, to keep a password out of the arguments.
 const TO_VARIABLE: &str = "METERING_MIGRATE_TO";

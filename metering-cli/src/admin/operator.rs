@@ -12,8 +12,9 @@ use serde::Serialize;
 
 use super::commands::commands;
 use super::session::Session;
+use crate::confirm::Confirmation;
 use crate::failure::Failure;
-use crate::output::{Format, json_line};
+use crate::output::{Format, write_json};
 use crate::table::{Column, Table, write_pairs};
 
 /// Create, list and revoke operators, and give them new tokens. They sign in to the console and use `--server`.
@@ -77,6 +78,8 @@ struct RotateTokenArgs {
     #[arg(value_name = "NAME")]
     name: OperatorName,
     #[command(flatten)]
+    confirmation: Confirmation,
+    #[command(flatten)]
     format: Format,
 }
 
@@ -91,6 +94,8 @@ struct RevokeArgs {
     /// The operator's name.
     #[arg(value_name = "NAME")]
     name: OperatorName,
+    #[command(flatten)]
+    confirmation: Confirmation,
     #[command(flatten)]
     format: Format,
 }
@@ -107,7 +112,7 @@ struct Listed {
 }
 
 const COLUMNS: &[Column] =
-    &[Column::Text("NAME"), Column::Text("ROLE"), Column::Text("STATUS"), Column::Text("CREATED")];
+    &[Column::text("NAME"), Column::word("ROLE"), Column::word("STATUS"), Column::time("CREATED").optional(1)];
 
 fn role(text: &str) -> Result<Role, MalformedRole> {
     text.parse()
@@ -130,7 +135,10 @@ impl CreateArgs {
 
 impl RotateTokenArgs {
     async fn run(self, session: &Session, out: &mut dyn Write) -> Result<(), Failure> {
-        let created = session.administrator().await?.act::<RotateOperatorToken>(OfOperator { name: self.name }).await?;
+        let administrator = session.administrator().await?;
+        let question = format!("Replace the token of operator {}? The old one stops working immediately.", self.name);
+        self.confirmation.ask(&question).await?;
+        let created = administrator.act::<RotateOperatorToken>(OfOperator { name: self.name }).await?;
         print_token(out, self.format, &created)
     }
 }
@@ -156,7 +164,7 @@ fn write_token(
     token: &OperatorToken,
 ) -> Result<(), Failure> {
     if format.json {
-        return json_line(out, &Created { token: token.expose(), operator });
+        return write_json(out, &Created { token: token.expose(), operator });
     }
     write_pairs(out, &[("Operator", &operator.name), ("Role", &operator.role), ("Token", &token.expose())])?;
     writeln!(out, "\nThe token is shown only once; save it now. Sign in with it at /console on the server's")?;
@@ -167,7 +175,7 @@ impl ListArgs {
     async fn run(self, session: &Session, out: &mut dyn Write) -> Result<(), Failure> {
         let operators = session.administrator().await?.get::<ListOperators>(()).await?.operators;
         if self.format.json {
-            return json_line(out, &Listed { operators });
+            return write_json(out, &Listed { operators });
         }
         let mut table = Table::new(COLUMNS);
         for operator in &operators {
@@ -179,9 +187,11 @@ impl ListArgs {
 
 impl RevokeArgs {
     async fn run(self, session: &Session, out: &mut dyn Write) -> Result<(), Failure> {
-        let operator = session.administrator().await?.act::<RevokeOperator>(OfOperator { name: self.name }).await?;
+        let administrator = session.administrator().await?;
+        self.confirmation.ask(&format!("Permanently revoke operator {}?", self.name)).await?;
+        let operator = administrator.act::<RevokeOperator>(OfOperator { name: self.name }).await?;
         if self.format.json {
-            return json_line(out, &operator);
+            return write_json(out, &operator);
         }
         let since = operator.revoked_at.unwrap_or_default();
         Ok(writeln!(out, "Operator {} was revoked at {since}.", operator.name)?)

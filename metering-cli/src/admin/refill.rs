@@ -11,8 +11,9 @@ use metering_core::money::Refill;
 
 use super::commands::commands;
 use super::session::Session;
+use crate::confirm::Confirmation;
 use crate::failure::Failure;
-use crate::output::{Format, json_line};
+use crate::output::{Format, write_json};
 
 /// Give accounts credits every day, week or month, up to a cap.
 #[derive(Debug, Args)]
@@ -74,6 +75,8 @@ Example:
   metering admin refill off --reason \"End of the trial\"")]
 struct OffArgs {
     #[command(flatten)]
+    confirmation: Confirmation,
+    #[command(flatten)]
     format: Format,
 }
 
@@ -120,14 +123,16 @@ impl ShowArgs {
 
 impl OffArgs {
     async fn run(self, session: &Session, out: &mut dyn Write) -> Result<(), Failure> {
-        session.administrator().await?.act::<RemoveRefill>(()).await?;
+        let administrator = session.administrator().await?;
+        self.confirmation.ask("Stop refilling all accounts?").await?;
+        administrator.act::<RemoveRefill>(()).await?;
         write(out, &self.format, None)
     }
 }
 
 fn write(out: &mut dyn Write, format: &Format, refill: Option<Refill>) -> Result<(), Failure> {
     if format.json {
-        return json_line(out, &RefillDocument { refill });
+        return write_json(out, &RefillDocument { refill });
     }
     let Some(Refill { credits, every, cap }) = refill else {
         return Ok(writeln!(out, "Accounts are not refilled.")?);

@@ -7,7 +7,7 @@ use metering_admin::wire::ReloadDocument;
 
 use super::session::Session;
 use crate::failure::Failure;
-use crate::output::{Format, json_line};
+use crate::output::{Format, write_json};
 use crate::table::write_pairs;
 
 /// Have a running server read its configuration again, without closing a connection. Needs --server and --reason.
@@ -29,7 +29,7 @@ impl ReloadArgs {
     pub(crate) async fn run(self, session: &Session, out: &mut dyn Write) -> Result<(), Failure> {
         let reloaded = session.administrator().await?.reload().await?;
         if self.format.json {
-            return json_line(out, &reloaded);
+            return write_json(out, &reloaded);
         }
         let ReloadDocument { changed, needs_restart } = &reloaded;
         let changed = if changed.is_empty() { "nothing".to_owned() } else { changed.join(", ") };

@@ -186,11 +186,6 @@ impl Session {
         }
     }
 
-    /// The store, which must exist.
-    pub(crate) async fn store(&self) -> Result<Arc<dyn FullStore>, Failure> {
-        Ok(self.database().await?.store())
-    }
-
     /// Whether the store exists.
     pub(crate) fn store_exists(&self) -> Result<bool, Failure> {
         Ok(self.location()?.exists())

@@ -12,7 +12,7 @@ use metering_core::{AccountId, Credits};
 use super::failures::out_of_range;
 use super::session::Session;
 use crate::failure::Failure;
-use crate::output::{Format, json_line};
+use crate::output::{Format, write_json};
 use crate::table::{Column, Table, write_pairs};
 
 /// Show one account's usage by day, route and key, or the totals of all accounts.
@@ -35,18 +35,18 @@ pub(crate) struct UsageArgs {
     format: Format,
 }
 
-const BY_DAY: &[Column] = &[Column::Text("DAY"), Column::Number("CALLS"), Column::Number("CREDITS_USED")];
+const BY_DAY: &[Column] = &[Column::word("DAY"), Column::number("CALLS"), Column::amount("CREDITS USED")];
 const BY_ENDPOINT: &[Column] =
-    &[Column::Text("ROUTE"), Column::Text("METHOD"), Column::Number("CALLS"), Column::Number("CREDITS")];
+    &[Column::text("ROUTE"), Column::word("METHOD"), Column::number("CALLS"), Column::amount("CREDITS")];
 const BY_KEY: &[Column] =
-    &[Column::Text("KEY"), Column::Text("NAME"), Column::Number("CALLS"), Column::Number("CREDITS")];
+    &[Column::id("KEY"), Column::text("NAME"), Column::number("CALLS"), Column::amount("CREDITS")];
 const BY_ACCOUNT: &[Column] = &[
-    Column::Text("ORG_ID"),
-    Column::Text("AGENT_NAME"),
-    Column::Number("CALLS"),
-    Column::Number("CREDITS_USED"),
-    Column::Number("CREDITS_ADDED"),
-    Column::Number("BALANCE"),
+    Column::id("ACCOUNT"),
+    Column::text("AGENT NAME").optional(2),
+    Column::number("CALLS"),
+    Column::amount("CREDITS USED"),
+    Column::amount("CREDITS ADDED").optional(3),
+    Column::amount("BALANCE").optional(1),
 ];
 
 impl UsageArgs {
@@ -55,12 +55,12 @@ impl UsageArgs {
         let Some(org) = &self.org else {
             let accounts = administrator.usage_of_all(self.days).await?;
             let all = AllUsageDocument::new(self.days, accounts).ok_or_else(out_of_range)?;
-            return if self.format.json { json_line(out, &all) } else { write_all(out, &all) };
+            return if self.format.json { write_json(out, &all) } else { write_all(out, &all) };
         };
         let summary =
             administrator.get::<AccountUsage>(AccountDays { id: org.clone(), days: Bounded(self.days) }).await?;
         if self.format.json {
-            return json_line(out, &summary);
+            return write_json(out, &summary);
         }
         let account = administrator.get::<ShowAccount>(OfAccount { id: org.clone() }).await?;
         write_summary(out, &account.agent_name, &summary)

@@ -7,7 +7,8 @@ use metering_admin::wire::{DiscrepancyDocument, VerificationDocument};
 
 use super::session::Session;
 use crate::failure::Failure;
-use crate::output::{Format, json_line};
+use crate::output::{Format, write_json};
+use crate::progress::{Progress, Unit};
 use crate::table::{Column, Table};
 
 /// Check the database file, and recompute every account's amounts from ledger, usage and holds. Exit code 3 if any
@@ -30,11 +31,16 @@ pub(crate) struct VerifyArgs {
 }
 
 const COLUMNS: &[Column] =
-    &[Column::Text("ORG_ID"), Column::Text("AMOUNT"), Column::Number("RECORDED"), Column::Number("COMPUTED")];
+    &[Column::id("ACCOUNT"), Column::word("AMOUNT"), Column::number("RECORDED"), Column::number("COMPUTED")];
 
 impl VerifyArgs {
     pub(crate) async fn run(self, session: &Session, out: &mut dyn Write) -> Result<(), Failure> {
-        let found = session.administrator().await?.verify().await?;
+        let administrator = session.administrator().await?;
+        let progress = Progress::new();
+        progress.begin("Verifying the books", Unit::Steps, None);
+        let found = administrator.verify().await;
+        progress.end();
+        let found = found?;
         let printed = write(out, self.format.json, &found).and_then(|()| Ok(out.flush()?));
         // Even if printing failed: a discrepancy must not end in exit code 0 because of a closed pipe.
         outcome(found.discrepancies.len())?;
@@ -53,7 +59,7 @@ pub(crate) fn outcome(discrepancies: usize) -> Result<(), Failure> {
 
 fn write(out: &mut dyn Write, json: bool, found: &VerificationDocument) -> Result<(), Failure> {
     if json {
-        return json_line(out, found);
+        return write_json(out, found);
     }
     if found.discrepancies.is_empty() {
         writeln!(out, "Accounts verified: {}. Everything adds up exactly.", found.accounts)?;

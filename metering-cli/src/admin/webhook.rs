@@ -11,8 +11,9 @@ use metering_core::events::DeliveryId;
 
 use super::commands::commands;
 use super::session::Session;
+use crate::confirm::Confirmation;
 use crate::failure::Failure;
-use crate::output::{Format, json_line};
+use crate::output::{Format, write_json};
 use crate::webhooks::delivery::{self, number};
 
 /// List webhooks and their deliveries, and send parked deliveries again.
@@ -62,7 +63,7 @@ impl ResendArgs {
     async fn run(self, session: &Session, out: &mut dyn Write) -> Result<(), Failure> {
         let of = OfDelivery { id: self.delivery };
         let resent = session.administrator().await?.act::<ResendDelivery>(of).await?.data;
-        if self.format.json { json_line(out, &resent) } else { delivery::write(out, delivery::RESENT, &resent) }
+        if self.format.json { write_json(out, &resent) } else { delivery::write(out, delivery::RESENT, &resent) }
     }
 }
 
@@ -81,7 +82,7 @@ struct TestArgs {
 impl TestArgs {
     async fn run(self, session: &Session, out: &mut dyn Write) -> Result<(), Failure> {
         let sent = session.administrator().await?.act::<TestWebhook>(()).await?.data;
-        if self.format.json { json_line(out, &sent) } else { delivery::write(out, "Queued the test event.", &sent) }
+        if self.format.json { write_json(out, &sent) } else { delivery::write(out, "Queued the test event.", &sent) }
     }
 }
 
@@ -93,11 +94,16 @@ it starts.
 
 Example:
   metering admin webhook remove")]
-struct RemoveArgs {}
+struct RemoveArgs {
+    #[command(flatten)]
+    confirmation: Confirmation,
+}
 
 impl RemoveArgs {
     async fn run(self, session: &Session, out: &mut dyn Write) -> Result<(), Failure> {
-        session.administrator().await?.act::<RemoveWebhook>(()).await?;
+        let administrator = session.administrator().await?;
+        self.confirmation.ask("Remove the operator's webhook with its deliveries?").await?;
+        administrator.act::<RemoveWebhook>(()).await?;
         Ok(writeln!(out, "The operator's webhook was removed.")?)
     }
 }

@@ -3,3 +3,4 @@
 pub(crate) mod alert;
 pub(crate) mod amount;
 pub(crate) mod balance;
+mod runway;

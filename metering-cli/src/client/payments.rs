@@ -2,5 +2,6 @@
 
 pub(crate) mod payment;
 pub(crate) mod plans;
+pub(crate) mod receipts;
 pub(crate) mod topup;
 pub(crate) mod wallet;

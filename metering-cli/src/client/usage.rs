@@ -13,11 +13,11 @@ use clap::builder::RangedU64ValueParser;
 use crate::client::session::ProfileArgs;
 use crate::client::session::documents::Document;
 use crate::client::usage::activity::Activity;
-use crate::client::usage::bars::Screen;
 use crate::client::usage::summary::Summary;
 use crate::client::usage::volumes::Volumes;
 use crate::failure::Failure;
 use crate::output::Format;
+use crate::screen::Screen;
 
 /// Show usage by day, by route and, if several keys were used, by key.
 ///
@@ -72,6 +72,10 @@ impl UsageArgs {
         }
         let document: Document<Summary> =
             Document::get(&client, &format!("/credits/usage/summary?days={}", self.days)).await?;
-        if self.format.json { document.write_json(out) } else { document.content.write(self.top, Screen::find(), out) }
+        if self.format.json {
+            document.write_json(out)
+        } else {
+            document.content.write(self.top, Screen::current(), out)
+        }
     }
 }

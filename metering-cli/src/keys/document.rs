@@ -9,16 +9,16 @@ use crate::failure::Failure;
 use crate::table::{Column, Table, write_pairs};
 
 const COLUMNS: &[Column] = &[
-    Column::Text("ID"),
-    Column::Text("NAME"),
-    Column::Text("STATE"),
-    Column::Text("SCOPES"),
-    Column::Number("USED"),
-    Column::Number("LIMIT"),
-    Column::Number("LEFT"),
-    Column::Text("RESET"),
-    Column::Text("LAST_USED"),
-    Column::Text("PARENT"),
+    Column::id("ID"),
+    Column::text("NAME"),
+    Column::word("STATE"),
+    Column::text("SCOPES").optional(5),
+    Column::amount("USED"),
+    Column::amount("LIMIT").optional(1),
+    Column::amount("LEFT").optional(3),
+    Column::word("RESET").optional(4),
+    Column::time("LAST USED").optional(2),
+    Column::id("PARENT").optional(6),
 ];
 
 const ABSENT: &str = "-";

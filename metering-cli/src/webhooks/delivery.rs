@@ -12,25 +12,25 @@ use crate::table::{Column, Table, write_pairs};
 pub(crate) const RESENT: &str = "Queued for delivery.";
 
 const COLUMNS: &[Column] = &[
-    Column::Number("DELIVERY"),
-    Column::Text("EVENT"),
-    Column::Text("HAPPENED"),
-    Column::Text("STATE"),
-    Column::Number("ATTEMPTS"),
-    Column::Text("NEXT"),
-    Column::Text("LAST"),
-    Column::Text("RESULT"),
+    Column::number("DELIVERY"),
+    Column::word("EVENT"),
+    Column::time("HAPPENED"),
+    Column::word("STATE"),
+    Column::number("ATTEMPTS").optional(1),
+    Column::time("NEXT").optional(3),
+    Column::time("LAST").optional(4),
+    Column::text("RESULT").optional(2),
 ];
 
 const COLUMNS_OF_ALL: &[Column] = &[
-    Column::Number("DELIVERY"),
-    Column::Text("EVENT"),
-    Column::Text("HAPPENED"),
-    Column::Text("STATE"),
-    Column::Number("ATTEMPTS"),
-    Column::Text("LAST"),
-    Column::Text("WEBHOOK"),
-    Column::Text("RESULT"),
+    Column::number("DELIVERY"),
+    Column::word("EVENT"),
+    Column::time("HAPPENED"),
+    Column::word("STATE"),
+    Column::number("ATTEMPTS").optional(1),
+    Column::time("LAST").optional(4),
+    Column::id("WEBHOOK").optional(5),
+    Column::text("RESULT").optional(2),
 ];
 
 const ABSENT: &str = "-";

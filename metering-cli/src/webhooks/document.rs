@@ -7,8 +7,13 @@ use metering_core::wire::WebhookDocument;
 use crate::failure::Failure;
 use crate::table::{Column, Table, write_pairs};
 
-const COLUMNS: &[Column] =
-    &[Column::Text("ID"), Column::Text("STATE"), Column::Text("EVENTS"), Column::Text("CREATED"), Column::Text("URL")];
+const COLUMNS: &[Column] = &[
+    Column::id("ID"),
+    Column::word("STATE"),
+    Column::text("EVENTS").optional(1),
+    Column::time("CREATED").optional(2),
+    Column::text("URL"),
+];
 
 /// Writes a table of webhooks.
 pub(crate) fn write_list(out: &mut dyn Write, webhooks: &[WebhookDocument]) -> Result<(), Failure> {

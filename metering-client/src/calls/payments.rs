@@ -8,7 +8,7 @@ use metering_core::wire::{
 use metering_core::{call, parameters};
 use metering_pay::wire::{BoughtResponse, OffersDocument};
 
-use super::access::KEY;
+use super::access::{KEY, KEY_ALONE};
 
 parameters! {
     /// A top-up quote.
@@ -49,7 +49,7 @@ call! {
     /// Buy credits with a signed payment, from the operator's own machines
     ///
     /// The same as `POST /credits/pay`. Paths below `/internal/` are not public.
-    PayInternal("pay_internal") = POST "/internal/billing/pay" in "internal" for KEY;
+    PayInternal("pay_internal") = POST "/internal/billing/pay" in "internal" for KEY_ALONE;
     returns(200, "Credited, now or earlier": BoughtResponse)
         or(ValidationFailed: "the payment cannot be read; nothing was taken", PaymentRequired: "the offers",
             PaymentRefused: "nothing was taken", NotFound: "the service accepts no such payments",

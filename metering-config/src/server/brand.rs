@@ -1,12 +1,17 @@
-//! Branding of the browser pages: name, texts and accent colour.
+//! Branding of the browser pages: name, texts, mark and accent colour.
+
+mod mark;
 
 use std::fmt;
+use std::path::PathBuf;
 use std::str::FromStr;
 
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// Branding of the browser pages: name, texts and accent colour.
+pub use mark::{Mark, MarkKind};
+
+/// Branding of the browser pages: name, texts, mark and accent colour.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct BrandConfig {
@@ -14,6 +19,8 @@ pub struct BrandConfig {
     pub name: BrandText<40>,
     /// The text next to the logo mark; by default the name.
     pub logo: Option<BrandText<24>>,
+    /// An SVG or PNG file in place of the built-in mark.
+    pub mark: Option<PathBuf>,
     /// The headline of the landing page.
     pub headline: BrandText<80>,
     /// The sentence below it.
@@ -35,6 +42,7 @@ impl Default for BrandConfig {
         Self {
             name: BrandText("Metering".to_owned()),
             logo: None,
+            mark: None,
             headline: BrandText("Pay for the calls you make.".to_owned()),
             tagline: BrandText(
                 "Prepaid credits, metered exactly, call by call. No subscription, no card, no surprises.".to_owned(),

@@ -16,7 +16,7 @@ use url::Url;
 use zeroize::Zeroizing;
 
 use crate::server::values::flatten;
-use crate::server::{BotCheckKind, Config, Secret, SignupConfig, Surface, secret_files};
+use crate::server::{BotCheckKind, Config, Mark, Secret, SignupConfig, Surface, secret_files};
 use crate::{ConfigError, Sources};
 
 /// Serves metered routes: API keys, exact prepaid credits, usage, and a gateway in front of your API.
@@ -139,6 +139,7 @@ fn check(config: &Config) -> Result<(), ConfigError> {
     check_mail(config)?;
     config.webhooks.check()?;
     config.pay.check(config)?;
+    config.brand.mark.as_deref().map_or(Ok(()), |file| Mark::read(file).map(drop))?;
     config.otlp.as_ref().map_or(Ok(()), |otlp| otlp.check())?;
     let version = &config.terms.version;
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'_' | b'-');

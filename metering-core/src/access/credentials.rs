@@ -2,7 +2,9 @@
 
 use std::net::IpAddr;
 
-use crate::access::key::{ApiKey, KeyFault};
+use crate::access::browser_session::SessionCredentials;
+use crate::access::key::{ApiKey, KeyFault, KeyHash};
+use crate::access::succession::ShortRotationKey;
 use crate::charging::delivery::{IdempotencyKey, IdempotencyKeyError};
 use crate::charging::max_cost::{MaxCost, MaxCostError};
 use crate::error::Error;
@@ -23,20 +25,50 @@ pub const KEY_HEADERS: [&str; 3] = ["x-api-key", "api-key", "x-goog-api-key"];
 ///
 /// let key = ApiKey::generate(&SystemRandomness);
 /// assert_eq!(Caller::from(Some(&key)).address, None);
-/// let caller = Caller { key: Some(&key), address: "203.0.113.7".parse().ok() };
+/// let caller = Caller { address: "203.0.113.7".parse().ok(), ..Caller::from(&key) };
 /// assert!(caller.address.is_some());
 /// ```
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Caller<'k> {
     /// The key, if the request has a well-formed one.
     pub key: Option<&'k ApiKey>,
+    /// The session of a signed-in browser, in place of a key. It never pays for requests.
+    pub session: Option<&'k SessionCredentials>,
     /// The client's address, as far as it is known: behind a proxy, the one that the proxy reports.
     pub address: Option<IpAddr>,
 }
 
 impl<'k> From<Option<&'k ApiKey>> for Caller<'k> {
     fn from(key: Option<&'k ApiKey>) -> Self {
-        Self { key, address: None }
+        Self { key, session: None, address: None }
+    }
+}
+
+impl<'k> From<&'k SessionCredentials> for Caller<'k> {
+    fn from(session: &'k SessionCredentials) -> Self {
+        Self { key: None, session: Some(session), address: None }
+    }
+}
+
+impl<'k> Caller<'k> {
+    /// The hash of the secret that it has, or that its session stands for.
+    #[must_use]
+    pub fn secret(self) -> Option<KeyHash> {
+        self.key.map(ApiKey::hash).or_else(|| self.session.map(|session| session.secret))
+    }
+
+    /// What it sent as proof: what other secrets are derived from, so that it can repeat a request.
+    pub(crate) fn proof(self) -> Option<&'k str> {
+        self.key.map(ApiKey::expose).or_else(|| self.session.map(|session| session.token.expose()))
+    }
+
+    /// The key that replaces its own in the rotation with this idempotency key; `None` without a key or session.
+    pub(crate) fn successor(self, rotation: &IdempotencyKey) -> Option<Result<ApiKey, ShortRotationKey>> {
+        match (self.key, self.session) {
+            (Some(key), _) => Some(key.successor(rotation)),
+            (None, Some(session)) => Some(session.token.successor(rotation)),
+            (None, None) => None,
+        }
     }
 }
 

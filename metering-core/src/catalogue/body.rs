@@ -16,6 +16,7 @@ use std::sync::Arc;
 use jsonschema::Validator;
 use serde_json::Value;
 
+use crate::catalogue::json_text::JsonText;
 use document::Document;
 use set::SetRule;
 use unknown::{KnownMembers, PROBLEMS_MAX, Unknown};
@@ -49,7 +50,8 @@ const PROBLEM_CHARS: usize = 240;
 /// ```
 #[derive(Clone)]
 pub struct BodyRules {
-    schema: Value,
+    schema: JsonText,
+    example: Option<JsonText>,
     validator: Arc<Validator>,
     unknown: Unknown,
     /// The names of all members that the schema names anywhere.
@@ -70,7 +72,19 @@ impl BodyRules {
     /// The JSON Schema (2020-12) of the body.
     #[must_use]
     pub const fn schema(&self) -> &Value {
+        self.schema.value()
+    }
+
+    /// The schema as the catalogue has it.
+    #[must_use]
+    pub const fn schema_text(&self) -> &JsonText {
         &self.schema
+    }
+
+    /// An example of a body, which the rules accept.
+    #[must_use]
+    pub const fn example(&self) -> Option<&JsonText> {
+        self.example.as_ref()
     }
 
     /// Checks the body of a request, and builds the body to forward.
@@ -141,7 +155,8 @@ impl fmt::Debug for CheckedBody {
 impl PartialEq for BodyRules {
     fn eq(&self, other: &Self) -> bool {
         // Everything else follows from the schema.
-        (&self.schema, self.unknown, &self.set) == (&other.schema, other.unknown, &other.set)
+        (&self.schema, &self.example, self.unknown, &self.set)
+            == (&other.schema, &other.example, other.unknown, &other.set)
     }
 }
 
@@ -149,9 +164,10 @@ impl Eq for BodyRules {}
 
 impl fmt::Debug for BodyRules {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { schema, validator: _, unknown, names: _, set } = self;
+        let Self { schema, example, validator: _, unknown, names: _, set } = self;
         f.debug_struct("BodyRules")
             .field("schema", schema)
+            .field("example", example)
             .field("unknown", unknown)
             .field("set", set)
             .finish_non_exhaustive()

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use serde::de::Deserialize;
-use serde_json::Value;
 use serde_json::value::RawValue;
 
+use super::json_text::JsonText;
 use super::object::{Object, UnknownKeys, documentation};
 use super::problem::{CatalogueError, CatalogueProblem, Problems};
 use super::template_file::check_template;
@@ -17,7 +17,7 @@ use crate::catalogue::trie::Trie;
 use crate::money::credits::Credits;
 
 const FILE_KEYS: [&str; 5] = ["market", "version", "description", free_statuses::KEY, "endpoints"];
-const ROUTE_KEYS: [&str; 22] = [
+const ROUTE_KEYS: [&str; 23] = [
     "path",
     "method",
     "metered",
@@ -28,6 +28,7 @@ const ROUTE_KEYS: [&str; 22] = [
     "overlap",
     "description",
     "group",
+    "unit",
     "params",
     "request",
     "credit_weight",
@@ -127,6 +128,10 @@ fn read_endpoint(endpoint: &RawValue, free: &FreeStatuses, unknown: UnknownKeys)
     }
     let description = problems.keep(documentation(endpoint.get("description"), unknown));
     let group = problems.keep(documentation(endpoint.get::<String>("group"), unknown));
+    let unit = problems.keep(documentation(read_unit(endpoint), unknown));
+    if let (Some(Some(_)), Some(false), UnknownKeys::Refuse) = (&unit, metered, unknown) {
+        problems.add("unit has no effect on a route with metered false");
+    }
     problems.or(|| {
         let (response, example) = documented?;
         Some(Route {
@@ -146,6 +151,7 @@ fn read_endpoint(endpoint: &RawValue, free: &FreeStatuses, unknown: UnknownKeys)
             pricing: pricing?,
             removed_headers: removed_headers?,
             group: group?.filter(|group| !group.trim().is_empty()),
+            unit: unit?,
             response,
             example,
             body: body?.map(Arc::new),
@@ -159,6 +165,21 @@ fn read_method(endpoint: &Object<'_>) -> Result<String, String> {
         return Err("the method must be an upper-case HTTP method".to_owned());
     }
     Ok(method)
+}
+
+/// What one request is, for people.
+fn read_unit(endpoint: &Object<'_>) -> Result<Option<String>, String> {
+    const CHARS_MAX: usize = 40;
+    let unit: Option<String> = endpoint.get("unit")?;
+    let fits = |unit: &String| {
+        (1..=CHARS_MAX).contains(&unit.chars().count()) && unit.trim() == unit && !unit.chars().any(char::is_control)
+    };
+    match unit {
+        Some(unit) if !fits(&unit) => {
+            Err(format!("unit: must be a noun in the singular, such as search, of 1 to {CHARS_MAX} characters"))
+        }
+        unit => Ok(unit),
+    }
 }
 
 /// Whether the path parameters of a route may have encoded slashes.
@@ -175,19 +196,19 @@ fn encoded_slash(endpoint: &Object<'_>, params: Option<&[Param]>, unknown: Unkno
 fn documented_response(
     endpoint: &Object<'_>,
     unknown: UnknownKeys,
-) -> Result<(Option<Value>, Option<Value>), Problems> {
+) -> Result<(Option<JsonText>, Option<JsonText>), Problems> {
     // Read as values first, which limits their depth: the checks below are recursive.
-    let response: Option<Value> = documentation(endpoint.get("response"), unknown)?;
-    let example: Option<Value> = documentation(endpoint.get("example"), unknown)?;
+    let response: Option<JsonText> = documentation(endpoint.get("response"), unknown)?;
+    let example: Option<JsonText> = documentation(endpoint.get("example"), unknown)?;
     if unknown == UnknownKeys::Ignore {
-        return Ok((response.filter(Value::is_object), example));
+        return Ok((response.filter(|response| response.value().is_object()), example));
     }
     let mut problems = Problems::default();
     if let Some(schema) = endpoint.object("response")? {
         problems.keep(schema::check(&schema));
     }
     if let (Some(schema), Some(example)) = (&response, &example) {
-        schema::check_example(schema, example, "example", &mut problems);
+        schema::check_example(schema.value(), example.value(), "example", &mut problems);
     }
     problems.or(|| Some((response, example)))
 }

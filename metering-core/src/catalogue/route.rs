@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 
 use crate::catalogue::body::BodyRules;
 use crate::catalogue::error_shape::ErrorShape;
 use crate::catalogue::free_statuses::FreeStatuses;
+use crate::catalogue::json_text::JsonText;
 use crate::catalogue::price::{MAX_PRICE, Pricing};
 use crate::catalogue::removed_headers::RemovedHeaders;
 use crate::catalogue::usage_price::UsagePrice;
@@ -162,10 +162,12 @@ pub struct Route {
     pub removed_headers: RemovedHeaders,
     /// The heading under which documentation lists it.
     pub group: Option<String>,
+    /// What one request is, as a plain noun, such as `search`. Plans say how many of these they buy.
+    pub unit: Option<String>,
     /// The JSON Schema of a response; for a stream, of the data of one event.
-    pub response: Option<Value>,
+    pub response: Option<JsonText>,
     /// An example of a response; for a stream, of the data of one event.
-    pub example: Option<Value>,
+    pub example: Option<JsonText>,
     /// What it accepts as the body of a request; `None` for any body, which is forwarded unchanged.
     pub body: Option<Arc<BodyRules>>,
 }

@@ -217,8 +217,8 @@ mod tests {
         let catalogue = read(&fields.replace("7.5", "7")).unwrap();
         let route = &catalogue.routes()[0];
         assert_eq!(route.group.as_deref(), Some("Prices"));
-        assert_eq!(route.example.as_ref().unwrap()["list"][1], 2);
-        assert_eq!(route.response.as_ref().unwrap()["required"][0], "price");
+        assert_eq!(route.example.as_ref().unwrap().value()["list"][1], 2);
+        assert_eq!(route.response.as_ref().unwrap().value()["required"][0], "price");
         assert_eq!((route.params[0].description.as_str(), route.params[0].example.as_deref()), ("How many", Some("7")));
     }
 

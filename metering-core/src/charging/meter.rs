@@ -9,6 +9,7 @@ mod committer;
 mod early;
 mod end;
 mod error;
+mod expected;
 mod guard;
 mod holds;
 mod in_commit;
@@ -18,6 +19,7 @@ mod postings;
 mod queue;
 mod reply;
 mod stats;
+mod views;
 mod waiting;
 mod wakes;
 
@@ -44,10 +46,12 @@ use keeper::{Keeper, OpenHolds, OwedRefund};
 use postings::Postings;
 use queue::Queue;
 use reply::{Reply, slot};
+use views::Views;
 
 pub use early::{EarlyDecision, EarlyReceipt};
 pub use end::MeterEnd;
 pub use error::MeterError;
+pub use expected::ExpectedCharge;
 pub use guard::HoldGuard;
 pub use holds::HoldDecision;
 pub use stats::MeterStats;
@@ -129,6 +133,7 @@ pub struct Meter {
     size: usize,
     open: Arc<OpenHolds>,
     stats: Arc<MeterStats>,
+    views: Arc<Views>,
     ended: watch::Receiver<Option<MeterEnd>>,
 }
 
@@ -143,13 +148,14 @@ impl Meter {
         let (stats, size) = (Arc::<MeterStats>::default(), config.queue.get().min(Semaphore::MAX_PERMITS));
         let postings = Postings::new(store.commit_lanes(), size, config.batch, Arc::clone(&clock), Arc::clone(&stats));
         let postings = Arc::new(postings);
+        let views = Arc::new(Views::new(Arc::clone(&clock), Arc::clone(&stats)));
         let queue = Queue::new(Arc::clone(&postings), Arc::clone(&store));
         let open = Arc::<OpenHolds>::default();
         let of_keeper = Arc::clone(&store);
         Keeper { store: of_keeper, clock, open: Arc::clone(&open), queue: queue.downgrade() }.start(&ended);
-        let committer = Committer { store, postings };
+        let committer = Committer { store, postings, views: Arc::clone(&views) };
         tokio::spawn(async move { end.send_replace(Some(committer.run().await)) });
-        Self { queue, size, open, stats, ended }
+        Self { queue, size, open, stats, views, ended }
     }
 
     /// Charges a request. When this returns, the decision is on disk.

@@ -59,7 +59,7 @@ impl<K: Clone> VerifyChanges<K> {
 /// in place of the account's older one for the same purpose. `account` is the link's account, revoked or not.
 ///
 /// `None` when the account does not exist, is revoked or has no address; when a link for verification has nothing to
-/// verify, or a link for recovery would go to an address that is not verified.
+/// verify, or another link would go to an address that is not verified.
 ///
 /// # Errors
 /// Then, when the token is in use.
@@ -69,7 +69,7 @@ pub fn open_email_link(
     token_in_use: bool,
 ) -> Result<Option<EmailLink>, StoreError> {
     let fits = |account: &Account| {
-        let for_verified = new.purpose == LinkPurpose::RecoverKey;
+        let for_verified = new.purpose != LinkPurpose::VerifyAddress;
         account.revoked_at.is_none() && account.email.is_some() && account.email_status.is_verified() == for_verified
     };
     if !account.is_some_and(fits) {

@@ -24,7 +24,7 @@ impl Error {
             Self::KeyNotAllowed(refusal) => refusal.code(),
             Self::Refused(refusal) => refusal.code(),
             Self::MaxCostExceeded { .. } => ErrorCode::MaxCostExceeded,
-            Self::NoSuchKey => ErrorCode::NotFound,
+            Self::NoSuchKey | Self::NoSuchSession | Self::SessionsNotOffered => ErrorCode::NotFound,
             Self::KeyConflict(_) => ErrorCode::Conflict,
             Self::UnknownRoute { .. } => ErrorCode::UnknownRoute,
             Self::MethodNotAllowed(_) => ErrorCode::MethodNotAllowed,

@@ -1,5 +1,6 @@
 //! [`Charged`]: what the layer's inner service learns about the charge of its request, and how it settles a hold.
 
+mod expected;
 mod refund;
 
 use std::fmt;
@@ -11,6 +12,7 @@ use tokio::sync::Mutex;
 use tracing::{Instrument, Span};
 
 use super::in_flight_slot::InFlightSlot;
+use super::late_refusal::LateRefusal;
 use super::money::Money;
 use super::response::{set_headers, set_metered};
 use crate::access::account::AccountId;
@@ -38,8 +40,8 @@ pub struct Charged {
     pub account: AccountId,
     /// The price of this request, or what is held for it.
     pub amount: Credits,
-    /// The balance after it.
-    pub balance: Credits,
+    /// The balance after it; `None` if the request is served [before that is known](crate::MeteringLayer::overlap).
+    pub balance: Option<Credits>,
     /// The template of the charged route.
     pub route_template: Arc<str>,
     usage_price: Option<Arc<UsagePrice>>,
@@ -57,10 +59,11 @@ struct Shared {
 
 struct State {
     money: Money,
-    rate: RateStatus,
+    /// `None` while the charge is not decided.
+    rate: Option<RateStatus>,
     /// What to record when the response is passed on.
     settlement: Option<Settlement>,
-    /// What the response says that the request cost; `None` if it says nothing, or once it does.
+    /// The headers that say what the request cost; `None` if there are none to set, or once they are set.
     headers: Option<MeteredHeaders>,
     /// The payment that came with the request, and its outcome.
     payment: Option<(Box<dyn RequestPayment>, Paid)>,
@@ -68,6 +71,8 @@ struct State {
     refund: Result<(), Error>,
     /// Counts the request as in flight, if its key limits that.
     slot: Option<Slot>,
+    /// For a request that started before its charge was decided.
+    late: Option<Box<LateRefusal>>,
 }
 
 /// How long a response waits until its hold is settled. Settling continues without it.
@@ -89,7 +94,7 @@ impl Charged {
         Self {
             account: receipt.account.clone(),
             amount: receipt.hold.map_or(receipt.charged, |held| held.amount),
-            balance: receipt.balance,
+            balance: Some(receipt.balance),
             route_template: Arc::clone(&receipt.line.route_template),
             usage_price: route.usage_price().filter(|_| matches!(money, Money::Held(_))).cloned(),
             shared: Arc::new(Shared {
@@ -97,13 +102,14 @@ impl Charged {
                 free_statuses: route.free_statuses.clone(),
                 span: trace::current(),
                 state: Mutex::new(State {
-                    rate: receipt.rate,
+                    rate: Some(receipt.rate),
                     settlement: receipt.settlement(),
                     headers: Some(MeteredHeaders::of(receipt)),
                     money,
                     payment: None,
                     refund: Ok(()),
                     slot,
+                    late: None,
                 }),
             }),
         }
@@ -229,8 +235,8 @@ impl Charged {
     /// is dropped.
     pub(super) async fn delivered<R: From<String>>(&self, mut response: Response<R>) -> Response<R> {
         let mut state = self.shared.state.lock().await;
-        if let Err(error) = state.on_disk().await {
-            return error.to_response();
+        if let Err(error) = state.on_disk(&self.shared.service).await {
+            return state.failed(&self.shared.service, &error);
         }
         if self.usage_price.is_some() {
             // Capturing takes the lock itself.
@@ -274,7 +280,7 @@ impl Charged {
         if !settled.changed {
             tracing::warn!(id = %settled.hold.id, "the cost of a request was reported after its hold was settled");
         }
-        state.headers = Some(MeteredHeaders::settled(state.rate, &settled));
+        state.set_settled(&settled);
         Ok(Some(settled))
     }
 
@@ -286,20 +292,29 @@ impl Charged {
 
 impl State {
     /// Waits until the charge is on disk. The future may be dropped, and another one awaited.
-    async fn on_disk(&mut self) -> Result<(), Error> {
+    async fn on_disk(&mut self, service: &Service) -> Result<(), Error> {
+        if matches!(self.money, Money::Expected(_) | Money::Refused(_)) {
+            Box::pin(self.decided(service)).await;
+        }
         let error = match &mut self.money {
             Money::Charged(early) => match early.flushed().await {
                 Ok(()) => return Ok(()),
                 Err(error) => Error::from(error),
             },
-            Money::FlushFailed(error) => return Err(error.clone()),
+            Money::Failed(error) => return Err(error.clone()),
+            Money::Expected(_) | Money::Refused(_) => unreachable!("it is decided, and a refusal is an error"),
             Money::Held(_) | Money::Captured | Money::Refunded => return Ok(()),
         };
-        self.money = Money::FlushFailed(error.clone());
+        self.money = Money::Failed(error.clone());
         // They say what was charged.
         self.headers = None;
         self.settlement = None;
         Err(error)
+    }
+
+    /// What the response says about a hold that was settled.
+    fn set_settled(&mut self, settled: &HoldUpdated) {
+        self.headers = self.rate.map(|rate| MeteredHeaders::settled(rate, settled));
     }
 
     /// Sets the headers of the response that say what the request cost, and the receipt of its payment.

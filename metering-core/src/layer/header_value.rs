@@ -1,11 +1,11 @@
-//! Header values of what can be displayed, without a string in between.
+//! Formats header values without allocating a string.
 
 use std::fmt::{self, Display, Write};
 
 use http::HeaderValue;
 use http::header::InvalidHeaderValue;
 
-/// Enough for everything that the layer displays. What is longer becomes a string first.
+/// Enough for everything that the layer displays. Longer text is formatted as a string first.
 const ROOM: usize = 128;
 
 /// Text on the stack.
@@ -26,7 +26,7 @@ impl Write for Text {
 /// The value of a header, as `value` is displayed.
 ///
 /// # Errors
-/// When it has a character that no header may have.
+/// If the text has a character that is not allowed in a header.
 pub(super) fn header_value(value: &dyn Display) -> Result<HeaderValue, InvalidHeaderValue> {
     let mut text = Text { bytes: [0; ROOM], length: 0 };
     match write!(text, "{value}") {

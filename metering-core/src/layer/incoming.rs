@@ -1,7 +1,8 @@
 //! What of a request does not reach the inner service as the client sent it.
 
 use http::request::Parts;
-use http::{HeaderMap, HeaderValue, header};
+use http::uri::PathAndQuery;
+use http::{HeaderMap, HeaderValue, Uri, header};
 
 use crate::catalogue::body::CheckedBody;
 use crate::catalogue::override_headers::{is_same_header, overrides_request};
@@ -31,6 +32,18 @@ pub(super) fn forward_checked(head: &mut Parts, body: CheckedBody) {
 /// Removes headers that could make a service run a different request than the one that was priced or passed through.
 pub(super) fn drop_overrides(headers: &mut HeaderMap) {
     drop_headers(headers, overrides_request);
+}
+
+/// Sets the path and query of a URI. False when they are too long for one.
+pub(super) fn set_target(uri: &mut Uri, target: String) -> bool {
+    // Most requests are sent in normal form.
+    if uri.path_and_query().is_some_and(|sent| sent.as_str() == target) {
+        return true;
+    }
+    let Ok(target) = PathAndQuery::try_from(target) else { return false };
+    let mut parts = uri.clone().into_parts();
+    parts.path_and_query = Some(target);
+    Uri::from_parts(parts).map(|forwarded| *uri = forwarded).is_ok()
 }
 
 fn drop_headers(headers: &mut HeaderMap, dropped: impl Fn(&str) -> bool) {

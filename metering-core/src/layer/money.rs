@@ -1,26 +1,41 @@
 //! [`Money`]: what a request has paid.
 
 use crate::charging::charge::Receipt;
-use crate::charging::{EarlyReceipt, HoldGuard};
+use crate::charging::refusal::Refusal;
+use crate::charging::{EarlyReceipt, ExpectedCharge, HoldGuard};
 use crate::error::Error;
 
 /// What can still be refunded or settled. It is taken by the first that does so.
 pub(super) enum Money {
     /// The charge may still be on its way to disk.
     Charged(EarlyReceipt),
-    /// The flush failed. The charge may be on disk all the same, and is never refunded.
-    FlushFailed(Error),
+    /// The charge is not decided yet. Nothing is known of it but account and price.
+    Expected(ExpectedCharge),
+    /// The charge was refused after the request was started, so there is nothing to refund.
+    Refused(Refusal),
+    /// The charge failed, or was refused with this error. After a failed flush it may be on disk all the same, and is never
+    /// refunded.
+    Failed(Error),
     Held(HoldGuard),
     Captured,
     Refunded,
 }
 
 impl Money {
+    /// Whether the charge is still on its way to disk.
+    pub(super) const fn is_pending(&self) -> bool {
+        match self {
+            Self::Charged(early) => !early.is_on_disk(),
+            Self::Expected(_) => true,
+            Self::Refused(_) | Self::Failed(_) | Self::Held(_) | Self::Captured | Self::Refunded => false,
+        }
+    }
+
     pub(super) const fn receipt(&self) -> Option<&Receipt> {
         match self {
             Self::Charged(early) => Some(early.receipt()),
             Self::Held(guard) => Some(guard.receipt()),
-            Self::FlushFailed(_) | Self::Captured | Self::Refunded => None,
+            Self::Expected(_) | Self::Refused(_) | Self::Failed(_) | Self::Captured | Self::Refunded => None,
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Serves requests while their charges are flushed.
+//! Serves requests while their charges are flushed, or decided.
 
 use super::MeteringLayer;
 
@@ -11,9 +11,13 @@ impl MeteringLayer {
     /// as for any charge that fails: so the inner service may have worked for a request that was not charged. It must not
     /// send anything except in its response. [`Charged::refund`](crate::Charged::refund) waits for the flush.
     ///
+    /// With a store that has no decision early, such as PostgreSQL, the inner service is called before the decision if the
+    /// charge will clearly be accepted ([`Meter::charge_early`](crate::Meter::charge_early) says when that is). If it is
+    /// refused after all, the response is dropped, and the client gets the refusal. In between,
+    /// [`Charged::balance`](crate::Charged::balance) is `None`.
+    ///
     /// Requests with an idempotency key or a payment, holds, event streams and WebSocket connections are served once their
-    /// charge is on disk, and so is everything with a store that has no decision early, such as PostgreSQL
-    /// ([`Meter::charge_early`](crate::Meter::charge_early)).
+    /// charge is on disk.
     ///
     /// ```
     /// use std::sync::Arc;

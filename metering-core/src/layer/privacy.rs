@@ -64,7 +64,7 @@ impl Privacy {
     }
 }
 
-/// The `Cache-Control` that makes a response private; `None` if it has it.
+/// The `Cache-Control` that makes a response private; `None` if the response has it already.
 fn private_value(response: &HeaderMap) -> Option<HeaderValue> {
     let lines = || response.get_all(header::CACHE_CONTROL).iter().map(HeaderValue::as_bytes);
     let mut first = lines();

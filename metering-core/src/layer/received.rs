@@ -1,4 +1,4 @@
-//! [`Received`]: which headers a request has, of those that the layer reads. They are found in one pass, since few
+//! [`Received`]: which of the headers that the layer reads a request has. They are found in one pass, since few
 //! requests have more than two of them.
 
 use http::{HeaderMap, HeaderValue};
@@ -52,7 +52,7 @@ impl Received {
         received
     }
 
-    /// Whether one of them could make a service run a different request.
+    /// Whether a header could make a service run a different request.
     pub(super) const fn has_overrides(self) -> bool {
         self.has_overrides
     }
@@ -62,8 +62,8 @@ impl Received {
         self.known & ((1 << CREDENTIALS) - 1) != 0
     }
 
-    /// The values of all lines of a header. `headers` are those of the same request. Only what is there, or is none of
-    /// [`NAMES`], is looked up.
+    /// The values of all lines of a header. `headers` must be those of the same request. A header of [`NAMES`] that the
+    /// request does not have is not looked up.
     pub(super) fn values<'h>(
         self,
         headers: &'h HeaderMap,

@@ -141,7 +141,10 @@ impl Access {
     }
 
     async fn holder_of(&self, caller: Caller<'_>) -> Result<KeyHolder, Error> {
-        let hash = caller.key.ok_or(Error::Unauthorized)?.hash();
-        self.store.key_holder(&hash).await?.ok_or(Error::KeyRefused(KeyFault::NotLive))
+        let secret = caller.secret().ok_or(Error::Unauthorized)?;
+        let holder = self.store.key_holder(&secret).await?;
+        // A rotation ends sessions, also one with a grace period: that is for programs that still have the key.
+        let ended = |holder: &KeyHolder| caller.key.is_none() && holder.secret_expires_at.is_some();
+        holder.filter(|holder| !ended(holder)).ok_or(Error::KeyRefused(KeyFault::NotLive))
     }
 }

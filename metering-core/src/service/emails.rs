@@ -1,4 +1,6 @@
-//! Mail to the owners of accounts: links that verify an address or replace a lost key, and alerts.
+//! Mail to the owners of accounts: links that verify an address, replace a lost key or sign a browser in, and alerts.
+
+use std::time::Duration;
 
 use crate::access::account::{Account, AccountId};
 use crate::access::credentials::Caller;
@@ -79,7 +81,7 @@ impl Emails<'_> {
     /// [`Error::ValidationFailed`]; [`SignupError::LinkNotLive`]; [`SignupError::EmailVerifiedElsewhere`]; or when the
     /// store fails.
     pub async fn verify(self, request: &LinkRequest) -> Result<VerifiedResponse, Error> {
-        let token = read(request)?;
+        let token = link_token(request)?;
         match self.setup.store()?.verify_email(&token.hash(), self.access.now()).await? {
             EmailVerified::Account { account, granted } => {
                 self.mail_alerts_to(&account).await;
@@ -114,12 +116,31 @@ impl Emails<'_> {
     /// # Errors
     /// [`Error::ValidationFailed`]; [`Error::Signup`] when the request cannot be queued, for any address.
     pub fn request_recovery(self, request: &RecoverByEmailRequest) -> Result<RecoverByEmailResponse, Error> {
+        self.request_link(request, LinkPurpose::RecoverKey, MailRequest::Recovery)
+    }
+
+    /// Asks for a link that signs a browser in to the account with this verified address. Otherwise as
+    /// [`Emails::request_recovery`]; [`BrowserSessions::open_by_link`](crate::service::BrowserSessions::open_by_link)
+    /// takes the link.
+    ///
+    /// # Errors
+    /// As [`Emails::request_recovery`].
+    pub fn request_sign_in(self, request: &RecoverByEmailRequest) -> Result<RecoverByEmailResponse, Error> {
+        self.request_link(request, LinkPurpose::SignIn, MailRequest::SignIn)
+    }
+
+    fn request_link(
+        self,
+        request: &RecoverByEmailRequest,
+        purpose: LinkPurpose,
+        mail: fn(Email) -> MailRequest,
+    ) -> Result<RecoverByEmailResponse, Error> {
         let mailer = self.setup.mailer()?;
         let mut fields = Fields::default();
         let email: Option<Email> = fields.parsed("email", request.email.as_deref());
         let email = email.ok_or_else(|| fields.into_error())?;
-        queue(mailer, MailRequest::Recovery(email))?;
-        Ok(recovery_accepted())
+        queue(mailer, mail(email))?;
+        Ok(link_accepted(purpose))
     }
 
     /// Replaces the key of the account that a link was sent to. Works once for each link.
@@ -135,7 +156,7 @@ impl Emails<'_> {
         request: &LinkRequest,
         recovery: Option<&IdempotencyKey>,
     ) -> Result<VerifyResponse, Error> {
-        let token = read(request)?;
+        let token = link_token(request)?;
         let key = match recovery.map(|recovery| token.recovered_key(recovery)) {
             Some(Ok(key)) => key,
             Some(Err(problem)) => return Err(Error::field("Idempotency-Key", problem)),
@@ -163,14 +184,26 @@ impl Emails<'_> {
     pub async fn prepare(self, request: &MailRequest) -> Result<Option<Mail>, Error> {
         let account = match request {
             MailRequest::Verification(id) | MailRequest::KeyReplaced(id) => self.access.store.account(id).await?,
-            MailRequest::Recovery(email) => self.setup.store()?.account_by_email(email).await?,
+            MailRequest::Recovery(email) | MailRequest::SignIn(email) => {
+                self.setup.store()?.account_by_email(email).await?
+            }
         };
         let Some(account) = account.filter(|account| account.revoked_at.is_none()) else { return Ok(None) };
         // The account's own spelling: two addresses that are compared as equal need not be the same mailbox.
         let Some(to) = account.email.clone() else { return Ok(None) };
         let message = match request {
             MailRequest::Verification(_) => self.verification_of(&account).await?,
-            MailRequest::Recovery(_) => self.recovery_of(&account).await?,
+            MailRequest::Recovery(_) => {
+                self.link_to(&account, LinkPurpose::RecoverKey, |token, lifetime| MailMessage::Recover {
+                    token,
+                    lifetime,
+                })
+                .await?
+            }
+            MailRequest::SignIn(_) => {
+                self.link_to(&account, LinkPurpose::SignIn, |token, lifetime| MailMessage::SignIn { token, lifetime })
+                    .await?
+            }
             MailRequest::KeyReplaced(_) => account.email_status.is_verified().then_some(MailMessage::KeyReplaced),
         };
         Ok(message.map(|message| Mail { to, agent_name: account.agent_name, message }))
@@ -209,10 +242,14 @@ impl Emails<'_> {
         Ok(token.map(|token| MailMessage::Verify { token, lifetime, free_credits }))
     }
 
-    async fn recovery_of(self, account: &Account) -> Result<Option<MailMessage>, Error> {
-        let lifetime = LinkPurpose::RecoverKey.lifetime();
-        let token = self.open_link(&account.id, LinkPurpose::RecoverKey).await?;
-        Ok(token.map(|token| MailMessage::Recover { token, lifetime }))
+    async fn link_to(
+        self,
+        account: &Account,
+        purpose: LinkPurpose,
+        message: fn(LinkToken, Duration) -> MailMessage,
+    ) -> Result<Option<MailMessage>, Error> {
+        let token = self.open_link(&account.id, purpose).await?;
+        Ok(token.map(|token| message(token, purpose.lifetime())))
     }
 
     /// A new link; `None` when the account cannot have one, such as when its address is not verified.
@@ -224,17 +261,21 @@ impl Emails<'_> {
     }
 }
 
-/// The response to every request for recovery, whether or not mail is sent.
+/// The response to every request for such a link to an address, whether or not mail is sent.
 #[must_use]
-pub fn recovery_accepted() -> RecoverByEmailResponse {
-    RecoverByEmailResponse { status: "accepted", expires_in: LinkPurpose::RecoverKey.lifetime().as_secs() }
+pub fn link_accepted(purpose: LinkPurpose) -> RecoverByEmailResponse {
+    RecoverByEmailResponse { status: "accepted", expires_in: purpose.lifetime().as_secs() }
 }
 
 fn queue(mailer: &dyn Mailer, request: MailRequest) -> Result<(), SignupError> {
     if mailer.queue(request) { Ok(()) } else { Err(SignupError::MailBusy) }
 }
 
-fn read(request: &LinkRequest) -> Result<LinkToken, Error> {
+/// The token of a link.
+///
+/// # Errors
+/// [`Error::ValidationFailed`] without one; [`SignupError::LinkNotLive`] for another text.
+pub(super) fn link_token(request: &LinkRequest) -> Result<LinkToken, Error> {
     let text = request.token.as_deref().ok_or_else(|| Error::field("token", "is required"))?;
     LinkToken::parse(text).map_err(|_| SignupError::LinkNotLive.into())
 }

@@ -13,7 +13,7 @@ use crate::access::key::KeyFault;
 use crate::charging::charge::{Charge, Decision, Receipt};
 use crate::charging::hold::HoldTerms;
 use crate::charging::refusal::Refusal;
-use crate::charging::{EarlyDecision, EarlyReceipt, HoldGuard};
+use crate::charging::{EarlyDecision, HoldGuard};
 use crate::error::{Error, PaymentRequired};
 use crate::money::credits::Credits;
 use crate::random::SystemRandomness;
@@ -47,7 +47,7 @@ impl Service {
     ///     }
     ///     match found.admit().await?.kind {
     ///         AdmissionKind::Charged(receipt) => Ok(Some(receipt)),
-    ///         AdmissionKind::Early(_) | AdmissionKind::Held(_) | AdmissionKind::Free => Ok(None),
+    ///         _ => Ok(None),
     ///     }
     /// }
     /// ```
@@ -147,10 +147,11 @@ impl Service {
         }
     }
 
-    /// [`Service::charge`], whose receipt may not be on disk yet.
-    async fn charge_early(&self, charge: Charge) -> Result<EarlyReceipt, Error> {
+    /// [`Service::charge`], whose receipt may not be on disk yet, or not known.
+    async fn charge_early(&self, charge: Charge) -> Result<AdmissionKind, Error> {
         match self.charging.meter.charge_early(charge).await? {
-            EarlyDecision::Accepted(receipt) => Ok(receipt),
+            EarlyDecision::Accepted(receipt) => Ok(AdmissionKind::Early(receipt)),
+            EarlyDecision::Expected(charge) => Ok(AdmissionKind::Expected(charge)),
             EarlyDecision::Refused(refusal) => Err(Box::pin(self.refused(refusal)).await),
         }
     }
@@ -190,8 +191,9 @@ impl Service {
         HoldTerms::new(&SystemRandomness, self.config.hold_lease, fallback)
     }
 
-    /// The error of a refused charge.
-    async fn refused(&self, refusal: Refusal) -> Error {
+    /// The error of a refused charge, as clients know it: for a charge of the [meter](Service::meter), or one that was
+    /// [expected](AdmissionKind::Expected) to be accepted.
+    pub async fn refused(&self, refusal: Refusal) -> Error {
         match refusal {
             Refusal::UnknownKey => Error::KeyRefused(KeyFault::NotLive),
             Refusal::Key(refusal) => refusal.into(),

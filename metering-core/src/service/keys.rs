@@ -94,7 +94,7 @@ impl<'s> Keys<'s> {
         let terms = self.terms_below(&parent, request)?;
         // Another request with the same idempotency key gets another key.
         let content = serde_json::to_vec(request).map_err(|_| Error::Internal)?;
-        let secret = new_secret(CHILD, caller.key, &content, idempotency_key)?;
+        let secret = new_secret(CHILD, caller, &content, idempotency_key)?;
         let key = self.key_below(&parent, terms, &secret).await?;
         if idempotency_key.is_some() && !self.is_secret_of(&secret, &key).await? {
             // The key was made by the same request before, and has another secret by now.
@@ -238,7 +238,7 @@ impl<'s> Keys<'s> {
     ) -> Result<IssuedKeyResponse, Error> {
         let caller = caller.into();
         let old_until = end_of_grace(request.grace_seconds, self.access.now())?;
-        let secret = new_secret(ROTATED, caller.key, id.as_bytes(), idempotency_key)?;
+        let secret = new_secret(ROTATED, caller, id.as_bytes(), idempotency_key)?;
         if let (Some(_), Some(again)) = (idempotency_key, self.rotated_before(&secret.hash()).await?) {
             return Ok(IssuedKeyResponse { key: secret.into(), data: again });
         }
@@ -309,16 +309,16 @@ impl<'s> Keys<'s> {
 
 fn new_secret(
     purpose: &[u8],
-    key: Option<&ApiKey>,
+    caller: Caller<'_>,
     target: &[u8],
     idempotency_key: Option<&IdempotencyKey>,
 ) -> Result<ApiKey, Error> {
     let Some(idempotency_key) = idempotency_key else {
         return Ok(ApiKey::generate(&SystemRandomness));
     };
-    let key = key.ok_or(Error::Unauthorized)?;
+    let proof = caller.proof().ok_or(Error::Unauthorized)?;
     let purpose = [purpose, b" ", target].concat();
-    let derived = derived_key(&purpose, key.expose(), idempotency_key);
+    let derived = derived_key(&purpose, proof, idempotency_key);
     derived.map_err(|problem| Error::field("Idempotency-Key", problem))
 }
 

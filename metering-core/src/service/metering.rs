@@ -14,7 +14,7 @@ use crate::service::payments::{PaymentState, PlansCache};
 use crate::service::signups::SignupSetup;
 use crate::service::webhooks::WebhookSetup;
 use crate::service::{Access, BillingSettings, RequestPayments};
-use crate::store::{PriceStore, Store};
+use crate::store::{BrowserSessionStore, PriceStore, Store};
 
 /// The metering service without a transport.
 ///
@@ -54,6 +54,8 @@ pub struct Service {
     pub(super) plans: PlansCache,
     pub(super) signups: SignupSetup,
     pub(super) webhooks: WebhookSetup,
+    /// `None` when the service keeps no sessions of browsers.
+    pub(super) browser_sessions: Option<Arc<dyn BrowserSessionStore>>,
 }
 
 /// What charges requests.
@@ -155,6 +157,7 @@ impl Service {
             plans: PlansCache::default(),
             signups: SignupSetup::default(),
             webhooks: WebhookSetup::default(),
+            browser_sessions: None,
         }
     }
 
@@ -190,6 +193,7 @@ impl Service {
             plans: PlansCache::default(),
             signups: self.signups.clone(),
             webhooks: self.webhooks.clone(),
+            browser_sessions: self.browser_sessions.clone(),
         }
     }
 

@@ -29,6 +29,7 @@ pub use settlement::SettlementReport;
 pub(super) use state::{PaymentState, PlansCache};
 pub use watch::WatchReport;
 
+use crate::catalogue::Catalogue;
 use crate::chains::chain::{Chain, ChainReader};
 use crate::error::Error;
 use crate::service::config::ServiceConfig;
@@ -49,6 +50,7 @@ pub struct Payments<'s> {
     config: &'s ServiceConfig,
     state: &'s PaymentState,
     plans: &'s PlansCache,
+    catalogue: &'s Catalogue,
     request_payments: Option<&'s dyn RequestPayments>,
     signups: &'s SignupSetup,
 }
@@ -111,6 +113,7 @@ impl Service {
             config: &self.config,
             state: &self.payments,
             plans: &self.plans,
+            catalogue: &self.charging.catalogue,
             request_payments: self.charging.request_payments.as_deref(),
             signups: &self.signups,
         }
@@ -144,7 +147,7 @@ impl Payments<'_> {
             Err(_) => Vec::new(),
         };
         self.register_recipients_of(&on_sale).await;
-        let plans = Arc::new(PlansDocument::new(&on_sale, &chains, terms_url, terms_version));
+        let plans = Arc::new(PlansDocument::new(&on_sale, &chains, self.catalogue, terms_url, terms_version));
         *self.plans.lock().unwrap_or_else(PoisonError::into_inner) = Some((now, Arc::clone(&plans)));
         Ok(plans)
     }

@@ -59,17 +59,20 @@ named_enum! {
         VerifyAddress = "verify_address",
         /// Replace the account's key.
         RecoverKey = "recover_key",
+        /// Sign a browser in with the account's first key.
+        SignIn = "sign_in",
     }
     parsed as MalformedPurpose
 }
 
 impl LinkPurpose {
-    /// How long a link works. A recovery link is as good as a key, so it works for ten minutes only.
+    /// How long a link works. One for recovery or for signing in is as good as a key, so it works for minutes only.
     #[must_use]
     pub const fn lifetime(self) -> Duration {
         match self {
             Self::VerifyAddress => Duration::from_secs(24 * 60 * 60),
             Self::RecoverKey => Duration::from_secs(10 * 60),
+            Self::SignIn => Duration::from_secs(15 * 60),
         }
     }
 }

@@ -30,6 +30,8 @@ pub enum MailRequest {
     Verification(AccountId),
     /// A link that replaces the key of the account with this verified address, if there is one.
     Recovery(Email),
+    /// A link that signs in to the account with this verified address, if there is one.
+    SignIn(Email),
     /// The notice that the key of this account was replaced.
     KeyReplaced(AccountId),
 }
@@ -41,17 +43,18 @@ impl MailRequest {
         match self {
             Self::Verification(_) => "verification",
             Self::Recovery(_) => "recovery",
+            Self::SignIn(_) => "sign_in",
             Self::KeyReplaced(_) => "key_replaced",
         }
     }
 }
 
 impl fmt::Debug for MailRequest {
-    /// Leaves out the address: requests for recovery are logged too.
+    /// Leaves out addresses: requests of strangers are logged too.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Verification(account) | Self::KeyReplaced(account) => write!(f, "{} of {account}", self.kind()),
-            Self::Recovery(_) => f.write_str("recovery of …"),
+            Self::Recovery(_) | Self::SignIn(_) => write!(f, "{} of …", self.kind()),
         }
     }
 }
@@ -81,6 +84,13 @@ pub enum MailMessage {
     },
     /// Follow this link to replace the key.
     Recover {
+        /// The link's token.
+        token: LinkToken,
+        /// How long it works.
+        lifetime: Duration,
+    },
+    /// Follow this link to sign in.
+    SignIn {
         /// The link's token.
         token: LinkToken,
         /// How long it works.

@@ -8,8 +8,8 @@ use async_trait::async_trait;
 
 use crate::access::account::{Account, AccountId};
 use crate::store::{
-    AuthorizationStore, EventStore, ImportStore, OperatorStore, PaymentStore, PriceStore, RefillStore, SignupStore,
-    StoreError,
+    AuthorizationStore, BrowserSessionStore, EventStore, ImportStore, OperatorStore, PaymentStore, PriceStore,
+    RefillStore, SignupStore, StoreError,
 };
 
 /// A store for everything that a service can offer.
@@ -31,7 +31,15 @@ use crate::store::{
 /// ```
 #[async_trait]
 pub trait FullStore:
-    PaymentStore + SignupStore + OperatorStore + RefillStore + EventStore + AuthorizationStore + ImportStore + PriceStore
+    PaymentStore
+    + SignupStore
+    + OperatorStore
+    + RefillStore
+    + EventStore
+    + AuthorizationStore
+    + ImportStore
+    + PriceStore
+    + BrowserSessionStore
 {
     /// Runs `steps` in one transaction, after all earlier writes and before all later ones, and returns their result.
     /// Nothing that they wrote stays if they fail. Use [`in_transaction`], which knows the types.

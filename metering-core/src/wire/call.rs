@@ -59,11 +59,13 @@ pub struct Access {
     pub schemes: &'static [&'static [&'static str]],
     /// How others are refused.
     pub refusals: &'static [Refusal],
+    /// Whether the session of a signed-in browser may stand for the key.
+    pub takes_session: bool,
 }
 
 impl Access {
     /// Anyone may.
-    pub const ANYONE: Self = Self { schemes: &[], refusals: &[] };
+    pub const ANYONE: Self = Self { schemes: &[], refusals: &[], takes_session: false };
 }
 
 impl<'r> RequestParameters<'r> {

@@ -47,7 +47,8 @@ pub struct SendLinkResponse {
     pub expires_in: u64,
 }
 
-/// The body of `POST /signup/email/verify` and `POST /api-key/recover/email/confirm`.
+/// The body of `POST /signup/email/verify`, `POST /api-key/recover/email/confirm` and
+/// `POST /api-key/sessions/email/confirm`.
 #[derive(Default, Deserialize, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct LinkRequest {
@@ -75,7 +76,7 @@ pub struct VerifiedResponse {
     pub credits_granted: Credits,
 }
 
-/// The body of `POST /api-key/recover/email`.
+/// The body of `POST /api-key/recover/email` and `POST /api-key/sessions/email`.
 #[derive(Debug, Clone, Default, Deserialize, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct RecoverByEmailRequest {
@@ -84,7 +85,7 @@ pub struct RecoverByEmailRequest {
     pub email: Option<String>,
 }
 
-/// The response to `POST /api-key/recover/email`: the same for every address.
+/// The response to `POST /api-key/recover/email` and `POST /api-key/sessions/email`: the same for every address.
 #[derive(Debug, Clone, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct RecoverByEmailResponse {

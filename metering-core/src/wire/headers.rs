@@ -30,7 +30,7 @@ pub fn settled_trailers(settled: &HoldUpdated) -> [(&'static str, String); 2] {
     [(BALANCE_HEADER, settled.balance.to_string()), (CHARGED_HEADER, captured(settled).to_string())]
 }
 
-/// What a settled hold has cost.
+/// What was captured from a settled hold.
 pub(super) fn captured(settled: &HoldUpdated) -> Credits {
     settled.hold.settled.map_or(Credits::ZERO, |settled| settled.captured)
 }

@@ -1,4 +1,5 @@
-//! [`MeteredHeaders`]: what a response says about its charge. The amounts stay numbers until they are written.
+//! [`MeteredHeaders`]: the headers that report a charge. The amounts stay numbers until the headers are set, so that
+//! only headers that are sent are formatted.
 
 use std::fmt::Display;
 
@@ -78,13 +79,13 @@ impl MeteredHeaders {
         Self { rate, balance, cost: Cost::Charged(Credits::ZERO), request_id: None, price_version: None }
     }
 
-    /// The balance that they show.
+    /// The balance in these headers.
     #[must_use]
     pub const fn balance(&self) -> Credits {
         self.balance
     }
 
-    /// Their names and values, for any HTTP library.
+    /// The names and values of these headers, for any HTTP library.
     #[must_use]
     pub fn lines(&self) -> Vec<(&'static str, String)> {
         let mut lines = Vec::new();
@@ -92,7 +93,7 @@ impl MeteredHeaders {
         lines
     }
 
-    /// Calls `set` with the name and value of each.
+    /// Calls `set` with the name and value of each header.
     pub(crate) fn each(&self, mut set: impl FnMut(&'static str, &dyn Display)) {
         each_rate_header(&self.rate, &mut set);
         set(BALANCE_HEADER, &self.balance);

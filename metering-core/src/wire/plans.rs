@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 
+use crate::catalogue::Catalogue;
 use crate::chains::chain::Chain;
 use crate::money::credits::{ATOMS_PER_CREDIT, Credits};
 use crate::payments::plan::{PaymentKind, Plan};
@@ -46,6 +47,9 @@ pub struct PlanDocument {
     /// Credits added on top.
     #[cfg_attr(feature = "openapi", schema(value_type = f64))]
     pub bonus_credits: Credits,
+    /// What its credits with the bonus buy, in plain words: each is an alternative to the others, such as
+    /// `1,000 searches` and `about 330 reports`. Empty when no route has a price.
+    pub buys: Vec<String>,
     /// The price in tokens, as a string.
     pub token_amount: String,
     /// The token's contract, in lower case; the zero address for the native coin.
@@ -104,13 +108,13 @@ pub struct EpochUnit {
 }
 
 impl PlansDocument {
-    /// Lists the active plans of `plans` whose chain is configured.
+    /// Lists the active plans of `plans` whose chain is configured, and what they buy of `catalogue`.
     #[must_use]
-    pub fn new(plans: &[Plan], chains: &[Chain], terms_url: &str, terms_version: &str) -> Self {
+    pub fn new(plans: &[Plan], chains: &[Chain], catalogue: &Catalogue, terms_url: &str, terms_version: &str) -> Self {
         let primary = chains.first();
         let on_sale = plans.iter().filter(|plan| plan.active).filter_map(|plan| {
             let chain = chains.iter().find(|chain| chain.chain_id == plan.chain_id)?;
-            Some(PlanDocument::new(plan, chain))
+            Some(PlanDocument::new(plan, chain, catalogue))
         });
         Self {
             plans: on_sale.collect(),
@@ -131,7 +135,8 @@ impl PlansDocument {
 }
 
 impl PlanDocument {
-    fn new(plan: &Plan, chain: &Chain) -> Self {
+    fn new(plan: &Plan, chain: &Chain, catalogue: &Catalogue) -> Self {
+        let credits = plan.credits.checked_add(plan.bonus_credits).unwrap_or(plan.credits);
         Self {
             id: plan.id.clone(),
             chain_id: plan.chain_id,
@@ -139,6 +144,7 @@ impl PlanDocument {
             payment_kind: plan.payment_kind,
             credits: plan.credits,
             bonus_credits: plan.bonus_credits,
+            buys: catalogue.buys(credits),
             token_amount: plan.token_amount.to_string(),
             token_contract: plan.token_contract.to_string(),
             token_decimals: plan.token_decimals,

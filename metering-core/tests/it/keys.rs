@@ -204,7 +204,7 @@ async fn a_deleted_key_takes_the_keys_below_it_along() {
     let (service, key) = scene().await;
     let manager = make(&service, &key, r#"{"name": "manager", "scopes": ["call", "read", "manage"]}"#).await;
     let child = make(&service, manager.key.key(), r#"{"name": "child", "networks": ["10.0.0.0/8"]}"#).await;
-    let elsewhere = || Caller { key: Some(child.key.key()), address: "192.0.2.1".parse().ok() };
+    let elsewhere = || Caller { address: "192.0.2.1".parse().ok(), ..Caller::from(child.key.key()) };
     assert_eq!(service.access().authenticate(elsewhere()).await.unwrap_err().code(), ErrorCode::KeyNetwork);
     let disabled = change(r#"{"disabled": true}"#);
     service.keys().change(Some(&key), &manager.data.id, &disabled).await.unwrap();

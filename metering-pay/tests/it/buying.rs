@@ -24,7 +24,7 @@ impl Scene {
             headers.insert("payment-signature", payment(&accepted(signed), signed).parse().unwrap());
         }
         let presented = self.service.offers().read(|name| headers.get_all(name).iter().map(HeaderValue::as_bytes))?;
-        self.payments.buy(&self.service, Caller { key, address: None }, presented.as_deref()).await
+        self.payments.buy(&self.service, Caller::from(key), presented.as_deref()).await
     }
 }
 
@@ -97,7 +97,7 @@ async fn a_service_without_offers_says_so() {
     let scene = Scene::new().await;
     let service = metering_core::Service::with_defaults(Arc::clone(&scene.store) as _);
     let payments = SignedPayments::new(scene.store.clone(), scene.clock.clone(), "", OfferSettings::default());
-    let caller = Caller { key: Some(&scene.key), address: None };
+    let caller = Caller::from(&scene.key);
     let refused = payments.buy(&service, caller, None).await.unwrap_err();
     assert!(matches!(refused, Error::OffersNotMade) && refused.code() == ErrorCode::NotFound, "{refused}");
     assert!(payments.offers_document(&service).await.unwrap().offers.is_empty());

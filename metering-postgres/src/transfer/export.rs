@@ -4,7 +4,7 @@ use async_trait::async_trait;
 use metering_core::StoreError;
 use metering_core::store::{Cursor, Page};
 use metering_sql::daily_totals;
-use metering_sql::transfer::{Export, Record, Section, Source, page};
+use metering_sql::transfer::{Export, Record, Section, Source, count, page};
 
 use crate::charging::known::SharedKnown;
 use crate::statements::Statements;
@@ -25,6 +25,18 @@ impl Export for PostgresStore {
                     }
                     (_, Some(source)) => Ok(page(&mut Statements(transaction), &source, after, limit).await?),
                     (_, None) => activity::records(transaction, &known, after, limit).await,
+                }
+            })
+        })
+        .await
+    }
+
+    async fn count(&self, section: Section) -> Result<Option<u64>, StoreError> {
+        self.read_at_once(|transaction| {
+            Box::pin(async move {
+                match Source::of(section) {
+                    Some(source) => Ok(Some(count(&mut Statements(transaction), &source).await?)),
+                    None => Ok(None),
                 }
             })
         })

@@ -17,7 +17,7 @@ pub(crate) fn version(url: &str) -> usize {
 
 /// The version that a store migrates to.
 pub(crate) fn current() -> usize {
-    scripts().len()
+    scripts().len() + metering_sql::schema::STEPS.len()
 }
 
 /// Creates the schema of version 2.

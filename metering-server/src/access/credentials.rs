@@ -3,19 +3,20 @@
 use std::net::IpAddr;
 
 use http::{HeaderMap, HeaderValue};
-use metering_core::access::{Caller, Credentials};
+use metering_core::access::{Caller, Credentials, SessionCredentials};
 use metering_core::{ApiKey, Error};
 
-/// The key of a request, if it has one, and the address that it came from.
+/// The key or the session of a request, if it has one, and the address that it came from.
 #[derive(Debug, Clone)]
 pub(crate) struct Sender {
     pub(crate) key: Option<ApiKey>,
+    pub(crate) session: Option<SessionCredentials>,
     pub(crate) address: Option<IpAddr>,
 }
 
 impl<'s> From<&'s Sender> for Caller<'s> {
     fn from(sender: &'s Sender) -> Self {
-        Self { key: sender.key.as_ref(), address: sender.address }
+        Self { key: sender.key.as_ref(), session: sender.session.as_ref(), address: sender.address }
     }
 }
 

@@ -42,6 +42,7 @@ pub(crate) struct Limits<C: Clock = DefaultClock> {
     sessions: Limiter<SessionHash, C>,
     recovery: Limiter<Network, C>,
     recovery_mail: Limiter<String, C>,
+    sign_in_mail: Limiter<String, C>,
     mail_network: Limiter<(String, Network), C>,
     verification_mail: Limiter<AccountId, C>,
     verification_mail_address: Limiter<String, C>,
@@ -80,6 +81,7 @@ impl<C: Clock + Clone> Limits<C> {
             sessions: Limiter::spaced(announced.saturating_sub(POLL_SLACK), clock.clone()),
             recovery: Limiter::new(config.recovery_per_ip, clock.clone()),
             recovery_mail: Limiter::new(config.recovery_mails_per_email, clock.clone()),
+            sign_in_mail: Limiter::new(config.recovery_mails_per_email, clock.clone()),
             mail_network: Limiter::new(config.mails_per_email_and_network, clock.clone()),
             verification_mail: Limiter::new(config.verification_mails_per_account, clock.clone()),
             verification_mail_address: Limiter::new(config.verification_mails_per_email, clock.clone()),
@@ -107,6 +109,7 @@ impl<C: Clock + Clone> Limits<C> {
         self.polls.replace(config.polls_per_ip);
         self.recovery.replace(config.recovery_per_ip);
         self.recovery_mail.replace(config.recovery_mails_per_email);
+        self.sign_in_mail.replace(config.recovery_mails_per_email);
         self.mail_network.replace(config.mails_per_email_and_network);
         self.verification_mail.replace(config.verification_mails_per_account);
         self.verification_mail_address.replace(config.verification_mails_per_email);
@@ -182,6 +185,11 @@ impl<C: Clock + Clone> Limits<C> {
     /// quota is refilled as often as a link expires, so the mailbox has a working link.
     pub(crate) fn recovery_mail(&self, email: &Email) -> bool {
         self.recovery_mail.check(&email.folded()).is_ok()
+    }
+
+    /// The same for mail with a link that signs in. Counted apart, so that each kind of link stays available.
+    pub(crate) fn sign_in_mail(&self, email: &Email) -> bool {
+        self.sign_in_mail.check(&email.folded()).is_ok()
     }
 
     /// Counts a request for mail to an address, known or not, from the client's network.

@@ -9,7 +9,7 @@ use serde::de::DeserializeOwned;
 use super::app::AdminApp;
 use super::sessions::Session;
 use crate::endpoints::{Request, body};
-use crate::http::Problem;
+use crate::http::{Problem, cookie};
 
 /// The name of the cookie that has a session's id.
 pub(super) const COOKIE: &str = "metering_operator";
@@ -100,9 +100,7 @@ fn bearer(headers: &HeaderMap) -> Result<Option<OperatorToken>, Problem> {
 
 /// The session's id in the cookies of a request.
 pub(super) fn session_id(headers: &HeaderMap) -> Option<&str> {
-    let cookies = headers.get_all(header::COOKIE).iter().filter_map(|value| value.to_str().ok());
-    let pairs = cookies.flat_map(|line| line.split(';')).filter_map(|pair| pair.trim().split_once('='));
-    pairs.filter(|(name, _)| *name == COOKIE).map(|(_, id)| id).next()
+    cookie(headers, COOKIE)
 }
 
 pub(super) fn unauthorized() -> Problem {

@@ -14,7 +14,7 @@ use utoipa::ToSchema;
 use super::access::{COOKIE, session_id, unauthorized};
 use super::app::AdminApp;
 use crate::endpoints::{Request, body};
-use crate::http::{Problem, Reply, json};
+use crate::http::{Cookie, Problem, Reply, is_from_elsewhere, json};
 
 /// Who is signed in.
 #[derive(Debug, Serialize, ToSchema)]
@@ -113,24 +113,17 @@ pub(super) async fn sign_out(app: &AdminApp, request: Request) -> Result<Reply, 
 /// # Errors
 /// 403 when the browser says that a page of another site sent the request (Fetch Metadata, `Sec-Fetch-Site`).
 fn check_site(headers: &HeaderMap) -> Result<(), Problem> {
-    let site = headers.get("sec-fetch-site").map(HeaderValue::as_bytes);
-    if matches!(site, None | Some(b"same-origin" | b"none")) {
-        return Ok(());
+    if is_from_elsewhere(headers) {
+        return Err(Problem::new(ErrorCode::Forbidden, "Sign in on the console's own page."));
     }
-    Err(Problem::new(ErrorCode::Forbidden, "Sign in on the console's own page."))
+    Ok(())
 }
 
 /// Sets the cookie, or deletes it if `id` is empty. `Secure` if the browser came over HTTPS, which only it knows behind
 /// a proxy: it says so in `Origin`.
 fn with_cookie(mut reply: Reply, headers: &HeaderMap, id: &str) -> Reply {
-    let over_https = headers.get(header::ORIGIN).is_some_and(|origin| origin.as_bytes().starts_with(b"https://"));
-    let secure = if over_https { "; Secure" } else { "" };
-    let age = if id.is_empty() { "; Max-Age=0" } else { "" };
-    let cookie = format!("{COOKIE}={id}; Path=/admin; HttpOnly; SameSite=Strict{secure}{age}");
-    if let Ok(mut value) = HeaderValue::try_from(cookie) {
-        value.set_sensitive(true);
-        reply.headers_mut().insert(header::SET_COOKIE, value);
-    }
+    let is_secure = headers.get(header::ORIGIN).is_some_and(|origin| origin.as_bytes().starts_with(b"https://"));
+    Cookie { name: COOKIE, path: "/admin", value: id, is_secure, max_age: None }.set(&mut reply);
     reply
 }
 

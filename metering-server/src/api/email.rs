@@ -31,6 +31,16 @@ pub(crate) async fn verify_email(app: &App, request: Request) -> Result<Verified
 }
 
 pub(crate) async fn recovery_link(app: &App, request: Request) -> Result<RecoverByEmailResponse, Problem> {
+    let wanted = address(app, &request)?;
+    let accepted = counted("recovery_link", app.service.emails().request_recovery(&wanted))?;
+    Ok(accepted)
+}
+
+/// The address that a link is asked for, counted towards its limits.
+///
+/// # Errors
+/// 400 for a body that is not valid; 429 when a limit is reached.
+pub(super) fn address(app: &App, request: &Request) -> Result<RecoverByEmailRequest, Problem> {
     let client = request.client()?;
     app.limits.recovery(&client)?;
     let wanted: RecoverByEmailRequest = read(&request.body)?;
@@ -38,8 +48,7 @@ pub(crate) async fn recovery_link(app: &App, request: Request) -> Result<Recover
     if let Some(Ok(email)) = wanted.email.as_deref().map(str::parse::<Email>) {
         app.limits.mail(&client, &email)?;
     }
-    let accepted = counted("recovery_link", app.service.emails().request_recovery(&wanted))?;
-    Ok(accepted)
+    Ok(wanted)
 }
 
 pub(crate) async fn recover_by_link(app: &App, request: Request) -> Result<VerifyResponse, Problem> {

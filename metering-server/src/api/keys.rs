@@ -19,7 +19,7 @@ use crate::http::Problem;
 use crate::operations::metrics::counted;
 
 pub(crate) async fn create_key(app: &App, request: Request) -> Result<IssuedKeyResponse, Problem> {
-    let is_keyless = request.sender()?.key.is_none();
+    let is_keyless = request.session.is_none() && request.sender()?.key.is_none();
     let values = |name: &'static str| request.headers.get_all(name).iter().map(HeaderValue::as_bytes);
     if let Some(sign_in) = app.service.offers().sign_in(values).filter(|_| is_keyless) {
         return create_key_of_wallet(app, &request, sign_in).await;

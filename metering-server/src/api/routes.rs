@@ -5,7 +5,7 @@
 
 use std::sync::LazyLock;
 
-use metering_client::calls::{account, billing, keys, payments, signup, webhooks};
+use metering_client::calls::{account, billing, keys, payments, sessions, signup, webhooks};
 
 use crate::api;
 use crate::api::app::App;
@@ -72,6 +72,12 @@ pub(super) static ENDPOINTS: LazyLock<Table<App>> = LazyLock::new(|| {
         call!(keys::VerifyChallenge => api::verify),
         call!(keys::SendRecoveryLink => api::recovery_link),
         call!(keys::RecoverByLink => api::recover_by_link),
+        call!(sessions::CreateSession as api::create_session),
+        call!(sessions::ListSessions => api::sessions),
+        call!(sessions::EndSessions as api::end_sessions),
+        call!(sessions::EndSession as api::end_session),
+        call!(sessions::SendSignInLink => api::sign_in_link),
+        call!(sessions::SignInByLink as api::sign_in_by_link),
         call!(billing::Deduct as api::deduct),
         call!(billing::Lookup => api::lookup),
         call!(billing::Hold as api::hold),
@@ -111,7 +117,30 @@ pub(crate) fn takes_head(path: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use http::Method;
+
     use super::*;
+
+    #[test]
+    fn sessions_stand_for_keys_on_calls_of_the_account_only() {
+        // method, path, takes a session
+        let table = [
+            (Method::GET, "/credits/balance", true),
+            (Method::POST, "/keys", true),
+            (Method::PUT, "/credits/buyer", true),
+            (Method::GET, "/credits/receipt.pdf", true),
+            (Method::DELETE, "/api-key/sessions/current", true),
+            (Method::POST, "/api-key/sessions", false),
+            (Method::POST, "/api-key/recover/email", false),
+            (Method::POST, "/signup/initiate", false),
+            (Method::GET, "/health", false),
+        ];
+        for (method, path, expected) in table {
+            assert_eq!(ENDPOINTS.at(path).unwrap().takes_session(&method), expected, "{method} {path}");
+        }
+        let mut internal = ENDPOINTS.iter().filter(|endpoint| endpoint.path.starts_with("/internal/"));
+        assert!(internal.all(|endpoint| !endpoint.takes_session));
+    }
 
     #[test]
     fn endpoints_are_found_by_path() {

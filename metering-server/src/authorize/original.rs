@@ -17,7 +17,7 @@ static METHODS: [HeaderName; 2] =
 static TARGETS: [HeaderName; 2] =
     [HeaderName::from_static("x-forwarded-uri"), HeaderName::from_static("x-original-uri")];
 
-/// What says something of the original request, and what it says.
+/// A source of the original method or target, such as a header, and its value.
 type Said<'h> = (&'static str, &'h str);
 
 /// Neither of two headers was sent.

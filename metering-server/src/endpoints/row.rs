@@ -5,7 +5,7 @@ use futures_util::future::BoxFuture;
 use http::request::Parts;
 use http::{HeaderMap, Method};
 use metering_core::Error;
-use metering_core::access::ClientAddress as Address;
+use metering_core::access::{ClientAddress as Address, SessionCredentials};
 use metering_core::charging::IdempotencyKey;
 use metering_core::wire::call::{Call, Parameters, RequestParameters};
 use utoipa::openapi::OpenApi;
@@ -19,6 +19,8 @@ pub(crate) struct Request {
     pub(crate) client: Option<ClientAddress>,
     /// The address of the client that the request is made for, also if it comes from within the process.
     pub(crate) address: Option<Address>,
+    /// The session of the browser, for a call with one. It then stands for the key, and no other is read.
+    pub(crate) session: Option<SessionCredentials>,
     pub(crate) headers: HeaderMap,
     /// The values of the path's parameters, in order, decoded.
     pub(crate) path: Vec<String>,
@@ -33,6 +35,7 @@ impl Request {
         Self {
             client: head.extensions.get().copied(),
             address: head.extensions.get().copied(),
+            session: None,
             headers: head.headers,
             path: Vec::new(),
             query: head.uri.query().unwrap_or_default().to_owned(),
@@ -48,12 +51,13 @@ impl Request {
         self.client.ok_or_else(Problem::internal)
     }
 
-    /// The caller's key and address.
+    /// The caller's key or session, and its address.
     ///
     /// # Errors
     /// 401 when the credentials are not a well-formed key.
     pub(crate) fn sender(&self) -> Result<Sender, Error> {
-        Ok(Sender { key: credentials::key(&self.headers)?, address: self.address.map(|client| client.0) })
+        let key = if self.session.is_some() { None } else { credentials::key(&self.headers)? };
+        Ok(Sender { key, session: self.session.clone(), address: self.address.map(|client| client.0) })
     }
 
     /// The parameters of a call.
@@ -86,6 +90,8 @@ pub(crate) struct Endpoint<A> {
     pub(crate) is_compressed: bool,
     pub(crate) is_everywhere: bool,
     pub(crate) takes_head: bool,
+    /// Whether the session of a signed-in browser may stand for the key.
+    pub(crate) takes_session: bool,
 }
 
 impl<A> Endpoint<A> {
@@ -102,7 +108,16 @@ impl<A> Endpoint<A> {
         let described = operations.into_iter().find(|(_, operation)| operation.is_some());
         let (method, _) = described.expect("the document has the method of its handler");
         let takes_head = method == Method::GET;
-        Self { method, path, handler, describe, takes_head, is_compressed: false, is_everywhere: false }
+        Self {
+            method,
+            path,
+            handler,
+            describe,
+            takes_head,
+            is_compressed: false,
+            is_everywhere: false,
+            takes_session: false,
+        }
     }
 
     /// An endpoint that is described by other means than a handler's `utoipa::path`.
@@ -116,12 +131,18 @@ impl<A> Endpoint<A> {
             takes_head,
             is_compressed: false,
             is_everywhere: false,
+            takes_session: false,
         }
     }
 
     /// For responses that are worth compressing and contain no secret.
     pub(crate) fn compressed(self) -> Self {
         Self { is_compressed: true, ..self }
+    }
+
+    /// Whether the session of a signed-in browser may stand for the key.
+    pub(crate) fn in_sessions(self, takes_session: bool) -> Self {
+        Self { takes_session, ..self }
     }
 
     /// Every process serves this endpoint, whichever surfaces it is configured for.

@@ -76,6 +76,11 @@ impl<'t, A> Found<'t, A> {
         self.endpoints().any(|endpoint| endpoint.takes_head)
     }
 
+    /// Whether the session of a signed-in browser may stand for the key of a request with this method.
+    pub(crate) fn takes_session(&self, method: &Method) -> bool {
+        self.endpoints().any(|endpoint| endpoint.takes_session && endpoint.method == *method)
+    }
+
     /// Whether responses of the path may be compressed.
     pub(crate) fn is_compressed(&self) -> bool {
         self.endpoints().any(|endpoint| endpoint.is_compressed)

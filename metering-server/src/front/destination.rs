@@ -1,11 +1,13 @@
-//! Decides where a request goes: once per request, from its path. The first segment is looked up in a table; a path that
-//! no other part claims is looked up among the endpoints of the metering API, and what is found goes with the request.
+//! Decides where a request goes: once per request, from its method and path. The first segment is looked up in a table.
+//! A path that no other part claims is looked up among the endpoints of the metering API. The destination has the ones
+//! that were found, so that they are not looked up again.
 
 use std::collections::HashMap;
 
 use http::Method;
 use metering_core::Catalogue;
 
+use crate::access::session;
 use crate::api;
 use crate::api::app::App;
 use crate::authorize::Authorizer;
@@ -29,6 +31,8 @@ pub(crate) enum Destination {
     Page,
     /// The endpoints of the metering API at the path, one per method.
     Api(Found<'static, App>),
+    /// The same, for a browser that is signed in.
+    InSession(Found<'static, App>),
     /// Nothing is at the path.
     #[default]
     Nothing,
@@ -36,7 +40,7 @@ pub(crate) enum Destination {
 
 /// The destinations of requests to a process.
 pub(super) struct Destinations {
-    /// By first segment. The first claim that covers a request counts.
+    /// By first segment. The first claim that covers a request applies.
     claims: HashMap<Box<str>, Vec<Claim>>,
     metering: bool,
 }
@@ -65,7 +69,7 @@ impl Destination {
             Self::Authorize => Surface::Authorize,
             Self::Mcp => Surface::Mcp,
             Self::Gateway => Surface::Gateway,
-            Self::Page | Self::Api(_) | Self::Nothing => Surface::Metering,
+            Self::Page | Self::Api(_) | Self::InSession(_) | Self::Nothing => Surface::Metering,
         }
     }
 }
@@ -99,7 +103,10 @@ impl Destinations {
             Some(Owner::Authorize) => Destination::Authorize,
             Some(Owner::Mcp) => Destination::Mcp,
             Some(Owner::Gateway) => Destination::Gateway,
-            Some(Owner::Pages | Owner::PagesAndApi) => Destination::Page,
+            Some(Owner::Pages | Owner::PagesAndApi) => match session::call_of(path) {
+                Some(call) => api::endpoints_at(call).map_or(Destination::Nothing, Destination::InSession),
+                None => Destination::Page,
+            },
             None => {
                 let found = api::endpoints_at(path).filter(|found| self.metering || found.is_everywhere(path));
                 found.map_or(Destination::Nothing, Destination::Api)
@@ -144,6 +151,7 @@ mod tests {
             Destination::Gateway => "gateway",
             Destination::Page => "page",
             Destination::Api(found) => found.endpoints().next().map_or("", |endpoint| endpoint.path.as_str()),
+            Destination::InSession(_) => "in a session",
             Destination::Nothing => "nothing",
         }
     }
@@ -166,6 +174,13 @@ mod tests {
             (Method::GET, &["/verify", "/verify/"], "page"),
             (Method::PUT, &["/verify", "/verify/"], "page"),
             (Method::POST, &["/verify", "/verify/"], "/verify"),
+            (Method::GET, &["/metering/session/credits/balance"], "in a session"),
+            (Method::GET, &["/metering/session", "/metering/sessions/keys"], "page"),
+            (
+                Method::POST,
+                &["/metering/session/mpp/x", "/metering/session/mcp", "/metering/session/authorize"],
+                "nothing",
+            ),
             (Method::GET, &["/health", "/health/"], "/health"),
             (Method::PUT, &["/health"], "/health"),
             (Method::GET, &["/credits/balance"], "/credits/balance"),
@@ -198,7 +213,7 @@ mod tests {
             (&[Surface::Gateway], "/mcp", "nothing"),
             (&[Surface::Gateway], "/authorize", "nothing"),
             (&[Surface::Gateway], CHECK, "nothing"),
-            // It is another process's, and not the API's.
+            // Another process serves it; it is not a path of the API.
             (&[Surface::Metering], "/mpp/x", "gateway"),
             (&[Surface::Metering], "/mcp", "nothing"),
             (&[Surface::Mcp, Surface::Authorize], "/sse", "mcp"),

@@ -8,7 +8,7 @@ use http::header::{self, HeaderMap, HeaderName, HeaderValue};
 
 use crate::http::ClientAddress;
 
-/// What else fits into a `Forwarded`, in bytes: the names of its parameters, and a second address.
+/// Bytes to reserve for the rest of a `Forwarded`: the names of its parameters, and one more address.
 const REST: usize = 96;
 
 /// The `Forwarded` for the upstream: the one that a trusted proxy sent, or else one that says the same as

@@ -74,7 +74,8 @@ const OF_ORIGIN: [&str; 20] = [
     "x-sendfile",
 ];
 
-/// The longest name that may be listed, in bytes. Of longer names only this much is compared with the prefixes.
+/// The longest name that may be listed, in bytes. Prefixes are no longer than this, so the rest of a longer name does not
+/// matter.
 const LONGEST: usize = 32;
 
 /// Headers of a client that are not forwarded.
@@ -118,7 +119,7 @@ impl HeaderNames {
     }
 }
 
-/// The start of a name, as it is listed. Names of headers are in lower case already.
+/// The first [`LONGEST`] bytes of a name, in the form of the lists. A [`HeaderName`] is in lower case already.
 fn normalised<'b>(name: &[u8], buffer: &'b mut [u8; LONGEST]) -> &'b [u8] {
     for (normal, byte) in buffer.iter_mut().zip(name) {
         *normal = if byte.is_ascii_alphanumeric() { *byte } else { b'-' };
@@ -163,7 +164,7 @@ mod tests {
         let long = "z".repeat(200);
         let [of_gateway, of_proxy, of_none] =
             ["x_forwarded_", "x-original-", "x-bds-internal-billing-secret"].map(|start| format!("{start}{long}"));
-        // name, is it not forwarded, is it not returned
+        // name, not forwarded, not returned
         let table: [(&str, bool, bool); 10] = [
             ("accept", false, false),
             ("content-type", false, false),

@@ -44,7 +44,7 @@ pub(crate) struct PublicAddress<'a> {
     scheme: Cow<'a, str>,
     /// With a port, if the client's `Host` had one. `None` if it is unknown.
     host: Option<HeaderValue>,
-    /// What a trusted proxy said. Otherwise it is that of the host, or of the scheme.
+    /// From a trusted proxy. If `None`, the port is that of the host, or the default of the scheme.
     port: Option<Cow<'a, str>>,
     /// The path of `public_url`, without a trailing slash.
     path: &'a str,
@@ -151,7 +151,7 @@ fn lower_case(mut text: Cow<'_, str>) -> Cow<'_, str> {
 
 /// A host without user information.
 struct HostAndPort<'h> {
-    /// All of it.
+    /// As sent, with its port.
     text: &'h str,
     name: &'h str,
     port: Option<u16>,
@@ -279,6 +279,7 @@ pub(crate) mod tests {
             assert_eq!(announced(is_proxy, public_url, received), expected, "{is_proxy} {public_url:?} {received:?}");
         }
     }
+
     #[test]
     fn the_authority_has_a_port_that_is_not_the_default() {
         // scheme, `Host`, authority and port that the upstream gets

@@ -96,7 +96,8 @@ impl Replays {
         let found = self.shelf.find(&request.key, request.retry);
         if let Some(recording) = found {
             // Before anything is replayed: the key may have been revoked since.
-            let caller = Caller { key: request.credentials.key.as_ref(), address: request.address.map(|at| at.0) };
+            let key = request.credentials.key.as_ref();
+            let caller = Caller { address: request.address.map(|at| at.0), ..Caller::from(key) };
             if service.access().authorize(caller, Scope::Call).await.is_err() {
                 // It is refused as any other request with this key.
                 return serving.await;

@@ -14,9 +14,8 @@ use http::Extensions;
 use http::request::Parts;
 use hyper::upgrade::{OnUpgrade, Upgraded};
 use hyper_util::rt::TokioIo;
-use metering_core::access::KeyHash;
 use metering_core::catalogue::Route;
-use metering_core::{Charged, Error, InFlightSlot, trace};
+use metering_core::{ApiKey, Charged, Error, InFlightSlot, trace};
 use tracing::Instrument;
 
 use crate::gateway::streams::Streams;
@@ -60,14 +59,14 @@ pub(super) fn read(head: &mut Parts) {
 /// # Errors
 /// When the route is of the other kind, or the key has its maximum of open streams.
 pub(super) fn admit(
-    key: Option<KeyHash>,
+    key: Option<&ApiKey>,
     route: &Route,
     extensions: &mut Extensions,
     streams: &Arc<Streams>,
 ) -> Result<(), Error> {
     handshake::check(extensions.get().copied().unwrap_or(RequestedUpgrade::Nothing), route)?;
     if let Some(handshake) = extensions.get_mut::<Handshake>() {
-        handshake.slot = Some(streams.reserve_socket(key)?);
+        handshake.slot = Some(streams.reserve_socket(key.map(ApiKey::hash))?);
     }
     Ok(())
 }
@@ -86,7 +85,7 @@ impl Accepted {
     /// `upstream` is its connection, and `charged` the charge of the request.
     pub(crate) fn new(handshake: &Handshake, upstream: Upgraded, charged: Option<&Charged>) -> Self {
         if let Some(slot) = &handshake.slot {
-            slot.opened(charged.map(|charged| charged.balance));
+            slot.opened(charged.and_then(|charged| charged.balance));
         }
         Self { handshake: handshake.clone(), upstream: Arc::new(Mutex::new(Some(upstream))) }
     }

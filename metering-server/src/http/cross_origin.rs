@@ -1,7 +1,7 @@
 //! Cross-origin calls from web pages (CORS, the Fetch standard).
 //!
-//! Pages send the API key in a header that they set themselves. There are no cookies, so a page can only do what its
-//! own key allows.
+//! Pages send the API key in a header that they set themselves. Cookies count for the service's own pages only, so a page can
+//! only do what its own key allows.
 
 use std::convert::Infallible;
 use std::time::Duration;
@@ -40,7 +40,7 @@ impl CrossOrigin {
     }
 
     /// Whether a request comes from a page of an allowed origin.
-    fn allows(&self, headers: &HeaderMap) -> bool {
+    pub(crate) fn allows(&self, headers: &HeaderMap) -> bool {
         headers.get(header::ORIGIN).is_some_and(|origin| self.origins.contains(origin))
     }
 

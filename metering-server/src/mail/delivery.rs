@@ -114,9 +114,9 @@ impl Delivery {
         let mail = prepared.map_err(|error| Trouble { may_pass: true, why: error.to_string() })?;
         let Some(mail) = mail else { return Ok(None) };
         parcel.expires_at = match mail.message {
-            MailMessage::Verify { lifetime, .. } | MailMessage::Recover { lifetime, .. } => {
-                Some(Instant::now() + lifetime)
-            }
+            MailMessage::Verify { lifetime, .. }
+            | MailMessage::Recover { lifetime, .. }
+            | MailMessage::SignIn { lifetime, .. } => Some(Instant::now() + lifetime),
             MailMessage::KeyReplaced | MailMessage::Alert { .. } => None,
         };
         let message = self.letterhead.load().message(&mail);

@@ -18,15 +18,17 @@ use crate::config::{BrandConfig, SmtpConfig};
 pub(crate) const VERIFY_PAGE: &str = "/metering/verify-email";
 /// The page with an account's balance and the plans to buy.
 const ACCOUNT_PAGE: &str = "/metering/account";
-/// The page that a recovery link opens.
+/// The page that a link for recovery or for signing in opens.
 pub(crate) const RECOVER_PAGE: &str = "/metering/recover";
 
-const TEMPLATES: [(&str, &str); 10] = [
+const TEMPLATES: [(&str, &str); 12] = [
     ("layout.html", include_str!("../../assets/mail/layout.html")),
     ("verify.html", include_str!("../../assets/mail/verify.html")),
     ("verify.txt", include_str!("../../assets/mail/verify.txt")),
     ("recover.html", include_str!("../../assets/mail/recover.html")),
     ("recover.txt", include_str!("../../assets/mail/recover.txt")),
+    ("sign_in.html", include_str!("../../assets/mail/sign_in.html")),
+    ("sign_in.txt", include_str!("../../assets/mail/sign_in.txt")),
     ("replaced.html", include_str!("../../assets/mail/replaced.html")),
     ("replaced.txt", include_str!("../../assets/mail/replaced.txt")),
     ("alert.html", include_str!("../../assets/mail/alert.html")),
@@ -112,6 +114,15 @@ impl Letterhead {
                 format!("Replace your {brand} API key"),
                 context! {
                     link => link(RECOVER_PAGE, token), lifetime => Lifetime(*lifetime).to_string(), ..common
+                },
+            ),
+            MailMessage::SignIn { token, lifetime } => (
+                "sign_in",
+                format!("Sign in to {brand}"),
+                context! {
+                    link => url(format!("{}{RECOVER_PAGE}#sign-in={}", self.pages, token.expose())),
+                    lifetime => Lifetime(*lifetime).to_string(),
+                    ..common
                 },
             ),
             MailMessage::KeyReplaced => (

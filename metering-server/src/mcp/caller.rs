@@ -95,7 +95,7 @@ pub(crate) async fn look_up(
 ) -> Result<Caller, NoCaller> {
     match accounts {
         Accounts::Here(service) => {
-            let sender = Sender { key: Some(key.clone()), address: address.map(|client| client.0) };
+            let sender = Sender { key: Some(key.clone()), session: None, address: address.map(|client| client.0) };
             let account = service.access().authenticate(&sender).await.map_err(NoCaller::from)?;
             let has_credit = account.totals.balance > Credits::ZERO;
             Ok(Caller { key: Some(key.clone()), address, account: account.id.as_str().into(), has_credit })

@@ -279,8 +279,10 @@ pub(crate) fn render(
     render_holds(meter);
     counter!("metering_commits_total", "Commits of charge batches").absolute(stats.commits.load(Ordering::Relaxed));
     counter!("metering_commits_failed_total", "Commits that failed").absolute(stats.failed.load(Ordering::Relaxed));
-    counter!("metering_overlaps_failed_total", "Requests that were forwarded during a flush that failed")
-        .absolute(stats.failed_early.load(Ordering::Relaxed));
+    for (reason, count) in [("flush", &stats.failed_early), ("refused", &stats.refused_early)] {
+        counter!("metering_overlaps_failed_total", "Requests forwarded early and not charged", "reason" => reason)
+            .absolute(count.load(Ordering::Relaxed));
+    }
     counter!("metering_postings_failed_total", "Charges and refunds that failed individually")
         .absolute(stats.failed_postings.load(Ordering::Relaxed));
     counter!("metering_commit_postings_total", "Charges and refunds included in commits")

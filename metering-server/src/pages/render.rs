@@ -4,25 +4,25 @@
 //! names, and has no further dependencies.
 
 use std::collections::{BTreeMap, HashMap};
-use std::sync::Arc;
 
 use metering_core::Catalogue;
-use metering_core::catalogue::ParamLocation;
 use metering_core::events::EventKind;
 use minijinja::value::Serde;
 use minijinja::{AutoEscape, Environment, UndefinedBehavior, Value, context};
 use rust_embed::RustEmbed;
-use serde::Serialize;
 use url::Url;
 
-use crate::config::{BotCheckKind, Config};
+use crate::config::{BotCheckKind, Config, Mark};
 use crate::http::Document;
 use crate::mail::{RECOVER_PAGE, VERIFY_PAGE};
 use crate::pages::approval::{ApprovalPages, REASON};
-use crate::pages::assets::Assets;
+use crate::pages::assets::AssetBuilder;
+use crate::pages::example::Example;
+use crate::pages::guides::{self, GUIDES_PAGE};
 use crate::pages::headers::{Elsewhere, content_security_policy};
 use crate::pages::page::{HTML, Page};
-use crate::pages::{Pages, PagesError, terms};
+use crate::pages::site::{ICON, Site, content_type, file_name, own_terms_path};
+use crate::pages::{Pages, PagesError, head, terms};
 
 /// The embedded files of the pages.
 #[derive(RustEmbed)]
@@ -32,124 +32,80 @@ struct Files;
 /// The folder of the templates. Files in all other folders are assets, named without their folder.
 const TEMPLATES: &str = "templates/";
 /// Templates that are rendered to assets because they contain the accent colour.
-const RENDERED_ASSETS: [&str; 2] = ["theme.css", "icon.svg"];
+const RENDERED_ASSETS: [&str; 2] = ["theme.css", ICON];
 /// Where a payer confirms whose payment it is.
 pub(crate) const COMPLETE_PAGE: &str = "/metering/complete";
 /// The URL of Turnstile's script. Cloudflare requires it to be loaded from there.
 const TURNSTILE: &str = "https://challenges.cloudflare.com/turnstile/v0/api.js?render=explicit";
 
-/// The values that templates use.
-#[derive(Debug, Serialize)]
-struct Site {
-    name: String,
-    logo: String,
-    headline: String,
-    tagline: String,
-    free_credits: String,
-    /// Whether the service sends mail.
-    mail: bool,
-    /// Whether new accounts must verify their email address.
-    verify_email: bool,
-    /// `altcha`, `turnstile` or `off`.
-    challenge: BotCheckKind,
-    site_key: String,
-    terms_url: String,
-    terms_version: String,
-    /// A path that can be called without parameters, for examples.
-    sample_path: String,
-    /// The URL of the metered routes if the pages have a separate origin; otherwise empty.
-    api_url: String,
-}
-
-impl Site {
-    fn new(config: &Config, catalogue: &Catalogue) -> Self {
-        let terms_version = config.terms.version.clone();
-        let own_terms = own_terms_path(config);
-        Self {
-            name: config.brand.name.as_str().to_owned(),
-            logo: config.brand.logo().to_owned(),
-            headline: config.brand.headline.as_str().to_owned(),
-            tagline: config.brand.tagline.as_str().to_owned(),
-            free_credits: config.signup.free_credits.credits().to_string(),
-            mail: config.smtp.is_some(),
-            verify_email: config.verifies_email(),
-            challenge: config.signup.bot_check,
-            site_key: config.signup.turnstile.site_key.clone(),
-            terms_url: config.terms.url.clone().unwrap_or(own_terms),
-            terms_version,
-            sample_path: sample_path(catalogue),
-            api_url: api_url(config),
-        }
-    }
-}
-
-fn own_terms_path(config: &Config) -> String {
-    format!("/agents-tos/{}", config.terms.version)
-}
-
-fn api_url(config: &Config) -> String {
-    match (&config.pages_url, &config.public_url) {
-        (Some(_), Some(public_url)) => public_url.trim_end_matches('/').to_owned(),
-        _ => String::new(),
-    }
-}
-
-/// The first metered route that can be called without parameters, or else the balance.
-fn sample_path(catalogue: &Catalogue) -> String {
-    let callable = catalogue.routes().iter().find(|route| {
-        let plain = route.params.iter().all(|param| !param.required && param.location != ParamLocation::Path);
-        route.metered && !route.sse && !route.websocket && &*route.method == "GET" && plain
-    });
-    callable.map_or_else(|| "/credits/balance".to_owned(), |route| route.template.to_string())
-}
-
 impl Pages {
-    /// The pages of a service with this configuration.
+    /// The pages of a service with this configuration. `base_url` is where clients reach it, without a trailing slash.
     ///
     /// # Errors
-    /// When the operator's terms cannot be read, or the embedded files are inconsistent.
-    pub(crate) fn new(config: &Config, catalogue: &Catalogue) -> Result<Self, PagesError> {
-        let site = Site::new(config, catalogue);
-        let rendered_assets = rendered_assets(config);
-        let icon = Document::new("image/svg+xml", rendered_assets["icon.svg"].clone());
-        let assets = Arc::new(Assets::new(files(rendered_assets))?);
-        let environment = environment(&assets)?;
+    /// When the operator's terms, pages or mark cannot be read, or the embedded files are inconsistent.
+    pub(crate) fn new(config: &Config, catalogue: &Catalogue, base_url: &str) -> Result<Self, PagesError> {
+        let mark = config.brand.mark.as_deref().map(Mark::read).transpose()?;
+        let rendered_assets = rendered_assets(config, mark.as_ref());
+        let icon = rendered_assets[mark.as_ref().map_or(ICON, file_name)].clone();
+        let icon = Document::new(content_type(mark.as_ref()), icon);
+        let mut assets = AssetBuilder::new(files(rendered_assets))?;
+        let example = Example::of(catalogue);
+        let site = Site::new(config, catalogue, &example, mark.as_ref(), &mut assets)?;
+        let shown = guides::all(config, &site.variables(base_url, &example))?;
+        let guide_list = Value::from(Serde(&shown));
+        let environment = environment(&mut assets)?;
         let guest = match config.signup.bot_check {
             BotCheckKind::Turnstile => Url::parse(TURNSTILE).ok(),
             BotCheckKind::Altcha | BotCheckKind::Off => None,
         };
         let api = Url::parse(&site.api_url).ok();
-        let page = |template: &str, elsewhere: Elsewhere<'_>, terms: &str| -> Result<Page, PagesError> {
-            let guest_url = elsewhere.guest.map(|url| Value::from_safe_string(url.to_string()));
-            let (here, site) = (template.trim_end_matches(".html"), Value::from(Serde(&site)));
-            let context = context! { site, here, guest => guest_url, terms, reason => REASON };
-            let html = environment.get_template(template)?.render(context)?;
-            Ok(Page { html: Document::new(HTML, html), policy: content_security_policy(elsewhere) })
-        };
+        // `path` is empty for pages that have no URL of their own.
+        let mut page =
+            |path: &str, template: &str, elsewhere: Elsewhere<'_>, content: Value| -> Result<Page, PagesError> {
+                let guest_url = elsewhere.guest.map(|url| Value::from_safe_string(url.to_string()));
+                let (here, site) = (template.trim_end_matches(".html"), Value::from(Serde(&site)));
+                let guides = guide_list.clone();
+                let context = context! { site, here, path, guest => guest_url, guides, content, reason => REASON };
+                let html = environment.get_template(template)?.render(context)?;
+                let html = head::with_joined(&html, &mut assets)?;
+                Ok(Page { html: Document::new(HTML, html), policy: content_security_policy(elsewhere) })
+            };
         let nothing = Elsewhere::default();
         let challenged = Elsewhere { guest: guest.as_ref(), ..nothing };
-        let mut by_path = HashMap::from([
-            ("/metering".to_owned(), page("metering.html", challenged, "")?),
-            ("/verify".to_owned(), page("verify.html", challenged, "")?),
-            ("/metering/account".to_owned(), page("account.html", nothing, "")?),
-            ("/metering/receipt".to_owned(), page("receipt.html", nothing, "")?),
-            (COMPLETE_PAGE.to_owned(), page("complete.html", nothing, "")?),
-            ("/docs".to_owned(), page("docs.html", Elsewhere { api: api.as_ref(), ..nothing }, "")?),
-            ("/docs/mcp".to_owned(), page("mcp.html", nothing, "")?),
-        ]);
+        let reference = Elsewhere { api: api.as_ref(), ..nothing };
+        let mut plain = vec![
+            ("/metering", "metering.html", challenged),
+            ("/verify", "verify.html", challenged),
+            ("/metering/account", "account.html", nothing),
+            ("/metering/receipt", "receipt.html", nothing),
+            (COMPLETE_PAGE, "complete.html", nothing),
+            ("/docs", "docs.html", reference),
+            ("/docs/mcp", "mcp.html", nothing),
+            (GUIDES_PAGE, "guides.html", nothing),
+        ];
         if config.smtp.is_some() {
-            by_path.insert(VERIFY_PAGE.to_owned(), page("verify-email.html", nothing, "")?);
-            by_path.insert(RECOVER_PAGE.to_owned(), page("recover.html", nothing, "")?);
+            plain.extend([(VERIFY_PAGE, "verify-email.html", nothing), (RECOVER_PAGE, "recover.html", nothing)]);
+        }
+        let mut by_path = HashMap::new();
+        for (path, template, elsewhere) in plain {
+            by_path.insert(path.to_owned(), page(path, template, elsewhere, Value::UNDEFINED)?);
         }
         if let Some(text) = terms_text(config)? {
-            by_path.insert(own_terms_path(config), page("terms.html", nothing, &text)?);
+            let path = own_terms_path(config);
+            let terms = page(&path, "terms.html", nothing, Value::from(text))?;
+            by_path.insert(path, terms);
         }
-        let not_found = page("not_found.html", nothing, "")?;
-        let console = page("console.html", nothing, "")?;
-        let approval = ApprovalPages::new(page("approved.html", nothing, "")?, page("not_approved.html", nothing, "")?);
-        drop(environment);
-        let assets = Arc::into_inner(assets).expect("only the templates shared it");
-        Ok(Self { by_path, console, not_found, approval, assets, icon })
+        for (place, guide) in shown.iter().enumerate() {
+            let next = shown.get(place + 1).map(|next| Value::from(Serde(next)));
+            let content = context! { guide => Value::from(Serde(guide)), next };
+            let path = format!("{GUIDES_PAGE}/{}", guide.name);
+            let guide = page(&path, "guide.html", nothing, content)?;
+            by_path.insert(path, guide);
+        }
+        let mut unlisted = |template: &str| page("", template, nothing, Value::UNDEFINED);
+        let (not_found, console) = (unlisted("not_found.html")?, unlisted("console.html")?);
+        let approval = ApprovalPages::new(unlisted("approved.html")?, unlisted("not_approved.html")?);
+        Ok(Self { by_path, console, not_found, approval, assets: assets.finish(), icon })
     }
 }
 
@@ -165,12 +121,13 @@ fn terms_text(config: &Config) -> Result<Option<String>, PagesError> {
     }
 }
 
-/// The assets that are not files: those that contain the accent colour, and the kinds of events.
-fn rendered_assets(config: &Config) -> BTreeMap<String, Vec<u8>> {
+/// The assets that are not embedded: those that contain the accent colour, the kinds of events, and the operator's mark.
+fn rendered_assets(config: &Config, mark: Option<&Mark>) -> BTreeMap<String, Vec<u8>> {
     let accent = config.brand.accent.to_string();
     let draw = |name: &str| text(&format!("{TEMPLATES}{name}")).replace("{{ accent }}", &accent).into_bytes();
     let drawn = RENDERED_ASSETS.into_iter().map(|name| (name.to_owned(), draw(name)));
-    drawn.chain([("eventkinds.js".to_owned(), event_kinds().into_bytes())]).collect()
+    let mark = mark.map(|mark| (file_name(mark).to_owned(), mark.content().to_vec()));
+    drawn.chain([("eventkinds.js".to_owned(), event_kinds().into_bytes())]).chain(mark).collect()
 }
 
 /// A script with the names and descriptions of the events that webhooks can ask for.
@@ -185,7 +142,7 @@ fn files(rendered_assets: BTreeMap<String, Vec<u8>>) -> BTreeMap<String, Vec<u8>
     for path in Files::iter().filter(|path| path.contains('/') && !path.starts_with(TEMPLATES)) {
         let name = path.rsplit('/').next().unwrap_or(&path).to_owned();
         let content = Files::get(&path).map(|file| file.data.into_owned()).unwrap_or_default();
-        if [".css", ".js", ".svg", ".txt"].iter().any(|extension| name.ends_with(extension)) {
+        if [".css", ".js", ".svg", ".txt", ".woff2"].iter().any(|extension| name.ends_with(extension)) {
             files.insert(name, content);
         }
     }
@@ -197,7 +154,7 @@ fn text(path: &str) -> String {
     String::from_utf8_lossy(&content).into_owned()
 }
 
-fn environment(assets: &Arc<Assets>) -> Result<Environment<'static>, PagesError> {
+fn environment(assets: &mut AssetBuilder) -> Result<Environment<'static>, PagesError> {
     let mut environment = Environment::new();
     environment.set_undefined_behavior(UndefinedBehavior::Strict);
     environment.set_auto_escape_callback(|_| AutoEscape::Html);
@@ -207,9 +164,12 @@ fn environment(assets: &Arc<Assets>) -> Result<Environment<'static>, PagesError>
         let source = assets.resolve(&text(&path), &name)?;
         environment.add_template_owned(name, source)?;
     }
-    let shared = Arc::clone(assets);
-    environment.add_function("imports", move |name: String| -> Vec<Value> {
-        shared.imports(&name).into_iter().map(|path| Value::from_safe_string(path.to_owned())).collect()
-    });
     Ok(environment)
+}
+
+/// Our own scripts with their names, as they are written.
+#[cfg(test)]
+pub(super) fn scripts() -> Vec<(String, String)> {
+    let ours = Files::iter().filter(|path| path.starts_with("scripts/"));
+    ours.map(|path| (path.rsplit('/').next().unwrap_or_default().to_owned(), text(&path))).collect()
 }

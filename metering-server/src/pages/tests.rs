@@ -1,10 +1,13 @@
 //! Properties that every page must have, checked on all of them.
 
+mod brand;
+
 use metering_core::Catalogue;
 
 use super::*;
 use crate::config::Config;
 
+const BASE_URL: &str = "https://api.example.com";
 const SCRIPT: &str = "<script>alert(1)</script>";
 
 fn catalogue() -> Catalogue {
@@ -12,7 +15,7 @@ fn catalogue() -> Catalogue {
 }
 
 fn pages_of(toml: &str) -> Pages {
-    Pages::new(&toml::from_str(toml).unwrap(), &catalogue()).unwrap()
+    Pages::new(&toml::from_str(toml).unwrap(), &catalogue(), BASE_URL).unwrap()
 }
 
 fn get(pages: &Pages, path: &str) -> Reply {
@@ -43,14 +46,24 @@ fn attributes(html: &str, name: &str) -> Vec<String> {
 #[test]
 fn the_pages_are_where_the_protocol_says() {
     let pages = pages_of("");
-    let paths =
-        ["/metering", "/metering/account", "/metering/receipt", "/verify", "/agents-tos/1", "/docs", "/docs/mcp"];
+    let paths = [
+        "/metering",
+        "/metering/account",
+        "/metering/receipt",
+        "/verify",
+        "/agents-tos/1",
+        "/docs",
+        "/docs/mcp",
+        "/docs/guides",
+        "/docs/guides/quickstart",
+        "/docs/guides/webhooks",
+    ];
     for path in paths {
         let reply = get(&pages, path);
         assert_eq!(reply.status(), StatusCode::OK, "{path}");
         assert!(body(&reply).starts_with("<!doctype html>"), "{path}");
     }
-    for path in ["/metering/x", "/agents-tos/2", "/agents-tos", "/docs/x", "/assets/x.js"] {
+    for path in ["/metering/x", "/agents-tos/2", "/agents-tos", "/docs/x", "/docs/guides/x", "/assets/x.js"] {
         assert_eq!(get(&pages, path).status(), StatusCode::NOT_FOUND, "{path}");
     }
 }
@@ -142,7 +155,9 @@ fn no_page_runs_or_styles_anything_within_itself_or_names_another_site() {
         for name in ["href", "src", "action"] {
             for target in attributes(html, name) {
                 let inside = target.starts_with('#') || (target.starts_with('/') && !target.starts_with("//"));
-                assert!(inside, "{path} links to {target}");
+                // Guides name other sites, but load nothing from there.
+                let named = path.starts_with("/docs/guides/") && name == "href" && target.starts_with("https://");
+                assert!(inside || named, "{path} links to {target}");
             }
         }
     }
@@ -150,7 +165,9 @@ fn no_page_runs_or_styles_anything_within_itself_or_names_another_site() {
 
 #[test]
 fn our_scripts_and_styles_name_no_other_site_and_run_no_text() {
-    let others = |path: &str| path.contains("/altcha") || path.contains(".license.");
+    let others = |path: &str| {
+        path.contains("/altcha") || path.contains(".license.") || !(path.ends_with(".js") || path.ends_with(".css"))
+    };
     for (path, asset) in pages_of("").assets.iter().filter(|(path, _)| !others(path)) {
         let text = std::str::from_utf8(asset.body()).unwrap();
         // The install link of an MCP client opens a program, not a site.
@@ -166,12 +183,11 @@ fn our_scripts_and_styles_name_no_other_site_and_run_no_text() {
             "eval(",
             "new Function",
             "console.",
-            "localStorage",
             "document.cookie",
             "@import",
         ] {
             // The samples of the API reference print their result.
-            let in_sample = danger == "console." && path.starts_with("/assets/samples.");
+            let in_sample = danger == "console." && path.starts_with("/assets/docs.");
             assert!(in_sample || !text.contains(danger), "{path} has {danger}");
         }
     }
@@ -184,7 +200,8 @@ fn page_assets_exist_and_are_immutable() {
         let html = body(&reply);
         let loaded = [attributes(html, "href"), attributes(html, "src")].concat();
         let assets: Vec<_> = loaded.into_iter().filter(|target| target.starts_with("/assets/")).collect();
-        assert!(assets.len() >= 4, "{path} has its styles");
+        let count = |extension: &str| assets.iter().filter(|asset| asset.ends_with(extension)).count();
+        assert_eq!((count(".css"), count(".js")), (1, 1), "{path} has one stylesheet and one script: {assets:?}");
         for asset in &assets {
             let reply = get(&pages, asset);
             assert_eq!(reply.status(), StatusCode::OK, "{asset} of {path}");
@@ -194,6 +211,7 @@ fn page_assets_exist_and_are_immutable() {
                 "js" => "text/javascript; charset=utf-8",
                 "css" => "text/css; charset=utf-8",
                 "svg" => "image/svg+xml",
+                "woff2" => "font/woff2",
                 other => panic!("{asset} is a {other}"),
             };
             assert_eq!(header(&reply, "content-type"), kind, "{asset}");
@@ -202,7 +220,8 @@ fn page_assets_exist_and_are_immutable() {
     for (path, asset) in pages.assets.iter().filter(|(path, _)| path.ends_with(".js")) {
         let text = std::str::from_utf8(asset.body()).unwrap();
         for reference in text.split("/assets/").skip(1) {
-            let name = reference.split('"').next().unwrap();
+            let is_of_name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_');
+            let name = reference.split(|c| !is_of_name(c)).next().unwrap();
             assert_eq!(get(&pages, &format!("/assets/{name}")).status(), StatusCode::OK, "{name} in {path}");
         }
     }
@@ -211,12 +230,14 @@ fn page_assets_exist_and_are_immutable() {
 #[test]
 fn assets_are_served_under_hashed_names_only() {
     let pages = pages_of("");
-    let real = pages.assets.path("base.css").unwrap();
-    let other_hash = real.replace("base.", "base.0");
+    let real = pages.assets.path("icon.svg").unwrap();
+    let other_hash = real.replace("icon.", "icon.0");
     let paths = [
         "/assets",
         "/assets/",
         "/assets/base.css",
+        "/assets/account.js",
+        "/assets/icon.svg",
         &other_hash,
         "/assets/../Cargo.toml",
         "/assets/%2e%2e/Cargo.toml",
@@ -250,15 +271,14 @@ fn operator_text_is_escaped() {
 }
 
 #[test]
-fn the_accent_reaches_styles_and_icon_under_new_names() {
-    let (plain, pink) = (pages_of(""), pages_of("[brand]\naccent = '#c026d3'"));
-    for name in ["theme.css", "icon.svg"] {
-        let path = pink.assets.path(name).unwrap();
-        assert_ne!(plain.assets.path(name), Some(path), "{name}");
-        assert!(body(&get(&pink, path)).contains("#c026d3"), "{name}");
+fn our_scripts_are_modules_that_can_be_joined() {
+    let scripts = render::scripts();
+    assert!(scripts.len() > 90);
+    for (name, text) in scripts {
+        let _ = module::Module::read(&text).unwrap_or_else(|error| panic!("{name}: {error:?}"));
+        // It outlives the tab, so only the one module that decides what is remembered may use it.
+        assert!(name == "session.js" || !text.contains("localStorage"), "{name}");
     }
-    assert_eq!(plain.assets.path("base.css"), pink.assets.path("base.css"));
-    assert!(body(&get(&pink, "/favicon.ico")).contains("#c026d3"));
 }
 
 #[test]
@@ -269,7 +289,7 @@ fn terms_come_from_the_operator_where_they_give_any() {
     let toml = format!("[terms]\nversion = '2026-11'\nfile = '{}'", file.display());
     let pages = pages_of(&toml);
     let html = get(&pages, "/agents-tos/2026-11");
-    assert!(body(&html).contains("<h2>Ours</h2>") && body(&html).contains("<strong>kind</strong>"));
+    assert!(body(&html).contains("<h2 id=\"ours\">Ours</h2>") && body(&html).contains("<strong>kind</strong>"));
     assert!(!body(&html).contains(SCRIPT));
     assert_eq!(get(&pages, "/agents-tos/1").status(), StatusCode::NOT_FOUND);
     assert!(attributes(body(&get(&pages, "/metering")), "href").contains(&"/agents-tos/2026-11".to_owned()));
@@ -279,14 +299,14 @@ fn terms_come_from_the_operator_where_they_give_any() {
     assert!(attributes(body(&get(&elsewhere, "/metering")), "href").contains(&"https://example.com/terms".to_owned()));
 
     let missing = toml::from_str("[terms]\nfile = '/nonexistent/terms.md'").unwrap();
-    let error = Pages::new(&missing, &catalogue()).unwrap_err().to_string();
+    let error = Pages::new(&missing, &catalogue(), BASE_URL).unwrap_err().to_string();
     assert!(error.starts_with("configuration key terms.file: /nonexistent/terms.md: "), "{error}");
 }
 
 #[test]
 fn head_is_the_response_without_its_body() {
     let pages = pages_of("");
-    for path in ["/metering", "/favicon.ico", pages.assets.path("base.css").unwrap(), "/metering/nothing"] {
+    for path in ["/metering", "/favicon.ico", pages.assets.path("icon.svg").unwrap(), "/metering/nothing"] {
         let full = get(&pages, path);
         let head = pages.respond(&Method::HEAD, path, &HeaderMap::new());
         assert!(head.body().is_empty(), "{path}");
@@ -332,6 +352,49 @@ fn examples_call_a_route_of_the_catalogue() {
     let path = |pages: &Pages| attributes(body(&get(pages, "/metering")), "data-sample-path").remove(0);
     assert!(path(&pages_of("")).starts_with("/mpp/"));
     let none = Catalogue::from_json(r#"{"market": "X", "version": 1, "endpoints": []}"#).unwrap();
-    let pages = Pages::new(&Config::default(), &none).unwrap();
+    let pages = Pages::new(&Config::default(), &none, BASE_URL).unwrap();
     assert_eq!(path(&pages), "/credits/balance");
+}
+
+#[test]
+fn guides_are_listed_with_the_operators_pages_and_in_the_reference() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("our-data.md"), format!("# Our {SCRIPT}\n\n{{{{ base_url }}}}\n\n## {SCRIPT}\n"))
+        .unwrap();
+    let pages = pages_of(&format!("[docs]\npages = '{}'", folder.path().display()));
+    let own = get(&pages, "/docs/guides/our-data");
+    assert!(body(&own).contains("<p>https://api.example.com</p>") && !body(&own).contains(SCRIPT));
+    assert!(attributes(body(&own), "aria-current").contains(&"page".to_owned()));
+    for path in ["/docs", "/docs/guides", "/docs/guides/quickstart"] {
+        let page = get(&pages, path);
+        let links = attributes(body(&page), "href");
+        for guide in ["/docs/guides/our-data", "/docs/guides/quickstart", "/docs/guides/webhooks"] {
+            assert!(links.contains(&guide.to_owned()), "{path} links to {guide}");
+        }
+        assert!(!body(&page).contains(SCRIPT), "{path}");
+    }
+    let reference = get(&pages, "/docs");
+    let heading = "/docs/guides/webhooks#verify-the-signature".to_owned();
+    assert!(attributes(body(&reference), "href").contains(&heading), "the search finds headings");
+}
+
+/// A catalogue priced in credits: the pages once said that a plan of ten credits buys 72,000 calls of weight 1.
+#[test]
+fn prices_are_said_in_credits_and_requests() {
+    let route = |path: &str, price: &str, unit: &str| {
+        format!(r#"{{"path": "{path}", "method": "GET", "metered": true, "price": "{price}", "unit": "{unit}"}}"#)
+    };
+    let routes = [route("/search", "0.01", "search"), route("/report", "0.05", "report")].join(",");
+    let text = format!(r#"{{"market": "X", "version": 1, "endpoints": [{routes}]}}"#);
+    let priced = Catalogue::from_json(&text).unwrap();
+    let config = toml::from_str("[signup]\nfree_credits = 2").unwrap();
+    let pages = Pages::new(&config, &priced, BASE_URL).unwrap();
+    let first = get(&pages, "/metering");
+    assert!(body(&first).contains("enough for 200 searches or 40 reports."), "{}", body(&first));
+    assert!(body(&first).contains("<td>0.01 credits per search</td>"), "{}", body(&first));
+    for pages in [&pages, &pages_of("")] {
+        for (path, reply) in all(pages) {
+            assert!(!body(&reply).to_lowercase().contains("weight"), "{path} speaks of weights");
+        }
+    }
 }

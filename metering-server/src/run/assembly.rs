@@ -37,11 +37,11 @@ pub(super) fn assemble(
     wake: Wake,
 ) -> Result<(App, Option<mail::Unstarted>, Option<pay::Unread>), RunError> {
     let recorder = metrics::install().map_err(|error| RunError::Setup(Box::new(error)))?;
-    let pages = Pages::new(config, &catalogue).map_err(|error| RunError::Setup(Box::new(error)))?;
+    let urls = settings::Urls::new(config, address);
+    let pages = Pages::new(config, &catalogue, urls.public()).map_err(|error| RunError::Setup(Box::new(error)))?;
     let documents = documents(config, &catalogue)?;
     let meter_limits = MeterConfig { queue: config.meter.queue, batch: config.meter.batch };
     let meter = Arc::new(Meter::start(Arc::clone(&store) as _, Arc::clone(&clock), meter_limits));
-    let urls = settings::Urls::new(config, address);
     let service = settings::service(config, &urls);
     let service = Service::new(Arc::clone(&store) as _, Arc::clone(&meter), catalogue, Arc::clone(&clock), service);
     let service = service.with_prices(Arc::clone(&store) as _, version);
@@ -62,7 +62,8 @@ pub(super) fn assemble(
     let (outbox, mail) = mailer.unzip();
     let signup = settings::signup(config, &urls, &bot_challenge);
     let signup = mail::settings(config, outbox.as_ref(), signup);
-    let service = Arc::new(service.with_signup(Arc::clone(&store) as _, signup));
+    let service = service.with_signup(Arc::clone(&store) as _, signup);
+    let service = Arc::new(service.with_browser_sessions(Arc::clone(&store) as _));
     let source = source(config, Arc::clone(&clock))?;
     let headers = HeaderSettings::new(&config.gateway)?;
     let bodies = Bodies::new(&config.http);

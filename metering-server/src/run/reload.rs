@@ -35,9 +35,10 @@ use shared_runs::SharedRuns;
 pub(crate) type Load = Box<dyn Fn() -> Result<Loaded, ConfigError> + Send + Sync>;
 
 /// The keys and sections that a reload takes.
-const RELOADED: [&str; 10] = [
+const RELOADED: [&str; 11] = [
     "brand",
     "catalogue",
+    "docs",
     "gateway.request_headers",
     "gateway.response_headers",
     "gateway.upstream_headers",
@@ -275,9 +276,9 @@ impl Parts {
     ) -> Result<Arc<App>, RunError> {
         let front = self.front.load();
         let app = front.app();
-        let pages = Pages::new(config, catalogue).map_err(setup)?;
-        let documents = assembly::documents(config, catalogue)?;
         let urls = settings::Urls::new(config, self.address);
+        let pages = Pages::new(config, catalogue, urls.public()).map_err(setup)?;
+        let documents = assembly::documents(config, catalogue)?;
         let mut service = app.service.reconfigured(Arc::clone(catalogue), settings::service(config, &urls));
         if let Some(version) = version {
             service = service.with_prices(Arc::clone(&self.store) as _, version);
@@ -363,12 +364,12 @@ fn is_reloaded(key: &str) -> bool {
 
 /// The configuration in use, with those keys of a new one that a reload takes.
 fn with_reloaded(config: &Config, new: Config) -> Config {
-    let Config { brand, catalogue, gateway, limits, operator, terms, tls, .. } = new;
+    let Config { brand, catalogue, docs, gateway, limits, operator, terms, tls, .. } = new;
     let GatewayConfig { request_headers, response_headers, upstream_headers, .. } = gateway;
     let gateway = GatewayConfig { request_headers, response_headers, upstream_headers, ..config.gateway.clone() };
     // Whether `listen` serves HTTPS is settled when it is bound.
     let tls = config.tls.as_ref().map(|old| tls.unwrap_or_else(|| old.clone()));
-    Config { brand, catalogue, gateway, limits, operator, terms, tls, ..config.clone() }
+    Config { brand, catalogue, docs, gateway, limits, operator, terms, tls, ..config.clone() }
 }
 
 fn list(keys: &[String]) -> String {

@@ -12,6 +12,9 @@ const FILE: &str = include_str!("../../../deploy/debian/metering.toml");
 /// Where systemd puts the secrets that the unit loads.
 const CREDENTIALS: &str = "/run/credentials/metering-server.service";
 
+/// The mark, which is read when the configuration is loaded.
+const MARK: &str = "/etc/metering/mark.svg";
+
 /// Without the `#` of keys and sections. Comments for people have a space after it.
 fn uncommented() -> String {
     let line = |line: &str| match line.strip_prefix('#') {
@@ -30,8 +33,10 @@ fn loaded(text: &str) -> Result<Config, String> {
         let text = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
         std::fs::write(folder.path().join(format!("metering_{secret}")), text).unwrap();
     }
-    let file = folder.path().join("metering.toml");
-    std::fs::write(&file, text.replace(CREDENTIALS, folder.path().to_str().unwrap())).unwrap();
+    let (file, mark) = (folder.path().join("metering.toml"), folder.path().join("mark.svg"));
+    std::fs::write(&mark, "<svg xmlns=\"http://www.w3.org/2000/svg\"/>").unwrap();
+    let text = text.replace(MARK, mark.to_str().unwrap()).replace(CREDENTIALS, folder.path().to_str().unwrap());
+    std::fs::write(&file, text).unwrap();
     let arguments = Arguments::try_parse_from(["metering-server", "--config", file.to_str().unwrap()]).unwrap();
     load(&arguments, []).map(|loaded| loaded.config).map_err(|error| error.to_string())
 }

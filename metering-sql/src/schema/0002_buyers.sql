@@ -1,4 +1,6 @@
--- Who buys, for receipts: the details that the purchases of an account have from `since` until `until`, in milliseconds.
+-- Version 20 on SQLite, 18 on PostgreSQL: who buys, for receipts.
+
+-- The details that the purchases of an account have from `since` until `until`, in milliseconds.
 -- NULL for until they are changed. Those of one account never overlap.
 CREATE TABLE buyer (
   account {integer} NOT NULL REFERENCES account (id),
@@ -9,4 +11,4 @@ CREATE TABLE buyer (
   address TEXT NOT NULL,
   tax_id TEXT,
   PRIMARY KEY (account, since)
-);
+){keyed};

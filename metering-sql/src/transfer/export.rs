@@ -6,7 +6,7 @@ use metering_core::store::{Cursor, Page};
 use crate::executor::Executor;
 use crate::fault::{Result, corrupt};
 use crate::offers::parts;
-use crate::row::Row;
+use crate::row::{Row, only};
 use crate::transfer::position::{Part, Position};
 use crate::transfer::record::Record;
 use crate::transfer::source::Source;
@@ -26,6 +26,13 @@ pub async fn page(db: &mut dyn Executor, source: &Source, after: Option<&Cursor>
     }
     let records = parts::complete(db, records).await?;
     Ok(page_after(positions.into_iter().zip(records).collect(), limit, Position::cursor))
+}
+
+/// How many records a section has: as many rows as the first table of its query.
+pub async fn count(db: &mut dyn Executor, source: &Source) -> Result<u64> {
+    let table = source.tables.split(' ').next().unwrap_or(source.tables);
+    let rows = only(&db.query(&format!("SELECT count(*) FROM {table}"), &[]).await?)?.get::<i64>(0)?;
+    Ok(u64::try_from(rows).unwrap_or(0))
 }
 
 fn value(part: &Part) -> Value {

@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use metering_core::RequestId;
-use metering_core::access::{Account, AccountId, KeyNumber, KeyRecord, SecretRecord};
+use metering_core::access::{Account, AccountId, BrowserSession, KeyNumber, KeyRecord, SecretRecord};
 use metering_core::chains::Address;
 use metering_core::charging::{CountedRoute, Hold, StoredResult, UsageKind, Volume, Window};
 use metering_core::clock::{Day, Timestamp};
@@ -72,6 +72,8 @@ pub enum Record {
     Solution(SolutionRecord),
     /// A link that was sent by email.
     EmailLink(EmailLink),
+    /// A session of a browser.
+    BrowserSession(Box<BrowserSession>),
     /// An operator.
     Operator(Operator),
     /// A price version, and the text of its catalogue.
@@ -247,6 +249,7 @@ impl Record {
             Self::Signup(_) => Section::Signups,
             Self::Solution(_) => Section::Solutions,
             Self::EmailLink(_) => Section::EmailLinks,
+            Self::BrowserSession(_) => Section::BrowserSessions,
             Self::Operator(_) => Section::Operators,
             Self::Price(..) => Section::Prices,
             Self::AuditEntry(_) => Section::AuditLog,
@@ -344,6 +347,7 @@ impl Record {
             Self::Signup(session) => format!("signup {:?}", session.token),
             Self::Solution(record) => format!("solution {record:?}"),
             Self::EmailLink(link) => format!("email link {:?} of {}", link.token, link.account),
+            Self::BrowserSession(session) => format!("session {} of {}", session.id, session.account),
             Self::Operator(operator) => format!("operator {}", operator.name),
             Self::Price(version, _) => format!("price version {}", version.number),
             Self::AuditEntry(entry) => format!("audit entry {}", entry.id.0),

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use metering_core::access::SecretRecord;
+use metering_core::access::{BrowserSession, SecretRecord};
 use metering_core::events::{Event, Webhook};
 use metering_core::money::{LedgerEntry, Refill};
 use metering_core::offers::AuthorizationRecord;
@@ -79,6 +79,7 @@ impl Rows {
             Section::Signups => rows!(Signup, SignupSession, ["token"]),
             Section::Solutions => rows!(Solution, SolutionRecord, ["solution"]),
             Section::EmailLinks => rows!(EmailLink, EmailLink, ["token"]),
+            Section::BrowserSessions => rows!(BrowserSession, BrowserSession, ["token"]),
             Section::Operators => rows!(Operator, Operator, ["name {bytes}"]),
             Section::Prices => Some(Rows {
                 table: Price::TABLE,

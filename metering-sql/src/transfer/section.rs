@@ -55,6 +55,8 @@ pub enum Section {
     Solutions,
     /// Links that were sent by email, by their token.
     EmailLinks,
+    /// Sessions of browsers, by their token.
+    BrowserSessions,
     /// Operators, by the bytes of their name.
     Operators,
     /// Price versions, by number.
@@ -70,7 +72,7 @@ pub enum Section {
 impl Section {
     /// Every section, in the order in which they are written: records that others refer to come first. Secrets come
     /// last, so that nobody is charged on an incomplete store.
-    pub const ALL: [Self; 30] = [
+    pub const ALL: [Self; 31] = [
         Self::Accounts,
         Self::Keys,
         Self::Ledger,
@@ -97,6 +99,7 @@ impl Section {
         Self::Signups,
         Self::Solutions,
         Self::EmailLinks,
+        Self::BrowserSessions,
         Self::Operators,
         Self::Prices,
         Self::AuditLog,
@@ -132,6 +135,7 @@ impl Section {
             Self::Signups => "signups",
             Self::Solutions => "solutions",
             Self::EmailLinks => "email_links",
+            Self::BrowserSessions => "browser_sessions",
             Self::Operators => "operators",
             Self::Prices => "prices",
             Self::AuditLog => "audit_log",

@@ -12,6 +12,12 @@ pub trait Export: Send + Sync + fmt::Debug {
     /// Records of a section in its order, at most `limit` after `after`. While nobody writes, following the cursors
     /// returns each record once.
     async fn export(&self, section: Section, after: Option<&Cursor>, limit: u32) -> Result<Page<Record>, StoreError>;
+
+    /// How many records a section has, to show progress; `None` if that is not known. Charges that were not added to daily
+    /// totals yet are left out.
+    async fn count(&self, _section: Section) -> Result<Option<u64>, StoreError> {
+        Ok(None)
+    }
 }
 
 /// A store that another can be moved to.

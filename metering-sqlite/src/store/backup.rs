@@ -4,12 +4,13 @@ use std::fs::{self, File};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread;
 use std::time::Duration;
 
 use metering_core::StoreError;
-use metering_core::store::Verification;
+use metering_core::store::{Progress, Verification};
 use rusqlite::Connection;
-use rusqlite::backup::Backup;
+use rusqlite::backup::{Backup, StepResult};
 
 use crate::connection::files::sidecar;
 use crate::connection::prepare_file;
@@ -25,7 +26,7 @@ const PAUSE: Duration = Duration::from_millis(1);
 ///
 /// The caller must hold a read transaction, which pins the snapshot. Without it, every commit by another process would
 /// restart the copy.
-pub(crate) fn copy(source: &Connection, path: &Path) -> Result<Verification> {
+pub(crate) fn copy(source: &Connection, path: &Path, progress: &dyn Progress) -> Result<Verification> {
     if path.symlink_metadata().is_ok() {
         return Err(exists(path));
     }
@@ -33,7 +34,7 @@ pub(crate) fn copy(source: &Connection, path: &Path) -> Result<Verification> {
     source.query_row("SELECT count(*) FROM account", [], |_| Ok(())).map_err(store_error)?;
     let partial = Partial::next_to(path);
     prepare_file(&partial.path)?;
-    copy_pages(source, &partial.path)?;
+    copy_pages(source, &partial.path, progress)?;
     let found = verify_copy(&partial.path).map_err(|error| match error {
         StoreError::Corrupt(problem) => {
             StoreError::Corrupt(format!("{problem} (in the copy, and so in the database too; no backup was made)"))
@@ -44,10 +45,27 @@ pub(crate) fn copy(source: &Connection, path: &Path) -> Result<Verification> {
     Ok(found)
 }
 
-fn copy_pages(source: &Connection, path: &Path) -> Result<()> {
+/// Copies all pages. Progress is in bytes.
+fn copy_pages(source: &Connection, path: &Path, progress: &dyn Progress) -> Result<()> {
+    let page_size: i64 = source.query_row("PRAGMA page_size", [], |row| row.get(0)).map_err(store_error)?;
+    let bytes = |pages: i32| u64::try_from(page_size.saturating_mul(pages.into())).unwrap_or(0);
     let mut target = Connection::open(path).map_err(store_error)?;
     let backup = Backup::new(source, &mut target).map_err(store_error)?;
-    backup.run_to_completion(PAGES_PER_STEP, PAUSE, None).map_err(store_error)
+    let mut copied = 0;
+    loop {
+        let step = backup.step(PAGES_PER_STEP).map_err(store_error)?;
+        let found = backup.progress();
+        if copied == 0 {
+            progress.total(bytes(found.pagecount));
+        }
+        let now = found.pagecount - found.remaining;
+        progress.advance(bytes(now - copied));
+        copied = now;
+        match step {
+            StepResult::Done => return Ok(()),
+            _ => thread::sleep(PAUSE),
+        }
+    }
 }
 
 /// Opens a new connection, so that everything is read from the file.

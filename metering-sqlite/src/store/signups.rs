@@ -1,3 +1,4 @@
 use crate::store::SqliteStore;
 
+metering_sql::browser_session_store!(SqliteStore);
 metering_sql::signup_store!(SqliteStore);

@@ -4,7 +4,7 @@ mod recent;
 use async_trait::async_trait;
 use metering_core::store::{Cursor, Page};
 use metering_sql::now;
-use metering_sql::transfer::{Export, Record, Section, Source, page};
+use metering_sql::transfer::{Export, Record, Section, Source, count, page};
 use rusqlite::Connection;
 
 use crate::error::Result;
@@ -17,6 +17,11 @@ impl Export for SqliteStore {
     async fn export(&self, section: Section, after: Option<&Cursor>, limit: u32) -> Result<Page<Record>> {
         let after = after.cloned();
         self.writer.fold_and_read(move |connection| records(connection, section, after.as_ref(), limit)).await
+    }
+
+    async fn count(&self, section: Section) -> Result<Option<u64>> {
+        let Some(source) = Source::of(section) else { return Ok(None) };
+        self.read(move |snapshot| now(count(&mut Statements::new(snapshot), &source))).await.map(Some)
     }
 }
 

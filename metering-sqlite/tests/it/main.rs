@@ -14,6 +14,7 @@ mod expiry;
 mod holds;
 mod journal;
 mod keys;
+mod links;
 mod lost_files;
 mod metering;
 mod migration;

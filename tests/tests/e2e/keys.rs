@@ -12,6 +12,7 @@ mod replacing;
 mod rotation;
 mod rotation_signatures;
 mod scopes;
+mod sessions;
 
 use metering_tests::client::Client;
 use metering_tests::response::Response;

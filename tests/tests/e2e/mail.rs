@@ -5,6 +5,7 @@ mod delivery;
 mod encryption;
 mod pages;
 mod recovery;
+mod sign_in;
 mod verification;
 
 use metering_tests::client::Client;

@@ -2,12 +2,15 @@
 
 mod buying;
 mod console;
+mod guides;
 mod held;
 mod keys;
 mod reference;
+mod signin;
 mod signing;
 mod volumes;
 mod webhooks;
+mod weights;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -109,6 +112,12 @@ fn late_responses_after_sign_out_change_nothing() {
     let site = Site::new();
     let server = server(&site, &[]);
     play("late", &server, json!({"key": account(&site, "holder", "2"), "other": account(&site, "other", "2")}));
+}
+
+#[test]
+fn account_tabs_load_after_a_second_try() {
+    let site = Site::new();
+    play("missingTabs", &server(&site, &[]), json!({"key": account(&site, "holder", "2")}));
 }
 
 #[test]

@@ -11,7 +11,7 @@ use metering_core::{AccountId, Credits};
 use crate::admin::session::Session;
 use crate::failure::Failure;
 use crate::keys::terms::threshold;
-use crate::output::{Format, json_line};
+use crate::output::{Format, write_json};
 
 /// Set or remove the balance below which an account's webhooks get the event balance.low.
 #[derive(Debug, Args)]
@@ -46,7 +46,7 @@ impl AlertArgs {
         let wanted = AccountAlertRequest { below: Some(self.below), reason: String::new() };
         let alert = session.administrator().await?.call::<SetAlert>(OfAccount { id: self.org }, wanted).await?;
         if self.format.json {
-            return json_line(out, &alert);
+            return write_json(out, &alert);
         }
         match alert.below {
             Some(below) => writeln!(out, "Webhooks get balance.low when the balance falls below {below} credits.")?,

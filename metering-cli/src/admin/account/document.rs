@@ -16,7 +16,7 @@ pub(crate) fn cap(requests: u32) -> String {
 /// Writes an account, for people (after `headline`) or as JSON.
 pub(crate) fn write(out: &mut dyn Write, json: bool, headline: &str, account: &AccountDocument) -> Result<(), Failure> {
     if json {
-        return output::json_line(out, account);
+        return output::write_json(out, account);
     }
     if !headline.is_empty() {
         writeln!(out, "{headline}\n")?;

@@ -7,7 +7,7 @@ use metering_core::{Credits, wire};
 use serde::Serialize;
 
 use crate::failure::Failure;
-use crate::output::json_line;
+use crate::output::write_json;
 use crate::table::write_pairs;
 
 /// A key that has not been shown yet.
@@ -38,7 +38,7 @@ impl IssuedKey {
         let (org_id, api_key, credit_balance) =
             (account.org_id.as_str(), self.0.key().expose(), account.credit_balance);
         if json {
-            return json_line(out, &Document { org_id, api_key, credit_balance });
+            return write_json(out, &Document { org_id, api_key, credit_balance });
         }
         write_pairs(out, &[("Account", &org_id), ("API key", &api_key), ("Balance", &credit_balance)])?;
         writeln!(out, "\nThe key is shown only once; save it now. If it is lost, replace it with")?;

@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use crate::admin::session::Session;
 use crate::failure::Failure;
-use crate::output::{Format, json_line};
+use crate::output::{Format, write_json};
 use crate::table::{Column, Table};
 
 /// List all accounts, oldest first.
@@ -30,21 +30,21 @@ struct Document {
 }
 
 const COLUMNS: &[Column] = &[
-    Column::Text("ORG_ID"),
-    Column::Text("AGENT_NAME"),
-    Column::Text("EMAIL"),
-    Column::Number("BALANCE"),
-    Column::Number("HELD"),
-    Column::Number("USED"),
-    Column::Text("STATUS"),
-    Column::Text("CREATED"),
+    Column::id("ACCOUNT"),
+    Column::text("AGENT NAME"),
+    Column::text("EMAIL").optional(3),
+    Column::amount("BALANCE"),
+    Column::amount("HELD").optional(5),
+    Column::amount("USED").optional(2),
+    Column::word("STATUS").optional(1),
+    Column::time("CREATED").optional(4),
 ];
 
 impl ListArgs {
     pub(crate) async fn run(self, session: &Session, out: &mut dyn Write) -> Result<(), Failure> {
         let accounts = session.administrator().await?.accounts().await?;
         if self.format.json {
-            return json_line(out, &Document { accounts });
+            return write_json(out, &Document { accounts });
         }
         let mut table = Table::new(COLUMNS);
         for account in &accounts {

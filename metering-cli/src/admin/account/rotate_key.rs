@@ -8,6 +8,7 @@ use metering_core::AccountId;
 
 use super::issued::IssuedKey;
 use crate::admin::session::Session;
+use crate::confirm::Confirmation;
 use crate::failure::Failure;
 use crate::output::Format;
 
@@ -24,12 +25,17 @@ pub(crate) struct RotateKeyArgs {
     #[arg(value_name = "ORG")]
     org: AccountId,
     #[command(flatten)]
+    confirmation: Confirmation,
+    #[command(flatten)]
     format: Format,
 }
 
 impl RotateKeyArgs {
     pub(crate) async fn run(self, session: &Session, out: &mut dyn Write) -> Result<(), Failure> {
-        let created = session.administrator().await?.act::<RotateAccountKey>(OfAccount { id: self.org }).await?;
+        let administrator = session.administrator().await?;
+        let question = format!("Replace the first key of account {}? The old one stops working immediately.", self.org);
+        self.confirmation.ask(&question).await?;
+        let created = administrator.act::<RotateAccountKey>(OfAccount { id: self.org }).await?;
         IssuedKey(created.api_key).print(out, self.format.json, &created.account)
     }
 }

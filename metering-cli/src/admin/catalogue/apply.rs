@@ -11,7 +11,7 @@ use metering_core::Timestamp;
 use super::source::read;
 use crate::admin::session::Session;
 use crate::failure::Failure;
-use crate::output::{Format, json_line};
+use crate::output::{Format, write_json};
 use crate::table::write_pairs;
 
 /// Have all nodes of a store serve a catalogue, from a time on.
@@ -47,7 +47,7 @@ impl ApplyArgs {
         };
         let applied = session.administrator_or_new().await?.call::<ApplyCatalogue>((), wanted).await?;
         if self.format.json {
-            return json_line(out, &applied);
+            return write_json(out, &applied);
         }
         let number = applied.number.to_string();
         write_pairs(out, &[("Price version", &number), ("Takes effect", &applied.since), ("SHA3-256", &applied.hash)])

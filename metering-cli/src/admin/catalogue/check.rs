@@ -15,7 +15,7 @@ use super::source::text_of;
 use crate::admin::administrator::refused;
 use crate::admin::session::Session;
 use crate::failure::Failure;
-use crate::output::{Format, json_line};
+use crate::output::{Format, write_json};
 use crate::table::printable;
 
 /// Report everything that is wrong with a catalogue file. Exit code 1 if anything is.
@@ -85,7 +85,7 @@ impl CheckArgs {
 
     fn write(&self, document: &Document, out: &mut dyn Write) -> Result<(), Failure> {
         if self.format.json {
-            return json_line(out, document);
+            return write_json(out, document);
         }
         for problem in &document.problems {
             writeln!(out, "{}", printable(&problem.line))?;

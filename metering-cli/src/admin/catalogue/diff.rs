@@ -11,7 +11,7 @@ use serde::Serialize;
 use super::source::{WithArgs, read};
 use crate::admin::session::Session;
 use crate::failure::Failure;
-use crate::output::{Format, json_line};
+use crate::output::{Format, write_json};
 use crate::table::{Column, Table};
 
 /// Show the routes that a catalogue file adds, removes or prices in another way.
@@ -41,11 +41,11 @@ struct Document {
 }
 
 const COLUMNS: &[Column] = &[
-    Column::Text("CHANGE"),
-    Column::Text("METHOD"),
-    Column::Text("ROUTE"),
-    Column::Text("PRICE_BEFORE"),
-    Column::Text("PRICE_AFTER"),
+    Column::word("CHANGE"),
+    Column::word("METHOD"),
+    Column::text("ROUTE"),
+    Column::text("PRICE BEFORE"),
+    Column::text("PRICE AFTER"),
 ];
 
 impl DiffArgs {
@@ -60,7 +60,7 @@ impl DiffArgs {
         };
         let changes = compare_catalogues(&old.catalogue, &new.catalogue);
         if self.format.json {
-            return json_line(out, &Document { with: old.name, changes });
+            return write_json(out, &Document { with: old.name, changes });
         }
         if changes.is_empty() {
             return Ok(writeln!(out, "No differences in routes and prices from {old}.")?);

@@ -6,11 +6,13 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 use metering_admin::Administration;
 use metering_admin::wire::{RehearsalDocument, RehearsedUsage, RunOut};
+use metering_sql::transfer::Section;
 
 use super::source::{Source, WithArgs, read};
 use crate::admin::session::Session;
 use crate::failure::Failure;
-use crate::output::{Format, json_line};
+use crate::output::{Format, write_json};
+use crate::progress::{Progress, Unit};
 use crate::table::{Column, Table, write_pairs};
 
 /// Show what past usage would have cost with a catalogue file, and which accounts would have run out. Changes nothing.
@@ -59,42 +61,48 @@ enum By {
 }
 
 const BY_ROUTE: &[Column] = &[
-    Column::Text("ROUTE"),
-    Column::Text("METHOD"),
-    Column::Number("CALLS"),
-    Column::Number("BEFORE"),
-    Column::Number("AFTER"),
-    Column::Number("DIFFERENCE"),
-    Column::Text("NOTE"),
+    Column::text("ROUTE"),
+    Column::word("METHOD").optional(3),
+    Column::number("CALLS").optional(2),
+    Column::amount("BEFORE"),
+    Column::amount("AFTER"),
+    Column::amount("DIFFERENCE"),
+    Column::text("NOTE").optional(4),
 ];
 const BY_ACCOUNT: &[Column] = &[
-    Column::Text("ORG_ID"),
-    Column::Text("AGENT_NAME"),
-    Column::Number("CALLS"),
-    Column::Number("BEFORE"),
-    Column::Number("AFTER"),
-    Column::Number("DIFFERENCE"),
-    Column::Text("NOTE"),
+    Column::id("ACCOUNT"),
+    Column::text("AGENT NAME").optional(1),
+    Column::number("CALLS").optional(2),
+    Column::amount("BEFORE"),
+    Column::amount("AFTER"),
+    Column::amount("DIFFERENCE"),
+    Column::text("NOTE").optional(4),
 ];
 const RUN_OUT: &[Column] = &[
-    Column::Text("ORG_ID"),
-    Column::Text("AGENT_NAME"),
-    Column::Text("RUNS_OUT"),
-    Column::Text("RAN_OUT"),
-    Column::Number("BALANCE_AFTER"),
+    Column::id("ACCOUNT"),
+    Column::text("AGENT NAME").optional(1),
+    Column::word("RUNS OUT"),
+    Column::word("RAN OUT").optional(2),
+    Column::amount("BALANCE AFTER"),
 ];
 
 impl RehearseArgs {
     pub(crate) async fn run(self, session: &Session, out: &mut dyn Write) -> Result<(), Failure> {
         // Before opening the store: an invalid file is the most likely failure.
         let new = read(&self.file)?;
-        let administration = Administration::new(session.store().await?);
+        let database = session.database().await?;
+        let administration = Administration::new(database.store());
         let old = self.with.read_or(session, &administration).await?;
         let top = usize::try_from(self.top).unwrap_or(usize::MAX);
         let old_catalogue = old.as_ref().map(|old| &old.catalogue);
-        let document = administration.rehearse(&new.catalogue, old_catalogue, self.days, top).await?;
+        let progress = Progress::new();
+        progress.begin("Rehearsing", Unit::Things("accounts"), database.count(Section::Accounts).await?);
+        let document =
+            administration.rehearse_with_progress(&new.catalogue, old_catalogue, self.days, top, &progress).await;
+        progress.end();
+        let document = document?;
         if self.format.json {
-            return json_line(out, &document);
+            return write_json(out, &document);
         }
         self.write(out, &document, old.as_ref())
     }

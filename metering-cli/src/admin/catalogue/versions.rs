@@ -7,7 +7,7 @@ use metering_admin::calls::prices::ListVersions;
 
 use crate::admin::session::Session;
 use crate::failure::Failure;
-use crate::output::{Format, json_line};
+use crate::output::{Format, write_json};
 use crate::table::{Column, Table};
 
 /// List the price versions: the catalogues that were, are or will be in force.
@@ -25,18 +25,18 @@ pub(crate) struct VersionsArgs {
 }
 
 const COLUMNS: &[Column] = &[
-    Column::Number("VERSION"),
-    Column::Text("STATUS"),
-    Column::Text("SINCE"),
-    Column::Text("APPLIED_BY"),
-    Column::Text("SHA3-256"),
+    Column::number("VERSION"),
+    Column::word("STATUS"),
+    Column::time("SINCE"),
+    Column::text("APPLIED BY").optional(1),
+    Column::word("SHA3-256").optional(2),
 ];
 
 impl VersionsArgs {
     pub(crate) async fn run(self, session: &Session, out: &mut dyn Write) -> Result<(), Failure> {
         let document = session.administrator().await?.get::<ListVersions>(()).await?;
         if self.format.json {
-            return json_line(out, &document);
+            return write_json(out, &document);
         }
         if document.versions.is_empty() {
             return Ok(writeln!(out, "No server has recorded a catalogue yet.")?);

@@ -6,7 +6,7 @@ use std::io::Write;
 use serde::Serialize;
 
 use crate::failure::Failure;
-use crate::output::json_line;
+use crate::output::write_json;
 use crate::table::printable;
 
 /// How bad a finding is.
@@ -59,7 +59,7 @@ impl Findings {
 
     pub(super) fn write(&self, out: &mut dyn Write, json: bool) -> Result<(), Failure> {
         if json {
-            return json_line(out, self);
+            return write_json(out, self);
         }
         for Finding { check, state, found, advice } in &self.findings {
             let mark = match state {

@@ -36,12 +36,7 @@ impl Keys {
 
     /// The next account, or why it cannot be imported.
     pub(super) fn next(&mut self) -> Result<Option<Result<PlannedAccount, ImportFinding>>, Failure> {
-        if self.page.is_empty() {
-            let keys = self.file.keys(self.last, PAGE)?;
-            self.last = keys.last().map(|(row, _)| *row).or(self.last);
-            self.page.extend(keys.into_iter().map(|(_, key)| key));
-        }
-        let Some(key) = self.page.pop_front() else { return Ok(None) };
+        let Some(key) = self.next_key()? else { return Ok(None) };
         let id = key.id.clone();
         let mut planner = match AgentHubPlanner::new(key, self.sign, self.now) {
             Ok(planner) => planner,
@@ -49,6 +44,16 @@ impl Keys {
         };
         self.file.each_transaction(&id, |row| planner.add(row))?;
         Ok(Some(planner.finish()))
+    }
+
+    /// The next key, without its account.
+    pub(super) fn next_key(&mut self) -> Result<Option<AgentHubKey>, Failure> {
+        if self.page.is_empty() {
+            let keys = self.file.keys(self.last, PAGE)?;
+            self.last = keys.last().map(|(row, _)| *row).or(self.last);
+            self.page.extend(keys.into_iter().map(|(_, key)| key));
+        }
+        Ok(self.page.pop_front())
     }
 
     /// Quotes whose payments may be on the way, newest first.

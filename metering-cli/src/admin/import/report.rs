@@ -12,7 +12,10 @@ use serde::Serialize;
 
 use super::source::Item;
 use crate::failure::Failure;
-use crate::output::{Format, json_line};
+use crate::output::{Format, write_json};
+
+/// How many roundings are listed for people, the largest first.
+const ROUNDINGS_SHOWN: usize = 10;
 
 /// The report.
 #[derive(Debug, Default, Serialize)]
@@ -179,7 +182,7 @@ impl Report {
 
     pub(super) fn finish(self, format: &Format, out: &mut dyn Write) -> Result<(), Failure> {
         if format.json {
-            json_line(out, &self)?;
+            write_json(out, &self)?;
         } else {
             self.print(out)?;
         }
@@ -197,8 +200,12 @@ impl Report {
         for ImportFinding { subject, kind, detail } in &self.oddities {
             writeln!(out, "{}  {subject}: {detail}", kind.as_str())?;
         }
-        for (subject, amount) in &self.rounding_by_account {
+        for (subject, amount) in self.largest_roundings() {
             writeln!(out, "rounding  {subject}: {} atoms", amount.atoms())?;
+        }
+        if let Some(more @ 1..) = self.rounding_by_account.len().checked_sub(ROUNDINGS_SHOWN) {
+            let noun = if more == 1 { "account" } else { "accounts" };
+            writeln!(out, "rounding  {more} more {noun}; --json lists them all")?;
         }
         let mut counts: BTreeMap<&str, u64> = BTreeMap::new();
         self.oddities.iter().for_each(|oddity| *counts.entry(oddity.kind.as_str()).or_default() += 1);
@@ -228,6 +235,15 @@ impl Report {
     }
 }
 
+impl Report {
+    /// The accounts whose balance was rounded most, by how much; of equal ones, in the order of their names.
+    fn largest_roundings(&self) -> impl Iterator<Item = (&String, &Credits)> {
+        let mut roundings: Vec<_> = self.rounding_by_account.iter().collect();
+        roundings.sort_by_key(|(_, amount)| std::cmp::Reverse(amount.atoms().unsigned_abs()));
+        roundings.into_iter().take(ROUNDINGS_SHOWN)
+    }
+}
+
 fn of_conflict(planned: &PlannedAccount, conflict: &ImportConflict) -> ImportFinding {
     let (kind, detail) = match conflict {
         ImportConflict::EmailTaken(email) => (
@@ -244,4 +260,25 @@ fn of_conflict(planned: &PlannedAccount, conflict: &ImportConflict) -> ImportFin
         ),
     };
     ImportFinding::new(&planned.subject, kind, detail)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_ten_largest_roundings_are_printed_and_the_others_are_counted() {
+        let mut report = Report::new(true);
+        for number in 1..=12 {
+            let amount = Credits::from_atoms(if number % 2 == 0 { number } else { -number });
+            report.rounding_by_account.insert(format!("account {number:02}"), amount);
+        }
+        let mut out = Vec::new();
+        report.print(&mut out).unwrap();
+        let text = String::from_utf8(out).unwrap();
+        let lines: Vec<_> = text.lines().filter(|line| line.starts_with("rounding")).collect();
+        assert_eq!(lines.len(), 11);
+        assert_eq!(lines[..2], ["rounding  account 12: 12 atoms", "rounding  account 11: -11 atoms"]);
+        assert_eq!(lines[9..], ["rounding  account 03: -3 atoms", "rounding  2 more accounts; --json lists them all"]);
+    }
 }

@@ -44,6 +44,22 @@ impl Source {
         }
     }
 
+    /// How many accounts a file has, to show progress; `None` if it cannot be read to its end, which the import will say.
+    pub(super) fn count(path: &Path, format: FileFormat, now: Timestamp) -> Option<u64> {
+        let mut source = Self::open(path, format, now).ok()?;
+        let mut count = 0;
+        loop {
+            let is_there = match &mut source {
+                Self::Accounts(records, _) => records.next().ok()?.is_some(),
+                Self::AgentHub(keys) => keys.next_key().ok()?.is_some(),
+            };
+            if !is_there {
+                return Some(count);
+            }
+            count += 1;
+        }
+    }
+
     pub(super) fn next(&mut self) -> Result<Option<Item>, Failure> {
         let planned = match self {
             Self::Accounts(records, now) => {

@@ -12,7 +12,7 @@ use crate::admin::session::Session;
 use crate::failure::Failure;
 use crate::keys::document;
 use crate::keys::terms::{ChangedTerms, disabled};
-use crate::output::{Format, json_line};
+use crate::output::{Format, write_json};
 
 /// Change the terms of a key. A term that is not given stays as it is.
 #[derive(Debug, Args)]
@@ -87,5 +87,5 @@ async fn change(
 ) -> Result<(), Failure> {
     let wanted = KeyChangeRequest { change: request, reason: String::new() };
     let key = session.administrator().await?.call::<ChangeKey>(of.place(), wanted).await?.data;
-    if format.json { json_line(out, &key) } else { document::write(out, done, &key) }
+    if format.json { write_json(out, &key) } else { document::write(out, done, &key) }
 }

@@ -9,7 +9,7 @@ use super::key_of_account::KeyOfAccount;
 use crate::admin::session::Session;
 use crate::confirm::confirm;
 use crate::failure::Failure;
-use crate::output::{Format, json_line};
+use crate::output::{Format, write_json};
 
 /// Delete a key and its child keys permanently. Its usage stays in the reports.
 #[derive(Debug, Args)]
@@ -39,7 +39,7 @@ impl DeleteArgs {
         }
         let deleted = administrator.act::<DeleteKey>(self.of.place()).await?;
         if self.format.json {
-            return json_line(out, &deleted);
+            return write_json(out, &deleted);
         }
         Ok(writeln!(out, "The key is deleted.")?)
     }

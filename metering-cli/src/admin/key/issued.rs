@@ -6,7 +6,7 @@ use metering_core::AccountId;
 use metering_core::wire::IssuedKeyResponse;
 
 use crate::failure::Failure;
-use crate::output::json_line;
+use crate::output::write_json;
 use crate::table::write_pairs;
 
 /// The secret of a key that has not been shown yet.
@@ -31,7 +31,7 @@ impl IssuedSecret<'_> {
 
     fn write(&self, out: &mut dyn Write, json: bool, again: &str) -> Result<(), Failure> {
         if json {
-            return json_line(out, &self.issued);
+            return write_json(out, &self.issued);
         }
         let IssuedKeyResponse { key: secret, data: key } = &self.issued;
         write_pairs(

@@ -9,7 +9,7 @@ use metering_core::wire::KeysDocument;
 use crate::admin::session::Session;
 use crate::failure::Failure;
 use crate::keys::document;
-use crate::output::{Format, json_line};
+use crate::output::{Format, write_json};
 
 /// List the keys of an account, oldest first.
 #[derive(Debug, Args)]
@@ -31,7 +31,7 @@ impl ListArgs {
     pub(crate) async fn run(self, session: &Session, out: &mut dyn Write) -> Result<(), Failure> {
         let data = session.administrator().await?.keys(&self.org).await?;
         if self.format.json {
-            return json_line(out, &KeysDocument { data, next: None });
+            return write_json(out, &KeysDocument { data, next: None });
         }
         document::write_list(out, &data)
     }

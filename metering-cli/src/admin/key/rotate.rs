@@ -9,6 +9,7 @@ use metering_admin::wire::KeyRotationRequest;
 use super::issued::IssuedSecret;
 use super::key_of_account::KeyOfAccount;
 use crate::admin::session::Session;
+use crate::confirm::Confirmation;
 use crate::failure::Failure;
 use crate::output::Format;
 
@@ -28,13 +29,21 @@ pub(crate) struct RotateArgs {
     #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u32).range(0..=604_800))]
     grace: Option<u32>,
     #[command(flatten)]
+    confirmation: Confirmation,
+    #[command(flatten)]
     format: Format,
 }
 
 impl RotateArgs {
     pub(crate) async fn run(self, session: &Session, out: &mut dyn Write) -> Result<(), Failure> {
+        let administrator = session.administrator().await?;
+        let old = match self.grace.filter(|seconds| *seconds > 0) {
+            Some(seconds) => format!("The old one works for {seconds} more seconds."),
+            None => "The old one stops working immediately.".to_owned(),
+        };
+        self.confirmation.ask(&format!("Replace the secret of a key of account {}? {old}", self.of.org)).await?;
         let rotation = KeyRotationRequest { grace_seconds: self.grace, reason: String::new() };
-        let issued = session.administrator().await?.call::<RotateKey>(self.of.place(), rotation).await?;
+        let issued = administrator.call::<RotateKey>(self.of.place(), rotation).await?;
         IssuedSecret { org: &self.of.org, issued }.print(out, self.format.json)
     }
 }

@@ -9,7 +9,7 @@ use super::key_of_account::KeyOfAccount;
 use crate::admin::session::Session;
 use crate::failure::Failure;
 use crate::keys::document;
-use crate::output::{Format, json_line};
+use crate::output::{Format, write_json};
 
 /// Show a key: its terms and its usage.
 #[derive(Debug, Args)]
@@ -26,6 +26,6 @@ pub(crate) struct ShowArgs {
 impl ShowArgs {
     pub(crate) async fn run(self, session: &Session, out: &mut dyn Write) -> Result<(), Failure> {
         let key = session.administrator().await?.get::<ShowKey>(self.of.place()).await?.data;
-        if self.format.json { json_line(out, &key) } else { document::write(out, "", &key) }
+        if self.format.json { write_json(out, &key) } else { document::write(out, "", &key) }
     }
 }

@@ -7,7 +7,7 @@ use serde::Serialize;
 use crate::confirm::confirm;
 use crate::database::Origin;
 use crate::failure::Failure;
-use crate::output::json_line;
+use crate::output::write_json;
 
 #[derive(Serialize)]
 struct Document {
@@ -27,7 +27,7 @@ pub(super) async fn run(from: &Origin, yes: bool, json: bool, out: &mut dyn Writ
     }
     from.unmark().await?;
     if json {
-        json_line(out, &Document { store, was_moved_to: moved.to })?;
+        write_json(out, &Document { store, was_moved_to: moved.to })?;
     } else {
         writeln!(out, "{store} can be used again. Stop every server that still uses {}.", moved.to)?;
     }

@@ -3,11 +3,12 @@
 use metering_core::{Clock, StoreError, SystemClock};
 use metering_sql::transfer::{Comparison, SectionComparison, Sums, TargetState, compare, copy, survey};
 
-use super::progress::Progress;
+use super::progress::{Sections, counts};
 use super::report::{Ending, Report, differing};
 use crate::admin::verify;
 use crate::database::{Destination, Origin, Target, causes};
 use crate::failure::Failure;
+use crate::progress::{Progress, Unit};
 
 /// A move in progress.
 #[derive(Debug)]
@@ -30,16 +31,16 @@ impl Migration {
         if found == TargetState::Finished {
             return self.compare_again(&to).await;
         }
-        self.progress.begin("copying");
-        let progress = &self.progress;
-        let copied = copy(self.from.store(), to.store(), &mut |section, records| progress.step(section, records)).await;
+        let counts = counts(self.from.store()).await?;
+        let mut sections = Sections::new(&self.progress, "Copying", &counts);
+        let copied = copy(self.from.store(), to.store(), &mut |section, records| sections.step(section, records)).await;
         copied.map_err(|error| interrupted(&error))?;
         let comparison = self.compare(&to).await.map_err(|error| interrupted(&error))?;
         if !comparison.is_equal() {
             return Ok(self.report(Ending::NotEqual, comparison));
         }
         // Equal records imply equal books, but this checks the tables themselves, not what was read from them.
-        self.progress.begin("verifying");
+        self.progress.begin("Verifying the copy", Unit::Steps, None);
         let found = to.verify().await.map_err(|error| interrupted(&error))?;
         verify::outcome(found.discrepancies.len())?;
         // Marker first: if this is interrupted, neither store can be used until the command is run again.
@@ -52,9 +53,9 @@ impl Migration {
     pub(super) async fn dry_run(&mut self) -> Result<Report, Failure> {
         self.check_books().await?;
         let (found, upgrade) = self.target_state().await?;
-        self.progress.begin("reading");
-        let progress = &self.progress;
-        let sums = survey(self.from.store(), &mut |section, records| progress.step(section, records)).await?;
+        let counts = counts(self.from.store()).await?;
+        let mut sections = Sections::new(&self.progress, "Reading", &counts);
+        let sums = survey(self.from.store(), &mut |section, records| sections.step(section, records)).await?;
         let section =
             |(section, from)| SectionComparison { section, from, to: Sums::default(), differing: 0, first: Vec::new() };
         let comparison = Comparison { sections: sums.into_iter().map(section).collect() };
@@ -81,7 +82,7 @@ impl Migration {
     /// Refuses to move a store whose books do not add up: after the move, there would be no way to tell which of two
     /// numbers is right.
     async fn check_books(&self) -> Result<(), Failure> {
-        self.progress.begin("verifying");
+        self.progress.begin("Verifying the books", Unit::Steps, None);
         let found = self.from.verify().await?;
         verify::outcome(found.discrepancies.len()).map_err(|failure| match failure {
             Failure::Discrepancies(text) => Failure::Discrepancies(format!(
@@ -130,8 +131,9 @@ impl Migration {
     }
 
     async fn compare(&self, to: &Target) -> Result<Comparison, StoreError> {
-        self.progress.begin("comparing");
-        compare(self.from.store(), to.store(), &mut |section, records| self.progress.step(section, records)).await
+        let counts = counts(self.from.store()).await?;
+        let mut sections = Sections::new(&self.progress, "Comparing", &counts);
+        compare(self.from.store(), to.store(), &mut |section, records| sections.step(section, records)).await
     }
 
     fn report(&self, ending: Ending, comparison: Comparison) -> Report {

@@ -1,42 +1,45 @@
-//! Shows the progress of a move on a terminal, and nothing elsewhere.
+//! The progress of a step that goes through the sections of a store, one after the other.
 
-use std::io::{self, IsTerminal};
-use std::time::Duration;
+use metering_core::StoreError;
+use metering_sql::transfer::{Export, Section};
 
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use metering_sql::transfer::Section;
+use crate::progress::{Progress, Unit};
 
-/// A progress line on stderr; hidden if stderr is not a terminal.
+/// How many records each section has, as far as that is known.
+pub(super) async fn counts(store: &dyn Export) -> Result<Vec<(Section, Option<u64>)>, StoreError> {
+    let mut counts = Vec::with_capacity(Section::ALL.len());
+    for section in Section::ALL {
+        counts.push((section, store.count(section).await?));
+    }
+    Ok(counts)
+}
+
+/// A step.
 #[derive(Debug)]
-pub(super) struct Progress(ProgressBar);
+pub(super) struct Sections<'p> {
+    progress: &'p Progress,
+    what: &'static str,
+    counts: &'p [(Section, Option<u64>)],
+    current: Option<(Section, u64)>,
+}
 
-impl Progress {
-    pub(super) fn new() -> Self {
-        if !io::stderr().is_terminal() {
-            return Self(ProgressBar::hidden());
-        }
-        let style = ProgressStyle::with_template("{spinner} {prefix} {msg} {human_pos} ({elapsed})")
-            .unwrap_or_else(|_| ProgressStyle::default_spinner());
-        let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr()).with_style(style);
-        bar.enable_steady_tick(Duration::from_millis(200));
-        Self(bar)
+impl<'p> Sections<'p> {
+    pub(super) const fn new(progress: &'p Progress, what: &'static str, counts: &'p [(Section, Option<u64>)]) -> Self {
+        Self { progress, what, counts, current: None }
     }
 
-    /// Starts the next step.
-    pub(super) fn begin(&self, what: &'static str) {
-        self.0.set_prefix(what);
-        self.0.set_message("");
-        self.0.set_position(0);
-    }
-
-    /// Shows how many records of a section are done.
-    pub(super) fn step(&self, section: Section, records: u64) {
-        self.0.set_message(section.as_str());
-        self.0.set_position(records);
-    }
-
-    /// Removes the line; the report is printed next.
-    pub(super) fn end(&self) {
-        self.0.finish_and_clear();
+    /// Says how many records of a section are done.
+    pub(super) fn step(&mut self, section: Section, records: u64) {
+        let before = match self.current {
+            Some((current, before)) if current == section => before,
+            _ => {
+                let total = self.counts.iter().find(|(counted, _)| *counted == section).and_then(|(_, count)| *count);
+                let what = format!("{} {}", self.what, section.as_str());
+                self.progress.begin(&what, Unit::Things("records"), total);
+                0
+            }
+        };
+        self.progress.add(records.saturating_sub(before));
+        self.current = Some((section, records));
     }
 }

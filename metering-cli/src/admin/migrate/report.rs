@@ -7,7 +7,7 @@ use metering_sql::transfer::{Comparison, Sums};
 use serde::Serialize;
 
 use crate::failure::Failure;
-use crate::output::json_line;
+use crate::output::write_json;
 use crate::table::{Column, Table};
 
 /// How the move ended.
@@ -116,7 +116,7 @@ impl Report {
     }
 
     fn write_both(&self, out: &mut dyn Write) -> Result<(), Failure> {
-        const COLUMNS: &[Column] = &[Column::Text("SECTION"), Column::Number("FROM"), Column::Number("TO")];
+        const COLUMNS: &[Column] = &[Column::word("SECTION"), Column::number("FROM"), Column::number("TO")];
         let mut table = Table::new(COLUMNS);
         for section in &self.comparison.sections {
             table.row([&section.section, &section.from.records, &section.to.records]);
@@ -129,7 +129,7 @@ impl Report {
     }
 
     fn write_one(&self, out: &mut dyn Write) -> Result<(), Failure> {
-        const COLUMNS: &[Column] = &[Column::Text("SECTION"), Column::Number("FROM")];
+        const COLUMNS: &[Column] = &[Column::word("SECTION"), Column::number("FROM")];
         let mut table = Table::new(COLUMNS);
         for section in &self.comparison.sections {
             table.row([&section.section as &dyn Display, &section.from.records]);
@@ -158,7 +158,7 @@ impl Report {
             differing: self.comparison.differing(),
             differences: self.comparison.differences().map(ToString::to_string).collect(),
         };
-        json_line(out, &document)
+        write_json(out, &document)
     }
 
     /// A failure if the copy is not equal.

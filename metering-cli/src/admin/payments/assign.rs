@@ -12,7 +12,7 @@ use metering_core::{AccountId, Credits};
 use crate::admin::account::document;
 use crate::admin::session::Session;
 use crate::failure::Failure;
-use crate::output::{Format, json_line, notice};
+use crate::output::{Format, notice, write_json};
 
 /// Assign an unclaimed payment to an account.
 #[derive(Debug, Args)]
@@ -83,7 +83,7 @@ impl AssignArgs {
         }
         match details {
             Some(details) if !json => write(out, &assigned, &details),
-            _ => json_line(out, &assigned),
+            _ => write_json(out, &assigned),
         }
     }
 

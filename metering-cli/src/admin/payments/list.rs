@@ -10,7 +10,7 @@ use super::address::checksummed;
 use crate::admin::administrator::Administrator;
 use crate::admin::session::Session;
 use crate::failure::Failure;
-use crate::output::{Format, json_line, notice};
+use crate::output::{Format, notice, write_json};
 use crate::table::{Column, Table};
 
 /// List payments that arrived and belong to no account.
@@ -47,16 +47,16 @@ pub(crate) struct ListArgs {
 }
 
 const COLUMNS: &[Column] = &[
-    Column::Text("CHAIN"),
-    Column::Text("TX_HASH"),
-    Column::Number("BLOCK"),
-    Column::Text("TIME"),
-    Column::Text("PAYER"),
-    Column::Number("AMOUNT"),
-    Column::Text("TOKEN"),
-    Column::Text("STATUS"),
-    Column::Text("STATE"),
-    Column::Text("NOTE"),
+    Column::word("CHAIN").optional(2),
+    Column::id("TX HASH"),
+    Column::number("BLOCK").optional(6),
+    Column::time("TIME").optional(3),
+    Column::id("PAYER").optional(4),
+    Column::number("AMOUNT"),
+    Column::word("TOKEN"),
+    Column::word("STATUS"),
+    Column::word("STATE").optional(5),
+    Column::text("NOTE").optional(7),
 ];
 
 impl ListArgs {
@@ -73,7 +73,7 @@ impl ListArgs {
         for chain in chains {
             document.append(administrator.arrivals(&chain, request).await?);
         }
-        if self.format.json { json_line(out, &document) } else { write_table(out, &document) }
+        if self.format.json { write_json(out, &document) } else { write_table(out, &document) }
     }
 
     /// The names of the chains to read.

@@ -8,7 +8,7 @@ use metering_admin::wire::{PaymentRecordDocument, PaymentRecordsDocument};
 use super::address::checksummed;
 use crate::admin::session::Session;
 use crate::failure::Failure;
-use crate::output::{Format, json_line};
+use crate::output::{Format, write_json};
 use crate::table::{Column, Table};
 
 /// List the payments that were credited.
@@ -25,22 +25,22 @@ pub(crate) struct RecordsArgs {
 }
 
 const COLUMNS: &[Column] = &[
-    Column::Number("CHAIN_ID"),
-    Column::Text("TX_HASH"),
-    Column::Text("MINED"),
-    Column::Text("PAYER"),
-    Column::Text("PAID"),
-    Column::Text("ORG_ID"),
-    Column::Text("USED_AS"),
-    Column::Text("PLAN"),
-    Column::Text("RECORDED"),
-    Column::Text("STATE"),
+    Column::number("CHAIN ID").optional(4),
+    Column::id("TX HASH"),
+    Column::time("MINED").optional(7),
+    Column::id("PAYER").optional(3),
+    Column::word("PAID"),
+    Column::id("ACCOUNT"),
+    Column::word("USED AS").optional(6),
+    Column::word("PLAN").optional(5),
+    Column::time("RECORDED").optional(1),
+    Column::word("STATE").optional(2),
 ];
 
 impl RecordsArgs {
     pub(crate) async fn run(self, session: &Session, out: &mut dyn Write) -> Result<(), Failure> {
         let records = session.administrator().await?.payment_records().await?;
-        if self.format.json { json_line(out, &records) } else { write_table(out, &records) }
+        if self.format.json { write_json(out, &records) } else { write_table(out, &records) }
     }
 }
 

@@ -14,7 +14,7 @@ use super::listed::{ListedPlan, PlanList};
 use super::unconfigured;
 use crate::admin::session::Session;
 use crate::failure::Failure;
-use crate::output::{Format, json_line, notice};
+use crate::output::{Format, notice, write_json};
 
 /// Import plans from a JSON file, all or none. A plan with the same id and chain is replaced.
 #[derive(Debug, Args)]
@@ -53,7 +53,7 @@ impl ImportArgs {
         let imported = parsed.plans.len();
         session.administrator_or_new().await?.put_plans(parsed.plans).await?;
         if self.format.json {
-            return json_line(out, &Document { imported });
+            return write_json(out, &Document { imported });
         }
         let noun = if imported == 1 { "plan" } else { "plans" };
         Ok(writeln!(out, "{imported} {noun} imported.")?)

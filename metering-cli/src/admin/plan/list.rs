@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use crate::admin::session::Session;
 use crate::failure::Failure;
-use crate::output::{Format, json_line};
+use crate::output::{Format, write_json};
 use crate::table::{Column, Table};
 
 /// List the plans that are on sale.
@@ -34,15 +34,15 @@ struct Document {
 }
 
 const COLUMNS: &[Column] = &[
-    Column::Text("ID"),
-    Column::Number("CHAIN_ID"),
-    Column::Number("PRICE"),
-    Column::Text("TOKEN"),
-    Column::Text("KIND"),
-    Column::Number("CREDITS"),
-    Column::Number("BONUS"),
-    Column::Text("ON_SALE"),
-    Column::Text("LABEL"),
+    Column::word("ID"),
+    Column::number("CHAIN ID").optional(1),
+    Column::number("PRICE"),
+    Column::word("TOKEN"),
+    Column::word("KIND").optional(4),
+    Column::amount("CREDITS"),
+    Column::amount("BONUS").optional(3),
+    Column::word("ON SALE").optional(2),
+    Column::text("LABEL").optional(5),
 ];
 
 impl ListArgs {
@@ -50,7 +50,7 @@ impl ListArgs {
         let mut plans = session.administrator().await?.get::<ListPlans>(()).await?.plans;
         plans.retain(|plan| self.all || plan.active);
         if self.format.json {
-            return json_line(out, &Document { plans });
+            return write_json(out, &Document { plans });
         }
         let mut table = Table::new(COLUMNS);
         for plan in &plans {

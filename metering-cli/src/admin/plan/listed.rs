@@ -60,7 +60,7 @@ pub(super) struct ListedPlan {
 }
 
 /// The fields of a plan, and those that services print with one.
-const FIELDS: [&str; 17] = [
+const FIELDS: [&str; 18] = [
     "id",
     "chain_id",
     "token_symbol",
@@ -78,6 +78,7 @@ const FIELDS: [&str; 17] = [
     "recipient",
     "sort_order",
     "rpc_url",
+    "buys",
 ];
 
 impl<'a> PlanList<'a> {

@@ -13,7 +13,7 @@ use super::key_args::KeyArgs;
 use super::unconfigured;
 use crate::admin::session::Session;
 use crate::failure::Failure;
-use crate::output::{Format, json_line};
+use crate::output::{Format, write_json};
 
 /// Create a plan, or change some of its fields.
 #[derive(Debug, Args)]
@@ -130,7 +130,7 @@ impl SetArgs {
         // Created only now, so that an invalid plan does not leave an empty store behind.
         session.administrator_or_new().await?.put_plans(vec![plan.clone()]).await?;
         if self.format.json {
-            return json_line(out, &plan);
+            return write_json(out, &plan);
         }
         let state = if plan.active { "on sale" } else { "off sale" };
         Ok(writeln!(out, "Plan {key} was saved and is {state}.")?)

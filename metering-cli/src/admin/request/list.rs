@@ -9,7 +9,7 @@ use metering_core::AccountId;
 
 use crate::admin::session::Session;
 use crate::failure::Failure;
-use crate::output::{Format, json_line, notice};
+use crate::output::{Format, notice, write_json};
 use crate::requests;
 
 /// The most requests that are listed.
@@ -36,7 +36,7 @@ impl ListArgs {
         let held =
             session.administrator().await?.get::<HeldRequests>(Newest { id: self.org, limit: Bounded(MOST) }).await?;
         if self.format.json {
-            json_line(out, &held)?;
+            write_json(out, &held)?;
         } else {
             requests::write_list(out, held.requests.iter().map(|of| &of.request))?;
         }

@@ -8,7 +8,7 @@ use metering_core::charging::HoldId;
 
 use crate::admin::session::Session;
 use crate::failure::Failure;
-use crate::output::{Format, json_line};
+use crate::output::{Format, write_json};
 use crate::requests;
 
 /// Show a request of any account: what it holds or cost, and why. Settled ones can be shown for a day.
@@ -31,7 +31,7 @@ impl ShowArgs {
     pub(crate) async fn run(self, session: &Session, out: &mut dyn Write) -> Result<(), Failure> {
         let of = session.administrator().await?.get::<HeldRequest>(OfRequest { id: self.id }).await?;
         if self.format.json {
-            return json_line(out, &of);
+            return write_json(out, &of);
         }
         let key = format!("{} ({})", of.key_id, of.key_name);
         requests::write(out, &[("Account", &of.org_id), ("Key", &key)], &of.request)

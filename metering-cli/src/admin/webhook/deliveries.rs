@@ -12,7 +12,7 @@ use metering_core::store::Cursor;
 
 use crate::admin::session::Session;
 use crate::failure::Failure;
-use crate::output::{Format, json_line, notice};
+use crate::output::{Format, notice, write_json};
 use crate::table::printable;
 use crate::webhooks::delivery::{self, state};
 
@@ -57,7 +57,7 @@ impl DeliveriesArgs {
         let page = DeliveriesPage { account, webhook, state, after: after.map(Cursor::new), limit: Bounded(limit) };
         let deliveries = administrator.get::<ListDeliveries>(page).await?;
         if format.json {
-            return json_line(out, &deliveries);
+            return write_json(out, &deliveries);
         }
         delivery::write_list_of_all(out, &deliveries.data)?;
         out.flush()?;

@@ -8,7 +8,7 @@ use metering_core::AccountId;
 
 use crate::admin::session::Session;
 use crate::failure::Failure;
-use crate::output::{Format, json_line};
+use crate::output::{Format, write_json};
 use crate::webhooks::document;
 
 /// List the operator's own webhook, which is in the server's configuration, or those of an account.
@@ -28,6 +28,6 @@ pub(crate) struct ListArgs {
 impl ListArgs {
     pub(crate) async fn run(self, session: &Session, out: &mut dyn Write) -> Result<(), Failure> {
         let webhooks = session.administrator().await?.get::<ListWebhooks>(WebhooksOf { account: self.account }).await?;
-        if self.format.json { json_line(out, &webhooks) } else { document::write_list(out, &webhooks.data) }
+        if self.format.json { write_json(out, &webhooks) } else { document::write_list(out, &webhooks.data) }
     }
 }

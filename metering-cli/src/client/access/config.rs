@@ -56,7 +56,7 @@ impl ConfigArgs {
             ConfigCommand::Show(args) => args.run(out),
             ConfigCommand::List(args) => args.run(out),
             ConfigCommand::Set(args) => args.run(),
-            ConfigCommand::Unset(args) => args.run(),
+            ConfigCommand::Unset(args) => args.run().await,
             ConfigCommand::Path(args) => args.run(out),
             ConfigCommand::Remove(args) => args.run().await,
         }

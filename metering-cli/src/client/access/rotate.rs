@@ -17,7 +17,7 @@ use crate::client::payments::payment::proof::{Request, printable};
 use crate::client::payments::wallet::WalletArgs;
 use crate::client::session::{ProfileArgs, Session};
 use crate::failure::Failure;
-use crate::output::{Format, json_line, notice};
+use crate::output::{Format, notice, write_json};
 
 /// Replace a key: a lost one with the wallet that paid, or the profile's own with --current.
 ///
@@ -110,7 +110,7 @@ impl RotateArgs {
 
     fn write_challenge(&self, challenge: &Challenge, address: Address, out: &mut dyn Write) -> Result<(), Failure> {
         if self.format.json {
-            return json_line(out, challenge);
+            return write_json(out, challenge);
         }
         notice(&format!(
             "Sign the text below exactly as it is (EIP-191, personal_sign) before {}, without a trailing line break.\n\

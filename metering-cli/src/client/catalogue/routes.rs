@@ -10,6 +10,7 @@ use metering_core::catalogue::{BodyUse, ParamLocation, ParamType, Pricing, Route
 
 use crate::client::session::ProfileArgs;
 use crate::failure::Failure;
+use crate::json::write_as_sent;
 use crate::output::Format;
 use crate::table::{Column, Table};
 
@@ -36,19 +37,20 @@ impl RoutesArgs {
         let session = self.profile.open()?;
         let Fetched { catalogue, text, .. } = fetch(&session.anonymous()).await?;
         if self.format.json {
-            out.write_all(text.as_bytes())?;
-            return if text.ends_with('\n') { Ok(()) } else { Ok(writeln!(out)?) };
+            return write_as_sent(out, text.as_bytes());
         }
         table_of(&catalogue).write(out)
     }
 }
 
+const METHOD: Column = Column::word("METHOD");
+const ROUTE: Column = Column::text("ROUTE");
+const DATA: Column = Column::word("DATA").optional(2);
+const CREDITS: Column = Column::text("CREDITS");
+const DESCRIPTION: Column = Column::text("DESCRIPTION").optional(1);
+
 /// The routes as a table. The column for bodies is there if a request has one.
 fn table_of(catalogue: &Catalogue) -> Table {
-    const METHOD: Column = Column::Text("METHOD");
-    const ROUTE: Column = Column::Text("ROUTE");
-    const CREDITS: Column = Column::Text("CREDITS");
-    const DESCRIPTION: Column = Column::Text("DESCRIPTION");
     if catalogue.routes().iter().all(|route| route.body_use() == BodyUse::None) {
         let mut table = Table::new(&[METHOD, ROUTE, CREDITS, DESCRIPTION]);
         for route in catalogue.routes() {
@@ -56,7 +58,7 @@ fn table_of(catalogue: &Catalogue) -> Table {
         }
         return table;
     }
-    let mut table = Table::new(&[METHOD, ROUTE, Column::Text("DATA"), CREDITS, DESCRIPTION]);
+    let mut table = Table::new(&[METHOD, ROUTE, DATA, CREDITS, DESCRIPTION]);
     for route in catalogue.routes() {
         table.row([&route.method, &target(route), &data(route), &price(route), &route.description]);
     }

@@ -11,7 +11,6 @@ mod book;
 mod cursor;
 mod file;
 mod plan;
-mod progress;
 mod retry;
 mod service;
 mod sink;
@@ -30,7 +29,6 @@ use crate::client::charging::catch_up::book::{Book, Options};
 use crate::client::charging::catch_up::cursor::CursorFile;
 use crate::client::charging::catch_up::file::OutputFile;
 use crate::client::charging::catch_up::plan::BLOCKS_MAX;
-use crate::client::charging::catch_up::progress::Progress;
 use crate::client::charging::catch_up::service::Service;
 use crate::client::charging::catch_up::sink::{Sink, Stdout};
 use crate::client::charging::catch_up::tally::Tally;
@@ -39,6 +37,7 @@ use crate::client::session::ProfileArgs;
 use crate::client::session::interruption::Interruption;
 use crate::failure::Failure;
 use crate::output::notice;
+use crate::progress::Progress;
 
 const LOCK_FILE: &str = "catch-up.lock";
 
@@ -100,7 +99,7 @@ impl CatchUpArgs {
         let options = Options { from: self.from, reset: self.reset, new_output: self.new_output };
         let mut book = Book::open(cursors, session.url(), sink, options)?;
         book.notices().iter().for_each(|text| notice(text));
-        let progress = Progress::new(self.output.is_some());
+        let progress = if self.output.is_some() { Progress::new() } else { Progress::beside_stdout() };
         let mut tally = Tally::new(progress.clone());
         let mut service = Service::new(client, interruption, Duration::from_secs(self.max_wait), progress);
         let rules = Rules { blocks_max: self.max_blocks, skip_missing: self.skip_missing };

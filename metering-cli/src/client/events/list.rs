@@ -9,6 +9,7 @@ use metering_core::store::Cursor;
 use metering_core::wire::EventsDocument;
 use metering_core::wire::call::Bounded;
 
+use crate::client::events::sentence;
 use crate::client::session::ProfileArgs;
 use crate::client::session::documents::Document;
 use crate::failure::Failure;
@@ -17,7 +18,7 @@ use crate::table::{Column, Table};
 
 /// Show what happened to the account, newest first: low balances, payments, keys.
 ///
-/// Events are kept for 30 days. `metering webhooks` sends them to a server of yours.
+/// Events are kept for 30 days. `metering webhooks` sends them to a server of yours. --json has their data.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -41,6 +42,8 @@ pub(crate) struct EventsArgs {
     format: Format,
 }
 
+const COLUMNS: &[Column] = &[Column::time("TIME"), Column::word("TYPE").optional(1), Column::text("EVENT")];
+
 impl EventsArgs {
     pub(crate) async fn run(self, out: &mut dyn Write) -> Result<(), Failure> {
         let client = self.profile.open()?.client()?;
@@ -50,9 +53,12 @@ impl EventsArgs {
         if self.format.json {
             return document.write_json(out);
         }
-        let mut table = Table::new(&[Column::Text("TIME"), Column::Text("TYPE"), Column::Text("DATA")]);
+        if document.content.data.is_empty() {
+            return Ok(writeln!(out, "No events in the last 30 days.")?);
+        }
+        let mut table = Table::new(COLUMNS);
         for event in &document.content.data {
-            table.row([&event.timestamp, &event.kind, &event.data.get()]);
+            table.row([&event.timestamp, &event.kind, &sentence::of(&event.kind, &event.data)]);
         }
         table.write(out)?;
         out.flush()?;

@@ -1,9 +1,12 @@
-//! Credits exactly as the service wrote them. They are only displayed, never computed with, so that no digit is lost.
+//! Credits exactly as the service wrote them. What is displayed is never computed, so that no digit is lost.
 
 use std::fmt;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::value::RawValue;
+
+/// Amounts have at most this many decimal places.
+const DECIMALS: usize = 10;
 
 /// A decimal number of a JSON document, kept as text.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -13,6 +16,20 @@ impl Amount {
     /// Whether it is zero or below.
     pub(crate) fn is_used_up(&self) -> bool {
         self.0.starts_with('-') || !self.0.bytes().any(|byte| matches!(byte, b'1'..=b'9'))
+    }
+
+    /// The amount in its smallest decimal unit, for comparisons and estimates; further digits are cut off, and so is what
+    /// is out of range.
+    pub(crate) fn units(&self) -> i128 {
+        let (sign, digits) = self.0.strip_prefix('-').map_or((1_i128, &*self.0), |digits| (-1, digits));
+        let (integer, fraction) = digits.split_once('.').unwrap_or((digits, ""));
+        let fraction = fraction.get(..DECIMALS).unwrap_or(fraction);
+        format!("{integer}{fraction:0<DECIMALS$}").parse().unwrap_or(i128::MAX) * sign
+    }
+
+    /// The amount as a change of the balance: with a plus if it is above zero.
+    pub(crate) fn signed(&self) -> String {
+        if self.is_used_up() { self.0.clone() } else { format!("+{}", self.0) }
     }
 }
 
@@ -50,6 +67,23 @@ mod tests {
             let amount: Amount = serde_json::from_str(text).unwrap();
             assert_eq!((amount.to_string().as_str(), serde_json::to_string(&amount).unwrap().as_str()), (text, text));
         }
+    }
+
+    #[test]
+    fn only_an_amount_above_zero_gets_a_plus() {
+        for (text, signed) in [("2", "+2"), ("0.0000000001", "+0.0000000001"), ("0", "0"), ("-1", "-1")] {
+            assert_eq!(serde_json::from_str::<Amount>(text).unwrap().signed(), signed);
+        }
+    }
+
+    #[test]
+    fn units_are_signed_and_bounded() {
+        let table = [("1.5", 15_000_000_000), ("-0.0000694444", -694_444), ("0.00000000019", 1), ("2", 20_000_000_000)];
+        for (text, units) in table {
+            assert_eq!(serde_json::from_str::<Amount>(text).unwrap().units(), units, "{text}");
+        }
+        let absurd: Amount = serde_json::from_str(&"9".repeat(60)).unwrap();
+        assert_eq!(absurd.units(), i128::MAX);
     }
 
     #[test]

@@ -4,16 +4,19 @@ use std::fmt::Display;
 use std::io::Write;
 
 use clap::Args;
+use metering_client::Client;
+use metering_core::{Clock, SystemClock};
 use serde::Deserialize;
 
 use crate::client::money::amount::Amount;
+use crate::client::money::runway::{Recent, runway};
 use crate::client::session::ProfileArgs;
 use crate::client::session::documents::{Caps, Document};
 use crate::failure::Failure;
 use crate::output::{Format, notice};
 use crate::table::write_pairs;
 
-/// Show the account's balance.
+/// Show the account's balance, and how long it lasts at the pace of the last seven days.
 ///
 /// Credits that are held for requests in flight are not part of the balance; `metering requests` lists those requests.
 /// Exits with code 0 at any balance; prints a hint on stderr if no credits are left.
@@ -28,6 +31,9 @@ pub(crate) struct BalanceArgs {
     #[command(flatten)]
     format: Format,
 }
+
+/// The usage that the pace is taken from.
+const RECENT: &str = "/credits/usage/summary?days=30";
 
 /// The fields read from the response to `GET /credits/balance`.
 #[derive(Debug, Deserialize)]
@@ -49,12 +55,13 @@ struct Balance {
 
 impl BalanceArgs {
     pub(crate) async fn run(self, out: &mut dyn Write) -> Result<(), Failure> {
-        let session = self.profile.open()?;
-        let document: Document<Balance> = Document::get(&session.client()?, "/credits/balance").await?;
+        let client = self.profile.open()?.client()?;
+        let document: Document<Balance> = Document::get(&client, "/credits/balance").await?;
         if self.format.json {
             document.write_json(out)?;
         } else {
-            document.content.write(out)?;
+            let balance = &document.content;
+            balance.write(lasts(&client, &balance.credit_balance).await.as_deref(), out)?;
         }
         out.flush()?;
         if document.content.credit_balance.is_used_up() {
@@ -64,12 +71,25 @@ impl BalanceArgs {
     }
 }
 
+/// How long the balance lasts, if that can be said. It is worth no failure: the key may lack the scope for it.
+async fn lasts(client: &Client, balance: &Amount) -> Option<String> {
+    if balance.is_used_up() {
+        return None;
+    }
+    let recent: Document<Recent> = Document::get(client, RECENT).await.ok()?;
+    let lasts = runway(balance, &recent.content.by_day, SystemClock.now().day())?;
+    Some(format!("{lasts} at this week's pace"))
+}
+
 impl Balance {
-    fn write(&self, out: &mut dyn Write) -> Result<(), Failure> {
+    fn write(&self, lasts: Option<&str>, out: &mut dyn Write) -> Result<(), Failure> {
         let none = "-";
         let held = self.credits_held.as_ref().filter(|held| !held.is_used_up());
         let held = held.map(|held| format!("{held} for requests whose cost is not known yet"));
         let mut pairs: Vec<(&str, &dyn Display)> = vec![("balance", &self.credit_balance)];
+        if let Some(lasts) = &lasts {
+            pairs.push(("lasts", lasts));
+        }
         if let Some(held) = &held {
             pairs.push(("held", held));
         }

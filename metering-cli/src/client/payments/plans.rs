@@ -47,6 +47,9 @@ struct Plan {
     #[serde(default)]
     label: String,
     discount_percent: Option<u64>,
+    /// What it buys, in words: each is an alternative. Older servers do not say.
+    #[serde(default)]
+    buys: Vec<String>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -54,6 +57,17 @@ struct Chain {
     chain_id: u64,
     name: String,
 }
+
+const COLUMNS: &[Column] = &[
+    Column::word("PLAN"),
+    Column::text("CHAIN"),
+    Column::word("PRICE"),
+    Column::amount("CREDITS"),
+    Column::amount("BONUS").optional(2),
+    Column::number("DISCOUNT").optional(3),
+    Column::text("LABEL").optional(1),
+    Column::text("BUYS").optional(4),
+];
 
 impl PlansArgs {
     pub(crate) async fn run(self, out: &mut dyn Write) -> Result<(), Failure> {
@@ -71,20 +85,13 @@ impl Plans {
         if self.plans.is_empty() {
             notice("No plans are on sale.");
         }
-        let mut table = Table::new(&[
-            Column::Text("PLAN"),
-            Column::Text("CHAIN"),
-            Column::Text("PRICE"),
-            Column::Number("CREDITS"),
-            Column::Number("BONUS"),
-            Column::Number("DISCOUNT"),
-            Column::Text("LABEL"),
-        ]);
+        let mut table = Table::new(COLUMNS);
         for plan in &self.plans {
             let price = format!("{} {}", plan.token_amount, plan.token_symbol);
             let discount = plan.discount_percent.map(|percent| format!("{percent} %")).unwrap_or_default();
             let chain = self.chain_name(plan.chain_id);
-            table.row([&plan.id, &chain, &price, &plan.credits, &plan.bonus_credits, &discount, &plan.label]);
+            let buys = plan.buys.join(" or ");
+            table.row([&plan.id, &chain, &price, &plan.credits, &plan.bonus_credits, &discount, &plan.label, &buys]);
         }
         table.write(out)?;
         if !self.terms_url.is_empty() {

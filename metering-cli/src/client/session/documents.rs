@@ -7,6 +7,7 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
 use crate::failure::Failure;
+use crate::json::write_as_sent;
 
 /// A parsed response.
 #[derive(Debug)]
@@ -32,14 +33,9 @@ impl<T: DeserializeOwned> Document<T> {
         Ok(Self { content: response.json()?, response })
     }
 
-    /// Writes the document as the service sent it, and a line break if it does not end with one.
+    /// Writes the document as the service sent it, or indented on a terminal.
     pub(crate) fn write_json(&self, out: &mut dyn Write) -> Result<(), Failure> {
-        let body = &self.response.body;
-        out.write_all(body)?;
-        if !body.ends_with(b"\n") {
-            writeln!(out)?;
-        }
-        Ok(())
+        write_as_sent(out, &self.response.body)
     }
 }
 

@@ -29,22 +29,24 @@ struct Entry {
     created_at: String,
 }
 
+const COLUMNS: &[Column] = &[
+    Column::time("TIME"),
+    Column::word("TYPE"),
+    Column::text("ROUTE"),
+    Column::word("SOURCE").optional(2),
+    Column::number("CALLS").optional(1),
+    Column::amount("AMOUNT"),
+];
+
 impl Activity {
     pub(super) fn write(&self, out: &mut dyn Write) -> Result<(), Failure> {
-        let mut table = Table::new(&[
-            Column::Text("TIME"),
-            Column::Text("TYPE"),
-            Column::Text("ROUTE"),
-            Column::Text("SOURCE"),
-            Column::Number("CALLS"),
-            Column::Number("AMOUNT"),
-        ]);
+        let mut table = Table::new(COLUMNS);
         for entry in &self.transactions {
             let source = entry.client_source.as_deref().unwrap_or_default();
             // Only usage entries count calls.
             let calls = entry.calls.filter(|_| entry.route_template.is_some());
             let calls = calls.map(|calls| calls.to_string()).unwrap_or_default();
-            table.row([&entry.created_at, &entry.kind(), &entry.subject(), &source, &calls, &entry.amount]);
+            table.row([&entry.created_at, &entry.kind(), &entry.subject(), &source, &calls, &entry.amount.signed()]);
         }
         table.write(out)
     }

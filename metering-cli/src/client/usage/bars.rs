@@ -2,54 +2,18 @@
 //!
 //! Lengths are proportional to amounts, computed in integers from the amounts' text.
 
-use std::ffi::OsString;
-use std::io::IsTerminal;
-
 use crate::client::money::amount::Amount;
+use crate::screen::Screen;
 
-/// The width if the terminal reports none.
-const COLUMNS_DEFAULT: usize = 80;
 /// Longer bars add nothing.
 const CELLS_MAX: usize = 60;
 /// Shorter bars are not worth showing.
 const CELLS_MIN: usize = 4;
 /// The space between the table and the bars.
 const GAP: usize = 2;
-/// Amounts have at most this many decimal places.
-const DECIMALS: usize = 10;
 
 /// A cell of a bar, filled by 0 to 8 eighths.
 const EIGHTHS: [&str; 9] = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉", "█"];
-
-/// What the output can show.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Screen {
-    columns: usize,
-    blocks: bool,
-    colour: bool,
-}
-
-impl Screen {
-    /// Checks standard output and the environment.
-    pub(super) fn find() -> Self {
-        let terminal = std::io::stdout().is_terminal();
-        let columns = console::Term::stdout().size_checked().map(|(_, columns)| columns);
-        Self::of(terminal, columns, |name| std::env::var_os(name))
-    }
-
-    fn of(terminal: bool, columns: Option<u16>, variable: impl Fn(&str) -> Option<OsString>) -> Self {
-        let set = |name: &str| variable(name).filter(|value| !value.is_empty());
-        // Set by shells, and by users who want a width other than the terminal's.
-        let wanted = set("COLUMNS").and_then(|value| value.to_str()?.parse::<u16>().ok());
-        let columns = wanted.or(columns).filter(|columns| *columns > 0).map_or(COLUMNS_DEFAULT, usize::from);
-        // The first that is set decides (POSIX, Base Definitions, 8.2).
-        let locale = ["LC_ALL", "LC_CTYPE", "LANG"].into_iter().find_map(set);
-        let utf8 = locale.map(|locale| locale.to_string_lossy().to_ascii_lowercase());
-        let utf8 = utf8.map_or(cfg!(windows), |locale| locale.contains("utf-8") || locale.contains("utf8"));
-        let plain = set("NO_COLOR").is_some() || set("TERM").is_some_and(|term| term == "dumb");
-        Self { columns, blocks: terminal && utf8, colour: terminal && !plain }
-    }
-}
 
 /// Bars on one scale.
 #[derive(Debug)]
@@ -94,20 +58,12 @@ fn scaled(part: u128, max_steps: usize, longest: u128) -> u128 {
 
 /// The amount in its smallest decimal unit: zero if it is below zero, the maximum if it is too large.
 fn magnitude(amount: &Amount) -> u128 {
-    let text = amount.to_string();
-    if text.starts_with('-') {
-        return 0;
-    }
-    let (integer, fraction) = text.split_once('.').unwrap_or((&text, ""));
-    let fraction = fraction.get(..DECIMALS).unwrap_or(fraction);
-    format!("{integer}{fraction:0<DECIMALS$}").parse().unwrap_or(u128::MAX)
+    u128::try_from(amount.units()).unwrap_or(0)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    type Variables = &'static [(&'static str, &'static str)];
 
     fn amount(text: &str) -> Amount {
         serde_json::from_str(text).unwrap()
@@ -115,7 +71,7 @@ mod tests {
 
     fn bars(columns: usize, blocks: bool, amounts: &[&str]) -> Vec<String> {
         let amounts: Vec<_> = amounts.iter().map(|text| amount(text)).collect();
-        let bars = Bars::new(Screen { columns, blocks, colour: false }, 10, amounts.iter());
+        let bars = Bars::new(Screen { columns, blocks, ..Screen::current() }, 10, amounts.iter());
         amounts.iter().map(|amount| bars.bar(amount)).collect()
     }
 
@@ -147,31 +103,10 @@ mod tests {
     }
 
     #[test]
-    fn bars_depend_on_terminal_and_environment() {
-        // terminal, columns, variables, expected columns, blocks, colour
-        let table: [(bool, Option<u16>, Variables, usize, bool, bool); 9] = [
-            (true, Some(120), &[("LANG", "en_US.UTF-8")], 120, true, true),
-            (true, Some(120), &[("LANG", "C")], 120, false, true),
-            (true, Some(120), &[("LC_ALL", "C"), ("LANG", "en_US.UTF-8")], 120, false, true),
-            (true, Some(120), &[("LC_ALL", ""), ("LANG", "de_DE.utf8")], 120, true, true),
-            (true, Some(0), &[("LANG", "C.UTF-8"), ("NO_COLOR", "1")], 80, true, false),
-            (true, None, &[("LANG", "C.UTF-8"), ("NO_COLOR", ""), ("TERM", "dumb")], 80, true, false),
-            (false, None, &[("LANG", "C.UTF-8")], 80, false, false),
-            (false, None, &[("COLUMNS", "33"), ("LANG", "C.UTF-8")], 33, false, false),
-            (true, Some(90), &[("COLUMNS", "wide"), ("LANG", "C.UTF-8")], 90, true, true),
-        ];
-        for (terminal, width, variables, columns, blocks, colour) in table {
-            let variable =
-                |name: &str| variables.iter().find(|(other, _)| *other == name).map(|(_, value)| OsString::from(value));
-            let screen = Screen::of(terminal, width, variable);
-            assert_eq!(screen, Screen { columns, blocks, colour }, "{variables:?}");
-        }
-    }
-
-    #[test]
     fn colours_are_reset() {
         let one = amount("1");
-        let bars = Bars::new(Screen { columns: 16, blocks: false, colour: true }, 10, std::iter::once(&one));
+        let screen = Screen { columns: 16, colour: true, ..Screen::current() };
+        let bars = Bars::new(screen, 10, std::iter::once(&one));
         assert_eq!(bars.bar(&one), "\u{1b}[32m####\u{1b}[0m");
     }
 }

@@ -5,8 +5,9 @@ use std::io::Write;
 use serde::Deserialize;
 
 use crate::client::money::amount::Amount;
-use crate::client::usage::bars::{Bars, Screen};
+use crate::client::usage::bars::Bars;
 use crate::failure::Failure;
+use crate::screen::Screen;
 use crate::table::{Column, Table, write_pairs};
 
 /// The fields read from the response to `GET /credits/usage/summary`.
@@ -54,6 +55,12 @@ struct Key {
     credits_used: Amount,
 }
 
+const BY_DAY: &[Column] = &[Column::word("DAY"), Column::number("CALLS"), Column::amount("CREDITS USED")];
+const BY_ROUTE: &[Column] =
+    &[Column::text("ROUTE"), Column::word("METHOD").optional(1), Column::number("CALLS"), Column::amount("CREDITS")];
+const BY_KEY: &[Column] =
+    &[Column::id("KEY"), Column::text("NAME"), Column::number("CALLS").optional(1), Column::amount("CREDITS")];
+
 impl Summary {
     pub(super) fn write(&self, top: usize, screen: Screen, out: &mut dyn Write) -> Result<(), Failure> {
         let window = self.window.as_ref().unwrap_or(&self.totals);
@@ -83,8 +90,7 @@ impl Summary {
     }
 
     fn write_keys(&self, out: &mut dyn Write) -> Result<(), Failure> {
-        let columns = &[Column::Text("KEY"), Column::Text("NAME"), Column::Number("CALLS"), Column::Number("CREDITS")];
-        let mut table = Table::new(columns);
+        let mut table = Table::new(BY_KEY);
         for Key { key_id, key_name, call_count, credits_used } in &self.by_key {
             table.row([key_id, key_name, call_count, credits_used]);
         }
@@ -93,34 +99,29 @@ impl Summary {
 
     /// The table of days, with a bar next to each.
     fn write_days(&self, screen: Screen, out: &mut dyn Write) -> Result<(), Failure> {
-        let columns = &[Column::Text("DAY"), Column::Number("CALLS"), Column::Number("CREDITS USED")];
-        let mut table = Table::new(columns);
+        let mut table = Table::new(BY_DAY);
         for day in &self.by_day {
             table.row([&day.day, &day.usage_events, &day.credits_used]);
         }
-        let mut text = Vec::new();
-        table.write(&mut text)?;
-        let text = String::from_utf8_lossy(&text);
-        let width = text.lines().map(|line| line.chars().count()).max().unwrap_or(0);
+        let layout = table.layout(screen);
+        let width = layout.lines.iter().map(|line| line.chars().count()).max().unwrap_or(0);
         let bars = Bars::new(screen, width, self.by_day.iter().map(|day| &day.credits_used));
         // The first line is the headings, which have no bar.
         let amounts = std::iter::once(None).chain(self.by_day.iter().map(|day| Some(&day.credits_used)));
-        for (line, amount) in text.lines().zip(amounts) {
+        for (line, amount) in layout.lines.iter().zip(amounts) {
             match amount.map(|amount| bars.bar(amount)).filter(|bar| !bar.is_empty()) {
                 Some(bar) => writeln!(out, "{line:width$}  {bar}")?,
                 None => writeln!(out, "{line}")?,
             }
         }
-        Ok(())
+        match layout.note() {
+            Some(note) => Ok(writeln!(out, "{note}")?),
+            None => Ok(()),
+        }
     }
 
     fn write_endpoints(&self, top: usize, out: &mut dyn Write) -> Result<(), Failure> {
-        let mut table = Table::new(&[
-            Column::Text("ROUTE"),
-            Column::Text("METHOD"),
-            Column::Number("CALLS"),
-            Column::Number("CREDITS"),
-        ]);
+        let mut table = Table::new(BY_ROUTE);
         for endpoint in self.by_endpoint.iter().take(top) {
             let Endpoint { route_template, http_method, call_count, credits_used } = endpoint;
             table.row([route_template, http_method, call_count, credits_used]);

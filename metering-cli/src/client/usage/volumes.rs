@@ -25,6 +25,14 @@ struct Route {
     free_calls_left: u32,
 }
 
+const COLUMNS: &[Column] = &[
+    Column::text("ROUTE"),
+    Column::word("METHOD").optional(1),
+    Column::number("CALLS"),
+    Column::number("FREE CALLS LEFT"),
+    Column::number("NEXT PRICE"),
+];
+
 impl Volumes {
     pub(super) fn write(&self, out: &mut dyn Write) -> Result<(), Failure> {
         write_pairs(out, &[("month", &self.month), ("resets at", &self.resets_at)])?;
@@ -33,13 +41,7 @@ impl Volumes {
             writeln!(out, "No route of this service has volume tiers.")?;
             return Ok(());
         }
-        let mut table = Table::new(&[
-            Column::Text("ROUTE"),
-            Column::Text("METHOD"),
-            Column::Number("CALLS"),
-            Column::Number("FREE CALLS LEFT"),
-            Column::Number("NEXT PRICE"),
-        ]);
+        let mut table = Table::new(COLUMNS);
         for Route { route_template, http_method, call_count, next_price, free_calls_left } in &self.routes {
             table.row([route_template, http_method, call_count, free_calls_left, next_price]);
         }

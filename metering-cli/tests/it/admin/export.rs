@@ -97,7 +97,9 @@ fn export_writes_to_a_new_file() {
     let (program, _) = busy();
     let printed = program.run("export ledger").success();
     let before = program.files();
-    assert_eq!(program.run("export ledger --output ledger.csv").success(), "");
+    let said = program.run("export ledger --output ledger.csv").success();
+    assert!(said.starts_with(&format!("Wrote {} rows, ", printed.lines().count() - 1)), "{said}");
+    assert!(said.ends_with(", to ledger.csv.\n"), "{said}");
     assert_eq!(program.read("ledger.csv"), printed);
     assert_eq!(mode(&program.path("ledger.csv")), 0o600, "readable by its owner only");
     program.refuses(&[

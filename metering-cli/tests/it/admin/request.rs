@@ -75,7 +75,7 @@ fn open_requests_are_listed_newest_first() {
         ("/requests/2", ""),
     ];
     program.documents(&[("request list $org", &listed)]);
-    program.tabulates(&[("request list $org", &["REQUEST ROUTE HELD ACCEPTED LEASE_ENDS"])]);
+    program.tabulates(&[("request list $org", &["REQUEST ROUTE HELD ACCEPTED LEASE ENDS"])]);
     let rows = program.rows("request list $org");
     assert!(rows[0].starts_with(&program.text("$newer POST /chat?a=\u{fffd} 0.5")), "{rows:?}");
     assert!(rows[1].contains(" 0.25 ") && rows.len() == 2, "{rows:?}");

@@ -87,7 +87,7 @@ fn discrepancy_sets_the_exit_code_even_if_stdout_is_closed() {
     let ran = program.run("verify");
     let rows: Vec<String> = ran.stdout.lines().map(one_space).collect();
     let found = program.text("$org balance 5.9997222222 4.9997222222");
-    assert_eq!(rows, ["ORG_ID AMOUNT RECORDED COMPUTED".to_owned(), found]);
+    assert_eq!(rows, ["ACCOUNT AMOUNT RECORDED COMPUTED".to_owned(), found]);
     assert!(failed(ran, 3).starts_with("1 amount differs"));
     failed(program.unread("verify"), 3);
     // A backup of inconsistent books is kept and reported.

@@ -8,7 +8,7 @@ use crate::stand_in::{Reply, StandIn};
 const PLANS: &str = r#"{ "terms_url":"https://pay.example/terms",  "plans":[
 {"id":"starter","chain_id":8453,"token_symbol":"USDC","payment_kind":"erc20","credits":5.00,"bonus_credits":0.5,
 "token_amount":"5","token_contract":"0x0","token_decimals":6,"label":"Starter\u001b[2J","description":"d",
-"discount_percent":10,"active":true,"recipient":"0x1","rpc_url":""},
+"buys":["about 500 searches","100 reports"],"discount_percent":10,"active":true,"recipient":"0x1","rpc_url":""},
 {"id":"coin","chain_id":77,"token_symbol":"ETH","payment_kind":"native_value","credits":123456789012.1234567891,
 "bonus_credits":0,"token_amount":"0.0025","label":"Coin"}],
 "chains":[{"chain_id":8453,"name":"Base"}], "later":[1.10] }"#;
@@ -38,8 +38,8 @@ fn printed(command: &str, path: &str, document: &str) -> Vec<String> {
 #[test]
 fn plans_are_a_table_for_people_and_the_services_own_bytes_for_programs() {
     let expected = [
-        "PLAN CHAIN PRICE CREDITS BONUS DISCOUNT LABEL",
-        "starter Base (8453) 5 USDC 5.00 0.5 10 % Starter\u{fffd}[2J",
+        "PLAN CHAIN PRICE CREDITS BONUS DISCOUNT LABEL BUYS",
+        "starter Base (8453) 5 USDC 5.00 0.5 10 % Starter\u{fffd}[2J about 500 searches or 100 reports",
         "coin 77 0.0025 ETH 123456789012.1234567891 0 Coin",
         "",
         "terms https://pay.example/terms",

@@ -31,9 +31,11 @@ fn held_requests_are_listed() {
     let list = format!(r#"{{"data":[{},{}]}}"#, held(ID), held(OTHER));
     let (program, service) = client([("/requests", Reply::ok(list.clone()))]);
     let row = format!("{ID} POST /v1/chat\u{fffd} 0.5 2026-11-21T08:00:00.000Z 2026-11-21T08:02:00.000Z");
-    program.tabulates(&[("requests", &["REQUEST ROUTE HELD ACCEPTED LEASE_ENDS", &row])]);
+    program.tabulates(&[("requests", &["REQUEST ROUTE HELD ACCEPTED LEASE ENDS", &row])]);
     assert_eq!(program.run("requests --json").success(), format!("{list}\n"));
     assert_eq!(service.last().key(), Some(program.text("$key").as_str()));
+    service.only("/requests", Reply::ok(r#"{"data":[]}"#));
+    assert_eq!(program.run("requests").success(), "Nothing is held: no request waits for its cost.\n");
     for (count, says) in [(99, false), (100, true)] {
         service.only("/requests", Reply::ok(format!(r#"{{"data":[{}]}}"#, vec![held(ID); count].join(","))));
         let ran = program.run("requests").expect(0);

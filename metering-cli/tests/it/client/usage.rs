@@ -1,5 +1,7 @@
 //! `metering balance` and `metering usage`.
 
+use metering_core::{Clock, SystemClock};
+
 use super::{client, misuses};
 use crate::program::Program;
 use crate::stand_in::{Reply, StandIn};
@@ -54,6 +56,21 @@ fn the_balance_is_shown_digit_by_digit() {
     ];
     program.tabulates(&[("balance", &lines)]);
     assert_eq!(service.last().key(), Some(program.text("$key").as_str()));
+}
+
+#[test]
+fn the_balance_lasts_as_long_as_the_usage_of_the_week_says() {
+    let today = SystemClock.now().day();
+    let day = |age: u32| format!(r#"{{"day":"{}","credits_used":1.00}}"#, today.minus_days(age));
+    // The same at midnight, if that comes now.
+    let days: Vec<_> = (0..=8).map(day).collect();
+    let (program, service) = balance("12.5", "");
+    service.on("/credits/usage/summary", Reply::ok(format!(r#"{{"by_day":[{}]}}"#, days.join(","))));
+    program.tabulates(&[("balance", &["balance 12.5", "lasts about 12 days at this week's pace"])]);
+    assert_eq!(service.last().target, "/credits/usage/summary?days=30");
+    assert!(!program.run("balance --json").success().contains("lasts"));
+    let (program, _without_usage) = balance("12.5", "");
+    assert!(!program.run("balance").success().contains("lasts"));
 }
 
 #[test]
@@ -121,7 +138,7 @@ fn activity_is_listed_entry_by_entry() {
     let rows = [
         "TIME TYPE ROUTE SOURCE CALLS AMOUNT",
         "2026-11-21T08:00:00.000Z usage GET /mpp/ethPrice/1 cli 2 -0.0013888889",
-        "2026-11-20T08:00:00.000Z signup_bonus Free credits\u{fffd} 2",
+        "2026-11-20T08:00:00.000Z signup_bonus Free credits\u{fffd} +2",
     ];
     program.tabulates(&[("usage --activity", &rows)]);
     // Programs get the service's own bytes.
@@ -180,14 +197,15 @@ fn tiers_show_the_requests_of_the_month_and_the_next_price() {
 
 #[test]
 fn each_event_and_alert_has_its_request() {
-    let list = r#"{"org_id":"org_0123456789abcdefghij","data":[{"id":"evt_1","type":"balance.low","timestamp":"2026-11-21T08:00:00.000Z","data":{"balance":1000000.0000000001}}],"next":null}"#;
+    let list = r#"{"org_id":"org_0123456789abcdefghij","data":[{"id":"evt_1","type":"balance.low","timestamp":"2026-11-21T08:00:00.000Z","data":{"balance":1000000.0000000001,"threshold":2000000}}],"next":null}"#;
     let alert = |below: &str| Reply::ok(format!(r#"{{"org_id":"org_0123456789abcdefghij","below":{below}}}"#));
     let (program, service) = client([
         ("/events", Reply::ok(list)),
         ("/credits/alert", alert("0.0000000006")),
         ("/credits/alert", alert("null")),
     ]);
-    let rows = ["TIME TYPE DATA", r#"2026-11-21T08:00:00.000Z balance.low {"balance":1000000.0000000001}"#];
+    let low = "2026-11-21T08:00:00.000Z balance.low Balance fell below 2000000 credits: 1000000.0000000001 left";
+    let rows = ["TIME TYPE EVENT", low];
     program.tabulates(&[("events --limit 5", &rows)]);
     let set = "Webhooks get balance.low when the balance falls below 0.0000000006 credits.\n";
     super::sends(

@@ -113,6 +113,12 @@ fn every_later_change_is_found() {
             is("token", "b6", 32),
             "email link LinkHash(b6b6b6b6…) of org_x0000000000000000006 differs",
         ),
+        (
+            "browser_session",
+            "used_at",
+            is("token", "07", 32),
+            "session ses_07070707070707070707070707070707 of org_x0000000000000000007 differs",
+        ),
         ("account", "email_verified_at", verified.to_owned(), "account org_x0000000000000000007 differs"),
     ];
     let numbers = numbers.map(|(table, column, row, expected)| {

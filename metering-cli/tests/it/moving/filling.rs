@@ -4,7 +4,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use metering_conformance::{agrees_with_model, operations};
-use metering_core::access::{BudgetReset, EmailStatus, KeyHash, Payer};
+use metering_core::access::{
+    BrowserSessionId, BrowserTokenHash, BudgetReset, EmailStatus, KeyHash, NewBrowserSession, Payer,
+};
 use metering_core::chains::{Address, TokenUnits, TxHash, TxRef};
 use metering_core::charging::Posting;
 use metering_core::money::{LedgerKind, NewLedgerEntry, PaymentRef, Refill};
@@ -16,8 +18,8 @@ use metering_core::payments::{
 use metering_core::prices::{NewPriceVersion, PriceNumber, PriceRecorded};
 use metering_core::signups::{EmailLink, LinkHash, LinkPurpose, SessionHash, SignupSession};
 use metering_core::store::{
-    Claim, EmailVerified, KeyDelivery, OperatorStore, PaymentCredit, PaymentCredited, PriceStore, QuotePrecedence,
-    RefillStore, SignupStore,
+    BrowserSessionStore, Claim, EmailVerified, KeyDelivery, OperatorStore, PaymentCredit, PaymentCredited, PriceStore,
+    QuotePrecedence, RefillStore, SignupStore,
 };
 use metering_core::{
     AccountId, Charge, ClientSource, Credits, FullStore, NewAccount, PaymentStore, RateLimits, RequestId, Store,
@@ -169,6 +171,14 @@ async fn readers_of_mail(store: &SqliteStore) {
     let verified = store.verify_email(&verification.token, NOON).await.unwrap();
     assert!(matches!(verified, EmailVerified::Account { .. }), "{verified:?}");
     assert!(store.open_email_link(link(VERIFIED, LinkPurpose::RecoverKey)).await.unwrap());
+    let session = NewBrowserSession {
+        id: BrowserSessionId::from_bytes([VERIFIED; 16]),
+        token: BrowserTokenHash::from_bytes([VERIFIED; 32]),
+        device: "Firefox on Linux".parse().unwrap(),
+        created_at: NOON,
+    };
+    let session = session.of_key(account_id(VERIFIED), KeyHash::from_bytes([VERIFIED; 32]));
+    assert!(store.open_browser_session(session).await.unwrap());
 }
 
 /// Operators, one of them revoked, and an entry of the audit log for each outcome.

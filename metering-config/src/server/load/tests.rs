@@ -126,7 +126,7 @@ fn workers_are_as_many_as_the_cores_unless_set() {
 fn invalid_settings_are_named() {
     // file, variables, fragment of the message
     type Variables = &'static [(&'static str, &'static str)];
-    let table: [(&str, Variables, &str); 44] = [
+    let table: [(&str, Variables, &str); 45] = [
         ("listne = 'x'", &[], "listne"),
         ("[http]\nheadr_timeout = '1s'", &[], "headr_timeout"),
         ("[http]\nheader_timeout = 'soon'", &[], "http.header_timeout"),
@@ -145,6 +145,7 @@ fn invalid_settings_are_named() {
         ("primary_chain = 'base'", &[], "primary_chain"),
         ("[terms]\nversion = '1/2'", &[], "terms.version"),
         ("[brand]\naccent = 'green'", &[], "brand.accent"),
+        ("[brand]\nmark = '/nowhere/mark.svg'", &[], "brand.mark"),
         ("[chains.a]\nchain_id = 1\nrecipient = '0x12'", &[], "chains.a.recipient"),
         ("[http]\ntrusted_proxies = ['::1', '10.0.0.0/33']", &[], "http.trusted_proxies[1]"),
         ("[http]\ntrusted_proxies = 'localhost'", &[], "http.trusted_proxies"),

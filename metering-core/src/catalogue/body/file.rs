@@ -9,12 +9,13 @@ use serde_json::{Value, json};
 use super::BodyRules;
 use super::set::SetRule;
 use super::unknown::Unknown;
-use crate::catalogue::object::{Object, UnknownKeys, choice};
+use crate::catalogue::json_text::JsonText;
+use crate::catalogue::object::{Object, UnknownKeys, choice, documentation};
 use crate::catalogue::pointer::Pointer;
 use crate::catalogue::problem::Problems;
 use crate::catalogue::schema;
 
-const REQUEST_KEYS: [&str; 3] = ["schema", "unknown", "set"];
+const REQUEST_KEYS: [&str; 4] = ["schema", "example", "unknown", "set"];
 const UNKNOWN: [(&str, Unknown); 3] =
     [("remove", Unknown::Remove), ("refuse", Unknown::Refuse), ("pass", Unknown::Pass)];
 
@@ -35,26 +36,44 @@ pub(in crate::catalogue) fn read_rules(
     let schema = problems.keep(read_schema(&request));
     let members = problems.keep(choice(&request, "unknown", &UNKNOWN));
     let set = problems.keep(read_set(&request));
-    problems.or(|| {
-        let (mut schema, validator) = schema?;
+    let example = problems.keep(documentation(request.get::<JsonText>("example"), unknown));
+    let rules = problems.or(|| {
+        let (schema, validator) = schema?;
         let mut names = Vec::new();
-        collect_names(&mut schema, &mut names);
-        Some(Some(BodyRules {
+        collect_names(&mut schema.value().clone(), &mut names);
+        Some(BodyRules {
             schema,
+            example: example?,
             validator: Arc::new(validator),
             unknown: members?.unwrap_or_default(),
             names,
             set: set?,
-        }))
-    })
+        })
+    })?;
+    if unknown == UnknownKeys::Refuse {
+        check_example(&rules, &request.location_of("example"))?;
+    }
+    Ok(Some(rules))
 }
 
-fn read_schema(request: &Object<'_>) -> Result<(Value, jsonschema::Validator), Problems> {
+/// Checks that requests with the example would be served.
+fn check_example(rules: &BodyRules, location: &str) -> Result<(), Problems> {
+    let Some(Err(found)) = rules.example().map(|example| rules.check(example.text().as_bytes())) else {
+        return Ok(());
+    };
+    let mut problems = Problems::default();
+    for (pointer, problem) in found {
+        problems.add(format!("{location} does not fit the request: {pointer}: {problem}"));
+    }
+    Err(problems)
+}
+
+fn read_schema(request: &Object<'_>) -> Result<(JsonText, jsonschema::Validator), Problems> {
     // Read as a value first, which limits its depth: the checks are recursive.
-    let schema: Value = request.require("schema")?;
+    let schema: JsonText = request.require("schema")?;
     let object = request.object("schema")?.ok_or_else(|| format!("{} is missing", request.location_of("schema")))?;
     schema::check(&object)?;
-    let mut compiled = schema.clone();
+    let mut compiled = schema.value().clone();
     spell_out(&mut compiled);
     let validator = jsonschema::options().with_draft(Draft::Draft202012).build(&compiled);
     let validator = validator.map_err(|error| format!("{}: {error}", request.location_of("schema")))?;

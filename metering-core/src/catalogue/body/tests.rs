@@ -221,3 +221,31 @@ fn rules_that_are_wrong_are_named() {
         assert!(error.contains(expected), "{request}: {error}");
     }
 }
+
+#[test]
+fn an_example_is_a_body_that_is_served() {
+    let request = |more: &str| format!(r#"{{"schema": {SCHEMA}, {more}}}"#);
+    let example = r#""example": {"model": "small", "messages": [], "max_tokens": 16}"#;
+    let rules = read(&request(example)).unwrap();
+    assert_eq!(rules.example().unwrap().text(), r#"{"model":"small","messages":[],"max_tokens":16}"#);
+    assert!(
+        rules
+            .schema_text()
+            .text()
+            .starts_with(r#"{"type":"object","required":["model","messages"],"properties":{"model""#)
+    );
+    assert_eq!(read(&request(r#""unknown": "refuse""#)).unwrap().example(), None);
+    // fields, a part of the message
+    let table = [
+        (r#""example": {"model": "large", "messages": []}"#, "request.example does not fit the request: /model: "),
+        (r#""example": {"model": "small"}"#, "request.example does not fit the request: body: "),
+        (r#""example": {"model": "small", "messages": [], "x": 1}"#, "request.example does not fit the request: /x: "),
+        (r#""example": "small""#, "request.example does not fit the request: body: "),
+        (r#""exmaple": {}"#, "unknown key request.exmaple; did you mean example?"),
+    ];
+    for (more, part) in table {
+        let error = read(&request(more)).unwrap_err();
+        assert!(error.contains(part), "{more}: {error}");
+    }
+    assert!(read(&request(r#""unknown": "remove", "example": {"model": "small", "messages": [], "x": 1}"#)).is_ok());
+}

@@ -13,11 +13,13 @@ use super::MeterEnd;
 use super::in_commit::InCommit;
 use super::lanes::Batch;
 use super::postings::{Postings, Request};
+use super::views::{Used, Views};
 use crate::store::Store;
 
 pub(super) struct Committer {
     pub(super) store: Arc<dyn Store>,
     pub(super) postings: Arc<Postings>,
+    pub(super) views: Arc<Views>,
 }
 
 impl Drop for Committer {
@@ -44,15 +46,21 @@ impl Committer {
             // Requests that have arrived join this commit instead of waiting for the next one.
             yield_now().await;
             while let Some(batch) = self.postings.take_for_task() {
-                commits.spawn(commit(Arc::clone(&self.store), Arc::clone(&self.postings), batch));
+                let views = Arc::clone(&self.views);
+                commits.spawn(commit(Arc::clone(&self.store), Arc::clone(&self.postings), views, batch));
             }
         }
     }
 }
 
-async fn commit(store: Arc<dyn Store>, postings: Arc<Postings>, batch: Batch<Request>) {
+async fn commit(store: Arc<dyn Store>, postings: Arc<Postings>, views: Arc<Views>, batch: Batch<Request>) {
     let (batch, mut in_commit) = InCommit::begin(&postings, batch);
-    let committed = store.commit(batch, postings.clock.now()).await;
+    let (used, now) = (Used::by(&batch), postings.clock.now());
+    let committed = store.commit(batch, now).await;
+    match &committed {
+        Ok(outcomes) => views.note(&used, outcomes, now),
+        Err(_) => views.clear(),
+    }
     let committed = committed.map(|outcomes| in_commit.committed(outcomes));
     in_commit.end(committed);
 }

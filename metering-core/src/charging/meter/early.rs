@@ -1,10 +1,11 @@
-//! Charges whose requests are served while they are flushed.
+//! Charges whose requests are served while they are flushed, or decided.
 
 use std::fmt;
 
 use tracing::field::Empty;
 use tracing::{Instrument, info_span};
 
+use super::expected::ExpectedCharge;
 use super::reply::{Reply, early_slot};
 use super::{Meter, MeterError};
 use crate::charging::charge::{Charge, Decision, Receipt};
@@ -19,6 +20,9 @@ pub enum EarlyDecision {
     /// Charged. Serve the request, and pass nothing of its response on before the charge is
     /// [on disk](EarlyReceipt::on_disk).
     Accepted(EarlyReceipt),
+    /// Not decided yet, but it will clearly be accepted. Serve the request, and pass nothing of its response on before
+    /// the decision.
+    Expected(ExpectedCharge),
     /// Not charged; do not serve it.
     Refused(Refusal),
 }
@@ -34,15 +38,19 @@ pub struct EarlyReceipt {
 }
 
 impl Meter {
-    /// Charges a request like [`Meter::charge`], and returns when it is decided, which may be before it is on disk: so
-    /// that the request can be served meanwhile. A refusal comes after the flush, as with [`Meter::charge`].
+    /// Charges a request like [`Meter::charge`], and returns when it is decided, which may be before it is on disk, or when
+    /// the decision is clear: so that the request can be served meanwhile. A refusal comes after the flush, as with
+    /// [`Meter::charge`].
     ///
-    /// Only a store that [commits on a thread of its own](crate::Store::commit_from) has a decision early. With any
-    /// other store, for a hold, and for a charge with a request id, this waits as [`Meter::charge`] does.
+    /// Only a store that [commits on a thread of its own](crate::Store::commit_from) has a decision early. With any other
+    /// store, this returns at once if the charge will clearly be accepted: if this meter charged the same key, for a
+    /// request to the same route from the same address, within the last second, and what that left of the balance and
+    /// of the rate limits is far more than the charge takes. Everything else, holds and charges with a request id wait as
+    /// with [`Meter::charge`].
     ///
     /// ```
     /// use metering_core::charging::EarlyDecision;
-    /// use metering_core::{Charge, MemoryStore, Service};
+    /// use metering_core::{Charge, Decision, MemoryStore, Service};
     /// # use std::sync::Arc;
     ///
     /// # #[tokio::main(flavor = "current_thread")]
@@ -51,12 +59,16 @@ impl Meter {
     /// # let (_, key) = service.open_account("my-agent", "2".parse()?).await?;
     /// # async fn read_price() -> String { "17".to_owned() }
     /// let charge = Charge::new(&key, "0.25".parse()?, "GET", "/price");
-    /// let EarlyDecision::Accepted(early) = service.meter().charge_early(charge).await? else {
-    ///     return Err("it was refused".into());
-    /// };
+    /// let early = service.meter().charge_early(charge).await?;
+    /// if let EarlyDecision::Refused(refusal) = early {
+    ///     return Err(refusal.into());
+    /// }
     /// let price = read_price().await;
-    /// let receipt = early.on_disk().await?; // if this fails, drop the price
-    /// println!("{price}, paid by {}", receipt.account);
+    /// // Drop the price if this fails, or if the charge was refused after all.
+    /// match early.on_disk().await? {
+    ///     Decision::Accepted(receipt) => println!("{price}, paid by {}", receipt.account),
+    ///     Decision::Refused(refusal) => return Err(refusal.into()),
+    /// }
     /// # Ok(())
     /// # }
     /// ```
@@ -66,6 +78,9 @@ impl Meter {
     pub async fn charge_early(&self, charge: Charge) -> Result<EarlyDecision, MeterError> {
         if charge.hold.is_some() || charge.request_id.is_some() {
             return Ok(EarlyDecision::of(self.charge(charge).await?, None));
+        }
+        if let Some(started) = self.views.start(&charge) {
+            return self.post_started(charge, started).map(EarlyDecision::Expected);
         }
         let span = info_span!(target: trace::TARGET, "charge", metering.decision = Empty);
         let (decision, flush) = self.decide_early(charge).instrument(span.clone()).await?;
@@ -87,6 +102,18 @@ impl EarlyDecision {
         match decision {
             Decision::Accepted(receipt) => Self::Accepted(EarlyReceipt { receipt, flush }),
             Decision::Refused(refusal) => Self::Refused(refusal),
+        }
+    }
+
+    /// Waits until it is decided, and on disk if it was accepted.
+    ///
+    /// # Errors
+    /// When that failed: pass nothing on. Nothing was charged, unless [`MeterError::outcome_is_unknown`].
+    pub async fn on_disk(self) -> Result<Decision, MeterError> {
+        match self {
+            Self::Accepted(early) => early.on_disk().await.map(Decision::Accepted),
+            Self::Expected(charge) => charge.await,
+            Self::Refused(refusal) => Ok(Decision::Refused(refusal)),
         }
     }
 }

@@ -9,6 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll};
 
 use super::MeterError;
+use super::views::Started;
 use super::wakes::{Caller, Round};
 use crate::charging::posting::Outcome;
 use crate::store::StoreError;
@@ -17,17 +18,22 @@ type Answer = Result<Outcome, MeterError>;
 
 /// A new slot: the end that answers, and the end that waits.
 pub(super) fn slot() -> (ReplySender, Reply) {
-    new_slot(false)
+    new_slot(false, None)
 }
 
 /// A new slot for a caller that goes ahead once it has the outcome ([`Reply::decided`]).
 pub(super) fn early_slot() -> (ReplySender, Reply) {
-    new_slot(true)
+    new_slot(true, None)
 }
 
-fn new_slot(is_early: bool) -> (ReplySender, Reply) {
+/// A new slot for a caller that went ahead before the outcome.
+pub(super) fn started_slot(started: Started) -> (ReplySender, Reply) {
+    new_slot(false, Some(started))
+}
+
+fn new_slot(is_early: bool, started: Option<Started>) -> (ReplySender, Reply) {
     let slot = Arc::new(Slot(Mutex::new(State::Waiting(None))));
-    (ReplySender { slot: Arc::clone(&slot), is_early, is_sent: false }, Reply(slot))
+    (ReplySender { slot: Arc::clone(&slot), is_early, started, is_sent: false }, Reply(slot))
 }
 
 struct Slot(Mutex<State>);
@@ -50,6 +56,8 @@ enum State {
 pub(super) struct ReplySender {
     slot: Arc<Slot>,
     is_early: bool,
+    /// The request, if its caller went ahead before the outcome.
+    started: Option<Started>,
     is_sent: bool,
 }
 
@@ -106,6 +114,9 @@ impl ReplySender {
     #[expect(clippy::result_large_err, reason = "the answer is handed back")]
     pub(super) fn send(mut self, answer: Answer, round: &mut Round) -> Result<(), Answer> {
         self.is_sent = true;
+        if let Some(started) = self.started.take() {
+            started.ended(&answer);
+        }
         let mut state = self.slot.state();
         let State::Waiting(caller) = &mut *state else { return Err(answer) };
         let caller = caller.take();
@@ -136,8 +147,13 @@ impl Reply {
     ///
     /// # Errors
     /// When the posting was not recorded, or that is not known.
-    pub(super) async fn outcome(self) -> Answer {
-        recorded(self.await?)
+    pub(super) async fn outcome(mut self) -> Answer {
+        poll_fn(|context| self.poll_outcome(context)).await
+    }
+
+    /// Polls for what [`Reply::outcome`] waits for.
+    pub(super) fn poll_outcome(&mut self, context: &mut Context<'_>) -> Poll<Answer> {
+        Pin::new(self).poll(context).map(|answer| answer.and_then(recorded))
     }
 
     /// Waits for the outcome of an [early slot](early_slot). If it is not on disk yet, the reply is returned with it, and

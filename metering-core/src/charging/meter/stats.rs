@@ -54,8 +54,11 @@ pub struct MeterStats {
     pub commits: AtomicU64,
     /// Commits that failed.
     pub failed: AtomicU64,
-    /// Charges whose request [went ahead](crate::Meter::charge_early) before their flush failed: its response is dropped.
+    /// Charges whose request [went ahead](crate::Meter::charge_early) before their commit failed: its response is dropped.
     pub failed_early: AtomicU64,
+    /// Charges that were refused after their request went ahead: its response is dropped. Also counted as
+    /// [refused](Self::refused).
+    pub refused_early: AtomicU64,
     /// Charges and refunds that failed individually because the store could not record them.
     pub failed_postings: AtomicU64,
     /// Charges and refunds included in a commit.

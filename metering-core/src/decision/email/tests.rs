@@ -18,7 +18,7 @@ fn link(purpose: LinkPurpose) -> EmailLink {
 
 #[test]
 fn a_link_is_opened_only_for_an_account_that_can_use_it() {
-    use LinkPurpose::{RecoverKey, VerifyAddress};
+    use LinkPurpose::{RecoverKey, SignIn, VerifyAddress};
     let gone = Account { revoked_at: Some(NOW), ..with_email(PENDING) };
     // account, purpose, whether the token is in use, opened (`None`: an error)
     let table = [
@@ -33,6 +33,8 @@ fn a_link_is_opened_only_for_an_account_that_can_use_it() {
         (Some(with_email(EmailStatus::Unchecked)), RecoverKey, false, Some(false)),
         (Some(with_email(VERIFIED)), RecoverKey, true, None),
         (Some(with_email(VERIFIED)), RecoverKey, false, Some(true)),
+        (Some(with_email(VERIFIED)), SignIn, false, Some(true)),
+        (Some(with_email(PENDING)), SignIn, false, Some(false)),
     ];
     for (account, purpose, in_use, opened) in table {
         let decided = open_email_link(link(purpose), account.as_ref(), in_use).ok();

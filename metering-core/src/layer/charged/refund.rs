@@ -8,7 +8,6 @@ use crate::error::Error;
 use crate::layer::in_flight_slot::InFlightSlot;
 use crate::layer::money::Money;
 use crate::trace;
-use crate::wire::MeteredHeaders;
 
 impl Charged {
     /// Refunds the charge in full, or releases what is held. Later calls do nothing and return the same. What was
@@ -53,10 +52,10 @@ impl Charged {
     /// # Errors
     /// [`Error::NotRefunded`] when the refund could not be recorded. The charge then stands, and the failure was
     /// logged. With [`MeteringLayer::overlap`](crate::MeteringLayer::overlap) also the error of a charge that did not get
-    /// to disk: there is nothing to refund, and the layer responds with it.
+    /// to disk, or was refused: there is nothing to refund, and the layer responds with it.
     pub async fn refund(&self) -> Result<(), Error> {
         let mut state = self.shared.state.lock().await;
-        if !matches!(&state.money, Money::Charged(early) if !early.is_on_disk()) {
+        if !state.money.is_pending() {
             return self.refund_with(&mut state).await;
         }
         drop(state);
@@ -72,7 +71,7 @@ impl Charged {
 
     async fn refund_with(&self, state: &mut State) -> Result<(), Error> {
         // What was not charged must not be refunded.
-        state.on_disk().await?;
+        state.on_disk(&self.shared.service).await?;
         let money = std::mem::replace(&mut state.money, Money::Refunded);
         // The request was not delivered: its idempotency key is forgotten.
         state.settlement = None;
@@ -84,7 +83,7 @@ impl Charged {
             }
             Money::Held(guard) => match self.settling(guard.release()).await {
                 Some(Ok(released)) => {
-                    state.headers = Some(MeteredHeaders::settled(state.rate, &released));
+                    state.set_settled(&released);
                     // An earlier settlement stays.
                     if released.hold.settled.is_some_and(|settled| settled.captured.is_positive()) {
                         state.refund = Err(Error::NotRefunded);
@@ -97,7 +96,7 @@ impl Charged {
                 state.money = Money::Captured;
                 state.refund = Err(Error::NotRefunded);
             }
-            Money::FlushFailed(_) | Money::Refunded => {}
+            Money::Expected(_) | Money::Refused(_) | Money::Failed(_) | Money::Refunded => {}
         }
         state.refund.clone()
     }
@@ -105,7 +104,7 @@ impl Charged {
     /// Refunds a request whose response is passed on and costs nothing, or releases what is held for it. What was
     /// captured stays.
     pub(in crate::layer) async fn free<R: From<String>>(&self, response: Response<R>) -> Response<R> {
-        if !matches!(self.shared.state.lock().await.money, Money::Charged(_) | Money::FlushFailed(_)) {
+        if matches!(self.shared.state.lock().await.money, Money::Held(_) | Money::Captured | Money::Refunded) {
             // What cannot be recorded is logged, and the headers say what is held.
             drop(self.release().await);
             return self.delivered(response).await;
@@ -115,11 +114,20 @@ impl Charged {
         response
     }
 
+    /// Refunds a request whose inner service failed. Returns the refusal if the charge was refused after the request was
+    /// started: the client must not see what a request without a charge led to.
+    pub(in crate::layer) async fn not_served<R: From<String>>(&self) -> Option<Response<R>> {
+        let error = self.refund().await.err()?;
+        let state = self.shared.state.lock().await;
+        let is_late = state.late.is_some() && matches!(state.money, Money::Failed(_));
+        is_late.then(|| state.failed(&self.shared.service, &error))
+    }
+
     /// Refunds a request that was not served, and returns its response.
     pub(in crate::layer) async fn undelivered<R: From<String>>(&self, response: Response<R>) -> Response<R> {
         let mut response = match self.refund().await {
             Ok(()) => response,
-            Err(error) => error.to_response(),
+            Err(error) => self.shared.state.lock().await.failed(&self.shared.service, &error),
         };
         self.shared.state.lock().await.set_headers(&mut response);
         response

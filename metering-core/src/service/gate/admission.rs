@@ -1,7 +1,7 @@
 use crate::catalogue::body::CheckedBody;
 use crate::catalogue::route::Route;
 use crate::charging::charge::Receipt;
-use crate::charging::{EarlyReceipt, HoldGuard};
+use crate::charging::{EarlyReceipt, ExpectedCharge, HoldGuard};
 use crate::service::Paid;
 
 /// An admitted request.
@@ -28,6 +28,8 @@ pub enum AdmissionKind {
     /// It was charged, and the charge may not be on disk yet. Only for requests that
     /// [may overlap](crate::service::MatchedRequest::overlapping) with their flush.
     Early(EarlyReceipt),
+    /// Its charge is not decided yet, and will clearly be accepted. Also only for requests that may overlap.
+    Expected(ExpectedCharge),
     /// Its route is priced by usage: the most that it may cost is held, durably. Capture what it cost.
     Held(HoldGuard),
     /// The route is not metered.

@@ -120,102 +120,106 @@ impl<'s> MatchedRequest<'s, '_> {
         if !route.metered {
             return Ok(Admission { route, target, body, kind: AdmissionKind::Free, paid: None });
         }
-        let line = route.usage_line(request.source);
-        let fingerprint = || {
-            let fingerprint = Fingerprint::of(request.method, &target, &line);
-            let body = request.body.filter(|_| route.usage_price().is_some());
-            body.map_or(fingerprint, |body| fingerprint.with_body(body.bytes))
-        };
-        let own_id = match request.idempotency_key.transpose() {
-            Ok(key) => key.map(RequestId::of_idempotency_key),
-            Err(error) => {
-                let fields = [("Idempotency-Key".to_owned(), error.to_string())].into();
-                return Err(refused(service, &request, Error::InvalidParameter(fields)).await);
+        // Boxed, so that requests that cost nothing do not have the size of those that are charged.
+        Box::pin(async move {
+            let line = route.usage_line(request.source);
+            let fingerprint = || {
+                let fingerprint = Fingerprint::of(request.method, &target, &line);
+                let body = request.body.filter(|_| route.usage_price().is_some());
+                body.map_or(fingerprint, |body| fingerprint.with_body(body.bytes))
+            };
+            let own_id = match request.idempotency_key.transpose() {
+                Ok(key) => key.map(RequestId::of_idempotency_key),
+                Err(error) => {
+                    let fields = [("Idempotency-Key".to_owned(), error.to_string())].into();
+                    return Err(refused(service, &request, Error::InvalidParameter(fields)).await);
+                }
+            };
+            let (price, hold) = match route.usage_price() {
+                Some(by_usage) => {
+                    let readable = request.body.filter(|body| !body.is_encoded).map(|body| body.bytes);
+                    // What the upstream gets decides what it may cost.
+                    let most = by_usage.hold(body.as_ref().map(AsRef::as_ref).or(readable));
+                    (most, Some(service.hold_terms(by_usage.without_report(most))))
+                }
+                None => (price, None),
+            };
+            let hold = proxied.as_ref().map_or(hold, |proxied| proxied.hold_terms(price, hold));
+            let hold = hold.map(|terms| HoldTerms { id: id.unwrap_or(terms.id), ..terms });
+            let by_volume = route.volume_tiers().map(|tiers| {
+                let max_cost = max_cost.and_then(Result::ok);
+                VolumeTerms { tiers: Arc::clone(tiers), max_cost }
+            });
+            // The price of a volume tier is known only in the charge, which compares it. What is paid before is the
+            // dearest.
+            let has_account = request.key.is_some() || sign_in.is_some();
+            let is_compared_later = by_volume.is_some() && has_account && request.payment.is_none();
+            let known_price = if is_compared_later { Credits::ZERO } else { price };
+            let is_maximum = hold.is_some() || by_volume.is_some();
+            service.check_max_cost(request.caller(), known_price, max_cost, is_maximum).await?;
+            let paid = match request.payment {
+                Some(presented) => {
+                    let paying = service.offers().pay(presented, request.caller(), fingerprint(), price);
+                    Some(Box::pin(paying.instrument(info_span!(target: trace::TARGET, "pay"))).await?)
+                }
+                None => None,
+            };
+            let key = match (&paid, request.key) {
+                (Some(paid), _) => paid.key,
+                (None, Some(key)) => key.hash(),
+                (None, None) => Box::pin(service.offers().key_without_credentials(sign_in, price)).await?,
+            };
+            let of_payment = paid.as_ref().and_then(|paid| paid.request_id.clone());
+            let is_of_payment = of_payment.is_some();
+            let request_id = of_payment.or(own_id);
+            let of_proxy = proxied.as_ref().filter(|_| request_id.is_none()).and_then(Proxied::stored_id);
+            let is_of_proxy = of_proxy.is_some();
+            let request_id = request_id.or(of_proxy);
+            // A proxy that retries got no response; it need not wait.
+            let lease = if is_of_proxy { Duration::ZERO } else { service.config.delivery_lease };
+            let delivery = request_id.is_some().then(|| DeliveryTerms { fingerprint: fingerprint(), lease });
+            let request_path = kept_path(path.as_str());
+            let (address, in_flight) = (request.address, Some(service.charging.in_flight.clone()));
+            let price_version = service.price_version();
+            let charge = Charge {
+                key,
+                price,
+                by_volume,
+                line,
+                request_path,
+                request_id,
+                delivery,
+                address,
+                in_flight,
+                hold,
+                price_version,
+            };
+            let is_charged_once = charge.request_id.is_none() && charge.hold.is_none();
+            if may_overlap && route.overlaps() && is_charged_once && paid.is_none() && proxied.is_none() {
+                let kind = service.charge_early(charge).await?;
+                return Ok(Admission { route, target, body, kind, paid });
             }
-        };
-        let (price, hold) = match route.usage_price() {
-            Some(by_usage) => {
-                let readable = request.body.filter(|body| !body.is_encoded).map(|body| body.bytes);
-                // What the upstream gets decides what it may cost.
-                let most = by_usage.hold(body.as_ref().map(AsRef::as_ref).or(readable));
-                (most, Some(service.hold_terms(by_usage.without_report(most))))
+            let charged = service.charge(charge).await;
+            let mut receipt = charged.map_err(|error| match error {
+                // The client sent no idempotency key.
+                Error::Repeated(repetition) if is_of_payment => Error::PaymentRepeated(repetition),
+                error => error,
+            })?;
+            if is_of_proxy {
+                // The outcome of the request is unknown here, so the id stays valid for the proxy's retries.
+                receipt.delivery = None;
             }
-            None => (price, None),
-        };
-        let hold = proxied.as_ref().map_or(hold, |proxied| proxied.hold_terms(price, hold));
-        let hold = hold.map(|terms| HoldTerms { id: id.unwrap_or(terms.id), ..terms });
-        let by_volume = route.volume_tiers().map(|tiers| {
-            let max_cost = max_cost.and_then(Result::ok);
-            VolumeTerms { tiers: Arc::clone(tiers), max_cost }
-        });
-        // The price of a volume tier is known only in the charge, which compares it. What is paid before is the
-        // dearest.
-        let has_account = request.key.is_some() || sign_in.is_some();
-        let is_compared_later = by_volume.is_some() && has_account && request.payment.is_none();
-        let known_price = if is_compared_later { Credits::ZERO } else { price };
-        let is_maximum = hold.is_some() || by_volume.is_some();
-        service.check_max_cost(request.caller(), known_price, max_cost, is_maximum).await?;
-        let paid = match request.payment {
-            Some(presented) => {
-                let paying = service.offers().pay(presented, request.caller(), fingerprint(), price);
-                Some(Box::pin(paying.instrument(info_span!(target: trace::TARGET, "pay"))).await?)
-            }
-            None => None,
-        };
-        let key = match (&paid, request.key) {
-            (Some(paid), _) => paid.key,
-            (None, Some(key)) => key.hash(),
-            (None, None) => Box::pin(service.offers().key_without_credentials(sign_in, price)).await?,
-        };
-        let of_payment = paid.as_ref().and_then(|paid| paid.request_id.clone());
-        let is_of_payment = of_payment.is_some();
-        let request_id = of_payment.or(own_id);
-        let of_proxy = proxied.as_ref().filter(|_| request_id.is_none()).and_then(Proxied::stored_id);
-        let is_of_proxy = of_proxy.is_some();
-        let request_id = request_id.or(of_proxy);
-        // A proxy that retries got no response; it need not wait.
-        let lease = if is_of_proxy { Duration::ZERO } else { service.config.delivery_lease };
-        let delivery = request_id.is_some().then(|| DeliveryTerms { fingerprint: fingerprint(), lease });
-        let request_path = kept_path(path.as_str());
-        let (address, in_flight) = (request.address, Some(service.charging.in_flight.clone()));
-        let price_version = service.price_version();
-        let charge = Charge {
-            key,
-            price,
-            by_volume,
-            line,
-            request_path,
-            request_id,
-            delivery,
-            address,
-            in_flight,
-            hold,
-            price_version,
-        };
-        let is_charged_once = charge.request_id.is_none() && charge.hold.is_none();
-        if may_overlap && route.overlaps() && is_charged_once && paid.is_none() && proxied.is_none() {
-            let kind = AdmissionKind::Early(service.charge_early(charge).await?);
-            return Ok(Admission { route, target, body, kind, paid });
-        }
-        let charged = service.charge(charge).await;
-        let mut receipt = charged.map_err(|error| match error {
-            // The client sent no idempotency key.
-            Error::Repeated(repetition) if is_of_payment => Error::PaymentRepeated(repetition),
-            error => error,
-        })?;
-        if is_of_proxy {
-            // The outcome of the request is unknown here, so the id stays valid for the proxy's retries.
-            receipt.delivery = None;
-        }
-        let kind = if proxied.is_some() {
-            AdmissionKind::Charged(receipt)
-        } else {
-            match service.charging.meter.guard(receipt) {
-                Ok(guard) => AdmissionKind::Held(guard),
-                Err(receipt) => AdmissionKind::Charged(receipt),
-            }
-        };
-        Ok(Admission { route, target, body, kind, paid })
+            let kind = if proxied.is_some() {
+                AdmissionKind::Charged(receipt)
+            } else {
+                match service.charging.meter.guard(receipt) {
+                    Ok(guard) => AdmissionKind::Held(guard),
+                    Err(receipt) => AdmissionKind::Charged(receipt),
+                }
+            };
+            Ok(Admission { route, target, body, kind, paid })
+        })
+        .await
     }
 }
 

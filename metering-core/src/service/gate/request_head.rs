@@ -46,7 +46,7 @@ pub struct RequestContent<'r> {
 
 impl<'r> RequestHead<'r> {
     pub(super) const fn caller(&self) -> Caller<'r> {
-        Caller { key: self.key, address: self.address }
+        Caller { key: self.key, session: None, address: self.address }
     }
 }
 

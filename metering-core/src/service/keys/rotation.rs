@@ -60,8 +60,8 @@ impl Keys<'_> {
         rotation: Option<&IdempotencyKey>,
     ) -> Result<VerifyResponse, Error> {
         let caller = caller.into();
-        let key = caller.key.ok_or(Error::Unauthorized)?;
-        let new = match rotation.map(|rotation| key.successor(rotation)) {
+        let old = caller.secret().ok_or(Error::Unauthorized)?;
+        let new = match rotation.and_then(|rotation| caller.successor(rotation)) {
             Some(Ok(successor)) => successor,
             Some(Err(problem)) => {
                 self.access.authenticate(caller).await?;
@@ -72,7 +72,7 @@ impl Keys<'_> {
         let old_until = end_of_grace(request.grace_seconds, self.access.now())?;
         let replaced = match self.access.holder(caller, Some(Scope::Manage)).await {
             Ok(holder) if old_until.is_some() => Some(self.rotate_with_grace(holder, new.hash(), old_until).await?),
-            Ok(_) => self.access.store.replace_live_key(&key.hash(), new.hash(), self.access.now()).await?,
+            Ok(_) => self.access.store.replace_live_key(&old, new.hash(), self.access.now()).await?,
             Err(Error::KeyRefused(KeyFault::NotLive)) => None,
             Err(error) => return Err(error),
         };

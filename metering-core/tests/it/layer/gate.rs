@@ -25,7 +25,7 @@ async fn accepted_request_is_charged_and_reported_in_headers() {
     assert_eq!(scene.balance().await, START - PRICE);
     let charged = scene.seen_once().extensions().get::<Charged>().cloned().unwrap();
     assert_eq!(charged.account, scene.account);
-    assert_eq!((charged.amount.atoms(), charged.balance.atoms()), (PRICE, START - PRICE));
+    assert_eq!((charged.amount.atoms(), charged.balance.unwrap().atoms()), (PRICE, START - PRICE));
     assert_eq!(&*charged.route_template, "/price/{block}");
     let totals = scene.store.daily_totals(None, 10).await.unwrap().items;
     assert_eq!(totals.len(), 1);

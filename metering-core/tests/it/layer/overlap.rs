@@ -1,5 +1,7 @@
 //! Requests that are served while their charge is flushed.
 
+mod expected;
+
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
@@ -39,19 +41,24 @@ enum Inner {
     Responds(StatusCode),
     /// Refunds the charge itself.
     Refunds,
+    Fails,
 }
 
 impl Scene {
     async fn new(balance: i64) -> Self {
-        let store = Arc::new(Gated::passing(100).with_thread(true));
+        let store = Gated::passing(100).with_thread(true);
         store.hold_flushes(0);
+        Self::over(store, Arc::new(SystemClock), balance).await
+    }
+
+    async fn over(store: Gated, clock: Arc<dyn Clock>, balance: i64) -> Self {
+        let store = Arc::new(store);
         let (account, key) = (AccountId::generate(&SystemRandomness), ApiKey::generate(&SystemRandomness));
         let mut new = NewAccount::new(account.clone(), "agent".parse().unwrap(), key.hash(), SystemClock.now());
         if balance > 0 {
             new.entries = vec![NewLedgerEntry::new(LedgerKind::SignupBonus, Credits::from_atoms(balance), "")];
         }
         store.create_account(new).await.unwrap();
-        let clock: Arc<dyn Clock> = Arc::new(SystemClock);
         let meter = Arc::new(Meter::start(Arc::clone(&store) as _, Arc::clone(&clock), MeterConfig::default()));
         let catalogue = Arc::new(Catalogue::from_json(CATALOGUE).unwrap());
         let service = Service::new(Arc::clone(&store) as _, meter, catalogue, clock, ServiceConfig::default());
@@ -85,6 +92,7 @@ impl Scene {
                         let _ = charged.refund().await;
                         StatusCode::OK
                     }
+                    Inner::Fails => return Err(Broken),
                 };
                 let response = Response::builder().status(status).header("x-inner", "1");
                 Ok::<_, Broken>(response.body("inner".to_owned()).unwrap())

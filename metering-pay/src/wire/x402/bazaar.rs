@@ -51,8 +51,8 @@ pub fn bazaar_extension(route: &Route) -> Value {
         }
     }
     let mut info = Map::from_iter([("input".to_owned(), Value::Object(input))]);
-    if let Some(example) = route.example.as_ref().filter(|example| example.to_string().len() <= MAX_EXAMPLE_BYTES) {
-        info.insert("output".to_owned(), json!({"type": "json", "example": example}));
+    if let Some(example) = route.example.as_ref().filter(|example| example.text().len() <= MAX_EXAMPLE_BYTES) {
+        info.insert("output".to_owned(), json!({"type": "json", "example": example.value()}));
     }
     let input = json!({
         "type": "object", "properties": properties, "required": required, "additionalProperties": false,

@@ -3,7 +3,7 @@
 //! Two conventions are in use, and this document is both: `resources` is what x402scan reads, and `items` is the draft
 //! `specs/extensions/well-known-discovery.md`. Prices are advice; those of a 402 count.
 
-use metering_core::catalogue::{Catalogue, Param, ParamLocation, Route};
+use metering_core::catalogue::{Catalogue, JsonText, Param, ParamLocation, Route};
 use metering_core::clock::Timestamp;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
@@ -66,7 +66,8 @@ impl Item {
     fn new(route: &Route, offers: &Offers, public_url: &str) -> Self {
         let resource = Resource::at(format!("{public_url}{}", template(route)), Some(route));
         let accepts = offers.covering(route.price(0)).iter().map(Requirements::from).collect();
-        let output = route.example.as_ref().map(|example| json!({"mimeType": resource.mime_type, "example": example}));
+        let output = |example: &JsonText| json!({"mimeType": resource.mime_type, "example": example.value()});
+        let output = route.example.as_ref().map(output);
         Self { resource, kind: "http", accepts, input: input(route), output }
     }
 }

@@ -3,28 +3,32 @@
 import { callApi, sentence } from "/assets/api.js";
 import { toUnits } from "/assets/decimal.js";
 import { busy, byId, complain, h, onSubmit } from "/assets/dom.js";
-import { showConnect } from "/assets/connect.js";
 import { isPending, pendingNotice, showVerification } from "/assets/email.js";
 import { startFigures } from "/assets/figure.js";
 import { showSignedIn } from "/assets/header.js";
 import { isHolding } from "/assets/held.js";
-import { KeysTab } from "/assets/keys.js";
-import { showReplace } from "/assets/replace.js";
-import { showRotate } from "/assets/rotate.js";
-import { forgetEverything, forgetKey, forgetRotation, rememberKey, rememberName, rememberedKey, rememberedPayment, rememberedRotation } from "/assets/session.js";
+import { keepNamedPlan } from "/assets/namedplan.js";
+import { SESSION, forgetEverything, forgetKey, forgetRotation, forgetSession, hasSession, readKey, rememberKey, rememberName, rememberedKey, rememberedPayment, rememberedPlan, rememberedQuote, rememberedRotation, rememberedSigned } from "/assets/session.js";
+import { canKeep, endSession, keepSignedIn, staySignedIn } from "/assets/signin.js";
 import { startTabs } from "/assets/tabs.js";
-import { TopUp } from "/assets/topup.js";
 import { resetView, showUsage, view } from "/assets/usage.js";
-import { WebhooksTab } from "/assets/webhooks.js";
 
-const KEY = /^sk_live_[A-Za-z0-9]+$/;
 const ACTIVITY = 50;
 const PACE_DAYS = 30;
 
+/** What the script of the other tabs fills. */
+const REST = ["panel-keys", "panel-webhooks", "panel-top-up", "panel-connect", "rotate", "devices-list"];
+
 const status = byId("account-status");
+/** The account that is open, with its key or `SESSION`. */
+let visit = null;
+/** What is done when a panel is opened for the first time, by its id. */
+const toStart = new Map();
 let topUp = null;
 let keys = null;
 let webhooks = null;
+/** Lists where the account is signed in, once that can be shown. */
+let showPlaces = null;
 let tabs = null;
 
 async function load(key) {
@@ -57,32 +61,75 @@ function show(key, data) {
   byId("sign-in").hidden = true;
   byId("dashboard").hidden = false;
   byId("tabs").hidden = false;
-  if (topUp) {
+  if (visit) {
     loadOpened();
     return;
   }
-  topUp = new TopUp(byId("panel-top-up"), { key, account: balance, credited: () => refresh() });
-  topUp.start();
-  let current = key;
-  const here = () => rememberedKey() === current;
-  const rotated = (newKey) => {
-    current = newKey;
-    rememberKey(newKey);
-    topUp.useKey(newKey);
-    showConnect(byId("panel-connect"), () => current);
-    // The downloads use the key, too.
-    refresh();
-  };
-  showConnect(byId("panel-connect"), () => current);
-  showReplace(byId("rotate"), { account: balance, key: () => current, here, rotated });
-  keys = new KeysTab(byId("panel-keys"), { secret: () => current, here, rotated, ended: leaveKey });
-  webhooks = new WebhooksTab(byId("panel-webhooks"), { secret: () => current, here, ended: leaveKey });
+  visit = { key };
   tabs ??= startTabs(byId("tabs"), { opened: loadOpened });
   tabs.openNamed();
+  if (rememberedPlan()) tabs.open("tab-top-up");
+  openTabs(visit, balance);
 }
 
-/** Loads the keys or the webhooks while their tab is open. */
+/** Fills the tabs that the page does not open with. */
+function openTabs(opened, balance) {
+  const [here, secret] = [() => rememberedKey() === opened.key, () => opened.key];
+  for (const id of REST) byId(id).replaceChildren(h("p", { class: "soft", role: "status" }, "Loading …"));
+  withRest(REST.map(byId), ({ KeysTab, TopUp, WebhooksTab, showConnect, showDevices, showReplace }) => {
+    // Signed out meanwhile.
+    if (visit !== opened) return;
+    // Programs need the key itself.
+    const connect = () => toStart.set("panel-connect", () => showConnect(byId("panel-connect"), () => (opened.key === SESSION ? null : opened.key)));
+    const rotated = (newKey) => {
+      if (hasSession()) staySignedIn(newKey);
+      opened.key = newKey;
+      rememberKey(newKey);
+      topUp.useKey(newKey);
+      byId("panel-connect").replaceChildren();
+      connect();
+      // The downloads use the key, too.
+      refresh();
+    };
+    topUp = new TopUp(byId("panel-top-up"), { key: opened.key, account: balance, credited: () => refresh() });
+    keys = new KeysTab(byId("panel-keys"), { secret, here, rotated, ended: leaveKey });
+    webhooks = new WebhooksTab(byId("panel-webhooks"), { secret, here, ended: leaveKey });
+    showReplace(byId("rotate"), { account: balance, key: secret, here, rotated });
+    showPlaces = () => showDevices(byId("devices-list"), { key: secret, here, ended: () => (forgetSession(), signOut()) });
+    if (byId("devices").open) showPlaces();
+    connect();
+    // A payment in progress continues, whichever tab is open, and that of a chosen plan begins.
+    if (rememberedPayment() || rememberedQuote() || rememberedSigned() || rememberedPlan()) topUp.start();
+    else toStart.set("panel-top-up", () => topUp.start());
+    loadOpened();
+  });
+}
+
+/**
+ * Calls `work` with the rest of the page: it is a script of its own, which is loaded once, after what the page opens with.
+ * If it cannot be loaded, `places` say so.
+ */
+async function withRest(places, work) {
+  let rest;
+  try {
+    rest = await import("/assets/accounttabs.js");
+  } catch {
+    for (const place of places) {
+      const again = h("button", { class: "button button-quiet button-small", type: "button", on: { click: () => withRest(places, work) } }, "Try again");
+      place.replaceChildren(h("div", { class: "notice notice-bad", role: "alert" }, h("p", {}, "Could not load this part of the page."), h("div", { class: "actions" }, again)));
+    }
+    return;
+  }
+  work(rest);
+}
+
+/** Loads what is in the open tab. */
 function loadOpened() {
+  for (const [panel, start] of toStart) {
+    if (byId(panel).hidden) continue;
+    toStart.delete(panel);
+    start();
+  }
   if (!byId("panel-keys").hidden) keys?.load();
   if (!byId("panel-webhooks").hidden) webhooks?.load();
 }
@@ -97,7 +144,7 @@ function outOfCredits(balance) {
       "div",
       { class: "notice notice-warn", id: "out-of-credits", role: "status" },
       h("h2", {}, "Out of credits"),
-      h("p", {}, "Calls are refused with 402 until the balance is above zero. Your key stays valid."),
+      h("p", {}, "Calls are refused with 402 until the balance is above zero. Your key stays valid. ", h("a", { href: "/docs/guides/errors#402-credits" }, "What programs should do"), "."),
       h("div", { class: "actions" }, buy),
     ),
   ];
@@ -123,7 +170,7 @@ async function refresh() {
     if (error.code === "unauthorized" && rememberedRotation()) {
       finishRotation(key);
     } else if (error.code === "unauthorized") {
-      leaveKey();
+      leaveKey(key);
     } else {
       const again = h("button", { class: "button button-quiet button-small", type: "button", on: { click: refresh } }, "Try again");
       byId("dashboard").hidden = false;
@@ -132,9 +179,9 @@ async function refresh() {
   }
 }
 
-function leaveKey() {
+function leaveKey(key = rememberedKey()) {
   close();
-  askForKey("This key is no longer valid. It may have been replaced or revoked.");
+  askForKey(key === SESSION ? "You were signed out: the session has ended, or its key was replaced or revoked." : "This key is no longer valid. It may have been replaced or revoked.");
 }
 
 /** The key is no longer valid, and this tab has asked for it to be replaced: fetch the new key. */
@@ -144,17 +191,15 @@ function finishRotation(key) {
   byId("dashboard").hidden = false;
   for (const id of ["panel-usage", "panel-keys", "panel-webhooks", "panel-top-up", "panel-connect"]) byId(id).hidden = true;
   byId("panel-rotate").hidden = false;
-  showReplace(byId("rotate"), {
-    account: {},
-    ended: leaveKey,
-    key: () => key,
-    here: () => rememberedKey() === key,
-    rotated: (newKey) => {
-      rememberKey(newKey);
-      const open = h("button", { class: "button", type: "button", on: { click: () => location.reload() } }, "Open account");
-      byId("dashboard-notice").replaceChildren(h("div", { class: "actions", id: "after-rotation" }, open));
-    },
-  });
+  const here = () => rememberedKey() === key;
+  const rotated = (newKey) => {
+    if (hasSession()) staySignedIn(newKey);
+    rememberKey(newKey);
+    const open = h("button", { class: "button", type: "button", on: { click: () => location.reload() } }, "Open account");
+    byId("dashboard-notice").replaceChildren(h("div", { class: "actions", id: "after-rotation" }, open));
+  };
+  const place = byId("rotate");
+  withRest([place], ({ showReplace }) => here() && showReplace(place, { account: {}, ended: leaveKey, key: () => key, here, rotated }));
 }
 
 function askForKey(problem = "") {
@@ -162,26 +207,36 @@ function askForKey(problem = "") {
   byId("dashboard").hidden = true;
   byId("sign-in").hidden = false;
   byId("key").value = "";
+  byId("keep-field").hidden = !canKeep();
   complain(byId("key"), problem);
-  showRotate(byId("lost-key-rotate"), {
-    here: () => !rememberedKey(),
-    rotated: (key) => {
-      forgetRotation();
-      rememberKey(key);
-      const open = h("button", { class: "button", type: "button", on: { click: refresh } }, "Open account");
-      byId("lost-key-rotate").after(h("div", { class: "actions", id: "after-rotation" }, open));
-    },
+  const here = () => !rememberedKey();
+  const rotated = (key) => {
+    forgetRotation();
+    rememberKey(key);
+    const open = h("button", { class: "button", type: "button", on: { click: refresh } }, "Open account");
+    byId("lost-key-rotate").after(h("div", { class: "actions", id: "after-rotation" }, open));
+  };
+  const place = byId("lost-key-rotate");
+  withRest([place], ({ showBuying, showRotate }) => {
+    if (!here()) return;
+    showBuying(byId("buying"), "Sign in, and its payment opens. Without a key, ", h("a", { href: "/metering#signup-title" }, "sign up"), " first.");
+    showRotate(place, { here, rotated });
   });
   byId("key").focus({ preventScroll: true });
 }
 
 /** Forgets the key and clears the account's data from the page. Keeps a payment in progress for its account. */
 function close() {
+  visit = null;
+  toStart.clear();
   topUp?.end();
   topUp = null;
   keys = null;
   webhooks?.end();
   webhooks = null;
+  showPlaces = null;
+  byId("devices").open = false;
+  byId("devices-list").replaceChildren();
   forgetKey();
   resetView();
   for (const id of ["panel-usage", "panel-keys", "panel-webhooks", "panel-top-up", "panel-connect", "rotate", "email-recovery", "account-facts", "dashboard-notice", "lost-key-rotate"]) byId(id).replaceChildren();
@@ -192,17 +247,22 @@ function close() {
 }
 
 function signOut() {
+  const kept = hasSession();
   close();
   forgetEverything();
   history.replaceState(null, "", location.pathname);
   askForKey();
+  if (!kept) return;
+  endSession().catch((error) => {
+    // If it has ended already, there is nothing to do.
+    if (error.code !== "unauthorized" && !rememberedKey()) complain(byId("key"), `The service could not be told that you signed out: ${sentence(error)} Sign in again to end this browser's session.`);
+  });
 }
 
 async function signIn() {
   const input = byId("key");
-  // Text copied from a terminal or chat may contain line breaks or invisible characters.
-  const key = input.value.replace(/[\s\p{Cf}]/gu, "");
-  if (!KEY.test(key)) {
+  const key = readKey(input.value);
+  if (!key) {
     complain(input, "A key starts with sk_live_, followed by letters and digits. Copy all of it.");
     input.focus();
     return;
@@ -214,9 +274,12 @@ async function signIn() {
       const data = await load(key);
       // A lost key was replaced meanwhile. The new key is on the page and must not be replaced by this one.
       if (rememberedKey() !== before) return;
-      rememberKey(key);
+      // Password managers save it by this name.
+      byId("username").value = data.balance.agent_name;
+      if (byId("keep").checked) await keepSignedIn(key);
+      else rememberKey(key);
       input.value = "";
-      show(key, data);
+      show(rememberedKey(), { ...data, key: rememberedKey() });
       byId("main").focus();
     } catch (error) {
       complain(input, error.code === "unauthorized" ? "This key is not valid. Check that it is complete and has not been replaced." : sentence(error));
@@ -250,9 +313,11 @@ function confirmSignOut() {
   dialog.showModal();
 }
 
+keepNamedPlan();
 startFigures();
 onSubmit(byId("key-form"), signIn);
 byId("key").addEventListener("input", () => complain(byId("key"), ""));
+byId("devices").addEventListener("toggle", () => byId("devices").open && showPlaces?.());
 byId("refresh").addEventListener("click", () => busy(byId("refresh"), refresh));
 byId("sign-out").addEventListener("click", confirmSignOut);
 refresh();

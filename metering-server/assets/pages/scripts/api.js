@@ -1,6 +1,11 @@
-// Same-origin requests to the service. They are never cached, and the key is sent only in a header.
+// Same-origin requests to the service. They are never cached, and the key is sent only in a header. In place of a key, a
+// session counts for the calls of the account, at their paths below a prefix: its cookie is sent there only.
 
+import { noteBalance } from "/assets/balance.js";
 import { readExactly } from "/assets/decimal.js";
+import { SESSION } from "/assets/session.js";
+
+const IN_SESSION = "/metering/session";
 
 /** An error response, or a failure to get a response. */
 export class ApiError extends Error {
@@ -25,26 +30,32 @@ export class ApiError extends Error {
 /** Sends a request. Returns the body of a successful response, numbers as text; `date` is the service's time. */
 export async function callApi(path, options = {}) {
   const { text, headers } = await fetchText(path, options);
-  return { ...readExactly(text), date: new Date(headers.get("date") ?? Date.now()) };
+  const document = readExactly(text);
+  noteBalance(options.key, headers.get("x-bds-credit-balance") ?? document.credit_balance);
+  return { ...document, date: new Date(headers.get("date") ?? Date.now()) };
 }
 
 /**
  * Sends a request. Returns the text and the headers of a successful response; with `binary`, a `blob` in place of the
- * text. A `body` that is a text is sent as it is. Cookies are sent only with `credentials: "same-origin"`.
+ * text. A `body` that is a text is sent as it is.
+ * Cookies are sent only with `SESSION` in place of a key, or with `credentials: "same-origin"`.
+ * With `keepalive`, the request is sent although the page is left.
  */
-export async function fetchText(path, { method = "GET", key, body, headers: more = {}, timeout = 30_000, credentials = "omit", binary = false } = {}) {
+export async function fetchText(path, { method = "GET", key, body, headers: more = {}, timeout = 30_000, credentials = "omit", keepalive = false, binary = false } = {}) {
   const headers = { Accept: "application/json", ...more };
-  if (key) headers.Authorization = `Bearer ${key}`;
+  const inSession = key === SESSION;
+  if (key && !inSession) headers.Authorization = `Bearer ${key}`;
   if (body) headers["Content-Type"] = "application/json";
   let response;
   let text;
   try {
-    response = await fetch(path, {
+    response = await fetch(inSession ? IN_SESSION + path : path, {
       method,
       headers,
       body: typeof body === "string" ? body : body && JSON.stringify(body),
       cache: "no-store",
-      credentials,
+      credentials: inSession ? "same-origin" : credentials,
+      keepalive,
       redirect: "error",
       referrerPolicy: "no-referrer",
       signal: AbortSignal.timeout(timeout),

@@ -6,6 +6,7 @@ import { CLIENTS, serverName } from "/assets/clients.js";
 import { busy, h } from "/assets/dom.js";
 import { exampleCall, toolOf } from "/assets/firstcall.js";
 import { copyButton } from "/assets/secret.js";
+import { SESSION, rememberedKey } from "/assets/session.js";
 
 const PLACEHOLDER = "sk_live_YOUR_KEY";
 const MASK = "sk_live_••••••••";
@@ -50,9 +51,11 @@ function clients({ key, server }) {
   draw();
   const about = key()
     ? h("p", { class: "soft" }, "The key below is masked. Copy puts the real one into the clipboard. Anyone who has it can spend your credits.")
-    : h("p", { class: "soft" }, h("a", { href: "/metering/account#connect" }, "Open your account"), ` to have your key filled in, or put it in place of ${PLACEHOLDER}.`);
+    : rememberedKey() === SESSION
+      ? h("p", { class: "soft" }, `You are signed in without your key: put it in place of ${PLACEHOLDER}.`)
+      : h("p", { class: "soft" }, h("a", { href: "/metering/account#connect" }, "Open your account"), ` to have your key filled in, or put it in place of ${PLACEHOLDER}.`);
   return [
-    h("p", {}, "Every metered route is a tool for your agent (MCP). A call costs what its route costs; connecting and listing tools are free."),
+    h("p", {}, "Every metered route is a tool for your agent (MCP). A call costs what its route costs; connecting and listing tools are free. Give each agent ", h("a", { href: "/docs/guides/keys" }, "a key of its own"), ", and tell it ", h("a", { href: "/docs/guides/payments" }, "what to do when credits run out"), "."),
     h("dl", { class: "facts" }, h("div", {}, h("dt", {}, "Server"), h("dd", {}, h("code", {}, server.url), " ", copyButton(server.url, "Copy", "button button-quiet button-small")))),
     tabs,
     h("div", { class: "section-head" }, about, key() && reveal),

@@ -3,6 +3,7 @@
 import { byId, h } from "/assets/dom.js";
 import { apiOrigin } from "/assets/samples.js";
 import { groupsOf } from "/assets/groups.js";
+import { searchGuides } from "/assets/guidesearch.js";
 import { showOperation } from "/assets/operation.js";
 import { prose } from "/assets/prose.js";
 import { copyButton } from "/assets/secret.js";
@@ -36,7 +37,8 @@ function show(api) {
 
 function section(api, group) {
   const list = h("div", { class: "operations" }, ...group.operations.map((operation) => showOperation(api, operation)));
-  return h("section", { class: "group", id: group.id, "aria-labelledby": `${group.id}-title` }, h("h2", { id: `${group.id}-title` }, group.title), group.about && h("p", { class: "soft" }, group.about), list);
+  const shown = group.priced ? list : h("details", { class: "endpoints-more" }, h("summary", {}, endpoints(group.operations.length), ", free"), list);
+  return h("section", { class: "group", id: group.id, "aria-labelledby": `${group.id}-title` }, h("h2", { id: `${group.id}-title` }, group.title), group.about && h("p", { class: "soft" }, group.about), shown);
 }
 
 /** The table of error codes, which is in the document's description. */
@@ -47,6 +49,9 @@ function errorCodes(api) {
   const codes = h("details", { class: "table-details" }, h("summary", {}, title.replace(/:$/, "")), ...prose(table));
   return [h("section", { class: "group", id: "errors", "aria-labelledby": "errors-title" }, h("h2", { id: "errors-title" }, "Errors"), about, codes)];
 }
+
+const counted = (count, what) => `${count} ${what}${count === 1 ? "" : "s"}`;
+const endpoints = (count) => counted(count, "endpoint");
 
 function showContents(groups, withErrors) {
   const link = ({ id, title }) => h("li", {}, h("a", { href: `#${id}` }, title));
@@ -72,12 +77,29 @@ function filter() {
       count += operation.hidden ? 0 : 1;
     }
     group.hidden = words.length > 0 && operations.every((operation) => operation.hidden);
+    openForSearch(group.querySelector(".endpoints-more"), words.length > 0);
   }
-  byId("docs-status").textContent = words.length > 0 ? `${count} endpoint${count === 1 ? "" : "s"}` : "";
+  const guides = searchGuides(words);
+  const found = [guides > 0 && counted(guides, "guide"), (count > 0 || guides === 0) && endpoints(count)].filter(Boolean);
+  byId("docs-status").textContent = words.length > 0 ? found.join(", ") : "";
+}
+
+/** Opens collapsed endpoints while there is a search, and leaves them as they were before it. */
+function openForSearch(more, isSearching) {
+  if (!more) return;
+  if (isSearching) {
+    more.dataset.before ??= String(more.open);
+    more.open = true;
+  } else if (more.dataset.before) {
+    more.open = more.dataset.before === "true";
+    delete more.dataset.before;
+  }
 }
 
 function openNamed() {
   const named = document.getElementById(decodeURIComponent(location.hash.slice(1)));
+  const more = named?.closest(".endpoints-more") ?? named?.querySelector(":scope > .endpoints-more");
+  if (more) more.open = true;
   if (named instanceof HTMLDetailsElement) named.open = true;
   named?.scrollIntoView();
 }

@@ -30,8 +30,8 @@ export function showVerification(place, balance, key) {
   place.hidden = !status || isPending(balance);
   if (place.hidden) return;
   const words = status === "verified"
-    ? [h("p", { class: "soft" }, h("strong", {}, balance.email), " is verified. If you lose your key, ", h("a", { href: "/metering/recover" }, "replace it by email"), ".")]
-    : [h("p", { class: "soft" }, "Verify ", h("strong", {}, balance.email), " to be able to replace a lost key by email."), sendAgain(key, "Send a link")];
+    ? [h("p", { class: "soft" }, h("strong", {}, balance.email), " is verified. You can sign in with a link by email, and if you lose your key, ", h("a", { href: "/metering/recover" }, "replace it by email"), ".")]
+    : [h("p", { class: "soft" }, "Verify ", h("strong", {}, balance.email), " to be able to sign in with a link by email, and to replace a lost key."), sendAgain(key, "Send a link")];
   place.replaceChildren(h("h2", {}, "Recovery by email"), ...words);
 }
 

@@ -16,7 +16,7 @@ export function exampleOf(api, reference, depth = 0) {
   if (type === "boolean") return true;
   if (type === "array") return itemsOf(api, schema, depth);
   if (schema.properties && depth < DEEPEST) {
-    // The list of required members keeps the author's order; the document sorts the properties.
+    // The list of required members keeps the author's order; the document sorts the properties of the service's own schemas.
     const members = (schema.required ?? []).filter((name) => Object.hasOwn(schema.properties, name));
     return Object.fromEntries(members.map((name) => [name, exampleOf(api, schema.properties[name], depth + 1)]));
   }

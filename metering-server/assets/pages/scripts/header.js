@@ -1,6 +1,10 @@
-// The header of every page says who is signed in. The key itself is never shown there.
+// The header of every page says who is signed in, and the balance. The key itself is never shown there.
 
+import { callApi } from "/assets/api.js";
+import { balanceOf, onBalance } from "/assets/balance.js";
+import { group, plural } from "/assets/decimal.js";
 import { byId, h } from "/assets/dom.js";
+import { rounded } from "/assets/figure.js";
 import { rememberedKey, rememberedName } from "/assets/session.js";
 
 /** Brings the header up to date with what the tab remembers. */
@@ -8,10 +12,24 @@ export function showSignedIn() {
   const key = rememberedKey();
   const name = rememberedName();
   byId("nav-sign-up").hidden = Boolean(key);
+  showBalance(key && balanceOf(key));
   const account = byId("nav-account");
   account.replaceChildren("Account");
   if (!key) return;
   account.append(h("span", { class: "signed-in" }, h("span", { class: "quietly-there" }, name ? ", signed in as " : ", signed in"), name ?? ""));
 }
 
+function showBalance(balance) {
+  const place = byId("nav-balance");
+  place.hidden = !balance;
+  if (!balance) return;
+  const shown = rounded(balance);
+  place.title = `Balance: ${group(balance)} ${plural(balance, "credit")}`;
+  place.replaceChildren(h("span", { class: "quietly-there" }, "Balance: "), `${group(shown)} ${plural(shown, "credit")}`);
+}
+
+onBalance(showSignedIn);
 showSignedIn();
+// The account page asks for the balance itself.
+const key = rememberedKey();
+if (key && !byId("nav-account").hasAttribute("aria-current")) callApi("/credits/balance", { key }).catch(() => {});

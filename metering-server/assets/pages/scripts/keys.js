@@ -87,7 +87,7 @@ export class KeysTab {
     const manages = own.scopes.includes("manage");
     const create = h("button", { class: "button", type: "button", id: "new-key", on: { click: () => this.actions.create() } }, "New key");
     const about = manages
-      ? h("p", { class: "soft" }, "Give each program a key of its own, with a budget and no more than it needs. A key sees and changes only itself and its child keys.")
+      ? h("p", { class: "soft" }, "Give each program a key of its own, with a budget and no more than it needs. A key sees and changes only itself and its child keys. ", h("a", { href: "/docs/guides/keys" }, "How keys work"), ".")
       : h("p", { class: "notice", id: "keys-no-scope" }, "You see only the key that you signed in with, because it does not have the scope manage. Sign in with a key that has it to see, create and change keys.");
     const shown = keyTable(this.#keys, { own, actions: manages && ((key) => this.#buttons(key)) });
     this.#panel.replaceChildren(

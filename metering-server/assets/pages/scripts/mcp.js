@@ -2,6 +2,6 @@
 
 import { showConnect } from "/assets/connect.js";
 import { byId } from "/assets/dom.js";
-import { rememberedKey } from "/assets/session.js";
+import { ownKey } from "/assets/session.js";
 
-showConnect(byId("connect"), rememberedKey);
+showConnect(byId("connect"), ownKey);

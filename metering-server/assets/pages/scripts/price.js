@@ -1,11 +1,15 @@
 // The price of an operation, from the extension `x-price` of the OpenAPI document, whose amounts are exact texts.
 
-import { group } from "/assets/decimal.js";
+import { fromUnits, group, toUnits } from "/assets/decimal.js";
 import { h } from "/assets/dom.js";
 
 /** How many digits of a price are shown on a row. */
 const DIGITS = 4;
 const BASE_CALLS_PER_CREDIT = 7200n;
+
+/** Decimal places of a unit's price. */
+const UNIT_PLACES = 18;
+const isTokens = (unit) => /(^|_)tokens?$/.test(unit);
 
 /** Rounds a decimal to its first digits other than zero: 0.0006944444 becomes 0.0006944. */
 export function brief(text, digits = DIGITS) {
@@ -64,9 +68,12 @@ function byUsage({ credits: max, min, units, over }) {
   const least = min.credits === "0" ? "" : ` and at least ${group(min.credits)}`;
   const more = over === "debt" ? " A higher cost is charged in full." : "";
   const held = h("p", {}, "You pay for what a request uses: up to ", h("strong", {}, `${group(max)} ${credits(max)}`), `${least}.${more}`);
-  const rows = Object.entries(units).map(([unit, amount]) => h("tr", {}, h("th", { scope: "row" }, unit), h("td", { class: "number" }, group(amount))));
-  return rows.length === 0 ? [held] : [held, figures(["Unit", "Credits each"], rows)];
+  const rows = Object.entries(units).map(([unit, amount]) => h("tr", {}, h("th", { scope: "row" }, unit), h("td", { class: "number" }, perUnit(unit, amount))));
+  return rows.length === 0 ? [held] : [held, figures(["Unit", "Credits"], rows)];
 }
+
+/** The price of a unit: of tokens, that of a million, as everybody compares them. */
+const perUnit = (unit, amount) => (isTokens(unit) ? `${group(fromUnits(toUnits(amount, UNIT_PLACES) * 1_000_000n, UNIT_PLACES))} per million` : `${group(amount)} each`);
 
 function byVolume(tiers) {
   const row = (tier) => {

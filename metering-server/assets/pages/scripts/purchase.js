@@ -23,13 +23,17 @@ export function showPurchase(place, { quote, plan, chain, coin, credits, account
   const exact = `${group(quote.amount_human)} ${quote.token_symbol}`;
   const sum = `${group(credits)} ${plural(credits, "credit")}`;
   const hasWallet = wallets().length > 0;
+  const toSend = (opening) => [opening, h("strong", {}, exact), " to ", h("span", { class: "mono break" }, quote.recipient), ` on ${chain.name}, once.`];
+  const asked = toSend(hasWallet || sent ? "It asks you to send exactly " : "You send exactly ");
   const steps = stepList({
     ...(hasWallet || sent ? { wallet: "Your wallet shares its address with this page. Nothing to sign." } : {}),
-    send: [hasWallet || sent ? "It asks you to send exactly " : "You send exactly ", h("strong", {}, exact), " to ", h("span", { class: "mono break" }, quote.recipient), ` on ${chain.name}, once.`],
+    send: asked,
     confirm: `Wait for ${quote.required} ${plural(quote.required, "confirmation")}.`,
     credit: `You get ${sum} and a receipt.`,
   });
-  const heading = h("h2", { tabindex: "-1", id: "purchase-title" }, `Pay ${exact}`);
+  const heading = h("h2", { tabindex: "-1", id: "purchase-title" });
+  const preview = h("h3", {}, "What happens");
+  const without = !hasWallet && !sent && h("p", { class: "hint", "data-needs": "wallet" }, "There is no wallet in this browser. Pay from a phone or any other wallet.");
   const left = h("span", { id: "time-left", role: "timer" });
   const alert = h("div", { class: "notice notice-bad", role: "alert", tabindex: "-1", hidden: !problem }, problem);
   const expired = h(
@@ -68,8 +72,20 @@ export function showPurchase(place, { quote, plan, chain, coin, credits, account
     expired.hidden = !isOver || isSent || hasArrived;
     left.hidden = isSent || hasArrived || isOver;
     reversal.hidden = !isReversed;
+    showState(hasArrived ? "seen" : isSent ? "sent" : "open");
     const chosen = wallet();
     payButton.textContent = chosen ? `Pay with ${chosen.name === "Browser wallet" ? "your browser wallet" : chosen.name}` : "";
+  };
+  /** Words the card for a payment that is `open`, `sent` or `seen`: only an open one asks for anything. */
+  const showState = (state) => {
+    if (whole.dataset.state === state) return;
+    whole.dataset.state = state;
+    const isOpen = state === "open";
+    heading.textContent = { open: `Pay ${exact}`, sent: "Payment sent", seen: "Payment seen" }[state];
+    preview.hidden = !isOpen;
+    if (without) without.hidden = !isOpen;
+    const done = { sent: "Your wallet sent ", seen: "Your payment is on the chain: " }[state];
+    steps.word("send", isOpen ? asked : [done, h("strong", {}, exact), ` on ${chain.name}.`]);
   };
   const offer = () => {
     chooser.replaceChildren(...walletChoice(arrange));
@@ -181,15 +197,18 @@ export function showPurchase(place, { quote, plan, chain, coin, credits, account
     expired,
     chooser,
     payButton,
-    h("h3", {}, "What happens"),
+    preview,
     steps.element,
-    !hasWallet && !sent && h("p", { class: "hint", "data-needs": "wallet" }, "There is no wallet in this browser. Pay from a phone or any other wallet."),
+    without,
     h("div", { class: "actions" }, stop, change, abandon),
   );
-  place.replaceChildren(h("div", { class: "split purchase", id: "purchase" }, main, other));
+  const whole = h("div", { class: "split purchase", id: "purchase" }, main, other);
+  place.replaceChildren(whole);
   offer();
   tick();
   if (sent) showSent(sent);
+  // After a reload, a payment that was seen is not asked for again, not even for a moment.
+  if (quote.status !== undefined && quote.status !== "open") showLook(quote, null);
   (problem ? alert : heading).focus();
 
   follow(quote.quote_id, { key, show: showLook, sent: () => rememberedPayment(), signal }).then(
@@ -222,6 +241,7 @@ function otherWallet(quote, chain, exact) {
     { class: "card", id: "other-wallet", "aria-labelledby": "other-wallet-title" },
     h("h2", { id: "other-wallet-title" }, "From a phone or another wallet"),
     h("p", { class: "soft" }, "Scan this with your wallet, or copy the amount and the address. ", h("strong", {}, "The exact amount identifies your payment"), ", so any wallet will do and there is nothing to register."),
+    h("a", { class: "button wide-button open-wallet", href: quote.payment_uri, "data-action": "open-wallet" }, "Open in a wallet app"),
     h("a", { class: "qr-frame", href: quote.payment_uri, "aria-label": "Open in a wallet on this device" }, qrCode(quote.payment_uri, `Payment request for ${exact}`)),
     h(
       "dl",

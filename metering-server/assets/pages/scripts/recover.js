@@ -1,22 +1,24 @@
-// Replaces a lost key by email: asks for a link, and exchanges the link for a new key.
+// Signs in by email, or replaces a lost key: asks for a link, and exchanges it for a session or for a new key.
 
 import { callApi, sentence } from "/assets/api.js";
 import { busy, byId, complain, h, onSubmit, say } from "/assets/dom.js";
-import { forgetLink, linkToken } from "/assets/link.js";
+import { forgetLink, linkToken, signInToken } from "/assets/link.js";
 import { newKey } from "/assets/rotate.js";
 import { secretText } from "/assets/rotation.js";
 import { forgetRecovery, forgetRotation, rememberKey, rememberRecovery, rememberedRecovery } from "/assets/session.js";
+import { signInByLink } from "/assets/signin.js";
 
 const email = byId("email");
+const replaces = () => byId("ask-replace").checked;
 
 function showStep(name, title) {
-  for (const step of ["ask-step", "sent-step", "confirm-step", "done-step"]) byId(step).hidden = step !== name;
+  for (const step of ["ask-step", "sent-step", "sign-in-step", "confirm-step", "done-step"]) byId(step).hidden = step !== name;
   byId("recover-title").textContent = title;
 }
 
 function showAsk(notice = "") {
   say(byId("ask-notice"), notice);
-  showStep("ask-step", "Lost your key?");
+  showStep("ask-step", "Sign in by email");
 }
 
 async function ask() {
@@ -29,13 +31,14 @@ async function ask() {
   }
   await busy(byId("ask-button"), async () => {
     try {
-      await callApi("/api-key/recover/email", { method: "POST", body: { email: address } });
+      await callApi(replaces() ? "/api-key/recover/email" : "/api-key/sessions/email", { method: "POST", body: { email: address } });
     } catch (error) {
       complain(email, error.fields?.email ? `The email address ${error.fields.email}.` : sentence(error));
       email.focus();
       return;
     }
     byId("sent-to").textContent = address;
+    byId("sent-lifetime").textContent = replaces() ? "ten minutes" : "15 minutes";
     showStep("sent-step", "Check your mail");
     byId("recover-title").focus();
   });
@@ -71,6 +74,26 @@ async function confirm() {
   });
 }
 
+async function signIn() {
+  say(byId("sign-in-error"), "");
+  await busy(byId("sign-in-button"), async () => {
+    try {
+      await signInByLink(signInToken());
+    } catch (error) {
+      if (error.code === "link_expired") {
+        forgetLink();
+        showAsk("This link no longer works: it was already used, was replaced by a newer one, or is older than 15 minutes. Request a new one.");
+        byId("recover-title").focus();
+      } else {
+        say(byId("sign-in-error"), sentence(error));
+      }
+      return;
+    }
+    forgetLink();
+    location.assign("/metering/account");
+  });
+}
+
 function showDone(key, others) {
   // A rotation that this tab had begun was for the key that is gone.
   forgetRotation();
@@ -83,18 +106,20 @@ function showDone(key, others) {
 }
 
 function start() {
-  if (linkToken()) showStep("confirm-step", "Replace your key");
+  if (signInToken()) showStep("sign-in-step", "Sign in");
+  else if (linkToken()) showStep("confirm-step", "Replace your key");
   else showAsk();
 }
 
 onSubmit(byId("ask-form"), ask);
 onSubmit(byId("confirm-form"), confirm);
+onSubmit(byId("sign-in-form"), signIn);
 email.addEventListener("input", () => complain(email, ""));
 byId("again").addEventListener("click", () => {
   showAsk();
   email.focus();
 });
 addEventListener("hashchange", () => {
-  if (linkToken()) start();
+  if (linkToken() || signInToken()) start();
 });
 start();

@@ -1,4 +1,4 @@
-// The body of an operation's request: a field with JSON, prefilled from its schema.
+// The body of an operation's request: a field with JSON, prefilled with its example, or from its schema.
 
 import { complain, h } from "/assets/dom.js";
 import { exampleOf } from "/assets/example.js";
@@ -7,17 +7,16 @@ const TYPE = "application/json";
 /** The fewest and the most lines that the field shows; the others scroll. */
 const [LINES_LEAST, LINES_MOST] = [4, 18];
 
-/** The schema of an operation's JSON body, if it has one and says what is in it. */
-function described(operation) {
-  const schema = operation.requestBody?.content?.[TYPE]?.schema;
-  return schema && Object.keys(schema).length > 0 ? schema : null;
+/** A JSON body to begin with: the document's own example, or one made from the schema, if that says what is in it. */
+function prefilled(api, { example, schema = {} }) {
+  if (example !== undefined) return JSON.stringify(example, null, 2);
+  return Object.keys(schema).length > 0 ? JSON.stringify(exampleOf(api, schema), null, 2) : "";
 }
 
 /** The body of an operation's requests, or null if they have none. `changed` is called when it changes. */
 export function bodyOf(api, operation, changed) {
-  if (!operation.requestBody?.content?.[TYPE]) return null;
-  const schema = described(operation);
-  return new RequestBody(operation, schema ? JSON.stringify(exampleOf(api, schema), null, 2) : "", changed);
+  const content = operation.requestBody?.content?.[TYPE];
+  return content ? new RequestBody(operation, prefilled(api, content), changed) : null;
 }
 
 class RequestBody {

@@ -1,5 +1,6 @@
 // What this tab remembers, in sessionStorage only: the key and whose it is, a payment or a rotation in progress, the quote
-// on the page, a signed payment, and the wallet that was chosen.
+// on the page, a signed payment, the wallet that was chosen, and the plan to buy. All tabs remember whether this browser is
+// kept signed in, and as whom; the session itself is in a cookie that no script can read.
 
 const KEY = "metering.key";
 const NAME = "metering.name";
@@ -9,18 +10,50 @@ const RECOVERY = "metering.recovery";
 const QUOTE = "metering.quote";
 const WALLET = "metering.wallet";
 const SIGNED = "metering.signed";
+const PLAN = "metering.plan";
 
-export const rememberedKey = () => sessionStorage.getItem(KEY);
+const KEPT = "metering.kept";
+const FORM = /^sk_live_[A-Za-z0-9]+$/;
+
+/** Stands for the key where this browser is signed in with a session: `callApi` takes it in place of one. */
+export const SESSION = "session";
+
+/** The key in a text that was typed or pasted, or null. */
+export function readKey(text) {
+  // Text copied from a terminal or chat may contain line breaks or invisible characters.
+  const key = text.replace(/[\s\p{Cf}]/gu, "");
+  return FORM.test(key) ? key : null;
+}
+
+/** The key of this tab, or `SESSION`, or null if nobody is signed in. */
+export const rememberedKey = () => ownKey() ?? (localStorage.getItem(KEPT) === null ? null : SESSION);
+/** The key itself, if this tab has it. */
+export const ownKey = () => sessionStorage.getItem(KEY);
 export const rememberKey = (key) => sessionStorage.setItem(KEY, key);
 
+/** Remembers that this browser is kept signed in, in place of the key. */
+export function rememberSession() {
+  localStorage.setItem(KEPT, rememberedName() ?? "");
+  sessionStorage.removeItem(KEY);
+}
+
+export const forgetSession = () => localStorage.removeItem(KEPT);
+export const hasSession = () => localStorage.getItem(KEPT) !== null;
+
+/** Forgets who is signed in. */
 export function forgetKey() {
   sessionStorage.removeItem(KEY);
   sessionStorage.removeItem(NAME);
+  forgetSession();
 }
 
 /** The name of the signed-in account, once it is known. */
-export const rememberedName = () => sessionStorage.getItem(NAME);
-export const rememberName = (name) => sessionStorage.setItem(NAME, name);
+export const rememberedName = () => sessionStorage.getItem(NAME) ?? (rememberedKey() === SESSION ? localStorage.getItem(KEPT) || null : null);
+
+export function rememberName(name) {
+  sessionStorage.setItem(NAME, name);
+  if (rememberedKey() === SESSION) localStorage.setItem(KEPT, name);
+}
 
 /** The idempotency key of a rotation whose response has not arrived. With it and the old key, anyone can derive the new key. */
 export const rememberedRotation = () => sessionStorage.getItem(ROTATION);
@@ -58,6 +91,11 @@ export function rememberedQuote() {
 export const rememberQuote = ({ org_id, quote_id }) => sessionStorage.setItem(QUOTE, JSON.stringify({ org_id, quote_id }));
 export const forgetQuote = () => sessionStorage.removeItem(QUOTE);
 
+/** The plan that was chosen to buy, as `CHAIN/ID`, until its payment opens: signing up and signing in come between. */
+export const rememberedPlan = () => sessionStorage.getItem(PLAN);
+export const rememberPlan = (plan) => sessionStorage.setItem(PLAN, plan);
+export const forgetPlan = () => sessionStorage.removeItem(PLAN);
+
 /** The wallet that was chosen in this tab, by its reverse domain name. */
 export const rememberedWallet = () => sessionStorage.getItem(WALLET);
 export const rememberWallet = (id) => sessionStorage.setItem(WALLET, id);
@@ -85,4 +123,5 @@ export function forgetEverything() {
   forgetRecovery();
   forgetQuote();
   forgetSigned();
+  forgetPlan();
 }

@@ -5,7 +5,7 @@ import { mountChallenge } from "/assets/challenge.js";
 import { amount, group, toUnits } from "/assets/decimal.js";
 import { busy, byId, complain, h, onSubmit, say, wait } from "/assets/dom.js";
 import { firstCall, secret } from "/assets/secret.js";
-import { rememberKey } from "/assets/session.js";
+import { rememberKey, rememberedPlan } from "/assets/session.js";
 
 const AGENT_NAME = /^[A-Za-z0-9_-]{1,64}$/;
 /** How many status polls to send before giving up. */
@@ -126,7 +126,9 @@ function nextStep(verification, email) {
 /** Shows the key, only once: this page does not store it. */
 function show({ api_key: key, credit_balance: balance, rate_limits: limits, org_id: id, email_verification: verification }, email) {
   const title = h("h2", { tabindex: "-1" }, "Your key");
-  const open = h("a", { class: "button", href: "/metering/account", on: { click: () => rememberKey(key) } }, "Open your account");
+  const isBuying = Boolean(rememberedPlan());
+  const href = isBuying ? "/metering/account#top-up" : "/metering/account";
+  const open = h("a", { class: "button", href, on: { click: () => rememberKey(key) } }, isBuying ? "Continue to the payment" : "Open your account");
   const perMinute = limits.requests_per_minute === "0" ? "no limit" : `${group(limits.requests_per_minute)} a minute`;
   byId("signup-done").replaceChildren(
     title,
@@ -145,6 +147,7 @@ function show({ api_key: key, credit_balance: balance, rate_limits: limits, org_
     h("div", { class: "actions" }, open),
   );
   byId("signup").reset();
+  byId("buying").hidden = true;
   byId("signup-form-step").hidden = true;
   byId("signup-done").hidden = false;
   byId("signup-done").parentElement.setAttribute("aria-labelledby", (title.id = "key-title"));

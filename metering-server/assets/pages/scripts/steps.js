@@ -3,15 +3,17 @@
 import { h } from "/assets/dom.js";
 
 /**
- * The list. `steps` has the words of each step by name. Returns the element, and the function that updates a step:
- * `say(step, state, detail)`, where `state` is empty, `now`, `done` or `failed`.
+ * The list. `steps` has the words of each step by name. Returns the element, the function that updates a step:
+ * `say(step, state, detail)`, where `state` is empty, `now`, `done` or `failed`; and `word(step, words)`, which words it anew.
  */
 export function stepList(steps) {
   const details = new Map();
+  const texts = new Map();
   const items = new Map();
   for (const [name, words] of Object.entries(steps)) {
     details.set(name, h("span", { class: "under" }));
-    items.set(name, h("li", { "data-step": name }, h("span", {}, words, details.get(name))));
+    texts.set(name, h("span", {}, words));
+    items.set(name, h("li", { "data-step": name }, h("span", {}, texts.get(name), details.get(name))));
   }
   const said = h("p", { class: "quietly-there", role: "status" });
   const list = h("ol", { class: "progress" }, ...items.values());
@@ -28,7 +30,8 @@ export function stepList(steps) {
     details.get(name).replaceChildren(...parts);
     said.textContent = text;
   };
-  return { element: h("div", {}, list, said), say };
+  const word = (name, words) => texts.get(name)?.replaceChildren(...[words].flat());
+  return { element: h("div", {}, list, said), say, word };
 }
 
 /** The hash of a transaction, with a link to it where the chain has an explorer. */

@@ -1,17 +1,22 @@
 // The tiles above the chart: balance, lifetime use and rate limits.
 
 import { alertLine } from "/assets/balancealert.js";
-import { drums, group, plural, toUnits } from "/assets/decimal.js";
+import { group, plural, toUnits } from "/assets/decimal.js";
 import { h } from "/assets/dom.js";
 import { isPending } from "/assets/email.js";
 import { figure } from "/assets/figure.js";
 import { heldLine, isHolding } from "/assets/held.js";
+import { rollTo } from "/assets/odometer.js";
 import { runway } from "/assets/runway.js";
+
+/** The balance that was shown last, and whose it is: the meter rolls from there when credits arrive. */
+let last = { org: null, amount: null };
 
 /** The tiles of an account. `recent` is a summary of at least the last eight days. `key` and `reload` change its alert. */
 export function tiles(balance, recent, now, { key, reload }) {
   const meter = h("p", { class: "drums", id: "balance", tabindex: "0" });
-  const unit = drums(meter, balance.credit_balance, 4);
+  const unit = rollTo(meter, last.org === balance.org_id ? last.amount : null, balance.credit_balance, 4);
+  last = { org: balance.org_id, amount: balance.credit_balance };
   const { requests_per_minute: minute, requests_per_day: day } = balance.rate_limits;
   const cap = (count, window) => (count === "0" ? `No limit per ${window}` : `${group(count)} a ${window}`);
   const [bought, granted] = [balance.total_credits_purchased, balance.total_credits_granted];

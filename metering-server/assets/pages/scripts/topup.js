@@ -1,14 +1,15 @@
 // The TOP UP tab: choose a plan, pay its quote from any wallet, or register a payment that was made without one.
 
 import { callApi, sentence } from "/assets/api.js";
-import { amount, fromUnits, plural, toUnits } from "/assets/decimal.js";
 import { busy, h, onSubmit } from "/assets/dom.js";
 import { TX_HASH, follow, look, register, untilReversed } from "/assets/payment.js";
 import { byChain, choices, planKey, price } from "/assets/plans.js";
 import { howItWorks, showPurchase } from "/assets/purchase.js";
+import { coinOf, named, sumOf } from "/assets/quote.js";
 import { offersForm, pendingNotice, showSigned } from "/assets/signed.js";
-import { forgetPayment, forgetQuote, rememberPayment, rememberQuote, rememberedPayment, rememberedQuote, rememberedSigned } from "/assets/session.js";
+import { forgetPayment, forgetPlan, forgetQuote, rememberPayment, rememberQuote, rememberedPayment, rememberedPlan, rememberedQuote, rememberedSigned } from "/assets/session.js";
 import { stepList, transaction } from "/assets/steps.js";
+import { toppedUp } from "/assets/toppedup.js";
 
 /** The tab of one account, until it signs out. */
 export class TopUp {
@@ -19,8 +20,8 @@ export class TopUp {
   #groups = [];
   /** What can be paid by signature, with its chains. */
   #offers = { offers: [], chains: [] };
-  /** The last chosen plan, as `CHAIN/ID`; at first the one that the link to this page names. */
-  #chosen = new URLSearchParams(location.search).get("plan");
+  /** The last chosen plan, as `CHAIN/ID`. */
+  #chosen = null;
   /** Aborted when the account's tab ends, which also ends waiting for the wallet. */
   #end = new AbortController();
   /** Aborted when something else is shown. */
@@ -34,7 +35,7 @@ export class TopUp {
     this.#credited = credited;
   }
 
-  /** Shows the tab, and resumes a payment that was in progress when the page was left. */
+  /** Shows the tab: a payment that was in progress when the page was left, or that of the plan that the user came to buy. */
   async start() {
     this.#leave();
     const [sent, quote] = [rememberedPayment(), rememberedQuote()];
@@ -43,10 +44,13 @@ export class TopUp {
       const [plans, offers] = await Promise.all([callApi("/credits/plans"), callApi("/credits/offers")]);
       [this.#groups, this.#offers] = [byChain(plans), offers];
       if (this.#ended) return;
+      const wanted = this.#wanted();
       if (rememberedSigned()) this.#sign();
       else if (sent) this.#resume(sent);
-      else if (quote?.org_id === this.#account.org_id) await this.#reopen(quote.quote_id);
-      else this.#choose();
+      else if (quote?.org_id === this.#account.org_id) await this.#reopen(quote.quote_id, wanted);
+      else await this.#buy(wanted);
+      // Once is enough: what was in progress comes first, and later the user chooses again.
+      forgetPlan();
     } catch (error) {
       if (!this.#ended) this.#fail(error, [this.#button("Try again", () => this.start())]);
     }
@@ -127,6 +131,19 @@ export class TopUp {
     return form;
   }
 
+  /** The plan that was chosen before signing in, if it is on sale. */
+  #wanted() {
+    const plan = rememberedPlan();
+    return this.#groups.some(({ plans }) => plans.some((candidate) => planKey(candidate) === plan)) ? plan : null;
+  }
+
+  /** Opens the payment of a plan; without one, shows the plans. */
+  async #buy(plan) {
+    this.#chosen = plan ?? this.#chosen;
+    if (plan) await this.#quote();
+    else this.#choose();
+  }
+
   /** Gets a quote for the chosen plan, and shows it. */
   async #quote() {
     const { plan } = this.#plan(this.#chosen);
@@ -142,8 +159,8 @@ export class TopUp {
     }
   }
 
-  /** Shows the quote that was on the page before a reload. */
-  async #reopen(id) {
+  /** Shows the quote that was on the page before a reload, unless it is unpaid and another plan is wanted. */
+  async #reopen(id, wanted) {
     let quote;
     try {
       quote = await look(id, this.#key);
@@ -152,8 +169,9 @@ export class TopUp {
       forgetQuote();
     }
     if (this.#ended) return;
-    if (quote) this.#purchase(quote);
-    else this.#choose();
+    const isOther = wanted && quote?.status === "open" && planKey({ chain_id: quote.chain_id, id: quote.plan_id }) !== wanted;
+    if (quote && !isOther) this.#purchase(quote);
+    else await this.#buy(wanted);
   }
 
   /** Shows a quote until it is paid. */
@@ -327,19 +345,8 @@ export class TopUp {
     this.#credited();
   }
 
-  #done({ already_credited: known, amount_added: added, credit_balance: balance, tx_hash: hash, url, receipt }) {
-    const words = known ? "This payment was already credited." : [amount(added, { sign: true }), ` ${plural(added, "credit")}.`];
-    const open = receipt && h("a", { class: "button", href: `/metering/receipt?number=${receipt}` }, "Open the receipt");
-    this.#panel.replaceChildren(
-      h(
-        "div",
-        { class: "card", id: "topped-up" },
-        h("h2", { tabindex: "-1" }, known ? "Nothing to do" : "Topped up"),
-        h("p", {}, words, balance && " The balance is ", balance && amount(balance), balance && "."),
-        hash && h("p", { class: "soft" }, receipt && `Receipt ${receipt}, transaction `, !receipt && "Transaction ", transaction(hash, url)),
-        h("div", { class: "actions" }, open, this.#button(rememberedPayment() ? "Register your other payment" : "Top up again", () => this.start())),
-      ),
-    );
+  #done(topUp) {
+    this.#panel.replaceChildren(toppedUp(topUp, this.#button(rememberedPayment() ? "Register your other payment" : "Top up again", () => this.start())));
     this.#panel.querySelector("h2").focus();
     this.#credited();
   }
@@ -385,15 +392,3 @@ function withoutQuote({ quote_id: _, ...payment }) {
   rememberPayment(payment);
   return payment;
 }
-
-/** The credits of a quote with its bonus. */
-const sumOf = ({ credits, bonus_credits: bonus }) => fromUnits(toUnits(credits) + toUnits(bonus));
-/** The quote with words for its token, which may be in no current plan. */
-function named(quote, coin) {
-  const symbol = quote.token_symbol ?? (quote.payment_kind === "native_value" ? coin : "tokens");
-  if (quote.amount_human !== null) return { ...quote, token_symbol: symbol };
-  return { ...quote, amount_human: quote.amount_atomic, token_symbol: "of the token's smallest unit" };
-}
-
-/** The symbol of the chain's own coin. */
-const coinOf = (plans) => plans.find(({ payment_kind: kind }) => kind === "native_value")?.token_symbol ?? "ETH";

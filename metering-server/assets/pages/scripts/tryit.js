@@ -1,12 +1,14 @@
-// Sends an operation's request with the key of this tab, and shows the response, what it cost and the balance after it.
+// Sends an operation's request with the key of this tab, or with the session of this browser where that is enough, and shows the response, what it cost and the balance after it.
 
+import { noteBalance } from "/assets/balance.js";
 import { amount } from "/assets/decimal.js";
 import { busy, h } from "/assets/dom.js";
 import { readEvents, readText } from "/assets/events.js";
 import { pretty } from "/assets/pretty.js";
+import { askForKey } from "/assets/keyask.js";
 import { isFree, priceFor, priceTag } from "/assets/price.js";
 import { apiOrigin, targetOf } from "/assets/samples.js";
-import { rememberedKey } from "/assets/session.js";
+import { SESSION, ownKey, rememberedKey } from "/assets/session.js";
 
 /** The most characters of a response that are shown, and the most events of a stream. */
 const SHOWN_MOST = 200_000;
@@ -29,7 +31,9 @@ export function isTriable(operation) {
 /** The panel that tries an operation: parameters, body, a button that shows the cost, and the response. Call `update` when a value changes, to show the new cost. */
 export function tryIt(operation, parameters, body) {
   const needsKey = (operation.security ?? []).length > 0;
-  if (needsKey && !rememberedKey()) return { element: h("div", { class: "try" }, signInFirst()), update() {} };
+  // Only the key itself pays.
+  const keyOf = () => (operation.tags?.[0] === "metered" ? ownKey() : rememberedKey());
+  if (needsKey && !keyOf()) return withoutKey(() => tryIt(operation, parameters, body));
   const cost = h("p", { class: "hint", "data-cost": "" });
   const update = () => cost.replaceChildren(...costOf(operation, parameters.values()));
   update();
@@ -38,11 +42,25 @@ export function tryIt(operation, parameters, body) {
   const status = h("p", { class: "quietly-there", role: "status" });
   const result = h("div", { class: "try-result" });
   send.addEventListener("click", () => {
-    const key = rememberedKey();
-    if (needsKey && !key) result.replaceChildren(signInFirst());
+    const key = keyOf();
+    if (needsKey && !key) result.replaceChildren(rememberedKey() ? askForKey(() => result.replaceChildren()) : signInFirst());
     else if (parameters.check() && (body?.check() ?? true)) busy(send, () => run({ operation, target: targetOf(operation, parameters.values()), key: needsKey && key, body: body?.text() ?? "", stop, status, result }));
   });
   return { element: h("div", { class: "try" }, h("div", { class: "actions" }, send, stop, cost), status, result), update };
+}
+
+/** The panel of somebody without a key. `again` makes the panel with one. */
+function withoutKey(again) {
+  const element = h("div", { class: "try" });
+  const shown = { element, update() {} };
+  const use = () => {
+    const { element: panel, update } = again();
+    shown.update = update;
+    element.replaceWith(panel);
+    panel.querySelector("button").focus();
+  };
+  element.append(rememberedKey() === SESSION ? askForKey(use) : signInFirst());
+  return { element, update: () => shown.update() };
 }
 
 /** What sending will cost. */
@@ -66,19 +84,21 @@ async function run({ operation, target, key, body, stop, status, result }) {
   status.textContent = "Sending …";
   result.replaceChildren();
   // A service's own endpoints are also on the pages' origin.
-  const origin = operation.tags?.[0] === "metered" ? apiOrigin() : "";
-  const headers = { ...(key ? { Authorization: `Bearer ${key}` } : {}), ...(body ? { "Content-Type": "application/json" } : {}) };
+  const inSession = key === SESSION;
+  const origin = operation.tags?.[0] === "metered" ? apiOrigin() : inSession ? "/metering/session" : "";
+  const headers = { ...(key && !inSession ? { Authorization: `Bearer ${key}` } : {}), ...(body ? { "Content-Type": "application/json" } : {}) };
   try {
     const response = await fetch(origin + target, {
       method: operation.method.toUpperCase(),
       headers,
       body: body || undefined,
       cache: "no-store",
-      credentials: "omit",
+      credentials: inSession ? "same-origin" : "omit",
       redirect: "manual",
       referrerPolicy: "no-referrer",
       signal: controller.signal,
     });
+    noteBalance(key, response.headers.get(BALANCE));
     const { element, summary } = factsOf(response, performance.now() - started);
     status.textContent = summary;
     result.replaceChildren(element, ...notices(response));
@@ -117,11 +137,13 @@ function factsOf(response, milliseconds) {
   return { element, summary: `${redirected ? REDIRECTED : `Response ${code}.`}${costs}` };
 }
 
-/** What to know about a redirect, or an empty account. */
+/** What to know about a redirect, an empty account, or a rate limit. */
 function notices(response) {
   if (response.type === "opaqueredirect") return [h("p", { class: "hint" }, REDIRECTED)];
-  if (response.status !== 402) return [];
-  return [h("p", { class: "notice notice-warn" }, "This account is out of credits. ", h("a", { href: "/metering/account#top-up" }, "Top up"))];
+  const guide = (path, words) => h("a", { href: `/docs/guides/${path}` }, words);
+  if (response.status === 402) return [h("p", { class: "notice notice-warn" }, "This account is out of credits. ", h("a", { href: "/metering/account#top-up" }, "Top up"), ", or read ", guide("errors#402-credits", "what a 402 means"), ".")];
+  if (response.status === 429) return [h("p", { class: "notice notice-warn" }, "Too many requests. ", guide("rate-limits", "How limits work, and how to retry"), ".")];
+  return [];
 }
 
 async function showBody(response, result, status) {

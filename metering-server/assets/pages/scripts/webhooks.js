@@ -93,7 +93,7 @@ export class WebhooksTab {
         "section",
         { "aria-labelledby": "webhooks-title", class: "stack-gap", id: "webhooks" },
         h("div", { class: "section-head" }, h("h2", { id: "webhooks-title" }, "Webhooks"), h("p", { class: "soft" }, "Times are UTC"), this.#isFirst ? create : ""),
-        h("p", { class: "soft" }, "Webhooks send events to your server: a low balance, a payment, a new key. Requests are signed as Standard Webhooks specifies, and retried for three days until your server responds with a 2xx status."),
+        h("p", { class: "soft" }, "Webhooks send events to your server: a low balance, a payment, a new key. Requests are signed as Standard Webhooks specifies, and retried for three days until your server responds with a 2xx status. ", h("a", { href: "/docs/guides/webhooks#verify-the-signature" }, "How to verify them"), "."),
         this.#isFirst ? "" : h("p", { class: "notice", id: "webhooks-not-first" }, "Only the account's first key can create and change webhooks. Sign in with it to do so."),
         this.status = h("div", { role: "alert" }),
         this.#webhooks.length === 0 ? none : table("Webhooks", COLUMNS, this.#webhooks.map((webhook) => this.#row(webhook))),

@@ -16,6 +16,7 @@ pub(super) fn request_body(route: &Route) -> Option<RequestBody> {
     };
     // The catalogue's schema may have keywords that utoipa's type would drop, so it is written verbatim.
     let mut content = ContentBuilder::new().build();
+    content.example = route.body.as_ref().and_then(|rules| Some(rules.example()?.value().clone()));
     content.extensions = Some(std::iter::once(("schema", schema)).collect());
     Some(RequestBodyBuilder::new().description(Some(about)).required(Some(required)).content(JSON, content).build())
 }
@@ -43,6 +44,8 @@ mod tests {
         let schema = json!({"type": "object", "properties": {"n": {"multipleOf": 1, "x-unit": "tokens"}}});
         let declared = json!({"required": true, "description": "JSON, which is checked before anything is charged",
             "content": {JSON: {"schema": schema}}});
+        let mut with_example = declared.clone();
+        with_example["content"][JSON]["example"] = json!({"n": 7});
         let free = json!({"required": false, "content": {JSON: {"schema": {}}},
             "description": "Any body; the catalogue does not say what the upstream takes"});
         // method, more of the route, its body
@@ -51,7 +54,8 @@ mod tests {
             ("DELETE", json!({}), Value::Null),
             ("POST", json!({}), free.clone()),
             ("PATCH", json!({}), free),
-            ("PUT", json!({"request": {"schema": schema}}), declared),
+            ("PUT", json!({"request": {"schema": schema}}), declared.clone()),
+            ("PUT", json!({"request": {"schema": schema, "example": {"n": 7}}}), with_example),
         ];
         for (method, more, expected) in table {
             let mut route = json!({"path": "/x", "method": method, "metered": true});

@@ -245,11 +245,12 @@ fn extensions(route: &Route) -> Option<Extensions> {
 /// The body of a response: its schema and example as the catalogue has them.
 fn content(route: &Route) -> Content {
     let mut content = ContentBuilder::new().build();
-    content.example.clone_from(&route.example);
+    content.example = route.example.as_ref().map(|example| example.value().clone());
     // The catalogue's schema may have keywords that utoipa's type would drop, so it is written verbatim. OpenAPI 3.1
     // has no keyword for the events of a stream; `itemSchema` is from 3.2.
     let keyword = if route.sse { "x-event-schema" } else { "schema" };
-    content.extensions = route.response.as_ref().map(|schema| [(keyword, schema.clone())].into_iter().collect());
+    content.extensions =
+        route.response.as_ref().map(|schema| [(keyword, schema.value().clone())].into_iter().collect());
     content
 }
 

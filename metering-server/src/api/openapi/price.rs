@@ -15,9 +15,7 @@ pub(super) fn sentence(route: &Route) -> String {
         Pricing::ByVolume(tiers) => format!("Costs, in credits per request: {tiers}."),
         Pricing::ByUsage(price) => format!("Costs what it uses, {price}."),
         Pricing::Unknown => "Costs an amount that this version cannot read.".to_owned(),
-        Pricing::PerLookback { weight, param, .. } => {
-            format!("Costs {weight}/7200 credits times a multiplier that grows with `{param}`.")
-        }
+        Pricing::PerLookback { param, .. } => format!("Costs {}, by `{param}`.", route.price_in_words()),
     }
 }
 

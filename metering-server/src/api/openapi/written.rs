@@ -10,7 +10,7 @@ use metering_core::catalogue::Route;
 use serde_json::value::RawValue;
 use utoipa::openapi::{Info, OpenApi, PathItem, Paths};
 
-use super::{bounds, metered};
+use super::{authored, bounds, metered};
 use crate::endpoints::errors;
 
 /// The members that come first, in this order.
@@ -66,7 +66,7 @@ fn write_paths(
         let known = own.paths.paths.get(path);
         match routes.get(path) {
             None => text.push_str(&serde_json::to_string(&known)?),
-            Some(routes) => text.push_str(&serde_json::to_string(&item(path, known, routes, finish))?),
+            Some(routes) => text.push_str(&authored::to_json(item(path, known, routes, finish), routes)?),
         }
     }
     text.push('}');

@@ -4,6 +4,7 @@ use std::fmt::Display;
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures_util::future::BoxFuture;
 use http::{HeaderMap, HeaderValue};
 use metering_core::catalogue::{BodyEnd, Ended, ReportError, Settlement, UsagePrice};
 use metering_core::charging::HoldUpdated;
@@ -112,9 +113,11 @@ impl Settling {
 }
 
 /// Waits for the outcome. A hold that could not be settled is logged by its guard, and one that takes longer is settled
-/// in the background.
-async fn within_wait<E>(settling: impl Future<Output = Result<Option<HoldUpdated>, E>>) -> Option<HoldUpdated> {
-    timeout(CAPTURE_WAIT, settling).await.ok()?.ok()?
+/// in the background. Boxed, since otherwise a task has room for each place where it may settle.
+fn within_wait<'f, E: 'f>(
+    settling: impl Future<Output = Result<Option<HoldUpdated>, E>> + Send + 'f,
+) -> BoxFuture<'f, Option<HoldUpdated>> {
+    Box::pin(async { timeout(CAPTURE_WAIT, settling).await.ok()?.ok()? })
 }
 
 #[cfg(test)]

@@ -65,6 +65,11 @@ fn recovery_and_notice_say_what_happened() {
     assert!(recover.contains("Subject: Replace your Acme API key"), "{recover}");
     assert!(recover.contains(&format!("https://acme.example/metering/recover#{}", token.expose())), "{recover}");
     assert!(recover.contains("for 10 minutes"), "{recover}");
+    let sign_in = MailMessage::SignIn { token: token.clone(), lifetime: Duration::from_secs(900) };
+    let sign_in = text(&letterhead("Acme").message(&mail("jo@example.com", sign_in)).unwrap());
+    assert!(sign_in.contains("Subject: Sign in to Acme") && sign_in.contains("for 15 minutes"), "{sign_in}");
+    let link = format!("https://acme.example/metering/recover#sign-in={}", token.expose());
+    assert_eq!(sign_in.matches(&link).count(), 2, "{sign_in}");
     let notice = text(&letterhead("Acme").message(&mail("jo@example.com", MailMessage::KeyReplaced)).unwrap());
     assert!(notice.contains("Subject: Your Acme API key was replaced"), "{notice}");
     assert!(!notice.contains("eml_"), "{notice}");

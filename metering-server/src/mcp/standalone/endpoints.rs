@@ -1,6 +1,6 @@
-//! What such a process serves besides the tools: its state, and descriptions of the service.
+//! What a process that serves only MCP has besides the tools: health, metrics, and descriptions of the service.
 //!
-//! They are warp filters, whose cost does not matter here: only probes and tools at startup send these requests.
+//! These are warp filters. Their cost does not matter: only probes, and clients as they start, send these requests.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ use warp::path::FullPath;
 use crate::api::{self, Documents};
 use crate::http::{Problem, Reply, Response, bytes, into_response, json, no_oauth};
 
-/// What they show.
+/// What the endpoints need.
 pub(super) struct Endpoints {
     /// The service behind the tools.
     pub(super) service: Client,
@@ -42,7 +42,7 @@ pub(super) async fn respond<B>(routes: &BoxedFilter<(Reply,)>, request: Request<
 }
 
 impl Endpoints {
-    /// Serves them, and responds to requests for other paths. Never rejects.
+    /// Serves the endpoints, and responds to requests for other paths. Never rejects.
     pub(super) fn routes(self: &Arc<Self>) -> BoxedFilter<(Reply,)> {
         let endpoints = Arc::clone(self);
         let endpoints = warp::any().map(move || Arc::clone(&endpoints));
@@ -61,7 +61,9 @@ impl Endpoints {
             .and(headers)
             .map(|endpoints: Arc<Self>, headers: HeaderMap| endpoints.documents.catalogue(&headers));
         let served = health.or(ready).unify().or(metrics).unify().or(openapi).unify().or(catalogue).unify();
-        let unserved = warp::method().and(warp::path::full()).map(unserved);
+        let unserved = warp::method()
+            .and(warp::path::full())
+            .map(|method: Method, path: FullPath| unserved(&method, path.as_str()));
         warp::get().or(warp::head()).unify().and(served).or(unserved).unify().boxed()
     }
 
@@ -89,11 +91,33 @@ fn healthy() -> Reply {
     json(StatusCode::OK, &api::HealthDocument::OK)
 }
 
-/// The response to a request that no endpoint takes.
-fn unserved(method: Method, path: FullPath) -> Reply {
-    let path = path.as_str();
-    if api::is_everywhere(path) && !matches!(method, Method::GET | Method::HEAD) {
+/// The response to a request that no endpoint takes. As above, a trailing slash makes no difference.
+fn unserved(method: &Method, path: &str) -> Reply {
+    let is_endpoint = api::is_everywhere(path.strip_suffix('/').unwrap_or(path));
+    if is_endpoint && !matches!(*method, Method::GET | Method::HEAD) {
         return Problem::method_not_allowed(&["GET", "HEAD"]).into_reply();
     }
     no_oauth(path).unwrap_or_else(|| Problem::not_found().into_reply())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn other_methods_are_not_allowed_with_or_without_a_trailing_slash() {
+        // method, path, status
+        let table = [
+            (Method::POST, "/health", 405),
+            (Method::POST, "/health/", 405),
+            (Method::OPTIONS, "/openapi.json/", 405),
+            (Method::POST, "/health//", 404),
+            (Method::POST, "/credits/balance", 404),
+            (Method::GET, "/health//", 404),
+            (Method::GET, "/", 404),
+        ];
+        for (method, path, status) in table {
+            assert_eq!(unserved(&method, path).status(), status, "{method} {path}");
+        }
+    }
 }

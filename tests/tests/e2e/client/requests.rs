@@ -43,7 +43,7 @@ fn what_is_held_is_shown_until_its_cost_is_known() {
     let report = event(r#"{"usage": {"total_tokens": 30}}"#);
     let streamed = run(&call(&[events_head(), event("{}"), report.clone(), last_chunk("")]));
     assert_eq!(streamed.stderr, "Charged 0.03 credits; 0.5 were held.\n");
-    assert_eq!(terminal.run_successfully(&["requests"]).stdout.lines().count(), 1, "only the headings");
+    assert_eq!(terminal.run_successfully(&["requests"]).stdout.lines().count(), 1, "nothing is held");
 
     // One that is in progress.
     let waiting = call(&[events_head(), event("{}"), Value::Null, report, last_chunk("")]);

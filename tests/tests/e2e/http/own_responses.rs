@@ -35,7 +35,7 @@ fn sorted(mut headers: Vec<(String, String)>) -> Vec<(String, String)> {
 
 fn asset(client: &Client) -> String {
     let page = client.get("/metering").expect(200).text();
-    let start = page.find("/assets/base.").unwrap();
+    let start = page.find("/assets/metering.").unwrap();
     page[start..].split('"').next().unwrap().to_owned()
 }
 

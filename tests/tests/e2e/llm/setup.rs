@@ -34,6 +34,8 @@ pub(super) fn setup(site: &Site, price: &Value) -> ServerSetup {
     let chat = shipped["endpoints"].as_array().unwrap().iter().find(|route| route["path"] == CHAT).unwrap();
     let route = |path: String| {
         let mut request = chat["request"].clone();
+        // It names a model that is not sold here.
+        request.as_object_mut().unwrap().remove("example");
         match path == CHAT {
             true => request["schema"]["properties"]["model"]["enum"] = json!(MODELS),
             // The path says which model.

@@ -61,6 +61,21 @@ fn a_link_on_a_page_replaces_a_lost_key() {
 }
 
 #[test]
+fn a_link_on_a_page_signs_in() {
+    if mail::are_skipped() || !with_browser() {
+        return;
+    }
+    let (site, mail) = (Site::new(), MailServer::start());
+    let server = server_with_pages(&site, &mail);
+    let account = sign_up(&server.client(), "jo@example.com");
+    let _ = verify(&server.client(), mail.next().token()).expect(200);
+    let _ = server.client().post("/api-key/sessions/email", &json!({"email": "jo@example.com"})).expect(202);
+    play("mailSignIn", &server, json!({"link": mail.next().link(), "key": key_of(&account)}));
+    assert!(!server.log().contains("eml_") && !server.log().contains("bst_"));
+    site.verify();
+}
+
+#[test]
 fn an_alert_is_mailed_unless_its_owner_switches_that_off() {
     if mail::are_skipped() || !with_browser() {
         return;

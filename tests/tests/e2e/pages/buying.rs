@@ -1,4 +1,4 @@
-//! Topping up in a real browser, with a real chain: scenes of `tests/browser/buying.mjs`.
+//! Topping up in a real browser, with a real chain: scenes of `tests/browser/buying.mjs` and `plans.mjs`.
 
 use metering_tests::chain::Chain;
 use metering_tests::site::Site;
@@ -108,14 +108,15 @@ fn keyboard_alone_buys_a_plan() {
 }
 
 #[test]
+fn chosen_plan_is_kept_until_its_payment_opens() {
+    let Some((shop, key)) = shop("1", "") else { return };
+    play("buyBeforeSignUp", &shop.server, json!({"key": key}));
+    shop.site.verify();
+}
+
+#[test]
 fn buying_is_accessible_in_both_schemes_and_widths() {
     let Some((shop, key)) = shop("1", "") else { return };
     let more = json!({"key": key, "node": shop.chain.url(), "account": checksummed(&shop, 3)});
     play("buyingLooks", &shop.server, more);
-}
-
-#[test]
-fn first_page_is_light() {
-    let Some((shop, _)) = shop("1", "") else { return };
-    play("weight", &shop.server, json!({"most": 150_000}));
 }

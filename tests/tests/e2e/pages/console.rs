@@ -187,6 +187,6 @@ fn console_is_accessible_in_both_schemes_and_widths() {
 #[test]
 fn console_is_light() {
     if chromium().is_some() {
-        Desk::new(&[]).play("consoleWeight", json!({"most": 150_000}));
+        Desk::new(&[]).play("consoleWeights", json!({"most": {"requests": 16, "bytes": 150_000}}));
     }
 }

@@ -50,11 +50,17 @@ fn bodies_are_prefilled_checked_and_sent() {
         "max_tokens": {"type": "integer", "minimum": 16},
         "stream": {"type": "boolean", "default": false}}});
     let word = json!([{"name": "word", "in": "path", "type": "string", "required": true}]);
+    // Text, because `json!` would sort the members.
+    let written = r#"{"path": "/api/letter", "method": "POST", "metered": true, "price": "0.01", "request": {
+        "schema": {"type": "object", "properties": {
+            "to": {"type": "string"}, "count": {"type": "integer"}, "body": {"type": "string"}}},
+        "example": {"to": "Ada", "count": 2, "body": "Hi"}}}"#;
     let catalogue = json!({"market": "TEST", "version": 1, "endpoints": [
         {"path": "/api/echo", "method": "POST", "metered": true, "price": "0.01", "description": "Chat with a model",
          "request": {"schema": schema}},
         {"path": "/api/echo/{word}", "method": "POST", "metered": true, "price": "0.01", "params": word}]});
-    let catalogue = site.write("bodies.json", &catalogue.to_string());
+    let catalogue = catalogue.to_string().replacen('[', &format!("[{written},"), 1);
+    let catalogue = site.write("bodies.json", &catalogue);
     let flags = ["--upstream", &upstream.url(), "--catalogue", catalogue.to_str().unwrap()];
     let server = site.server().args(flags).start();
     play("tryBody", &server, json!({"key": account(&site, "holder", "2")}));

@@ -7,7 +7,7 @@ use crate::client::access::config::setting::redacted;
 use crate::client::access::home::Home;
 use crate::client::access::profile::Profile;
 use crate::failure::Failure;
-use crate::output::{Format, json_line, notice};
+use crate::output::{Format, notice, write_json};
 use crate::table::{Column, Table};
 
 /// List all profiles.
@@ -29,6 +29,13 @@ struct Row {
     org_id: Option<String>,
 }
 
+const COLUMNS: &[Column] = &[
+    Column::word("PROFILE"),
+    Column::text("URL"),
+    Column::word("API KEY").optional(1),
+    Column::id("ACCOUNT").optional(2),
+];
+
 impl ListArgs {
     pub(super) fn run(self, out: &mut dyn Write) -> Result<(), Failure> {
         let home = Home::find(|name| std::env::var_os(name))?;
@@ -43,17 +50,12 @@ impl ListArgs {
             });
         }
         if self.format.json {
-            return json_line(out, &rows);
+            return write_json(out, &rows);
         }
         if rows.is_empty() {
             notice(&format!("No profiles in {}.", home.path().display()));
         }
-        let mut table = Table::new(&[
-            Column::Text("PROFILE"),
-            Column::Text("URL"),
-            Column::Text("API KEY"),
-            Column::Text("ACCOUNT"),
-        ]);
+        let mut table = Table::new(COLUMNS);
         for row in &rows {
             let or_none = |value: &Option<String>| value.clone().unwrap_or_else(|| "-".to_owned());
             table.row([&row.profile, &or_none(&row.url), &or_none(&row.api_key), &or_none(&row.org_id)]);

@@ -8,7 +8,7 @@ use crate::client::access::config::setting::redacted;
 use crate::client::paying::amount::Amount;
 use crate::client::session::ProfileArgs;
 use crate::failure::Failure;
-use crate::output::{Format, json_line};
+use crate::output::{Format, write_json};
 use crate::table::write_pairs;
 
 /// The variables that override a profile's settings.
@@ -59,7 +59,7 @@ impl ShowArgs {
             file: profile.path().display().to_string(),
             environment: VARIABLES.into_iter().filter(set).collect(),
         };
-        if self.format.json { json_line(out, &document) } else { document.write(out) }
+        if self.format.json { write_json(out, &document) } else { document.write(out) }
     }
 }
 

@@ -2,6 +2,7 @@ use clap::Args;
 
 use crate::client::access::config::setting::{Setting, redacted};
 use crate::client::session::ProfileArgs;
+use crate::confirm::Confirmation;
 use crate::failure::Failure;
 use crate::output::notice;
 
@@ -18,10 +19,12 @@ pub(super) struct UnsetArgs {
     setting: Setting,
     #[command(flatten)]
     profile: ProfileArgs,
+    #[command(flatten)]
+    confirmation: Confirmation,
 }
 
 impl UnsetArgs {
-    pub(super) fn run(self) -> Result<(), Failure> {
+    pub(super) async fn run(self) -> Result<(), Failure> {
         let mut profile = self.profile.profile()?;
         if !profile.exists() {
             return Err(Failure::NotFound(format!("no profile {}", profile.name())));
@@ -35,6 +38,11 @@ impl UnsetArgs {
             Setting::Url => profile.settings.url = None,
             Setting::DailyLimit => profile.settings.pay.daily_limit = None,
             Setting::ApiKey => {
+                if let Some(key) = &profile.settings.api_key {
+                    let question =
+                        format!("Remove the key {}? Unless it is stored elsewhere, it is lost.", redacted(key));
+                    self.confirmation.ask(&question).await?;
+                }
                 profile.settings.org_id = None;
                 if let Some(key) = profile.settings.api_key.take() {
                     notice(&format!("Removed the key {} from the profile; it is still valid.", redacted(&key)));

@@ -7,10 +7,10 @@ use metering_client::calls::keys::{DeleteKey, GetKey, OfKey, OfNamedKey};
 use metering_core::access::KeyId;
 use metering_core::wire::KeyResponse;
 
-use super::response::write_json;
 use crate::client::session::ProfileArgs;
 use crate::confirm::confirm;
 use crate::failure::Failure;
+use crate::json::write_as_sent;
 use crate::output::Format;
 
 /// Delete a key and its child keys permanently.
@@ -43,7 +43,7 @@ impl DeleteArgs {
         }
         let response = client.call::<DeleteKey>(&OfNamedKey { id: self.key.to_string() }, &()).await?;
         if self.format.json {
-            return write_json(out, &response);
+            return write_as_sent(out, &response.body);
         }
         Ok(writeln!(out, "The key is deleted.")?)
     }

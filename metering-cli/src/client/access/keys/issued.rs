@@ -11,11 +11,11 @@ use metering_core::wire::KeyDocument;
 use serde::{Deserialize, Serialize};
 use zeroize::Zeroizing;
 
-use super::response::write_json;
 use crate::client::access::profile::Profile;
 use crate::client::session::Session;
 use crate::failure::Failure;
-use crate::output::{json_line, notice};
+use crate::json::write_as_sent;
+use crate::output::{notice, write_json};
 use crate::table::write_pairs;
 
 /// How often a request without a response is sent before the user is asked to try later.
@@ -103,7 +103,7 @@ impl Issued {
         profile.save().map_err(|failure| self.lost(&failure))?;
         let (name, stored_in) = (profile.name().to_string(), profile.path());
         if json {
-            return json_line(out, &Stored { data: &self.key, profile: name, stored_in });
+            return write_json(out, &Stored { data: &self.key, profile: name, stored_in });
         }
         let place = format!("in profile {name}");
         write_pairs(out, &[("Key", &self.key.id), ("Name", &self.key.name), ("API key", &place)])
@@ -111,7 +111,7 @@ impl Issued {
 
     fn print(&self, response: &Response, json: bool, out: &mut dyn Write) -> Result<(), Failure> {
         if json {
-            return write_json(out, response);
+            return write_as_sent(out, &response.body);
         }
         let (key, secret) = (&self.key, self.secret.expose());
         write_pairs(out, &[("Key", &key.id), ("Name", &key.name), ("API key", &secret)])?;

@@ -6,10 +6,10 @@ use clap::Args;
 use metering_client::calls::keys::ReportLeaked;
 use metering_core::wire::{LeakedKeyRequest, LeakedKeyResponse};
 
-use super::response::write_json;
 use crate::client::access::config::read_key;
 use crate::client::session::ProfileArgs;
 use crate::failure::Failure;
+use crate::json::write_as_sent;
 use crate::output::Format;
 
 /// Disable a key that was found where it should not be, read from standard input or a prompt, never from an argument.
@@ -35,7 +35,7 @@ impl LeakedArgs {
         let response = session.anonymous().call::<ReportLeaked>(&(), &leaked).await?;
         let LeakedKeyResponse { disabled } = response.json()?;
         if self.format.json {
-            return write_json(out, &response);
+            return write_as_sent(out, &response.body);
         }
         let done = if disabled { "The key no longer works." } else { "The key did not work; nothing changed." };
         Ok(writeln!(out, "{done}")?)

@@ -13,7 +13,7 @@ use serde_json::value::RawValue;
 use crate::client::session::ProfileArgs;
 use crate::failure::Failure;
 use crate::keys::document;
-use crate::output::{Format, json_line};
+use crate::output::{Format, write_json};
 
 /// List the profile's key and its child keys, oldest first.
 #[derive(Debug, Args)]
@@ -54,7 +54,7 @@ impl ListArgs {
             }
         }
         if self.format.json {
-            return json_line(out, &Document { data });
+            return write_json(out, &Document { data });
         }
         let parsed = data.iter().map(|key| serde_json::from_str(key.get())).collect::<Result<Vec<KeyDocument>, _>>();
         let parsed =

@@ -12,6 +12,7 @@ use super::issued::{Issued, attempts};
 use crate::client::access::profile::ProfileName;
 use crate::client::charging::call::generate_key;
 use crate::client::session::ProfileArgs;
+use crate::confirm::Confirmation;
 use crate::failure::Failure;
 use crate::output::Format;
 
@@ -40,6 +41,8 @@ pub(super) struct RotateArgs {
     #[arg(long, value_name = "KEY", value_parser = IdempotencyKey::parse)]
     idempotency_key: Option<IdempotencyKey>,
     #[command(flatten)]
+    confirmation: Confirmation,
+    #[command(flatten)]
     format: Format,
 }
 
@@ -54,6 +57,10 @@ impl RotateArgs {
                 "{} is the profile's own key: replace it with `metering rotate --current`, which stores the new one",
                 own.id
             )));
+        }
+        if self.grace.is_none_or(|seconds| seconds == 0) {
+            let question = format!("Replace the secret of key {}? The old one stops working immediately.", self.key);
+            self.confirmation.ask(&question).await?;
         }
         let of = OfNamedKey { id: self.key.to_string() };
         let rotation = RotateKeyRequest { grace_seconds: self.grace };

@@ -7,12 +7,12 @@ use metering_client::{Client, ClientError, Response};
 use tokio::time::{sleep, timeout};
 
 use crate::client::charging::catch_up::block::{Block, BlockNumber};
-use crate::client::charging::catch_up::progress::Progress;
 use crate::client::charging::catch_up::retry::{self, Verdict};
 use crate::client::charging::catch_up::walk::{Feed, FetchedBlock};
 use crate::client::money::amount::Amount;
 use crate::client::session::interruption::Interruption;
 use crate::failure::Failure;
+use crate::progress::Progress;
 use crate::table::printable;
 
 /// The route of the latest finalized block; with a number appended, of that block.

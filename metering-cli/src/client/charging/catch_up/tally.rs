@@ -5,10 +5,10 @@ use std::io::Write;
 use serde::Serialize;
 
 use crate::client::charging::catch_up::block::BlockNumber;
-use crate::client::charging::catch_up::progress::Progress;
 use crate::client::money::amount::Amount;
 use crate::failure::Failure;
-use crate::output::json_line;
+use crate::output::write_json;
+use crate::progress::Progress;
 
 /// The counts of a run in progress.
 #[derive(Debug)]
@@ -46,14 +46,14 @@ impl Tally {
     pub(super) fn wrote(&mut self, number: BlockNumber) {
         self.first.get_or_insert(number);
         self.written += 1;
-        self.progress.step(number);
+        self.progress.add(1);
     }
 
     /// Counts a block as skipped.
     pub(super) fn skipped(&mut self, number: BlockNumber) {
         self.progress.message(&format!("The service does not have block {number}; skipping it."));
         self.skipped.push(number);
-        self.progress.step(number);
+        self.progress.add(1);
     }
 
     /// How many blocks are written.
@@ -81,7 +81,7 @@ impl Tally {
 impl Summary {
     /// For programs.
     pub(super) fn write_json(&self, out: &mut dyn Write) -> Result<(), Failure> {
-        json_line(out, self)?;
+        write_json(out, self)?;
         Ok(out.flush()?)
     }
 

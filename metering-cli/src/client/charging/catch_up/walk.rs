@@ -5,6 +5,7 @@ use crate::client::charging::catch_up::book::Book;
 use crate::client::charging::catch_up::plan::Plan;
 use crate::client::charging::catch_up::tally::Tally;
 use crate::failure::Failure;
+use crate::progress::Unit;
 
 /// Where blocks come from.
 pub(super) trait Feed {
@@ -41,7 +42,7 @@ pub(super) async fn walk(
     let latest = feed.latest().await?;
     tally.latest = Some(latest.number);
     let plan = Plan::make(book.start(), latest.number, rules.blocks_max)?;
-    tally.progress.begin(plan.count());
+    tally.progress.begin("Fetching", Unit::Things("blocks"), Some(plan.count()));
     for number in plan.blocks() {
         // The latest block is already fetched and paid for.
         let found =

@@ -9,7 +9,7 @@ use crate::client::payments::payment::connection::{ChainConnection, TxState};
 use crate::client::payments::payment::entry::Entry;
 use crate::client::payments::payment::journal::Journal;
 use crate::failure::Failure;
-use crate::output::{json_line, notice};
+use crate::output::{notice, write_json};
 
 const CONFIRMATION: &str = "abandon";
 
@@ -53,7 +53,7 @@ pub(crate) async fn abandon(
         abandoned.kept_in = Some(file.display().to_string());
     }
     if json {
-        return json_line(out, &abandoned);
+        return write_json(out, &abandoned);
     }
     writeln!(out, "Abandoned {description}.")?;
     if let Some(file) = abandoned.kept_in {

@@ -15,7 +15,7 @@ use crate::client::payments::payment::registration::{RegistrationResult, Watched
 use crate::client::payments::payment::retry::PaymentRetries;
 use crate::client::session::Session;
 use crate::failure::Failure;
-use crate::output::{json_line, notice};
+use crate::output::{notice, write_json};
 use crate::table::write_pairs;
 
 /// An account to which payments are credited.
@@ -161,7 +161,7 @@ impl<'a> Crediting<'a> {
         let complete_url = complete_url.as_deref();
         let command = format!("metering topup --plan {plan_id} --chain {chain_id} --tx {hash} --signature 0x...");
         if self.json {
-            json_line(out, &ProofRequired { status: "payer_proof_required", message, complete_url })?;
+            write_json(out, &ProofRequired { status: "payer_proof_required", message, complete_url })?;
         } else {
             notice(
                 "Sign the text below exactly as it is (EIP-191, personal_sign) with the wallet that paid, without a \
@@ -193,7 +193,7 @@ fn complete_url(body: &[u8]) -> Option<String> {
 impl Credited {
     pub(crate) fn write(&self, out: &mut dyn Write, json: bool) -> Result<(), Failure> {
         if json {
-            return json_line(out, self);
+            return write_json(out, self);
         }
         if self.already_credited {
             writeln!(out, "The payment was already credited to this account: it added {} credits.", self.amount_added)?;

@@ -12,7 +12,7 @@ use crate::client::payments::payment::entry::Entry;
 use crate::client::payments::payment::market::Market;
 use crate::client::payments::payment::quote::Quote;
 use crate::failure::Failure;
-use crate::output::{json_line, notice};
+use crate::output::{notice, write_json};
 use crate::table::write_pairs;
 
 /// What to request a quote for.
@@ -74,7 +74,7 @@ pub(crate) fn write_quote(entry: &Entry, json: bool, out: &mut dyn Write) -> Res
         terms_url: &signup.terms_url,
     };
     if json {
-        return json_line(out, &quoted);
+        return write_json(out, &quoted);
     }
     let token = if bill.token == Address::ZERO { "the chain's coin" } else { &quoted.token_contract };
     write_pairs(

@@ -12,7 +12,7 @@ use crate::client::money::amount::Amount;
 use crate::client::payments::payment::bill::Bill;
 use crate::client::session::Session;
 use crate::failure::Failure;
-use crate::output::{json_line, notice};
+use crate::output::{notice, write_json};
 use crate::table::{printable, write_pairs};
 
 /// The response to a claim or a rotation, with the key.
@@ -122,7 +122,7 @@ impl<'a> Account<'a> {
     /// Prints the account below a sentence that says what was done.
     pub(crate) fn write(&self, out: &mut dyn Write, json: bool, done: &str) -> Result<(), Failure> {
         if json {
-            return json_line(out, self);
+            return write_json(out, self);
         }
         writeln!(out, "{done}")?;
         write_pairs(

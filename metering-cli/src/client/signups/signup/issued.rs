@@ -10,7 +10,7 @@ use crate::client::money::amount::Amount;
 use crate::client::session::documents::Caps;
 use crate::client::signups::signup::wait::Verification;
 use crate::failure::Failure;
-use crate::output::{Format, json_line, notice};
+use crate::output::{Format, notice, write_json};
 use crate::table::write_pairs;
 
 /// An account whose key is in the profile.
@@ -48,7 +48,7 @@ impl Issued {
             let email_verification = self.email_verification.as_ref();
             let document =
                 Document { org_id, credit_balance, rate_limits, profile, stored_in, email_verification, api_key: key };
-            return json_line(out, &document);
+            return write_json(out, &document);
         }
         write_pairs(
             out,
@@ -69,6 +69,8 @@ impl Issued {
             out.flush()?;
             notice(&format!("Open the link in the mail to verify your email address{gain}."));
         }
+        out.flush()?;
+        notice("Next, see what you can call, and call it:\n  metering routes\n  metering call ROUTE");
         Ok(())
     }
 }

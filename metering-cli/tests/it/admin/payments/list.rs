@@ -43,7 +43,7 @@ fn unclaimed_payments_are_listed_with_hints() {
     assert_eq!(payments[1], described);
 
     let table = program.run(LIST).success();
-    assert!(table.starts_with("CHAIN  TX_HASH") && table.contains("5.003817  USDC"), "{table}");
+    assert!(table.starts_with("CHAIN  TX HASH") && table.contains("5.003817  USDC"), "{table}");
     assert!(table.lines().nth(1).unwrap().ends_with("quote of quoted-agent is not claimed yet"), "{table}");
     assert!(table.ends_with(&format!("Chain base, blocks 0 to {SETTLED}: 8 listed.\n")), "{table}");
 }

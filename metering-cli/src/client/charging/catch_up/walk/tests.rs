@@ -13,8 +13,8 @@ use crate::client::charging::catch_up::book::Options;
 use crate::client::charging::catch_up::cursor::CursorFile;
 use crate::client::charging::catch_up::file::OutputFile;
 use crate::client::charging::catch_up::plan::Start;
-use crate::client::charging::catch_up::progress::Progress;
 use crate::client::charging::catch_up::sink::Sink;
+use crate::progress::Progress;
 
 /// A directory for a cursor and a file.
 struct Scene {

@@ -1,0 +1,130 @@
+//! `metering receipts`: the receipts for the account's purchases.
+
+mod receipt;
+
+use std::io::Write;
+
+use clap::builder::RangedU64ValueParser;
+use clap::{Args, Subcommand};
+use metering_client::calls::account::{GetReceipt, ListReceipts, OfReceipt, ReceiptsPage};
+use metering_core::wire::call::{Bounded, EntryNumber};
+use serde::Deserialize;
+
+use crate::client::payments::receipts::receipt::Receipt;
+use crate::client::session::ProfileArgs;
+use crate::client::session::documents::Document;
+use crate::failure::Failure;
+use crate::output::{Format, notice};
+use crate::table::{Column, Table};
+
+/// List the receipts for the account's purchases, newest first, or show one.
+#[derive(Debug, Args)]
+#[command(
+    args_conflicts_with_subcommands = true,
+    after_help = "\
+Examples:
+  metering receipts
+  metering receipts --limit 100 --json
+  metering receipts show R-8453-9F86D081884C7D65"
+)]
+pub(crate) struct ReceiptsArgs {
+    #[command(subcommand)]
+    command: Option<Command>,
+    #[command(flatten)]
+    profile: ProfileArgs,
+    /// How many receipts to show: 1 to 100.
+    #[arg(
+        long,
+        value_name = "N",
+        default_value_t = 20,
+        value_parser = RangedU64ValueParser::<u32>::new().range(1..=100)
+    )]
+    limit: u32,
+    /// Show the receipts that follow; the value of `next` in the previous JSON output.
+    #[arg(long, value_name = "NEXT", value_parser = clap::value_parser!(i64).range(0..))]
+    before: Option<i64>,
+    #[command(flatten)]
+    format: Format,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    Show(ShowArgs),
+}
+
+/// Show a receipt: who sold what to whom, and how it was paid.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+The same receipt as a page to print is at /metering/receipt?number=NUMBER on the service.
+
+Examples:
+  metering receipts show R-8453-9F86D081884C7D65
+  metering receipts show R-8453-9F86D081884C7D65 --json")]
+struct ShowArgs {
+    #[command(flatten)]
+    profile: ProfileArgs,
+    /// The receipt's number.
+    #[arg(value_name = "NUMBER")]
+    number: String,
+    #[command(flatten)]
+    format: Format,
+}
+
+/// The fields read from the response to `GET /credits/receipts`.
+#[derive(Debug, Deserialize)]
+struct Receipts {
+    receipts: Vec<Receipt>,
+    next: Option<i64>,
+}
+
+const COLUMNS: &[Column] = &[
+    Column::word("NUMBER"),
+    Column::time("ISSUED"),
+    Column::word("STATUS").optional(2),
+    Column::text("PLAN").optional(1),
+    Column::amount("CREDITS"),
+    Column::word("PAID").optional(3),
+];
+
+impl ReceiptsArgs {
+    pub(crate) async fn run(self, out: &mut dyn Write) -> Result<(), Failure> {
+        if let Some(Command::Show(args)) = self.command {
+            return args.run(out).await;
+        }
+        let client = self.profile.open()?.client()?;
+        let page = ReceiptsPage { before: self.before.map(EntryNumber), limit: Bounded(self.limit) };
+        let document: Document<Receipts> = Document::of(client.call::<ListReceipts>(&page, &()).await?)?;
+        if self.format.json {
+            return document.write_json(out);
+        }
+        document.content.write(out)?;
+        out.flush()?;
+        if let Some(next) = document.content.next {
+            notice(&format!("`metering receipts --before {next}` shows older ones."));
+        }
+        Ok(())
+    }
+}
+
+impl Receipts {
+    fn write(&self, out: &mut dyn Write) -> Result<(), Failure> {
+        if self.receipts.is_empty() {
+            return Ok(writeln!(out, "No purchases yet.")?);
+        }
+        let mut table = Table::new(COLUMNS);
+        for receipt in &self.receipts {
+            let (plan, credits, paid) = (receipt.plan(), receipt.credits.signed(), receipt.payment.paid());
+            table.row([&receipt.number, &receipt.issued_at, &receipt.status, &plan, &credits, &paid]);
+        }
+        table.write(out)
+    }
+}
+
+impl ShowArgs {
+    async fn run(self, out: &mut dyn Write) -> Result<(), Failure> {
+        let client = self.profile.open()?.client()?;
+        let response = client.call::<GetReceipt>(&OfReceipt { number: self.number }, &()).await?;
+        let document: Document<Receipt> = Document::of(response)?;
+        if self.format.json { document.write_json(out) } else { document.content.write(out) }
+    }
+}

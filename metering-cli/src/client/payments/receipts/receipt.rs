@@ -1,0 +1,112 @@
+//! A receipt as the service sends it, and as people read it.
+
+use std::fmt::Display;
+use std::io::Write;
+
+use serde::Deserialize;
+
+use crate::client::money::amount::Amount;
+use crate::failure::Failure;
+use crate::table::write_pairs;
+
+const ABSENT: &str = "-";
+
+/// The fields read from a receipt.
+#[derive(Debug, Deserialize)]
+pub(super) struct Receipt {
+    pub(super) number: String,
+    pub(super) status: String,
+    pub(super) issued_at: String,
+    seller: Seller,
+    customer: Customer,
+    plan_id: Option<String>,
+    plan_label: Option<String>,
+    pub(super) credits: Amount,
+    bonus_credits: Option<Amount>,
+    pub(super) payment: Payment,
+}
+
+#[derive(Debug, Deserialize)]
+struct Seller {
+    name: String,
+    #[serde(default)]
+    address: Vec<String>,
+    tax_id: Option<String>,
+    contact: Option<String>,
+}
+
+#[derive(Debug, Deserialize)]
+struct Customer {
+    org_id: String,
+    agent_name: String,
+    email: Option<String>,
+}
+
+/// The payment of a receipt.
+#[derive(Debug, Deserialize)]
+pub(super) struct Payment {
+    chain_id: u64,
+    chain_name: Option<String>,
+    tx_hash: String,
+    explorer_url: Option<String>,
+    payer: String,
+    recipient: String,
+    token_symbol: Option<String>,
+    token_contract: String,
+    token_amount: Option<String>,
+    amount_atomic: String,
+    mined_at: String,
+}
+
+impl Payment {
+    /// What was paid: in tokens, or in their smallest unit where their decimals are no longer known.
+    pub(super) fn paid(&self) -> String {
+        let token = self.token_symbol.as_ref().unwrap_or(&self.token_contract);
+        match &self.token_amount {
+            Some(amount) => format!("{amount} {token}"),
+            None => format!("{} units of {token}", self.amount_atomic),
+        }
+    }
+}
+
+impl Receipt {
+    /// The plan that was bought, by its name for people.
+    pub(super) fn plan(&self) -> &str {
+        self.plan_label.as_deref().or(self.plan_id.as_deref()).unwrap_or(ABSENT)
+    }
+
+    /// Writes it for people.
+    pub(super) fn write(&self, out: &mut dyn Write) -> Result<(), Failure> {
+        let Self { seller, customer, payment, .. } = self;
+        let or_none = |text: &Option<String>| text.clone().unwrap_or_else(|| ABSENT.to_owned());
+        let chain = payment.chain_name.as_ref();
+        let chain = chain.map_or_else(|| payment.chain_id.to_string(), |name| format!("{name} ({})", payment.chain_id));
+        let (address, paid) = (seller.address.join(", "), payment.paid());
+        let bonus = self.bonus_credits.as_ref().map_or_else(|| ABSENT.to_owned(), Amount::to_string);
+        let (tax_id, contact, email) = (or_none(&seller.tax_id), or_none(&seller.contact), or_none(&customer.email));
+        let explorer = or_none(&payment.explorer_url);
+        let pairs: [(&str, &dyn Display); 20] = [
+            ("Receipt", &self.number),
+            ("Status", &self.status),
+            ("Issued", &self.issued_at),
+            ("Seller", &seller.name),
+            ("Address", &address),
+            ("Tax number", &tax_id),
+            ("Contact", &contact),
+            ("Account", &customer.org_id),
+            ("Agent name", &customer.agent_name),
+            ("Email", &email),
+            ("Plan", &self.plan()),
+            ("Credits", &self.credits),
+            ("of these, bonus", &bonus),
+            ("Paid", &paid),
+            ("Chain", &chain),
+            ("Transaction", &payment.tx_hash),
+            ("Explorer", &explorer),
+            ("Payer", &payment.payer),
+            ("Recipient", &payment.recipient),
+            ("Mined", &payment.mined_at),
+        ];
+        write_pairs(out, &pairs)
+    }
+}

@@ -1,0 +1,122 @@
+//! Shows how far a long run is, on stderr: a bar with rate and time left on a terminal, and a line every ten seconds
+//! elsewhere. Runs that end sooner print nothing there.
+
+mod lines;
+mod part;
+
+use std::io::{self, IsTerminal};
+use std::time::Duration;
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+
+use crate::output::notice;
+use lines::Lines;
+use part::Part;
+pub(crate) use part::{Unit, size};
+
+/// How often a run without a terminal says how far it is.
+const EVERY: Duration = Duration::from_secs(10);
+/// How often a bar moves while nothing is counted.
+const TICK: Duration = Duration::from_millis(200);
+
+/// The progress of a run. Clones share what is shown.
+#[derive(Debug, Clone)]
+pub(crate) struct Progress(Shown);
+
+#[derive(Debug, Clone)]
+enum Shown {
+    Bar(ProgressBar),
+    Lines(Lines),
+    Nothing,
+}
+
+impl Progress {
+    /// Shows a run whose output appears when it ends.
+    pub(crate) fn new() -> Self {
+        Self(if io::stderr().is_terminal() {
+            Shown::Bar(ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr()))
+        } else {
+            Shown::Lines(Lines::start(EVERY, |line| notice(&line)))
+        })
+    }
+
+    /// Shows a run that writes to standard output meanwhile: nothing, if that is a terminal too.
+    pub(crate) fn beside_stdout() -> Self {
+        if io::stdout().is_terminal() { Self::none() } else { Self::new() }
+    }
+
+    /// Shows nothing.
+    pub(crate) const fn none() -> Self {
+        Self(Shown::Nothing)
+    }
+
+    /// Starts a part of the run, of `total` units if that is known.
+    pub(crate) fn begin(&self, what: &str, unit: Unit, total: Option<u64>) {
+        match &self.0 {
+            Shown::Bar(bar) => {
+                bar.set_style(style(unit, total.is_some()));
+                bar.set_message(what.to_owned());
+                bar.set_prefix(unit.noun());
+                match total {
+                    Some(total) => bar.set_length(total),
+                    None => bar.unset_length(),
+                }
+                bar.reset();
+                bar.enable_steady_tick(TICK);
+            }
+            Shown::Lines(lines) => lines.set(Some(Part::new(what, unit, total))),
+            Shown::Nothing => {}
+        }
+    }
+
+    /// Counts more units of the current part as done.
+    pub(crate) fn add(&self, units: u64) {
+        match &self.0 {
+            Shown::Bar(bar) => bar.inc(units),
+            Shown::Lines(lines) => lines.change(|part| part.done = part.done.saturating_add(units)),
+            Shown::Nothing => {}
+        }
+    }
+
+    /// Prints a notice without disturbing the bar.
+    pub(crate) fn message(&self, text: &str) {
+        match &self.0 {
+            Shown::Bar(bar) => bar.suspend(|| notice(text)),
+            Shown::Lines(_) | Shown::Nothing => notice(text),
+        }
+    }
+
+    /// Removes the bar. What was done is printed next.
+    pub(crate) fn end(&self) {
+        match &self.0 {
+            Shown::Bar(bar) => bar.finish_and_clear(),
+            Shown::Lines(lines) => lines.set(None),
+            Shown::Nothing => {}
+        }
+    }
+}
+
+/// For runs of the library, which know how much there is to do once they have begun: `begin` them with a total of 0.
+impl metering_core::store::Progress for Progress {
+    fn total(&self, units: u64) {
+        match &self.0 {
+            Shown::Bar(bar) => bar.set_length(units),
+            Shown::Lines(lines) => lines.change(|part| part.total = Some(units)),
+            Shown::Nothing => {}
+        }
+    }
+
+    fn advance(&self, units: u64) {
+        self.add(units);
+    }
+}
+
+fn style(unit: Unit, has_total: bool) -> ProgressStyle {
+    let template = match (unit, has_total) {
+        (Unit::Bytes, true) => "{msg} [{bar:30}] {bytes} of {total_bytes}, {bytes_per_sec}, {eta} left",
+        (Unit::Bytes, false) | (Unit::Steps, _) => "{spinner} {msg} ({elapsed})",
+        (Unit::Things(_), true) => "{msg} [{bar:30}] {human_pos} of {human_len} {prefix}, {per_sec}, {eta} left",
+        (Unit::Things(_), false) => "{spinner} {msg} {human_pos} {prefix}, {per_sec} ({elapsed})",
+    };
+    ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_spinner())
+}

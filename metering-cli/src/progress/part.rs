@@ -1,0 +1,135 @@
+//! A part of a run: what is done, and how much of it.
+
+use std::time::{Duration, Instant};
+
+use indicatif::HumanCount;
+
+/// What is counted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Unit {
+    /// Things with this name, such as rows.
+    Things(&'static str),
+    /// Bytes.
+    Bytes,
+    /// Nothing: only time passes.
+    Steps,
+}
+
+impl Unit {
+    /// Its name, for people.
+    pub(super) const fn noun(self) -> &'static str {
+        match self {
+            Self::Things(noun) => noun,
+            Self::Bytes | Self::Steps => "",
+        }
+    }
+}
+
+/// A part that has begun.
+#[derive(Debug)]
+pub(super) struct Part {
+    what: String,
+    unit: Unit,
+    pub(super) total: Option<u64>,
+    pub(super) done: u64,
+    began: Instant,
+}
+
+impl Part {
+    pub(super) fn new(what: &str, unit: Unit, total: Option<u64>) -> Self {
+        Self { what: what.to_owned(), unit, total, done: 0, began: Instant::now() }
+    }
+
+    /// How far it is now.
+    pub(super) fn line(&self) -> String {
+        self.line_after(self.began.elapsed())
+    }
+
+    fn line_after(&self, elapsed: Duration) -> String {
+        let Self { what, unit, total, done, .. } = self;
+        if *unit == Unit::Steps {
+            return format!("{what}: {} s so far", elapsed.as_secs());
+        }
+        let per_second = u128::from(*done) * 1_000 / elapsed.as_millis().max(1);
+        let rate = quantity(u64::try_from(per_second).unwrap_or(u64::MAX), *unit);
+        let Some(total) = total.filter(|total| *total > 0) else {
+            return format!("{what}: {}, {rate}/s", quantity(*done, *unit));
+        };
+        // More than was counted may be there by now.
+        let total = total.max(*done);
+        let percent = u128::from(*done) * 100 / u128::from(total);
+        let of_total = format!("{what}: {} of {} ({percent} %)", number(*done, *unit), quantity(total, *unit));
+        match u128::from(total - *done).checked_div(per_second) {
+            Some(seconds) => format!("{of_total}, {rate}/s, {} left", duration(seconds)),
+            None => of_total,
+        }
+    }
+}
+
+fn quantity(count: u64, unit: Unit) -> String {
+    match unit {
+        Unit::Bytes => size(count),
+        Unit::Things(noun) => format!("{} {noun}", HumanCount(count)),
+        Unit::Steps => String::new(),
+    }
+}
+
+fn number(count: u64, unit: Unit) -> String {
+    if unit == Unit::Bytes { size(count) } else { HumanCount(count).to_string() }
+}
+
+fn duration(seconds: u128) -> String {
+    match seconds {
+        ..=119 => format!("{seconds} s"),
+        ..=7_199 => format!("{} min", seconds / 60),
+        _ => format!("{} h", seconds / 3_600),
+    }
+}
+
+/// A number of bytes in the largest unit that it has ten of, or else with a decimal place.
+pub(crate) fn size(bytes: u64) -> String {
+    let units = [("GiB", 1_u64 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)];
+    let Some((name, unit)) = units.into_iter().find(|(_, unit)| bytes >= *unit) else {
+        return format!("{bytes} bytes");
+    };
+    let tenths = u128::from(bytes) * 10 / u128::from(unit);
+    if tenths >= 100 { format!("{} {name}", tenths / 10) } else { format!("{}.{} {name}", tenths / 10, tenths % 10) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_say_how_much_is_done_how_fast_and_how_long_it_takes() {
+        let rows = Unit::Things("rows");
+        // unit, total, done, seconds, line
+        let table = [
+            (rows, Some(808_727), 120_000, 10, "Writing: 120,000 of 808,727 rows (14 %), 12,000 rows/s, 57 s left"),
+            (rows, Some(808_727), 120_000, 100, "Writing: 120,000 of 808,727 rows (14 %), 1,200 rows/s, 9 min left"),
+            (rows, Some(10), 12, 10, "Writing: 12 of 12 rows (100 %), 1 rows/s, 0 s left"),
+            (rows, Some(10), 0, 10, "Writing: 0 of 10 rows (0 %)"),
+            (rows, None, 120_000, 10, "Writing: 120,000 rows, 12,000 rows/s"),
+            (Unit::Bytes, Some(1 << 30), 512 << 20, 8, "Writing: 512 MiB of 1.0 GiB (50 %), 64 MiB/s, 8 s left"),
+            (Unit::Steps, None, 0, 20, "Writing: 20 s so far"),
+        ];
+        for (unit, total, done, seconds, expected) in table {
+            let part = Part { done, ..Part::new("Writing", unit, total) };
+            assert_eq!(part.line_after(Duration::from_secs(seconds)), expected);
+        }
+    }
+
+    #[test]
+    fn sizes_have_two_digits_at_least() {
+        let table = [
+            (0, "0 bytes"),
+            (1_023, "1023 bytes"),
+            (1_536, "1.5 KiB"),
+            (93 << 20, "93 MiB"),
+            (u64::MAX, "17179869183 GiB"),
+        ];
+        for (bytes, expected) in table {
+            assert_eq!(size(bytes), expected);
+        }
+    }
+}

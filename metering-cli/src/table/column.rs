@@ -1,0 +1,69 @@
+//! A column of a table: its heading, and what becomes of it where room is short.
+//!
+//! Headings are in capitals, with spaces between words.
+
+/// What a column's cells become where room is short.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Short {
+    /// They stay.
+    Never,
+    /// A time relative to now.
+    Time,
+    /// An amount with at most four decimal places.
+    Amount,
+    /// An id without its middle.
+    Id,
+    /// A text without its end.
+    Text,
+}
+
+/// A column.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Column {
+    pub(crate) heading: &'static str,
+    pub(crate) is_right_aligned: bool,
+    pub(crate) short: Short,
+    /// Where columns must be hidden, the one with the largest rank goes first. One with rank 0 stays.
+    pub(crate) rank: u8,
+}
+
+impl Column {
+    const fn new(heading: &'static str, is_right_aligned: bool, short: Short) -> Self {
+        Self { heading, is_right_aligned, short, rank: 0 }
+    }
+
+    /// Text of any length.
+    pub(crate) const fn text(heading: &'static str) -> Self {
+        Self::new(heading, false, Short::Text)
+    }
+
+    /// One of a few words.
+    pub(crate) const fn word(heading: &'static str) -> Self {
+        Self::new(heading, false, Short::Never)
+    }
+
+    /// A whole number, or an amount that must be exact.
+    pub(crate) const fn number(heading: &'static str) -> Self {
+        Self::new(heading, true, Short::Never)
+    }
+
+    /// An amount.
+    pub(crate) const fn amount(heading: &'static str) -> Self {
+        Self::new(heading, true, Short::Amount)
+    }
+
+    /// A time.
+    pub(crate) const fn time(heading: &'static str) -> Self {
+        Self::new(heading, false, Short::Time)
+    }
+
+    /// An id, a hash or an address.
+    pub(crate) const fn id(heading: &'static str) -> Self {
+        Self::new(heading, false, Short::Id)
+    }
+
+    /// The column, which may be hidden: the one with the largest rank first.
+    pub(crate) const fn optional(self, rank: u8) -> Self {
+        Self { rank, ..self }
+    }
+}

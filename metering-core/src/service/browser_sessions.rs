@@ -1,0 +1,239 @@
+//! Sessions of browsers: a key, or a link that was sent by email, exchanged for a token that a browser keeps as a cookie.
+//!
+//! A session has the rights of its key. Every request looks up the session and then the key, so whatever ends one of them
+//! ends the session, in every process.
+
+use std::sync::Arc;
+
+use crate::access::browser_session::{
+    BrowserSession, BrowserSessionId, BrowserToken, NewBrowserSession, SessionCredentials,
+};
+use crate::access::credentials::Caller;
+use crate::access::device::DeviceName;
+use crate::access::issued_key::{Key, KeyHolder};
+use crate::access::key::KeyFault;
+use crate::access::scope::Scope;
+use crate::error::Error;
+use crate::random::SystemRandomness;
+use crate::service::Access;
+use crate::service::emails::link_token;
+use crate::service::metering::Service;
+use crate::signups::signup::SignupError;
+use crate::store::BrowserSessionStore;
+use crate::wire::{
+    BrowserSessionDocument, BrowserSessionResponse, BrowserSessionsDocument, EndedSessionsResponse, LinkRequest,
+};
+
+/// Sessions of browsers, from [`Service::browser_sessions`].
+#[derive(Debug, Clone, Copy)]
+pub struct BrowserSessions<'s> {
+    access: &'s Access,
+    store: Option<&'s dyn BrowserSessionStore>,
+}
+
+/// A session that was opened now.
+#[derive(Debug, Clone)]
+pub struct OpenedSession {
+    /// Its token, for the cookie.
+    pub token: BrowserToken,
+    /// The response.
+    pub response: BrowserSessionResponse,
+}
+
+impl Service {
+    /// Keeps sessions of browsers. Without this, the service refuses them.
+    ///
+    /// `store` must be the service's own store.
+    #[must_use]
+    pub fn with_browser_sessions(mut self, store: Arc<dyn BrowserSessionStore>) -> Self {
+        self.browser_sessions = Some(store);
+        self
+    }
+
+    /// Sessions of browsers.
+    #[must_use]
+    pub fn browser_sessions(&self) -> BrowserSessions<'_> {
+        BrowserSessions { access: &self.access, store: self.browser_sessions.as_deref() }
+    }
+}
+
+impl<'s> BrowserSessions<'s> {
+    /// Opens a session with a key. It takes the key itself: a session cannot prolong itself.
+    ///
+    /// ```
+    /// use metering_core::access::DeviceName;
+    /// use metering_core::Service;
+    /// use metering_sqlite::SqliteStore;
+    /// # use std::sync::Arc;
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let store = Arc::new(SqliteStore::in_memory()?);
+    /// let service = Service::with_defaults(store.clone()).with_browser_sessions(store);
+    /// let (account, key) = service.open_account("my-agent", "2".parse()?).await?;
+    /// let opened = service.browser_sessions().open(&key, DeviceName::of_user_agent("curl/8")).await?;
+    ///
+    /// // The browser comes back with the token.
+    /// let session = service.browser_sessions().find(&opened.token).await?.ok_or("it was opened")?;
+    /// assert_eq!(service.usage().balance(&session).await?.org_id, account.id.to_string());
+    ///
+    /// // It signs out.
+    /// service.browser_sessions().end_current(&session).await?;
+    /// assert!(service.browser_sessions().find(&opened.token).await?.is_none());
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::Unauthorized`] without a live key; [`Error::KeyNotAllowed`] when it may not be used from there; or when
+    /// the store fails.
+    pub async fn open(self, caller: impl Into<Caller<'_>>, device: DeviceName) -> Result<OpenedSession, Error> {
+        let caller = caller.into();
+        let secret = caller.key.ok_or(Error::Unauthorized)?.hash();
+        let holder = self.access.holder(caller, None).await?;
+        if holder.secret_expires_at.is_some() {
+            return Err(Error::KeyRefused(KeyFault::NotLive));
+        }
+        let store = self.store()?;
+        let (token, new) = self.new_session(device);
+        let session = new.of_key(holder.account.id.clone(), secret);
+        if !store.open_browser_session(session.clone()).await? {
+            return Err(Error::KeyRefused(KeyFault::NotLive));
+        }
+        opened(token, &session, &holder)
+    }
+
+    /// Opens a session of the first key of the account that a link was sent to. The key stays as it is. Works once for
+    /// each link.
+    ///
+    /// # Errors
+    /// [`Error::ValidationFailed`]; [`SignupError::LinkNotLive`]; or when the store fails.
+    pub async fn open_by_link(self, request: &LinkRequest, device: DeviceName) -> Result<OpenedSession, Error> {
+        let link = link_token(request)?;
+        let (token, new) = self.new_session(device);
+        let session = self.store()?.sign_in_by_link(&link.hash(), new).await?.ok_or(SignupError::LinkNotLive)?;
+        let holder = self.access.store.key_holder(&session.secret).await?;
+        // Only if the key was revoked in this moment.
+        let holder = holder.ok_or(Error::KeyRefused(KeyFault::NotLive))?;
+        opened(token, &session, &holder)
+    }
+
+    /// The session with this token, for [`Caller::session`]; `None` if it has ended. Its key is looked up by what it is
+    /// used for.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub async fn find(self, token: &BrowserToken) -> Result<Option<SessionCredentials>, Error> {
+        let Some(store) = self.store else { return Ok(None) };
+        let now = self.access.now();
+        let found = store.browser_session(&token.hash()).await?;
+        let Some(session) = found.filter(|session| session.is_live(now)) else { return Ok(None) };
+        if let Some(used) = session.used(now) {
+            // The request does not fail for that.
+            if let Err(error) = store.use_browser_session(&used).await {
+                tracing::warn!(%error, session = %session.id, "could not note the use of a session");
+            }
+        }
+        Ok(Some(SessionCredentials { id: session.id, token: token.clone(), secret: session.secret }))
+    }
+
+    /// The sessions of the caller's key and its child keys, the most recently used first.
+    ///
+    /// # Errors
+    /// [`Error::Unauthorized`] without a live key or session; [`Error::KeyNotAllowed`] when it may not manage keys; or
+    /// when the store fails.
+    pub async fn list(self, caller: impl Into<Caller<'_>>) -> Result<BrowserSessionsDocument, Error> {
+        let caller = caller.into();
+        let visible = self.visible(caller).await?;
+        let current = caller.session.map(|session| session.id);
+        let data = visible.iter().map(|(session, key)| document(session, key, current == Some(session.id))).collect();
+        Ok(BrowserSessionsDocument { data })
+    }
+
+    /// Ends one of those sessions.
+    ///
+    /// # Errors
+    /// As [`BrowserSessions::list`], and [`Error::NoSuchSession`].
+    pub async fn end(self, caller: impl Into<Caller<'_>>, id: &str) -> Result<EndedSessionsResponse, Error> {
+        let visible = self.visible(caller.into()).await?;
+        let id: BrowserSessionId = id.parse().map_err(|_| Error::NoSuchSession)?;
+        let (session, _) = visible.iter().find(|(session, _)| session.id == id).ok_or(Error::NoSuchSession)?;
+        let ended = self.store()?.end_browser_sessions(&session.account, &[id]).await?;
+        Ok(EndedSessionsResponse { ended })
+    }
+
+    /// Ends all of those sessions, also the one that the request came with.
+    ///
+    /// # Errors
+    /// As [`BrowserSessions::list`].
+    pub async fn end_all(self, caller: impl Into<Caller<'_>>) -> Result<EndedSessionsResponse, Error> {
+        let visible = self.visible(caller.into()).await?;
+        let Some((first, _)) = visible.first() else { return Ok(EndedSessionsResponse { ended: 0 }) };
+        let ids: Vec<BrowserSessionId> = visible.iter().map(|(session, _)| session.id).collect();
+        let ended = self.store()?.end_browser_sessions(&first.account, &ids).await?;
+        Ok(EndedSessionsResponse { ended })
+    }
+
+    /// Ends the session that the request came with. Its key needs no scope for that, and need not be live.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub async fn end_current(self, session: &SessionCredentials) -> Result<EndedSessionsResponse, Error> {
+        let store = self.store()?;
+        let Some(found) = store.browser_session(&session.token.hash()).await? else {
+            return Ok(EndedSessionsResponse { ended: 0 });
+        };
+        let ended = store.end_browser_sessions(&found.account, &[found.id]).await?;
+        Ok(EndedSessionsResponse { ended })
+    }
+
+    /// The sessions that are live, each with its key, which is the caller's or a child of it.
+    async fn visible(self, caller: Caller<'_>) -> Result<Vec<(BrowserSession, Key)>, Error> {
+        let holder = self.access.holder(caller, Some(Scope::Manage)).await?;
+        let own = holder.key().ok_or(Error::KeyRefused(KeyFault::NotLive))?.number;
+        let store = self.store()?;
+        let labels = self.access.key_labels(&holder.account.id).await?;
+        let (now, mut visible) = (self.access.now(), Vec::new());
+        for session in store.browser_sessions(&holder.account.id).await? {
+            let holder = self.access.store.key_holder(&session.secret).await?;
+            let Some(holder) = holder.filter(|holder| holder.is_live(now) && holder.secret_expires_at.is_none()) else {
+                continue;
+            };
+            if let Some(key) = holder.key().filter(|key| labels.is_at_or_below(key.number, own))
+                && session.is_live(now)
+            {
+                visible.push((session, key.clone()));
+            }
+        }
+        Ok(visible)
+    }
+
+    fn new_session(self, device: DeviceName) -> (BrowserToken, NewBrowserSession) {
+        let token = BrowserToken::generate(&SystemRandomness);
+        let id = BrowserSessionId::generate(&SystemRandomness);
+        let new = NewBrowserSession { id, token: token.hash(), device, created_at: self.access.now() };
+        (token, new)
+    }
+
+    fn store(self) -> Result<&'s dyn BrowserSessionStore, Error> {
+        self.store.ok_or(Error::SessionsNotOffered)
+    }
+}
+
+fn opened(token: BrowserToken, session: &BrowserSession, holder: &KeyHolder) -> Result<OpenedSession, Error> {
+    let key = holder.key().ok_or(Error::KeyRefused(KeyFault::NotLive))?;
+    Ok(OpenedSession { token, response: BrowserSessionResponse { data: document(session, key, true) } })
+}
+
+fn document(session: &BrowserSession, key: &Key, current: bool) -> BrowserSessionDocument {
+    BrowserSessionDocument {
+        id: session.id.to_string(),
+        device: session.device.to_string(),
+        current,
+        key_id: key.id.to_string(),
+        key_name: key.terms.name.to_string(),
+        created_at: session.created_at,
+        last_used_at: session.used_at,
+        expires_at: session.expires_at,
+    }
+}

@@ -1,0 +1,47 @@
+//! How far a run is that may take long, such as a backup. Whoever starts it says who is told.
+
+use std::fmt;
+
+/// Is told how far a run is. Called often and from any thread, so it must return soon.
+///
+/// ```
+/// use std::sync::atomic::{AtomicU64, Ordering};
+///
+/// use metering_core::store::Progress;
+///
+/// #[derive(Debug, Default)]
+/// struct Percent {
+///     total: AtomicU64,
+///     done: AtomicU64,
+/// }
+///
+/// impl Progress for Percent {
+///     fn total(&self, units: u64) {
+///         self.total.store(units, Ordering::Relaxed);
+///     }
+///
+///     fn advance(&self, units: u64) {
+///         self.done.fetch_add(units, Ordering::Relaxed);
+///     }
+/// }
+///
+/// let percent = Percent::default();
+/// let run: &dyn Progress = &percent;
+/// run.total(8);
+/// run.advance(2);
+/// assert_eq!(percent.done.into_inner() * 100 / percent.total.into_inner(), 25);
+/// ```
+pub trait Progress: Send + Sync + fmt::Debug {
+    /// How much there is to do in all, in units that depend on the run.
+    fn total(&self, units: u64);
+
+    /// That much more is done.
+    fn advance(&self, units: u64);
+}
+
+/// Tells nobody.
+impl Progress for () {
+    fn total(&self, _units: u64) {}
+
+    fn advance(&self, _units: u64) {}
+}

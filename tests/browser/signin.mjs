@@ -1,0 +1,122 @@
+// Scenes of staying signed in: with a session in place of the key, on several devices, until it ends.
+
+import assert from "node:assert/strict";
+import { checkPage, storedData } from "./browser.mjs";
+import { call, signIn, tabTo } from "./steps.mjs";
+
+const COOKIE = "metering_session";
+
+/** Signs in and asks to be kept signed in, with the keyboard alone. */
+async function keep(page, key) {
+  await page.goto(`${page.base}/metering/account`);
+  await page.fill("#key", key);
+  await page.focus("#key");
+  await tabTo(page, "#keep");
+  await page.keyboard.press("Space");
+  await tabTo(page, "#key-button");
+  await page.keyboard.press("Enter");
+  await page.waitForSelector("#balance");
+}
+
+async function devices(page) {
+  await page.goto(`${page.base}/metering/account`);
+  await page.waitForSelector("#balance");
+  await page.click("#devices summary");
+  await page.waitForSelector("#devices-list tbody tr");
+}
+
+/** The page asks for a key again. */
+async function isSignedOut(page, words) {
+  await page.goto(`${page.base}/metering/account`);
+  await page.waitForSelector("#sign-in:not([hidden])");
+  if (words) assert.match(await page.innerText("#key-error"), words);
+}
+
+export const signin = {
+  /** Reloads and new tabs stay signed in; signing out, here or elsewhere, and a rotation end it. */
+  async keepSignedIn(visitor, { key }) {
+    const page = await visitor.window({ expected: [401] });
+    await page.goto(`${page.base}/metering/account`);
+    await page.waitForSelector("#keep-field:not([hidden])");
+    const hints = await page.evaluate(() => ["#username", "#key"].map((id) => document.querySelector(id).autocomplete));
+    assert.deepEqual(hints, ["username", "current-password"], "password managers may save both");
+    await checkPage(page, null);
+    await keep(page, key);
+    assert.ok(!(await storedData(page)).includes("sk_live_"), "the key is not stored");
+    const [cookie] = (await page.context().cookies(`${page.base}/metering/session/keys`)).filter(({ name }) => name === COOKIE);
+    assert.deepEqual([cookie.httpOnly, cookie.sameSite, cookie.path], [true, "Strict", "/metering/session"]);
+    const elsewhere = await page.context().cookies(`${page.base}/mpp/ethPrice`);
+    assert.deepEqual(elsewhere, [], "metered routes get no cookie");
+    await page.reload();
+    await page.waitForSelector("#balance");
+    const tab = await page.context().newPage();
+    await page.close();
+    tab.base = page.base;
+    await tab.goto(`${tab.base}/metering/account`);
+    await tab.waitForSelector("#balance");
+    await tab.click("#tab-connect");
+    await tab.waitForSelector("#panel-connect :text('signed in without your key')");
+    await tab.goto(`${tab.base}/docs`);
+    await tab.waitForSelector("#nav-account .signed-in");
+
+    const other = await visitor.window({ expected: [401] });
+    await keep(other, key);
+    await devices(tab);
+    assert.equal(await tab.locator("#devices-list tbody tr").count(), 2);
+    assert.equal(await tab.locator("#devices-list [data-current]").count(), 1);
+    await tab.locator("#devices-list tbody tr").filter({ hasNot: tab.locator("[data-current]") }).getByRole("button").click();
+    await tab.waitForFunction(() => document.querySelectorAll("#devices-list tbody tr").length === 1);
+    await isSignedOut(other, /You were signed out/);
+
+    const out = tab.waitForResponse((response) => response.url().endsWith("/api-key/sessions/current"));
+    await tab.click("#sign-out");
+    await tab.waitForSelector("#sign-in:not([hidden])");
+    await out;
+    await isSignedOut(tab);
+    assert.deepEqual((await tab.context().cookies(`${tab.base}/metering/session/keys`)).filter(({ name }) => name === COOKIE), []);
+    assert.equal((await call(other, "/credits/balance", key)).status, 200, "the key is still live");
+
+    await keep(other, key);
+    const rotated = await fetch(`${other.base}/keys/current/rotate`, { method: "POST", headers: { authorization: `Bearer ${key}` } });
+    const { api_key: fresh } = await rotated.json();
+    await isSignedOut(other, /You were signed out/);
+
+    // Replacing the key on the page keeps the browser signed in.
+    await keep(other, fresh);
+    await other.click("#tab-rotate");
+    await other.click("[data-action=replace]");
+    const kept = other.waitForResponse((response) => response.url().endsWith("/api-key/sessions") && response.status() === 201);
+    await other.click("[data-action=replace-now]");
+    await kept;
+    const last = await other.context().newPage();
+    await last.goto(`${other.base}/metering/account`);
+    await last.waitForSelector("#balance");
+    await last.click("#devices summary");
+    await last.waitForSelector("#devices-list tbody tr");
+    await last.getByRole("button", { name: "Sign out everywhere" }).click();
+    await last.waitForSelector("#sign-in:not([hidden])");
+
+    // Without the box ticked, a tab stays on its own.
+    const { api_key: own } = await (await fetch(`${other.base}/keys/current/rotate`, { method: "POST", headers: { authorization: `Bearer ${await ownKey(other)}` } })).json();
+    const plain = await visitor.window();
+    await signIn(plain, own);
+    await plain.click("#devices summary");
+    await plain.waitForSelector("text=No browser is kept signed in");
+    const next = await plain.context().newPage();
+    await next.goto(`${plain.base}/metering/account`);
+    await next.waitForSelector("#sign-in:not([hidden])");
+  },
+
+  /** A service without mail says who can help. */
+  async whomToWriteTo(visitor) {
+    const page = await visitor.window();
+    await page.goto(`${page.base}/metering/account`);
+    await page.click("#lost-key summary");
+    const link = page.locator("#lost-key-contact a");
+    assert.deepEqual([await link.innerText(), await link.getAttribute("href")], ["help@acme.example", "mailto:help@acme.example"]);
+    await checkPage(page, null);
+  },
+};
+
+/** The key that a tab has. */
+const ownKey = (page) => page.evaluate(() => sessionStorage.getItem("metering.key"));

@@ -1,0 +1,42 @@
+//! A link that was sent to the verified address signs a browser in, and leaves the key as it is.
+
+use metering_tests::mail::{self, MailServer};
+use metering_tests::site::Site;
+use serde_json::json;
+
+use super::{server_with, verified};
+
+#[test]
+fn a_link_signs_in_once() {
+    if mail::are_skipped() {
+        return;
+    }
+    let (site, mail) = (Site::new(), MailServer::start());
+    let server = server_with(&site, &mail, &[]);
+    let key = verified(&server, &mail, "Jo@Example.com");
+    let ask =
+        |email: &str| server.client().post("/api-key/sessions/email", &json!({"email": email})).expect(202).json();
+    let accepted = json!({"status": "accepted", "expires_in": 900});
+    assert_eq!((ask("nobody@example.com"), ask("jo@EXAMPLE.com")), (accepted.clone(), accepted));
+    let message = mail.next();
+    assert_eq!((message.to(), message.header("subject")), ("Jo@Example.com", "Sign in to Acme"));
+    let link = format!("https://acme.example/metering/recover#sign-in={}", message.token());
+    assert_eq!(message.link(), link);
+    let recovered = server.client().post("/api-key/recover/email/confirm", &json!({"token": message.token()}));
+    assert_eq!(recovered.expect(410).error(), "link_expired", "it is for signing in only");
+
+    let follow = |site: &str| {
+        let page = server.client().with_header("Sec-Fetch-Site", site);
+        page.post("/api-key/sessions/email/confirm", &json!({"token": message.token()}))
+    };
+    assert_eq!(follow("cross-site").expect(403).error(), "forbidden");
+    let opened = follow("same-origin").expect(201);
+    let cookie = opened.header("set-cookie").unwrap().split(';').next().unwrap().to_owned();
+    let page = server.client().with_header("Cookie", &cookie).with_header("Sec-Fetch-Site", "same-origin");
+    assert_eq!(page.get("/metering/session/credits/balance").expect(200).json()["email"], "Jo@Example.com");
+    let _ = server.client_with(&key).get("/mpp/ethPrice").expect(200);
+    assert_eq!(follow("same-origin").expect(410).error(), "link_expired");
+    let log = server.log();
+    assert!(!log.contains(message.token()) && !log.contains("bst_"), "{log}");
+    site.verify();
+}

@@ -1,0 +1,21 @@
+//! What the pages weigh: scenes of `tests/browser/weights.mjs`. The number of requests is what a slow connection feels most.
+
+use metering_tests::site::Site;
+use serde_json::json;
+
+use super::{account, play};
+use crate::signup::server;
+
+#[test]
+fn pages_are_light() {
+    let site = Site::new();
+    let most = |requests: u32| json!({"requests": requests, "bytes": 150_000});
+    let most = json!({"front": most(8), "docs": most(8), "guide": most(6), "account": most(12)});
+    play("weights", &server(&site, &[]), json!({"key": account(&site, "holder", "2"), "most": most}));
+}
+
+#[test]
+fn account_works_on_a_slow_connection() {
+    let site = Site::new();
+    play("slowAccount", &server(&site, &[]), json!({"key": account(&site, "holder", "2")}));
+}
