@@ -11,7 +11,7 @@ use crate::support::wire::BASE;
 
 /// Method, path and scope of every endpoint that takes a key, apart from the metered routes. One of several scopes is
 /// enough. With `first`, no scope is: the endpoint takes only the account's first key.
-const ENDPOINTS: [(&str, &str, &str); 43] = [
+const ENDPOINTS: [(&str, &str, &str); 47] = [
     ("GET", "/credits/balance", "read"),
     ("GET", "/credits/usage", "read"),
     ("GET", "/credits/usage/summary", "read"),
@@ -54,6 +54,10 @@ const ENDPOINTS: [(&str, &str, &str); 43] = [
     ("PATCH", "/keys/{id}", "manage"),
     ("DELETE", "/keys/{id}", "manage"),
     ("POST", "/keys/{id}/rotate", "manage"),
+    ("POST", "/api-key/sessions", "call read manage topup"),
+    ("GET", "/api-key/sessions", "manage"),
+    ("DELETE", "/api-key/sessions", "manage"),
+    ("DELETE", "/api-key/sessions/{id}", "manage"),
     // The last one, because it replaces the secret that it is sent with.
     ("POST", "/keys/current/rotate", "manage"),
 ];
