@@ -116,12 +116,12 @@ impl Administration {
         let below = read_threshold(request).map_err(invalid)?;
         let target = Target::of::<SetAlert>(id, action).asked(requested(request));
         let before: Step<(AccountId, Option<Credits>), _, _> = |store, (id, _)| {
-            Box::pin(async move { Ok(json(&BalanceAlertDocument::new(id, locked(store, id).await?.alert))) })
+            Box::pin(async move { Ok(json(&BalanceAlertDocument::new(id, locked(store, id).await?.alert, None))) })
         };
         let set: Step<(AccountId, Option<Credits>), _, _> = |store, (id, below)| {
             Box::pin(async move {
                 let changed = store.set_balance_alert(id, *below).await?.ok_or_else(|| no_account(id))?;
-                Ok(BalanceAlertDocument::new(&changed.id, changed.alert))
+                Ok(BalanceAlertDocument::new(&changed.id, changed.alert, None))
             })
         };
         self.audited(target, (id.clone(), below), before, set, json).await

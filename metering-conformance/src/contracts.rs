@@ -217,6 +217,8 @@ macro_rules! charging_conformance {
 macro_rules! payments_conformance {
     ($fresh:expr) => {
         $crate::conformance_tests! { $fresh;
+            buyers::a_receipt_gets_its_buyer_once,
+            buyers::purchases_keep_their_buyer,
             challenges::a_challenge_with_a_nonce_in_use_is_an_error,
             challenges::an_expired_challenge_is_still_found,
             challenges::an_unknown_nonce_finds_no_challenge,

@@ -8,7 +8,7 @@ use metering_core::charging::HoldAction;
 use metering_core::events::EventKind::{self, BalanceLow, HoldExpired, KeyCreated, KeyLeaked};
 use metering_core::events::{
     AttemptOutcome, Delivery, DeliveryBacklog, DeliveryFilter, DeliveryId, DeliveryState, Event, Progress,
-    WebhookChange, WebhookId,
+    WebhookChange, WebhookHealth, WebhookId,
 };
 use metering_core::store::{EventStore, Page};
 
@@ -164,6 +164,31 @@ pub async fn a_delivery_is_resent(store: Arc<dyn EventStore>) {
     let again = store.resend(None, id, parked).await.unwrap().expect("the operator resends any");
     assert_eq!((again.progress.state, again.progress.last), (DeliveryState::Pending, after.progress.last));
     assert_eq!(claim_one(&*store, parked).await.delivery.progress.attempts, 3);
+}
+
+/// A webhook's health has how many of its deliveries wait, the first of them in the order of events, and when the newest
+/// delivered one arrived. Other webhooks of the account have their own.
+pub async fn a_webhooks_health_is_read_from_its_deliveries(store: Arc<dyn EventStore>) {
+    let owner = customer(&*store, 1).await;
+    let [first, second] = [hook(&*store, &owner.id, &[]).await, hook(&*store, &owner.id, &[]).await];
+    let health = async |id: &WebhookId| store.webhook_health(id).await.unwrap();
+    assert_eq!(health(&first.id).await, WebhookHealth::default());
+    let sent = send_tests(&*store, &first, 3).await;
+    assert_eq!(
+        health(&first.id).await,
+        WebhookHealth { waiting: 3, first: Some(sent[0].clone()), last_delivered_at: None }
+    );
+    finish(&*store, &claim_one(&*store, NOON).await, delivered(), at(1)).await.unwrap();
+    let failing = finish(&*store, &claim_one(&*store, at(1)).await, failed(Some(500)), at(2)).await.unwrap();
+    assert_eq!(failing.id, sent[1].id);
+    let after = health(&first.id).await;
+    assert_eq!(after, WebhookHealth { waiting: 2, first: Some(failing), last_delivered_at: Some(at(1)) });
+    assert_eq!(after.failing().map(|(since, last)| (since, last.status)), Some((NOON, Some(500))));
+    store.resend(Some(&owner.id), sent[0].id, at(3)).await.unwrap().expect("it is the account's own");
+    let resent = health(&first.id).await;
+    assert_eq!((resent.waiting, resent.last_delivered_at), (3, None));
+    assert_eq!(resent.first.map(|first| first.id), Some(sent[0].id), "the earlier event is first again");
+    assert_eq!(health(&second.id).await, WebhookHealth::default());
 }
 
 /// The backlog counts pending and parked deliveries, and has the time of the oldest one that could be sent now.

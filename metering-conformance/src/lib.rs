@@ -44,6 +44,7 @@ mod authorization_scene;
 pub mod authorizations;
 pub mod browser_links;
 pub mod browser_sessions;
+pub mod buyers;
 pub mod caps;
 pub mod challenges;
 pub mod charging;

@@ -54,6 +54,19 @@ pub async fn webhooks_are_stored_unchanged(store: Arc<dyn EventStore>) {
     assert_eq!(store.webhooks(None).await.unwrap(), []);
 }
 
+/// A webhook may be mail to an address.
+pub async fn webhooks_that_are_mail_are_stored(store: Arc<dyn EventStore>) {
+    let owner = customer(&*store, 1).await;
+    let url = WebhookUrl::mail_to(&"Jo+alerts@example.com".parse().unwrap()).expect("the address is plain");
+    let new = new_webhook(&owner.id, &[BalanceLow]);
+    let new = NewWebhook { terms: WebhookTerms { url: url.clone(), ..new.terms }, ..new };
+    store.create_webhook(new).await.unwrap();
+    let stored = store.webhooks(Some(&owner.id)).await.unwrap();
+    assert_eq!(stored[0].terms.url, url);
+    send_tests(&*store, &stored[0], 1).await;
+    assert_eq!(claim_one(&*store, NOON).await.webhook, stored[0]);
+}
+
 /// An account has at most so many webhooks; one that is deleted makes room. A revoked account gets no more.
 pub async fn webhooks_of_an_account_are_limited(store: Arc<dyn EventStore>) {
     let (owner, other) = (customer(&*store, 1).await, customer(&*store, 1).await);

@@ -5,6 +5,7 @@
 
 mod authorization;
 mod browser_session;
+mod buyer;
 mod challenge;
 mod claim;
 mod create;
@@ -29,6 +30,7 @@ pub use authorization::{
     authorization_after, credit_authorization, gives_back_gas_place, keeps_gas_place, open_authorization,
 };
 pub use browser_session::{BrowserSessionChanges, BrowserSessionFacts, open_browser_session, sign_in_by_link};
+pub use buyer::{BuyerChanges, BuyerFacts, add_receipt_buyer, set_buyer};
 pub use challenge::{fail_challenge, open_challenge, rotate_key};
 pub use claim::{ClaimChanges, ClaimStep, claim_open, claim_paid, claim_step};
 pub use create::{CreateChanges, CreateFacts, OwnerFacts, create_account};

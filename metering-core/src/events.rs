@@ -20,6 +20,7 @@ pub(crate) mod secret;
 pub(crate) mod signature;
 pub(crate) mod url;
 pub(crate) mod webhook;
+pub(crate) mod webhook_health;
 
 pub use address::{AddressPolicy, is_public};
 pub use courier::{Courier, CourierSettings, CourierStats, Wake, WebhookMessage, WebhookSender};
@@ -38,3 +39,4 @@ pub use webhook::{
     NewWebhook, SigningSecret, Webhook, WebhookChange, WebhookId, WebhookIdError, WebhookOwner, WebhookState,
     WebhookTerms,
 };
+pub use webhook_health::WebhookHealth;

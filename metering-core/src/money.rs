@@ -8,6 +8,7 @@ pub(crate) mod credits;
 pub(crate) mod decimal;
 pub(crate) mod ledger;
 pub(crate) mod refill;
+pub(crate) mod runway;
 
 pub use alert::{AlertLevel, BalanceAlert};
 pub use credit_sum::CreditSum;
@@ -15,3 +16,4 @@ pub use credits::{ATOMS_PER_CREDIT, Credits, printed, printed_if_any};
 pub use decimal::DecimalError;
 pub use ledger::{LedgerEntry, LedgerKind, NewLedgerEntry, PaymentRef};
 pub use refill::{Refill, RefillError};
+pub use runway::Runway;

@@ -3,6 +3,7 @@
 //!
 //! A transaction counts once, for one account. Trouble with a chain consumes nothing and reverses nothing.
 
+pub(crate) mod buyer;
 pub(crate) mod not_before;
 pub(crate) mod payment;
 pub(crate) mod plan;
@@ -13,6 +14,7 @@ pub(crate) mod recipient;
 pub(crate) mod recovery;
 mod uri;
 
+pub use buyer::{Buyer, BuyerError, BuyerRecord};
 pub use not_before::{NotBefore, NotBeforeError};
 pub use payment::{
     ArrivalLocation, ChainView, Payment, PaymentError, PaymentFault, PaymentRecord, PaymentSettlement, PaymentTarget,

@@ -3,11 +3,13 @@
 //!
 //! A session gives out its account's key once, to the client that opened it.
 
+pub(crate) mod alert_mail;
 pub(crate) mod bot;
 pub(crate) mod link;
 pub(crate) mod mail;
 pub(crate) mod signup;
 
+pub use alert_mail::MailedAlert;
 pub use bot::{BotCheck, BotCheckError, BotVerdict, SolutionId};
 pub use link::{EmailLink, LinkHash, LinkPurpose, LinkToken, LinkTokenKind, MalformedLink, MalformedPurpose};
 pub use mail::{Mail, MailMessage, MailRequest, Mailer};

@@ -61,7 +61,7 @@ pub use operators::OperatorStore;
 pub use page::{Cursor, Page};
 pub use payments::{
     Claim, Claimed, KeyDelivery, PaymentCredit, PaymentCredited, PaymentSettled, PaymentStore, QuoteOpened,
-    QuotePrecedence, SettlementChange,
+    QuotePrecedence, ReceiptBuyerAdded, SettlementChange,
 };
 pub use prices::PriceStore;
 pub use progress::Progress;

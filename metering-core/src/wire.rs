@@ -25,10 +25,12 @@
 mod account;
 mod billing;
 mod browser_sessions;
+mod buyer;
 mod cache_control;
 #[cfg(feature = "calls")]
 pub mod call;
 mod chain_id;
+mod deliveries;
 mod email;
 mod error;
 mod error_code;
@@ -51,6 +53,7 @@ mod signup;
 mod statement;
 mod usage;
 mod volumes;
+mod webhook_health;
 mod webhooks;
 
 pub use account::BalanceDocument;
@@ -58,8 +61,13 @@ pub use billing::{DeductRequest, DeductResponse, LookupResponse};
 pub use browser_sessions::{
     BrowserSessionDocument, BrowserSessionResponse, BrowserSessionsDocument, EndedSessionsResponse,
 };
+pub use buyer::{BuyerDocument, BuyerRequest, BuyerResponse};
 pub use cache_control::{TARGETED_CACHE_HEADERS, TARGETED_SUFFIX, private_cache_control};
 pub use chain_id::ChainIdInput;
+pub use deliveries::{
+    DeliveriesDocument, DeliveryDocument, DeliveryPayloadResponse, DeliveryResponse, DeliveryStatus,
+    EarlierDeliveryDocument,
+};
 pub use email::{
     EmailVerification, LinkRequest, RecoverByEmailRequest, RecoverByEmailResponse, SendLinkResponse, VerifiedResponse,
 };
@@ -100,9 +108,9 @@ pub use usage::{
     ActivityDocument, ActivityEntry, ByEndpointDocument, DayEntry, EndpointEntry, KeyEntry, UsageSummary, UsageTotals,
 };
 pub use volumes::{RouteVolume, VolumesDocument};
+pub use webhook_health::WebhookHealthDocument;
 pub use webhooks::{
     BalanceAlertDocument, BalanceAlertRequest, ChangeWebhookRequest, CreateWebhookRequest, DeletedWebhookResponse,
-    DeliveriesDocument, DeliveryDocument, DeliveryResponse, DeliveryStatus, EventDocument, EventsDocument,
-    IssuedWebhookResponse, IssuedWebhookSecret, RotateWebhookRequest, WebhookDocument, WebhookResponse, WebhookStatus,
-    WebhooksDocument, present_amount,
+    EventDocument, EventsDocument, IssuedWebhookResponse, IssuedWebhookSecret, RotateWebhookRequest, WebhookDocument,
+    WebhookResponse, WebhookStatus, WebhooksDocument, present_amount,
 };

@@ -1,9 +1,10 @@
-//! Sends mail: links that verify addresses, replace keys or sign in, and notices.
+//! Sends mail: links that verify addresses, replace keys or sign in, notices, and alerts.
 //!
 //! Requests only queue mail, so a slow mail server slows down nothing else. Tasks prepare, render and send it, and try
-//! again after failures that may pass. Links that someone waits for to get in have a separate queue, so other mail never delays
-//! them.
+//! again after failures that may pass. Links that someone waits for to get in have a separate queue, so other mail never
+//! delays them.
 
+mod alerts;
 mod delivery;
 mod message;
 mod transport;
@@ -22,6 +23,7 @@ use crate::access::limits::Limits;
 use crate::config::Config;
 use crate::http::Shutdown;
 use crate::run::Current;
+pub(crate) use alerts::AlertMail;
 use delivery::Delivery;
 pub(crate) use message::Letterhead;
 pub(crate) use message::{RECOVER_PAGE, VERIFY_PAGE};
@@ -48,7 +50,7 @@ pub(crate) struct Outbox {
 pub(crate) struct Unstarted {
     recoveries: mpsc::Receiver<MailRequest>,
     others: mpsc::Receiver<MailRequest>,
-    transport: Transport,
+    transport: Arc<Transport>,
     letterhead: Arc<Current<Letterhead>>,
 }
 
@@ -71,7 +73,7 @@ pub(crate) fn new(
     let Some(smtp) = &config.smtp else { return Ok(None) };
     let (outbox, recoveries, others) = Outbox::new(QUEUE, Arc::clone(limits));
     let letterhead = Arc::new(Current::new(Arc::new(Letterhead::new(smtp, &config.brand, pages)?)));
-    let unstarted = Unstarted { recoveries, others, transport: Transport::new(smtp, pages)?, letterhead };
+    let unstarted = Unstarted { recoveries, others, transport: Arc::new(Transport::new(smtp, pages)?), letterhead };
     Ok(Some((Arc::new(outbox), unstarted)))
 }
 
@@ -114,6 +116,11 @@ impl Unstarted {
     /// What all mail looks like.
     pub(crate) fn letterhead(&self) -> &Arc<Current<Letterhead>> {
         &self.letterhead
+    }
+
+    /// What mails alerts. They are queued in the store, as deliveries.
+    pub(crate) fn alerts(&self, service: Arc<Service>) -> AlertMail {
+        AlertMail::new(service, Arc::clone(&self.transport), Arc::clone(&self.letterhead))
     }
 
     /// Starts sending.

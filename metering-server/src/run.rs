@@ -102,11 +102,12 @@ async fn run_until(
     let workers = workers(&config)?;
     let clock = follow_clock(&store).await;
     let wake = Wake::default();
-    let delivering = Delivering::prepare(&config.webhooks, Arc::clone(&store), Arc::clone(&clock), wake.clone());
-    let delivering = delivering.await.map_err(RunError::Setup)?;
     let priced = prices::at_start(&*store, &*clock, catalogue(&config)?, &config).await?;
     let (mut app, mail, unread) =
-        assembly::assemble(&config, Arc::clone(&store), readers, Arc::clone(&clock), address, priced, wake)?;
+        assembly::assemble(&config, Arc::clone(&store), readers, Arc::clone(&clock), address, priced, wake.clone())?;
+    let alerts = mail.as_ref().map(|mail| mail.alerts(Arc::clone(&app.service)));
+    let delivering = Delivering::prepare(&config.webhooks, Arc::clone(&store), Arc::clone(&clock), wake, alerts);
+    let delivering = delivering.await.map_err(RunError::Setup)?;
     app.courier = delivering.as_ref().map(Delivering::stats);
     let app = Arc::new(app);
     let admin = match admin {

@@ -2,8 +2,8 @@
 
 use metering_core::backend::{one_more_than, page_of_rows};
 use metering_core::events::{
-    AttemptOutcome, Delivery, DeliveryId, DeliveryState, Event, EventData, NewEvent, Progress, Webhook, WebhookId,
-    WebhookState,
+    AttemptOutcome, Delivery, DeliveryId, DeliveryState, Event, EventData, NewEvent, Progress, Webhook, WebhookHealth,
+    WebhookId, WebhookState,
 };
 use metering_core::store::{Cursor, Page};
 use metering_core::{AccountId, Timestamp};
@@ -90,6 +90,26 @@ pub async fn page(db: &mut dyn Executor, condition: &str, values: &[Value], limi
 pub async fn newest(db: &mut dyn Executor, after: Option<&Cursor>, limit: u32) -> Result<Page<Delivery>> {
     let values = values![events::before(after)?, one_more_than(limit)];
     page(db, "delivery.id < ?1 ORDER BY delivery.id DESC LIMIT ?2", &values, limit).await
+}
+
+/// The condition for the deliveries to the webhook `?1` in a state.
+fn of_webhook(state: DeliveryState) -> String {
+    let webhook = "delivery.webhook = (SELECT w.id FROM webhook w WHERE w.public_id = ?1)";
+    format!("{webhook} AND delivery.state = '{}'", state.as_str())
+}
+
+/// How the deliveries to a webhook are doing. Each query reads an index of [`of_webhook`] deliveries.
+pub async fn health(db: &mut dyn Executor, webhook: &WebhookId) -> Result<WebhookHealth> {
+    let (pending, delivered) = (of_webhook(DeliveryState::Pending), of_webhook(DeliveryState::Delivered));
+    let count = format!("SELECT count(*) FROM delivery WHERE {pending}");
+    let waiting = only(&db.query(&count, &values![webhook]).await?)?.get(0)?;
+    let first = select(&format!("{pending} ORDER BY delivery.account, delivery.event LIMIT 1"));
+    let first = db.query(&first, &values![webhook]).await?;
+    let first = first.first().map(delivery).transpose()?.map(|(delivery, _)| delivery);
+    let last =
+        format!("SELECT delivery.last_at FROM delivery WHERE {delivered} ORDER BY delivery.id DESC NULLS LAST LIMIT 1");
+    let last_delivered_at = db.query(&last, &values![webhook]).await?.first().map(|row| row.get(0)).transpose()?;
+    Ok(WebhookHealth { waiting, first, last_delivered_at })
 }
 
 /// Inserts deliveries of events that were inserted, and returns how many.

@@ -23,6 +23,7 @@ mod value;
 pub mod accounts;
 pub mod audit;
 pub mod browser_sessions;
+pub mod buyers;
 pub mod challenges;
 pub mod claims;
 pub mod daily_totals;

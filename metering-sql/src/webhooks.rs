@@ -46,7 +46,7 @@ impl Record for Webhook {
     fn read(row: &mut Reader<'_>) -> Result<Self> {
         let (id, account, url): (_, _, String) = (row.next()?, row.next()?, row.next()?);
         // An operator may have allowed the URL of an account, so it is checked only before it is sent to.
-        let url = WebhookUrl::parse_trusted(&url).map_err(|error| row.corrupt(error))?;
+        let url = WebhookUrl::parse_stored(&url).map_err(|error| row.corrupt(error))?;
         let (kinds, state) = (row.next()?, row.next()?);
         let current: Option<_> = row.next()?;
         let mut secrets: Vec<_> =

@@ -185,4 +185,36 @@ export const mail = {
       await checkPage(late, "mail-late");
     }
   },
+
+  /** An alert is mailed to a verified address by default, and is switched off in its dialog or like a webhook. */
+  async mailAlert(visitor, { key, email }) {
+    const page = await visitor.window();
+    const alert = async () => (await call(page, "/credits/alert", key)).json();
+    await signIn(page, key);
+    await tabTo(page, "#change-alert");
+    await page.keyboard.press("Enter");
+    await page.waitForSelector("dialog");
+    assert.ok(await page.isChecked("#field-email"), "mail is the default");
+    assert.ok(await page.isHidden("#nobody-told"));
+    await page.uncheck("#field-email");
+    assert.match(await page.innerText("#nobody-told"), /Nobody will be told.*email is off/s);
+    await checkPage(page, null);
+    await page.check("#field-email");
+    await page.fill("#field-below", "1.5");
+    await page.keyboard.press("Enter");
+    await page.waitForSelector("dialog", { state: "detached" });
+    assert.deepEqual(await alert(), { org_id: (await balanceOf(page, key)).org_id, below: 1.5, email: true });
+
+    await page.click("#tab-webhooks");
+    const row = page.locator("#webhooks tbody tr", { hasText: `Email to ${email}` });
+    await row.waitFor();
+    assert.deepEqual(await row.locator("button").evaluateAll((all) => all.map(({ dataset }) => dataset.action)), ["deliveries", "test", "disable", "delete"]);
+    await row.locator("[data-action=test]").click();
+    await page.waitForSelector("#deliveries tbody tr:first-child [data-state=delivered]");
+    await checkPage(page, null);
+    await row.locator("[data-action=disable]").click();
+    await page.click("dialog [type=submit]");
+    await row.locator("[data-state=disabled]").waitFor();
+    assert.equal((await alert()).email, false);
+  },
 };

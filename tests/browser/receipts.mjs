@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { checkPage } from "./browser.mjs";
-import { LOOKS, look, signIn } from "./steps.mjs";
+import { LOOKS, look, signIn, tabTo } from "./steps.mjs";
 
 export const receipts = {
   /** A purchase has a receipt, which prints well. */
@@ -22,11 +22,15 @@ export const receipts = {
       for (const part of [seller, "1 High Street", "GB 123", "Starter", "10.5, 0.5 of them as a bonus", "USDC", "0x"]) assert.ok(words.includes(part), `${part} in ${words}`);
       assert.ok(!/false|null|undefined/.test(words), words);
       assert.equal(await page.title(), `Receipt ${text} · ${seller}`);
-      assert.deepEqual(await page.locator("#receipt button").evaluateAll((buttons) => buttons.map((button) => button.textContent)), ["Copy the transaction", "Copy the payer", "Copy the recipient"]);
+      assert.deepEqual(await page.locator("#receipt button").evaluateAll((buttons) => buttons.map((button) => button.textContent)), ["Add billing details", "Copy the transaction", "Copy the payer", "Copy the recipient"]);
       await checkPage(page, `receipt-${look(options)}`);
       const [download] = await Promise.all([page.waitForEvent("download"), page.click("#download")]);
       assert.equal(download.suggestedFilename(), `${text}.json`);
       assert.equal(JSON.parse(readFileSync(await download.path(), "utf8")).number, text);
+      const [pdf] = await Promise.all([page.waitForEvent("download"), page.click("#download-pdf")]);
+      assert.equal(pdf.suggestedFilename(), `${text}.pdf`);
+      const file = readFileSync(await pdf.path(), "latin1");
+      assert.ok(file.startsWith("%PDF-1.7") && file.includes(`/Title (Receipt ${text})`), file.slice(0, 100));
       await page.emulateMedia({ media: "print" });
       for (const part of [".top", ".foot", "#receipt-actions", "#receipt button >> nth=0"]) assert.ok(await page.isHidden(part), `${part} is not printed`);
       await checkPage(page, options.viewport.width === 1280 && options.colorScheme === "light" ? "receipt-printed" : null);
@@ -39,5 +43,61 @@ export const receipts = {
     await without.waitForSelector("#receipt a");
     assert.match(await without.innerText("#receipt"), /belongs to an account/);
     await checkPage(without, null);
+  },
+
+  /** Billing details are added to the account, and once to a receipt that names nobody; by keyboard and by mouse. */
+  async billingDetails(visitor, { key }) {
+    const page = await visitor.window({ expected: [400] });
+    const press = (name) => page.keyboard.press(name);
+    await signIn(page, key);
+    await page.waitForSelector("#change-billing");
+    assert.match(await page.innerText("#billing"), /None yet/);
+    const link = await page.locator("#purchases a").first().getAttribute("href");
+    await tabTo(page, "#change-billing");
+    await press("Enter");
+    await page.waitForSelector("dialog");
+    await press("Enter");
+    assert.match(await page.innerText("#field-name-error"), /Fill in this field/);
+    await page.keyboard.type("Acme & Söhne");
+    await press("Tab");
+    await page.keyboard.type("Weg 1");
+    await press("Enter");
+    await page.keyboard.type("10115 Berlin");
+    await press("Tab");
+    await page.keyboard.type("DE 123456789");
+    await checkPage(page, null);
+    await press("Enter");
+    await page.waitForSelector("dialog", { state: "detached" });
+    await page.waitForFunction(() => document.querySelector("#billing address")?.innerText === "Acme & Söhne\nWeg 1\n10115 Berlin\nTax number DE 123456789");
+    await page.waitForFunction(() => document.activeElement.id === "change-billing");
+
+    // The receipt from before names nobody, until its owner says so, and then for good.
+    await page.goto(page.base + link);
+    await page.click("#add-buyer");
+    await page.waitForSelector("dialog");
+    assert.match(await page.innerText("dialog"), /Acme & Söhne[\s\S]*cannot be changed later/);
+    await checkPage(page, null);
+    await page.click("dialog [type=submit]");
+    await page.waitForSelector("#buyer address");
+    assert.match(await page.innerText("#receipt-status"), /were added/);
+    await page.goto(`${page.base}/metering/account`);
+    await page.click("#change-billing");
+    await page.fill("#field-name", "x".repeat(20));
+    await page.fill("#field-address", "");
+    await page.fill("#field-tax_id", "");
+    await page.click("dialog [type=submit]");
+    await page.waitForFunction(() => document.querySelector("#billing address")?.innerText === "x".repeat(20));
+    await page.goto(page.base + link);
+    await page.waitForSelector("#buyer address");
+    assert.match(await page.innerText("#buyer"), /Acme & Söhne[\s\S]*DE 123456789/);
+    assert.equal(await page.locator("#add-buyer").count(), 0);
+    await checkPage(page, null);
+
+    // Nobody in particular again.
+    await page.goto(`${page.base}/metering/account`);
+    await page.click("#change-billing");
+    await page.fill("#field-name", "");
+    await page.click("dialog [type=submit]");
+    await page.waitForFunction(() => /None yet/.test(document.querySelector("#billing").innerText));
   },
 };

@@ -1,79 +1,16 @@
 // Scenes of the Webhooks tab, with a server that receives what is sent to it.
 
 import assert from "node:assert/strict";
-import { readFileSync } from "node:fs";
-import https from "node:https";
 import { createRequire } from "node:module";
 import { checkPage, shows, storedData } from "./browser.mjs";
 import { LOOKS, copied, look, signIn, tabTo, watchClipboard } from "./steps.mjs";
+import { act, api, firstIs, openWebhooks, refreshUntil, row, sent, submit, withReceiver } from "./webhooksteps.mjs";
 
 // The packages of all clients are installed in tests/clients.
 const { Webhook } = createRequire(new URL("../clients/package.json", import.meta.url))("standardwebhooks");
 const SECRET = /whsec_[A-Za-z0-9+/]+=*/;
 /** A port that nothing listens on. */
 const CLOSED = "https://127.0.0.1:1/closed";
-
-/** A server that remembers requests. It responds with `status`, or with what the test sets it to. */
-async function receiver({ certificate, key }) {
-  const got = [];
-  const state = { status: 204, got };
-  const server = https.createServer({ cert: readFileSync(certificate), key: readFileSync(key) }, async (request, response) => {
-    const chunks = [];
-    for await (const chunk of request) chunks.push(chunk);
-    got.push({ headers: request.headers, text: Buffer.concat(chunks).toString() });
-    response.writeHead(state.status).end();
-  });
-  await new Promise((resolve) => server.listen(0, "127.0.0.1", resolve));
-  const { port } = server.address();
-  return Object.assign(state, { url: `https://127.0.0.1:${port}/hooks`, close: () => server.close() });
-}
-
-/** Runs a scene with a receiver, which is closed after it. */
-const withReceiver = (work) => async (visitor, settings) => {
-  const hooks = await receiver(settings.identity);
-  try {
-    await work(visitor, settings, hooks);
-  } finally {
-    hooks.close();
-  }
-};
-
-/** Sends a request past the page. */
-async function api(page, key, method, path, body) {
-  const headers = { authorization: `Bearer ${key}`, "content-type": "application/json" };
-  const response = await fetch(page.base + path, { method, headers, body: body && JSON.stringify(body) });
-  assert.ok(response.ok, `${method} ${path}: ${response.status}`);
-  return response.json();
-}
-
-const row = (page, url) => page.locator("#webhooks tbody tr", { has: page.getByText(url, { exact: true }) });
-const act = (page, url, action) => row(page, url).locator(`[data-action=${action}]`).click();
-const sent = (page) => page.locator("#deliveries tbody tr");
-const firstIs = (page, state) => page.waitForSelector(`#deliveries tbody tr:first-child [data-state=${state}]`);
-
-/** Refreshes the page until its newest delivery has this text and state. */
-async function refreshUntil(page, text, state) {
-  for (let tries = 0; tries < 40; tries += 1) {
-    const loaded = page.waitForResponse((response) => response.url().includes("/deliveries?"));
-    await page.click("#refresh");
-    await loaded;
-    await page.waitForFunction(() => !document.querySelector("#refresh").hasAttribute("aria-busy"));
-    await page.waitForSelector("#deliveries table");
-    if ((await sent(page).first().innerText()).includes(text) && (await sent(page).first().locator(`[data-state=${state}]`).count()) === 1) return;
-  }
-  assert.fail(`no ${text} is ${state}`);
-}
-
-async function openWebhooks(page) {
-  await page.click("#tab-webhooks");
-  await page.waitForSelector("#webhooks");
-}
-
-/** Sends the open dialog, and waits until it is closed. */
-async function submit(page) {
-  await page.click("dialog [type=submit]");
-  await page.waitForSelector("dialog", { state: "detached" });
-}
 
 /** The secret in the dialog, which is then closed. It is nowhere on the page after that. */
 async function secretOf(page) {
@@ -179,12 +116,49 @@ export const webhooks = {
     await checkPage(page, null);
   }),
 
+  /** A webhook that fails says since when, why, and how many events wait; each of those says what it waits for. */
+  failingWebhook: withReceiver(async (visitor, { key }, hooks) => {
+    hooks.status = 500;
+    const page = await visitor.window();
+    const { data: webhook } = await api(page, key, "POST", "/webhooks", { url: hooks.url });
+    for (const name of ["crawler", "laptop"]) await api(page, key, "POST", "/keys", { name });
+    for (let tries = 0; ; tries += 1) {
+      const { data } = await api(page, key, "GET", `/webhooks/${webhook.id}`);
+      if (data.health.failing_since) break;
+      assert.ok(tries < 100, "the first attempt fails");
+      await page.waitForTimeout(100);
+    }
+    await signIn(page, key);
+    await openWebhooks(page);
+    const words = await row(page, hooks.url).locator("td[data-label=State]").innerText();
+    assert.match(words, /Failing since \d\d:\d\d\s+HTTP 500, 2 waiting\s+Next attempt \d\d:\d\d/);
+    await act(page, hooks.url, "deliveries");
+    await page.waitForSelector("#deliveries table");
+    const [second, first] = await sent(page).allInnerTexts();
+    assert.match(first, /Status 500: the response status was not 2xx/);
+    assert.match(second, /Waits for key\.created of \d{4}-\d\d-\d\d \d\d:\d\d:\d\d/);
+    await sent(page).first().locator(".payload summary").click();
+    const body = sent(page).first().locator(".payload pre");
+    await body.waitFor();
+    assert.equal(JSON.parse(await body.innerText()).data.key_name, "laptop");
+    assert.deepEqual(JSON.parse(await sent(page).last().locator(".payload summary").click().then(() => sent(page).last().locator(".payload pre").innerText())), JSON.parse(hooks.got[0].text));
+    await checkPage(page, null);
+    hooks.status = 204;
+    await sent(page).last().locator("[data-action=resend]").click();
+    await refreshUntil(page, "key.created", "delivered");
+    await page.click("#refresh");
+    await row(page, hooks.url).getByText("Last delivered").waitFor();
+  }),
+
   /** The threshold of the balance, and of a key's budget. */
   async balanceAlert(visitor, { key }) {
     const page = await visitor.window();
     await signIn(page, key);
     assert.match(await page.innerText("#balance-alert"), /No alert when it runs low/);
     await page.click("#change-alert");
+    await page.waitForSelector("dialog");
+    assert.match(await page.innerText("#nobody-told"), /Nobody will be told/);
+    assert.equal(await page.locator("#field-email").count(), 0, "this service sends no mail");
     await page.fill("#field-below", "0");
     await page.click("dialog [type=submit]");
     assert.match(await page.innerText("#field-below-error"), /above zero/);
@@ -194,7 +168,10 @@ export const webhooks = {
     await page.waitForFunction(() => document.querySelector("#balance-alert").innerText.includes("Alert below 1.5 credits."));
     await page.waitForFunction(() => document.activeElement.id === "change-alert");
     assert.equal((await api(page, key, "GET", "/credits/alert")).below, 1.5);
+    await api(page, key, "POST", "/webhooks", { url: CLOSED, events: ["balance.low"] });
     await page.click("#change-alert");
+    await page.waitForSelector("dialog");
+    assert.ok(await page.isHidden("#nobody-told"), "a webhook is told");
     await page.fill("#field-below", "");
     await submit(page);
     await page.waitForFunction(() => document.querySelector("#balance-alert").innerText.includes("No alert"));
@@ -238,6 +215,11 @@ export const webhooks = {
     await press("Enter");
     await firstIs(page, "delivered");
     assert.equal(await page.evaluate(() => document.activeElement.id), "deliveries-title");
+    // What was sent, opened with the keyboard.
+    await tabTo(page, "#deliveries .payload summary");
+    await press("Enter");
+    await page.waitForSelector("#deliveries .payload pre");
+    assert.equal(JSON.parse(await page.innerText("#deliveries .payload pre")).type, "webhook.test");
     await tabTo(page, "[data-action=resend]");
     const pressed = await page.$("[data-action=resend]");
     await press("Enter");
@@ -338,6 +320,7 @@ export const webhooks = {
       await signIn(page, key);
       await checkPage(page, `alert-${look(options)}`);
       await page.click("#change-alert");
+      await page.waitForSelector("dialog");
       await checkPage(page, `alert-dialog-${look(options)}`, { top: "dialog" });
       await page.keyboard.press("Escape");
       await openWebhooks(page);

@@ -25,6 +25,6 @@ impl AccountAlertRequest {
     /// The same without the reason.
     #[must_use]
     pub const fn alert(&self) -> BalanceAlertRequest {
-        BalanceAlertRequest { below: self.below }
+        BalanceAlertRequest { below: self.below, email: None }
     }
 }

@@ -4,8 +4,9 @@ use metering_core::Day;
 use metering_core::access::{KeyId, RoutePatterns};
 use metering_core::wire::call::{Bounded, Clamped, EntryNumber};
 use metering_core::wire::{
-    ActivityDocument, BalanceDocument, ByEndpointDocument, DailyUsageDocument, LedgerDocument, ReceiptDocument,
-    ReceiptsDocument, RequestDocument, RequestsDocument, UsageSummary, VolumesDocument,
+    ActivityDocument, BalanceDocument, BuyerRequest, BuyerResponse, ByEndpointDocument, DailyUsageDocument,
+    LedgerDocument, ReceiptDocument, ReceiptsDocument, RequestDocument, RequestsDocument, UsageSummary,
+    VolumesDocument,
 };
 use metering_core::{call, parameters};
 
@@ -167,6 +168,36 @@ call! {
     GetReceipt("receipt") = GET "/credits/receipt" in "account" for KEY;
     takes(OfReceipt, ());
     returns(200, "The receipt": ReceiptDocument) or(ValidationFailed, NotFound: "the account has no such receipt");
+
+    /// The receipt for a purchase, as a PDF file
+    ///
+    /// Always the same bytes for the same receipt.
+    GetReceiptPdf("receipt_pdf") = GET "/credits/receipt.pdf" in "account" for KEY;
+    takes(OfReceipt, ());
+    returns(200, "The receipt": String as "application/pdf")
+        or(ValidationFailed, NotFound: "the account has no such receipt");
+
+    /// Add who buys to a receipt that names nobody
+    ///
+    /// The receipt gets what `GET /credits/buyer` has. Its number and date stay. A receipt that names somebody is never
+    /// changed. May be repeated.
+    AddReceiptBuyer("add_receipt_buyer") = POST "/credits/receipt/buyer" in "account" for KEY;
+    takes(OfReceipt, ());
+    returns(200, "The receipt as it is now": ReceiptDocument)
+        or(ValidationFailed: "also if it names somebody else, or nobody is known who buys",
+            NotFound: "the account has no such receipt", RateLimited, OutcomeUnknown);
+
+    /// Who buys for the account
+    GetBuyer("buyer") = GET "/credits/buyer" in "account" for KEY;
+    returns(200, "Who buys": BuyerResponse);
+
+    /// Set who buys for the account
+    ///
+    /// Name, address and tax number are on the receipts for purchases from then on. Receipts for earlier purchases stay as
+    /// they are.
+    SetBuyer("set_buyer") = PUT "/credits/buyer" in "account" for KEY;
+    takes((), BuyerRequest);
+    returns(200, "Who buys from now on": BuyerResponse) or(RateLimited, OutcomeUnknown);
 
     /// Requests whose credits are held now, newest first
     ///

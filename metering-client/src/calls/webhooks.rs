@@ -5,8 +5,8 @@ use metering_core::store::Cursor;
 use metering_core::wire::call::Bounded;
 use metering_core::wire::{
     BalanceAlertDocument, BalanceAlertRequest, ChangeWebhookRequest, CreateWebhookRequest, DeletedWebhookResponse,
-    DeliveriesDocument, DeliveryResponse, EventsDocument, IssuedWebhookResponse, RotateWebhookRequest, WebhookResponse,
-    WebhooksDocument,
+    DeliveriesDocument, DeliveryPayloadResponse, DeliveryResponse, EventsDocument, IssuedWebhookResponse,
+    RotateWebhookRequest, WebhookResponse, WebhooksDocument,
 };
 use metering_core::{call, parameters};
 
@@ -55,7 +55,8 @@ call! {
 
     /// Set the balance below which the event `balance.low` is sent
     ///
-    /// The event is sent once, when the balance falls below the threshold, and again only after credits were added.
+    /// The event is sent once, when the balance falls below the threshold, and again only after credits were added. If the
+    /// service sends mail, it is also mailed to the account's verified address, unless `email` is false.
     SetBalanceAlert("set_balance_alert") = PUT "/credits/alert" in "account" for KEY;
     takes((), BalanceAlertRequest);
     returns(200, "The threshold as it is now": BalanceAlertDocument) or(RateLimited, OutcomeUnknown);
@@ -71,6 +72,8 @@ call! {
     ///
     /// It gets the account's events, signed as [Standard Webhooks](https://www.standardwebhooks.com) specifies. The
     /// secret is shown only once. If the response is lost, list the webhooks, and rotate the secret of the new one.
+    /// `mailto:` and the account's verified address is a webhook, too, for `balance.low`, `balance.exhausted` and
+    /// `budget.exhausted`, if the service sends mail.
     CreateWebhook("create_webhook") = POST "/webhooks" in "webhooks" for KEY;
     takes((), CreateWebhookRequest);
     returns(201, "The webhook and its secret": IssuedWebhookResponse)
@@ -125,6 +128,13 @@ call! {
     ListDeliveries("deliveries") = GET "/webhooks/{id}/deliveries" in "webhooks" for KEY;
     takes(DeliveriesPage, ());
     returns(200, "Deliveries": DeliveriesDocument) or(ValidationFailed, WebhookNotFound);
+
+    /// One delivery, with the body of its requests
+    ///
+    /// The body is what was or will be sent, byte for byte, and what the signature is for.
+    GetDelivery("delivery") = GET "/webhooks/{id}/deliveries/{delivery}" in "webhooks" for KEY;
+    takes(OfDelivery, ());
+    returns(200, "The delivery": DeliveryPayloadResponse) or(WebhookNotFound, DeliveryNotFound);
 
     /// Send a delivery again
     ///

@@ -80,8 +80,11 @@ async fn events_and_the_alert_have_their_requests() {
     client.call::<ListEvents>(&EventsPage { limit: Bounded::default(), after: None }, &()).await.unwrap();
     client.call::<ListEvents>(&EventsPage { limit: Bounded(7), after: Some(Cursor::new("x")) }, &()).await.unwrap();
     client.call::<GetBalanceAlert>(&(), &()).await.unwrap();
-    client.call::<SetBalanceAlert>(&(), &BalanceAlertRequest { below: Some("0.50".parse().ok()) }).await.unwrap();
-    client.call::<SetBalanceAlert>(&(), &BalanceAlertRequest { below: Some(None) }).await.unwrap();
+    client
+        .call::<SetBalanceAlert>(&(), &BalanceAlertRequest { below: Some("0.50".parse().ok()), email: None })
+        .await
+        .unwrap();
+    client.call::<SetBalanceAlert>(&(), &BalanceAlertRequest { below: Some(None), email: None }).await.unwrap();
     let expected = [
         "GET /events?limit=20 ",
         "GET /events?limit=7&after=x ",

@@ -7,6 +7,7 @@ macro_rules! events_conformance {
     ($fresh:expr) => {
         $crate::conformance_tests! { $fresh;
             deliveries::a_delivery_is_resent,
+            deliveries::a_webhooks_health_is_read_from_its_deliveries,
             deliveries::deliveries_are_paged_and_filtered,
             deliveries::events_go_to_webhooks_that_ask_for_them,
             deliveries::old_events_are_forgotten,
@@ -65,6 +66,7 @@ macro_rules! events_conformance {
             webhooks::the_operators_webhook_is_set_and_removed,
             webhooks::webhooks_are_stored_unchanged,
             webhooks::webhooks_of_an_account_are_limited,
+            webhooks::webhooks_that_are_mail_are_stored,
         }
     };
 }

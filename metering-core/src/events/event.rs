@@ -6,6 +6,7 @@
 use std::fmt;
 
 use serde::Serialize;
+use serde_json::value::RawValue;
 use sha3::{Digest, Sha3_256};
 
 use crate::access::account::AccountId;
@@ -110,6 +111,30 @@ impl Event {
     #[must_use]
     pub fn id(&self) -> EventId {
         EventId::of(self)
+    }
+
+    /// The body of the requests that deliver it, as the specification recommends it: always the same bytes. `None` if its
+    /// data is not JSON, which stores never hold.
+    ///
+    /// ```
+    /// use metering_core::Timestamp;
+    /// use metering_core::events::{Event, EventData, NewEvent};
+    ///
+    /// let new = NewEvent { account: None, data: EventData::TEST, created_at: Timestamp::from_unix_millis(0) };
+    /// let body = Event::of(&new, 1).body().expect("an event has JSON");
+    /// assert!(body.starts_with(r#"{"type":"webhook.test","timestamp":"1970-01-01T00:00:00.000Z","data":{"#), "{body}");
+    /// ```
+    #[must_use]
+    pub fn body(&self) -> Option<String> {
+        #[derive(Serialize)]
+        struct Payload<'a> {
+            #[serde(rename = "type")]
+            kind: EventKind,
+            timestamp: Timestamp,
+            data: &'a RawValue,
+        }
+        let data: &RawValue = serde_json::from_str(&self.data).ok()?;
+        serde_json::to_string(&Payload { kind: self.kind, timestamp: self.created_at, data }).ok()
     }
 }
 

@@ -3,6 +3,9 @@
 //! URLs are parsed as browsers do it (the WHATWG URL standard), so that every spelling of an IP address, such as
 //! `0x7f.1` or `2130706433`, becomes that address before it is checked. What other parsers read differently, such as
 //! backslashes, is refused.
+//!
+//! Mail to the owner of an account is a webhook, too, with a `mailto:` URL: so it is queued, retried and listed as any
+//! other event is.
 
 use std::fmt;
 use std::net::IpAddr;
@@ -10,11 +13,15 @@ use std::str::FromStr;
 
 use url::{Host, Url};
 
+use crate::access::email::Email;
 use crate::access::invisible::is_invisible;
 use crate::events::address::AddressPolicy;
 
 /// The longest URL, in bytes.
 const MAX_BYTES: usize = 2_048;
+
+/// How the URL of mail begins.
+const MAIL: &str = "mailto:";
 
 /// Top-level names that never lead out of a machine or a local network (RFC 6761, RFC 6762, and ICANN's `internal`).
 const LOCAL_NAMES: [&str; 3] = ["localhost", "local", "internal"];
@@ -96,6 +103,44 @@ impl WebhookUrl {
     /// When the text is not such a URL.
     pub fn parse_trusted(text: &str) -> Result<Self, WebhookUrlError> {
         parse(text, &["https", "http"], WebhookUrlError::NotHttp)
+    }
+
+    /// Reads a stored URL: one of [`WebhookUrl::parse_trusted`] or of [`WebhookUrl::mail_to`].
+    ///
+    /// # Errors
+    /// When the text is neither.
+    pub fn parse_stored(text: &str) -> Result<Self, WebhookUrlError> {
+        match text.strip_prefix(MAIL) {
+            Some(address) => {
+                let email = address.parse().ok();
+                email.as_ref().and_then(Self::mail_to).ok_or(WebhookUrlError::Malformed)
+            }
+            None => Self::parse_trusted(text),
+        }
+    }
+
+    /// The URL that stands for mail to an address; `None` for an address that needs encoding in a URL.
+    ///
+    /// ```
+    /// use metering_core::events::WebhookUrl;
+    ///
+    /// let email = "jo@example.com".parse()?;
+    /// let url = WebhookUrl::mail_to(&email).expect("the address is plain");
+    /// assert_eq!((url.as_str(), url.email()), ("mailto:jo@example.com", Some(email)));
+    /// # Ok::<(), metering_core::access::EmailError>(())
+    /// ```
+    #[must_use]
+    pub fn mail_to(email: &Email) -> Option<Self> {
+        let is_plain = email.as_str().bytes().all(|byte| byte.is_ascii_alphanumeric() || b"@.-_+".contains(&byte));
+        let text = format!("{MAIL}{email}");
+        let url = Url::parse(&text).ok().filter(|url| is_plain && url.as_str() == text)?;
+        Some(Self(url))
+    }
+
+    /// The address, if it stands for mail.
+    #[must_use]
+    pub fn email(&self) -> Option<Email> {
+        self.as_str().strip_prefix(MAIL)?.parse().ok()
     }
 
     /// The whole URL. Its path or query may have a secret in it.

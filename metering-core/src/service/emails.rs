@@ -1,4 +1,4 @@
-//! Links by email: they verify an account's address, replace its lost key, or sign a browser in.
+//! Mail to the owners of accounts: links that verify an address, replace a lost key or sign a browser in, and alerts.
 
 use std::time::Duration;
 
@@ -11,32 +11,40 @@ use crate::access::scope::Scope;
 use crate::charging::delivery::IdempotencyKey;
 use crate::error::Error;
 use crate::money::credits::Credits;
+use crate::money::runway::Runway;
 use crate::random::SystemRandomness;
 use crate::service::Access;
 use crate::service::fields::Fields;
 use crate::service::keys::recovered;
 use crate::service::metering::Service;
 use crate::service::signups::SignupSetup;
+use crate::service::webhooks::WebhookSetup;
+use crate::signups::alert_mail::MailedAlert;
 use crate::signups::link::{EmailLink, LinkPurpose, LinkToken};
 use crate::signups::mail::{Mail, MailMessage, MailRequest, Mailer};
 use crate::signups::signup::SignupError;
 use crate::store::EmailVerified;
+use crate::usage::DayRange;
 use crate::wire::{
     LinkRequest, RecoverByEmailRequest, RecoverByEmailResponse, SendLinkResponse, VerifiedResponse, VerifyResponse,
 };
+
+/// The days whose usage says how long a balance lasts.
+const PACE_DAYS: u32 = 30;
 
 /// Links by email, from [`Service::emails`].
 #[derive(Debug, Clone, Copy)]
 pub struct Emails<'s> {
     access: &'s Access,
     setup: &'s SignupSetup,
+    webhooks: &'s WebhookSetup,
 }
 
 impl Service {
     /// Links by email.
     #[must_use]
     pub fn emails(&self) -> Emails<'_> {
-        Emails { access: &self.access, setup: &self.signups }
+        Emails { access: &self.access, setup: &self.signups, webhooks: &self.webhooks }
     }
 }
 
@@ -75,16 +83,30 @@ impl Emails<'_> {
     pub async fn verify(self, request: &LinkRequest) -> Result<VerifiedResponse, Error> {
         let token = link_token(request)?;
         match self.setup.store()?.verify_email(&token.hash(), self.access.now()).await? {
-            EmailVerified::Account { account, granted } => Ok(VerifiedResponse {
-                status: "verified",
-                email: account.email.as_ref().map(ToString::to_string).unwrap_or_default(),
-                org_id: account.id.to_string(),
-                agent_name: account.agent_name.to_string(),
-                credits_granted: granted,
-            }),
+            EmailVerified::Account { account, granted } => {
+                self.mail_alerts_to(&account).await;
+                Ok(VerifiedResponse {
+                    status: "verified",
+                    email: account.email.as_ref().map(ToString::to_string).unwrap_or_default(),
+                    org_id: account.id.to_string(),
+                    agent_name: account.agent_name.to_string(),
+                    credits_granted: granted,
+                })
+            }
             EmailVerified::NotLive => Err(SignupError::LinkNotLive.into()),
             EmailVerified::EmailTaken => Err(SignupError::EmailVerifiedElsewhere.into()),
             EmailVerified::OutOfRange => Err(Error::Internal),
+        }
+    }
+
+    /// Has the alert of an account, if it has one, mailed to the address that was just verified.
+    async fn mail_alerts_to(self, account: &Account) {
+        if account.alert.threshold.is_none() {
+            return;
+        }
+        // The address is verified all the same, and the owner can switch mail on.
+        if let Err(error) = self.webhooks.set_mail_alerts(account, None, self.access.now()).await {
+            tracing::warn!(%error, account = %account.id, "could not switch on mail about a low balance");
         }
     }
 
@@ -185,6 +207,29 @@ impl Emails<'_> {
             MailRequest::KeyReplaced(_) => account.email_status.is_verified().then_some(MailMessage::KeyReplaced),
         };
         Ok(message.map(|message| Mail { to, agent_name: account.agent_name, message }))
+    }
+
+    /// What to send for an event of an account, whose `body` webhooks get; `None` when there is nothing to send: the
+    /// address is no longer the account's verified one, or the event is not about credits that run out.
+    ///
+    /// # Errors
+    /// When the store fails; the request can be tried again.
+    pub async fn prepare_alert(self, account: &AccountId, to: &Email, body: &str) -> Result<Option<Mail>, Error> {
+        let store = &*self.access.store;
+        let account = store.account(account).await?.filter(|account| account.revoked_at.is_none());
+        let Some(account) = account.filter(|account| account.email_status.is_verified()) else { return Ok(None) };
+        let Some(to) = account.email.clone().filter(|own| own == to) else { return Ok(None) };
+        let Some(alert) = MailedAlert::read(body) else { return Ok(None) };
+        let runway = match alert.balance() {
+            Some(balance) => {
+                let now = self.access.now();
+                let report = store.usage_report(&account.id, DayRange::last_days(now, PACE_DAYS)).await?;
+                let used = report.into_iter().flat_map(|report| report.by_day);
+                Some(Runway::of(balance, used.map(|day| (day.day, day.credits_used)), now.day()))
+            }
+            None => None,
+        };
+        Ok(Some(Mail { to, agent_name: account.agent_name, message: MailMessage::Alert { alert, runway } }))
     }
 
     async fn verification_of(self, account: &Account) -> Result<Option<MailMessage>, Error> {

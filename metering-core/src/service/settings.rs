@@ -171,12 +171,15 @@ pub struct WebhookSettings {
     /// Which addresses a URL may name. Only public ones by default. The sender must also check the addresses that a
     /// host's name resolves to.
     pub addresses: AddressPolicy,
+    /// Whether the sender also sends mail: to `mailto:` URLs, which are the verified addresses of accounts. Off by
+    /// default.
+    pub mails: bool,
     /// Wakes the courier when a webhook is tested or a delivery is resent.
     pub wake: Wake,
 }
 
 impl Default for WebhookSettings {
     fn default() -> Self {
-        Self { max_per_account: 10, addresses: AddressPolicy::default(), wake: Wake::default() }
+        Self { max_per_account: 10, addresses: AddressPolicy::default(), mails: false, wake: Wake::default() }
     }
 }

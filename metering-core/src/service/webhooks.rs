@@ -1,5 +1,8 @@
 //! Webhooks of an account, their deliveries, and the account's events.
 
+mod alert;
+mod deliveries;
+mod mail_channel;
 mod setup;
 
 use std::sync::Arc;
@@ -11,8 +14,8 @@ use crate::access::credentials::Caller;
 use crate::access::scope::Scope;
 use crate::error::Error;
 use crate::events::{
-    Delivery, DeliveryFilter, DeliveryId, DeliveryState, EventKind, EventKinds, NewWebhook, Webhook, WebhookChange,
-    WebhookId, WebhookSecret, WebhookState, WebhookTerms, WebhookUrl,
+    Delivery, DeliveryFilter, DeliveryId, EventKind, EventKinds, NewWebhook, Webhook, WebhookChange, WebhookId,
+    WebhookSecret, WebhookState, WebhookTerms, WebhookUrl,
 };
 use crate::money::credits::Credits;
 use crate::random::SystemRandomness;
@@ -21,9 +24,8 @@ use crate::service::metering::Service;
 use crate::service::{Access, WebhookSettings, end_of_grace};
 use crate::store::{Cursor, EventStore, Page, StoreError, WebhookCreated};
 use crate::wire::{
-    BalanceAlertDocument, BalanceAlertRequest, ChangeWebhookRequest, CreateWebhookRequest, DeletedWebhookResponse,
-    DeliveriesDocument, DeliveryDocument, DeliveryResponse, EventDocument, EventsDocument, IssuedWebhookResponse,
-    RotateWebhookRequest, WebhookDocument, WebhookResponse, WebhooksDocument,
+    BalanceAlertRequest, ChangeWebhookRequest, CreateWebhookRequest, DeletedWebhookResponse, EventDocument,
+    EventsDocument, IssuedWebhookResponse, RotateWebhookRequest, WebhookDocument, WebhookResponse, WebhooksDocument,
 };
 
 /// The most events or deliveries in one response.
@@ -34,6 +36,10 @@ const DEFAULT_GRACE_SECONDS: u32 = 24 * 60 * 60;
 
 /// A script whose list came out empty must not subscribe to everything.
 const NO_EVENTS: &str = "must have at least one event; leave it out, or send null, for all of them";
+
+/// Mail and requests are different webhooks.
+const URL_TO_MAIL: &str = "cannot become mail; create a webhook with this address instead";
+const MAIL_TO_URL: &str = "of mail does not change; create a webhook with the URL instead";
 
 /// The webhooks and events of accounts, from [`Service::webhooks`].
 #[derive(Debug, Clone, Copy)]
@@ -62,6 +68,9 @@ impl Service {
 
 impl Webhooks<'_> {
     /// Creates a webhook of the caller's account. The response is the only one with its secret.
+    ///
+    /// `mailto:` and the account's verified address is a webhook, too, where the service sends mail: for the events that
+    /// mean that credits run out.
     ///
     /// ```
     /// use std::sync::Arc;
@@ -100,15 +109,20 @@ impl Webhooks<'_> {
         }
         let mut fields = Fields::default();
         let url = fields.required("url", request.url.as_deref());
-        let url = url.and_then(|text| self.read_url(&mut fields, text));
         let kinds = request.events.as_deref().map(|events| read_kinds(&mut fields, events));
+        let (url, kinds) = match url {
+            Some(text) if is_mail(text) => {
+                (self.setup.read_mail(&mut fields, text, &account), self.setup.mailed(&mut fields, kinds))
+            }
+            text => (text.and_then(|text| self.read_url(&mut fields, text)), kinds.unwrap_or_default()),
+        };
         let Some(url) = url.filter(|_| fields.is_empty()) else { return Err(fields.into_error()) };
         let secret = WebhookSecret::generate(&SystemRandomness);
         let now = self.access.now();
         let new = NewWebhook {
             id: WebhookId::generate(&SystemRandomness),
             account: account.id,
-            terms: WebhookTerms { url, kinds: kinds.unwrap_or_default() },
+            terms: WebhookTerms { url, kinds },
             secret: secret.clone(),
             max_webhooks: self.setup.settings.max_per_account,
             created_at: now,
@@ -122,15 +136,19 @@ impl Webhooks<'_> {
         }
     }
 
-    /// The webhooks of the caller's account, oldest first.
+    /// The webhooks of the caller's account, oldest first, each with how its deliveries are doing.
     ///
     /// # Errors
     /// [`Error::Unauthorized`] without a live key, [`Error::KeyNotAllowed`] when it may not read, or when the store
     /// fails.
     pub async fn list(self, caller: impl Into<Caller<'_>>) -> Result<WebhooksDocument, Error> {
         let account = self.access.authorize(caller, Scope::Read).await?;
-        let (webhooks, now) = (self.setup.store()?.webhooks(Some(&account.id)).await?, self.access.now());
-        Ok(WebhooksDocument { data: webhooks.iter().map(|webhook| WebhookDocument::new(webhook, now)).collect() })
+        let webhooks = self.setup.store()?.webhooks(Some(&account.id)).await?;
+        let mut data = Vec::with_capacity(webhooks.len());
+        for webhook in &webhooks {
+            data.push(self.described(webhook).await?);
+        }
+        Ok(WebhooksDocument { data })
     }
 
     /// One webhook of the caller's account.
@@ -140,7 +158,7 @@ impl Webhooks<'_> {
     pub async fn get(self, caller: impl Into<Caller<'_>>, id: &str) -> Result<WebhookResponse, Error> {
         let account = self.access.authorize(caller, Scope::Read).await?;
         let webhook = self.find(&account.id, id).await?;
-        Ok(WebhookResponse { data: WebhookDocument::new(&webhook, self.access.now()) })
+        Ok(WebhookResponse { data: self.described(&webhook).await? })
     }
 
     /// Changes a webhook of the caller's account.
@@ -154,12 +172,21 @@ impl Webhooks<'_> {
         request: &ChangeWebhookRequest,
     ) -> Result<WebhookResponse, Error> {
         let account = self.owner(caller).await?;
+        let is_mailed = self.find(&account.id, id).await?.terms.url.email().is_some();
         let mut fields = Fields::default();
-        let url = request.url.as_deref().and_then(|text| self.read_url(&mut fields, text));
-        let kinds = request.events.as_ref().map(|events| match events {
-            Some(events) => read_kinds(&mut fields, events),
-            None => EventKinds::default(),
-        });
+        let kinds = request.events.as_ref();
+        let kinds = kinds.map(|events| events.as_deref().map(|events| read_kinds(&mut fields, events)));
+        let url = match request.url.as_deref() {
+            Some(text) if is_mailed || is_mail(text) => {
+                fields.wrong("url", if is_mailed { MAIL_TO_URL } else { URL_TO_MAIL });
+                None
+            }
+            text => text.and_then(|text| self.read_url(&mut fields, text)),
+        };
+        let kinds = match is_mailed {
+            true => kinds.map(|kinds| self.setup.mailed(&mut fields, kinds)),
+            false => kinds.map(Option::unwrap_or_default),
+        };
         if !fields.is_empty() {
             return Err(fields.into_error());
         }
@@ -199,65 +226,6 @@ impl Webhooks<'_> {
         Ok(IssuedWebhookResponse { secret: secret.into(), data: WebhookDocument::new(&webhook, now) })
     }
 
-    /// Sends a test event to one webhook of the caller's account, even if it does not subscribe to that event.
-    ///
-    /// # Errors
-    /// As [`Webhooks::create`]; [`Error::NoSuchWebhook`], and [`Error::WebhookInactive`].
-    pub async fn test(self, caller: impl Into<Caller<'_>>, id: &str) -> Result<DeliveryResponse, Error> {
-        let account = self.access.authorize(caller, Scope::Manage).await?;
-        let webhook = self.find_active(&account.id, id).await?;
-        let now = self.access.now();
-        let delivery = self.setup.store()?.test_webhook(Some(&account.id), &webhook.id, now).await?;
-        self.setup.settings.wake.wake();
-        delivery_response(delivery.ok_or(Error::NoSuchWebhook)?)
-    }
-
-    /// The deliveries to a webhook of the caller's account, newest first: at most `limit` (1 to 100) after `after`, in
-    /// the state with this name if one is given.
-    ///
-    /// # Errors
-    /// As [`Webhooks::list`]; [`Error::NoSuchWebhook`], and [`Error::ValidationFailed`].
-    pub async fn deliveries(
-        self,
-        caller: impl Into<Caller<'_>>,
-        id: &str,
-        state: Option<&str>,
-        after: Option<&str>,
-        limit: u32,
-    ) -> Result<DeliveriesDocument, Error> {
-        let account = self.access.authorize(caller, Scope::Read).await?;
-        let limit = within("limit", limit, MAX_ENTRIES)?;
-        let state = state.map(read_delivery_state).transpose()?;
-        let webhook = self.find(&account.id, id).await?;
-        let filter = DeliveryFilter { webhook: Some(webhook.id), state };
-        let after = after.map(Cursor::new);
-        let page = self.setup.store()?.deliveries(Some(&account.id), filter, after.as_ref(), limit).await;
-        let Page { items, next } = known_cursor(page)?;
-        let data = items.into_iter().map(DeliveryDocument::new).collect::<Option<_>>().ok_or(Error::Internal)?;
-        Ok(DeliveriesDocument { data, next: next.map(|next| next.as_str().to_owned()) })
-    }
-
-    /// Sends a delivery of a webhook of the caller's account again, regardless of its state.
-    ///
-    /// # Errors
-    /// As [`Webhooks::test`], and [`Error::NoSuchDelivery`].
-    pub async fn resend(
-        self,
-        caller: impl Into<Caller<'_>>,
-        id: &str,
-        delivery: &str,
-    ) -> Result<DeliveryResponse, Error> {
-        let account = self.access.authorize(caller, Scope::Manage).await?;
-        let webhook = self.find_active(&account.id, id).await?;
-        let number: i64 = delivery.parse().map_err(|_| Error::NoSuchDelivery)?;
-        let (store, delivery) = (self.setup.store()?, DeliveryId::new(number));
-        let filter = DeliveryFilter { webhook: Some(webhook.id), state: None };
-        find_delivery(store, Some(&account.id), filter, delivery).await?.ok_or(Error::NoSuchDelivery)?;
-        let resent = store.resend(Some(&account.id), delivery, self.access.now()).await?;
-        self.setup.settings.wake.wake();
-        delivery_response(resent.ok_or(Error::NoSuchDelivery)?)
-    }
-
     /// The events of the caller's account, newest first: at most `limit` (1 to 100) after `after`.
     ///
     /// # Errors
@@ -277,34 +245,16 @@ impl Webhooks<'_> {
         Ok(EventsDocument { org_id: account.id.to_string(), data, next: next.map(|next| next.as_str().to_owned()) })
     }
 
-    /// The balance below which the event `balance.low` is sent.
-    ///
-    /// # Errors
-    /// As [`Webhooks::list`].
-    pub async fn balance_alert(self, caller: impl Into<Caller<'_>>) -> Result<BalanceAlertDocument, Error> {
-        let account = self.access.authorize(caller, Scope::Read).await?;
-        Ok(BalanceAlertDocument::new(&account.id, account.alert))
-    }
-
-    /// Sets the balance below which the event `balance.low` is sent.
-    ///
-    /// # Errors
-    /// As [`Webhooks::list`], but the key must be allowed to manage; and [`Error::ValidationFailed`].
-    pub async fn set_balance_alert(
-        self,
-        caller: impl Into<Caller<'_>>,
-        request: &BalanceAlertRequest,
-    ) -> Result<BalanceAlertDocument, Error> {
-        let account = self.owner(caller).await?;
-        let below = read_threshold(request)?;
-        let changed = self.setup.store()?.set_balance_alert(&account.id, below).await?.ok_or(Error::Unauthorized)?;
-        Ok(BalanceAlertDocument::new(&changed.id, changed.alert))
-    }
-
     /// The account, if the caller has its first key. Webhooks cover the whole account and outlive the key that made
     /// them, so a key that was given away must not control them.
     async fn owner(self, caller: impl Into<Caller<'_>>) -> Result<Account, Error> {
         Ok(self.access.first_holder(caller.into()).await?.account)
+    }
+
+    /// A webhook, with how its deliveries are doing.
+    async fn described(self, webhook: &Webhook) -> Result<WebhookDocument, Error> {
+        let health = self.setup.store()?.webhook_health(&webhook.id).await?;
+        Ok(WebhookDocument { health: Some((&health).into()), ..WebhookDocument::new(webhook, self.access.now()) })
     }
 
     async fn find(self, account: &AccountId, id: &str) -> Result<Webhook, Error> {
@@ -329,6 +279,10 @@ impl Webhooks<'_> {
     }
 }
 
+fn is_mail(url: &str) -> bool {
+    url.get(..7).is_some_and(|scheme| scheme.eq_ignore_ascii_case("mailto:"))
+}
+
 fn read_id(id: &str) -> Result<WebhookId, Error> {
     id.parse().map_err(|_| Error::NoSuchWebhook)
 }
@@ -342,12 +296,6 @@ fn read_kinds(fields: &mut Fields, events: &[String]) -> EventKinds {
         fields.wrong("events", format_args!("has {problem}"));
         EventKinds::default()
     })
-}
-
-/// The state of deliveries with this name.
-fn read_delivery_state(name: &str) -> Result<DeliveryState, Error> {
-    let names = || DeliveryState::ALL.map(DeliveryState::as_str).join(", ");
-    DeliveryState::from_name(name).ok_or_else(|| Error::field("state", format_args!("must be one of {}", names())))
 }
 
 /// The delivery with this number, if the filter finds it.
@@ -376,8 +324,4 @@ pub fn read_threshold(request: &BalanceAlertRequest) -> Result<Option<Credits>, 
         return Err(Error::field("below", "must be above 0, or null for never"));
     }
     Ok(below)
-}
-
-fn delivery_response(delivery: Delivery) -> Result<DeliveryResponse, Error> {
-    Ok(DeliveryResponse { data: DeliveryDocument::new(delivery).ok_or(Error::Internal)? })
 }

@@ -10,6 +10,8 @@ use std::time::Duration;
 use crate::access::account::{AccountId, AgentName};
 use crate::access::email::Email;
 use crate::money::credits::Credits;
+use crate::money::runway::Runway;
+use crate::signups::alert_mail::MailedAlert;
 use crate::signups::link::LinkToken;
 
 /// Sends mail in the background.
@@ -96,4 +98,11 @@ pub enum MailMessage {
     },
     /// The key was replaced.
     KeyReplaced,
+    /// Credits run out.
+    Alert {
+        /// What happened.
+        alert: MailedAlert,
+        /// How long the balance lasts, if the alert is about the balance.
+        runway: Option<Runway>,
+    },
 }

@@ -10,6 +10,7 @@ use crate::events::delivery::{AttemptOutcome, Delivery, DeliveryBacklog, Deliver
 use crate::events::delivery_shares::DeliveryShares;
 use crate::events::event::Event;
 use crate::events::webhook::{NewWebhook, Webhook, WebhookChange, WebhookId, WebhookOwner, WebhookTerms};
+use crate::events::webhook_health::WebhookHealth;
 use crate::money::credits::Credits;
 use crate::store::{Cursor, Page, Store, StoreError};
 
@@ -79,6 +80,10 @@ pub trait EventStore: Store {
         after: Option<&Cursor>,
         limit: u32,
     ) -> Result<Page<Delivery>, StoreError>;
+
+    /// How the deliveries to a webhook of an account are doing; the default for an unknown one. Counts its pending
+    /// deliveries.
+    async fn webhook_health(&self, id: &WebhookId) -> Result<WebhookHealth, StoreError>;
 
     /// How many deliveries wait, and since when the oldest one has been due that
     /// [`claim_deliveries`](Self::claim_deliveries) would claim at `now`. Counts every pending and parked delivery, so

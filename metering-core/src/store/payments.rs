@@ -8,6 +8,7 @@ use crate::chains::address::Address;
 use crate::chains::transaction::TxRef;
 use crate::clock::Timestamp;
 use crate::money::ledger::NewLedgerEntry;
+use crate::payments::buyer::{Buyer, BuyerRecord};
 use crate::payments::payment::{
     ArrivalLocation, Payment, PaymentRecord, PaymentTarget, PaymentUse, SettlementStep, SoldPlan, UnreadableArrival,
 };
@@ -115,6 +116,21 @@ pub trait PaymentStore: Store {
     ///
     /// [`settle_payment`](crate::backend::decision::settle_payment) has the refusals in order.
     async fn settle_payment(&self, change: SettlementChange) -> Result<PaymentSettled, StoreError>;
+
+    /// Who bought for an account: all details that it had, by time.
+    async fn buyers(&self, account: &AccountId) -> Result<Vec<BuyerRecord>, StoreError>;
+
+    /// Changes who buys for an account, as [`set_buyer`](crate::backend::decision::set_buyer) decides; `None` for nobody
+    /// in particular. Purchases that were made keep what they had. Whether there is such an account.
+    async fn set_buyer(&self, account: &AccountId, buyer: Option<Buyer>, now: Timestamp) -> Result<bool, StoreError>;
+
+    /// Adds the current buyer of an account to the receipts for its purchases at that moment, if they name none.
+    /// [`add_receipt_buyer`](crate::backend::decision::add_receipt_buyer) has the refusals in order.
+    async fn add_receipt_buyer(
+        &self,
+        account: &AccountId,
+        bought_at: Timestamp,
+    ) -> Result<ReceiptBuyerAdded, StoreError>;
 
     /// The account that a wallet paid for, if it is not revoked.
     async fn account_by_payer(&self, payer: &Address) -> Result<Option<Account>, StoreError>;
@@ -291,6 +307,17 @@ pub enum PaymentSettled {
     Stale,
     /// The balance, a total or the entry would be out of range.
     OutOfRange,
+}
+
+/// The outcome of [`PaymentStore::add_receipt_buyer`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ReceiptBuyerAdded {
+    /// The receipts name the current buyer, now or already before.
+    Added,
+    /// The account has no buyer now; nothing was changed.
+    NoBuyer,
+    /// The receipts name somebody else; nothing was changed.
+    Taken,
 }
 
 /// The outcome of [`PaymentStore::credit_payment`].

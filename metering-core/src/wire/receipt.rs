@@ -3,6 +3,7 @@
 use serde::Serialize;
 
 use crate::money::credits::Credits;
+use crate::wire::buyer::BuyerDocument;
 
 /// The response to `GET /credits/receipts`.
 #[derive(Debug, Clone, Serialize)]
@@ -29,8 +30,10 @@ pub struct ReceiptDocument {
     pub issued_at: String,
     /// Who sold the credits.
     pub seller: SellerDocument,
-    /// Who bought them.
+    /// The account that bought them.
     pub customer: CustomerDocument,
+    /// Who bought them, as the account's owner had it when they were bought; null if the receipt names nobody.
+    pub buyer: Option<BuyerDocument>,
     /// The plan that was bought; null for a payment that the operator assigned without a plan.
     pub plan_id: Option<String>,
     /// The plan's name for people when it was bought; null when it is not known.

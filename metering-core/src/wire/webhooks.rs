@@ -7,11 +7,12 @@ use serde_json::value::RawValue;
 
 use crate::access::account::AccountId;
 use crate::clock::Timestamp;
-use crate::events::{Delivery, DeliveryState, Event, Webhook, WebhookSecret, WebhookState};
+use crate::events::{Event, Webhook, WebhookSecret, WebhookState};
 use crate::money::alert::BalanceAlert;
 use crate::money::credits::{Credits, printed_if_any};
 
 use super::field::{amount, present};
+use super::webhook_health::WebhookHealthDocument;
 
 /// The body of `POST /webhooks`.
 #[derive(Clone, Default, Deserialize, Serialize)]
@@ -100,6 +101,9 @@ pub struct WebhookDocument {
     /// When it was created, as RFC 3339.
     #[cfg_attr(feature = "openapi", schema(value_type = String, format = DateTime))]
     pub created_at: Timestamp,
+    /// How its deliveries are doing: in the responses to `GET /webhooks` and `GET /webhooks/{id}`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub health: Option<WebhookHealthDocument>,
 }
 
 /// The response to `GET /webhooks/{id}` and `PATCH /webhooks/{id}`.
@@ -155,63 +159,6 @@ pub struct EventsDocument {
     pub next: Option<String>,
 }
 
-/// The state of a delivery.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
-#[serde(rename_all = "snake_case")]
-pub enum DeliveryStatus {
-    /// It waits for its next attempt, or is in progress.
-    Pending,
-    /// The webhook responded with a 2xx status.
-    Delivered,
-    /// No more retries: it failed for three days, or the webhook is gone. It can be resent.
-    Parked,
-}
-
-/// An event on its way to a webhook.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
-pub struct DeliveryDocument {
-    /// Its number.
-    pub id: i64,
-    /// The webhook.
-    pub webhook_id: String,
-    /// Its state.
-    pub state: DeliveryStatus,
-    /// How many attempts were made, including one that is in progress.
-    pub attempts: u32,
-    /// When the next attempt is due, as RFC 3339, or when the current one is given up; null unless it is pending.
-    #[cfg_attr(feature = "openapi", schema(value_type = Option<String>, format = DateTime))]
-    pub next_attempt_at: Option<Timestamp>,
-    /// When the last attempt ended, as RFC 3339.
-    #[cfg_attr(feature = "openapi", schema(value_type = Option<String>, format = DateTime))]
-    pub last_attempt_at: Option<Timestamp>,
-    /// The HTTP status that the webhook last responded with.
-    pub last_status: Option<u16>,
-    /// Why the last attempt failed.
-    pub last_error: Option<String>,
-    /// The event.
-    pub event: EventDocument,
-}
-
-/// The response to `POST /webhooks/{id}/test` and `POST /webhooks/{id}/deliveries/{delivery}/resend`.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
-pub struct DeliveryResponse {
-    /// The delivery, which is queued.
-    pub data: DeliveryDocument,
-}
-
-/// The response to `GET /webhooks/{id}/deliveries`.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
-pub struct DeliveriesDocument {
-    /// The deliveries, newest first.
-    pub data: Vec<DeliveryDocument>,
-    /// The value of `after` for the deliveries that follow; null when there are none.
-    pub next: Option<String>,
-}
-
 /// The body of `PUT /credits/alert`.
 #[derive(Debug, Clone, Copy, Default, Deserialize, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
@@ -222,6 +169,10 @@ pub struct BalanceAlertRequest {
     #[serde(default, deserialize_with = "present_amount", skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<String>, required))]
     pub below: Option<Option<Credits>>,
+    /// Whether low-balance alerts are also mailed to the account's verified address. If omitted, they are, unless that
+    /// was switched off. Without effect where the response has no `email`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub email: Option<bool>,
 }
 
 /// The response to `GET /credits/alert` and `PUT /credits/alert`.
@@ -234,6 +185,10 @@ pub struct BalanceAlertDocument {
     #[serde(deserialize_with = "printed_if_any")]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<f64>))]
     pub below: Option<Credits>,
+    /// Whether alerts are mailed to the account's address. Omitted when they cannot be: the address is not verified, or
+    /// this service sends no mail.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub email: Option<bool>,
 }
 
 impl IssuedWebhookSecret {
@@ -293,6 +248,7 @@ impl WebhookDocument {
             state: webhook.state.into(),
             old_secret_expires_at: old.max(),
             created_at: webhook.created_at,
+            health: None,
         }
     }
 }
@@ -332,54 +288,11 @@ impl EventDocument {
     }
 }
 
-impl From<DeliveryState> for DeliveryStatus {
-    fn from(state: DeliveryState) -> Self {
-        match state {
-            DeliveryState::Pending => Self::Pending,
-            DeliveryState::Delivered => Self::Delivered,
-            DeliveryState::Parked => Self::Parked,
-        }
-    }
-}
-
-impl DeliveryStatus {
-    /// The state's name on the wire.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Pending => DeliveryState::Pending.as_str(),
-            Self::Delivered => DeliveryState::Delivered.as_str(),
-            Self::Parked => DeliveryState::Parked.as_str(),
-        }
-    }
-}
-
-impl DeliveryDocument {
-    /// The delivery. `None` if the data of its event is not JSON, which stores never hold.
-    #[must_use]
-    pub fn new(delivery: Delivery) -> Option<Self> {
-        let Delivery { id, webhook, event, progress } = delivery;
-        let (at, status, error) =
-            progress.last.map_or((None, None, None), |last| (Some(last.at), last.status, last.error));
-        Some(Self {
-            id: id.get(),
-            webhook_id: webhook.to_string(),
-            state: progress.state.into(),
-            attempts: progress.attempts,
-            next_attempt_at: (progress.state == DeliveryState::Pending).then_some(progress.next_at),
-            last_attempt_at: at,
-            last_status: status,
-            last_error: error,
-            event: EventDocument::new(&event)?,
-        })
-    }
-}
-
 impl BalanceAlertDocument {
-    /// The alert of an account.
+    /// The alert of an account, and whether it is mailed.
     #[must_use]
-    pub fn new(account: &AccountId, alert: BalanceAlert) -> Self {
-        Self { org_id: account.to_string(), below: alert.threshold }
+    pub fn new(account: &AccountId, alert: BalanceAlert, email: Option<bool>) -> Self {
+        Self { org_id: account.to_string(), below: alert.threshold, email }
     }
 }
 

@@ -4,8 +4,8 @@ use metering_client::calls::webhooks::ListDeliveries;
 use metering_core::access::Scope;
 use metering_core::store::Cursor;
 use metering_core::wire::{
-    ChangeWebhookRequest, CreateWebhookRequest, DeletedWebhookResponse, DeliveriesDocument, DeliveryResponse,
-    IssuedWebhookResponse, RotateWebhookRequest, WebhookResponse, WebhooksDocument,
+    ChangeWebhookRequest, CreateWebhookRequest, DeletedWebhookResponse, DeliveriesDocument, DeliveryPayloadResponse,
+    DeliveryResponse, IssuedWebhookResponse, RotateWebhookRequest, WebhookResponse, WebhooksDocument,
 };
 
 use crate::access::credentials::Sender;
@@ -61,6 +61,11 @@ pub(crate) async fn deliveries(app: &App, request: Request) -> Result<Deliveries
     let page = parameters::<ListDeliveries>(app, &request, Scope::Read).await?;
     let (sender, after) = (request.sender()?, page.after.as_ref().map(Cursor::as_str));
     Ok(app.service.webhooks().deliveries(&sender, &page.id, page.state.as_deref(), after, page.limit.0).await?)
+}
+
+pub(crate) async fn delivery(app: &App, request: Request) -> Result<DeliveryPayloadResponse, Problem> {
+    let sender = request.sender()?;
+    Ok(app.service.webhooks().delivery(&sender, segment(&request, 0), segment(&request, 1)).await?)
 }
 
 pub(crate) async fn resend_delivery(app: &App, request: Request) -> Result<DeliveryResponse, Problem> {

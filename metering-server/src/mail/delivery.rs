@@ -29,7 +29,7 @@ const PAUSES: [Duration; 4] =
 /// What sending needs.
 pub(super) struct Delivery {
     service: Arc<Service>,
-    transport: Transport,
+    transport: Arc<Transport>,
     letterhead: Arc<Current<Letterhead>>,
     ending: Shutdown,
 }
@@ -65,7 +65,7 @@ impl Parcel {
 impl Delivery {
     pub(super) fn new(
         service: Arc<Service>,
-        transport: Transport,
+        transport: Arc<Transport>,
         letterhead: Arc<Current<Letterhead>>,
         ending: Shutdown,
     ) -> Self {
@@ -117,7 +117,7 @@ impl Delivery {
             MailMessage::Verify { lifetime, .. }
             | MailMessage::Recover { lifetime, .. }
             | MailMessage::SignIn { lifetime, .. } => Some(Instant::now() + lifetime),
-            MailMessage::KeyReplaced => None,
+            MailMessage::KeyReplaced | MailMessage::Alert { .. } => None,
         };
         let message = self.letterhead.load().message(&mail);
         message.map(Some).map_err(|error| Trouble { may_pass: false, why: error.to_string() })

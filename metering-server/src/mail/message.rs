@@ -7,7 +7,7 @@ use lettre::message::header::{HeaderName, HeaderValue};
 use lettre::message::{Mailbox, MultiPart};
 use lettre::{Address, Message};
 use metering_core::access::Email;
-use metering_core::signups::{LinkToken, Mail, MailMessage};
+use metering_core::signups::{LinkToken, Mail, MailMessage, MailedAlert};
 use metering_core::{Randomness, SystemRandomness};
 use minijinja::{AutoEscape, Environment, UndefinedBehavior, Value, context};
 use url::Url;
@@ -16,10 +16,12 @@ use crate::config::{BrandConfig, SmtpConfig};
 
 /// The page that a verification link opens. The token is in the fragment, which browsers never send.
 pub(crate) const VERIFY_PAGE: &str = "/metering/verify-email";
+/// The page with an account's balance and the plans to buy.
+const ACCOUNT_PAGE: &str = "/metering/account";
 /// The page that a link for recovery or for signing in opens.
 pub(crate) const RECOVER_PAGE: &str = "/metering/recover";
 
-const TEMPLATES: [(&str, &str); 10] = [
+const TEMPLATES: [(&str, &str); 12] = [
     ("layout.html", include_str!("../../assets/mail/layout.html")),
     ("verify.html", include_str!("../../assets/mail/verify.html")),
     ("verify.txt", include_str!("../../assets/mail/verify.txt")),
@@ -29,6 +31,8 @@ const TEMPLATES: [(&str, &str); 10] = [
     ("sign_in.txt", include_str!("../../assets/mail/sign_in.txt")),
     ("replaced.html", include_str!("../../assets/mail/replaced.html")),
     ("replaced.txt", include_str!("../../assets/mail/replaced.txt")),
+    ("alert.html", include_str!("../../assets/mail/alert.html")),
+    ("alert.txt", include_str!("../../assets/mail/alert.txt")),
     ("sign_off.txt", include_str!("../../assets/mail/sign_off.txt")),
 ];
 
@@ -77,8 +81,18 @@ impl Letterhead {
         Ok(Self { from, brand: name.to_owned(), accent, pages, templates })
     }
 
-    /// The message of a mail.
+    /// The message of a mail, with a new id.
     pub(super) fn message(&self, mail: &Mail) -> Result<Message, WriteError> {
+        self.message_named(mail, &self.new_id())
+    }
+
+    /// The message of a mail that is about an event. It has the same id in every attempt, so that mailboxes can tell that
+    /// a repeated one is the same.
+    pub(super) fn message_of(&self, mail: &Mail, event: &str) -> Result<Message, WriteError> {
+        self.message_named(mail, &format!("<{event}@{}>", self.from.email.domain()))
+    }
+
+    fn message_named(&self, mail: &Mail, id: &str) -> Result<Message, WriteError> {
         let to = Mailbox::new(None, address(&mail.to).ok_or(WriteError::Address)?);
         let (brand, account) = (&self.brand, mail.agent_name.as_str());
         // The URL is in its normal form, which has nothing to escape, and escaping would spell its slashes as entities.
@@ -116,6 +130,15 @@ impl Letterhead {
                 format!("Your {brand} API key was replaced"),
                 context! { link => url(format!("{}{RECOVER_PAGE}", self.pages)), ..common },
             ),
+            MailMessage::Alert { alert, runway } => {
+                let (subject, about) = alert_of(alert, brand);
+                let page = |tab: &str| url(format!("{}{ACCOUNT_PAGE}#{tab}", self.pages));
+                let runway = runway.map(|runway| runway.to_string());
+                let context = context! {
+                    about, runway, top_up => page("top-up"), keys => page("keys"), settings => page("webhooks"), ..common
+                };
+                ("alert", subject, context)
+            }
         };
         let render = |kind: &str| self.templates.get_template(&format!("{template}.{kind}"))?.render(&context);
         let body = MultiPart::alternative_plain_html(render("txt")?, render("html")?);
@@ -125,7 +148,7 @@ impl Letterhead {
             .from(self.from.clone())
             .to(to)
             .subject(subject)
-            .message_id(Some(self.new_id()))
+            .message_id(Some(id.to_owned()))
             .date_now()
             .raw_header(HeaderValue::new(automatic, "auto-generated".to_owned()));
         Ok(message.multipart(body)?)
@@ -136,6 +159,29 @@ impl Letterhead {
         let mut bytes = [0; 16];
         SystemRandomness.fill(&mut bytes);
         format!("<{}@{}>", hex::encode(bytes), self.from.email.domain())
+    }
+}
+
+/// The subject of a mailed alert, and what the templates say about it.
+fn alert_of(alert: &MailedAlert, brand: &str) -> (String, Value) {
+    match alert {
+        MailedAlert::BalanceLow { balance, threshold } => (
+            format!("Your {brand} balance is low"),
+            context! { kind => "low", balance => balance.to_string(), threshold => threshold.to_string() },
+        ),
+        MailedAlert::BalanceExhausted { balance } => (
+            format!("Your {brand} credits are used up"),
+            context! { kind => "exhausted", balance => balance.to_string() },
+        ),
+        MailedAlert::BudgetLow { key_name, remaining, limit } => (
+            format!("A key's budget at {brand} is low"),
+            context! { kind => "budget_low", key_name, remaining => remaining.to_string(), limit => limit.to_string() },
+        ),
+        MailedAlert::BudgetExhausted { key_name, limit } => (
+            format!("A key's budget at {brand} is used up"),
+            context! { kind => "budget_exhausted", key_name, limit => limit.to_string() },
+        ),
+        MailedAlert::Test => (format!("Test: alerts from {brand}"), context! { kind => "test" }),
     }
 }
 

@@ -96,8 +96,9 @@ pub(super) fn billing(config: &Config) -> BillingSettings {
 }
 
 pub(super) fn webhooks(config: &Config, wake: Wake) -> WebhookSettings {
+    let mails = config.smtp.is_some();
     let config = &config.webhooks;
-    WebhookSettings { max_per_account: config.max_per_account, addresses: config.addresses(), wake }
+    WebhookSettings { max_per_account: config.max_per_account, addresses: config.addresses(), mails, wake }
 }
 
 pub(super) fn signup(config: &Config, urls: &Urls, bot_challenge: &BotChallenge) -> SignupSettings {

@@ -8,9 +8,10 @@ use metering_core::events::{Courier, CourierSettings, CourierStats, Wake, Webhoo
 use metering_core::{Clock, FullStore, StoreError};
 use tokio::task::JoinHandle;
 
-use super::sender::HttpSender;
+use super::sender::EventSender;
 use crate::config::WebhooksConfig;
 use crate::http::Shutdown;
+use crate::mail::AlertMail;
 
 /// How long a shutdown waits for attempts.
 const GRACE: Duration = Duration::from_secs(5);
@@ -22,7 +23,7 @@ pub(crate) struct Delivering {
 }
 
 impl Delivering {
-    /// `None` if this process sends no webhooks.
+    /// `None` if this process sends no webhooks. `mail` sends those that are mail, if this process sends mail.
     ///
     /// Stores the operator's own webhook first, because events are kept for it from then on.
     ///
@@ -33,11 +34,12 @@ impl Delivering {
         store: Arc<dyn FullStore>,
         clock: Arc<dyn Clock>,
         wake: Wake,
+        mail: Option<AlertMail>,
     ) -> Result<Option<Self>, Box<dyn Error + Send + Sync>> {
         if !config.deliver {
             return Ok(None);
         }
-        let sender = Arc::new(HttpSender::new(config)?);
+        let sender = Arc::new(EventSender::new(config, mail)?);
         let operator_secrets = config.operators_secrets()?;
         let settings = CourierSettings { operator_secrets, wake, ..CourierSettings::default() };
         set_operators(&*store, config.operators()?, &*clock).await?;

@@ -84,6 +84,10 @@ macro_rules! event_store {
                     .await
                 }
 
+                async fn webhook_health(&self, id: &WebhookId) -> Result<WebhookHealth> {
+                    read(self, *id, |db, id| Box::pin($crate::deliveries::health(db, id))).await
+                }
+
                 async fn delivery_backlog(&self, now: Timestamp) -> Result<DeliveryBacklog> {
                     read(self, now, |db, now| Box::pin($crate::due::backlog(db, *now))).await
                 }

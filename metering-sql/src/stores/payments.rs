@@ -90,6 +90,30 @@ macro_rules! payment_store {
                     read(self, *wallet, |db, wallet| Box::pin($crate::wallets::accounts_of(db, wallet))).await
                 }
 
+                async fn buyers(&self, account: &AccountId) -> Result<Vec<BuyerRecord>> {
+                    read(self, account.clone(), |db, account| Box::pin($crate::buyers::list(db, account))).await
+                }
+
+                async fn set_buyer(&self, account: &AccountId, buyer: Option<Buyer>, now: Timestamp) -> Result<bool> {
+                    let args = (account.clone(), buyer, now);
+                    write(self, args, |db, (account, buyer, now)| {
+                        Box::pin($crate::buyers::set(db, account, buyer.as_ref(), *now))
+                    })
+                    .await
+                }
+
+                async fn add_receipt_buyer(
+                    &self,
+                    account: &AccountId,
+                    bought_at: Timestamp,
+                ) -> Result<ReceiptBuyerAdded> {
+                    let args = (account.clone(), bought_at);
+                    write(self, args, |db, (account, bought_at)| {
+                        Box::pin($crate::buyers::add_to_receipt(db, account, *bought_at))
+                    })
+                    .await
+                }
+
                 async fn open_challenge(&self, challenge: Challenge) -> Result<()> {
                     write(self, challenge, |db, challenge| Box::pin($crate::challenges::open(db, challenge))).await
                 }

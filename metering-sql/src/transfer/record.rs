@@ -12,7 +12,7 @@ use metering_core::events::{DeliveryId, Event, Progress, Webhook, WebhookId};
 use metering_core::money::{Credits, LedgerEntry, Refill};
 use metering_core::offers::{AuthorizationId, AuthorizationRecord};
 use metering_core::operators::{AuditEntry, Operator};
-use metering_core::payments::{Challenge, PaymentRecord, Plan, Quote, RecipientRecord, UnreadableArrival};
+use metering_core::payments::{BuyerRecord, Challenge, PaymentRecord, Plan, Quote, RecipientRecord, UnreadableArrival};
 use metering_core::prices::PriceVersion;
 use metering_core::signups::{EmailLink, SignupSession};
 use metering_core::usage::{DailyTotal, UsageLine};
@@ -42,6 +42,8 @@ pub enum Record {
     Plan(Box<Plan>),
     /// The record of a payment.
     Payment(Box<PaymentRecord>),
+    /// Who bought for an account, for some time.
+    Buyer(Box<BuyerRecord>),
     /// An authorization. Its claim is not moved: a pending one is free to claim.
     Authorization(Box<AuthorizationRecord>),
     /// The places of a wallet that pays gas.
@@ -232,6 +234,7 @@ impl Record {
             Self::Refill(_) => Section::Refills,
             Self::Plan(_) => Section::Plans,
             Self::Payment(_) => Section::Payments,
+            Self::Buyer(_) => Section::Buyers,
             Self::Authorization(_) => Section::Authorizations,
             Self::GasPlaces(_) => Section::GasPlaces,
             Self::Quote(_) => Section::Quotes,
@@ -326,6 +329,7 @@ impl Record {
             Self::Refill(_) => "rule for recurring credits".to_owned(),
             Self::Plan(plan) => format!("plan {}", plan.key()),
             Self::Payment(record) => format!("payment {}", record.payment.tx),
+            Self::Buyer(record) => format!("buyer of {} since {}", record.account, record.since),
             Self::Authorization(record) => {
                 let AuthorizationId { chain_id, payer, nonce, .. } = record.signed.id();
                 format!("authorization {nonce} of {payer} on chain {chain_id}")

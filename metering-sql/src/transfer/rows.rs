@@ -7,7 +7,7 @@ use metering_core::events::{Event, Webhook};
 use metering_core::money::{LedgerEntry, Refill};
 use metering_core::offers::AuthorizationRecord;
 use metering_core::operators::{AuditId, AuditOutcome, NewAuditEntry, Operator};
-use metering_core::payments::{Challenge, PaymentRecord, Plan, Quote, RecipientRecord, UnreadableArrival};
+use metering_core::payments::{BuyerRecord, Challenge, PaymentRecord, Plan, Quote, RecipientRecord, UnreadableArrival};
 use metering_core::prices::PriceVersion;
 use metering_core::signups::{EmailLink, SignupSession};
 
@@ -61,6 +61,7 @@ impl Rows {
             Section::Refills => rows!(Refill, Refill, ["id"]),
             Section::Plans => rows!(Plan, Plan, ["chain_id", "id {bytes}"]),
             Section::Payments => rows!(Payment, PaymentRecord, ["id"]),
+            Section::Buyers => rows!(Buyer, BuyerRecord, ["account", "since"]),
             Section::Authorizations => {
                 rows!(Authorization, AuthorizationRecord, ["chain_id", "token", "payer", "nonce"])
             }

@@ -25,6 +25,8 @@ pub enum Section {
     Plans,
     /// Payment records, in the order written.
     Payments,
+    /// Who bought, for receipts: by account and time.
+    Buyers,
     /// Authorizations: by chain, token, payer and nonce.
     Authorizations,
     /// The places of wallets that pay gas, by chain and wallet.
@@ -70,7 +72,7 @@ pub enum Section {
 impl Section {
     /// Every section, in the order in which they are written: records that others refer to come first. Secrets come
     /// last, so that nobody is charged on an incomplete store.
-    pub const ALL: [Self; 30] = [
+    pub const ALL: [Self; 31] = [
         Self::Accounts,
         Self::Keys,
         Self::Ledger,
@@ -82,6 +84,7 @@ impl Section {
         Self::Refills,
         Self::Plans,
         Self::Payments,
+        Self::Buyers,
         Self::Authorizations,
         Self::GasPlaces,
         Self::Quotes,
@@ -117,6 +120,7 @@ impl Section {
             Self::Refills => "refills",
             Self::Plans => "plans",
             Self::Payments => "payments",
+            Self::Buyers => "buyers",
             Self::Authorizations => "authorizations",
             Self::GasPlaces => "gas_places",
             Self::Quotes => "quotes",

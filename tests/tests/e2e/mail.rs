@@ -1,5 +1,6 @@
 //! Mail: verified addresses and recovery by email, through a real SMTP server.
 
+mod alerts;
 mod delivery;
 mod encryption;
 mod pages;

@@ -317,3 +317,11 @@ fn receipt_is_shown_and_printed() {
     let key = shop.signed_up(Kind::Token, &shop.customer());
     play("receipt", &shop.server, json!({"key": key, "seller": "Acme Data Ltd"}));
 }
+
+#[test]
+fn billing_details_are_added_once_to_a_receipt_that_names_nobody() {
+    let Some(shop) = Shop::with(Chain::setup(), "1", "") else { return };
+    let key = shop.signed_up(Kind::Token, &shop.customer());
+    play("billingDetails", &shop.server, json!({"key": key}));
+    shop.site.verify();
+}

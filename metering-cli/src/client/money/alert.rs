@@ -94,7 +94,8 @@ impl AlertArgs {
 }
 
 async fn set(client: &Client, below: Option<Credits>, format: &Format, out: &mut dyn Write) -> Result<(), Failure> {
-    let response = client.call::<SetBalanceAlert>(&(), &BalanceAlertRequest { below: Some(below) }).await?;
+    let request = BalanceAlertRequest { below: Some(below), email: None };
+    let response = client.call::<SetBalanceAlert>(&(), &request).await?;
     write(Document::of(response)?, format, out)
 }
 

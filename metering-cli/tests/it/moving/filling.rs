@@ -12,8 +12,8 @@ use metering_core::charging::Posting;
 use metering_core::money::{LedgerKind, NewLedgerEntry, PaymentRef, Refill};
 use metering_core::operators::{Actor, AuditOutcome, AuditResult, NewAuditEntry, NewOperator, OperatorTokenHash, Role};
 use metering_core::payments::{
-    ArrivalLocation, Challenge, NonceHash, Payment, PaymentTarget, PaymentUse, Plan, Quote, QuoteState, SoldPlan,
-    UnreadableArrival,
+    ArrivalLocation, Buyer, Challenge, NonceHash, Payment, PaymentTarget, PaymentUse, Plan, Quote, QuoteState,
+    SoldPlan, UnreadableArrival,
 };
 use metering_core::prices::{NewPriceVersion, PriceNumber, PriceRecorded};
 use metering_core::signups::{EmailLink, LinkHash, LinkPurpose, SessionHash, SignupSession};
@@ -123,7 +123,10 @@ async fn sales(store: &SqliteStore) {
     }
     store.claim_quote(claim(BUYER, KeyDelivery::Now)).await.unwrap();
     store.claim_quote(claim(AWAITED, KeyDelivery::Later)).await.unwrap();
+    let buyer = |name| Buyer::new(name, &["Straße 1", "Αθήνα"], Some("DE 123")).ok();
+    assert!(store.set_buyer(&account_id(BUYER), buyer("Jörg & Söhne"), NOON).await.unwrap());
     store.credit_payment(top_up(BUYER, 50)).await.unwrap();
+    assert!(store.set_buyer(&account_id(BUYER), buyer("Acme"), later(9)).await.unwrap());
     for number in [42, 43] {
         store.open_quote(quote(number)).await.unwrap();
     }

@@ -7,13 +7,8 @@ use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
 
-use serde::Serialize;
-use serde_json::value::RawValue;
-
-use crate::clock::{Clock, Timestamp};
+use crate::clock::Clock;
 use crate::events::delivery::{AttemptOutcome, Delivery, DeliveryState, DueDelivery};
-use crate::events::event::Event;
-use crate::events::event_data::EventKind;
 use crate::events::secret::WebhookSecret;
 use crate::events::signature::signature;
 use crate::retry::RetryPolicy;
@@ -54,7 +49,7 @@ impl Attempts {
 
     async fn send(&self, due: &DueDelivery) -> AttemptOutcome {
         let DueDelivery { delivery, webhook } = due;
-        let Some(body) = body(&delivery.event) else {
+        let Some(body) = delivery.event.body() else {
             tracing::error!(event = %delivery.event.id(), "the data of an event in the store is not JSON");
             return failed("the event cannot be read");
         };
@@ -63,8 +58,9 @@ impl Attempts {
             Some(_) => webhook.signing_secrets(timestamp).collect(),
             None => self.operator_secrets.iter().collect(),
         };
-        let signature = signature(&secrets, id.as_str(), timestamp, &body);
-        let message = WebhookMessage { webhook, id: id.as_str(), timestamp, signature: &signature, body: &body };
+        let signature = signature(&secrets, id.as_str(), timestamp, body.as_bytes());
+        let message =
+            WebhookMessage { webhook, id: id.as_str(), timestamp, signature: &signature, body: body.as_bytes() };
         self.sender.send(message).await
     }
 
@@ -117,17 +113,4 @@ fn log_parked(delivery: &Delivery) {
         let (delivery, event) = (id.get(), event.id());
         tracing::warn!(delivery, %webhook, account, %event, "gave up delivering an event; delivery parked");
     }
-}
-
-/// The body of the request, as the specification recommends it.
-fn body(event: &Event) -> Option<Vec<u8>> {
-    #[derive(Serialize)]
-    struct Payload<'a> {
-        #[serde(rename = "type")]
-        kind: EventKind,
-        timestamp: Timestamp,
-        data: &'a RawValue,
-    }
-    let data: &RawValue = serde_json::from_str(&event.data).ok()?;
-    serde_json::to_vec(&Payload { kind: event.kind, timestamp: event.created_at, data }).ok()
 }

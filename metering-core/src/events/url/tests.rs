@@ -193,6 +193,24 @@ fn secrets_in_a_url_are_not_printed_by_debug() {
     assert_eq!(url.address(), None);
 }
 
+#[test]
+fn mail_is_a_url_only_where_it_is_stored() {
+    let mail = |address: &str| WebhookUrl::mail_to(&address.parse().unwrap());
+    let url = mail("Jo.Doe+alerts_1@Example.com").unwrap();
+    assert_eq!(url.as_str(), "mailto:Jo.Doe+alerts_1@Example.com");
+    assert_eq!(WebhookUrl::parse_stored(url.as_str()), Ok(url.clone()));
+    assert_eq!((url.email().unwrap().to_string().as_str(), url.address()), ("Jo.Doe+alerts_1@Example.com", None));
+    for address in ["a?b@example.com", "a%40b@example.com", "jörg@example.com", "a/b@example.com"] {
+        assert_eq!(mail(address), None, "{address}");
+    }
+    for text in ["mailto:", "mailto:jo", "mailto:jo@example.com?cc=x@example.com", "ftp://example.com/"] {
+        assert!(WebhookUrl::parse_stored(text).is_err(), "{text}");
+    }
+    let https = "https://example.com/".parse::<WebhookUrl>().unwrap();
+    assert_eq!((WebhookUrl::parse_stored(https.as_str()), https.email()), (Ok(https.clone()), None));
+    assert!(WebhookUrl::parse_trusted(url.as_str()).is_err(), "nobody configures it");
+}
+
 proptest! {
     /// However a text is read, a URL that is accepted stays the same when it is parsed again.
     #[test]

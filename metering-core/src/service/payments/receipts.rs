@@ -8,6 +8,7 @@ use crate::access::scope::Scope;
 use crate::chains::explorer::transaction_url;
 use crate::error::Error;
 use crate::money::ledger::{LedgerEntry, LedgerKind, PaymentRef};
+use crate::payments::buyer::BuyerRecord;
 use crate::payments::payment::{PaymentRecord, PaymentSettlement, SoldPlan};
 use crate::payments::plan::Plan;
 use crate::payments::receipt::ReceiptNumber;
@@ -17,6 +18,12 @@ use crate::wire::{CustomerDocument, PaymentDocument, ReceiptDocument, ReceiptsDo
 
 /// The most receipts in one response.
 const MAX_RECEIPTS: u32 = 100;
+
+/// What receipts of an account are made from, besides its payments.
+struct KnownForReceipts {
+    plans: Vec<Plan>,
+    buyers: Vec<BuyerRecord>,
+}
 
 impl Payments<'_> {
     /// Receipts for the account's purchases, newest first: at most `limit` (1 to 100) of those before the ledger entry
@@ -55,9 +62,9 @@ impl Payments<'_> {
         let next = newest.front().filter(|_| more).map(|(entry, _)| entry.id);
         let mut receipts = Vec::with_capacity(newest.len());
         if !newest.is_empty() {
-            let plans = self.state.store()?.plans().await?;
+            let known = self.known_for_receipts(&account).await?;
             for (entry, payment) in newest.iter().rev() {
-                receipts.push(self.receipt_of(&account, entry, payment, &plans).await?);
+                receipts.push(self.receipt_of(&account, entry, payment, &known).await?);
             }
         }
         Ok(ReceiptsDocument { org_id: account.id.to_string(), receipts, next })
@@ -93,18 +100,42 @@ impl Payments<'_> {
     /// [`Error::NoSuchReceipt`] when the account has no receipt with this number, and as [`Payments::receipts`].
     pub async fn receipt(self, caller: impl Into<Caller<'_>>, number: &str) -> Result<ReceiptDocument, Error> {
         let account = self.access.authorize(caller, Scope::Read).await?;
+        let (entry, payment) = self.find_purchase(&account, number).await?;
+        self.receipt_for(&account, &entry, &payment).await
+    }
+
+    /// The purchase whose receipt has this number.
+    pub(super) async fn find_purchase(
+        self,
+        account: &Account,
+        number: &str,
+    ) -> Result<(LedgerEntry, PaymentRef), Error> {
         let number: ReceiptNumber = number.parse().map_err(|problem| Error::field("number", problem))?;
         let mut found = None;
-        self.each_purchase(&account, |entry, payment| {
+        self.each_purchase(account, |entry, payment| {
             if ReceiptNumber::of(&payment.tx) == number {
                 found = Some((entry, payment));
             }
             found.is_none()
         })
         .await?;
-        let (entry, payment) = found.ok_or(Error::NoSuchReceipt)?;
-        let plans = self.state.store()?.plans().await?;
-        self.receipt_of(&account, &entry, &payment, &plans).await
+        found.ok_or(Error::NoSuchReceipt)
+    }
+
+    /// The receipt for a purchase.
+    pub(super) async fn receipt_for(
+        self,
+        account: &Account,
+        entry: &LedgerEntry,
+        payment: &PaymentRef,
+    ) -> Result<ReceiptDocument, Error> {
+        let known = self.known_for_receipts(account).await?;
+        self.receipt_of(account, entry, payment, &known).await
+    }
+
+    async fn known_for_receipts(self, account: &Account) -> Result<KnownForReceipts, Error> {
+        let store = self.state.store()?;
+        Ok(KnownForReceipts { plans: store.plans().await?, buyers: store.buyers(&account.id).await? })
     }
 
     /// Calls `visit` with every purchase of the account, oldest first, until it returns `false`.
@@ -122,7 +153,7 @@ impl Payments<'_> {
         account: &Account,
         entry: &LedgerEntry,
         payment: &PaymentRef,
-        plans: &[Plan],
+        known: &KnownForReceipts,
     ) -> Result<ReceiptDocument, Error> {
         let record = self.state.store()?.payment(&payment.tx).await?;
         // Written in the same transaction as the entry, and never deleted.
@@ -139,11 +170,12 @@ impl Payments<'_> {
                 agent_name: account.agent_name.to_string(),
                 email: account.email.as_ref().map(ToString::to_string),
             },
+            buyer: known.buyers.iter().find(|buyer| buyer.covers(entry.created_at)).map(|found| (&found.buyer).into()),
             plan_id: payment.plan_id.clone(),
             plan_label: record.sold.as_ref().map(|sold| sold.label.clone()),
             credits: entry.amount,
             bonus_credits: record.sold.as_ref().and_then(|sold| sold.bonus_credits),
-            payment: self.payment_document(&record, plans),
+            payment: self.payment_document(&record, &known.plans),
         })
     }
 

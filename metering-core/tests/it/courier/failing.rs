@@ -5,7 +5,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use metering_core::events::{
     AttemptOutcome, Delivery, DeliveryBacklog, DeliveryFilter, DeliveryId, DeliveryShares, DueDelivery, Event,
-    NewWebhook, Webhook, WebhookChange, WebhookId, WebhookOwner, WebhookTerms,
+    NewWebhook, Webhook, WebhookChange, WebhookHealth, WebhookId, WebhookOwner, WebhookTerms,
 };
 use metering_core::store::{Cursor, EventStore, Page, WebhookCreated};
 use metering_core::{Account, AccountId, Credits, StoreError, Timestamp};
@@ -62,6 +62,9 @@ impl<S: EventStore + 'static> EventStore for Gated<S> {
         limit: u32,
     ) -> Result<Page<Delivery>> {
         self.working()?.deliveries(account, filter, after, limit).await
+    }
+    async fn webhook_health(&self, id: &WebhookId) -> Result<WebhookHealth> {
+        self.working()?.webhook_health(id).await
     }
     async fn delivery_backlog(&self, now: Timestamp) -> Result<DeliveryBacklog> {
         self.working()?.delivery_backlog(now).await

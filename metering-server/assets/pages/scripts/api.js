@@ -36,11 +36,12 @@ export async function callApi(path, options = {}) {
 }
 
 /**
- * Sends a request. Returns the text and the headers of a successful response. A `body` that is a text is sent as it is.
+ * Sends a request. Returns the text and the headers of a successful response; with `binary`, a `blob` in place of the
+ * text. A `body` that is a text is sent as it is.
  * Cookies are sent only with `SESSION` in place of a key, or with `credentials: "same-origin"`.
  * With `keepalive`, the request is sent although the page is left.
  */
-export async function fetchText(path, { method = "GET", key, body, headers: more = {}, timeout = 30_000, credentials = "omit", keepalive = false } = {}) {
+export async function fetchText(path, { method = "GET", key, body, headers: more = {}, timeout = 30_000, credentials = "omit", keepalive = false, binary = false } = {}) {
   const headers = { Accept: "application/json", ...more };
   const inSession = key === SESSION;
   if (key && !inSession) headers.Authorization = `Bearer ${key}`;
@@ -59,6 +60,7 @@ export async function fetchText(path, { method = "GET", key, body, headers: more
       referrerPolicy: "no-referrer",
       signal: AbortSignal.timeout(timeout),
     });
+    if (binary && response.ok) return { blob: await response.blob(), headers: response.headers };
     text = await response.text();
   } catch (error) {
     const slow = error.name === "TimeoutError";

@@ -1,27 +1,56 @@
-// The balance below which webhooks get the event balance.low.
+// The balance below which the account's owner is told, by webhooks and by email.
 
-import { callApi } from "/assets/api.js";
+import { callApi, sentence } from "/assets/api.js";
 import { plural } from "/assets/decimal.js";
 import { formDialog } from "/assets/dialog.js";
-import { h } from "/assets/dom.js";
+import { busy, h } from "/assets/dom.js";
 import { checks, field, optional } from "/assets/field.js";
 import { figure } from "/assets/figure.js";
+import { isMail } from "/assets/webhookhealth.js";
 
 /** The line of the balance that says when it is low, with a button that changes it. */
-export function alertLine({ alert_below: below }, { key, reload }) {
+export function alertLine(balance, { key, reload }) {
+  const { alert_below: below } = balance;
   const words = below === null ? ["No alert when it runs low."] : ["Alert below ", figure(below), ` ${plural(below, "credit")}.`];
-  const change = h("button", { class: "link-button", type: "button", id: "change-alert", on: { click: () => ask(below, { key, reload }) } }, below === null ? "Set an alert" : "Change");
-  return h("p", { class: "soft", id: "balance-alert" }, ...words, " ", change);
+  const status = h("span", { class: "bad", role: "alert" });
+  const change = h("button", { class: "link-button", type: "button", id: "change-alert" }, below === null ? "Set an alert" : "Change");
+  change.addEventListener("click", () =>
+    busy(change, async () => {
+      status.textContent = "";
+      try {
+        const [alert, { data: webhooks }] = await Promise.all([callApi("/credits/alert", { key }), callApi("/webhooks", { key })]);
+        if (change.isConnected) ask(balance, alert, webhooks, { key, reload });
+      } catch (error) {
+        status.textContent = ` ${sentence(error)}`;
+      }
+    }),
+  );
+  return h("p", { class: "soft", id: "balance-alert" }, ...words, " ", change, status);
 }
 
-function ask(below, { key, reload }) {
+/** Whether one of the account's webhooks is told about a low balance. Mail is asked for separately. */
+const isTold = (webhooks) => webhooks.some((webhook) => webhook.state === "active" && !isMail(webhook) && (webhook.events.length === 0 || webhook.events.includes("balance.low")));
+
+function ask({ alert_below: below, email: address, email_verification: verification }, { email: isMailed }, webhooks, { key, reload }) {
+  // A new alert is mailed unless the user decides otherwise.
+  const email = isMailed !== undefined && field({ name: "email", label: `Send it to ${address}`, box: true, value: isMailed || (below === null && !webhooks.some(isMail)) });
+  const toVerify = verification && verification.status !== "verified" ? " To be told by email, verify the address of the account." : "";
+  const nobody = h("p", { class: "notice notice-warn", id: "nobody-told", role: "status" }, h("strong", {}, "Nobody will be told. "), "No webhook of the account gets balance.low", email ? ", and email is off." : ".", toVerify);
+  const update = () => {
+    nobody.hidden = isTold(webhooks) || Boolean(email && email.value());
+  };
+  if (email) email.input.addEventListener("change", update);
+  update();
+  const amount = field({ name: "below", label: "Alert below (credits)", value: below ?? "", inputmode: "decimal", hint: "Empty for no alert.", check: optional(checks.credits) });
+  const fields = [amount, email].filter(Boolean);
   formDialog({
     title: "Low balance",
-    about: [h("p", { class: "soft" }, "Your webhooks get balance.low once when the balance falls below this, and balance.exhausted when nothing is left. Both are sent again only after credits were added.")],
-    fields: [field({ name: "below", label: "Alert below (credits)", value: below ?? "", inputmode: "decimal", hint: "Empty for no alert.", check: optional(checks.credits) })],
+    about: [h("p", { class: "soft" }, "You are told once when the balance falls below this, and once when nothing is left; and again only after credits were added. Webhooks get balance.low and balance.exhausted.")],
+    fields,
+    layout: [...fields.map(({ element }) => element), nobody],
     confirm: "Save",
     explain: (one, text) => `${one.label} ${text}.`,
-    send: ({ below: text }) => callApi("/credits/alert", { method: "PUT", key, body: { below: text || null } }),
+    send: ({ below: text, email: wanted }) => callApi("/credits/alert", { method: "PUT", key, body: { below: text || null, ...(wanted !== undefined && { email: wanted }) } }),
     done: async () => {
       await reload();
       document.getElementById("change-alert")?.focus();

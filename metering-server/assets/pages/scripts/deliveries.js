@@ -3,7 +3,9 @@
 import { callApi, sentence } from "/assets/api.js";
 import { choice } from "/assets/choice.js";
 import { busy, h, wait } from "/assets/dom.js";
+import { payload } from "/assets/payload.js";
 import { table } from "/assets/table.js";
+import { target } from "/assets/webhookhealth.js";
 
 /** How many deliveries a request asks for. */
 const PAGE = 25;
@@ -45,11 +47,11 @@ export class Deliveries {
         "section",
         { "aria-labelledby": "deliveries-title", class: "stack-gap", id: "deliveries" },
         h("div", { class: "section-head" }, h("h2", { id: "deliveries-title", tabindex: "-1" }, "Deliveries"), h("p", { class: "soft" }, "Times are UTC")),
-        h("p", { class: "soft webhook-url" }, "To ", webhook.url),
+        h("p", { class: "soft webhook-url" }, "To ", target(webhook)),
         filter,
         this.problem,
         this.list,
-        h("p", { class: "soft hint" }, "Deliveries are kept for 30 days. One that fails for three days is parked: no more retries, unless you resend it."),
+        h("p", { class: "soft hint" }, "Events are sent one after the other: while one is retried, later ones wait for it. One that fails for three days is parked: no more retries, unless you resend it. Deliveries are kept for 30 days."),
       ),
     );
     this.loaded = this.load();
@@ -107,17 +109,20 @@ export class Deliveries {
   }
 
   #row(delivery) {
-    const { id, event, state, attempts, last_attempt_at: last, next_attempt_at: next, last_status: status, last_error: error } = delivery;
+    const { id, event, state, attempts, last_attempt_at: last, next_attempt_at: next, last_status: status, last_error: error, waits_for: first } = delivery;
     const [words, kind] = STATES[state] ?? [state, ""];
-    const response = error ?? (status ? `Status ${status}` : "");
+    // Both: "Status 500" says more than that it was not 2xx, and a refused connection has no status.
+    const response = [status && `Status ${status}`, error].filter(Boolean).join(": ");
+    const waits = first && [`Waits for ${first.type} of `, second(first.timestamp)];
+    const due = waits ?? (next && ["Next ", second(next)]);
     const result = last ? h("span", { class: "cell" }, second(last), h("span", { class: error ? "under break bad" : "under" }, response)) : h("span", { class: "soft" }, "None yet");
     const resend = h("button", { class: "button button-quiet button-small", type: "button", "data-action": "resend" }, state === "pending" ? "Send now" : "Resend", h("span", { class: "quietly-there" }, ` ${event.type} of ${event.timestamp}`));
     resend.addEventListener("click", () => busy(resend, () => this.#resend(delivery)));
     return [
       [h("strong", { "data-delivery": id }, event.type), h("span", { class: "under" }, second(event.timestamp)), h("code", { class: "under break" }, event.id)],
-      h("span", { class: "cell" }, h("span", { class: `tag ${kind}`.trim(), "data-state": state }, words), state === "pending" && next && h("span", { class: "under" }, "Next ", second(next))),
+      h("span", { class: "cell" }, h("span", { class: `tag ${kind}`.trim(), "data-state": state }, words), state === "pending" && due && h("span", { class: "under" }, ...due)),
       attempts,
-      result,
+      [result, payload(`/webhooks/${this.webhook.id}/deliveries/${id}`, `${event.type} of ${event.timestamp}`, { key: this.#visit.key, here: () => !this.#isLate })],
       ...(this.#visit.manages ? [h("span", { class: "row-actions", "data-resend": id }, state === "pending" && !last ? "" : resend)] : []),
     ];
   }

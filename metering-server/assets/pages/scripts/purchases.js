@@ -1,13 +1,20 @@
 // Purchases, each with its receipt, and the ledger to download.
 
 import { callApi, sentence } from "/assets/api.js";
+import { billing } from "/assets/buyer.js";
 import { busy, h } from "/assets/dom.js";
 import { downloadButton } from "/assets/download.js";
 import { figure } from "/assets/figure.js";
 import { table } from "/assets/table.js";
 
-/** The section. `receipts` is the first part of the list, or why it could not be loaded. */
+/** The purchases, and who buys. `receipts` is the first part of the list, or why it could not be loaded. */
 export function purchases({ key, receipts }) {
+  const parts = document.createDocumentFragment();
+  parts.append(purchaseList({ key, receipts }), billing(key));
+  return parts;
+}
+
+function purchaseList({ key, receipts }) {
   const ledger = downloadButton("Ledger (CSV)", "ledger.csv", { key }, () => "/credits/ledger.csv");
   const section = h("section", { "aria-labelledby": "purchases-title", id: "purchases" });
   const head = h("div", { class: "section-head" }, h("h2", { id: "purchases-title" }, "Purchases"), ledger);

@@ -2,7 +2,8 @@
 
 import { callApi, fetchText, sentence } from "/assets/api.js";
 import { group } from "/assets/decimal.js";
-import { byId, h } from "/assets/dom.js";
+import { busy, byId, h } from "/assets/dom.js";
+import { addButton, buyerLines } from "/assets/buyer.js";
 import { save } from "/assets/download.js";
 import { paid } from "/assets/purchases.js";
 import { copyButton } from "/assets/secret.js";
@@ -19,20 +20,32 @@ async function start() {
     return;
   }
   try {
-    show(await callApi(path, { key }));
+    show(await callApi(path, { key }), key);
   } catch (error) {
     say(sentence(error), h("a", { class: "button button-quiet", href: "/metering/account" }, "Back to the account"));
     return;
   }
   byId("receipt-actions").hidden = false;
   byId("print").addEventListener("click", () => print());
-  byId("download").addEventListener("click", async () => {
-    try {
-      const { text } = await fetchText(path, { key });
-      save(`${number}.json`, [text], "application/json");
-    } catch (error) {
-      byId("receipt-status").textContent = sentence(error);
-    }
+  const status = byId("receipt-status");
+  const download = (id, work) =>
+    byId(id).addEventListener("click", ({ currentTarget }) =>
+      busy(currentTarget, async () => {
+        status.textContent = "";
+        try {
+          await work();
+        } catch (error) {
+          status.textContent = sentence(error);
+        }
+      }),
+    );
+  download("download-pdf", async () => {
+    const { blob } = await fetchText(path.replace("/receipt?", "/receipt.pdf?"), { key, binary: true });
+    save(`${number}.pdf`, [blob], "application/pdf");
+  });
+  download("download", async () => {
+    const { text } = await fetchText(path, { key });
+    save(`${number}.json`, [text], "application/json");
   });
 }
 
@@ -40,8 +53,8 @@ function say(text, action) {
   byId("receipt").replaceChildren(h("h1", {}, "Receipt"), h("p", {}, text), h("p", {}, action));
 }
 
-function show(receipt) {
-  const { payment, seller, customer } = receipt;
+function show(receipt, key) {
+  const { payment, seller, customer, buyer } = receipt;
   document.title = `Receipt ${receipt.number} · ${seller.name}`;
   const line = (name, ...value) => h("div", {}, h("dt", {}, name), h("dd", {}, ...value));
   const copy = (what, text) => copyButton(text, "Copy", "button button-quiet button-small", what);
@@ -54,6 +67,7 @@ function show(receipt) {
       h("div", {}, h("h1", {}, "Receipt"), h("p", { class: "mono", id: "receipt-number" }, receipt.number)),
       h("address", { id: "seller" }, h("strong", {}, seller.name), ...seller.address.flatMap((text) => [h("br"), text]), seller.tax_id && [h("br"), `Tax number ${seller.tax_id}`], seller.contact && [h("br"), seller.contact]),
     ),
+    h("div", { id: "buyer" }, buyer ? [h("h2", {}, "Billed to"), h("address", {}, ...buyerLines(buyer).flatMap((text, place) => [place > 0 && h("br"), text]))] : offer(receipt, key)),
     receipt.status === "reversed" && h("p", { class: "notice notice-bad", id: "reversed" }, h("strong", {}, "Reversed. "), "A reorganisation of its chain removed this payment, and the credits were taken back. They return if the payment is mined again."),
     h("p", { class: "receipt-sum" }, h("strong", {}, paid(payment)), h("span", { class: "soft" }, ` paid on ${longDay.format(new Date(payment.mined_at))}`)),
     h(
@@ -62,7 +76,7 @@ function show(receipt) {
       line("Date", longDay.format(new Date(receipt.issued_at)), h("span", { class: "soft" }, `, ${receipt.issued_at.slice(11, 19)} UTC`)),
       line("Plan", receipt.plan_label ?? receipt.plan_id ?? "Assigned by the operator"),
       line("Credits", group(receipt.credits), bonus && h("span", { class: "soft" }, `, ${bonus}`)),
-      line("Customer", customer.agent_name, customer.email ? `, ${customer.email}` : "", h("span", { class: "soft mono" }, ` ${customer.org_id}`)),
+      line("Account", customer.agent_name, customer.email ? `, ${customer.email}` : "", h("span", { class: "soft mono" }, ` ${customer.org_id}`)),
       line("Amount", paid(payment)),
       line("Chain", payment.chain_name ? `${payment.chain_name} (${payment.chain_id})` : payment.chain_id),
       line("Transaction", h("span", { class: "mono" }, hash), copy("the transaction", payment.tx_hash)),
@@ -71,6 +85,15 @@ function show(receipt) {
     ),
   ];
   byId("receipt").replaceChildren(...parts.filter(Boolean));
+}
+
+/** A receipt that names nobody can get the details, once. They are not printed. */
+function offer(receipt, key) {
+  const done = (changed) => {
+    show(changed, key);
+    byId("receipt-status").textContent = "The billing details were added.";
+  };
+  return addButton(receipt.number, { key, done, status: byId("receipt-status") });
 }
 
 start();

@@ -6,6 +6,7 @@ import { h } from "/assets/dom.js";
 import { KINDS } from "/assets/eventkinds.js";
 import { boxes, field } from "/assets/field.js";
 import { problem } from "/assets/tries.js";
+import { target } from "/assets/webhookhealth.js";
 
 const GRACE = [["86400", "1 day"], ["604800", "1 week"], ["3600", "1 hour"], ["0", "Not at all"]];
 
@@ -63,7 +64,7 @@ export class WebhookActions {
     const { tab } = this;
     formDialog({
       title: "Switch off the webhook",
-      about: [h("p", {}, "Events that happen from now on are not kept for ", h("span", { class: "break" }, webhook.url), ". Pending events are sent when you switch it on again.")],
+      about: [h("p", {}, h("span", { class: "break" }, target(webhook)), ": events that happen from now on are not sent. Pending ones are sent when you switch it on again.")],
       confirm: "Switch off",
       danger: true,
       send: () => patch(tab, webhook, { disabled: true }),
@@ -81,7 +82,7 @@ export class WebhookActions {
     const { tab } = this;
     formDialog({
       title: "Delete the webhook",
-      about: [h("p", {}, "Nothing more is sent to ", h("span", { class: "break" }, webhook.url), ", and the list of its deliveries is deleted. This cannot be undone.")],
+      about: [h("p", {}, h("span", { class: "break" }, target(webhook)), ": nothing more is sent, and the list of its deliveries is deleted. This cannot be undone.")],
       confirm: "Delete webhook",
       danger: true,
       send: () => callApi(pathOf(webhook), { method: "DELETE", key: tab.secret() }),

@@ -6,8 +6,8 @@ import { busy, h } from "/assets/dom.js";
 import { minute } from "/assets/keyrow.js";
 import { table } from "/assets/table.js";
 import { WebhookActions } from "/assets/webhookactions.js";
+import { conditionCell, isMail, target } from "/assets/webhookhealth.js";
 
-const STATES = { active: ["Active", "tag-good"], disabled: ["Off", ""], gone: ["Gone", "tag-bad"] };
 const COLUMNS = [{ name: "Webhook", head: true }, { name: "State" }, { name: "Events" }, { name: "Actions" }];
 
 /** Fills a panel. `secret()` is the key of this visit, and `here()` says whether its user is still on the page. `ended()` is called when the key no longer works. */
@@ -15,6 +15,7 @@ export class WebhooksTab {
   #panel;
   #visit;
   #webhooks = null;
+  #now = new Date();
   #manages = false;
   #isFirst = false;
   #deliveries = null;
@@ -32,11 +33,11 @@ export class WebhooksTab {
     const late = () => !this.#visit.here() || this.secret() !== secret;
     if (!this.#webhooks) this.#panel.replaceChildren(h("p", { class: "status", role: "status" }, "Loading …"));
     try {
-      const [{ data: own }, { data }] = await Promise.all([callApi("/keys/current", { key: secret }), callApi("/webhooks", { key: secret })]);
+      const [{ data: own }, { data, date }] = await Promise.all([callApi("/keys/current", { key: secret }), callApi("/webhooks", { key: secret })]);
       if (late()) return;
       this.#manages = own.scopes.includes("manage");
       this.#isFirst = own.parent_id === null;
-      this.#webhooks = data;
+      [this.#webhooks, this.#now] = [data, date];
       this.#draw();
       const shown = this.#deliveries && data.find(({ id }) => id === this.#deliveries.webhook.id);
       if (shown) this.#openDeliveries(shown);
@@ -91,7 +92,7 @@ export class WebhooksTab {
       h(
         "section",
         { "aria-labelledby": "webhooks-title", class: "stack-gap", id: "webhooks" },
-        h("div", { class: "section-head" }, h("h2", { id: "webhooks-title" }, "Webhooks"), this.#isFirst ? create : ""),
+        h("div", { class: "section-head" }, h("h2", { id: "webhooks-title" }, "Webhooks"), h("p", { class: "soft" }, "Times are UTC"), this.#isFirst ? create : ""),
         h("p", { class: "soft" }, "Webhooks send events to your server: a low balance, a payment, a new key. Requests are signed as Standard Webhooks specifies, and retried for three days until your server responds with a 2xx status. ", h("a", { href: "/docs/guides/webhooks#verify-the-signature" }, "How to verify them"), "."),
         this.#isFirst ? "" : h("p", { class: "notice", id: "webhooks-not-first" }, "Only the account's first key can create and change webhooks. Sign in with it to do so."),
         this.status = h("div", { role: "alert" }),
@@ -102,12 +103,10 @@ export class WebhooksTab {
   }
 
   #row(webhook) {
-    const { id, url, state, events, created_at: created, old_secret_expires_at: old } = webhook;
-    const [words, kind] = STATES[state] ?? [state, ""];
-    const notes = [state === "gone" && "It responded 410.", old && `Old secret until ${minute(old)}`].filter(Boolean);
+    const { id, events, created_at: created, old_secret_expires_at: old } = webhook;
     return [
-      [h("span", { class: "webhook-url", "data-webhook": id }, url), h("code", { class: "under" }, id), h("span", { class: "under" }, `since ${minute(created)}`)],
-      h("span", { class: "cell" }, h("span", { class: `tag ${kind}`.trim(), "data-state": state }, words), ...notes.map((note) => h("span", { class: "under" }, note))),
+      [h("span", { class: "webhook-url", "data-webhook": id }, target(webhook)), h("code", { class: "under" }, id), h("span", { class: "under" }, `since ${minute(created)}`)],
+      conditionCell(webhook, this.#now, old ? [`Old secret until ${minute(old)}`] : []),
       events.length === 0 ? "All" : h("span", { class: "cell" }, ...events.map((event) => h("code", {}, event))),
       this.#buttons(webhook),
     ];
@@ -116,12 +115,13 @@ export class WebhooksTab {
   #buttons(webhook) {
     const { actions } = this;
     const button = (action, label, work, kind = "") =>
-      h("button", { class: `button button-quiet button-small ${kind}`.trim(), type: "button", "data-action": action, on: { click: ({ currentTarget }) => busy(currentTarget, () => this.#try(() => work(webhook))) } }, label, h("span", { class: "quietly-there" }, ` ${webhook.url}`));
+      h("button", { class: `button button-quiet button-small ${kind}`.trim(), type: "button", "data-action": action, on: { click: ({ currentTarget }) => busy(currentTarget, () => this.#try(() => work(webhook))) } }, label, h("span", { class: "quietly-there" }, ` ${target(webhook)}`));
     const isOn = webhook.state === "active";
     const test = isOn && this.#manages && button("test", "Test", (one) => actions.test(one));
+    // Mail goes to the account's own address, and is not signed.
+    const terms = [button("change", "Change", (one) => actions.change(one)), button("rotate", "Rotate secret", (one) => actions.rotate(one))];
     const manage = [
-      button("change", "Change", (one) => actions.change(one)),
-      button("rotate", "Rotate secret", (one) => actions.rotate(one)),
+      ...(isMail(webhook) ? [] : terms),
       isOn ? button("disable", "Switch off", (one) => actions.disable(one)) : button("enable", "Switch on", (one) => actions.enable(one)),
       button("delete", "Delete", (one) => actions.remove(one), "danger"),
     ];

@@ -1,4 +1,5 @@
 use metering_core::access::Email;
+use metering_core::money::Runway;
 
 use super::*;
 
@@ -72,6 +73,43 @@ fn recovery_and_notice_say_what_happened() {
     let notice = text(&letterhead("Acme").message(&mail("jo@example.com", MailMessage::KeyReplaced)).unwrap());
     assert!(notice.contains("Subject: Your Acme API key was replaced"), "{notice}");
     assert!(!notice.contains("eml_"), "{notice}");
+}
+
+#[test]
+fn an_alert_says_what_is_left_and_has_the_id_of_its_event() {
+    let alert = MailedAlert::BalanceLow { balance: "4.5".parse().unwrap(), threshold: "5".parse().unwrap() };
+    let alert = MailMessage::Alert { alert, runway: Some(Runway::Days(12)) };
+    let message = letterhead("Acme").message_of(&mail("jo@example.com", alert), "evt_1").unwrap();
+    let text = text(&message);
+    for expected in [
+        "Subject: Your Acme balance is low",
+        "fell below 5 credits",
+        "4.5 are left",
+        "About 12 days at this pace.",
+        "https://acme.example/metering/account#top-up",
+        "https://acme.example/metering/account#webhooks",
+    ] {
+        assert!(text.contains(expected), "{expected}: {text}");
+    }
+    assert_eq!(message.headers().get_raw("Message-ID"), Some("<evt_1@acme.example>"));
+}
+
+#[test]
+fn every_alert_is_written() {
+    let (key_name, amount) = ("<batch>".to_owned(), || "1".parse().unwrap());
+    let low = MailedAlert::BudgetLow { key_name: key_name.clone(), remaining: amount(), limit: amount() };
+    let table = [
+        (MailedAlert::BalanceExhausted { balance: amount() }, "Your Acme credits are used up"),
+        (low, "A key's budget at Acme is low"),
+        (MailedAlert::BudgetExhausted { key_name, limit: amount() }, "A key's budget at Acme is used up"),
+        (MailedAlert::Test, "Test: alerts from Acme"),
+    ];
+    for (alert, subject) in table {
+        let message = MailMessage::Alert { alert, runway: None };
+        let text = text(&letterhead("Acme").message(&mail("jo@example.com", message)).unwrap());
+        assert!(text.contains(&format!("Subject: {subject}\r\n")), "{text}");
+        assert!(!text.contains("none"), "{text}");
+    }
 }
 
 #[test]

@@ -11,7 +11,7 @@ use crate::support::wire::BASE;
 
 /// Method, path and scope of every endpoint that takes a key, apart from the metered routes. One of several scopes is
 /// enough. With `first`, no scope is: the endpoint takes only the account's first key.
-const ENDPOINTS: [(&str, &str, &str); 38] = [
+const ENDPOINTS: [(&str, &str, &str); 47] = [
     ("GET", "/credits/balance", "read"),
     ("GET", "/credits/usage", "read"),
     ("GET", "/credits/usage/summary", "read"),
@@ -23,6 +23,10 @@ const ENDPOINTS: [(&str, &str, &str); 38] = [
     ("GET", "/credits/ledger.csv", "read"),
     ("GET", "/credits/receipts", "read"),
     ("GET", "/credits/receipt", "read"),
+    ("GET", "/credits/receipt.pdf", "read"),
+    ("POST", "/credits/receipt/buyer", "first"),
+    ("GET", "/credits/buyer", "read"),
+    ("PUT", "/credits/buyer", "first"),
     ("GET", "/credits/topup/quote", "topup read"),
     ("POST", "/credits/topup", "topup"),
     ("POST", "/credits/topup/quote", "topup"),
@@ -42,6 +46,7 @@ const ENDPOINTS: [(&str, &str, &str); 38] = [
     ("POST", "/webhooks/{id}/rotate", "first"),
     ("POST", "/webhooks/{id}/test", "manage"),
     ("GET", "/webhooks/{id}/deliveries", "read"),
+    ("GET", "/webhooks/{id}/deliveries/{delivery}", "read"),
     ("POST", "/webhooks/{id}/deliveries/{delivery}/resend", "manage"),
     ("GET", "/keys", "manage"),
     ("POST", "/keys", "manage"),
@@ -49,6 +54,10 @@ const ENDPOINTS: [(&str, &str, &str); 38] = [
     ("PATCH", "/keys/{id}", "manage"),
     ("DELETE", "/keys/{id}", "manage"),
     ("POST", "/keys/{id}/rotate", "manage"),
+    ("POST", "/api-key/sessions", "call read manage topup"),
+    ("GET", "/api-key/sessions", "manage"),
+    ("DELETE", "/api-key/sessions", "manage"),
+    ("DELETE", "/api-key/sessions/{id}", "manage"),
     // The last one, because it replaces the secret that it is sent with.
     ("POST", "/keys/current/rotate", "manage"),
 ];

@@ -4,7 +4,7 @@ use metering_tests::mail::{self, MailServer};
 use metering_tests::site::Site;
 use serde_json::json;
 
-use super::{key_of, server_with_pages, sign_up, verify};
+use super::{key_of, server_with_pages, sign_up, verified, verify};
 use crate::pages::{play, with_browser};
 
 #[test]
@@ -72,5 +72,18 @@ fn a_link_on_a_page_signs_in() {
     let _ = server.client().post("/api-key/sessions/email", &json!({"email": "jo@example.com"})).expect(202);
     play("mailSignIn", &server, json!({"link": mail.next().link(), "key": key_of(&account)}));
     assert!(!server.log().contains("eml_") && !server.log().contains("bst_"));
+    site.verify();
+}
+
+#[test]
+fn an_alert_is_mailed_unless_its_owner_switches_that_off() {
+    if mail::are_skipped() || !with_browser() {
+        return;
+    }
+    let (site, mail) = (Site::new(), MailServer::start());
+    let server = server_with_pages(&site, &mail);
+    let key = verified(&server, &mail, "jo@example.com");
+    play("mailAlert", &server, json!({"key": key, "email": "jo@example.com"}));
+    assert_eq!(mail.next().header("subject"), "Test: alerts from Metering");
     site.verify();
 }

@@ -32,6 +32,11 @@ fn webhook_is_created_tested_changed_and_deleted() {
 }
 
 #[test]
+fn failing_webhook_says_since_when_and_what_waits() {
+    scene("failingWebhook");
+}
+
+#[test]
 fn thresholds_of_alerts_are_set_and_removed() {
     scene("balanceAlert");
 }

@@ -17,7 +17,10 @@ fn a_webhook_is_created_changed_and_deleted() {
     let document = created.json()["data"].clone();
     assert_eq!((&document["url"], &document["state"]), (&json!(url), &json!("active")));
     assert_eq!(document["events"], json!(["balance.low", "key.leaked"]));
-    assert_eq!(client.get(&webhook.path("")).expect(200).json()["data"], document);
+    let mut shown = client.get(&webhook.path("")).expect(200).json()["data"].clone();
+    let health = shown.as_object_mut().unwrap().remove("health").unwrap();
+    assert_eq!((&health["waiting"], &health["failing_since"]), (&json!(0), &Value::Null));
+    assert_eq!(shown, document);
     let patch = |body: &Value| client.send("PATCH", &webhook.path(""), Some(body.to_string().as_bytes()));
     let changed = patch(&json!({"events": null, "disabled": true})).expect(200).json()["data"].clone();
     assert_eq!((&changed["events"], &changed["state"], &changed["url"]), (&json!([]), &json!("disabled"), &json!(url)));
@@ -48,7 +51,11 @@ fn nobody_sees_or_changes_the_webhooks_of_others() {
     let create = || Hook::of(&owner.post("/webhooks", &json!({"url": "https://hooks.example.com/"})).expect(201));
     let (webhook, second) = (create(), create());
     let delivery = owner.send("POST", &webhook.path("/test"), None).expect(202).json()["data"]["id"].clone();
-    let resend = format!("/deliveries/{delivery}/resend");
+    let (one, resend) = (format!("/deliveries/{delivery}"), format!("/deliveries/{delivery}/resend"));
+    let shown = owner.get(&webhook.path(&one)).expect(200).json();
+    let body: Value = serde_json::from_str(shown["body"].as_str().unwrap()).unwrap();
+    assert_eq!((&shown["data"]["id"], &body["type"]), (&delivery, &json!("webhook.test")));
+    assert_eq!(body["data"], shown["data"]["event"]["data"]);
     for (method, rest) in [
         ("GET", ""),
         ("PATCH", ""),
@@ -56,6 +63,7 @@ fn nobody_sees_or_changes_the_webhooks_of_others() {
         ("POST", "/rotate"),
         ("POST", "/test"),
         ("GET", "/deliveries"),
+        ("GET", &one),
         ("POST", &resend),
     ] {
         let response = other.send(method, &webhook.path(rest), Some(b"{}")).expect(404);
@@ -66,6 +74,7 @@ fn nobody_sees_or_changes_the_webhooks_of_others() {
     assert_eq!(events.len(), 1, "{events:?}");
     assert_eq!((&events[0]["type"], &events[0]["data"]["org_id"]), (&json!("key.created"), &json!(other_id)));
     // Another webhook of the same account has no such delivery either.
+    assert_eq!(owner.get(&second.path(&one)).expect(404).error(), "delivery_not_found");
     assert_eq!(owner.send("POST", &second.path(&resend), None).expect(404).error(), "delivery_not_found");
     for wrong in ["0", "-1", "x", "9223372036854775807", "9223372036854775808"] {
         let path = webhook.path(&format!("/deliveries/{wrong}/resend"));

@@ -1,0 +1,137 @@
+//! How long a balance lasts at the recent pace. An estimate, so it is only made from enough days. The pages have the same
+//! rule in `runway.js`.
+
+use std::fmt;
+
+use crate::clock::Day;
+use crate::money::credits::Credits;
+
+/// How long a balance lasts.
+///
+/// ```
+/// use metering_core::Day;
+/// use metering_core::money::Runway;
+///
+/// let today: Day = "2026-11-25".parse()?;
+/// let used = [1, 2, 3].map(|ago| (today.minus_days(ago), "2".parse().expect("an amount")));
+/// let runway = Runway::of("10".parse()?, used, today);
+/// assert_eq!(runway.to_string(), "About 5 days at this pace.");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Runway {
+    /// Nothing is left.
+    UsedUp,
+    /// There were no calls in the days that are known.
+    NoCalls,
+    /// The first call was today or yesterday.
+    TooEarly,
+    /// There were no calls in the days that the pace is taken from.
+    NoRecentCalls,
+    /// About so many days; 0 for less than one.
+    Days(u64),
+}
+
+impl Runway {
+    /// How many days the pace is taken from, without today.
+    const PACE_DAYS: i64 = 7;
+    /// An account needs this many complete days since its first call.
+    const ENOUGH_DAYS: i64 = 2;
+
+    /// How long `balance` lasts, given what was used on days until `today`: at least those of two weeks.
+    #[must_use]
+    pub fn of(balance: Credits, used: impl IntoIterator<Item = (Day, Credits)>, today: Day) -> Self {
+        if !balance.is_positive() {
+            return Self::UsedUp;
+        }
+        let (mut oldest, mut recent, mut of_today) = (None, 0_i128, 0_i128);
+        for (day, used) in used.into_iter().filter(|(_, used)| used.is_positive()) {
+            let age = today.unix_days().saturating_sub(day.unix_days()).max(0);
+            oldest = oldest.max(Some(age));
+            match age {
+                0 => of_today += i128::from(used.atoms()),
+                1..=Self::PACE_DAYS => recent += i128::from(used.atoms()),
+                _ => {}
+            }
+        }
+        let Some(oldest) = oldest else { return Self::NoCalls };
+        if oldest < Self::ENOUGH_DAYS {
+            return Self::TooEarly;
+        }
+        if recent == 0 && of_today == 0 {
+            return Self::NoRecentCalls;
+        }
+        let complete = i128::from(oldest.min(Self::PACE_DAYS));
+        // A day that has already cost more than the average is the better guess.
+        let per_day = (recent / complete).max(of_today).max(1);
+        Self::Days(u64::try_from(i128::from(balance.atoms()) / per_day).unwrap_or(u64::MAX))
+    }
+}
+
+/// As people say it.
+impl fmt::Display for Runway {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::UsedUp => f.write_str("Used up."),
+            Self::NoCalls => f.write_str("No calls yet, so no estimate of how long this lasts."),
+            Self::TooEarly => {
+                f.write_str("Too early to say how long this lasts: the first calls are from today or yesterday.")
+            }
+            Self::NoRecentCalls => {
+                write!(f, "No calls in the last {} days, so no estimate of how long this lasts.", Self::PACE_DAYS)
+            }
+            Self::Days(0) => f.write_str("Less than a day at this pace."),
+            Self::Days(1) => f.write_str("About 1 day at this pace."),
+            Self::Days(days @ 2..60) => write!(f, "About {days} days at this pace."),
+            Self::Days(days @ 60..730) => write!(f, "About {} months at this pace.", days / 30),
+            Self::Days(730..) => f.write_str("More than two years at this pace."),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TODAY: Day = Day::from_unix_days(20_000);
+
+    fn runway(balance: &str, used: &[(u32, &str)]) -> Runway {
+        let used = used.iter().map(|(ago, amount)| (TODAY.minus_days(*ago), amount.parse().unwrap()));
+        Runway::of(balance.parse().unwrap(), used, TODAY)
+    }
+
+    #[test]
+    fn a_runway_is_the_balance_divided_by_the_pace() {
+        use Runway::{Days, NoCalls, NoRecentCalls, TooEarly, UsedUp};
+        // balance, used on which day how much, runway
+        let table: [(&str, &[(u32, &str)], Runway); 9] = [
+            ("0", &[(3, "1")], UsedUp),
+            ("5", &[], NoCalls),
+            ("5", &[(0, "1"), (1, "1")], TooEarly),
+            ("5", &[(8, "1"), (20, "1")], NoRecentCalls),
+            ("10", &[(1, "1"), (2, "1")], Days(10)),
+            ("10", &[(1, "7"), (20, "9")], Days(10)),
+            ("10", &[(0, "5"), (1, "7"), (20, "9")], Days(2)),
+            ("0.5", &[(1, "1"), (2, "1")], Days(0)),
+            ("10", &[(2, "0.00000001")], Days(2_000_000_000)),
+        ];
+        for (balance, used, expected) in table {
+            assert_eq!(runway(balance, used), expected, "{balance} {used:?}");
+        }
+    }
+
+    #[test]
+    fn a_runway_is_said_in_round_words() {
+        let table = [
+            (0, "Less than a day at this pace."),
+            (1, "About 1 day at this pace."),
+            (59, "About 59 days at this pace."),
+            (60, "About 2 months at this pace."),
+            (729, "About 24 months at this pace."),
+            (730, "More than two years at this pace."),
+        ];
+        for (days, words) in table {
+            assert_eq!(Runway::Days(days).to_string(), words);
+        }
+    }
+}

@@ -1,0 +1,40 @@
+//! The balance below which the owner of an account is told.
+
+use super::{Webhooks, read_threshold};
+use crate::access::credentials::Caller;
+use crate::access::scope::Scope;
+use crate::error::Error;
+use crate::wire::{BalanceAlertDocument, BalanceAlertRequest};
+
+impl Webhooks<'_> {
+    /// The balance below which the event `balance.low` is sent.
+    ///
+    /// # Errors
+    /// As [`Webhooks::list`].
+    pub async fn balance_alert(self, caller: impl Into<Caller<'_>>) -> Result<BalanceAlertDocument, Error> {
+        let account = self.access.authorize(caller, Scope::Read).await?;
+        let email = self.setup.mails_alerts(&account).await?;
+        Ok(BalanceAlertDocument::new(&account.id, account.alert, email))
+    }
+
+    /// Sets the balance below which the event `balance.low` is sent, and whether it is also mailed to the account's
+    /// verified address, where the service sends mail. By default it is, unless that was switched off before.
+    ///
+    /// # Errors
+    /// As [`Webhooks::list`], but the key must be allowed to manage; and [`Error::ValidationFailed`].
+    pub async fn set_balance_alert(
+        self,
+        caller: impl Into<Caller<'_>>,
+        request: &BalanceAlertRequest,
+    ) -> Result<BalanceAlertDocument, Error> {
+        let account = self.owner(caller).await?;
+        let below = read_threshold(request)?;
+        let changed = self.setup.store()?.set_balance_alert(&account.id, below).await?.ok_or(Error::Unauthorized)?;
+        let email = match (below, request.email) {
+            // Without a threshold nothing is low, so nobody is told by default.
+            (None, None) => self.setup.mails_alerts(&changed).await?,
+            (_, wanted) => self.setup.set_mail_alerts(&changed, wanted, self.access.now()).await?,
+        };
+        Ok(BalanceAlertDocument::new(&changed.id, changed.alert, email))
+    }
+}

@@ -1,0 +1,39 @@
+// How a webhook is doing: what its owner looks at first when events do not arrive.
+
+import { h } from "/assets/dom.js";
+
+const STATES = { active: ["Active", "tag-good"], disabled: ["Off", ""], gone: ["Gone", "tag-bad"] };
+const MAIL = "mailto:";
+
+/** Whether a webhook is mail to the account's address. */
+export const isMail = ({ url }) => url.startsWith(MAIL);
+
+/** Where a webhook sends events to, in words. */
+export const target = (webhook) => (isMail(webhook) ? `Email to ${webhook.url.slice(MAIL.length)}` : webhook.url);
+
+/** A time to the minute, in UTC, without the day if that is today. */
+export function clockTime(text, now) {
+  const [day, time] = [text.slice(0, 10), text.slice(11, 16)];
+  return day === now.toISOString().slice(0, 10) ? time : `${day} ${time}`;
+}
+
+/** What is said about a webhook at `now`: its state in words, the tag's kind, and notes about its deliveries. */
+export function condition({ state, health }, now) {
+  const { waiting, failing_since: since, last_status: status, last_error: error, next_attempt_at: next, last_delivered_at: delivered } = health ?? {};
+  const count = Number(waiting ?? 0);
+  const others = count > 0 ? `${count} waiting` : "";
+  if (state !== "active") return { words: STATES[state]?.[0] ?? state, kind: STATES[state]?.[1] ?? "", notes: [state === "gone" && "It responded 410.", others].filter(Boolean) };
+  if (since) {
+    const why = status ? `HTTP ${status}` : error;
+    return { words: `Failing since ${clockTime(since, now)}`, kind: "tag-bad", notes: [[why, others].filter(Boolean).join(", "), `Next attempt ${clockTime(next, now)}`] };
+  }
+  const last = delivered && `Last delivered ${clockTime(delivered, now)}`;
+  const [words, kind] = STATES.active;
+  return { words, kind, notes: [others, last].filter(Boolean) };
+}
+
+/** The cell that says it, with `more` notes. */
+export function conditionCell(webhook, now, more = []) {
+  const { words, kind, notes } = condition(webhook, now);
+  return h("span", { class: "cell" }, h("span", { class: `tag ${kind}`.trim(), "data-state": webhook.state }, words), ...[...notes, ...more].map((note) => h("span", { class: "under" }, note)));
+}

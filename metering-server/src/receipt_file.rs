@@ -1,0 +1,264 @@
+//! Receipts as PDF files. A file is made from the same document as the page, whenever it is asked for, and is always the
+//! same.
+
+mod font;
+mod sheet;
+
+use http::{HeaderValue, StatusCode};
+use metering_core::wire::{BuyerDocument, PaymentDocument, ReceiptDocument, SellerDocument};
+
+use crate::http::{Reply, bytes, with_headers};
+use font::Font;
+use sheet::{About, Ink, LEFT, RIGHT, Sheet, TOP};
+
+/// Where the second column begins, and where the values of the table do.
+const SECOND: i16 = 330;
+const VALUES: i16 = 170;
+
+const MONTHS: [&str; 12] = [
+    "January",
+    "February",
+    "March",
+    "April",
+    "May",
+    "June",
+    "July",
+    "August",
+    "September",
+    "October",
+    "November",
+    "December",
+];
+
+/// The file to download.
+pub(crate) fn reply(receipt: &ReceiptDocument) -> Reply {
+    let reply = bytes(StatusCode::OK, HeaderValue::from_static("application/pdf"), file(receipt).into());
+    let disposition = format!("attachment; filename=\"{}.pdf\"", receipt.number);
+    with_headers(reply, vec![("content-disposition", disposition)])
+}
+
+fn file(receipt: &ReceiptDocument) -> Vec<u8> {
+    let mut sheet = Sheet::new();
+    sheet.text(LEFT, 20, Ink::Strong, "Receipt");
+    sheet.down(20);
+    sheet.text(LEFT, 10, Ink::Soft, &receipt.number);
+    let under_number = sheet.y();
+    sheet.move_to(TOP);
+    column(&mut sheet, SECOND, &seller(&receipt.seller));
+    sheet.move_to(sheet.y().min(under_number));
+    sheet.down(24);
+    if let Some(buyer) = &receipt.buyer {
+        sheet.text(LEFT, 9, Ink::Soft, "Billed to");
+        sheet.down(15);
+        column(&mut sheet, LEFT, &billed_to(buyer));
+        sheet.down(24);
+    }
+    if receipt.status == "reversed" {
+        let words = "Reversed: a reorganisation of its chain removed this payment, and the credits were taken back.";
+        paragraph(&mut sheet, words);
+    }
+    sheet.text(LEFT, 16, Ink::Strong, &paid(&receipt.payment));
+    sheet.rule();
+    sheet.down(28);
+    for (name, value) in rows(receipt) {
+        row(&mut sheet, name, &value);
+    }
+    if !is_covered(receipt) {
+        sheet.down(10);
+        paragraph(&mut sheet, "Some characters cannot be shown in this file. Print the receipt's page instead.");
+    }
+    let title = format!("Receipt {}", receipt.number);
+    sheet.finish(&About { title: &title, author: &receipt.seller.name, created_at: &receipt.issued_at })
+}
+
+/// Lines below each other, of which the first is darker.
+fn column(sheet: &mut Sheet, x: i16, lines: &[String]) {
+    let width = RIGHT.saturating_sub(x).unsigned_abs();
+    let mut ink = Ink::Strong;
+    for line in lines {
+        for part in Font::get().lines(line, 10, width) {
+            sheet.text(x, 10, ink, &part);
+            sheet.down(14);
+        }
+        ink = Ink::Soft;
+    }
+}
+
+fn row(sheet: &mut Sheet, name: &str, value: &str) {
+    sheet.text(LEFT, 10, Ink::Soft, name);
+    for part in Font::get().lines(value, 10, RIGHT.saturating_sub(VALUES).unsigned_abs()) {
+        sheet.text(VALUES, 10, Ink::Strong, &part);
+        sheet.down(14);
+    }
+    sheet.down(5);
+}
+
+fn paragraph(sheet: &mut Sheet, text: &str) {
+    for part in Font::get().lines(text, 10, RIGHT.saturating_sub(LEFT).unsigned_abs()) {
+        sheet.text(LEFT, 10, Ink::Strong, &part);
+        sheet.down(14);
+    }
+    sheet.down(10);
+}
+
+fn seller(seller: &SellerDocument) -> Vec<String> {
+    let tax = seller.tax_id.as_ref().map(|tax_id| format!("Tax number {tax_id}"));
+    let lines = [seller.name.clone()].into_iter().chain(seller.address.iter().cloned());
+    lines.chain(tax).chain(seller.contact.clone()).collect()
+}
+
+fn billed_to(buyer: &BuyerDocument) -> Vec<String> {
+    let tax = buyer.tax_id.as_ref().map(|tax_id| format!("Tax number {tax_id}"));
+    [buyer.name.clone()].into_iter().chain(buyer.address.iter().cloned()).chain(tax).collect()
+}
+
+fn rows(receipt: &ReceiptDocument) -> Vec<(&'static str, String)> {
+    let ReceiptDocument { customer, payment, plan_label, plan_id, .. } = receipt;
+    let plan = plan_label.as_ref().or(plan_id.as_ref()).map_or("Assigned by the operator", String::as_str);
+    let bonus = receipt.bonus_credits.filter(|bonus| bonus.is_positive());
+    let bonus = bonus.map_or_else(String::new, |bonus| format!(", {bonus} of them as a bonus"));
+    let email = customer.email.as_ref().map_or_else(String::new, |email| format!(", {email}"));
+    let chain = match &payment.chain_name {
+        Some(name) => format!("{name} ({})", payment.chain_id),
+        None => payment.chain_id.to_string(),
+    };
+    vec![
+        ("Date", day(&receipt.issued_at)),
+        ("Paid on", day(&payment.mined_at)),
+        ("Plan", plan.to_owned()),
+        ("Credits", format!("{}{bonus}", receipt.credits)),
+        ("Account", format!("{}{email}, {}", customer.agent_name, customer.org_id)),
+        ("Amount", paid(payment)),
+        ("Chain", chain),
+        ("Transaction", payment.tx_hash.clone()),
+        ("Paid from", payment.payer.clone()),
+        ("Paid to", payment.recipient.clone()),
+    ]
+}
+
+/// The amount in tokens; in the smallest unit when the token is no longer known.
+fn paid(payment: &PaymentDocument) -> String {
+    match (&payment.token_amount, &payment.token_symbol) {
+        (Some(amount), Some(symbol)) => format!("{amount} {symbol}"),
+        _ => format!("{} of {}", payment.amount_atomic, payment.token_contract),
+    }
+}
+
+/// The day of a time in RFC 3339 and UTC, as the page has it: `21 November 2026`.
+fn day(text: &str) -> String {
+    let part = |from: usize, to: usize| text.get(from..to)?.parse::<usize>().ok();
+    let month = part(5, 7).and_then(|month| MONTHS.get(month.checked_sub(1)?));
+    match (part(8, 10), month, text.get(..4)) {
+        (Some(day), Some(month), Some(year)) => format!("{day} {month} {year}"),
+        _ => text.to_owned(),
+    }
+}
+
+/// Whether the font has everything that people wrote.
+fn is_covered(receipt: &ReceiptDocument) -> bool {
+    let font = Font::get();
+    let buyer = receipt.buyer.as_ref().map(billed_to).unwrap_or_default();
+    let rows = rows(receipt).into_iter().map(|(_, value)| value);
+    seller(&receipt.seller).into_iter().chain(buyer).chain(rows).all(|text| font.covers(&text))
+}
+
+#[cfg(test)]
+mod tests {
+    use metering_core::wire::CustomerDocument;
+
+    use super::sheet::tests::lines;
+    use super::*;
+
+    fn receipt() -> ReceiptDocument {
+        let text = str::to_owned;
+        ReceiptDocument {
+            number: text("R-8453-9F86D081884C7D65"),
+            status: text("paid"),
+            issued_at: text("2026-11-21T12:00:00.512Z"),
+            seller: SellerDocument {
+                name: text("Acme Data Ltd"),
+                address: vec![text("1 High Street"), text("London")],
+                tax_id: Some(text("GB 123")),
+                contact: None,
+            },
+            customer: CustomerDocument {
+                org_id: text("org_b9jTe1UNsLWeVpUjI3gF"),
+                agent_name: text("my-agent"),
+                email: Some(text("jo@example.com")),
+            },
+            buyer: Some(BuyerDocument {
+                name: text("Żółw & Söhne"),
+                address: vec![text("Weg 1"), text("10115 Berlin")],
+                tax_id: Some(text("DE 123456789")),
+            }),
+            plan_id: Some(text("starter")),
+            plan_label: Some(text("Starter")),
+            credits: "10.5".parse().unwrap(),
+            bonus_credits: "0.5".parse().ok(),
+            payment: PaymentDocument {
+                chain_id: 8453,
+                chain_name: Some(text("Base")),
+                tx_hash: format!("0x{}", "9f".repeat(32)),
+                explorer_url: None,
+                payer: format!("0x{}", "Ab".repeat(20)),
+                recipient: format!("0x{}", "cD".repeat(20)),
+                token_symbol: Some(text("USDC")),
+                token_contract: format!("0x{}", "c0".repeat(20)),
+                token_amount: Some(text("5")),
+                amount_atomic: text("5000000"),
+                mined_at: text("2026-11-01T12:00:00.000Z"),
+            },
+        }
+    }
+
+    #[test]
+    fn a_file_says_what_the_page_says() {
+        let lines = lines(&file(&receipt()));
+        let expected = [
+            "Receipt",
+            "R-8453-9F86D081884C7D65",
+            "Acme Data Ltd",
+            "1 High Street",
+            "London",
+            "Tax number GB 123",
+            "Billed to",
+            "Żółw & Söhne",
+            "Weg 1",
+            "10115 Berlin",
+            "Tax number DE 123456789",
+            "5 USDC",
+            "21 November 2026",
+            "1 November 2026",
+            "Starter",
+            "10.5, 0.5 of them as a bonus",
+            "my-agent, jo@example.com, org_b9jTe1UNsLWeVpUjI3gF",
+            "Base (8453)",
+        ];
+        for text in expected {
+            assert!(lines.iter().any(|line| line == text), "{text:?} in {lines:?}");
+        }
+        assert!(lines.concat().contains(&receipt().payment.tx_hash), "{lines:?}");
+        assert!(!lines.iter().any(|line| line.contains("cannot be shown") || line.contains("Reversed")), "{lines:?}");
+        assert_eq!(file(&receipt()), file(&receipt()), "always the same");
+    }
+
+    #[test]
+    fn a_file_says_what_it_lacks() {
+        let mut receipt = receipt();
+        receipt.status = "reversed".to_owned();
+        receipt.buyer = Some(BuyerDocument { name: "株式会社".to_owned(), address: Vec::new(), tax_id: None });
+        receipt.payment.token_amount = None;
+        let text = lines(&file(&receipt)).join(" ");
+        assert!(text.contains("Reversed: a reorganisation"), "{text}");
+        assert!(text.contains("Some characters cannot be shown in this file."), "{text}");
+        assert!(text.contains("5000000 of 0xc0"), "{text}");
+    }
+
+    #[test]
+    fn the_file_has_the_receipts_name() {
+        let reply = reply(&receipt());
+        assert_eq!(reply.headers()["content-type"], "application/pdf");
+        assert_eq!(reply.headers()["content-disposition"], "attachment; filename=\"R-8453-9F86D081884C7D65.pdf\"");
+        assert_eq!(reply.headers()["cache-control"], "no-store");
+    }
+}
