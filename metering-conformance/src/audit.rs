@@ -78,12 +78,12 @@ pub async fn audit_entries_are_listed_by_subject(store: Arc<dyn OperatorStore>) 
     for subject in subjects {
         let of = written.iter().rev().filter(|(_, of)| *of == subject);
         let expected: Vec<AuditId> = of.map(|(id, _)| *id).collect();
-        let query = AuditQuery { subject: Some(subject.to_owned()), before: None };
-        assert_eq!(ids(&log(&*store, query, 100).await), expected, "{subject:?}");
-        let query = AuditQuery { subject: Some(subject.to_owned()), before: Some(expected[0]) };
+        let query = AuditQuery { subject: Some(subject.to_owned()), ..AuditQuery::default() };
+        assert_eq!(ids(&log(&*store, query.clone(), 100).await), expected, "{subject:?}");
+        let query = AuditQuery { before: Some(expected[0]), ..query };
         assert_eq!(ids(&log(&*store, query, 1).await), expected[1..expected.len().min(2)], "{subject:?}");
     }
-    let query = AuditQuery { subject: Some("org".to_owned()), before: None };
+    let query = AuditQuery { subject: Some("org".to_owned()), ..AuditQuery::default() };
     assert_eq!(log(&*store, query, 100).await, []);
 }
 
