@@ -139,8 +139,8 @@ impl Payments<'_> {
         arrival: Arrival,
         report: &mut WatchReport,
     ) -> Result<(), Error> {
-        let settled = match arrival.payment {
-            Ok(payment) => self.credit_or_leave(chain, plans, payment).await?,
+        let settled = match &arrival.payment {
+            Ok(payment) => self.credit_or_leave(chain, plans, payment.clone()).await?,
             Err(_) => ArrivalOutcome::Left,
         };
         match settled {
@@ -149,6 +149,7 @@ impl Payments<'_> {
             ArrivalOutcome::Left => {
                 tracing::info!(tx = %arrival.tx, "a payment arrived that nobody claimed; metering admin payments list shows it");
                 report.left += 1;
+                self.state.unclaimed.add(arrival, self.access.now());
             }
             ArrivalOutcome::UsedBefore => {}
         }
