@@ -91,8 +91,7 @@ impl Administration {
             for account in status.accounts().into_iter().take(ACCOUNTS) {
                 paid_before.extend(self.bought(account, &plans).await?);
             }
-            let nearest_plan =
-                arrival.payment.as_ref().ok().and_then(|payment| nearest_plan(&plans, chain, payment));
+            let nearest_plan = arrival.payment.as_ref().ok().and_then(|payment| nearest_plan(&plans, chain, payment));
             let found = FoundPayment { arrival: arrival.clone(), status };
             documents.push(UnclaimedDocument {
                 payment: ArrivalDocument::new(name, &found, &plans),
@@ -129,9 +128,9 @@ impl Administration {
 
 /// The plan on sale whose price is nearest to a payment; of equally near ones, the cheapest.
 fn nearest_plan(plans: &[Plan], chain: &Chain, payment: &Payment) -> Option<NearestPlanDocument> {
-    let of_target = plans.iter().filter(|plan| {
-        plan.active && plan.chain_id == chain.chain_id && plan.target(chain) == payment.target()
-    });
+    let of_target = plans
+        .iter()
+        .filter(|plan| plan.active && plan.chain_id == chain.chain_id && plan.target(chain) == payment.target());
     let paid = payment.amount.get();
     let (plan, price) = of_target
         .filter_map(|plan| Some((plan, plan.price()?.get())))

@@ -45,7 +45,10 @@ impl Term {
             return Err(wrong("q", "enter what to search for"));
         }
         if text.starts_with("sk_live_") {
-            return Err(wrong("q", "keys are not searched by their secret; search by the key's id, which starts with key_"));
+            return Err(wrong(
+                "q",
+                "keys are not searched by their secret; search by the key's id, which starts with key_",
+            ));
         }
         if text.starts_with("opr_") {
             return Err(wrong("q", "operators are not searched by their token; the list of operators has their names"));
@@ -104,7 +107,9 @@ impl Administration {
             Term::Transaction(hash) => self.with_accounts(self.store.payments_by_hash(hash).await?).await?,
             Term::Receipt(number) => self.with_accounts(self.store.payments_by_receipt(number).await?).await?,
             Term::Wallet(wallet) => self.of_wallet(wallet).await?,
-            Term::Account(id) => Found { accounts: self.store.account(id).await?.into_iter().collect(), ..Found::default() },
+            Term::Account(id) => {
+                Found { accounts: self.store.account(id).await?.into_iter().collect(), ..Found::default() }
+            }
             Term::Key(id) => self.of_key(id).await?,
             Term::Request(id) => self.of_request(id).await?,
             Term::Email(email) => {

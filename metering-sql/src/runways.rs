@@ -17,7 +17,8 @@ const CANDIDATES: usize = 10_000;
 pub async fn shortest(db: &mut dyn Executor, days: DayRange, limit: u32) -> Result<Vec<AccountRunway>> {
     let mut sums = OperationsSums::<i64, i64>::new(days);
     usage::add_all(db, days, &mut sums).await?;
-    let used: HashMap<i64, i128> = sums.heaviest_users(CANDIDATES).into_iter().filter(|(_, atoms)| *atoms > 0).collect();
+    let used: HashMap<i64, i128> =
+        sums.heaviest_users(CANDIDATES).into_iter().filter(|(_, atoms)| *atoms > 0).collect();
     if used.is_empty() {
         return Ok(Vec::new());
     }

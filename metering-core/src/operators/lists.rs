@@ -169,9 +169,8 @@ mod tests {
             let runway = AccountRunway::of(&account(balance, revoked_at), credits(used));
             assert_eq!(runway.map(|runway| runway.days_left(7)), expected, "{balance} {used}");
         }
-        let [soon, late] = [(1, 10), (2, 10)].map(|(balance, used)| {
-            AccountRunway::of(&account(balance, None), credits(used)).expect("it runs out")
-        });
+        let [soon, late] = [(1, 10), (2, 10)]
+            .map(|(balance, used)| AccountRunway::of(&account(balance, None), credits(used)).expect("it runs out"));
         assert_eq!(soon.soonest_first(&late), std::cmp::Ordering::Less);
     }
 }

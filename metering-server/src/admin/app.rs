@@ -8,6 +8,7 @@ use metering_core::{FullStore, Timestamp};
 use tokio::sync::Semaphore;
 use tokio_util::task::TaskTracker;
 
+use super::attention::Runways;
 use super::reload_handle::Reload;
 use super::sessions::Sessions;
 use crate::api::app::App;
@@ -34,6 +35,7 @@ pub(crate) struct AdminApp {
     pub(super) started_at: Timestamp,
     /// Held while a verification reads the whole database.
     pub(super) verifying: Arc<tokio::sync::Mutex<()>>,
+    pub(super) runways: Arc<Runways>,
 }
 
 impl AdminApp {
@@ -63,6 +65,7 @@ impl AdminApp {
             openapi,
             started_at: app.clock.now(),
             verifying: Arc::default(),
+            runways: Arc::default(),
             app,
         }
     }
@@ -82,6 +85,7 @@ impl AdminApp {
             openapi,
             started_at: self.started_at,
             verifying: Arc::clone(&self.verifying),
+            runways: Arc::clone(&self.runways),
         }
     }
 
