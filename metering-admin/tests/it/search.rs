@@ -66,9 +66,9 @@ async fn a_search_by_name_is_paged() {
 async fn a_secret_is_not_searched() {
     let (service, administration) = scene();
     let (_, key) = service.open_account("my-agent", credits("1")).await.unwrap();
-    let error = administration.search(&key.expose(), None).await.unwrap_err();
+    let error = administration.search(key.expose(), None).await.unwrap_err();
     assert!(matches!(error, AdminError::Request(_)), "{error:?}");
-    assert!(!error.to_string().contains(&*key.expose()), "{error}");
+    assert!(!error.to_string().contains(key.expose()), "{error}");
 }
 
 #[tokio::test]

@@ -36,6 +36,8 @@ pub(crate) struct AdminApp {
     /// Held while a verification reads the whole database.
     pub(super) verifying: Arc<tokio::sync::Mutex<()>>,
     pub(super) runways: Arc<Runways>,
+    /// Held while a rehearsal reads the usage of all accounts.
+    pub(super) rehearsing: Arc<tokio::sync::Mutex<()>>,
 }
 
 impl AdminApp {
@@ -66,6 +68,7 @@ impl AdminApp {
             started_at: app.clock.now(),
             verifying: Arc::default(),
             runways: Arc::default(),
+            rehearsing: Arc::default(),
             app,
         }
     }
@@ -86,6 +89,7 @@ impl AdminApp {
             started_at: self.started_at,
             verifying: Arc::clone(&self.verifying),
             runways: Arc::clone(&self.runways),
+            rehearsing: Arc::clone(&self.rehearsing),
         }
     }
 

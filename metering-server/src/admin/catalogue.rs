@@ -9,7 +9,7 @@ use metering_core::wire::{ErrorBody, ErrorCode};
 use metering_core::{Catalogue, Error};
 
 use super::app::AdminApp;
-use super::reports::{bounded, busy};
+use super::reports::bounded;
 use crate::endpoints::Request;
 use crate::http::{Problem, Reply, json};
 use crate::run::conflict;
@@ -60,19 +60,18 @@ pub(super) async fn check(app: &AdminApp, request: Request) -> Result<Reply, Pro
 
 /// Rehearse a catalogue: what past usage would have cost with it, and who would have run out
 ///
-/// Changes nothing. Reads the usage of all accounts in those days, so only one rehearsal or report runs at a time.
+/// Changes nothing. Reads the usage of all accounts in those days, so rehearsals wait for each other.
 #[utoipa::path(post, path = "/admin/catalogue/rehearse", tag = "catalogue", security(("operator" = [])), params(
     ("days" = Option<u32>, Query, description = "UTC days including today, 30 by default", minimum = 1, maximum = 366),
 ), request_body(content = String, description = "The text of a catalogue file", content_type = "application/json"), responses(
     (status = 200, description = "What it would have changed", body = RehearsalDocument),
     (status = 400, description = "`validation_failed`: the catalogue is not valid", body = ErrorBody),
     (status = 401, description = "`unauthorized`", body = ErrorBody),
-    (status = 429, description = "`rate_limited`: another report is being made", body = ErrorBody),
 ))]
 pub(super) async fn rehearse(app: &AdminApp, request: Request) -> Result<Reply, Problem> {
     app.viewer(&request).await?;
     let days = bounded::<30, 366>(&request.query, "days")?;
-    let _permit = app.reports.try_acquire().map_err(|_| busy("report"))?;
+    let _rehearsing = app.rehearsing.lock().await;
     let body = request.body;
     // As for a check, a large one takes many milliseconds.
     let reading = tokio::task::spawn_blocking(move || {
