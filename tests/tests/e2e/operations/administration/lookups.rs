@@ -16,13 +16,14 @@ fn one_search_finds_by_the_form_of_the_text() {
     let (org, secret) = console.account("my-agent", 5);
     let _ = console.account("other", 5);
     let search = |q: &str| console.viewer().get(&format!("/admin/search?q={q}"));
-    for (q, kind, expected) in [
-        (&*org, "account", &["my-agent"][..]),
+    let table: [(&str, &str, &[&str]); 5] = [
+        (&org, "account", &["my-agent"]),
         ("my", "name", &["my-agent"]),
         ("nobody%40example.com", "email", &[]),
         ("R-1-ABABABABABABABAB", "receipt", &[]),
         ("0x5aaeb6053f3e94c9b9a09f33669435e7ef1beaed", "wallet", &[]),
-    ] {
+    ];
+    for (q, kind, expected) in table {
         let found = search(q).expect(200).json();
         assert_eq!((&found["kind"], names(&found)), (&json!(kind), expected.to_vec()), "{q}");
     }
