@@ -17,6 +17,7 @@ mod reload;
 mod reload_handle;
 mod reports;
 mod routes;
+mod runways;
 mod session;
 mod sessions;
 

@@ -8,8 +8,8 @@ use metering_core::{FullStore, Timestamp};
 use tokio::sync::Semaphore;
 use tokio_util::task::TaskTracker;
 
-use super::attention::Runways;
 use super::reload_handle::Reload;
+use super::runways::Runways;
 use super::sessions::Sessions;
 use crate::api::app::App;
 use crate::config::Config;

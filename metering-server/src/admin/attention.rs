@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use http::StatusCode;
 use metering_admin::wire::{AttentionDocument, RunwayDocument};
+use metering_core::Error;
 use metering_core::wire::ErrorBody;
-use metering_core::{Error, Timestamp};
 
 use super::app::AdminApp;
 use crate::endpoints::Request;
@@ -14,9 +14,6 @@ use crate::http::{Problem, Reply, json};
 
 /// For how long the list of accounts that run out is used. It reads the usage of all accounts.
 const MAX_AGE: Duration = Duration::from_secs(60);
-
-/// The accounts that run out, and when they were read.
-pub(super) type Runways = tokio::sync::Mutex<Option<(Timestamp, Arc<[RunwayDocument]>)>>;
 
 /// What needs attention: payments that nobody claimed, webhooks that fail, accounts that run out
 ///

@@ -7,9 +7,7 @@ use std::collections::VecDeque;
 use std::sync::{Mutex, PoisonError};
 
 use crate::clock::Timestamp;
-use crate::service::Payments;
 use crate::service::payments::arrivals::Arrival;
-use crate::store::StoreError;
 
 /// How many are remembered; of more, the newest.
 const MOST: usize = 1_000;
@@ -40,32 +38,14 @@ impl Unclaimed {
         known.push_back(UnclaimedPayment { arrival, seen_at });
     }
 
-    fn all(&self) -> Vec<UnclaimedPayment> {
+    /// Those that are remembered.
+    pub(super) fn all(&self) -> Vec<UnclaimedPayment> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).iter().cloned().collect()
     }
 
-    fn forget(&self, claimed: &UnclaimedPayment) {
+    /// Forgets a payment that an account has by now.
+    pub(super) fn forget(&self, claimed: &UnclaimedPayment) {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).retain(|one| one.arrival != claimed.arrival);
-    }
-}
-
-impl Payments<'_> {
-    /// The payments that the watcher of this process left, and that no account has by now, newest first: at most the last
-    /// thousand since the process started.
-    ///
-    /// # Errors
-    /// When the store fails.
-    pub async fn unclaimed(self) -> Result<Vec<UnclaimedPayment>, StoreError> {
-        let Ok(store) = self.state.store() else { return Ok(Vec::new()) };
-        let mut left = Vec::new();
-        for one in self.state.unclaimed.all().into_iter().rev() {
-            if store.payment(&one.arrival.tx).await?.is_some() {
-                self.state.unclaimed.forget(&one);
-            } else {
-                left.push(one);
-            }
-        }
-        Ok(left)
     }
 }
 

@@ -18,7 +18,8 @@ use crate::service::Payments;
 use crate::service::payments::arrivals::{Arrival, Arrivals, arrivals, payment_targets};
 use crate::service::payments::state::find_chain;
 use crate::service::payments::top_ups::Entitlement;
-use crate::store::{Claimed, KeyDelivery};
+use crate::service::payments::unclaimed::UnclaimedPayment;
+use crate::store::{Claimed, KeyDelivery, StoreError};
 use crate::wire::TopUpResponse;
 
 /// The most blocks that one call scans.
@@ -120,6 +121,24 @@ impl Payments<'_> {
         let first = mark.map_or(from_block.unwrap_or(0), |mark| mark.saturating_add(1));
         self.mark_scanned(chain_id, first, to, heights).await?;
         Ok(WatchReport { scanned_to: Some(to), up_to_date: to == confirmed, ..report })
+    }
+
+    /// The payments that the watcher of this process left, and that no account has by now, newest first: at most the last
+    /// thousand since the process started.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub async fn unclaimed(self) -> Result<Vec<UnclaimedPayment>, StoreError> {
+        let Ok(store) = self.state.store() else { return Ok(Vec::new()) };
+        let mut left = Vec::new();
+        for one in self.state.unclaimed.all().into_iter().rev() {
+            if store.payment(&one.arrival.tx).await?.is_some() {
+                self.state.unclaimed.forget(&one);
+            } else {
+                left.push(one);
+            }
+        }
+        Ok(left)
     }
 
     /// Moves the store's mark to the last final block of a scan. `first` is the first block that was to be scanned.
