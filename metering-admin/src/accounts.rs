@@ -3,6 +3,7 @@
 use metering_core::access::{Account, AccountId, ApiKey, Email, EmailStatus, KeyHash, RateLimits};
 use metering_core::clock::Timestamp;
 use metering_core::money::{Credits, LedgerKind, NewLedgerEntry};
+use metering_core::operators::AccountFilter;
 use metering_core::store::{Created, Cursor, FullStore, NewAccount, Page, Posted};
 
 use crate::action::{Action, one_line};
@@ -15,6 +16,8 @@ use crate::wire::{AccountDocument, CreateAccountRequest, EntryRequest, LimitsReq
 
 /// How many accounts a search reads at a time.
 const PAGE: u32 = 1_000;
+/// How many such pages a search of the newest reads at most.
+const SEARCHED_PAGES: u32 = 50;
 /// The note of a grant that has none of its own.
 const GRANT_NOTE: &str = "Granted by the operator";
 
@@ -49,6 +52,33 @@ impl Administration {
                 rows = rows.saturating_mul(2).min(PAGE);
             }
         }
+    }
+
+    /// The same, newest first, those that `filter` asks for. A page may have fewer than `limit`, or none, although a next one
+    /// follows.
+    ///
+    /// # Errors
+    /// When the store fails, or `after` is no cursor of this list.
+    pub async fn newest_accounts(
+        &self,
+        search: Option<&str>,
+        filter: &AccountFilter,
+        after: Option<&Cursor>,
+        limit: u32,
+    ) -> Result<Page<Account>, AdminError> {
+        let search = search.map(|text| text.trim().to_lowercase()).filter(|text| !text.is_empty());
+        let Some(search) = search else { return Ok(self.store.newest_accounts(filter, after, limit).await?) };
+        let most = usize::try_from(limit).unwrap_or(usize::MAX);
+        let (mut items, mut after) = (Vec::new(), after.cloned());
+        for _ in 0..SEARCHED_PAGES {
+            let page = self.store.newest_accounts(filter, after.as_ref(), PAGE).await?;
+            items.extend(page.items.into_iter().filter(|account| matches(account, &search)));
+            after = page.next;
+            if after.is_none() || items.len() >= most {
+                break;
+            }
+        }
+        Ok(Page { items, next: after })
     }
 
     /// The account that holds an email address. If none does, the newest that waits for its verification, for which this

@@ -8,6 +8,7 @@ pub mod prices;
 pub mod refills;
 mod register;
 pub mod reports;
+pub mod search;
 pub mod webhooks;
 
 use crate::call::Visitor;
@@ -21,5 +22,6 @@ pub fn each(visitor: &mut impl Visitor) {
     prices::each(visitor);
     webhooks::each(visitor);
     reports::each(visitor);
+    search::each(visitor);
     operators::each(visitor);
 }

@@ -10,6 +10,7 @@
 mod accounts;
 mod action;
 mod administration;
+mod attention;
 mod audited;
 mod call;
 pub mod calls;
@@ -28,6 +29,7 @@ mod rehearsal;
 mod reports;
 mod repricing;
 mod requests;
+mod search;
 mod webhooks;
 pub mod wire;
 

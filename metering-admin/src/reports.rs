@@ -1,7 +1,9 @@
 //! Reports for operators: the business, an account's records, and the audit log.
 
 use metering_core::access::AccountId;
-use metering_core::operators::{AuditId, AuditQuery};
+use metering_core::clock::Day;
+use metering_core::money::LedgerEntry;
+use metering_core::operators::{AuditId, AuditQuery, PaymentFilter, Period};
 use metering_core::payments::PaymentRecord;
 use metering_core::service::lifetime_events;
 use metering_core::store::{Cursor, Page};
@@ -19,12 +21,12 @@ use crate::wire::{
 const PAGE: u32 = 1_000;
 
 impl Administration {
-    /// The business of the last `days` UTC days, today included.
+    /// The business of `days` UTC days, until and with `last`: by default today.
     ///
     /// # Errors
     /// When the store fails.
-    pub async fn report(&self, days: u32) -> Result<ReportDocument, AdminError> {
-        let days = DayRange::last_days(self.clock.now(), days);
+    pub async fn report(&self, days: u32, last: Option<Day>) -> Result<ReportDocument, AdminError> {
+        let days = DayRange::last_days(last.map_or_else(|| self.clock.now(), Day::start), days);
         Ok(ReportDocument::new(days, self.store.operations_report(days).await?))
     }
 
@@ -108,7 +110,26 @@ impl Administration {
         let account = self.account(id).await?;
         let after = after.map(|number| Cursor::new(number.to_string()));
         let page = self.store.account_ledger(id, after.as_ref(), limit).await?;
-        let next = page.next.and(page.items.last()).map(|entry| entry.id);
+        let next = next_entry(&page);
+        Ok(LedgerDocument::new(&account.id, page.items, next))
+    }
+
+    /// The same, newest entry first, of those written in a period: at most `limit` entries before the one with the number
+    /// `before`.
+    ///
+    /// # Errors
+    /// [`AdminError::NoSuchAccount`], or when the store fails.
+    pub async fn newest_ledger(
+        &self,
+        id: &AccountId,
+        written: Period,
+        before: Option<i64>,
+        limit: u32,
+    ) -> Result<LedgerDocument, AdminError> {
+        let account = self.account(id).await?;
+        let before = before.map(|number| Cursor::new(number.to_string()));
+        let page = self.store.newest_entries(id, written, before.as_ref(), limit).await?;
+        let next = next_entry(&page);
         Ok(LedgerDocument::new(&account.id, page.items, next))
     }
 
@@ -143,6 +164,19 @@ impl Administration {
         Ok(self.store.payments(after, limit).await?)
     }
 
+    /// The same, newest first, those that `filter` asks for.
+    ///
+    /// # Errors
+    /// When the store fails, or `after` is no cursor of this list.
+    pub async fn newest_payments(
+        &self,
+        filter: &PaymentFilter,
+        after: Option<&Cursor>,
+        limit: u32,
+    ) -> Result<Page<PaymentRecord>, AdminError> {
+        Ok(self.store.newest_payments(filter, after, limit).await?)
+    }
+
     /// The audit log, newest entry first, at most `limit` entries: all, or those about `subject`, before the entry with
     /// the number `before`.
     ///
@@ -154,7 +188,16 @@ impl Administration {
         before: Option<i64>,
         limit: u32,
     ) -> Result<AuditDocument, AdminError> {
-        let query = AuditQuery { subject: subject.map(str::to_owned), before: before.map(AuditId) };
+        let subject = subject.map(str::to_owned);
+        let query = AuditQuery { subject, before: before.map(AuditId), ..AuditQuery::default() };
+        self.audit_entries(query, limit).await
+    }
+
+    /// The entries of the audit log that a query asks for, newest first, at most `limit`.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub async fn audit_entries(&self, query: AuditQuery, limit: u32) -> Result<AuditDocument, AdminError> {
         let mut entries = self.store.audit_log(&query, limit.saturating_add(1)).await?;
         let most = usize::try_from(limit).unwrap_or(usize::MAX);
         let more = entries.len() > most;
@@ -162,6 +205,11 @@ impl Administration {
         let next = entries.last().filter(|_| more).map(|entry| entry.id.0);
         Ok(AuditDocument { entries: entries.into_iter().map(AuditEntryDocument::from).collect(), next })
     }
+}
+
+/// The number of the entry to continue from.
+fn next_entry(page: &Page<LedgerEntry>) -> Option<i64> {
+    page.next.as_ref().and(page.items.last()).map(|entry| entry.id)
 }
 
 fn out_of_range() -> AdminError {

@@ -4,6 +4,7 @@
 
 mod accounts;
 mod arrivals;
+mod attention;
 mod audit;
 mod credited;
 mod keys;
@@ -16,6 +17,7 @@ mod rehearsal;
 mod reload;
 mod report;
 mod requests;
+mod search;
 mod usage;
 mod verification;
 mod webhooks;
@@ -24,6 +26,10 @@ pub use accounts::{
     AccountDocument, AccountsDocument, CreateAccountRequest, CreatedAccountDocument, EntryRequest, LimitsRequest,
 };
 pub use arrivals::{ArrivalDocument, ArrivalsDocument, QuotedDocument, ScannedDocument, UnreadableDocument};
+pub use attention::{
+    AttentionDocument, FailingWebhookDocument, NearestPlanDocument, PaidBeforeDocument, RunwayDocument,
+    UnclaimedDocument,
+};
 pub use audit::{AuditDocument, AuditEntryDocument, AuditOutcomeDocument};
 pub use credited::{AssignmentDetails, AssignmentDocument, PaymentRecordDocument, PaymentRecordsDocument};
 pub use keys::{KeyChangeRequest, KeyRotationRequest, NewKeyRequest};
@@ -36,8 +42,11 @@ pub use prices::{ApplyCatalogueRequest, PriceVersionDocument, PriceVersionsDocum
 pub use refills::{RefillDocument, RefillRequest, RefillRow};
 pub use rehearsal::{RehearsalDocument, RehearsedAccount, RehearsedRoute, RehearsedUsage, RunOut};
 pub use reload::ReloadDocument;
-pub use report::{AccountRow, DayRow, RefusalsDocument, ReportDocument, SalesRow, UnreportedDocument, UnreportedRow};
+pub use report::{
+    AccountRow, DayRow, RefusalsDocument, ReportDocument, RevenueRow, SalesRow, UnreportedDocument, UnreportedRow,
+};
 pub use requests::{AccountRequestDocument, AccountRequestsDocument};
+pub use search::{ChargedRequestDocument, FoundKeyDocument, SearchDocument};
 pub use usage::{AccountUsageDocument, AccountsUsageDocument, AllUsageDocument};
 pub use verification::{DiscrepancyDocument, VerificationDocument};
 pub use webhooks::AccountAlertRequest;

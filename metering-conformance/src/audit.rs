@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use metering_core::clock::Timestamp;
-use metering_core::operators::{Actor, AuditEntry, AuditId, AuditOutcome, AuditQuery, AuditResult, NewAuditEntry};
+use metering_core::operators::{
+    Actor, AuditEntry, AuditId, AuditOutcome, AuditQuery, AuditResult, NewAuditEntry, Period,
+};
 use metering_core::store::OperatorStore;
 use tokio::task::JoinSet;
 
@@ -78,13 +80,30 @@ pub async fn audit_entries_are_listed_by_subject(store: Arc<dyn OperatorStore>) 
     for subject in subjects {
         let of = written.iter().rev().filter(|(_, of)| *of == subject);
         let expected: Vec<AuditId> = of.map(|(id, _)| *id).collect();
-        let query = AuditQuery { subject: Some(subject.to_owned()), before: None };
-        assert_eq!(ids(&log(&*store, query, 100).await), expected, "{subject:?}");
-        let query = AuditQuery { subject: Some(subject.to_owned()), before: Some(expected[0]) };
+        let query = AuditQuery { subject: Some(subject.to_owned()), ..AuditQuery::default() };
+        assert_eq!(ids(&log(&*store, query.clone(), 100).await), expected, "{subject:?}");
+        let query = AuditQuery { before: Some(expected[0]), ..query };
         assert_eq!(ids(&log(&*store, query, 1).await), expected[1..expected.len().min(2)], "{subject:?}");
     }
-    let query = AuditQuery { subject: Some("org".to_owned()), before: None };
+    let query = AuditQuery { subject: Some("org".to_owned()), ..AuditQuery::default() };
     assert_eq!(log(&*store, query, 100).await, []);
+}
+
+/// Entries about a kind of action, and of a time, are found.
+pub async fn audit_entries_are_listed_by_action_and_time(store: Arc<dyn OperatorStore>) {
+    let mut written = Vec::new();
+    for (number, action) in ["account.grant", "account.adjust", "account.grant"].into_iter().enumerate() {
+        let at = NOON.saturating_add(MINUTE * u32::try_from(number).unwrap());
+        let new = NewAuditEntry { at, action: action.to_owned(), ..entry("org_a") };
+        written.push(store.log_action(new, outcome(AuditResult::Done)).await.unwrap());
+    }
+    let action = |name: &str| AuditQuery { action: Some(name.to_owned()), ..AuditQuery::default() };
+    assert_eq!(ids(&log(&*store, action("account.grant"), 10).await), [written[2], written[0]]);
+    assert_eq!(ids(&log(&*store, action("account"), 10).await), []);
+    let (from, until) = (Some(NOON.saturating_add(MINUTE)), Some(NOON.saturating_add(MINUTE * 2)));
+    let query = AuditQuery { at: Period { from, until }, ..AuditQuery::default() };
+    assert_eq!(ids(&log(&*store, query.clone(), 10).await), [written[1]]);
+    assert_eq!(ids(&log(&*store, AuditQuery { action: action("account.grant").action, ..query }, 10).await), []);
 }
 
 /// Every text is stored as given.

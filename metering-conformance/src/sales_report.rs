@@ -6,7 +6,7 @@ use metering_core::access::AccountId;
 use metering_core::chains::{Address, Block, TokenUnits, TxRef};
 use metering_core::clock::Timestamp;
 use metering_core::money::{LedgerKind, PaymentRef};
-use metering_core::operators::{DaySales, PlanSales};
+use metering_core::operators::{DayRevenue, DaySales, PlanSales};
 use metering_core::payments::{Payment, PaymentUse, SettlementStep, SoldPlan};
 use metering_core::store::{FullStore, PaymentCredit, PaymentSettled, PaymentStore, SettlementChange};
 use metering_core::usage::DayRange;
@@ -149,4 +149,28 @@ pub async fn sales_of_other_days_are_left_out(store: Arc<dyn FullStore>) {
     let until_today = DayRange { first: ALWAYS.first, last: NOON.day() };
     assert_eq!(operations(&*store, until_today).await.sales, [starter(&[1, 2])]);
     assert_eq!(operations(&*store, ALWAYS).await.sales, [starter(&[1, 2, 3])]);
+}
+
+/// What was paid is added up by day, chain and token, without what is reversed now.
+pub async fn revenue_is_added_up_by_day(store: Arc<dyn FullStore>) {
+    let id = customer(&*store, 0).await.id;
+    let tomorrow = NOON.saturating_add(DAY);
+    let table = [(NOON, tx(1)), (NOON, tx(2)), (NOON, tx_on(1, 3)), (tomorrow, tx(4)), (tomorrow, tx(5))];
+    for (now, tx) in table {
+        let number = tx.hash.as_bytes()[0];
+        credited(&*store, PaymentCredit { now, ..credit(&id, payment_by(number, tx)) }).await;
+    }
+    step(&*store, tx(5), SettlementStep::Reverse, tomorrow).await;
+    let revenue = |at: Timestamp, chain_id, numbers: &[u8]| DayRevenue {
+        day: at.day(),
+        chain_id,
+        token: TARGET.token,
+        unit: Some((sold().token_symbol, sold().token_decimals)),
+        payments: u64::try_from(numbers.len()).unwrap(),
+        amount: TokenUnits::new(numbers.iter().map(|number| quote(*number).amount.get()).sum()),
+    };
+    let chain = TARGET.chain_id;
+    let expected = [revenue(NOON, 1, &[3]), revenue(NOON, chain, &[1, 2]), revenue(tomorrow, chain, &[4])];
+    assert_eq!(operations(&*store, ALWAYS).await.revenue, expected);
+    assert_eq!(operations(&*store, TODAY).await.revenue, expected[..2]);
 }

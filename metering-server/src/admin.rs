@@ -4,6 +4,7 @@
 
 mod access;
 mod app;
+mod attention;
 mod audit;
 mod call;
 mod catalogue;
@@ -16,6 +17,7 @@ mod reload;
 mod reload_handle;
 mod reports;
 mod routes;
+mod runways;
 mod session;
 mod sessions;
 
@@ -41,7 +43,7 @@ use routes::ENDPOINTS;
 
 /// The largest body.
 const MAX_BODY_BYTES: usize = 64 * 1024;
-/// The largest catalogue to check.
+/// The largest catalogue to check, rehearse or apply.
 const MAX_CATALOGUE_BYTES: usize = 4 * 1024 * 1024;
 
 /// The parts that operators use of a server.
@@ -108,8 +110,8 @@ where
         let message = "Nothing is at this path; see /admin/openapi.json, or /console in a browser.";
         return Problem::new(ErrorCode::NotFound, message).into_reply();
     };
-    let most =
-        if [catalogue::CHECK, ApplyCatalogue::PATH].contains(&path) { MAX_CATALOGUE_BYTES } else { MAX_BODY_BYTES };
+    let takes_catalogue = [catalogue::CHECK, catalogue::REHEARSE, ApplyCatalogue::PATH].contains(&path);
+    let most = if takes_catalogue { MAX_CATALOGUE_BYTES } else { MAX_BODY_BYTES };
     let body = match app.app.bodies.read(body, most, &head.extensions).await {
         Ok(body) => body,
         Err(problem) => return problem.into_reply(),

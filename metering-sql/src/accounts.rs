@@ -56,7 +56,8 @@ pub(crate) const TABLES: &str = "account a JOIN meter m ON m.account = a.id";
 /// An account and its row number.
 pub type AccountRow = (i64, Account);
 
-async fn select(db: &mut dyn Executor, condition: &str, values: &[Value]) -> Result<Vec<AccountRow>> {
+/// The accounts that match.
+pub(crate) async fn select(db: &mut dyn Executor, condition: &str, values: &[Value]) -> Result<Vec<AccountRow>> {
     let rows = db.query(&format!("SELECT {COLUMNS} FROM {TABLES} WHERE {condition}"), values).await?;
     rows.iter().map(|row| account(db, row)).collect()
 }

@@ -2,6 +2,7 @@
 
 use metering_core::operators::{AuditEntry, AuditId, AuditOutcome, AuditQuery, NewAuditEntry};
 
+use crate::conditions::Conditions;
 use crate::executor::Executor;
 use crate::fault::Result;
 use crate::record::{self, Record};
@@ -96,10 +97,11 @@ pub async fn log(db: &mut dyn Executor, entry: &NewAuditEntry, outcome: &AuditOu
 
 /// Entries, newest first, at most `limit`.
 pub async fn list(db: &mut dyn Executor, query: &AuditQuery, limit: u32) -> Result<Vec<AuditEntry>> {
-    let AuditQuery { subject, before } = query;
-    let mut values = values![before.map_or(i64::MAX, |id| id.0), limit];
-    values.extend(subject.as_ref().map(ToValue::to_value));
-    let condition = if subject.is_some() { "subject = ?3 AND id < ?1" } else { "id < ?1" };
-    let sql = format!("SELECT {} FROM {TABLES} WHERE {condition} ORDER BY id DESC LIMIT ?2", columns());
-    db.query(&sql, &values).await?.iter().map(read).collect()
+    let AuditQuery { subject, before, action, at } = query;
+    let mut conditions = Conditions::new("id < ?1", values![before.map_or(i64::MAX, |id| id.0), limit]);
+    conditions.equals("subject", subject.as_ref());
+    conditions.equals("action", action.as_ref());
+    conditions.within("audit_entry.at", *at);
+    let sql = format!("SELECT {} FROM {TABLES} WHERE {} ORDER BY id DESC LIMIT ?2", columns(), conditions.sql());
+    db.query(&sql, conditions.values()).await?.iter().map(read).collect()
 }

@@ -15,8 +15,8 @@ export const consoleActions = {
     const page = await visitor.window({ expected: [409] });
     await enter(page, token, "accounts");
     const names = () => page.locator("#view tbody th a").allInnerTexts();
-    assert.deepEqual(await names(), ["first", "second", "third"]);
-    const table = [["second", ["second"]], ["FIRST@example.com", ["first"]], [accounts.third, ["third"]], ["nobody", []], ["", ["first", "second", "third"]]];
+    assert.deepEqual(await names(), ["third", "second", "first"], "newest first");
+    const table = [["second", ["second"]], ["FIRST@example.com", ["first"]], [accounts.third, ["third"]], ["nobody", []], ["", ["third", "second", "first"]]];
     for (const [text, expected] of table) {
       await page.fill("#search", text);
       await page.keyboard.press("Enter");
@@ -28,10 +28,10 @@ export const consoleActions = {
     await page.route("**/admin/accounts?*", (route) => route.continue({ url: route.request().url().replace("limit=50", "limit=2") }));
     await page.reload();
     await shown(page);
-    assert.deepEqual(await names(), ["first", "second"]);
+    assert.deepEqual(await names(), ["third", "second"]);
     await page.click(".table-more");
     await page.waitForFunction(() => document.querySelectorAll("#view tbody tr").length === 3);
-    assert.deepEqual(await names(), ["first", "second", "third"]);
+    assert.deepEqual(await names(), ["third", "second", "first"]);
     assert.ok(await page.evaluate(() => document.activeElement.contains(document.querySelector("#view table"))), "the focus is on the list");
     await page.unroute("**/admin/accounts?*");
     await page.click(`text="second"`);

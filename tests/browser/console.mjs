@@ -6,6 +6,7 @@ import { enter, shown, visit } from "./console-steps.mjs";
 import { LOOKS, call, tabTo } from "./steps.mjs";
 
 const VIEWS = ["Overview", "Accounts", "Payments", "Plans", "Catalogue", "Price versions", "Audit log", "Operators"];
+const TABS = ["ledger", "charges", "usage", "keys", "holds", "webhooks", "payments", "history"];
 const DAY_MS = 86_400_000;
 
 /** Puts a made-up month into the report, and two chains into the health. */
@@ -163,7 +164,7 @@ export const operatorsConsole = {
     await page.waitForSelector("#message");
     assert.equal(await page.innerText("#balance"), "4.5");
     await tabTo(page, "#tab-ledger");
-    for (const name of ["usage", "payments", "history"]) {
+    for (const name of TABS.slice(1)) {
       await page.keyboard.press("ArrowRight");
       assert.equal(await page.evaluate(() => document.activeElement.id), `tab-${name}`);
     }
@@ -213,7 +214,7 @@ export const operatorsConsole = {
       await page.waitForSelector("#panel-ledger table");
       await page.mouse.move(0, 0);
       await checkPage(page, !narrow && !dark ? "console-account" : null);
-      for (const tab of ["usage", "payments", "history"]) {
+      for (const tab of TABS.slice(1)) {
         await page.click(`#tab-${tab}`);
         await page.waitForSelector(`#panel-${tab} :is(svg.chart, .empty, table, .log)`);
         await checkPage(page, null);

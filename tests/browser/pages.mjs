@@ -10,6 +10,7 @@ import { agents } from "./agents.mjs";
 import { buying } from "./buying.mjs";
 import { consoleActions } from "./console-actions.mjs";
 import { consolePrices } from "./console-prices.mjs";
+import { consoleSearch } from "./console-search.mjs";
 import { operatorsConsole } from "./console.mjs";
 import { failures } from "./failures.mjs";
 import { guides } from "./guides.mjs";
@@ -68,6 +69,7 @@ const scenes = {
   ...signing,
   ...consoleActions,
   ...consolePrices,
+  ...consoleSearch,
   ...operatorsConsole,
   ...failures,
   ...guides,

@@ -2,6 +2,8 @@
 
 use metering_core::AccountId;
 use metering_core::charging::HoldId;
+use metering_core::clock::Day;
+use metering_core::operators::{AccountFilter, AccountState, ListOrder, Period};
 use metering_core::parameters;
 use metering_core::store::{Cursor, Page};
 use metering_core::wire::call::{Bounded, EntryNumber};
@@ -10,6 +12,7 @@ use metering_core::wire::{ActivityDocument, LedgerDocument, UsageSummary};
 use super::register::register;
 use crate::action::Action;
 use crate::call::{Viewer, call};
+use crate::error::{AdminError, wrong};
 use crate::wire::{
     AccountDocument, AccountRequestDocument, AccountRequestsDocument, AccountsDocument, CreateAccountRequest,
     CreatedAccountDocument, EntryRequest, LimitsRequest, PaymentRecordsDocument, ReasonRequest,
@@ -32,6 +35,15 @@ register!(
     RotateAccountKey
 );
 
+/// Whether a list is asked for newest first. Only such a list has filters.
+pub(super) fn is_newest_first(order: Option<ListOrder>, is_filtered: bool) -> Result<bool, AdminError> {
+    match order {
+        Some(ListOrder::Newest) => Ok(true),
+        _ if is_filtered => Err(wrong("order", "must be newest for a list with from, to or state")),
+        _ => Ok(false),
+    }
+}
+
 parameters! {
     /// An account.
     OfAccount {
@@ -43,6 +55,14 @@ parameters! {
     AccountsPage {
         /// A part of an id, agent name, email address or wallet
         search: Option<String>,
+        /// `oldest` first, the default, or `newest` first
+        order: Option<ListOrder>,
+        /// Only accounts created on this UTC day or later; newest first only
+        from: Option<Day>,
+        /// Only accounts created on this UTC day or earlier; newest first only
+        to: Option<Day>,
+        /// Only accounts in this state: `active` or `revoked`; newest first only
+        state: Option<AccountState>,
         /// Where to continue
         after: Option<Cursor>,
         /// Maximum number of accounts, 50 by default
@@ -53,6 +73,12 @@ parameters! {
     LedgerPage {
         /// The account's id
         id: AccountId,
+        /// `oldest` first, the default, or `newest` first
+        order: Option<ListOrder>,
+        /// Only entries written on this UTC day or later; newest first only
+        from: Option<Day>,
+        /// Only entries written on this UTC day or earlier; newest first only
+        to: Option<Day>,
         /// The number of the entry to continue after
         after: Option<EntryNumber>,
         /// Maximum number of entries, 100 by default
@@ -83,14 +109,21 @@ parameters! {
 }
 
 call! {
-    /// Accounts in the order of creation
+    /// Accounts in the order of creation, or newest first
     ///
     /// With `search`, those whose id, agent name, email address or wallet contains the text; a search may return more
-    /// than `limit`. If `next` is not null, more accounts follow: send it as `after`.
+    /// than `limit`. If `next` is not null, more accounts follow: send it as `after`. With a filter, a part of the list may
+    /// have fewer than `limit`, or none, although more follow.
     ListAccounts("accounts") = GET "/admin/accounts" in "accounts";
     returns(200, "Accounts");
     async fn run(admin, _by: Viewer, page: AccountsPage, _body: ()) -> AccountsDocument {
-        let found = admin.accounts(page.search.as_deref(), page.after.as_ref(), page.limit.0).await?;
+        let AccountsPage { search, order, from, to, state, after, limit } = page;
+        let filter = AccountFilter { name_prefix: None, created: Period::of_days(from, to), state };
+        let (search, after) = (search.as_deref(), after.as_ref());
+        let found = match is_newest_first(order, !filter.is_open())? {
+            true => admin.newest_accounts(search, &filter, after, limit.0).await?,
+            false => admin.accounts(search, after, limit.0).await?,
+        };
         let next = found.next.map(|cursor| cursor.as_str().to_owned());
         Ok(AccountsDocument { accounts: found.items.iter().map(AccountDocument::from).collect(), next })
     }
@@ -119,11 +152,16 @@ call! {
 }
 
 call! {
-    /// The ledger of an account, oldest entry first
+    /// The ledger of an account, oldest or newest entry first
     AccountLedger("account_ledger") = GET "/admin/accounts/{id}/ledger" in "accounts";
     returns(200, "Ledger entries") or(NotFound);
     async fn run(admin, _by: Viewer, page: LedgerPage, _body: ()) -> LedgerDocument {
-        admin.ledger(&page.id, page.after.map(|entry| entry.0), page.limit.0).await
+        let LedgerPage { id, order, from, to, after, limit } = page;
+        let (written, after) = (Period::of_days(from, to), after.map(|entry| entry.0));
+        match is_newest_first(order, !written.is_open())? {
+            true => admin.newest_ledger(&id, written, after, limit.0).await,
+            false => admin.ledger(&id, after, limit.0).await,
+        }
     }
 }
 

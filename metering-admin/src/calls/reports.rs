@@ -1,9 +1,12 @@
 //! Reports: usage of all accounts, payments that were credited, and the audit log.
 
+use metering_core::clock::Day;
+use metering_core::operators::{AuditId, AuditQuery, ListOrder, PaymentFilter, PaymentState, Period};
 use metering_core::parameters;
 use metering_core::store::Cursor;
 use metering_core::wire::call::{Bounded, EntryNumber};
 
+use super::accounts::is_newest_first;
 use super::register::register;
 use crate::call::{Viewer, call};
 use crate::wire::{AccountsUsageDocument, AuditDocument, PaymentRecordsDocument};
@@ -23,6 +26,14 @@ parameters! {
 
     /// Which payments.
     PaymentsPage {
+        /// `oldest` first, the default, or `newest` first
+        order: Option<ListOrder>,
+        /// Only payments recorded on this UTC day or later; newest first only
+        from: Option<Day>,
+        /// Only payments recorded on this UTC day or earlier; newest first only
+        to: Option<Day>,
+        /// Only payments in this state: `unsettled`, `final` or `reversed`; newest first only
+        state: Option<PaymentState>,
         /// Where to continue
         after: Option<Cursor>,
         /// Maximum number of payments, 100 by default
@@ -33,6 +44,12 @@ parameters! {
     AuditPage {
         /// Only entries about this, such as an account's id
         subject: Option<String>,
+        /// Only this kind of action, such as `account.grant`
+        action: Option<String>,
+        /// Only entries of this UTC day or later
+        from: Option<Day>,
+        /// Only entries of this UTC day or earlier
+        to: Option<Day>,
         /// The number of the entry to continue before
         before: Option<EntryNumber>,
         /// Maximum number of entries, 100 by default
@@ -52,11 +69,16 @@ call! {
 }
 
 call! {
-    /// The payments that were credited, in the order recorded
+    /// The payments that were credited, in the order recorded, or newest first
     ListPayments("payments") = GET "/admin/payments" in "payments";
     returns(200, "Payments");
     async fn run(admin, _by: Viewer, page: PaymentsPage, _body: ()) -> PaymentRecordsDocument {
-        let records = admin.payments(page.after.as_ref(), page.limit.0).await?;
+        let PaymentsPage { order, from, to, state, after, limit } = page;
+        let filter = PaymentFilter { recorded: Period::of_days(from, to), state };
+        let records = match is_newest_first(order, filter != PaymentFilter::default())? {
+            true => admin.newest_payments(&filter, after.as_ref(), limit.0).await?,
+            false => admin.payments(after.as_ref(), limit.0).await?,
+        };
         Ok(PaymentRecordsDocument::new(&records, &admin.plans().await?))
     }
 }
@@ -68,6 +90,8 @@ call! {
     ListAudit("audit") = GET "/admin/audit" in "audit";
     returns(200, "Entries");
     async fn run(admin, _by: Viewer, page: AuditPage, _body: ()) -> AuditDocument {
-        admin.audit_log(page.subject.as_deref(), page.before.map(|entry| entry.0), page.limit.0).await
+        let AuditPage { subject, action, from, to, before, limit } = page;
+        let before = before.map(|entry| AuditId(entry.0));
+        admin.audit_entries(AuditQuery { subject, before, action, at: Period::of_days(from, to) }, limit.0).await
     }
 }

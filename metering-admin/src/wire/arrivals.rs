@@ -151,7 +151,7 @@ impl ArrivalsDocument {
 }
 
 impl ArrivalDocument {
-    fn new(chain: &str, FoundPayment { arrival, status }: &FoundPayment, plans: &[Plan]) -> Self {
+    pub(crate) fn new(chain: &str, FoundPayment { arrival, status }: &FoundPayment, plans: &[Plan]) -> Self {
         let PaymentTarget { chain_id, token: token_contract, recipient } = arrival.target;
         let payment = arrival.payment.as_ref().ok();
         let token = Token::of(plans, &arrival.target);

@@ -6,10 +6,13 @@ use serde::Serialize;
 
 /// What past usage would have cost with another catalogue, as `metering admin catalogue rehearse --json` prints it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct RehearsalDocument {
     /// The first UTC day.
+    #[cfg_attr(feature = "openapi", schema(value_type = String, format = Date))]
     pub first_day: Day,
     /// The last UTC day: today.
+    #[cfg_attr(feature = "openapi", schema(value_type = String, format = Date))]
     pub last_day: Day,
     /// The sums over all routes and accounts.
     pub totals: RehearsedUsage,
@@ -29,14 +32,18 @@ pub struct RehearsalDocument {
 
 /// Usage, and what it would have cost.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct RehearsedUsage {
     /// Accepted requests, including refunded ones.
     pub calls: u64,
     /// What was charged for them, minus refunds.
+    #[cfg_attr(feature = "openapi", schema(value_type = f64))]
     pub credits_before: Credits,
     /// What would have been charged.
+    #[cfg_attr(feature = "openapi", schema(value_type = f64))]
     pub credits_after: Credits,
     /// By how much that is more; negative if it is less.
+    #[cfg_attr(feature = "openapi", schema(value_type = f64))]
     pub credits_difference: Credits,
     /// How many of the requests are counted at an estimate: all of them as delivered or, for a price by usage, rounded
     /// up once for a day and not per request.
@@ -44,6 +51,7 @@ pub struct RehearsedUsage {
     /// How many of the requests cannot be priced: `credits_after` has what was charged for them.
     pub unknown_calls: u64,
     /// What was charged for those.
+    #[cfg_attr(feature = "openapi", schema(value_type = f64))]
     pub credits_unknown: Credits,
     /// How many of the requests have no route in the new catalogue: they would be refused with 404, and cost nothing.
     pub removed_calls: u64,
@@ -51,6 +59,7 @@ pub struct RehearsedUsage {
 
 /// A route's usage, and what it would have cost.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct RehearsedRoute {
     /// The HTTP method.
     pub http_method: String,
@@ -63,6 +72,7 @@ pub struct RehearsedRoute {
 
 /// An account's usage, and what it would have cost.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct RehearsedAccount {
     /// The account's id.
     pub org_id: String,
@@ -75,15 +85,19 @@ pub struct RehearsedAccount {
 
 /// An account that would have run out of credits.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct RunOut {
     /// The account's id.
     pub org_id: String,
     /// Its name.
     pub agent_name: String,
     /// The first day with usage at whose end nothing would have been left.
+    #[cfg_attr(feature = "openapi", schema(value_type = String, format = Date))]
     pub day: Day,
     /// The same with the old prices; null if it did not run out.
+    #[cfg_attr(feature = "openapi", schema(value_type = Option<String>, format = Date))]
     pub day_before: Option<Day>,
     /// What would be left at the end of the last day, if nothing had been refused.
+    #[cfg_attr(feature = "openapi", schema(value_type = f64))]
     pub balance_after: Credits,
 }

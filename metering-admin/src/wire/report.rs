@@ -2,7 +2,7 @@
 
 use metering_core::chains::{Address, TokenUnits};
 use metering_core::money::Credits;
-use metering_core::operators::{AccountTotal, DaySales, OperationsReport, PlanSales};
+use metering_core::operators::{AccountTotal, DayRevenue, DaySales, OperationsReport, PlanSales};
 use metering_core::usage::DayRange;
 use metering_core::wire::EndpointEntry;
 use serde::Serialize;
@@ -23,6 +23,8 @@ pub struct ReportDocument {
     pub by_day: Vec<DayRow>,
     /// What was sold, by chain, plan and token; the most credits first.
     pub sales: Vec<SalesRow>,
+    /// What was paid, by day, chain and token, in this order.
+    pub revenue: Vec<RevenueRow>,
     /// The 20 routes with the most credits used.
     pub top_routes: Vec<EndpointEntry>,
     /// The 20 accounts with the most credits used.
@@ -79,6 +81,29 @@ pub struct SalesRow {
     /// The credits that they bought, bonus included.
     #[cfg_attr(feature = "openapi", schema(value_type = f64))]
     pub credits: Credits,
+}
+
+/// What was paid on a day in one token.
+#[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct RevenueRow {
+    /// The UTC day, `YYYY-MM-DD`.
+    #[cfg_attr(feature = "openapi", schema(format = Date))]
+    pub day: String,
+    /// The chain's id (EIP-155).
+    pub chain_id: u64,
+    /// The token's contract; the zero address for the native coin.
+    #[cfg_attr(feature = "openapi", schema(value_type = String))]
+    pub token_contract: Address,
+    /// The token's symbol, if known.
+    pub token_symbol: Option<String>,
+    /// How many payments, without reversed ones.
+    pub payments: u64,
+    /// Their sum in the token's smallest unit.
+    #[cfg_attr(feature = "openapi", schema(value_type = String))]
+    pub amount_atomic: TokenUnits,
+    /// Their sum in tokens; null if the token's decimals are not known.
+    pub amount_human: Option<String>,
 }
 
 /// An account's usage.
@@ -151,6 +176,7 @@ impl ReportDocument {
             accounts: report.accounts,
             by_day: report.by_day.into_iter().map(DayRow::from).collect(),
             sales: report.sales.into_iter().map(SalesRow::from).collect(),
+            revenue: report.revenue.into_iter().map(RevenueRow::from).collect(),
             top_routes: report.top_routes.iter().map(EndpointEntry::from).collect(),
             top_accounts: report.top_accounts.into_iter().map(AccountRow::from).collect(),
             refusals: None,
@@ -184,6 +210,21 @@ impl From<PlanSales> for SalesRow {
             amount_atomic: sales.amount,
             amount_human: decimals.map(|decimals| sales.amount.to_human(decimals)),
             credits: sales.credits,
+        }
+    }
+}
+
+impl From<DayRevenue> for RevenueRow {
+    fn from(revenue: DayRevenue) -> Self {
+        let (symbol, decimals) = revenue.unit.unzip();
+        Self {
+            day: revenue.day.to_string(),
+            chain_id: revenue.chain_id,
+            token_contract: revenue.token,
+            token_symbol: symbol,
+            payments: revenue.payments,
+            amount_atomic: revenue.amount,
+            amount_human: decimals.map(|decimals| revenue.amount.to_human(decimals)),
         }
     }
 }

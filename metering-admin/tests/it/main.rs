@@ -6,3 +6,4 @@ mod calls;
 mod held_requests;
 mod keys;
 mod payments;
+mod search;

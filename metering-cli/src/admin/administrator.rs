@@ -87,7 +87,15 @@ impl Administrator {
     /// All accounts, oldest first.
     pub(super) async fn accounts(&self) -> Result<Vec<AccountDocument>, Failure> {
         let mut accounts = Vec::new();
-        let page = |after| AccountsPage { search: None, after, limit: Bounded::MAX };
+        let page = |after| AccountsPage {
+            search: None,
+            order: None,
+            from: None,
+            to: None,
+            state: None,
+            after,
+            limit: Bounded::MAX,
+        };
         self.pages::<ListAccounts>(page, |page| {
             accounts.extend(page.accounts);
             page.next
@@ -163,7 +171,7 @@ impl Administrator {
     /// All payments that were credited, in the order recorded.
     pub(super) async fn payment_records(&self) -> Result<PaymentRecordsDocument, Failure> {
         let mut records = PaymentRecordsDocument::default();
-        let page = |after| PaymentsPage { after, limit: Bounded::MAX };
+        let page = |after| PaymentsPage { order: None, from: None, to: None, state: None, after, limit: Bounded::MAX };
         self.pages::<ListPayments>(page, |page| {
             records.append(page);
             records.next.clone()

@@ -49,7 +49,14 @@ impl AuditArgs {
     pub(crate) async fn run(self, session: &Session, out: &mut dyn Write) -> Result<(), Failure> {
         let administrator = session.administrator().await?;
         let Self { subject, before, limit, format } = self;
-        let page = AuditPage { subject, before: before.map(EntryNumber), limit: Bounded(limit) };
+        let page = AuditPage {
+            subject,
+            action: None,
+            from: None,
+            to: None,
+            before: before.map(EntryNumber),
+            limit: Bounded(limit),
+        };
         let log = administrator.get::<ListAudit>(page).await?;
         if format.json {
             return write_json(out, &log);

@@ -6,11 +6,17 @@
 macro_rules! operators_conformance {
     ($fresh:expr) => {
         $crate::conformance_tests! { $fresh;
+            audit::audit_entries_are_listed_by_action_and_time,
             audit::audit_entries_are_listed_by_subject,
             audit::audit_entries_are_listed_newest_first,
             audit::concurrent_audit_entries_have_ascending_ids,
             audit::texts_of_the_audit_log_are_stored_unchanged,
             audit::the_audit_log_is_kept_for_ever,
+            newest_lists::a_key_is_found_by_its_id,
+            newest_lists::accounts_that_run_out_are_listed,
+            newest_lists::newest_accounts_are_filtered,
+            newest_lists::newest_accounts_are_first,
+            newest_lists::newest_entries_are_first,
             operations::an_empty_store_has_an_empty_operations_report,
             operations::an_operations_report_out_of_range_is_an_error,
             operations::operations_are_added_up_by_day,

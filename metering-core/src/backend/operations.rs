@@ -12,7 +12,7 @@ use crate::chains::units::TokenUnits;
 use crate::clock::Day;
 use crate::money::credits::Credits;
 use crate::money::ledger::LedgerKind;
-use crate::operators::report::{AccountTotal, DaySales, OperationsReport, PlanSales};
+use crate::operators::report::{AccountTotal, DayRevenue, DaySales, OperationsReport, PlanSales};
 use crate::payments::payment::{PaymentRecord, PaymentSettlement, PaymentUse};
 use crate::store::StoreError;
 use crate::usage::{DayRange, UsageLine};
@@ -134,6 +134,15 @@ impl<A: Copy + Ord + Hash, L: Copy + Eq + Hash> OperationsSums<A, L> {
         users.into_iter().take(OperationsReport::TOP).map(|(account, _)| *account).collect()
     }
 
+    /// The accounts with the most credits used, most first, with what they used in atoms; at most `most`.
+    #[must_use]
+    pub fn heaviest_users(&self, most: usize) -> Vec<(A, i128)> {
+        let mut users: Vec<_> = self.users.iter().map(|(account, sum)| (*account, sum.atoms)).collect();
+        users.sort_unstable_by_key(|(account, atoms)| (Reverse(*atoms), *account));
+        users.truncate(most);
+        users
+    }
+
     /// Builds the report. `lines` maps each key of [`OperationsSums::lines`] to its line, `names` each of
     /// [`OperationsSums::top_accounts`] to its account.
     ///
@@ -157,6 +166,7 @@ impl<A: Copy + Ord + Hash, L: Copy + Eq + Hash> OperationsSums<A, L> {
         Ok(OperationsReport {
             accounts: self.accounts,
             by_day: self.by_day.into_iter().map(of_day).collect::<Result<_, _>>()?,
+            revenue: revenue(&self.payments),
             sales: sales(self.payments, &self.bought)?,
             top_routes,
             top_accounts,
@@ -198,6 +208,23 @@ fn sales(payments: Vec<PaymentRecord>, bought: &HashMap<TxRef, i128>) -> Result<
     // Stable, so that equal sums stay in the order of chain, plan and token.
     finished.sort_by_key(|sales| Reverse(sales.credits));
     Ok(finished)
+}
+
+fn revenue(payments: &[PaymentRecord]) -> Vec<DayRevenue> {
+    let mut days: BTreeMap<(Day, u64, Address), DayRevenue> = BTreeMap::new();
+    for PaymentRecord { payment, sold, recorded_at, .. } in payments {
+        let (day, chain_id, token) = (recorded_at.day(), payment.tx.chain_id, payment.token);
+        let revenue = days.entry((day, chain_id, token)).or_insert_with(|| {
+            let (unit, payments, amount) = (None, 0, TokenUnits::ZERO);
+            DayRevenue { day, chain_id, token, unit, payments, amount }
+        });
+        revenue.payments += 1;
+        revenue.amount = TokenUnits::new(revenue.amount.get().saturating_add(payment.amount.get()));
+        // The newest wins: a plan may have been corrected.
+        let unit = sold.as_ref().map(|sold| (sold.token_symbol.clone(), sold.token_decimals));
+        revenue.unit = unit.or(revenue.unit.take());
+    }
+    days.into_values().collect()
 }
 
 /// A sum of many accounts may be more than one balance can hold.

@@ -9,6 +9,7 @@ use std::str::FromStr;
 
 use crate::clock::Timestamp;
 use crate::named_enum::named_enum;
+use crate::operators::lists::Period;
 use crate::operators::operator::OperatorName;
 
 /// Who takes an action.
@@ -118,6 +119,10 @@ pub struct AuditQuery {
     pub subject: Option<String>,
     /// Only entries before this one.
     pub before: Option<AuditId>,
+    /// Only entries about this kind of action, such as `account.grant`.
+    pub action: Option<String>,
+    /// Only entries written then.
+    pub at: Period,
 }
 
 #[cfg(test)]

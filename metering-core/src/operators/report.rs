@@ -16,6 +16,8 @@ pub struct OperationsReport {
     pub by_day: Vec<DaySales>,
     /// What was sold, by chain, plan and token; the most credits first.
     pub sales: Vec<PlanSales>,
+    /// What was paid, by day, chain and token, in this order.
+    pub revenue: Vec<DayRevenue>,
     /// The routes with the most credits used, most first; at most [`OperationsReport::TOP`].
     pub top_routes: Vec<EndpointUsage>,
     /// The accounts with the most credits used, most first; at most [`OperationsReport::TOP`].
@@ -61,6 +63,23 @@ pub struct PlanSales {
     pub amount: TokenUnits,
     /// The credits that they bought, bonus included.
     pub credits: Credits,
+}
+
+/// What was paid on one day, in one token of one chain.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DayRevenue {
+    /// The UTC day on which the payments were recorded.
+    pub day: Day,
+    /// The chain's id (EIP-155).
+    pub chain_id: u64,
+    /// The token's contract; the zero address for the native coin.
+    pub token: Address,
+    /// The token's symbol and decimals as sold, if known.
+    pub unit: Option<(String, u8)>,
+    /// How many payments, without those that are reversed now.
+    pub payments: u64,
+    /// Their sum.
+    pub amount: TokenUnits,
 }
 
 /// An account's usage.

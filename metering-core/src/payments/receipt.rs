@@ -2,9 +2,10 @@
 //! its number depends only on what never changes.
 
 use std::fmt;
+use std::ops::RangeInclusive;
 use std::str::FromStr;
 
-use crate::chains::transaction::TxRef;
+use crate::chains::transaction::{TxHash, TxRef};
 
 /// How many bytes of the transaction's hash are in a number.
 const HASH_BYTES: usize = 8;
@@ -43,6 +44,23 @@ impl ReceiptNumber {
         let (hash, _) = tx.hash.as_bytes().split_first_chunk().expect("a hash has 32 bytes");
         Self { chain_id: tx.chain_id, hash: *hash }
     }
+
+    /// The chain's id (EIP-155).
+    #[must_use]
+    pub const fn chain_id(&self) -> u64 {
+        self.chain_id
+    }
+
+    /// The hashes of transactions whose receipts have this number, by their bytes.
+    #[must_use]
+    pub fn hashes(&self) -> RangeInclusive<TxHash> {
+        let with_rest = |rest: u8| {
+            let mut bytes = [rest; 32];
+            bytes[..HASH_BYTES].copy_from_slice(&self.hash);
+            TxHash::from_bytes(bytes)
+        };
+        with_rest(0)..=with_rest(u8::MAX)
+    }
 }
 
 impl fmt::Display for ReceiptNumber {
@@ -70,7 +88,15 @@ impl FromStr for ReceiptNumber {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::chains::transaction::TxHash;
+
+    #[test]
+    fn a_number_has_the_hashes_that_begin_with_it() {
+        let hash = TxHash::from_bytes([0xab; 32]);
+        let number = ReceiptNumber::of(&TxRef { chain_id: 1, hash });
+        assert!(number.hashes().contains(&hash));
+        assert!(!number.hashes().contains(&TxHash::from_bytes([0xac; 32])));
+        assert!(!number.hashes().contains(&TxHash::from_bytes([0xaa; 32])));
+    }
 
     #[test]
     fn numbers_have_one_spelling() {

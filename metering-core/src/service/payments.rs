@@ -17,6 +17,7 @@ mod state;
 mod top_up_quotes;
 mod top_up_status;
 mod top_ups;
+mod unclaimed;
 mod unreadable;
 mod watch;
 
@@ -27,6 +28,7 @@ use std::time::Duration;
 pub use arrivals::{Arrival, Arrivals, arrivals, payment_targets};
 pub use settlement::SettlementReport;
 pub(super) use state::{PaymentState, PlansCache};
+pub use unclaimed::UnclaimedPayment;
 pub use watch::WatchReport;
 
 use crate::catalogue::Catalogue;

@@ -2,11 +2,20 @@
 
 use async_trait::async_trait;
 
+use crate::access::account::{Account, AccountId};
+use crate::access::issued_key::Key;
+use crate::access::key_id::KeyId;
+use crate::chains::transaction::TxHash;
 use crate::clock::Timestamp;
+use crate::events::delivery::Delivery;
+use crate::money::ledger::LedgerEntry;
 use crate::operators::audit::{AuditEntry, AuditId, AuditOutcome, AuditQuery, NewAuditEntry};
+use crate::operators::lists::{AccountFilter, AccountRunway, PaymentFilter, Period};
 use crate::operators::operator::{NewOperator, Operator, OperatorName, OperatorTokenHash};
 use crate::operators::report::OperationsReport;
-use crate::store::{Store, StoreError};
+use crate::payments::payment::PaymentRecord;
+use crate::payments::receipt::ReceiptNumber;
+use crate::store::{Cursor, Page, Store, StoreError};
 use crate::usage::DayRange;
 
 /// Stores operators and the audit log, and makes the report about the business.
@@ -65,4 +74,52 @@ pub trait OperatorStore: Store {
     /// Reads the daily totals, ledger entries and payments of those days, of all accounts. An error when a sum exceeds
     /// the range of [`Credits`](crate::Credits).
     async fn operations_report(&self, days: DayRange) -> Result<OperationsReport, StoreError>;
+
+    /// Accounts, newest first, at most `limit` after `after`.
+    ///
+    /// With a filter, a page looks at a limited number of accounts only, so it may have fewer items than `limit`, or
+    /// none, although a next one follows.
+    async fn newest_accounts(
+        &self,
+        filter: &AccountFilter,
+        after: Option<&Cursor>,
+        limit: u32,
+    ) -> Result<Page<Account>, StoreError>;
+
+    /// Credited payments, newest first, at most `limit` after `after`.
+    async fn newest_payments(
+        &self,
+        filter: &PaymentFilter,
+        after: Option<&Cursor>,
+        limit: u32,
+    ) -> Result<Page<PaymentRecord>, StoreError>;
+
+    /// The ledger entries of one account, newest first, at most `limit` after `after`. As in
+    /// [`Store::account_ledger`], a cursor is the number of an entry. Empty when there is no such account.
+    async fn newest_entries(
+        &self,
+        id: &AccountId,
+        written: Period,
+        after: Option<&Cursor>,
+        limit: u32,
+    ) -> Result<Page<LedgerEntry>, StoreError>;
+
+    /// The key with this id, of any account, revoked or not.
+    async fn key_of_any_account(&self, id: &KeyId) -> Result<Option<Key>, StoreError>;
+
+    /// The records of the payments with this transaction's hash, one for each chain that has it.
+    async fn payments_by_hash(&self, hash: &TxHash) -> Result<Vec<PaymentRecord>, StoreError>;
+
+    /// The records of the payments whose receipts have this number. Never more than one by chance.
+    async fn payments_by_receipt(&self, number: &ReceiptNumber) -> Result<Vec<PaymentRecord>, StoreError>;
+
+    /// The accounts that will have used up what they have left within as many days as `days` has, at the pace of those
+    /// days ([`AccountRunway::of`]): at most `limit`, the first to run out first.
+    ///
+    /// Reads the daily totals of those days, of all accounts. Looks only at the 10,000 accounts that used most.
+    async fn accounts_running_out(&self, days: DayRange, limit: u32) -> Result<Vec<AccountRunway>, StoreError>;
+
+    /// The deliveries that keep the next events from their webhooks because an attempt failed, at most `limit`, the one
+    /// that is tried longest first.
+    async fn failing_deliveries(&self, limit: u32) -> Result<Vec<Delivery>, StoreError>;
 }

@@ -9,6 +9,7 @@ use tokio::sync::Semaphore;
 use tokio_util::task::TaskTracker;
 
 use super::reload_handle::Reload;
+use super::runways::Runways;
 use super::sessions::Sessions;
 use crate::api::app::App;
 use crate::config::Config;
@@ -34,6 +35,9 @@ pub(crate) struct AdminApp {
     pub(super) started_at: Timestamp,
     /// Held while a verification reads the whole database.
     pub(super) verifying: Arc<tokio::sync::Mutex<()>>,
+    pub(super) runways: Arc<Runways>,
+    /// Held while a rehearsal reads the usage of all accounts.
+    pub(super) rehearsing: Arc<tokio::sync::Mutex<()>>,
 }
 
 impl AdminApp {
@@ -63,6 +67,8 @@ impl AdminApp {
             openapi,
             started_at: app.clock.now(),
             verifying: Arc::default(),
+            runways: Arc::default(),
+            rehearsing: Arc::default(),
             app,
         }
     }
@@ -82,6 +88,8 @@ impl AdminApp {
             openapi,
             started_at: self.started_at,
             verifying: Arc::clone(&self.verifying),
+            runways: Arc::clone(&self.runways),
+            rehearsing: Arc::clone(&self.rehearsing),
         }
     }
 

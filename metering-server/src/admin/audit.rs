@@ -1,6 +1,8 @@
 //! The audit log as a file. Its entries are listed by a call.
 
 use metering_admin::wire::AuditEntryDocument;
+use metering_core::clock::Day;
+use metering_core::operators::{AuditId, AuditQuery, Period};
 use metering_core::wire::ErrorBody;
 use serde_json::value::RawValue;
 
@@ -18,6 +20,9 @@ use crate::http::{Problem, Reply};
 /// apostrophe.
 #[utoipa::path(get, path = "/admin/audit.csv", tag = "audit", security(("operator" = [])), params(
     ("subject" = Option<String>, Query, description = "Only entries about this, such as an account's id"),
+    ("action" = Option<String>, Query, description = "Only this kind of action, such as `account.grant`"),
+    ("from" = Option<String>, Query, description = "Only entries of this UTC day or later"),
+    ("to" = Option<String>, Query, description = "Only entries of this UTC day or earlier"),
     ("before" = Option<i64>, Query, description = "The number of the entry to continue before"),
     ("limit" = Option<u32>, Query, description = "Maximum number of entries, 10,000 by default", minimum = 1, maximum = 10000),
 ), responses(
@@ -27,14 +32,19 @@ use crate::http::{Problem, Reply};
 pub(super) async fn audit_csv(app: &AdminApp, request: Request) -> Result<Reply, Problem> {
     app.viewer(&request).await?;
     let subject: Option<String> = optional(&request.query, "subject")?;
+    let action: Option<String> = optional(&request.query, "action")?;
     let before: Option<EntryNumber> = optional(&request.query, "before")?;
+    let (from, to): (Option<Day>, Option<Day>) = (optional(&request.query, "from")?, optional(&request.query, "to")?);
     let limit = bounded::<10_000, 10_000>(&request.query, "limit")?;
-    let before = before.map(|entry| entry.0);
-    let document = app.administration.audit_log(subject.as_deref(), before, limit).await?;
+    let before = before.map(|entry| AuditId(entry.0));
+    let (at, wanted) = (Period::of_days(from, to), (subject.clone(), action.clone()));
+    let document = app.administration.audit_entries(AuditQuery { subject, before, action, at }, limit).await?;
     let next = document.next.map(|before| {
         let mut query = form_urlencoded::Serializer::new(String::new());
         query.append_pair("before", &before.to_string()).append_pair("limit", &limit.to_string());
-        query.extend_pairs(subject.iter().map(|subject| ("subject", subject)));
+        let days = [("from", from), ("to", to)].map(|(name, day)| (name, day.map(|day| day.to_string())));
+        let filters = [("subject", wanted.0), ("action", wanted.1)].into_iter().chain(days);
+        query.extend_pairs(filters.filter_map(|(name, value)| Some((name, value?))));
         format!("/admin/audit.csv?{}", query.finish())
     });
     let columns = [

@@ -4,16 +4,24 @@ use std::sync::Arc;
 
 use http::StatusCode;
 use metering_admin::check_catalogue;
-use metering_admin::wire::CatalogueCheckDocument;
+use metering_admin::wire::{CatalogueCheckDocument, RehearsalDocument};
 use metering_core::wire::{ErrorBody, ErrorCode};
+use metering_core::{Catalogue, Error};
 
 use super::app::AdminApp;
+use super::reports::bounded;
 use crate::endpoints::Request;
 use crate::http::{Problem, Reply, json};
 use crate::run::conflict;
 
 /// The path of [`check`].
 pub(super) const CHECK: &str = "/admin/catalogue/check";
+
+/// The path of [`rehearse`].
+pub(super) const REHEARSE: &str = "/admin/catalogue/rehearse";
+
+/// How many of the routes and accounts that change most a rehearsal lists.
+const REHEARSED: usize = 20;
 
 /// The catalogue that is served
 #[utoipa::path(get, path = "/admin/catalogue", tag = "catalogue", security(("operator" = [])), responses(
@@ -48,4 +56,35 @@ pub(super) async fn check(app: &AdminApp, request: Request) -> Result<Reply, Pro
     })?;
     let checked = checked.ok_or_else(|| Problem::new(ErrorCode::InvalidJson, "The catalogue is not UTF-8 text."))?;
     Ok(json(StatusCode::OK, &checked))
+}
+
+/// Rehearse a catalogue: what past usage would have cost with it, and who would have run out
+///
+/// Changes nothing. Reads the usage of all accounts in those days, so rehearsals wait for each other.
+#[utoipa::path(post, path = "/admin/catalogue/rehearse", tag = "catalogue", security(("operator" = [])), params(
+    ("days" = Option<u32>, Query, description = "UTC days including today, 30 by default", minimum = 1, maximum = 366),
+), request_body(content = String, description = "The text of a catalogue file", content_type = "application/json"), responses(
+    (status = 200, description = "What it would have changed", body = RehearsalDocument),
+    (status = 400, description = "`validation_failed`: the catalogue is not valid", body = ErrorBody),
+    (status = 401, description = "`unauthorized`", body = ErrorBody),
+))]
+pub(super) async fn rehearse(app: &AdminApp, request: Request) -> Result<Reply, Problem> {
+    app.viewer(&request).await?;
+    let days = bounded::<30, 366>(&request.query, "days")?;
+    let _rehearsing = app.rehearsing.lock().await;
+    let body = request.body;
+    // As for a check, a large one takes many milliseconds.
+    let reading = tokio::task::spawn_blocking(move || {
+        let text = std::str::from_utf8(&body).ok()?;
+        Some(Catalogue::from_json(text))
+    });
+    let read = reading.await.map_err(|error| {
+        tracing::error!(%error, "could not read a catalogue");
+        Problem::internal()
+    })?;
+    let read = read.ok_or_else(|| Problem::new(ErrorCode::InvalidJson, "The catalogue is not UTF-8 text."))?;
+    let new = read.map_err(|error| Error::field("catalogue", error))?;
+    let served = app.app.service.catalogue();
+    let document = app.administration.rehearse(&new, Some(served), days, REHEARSED).await?;
+    Ok(json(StatusCode::OK, &document))
 }

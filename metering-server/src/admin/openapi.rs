@@ -27,6 +27,7 @@ use crate::endpoints::errors::{error, share};
         (name = "payments", description = "Payments on chains"),
         (name = "webhooks", description = "Webhooks and their deliveries"),
         (name = "reports", description = "The business, and the server's health"),
+        (name = "search", description = "One search for accounts, keys, payments and requests"),
         (name = "audit", description = "Who did what, when and why"),
         (name = "operators", description = "Who may administer the service"),
         (name = "session", description = "Signing in from a browser"),

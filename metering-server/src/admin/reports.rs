@@ -1,6 +1,7 @@
 //! The report about the business, of which the refusals are those of this server, and the check of the books.
 
 use std::sync::atomic::Ordering::Relaxed;
+use std::time::Duration;
 
 use http::StatusCode;
 use metering_admin::AdminError;
@@ -16,6 +17,8 @@ use crate::endpoints::Request;
 use crate::endpoints::query::optional;
 use crate::http::{Problem, Reply, json};
 
+/// How long a report waits for another one. The console asks for two: one of some days, and one of those before.
+const REPORT_WAIT: Duration = Duration::from_secs(5);
 /// The longest report, in days: ten years.
 const MAX_DAYS: u32 = 3_660;
 
@@ -23,7 +26,8 @@ const MAX_DAYS: u32 = 3_660;
 ///
 /// UTC days; all parts but the refusals and the unreported requests, which are of this server, are read at one moment. Reads the usage of all accounts in those days.
 #[utoipa::path(get, path = "/admin/report", tag = "reports", security(("operator" = [])), params(
-    ("days" = Option<u32>, Query, description = "UTC days including today, 30 by default", minimum = 1, maximum = 3660),
+    ("days" = Option<u32>, Query, description = "UTC days including the last one, 30 by default", minimum = 1, maximum = 3660),
+    ("until" = Option<String>, Query, description = "The last UTC day, `YYYY-MM-DD`; today by default"),
 ), responses(
     (status = 200, description = "The report", body = ReportDocument),
     (status = 401, description = "`unauthorized`", body = ErrorBody),
@@ -31,8 +35,10 @@ const MAX_DAYS: u32 = 3_660;
 ))]
 pub(super) async fn report(app: &AdminApp, request: Request) -> Result<Reply, Problem> {
     app.viewer(&request).await?;
-    let _permit = app.reports.try_acquire().map_err(|_| busy("report"))?;
-    let report = app.administration.report(bounded::<30, MAX_DAYS>(&request.query, "days")?).await?;
+    let permit = tokio::time::timeout(REPORT_WAIT, app.reports.acquire()).await;
+    let _permit = permit.ok().and_then(Result::ok).ok_or_else(|| busy("report"))?;
+    let (days, until) = (bounded::<30, MAX_DAYS>(&request.query, "days")?, optional(&request.query, "until")?);
+    let report = app.administration.report(days, until).await?;
     let stats = app.app.meter.stats();
     let refusals = RefusalsDocument {
         since: app.started_at.to_string(),

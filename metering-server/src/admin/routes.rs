@@ -3,7 +3,7 @@
 use std::sync::LazyLock;
 
 use super::app::AdminApp;
-use super::{audit, call, catalogue, documents, health, payments, reload, reports, session};
+use super::{attention, audit, call, catalogue, documents, health, payments, reload, reports, session};
 use crate::endpoints::{Table, endpoint};
 
 /// All endpoints of the operators' API.
@@ -14,10 +14,12 @@ pub(super) static ENDPOINTS: LazyLock<Table<AdminApp>> = LazyLock::new(|| {
         endpoint!(session::sign_out),
         endpoint!(catalogue::catalogue).compressed(),
         endpoint!(catalogue::check),
+        endpoint!(catalogue::rehearse).compressed(),
         endpoint!(payments::arrivals).compressed(),
         endpoint!(payments::assign),
         endpoint!(reports::report).compressed(),
         endpoint!(reports::verify),
+        endpoint!(attention::attention).compressed(),
         endpoint!(reload::reload),
         endpoint!(health::health),
         endpoint!(audit::audit_csv).compressed(),

@@ -5,10 +5,16 @@
 macro_rules! operator_store {
     ($store:ty) => {
         const _: () = {
+            use $crate::private::metering_core::access::{Key, KeyId};
+            use $crate::private::metering_core::chains::TxHash;
+            use $crate::private::metering_core::events::Delivery;
+            use $crate::private::metering_core::money::LedgerEntry;
             use $crate::private::metering_core::operators::*;
+            use $crate::private::metering_core::payments::{PaymentRecord, ReceiptNumber};
+            use $crate::private::metering_core::store::{Cursor, Page};
             use $crate::private::metering_core::usage::DayRange;
-            use $crate::private::metering_core::{StoreError, Timestamp};
-            use $crate::{read, snapshot, write};
+            use $crate::private::metering_core::{Account, AccountId, StoreError, Timestamp};
+            use $crate::{newest, read, runways, search, snapshot, write};
 
             type Result<T, E = StoreError> = ::core::result::Result<T, E>;
 
@@ -53,6 +59,67 @@ macro_rules! operator_store {
 
                 async fn operations_report(&self, days: DayRange) -> Result<OperationsReport> {
                     snapshot(self, days, |db, days| Box::pin($crate::reports::of_operations(db, *days))).await
+                }
+
+                async fn newest_accounts(
+                    &self,
+                    filter: &AccountFilter,
+                    after: Option<&Cursor>,
+                    limit: u32,
+                ) -> Result<Page<Account>> {
+                    let args = (filter.clone(), after.cloned(), limit);
+                    snapshot(self, args, |db, (filter, after, limit)| {
+                        Box::pin(newest::accounts(db, filter, after.as_ref(), *limit))
+                    })
+                    .await
+                }
+
+                async fn newest_payments(
+                    &self,
+                    filter: &PaymentFilter,
+                    after: Option<&Cursor>,
+                    limit: u32,
+                ) -> Result<Page<PaymentRecord>> {
+                    let args = (*filter, after.cloned(), limit);
+                    read(self, args, |db, (filter, after, limit)| {
+                        Box::pin(newest::payments(db, filter, after.as_ref(), *limit))
+                    })
+                    .await
+                }
+
+                async fn newest_entries(
+                    &self,
+                    id: &AccountId,
+                    written: Period,
+                    after: Option<&Cursor>,
+                    limit: u32,
+                ) -> Result<Page<LedgerEntry>> {
+                    let args = (id.clone(), written, after.cloned(), limit);
+                    read(self, args, |db, (id, written, after, limit)| {
+                        Box::pin(newest::entries(db, id, *written, after.as_ref(), *limit))
+                    })
+                    .await
+                }
+
+                async fn key_of_any_account(&self, id: &KeyId) -> Result<Option<Key>> {
+                    read(self, id.clone(), |db, id| Box::pin(search::key(db, id))).await
+                }
+
+                async fn payments_by_hash(&self, hash: &TxHash) -> Result<Vec<PaymentRecord>> {
+                    read(self, *hash, |db, hash| Box::pin(search::payments_by_hash(db, hash))).await
+                }
+
+                async fn payments_by_receipt(&self, number: &ReceiptNumber) -> Result<Vec<PaymentRecord>> {
+                    read(self, *number, |db, number| Box::pin(search::payments_by_receipt(db, number))).await
+                }
+
+                async fn accounts_running_out(&self, days: DayRange, limit: u32) -> Result<Vec<AccountRunway>> {
+                    snapshot(self, (days, limit), |db, (days, limit)| Box::pin(runways::shortest(db, *days, *limit)))
+                        .await
+                }
+
+                async fn failing_deliveries(&self, limit: u32) -> Result<Vec<Delivery>> {
+                    read(self, limit, |db, limit| Box::pin(search::failing_deliveries(db, *limit))).await
                 }
             }
         };

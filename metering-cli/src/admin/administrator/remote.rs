@@ -80,7 +80,15 @@ impl Remote {
             || Failure::NotFound(format!("no account has the email address {email}; revoked accounts are ignored"));
         let (mut newest, mut after) = (None, None);
         loop {
-            let page = AccountsPage { search: Some(email.to_string()), after, limit: Bounded::MAX };
+            let page = AccountsPage {
+                search: Some(email.to_string()),
+                order: None,
+                from: None,
+                to: None,
+                state: None,
+                after,
+                limit: Bounded::MAX,
+            };
             let page = self.call::<ListAccounts>(&page, ()).await?;
             for account in page.accounts {
                 let same = account.email.as_deref().and_then(|text| text.parse().ok()).as_ref() == Some(email);

@@ -18,7 +18,8 @@ use crate::service::Payments;
 use crate::service::payments::arrivals::{Arrival, Arrivals, arrivals, payment_targets};
 use crate::service::payments::state::find_chain;
 use crate::service::payments::top_ups::Entitlement;
-use crate::store::{Claimed, KeyDelivery};
+use crate::service::payments::unclaimed::UnclaimedPayment;
+use crate::store::{Claimed, KeyDelivery, StoreError};
 use crate::wire::TopUpResponse;
 
 /// The most blocks that one call scans.
@@ -122,6 +123,24 @@ impl Payments<'_> {
         Ok(WatchReport { scanned_to: Some(to), up_to_date: to == confirmed, ..report })
     }
 
+    /// The payments that the watcher of this process left, and that no account has by now, newest first: at most the last
+    /// thousand since the process started.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub async fn unclaimed(self) -> Result<Vec<UnclaimedPayment>, StoreError> {
+        let Ok(store) = self.state.store() else { return Ok(Vec::new()) };
+        let mut left = Vec::new();
+        for one in self.state.unclaimed.all().into_iter().rev() {
+            if store.payment(&one.arrival.tx).await?.is_some() {
+                self.state.unclaimed.forget(&one);
+            } else {
+                left.push(one);
+            }
+        }
+        Ok(left)
+    }
+
     /// Moves the store's mark to the last final block of a scan. `first` is the first block that was to be scanned.
     async fn mark_scanned(self, chain_id: u64, first: u64, to: u64, heights: Heights) -> Result<(), Error> {
         let last = to.min(heights.finalized);
@@ -139,8 +158,8 @@ impl Payments<'_> {
         arrival: Arrival,
         report: &mut WatchReport,
     ) -> Result<(), Error> {
-        let settled = match arrival.payment {
-            Ok(payment) => self.credit_or_leave(chain, plans, payment).await?,
+        let settled = match &arrival.payment {
+            Ok(payment) => self.credit_or_leave(chain, plans, payment.clone()).await?,
             Err(_) => ArrivalOutcome::Left,
         };
         match settled {
@@ -149,6 +168,7 @@ impl Payments<'_> {
             ArrivalOutcome::Left => {
                 tracing::info!(tx = %arrival.tx, "a payment arrived that nobody claimed; metering admin payments list shows it");
                 report.left += 1;
+                self.state.unclaimed.add(arrival, self.access.now());
             }
             ArrivalOutcome::UsedBefore => {}
         }

@@ -8,7 +8,7 @@ use crate::access::{KeyId, RoutePatterns};
 use crate::charging::HoldId;
 use crate::clock::Day;
 use crate::events::{DeliveryId, DeliveryState, WebhookId};
-use crate::operators::OperatorName;
+use crate::operators::{AccountState, ListOrder, OperatorName, PaymentState};
 use crate::prices::PriceNumber;
 use crate::store::Cursor;
 
@@ -59,9 +59,17 @@ texts! {
     String as String: |text| Ok(text.to_owned()), |text| text.as_str().into();
     Cursor as String: |text| Ok(Self::new(text.to_owned())), |cursor| cursor.as_str().into();
     DeliveryState as String: |name| {
-        let names = || Self::ALL.map(Self::as_str).join(", ");
-        Self::from_name(name).ok_or_else(|| format!("must be one of {}", names()))
+        one_of(Self::from_name(name), &Self::ALL.map(Self::as_str))
     }, |state| state.as_str().into();
+    AccountState as String: |name| {
+        one_of(Self::from_name(name), &Self::ALL.map(Self::as_str))
+    }, |state| state.as_str().into();
+    PaymentState as String: |name| {
+        one_of(Self::from_name(name), &Self::ALL.map(Self::as_str))
+    }, |state| state.as_str().into();
+    ListOrder as String: |name| {
+        one_of(Self::from_name(name), &Self::ALL.map(Self::as_str))
+    }, |order| order.as_str().into();
     DeliveryId as i64: |text| parsed(text).map(Self::new), |id| id.get().to_string().into();
     PriceNumber as u32: |text| parsed(text).map(Self), |number| number.to_string().into();
     Day as String: parsed, |day| day.to_string().into();
@@ -77,6 +85,10 @@ texts! {
 /// The number of an entry of the ledger or of the audit log, to continue from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct EntryNumber(pub i64);
+
+fn one_of<T>(named: Option<T>, names: &[&str]) -> Result<T, String> {
+    named.ok_or_else(|| format!("must be one of {}", names.join(", ")))
+}
 
 fn parsed<T: FromStr<Err: ToString>>(text: &str) -> Result<T, String> {
     text.parse().map_err(|problem: T::Err| problem.to_string())

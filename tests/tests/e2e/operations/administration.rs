@@ -1,6 +1,7 @@
 //! The operators' API on the admin address: signing in, roles, actions and the audit log.
 
 mod faults;
+mod lookups;
 mod requests;
 mod webhooks;
 

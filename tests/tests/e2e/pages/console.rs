@@ -1,4 +1,4 @@
-//! The operators' console in a real browser: scenes of `tests/browser/console.mjs` and `console-actions.mjs`.
+//! The operators' console in a real browser: scenes of `tests/browser/console*.mjs`.
 
 use std::path::PathBuf;
 
@@ -184,9 +184,62 @@ fn console_is_accessible_in_both_schemes_and_widths() {
     desk.play("consoleLooks", json!({"key": account["api_key"], "org": account["org_id"]}));
 }
 
+const BILLING_SECRET: &str = "correct horse battery staple";
+
+/// A desk with an account of two credits, which made a request that held all of them and cost 0.25; and what is known about
+/// both.
+fn charged_desk() -> (Desk, Value) {
+    let desk = Desk::new(&[("METERING_BILLING__INTERNAL_SECRET", BILLING_SECRET)]);
+    let _ = desk.account("other", &[]);
+    let (name, email) = ("price-watcher", "owner@example.com");
+    let account = desk.account(name, &["--credits", "2", "--email", email]);
+    let org = account["org_id"].as_str().unwrap();
+    let keys = desk.site.admin_json(&["key", "list", org]);
+    let service = desk.server.client_with(account["api_key"].as_str().unwrap());
+    let service = service.with_header("X-BDS-Internal-Billing-Secret", BILLING_SECRET);
+    let hold = json!({"path": "/chat", "method": "POST", "amount": "2"});
+    let held = service.post("/internal/billing/hold", &hold).expect(200).json();
+    let request = held["request"]["id"].clone();
+    let _ = service.post("/internal/billing/capture", &json!({"id": request, "amount": "0.25"})).expect(200);
+    let known = json!({
+        "org": org, "name": name, "email": email, "request": request, "key": keys["data"][0]["id"],
+    });
+    (desk, known)
+}
+
+#[test]
+fn everything_is_found_by_one_search() {
+    let (desk, known) = charged_desk();
+    desk.play("consoleSearch", known);
+}
+
+#[test]
+fn search_works_with_the_keyboard_alone() {
+    let (desk, known) = charged_desk();
+    desk.play("consoleSearchKeyboard", known);
+}
+
+#[test]
+fn tabs_of_an_account_have_its_keys_and_charges() {
+    let (desk, known) = charged_desk();
+    desk.play("consoleTabs", known);
+}
+
+#[test]
+fn empty_console_says_so() {
+    Desk::new(&[]).play("consoleEmpty", json!({}));
+}
+
+#[test]
+fn what_needs_attention_leads_to_where_it_is_solved() {
+    let desk = Desk::new(&[]);
+    let account = desk.account("price-watcher", &["--credits", "2"]);
+    desk.play("consoleAttention", json!({"org": account["org_id"]}));
+}
+
 #[test]
 fn console_is_light() {
     if chromium().is_some() {
-        Desk::new(&[]).play("consoleWeights", json!({"most": {"requests": 16, "bytes": 150_000}}));
+        Desk::new(&[]).play("consoleWeights", json!({"most": {"requests": 16, "bytes": 165_000}}));
     }
 }

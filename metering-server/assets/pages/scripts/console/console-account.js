@@ -3,12 +3,17 @@
 import { sentence } from "/assets/api.js";
 import { accountActions } from "/assets/console-account-actions.js";
 import { status } from "/assets/console-accounts.js";
-import { admin } from "/assets/console-api.js";
+import { admin, query } from "/assets/console-api.js";
+import { charges } from "/assets/console-charges.js";
+import { fragmentQuery } from "/assets/console-filter.js";
+import { holds } from "/assets/console-holds.js";
+import { keys } from "/assets/console-keys.js";
 import { log } from "/assets/console-log.js";
 import { ledger } from "/assets/console-ledger.js";
-import { records } from "/assets/console-records.js";
+import { ownRecords } from "/assets/console-records.js";
 import { day } from "/assets/console-time.js";
 import { usage } from "/assets/console-usage.js";
+import { webhooks } from "/assets/console-webhooks.js";
 import { group } from "/assets/decimal.js";
 import { byId, h } from "/assets/dom.js";
 import { figure } from "/assets/figure.js";
@@ -17,14 +22,17 @@ import { startTabs } from "/assets/tabs.js";
 
 /** The tabs: name, and the function that loads the content for an account. */
 const TABS = {
-  ledger: ["Ledger", (account) => ledger(account)],
-  usage: ["Usage", (account) => usage(account)],
-  payments: ["Payments", (account) => records(`/accounts/${account.org_id}/payments`, { empty: "No payment was credited to this account." })],
-  history: ["Audit", (account) => log({ subject: account.org_id, empty: "No operator has changed this account." })],
+  ledger: ["Ledger", ledger],
+  charges: ["Charges", charges],
+  usage: ["Usage", usage],
+  keys: ["Keys", keys],
+  holds: ["In progress", holds],
+  webhooks: ["Webhooks", webhooks],
+  payments: ["Payments", ownRecords],
+  history: ["Audit", ({ org_id: id }) => log({ filter: { subject: id }, empty: "No operator has changed this account.", file: `audit-${id}` })],
 };
 
-/** The tab that was open, so that it is open again after an action. */
-let last = { id: null, tab: null };
+const FIRST = "ledger";
 
 /** The view. */
 export async function account(id) {
@@ -36,7 +44,6 @@ export async function account(id) {
     ...tabs.map(([name, [label]], place) => h("button", { role: "tab", type: "button", id: `tab-${name}`, "aria-controls": `panel-${name}`, "aria-selected": String(place === 0), tabindex: place === 0 ? "0" : "-1" }, label)),
   );
   const panels = tabs.map(([name], place) => h("div", { role: "tabpanel", id: `panel-${name}`, "aria-labelledby": `tab-${name}`, tabindex: "-1", hidden: place !== 0 }));
-  if (last.id !== id) last = { id, tab: null };
   return {
     title: data.agent_name,
     back: h("p", { class: "back" }, h("a", { href: "#/accounts" }, "Accounts")),
@@ -44,12 +51,14 @@ export async function account(id) {
     actions: accountActions(data),
     body: [figures(data), list, ...panels],
     shown: () => {
+      // The fragment has the open tab, so that it is open again after an action or a reload.
       const opened = (tab) => {
-        last.tab = tab;
-        fill(tab.replace("tab-", ""), data);
+        const name = tab.replace("tab-", "");
+        history.replaceState(null, "", `#/accounts/${id}${query({ tab: name === FIRST ? "" : name })}`);
+        fill(name, data);
       };
-      const control = startTabs(list, { inUrl: false, opened });
-      control.open(last.tab ?? "tab-ledger");
+      const { tab = FIRST } = fragmentQuery();
+      startTabs(list, { inUrl: false, opened }).open(`tab-${Object.hasOwn(TABS, tab) ? tab : FIRST}`);
     },
   };
 }

@@ -1,58 +1,67 @@
-// The list of accounts: search, and opening a new one.
+// The list of accounts, newest first: filters, and opening a new one.
 
-import { sentence } from "/assets/api.js";
 import { act, admin, exact, query } from "/assets/console-api.js";
 import { ask, issued } from "/assets/console-dialog.js";
+import { DAYS, filtered } from "/assets/console-filter.js";
 import { checks, optional } from "/assets/field.js";
 import { parts } from "/assets/console-rows.js";
 import { isManager } from "/assets/console-session.js";
 import { day } from "/assets/console-time.js";
-import { busy, h } from "/assets/dom.js";
+import { h } from "/assets/dom.js";
 import { figure } from "/assets/figure.js";
 import { table } from "/assets/table.js";
 
 const COLUMNS = [{ name: "Account", head: true }, { name: "Owner" }, { name: "Balance", number: true }, { name: "Used", number: true }, { name: "Created" }, { name: "Status" }];
 
+const FIELDS = [
+  { name: "search", label: "Search accounts", id: "search", placeholder: "Email, wallet, name or id" },
+  { name: "state", label: "State", options: [["", "All"], ["active", "Active"], ["revoked", "Revoked"]] },
+  ...DAYS,
+];
+const CSV = {
+  name: "accounts",
+  columns: ["org_id", "agent_name", "email", "wallet", "balance", "used", "purchased", "granted", "created_at", "status"],
+  cells: (account) => [
+    account.org_id,
+    account.agent_name,
+    account.email,
+    account.payer_address,
+    account.credit_balance,
+    account.total_credits_used,
+    account.total_credits_purchased,
+    account.total_credits_granted,
+    account.created_at,
+    account.status,
+  ],
+};
+
 /** The view. */
-export async function accounts(search = "") {
-  const input = h("input", { id: "search", type: "search", value: search, autocomplete: "off", spellcheck: "false", placeholder: "Email, wallet, name or id" });
-  const button = h("button", { class: "button", type: "submit" }, "Search");
-  const count = h("p", { class: "status", id: "found", role: "status" });
-  const place = h("div", {}, await list(search, () => {}));
-  const form = h("form", { role: "search", class: "search-form" }, h("div", { class: "field" }, h("label", { for: "search" }, "Search accounts"), input), button);
-  form.addEventListener("submit", (event) => {
-    event.preventDefault();
-    busy(button, async () => {
-      const wanted = input.value.trim();
-      count.textContent = "";
-      try {
-        place.replaceChildren(await list(wanted, (words) => (count.textContent = words)));
-        // In the URL, for reloading and going back, but not as a separate history entry.
-        history.replaceState(null, "", `#/accounts${query({ search: wanted })}`);
-      } catch (error) {
-        count.textContent = sentence(error);
-      }
-    });
-  });
+export async function accounts() {
   const create = isManager() && h("button", { class: "button", type: "button", id: "new-account", on: { click: askForAccount } }, "New account");
-  return { title: "Accounts", actions: [create], body: [form, count, place] };
+  const content = await filtered({ label: "Accounts", fields: FIELDS, path: "/accounts", submit: "Search", statusId: "found", list });
+  return { title: "Accounts", actions: [create], body: content };
 }
 
-/** The accounts that match. `found` is called with how many there are, in words. */
-function list(search, found) {
+/** The accounts that match, newest first. `found` is called with how many there are, in words. */
+function list(values, found) {
+  const isFiltered = Object.values(values).some(Boolean);
   return parts({
     load: async (after) => {
-      const { accounts: items, next } = await admin(`/accounts${query({ search, after, limit: 50 })}`);
+      const { accounts: items, next } = await admin(`/accounts${query({ ...values, order: "newest", after, limit: 50 })}`);
       return { items, next };
     },
-    empty: search ? "No account matches." : "There are no accounts yet.",
-    more: "Show more accounts",
+    empty: isFiltered ? "No account matches." : "There are no accounts yet.",
+    more: "Show older accounts",
+    csv: CSV,
     draw: (items) => {
       found(items.length === 1 ? "1 account" : `${items.length} accounts`);
-      return table("Accounts", COLUMNS, items.map(row));
+      return accountTable(items);
     },
   });
 }
+
+/** A table of accounts. */
+export const accountTable = (accounts) => table("Accounts", COLUMNS, accounts.map(row));
 
 function row(account) {
   const name = h("a", { href: `#/accounts/${account.org_id}` }, account.agent_name);

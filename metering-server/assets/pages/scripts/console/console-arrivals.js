@@ -4,6 +4,7 @@
 import { sentence } from "/assets/api.js";
 import { askToAssign } from "/assets/console-assign.js";
 import { admin, query } from "/assets/console-api.js";
+import { fragmentQuery } from "/assets/console-filter.js";
 import { checks, field, optional } from "/assets/field.js";
 import { paid } from "/assets/console-records.js";
 import { isManager } from "/assets/console-session.js";
@@ -25,18 +26,22 @@ const STATUSES = {
   unknown_payer: "From an unknown wallet",
 };
 
-/** The section. */
+/**
+ * The section, and a function that starts the search that the fragment asks for: with a chain and blocks, for a link to
+ * one payment.
+ */
 export function arrivals(chains) {
   const title = h("h2", { id: "arrivals-title" }, "Not claimed");
   const section = h("section", { "aria-labelledby": "arrivals-title", id: "arrivals" }, title);
   if (chains.length === 0) {
     section.append(h("p", { class: "soft" }, "No chain is configured."));
-    return section;
+    return { section, start: () => {} };
   }
+  const wanted = fragmentQuery();
   const fields = [
-    { name: "chain", label: "Chain", options: chains.map(({ name }) => [name, name]) },
-    { name: "from_block", label: "First block (optional)", inputmode: "numeric", check: optional(checks.whole) },
-    { name: "to_block", label: "Last block (optional)", inputmode: "numeric", check: optional(checks.whole) },
+    { name: "chain", label: "Chain", value: wanted.chain ?? "", options: chains.map(({ name }) => [name, name]) },
+    { name: "from_block", label: "First block (optional)", value: wanted.from_block ?? "", inputmode: "numeric", check: optional(checks.whole) },
+    { name: "to_block", label: "Last block (optional)", value: wanted.to_block ?? "", inputmode: "numeric", check: optional(checks.whole) },
     { name: "all", label: "Also those that an account has", box: true },
   ].map(field);
   const submit = h("button", { class: "button", type: "submit" }, "Search the chain");
@@ -73,7 +78,7 @@ export function arrivals(chains) {
     search();
   });
   section.append(h("p", { class: "soft" }, "Finds payments to your addresses that belong to no account. Without blocks, the search covers the newest confirmed ones."), form, said, place);
-  return section;
+  return { section, start: () => wanted.chain && wanted.from_block && search() };
 }
 
 function inWords({ payments, scanned }) {

@@ -1,34 +1,30 @@
 // The audit log: every action, by whom and why.
 
-import { sentence } from "/assets/api.js";
 import { query } from "/assets/console-api.js";
+import { DAYS, filtered, fragmentQuery } from "/assets/console-filter.js";
 import { log } from "/assets/console-log.js";
-import { busy, h } from "/assets/dom.js";
+import { actionLabels } from "/assets/console-session.js";
+import { h } from "/assets/dom.js";
 import { downloadButton } from "/assets/download.js";
 
 /** The view. */
-export async function audit(subject = "") {
-  const entries = (wanted) => log({ subject: wanted, empty: wanted ? "No entry is about this." : "No action was taken yet." });
-  const input = h("input", { id: "subject", type: "search", value: subject, autocomplete: "off", spellcheck: "false", "aria-describedby": "subject-hint" });
-  const button = h("button", { class: "button", type: "submit" }, "Filter");
-  const said = h("p", { class: "status", role: "status", id: "log-status" });
-  const place = h("div", { id: "log" }, await entries(subject));
+export async function audit() {
+  let shown = fragmentQuery();
+  const actions = Object.entries(actionLabels()).sort(([, one], [, other]) => one.localeCompare(other, "en"));
+  const fields = [
+    { name: "subject", label: "Subject", id: "subject", "aria-describedby": "subject-hint" },
+    { name: "action", label: "Action", options: [["", "All"], ...actions] },
+    ...DAYS,
+  ];
   const hint = h("p", { class: "hint", id: "subject-hint" }, "An account's id, plan:ID@CHAIN_ID, payment:CHAIN_ID:HASH or operator:NAME. Empty shows everything.");
-  const form = h("form", { role: "search", class: "search-form" }, h("div", { class: "field" }, h("label", { for: "subject" }, "Subject"), input), button);
-  form.addEventListener("submit", (event) => {
-    event.preventDefault();
-    busy(button, async () => {
-      const wanted = input.value.trim();
-      said.textContent = "";
-      try {
-        place.replaceChildren(await entries(wanted));
-        said.textContent = wanted ? `Entries about ${wanted}` : "All entries";
-        history.replaceState(null, "", `#/audit${query({ subject: wanted })}`);
-      } catch (error) {
-        said.textContent = sentence(error);
-      }
-    });
-  });
-  const file = downloadButton("Download (CSV)", "audit.csv", { credentials: "same-origin" }, () => `/admin/audit.csv${query({ subject: input.value.trim() })}`);
-  return { title: "Audit log", lead: "Every action of an operator and of the command line. Entries are never changed.", actions: [file], body: [form, hint, said, place] };
+  const list = async (values, found) => {
+    const isFiltered = Object.values(values).some(Boolean);
+    const entries = await log({ filter: values, empty: isFiltered ? "No entry matches." : "No action was taken yet." });
+    shown = values;
+    found(values.subject ? `Entries about ${values.subject}` : isFiltered ? "Entries that match" : "All entries");
+    return h("div", { id: "log" }, entries);
+  };
+  const content = await filtered({ label: "Audit log", fields, path: "/audit", hint, statusId: "log-status", list });
+  const file = downloadButton("Download (CSV)", "audit.csv", { credentials: "same-origin" }, () => `/admin/audit.csv${query(shown)}`);
+  return { title: "Audit log", lead: "Every action of an operator and of the command line. Entries are never changed.", actions: [file], body: content };
 }

@@ -3,6 +3,7 @@
 import { h } from "/assets/dom.js";
 import { table } from "/assets/table.js";
 
+const PARAMETERS = [{ name: "Parameter", head: true }, { name: "Value" }];
 const COLUMNS = [{ name: "Field", head: true }, { name: "Before" }, { name: "After" }];
 
 /** The table. `before` and `after` are documents; null if there was none. */
@@ -14,11 +15,11 @@ export function changes(before, after) {
   return table("What changed", COLUMNS, names.map((name) => [named(name), value(old.get(name)), value(fresh.get(name))]));
 }
 
-/** The action's parameters as a line of text; null if it had none. */
-export function asked(request) {
+/** The action's parameters as a table; null if it had none. */
+export function asked(request, entry) {
   const fields = [...flat(request)];
   if (fields.length === 0) return null;
-  return h("p", { class: "log-facts soft break" }, `Parameters: ${fields.map(([name, text]) => `${name} ${text}`).join(", ")}`);
+  return h("div", { class: "log-request" }, table(`Parameters of entry ${entry}`, PARAMETERS, fields.map(([name, text]) => [named(name), value(text)])));
 }
 
 /** A document's fields by their path, such as `rate_limits.requests_per_day`. */

@@ -3,6 +3,7 @@
 import { sentence } from "/assets/api.js";
 import { admin } from "/assets/console-api.js";
 import { applyButton } from "/assets/console-price-actions.js";
+import { rehearsal } from "/assets/console-rehearsal.js";
 import { isManager } from "/assets/console-session.js";
 import { group, plural } from "/assets/decimal.js";
 import { h } from "/assets/dom.js";
@@ -16,14 +17,17 @@ export function checkFile() {
   const input = h("input", { id: "catalogue-file", type: "file", accept: ".json,application/json", "aria-describedby": "catalogue-hint" });
   const zone = h("div", { class: "drop" }, h("label", { for: "catalogue-file" }, "Check a catalogue file"), input, h("p", { class: "hint", id: "catalogue-hint" }, "Choose a file, or drop it here. It is only checked: nothing changes until it is applied, or until the server starts with it."));
   const result = h("div", { id: "check-result", role: "status" });
+  const rehearsed = h("div", {});
   const check = async (file) => {
     result.replaceChildren(h("p", { class: "soft" }, `Checking ${file.name} …`));
     result.setAttribute("aria-busy", "true");
+    rehearsed.replaceChildren();
     try {
       const text = await file.text();
       const found = await checked(text);
       const apply = found.valid && isManager() && h("div", { class: "actions" }, applyButton(text, "Apply"));
       result.replaceChildren(...[...verdict(file.name, found), apply].filter(Boolean));
+      if (found.valid && found.changes.length > 0) rehearsed.replaceChildren(rehearsal(text));
     } catch (error) {
       result.replaceChildren(h("p", { class: "notice notice-bad" }, sentence(error)));
     }
@@ -47,7 +51,7 @@ export function checkFile() {
     const [file] = event.dataTransfer.files;
     if (file) check(file);
   });
-  return h("section", { "aria-label": "Check a file", id: "check" }, zone, result);
+  return h("section", { "aria-label": "Check a file", id: "check" }, zone, result, rehearsed);
 }
 
 const checked = (text) => admin("/catalogue/check", { method: "POST", body: text });

@@ -1,6 +1,7 @@
 // An account's ledger: every change of the balance except usage.
 
 import { admin, query } from "/assets/console-api.js";
+import { DAYS, filtered } from "/assets/console-filter.js";
 import { rows } from "/assets/console-rows.js";
 import { time } from "/assets/console-time.js";
 import { h } from "/assets/dom.js";
@@ -17,8 +18,18 @@ const KINDS = {
   payment_restored: "Payment restored",
 };
 
-/** The ledger, oldest entry first. */
-export function ledger(account) {
+const CSV = {
+  name: "ledger",
+  columns: ["id", "created_at", "type", "description", "amount", "tx_hash"],
+  cells: ({ id, created_at: at, type, description, amount, tx_hash: hash }) => [id, at, type, description, amount, hash],
+};
+
+/** The ledger, newest entry first, of all days or of some. */
+export async function ledger(account) {
+  return h("div", {}, ...(await filtered({ label: "Ledger", fields: DAYS, list: (values) => entries(account, values) })));
+}
+
+function entries(account, days) {
   return rows({
     caption: "Ledger",
     columns: [{ name: "Time (UTC)", head: true }, { name: "Type" }, { name: "Description" }, { name: "Credits", number: true }],
@@ -29,10 +40,11 @@ export function ledger(account) {
       h("span", { class: entry.amount.startsWith("-") ? null : "good" }, figure(entry.amount, { sign: true })),
     ],
     load: async (after) => {
-      const { entries: items, next } = await admin(`/accounts/${account.org_id}/ledger${query({ after, limit: 100 })}`);
+      const { entries: items, next } = await admin(`/accounts/${account.org_id}/ledger${query({ ...days, order: "newest", after, limit: 100 })}`);
       return { items, next };
     },
-    empty: "The ledger is empty.",
-    more: "Show later entries",
+    empty: days.from || days.to ? "No entry in these days." : "The ledger is empty.",
+    more: "Show earlier entries",
+    csv: { ...CSV, name: `ledger-${account.org_id}` },
   });
 }

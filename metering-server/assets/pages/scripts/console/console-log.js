@@ -7,21 +7,26 @@ import { actionLabel } from "/assets/console-session.js";
 import { time } from "/assets/console-time.js";
 import { h } from "/assets/dom.js";
 
+const CSV = {
+  columns: ["id", "at", "actor", "action", "subject", "reason", "request", "result", "detail"],
+  cells: ({ id, at, actor, action, subject, reason, request, outcome }) => [id, at, actor, action, subject, reason, JSON.stringify(request ?? {}), outcome?.result, outcome?.detail],
+};
 const RESULTS = {
   done: ["tag tag-good", "done"],
   refused: ["tag tag-bad", "refused"],
   unknown: ["tag tag-warn", "unknown"],
 };
 
-/** The entries about a subject, or all, newest first. */
-export function log({ subject = "", empty }) {
+/** The entries that match a filter, or all, newest first. `file` names a file of what is shown. */
+export function log({ filter = {}, empty, file }) {
   return parts({
     load: async (before) => {
-      const { entries: items, next } = await admin(`/audit${query({ subject, before, limit: 100 })}`);
+      const { entries: items, next } = await admin(`/audit${query({ ...filter, before, limit: 100 })}`);
       return { items, next };
     },
     empty,
     more: "Show older entries",
+    csv: file && { ...CSV, name: file },
     draw: (entries) => h("ol", { class: "log" }, ...entries.map(item)),
   });
 }
@@ -36,7 +41,7 @@ function item({ id, at, actor, action, subject, reason, request, before, outcome
     h("p", { class: "log-head" }, h("strong", {}, actionLabel(action)), about(subject), h("span", { class: kind }, result)),
     h("p", { class: "log-facts soft" }, time(at), " UTC, by ", who(actor)),
     h("p", { class: "log-reason break" }, reason || h("span", { class: "soft" }, "No reason given")),
-    asked(request),
+    asked(request, id),
     detail && h("p", { class: "log-detail bad break" }, detail),
     (before || after) && h("details", { class: "table-details" }, h("summary", {}, "What changed", h("span", { class: "quietly-there" }, ` in entry ${id}`)), changes(before, after)),
   );

@@ -3,6 +3,8 @@
 import { sentence } from "/assets/api.js";
 import { choice } from "/assets/choice.js";
 import { admin } from "/assets/console-api.js";
+import { attention } from "/assets/console-attention.js";
+import { change } from "/assets/console-change.js";
 import { knownChains, readHealth } from "/assets/console-chains.js";
 import { daily, sum } from "/assets/console-daily.js";
 import { showHealth } from "/assets/console-health.js";
@@ -11,8 +13,9 @@ import { reload } from "/assets/console-router.js";
 import { sales } from "/assets/console-sales.js";
 import { topAccounts, topRoutes } from "/assets/console-top.js";
 import { unreported } from "/assets/console-unreported.js";
+import { dayBefore } from "/assets/days.js";
 import { group } from "/assets/decimal.js";
-import { h, wait } from "/assets/dom.js";
+import { byId, h, wait } from "/assets/dom.js";
 import { figure } from "/assets/figure.js";
 
 const WINDOWS = ["7", "30", "90"];
@@ -29,7 +32,7 @@ export async function overview() {
     document.querySelector(`#view [data-choice="${chosen}"]`)?.focus();
   });
   const [revenue, state] = [h("div", {}), h("div", { id: "health-place" }, h("p", { class: "soft", role: "status" }, "Asking the chains …"))];
-  const drawRevenue = () => report.value && revenue.replaceChildren(sales(report.value.sales, knownChains()));
+  const drawRevenue = () => report.value && revenue.replaceChildren(sales(report.value, Number(days), knownChains()));
   drawRevenue();
   health.then(({ value, problem }) => {
     state.replaceChildren(value ? showHealth(value) : trouble(problem));
@@ -37,11 +40,13 @@ export async function overview() {
     drawRevenue();
   });
   const business = report.problem ? [trouble(report.problem)] : shown(report.value, revenue);
+  if (report.value) compare(report.value);
+  const needs = attention({ counts: report.value?.unreported, health });
   return {
     title: "Overview",
     lead: report.value && `${report.value.from} to ${report.value.to}, UTC`,
     actions: [period],
-    body: [h("div", { class: "sections" }, ...business, h("div", { class: "pair" }, report.value && refusals(report.value.refusals), state), report.value && unreported(report.value.unreported))],
+    body: [h("div", { class: "sections" }, needs, ...business, h("div", { class: "pair" }, report.value && refusals(report.value.refusals), state), report.value && unreported(report.value.unreported))],
   };
 }
 
@@ -60,8 +65,25 @@ const settled = (promise) => promise.then((value) => ({ value }), (error) => ({ 
 
 const trouble = (problem) => h("p", { class: "notice notice-bad", role: "alert" }, problem);
 
+/** What each tile compares with the period before, by its id. */
+const COMPARED = { sold: "credits_sold", granted: "credits_granted", used: "credits_used", accounts: "new_accounts" };
+
+/** Says in each tile how it changed, once the report of the period before is there. Without it the tiles are still right. */
+async function compare(report) {
+  const count = days;
+  const until = dayBefore(new Date(`${report.from}T00:00:00Z`), 1);
+  const before = await readReport(`/report?days=${count}&until=${until}`).catch(() => null);
+  // Another period may have been chosen meanwhile.
+  if (!before || count !== days) return;
+  for (const [id, name] of Object.entries(COMPARED)) {
+    const place = byId(`${id}-change`);
+    const words = change(sum(report.by_day, name), sum(before.by_day, name), count);
+    if (place) place.textContent = id === "accounts" ? `New ones: ${words}` : words;
+  }
+}
+
 function shown(report, revenue) {
-  const tile = (title, id, value, words) => h("section", { class: "tile", "aria-labelledby": `${id}-title` }, h("h2", { id: `${id}-title` }, title), h("p", { class: "figure", id }, value), h("p", { class: "soft" }, words));
+  const tile = (title, id, value, words) => h("section", { class: "tile", "aria-labelledby": `${id}-title` }, h("h2", { id: `${id}-title` }, title), h("p", { class: "figure", id }, value), h("p", { class: "soft" }, words), h("p", { class: "soft change", id: `${id}-change` }));
   const [opened, calls] = ["new_accounts", "usage_events"].map((name) => sum(report.by_day, name));
   const tiles = h(
     "div",

@@ -2,21 +2,27 @@
 
 import { arrivals } from "/assets/console-arrivals.js";
 import { chains } from "/assets/console-chains.js";
+import { DAYS, filtered } from "/assets/console-filter.js";
 import { records } from "/assets/console-records.js";
 import { h } from "/assets/dom.js";
 
+const STATES = [["", "All"], ["unsettled", "Unsettled"], ["final", "Final"], ["reversed", "Reversed"]];
+
 /** The view. */
 export async function payments() {
-  const [known, credited] = await Promise.all([chains(), records("/payments", { empty: "No payment was credited yet.", accounts: true })]);
+  const fields = [{ name: "state", label: "State", options: STATES }, ...DAYS];
+  const [known, credited] = await Promise.all([chains(), filtered({ label: "Credited payments", fields, list: (values) => records(values) })]);
+  const { section, start } = arrivals(known);
   return {
     title: "Payments",
     body: [
       h(
         "div",
         { class: "sections" },
-        arrivals(known),
-        h("section", { "aria-labelledby": "credited-title", id: "credited" }, h("h2", { id: "credited-title" }, "Credited"), credited),
+        section,
+        h("section", { "aria-labelledby": "credited-title", id: "credited" }, h("h2", { id: "credited-title" }, "Credited"), ...credited),
       ),
     ],
+    shown: start,
   };
 }

@@ -3,7 +3,7 @@
 import { act } from "/assets/console-api.js";
 import { ask } from "/assets/console-dialog.js";
 import { reload } from "/assets/console-router.js";
-import { h } from "/assets/dom.js";
+import { byId, h } from "/assets/dom.js";
 
 /** Stands for the service's default in the list of times. */
 const SOON = "soon";
@@ -28,7 +28,10 @@ function apply(text) {
     ],
     confirm: "Apply catalogue",
     send: ({ at, reason }) => act("/catalogue/apply", { catalogue: text, at: at && rfc3339(at), reason }),
-    done: ({ number, since }) => reload(`Version ${number} takes effect at ${inWords(since)}.`),
+    done: async ({ number, since }) => {
+      await reload(`Version ${number} takes effect at ${inWords(since)}.`);
+      byId("said").append(h("p", { class: "after-said" }, h("a", { href: `#/prices/${number}` }, "See the version, its rehearsal and its countdown")));
+    },
   });
 }
 

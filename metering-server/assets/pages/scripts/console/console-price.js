@@ -1,10 +1,12 @@
-// One price version: its catalogue, and what it would change.
+// One price version: its catalogue, what it would change, and a rehearsal until it takes effect.
 
 import { sentence } from "/assets/api.js";
 import { admin } from "/assets/console-api.js";
 import { compare } from "/assets/console-check.js";
+import { countdown } from "/assets/console-countdown.js";
 import { applyButton, cancelButton } from "/assets/console-price-actions.js";
 import { appliedBy, readVersions, state } from "/assets/console-prices.js";
+import { rehearsal } from "/assets/console-rehearsal.js";
 import { isManager } from "/assets/console-session.js";
 import { time } from "/assets/console-time.js";
 import { h } from "/assets/dom.js";
@@ -21,9 +23,9 @@ export async function price(number) {
   return {
     title: `Price version ${number}`,
     back: h("p", { class: "back" }, h("a", { href: "#/prices" }, "Price versions")),
-    lead: state(version),
+    lead: version.status === "scheduled" ? [state(version), " takes effect ", countdown(version.since)] : state(version),
     actions: [...actions, file],
-    body: [figures(version), h("div", { class: "sections" }, version.status !== "in_force" && (await changes(`Version ${number}`, text)), catalogue(text))],
+    body: [figures(version), h("div", { class: "sections" }, version.status === "scheduled" && rehearsal(text), version.status !== "in_force" && (await changes(`Version ${number}`, text)), catalogue(text))],
   };
 }
 

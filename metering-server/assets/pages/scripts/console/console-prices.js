@@ -1,6 +1,7 @@
 // Price versions: the catalogues that were, are or will be in force.
 
 import { admin } from "/assets/console-api.js";
+import { countdown } from "/assets/console-countdown.js";
 import { who } from "/assets/console-log.js";
 import { cancelButton } from "/assets/console-price-actions.js";
 import { isManager } from "/assets/console-session.js";
@@ -36,7 +37,7 @@ function row(version) {
   const cells = [
     h("a", { href: `#/prices/${version.number}` }, `Version ${version.number}`),
     state(version),
-    time(version.since),
+    version.status === "scheduled" ? [time(version.since), h("span", { class: "under" }, countdown(version.since))] : time(version.since),
     appliedBy(version),
     h("span", { class: "mono", title: version.hash }, version.hash.slice(0, HASH_DIGITS)),
   ];

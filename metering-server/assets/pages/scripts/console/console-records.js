@@ -1,10 +1,11 @@
 // Payments that were credited.
 
 import { admin, query } from "/assets/console-api.js";
-import { rows } from "/assets/console-rows.js";
+import { parts } from "/assets/console-rows.js";
 import { time } from "/assets/console-time.js";
 import { h } from "/assets/dom.js";
 import { transaction } from "/assets/steps.js";
+import { table } from "/assets/table.js";
 
 const USES = { pay_signup: "Signup", topup: "Top-up", assigned: "Assigned" };
 const STATES = { final: "tag tag-good", reversed: "tag tag-bad" };
@@ -15,26 +16,68 @@ export function paid({ amount_human: amount, token_symbol: symbol, amount_atomic
   return amount === null ? `${atomic} of ${contract}` : `${amount} ${symbol}`;
 }
 
-/** The list at `path`. `accounts` is whether it has payments of several accounts. */
-export function records(path, { empty, accounts = false }) {
+const CSV = {
+  name: "payments",
+  columns: ["recorded_at", "mined_at", "chain_id", "block_number", "tx_hash", "payer", "amount", "token", "org_id", "used_as", "plan_id", "state"],
+  cells: (payment) => [
+    payment.recorded_at,
+    payment.mined_at,
+    payment.chain_id,
+    payment.block_number,
+    payment.tx_hash,
+    payment.payer_address,
+    payment.amount_human ?? payment.amount_atomic,
+    payment.amount_human === null ? payment.token_contract : payment.token_symbol,
+    payment.org_id,
+    payment.used_as,
+    payment.plan_id,
+    payment.state,
+  ],
+};
+
+/** A table of payments. */
+export const paymentTable = (payments, { accounts = false } = {}) => table("Payments credited", columnsOf(accounts), payments.map((payment) => row(payment, accounts)));
+
+function columnsOf(accounts) {
   const columns = [{ name: "Recorded (UTC)", head: true }, { name: "Transaction" }, { name: "Paid", number: true }, accounts && { name: "Account" }, { name: "Used as" }, { name: "State" }];
-  return rows({
-    caption: "Payments credited",
-    columns: columns.filter(Boolean),
-    row: (payment) =>
-      [
-        time(payment.recorded_at),
-        [transaction(payment.tx_hash), h("span", { class: "under" }, `Chain ${payment.chain_id}, block ${payment.block_number}`)],
-        paid(payment),
-        accounts && h("a", { href: `#/accounts/${payment.org_id}`, class: "mono break" }, payment.org_id),
-        [USES[payment.used_as] ?? payment.used_as, h("span", { class: "under" }, payment.plan_id ?? "without a plan")],
-        h("span", { class: STATES[payment.state] ?? "tag" }, payment.state),
-      ].filter((cell) => cell !== false),
+  return columns.filter(Boolean);
+}
+
+function row(payment, accounts) {
+  const cells = [
+    time(payment.recorded_at),
+    [transaction(payment.tx_hash), h("span", { class: "under" }, `Chain ${payment.chain_id}, block ${payment.block_number}`)],
+    paid(payment),
+    accounts && h("a", { href: `#/accounts/${payment.org_id}`, class: "mono break" }, payment.org_id),
+    [USES[payment.used_as] ?? payment.used_as, h("span", { class: "under" }, payment.plan_id ?? "without a plan")],
+    h("span", { class: STATES[payment.state] ?? "tag" }, payment.state),
+  ];
+  return cells.filter((cell) => cell !== false);
+}
+
+/** The payments of an account, newest first. The service sends all of them, in the order credited. */
+export function ownRecords(account) {
+  return parts({
+    load: async () => {
+      const { payments } = await admin(`/accounts/${account.org_id}/payments`);
+      return { items: payments.reverse(), next: null };
+    },
+    empty: "No payment was credited to this account.",
+    draw: (payments) => paymentTable(payments),
+    csv: { ...CSV, name: `payments-${account.org_id}` },
+  });
+}
+
+/** The payments of all accounts that match, newest first. */
+export function records(filter) {
+  return parts({
     load: async (after) => {
-      const { payments: items, next } = await admin(`${path}${query({ after, limit: 50 })}`);
+      const { payments: items, next } = await admin(`/payments${query({ ...filter, order: "newest", after, limit: 50 })}`);
       return { items, next: next ?? null };
     },
-    empty,
-    more: "Show more payments",
+    empty: Object.values(filter).some(Boolean) ? "No payment matches." : "No payment was credited yet.",
+    more: "Show older payments",
+    draw: (payments) => paymentTable(payments, { accounts: true }),
+    csv: CSV,
   });
 }

@@ -1,33 +1,37 @@
 // Lists that the service sends in parts: a table that grows.
 
 import { sentence } from "/assets/api.js";
+import { csvButton } from "/assets/console-csv.js";
 import { busy, h } from "/assets/dom.js";
 import { table } from "/assets/table.js";
 
 /**
  * A table with the first part of a list, and a button for the next. `load(next)` returns `{items, next}`, and `row` the
- * cells of an item. `empty` is said when there is nothing.
+ * cells of an item. `empty` is said when there is nothing. `csv` is what a file of the shown items has: its `name`, its
+ * `columns`, and the `cells` of an item.
  */
-export async function rows({ caption, columns, row, load, empty, more = "Show more" }) {
-  return parts({ load, empty, more, draw: (items) => table(caption, columns, items.map(row)) });
+export async function rows({ caption, columns, row, ...more }) {
+  return parts({ ...more, draw: (items) => table(caption, columns, items.map(row)) });
 }
 
 /** The same with any list: `draw` returns the element for all items so far. */
-export async function parts({ load, empty, more, draw }) {
+export async function parts({ load, empty, more = "Show more", draw, csv }) {
   const first = await load();
   const place = h("div", {});
   const show = (items, next) => {
-    if (items.length === 0) {
-      place.replaceChildren(h("p", { class: "soft empty" }, empty));
-      return;
-    }
-    const list = draw(items);
-    const button = h("button", { class: "button button-quiet button-small table-more", type: "button" }, more);
+    const none = h("p", { class: "soft empty" }, next ? "Nothing found so far. The search looked at the newest only." : empty);
+    const list = items.length === 0 ? none : draw(items);
+    const file = csv && items.length > 0 && csvButton(csv.name, csv.columns, () => items.map(csv.cells));
+    const tools = [next && following(items, next), file].filter(Boolean);
+    place.replaceChildren(list, ...(tools.length > 0 ? [h("div", { class: "list-tools" }, ...tools)] : []));
+  };
+  const following = (items, next) => {
+    const button = h("button", { class: "button button-quiet button-small table-more", type: "button" }, items.length === 0 ? "Look further back" : more);
     button.addEventListener("click", () =>
       busy(button, async () => {
         try {
-          const following = await load(next);
-          show([...items, ...following.items], following.next);
+          const part = await load(next);
+          show([...items, ...part.items], part.next);
           const grown = place.firstElementChild;
           grown.tabIndex = -1;
           grown.focus({ preventScroll: true });
@@ -36,7 +40,7 @@ export async function parts({ load, empty, more, draw }) {
         }
       }),
     );
-    place.replaceChildren(...[list, next && button].filter(Boolean));
+    return button;
   };
   show(first.items, first.next);
   return place;

@@ -1,7 +1,9 @@
-// Revenue by chain and plan. Amounts of different tokens are never added up.
+// Revenue by chain, day and plan. Amounts of different tokens are never added up.
 
 import { bar, largest } from "/assets/bar.js";
+import { chart } from "/assets/chart.js";
 import { chainName } from "/assets/console-chains.js";
+import { dayBefore } from "/assets/days.js";
 import { fromUnits, group, plural, toUnits } from "/assets/decimal.js";
 import { h } from "/assets/dom.js";
 import { figure } from "/assets/figure.js";
@@ -11,12 +13,12 @@ const COLUMNS = [{ name: "Plan", head: true }, { name: "Payments", number: true 
 /** More decimals than any token has. */
 const PLACES = 36;
 
-/** The section: a table for each chain and token, with a bar for each plan. */
-export function sales(rows, chains) {
+/** The section: for each chain and token, a chart by day and a table with a bar for each plan. `count` is the number of days. */
+export function sales({ sales: rows, revenue, to }, count, chains) {
   const title = h("h2", { id: "sales-title" }, "Revenue");
   if (rows.length === 0) return h("section", { "aria-labelledby": "sales-title", id: "sales" }, title, h("p", { class: "soft" }, "No payments in these days."));
   const tokens = Map.groupBy ? Map.groupBy(rows, key) : grouped(rows);
-  return h("section", { "aria-labelledby": "sales-title", id: "sales" }, title, ...[...tokens.values()].map((sold) => token(sold, chains)));
+  return h("section", { "aria-labelledby": "sales-title", id: "sales" }, title, ...[...tokens.values()].map((sold) => token(sold, chains, byDay(revenue.filter((row) => key(row) === key(sold[0])), to, count))));
 }
 
 const key = (row) => `${row.chain_id} ${row.token_contract}`;
@@ -28,7 +30,23 @@ function grouped(rows) {
   return groups;
 }
 
-function token(sold, chains) {
+/** What was paid on each of the last `count` days, oldest first. */
+function byDay(rows, to, count) {
+  const known = new Map(rows.map((row) => [row.day, row]));
+  const last = new Date(`${to}T00:00:00Z`);
+  return Array.from({ length: count }, (_, place) => dayBefore(last, count - 1 - place)).map((day) => ({ day, credits: known.has(day) ? amount(known.get(day)) : "0", payments: known.get(day)?.payments ?? "0" }));
+}
+
+/** The chart of those days, which reads every amount as credits, and its table. */
+function daily(days, name, total, unit) {
+  const read = (title, { credits }) => [h("strong", {}, title), ` · ${group(credits)} ${unit}`];
+  const busy = [...days].reverse().filter(({ payments }) => payments !== "0");
+  const cells = busy.map(({ day, credits, payments }) => [day, group(payments), `${group(credits)} ${unit}`]);
+  const numbers = table(`Revenue in ${name}, by day`, [{ name: "Day", head: true }, { name: "Payments", number: true }, { name: "Revenue", number: true }], cells, { stacks: false, scrolls: true });
+  return [chart(days, { credits: total }, "credits", { read, what: `revenue in ${name}` }), h("details", { class: "table-details" }, h("summary", {}, "Show as a table", h("span", { class: "quietly-there" }, `: revenue in ${name}`)), numbers)];
+}
+
+function token(sold, chains, days) {
   const [{ chain_id: chain, token_symbol: symbol, token_contract: contract }] = sold;
   const amounts = sold.map(amount);
   const name = `${symbol ?? contract} on ${chainName(chains, chain)}`;
@@ -47,6 +65,7 @@ function token(sold, chains) {
     { class: "revenue" },
     h("h3", {}, name),
     h("p", { class: "soft" }, h("strong", {}, `${group(total)} ${unit}`), ` in ${group(count)} ${plural(count, "payment")}`),
+    ...(days.some(({ payments }) => payments !== "0") ? daily(days, name, total, unit) : []),
     table(`Revenue in ${name}, by plan`, COLUMNS, rows),
   );
 }

@@ -17,6 +17,9 @@ export const ownName = () => operator?.name;
 /** What an action of the audit log is called. */
 export const actionLabel = (action) => labels[action] ?? action;
 
+/** What every action is called, by its name in the audit log. */
+export const actionLabels = () => labels;
+
 /** Opens the session of this browser, or asks for a token. `opened` and `closed` show and clear the views. */
 export async function startSession({ opened, closed }) {
   const leave = (problem = "") => {
@@ -35,6 +38,7 @@ export async function startSession({ opened, closed }) {
     byId("who-name").textContent = operator.name;
     byId("who-role").textContent = operator.role;
     byId("console-nav").hidden = false;
+    byId("find").hidden = false;
     opened();
   };
   // Several requests may be refused at once: the first one says so.
@@ -55,6 +59,8 @@ function ask(problem) {
   byId("console-status").textContent = "";
   byId("who").hidden = true;
   byId("console-nav").hidden = true;
+  byId("find").hidden = true;
+  byId("find-text").value = "";
   byId("sign-in").hidden = false;
   byId("token").value = "";
   complain(byId("token"), problem);

@@ -11,20 +11,23 @@ import { plans } from "/assets/console-plans.js";
 import { price } from "/assets/console-price.js";
 import { prices } from "/assets/console-prices.js";
 import { closeView, openView, startRouter } from "/assets/console-router.js";
+import { search, startSearch } from "/assets/console-search.js";
 import { startSession } from "/assets/console-session.js";
 import { startFigures } from "/assets/figure.js";
 
 startFigures();
 startRouter([
   [/^\/overview$/, overview],
-  [/^\/accounts(?:\?search=(.*))?$/, accounts],
-  [/^\/accounts\/([^/]+)$/, account],
-  [/^\/payments$/, payments],
+  [/^\/accounts(?:\?.*)?$/, accounts],
+  [/^\/accounts\/([^/?]+)(?:\?.*)?$/, account],
+  [/^\/payments(?:\?.*)?$/, payments],
+  [/^\/search(?:\?.*)?$/, search],
   [/^\/plans$/, plans],
   [/^\/catalogue$/, catalogue],
   [/^\/prices$/, prices],
   [/^\/prices\/([1-9]\d*)$/, price],
-  [/^\/audit(?:\?subject=(.*))?$/, audit],
+  [/^\/audit(?:\?.*)?$/, audit],
   [/^\/operators$/, operators],
 ]);
+startSearch();
 startSession({ opened: openView, closed: closeView });

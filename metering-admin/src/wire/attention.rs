@@ -1,0 +1,142 @@
+//! What needs an operator's attention.
+
+use metering_core::access::AccountId;
+use metering_core::events::Delivery;
+use metering_core::money::{Credits, printed};
+use metering_core::operators::AccountRunway;
+use metering_core::wire::WebhookDocument;
+use serde::{Deserialize, Serialize};
+
+use crate::wire::ArrivalDocument;
+
+/// What needs attention: at most 20 of each kind. Certificates, gas and chains are in the metrics and the health.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct AttentionDocument {
+    /// Payments that the watcher of this server saw arrive since it started, and that no account has, newest first.
+    pub unclaimed: Vec<UnclaimedDocument>,
+    /// How many those are; more than are listed when there are many.
+    pub unclaimed_count: u64,
+    /// Since when the watcher of this server remembers them, as RFC 3339. Earlier ones are found by a search of the chain.
+    #[cfg_attr(feature = "openapi", schema(format = DateTime))]
+    pub unclaimed_since: String,
+    /// Webhooks whose next event waits because an attempt failed, the one that fails longest first.
+    pub webhooks: Vec<FailingWebhookDocument>,
+    /// Accounts that run out within a week at the pace of the last one, the first to run out first.
+    pub running_out: Vec<RunwayDocument>,
+}
+
+/// A payment that nobody claimed.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct UnclaimedDocument {
+    /// The payment.
+    pub payment: ArrivalDocument,
+    /// When the watcher saw it, as RFC 3339.
+    #[cfg_attr(feature = "openapi", schema(format = DateTime))]
+    pub seen_at: String,
+    /// The plan on sale whose price is nearest; null if none is paid there in this token.
+    pub nearest_plan: Option<NearestPlanDocument>,
+    /// What the accounts of the paying wallet bought before, newest first.
+    pub paid_before: Vec<PaidBeforeDocument>,
+}
+
+/// A plan, and by how much a payment differs from its price.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct NearestPlanDocument {
+    /// The plan.
+    pub plan_id: String,
+    /// Its name.
+    pub label: String,
+    /// Its price in tokens, as a string.
+    pub price: String,
+    /// By how much the payment differs, in tokens, as a string.
+    pub difference: String,
+    /// Whether the payment is less than the price.
+    pub is_short: bool,
+}
+
+/// A purchase.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct PaidBeforeDocument {
+    /// The account that has it.
+    pub org_id: String,
+    /// The plan; null if an operator assigned the payment without one.
+    pub plan_id: Option<String>,
+    /// The plan's name as it was sold, if known.
+    pub plan_label: Option<String>,
+    /// What was paid, such as `5 USDC`.
+    pub paid: String,
+    /// When it was credited, as RFC 3339.
+    #[cfg_attr(feature = "openapi", schema(format = DateTime))]
+    pub at: String,
+}
+
+/// A webhook that gets no events because it fails.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct FailingWebhookDocument {
+    /// The account that it belongs to; null for the operator's own.
+    pub org_id: Option<String>,
+    /// The webhook.
+    pub webhook: WebhookDocument,
+    /// Since when its first waiting event is tried, as RFC 3339.
+    #[cfg_attr(feature = "openapi", schema(format = DateTime))]
+    pub since: String,
+    /// How many attempts were made.
+    pub attempts: u32,
+    /// The status of the last response, if there was one.
+    pub last_status: Option<u16>,
+    /// Why the last attempt failed.
+    pub last_error: Option<String>,
+}
+
+/// An account that runs out of credits.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct RunwayDocument {
+    /// The account's id.
+    pub org_id: String,
+    /// Its name.
+    pub agent_name: String,
+    /// Credits left.
+    #[serde(deserialize_with = "printed")]
+    #[cfg_attr(feature = "openapi", schema(value_type = f64))]
+    pub credit_balance: Credits,
+    /// Credits used in the last seven UTC days, today included.
+    #[serde(deserialize_with = "printed")]
+    #[cfg_attr(feature = "openapi", schema(value_type = f64))]
+    pub credits_used: Credits,
+    /// For how many whole days the balance lasts at this pace.
+    pub days_left: u32,
+}
+
+impl FailingWebhookDocument {
+    pub(crate) fn new(webhook: WebhookDocument, owner: Option<&AccountId>, delivery: &Delivery) -> Self {
+        let last = delivery.progress.last.as_ref();
+        Self {
+            org_id: owner.map(ToString::to_string),
+            webhook,
+            since: delivery.progress.since.to_string(),
+            attempts: delivery.progress.attempts,
+            last_status: last.and_then(|last| last.status),
+            last_error: last.and_then(|last| last.error.clone()),
+        }
+    }
+}
+
+impl RunwayDocument {
+    /// The runway of an account that used so much in `days`.
+    #[must_use]
+    pub fn new(runway: &AccountRunway, days: u32) -> Self {
+        Self {
+            org_id: runway.account.to_string(),
+            agent_name: runway.agent_name.to_string(),
+            credit_balance: runway.balance,
+            credits_used: runway.used,
+            days_left: runway.days_left(days),
+        }
+    }
+}

@@ -1,0 +1,72 @@
+//! What a search found.
+
+use metering_core::access::Key;
+use metering_core::money::{Credits, printed_if_any};
+use serde::{Deserialize, Serialize};
+
+use crate::wire::{AccountDocument, AccountRequestDocument, PaymentRecordDocument};
+
+/// What a search found: at most 20 of each kind.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct SearchDocument {
+    /// What the text was taken for, by its form: `account`, `email`, `wallet`, `name`, `key`, `transaction`, `receipt` or
+    /// `request`.
+    pub kind: String,
+    /// The accounts, also those of the other parts.
+    pub accounts: Vec<AccountDocument>,
+    /// The keys.
+    pub keys: Vec<FoundKeyDocument>,
+    /// The payments.
+    pub payments: Vec<PaymentRecordDocument>,
+    /// The requests.
+    pub requests: Vec<ChargedRequestDocument>,
+    /// For a name: the value of `after` to search on among older accounts; null when there are none. May be there although
+    /// nothing was found, because a search looks at a limited number of accounts.
+    pub next: Option<String>,
+}
+
+/// A key that was found by its id.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct FoundKeyDocument {
+    /// The account that it belongs to.
+    pub org_id: String,
+    /// The key's public id.
+    pub key_id: String,
+    /// Its name.
+    pub name: String,
+    /// When it was created, as RFC 3339.
+    #[cfg_attr(feature = "openapi", schema(format = DateTime))]
+    pub created_at: String,
+    /// When it was deleted, as RFC 3339; null if it was not.
+    #[cfg_attr(feature = "openapi", schema(format = DateTime))]
+    pub deleted_at: Option<String>,
+}
+
+/// A request, with what explains its charge.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct ChargedRequestDocument {
+    /// The request, with its account and key.
+    pub request: AccountRequestDocument,
+    /// The number of the price version that was in force when it was accepted; null if none was recorded.
+    pub price_version: Option<u32>,
+    /// The balance just after it was settled, and what was held then. Null while it is held, when that is too long ago,
+    /// and while the account is charged too often to tell.
+    #[serde(deserialize_with = "printed_if_any")]
+    #[cfg_attr(feature = "openapi", schema(value_type = Option<f64>))]
+    pub balance_after: Option<Credits>,
+}
+
+impl From<&Key> for FoundKeyDocument {
+    fn from(key: &Key) -> Self {
+        Self {
+            org_id: key.account.to_string(),
+            key_id: key.id.to_string(),
+            name: key.terms.name.to_string(),
+            created_at: key.created_at.to_string(),
+            deleted_at: key.revoked_at.map(|at| at.to_string()),
+        }
+    }
+}

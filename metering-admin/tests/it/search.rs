@@ -1,0 +1,102 @@
+//! One search for everything, and the lists newest first.
+
+use std::sync::Arc;
+
+use metering_admin::wire::SearchDocument;
+use metering_admin::{AdminError, Administration};
+use metering_core::charging::HoldId;
+use metering_core::operators::AccountFilter;
+use metering_core::{Account, Charge, Credits, Service, SystemRandomness};
+use metering_sqlite::SqliteStore;
+
+fn scene() -> (Service, Administration) {
+    let store = Arc::new(SqliteStore::in_memory().unwrap());
+    (Service::with_defaults(store.clone()), Administration::new(store))
+}
+
+fn credits(text: &str) -> Credits {
+    text.parse().unwrap()
+}
+
+fn names(found: &SearchDocument) -> Vec<&str> {
+    found.accounts.iter().map(|account| account.agent_name.as_str()).collect()
+}
+
+#[tokio::test]
+async fn accounts_and_keys_are_found_by_what_identifies_them() {
+    let (service, administration) = scene();
+    let (account, _) = service.open_account("my-agent", credits("1")).await.unwrap();
+    service.open_account("My-other", credits("1")).await.unwrap();
+    service.open_account("third", credits("1")).await.unwrap();
+    let key = administration.keys(&account.id, None, 1).await.unwrap().data.remove(0);
+    // text, kind, names
+    let table: [(&str, &str, &[&str]); 8] = [
+        (account.id.as_str(), "account", &["my-agent"]),
+        (&key.id, "key", &["my-agent"]),
+        ("my-", "name", &["My-other", "my-agent"]),
+        ("agent", "name", &[]),
+        ("nobody@example.com", "email", &[]),
+        ("R-1-ABABABABABABABAB", "receipt", &[]),
+        ("0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed", "wallet", &[]),
+        ("0x9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08", "transaction", &[]),
+    ];
+    for (text, kind, expected) in table {
+        let found = administration.search(text, None).await.unwrap();
+        assert_eq!((found.kind.as_str(), names(&found)), (kind, expected.to_vec()), "{text}");
+        assert_eq!(found.next, None, "{text}");
+    }
+    let found = administration.search(&key.id, None).await.unwrap();
+    assert_eq!((found.keys[0].key_id.as_str(), found.keys[0].org_id.as_str()), (key.id.as_str(), account.id.as_str()));
+}
+
+#[tokio::test]
+async fn a_search_by_name_is_paged() {
+    let (service, administration) = scene();
+    for number in 0..25 {
+        service.open_account(&format!("agent-{number}"), credits("1")).await.unwrap();
+    }
+    let first = administration.search("agent-", None).await.unwrap();
+    assert_eq!((first.accounts.len(), names(&first)[0]), (20, "agent-24"));
+    let after = first.next.map(metering_core::store::Cursor::new);
+    let rest = administration.search("agent-", after.as_ref()).await.unwrap();
+    assert_eq!((names(&rest), rest.next), (vec!["agent-4", "agent-3", "agent-2", "agent-1", "agent-0"], None));
+}
+
+#[tokio::test]
+async fn a_secret_is_not_searched() {
+    let (service, administration) = scene();
+    let (_, key) = service.open_account("my-agent", credits("1")).await.unwrap();
+    let error = administration.search(key.expose(), None).await.unwrap_err();
+    assert!(matches!(error, AdminError::Request(_)), "{error:?}");
+    assert!(!error.to_string().contains(key.expose()), "{error}");
+}
+
+#[tokio::test]
+async fn a_request_is_found_with_what_explains_its_charge() {
+    let (service, administration) = scene();
+    let (account, key): (Account, _) = service.open_account("my-agent", credits("10")).await.unwrap();
+    let hold = service.hold(Charge::new(&key, credits("2"), "POST", "/chat"), Credits::ZERO).await.unwrap();
+    let id = hold.receipt().hold.unwrap().id;
+    let open = administration.search(&id.to_string(), None).await.unwrap();
+    assert_eq!((open.kind.as_str(), open.requests[0].balance_after), ("request", None));
+    hold.capture(credits("0.5")).await.unwrap();
+    let found = administration.search(&id.to_string(), None).await.unwrap();
+    let request = &found.requests[0];
+    assert_eq!((names(&found), request.request.org_id.as_str()), (vec!["my-agent"], account.id.as_str()));
+    assert_eq!(request.request.request.charged, credits("0.5"));
+    assert_eq!(request.request.request.released, credits("1.5"));
+    assert_eq!((request.balance_after, request.price_version), (Some(credits("9.5")), None));
+    let unknown = HoldId::generate(&SystemRandomness).to_string();
+    assert!(administration.search(&unknown, None).await.unwrap().requests.is_empty());
+}
+
+#[tokio::test]
+async fn a_list_newest_first_may_be_searched() {
+    let (service, administration) = scene();
+    for name in ["one", "two", "another-one"] {
+        service.open_account(name, credits("1")).await.unwrap();
+    }
+    let page = administration.newest_accounts(Some("ONE"), &AccountFilter::default(), None, 10).await.unwrap();
+    let found: Vec<_> = page.items.iter().map(|account| account.agent_name.as_str()).collect();
+    assert_eq!((found, page.next), (vec!["another-one", "one"], None));
+}

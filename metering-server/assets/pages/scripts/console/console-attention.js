@@ -1,0 +1,117 @@
+// What needs attention, each with a link to where it is solved.
+
+import { sentence } from "/assets/api.js";
+import { admin, query } from "/assets/console-api.js";
+import { chainName } from "/assets/console-chains.js";
+import { readMetrics } from "/assets/console-metrics.js";
+import { paid } from "/assets/console-records.js";
+import { day, time } from "/assets/console-time.js";
+import { group, plural } from "/assets/decimal.js";
+import { h } from "/assets/dom.js";
+import { figure } from "/assets/figure.js";
+
+/** How many items are shown of each kind before the rest is only counted. */
+const MOST = 5;
+
+/** The section, which fills itself. `counts` are the requests without a report, and `health` is a promise of `{value}`. */
+export function attention({ counts, health }) {
+  const place = h("div", {});
+  const [known, waits] = [{}, new Set(["attention", "metrics", "health"])];
+  const draw = () => {
+    const { attention: found, health: state, metrics } = known;
+    const items = [
+      ...services(state, metrics),
+      ...(found ? [...unclaimed(found), ...webhooks(found.webhooks), ...runways(found.running_out)] : []),
+      ...unreported(counts),
+    ];
+    const trouble = known.problem && h("p", { class: "notice notice-bad", role: "alert" }, known.problem);
+    const list = items.length > 0 && h("ul", { class: "attention" }, ...items);
+    const none = waits.size > 0 ? h("p", { class: "soft", role: "status" }, "Looking …") : !trouble && !list && h("p", { class: "soft", id: "no-attention" }, "Nothing needs attention.");
+    place.replaceChildren(...[trouble, list, none].filter(Boolean));
+  };
+  // A chain that is down makes the health slow: the rest does not wait for it.
+  const take = (name, promise) =>
+    promise.then((value) => (known[name] = value), (error) => (known.problem = sentence(error))).finally(() => {
+      waits.delete(name);
+      draw();
+    });
+  take("attention", admin("/attention"));
+  take("metrics", readMetrics().catch(() => null));
+  take("health", health.then(({ value }) => value));
+  draw();
+  return h("section", { "aria-labelledby": "attention-title", id: "attention" }, h("h2", { id: "attention-title" }, "Needs attention"), place);
+}
+
+const item = (kind, words, ...content) => h("li", { "data-attention": kind }, h("span", { class: `tag ${TAGS[kind] ?? "tag-warn"}` }, words), h("span", {}, ...content));
+const TAGS = { service: "tag-bad", chain: "tag-bad", webhook: "tag-bad", payment: "tag-accent" };
+
+/** The first of some items, and how many more there are. */
+function first(items, count, kind, words, more) {
+  const rest = count - MOST;
+  return rest > 0 ? [...items.slice(0, MOST), item(kind, words, `${group(String(rest))} more. `, more)] : items;
+}
+
+function services(health, metrics) {
+  const items = [];
+  if (health?.problem) items.push(item("service", "Service", health.problem));
+  for (const { name, problem } of health?.chains ?? []) {
+    if (problem) items.push(item("chain", "Chain", h("strong", {}, name), `: ${problem}. Payments on it are credited once it can be read. Check its `, h("code", {}, "rpc_urls"), "."));
+  }
+  for (const { chain, source } of metrics?.sources ?? []) {
+    items.push(item("source", "Source", `RPC source ${source} of ${chainName(health?.chains ?? [], chain)} does not respond. Check the entry in its `, h("code", {}, "rpc_urls"), "."));
+  }
+  for (const wallet of health?.gas_wallets ?? []) {
+    if (!wallet.is_low && !wallet.problem && !wallet.paused_until) continue;
+    const left = wallet.transactions === null ? "" : ` It pays the gas of about ${group(wallet.transactions)} more payments.`;
+    const words = wallet.problem ?? (wallet.paused_until ? `It executes no payments until ${wallet.paused_until}.` : "It runs low: refill it.");
+    items.push(item("gas", "Gas", "Wallet ", h("span", { class: "mono break" }, wallet.wallet), ` on ${wallet.name}: ${words}${left}`));
+  }
+  if (metrics?.certificate) items.push(item("certificate", "Certificate", "It expires on ", day(metrics.certificate), ". Renew its files; the server takes them by itself."));
+  return items;
+}
+
+function unclaimed({ unclaimed: payments, unclaimed_count: count }) {
+  const items = payments.map(({ payment, nearest_plan: plan, paid_before: before }) => {
+    const block = payment.block_number;
+    const link = h("a", { href: `#/payments${query({ chain: payment.chain, from_block: block, to_block: block })}` }, "Assign it", h("span", { class: "quietly-there" }, ` ${payment.tx_hash}`));
+    return item("payment", "Payment", h("strong", {}, paid(payment)), ` on ${payment.chain}, `, time(payment.mined_at), ` UTC${fit(payment, plan)}. `, history(payment, before), link);
+  });
+  return first(items, Number(count), "payment", "Payments", h("a", { href: "#/payments" }, "All payments"));
+}
+
+/** How a payment compares to the plan with the nearest price. */
+function fit({ token_symbol: symbol }, plan) {
+  if (!plan) return ", for which no plan is on sale";
+  if (plan.difference === "0") return `, the price of ${plan.label}`;
+  return `, ${plan.difference} ${symbol ?? ""} ${plan.is_short ? "short of" : "more than"} ${plan.label}`;
+}
+
+function history({ payer_address: payer }, [last]) {
+  if (!last) return payer ? ["Wallet ", h("span", { class: "mono break" }, payer), " has not paid before. "] : "";
+  return ["This wallet paid ", last.paid, ` for ${last.plan_label ?? last.plan_id ?? "credits"} before, on `, day(last.at), ", for ", h("a", { href: `#/accounts/${last.org_id}`, class: "mono break" }, last.org_id), ". "];
+}
+
+function webhooks(failing) {
+  const items = failing.map(({ org_id: account, webhook, since, attempts, last_status: status, last_error: error }) => {
+    const why = error ?? (status ? `status ${status}` : "no response");
+    const words = [h("span", { class: "break" }, webhook.url), " fails since ", time(since), ` UTC: ${why}, ${group(attempts)} ${plural(attempts, "attempt")}. `];
+    const link = account ? h("a", { href: `#/accounts/${account}?tab=webhooks` }, "Its deliveries", h("span", { class: "quietly-there" }, ` of ${account}`)) : ["It is your own: check ", h("code", {}, "webhooks.url"), "."];
+    return item("webhook", "Webhook", ...words, link);
+  });
+  return first(items, items.length, "webhook", "Webhooks", "");
+}
+
+function runways(accounts) {
+  const items = accounts.map(({ org_id: id, agent_name: name, credit_balance: balance, credits_used: used, days_left: days }) => {
+    const lasts = days === "0" ? "less than a day" : `about ${days} ${plural(days, "day")}`;
+    return item("runway", "Runs out", h("a", { href: `#/accounts/${id}?tab=usage` }, name), ` in ${lasts}: `, figure(balance), " credits left, ", figure(used), " used in 7 days.");
+  });
+  return first(items, items.length, "runway", "Runs out", "");
+}
+
+function unreported(counts) {
+  const items = (counts?.routes ?? []).map(({ route_template: route, requests, in_full: full }) =>
+    item("unreported", "No report", h("span", { class: "mono break" }, route), `: ${group(requests)} ${plural(requests, "response")} did not say what they cost, and ${group(full)} paid the whole hold. Check what the upstream sends. `, h("a", { href: "#/catalogue" }, "Its price", h("span", { class: "quietly-there" }, ` of ${route}`))),
+  );
+  return first(items, items.length, "unreported", "No report", "");
+}

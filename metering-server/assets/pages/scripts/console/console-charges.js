@@ -1,0 +1,96 @@
+// What an account was charged, newest first, with the balance after each entry and the price version of its time: the
+// answer to "why was I charged this?".
+
+import { admin } from "/assets/console-api.js";
+import { csvButton } from "/assets/console-csv.js";
+import { time } from "/assets/console-time.js";
+import { fromUnits, group, toUnits } from "/assets/decimal.js";
+import { h } from "/assets/dom.js";
+import { figure } from "/assets/figure.js";
+import { longTable } from "/assets/table.js";
+
+/** The most that the service lists, and how many rows are shown at first. */
+const MOST = 1_000;
+const FIRST = 50;
+/** How often the entries are read again while charges change the balance. */
+const ATTEMPTS = 3;
+
+const KINDS = { usage: "Charge", usage_refund: "Refund", hold_expired: "Charged on expiry", hold_released: "Released" };
+const COLUMNS = [{ name: "Time (UTC)", head: true }, { name: "What" }, { name: "Route", route: true }, { name: "Key" }, { name: "Amount", number: true }, { name: "Balance after", number: true }, { name: "Price version" }];
+const CSV = ["time", "type", "method", "path", "route", "calls", "key_id", "source", "amount", "balance_after", "price_version"];
+
+/** The tab. */
+export async function charges({ org_id: id }) {
+  const [{ versions }, { entries, isExact }] = await Promise.all([admin("/catalogue/versions"), read(id)]);
+  if (entries.length === 0) return h("p", { class: "soft empty" }, "Nothing was charged yet.");
+  const rows = entries.map((entry) => ({ ...entry, version: inForce(versions, entry.created_at) }));
+  let shown = rows;
+  const place = h("div", {});
+  const count = h("p", { class: "status", id: "charges-found", role: "status" });
+  const input = h("input", { id: "charges-filter", type: "search", autocomplete: "off", spellcheck: "false", "aria-describedby": "charges-hint" });
+  const show = () => place.replaceChildren(shown.length > 0 ? longTable("Charges", COLUMNS, shown.map(row), FIRST) : h("p", { class: "soft empty" }, "No charge matches."));
+  input.addEventListener("input", () => {
+    const wanted = input.value.trim().toLowerCase();
+    shown = rows.filter((entry) => words(entry).includes(wanted));
+    count.textContent = wanted ? `${shown.length} of ${rows.length}` : "";
+    show();
+  });
+  show();
+  const note = isExact ? "The balance after an entry counts credits as used when they were charged, not when they were held." : "The account is being charged right now, so the balance after each entry is left out.";
+  return h(
+    "div",
+    { class: "sections-small" },
+    h("div", { class: "field" }, h("label", { for: "charges-filter" }, "Filter by route, key or time"), input, h("p", { class: "hint", id: "charges-hint" }, "Requests to the same route at the same moment may share an entry. A request whose cost was held has an id: search for it above.")),
+    count,
+    place,
+    h("p", { class: "soft" }, note),
+    h("div", { class: "list-tools" }, csvButton(`charges-${id}`, CSV, () => shown.map(cells))),
+  );
+}
+
+/** The entries with the balance after each, if it did not change while they were read. */
+async function read(id) {
+  for (let attempt = 1; ; attempt += 1) {
+    const before = unspent(await admin(`/accounts/${id}`));
+    const { transactions } = await admin(`/accounts/${id}/activity?limit=${MOST}`);
+    const isExact = unspent(await admin(`/accounts/${id}`)) === before;
+    if (isExact || attempt === ATTEMPTS) return { entries: withBalances(transactions, isExact ? before : null), isExact };
+  }
+}
+
+/** What an account has, and what is held of it: entries add up to this. */
+const unspent = (account) => toUnits(account.credit_balance) + toUnits(account.credits_held);
+
+function withBalances(entries, newest) {
+  let after = newest;
+  return entries.map((entry) => {
+    const balance = after === null ? null : fromUnits(after);
+    if (after !== null) after -= toUnits(entry.amount);
+    return { ...entry, balance };
+  });
+}
+
+/** The number of the version in force at a time: versions are newest first. Nothing before the first one. */
+function inForce(versions, at) {
+  const past = versions.filter(({ since, cancelled_at: cancelled }) => !cancelled && since <= at);
+  return past.reduce((newest, version) => (newest && newest.since > version.since ? newest : version), null)?.number ?? null;
+}
+
+const words = (entry) => [entry.created_at, entry.http_method, entry.request_path, entry.route_template, entry.description, entry.key_id, entry.key_name].join(" ").toLowerCase();
+
+function row(entry) {
+  const times = entry.calls === "1" || entry.calls === "0" ? "" : ` × ${group(entry.calls)}`;
+  const path = entry.request_path ?? entry.route_template;
+  const route = entry.route_template && [`${entry.http_method} ${path}${times}`, path !== entry.route_template && h("span", { class: "under" }, entry.route_template)].filter(Boolean);
+  return [
+    time(entry.created_at),
+    h("span", { "data-type": entry.type }, KINDS[entry.type] ?? "Ledger"),
+    route ?? entry.description ?? "",
+    entry.key_id ? h("code", {}, entry.key_id) : "",
+    h("span", { class: toUnits(entry.amount) > 0n ? "good" : null }, figure(entry.amount, { sign: true })),
+    entry.balance === null ? "–" : figure(entry.balance),
+    entry.version === null || !entry.route_template ? "–" : h("a", { href: `#/prices/${entry.version}` }, `Version ${entry.version}`),
+  ];
+}
+
+const cells = (entry) => [entry.created_at, entry.type, entry.http_method, entry.request_path, entry.route_template, entry.calls, entry.key_id, entry.client_source, entry.amount, entry.balance, entry.route_template && entry.version];

@@ -1,0 +1,88 @@
+// One search for everything. The service decides by the form of the text what it is.
+
+import { accountTable } from "/assets/console-accounts.js";
+import { admin, query } from "/assets/console-api.js";
+import { fragmentQuery } from "/assets/console-filter.js";
+import { paymentTable } from "/assets/console-records.js";
+import { explained } from "/assets/console-request.js";
+import { parts } from "/assets/console-rows.js";
+import { time } from "/assets/console-time.js";
+import { byId, complain, h } from "/assets/dom.js";
+import { table } from "/assets/table.js";
+
+/** What nothing was found of, and where to look then. */
+const NONE = {
+  account: "No account has this id.",
+  email: "No active account has this email address, or it is not verified yet. Accounts can also be filtered by a part of an address.",
+  wallet: "No active account belongs to this wallet. A payment from it that nobody claimed is found under Payments.",
+  name: "No agent's name begins with this. Ids are searched in full: org_, key_ and req_ with all their digits.",
+  key: "No key has this id. Keys that were deleted long ago are forgotten.",
+  transaction: "No payment with this transaction was credited. One that nobody claimed is found under Payments.",
+  receipt: "No receipt has this number.",
+  request: "No request has this id. Requests are kept for a day after they end; older charges are under Charges of the account.",
+};
+const KEYS = [{ name: "Key", head: true }, { name: "Account" }, { name: "Created (UTC)" }, { name: "Deleted (UTC)" }];
+
+/** Secrets are never sent: what is searched for is in the URL. */
+const secretProblem = (text) => {
+  if (/sk_live_/.test(text)) return "This is the secret of a key. Search for the key's id, which starts with key_.";
+  return /opr_\w{20}/.test(text) ? "This is the token of an operator, which is not searched for." : "";
+};
+
+/** The form in the head of the page. A slash goes there from anywhere but a field. */
+export function startSearch() {
+  const [form, input] = [byId("find"), byId("find-text")];
+  form.addEventListener("submit", (event) => {
+    event.preventDefault();
+    const text = input.value.trim();
+    const problem = secretProblem(text);
+    complain(input, problem);
+    if (problem) input.value = "";
+    if (text && !problem) location.hash = `#/search${query({ q: text })}`;
+  });
+  input.addEventListener("input", () => complain(input, ""));
+  document.addEventListener("keydown", (event) => {
+    const isTyping = event.target.closest?.("input, select, textarea, dialog");
+    if (event.key !== "/" || event.ctrlKey || event.metaKey || event.altKey || isTyping || form.hidden) return;
+    event.preventDefault();
+    input.focus();
+    input.select();
+  });
+}
+
+/** The view. */
+export async function search() {
+  const { q = "" } = fragmentQuery();
+  const title = "Search";
+  if (!q || secretProblem(q)) return { title, body: [h("p", { class: "soft empty" }, secretProblem(q) || "Enter an account, email address, wallet, agent name, key id, transaction, receipt or request.")] };
+  byId("find-text").value = q;
+  const first = await admin(`/search${query({ q })}`);
+  const { kind, keys, payments, requests } = first;
+  const found = [
+    requests.length > 0 && section("Why it was charged", "requests", ...requests.map(explained)),
+    keys.length > 0 && section("Key", "keys", table("Keys", KEYS, keys.map(keyRow))),
+    payments.length > 0 && section("Payment", "payments", paymentTable(payments, { accounts: true })),
+  ].filter(Boolean);
+  const isFound = first.accounts.length > 0 || found.length > 0;
+  if (isFound || first.next) found.push(section("Account", "accounts", await accountList(q, first)));
+  return { title, lead: ["For ", h("strong", { class: "break" }, q)], body: [h("div", { class: "sections", id: "search-results" }, ...(found.length > 0 ? found : [h("p", { class: "soft empty" }, NONE[kind] ?? "Nothing was found.")]))] };
+}
+
+const section = (title, name, ...content) => h("section", { "aria-labelledby": `found-${name}`, "data-found": name }, h("h2", { id: `found-${name}` }, title), ...content);
+
+/** The accounts; of a name, more than fit into one response. */
+function accountList(q, first) {
+  return parts({
+    load: async (after) => {
+      const { accounts: items, next } = after === undefined ? first : await admin(`/search${query({ q, after })}`);
+      return { items, next };
+    },
+    empty: "None.",
+    more: "Show older accounts",
+    draw: accountTable,
+  });
+}
+
+function keyRow({ org_id: account, key_id: id, name, created_at: created, deleted_at: deleted }) {
+  return [[name, h("code", { class: "under" }, id)], h("a", { class: "mono break", href: `#/accounts/${account}?tab=keys` }, account), time(created), deleted ? time(deleted) : "–"];
+}

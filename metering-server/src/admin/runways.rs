@@ -1,0 +1,9 @@
+//! The accounts that run out, read for all operators at once.
+
+use std::sync::Arc;
+
+use metering_admin::wire::RunwayDocument;
+use metering_core::Timestamp;
+
+/// The accounts that run out, and when they were read.
+pub(super) type Runways = tokio::sync::Mutex<Option<(Timestamp, Arc<[RunwayDocument]>)>>;

@@ -1,0 +1,44 @@
+//! Finds what operators look for, each by an index.
+
+use metering_core::access::{Key, KeyId};
+use metering_core::chains::TxHash;
+use metering_core::events::Delivery;
+use metering_core::payments::{PaymentRecord, ReceiptNumber};
+
+use crate::deliveries;
+use crate::executor::Executor;
+use crate::fault::Result;
+use crate::record::{find, list};
+use crate::values;
+
+/// The key with this id, of any account.
+pub async fn key(db: &mut dyn Executor, id: &KeyId) -> Result<Option<Key>> {
+    find(db, "WHERE api_key.{key_id} = ?1", &values![id]).await
+}
+
+/// What follows `FROM payment` for the payments with the hash `?1`. The index of the ledger begins with the hash, that of
+/// the payments with the chain.
+pub const BY_HASH: &str = "WHERE payment.tx_hash = ?1 \
+     AND payment.chain_id IN (SELECT l.tx_chain_id FROM ledger l WHERE l.tx_hash = ?1) ORDER BY payment.id";
+
+/// The payments with this hash, in the order recorded.
+pub async fn payments_by_hash(db: &mut dyn Executor, hash: &TxHash) -> Result<Vec<PaymentRecord>> {
+    list(db, BY_HASH, &values![hash]).await
+}
+
+/// The payments whose receipts have this number, at most twenty.
+pub async fn payments_by_receipt(db: &mut dyn Executor, number: &ReceiptNumber) -> Result<Vec<PaymentRecord>> {
+    let hashes = number.hashes();
+    let rest = "WHERE chain_id = ?1 AND tx_hash >= ?2 AND tx_hash <= ?3 ORDER BY tx_hash LIMIT 20";
+    list(db, rest, &values![number.chain_id(), hashes.start(), hashes.end()]).await
+}
+
+/// What follows `WHERE` for the heads of lines whose last attempt failed, at most `?1`.
+pub const FAILING: &str = "delivery.is_head AND delivery.attempts > 0 AND delivery.last_error IS NOT NULL \
+     ORDER BY delivery.since, delivery.id LIMIT ?1";
+
+/// The first deliveries of their lines whose last attempt failed, the one that is tried longest first.
+pub async fn failing_deliveries(db: &mut dyn Executor, limit: u32) -> Result<Vec<Delivery>> {
+    let rows = db.query(&deliveries::select(FAILING), &values![limit]).await?;
+    rows.iter().map(|row| deliveries::delivery(row).map(|(delivery, _)| delivery)).collect()
+}
