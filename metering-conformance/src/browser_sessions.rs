@@ -129,7 +129,8 @@ pub async fn expired_browser_sessions_are_deleted(store: Arc<dyn BrowserSessionS
     let owner = customer(&*store, 1).await;
     let session = open(&*store, &owner.id, owner.key, 0).await;
     let early = session.expires_at.saturating_sub(Duration::from_millis(1));
-    assert_eq!(store.forget_expired(early).await.unwrap(), 0);
-    assert_eq!(store.forget_expired(session.expires_at).await.unwrap(), 1);
+    store.forget_expired(early).await.unwrap();
+    assert_eq!(of_account(&*store, &owner.id).await.len(), 1);
+    assert!(store.forget_expired(session.expires_at).await.unwrap() >= 1);
     assert_eq!(of_account(&*store, &owner.id).await, []);
 }

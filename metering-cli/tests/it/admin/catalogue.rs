@@ -102,7 +102,7 @@ fn diff_lists_changed_routes_in_order() {
     assert_eq!(configured, document);
     program.tabulates(&[(
         "catalogue diff new.json --with routes.json",
-        &["CHANGE METHOD ROUTE PRICE_BEFORE PRICE_AFTER"],
+        &["CHANGE METHOD ROUTE PRICE BEFORE PRICE AFTER"],
     )]);
     let same = program.run("catalogue diff new.json --with new.json").success();
     assert_eq!(same, "No differences in routes and prices from new.json.\n");
