@@ -6,11 +6,14 @@ use http::{HeaderMap, HeaderValue, header};
 
 use crate::http::reply::Reply;
 
-/// The value of a cookie that came with a request.
+/// The value of a cookie that came with a request. `None` also when it came with two values: another host of the domain can
+/// set a cookie of the same name, even for one path only, and nothing says which is ours.
 pub(crate) fn cookie<'h>(headers: &'h HeaderMap, wanted: &str) -> Option<&'h str> {
     let cookies = headers.get_all(header::COOKIE).iter().filter_map(|value| value.to_str().ok());
-    let mut pairs = cookies.flat_map(|line| line.split(';')).filter_map(|pair| pair.trim().split_once('='));
-    pairs.find(|(name, _)| *name == wanted).map(|(_, value)| value)
+    let pairs = cookies.flat_map(|line| line.split(';')).filter_map(|pair| pair.trim().split_once('='));
+    let mut values = pairs.filter(|(name, _)| *name == wanted).map(|(_, value)| value);
+    let first = values.next()?;
+    values.all(|other| other == first).then_some(first)
 }
 
 /// A cookie to set.
@@ -48,10 +51,18 @@ mod tests {
     #[test]
     fn a_cookie_is_found_among_others() {
         let mut headers = HeaderMap::new();
-        headers.append(header::COOKIE, HeaderValue::from_static("a=1; session=x; session=y"));
+        headers.append(header::COOKIE, HeaderValue::from_static("a=1; session=x; session=x; b=1"));
         headers.append(header::COOKIE, HeaderValue::from_static("last=z=z"));
         let found = |name| cookie(&headers, name);
         assert_eq!((found("session"), found("last"), found("sess")), (Some("x"), Some("z=z"), None));
+    }
+
+    #[test]
+    fn a_cookie_with_two_values_is_none() {
+        let mut headers = HeaderMap::new();
+        headers.append(header::COOKIE, HeaderValue::from_static("session=of_another_host; session=ours; a=1"));
+        headers.append(header::COOKIE, HeaderValue::from_static("a=2"));
+        assert_eq!((cookie(&headers, "session"), cookie(&headers, "a")), (None, None));
     }
 
     #[test]

@@ -5,14 +5,18 @@ use std::net::IpAddr;
 
 use http::header::{HOST, ORIGIN};
 use http::uri::Authority;
-use http::{HeaderMap, Request};
+use http::{HeaderMap, HeaderValue, Request};
 
 const SITE: &str = "sec-fetch-site";
 
-/// Whether the browser says that a page of another site or origin sent the request.
+/// Whether the browser says that a page of another site or origin sent the request. Older browsers only say so in `Origin`;
+/// programs say nothing.
 pub(crate) fn is_from_elsewhere(headers: &HeaderMap) -> bool {
-    let site = headers.get(SITE).map(http::HeaderValue::as_bytes);
-    !matches!(site, None | Some(b"same-origin" | b"none"))
+    match (headers.get(SITE), headers.get(ORIGIN)) {
+        (Some(site), _) => !matches!(site.as_bytes(), b"same-origin" | b"none"),
+        (None, Some(origin)) => !is_origin_of(origin, host(headers).as_ref()),
+        (None, None) => false,
+    }
 }
 
 /// Whether a request with a cookie comes from a page of the origin that it is sent to. A browser that says nothing, since it
@@ -23,8 +27,16 @@ pub(crate) fn is_from_here<B>(request: &Request<B>) -> bool {
         return site.as_bytes() == b"same-origin";
     }
     let Some(origin) = headers.get(ORIGIN) else { return request.method().is_safe() };
-    let named = || headers.get(HOST)?.to_str().ok()?.parse::<Authority>().ok();
-    let own = request.uri().authority().cloned().or_else(named);
+    let own = request.uri().authority().cloned().or_else(|| host(headers));
+    is_origin_of(origin, own.as_ref())
+}
+
+fn host(headers: &HeaderMap) -> Option<Authority> {
+    headers.get(HOST)?.to_str().ok()?.parse().ok()
+}
+
+/// Whether a page of this origin is on the host that the request names.
+fn is_origin_of(origin: &HeaderValue, own: Option<&Authority>) -> bool {
     let page = origin.to_str().ok().and_then(|origin| origin.split_once("://"));
     matches!((own, page), (Some(own), Some((_, page))) if own.as_str().eq_ignore_ascii_case(page))
 }
@@ -74,6 +86,11 @@ mod tests {
         for (site, refused) in [("same-origin", false), ("none", false), ("same-site", true), ("cross-site", true)] {
             let request = request("POST", &[("sec-fetch-site", site)]);
             assert_eq!(is_from_elsewhere(request.headers()), refused, "{site}");
+        }
+        // Browsers that do not send it.
+        for (origin, refused) in [("https://acme.example", false), ("https://evil.example", true), ("null", true)] {
+            let request = request("POST", &[("origin", origin)]);
+            assert_eq!(is_from_elsewhere(request.headers()), refused, "{origin}");
         }
         assert!(!is_from_elsewhere(request("POST", &[]).headers()), "programs say nothing");
     }

@@ -72,6 +72,8 @@ fn pages_of_other_sites_use_no_session() {
     let elsewhere = server.client_with(&key).with_header("Sec-Fetch-Site", "cross-site");
     let refused = elsewhere.post("/api-key/sessions", &json!({})).expect(403);
     assert_eq!(refused.header("set-cookie"), None);
+    let elsewhere = server.client_with(&key).with_header("Origin", "https://evil.example");
+    assert_eq!(elsewhere.post("/api-key/sessions", &json!({})).expect(403).header("set-cookie"), None);
 }
 
 #[test]
