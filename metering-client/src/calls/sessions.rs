@@ -23,7 +23,8 @@ call! {
     /// For the service's own pages: exchanges the key for a session, whose token is in an `HttpOnly` cookie that only they
     /// get. A session may do what its key may do on the calls of the account, at their paths below `/metering/session`,
     /// and nothing on metered routes. It ends when it is ended here, when its key is rotated, revoked or expires, after
-    /// 30 days without use, and after 90 days. An account has at most 20; one more ends the least recently used.
+    /// 30 days without use, and after 90 days. An account has at most 20; one more ends the least recently used
+    /// of the key that has the most.
     CreateSession("create_session") = POST "/api-key/sessions" in "sessions" for KEY_ALONE;
     returns(201, "The session, and the cookie": BrowserSessionResponse)
         or(Forbidden: "a page of another site sent the request", RateLimited, OutcomeUnknown);

@@ -125,7 +125,7 @@ impl BrowserSession {
     pub const MAX_AGE: Duration = Duration::from_secs(90 * 24 * 60 * 60);
     /// How long it lasts without being used.
     pub const MAX_IDLE: Duration = Duration::from_secs(30 * 24 * 60 * 60);
-    /// How many an account may have. One more ends the least recently used.
+    /// How many an account may have. One more ends the least recently used of the key that has the most.
     pub const MAX_PER_ACCOUNT: usize = 20;
     /// How often its use is written: not with every request, so that reading an account costs no writes.
     pub const USE_NOTED_EVERY: Duration = Duration::from_secs(10 * 60);

@@ -23,7 +23,7 @@ pub struct BrowserSessionFacts {
 pub struct BrowserSessionChanges {
     /// The new session.
     pub opened: BrowserSession,
-    /// Sessions that ended before, and the least recently used ones beyond [`BrowserSession::MAX_PER_ACCOUNT`].
+    /// Sessions that ended before, and those beyond [`BrowserSession::MAX_PER_ACCOUNT`].
     pub ended: Vec<BrowserTokenHash>,
 }
 
@@ -44,10 +44,25 @@ pub fn open_browser_session(
     }
     let is_live = |(session, works): &(BrowserSession, bool)| *works && session.is_live(opened.created_at);
     let (mut live, mut ended): (Vec<_>, Vec<_>) = facts.others.into_iter().partition(is_live);
-    live.sort_by_key(|(session, _)| Reverse(session.used_at));
-    ended.extend(live.into_iter().skip(BrowserSession::MAX_PER_ACCOUNT - 1));
+    while live.len() >= BrowserSession::MAX_PER_ACCOUNT
+        && let Some(place) = place_to_free(&live, &opened)
+    {
+        ended.push(live.swap_remove(place));
+    }
     let ended = ended.into_iter().map(|(session, _)| session.token).collect();
     Ok(Some(BrowserSessionChanges { opened, ended }))
+}
+
+/// The session that makes room for a new one: the least recently used of the key that then has the most, so that whoever
+/// was given a key cannot sign out its owner.
+fn place_to_free(live: &[(BrowserSession, bool)], opened: &BrowserSession) -> Option<usize> {
+    let count = |secret: KeyHash| {
+        let all = live.iter().map(|(session, _)| session).chain([opened]);
+        all.filter(|session| session.secret == secret).count()
+    };
+    let rank = |session: &BrowserSession| (count(session.secret), Reverse(session.used_at));
+    let places = live.iter().enumerate();
+    places.max_by_key(|(_, (session, _))| rank(session)).map(|(place, _)| place)
 }
 
 /// Decides which session a link opens: one of the first key of its account, whose secret is `first_key`. The link is
@@ -113,6 +128,20 @@ mod tests {
         others.truncate(19);
         others[7].1 = true;
         assert!(ended(others).is_empty());
+    }
+
+    #[test]
+    fn a_key_that_was_given_away_ends_only_its_own_sessions() {
+        let of =
+            |secret: u8, minute| BrowserSession { secret: KeyHash::from_bytes([secret; 32]), ..session(at(minute)) };
+        let mut others: Vec<_> = [of(1, 0), of(1, 1)].into_iter().map(|session| (session, true)).collect();
+        others.extend((2..20).map(|minute| (of(2, minute), true)));
+        let ended = |opened| {
+            let facts = BrowserSessionFacts { is_live: true, token_in_use: false, others: others.clone() };
+            open_browser_session(opened, facts).unwrap().unwrap().ended
+        };
+        let first_of_given = others[2].0.token;
+        assert_eq!((ended(of(2, 30)), ended(of(1, 30))), (vec![first_of_given], vec![first_of_given]));
     }
 
     #[test]
