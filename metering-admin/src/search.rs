@@ -1,6 +1,6 @@
 //! One search for everything: the form of the text says what it is, and each is found by an index.
 
-use metering_core::access::{Account, AccountId, Email, KeyId};
+use metering_core::access::{Account, AccountId, AgentName, AgentNameError, Email, KeyId};
 use metering_core::chains::{Address, TxHash};
 use metering_core::charging::{Hold, HoldId};
 use metering_core::clock::Timestamp;
@@ -67,7 +67,12 @@ impl Term {
         let exact = exact.or_else(|| text.parse().map(Self::Account).ok());
         let exact = exact.or_else(|| text.parse().map(Self::Key).ok());
         let exact = exact.or_else(|| text.parse().map(Self::Request).ok());
-        Ok(exact.unwrap_or_else(|| Self::Name(text.to_owned())))
+        match exact {
+            Some(exact) => Ok(exact),
+            // Whatever else it is, nobody has it in a name, and it may be what a store does not take, such as U+0000.
+            None if text.parse::<AgentName>().is_err() => Err(wrong("q", AgentNameError)),
+            None => Ok(Self::Name(text.to_owned())),
+        }
     }
 
     const fn kind(&self) -> &'static str {
@@ -240,6 +245,8 @@ mod tests {
             ("0x12", "64 hexadecimal digits"),
             ("jo@localhost", "email address"),
             (" ", "enter what to search for"),
+            ("abc\0", "1 to 64 letters"),
+            ("abc def", "1 to 64 letters"),
         ];
         for (text, problem) in table {
             let error = Term::read(text).unwrap_err().to_string();
