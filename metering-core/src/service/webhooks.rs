@@ -112,7 +112,8 @@ impl Webhooks<'_> {
         let kinds = request.events.as_deref().map(|events| read_kinds(&mut fields, events));
         let (url, kinds) = match url {
             Some(text) if is_mail(text) => {
-                (self.setup.read_mail(&mut fields, text, &account), self.setup.mailed(&mut fields, kinds))
+                let url = self.setup.read_mail(&mut fields, text, &account).await?;
+                (url, self.setup.mailed(&mut fields, kinds))
             }
             text => (text.and_then(|text| self.read_url(&mut fields, text)), kinds.unwrap_or_default()),
         };

@@ -51,18 +51,28 @@ impl WebhookSetup {
         Ok(Some(wanted))
     }
 
-    /// The URL of mail to an account's own address.
-    pub(super) fn read_mail(&self, fields: &mut Fields, text: &str, account: &Account) -> Option<WebhookUrl> {
+    /// The URL of mail to an account's own address. An account has one such webhook, or it would get each alert twice, and
+    /// switching mail off would leave the second on.
+    pub(super) async fn read_mail(
+        &self,
+        fields: &mut Fields,
+        text: &str,
+        account: &Account,
+    ) -> Result<Option<WebhookUrl>, Error> {
         let Some(own) = self.alert_address(account) else {
             fields.wrong("url", "cannot be mail: this service sends none, or the account's address is not verified");
-            return None;
+            return Ok(None);
         };
         let asked = text.split_once(':').and_then(|(_, address)| address.parse().ok());
         if asked != own.email() {
             fields.wrong("url", "must be the account's verified address");
-            return None;
+            return Ok(None);
         }
-        Some(own)
+        if self.mail_channel(account).await?.is_some() {
+            fields.wrong("url", "is mail, which the account has a webhook for already; change that one");
+            return Ok(None);
+        }
+        Ok(Some(own))
     }
 
     /// The events that a mail webhook asks for; all that can be mailed if it names none.

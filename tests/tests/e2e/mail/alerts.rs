@@ -84,6 +84,7 @@ fn alerts_are_mailed_where_they_are_switched_on() {
     for (path, body, field) in [
         ("/webhooks", json!({"url": "mailto:other@example.com"}), "url"),
         ("/webhooks", json!({"url": "MAILTO:jo@example.com", "events": ["key.created"]}), "events"),
+        ("/webhooks", json!({"url": "mailto:jo@example.com"}), "url"),
     ] {
         let refused = client.post(path, &body).expect(400).json();
         assert!(refused["fields"].get(field).is_some(), "{body}: {refused}");
