@@ -71,7 +71,7 @@ function used(key) {
     figure(spentOf(key)),
     " of ",
     figure(key.limit),
-    ` ${plural(key.limit, "credit")} ${PERIODS[key.limit_reset] ?? "in all"}`,
+    ` ${plural(key.limit, "credit")} ${PERIODS[key.limit_reset] ?? "in total"}`,
     limit > 0n ? bar(spentOf(key), limit) : "",
   );
 }
