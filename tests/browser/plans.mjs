@@ -65,7 +65,7 @@ export const plans = {
       await page.keyboard.press("Enter");
       await page.waitForSelector("#signup #email:visible");
       await page.waitForSelector("#buying:not([hidden])");
-      assert.match(await page.innerText("#buying"), /Sign up, and its payment comes next/);
+      assert.match(await page.innerText("#buying"), /Sign up to continue to the payment/);
       await checkPage(page, `buying-sign-up-${viewport.width}`);
       await signUp(page, `buyer-${viewport.width}@example.com`);
       await page.waitForSelector("#api-key");

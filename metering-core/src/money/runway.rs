@@ -1,5 +1,5 @@
 //! How long a balance lasts at the recent pace. An estimate, so it is only made from enough days. The pages have the same
-//! rule in `runway.js`.
+//! rule in `runway.js`; both are tested with `runway.json`.
 
 use std::fmt;
 
@@ -26,7 +26,7 @@ pub enum Runway {
     NoCalls,
     /// The first call was today or yesterday.
     TooEarly,
-    /// There were no calls in the days that the pace is taken from.
+    /// There were no calls in the days that the pace is taken from, but before.
     NoRecentCalls,
     /// About so many days; 0 for less than one.
     Days(u64),
@@ -38,7 +38,7 @@ impl Runway {
     /// An account needs this many complete days since its first call.
     const ENOUGH_DAYS: i64 = 2;
 
-    /// How long `balance` lasts, given what was used on days until `today`: at least those of two weeks.
+    /// How long `balance` lasts, given the credits used on each day until `today`. Pass at least the last two weeks.
     #[must_use]
     pub fn of(balance: Credits, used: impl IntoIterator<Item = (Day, Credits)>, today: Day) -> Self {
         if !balance.is_positive() {
@@ -68,7 +68,7 @@ impl Runway {
     }
 }
 
-/// As people say it.
+/// A sentence for people.
 impl fmt::Display for Runway {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -95,43 +95,18 @@ mod tests {
 
     const TODAY: Day = Day::from_unix_days(20_000);
 
-    fn runway(balance: &str, used: &[(u32, &str)]) -> Runway {
-        let used = used.iter().map(|(ago, amount)| (TODAY.minus_days(*ago), amount.parse().unwrap()));
-        Runway::of(balance.parse().unwrap(), used, TODAY)
-    }
+    /// Balance, usage by age in days, and what is said. `runway.js` is tested with the same file.
+    const CASES: &str = include_str!("runway.json");
 
     #[test]
-    fn a_runway_is_the_balance_divided_by_the_pace() {
-        use Runway::{Days, NoCalls, NoRecentCalls, TooEarly, UsedUp};
-        // balance, used on which day how much, runway
-        let table: [(&str, &[(u32, &str)], Runway); 9] = [
-            ("0", &[(3, "1")], UsedUp),
-            ("5", &[], NoCalls),
-            ("5", &[(0, "1"), (1, "1")], TooEarly),
-            ("5", &[(8, "1"), (20, "1")], NoRecentCalls),
-            ("10", &[(1, "1"), (2, "1")], Days(10)),
-            ("10", &[(1, "7"), (20, "9")], Days(10)),
-            ("10", &[(0, "5"), (1, "7"), (20, "9")], Days(2)),
-            ("0.5", &[(1, "1"), (2, "1")], Days(0)),
-            ("10", &[(2, "0.00000001")], Days(2_000_000_000)),
-        ];
-        for (balance, used, expected) in table {
-            assert_eq!(runway(balance, used), expected, "{balance} {used:?}");
-        }
-    }
-
-    #[test]
-    fn a_runway_is_said_in_round_words() {
-        let table = [
-            (0, "Less than a day at this pace."),
-            (1, "About 1 day at this pace."),
-            (59, "About 59 days at this pace."),
-            (60, "About 2 months at this pace."),
-            (729, "About 24 months at this pace."),
-            (730, "More than two years at this pace."),
-        ];
-        for (days, words) in table {
-            assert_eq!(Runway::Days(days).to_string(), words);
+    fn a_runway_is_the_balance_divided_by_the_pace_in_round_words() {
+        let cases: Vec<(String, Vec<(u32, String)>, String)> = serde_json::from_str(CASES).unwrap();
+        assert!(cases.len() > 10, "{cases:?}");
+        for (balance, used, expected) in cases {
+            let amount = |text: &str| Credits::from_printed(text).unwrap();
+            let days = used.iter().map(|(ago, used)| (TODAY.minus_days(*ago), amount(used)));
+            let runway = Runway::of(amount(&balance), days, TODAY);
+            assert_eq!(runway.to_string(), expected, "{balance} {used:?}");
         }
     }
 }

@@ -29,11 +29,11 @@ named_enum! {
     /// Whether a credited payment can still be undone by its chain:
     /// [`PaymentSettlement`](crate::payments::PaymentSettlement) without the time.
     pub enum PaymentState {
-        /// It can.
+        /// It can be undone.
         Unsettled = "unsettled",
-        /// It cannot.
+        /// It can no longer be undone.
         Final = "final",
-        /// It was.
+        /// It was undone.
         Reversed = "reversed",
     }
 }
@@ -65,7 +65,7 @@ impl Period {
         Self { from: first.map(Day::start), until: last.map(after) }
     }
 
-    /// Whether it is all of time.
+    /// Whether it has neither a start nor an end.
     #[must_use]
     pub const fn is_open(&self) -> bool {
         self.from.is_none() && self.until.is_none()
@@ -84,7 +84,7 @@ pub struct AccountFilter {
 }
 
 impl AccountFilter {
-    /// Whether it leaves out no account.
+    /// Whether it matches every account.
     #[must_use]
     pub const fn is_open(&self) -> bool {
         self.name_prefix.is_none() && self.created.is_open() && self.state.is_none()
@@ -114,8 +114,8 @@ pub struct AccountRunway {
 }
 
 impl AccountRunway {
-    /// The runway of an account that used so much in some days; `None` unless, at this pace, what it has left is used up
-    /// within as many days again. One that has nothing left, or is revoked, runs out no more.
+    /// The runway of an account that used `used` in some days. `None` unless, at this pace, its balance is used up within
+    /// as many days again; also `None` if nothing is left, or the account is revoked.
     #[must_use]
     pub fn of(account: &Account, used: Credits) -> Option<Self> {
         let balance = account.totals.balance;
@@ -124,7 +124,7 @@ impl AccountRunway {
         runs_out.then_some(Self { account: id, agent_name, balance, used })
     }
 
-    /// For how many whole days it lasts, if `days` are those that it used so much in.
+    /// How many whole days the balance lasts. `days` is how many days `used` covers.
     #[must_use]
     pub fn days_left(&self, days: u32) -> u32 {
         let (balance, used) = (i128::from(self.balance.atoms()), i128::from(self.used.atoms()));

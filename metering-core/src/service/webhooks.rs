@@ -38,8 +38,8 @@ const DEFAULT_GRACE_SECONDS: u32 = 24 * 60 * 60;
 const NO_EVENTS: &str = "must have at least one event; leave it out, or send null, for all of them";
 
 /// Mail and requests are different webhooks.
-const URL_TO_MAIL: &str = "cannot become mail; create a webhook with this address instead";
-const MAIL_TO_URL: &str = "of mail does not change; create a webhook with the URL instead";
+const URL_TO_MAIL: &str = "cannot be changed to an email address; create a webhook with the address instead";
+const MAIL_TO_URL: &str = "cannot be changed from an email address; create a webhook with the URL instead";
 
 /// The webhooks and events of accounts, from [`Service::webhooks`].
 #[derive(Debug, Clone, Copy)]

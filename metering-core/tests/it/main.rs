@@ -12,3 +12,4 @@ mod money;
 mod payments;
 mod signups;
 mod statements;
+mod stopped_clock;

@@ -5,6 +5,7 @@ use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, StatusCode};
 
 use crate::http::{Reply, bytes, with_headers};
+use crate::pages::markdown::escape;
 use crate::pages::page::{HTML, Page, secured};
 
 /// Where the reason of a refusal goes. Not HTML's own: templates escape what they insert, and this is inserted at
@@ -32,34 +33,8 @@ impl ApprovalPages {
     /// It was not, for a reason in words for people.
     pub(crate) fn refused(&self, status: StatusCode, reason: &str) -> Reply {
         let page = String::from_utf8_lossy(self.refused.html.body());
-        let html = page.replace(REASON, &escaped(reason));
+        let html = page.replace(REASON, &escape(reason));
         let reply = bytes(status, HeaderValue::from_static(HTML), Bytes::from(html));
         with_headers(secured(reply), vec![("content-security-policy", self.refused.policy.clone())])
-    }
-}
-
-/// Text as HTML shows it.
-fn escaped(text: &str) -> String {
-    let mut html = String::with_capacity(text.len());
-    for character in text.chars() {
-        match character {
-            '&' => html.push_str("&amp;"),
-            '<' => html.push_str("&lt;"),
-            '>' => html.push_str("&gt;"),
-            '"' => html.push_str("&quot;"),
-            '\'' => html.push_str("&#39;"),
-            other => html.push(other),
-        }
-    }
-    html
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn reasons_are_text() {
-        assert_eq!(escaped("a <b> & \"c\" 'd'"), "a &lt;b&gt; &amp; &quot;c&quot; &#39;d&#39;");
     }
 }

@@ -62,7 +62,8 @@ pub(super) fn plain_link(url: &str) -> Option<String> {
 
 /// Escapes text for use in HTML content.
 pub(super) fn escape(text: &str) -> String {
-    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
+    let text = text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
+    text.replace('"', "&quot;").replace('\'', "&#39;")
 }
 
 fn parse(text: &str) -> Vec<Event<'_>> {

@@ -5,11 +5,12 @@ use std::io::Write;
 
 use clap::Args;
 use metering_client::Client;
+use metering_core::money::Runway;
 use metering_core::{Clock, SystemClock};
 use serde::Deserialize;
 
 use crate::client::money::amount::Amount;
-use crate::client::money::runway::{Recent, runway};
+use crate::client::money::runway::Recent;
 use crate::client::session::ProfileArgs;
 use crate::client::session::documents::{Caps, Document};
 use crate::failure::Failure;
@@ -61,7 +62,7 @@ impl BalanceArgs {
             document.write_json(out)?;
         } else {
             let balance = &document.content;
-            balance.write(lasts(&client, &balance.credit_balance).await.as_deref(), out)?;
+            balance.write(lasts(&client, &balance.credit_balance).await, out)?;
         }
         out.flush()?;
         if document.content.credit_balance.is_used_up() {
@@ -71,18 +72,17 @@ impl BalanceArgs {
     }
 }
 
-/// How long the balance lasts, if that can be said. It is worth no failure: the key may lack the scope for it.
-async fn lasts(client: &Client, balance: &Amount) -> Option<String> {
+/// How long the balance lasts, if that is known. The command does not fail without it: the key may lack the scope.
+async fn lasts(client: &Client, balance: &Amount) -> Option<Runway> {
     if balance.is_used_up() {
         return None;
     }
     let recent: Document<Recent> = Document::get(client, RECENT).await.ok()?;
-    let lasts = runway(balance, &recent.content.by_day, SystemClock.now().day())?;
-    Some(format!("{lasts} at this week's pace"))
+    recent.content.runway(balance, SystemClock.now().day())
 }
 
 impl Balance {
-    fn write(&self, lasts: Option<&str>, out: &mut dyn Write) -> Result<(), Failure> {
+    fn write(&self, lasts: Option<Runway>, out: &mut dyn Write) -> Result<(), Failure> {
         let none = "-";
         let held = self.credits_held.as_ref().filter(|held| !held.is_used_up());
         let held = held.map(|held| format!("{held} for requests whose cost is not known yet"));

@@ -66,7 +66,7 @@ fn the_balance_lasts_as_long_as_the_usage_of_the_week_says() {
     let days: Vec<_> = (0..=8).map(day).collect();
     let (program, service) = balance("12.5", "");
     service.on("/credits/usage/summary", Reply::ok(format!(r#"{{"by_day":[{}]}}"#, days.join(","))));
-    program.tabulates(&[("balance", &["balance 12.5", "lasts about 12 days at this week's pace"])]);
+    program.tabulates(&[("balance", &["balance 12.5", "lasts About 12 days at this pace."])]);
     assert_eq!(service.last().target, "/credits/usage/summary?days=30");
     assert!(!program.run("balance --json").success().contains("lasts"));
     let (program, _without_usage) = balance("12.5", "");

@@ -52,11 +52,12 @@ impl Payments<'_> {
         let (entry, payment) = self.find_purchase(&account, number).await?;
         match self.state.store()?.add_receipt_buyer(&account.id, entry.created_at).await? {
             ReceiptBuyerAdded::Added => self.receipt_for(&account, &entry, &payment).await,
-            ReceiptBuyerAdded::NoBuyer => {
-                Err(Error::field("number", "gets nobody's name: say first who buys, with PUT /credits/buyer"))
-            }
+            ReceiptBuyerAdded::NoBuyer => Err(Error::field(
+                "number",
+                "cannot get billing details before they are set; set them with PUT /credits/buyer",
+            )),
             ReceiptBuyerAdded::Taken => {
-                Err(Error::field("number", "is of a receipt that names somebody, and what a receipt says stays"))
+                Err(Error::field("number", "already has other billing details, which cannot be changed"))
             }
         }
     }

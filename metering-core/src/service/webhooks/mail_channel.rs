@@ -60,7 +60,10 @@ impl WebhookSetup {
         account: &Account,
     ) -> Result<Option<WebhookUrl>, Error> {
         let Some(own) = self.alert_address(account) else {
-            fields.wrong("url", "cannot be mail: this service sends none, or the account's address is not verified");
+            fields.wrong(
+                "url",
+                "cannot be an email address: this service sends no mail, or the account's address is not verified",
+            );
             return Ok(None);
         };
         let asked = text.split_once(':').and_then(|(_, address)| address.parse().ok());
@@ -80,7 +83,7 @@ impl WebhookSetup {
         let kinds = kinds.unwrap_or_else(|| MAILED.into_iter().collect());
         if kinds.iter().any(|kind| !MAILED.contains(&kind)) {
             let names = MAILED.map(EventKind::as_str).join(", ");
-            fields.wrong("events", format_args!("must be among {names}, which are all that is mailed"));
+            fields.wrong("events", format_args!("must be among {names}; no other events are mailed"));
         }
         kinds
     }

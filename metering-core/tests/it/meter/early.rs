@@ -6,10 +6,11 @@ use std::sync::atomic::Ordering;
 use metering_core::charging::{EarlyDecision, EarlyReceipt, ExpectedCharge, MeterEnd, RefusalKind};
 use metering_core::{
     ApiKey, Charge, ClientSource, Clock, Credits, Decision, Meter, Refusal, RequestId, Store, StoreError, SystemClock,
-    SystemRandomness, Timestamp, UsageLine,
+    SystemRandomness, UsageLine,
 };
 
 use super::{Scene, config};
+use crate::stopped_clock::StoppedClock;
 
 fn charge(scene: &Scene) -> Charge {
     let line = UsageLine { route_template: "/x".into(), http_method: "GET".into(), source: ClientSource::Direct };
@@ -77,16 +78,6 @@ async fn store_without_a_thread_decides_before_its_first_request_of_a_key_starts
     let scene = Scene::new(10, config(10, 10), false).await;
     assert!(accepted(&scene, charge(&scene)).await.is_on_disk());
     assert_eq!(scene.meter.stats().accepted.load(Ordering::Relaxed), 1);
-}
-
-/// Stands still, so that nothing becomes too old.
-#[derive(Debug)]
-struct StoppedClock(Timestamp);
-
-impl Clock for StoppedClock {
-    fn now(&self) -> Timestamp {
-        self.0
-    }
 }
 
 /// A scene whose store has no thread, and has charged the key just now. Further commits wait.

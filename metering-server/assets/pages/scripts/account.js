@@ -227,7 +227,7 @@ function askForKey(problem = "") {
   const place = byId("lost-key-rotate");
   withRest([place], ({ showBuying, showRotate }) => {
     if (!here()) return;
-    showBuying(byId("buying"), "Sign in, and its payment opens. Without a key, ", h("a", { href: "/metering#signup-title" }, "sign up"), " first.");
+    showBuying(byId("buying"), "Sign in to continue to the payment. Without a key, ", h("a", { href: "/metering#signup-title" }, "sign up"), " first.");
     showRotate(place, { here, rotated });
   });
   byId("key").focus({ preventScroll: true });
@@ -269,7 +269,7 @@ function signOut() {
   if (!kept) return;
   endSession().catch((error) => {
     // If it has ended already, there is nothing to do.
-    if (error.code !== "unauthorized" && !rememberedKey()) complain(byId("key"), `The service could not be told that you signed out: ${sentence(error)} Sign in again to end this browser's session.`);
+    if (error.code !== "unauthorized" && !rememberedKey()) complain(byId("key"), `This browser's session could not be ended: ${sentence(error)} Sign in again, then sign out.`);
   });
 }
 

@@ -1,4 +1,4 @@
-// UTC days, as YYYY-MM-DD.
+// UTC days, as YYYY-MM-DD, and times as they are shown.
 
 const DAY_MS = 86_400_000;
 
@@ -10,6 +10,12 @@ export const dayAfter = (day, days) => dayBefore(new Date(`${day}T00:00:00Z`), -
 
 /** How many days there are from one day to another, with both of them. */
 export const dayCount = (from, to) => Math.round((Date.parse(to) - Date.parse(from)) / DAY_MS) + 1;
+
+/** A time to the second: "2026-11-21 12:00:00". */
+export const toSecond = (time) => time.slice(0, 19).replace("T", " ");
+
+/** A time to the minute: "2026-11-21 12:00". */
+export const toMinute = (time) => time.slice(0, 16).replace("T", " ");
 
 const dayFormat = (options) => {
   const format = new Intl.DateTimeFormat("en", { timeZone: "UTC", ...options });

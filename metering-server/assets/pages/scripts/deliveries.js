@@ -2,6 +2,7 @@
 
 import { callApi, sentence } from "/assets/api.js";
 import { choice } from "/assets/choice.js";
+import { toSecond } from "/assets/days.js";
 import { busy, h, wait } from "/assets/dom.js";
 import { payload } from "/assets/payload.js";
 import { table } from "/assets/table.js";
@@ -17,7 +18,7 @@ const STATES = { pending: ["Pending", "tag-warn"], delivered: ["Delivered", "tag
 const COLUMNS = [{ name: "Event", head: true }, { name: "State" }, { name: "Attempts", number: true }, { name: "Last attempt" }];
 
 /** A time to the second, in UTC. */
-const second = (text) => h("time", { datetime: text, title: text, class: "whole" }, text.slice(0, 19).replace("T", " "));
+const second = (text) => h("time", { datetime: text, title: text, class: "whole" }, toSecond(text));
 
 /**
  * Shows the deliveries to `webhook` in `place`. `key` is the key of the visit, `here()` whether its user is still on the

@@ -18,7 +18,7 @@ export async function showDevices(place, visit) {
     const { data } = await callApi(PATH, { key: visit.key() });
     if (visit.here()) place.replaceChildren(...content(place, visit, data));
   } catch (error) {
-    if (visit.here()) place.replaceChildren(h("p", { class: "bad", role: "alert" }, error.code === "key_scope" ? "This key may not manage keys, so it does not see where they are used." : sentence(error)));
+    if (visit.here()) place.replaceChildren(h("p", { class: "bad", role: "alert" }, error.code === "key_scope" ? "This key may not manage keys, so it cannot see where the account is signed in." : sentence(error)));
   }
 }
 

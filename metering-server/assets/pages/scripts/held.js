@@ -1,6 +1,7 @@
 // Credits that are held for requests in progress, whose cost is not known yet.
 
 import { sentence } from "/assets/api.js";
+import { toSecond } from "/assets/days.js";
 import { plural, toUnits } from "/assets/decimal.js";
 import { h } from "/assets/dom.js";
 import { figure } from "/assets/figure.js";
@@ -36,7 +37,7 @@ function listOf(requests) {
   if (requests.length === 0) return h("p", { class: "soft" }, "They have just been charged. Refresh to see what they cost.");
   const columns = [{ name: "Time", head: true }, { name: "Route", route: true }, { name: "Request" }, { name: "Held", number: true }];
   const rows = requests.map((request) => [
-    h("time", { datetime: request.created_at, title: request.created_at }, request.created_at.slice(0, 19).replace("T", " ")),
+    h("time", { datetime: request.created_at, title: request.created_at }, toSecond(request.created_at)),
     `${request.http_method} ${request.request_path}`,
     h("code", { class: "request-id" }, request.id),
     figure(request.held),

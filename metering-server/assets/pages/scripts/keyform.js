@@ -1,9 +1,9 @@
 // The dialog for a new key, which also changes a key.
 
+import { toMinute } from "/assets/days.js";
 import { formDialog } from "/assets/dialog.js";
 import { h } from "/assets/dom.js";
 import { boxes, checks, field, optional } from "/assets/field.js";
-import { minute } from "/assets/keyrow.js";
 import { routePicker } from "/assets/routepicker.js";
 
 const SCOPES = [
@@ -94,9 +94,9 @@ function moreOf(key) {
 }
 
 function expiries(key, own) {
-  const parents = own.expires_at && key?.id !== own.id ? `With your key (${minute(own.expires_at)} UTC)` : "Never";
+  const parents = own.expires_at && key?.id !== own.id ? `With your key (${toMinute(own.expires_at)} UTC)` : "Never";
   const presets = Object.entries(AFTER).map(([value, [label]]) => [value, label]);
-  const keep = key?.expires_at ? [["keep", `${minute(key.expires_at)} UTC`]] : [];
+  const keep = key?.expires_at ? [["keep", `${toMinute(key.expires_at)} UTC`]] : [];
   return [...keep, ["", parents], ...presets, ["at", "At a date and time …"]];
 }
 

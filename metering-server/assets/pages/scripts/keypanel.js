@@ -1,10 +1,11 @@
 // Everything about one key, at the side of the page.
 
+import { toMinute } from "/assets/days.js";
 import { openDialog } from "/assets/dialog.js";
 import { plural } from "/assets/decimal.js";
 import { h } from "/assets/dom.js";
 import { figure } from "/assets/figure.js";
-import { PERIODS, minute, moment, never, stateTag } from "/assets/keyrow.js";
+import { PERIODS, moment, never, stateTag } from "/assets/keyrow.js";
 import { copyButton } from "/assets/secret.js";
 
 const COUNTS = [["requests_per_minute", "Requests a minute"], ["requests_per_day", "Requests a day"], ["max_in_flight", "Requests at the same time"]];
@@ -34,9 +35,9 @@ function facts(key, { parents, children }) {
   const budget = key.limit === null
     ? [["Budget", "No limit"]]
     : [
-        ["Budget", ...credits(key.limit), ` ${PERIODS[key.limit_reset] ?? "in all"}`],
-        ["Left of it", ...credits(key.limit_remaining)],
-        ...(key.limit_resets_at ? [["Starts again", moment(key.limit_resets_at)]] : []),
+        ["Budget", ...credits(key.limit), ` ${PERIODS[key.limit_reset] ?? "in total"}`],
+        ["Remaining", ...credits(key.limit_remaining)],
+        ...(key.limit_resets_at ? [["Resets", moment(key.limit_resets_at)]] : []),
         ["Alert", ...(key.alert_below ? ["below ", ...credits(key.alert_below)] : ["None"])],
       ];
   return [
@@ -47,10 +48,10 @@ function facts(key, { parents, children }) {
     ["Used today", ...credits(key.usage_daily)],
     ["Used this week", ...credits(key.usage_weekly)],
     ["Used this month", ...credits(key.usage_monthly)],
-    ["Used in all", ...credits(key.usage)],
+    ["Used in total", ...credits(key.usage)],
     ["Last used", key.last_used_at ? moment(key.last_used_at) : never()],
     ["Created", moment(key.created_at)],
-    ["Expires", key.expires_at ? h("time", { datetime: key.expires_at }, `${minute(key.expires_at)} UTC`) : never()],
+    ["Expires", key.expires_at ? h("time", { datetime: key.expires_at }, `${toMinute(key.expires_at)} UTC`) : never()],
     ["Scopes", key.scopes.join(", ")],
     ["Routes", ...list(key.routes, "All")],
     ["Networks", ...list(key.networks, "All")],

@@ -1,6 +1,7 @@
 // A key as a row of the Keys tab.
 
 import { bar } from "/assets/bar.js";
+import { toMinute } from "/assets/days.js";
 import { fromUnits, plural, toUnits } from "/assets/decimal.js";
 import { h } from "/assets/dom.js";
 import { figure } from "/assets/figure.js";
@@ -11,9 +12,6 @@ export const PERIODS = { daily: "a day", weekly: "a week", monthly: "a month" };
 const COLUMNS = [{ name: "Key", head: true }, { name: "State" }, { name: "Used" }, { name: "Last used" }, { name: "Actions" }];
 /** The deepest level that is indented further. */
 const DEEPEST = 4;
-
-/** A time to the minute, in UTC. */
-export const minute = (text) => text.slice(0, 16).replace("T", " ");
 
 /** What may be shown of a secret: what all begin with, and the last four characters. */
 const hint = (secret) => `${secret.slice(0, 8)}…${secret.slice(-4)}`;
@@ -37,7 +35,7 @@ export const never = () => h("span", { class: "soft" }, "Never");
 
 /** A day or a time, in UTC, which breaks only between the two. */
 export function moment(text) {
-  const parts = minute(text).split(" ").map((part) => h("span", { class: "whole" }, part));
+  const parts = toMinute(text).split(" ").map((part) => h("span", { class: "whole" }, part));
   return h("time", { datetime: text, title: text }, parts[0], parts[1] && " ", parts[1]);
 }
 
@@ -71,7 +69,7 @@ function used(key) {
     figure(spentOf(key)),
     " of ",
     figure(key.limit),
-    ` ${plural(key.limit, "credit")} ${PERIODS[key.limit_reset] ?? "in all"}`,
+    ` ${plural(key.limit, "credit")} ${PERIODS[key.limit_reset] ?? "in total"}`,
     limit > 0n ? bar(spentOf(key), limit) : "",
   );
 }

@@ -111,7 +111,7 @@ export class KeysTab {
         ...this.#keys.filter(({ state }) => state === "leaked").map((key) => this.#leak(key)),
         this.#keys.length > 1 && this.#finder(),
         this.place,
-        h("p", { class: "soft hint" }, "Used is in credits: of a budget in its period, with child keys; without a budget in all. Days and months are UTC, and so are all times."),
+        h("p", { class: "soft hint" }, "Used is in credits: in the current period for a key with a budget (child keys included), in total for one without. All times are UTC, and so are days and months."),
       ),
     );
     this.#list();

@@ -10,5 +10,5 @@ import { startSignup } from "/assets/signup.js";
 const meter = byId("hero-meter");
 if (meter) drums(meter, document.body.dataset.freeCredits, 4);
 showPlans(byId("plans"));
-if (!rememberedKey()) showBuying(byId("buying"), "Sign up, and its payment comes next. If you have a key, ", h("a", { href: "/metering/account#top-up" }, "sign in"), ".");
+if (!rememberedKey()) showBuying(byId("buying"), "Sign up to continue to the payment. If you have a key, ", h("a", { href: "/metering/account#top-up" }, "sign in"), ".");
 startSignup();

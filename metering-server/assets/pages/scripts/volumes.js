@@ -1,6 +1,7 @@
 // The month's requests to routes with volume tiers: what the next one costs, and when that changes.
 
 import { sentence } from "/assets/api.js";
+import { toMinute } from "/assets/days.js";
 import { group } from "/assets/decimal.js";
 import { h } from "/assets/dom.js";
 import { figure } from "/assets/figure.js";
@@ -25,7 +26,7 @@ export function volumeTiers(volumes) {
   if (error) return section(null, h("p", { class: "bad", role: "alert" }, sentence(error)));
   return section(
     h("p", { class: "soft" }, `${month}, UTC`),
-    h("p", { class: "soft" }, "Here, the price of a request depends on how many came before it in the month. Prices are in credits. All routes start again at ", h("time", { datetime: reset }, reset.slice(0, 16).replace("T", " ")), " UTC."),
+    h("p", { class: "soft" }, "Here, the price of a request depends on how many came before it in the month. Prices are in credits. All routes start again at ", h("time", { datetime: reset }, toMinute(reset)), " UTC."),
     longTable("Requests this month to routes with volume tiers", COLUMNS, routes.map(row), FIRST),
   );
 }

@@ -1,9 +1,9 @@
 // The WEBHOOKS tab: where the account's events are sent, and their deliveries.
 
 import { callApi, sentence } from "/assets/api.js";
+import { toMinute } from "/assets/days.js";
 import { Deliveries } from "/assets/deliveries.js";
 import { busy, h } from "/assets/dom.js";
-import { minute } from "/assets/keyrow.js";
 import { table } from "/assets/table.js";
 import { WebhookActions } from "/assets/webhookactions.js";
 import { conditionCell, isMail, target } from "/assets/webhookhealth.js";
@@ -105,8 +105,8 @@ export class WebhooksTab {
   #row(webhook) {
     const { id, events, created_at: created, old_secret_expires_at: old } = webhook;
     return [
-      [h("span", { class: "webhook-url", "data-webhook": id }, target(webhook)), h("code", { class: "under" }, id), h("span", { class: "under" }, `since ${minute(created)}`)],
-      conditionCell(webhook, this.#now, old ? [`Old secret until ${minute(old)}`] : []),
+      [h("span", { class: "webhook-url", "data-webhook": id }, target(webhook)), h("code", { class: "under" }, id), h("span", { class: "under" }, `since ${toMinute(created)}`)],
+      conditionCell(webhook, this.#now, old ? [`Old secret until ${toMinute(old)}`] : []),
       events.length === 0 ? "All" : h("span", { class: "cell" }, ...events.map((event) => h("code", {}, event))),
       this.#buttons(webhook),
     ];

@@ -85,3 +85,8 @@ fn a_title_is_the_first_heading_and_needed() {
         assert!(render_titled(text, &Variables::default(), plain_link).is_none(), "{text}");
     }
 }
+
+#[test]
+fn escaped_text_has_no_markup() {
+    assert_eq!(escape("a <b> & \"c\" 'd'"), "a &lt;b&gt; &amp; &quot;c&quot; &#39;d&#39;");
+}

@@ -19,6 +19,8 @@ pub(super) struct Receipt {
     pub(super) issued_at: String,
     seller: Seller,
     customer: Customer,
+    /// Services that know no buyers leave it out.
+    buyer: Option<Buyer>,
     plan_id: Option<String>,
     plan_label: Option<String>,
     pub(super) credits: Amount,
@@ -33,6 +35,14 @@ struct Seller {
     address: Vec<String>,
     tax_id: Option<String>,
     contact: Option<String>,
+}
+
+#[derive(Debug, Deserialize)]
+struct Buyer {
+    name: String,
+    #[serde(default)]
+    address: Vec<String>,
+    tax_id: Option<String>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -77,7 +87,7 @@ impl Receipt {
 
     /// Writes it for people.
     pub(super) fn write(&self, out: &mut dyn Write) -> Result<(), Failure> {
-        let Self { seller, customer, payment, .. } = self;
+        let Self { seller, customer, buyer, payment, .. } = self;
         let or_none = |text: &Option<String>| text.clone().unwrap_or_else(|| ABSENT.to_owned());
         let chain = payment.chain_name.as_ref();
         let chain = chain.map_or_else(|| payment.chain_id.to_string(), |name| format!("{name} ({})", payment.chain_id));
@@ -85,7 +95,11 @@ impl Receipt {
         let bonus = self.bonus_credits.as_ref().map_or_else(|| ABSENT.to_owned(), Amount::to_string);
         let (tax_id, contact, email) = (or_none(&seller.tax_id), or_none(&seller.contact), or_none(&customer.email));
         let explorer = or_none(&payment.explorer_url);
-        let pairs: [(&str, &dyn Display); 20] = [
+        let (buyer, buyer_address, buyer_tax_id) = match buyer {
+            Some(buyer) => (buyer.name.as_str(), buyer.address.join(", "), or_none(&buyer.tax_id)),
+            None => (ABSENT, ABSENT.to_owned(), ABSENT.to_owned()),
+        };
+        let pairs: [(&str, &dyn Display); 23] = [
             ("Receipt", &self.number),
             ("Status", &self.status),
             ("Issued", &self.issued_at),
@@ -93,6 +107,9 @@ impl Receipt {
             ("Address", &address),
             ("Tax number", &tax_id),
             ("Contact", &contact),
+            ("Buyer", &buyer),
+            ("Buyer address", &buyer_address),
+            ("Buyer tax number", &buyer_tax_id),
             ("Account", &customer.org_id),
             ("Agent name", &customer.agent_name),
             ("Email", &email),

@@ -1,18 +1,9 @@
 //! Requests that are served before their charge is decided.
 
-use metering_core::{RateLimits, Timestamp};
+use metering_core::RateLimits;
 
 use super::*;
-
-/// Stands still, so that nothing becomes too old.
-#[derive(Debug)]
-struct StoppedClock(Timestamp);
-
-impl Clock for StoppedClock {
-    fn now(&self) -> Timestamp {
-        self.0
-    }
-}
+use crate::stopped_clock::StoppedClock;
 
 /// A scene whose store has no thread, and has charged the key just now. Further commits wait.
 async fn charged_before() -> Scene {

@@ -66,7 +66,7 @@ function services(health, metrics) {
     const words = wallet.problem ?? (wallet.paused_until ? `It executes no payments until ${wallet.paused_until}.` : "It runs low: refill it.");
     items.push(item("gas", "Gas", "Wallet ", h("span", { class: "mono break" }, wallet.wallet), ` on ${wallet.name}: ${words}${left}`));
   }
-  if (metrics?.certificate) items.push(item("certificate", "Certificate", "It expires on ", day(metrics.certificate), ". Renew its files; the server takes them by itself."));
+  if (metrics?.certificate) items.push(item("certificate", "Certificate", "It expires on ", day(metrics.certificate), ". Renew its files; the server loads the new ones by itself."));
   return items;
 }
 
@@ -111,7 +111,7 @@ function runways(accounts) {
 
 function unreported(counts) {
   const items = (counts?.routes ?? []).map(({ route_template: route, requests, in_full: full }) =>
-    item("unreported", "No report", h("span", { class: "mono break" }, route), `: ${group(requests)} ${plural(requests, "response")} did not say what they cost, and ${group(full)} paid the whole hold. Check what the upstream sends. `, h("a", { href: "#/catalogue" }, "Its price", h("span", { class: "quietly-there" }, ` of ${route}`))),
+    item("unreported", "No report", h("span", { class: "mono break" }, route), `: ${group(requests)} ${plural(requests, "response")} did not say what they cost, and ${group(full)} were charged the whole hold. Check what the upstream sends. `, h("a", { href: "#/catalogue" }, "Its price", h("span", { class: "quietly-there" }, ` of ${route}`))),
   );
   return first(items, items.length, "unreported", "No report", "");
 }

@@ -3,11 +3,12 @@
 import { act } from "/assets/console-api.js";
 import { ask } from "/assets/console-dialog.js";
 import { reload } from "/assets/console-router.js";
+import { toSecond } from "/assets/days.js";
 import { byId, h } from "/assets/dom.js";
 
 /** Stands for the service's default in the list of times. */
 const SOON = "soon";
-const inWords = (time) => `${time.slice(0, 19).replace("T", " ")} UTC`;
+const inWords = (time) => `${toSecond(time)} UTC`;
 
 /** The button that applies a catalogue. */
 export const applyButton = (text, label) => h("button", { class: "button", type: "button", id: "apply", on: { click: () => apply(text) } }, label);

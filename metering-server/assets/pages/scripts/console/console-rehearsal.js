@@ -41,7 +41,7 @@ function results({ totals, accounts, by_route: routes, by_account: users, run_ou
   const share = percent(before, after);
   const words = before === after ? "The same as" : `${share ?? "A change"} on`;
   const headline = h("p", {}, h("strong", { id: "rehearsed" }, `${words} the last ${DAYS} days`), ": ", figure(after), " credits instead of ", figure(before), ".");
-  const some = count === "0" ? "No account would have run out that did not." : `${group(count)} ${plural(count, "account")} would have run out that did not, or later.`;
+  const some = count === "0" ? "No account would have run out sooner." : `${group(count)} ${plural(count, "account")} would have run out that did not, or that ran out later.`;
   const used = `${group(accounts)} ${plural(accounts, "account")} made ${group(totals.calls)} ${plural(totals.calls, "call")}.`;
   const parts = [h("div", { class: `notice ${count === "0" ? "notice-good" : "notice-warn"}` }, headline, h("p", {}, some, " ", used), ...doubts(totals))];
   if (ranOut.length > 0) parts.push(longTable("Accounts that would have run out", RUN_OUT, ranOut.map(runOut), FIRST));

@@ -26,7 +26,7 @@ const KEYS = [{ name: "Key", head: true }, { name: "Account" }, { name: "Created
 /** Secrets are never sent: what is searched for is in the URL. */
 const secretProblem = (text) => {
   if (/sk_live_/.test(text)) return "This is the secret of a key. Search for the key's id, which starts with key_.";
-  return /opr_\w{20}/.test(text) ? "This is the token of an operator, which is not searched for." : "";
+  return /opr_\w{20}/.test(text) ? "This is the token of an operator, which cannot be searched for." : "";
 };
 
 /** The form in the head of the page. A slash goes there from anywhere but a field. */

@@ -1,0 +1,13 @@
+//! A clock that stands still.
+
+use metering_core::{Clock, Timestamp};
+
+/// Always shows the same time, so that nothing becomes too old.
+#[derive(Debug)]
+pub(crate) struct StoppedClock(pub(crate) Timestamp);
+
+impl Clock for StoppedClock {
+    fn now(&self) -> Timestamp {
+        self.0
+    }
+}
