@@ -28,7 +28,7 @@ async fn listed(store: &dyn FullStore, filter: &PaymentFilter, limit: u32) -> Ve
 /// Payments are listed newest first, by the day of recording and by their state.
 pub async fn newest_payments_are_first(store: Arc<dyn FullStore>) {
     let id = customer(&*store, 0).await.id;
-    assert_eq!(listed(&*store, &PaymentFilter::default(), 5).await, []);
+    assert!(listed(&*store, &PaymentFilter::default(), 5).await.is_empty());
     for number in 1..=4_u8 {
         let now = NOON.saturating_add(DAY * u32::from(number));
         credited(&*store, PaymentCredit { now, ..credit(&id, payment_by(number, tx(number))) }).await;
@@ -41,8 +41,8 @@ pub async fn newest_payments_are_first(store: Arc<dyn FullStore>) {
     assert_eq!(listed(&*store, &recorded, 5).await, [3, 2]);
     let state = |state| PaymentFilter { state: Some(state), ..PaymentFilter::default() };
     assert_eq!(listed(&*store, &state(PaymentState::Unsettled), 5).await, [4, 3, 2, 1]);
-    assert_eq!(listed(&*store, &state(PaymentState::Final), 5).await, []);
-    assert_eq!(listed(&*store, &state(PaymentState::Reversed), 5).await, []);
+    assert!(listed(&*store, &state(PaymentState::Final), 5).await.is_empty());
+    assert!(listed(&*store, &state(PaymentState::Reversed), 5).await.is_empty());
 }
 
 /// Payments are found by their hash on every chain, and by the number of their receipt on one.
