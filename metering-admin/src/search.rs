@@ -201,7 +201,7 @@ impl Administration {
             let newer: Vec<Credits> =
                 activity.iter().take_while(|entry| entry.created_at > at).map(|entry| entry.amount).collect();
             let is_complete = newer.len() < activity.len();
-            let since = Credits::checked_sum(newer.into_iter()).filter(|_| is_complete);
+            let since = Credits::checked_sum(newer).filter(|_| is_complete);
             return Ok(since.and_then(|since| before.totals.unspent().checked_sub(since)));
         }
         Ok(None)

@@ -82,7 +82,7 @@ pub async fn failing_deliveries_are_listed(store: Arc<dyn FullStore>) {
     let failed = AttemptOutcome::Failed { status: Some(500), error: "HTTP 500".to_owned(), retry_after: None };
     let failed = store.finish_delivery(first.id, first.progress.attempts, failed, NOON).await.unwrap();
     let failed = failed.expect("the attempt is the current one");
-    assert_eq!(store.failing_deliveries(MANY).await.unwrap(), [failed.clone()]);
+    assert_eq!(store.failing_deliveries(MANY).await.unwrap(), std::slice::from_ref(&failed));
     let next = failed.progress.next_at;
     let again = store.claim_deliveries(next, LEASE, MANY, owner).await.unwrap().remove(0).delivery;
     let delivered = AttemptOutcome::Delivered { status: 200 };

@@ -166,7 +166,7 @@ export const buying = {
     await page.waitForFunction(() => /2 of 3 confirmations/.test(document.querySelector("[data-step=confirm]").textContent));
     await rpc(node, "anvil_mine", "0x1");
     await page.waitForSelector("#topped-up");
-    assert.match(await page.innerText("#topped-up"), /\+10\.5 credits\. The balance is [\d.]+\.\s+Receipt R-\d+-[0-9A-F]{16}, transaction 0x/);
+    assert.match(await page.innerText("#topped-up"), /\+10\.5 credits\. The balance is [\d.]+\.[\s\d.]+Receipt R-\d+-[0-9A-F]{16}, transaction 0x/);
     assert.equal(await bought(page, key), before + 10.5);
     const balance = (await (await call(page, "/credits/balance", key)).json()).credit_balance;
     assert.equal(await page.getAttribute("#new-balance", "data-exact"), String(balance));

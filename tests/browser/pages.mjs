@@ -235,7 +235,7 @@ const scenes = {
     await page.goto(`${page.base}/agents-tos/1`);
     await checkPage(page, "terms");
     await page.goto(`${page.base}/docs`);
-    await page.waitForFunction(() => document.body.innerText.includes("/credits/balance"));
+    await page.waitForFunction(() => document.querySelector("main").textContent.includes("/credits/balance"));
     await checkPage(page, "docs");
     assert.equal((await page.goto(`${page.base}/metering/nowhere`)).status(), 404);
   },

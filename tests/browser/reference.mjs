@@ -55,7 +55,7 @@ export const reference = {
     const page = await visitor.window();
     await openReference(page);
     assert.match(await page.title(), /^API reference · Acme Data$/);
-    const rows = await page.locator(".operation > summary").allInnerTexts();
+    const rows = await page.locator(".operation > summary").allTextContents();
     assert.ok(rows.every((row) => /\bcredits?\b|Free/.test(row)), rows.join("\n"));
     assert.equal(await price(page, "#get_mpp_eth_price"), "0.0006944 credits");
     assert.equal(await price(page, STREAM), "0.01 credits per connection");

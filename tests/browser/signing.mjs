@@ -48,7 +48,7 @@ export const signing = {
     await tabTo(page, "[data-action=sign]");
     await page.keyboard.press("Enter");
     await page.waitForSelector("#topped-up");
-    assert.match(await page.innerText("#topped-up"), /\+0\.05 credits\. The balance is 0\.05\.\s+Receipt R-84532-[0-9A-F]{16}, transaction 0x[0-9a-f]{8}…/);
+    assert.match(await page.innerText("#topped-up"), /\+0\.05 credits\. The balance is 0\.05\.[\s\d.]+Receipt R-84532-[0-9A-F]{16}, transaction 0x[0-9a-f]{8}…/);
     assert.equal(await page.evaluate(() => document.activeElement.textContent), "Topped up");
     assert.equal(await balance(page, key), 0.05);
     assert.equal(signatures(page), 2, "one was declined");

@@ -16,7 +16,8 @@ async function weigh(page) {
   await session.send("Network.enable");
   await session.send("Network.setCacheDisabled", { cacheDisabled: true });
   const requests = new Map();
-  session.on("Network.requestWillBeSent", ({ requestId, request }) => requests.set(requestId, { path: new URL(request.url).pathname, bytes: 0 }));
+  // The browser's own icons, such as that of a date field, have `data:` URLs and are not sent.
+  session.on("Network.requestWillBeSent", ({ requestId, request }) => request.url.startsWith("data:") || requests.set(requestId, { path: new URL(request.url).pathname, bytes: 0 }));
   session.on("Network.loadingFinished", ({ requestId, encodedDataLength }) => requests.has(requestId) && (requests.get(requestId).bytes = encodedDataLength));
   const weight = () => {
     // Whether and when it asks for the icon is the browser's choice: it counts as one request.

@@ -81,7 +81,7 @@ fn number(count: u64, unit: Unit) -> String {
 fn duration(seconds: u128) -> String {
     match seconds {
         ..=119 => format!("{seconds} s"),
-        ..=7_199 => format!("{} min", seconds / 60),
+        120..=7_199 => format!("{} min", seconds / 60),
         _ => format!("{} h", seconds / 3_600),
     }
 }

@@ -63,7 +63,8 @@ mod tests {
     #[test]
     fn a_cookie_counts_from_its_own_pages_only() {
         // method, headers, accepted
-        let table: [(&str, &[(&str, &str)], bool); 11] = [
+        type Row<'a> = (&'a str, &'a [(&'static str, &'static str)], bool);
+        let table: [Row<'_>; 11] = [
             ("POST", &[("sec-fetch-site", "same-origin")], true),
             ("GET", &[("sec-fetch-site", "same-origin")], true),
             ("GET", &[("sec-fetch-site", "none")], false),

@@ -17,18 +17,18 @@ const DEEPEST = 4;
 const hint = (secret) => `${secret.slice(0, 8)}…${secret.slice(-4)}`;
 
 /**
- * The table of a tree of keys. `own` is the key of this visit, `secret` its secret, `now` the service's time, `open` shows
- * a key's details, and `actions` makes its menu.
+ * The table of a tree of keys. `now` is the service's time, `own` the key of this visit, `secret` its secret, `open` shows
+ * a key's details, and `actions` makes its menu: without these, the keys are only listed.
  */
-export function keyTable(tree, { own, secret, now, open, actions }) {
+export function keyTable(tree, { now, own = {}, secret, open, actions }) {
   const rows = tree.map(({ key, depth, parents }) => [
     nameOf(key, { depth, parents, own, secret, open }),
     stateTag(key, parents, now),
     used(key),
     key.last_used_at ? moment(key.last_used_at) : never(),
-    actions(key),
+    ...(actions ? [actions(key)] : []),
   ]);
-  return table("Keys", COLUMNS, rows);
+  return table("Keys", actions ? COLUMNS : COLUMNS.slice(0, -1), rows);
 }
 
 export const never = () => h("span", { class: "soft" }, "Never");
@@ -49,7 +49,9 @@ function nameOf(key, { depth, parents, own, secret, open }) {
   return h(
     "span",
     { class: `key-name depth-${Math.min(depth, DEEPEST)}` },
-    h("button", { class: "link-button", type: "button", "data-key": key.id, "aria-haspopup": "dialog", on: { click: () => open(key, parents) } }, key.name),
+    open
+      ? h("button", { class: "link-button", type: "button", "data-key": key.id, "aria-haspopup": "dialog", on: { click: () => open(key, parents) } }, key.name)
+      : h("span", { "data-key": key.id }, key.name),
     depth > 0 && h("span", { class: "quietly-there" }, `, child of ${parents[0].name}`),
     isOwn && [" ", h("span", { class: "tag tag-accent" }, "this tab")],
     h("code", { class: "under" }, isOwn && secret?.startsWith("sk_live_") ? hint(secret) : key.id),

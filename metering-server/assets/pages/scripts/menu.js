@@ -39,7 +39,8 @@ export function menuButton(subject, items) {
   });
   menu.addEventListener("beforetoggle", ({ newState }) => {
     button.setAttribute("aria-expanded", String(newState === "open"));
-    if (newState === "open") addEventListener("scroll", away, { capture: true, passive: true });
+    // From the next frame on: what scrolled before the menu opened is told until then.
+    if (newState === "open") requestAnimationFrame(() => isOpen() && addEventListener("scroll", away, { capture: true, passive: true }));
     else removeEventListener("scroll", away, { capture: true });
   });
   const away = () => menu.hidePopover();

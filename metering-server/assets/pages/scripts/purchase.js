@@ -96,7 +96,8 @@ export function showPurchase(place, { quote, plan, chain, coin, credits, account
     busy(payButton, async () => {
       const waiting = new AbortController();
       signal.addEventListener("abort", () => waiting.abort());
-      stop.onclick = () => waiting.abort();
+      // The second half of a double click on what was here before is not meant for it.
+      stop.onclick = ({ detail }) => detail > 1 || waiting.abort();
       stop.hidden = false;
       alert.hidden = true;
       isAsked = true;

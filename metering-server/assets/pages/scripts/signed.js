@@ -72,7 +72,8 @@ export function showSigned(place, { offer, offers, coin, account, key, signal, d
   const button = (label, act) => h("button", { class: "button button-quiet", type: "button", hidden: true, on: { click: act } }, label);
   const waiting = new AbortController();
   signal.addEventListener("abort", () => waiting.abort());
-  const stop = button("Stop waiting for the wallet", () => waiting.abort());
+  // It appears where the form's button was: the second half of a double click is not meant for it.
+  const stop = button("Stop waiting for the wallet", ({ detail }) => detail > 1 || waiting.abort());
   const again = button("Try again", () => send(rememberedSigned()));
   const leave = button("Back", () => back());
   const forget = button("Forget this payment", () => {

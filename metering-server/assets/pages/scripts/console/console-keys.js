@@ -3,6 +3,7 @@
 import { admin, query } from "/assets/console-api.js";
 import { parts } from "/assets/console-rows.js";
 import { keyTable } from "/assets/keyrow.js";
+import { treeOf } from "/assets/keytree.js";
 
 const CSV = ["id", "name", "parent_id", "state", "limit", "limit_remaining", "limit_reset", "usage", "usage_monthly", "usage_daily", "last_used_at", "created_at", "expires_at", "scopes"];
 
@@ -15,7 +16,7 @@ export function keys({ org_id: id }) {
     },
     empty: "The account has no key.",
     more: "Show newer keys",
-    draw: (items) => keyTable(items, { own: {} }),
+    draw: (items) => keyTable(treeOf(items), { now: new Date() }),
     csv: { name: `keys-${id}`, columns: CSV, cells: (key) => CSV.map((column) => (column === "scopes" ? key.scopes.join(" ") : key[column])) },
   });
 }
