@@ -5,6 +5,7 @@
 //! delays them.
 
 mod alerts;
+mod counted;
 mod delivery;
 mod message;
 mod transport;

@@ -26,7 +26,8 @@ async function open(page, id) {
   await page.waitForSelector(`${id} .operation-body`);
 }
 
-const price = (page, id) => page.locator(`${id} > summary .price`).innerText();
+/** Also of an endpoint in a closed group. */
+const price = (page, id) => page.locator(`${id} > summary .price`).textContent();
 const fact = (page, id, name) => page.locator(`${id} [data-fact=${name}]`).innerText();
 const code = (page, id) => page.locator(`${id} [role=tabpanel]`).innerText();
 

@@ -100,7 +100,8 @@ mod tests {
 
     #[test]
     fn a_runway_is_the_balance_divided_by_the_pace_in_round_words() {
-        let cases: Vec<(String, Vec<(u32, String)>, String)> = serde_json::from_str(CASES).unwrap();
+        type Case = (String, Vec<(u32, String)>, String);
+        let cases: Vec<Case> = serde_json::from_str(CASES).unwrap();
         assert!(cases.len() > 10, "{cases:?}");
         for (balance, used, expected) in cases {
             let amount = |text: &str| Credits::from_printed(text).unwrap();

@@ -121,7 +121,8 @@ mod tests {
         let long = "x".repeat(121);
         let lines = ["1", "2", "3", "4", "5", "6", "7"];
         // name, address, tax number, what is wrong
-        let table: [(&str, &[&str], Option<&str>, &[BuyerError]); 9] = [
+        type Row<'a> = (&'a str, &'a [&'a str], Option<&'a str>, &'a [BuyerError]);
+        let table: [Row<'_>; 9] = [
             ("Jörg & Söhne", &["Straße 1", "Αθήνα"], Some("EL 123"), &[]),
             ("a", &[], None, &[]),
             ("a", &lines[..6], Some(" "), &[]),

@@ -9,9 +9,9 @@ use metering_core::access::{AccountId, Email};
 use metering_core::events::AttemptOutcome;
 use tokio::sync::Semaphore;
 
+use crate::mail::counted::count;
 use crate::mail::message::Letterhead;
 use crate::mail::transport::Transport;
-use crate::operations::metric::counter;
 use crate::run::Current;
 
 /// Alerts that are sent at the same time.
@@ -37,13 +37,7 @@ impl AlertMail {
     pub(crate) async fn send(&self, account: &AccountId, to: &Email, event: &str, body: &[u8]) -> AttemptOutcome {
         let outcome = self.attempt(account, to, event, body).await;
         let counted = if matches!(outcome, AttemptOutcome::Delivered { .. }) { "sent" } else { "failed" };
-        counter!(
-            "metering_mails_total",
-            "Mail sent, or given up on, by kind and outcome",
-            "kind" => "alert",
-            "outcome" => counted
-        )
-        .increment(1);
+        count("alert", counted);
         outcome
     }
 

@@ -11,9 +11,9 @@ use tokio::task::JoinSet;
 use tokio::time::Instant;
 
 use crate::http::Shutdown;
+use crate::mail::counted::count;
 use crate::mail::message::Letterhead;
 use crate::mail::transport::Transport;
-use crate::operations::metric::counter;
 use crate::run::Current;
 
 /// Messages of one queue that are sent at the same time. One that waits for another attempt does not count.
@@ -77,7 +77,7 @@ impl Delivery {
         let trouble = match self.send(&mut parcel).await {
             Ok(is_sent) => {
                 if is_sent {
-                    count(&parcel.request, "sent");
+                    count(parcel.request.kind(), "sent");
                 }
                 return None;
             }
@@ -88,7 +88,7 @@ impl Delivery {
         let (error, request) = (trouble.why, &parcel.request);
         let Some(pause) = pause else {
             tracing::warn!(error, mail = ?request, "could not send mail");
-            count(request, "failed");
+            count(request.kind(), "failed");
             return None;
         };
         tracing::debug!(error, mail = ?request, "could not send mail yet; trying again");
@@ -133,16 +133,6 @@ impl Delivery {
     }
 }
 
-fn count(request: &MailRequest, outcome: &'static str) {
-    counter!(
-        "metering_mails_total",
-        "Mail sent, or given up on, by kind and outcome",
-        "kind" => request.kind(),
-        "outcome" => outcome
-    )
-    .increment(1);
-}
-
 /// Delivers the requests of one queue until `ending` is cancelled, and then what is queued.
 pub(super) async fn run(delivery: Arc<Delivery>, mut requests: mpsc::Receiver<MailRequest>, ending: Shutdown) {
     let (mut sending, mut waiting) = (JoinSet::new(), JoinSet::new());
@@ -156,7 +146,7 @@ pub(super) async fn run(delivery: Arc<Delivery>, mut requests: mpsc::Receiver<Ma
                     }
                     Ok(Some((parcel, _))) => {
                         tracing::warn!(mail = ?parcel.request, "could not send mail; too much waits to be tried again");
-                        count(&parcel.request, "failed");
+                        count(parcel.request.kind(), "failed");
                     }
                     Ok(None) => {}
                     Err(error) => tracing::error!(%error, "sending mail failed"),

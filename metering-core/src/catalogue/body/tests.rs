@@ -241,7 +241,7 @@ fn an_example_is_a_body_that_is_served() {
         (r#""example": {"model": "small"}"#, "request.example does not fit the request: body: "),
         (r#""example": {"model": "small", "messages": [], "x": 1}"#, "request.example does not fit the request: /x: "),
         (r#""example": "small""#, "request.example does not fit the request: body: "),
-        (r#""exmaple": {}"#, "unknown key request.exmaple; did you mean example?"),
+        (r#""examples": {}"#, "unknown key request.examples; did you mean example?"),
     ];
     for (more, part) in table {
         let error = read(&request(more)).unwrap_err();
