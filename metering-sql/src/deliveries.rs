@@ -98,7 +98,7 @@ fn of_webhook(state: DeliveryState) -> String {
     format!("{webhook} AND delivery.state = '{}'", state.as_str())
 }
 
-/// How the deliveries to a webhook are doing. Each query reads an index of [`of_webhook`] deliveries.
+/// How the deliveries to a webhook are doing. Each query reads an index of the deliveries.
 pub async fn health(db: &mut dyn Executor, webhook: &WebhookId) -> Result<WebhookHealth> {
     let (pending, delivered) = (of_webhook(DeliveryState::Pending), of_webhook(DeliveryState::Delivered));
     let count = format!("SELECT count(*) FROM delivery WHERE {pending}");
