@@ -5,7 +5,6 @@ mod body;
 mod connection;
 mod failure;
 mod pool;
-mod task_waker;
 mod upstream_error;
 
 use std::num::NonZeroUsize;

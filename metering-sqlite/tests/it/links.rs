@@ -12,6 +12,8 @@ use crate::scene::{NOON, database_path};
 async fn links_of_earlier_versions_still_work() {
     let (_folder, file) = database_path();
     let connection = write_version(16, &file);
+    let email = "UPDATE account SET email = 'owner@example.com' WHERE org_id = ?1";
+    assert_eq!(connection.execute(email, ["org_aaaaaaaaaaaaaaaaaaaa"]).unwrap(), 1);
     let link = "INSERT INTO email_link (token, account, purpose, expires_at) \
                 SELECT zeroblob(32), id, 'verify_address', 1795262400001 FROM account WHERE org_id = ?1";
     assert_eq!(connection.execute(link, ["org_aaaaaaaaaaaaaaaaaaaa"]).unwrap(), 1);

@@ -14,8 +14,6 @@ use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::TokioIo;
 use tokio::net::TcpStream;
 
-use super::task_waker::TaskWaker;
-
 /// How a connection is made: over TCP, with TLS for `https`.
 pub(super) type Connector = hyper_rustls::HttpsConnector<HttpConnector>;
 
@@ -40,7 +38,6 @@ pub(super) struct UpstreamConnection {
     sender: http1::SendRequest<Outgoing>,
     /// Reads and writes the socket; `None` once the connection has ended.
     driver: Option<Driver>,
-    waker: TaskWaker,
     /// Where it was opened, as the pool counts.
     pub(super) place: usize,
 }
@@ -55,7 +52,7 @@ impl UpstreamConnection {
             Stream::Http(stream) => open(stream).await?,
             Stream::Https(stream) => open(stream).await?,
         };
-        Ok(Self { sender, driver: Some(driver), waker: TaskWaker::new(), place })
+        Ok(Self { sender, driver: Some(driver), place })
     }
 
     /// Sends a request and waits for the head of the response.
@@ -65,10 +62,8 @@ impl UpstreamConnection {
     ) -> Result<Response<Incoming>, TrySendError<Request<Outgoing>>> {
         let mut response = pin!(self.sender.try_send_request(request));
         std::future::poll_fn(|context| {
-            self.waker.poll(context, |context| {
-                drive(&mut self.driver, context);
-                response.as_mut().poll(context)
-            })
+            drive(&mut self.driver, context);
+            response.as_mut().poll(context)
         })
         .await
     }
@@ -89,15 +84,12 @@ impl UpstreamConnection {
         body: &mut Incoming,
         context: &mut Context<'_>,
     ) -> Poll<Option<hyper::Result<Frame<Bytes>>>> {
-        let Self { driver, waker, .. } = self;
-        waker.poll(context, |context| {
-            if let Poll::Ready(frame) = Pin::new(&mut *body).poll_frame(context) {
-                return Poll::Ready(frame);
-            }
-            // Polling the body has requested more data from the connection.
-            drive(driver, context);
-            Pin::new(&mut *body).poll_frame(context)
-        })
+        if let Poll::Ready(frame) = Pin::new(&mut *body).poll_frame(context) {
+            return Poll::Ready(frame);
+        }
+        // Polling the body has requested more data from the connection.
+        drive(&mut self.driver, context);
+        Pin::new(body).poll_frame(context)
     }
 
     /// Whether the connection can take another request: it is open, and its last response has been read.

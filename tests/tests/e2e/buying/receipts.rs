@@ -88,7 +88,12 @@ fn receipts_keep_the_buyer_of_their_purchase() {
     assert_eq!(add(&old).expect(200).json()["buyer"], plain);
     assert_eq!(add(&old).expect(200).json()["buyer"], plain, "a repeated request changes nothing");
     let _ = set(&acme).expect(200);
-    assert!(add(&old).expect(400).json()["fields"]["number"].as_str().unwrap().contains("already has other billing details"));
+    assert!(
+        add(&old).expect(400).json()["fields"]["number"]
+            .as_str()
+            .unwrap()
+            .contains("already has other billing details")
+    );
     assert_eq!(client.get("/credits/buyer").expect(200).json()["buyer"], acme);
     let _ = set(&json!({"name": null})).expect(200);
     assert_eq!((&receipts()[0]["buyer"], &receipts()[1]["buyer"]), (&acme, &plain));
