@@ -34,8 +34,8 @@ impl Table {
         self.rows.push(cells.map(|cell| printable(&cell.to_string())).into());
     }
 
-    /// Writes the table so that it fits the terminal, and what was left out for that. A table without rows has only
-    /// headings.
+    /// Writes the table, fitted to the terminal, with a note if that hid or shortened anything. Without rows, it
+    /// writes only the headings.
     pub(crate) fn write(self, out: &mut dyn Write) -> Result<(), Failure> {
         let layout = self.layout(Screen::current());
         for line in &layout.lines {

@@ -39,7 +39,7 @@ pub(crate) use origin::PagesOrigin;
 use page::{HTML, Page, secured};
 pub(crate) use render::COMPLETE_PAGE;
 
-/// First segments that belong to the pages, with everything below them.
+/// All paths with one of these first segments are pages.
 pub(crate) const FOLDERS: [&str; 4] = ["metering", "assets", "agents-tos", "docs"];
 /// Other paths that belong to the pages.
 pub(crate) const PATHS: [&str; 2] = ["/", ICON];

@@ -39,7 +39,7 @@ pub(crate) struct Layout {
 }
 
 impl Layout {
-    /// What was left out, for the user.
+    /// A note that says what was hidden or shortened.
     pub(crate) fn note(&self) -> Option<String> {
         let left_out = match (self.hidden, self.is_shortened) {
             (0, false) => return None,

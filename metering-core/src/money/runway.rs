@@ -95,7 +95,7 @@ mod tests {
 
     const TODAY: Day = Day::from_unix_days(20_000);
 
-    /// Balance, usage by age in days, and what is said. `runway.js` is tested with the same file.
+    /// Cases: the balance, the usage by age in days, and the expected text. `runway.js` is tested with the same file.
     const CASES: &str = include_str!("runway.json");
 
     #[test]

@@ -107,17 +107,7 @@ impl<A> Endpoint<A> {
         ];
         let described = operations.into_iter().find(|(_, operation)| operation.is_some());
         let (method, _) = described.expect("the document has the method of its handler");
-        let takes_head = method == Method::GET;
-        Self {
-            method,
-            path,
-            handler,
-            describe,
-            takes_head,
-            is_compressed: false,
-            is_everywhere: false,
-            takes_session: false,
-        }
+        Self::declared(method, &path, handler, describe)
     }
 
     /// An endpoint that is described by other means than a handler's `utoipa::path`.

@@ -10,7 +10,7 @@ use crate::pages::variables::Variables;
 pub(super) use folder::GuideError;
 use folder::{PageFile, is_name};
 
-/// The page that lists the guides; each guide is below it.
+/// The list of guides. A guide's path is below this one.
 pub(super) const GUIDES_PAGE: &str = "/docs/guides";
 /// Our guides, in the order of the side bar.
 const OWN: [(&str, &str); 8] = [
@@ -36,8 +36,8 @@ pub(super) struct Guide {
     headings: Vec<Heading>,
 }
 
-/// All guides: ours, then the operator's own, in the order of their names. A page of the operator's with the name of one
-/// of ours takes its place.
+/// All guides: ours, then the operator's, sorted by file name. An operator's page replaces one of ours with the same
+/// name.
 ///
 /// # Errors
 /// When a page of the operator's cannot be read, or has no heading.

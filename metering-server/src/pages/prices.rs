@@ -1,5 +1,5 @@
-//! The price table of the first page: what a request costs, in words. The API reference has all routes; this table has
-//! the few that a visitor wants to know, so that the plans below it stay in sight.
+//! The price table of the first page, in words. It has only a few routes, so that the plans stay visible below it; the
+//! API reference has all of them.
 
 use metering_core::Catalogue;
 use metering_core::catalogue::Route;

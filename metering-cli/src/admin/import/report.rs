@@ -236,7 +236,7 @@ impl Report {
 }
 
 impl Report {
-    /// The accounts whose balance was rounded most, by how much; of equal ones, in the order of their names.
+    /// The accounts with the largest roundings, largest first. Equal ones are sorted by name.
     fn largest_roundings(&self) -> impl Iterator<Item = (&String, &Credits)> {
         let mut roundings: Vec<_> = self.rounding_by_account.iter().collect();
         roundings.sort_by_key(|(_, amount)| std::cmp::Reverse(amount.atoms().unsigned_abs()));

@@ -45,7 +45,7 @@ function ask({ alert_below: below, email: address, email_verification: verificat
   const fields = [amount, email].filter(Boolean);
   formDialog({
     title: "Low balance",
-    about: [h("p", { class: "soft" }, "You are told once when the balance falls below this, once when nothing is left, and again only after credits were added. Webhooks get balance.low and balance.exhausted.")],
+    about: [h("p", { class: "soft" }, "You get one alert when the balance falls below this amount, and one when it is used up. Adding credits resets both. Webhooks get balance.low and balance.exhausted.")],
     fields,
     layout: [...fields.map(({ element }) => element), nobody],
     confirm: "Save",

@@ -17,7 +17,7 @@ export function until(text, now) {
   return `${Math.round(left / DAY)} days`;
 }
 
-/** The state of a key: its words, and the class of its tag. `parents` are the keys above it that are known, the nearest first. */
+/** The text and the CSS class for a key's state. `parents` are its known parent keys, nearest first. */
 export function stateOf(key, parents, now) {
   const spent = (of, whose) => `Budget${whose} used up${of.limit_resets_at ? `, resets in ${until(of.limit_resets_at, now)}` : ""}`;
   if (key.state === "leaked") return ["Leaked", "tag-bad"];

@@ -68,7 +68,7 @@ function move(event, entries, { close, away }) {
   event.preventDefault();
 }
 
-/** Puts the menu under its button, or above it where there is no room, at the right edge. */
+/** Puts the menu below its button, or above it if there is no room below, aligned with the button's right edge. */
 function place(menu, button) {
   const [at, size] = [button.getBoundingClientRect(), menu.getBoundingClientRect()];
   const below = at.bottom + 4;

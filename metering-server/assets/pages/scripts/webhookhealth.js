@@ -17,7 +17,7 @@ export function clockTime(text, now) {
   return day === now.toISOString().slice(0, 10) ? time : `${day} ${time}`;
 }
 
-/** What is said about a webhook at `now`: its state in words, the tag's kind, and notes about its deliveries. */
+/** How a webhook is doing at `now`: a text, the kind of its tag, and notes about its deliveries. */
 export function condition({ state, health }, now) {
   const { waiting, failing_since: since, last_status: status, last_error: error, next_attempt_at: next, last_delivered_at: delivered } = health ?? {};
   const count = Number(waiting ?? 0);

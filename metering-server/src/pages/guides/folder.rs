@@ -28,8 +28,7 @@ pub(crate) struct GuideError {
     pub(super) problem: String,
 }
 
-/// Reads the pages of a folder, in the order of their names. Other files, and those whose name begins with a dot, are
-/// left out.
+/// Reads the Markdown files of a folder, sorted by name. Hidden files and other files are ignored.
 ///
 /// # Errors
 /// When the folder or a page cannot be read, or a page is too large, is not text, or has a name that is no part of a
