@@ -6,8 +6,7 @@ use metering_core::access::AccountId;
 use metering_core::chains::{Chain, TokenUnits};
 use metering_core::events::{Delivery, WebhookId, WebhookState};
 use metering_core::operators::Period;
-use metering_core::payments::{Payment, Plan};
-use metering_core::service::UnclaimedPayment;
+use metering_core::payments::{Payment, Plan, UnclaimedPayment};
 use metering_core::usage::DayRange;
 use metering_core::wire::WebhookDocument;
 
@@ -70,19 +69,20 @@ impl Administration {
         Ok(failing)
     }
 
-    /// Describes payments that nobody claimed, at most 20: what is known about them, the plan with the nearest price, and
-    /// what the wallet's accounts bought before. `chains` are those that are configured, by their names.
+    /// The newest payments that nobody claimed, at most 20, and how many there are: what is known about them, the plan with
+    /// the nearest price, and what the wallet's accounts bought before. `chains` are those that are configured, by their
+    /// names.
     ///
     /// # Errors
     /// When the store fails.
-    pub async fn describe_unclaimed(
+    pub async fn unclaimed_payments(
         &self,
-        unclaimed: &[UnclaimedPayment],
         chains: &[(String, Chain)],
-    ) -> Result<Vec<UnclaimedDocument>, AdminError> {
+    ) -> Result<(Vec<UnclaimedDocument>, u64), AdminError> {
+        let (unclaimed, count) = self.store.unclaimed(u32::try_from(MOST).unwrap_or(u32::MAX)).await?;
         let plans = if unclaimed.is_empty() { Vec::new() } else { self.store.plans().await? };
         let mut documents = Vec::new();
-        for UnclaimedPayment { arrival, seen_at } in unclaimed.iter().take(MOST) {
+        for UnclaimedPayment { arrival, seen_at } in &unclaimed {
             let Some((name, chain)) = chains.iter().find(|(_, chain)| chain.chain_id == arrival.tx.chain_id) else {
                 continue;
             };
@@ -100,7 +100,7 @@ impl Administration {
                 paid_before,
             });
         }
-        Ok(documents)
+        Ok((documents, count))
     }
 
     /// The newest purchases of an account.

@@ -111,6 +111,7 @@ pub mod signups;
 pub mod top_up_quotes;
 pub mod topups;
 pub mod transactions;
+pub mod unclaimed;
 pub mod unreadable;
 pub mod usage;
 pub mod verification;

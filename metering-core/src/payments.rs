@@ -17,9 +17,9 @@ mod uri;
 pub use buyer::{Buyer, BuyerError, BuyerRecord};
 pub use not_before::{NotBefore, NotBeforeError};
 pub use payment::{
-    ArrivalLocation, ChainView, Payment, PaymentError, PaymentFault, PaymentRecord, PaymentSettlement, PaymentTarget,
-    PaymentUse, RecoveryError, SettlementDecision, SettlementEntry, SettlementStep, SoldPlan, UnreadableArrival,
-    decide,
+    Arrival, ArrivalLocation, ChainView, Payment, PaymentError, PaymentFault, PaymentRecord, PaymentSettlement,
+    PaymentTarget, PaymentUse, RecoveryError, SettlementDecision, SettlementEntry, SettlementStep, SoldPlan,
+    UnclaimedPayment, UnreadableArrival, decide,
 };
 pub use plan::{PaymentKind, Plan, PlanError, PlanKey, TokenAmount};
 pub use proof::{claim_proof_message, payer_proof_message};

@@ -34,9 +34,7 @@ pub use gate::{Admission, AdmissionKind, MatchedRequest, Proxied, RequestContent
 pub use holds::Holds;
 pub use keys::{Keys, TermsReader, end_of_grace, wider_terms};
 pub use offers::Offers;
-pub use payments::{
-    Arrival, Arrivals, Payments, SettlementReport, UnclaimedPayment, WatchReport, arrivals, payment_targets,
-};
+pub use payments::{Arrivals, Payments, SettlementReport, WatchReport, arrivals, payment_targets};
 pub use recovery::Recovery;
 pub use refund::RefundResult;
 pub use request_payments::{

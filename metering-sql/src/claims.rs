@@ -5,7 +5,7 @@ use metering_core::store::{Claim, Claimed};
 
 use crate::executor::Executor;
 use crate::fault::Result;
-use crate::{accounts, key_replacement, numbered, payments, quotes};
+use crate::{accounts, key_replacement, payments, quotes};
 
 /// Claims a quote: creates its account, or replaces the account's key.
 pub async fn claim(db: &mut dyn Executor, claim: &Claim) -> Result<Claimed> {
@@ -31,7 +31,7 @@ async fn create_account(db: &mut dyn Executor, claim: &Claim) -> Result<Claimed>
         Decided::Refused(refusal) => return Ok(refusal),
     };
     let (row, tx) = (accounts::insert(db, &account).await?, record.payment.tx);
-    numbered::insert(db, &[record]).await?;
+    payments::insert(db, &[record]).await?;
     quotes::consume(db, &nonce, row, tx, &quote).await?;
     Ok(Claimed::Account(account.account))
 }

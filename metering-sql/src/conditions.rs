@@ -40,6 +40,12 @@ impl Conditions {
         }
     }
 
+    /// A column has one of these values.
+    pub(crate) fn one_of(&mut self, column: &str, numbers: &[i64]) {
+        self.values.push(numbers.to_value());
+        self.and(&format!("{column} {{in ?{}}}", self.values.len()));
+    }
+
     /// A column has a time in this period.
     pub(crate) fn within(&mut self, column: &str, period: Period) {
         if let Some(from) = period.from {
@@ -72,5 +78,7 @@ mod tests {
         conditions.within("at", Period { from, until: from });
         assert_eq!(conditions.sql(), "id < ?1 AND subject = ?3 AND at >= ?4 AND at < ?5");
         assert_eq!(conditions.values().len(), 5);
+        conditions.one_of("id", &[7]);
+        assert!(conditions.sql().ends_with(" AND id {in ?6}"));
     }
 }

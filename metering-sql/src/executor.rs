@@ -38,7 +38,7 @@ pub struct UsagePart {
 ///
 /// | word | meaning | SQLite | PostgreSQL |
 /// |---|---|---|---|
-/// | `{bytes}` | after a text column in `ORDER BY`: compares bytes | nothing | `COLLATE "C"` |
+/// | `{bytes}` | after a text column that is compared or in `ORDER BY`: compares bytes | nothing | `COLLATE "C"` |
 /// | `{lock m}` | at the end of a `SELECT`: the rows of the table `m` stay as they are until the transaction ends | nothing | `FOR UPDATE OF m` |
 /// | `{lock webhook}` | the same for the table `webhook` | nothing | `FOR UPDATE OF webhook` |
 /// | `{in ?1}` | is in a list of integers, which is a parameter | `IN (SELECT value FROM json_each(?1))` | `= ANY ($1)` |

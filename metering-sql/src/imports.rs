@@ -10,7 +10,7 @@ use crate::executor::Executor;
 use crate::fault::Result;
 use crate::owners::owner_facts;
 use crate::record;
-use crate::{accounts, keys, numbered, payments, usage, values};
+use crate::{accounts, keys, payments, usage, values};
 
 /// Imports accounts in order, all in one transaction, or says what would become of each.
 ///
@@ -85,13 +85,13 @@ async fn holder(db: &mut dyn Executor, secret: &KeyHash) -> Result<Option<Accoun
 
 /// The account is new, so nobody charges it or has read anything of it. Secrets come last.
 async fn insert(db: &mut dyn Executor, changes: &ImportChanges) -> Result<()> {
-    let ImportChanges { account, keys, secrets, entries, usage, payments, conflicts: _ } = changes;
+    let ImportChanges { account, keys, secrets, entries, usage, payments: used, conflicts: _ } = changes;
     let row = accounts::insert_unused(db, account).await?;
     keys::insert(db, keys).await?;
     let entry = |imported: &ImportedEntry| (imported.entry.clone(), imported.created_at);
     db.append_entries(row, &entries.iter().map(entry).collect::<Vec<_>>()).await?;
     let lines = db.line_numbers(&usage.iter().map(|total| &total.line).collect::<Vec<_>>()).await?;
     usage::insert(db, usage, &lines).await?;
-    numbered::insert(db, payments).await?;
+    payments::insert(db, used).await?;
     record::insert(db, secrets).await.map(drop)
 }

@@ -67,6 +67,7 @@ pub mod settlements;
 pub mod stored_results;
 pub mod sum;
 pub mod transfer;
+pub mod unclaimed;
 pub mod unreadable;
 pub mod usage;
 pub mod usage_lines;

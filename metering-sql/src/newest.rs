@@ -14,12 +14,19 @@ use crate::record::{Record, list};
 use crate::row::{Row, only};
 use crate::{accounts, events, values};
 
-/// How many accounts a page with a filter looks at. Names and times of creation are in no index.
+/// How many accounts a page with a filter looks at. Times of creation are in no index, and a name may be that of many.
 const WINDOW: i64 = 50_000;
 
 /// The oldest of the accounts before one that a page with a filter looks at, and how many those are.
 const OLDEST_OF_WINDOW: &str =
     "SELECT min(id), count(*) FROM (SELECT id FROM account WHERE id < ?1 ORDER BY id DESC LIMIT ?2) newest";
+
+/// Up to so many accounts are found by their name alone. If there are more, there are some among the newest ones.
+const FEW: u32 = 1_000;
+
+/// The accounts before one whose names are in a range. The `+` keeps databases from the index of ids.
+pub const NAMED: &str = "SELECT a.id FROM account a WHERE lower(a.agent_name {bytes}) >= ?1 \
+     AND lower(a.agent_name {bytes}) < ?2 AND +a.id < ?3 LIMIT ?4";
 
 /// Accounts before a cursor, at most `limit`.
 pub async fn accounts(
@@ -31,7 +38,9 @@ pub async fn accounts(
     let before = events::before(after)?;
     let mut conditions = Conditions::new("a.id < ?1", values![before, one_more_than(limit)]);
     let mut rest = None;
-    if !filter.is_open() {
+    if let Some(ids) = few_named(db, filter, before).await? {
+        conditions.one_of("a.id", &ids);
+    } else if !filter.is_open() {
         let rows = db.query(OLDEST_OF_WINDOW, &values![before, WINDOW]).await?;
         let row = only(&rows)?;
         let (oldest, count): (Option<i64>, i64) = (row.get(0)?, row.get(1)?);
@@ -53,6 +62,17 @@ pub async fn accounts(
     let condition = format!("{} ORDER BY a.id DESC LIMIT ?2", conditions.sql());
     let Page { items, next } = page_of_rows(accounts::select(db, &condition, conditions.values()).await?, limit);
     Ok(Page { items, next: next.or(rest) })
+}
+
+/// The accounts before one whose names begin as a filter says; `None` if it says nothing, or there are many.
+async fn few_named(db: &mut dyn Executor, filter: &AccountFilter, before: i64) -> Result<Option<Vec<i64>>> {
+    let Some(prefix) = &filter.name_prefix else { return Ok(None) };
+    let first = prefix.to_lowercase();
+    // Names are ASCII, so that all that begin with it are below this.
+    let end = format!("{first}\u{7f}");
+    let rows = db.query(NAMED, &values![first, end, before, FEW + 1]).await?;
+    let ids = rows.iter().map(|row| row.get(0)).collect::<Result<Vec<i64>>>()?;
+    Ok(u32::try_from(ids.len()).is_ok_and(|count| count <= FEW).then_some(ids))
 }
 
 /// Credited payments before a cursor, at most `limit`.

@@ -90,6 +90,14 @@ pub async fn list(db: &mut dyn Executor, after: Option<&Cursor>, limit: u32) -> 
     numbered::page(db, "TRUE", Vec::new(), after, limit).await
 }
 
+/// Writes records of payments, which nobody has to claim any longer.
+pub(crate) async fn insert(db: &mut dyn Executor, records: &[PaymentRecord]) -> Result<()> {
+    numbered::insert(db, records).await?;
+    let transaction = |PaymentRecord { payment, .. }: &PaymentRecord| values![payment.tx.chain_id, payment.tx.hash];
+    let used: Vec<_> = records.iter().map(transaction).collect();
+    db.execute("DELETE FROM unclaimed_payment WHERE chain_id = ?1 AND tx_hash = ?2", &used).await.map(drop)
+}
+
 /// Credits a payment to an existing account.
 pub async fn credit(db: &mut dyn Executor, credit: &PaymentCredit) -> Result<PaymentCredited> {
     let facts = credit_facts(db, credit).await?;
@@ -116,7 +124,7 @@ pub async fn write_credit(db: &mut dyn Executor, changes: CreditChanges<i64>) ->
     if let Some(wallet) = link {
         wallets::link(db, &WalletLink { wallet, account: posted.account.id.clone() }).await?;
     }
-    numbered::insert(db, &[record]).await?;
+    insert(db, &[record]).await?;
     if let Some((nonce, state)) = quote {
         quotes::consume(db, &nonce, row, tx, &state).await?;
     }

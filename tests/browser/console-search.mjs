@@ -36,7 +36,6 @@ const needs = (org) => ({
     },
   ],
   unclaimed_count: 1,
-  unclaimed_since: "2026-11-01T00:00:00.000Z",
   webhooks: [{ org_id: org, webhook: { id: "wh_1", url: "https://example.com/hook", events: [], state: "active", old_secret_expires_at: null, created_at: "2026-11-01T00:00:00.000Z" }, since: "2026-11-20T22:51:00.000Z", attempts: 7, last_status: 500, last_error: "HTTP 500" }],
   running_out: [{ org_id: org, agent_name: "price-watcher", credit_balance: 3, credits_used: 10.5, days_left: 2 }],
 });

@@ -2,8 +2,8 @@
 
 use std::num::NonZeroU64;
 
-use metering_core::payments::{PaymentRecord, Plan};
-use metering_core::service::{Arrival, Arrivals, arrivals, payment_targets};
+use metering_core::payments::{Arrival, PaymentRecord, Plan};
+use metering_core::service::{Arrivals, arrivals, payment_targets};
 use metering_core::store::{PaymentStore, StoreError};
 
 use crate::payments::chain::ReadableChain;

@@ -3,8 +3,7 @@
 use std::fmt;
 
 use metering_core::access::AccountId;
-use metering_core::payments::{Payment, PaymentFault, PaymentRecord, PaymentUse, Quote};
-use metering_core::service::Arrival;
+use metering_core::payments::{Arrival, Payment, PaymentFault, PaymentRecord, PaymentUse, Quote};
 use metering_core::store::{PaymentStore, StoreError};
 
 /// What is known about an arrival. Its `Display` form is a note for people.

@@ -13,13 +13,10 @@ use crate::wire::ArrivalDocument;
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct AttentionDocument {
-    /// Payments that the watcher of this server saw arrive since it started, and that no account has, newest first.
+    /// Payments that the watcher saw arrive, and that no account has, newest first.
     pub unclaimed: Vec<UnclaimedDocument>,
     /// How many those are; more than are listed when there are many.
     pub unclaimed_count: u64,
-    /// Since when the watcher of this server remembers them, as RFC 3339. Earlier ones are found by a search of the chain.
-    #[cfg_attr(feature = "openapi", schema(format = DateTime))]
-    pub unclaimed_since: String,
     /// Webhooks whose next event waits because an attempt failed, the one that fails longest first.
     pub webhooks: Vec<FailingWebhookDocument>,
     /// Accounts that run out within a week at the pace of the last one, the first to run out first.
@@ -32,7 +29,7 @@ pub struct AttentionDocument {
 pub struct UnclaimedDocument {
     /// The payment.
     pub payment: ArrivalDocument,
-    /// When the watcher saw it, as RFC 3339.
+    /// When the watcher first saw it, as RFC 3339.
     #[cfg_attr(feature = "openapi", schema(format = DateTime))]
     pub seen_at: String,
     /// The plan on sale whose price is nearest; null if none is paid there in this token.

@@ -3,6 +3,7 @@
 //! The decision is a pure function of the evidence: no store, no network, no clock. Only the store knows whether a
 //! transaction was used before.
 
+mod arrival;
 mod error;
 mod fault;
 mod pending;
@@ -11,6 +12,7 @@ mod settlement;
 mod sold;
 mod unreadable;
 
+pub use arrival::{Arrival, UnclaimedPayment};
 pub use error::{PaymentError, RecoveryError};
 pub use fault::PaymentFault;
 pub use record::{PaymentRecord, PaymentSettlement, PaymentUse};

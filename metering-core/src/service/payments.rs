@@ -17,7 +17,6 @@ mod state;
 mod top_up_quotes;
 mod top_up_status;
 mod top_ups;
-mod unclaimed;
 mod unreadable;
 mod watch;
 
@@ -25,10 +24,9 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
-pub use arrivals::{Arrival, Arrivals, arrivals, payment_targets};
+pub use arrivals::{Arrivals, arrivals, payment_targets};
 pub use settlement::SettlementReport;
 pub(super) use state::{PaymentState, PlansCache};
-pub use unclaimed::UnclaimedPayment;
 pub use watch::WatchReport;
 
 use crate::catalogue::Catalogue;

@@ -1,16 +1,19 @@
 //! The part of the storage contract for payments on chains.
 
+use std::ops::RangeInclusive;
+
 use async_trait::async_trait;
 
 use crate::access::account::{Account, AccountId};
 use crate::access::key::KeyHash;
 use crate::chains::address::Address;
-use crate::chains::transaction::TxRef;
+use crate::chains::transaction::{TxHash, TxRef};
 use crate::clock::Timestamp;
 use crate::money::ledger::NewLedgerEntry;
 use crate::payments::buyer::{Buyer, BuyerRecord};
 use crate::payments::payment::{
-    ArrivalLocation, Payment, PaymentRecord, PaymentTarget, PaymentUse, SettlementStep, SoldPlan, UnreadableArrival,
+    ArrivalLocation, Payment, PaymentRecord, PaymentTarget, PaymentUse, SettlementStep, SoldPlan, UnclaimedPayment,
+    UnreadableArrival,
 };
 use crate::payments::plan::{Plan, PlanKey};
 use crate::payments::quote::{NonceHash, Quote};
@@ -192,6 +195,22 @@ pub trait PaymentStore: Store {
 
     /// Deletes an arrival that was read after all. Does nothing if it is not stored.
     async fn forget_unreadable(&self, location: &ArrivalLocation) -> Result<(), StoreError>;
+
+    /// Stores a payment that nobody claimed, unless its transaction was used. One that is stored stays as it is. It is
+    /// deleted with the first record of its transaction.
+    async fn put_unclaimed(&self, payment: UnclaimedPayment) -> Result<(), StoreError>;
+
+    /// The newest unclaimed payments, by the time when they were mined, at most `limit`; and how many there are.
+    async fn unclaimed(&self, limit: u32) -> Result<(Vec<UnclaimedPayment>, u64), StoreError>;
+
+    /// Deletes the unclaimed payments in some blocks of a chain, except those of the transactions that a scan has just
+    /// `found` there, each with its block: a reorganisation removed the others.
+    async fn forget_unclaimed(
+        &self,
+        chain_id: u64,
+        blocks: RangeInclusive<u64>,
+        found: Vec<(u64, TxHash)>,
+    ) -> Result<(), StoreError>;
 }
 
 /// The outcome of [`PaymentStore::open_quote`].

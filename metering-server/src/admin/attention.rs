@@ -5,7 +5,6 @@ use std::time::Duration;
 
 use http::StatusCode;
 use metering_admin::wire::{AttentionDocument, RunwayDocument};
-use metering_core::Error;
 use metering_core::wire::ErrorBody;
 
 use super::app::AdminApp;
@@ -17,19 +16,17 @@ const MAX_AGE: Duration = Duration::from_secs(60);
 
 /// What needs attention: payments that nobody claimed, webhooks that fail, accounts that run out
 ///
-/// At most 20 of each. The accounts are at most a minute old. Payments are those that the watcher of this server saw since
-/// it started.
+/// At most 20 of each. The accounts are at most a minute old.
 #[utoipa::path(get, path = "/admin/attention", tag = "reports", security(("operator" = [])), responses(
     (status = 200, description = "What needs attention", body = AttentionDocument),
     (status = 401, description = "`unauthorized`", body = ErrorBody),
 ))]
 pub(super) async fn attention(app: &AdminApp, request: Request) -> Result<Reply, Problem> {
     app.viewer(&request).await?;
-    let unclaimed = app.app.service.payments().unclaimed().await.map_err(Error::from)?;
+    let (unclaimed, unclaimed_count) = app.administration.unclaimed_payments(&app.chains).await?;
     let document = AttentionDocument {
-        unclaimed_count: u64::try_from(unclaimed.len()).unwrap_or(u64::MAX),
-        unclaimed: app.administration.describe_unclaimed(&unclaimed, &app.chains).await?,
-        unclaimed_since: app.started_at.to_string(),
+        unclaimed,
+        unclaimed_count,
         webhooks: app.administration.failing_webhooks().await?,
         running_out: running_out(app).await?.to_vec(),
     };

@@ -3,8 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use metering_core::store::EventStore;
-use metering_core::{Clock, Store, StoreError};
+use metering_core::{Clock, FullStore, Store, StoreError};
 use metrics_exporter_prometheus::PrometheusHandle;
 
 use crate::access::limits::Limits;
@@ -19,9 +18,9 @@ const STORE_CHECK_INTERVAL: Duration = Duration::from_secs(1);
 const INTERVAL: Duration = Duration::from_secs(60);
 
 /// Deletes expired records, forgets idle clients, and runs the metrics' upkeep, so that memory and database stay small.
-/// Counts the deliveries that wait.
+/// Counts the deliveries that wait, and the payments that nobody claimed.
 pub(crate) async fn maintain(
-    store: Arc<dyn EventStore>,
+    store: Arc<dyn FullStore>,
     clock: Arc<dyn Clock>,
     clock_watch: Arc<ClockWatch>,
     (limits, bot_challenge): (Arc<Limits>, BotChallenge),
@@ -29,7 +28,7 @@ pub(crate) async fn maintain(
     shutdown: Shutdown,
 ) {
     loop {
-        count_deliveries(&*store, &*clock).await;
+        count(&*store, &*clock).await;
         tokio::select! {
             () = tokio::time::sleep(INTERVAL) => {}
             () = shutdown.cancelled() => return,
@@ -45,11 +44,15 @@ pub(crate) async fn maintain(
     }
 }
 
-async fn count_deliveries(store: &dyn EventStore, clock: &dyn Clock) {
+async fn count(store: &dyn FullStore, clock: &dyn Clock) {
     let now = clock.now();
     match store.delivery_backlog(now).await {
         Ok(backlog) => metrics::deliveries_waiting(&backlog, now),
         Err(error) => tracing::warn!(%error, "could not count the deliveries of webhooks"),
+    }
+    match store.unclaimed(0).await {
+        Ok((_, count)) => metrics::unclaimed(count),
+        Err(error) => tracing::warn!(%error, "could not count the payments that nobody claimed"),
     }
 }
 

@@ -148,6 +148,11 @@ pub(crate) fn watched(chain_id: u64, watched: &WatchReport) {
     }
 }
 
+/// Records how many payments in the database nobody claimed, of all chains.
+pub(crate) fn unclaimed(count: u64) {
+    gauge!("metering_unclaimed_payments", "Payments that arrived and that no account has").set(gauge_of(count));
+}
+
 /// Records one round of settlement.
 pub(crate) fn settled(chain_id: u64, report: &SettlementReport) {
     let chain = chain_id.to_string();

@@ -4,11 +4,11 @@ macro_rules! payment_store {
     ($store:ty) => {
         const _: () = {
             use $crate::private::metering_core::access::KeyHash;
-            use $crate::private::metering_core::chains::{Address, TxRef};
+            use $crate::private::metering_core::chains::{Address, TxHash, TxRef};
             use $crate::private::metering_core::payments::*;
             use $crate::private::metering_core::store::*;
             use $crate::private::metering_core::{Account, AccountId, StoreError, Timestamp};
-            use $crate::{read, write};
+            use $crate::{read, snapshot, write};
 
             type Result<T, E = StoreError> = ::core::result::Result<T, E>;
 
@@ -198,6 +198,31 @@ macro_rules! payment_store {
 
                 async fn forget_unreadable(&self, location: &ArrivalLocation) -> Result<()> {
                     write(self, *location, |db, location| Box::pin($crate::unreadable::forget(db, location))).await
+                }
+
+                async fn put_unclaimed(&self, payment: UnclaimedPayment) -> Result<()> {
+                    write(self, payment, |db, payment| Box::pin($crate::unclaimed::put(db, payment))).await
+                }
+
+                async fn unclaimed(&self, limit: u32) -> Result<(Vec<UnclaimedPayment>, u64)> {
+                    snapshot(self, limit, |db, limit| Box::pin($crate::unclaimed::newest(db, *limit))).await
+                }
+
+                async fn forget_unclaimed(
+                    &self,
+                    chain_id: u64,
+                    blocks: ::core::ops::RangeInclusive<u64>,
+                    found: Vec<(u64, TxHash)>,
+                ) -> Result<()> {
+                    let args = (chain_id, blocks, found);
+                    let gone = read(self, args, |db, (chain, blocks, found)| {
+                        Box::pin($crate::unclaimed::not_found(db, *chain, blocks, found))
+                    });
+                    // Usually there are none, and then nothing is written.
+                    match gone.await? {
+                        gone if gone.is_empty() => Ok(()),
+                        gone => write(self, gone, |db, gone| Box::pin($crate::unclaimed::forget(db, gone))).await,
+                    }
                 }
             }
         };

@@ -12,7 +12,9 @@ use metering_core::events::{DeliveryId, Event, Progress, Webhook, WebhookId};
 use metering_core::money::{Credits, LedgerEntry, Refill};
 use metering_core::offers::{AuthorizationId, AuthorizationRecord};
 use metering_core::operators::{AuditEntry, Operator};
-use metering_core::payments::{BuyerRecord, Challenge, PaymentRecord, Plan, Quote, RecipientRecord, UnreadableArrival};
+use metering_core::payments::{
+    BuyerRecord, Challenge, PaymentRecord, Plan, Quote, RecipientRecord, UnclaimedPayment, UnreadableArrival,
+};
 use metering_core::prices::PriceVersion;
 use metering_core::signups::{EmailLink, SignupSession};
 use metering_core::usage::{DailyTotal, UsageLine};
@@ -60,6 +62,8 @@ pub enum Record {
     Recipient(RecipientRecord),
     /// An arrival that could not be read.
     Unreadable(UnreadableArrival),
+    /// A payment that nobody claimed.
+    Unclaimed(Box<UnclaimedPayment>),
     /// A webhook.
     Webhook(Box<Webhook>),
     /// An event.
@@ -243,6 +247,7 @@ impl Record {
             Self::ScanMark(_) => Section::ScanMarks,
             Self::Recipient(_) => Section::Recipients,
             Self::Unreadable(_) => Section::Unreadable,
+            Self::Unclaimed(_) => Section::Unclaimed,
             Self::Webhook(_) => Section::Webhooks,
             Self::Event(_) => Section::Events,
             Self::Delivery(_) => Section::Deliveries,
@@ -341,6 +346,7 @@ impl Record {
             Self::ScanMark(mark) => format!("scan mark of chain {}", mark.chain_id),
             Self::Recipient(record) => format!("recipient {} on chain {}", record.recipient, record.chain_id),
             Self::Unreadable(arrival) => format!("unreadable arrival {}", arrival.location),
+            Self::Unclaimed(payment) => format!("unclaimed payment {}", payment.arrival.tx),
             Self::Webhook(webhook) => format!("webhook {}", webhook.id),
             Self::Event(event) => format!("event {}", event.id()),
             Self::Delivery(record) => format!("delivery {} to {}", record.id.get(), record.webhook),

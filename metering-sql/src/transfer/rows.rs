@@ -7,7 +7,9 @@ use metering_core::events::{Event, Webhook};
 use metering_core::money::{LedgerEntry, Refill};
 use metering_core::offers::AuthorizationRecord;
 use metering_core::operators::{AuditId, AuditOutcome, NewAuditEntry, Operator};
-use metering_core::payments::{BuyerRecord, Challenge, PaymentRecord, Plan, Quote, RecipientRecord, UnreadableArrival};
+use metering_core::payments::{
+    BuyerRecord, Challenge, PaymentRecord, Plan, Quote, RecipientRecord, UnclaimedPayment, UnreadableArrival,
+};
 use metering_core::prices::PriceVersion;
 use metering_core::signups::{EmailLink, SignupSession};
 
@@ -72,6 +74,9 @@ impl Rows {
             Section::ScanMarks => rows!(ScanMark, ScanMark, ["chain_id"]),
             Section::Recipients => rows!(Recipient, RecipientRecord, ["chain_id", "recipient"]),
             Section::Unreadable => rows!(Unreadable, UnreadableArrival, ["chain_id", "block", "tx_hash"]),
+            Section::Unclaimed => {
+                rows!(Unclaimed, UnclaimedPayment, ["chain_id", "tx_hash", "token", "recipient", "block"])
+            }
             // The operator's own one comes first.
             Section::Webhooks => rows!(Webhook, Webhook, ["coalesce(webhook.account, 0)", "webhook.id"]),
             Section::Events => rows!(Event, Event, ["number"]),

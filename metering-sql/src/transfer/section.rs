@@ -43,6 +43,8 @@ pub enum Section {
     Recipients,
     /// Arrivals that could not be read: by chain, block and hash.
     Unreadable,
+    /// Payments that nobody claimed: by chain, hash, token, recipient and block.
+    Unclaimed,
     /// Webhooks: by account, and in the order of creation; the operator's own first.
     Webhooks,
     /// Events that are still kept, in the order written.
@@ -72,7 +74,7 @@ pub enum Section {
 impl Section {
     /// Every section, in the order in which they are written: records that others refer to come first. Secrets come
     /// last, so that nobody is charged on an incomplete store.
-    pub const ALL: [Self; 31] = [
+    pub const ALL: [Self; 32] = [
         Self::Accounts,
         Self::Keys,
         Self::Ledger,
@@ -93,6 +95,7 @@ impl Section {
         Self::ScanMarks,
         Self::Recipients,
         Self::Unreadable,
+        Self::Unclaimed,
         Self::Webhooks,
         Self::Events,
         Self::Deliveries,
@@ -129,6 +132,7 @@ impl Section {
             Self::ScanMarks => "scan_marks",
             Self::Recipients => "recipients",
             Self::Unreadable => "unreadable",
+            Self::Unclaimed => "unclaimed",
             Self::Webhooks => "webhooks",
             Self::Events => "events",
             Self::Deliveries => "deliveries",

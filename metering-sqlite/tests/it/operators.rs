@@ -1,11 +1,13 @@
-//! The audit log on disk: nobody changes it, not even with SQL, and it is there after a restart.
+//! The audit log on disk: nobody changes it, not even with SQL, and it is there after a restart. And a search for a name
+//! that many have.
 
-use metering_core::operators::{Actor, AuditId, AuditOutcome, AuditQuery, AuditResult, NewAuditEntry};
+use metering_core::Store;
+use metering_core::operators::{AccountFilter, Actor, AuditId, AuditOutcome, AuditQuery, AuditResult, NewAuditEntry};
 use metering_core::store::OperatorStore;
 use metering_sqlite::SqliteStore;
 use rusqlite::Connection;
 
-use crate::scene::{NOON, database_path};
+use crate::scene::{NOON, database_path, new_account};
 
 async fn log(store: &SqliteStore) -> AuditId {
     let entry = NewAuditEntry {
@@ -53,4 +55,21 @@ async fn audit_log_is_append_only_even_for_sql() {
     let store = SqliteStore::open(&file).unwrap();
     assert_eq!(store.audit_log(&AuditQuery::default(), 10).await.unwrap(), before);
     assert!(log(&store).await > AuditId(2));
+}
+
+/// More than are found by the index of names alone.
+#[tokio::test]
+async fn a_name_that_many_accounts_have_finds_the_newest_first() {
+    let store = SqliteStore::in_memory().unwrap();
+    let mut ids = Vec::new();
+    for _ in 0..1_005 {
+        let new = new_account();
+        ids.insert(0, new.id.clone());
+        store.create_account(new).await.unwrap();
+    }
+    let filter = AccountFilter { name_prefix: Some("AGENT".to_owned()), ..AccountFilter::default() };
+    let first = store.newest_accounts(&filter, None, 600).await.unwrap();
+    let rest = store.newest_accounts(&filter, first.next.as_ref(), 600).await.unwrap();
+    let found = first.items.into_iter().chain(rest.items).map(|account| account.id);
+    assert_eq!((found.collect::<Vec<_>>(), rest.next), (ids, None));
 }

@@ -107,6 +107,13 @@ async fn open(location: &Location, config: &Config, findings: &mut Findings) {
     }
     clock(&database, findings).await;
     imported::check(config, &*database.store(), findings).await;
+    // A store that cannot be read was found above.
+    if let Ok((_, count)) = database.store().unclaimed(0).await
+        && count > 0
+    {
+        let advice = "`metering admin payments list` finds them, older ones with --from-block; then assign them";
+        findings.warning("payments", format_args!("payments that arrived and that nobody claimed: {count}"), advice);
+    }
 }
 
 async fn clock(database: &Database, findings: &mut Findings) {

@@ -12,8 +12,8 @@ use metering_core::charging::Posting;
 use metering_core::money::{LedgerKind, NewLedgerEntry, PaymentRef, Refill};
 use metering_core::operators::{Actor, AuditOutcome, AuditResult, NewAuditEntry, NewOperator, OperatorTokenHash, Role};
 use metering_core::payments::{
-    ArrivalLocation, Buyer, Challenge, NonceHash, Payment, PaymentTarget, PaymentUse, Plan, Quote, QuoteState,
-    SoldPlan, UnreadableArrival,
+    Arrival, ArrivalLocation, Buyer, Challenge, NonceHash, Payment, PaymentFault, PaymentTarget, PaymentUse, Plan,
+    Quote, QuoteState, SoldPlan, UnclaimedPayment, UnreadableArrival,
 };
 use metering_core::prices::{NewPriceVersion, PriceNumber, PriceRecorded};
 use metering_core::signups::{EmailLink, LinkHash, LinkPurpose, SessionHash, SignupSession};
@@ -146,6 +146,14 @@ async fn sales(store: &SqliteStore) {
     let place = ArrivalLocation { chain_id: 1, block_number: 7, hash: Some(tx(61).hash) };
     let given_up = UnreadableArrival { next_attempt_at: None, ..UnreadableArrival::new(place, "no status", NOON) };
     store.put_unreadable(given_up).await.unwrap();
+    for (number, fault) in [(62, None), (63, Some(PaymentFault::HasInput))] {
+        store.put_unclaimed(unclaimed(top_up(BUYER, number).payment, fault)).await.unwrap();
+    }
+}
+
+fn unclaimed(payment: Payment, fault: Option<PaymentFault>) -> UnclaimedPayment {
+    let (tx, target, block) = (payment.tx, payment.target(), payment.block().unwrap());
+    UnclaimedPayment { arrival: Arrival { tx, target, block, payment: fault.map_or(Ok(payment), Err) }, seen_at: NOON }
 }
 
 async fn visitors(store: &SqliteStore) {

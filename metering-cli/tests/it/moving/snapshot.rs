@@ -38,6 +38,7 @@ pub(crate) async fn snapshot(store: &dyn FullStore) -> Vec<String> {
         texts.push(format!("{:?}", store.scan_mark(chain).await.unwrap()));
         texts.push(format!("{:?}", store.unreadable(chain, 0, u32::MAX).await.unwrap()));
     }
+    texts.push(format!("{:?}", store.unclaimed(u32::MAX).await.unwrap()));
     for account in &accounts {
         texts.push(format!("{:?}", store.top_up_quotes(&account.id).await.unwrap()));
     }

@@ -3,24 +3,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::chains::address::Address;
-use crate::chains::chain::{Block, Chain, ChainError, ChainReader, Evidence, TransactionStatus};
+use crate::chains::chain::{Chain, ChainError, ChainReader, Evidence, TransactionStatus};
 use crate::chains::transaction::{TxHash, TxRef};
-use crate::payments::payment::{ArrivalLocation, Payment, PaymentFault, PaymentTarget};
+use crate::payments::payment::{Arrival, ArrivalLocation, PaymentFault, PaymentTarget};
 use crate::payments::plan::Plan;
 use crate::store::{PaymentStore, StoreError};
-
-/// A payment to a recipient, or a transaction that looks like one.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Arrival {
-    /// The transaction.
-    pub tx: TxRef,
-    /// Where it went, and in which token.
-    pub target: PaymentTarget,
-    /// Its block.
-    pub block: Block,
-    /// The payment, or why it is unclear what was paid: two transfers in one transaction, for example.
-    pub payment: Result<Payment, PaymentFault>,
-}
 
 /// Where payments may arrive on a chain: the targets of its plans, including plans off sale, and the targets of all
 /// quotes still in the store. Customers with old instructions may still pay there.

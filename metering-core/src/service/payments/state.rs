@@ -23,7 +23,6 @@ use crate::payments::recipient::Registration;
 use crate::service::PaymentSettings;
 use crate::service::payments::position::Positions;
 use crate::service::payments::seen_payments::SeenPayments;
-use crate::service::payments::unclaimed::Unclaimed;
 use crate::store::PaymentStore;
 use crate::wire::PlansDocument;
 
@@ -69,8 +68,6 @@ pub(in crate::service) struct PaymentState {
     confirmed: Mutex<HashSet<(u64, Address, u8)>>,
     /// Payments in the newest blocks.
     pub(super) sightings: SeenPayments,
-    /// Payments that nobody claimed.
-    pub(super) unclaimed: Unclaimed,
     /// When the store first knew each recipient, by chain.
     recipients: Mutex<BTreeMap<(u64, Address), Timestamp>>,
 }
@@ -108,7 +105,6 @@ impl PaymentState {
             failed_rounds: Mutex::default(),
             confirmed: Mutex::default(),
             sightings: SeenPayments::default(),
-            unclaimed: Unclaimed::default(),
             recipients: Mutex::default(),
         }
     }

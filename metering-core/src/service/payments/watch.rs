@@ -10,16 +10,15 @@ use crate::access::key::ApiKey;
 use crate::chains::chain::{Chain, Heights};
 use crate::error::Error;
 use crate::payments::not_before::NotBefore;
-use crate::payments::payment::{Payment, PaymentError};
+use crate::payments::payment::{Arrival, Payment, PaymentError, UnclaimedPayment};
 use crate::payments::plan::Plan;
 use crate::payments::quote::{Quote, may_be_tagged};
 use crate::random::SystemRandomness;
 use crate::service::Payments;
-use crate::service::payments::arrivals::{Arrival, Arrivals, arrivals, payment_targets};
+use crate::service::payments::arrivals::{Arrivals, arrivals, payment_targets};
 use crate::service::payments::state::find_chain;
 use crate::service::payments::top_ups::Entitlement;
-use crate::service::payments::unclaimed::UnclaimedPayment;
-use crate::store::{Claimed, KeyDelivery, StoreError};
+use crate::store::{Claimed, KeyDelivery};
 use crate::wire::TopUpResponse;
 
 /// The most blocks that one call scans.
@@ -55,7 +54,8 @@ enum ArrivalOutcome {
 impl Payments<'_> {
     /// Scans the next confirmed blocks of a chain, and credits what it can. The store keeps a mark of the last final
     /// block scanned. Without a mark, the scan starts at `from_block`, or else at the newest confirmed block. Blocks
-    /// that a reorganisation replaced are scanned again.
+    /// that a reorganisation replaced are scanned again. Payments that are left are in
+    /// [`PaymentStore::unclaimed`](crate::PaymentStore::unclaimed) until an account has them.
     ///
     /// Several processes may watch one chain: each payment counts once.
     ///
@@ -109,6 +109,7 @@ impl Payments<'_> {
         // Read before the scan: if the chain changes meanwhile, the next scan notices.
         let hash = reader.block_hashes(&[to]).await.map_err(Error::of_chain)?.first().copied().flatten();
         let Arrivals { read, unread } = arrivals(&**reader, &targets, from, to).await.map_err(Error::of_chain)?;
+        let found = read.iter().map(|arrival| (arrival.block.number, arrival.tx.hash)).collect();
         for arrival in read {
             self.settle_arrival(chain, &plans, arrival, &mut report).await?;
         }
@@ -116,29 +117,12 @@ impl Payments<'_> {
         if report.held {
             return Ok(WatchReport { up_to_date: false, ..report });
         }
+        self.state.store()?.forget_unclaimed(chain_id, from..=to, found).await?;
         self.state.positions.scanned(chain_id, to, hash);
         self.state.forget_failed_rounds(chain_id, to);
         let first = mark.map_or(from_block.unwrap_or(0), |mark| mark.saturating_add(1));
         self.mark_scanned(chain_id, first, to, heights).await?;
         Ok(WatchReport { scanned_to: Some(to), up_to_date: to == confirmed, ..report })
-    }
-
-    /// The payments that the watcher of this process left, and that no account has by now, newest first: at most the last
-    /// thousand since the process started.
-    ///
-    /// # Errors
-    /// When the store fails.
-    pub async fn unclaimed(self) -> Result<Vec<UnclaimedPayment>, StoreError> {
-        let Ok(store) = self.state.store() else { return Ok(Vec::new()) };
-        let mut left = Vec::new();
-        for one in self.state.unclaimed.all().into_iter().rev() {
-            if store.payment(&one.arrival.tx).await?.is_some() {
-                self.state.unclaimed.forget(&one);
-            } else {
-                left.push(one);
-            }
-        }
-        Ok(left)
     }
 
     /// Moves the store's mark to the last final block of a scan. `first` is the first block that was to be scanned.
@@ -168,7 +152,8 @@ impl Payments<'_> {
             ArrivalOutcome::Left => {
                 tracing::info!(tx = %arrival.tx, "a payment arrived that nobody claimed; metering admin payments list shows it");
                 report.left += 1;
-                self.state.unclaimed.add(arrival, self.access.now());
+                let unclaimed = UnclaimedPayment { arrival, seen_at: self.access.now() };
+                self.state.store()?.put_unclaimed(unclaimed).await?;
             }
             ArrivalOutcome::UsedBefore => {}
         }

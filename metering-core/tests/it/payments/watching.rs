@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use metering_core::chains::{Address, ChainError};
-use metering_core::payments::Plan;
-use metering_core::{PaymentStore, Store};
+use metering_core::payments::{Plan, UnclaimedPayment};
+use metering_core::{Clock, PaymentStore, Store};
 
 use super::chain::FINAL;
 use super::scene::{MAIN, RECIPIENT, SIDE, STARTER, Scene, USDC, code, key_of, plan};
@@ -141,6 +141,32 @@ async fn a_quote_is_settled_after_its_plan_was_changed_or_removed() {
     // The watcher also sees payments that match no quote, and leaves them for the operator.
     scene.pay_price(&Wallet::of(3), MAIN);
     assert_eq!(watch(&scene, MAIN).await, (0, 0, 1));
+}
+
+/// They are in the store, so every node has them, also after a restart.
+#[tokio::test]
+async fn payment_is_unclaimed_until_an_account_has_it_or_a_reorganisation_removes_it() {
+    let scene = Scene::new().await;
+    let wallet = Wallet::of(2);
+    let unclaimed = async || {
+        let (payments, count) = scene.store.unclaimed(10).await.unwrap();
+        let seen = |payment: UnclaimedPayment| (payment.arrival.tx.hash, payment.seen_at);
+        (payments.into_iter().map(seen).collect::<Vec<_>>(), count)
+    };
+    let pay = || scene.main.pay(USDC, wallet.address, RECIPIENT, STARTER);
+    let (gone, kept) = (pay(), pay());
+    scene.main.grow(10);
+    let seen_at = scene.clock.now();
+    assert_eq!(watch(&scene, MAIN).await, (0, 0, 2));
+    assert_eq!(unclaimed().await, (vec![(kept, seen_at), (gone, seen_at)], 2));
+    scene.clock.pass(Duration::from_secs(60));
+    scene.main.reorganise(gone);
+    watch(&scene, MAIN).await;
+    assert_eq!(unclaimed().await, (vec![(kept, seen_at)], 1));
+    let (key, _) = scene.account_without_wallet().await;
+    let message = scene.top_up(&key, MAIN, kept, None).await.unwrap_err().body().message;
+    scene.top_up(&key, MAIN, kept, Some(wallet.sign(&message))).await.unwrap();
+    assert_eq!(unclaimed().await, (vec![], 0));
 }
 
 /// The tags of a native coin are small compared to its price, whatever a hundredth of the coin is worth.

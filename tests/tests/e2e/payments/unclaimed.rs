@@ -3,7 +3,9 @@
 
 use metering_tests::chain::Chain;
 use metering_tests::chain::account::Account;
+use metering_tests::client::Client;
 use metering_tests::command::ProgramOutput;
+use metering_tests::ports::free_address;
 use metering_tests::site::IssuedAccount;
 use serde_json::{Value, json};
 
@@ -112,6 +114,29 @@ fn unclaimed_payments_are_listed_with_details() {
     let table = shop.payments("list", &[]);
     assert!(table.stdout.contains("quoted") && table.stdout.contains(&twice), "{table:?}");
     assert!(!table.stdout.contains("sqn_") && !table.stdout.contains(&quote.nonce), "{table:?}");
+}
+
+#[test]
+fn unclaimed_payment_is_known_after_a_restart_until_it_is_assigned() {
+    let Some(mut shop) = Shop::with(Chain::setup(), "1", "watch = true\nwatch_from_block = 0") else { return };
+    let account = shop.site.account("1");
+    let hash = shop.pay(Kind::Token, &shop.customer(), STARTER / 2);
+    let _ = shop.chain.mined(&hash);
+    shop.wait_until_scanned();
+    // The next server looks for nothing.
+    let address = free_address();
+    shop.restart_with(&[("METERING_ADMIN_LISTEN", &address.to_string()), ("METERING_CHAINS__DEVNET__WATCH", "false")]);
+    let viewer = shop.site.admin_json(&["operator", "create", "reader", "--role", "viewer"]);
+    let viewer = Client::new(address).with_key(viewer["token"].as_str().unwrap());
+    let attention = || viewer.get("/admin/attention").expect(200).json();
+    let needs = attention();
+    let found = &needs["unclaimed"][0];
+    assert_eq!((&needs["unclaimed_count"], &found["payment"]["tx_hash"]), (&json!(1), &json!(hash)), "{needs}");
+    assert_eq!(found["nearest_plan"]["difference"], "2.5", "{found}");
+    until("it is counted", || shop.metric("metering_unclaimed_payments") == Some(1));
+    let _ = shop.assigned(&hash, &account.org_id, &["--credits", "5", "--reason", "sent half"]);
+    assert_eq!(attention()["unclaimed"], json!([]));
+    shop.site.verify();
 }
 
 #[test]

@@ -1,0 +1,89 @@
+//! Contracts for payments that nobody claimed: stored once, listed newest first, and deleted once an account has them or a
+//! reorganisation removed them.
+
+use std::sync::Arc;
+
+use metering_core::chains::{Block, TxHash, TxRef};
+use metering_core::payments::{Arrival, Payment, PaymentFault, UnclaimedPayment};
+use metering_core::store::PaymentStore;
+
+use super::sale::{after, buyer, credit, credited, payment_by, tx, tx_on};
+use super::scene::{BASE, MINUTE, NOON, customer};
+
+/// The payment of transaction `number`, mined in a block that many minutes after noon.
+fn unclaimed(number: u8, block: u64) -> UnclaimedPayment {
+    let block = Block { number: block, hash: [number; 32], time: after(MINUTE * u32::from(number)) };
+    let (block_number, block_hash, mined_at) = (block.number, Some(block.hash), block.time);
+    let payment = Payment { block_number, block_hash, mined_at, ..payment_by(number, tx(number)) };
+    UnclaimedPayment {
+        arrival: Arrival { tx: payment.tx, target: payment.target(), block, payment: Ok(payment) },
+        seen_at: NOON,
+    }
+}
+
+async fn put(store: &dyn PaymentStore, payment: UnclaimedPayment) -> UnclaimedPayment {
+    store.put_unclaimed(payment.clone()).await.unwrap();
+    payment
+}
+
+/// The hashes of all that are stored, newest first.
+async fn stored(store: &dyn PaymentStore) -> Vec<TxHash> {
+    let (listed, count) = store.unclaimed(100).await.unwrap();
+    assert_eq!(u64::try_from(listed.len()).ok(), Some(count));
+    listed.into_iter().map(|payment| payment.arrival.tx.hash).collect()
+}
+
+/// They are listed by the time when they were mined, also those of which it is unclear what they pay.
+pub async fn newest_unclaimed_payments_are_first(store: Arc<dyn PaymentStore>) {
+    assert_eq!(store.unclaimed(10).await.unwrap(), (vec![], 0));
+    let of_fault = |number, fault| {
+        let mut unclear = unclaimed(number, 7);
+        unclear.arrival.payment = Err(fault);
+        unclear
+    };
+    let first = put(&*store, unclaimed(1, 9)).await;
+    let third = put(&*store, of_fault(3, PaymentFault::SeveralTransfers { count: 2 })).await;
+    let second = put(&*store, of_fault(2, PaymentFault::HasInput)).await;
+    assert_eq!(store.unclaimed(10).await.unwrap(), (vec![third.clone(), second.clone(), first], 3));
+    assert_eq!(store.unclaimed(2).await.unwrap(), (vec![third, second], 3), "all are counted");
+    assert_eq!(store.unclaimed(0).await.unwrap(), (vec![], 3));
+}
+
+/// A payment that is stored stays as it was first seen.
+pub async fn unclaimed_payment_is_stored_once(store: Arc<dyn PaymentStore>) {
+    let first = put(&*store, unclaimed(1, 7)).await;
+    put(&*store, UnclaimedPayment { seen_at: after(MINUTE), ..first.clone() }).await;
+    assert_eq!(store.unclaimed(10).await.unwrap(), (vec![first], 1));
+}
+
+/// A payment that an account has is not unclaimed, whichever comes first.
+pub async fn used_payment_is_not_unclaimed(store: Arc<dyn PaymentStore>) {
+    let owner = customer(&*store, BASE).await;
+    for number in [1, 2, 3] {
+        put(&*store, unclaimed(number, 17)).await;
+    }
+    credited(&*store, credit(&owner.id, payment_by(1, tx(1)))).await;
+    assert_eq!(stored(&*store).await, [tx(3).hash, tx(2).hash]);
+    buyer(&*store, 2).await;
+    put(&*store, unclaimed(2, 17)).await;
+    assert_eq!(stored(&*store).await, [tx(3).hash]);
+}
+
+/// A scan deletes what it did not find in its blocks, and nothing else.
+pub async fn removed_payments_are_not_unclaimed(store: Arc<dyn PaymentStore>) {
+    for (number, block) in [(1, 7), (2, 8), (3, 8), (4, 9), (4, 10)] {
+        put(&*store, unclaimed(number, block)).await;
+    }
+    let mut elsewhere = unclaimed(5, 8);
+    let TxRef { chain_id, .. } = elsewhere.arrival.tx;
+    (elsewhere.arrival.tx, elsewhere.arrival.target.chain_id) = (tx_on(chain_id + 1, 5), chain_id + 1);
+    elsewhere.arrival.payment = Err(PaymentFault::HasInput);
+    put(&*store, elsewhere).await;
+    // The fourth was mined again, in another block.
+    store.forget_unclaimed(chain_id, 8..=10, vec![(8, tx(2).hash), (10, tx(4).hash)]).await.unwrap();
+    let [fifth, fourth, second, first] = [5, 4, 2, 1].map(|number| tx(number).hash);
+    assert_eq!(stored(&*store).await, [fifth, fourth, second, first]);
+    assert_eq!(store.unclaimed(10).await.unwrap().0[1].arrival.block.number, 10);
+    store.forget_unclaimed(chain_id, 0..=u64::from(u32::MAX), Vec::new()).await.unwrap();
+    assert_eq!(stored(&*store).await, [fifth]);
+}
