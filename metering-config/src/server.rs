@@ -184,6 +184,11 @@ pub struct BillingConfig {
     pub internal_secret: Option<Secret>,
     /// A file with that secret, instead of `internal_secret`.
     pub internal_secret_file: Option<PathBuf>,
+    /// The secret that a checkout sends in the same header to report payments, at least 16 characters. Whoever has it can
+    /// credit accounts. Without it `/internal/payments` does not exist.
+    pub payments_secret: Option<Secret>,
+    /// A file with that secret, instead of `payments_secret`.
+    pub payments_secret_file: Option<PathBuf>,
     /// The weight of a request when neither the caller nor the catalogue gives one.
     pub default_weight: WeightSetting,
     /// The largest weight that a caller may send; a larger one is cut to it. At most 1000.
@@ -276,6 +281,8 @@ impl Default for BillingConfig {
         Self {
             internal_secret: None,
             internal_secret_file: None,
+            payments_secret: None,
+            payments_secret_file: None,
             default_weight: WeightSetting::of(settings.default_weight),
             max_weight: WeightSetting::of(settings.max_weight),
             max_multiplier: MultiplierSetting::of(settings.max_multiplier),

@@ -64,6 +64,7 @@ pub async fn an_authorization_is_credited(store: Arc<dyn AuthorizationStore>) {
         sold: None,
         recorded_at: now,
         settlement: PaymentSettlement::Unsettled,
+        processor: None,
     };
     assert_eq!(store.payment(&tx(1)).await.unwrap(), Some(paid));
     assert_eq!(store.linked_accounts(&wallet(1)).await.unwrap(), [customer.id]);

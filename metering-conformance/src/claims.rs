@@ -48,6 +48,7 @@ pub async fn claim_creates_the_account(store: Arc<dyn PaymentStore>) {
         sold: claim.sold,
         recorded_at: after(MINUTE * 2),
         settlement: PaymentSettlement::Unsettled,
+        processor: None,
     };
     assert_eq!(store.payment(&tx(1)).await.unwrap(), Some(record));
     assert_eq!(state_of(&*store, &quote).await, QuoteState::Claimed { account: new.id.clone(), tx: tx(1) });

@@ -91,6 +91,7 @@ pub mod payment_races;
 pub mod payment_records;
 pub mod plans;
 pub mod prices;
+pub mod processors;
 pub mod quote_amounts;
 pub mod quotes;
 pub mod races;

@@ -53,7 +53,17 @@ pub async fn payments_are_stored_unchanged(store: Arc<dyn PaymentStore>) {
         let (account, plan_id) = (customer.id.clone(), Some(PLAN.to_owned()));
         let settlement =
             if payment.block_hash.is_some() { PaymentSettlement::Unsettled } else { PaymentSettlement::Final };
-        records.push(PaymentRecord { payment, account, used_as, plan_id, sold, recorded_at: now, settlement });
+        let processor = None;
+        records.push(PaymentRecord {
+            payment,
+            account,
+            used_as,
+            plan_id,
+            sold,
+            recorded_at: now,
+            settlement,
+            processor,
+        });
     }
     for record in &records {
         assert_eq!(store.payment(&record.payment.tx).await.unwrap().as_ref(), Some(record));

@@ -50,6 +50,7 @@ pub async fn a_payment_is_credited(store: Arc<dyn PaymentStore>) {
         sold: credit.sold,
         recorded_at: after(MINUTE),
         settlement: PaymentSettlement::Unsettled,
+        processor: None,
     };
     assert_eq!(store.payment(&tx(1)).await.unwrap(), Some(record));
     assert_verified(&*store).await;

@@ -18,6 +18,7 @@ mod issued_key;
 mod key;
 mod operator;
 mod prices;
+mod processor;
 mod quote;
 mod refill;
 mod revoke;
@@ -46,6 +47,9 @@ pub use issued_key::{
 pub use key::{KeyChanges, KeyFacts, replace_key};
 pub use operator::{OperatorFacts, create_operator, revoke_operator, rotate_operator_token};
 pub use prices::{cancel_prices, record_prices};
+pub use processor::{
+    LoggedAction, ReversalChanges, ReversalFacts, credit_processor_payment, reverse_processor_payment,
+};
 pub use quote::{QuoteFacts, open_quote};
 pub use refill::{RefillChanges, RefillProgress, is_refill_due, refill_account};
 pub use revoke::revoke_account;

@@ -5,6 +5,7 @@
 pub(crate) mod alert;
 pub(crate) mod credit_sum;
 pub(crate) mod credits;
+pub(crate) mod currency;
 pub(crate) mod decimal;
 pub(crate) mod ledger;
 pub(crate) mod refill;
@@ -13,6 +14,7 @@ pub(crate) mod runway;
 pub use alert::{AlertLevel, BalanceAlert};
 pub use credit_sum::CreditSum;
 pub use credits::{ATOMS_PER_CREDIT, Credits, printed, printed_if_any};
+pub use currency::{Currency, CurrencyError};
 pub use decimal::DecimalError;
 pub use ledger::{LedgerEntry, LedgerKind, NewLedgerEntry, PaymentRef};
 pub use refill::{Refill, RefillError};

@@ -1,12 +1,14 @@
 //! Paying for credits on a chain: plans, quotes, the rules that judge a payment and follow it until it is final, and
 //! the recovery of a key by the wallet that paid.
 //!
-//! A transaction counts once, for one account. Trouble with a chain consumes nothing and reverses nothing.
+//! A transaction counts once, for one account. Trouble with a chain consumes nothing and reverses nothing. Payments that
+//! processors took are recorded in the same way ([`ProcessorRef`]).
 
 pub(crate) mod buyer;
 pub(crate) mod not_before;
 pub(crate) mod payment;
 pub(crate) mod plan;
+pub(crate) mod processor;
 pub(crate) mod proof;
 pub(crate) mod quote;
 pub(crate) mod receipt;
@@ -22,6 +24,7 @@ pub use payment::{
     UnclaimedPayment, UnreadableArrival, decide,
 };
 pub use plan::{PaymentKind, Plan, PlanError, PlanKey, TokenAmount};
+pub use processor::{ProcessorRef, ProcessorRefError, ProcessorReversal};
 pub use proof::{claim_proof_message, payer_proof_message};
 pub use quote::{
     MalformedNonce, NonceHash, Quote, QuoteNonce, QuoteNonceKind, QuoteState, TagKind, draw_amount, nonce_hash,

@@ -22,6 +22,7 @@ mod operators;
 mod page;
 mod payments;
 mod prices;
+mod processors;
 mod progress;
 mod refills;
 mod signups;
@@ -64,6 +65,7 @@ pub use payments::{
     QuotePrecedence, ReceiptBuyerAdded, SettlementChange,
 };
 pub use prices::PriceStore;
+pub use processors::{ProcessorReversed, RecordedReversal, ReversalChange};
 pub use progress::Progress;
 pub use source_id::SourceId;
 pub use store_clock::StoreClock;

@@ -44,6 +44,7 @@ mod payable_members;
 mod payment;
 mod payment_headers;
 mod plans;
+mod processor;
 mod receipt;
 mod recovery;
 mod secret;
@@ -99,6 +100,9 @@ pub use payment_headers::{
     payment_credential,
 };
 pub use plans::{ChainDocument, EpochUnit, PlanDocument, PlansDocument};
+pub use processor::{
+    ProcessorPaymentRequest, ProcessorPaymentResponse, ProcessorReversalRequest, ProcessorReversalResponse,
+};
 pub use receipt::{CustomerDocument, PaymentDocument, ReceiptDocument, ReceiptsDocument, SellerDocument};
 pub use recovery::{ChallengeRequest, ChallengeResponse, VerifyRequest, VerifyResponse};
 pub use secret::IssuedKey;

@@ -53,9 +53,8 @@ fn file(receipt: &ReceiptDocument) -> Vec<u8> {
         column(&mut sheet, LEFT, &billed_to(buyer));
         sheet.down(24);
     }
-    if receipt.status == "reversed" {
-        let words = "Reversed: a reorganisation of its chain removed this payment, and the credits were taken back.";
-        paragraph(&mut sheet, words);
+    if let Some(words) = reversed(receipt) {
+        paragraph(&mut sheet, &words);
     }
     sheet.text(LEFT, 16, Ink::Strong, &paid(&receipt.payment));
     sheet.rule();
@@ -122,18 +121,39 @@ fn rows(receipt: &ReceiptDocument) -> Vec<(&'static str, String)> {
         Some(name) => format!("{name} ({})", payment.chain_id),
         None => payment.chain_id.to_string(),
     };
-    vec![
+    let mut rows = vec![
         ("Date", day(&receipt.issued_at)),
         ("Paid on", day(&payment.mined_at)),
         ("Plan", plan.to_owned()),
         ("Credits", format!("{}{bonus}", receipt.credits)),
         ("Account", format!("{}{email}, {}", customer.agent_name, customer.org_id)),
         ("Amount", paid(payment)),
-        ("Chain", chain),
-        ("Transaction", payment.tx_hash.clone()),
-        ("Paid from", payment.payer.clone()),
-        ("Paid to", payment.recipient.clone()),
-    ]
+    ];
+    match (&payment.processor, &payment.processor_id) {
+        (Some(processor), Some(id)) => rows.extend([("Paid by", processor.clone()), ("Payment", id.clone())]),
+        _ => rows.extend([
+            ("Chain", chain),
+            ("Transaction", payment.tx_hash.clone()),
+            ("Paid from", payment.payer.clone()),
+            ("Paid to", payment.recipient.clone()),
+        ]),
+    }
+    rows
+}
+
+/// What was taken back, if anything.
+fn reversed(receipt: &ReceiptDocument) -> Option<String> {
+    let PaymentDocument { processor, amount_reversed, token_symbol, .. } = &receipt.payment;
+    match (processor, amount_reversed) {
+        (Some(_), Some(amount)) => {
+            let symbol = token_symbol.as_deref().unwrap_or_default();
+            Some(format!("Reversed: {amount} {symbol} was refunded or disputed, and its credits were taken back."))
+        }
+        _ if receipt.status == "reversed" => Some(
+            "Reversed: a reorganisation of its chain removed this payment, and the credits were taken back.".to_owned(),
+        ),
+        _ => None,
+    }
 }
 
 /// The amount in tokens; in the smallest unit when the token is no longer known.
@@ -196,6 +216,9 @@ mod tests {
             credits: "10.5".parse().unwrap(),
             bonus_credits: "0.5".parse().ok(),
             payment: PaymentDocument {
+                processor: None,
+                processor_id: None,
+                amount_reversed: None,
                 chain_id: 8453,
                 chain_name: Some(text("Base")),
                 tx_hash: format!("0x{}", "9f".repeat(32)),
@@ -252,6 +275,18 @@ mod tests {
         assert!(text.contains("Reversed: a reorganisation"), "{text}");
         assert!(text.contains("Some characters cannot be shown in this file."), "{text}");
         assert!(text.contains("5000000 of 0xc0"), "{text}");
+    }
+
+    #[test]
+    fn a_processors_payment_has_no_chain() {
+        let mut receipt = receipt();
+        receipt.payment.processor = Some("stripe".to_owned());
+        receipt.payment.processor_id = Some("pi_1".to_owned());
+        receipt.payment.amount_reversed = Some("2.5".to_owned());
+        let lines = lines(&file(&receipt));
+        assert!(["stripe", "pi_1"].iter().all(|text| lines.iter().any(|line| line == text)), "{lines:?}");
+        assert!(lines.join(" ").contains("Reversed: 2.5 USDC was refunded or disputed"), "{lines:?}");
+        assert!(!lines.iter().any(|line| line == "Chain" || line == "Transaction"), "{lines:?}");
     }
 
     #[test]

@@ -54,6 +54,7 @@ pub mod payments;
 pub mod plans;
 pub mod prices;
 pub mod probe;
+pub mod processors;
 pub mod quotes;
 pub mod recipients;
 pub mod refills;

@@ -3,7 +3,7 @@
 use metering_core::Account;
 use metering_core::backend::decision::{self, CreditChanges, CreditFacts, Decided};
 use metering_core::chains::TxRef;
-use metering_core::payments::{Payment, PaymentRecord, PaymentSettlement, SoldPlan};
+use metering_core::payments::{Payment, PaymentRecord, PaymentSettlement, ProcessorRef, SoldPlan};
 use metering_core::store::{Cursor, Page, PaymentCredit, PaymentCredited};
 
 use crate::executor::Executor;
@@ -40,6 +40,8 @@ impl Record for PaymentRecord {
             Own("token_decimals"),
             Own("reversed_at"),
             Own("settlement"),
+            Own("processor"),
+            Own("processor_id"),
         ],
     };
 
@@ -52,6 +54,8 @@ impl Record for PaymentRecord {
         let bonus = sold.and_then(|sold| sold.bonus_credits);
         values.extend(values![sold.map(|sold| &sold.label), bonus, symbol, decimals]);
         values.extend(values![self.settlement.reversed_at(), self.settlement.as_str()]);
+        let processor = self.processor.as_ref();
+        values.extend(values![processor.map(ProcessorRef::processor), processor.map(ProcessorRef::id)]);
         Ok(values)
     }
 
@@ -65,7 +69,8 @@ impl Record for PaymentRecord {
         let (reversed_at, settlement): (_, String) = (row.next()?, row.next()?);
         let settlement = PaymentSettlement::from_parts(&settlement, reversed_at)
             .ok_or_else(|| row.corrupt(format_args!("{settlement:?} is unknown or does not match reversed_at")))?;
-        Ok(Self { payment, account, used_as, plan_id, sold, recorded_at, settlement })
+        let processor = processor(row)?;
+        Ok(Self { payment, account, used_as, plan_id, sold, recorded_at, settlement, processor })
     }
 }
 
@@ -78,6 +83,14 @@ fn sold(row: &mut Reader<'_>) -> Result<Option<SoldPlan>> {
         }
         _ => None,
     })
+}
+
+/// The schema ensures that both are set or neither is.
+fn processor(row: &mut Reader<'_>) -> Result<Option<ProcessorRef>> {
+    let (processor, id): (Option<String>, Option<String>) = (row.next()?, row.next()?);
+    let names = processor.zip(id);
+    let read = names.map(|(processor, id)| ProcessorRef::new(&processor, &id)).transpose();
+    read.map_err(|wrong| row.corrupt(wrong))
 }
 
 /// The record of a transaction, if it was used.

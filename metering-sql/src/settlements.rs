@@ -46,7 +46,7 @@ pub async fn settle(db: &mut dyn Executor, change: &SettlementChange) -> Result<
 }
 
 /// How many atoms a payment's purchase credited. `account` is the row number of its account.
-async fn purchased_amount(db: &mut dyn Executor, account: i64, record: &PaymentRecord) -> Result<i128> {
+pub(crate) async fn purchased_amount(db: &mut dyn Executor, account: i64, record: &PaymentRecord) -> Result<i128> {
     let ([signup, topup], tx) = (LedgerKind::PURCHASES, record.payment.tx);
     let purchases = "account = ?1 AND tx_chain_id = ?2 AND tx_hash = ?3 AND kind IN (?4, ?5)";
     ledger::sum(db, purchases, &values![account, tx.chain_id, tx.hash, signup, topup]).await

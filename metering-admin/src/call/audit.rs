@@ -10,7 +10,15 @@ pub struct Audit {
 }
 
 /// Actions that are no [`AdminCall`](super::AdminCall): they need files or chains, or the server itself.
-pub(crate) const OTHERS: &[Audit] = &[ACCOUNTS_IMPORT, CONFIGURATION_RELOAD, PAYMENT_ASSIGN, PLAN_IMPORT];
+pub(crate) const OTHERS: &[Audit] = &[
+    ACCOUNTS_IMPORT,
+    CONFIGURATION_RELOAD,
+    PAYMENT_ASSIGN,
+    PAYMENT_CREDIT,
+    PAYMENT_RESTORE,
+    PAYMENT_REVERSE,
+    PLAN_IMPORT,
+];
 
 /// Accounts of another service were imported.
 pub(crate) const ACCOUNTS_IMPORT: Audit = Audit { name: "accounts.import", label: "Imported accounts" };
@@ -19,5 +27,11 @@ pub(crate) const CONFIGURATION_RELOAD: Audit =
     Audit { name: "configuration.reload", label: "Reloaded the configuration" };
 /// A payment was assigned to an account.
 pub(crate) const PAYMENT_ASSIGN: Audit = Audit { name: "payment.assign", label: "Assigned a payment" };
+/// A processor's payment was credited. Its service logs it, as the next two.
+const PAYMENT_CREDIT: Audit = Audit { name: "payment.credit", label: "Credited a processor's payment" };
+/// A refund or a dispute of it ended.
+const PAYMENT_RESTORE: Audit = Audit { name: "payment.restore", label: "Restored a processor's payment" };
+/// It was refunded or disputed.
+const PAYMENT_REVERSE: Audit = Audit { name: "payment.reverse", label: "Reversed a processor's payment" };
 /// Plans were saved from a file.
 pub(crate) const PLAN_IMPORT: Audit = Audit { name: "plan.import", label: "Imported plans" };

@@ -110,6 +110,7 @@ pub fn use_of(record: &PaymentRecord) -> String {
         PaymentUse::Assigned => "assigned to",
         PaymentUse::Authorization => "authorized for",
         PaymentUse::Imported => "imported with",
+        PaymentUse::Processor => "taken by a processor for",
     };
     let plan = record.plan_id.as_ref().map(|plan| format!(", plan {plan}")).unwrap_or_default();
     format!("{used} {}{plan}", record.account)

@@ -1,9 +1,11 @@
-//! The names of tokens, and amounts of them for people. The plans say what the token of a contract is called.
+//! The names of tokens, and amounts of them for people. The plans say what the token of a contract is called; a processor's
+//! payment is in a currency.
 
 use std::fmt;
 
 use metering_core::chains::{Address, TokenUnits};
-use metering_core::payments::{PaymentTarget, Plan};
+use metering_core::money::Currency;
+use metering_core::payments::{PaymentTarget, Plan, ProcessorRef};
 
 /// A token, and what the plans say about it.
 ///
@@ -28,8 +30,9 @@ use metering_core::payments::{PaymentTarget, Plan};
 #[derive(Debug, Clone, Copy)]
 pub struct Token<'a> {
     contract: Address,
-    /// A plan that is paid in it; `None` if every such plan was removed.
-    plan: Option<&'a Plan>,
+    /// Its symbol and its decimals: those of a plan that is paid in it, or of the currency; `None` if every such plan was
+    /// removed.
+    unit: Option<(&'a str, u8)>,
 }
 
 /// An amount of a token, with its unit.
@@ -41,19 +44,25 @@ impl<'a> Token<'a> {
     #[must_use]
     pub fn of(plans: &'a [Plan], target: &PaymentTarget) -> Self {
         let paid_with = |plan: &&Plan| plan.chain_id == target.chain_id && plan.token_contract == target.token;
-        Self { contract: target.token, plan: plans.iter().find(paid_with) }
+        let of_plan = |plan: &'a Plan| (plan.token_symbol.as_str(), plan.token_decimals);
+        let unit = if target.chain_id == ProcessorRef::CHAIN_ID {
+            Currency::of_token(&target.token).map(|currency| (currency.code(), currency.decimals()))
+        } else {
+            plans.iter().find(paid_with).map(of_plan)
+        };
+        Self { contract: target.token, unit }
     }
 
-    /// Its symbol, if a plan has it.
+    /// Its symbol, if it is known.
     #[must_use]
     pub fn symbol(self) -> Option<&'a str> {
-        self.plan.map(|plan| plan.token_symbol.as_str())
+        self.unit.map(|(symbol, _)| symbol)
     }
 
-    /// An amount in tokens, if a plan says how many decimals the token has.
+    /// An amount in tokens, if it is known how many decimals the token has.
     #[must_use]
     pub fn human(self, units: TokenUnits) -> Option<String> {
-        self.plan.map(|plan| units.to_human(plan.token_decimals))
+        self.unit.map(|(_, decimals)| units.to_human(decimals))
     }
 
     /// An amount with its unit.

@@ -47,7 +47,7 @@ pub struct PaymentRecordDocument {
     pub amount_human: Option<String>,
     /// The account that has it.
     pub org_id: String,
-    /// `pay_signup`, `topup` or `assigned`.
+    /// `pay_signup`, `topup`, `assigned`, `authorization`, `imported` or `processor`.
     pub used_as: String,
     /// The plan that was credited; null for a payment that was assigned without one.
     pub plan_id: Option<String>,
@@ -59,6 +59,12 @@ pub struct PaymentRecordDocument {
     /// When its credits were taken back, as RFC 3339; null unless it is `reversed`.
     #[cfg_attr(feature = "openapi", schema(format = DateTime))]
     pub reversed_at: Option<String>,
+    /// The processor that took it; absent for a payment on a chain. `chain_id` is then 0, and the token is the currency.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub processor: Option<String>,
+    /// The processor's id of it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub processor_id: Option<String>,
 }
 
 /// The outcome of assigning a payment to an account. Has the field names of the response to `POST /credits/topup`.
@@ -149,6 +155,8 @@ impl PaymentRecordDocument {
             recorded_at: record.recorded_at.to_string(),
             state: record.settlement.as_str().to_owned(),
             reversed_at: record.settlement.reversed_at().map(|at| at.to_string()),
+            processor: record.processor.as_ref().map(|processor| processor.processor().to_owned()),
+            processor_id: record.processor.as_ref().map(|processor| processor.id().to_owned()),
         }
     }
 }

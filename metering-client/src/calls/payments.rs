@@ -2,13 +2,14 @@
 
 use metering_core::wire::call::Access;
 use metering_core::wire::{
-    ClaimRequest, ClaimResponse, CompletionRequest, CompletionResponse, PlansDocument, QuoteRequest, QuoteResponse,
+    ClaimRequest, ClaimResponse, CompletionRequest, CompletionResponse, PlansDocument, ProcessorPaymentRequest,
+    ProcessorPaymentResponse, ProcessorReversalRequest, ProcessorReversalResponse, QuoteRequest, QuoteResponse,
     TopUpQuoteDocument, TopUpQuoteRequest, TopUpRequest, TopUpResponse,
 };
 use metering_core::{call, parameters};
 use metering_pay::wire::{BoughtResponse, OffersDocument};
 
-use super::access::{KEY, KEY_ALONE};
+use super::access::{BILLING, KEY, KEY_ALONE};
 
 parameters! {
     /// A top-up quote.
@@ -55,6 +56,28 @@ call! {
             PaymentRefused: "nothing was taken", NotFound: "the service accepts no such payments",
             PaymentCredited: "to another account", RateLimited, SettlementPending, SettlementUnavailable,
             OutcomeUnknown);
+
+    /// Credit a payment that a processor took
+    ///
+    /// For a checkout of your own. A payment is named by its processor and the processor's id, and is credited once,
+    /// however often it is sent; the same id on other terms is a `conflict`. Exists only if the operator has configured
+    /// `billing.payments_secret`, which is sent as the billing secret is.
+    CreditPayment("credit_payment") = POST "/internal/payments" in "internal" for BILLING;
+    takes((), ProcessorPaymentRequest);
+    returns(200, "Credited, now or earlier": ProcessorPaymentResponse)
+        or(NotFound: "there is no such account, or no secret is configured",
+            Conflict: "the id was credited on other terms", OutcomeUnknown);
+
+    /// Reverse a payment that a processor took
+    ///
+    /// For refunds and disputes, in whole or in part, each named by its processor's id. It takes back the same part of the
+    /// credits; the balance may go below zero. Reversals of a payment add up, to the whole payment at most, in any order.
+    /// With `restored`, the reversal ends and its credits return, for good, even if it is reported again.
+    ReversePayment("reverse_payment") = POST "/internal/payments/reversals" in "internal" for BILLING;
+    takes((), ProcessorReversalRequest);
+    returns(200, "Recorded, now or earlier": ProcessorReversalResponse)
+        or(NotFound: "there is no such payment, or no secret is configured",
+            Conflict: "the id was recorded on other terms", OutcomeUnknown);
 
     /// Top up the account with a payment
     ///

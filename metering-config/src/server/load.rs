@@ -129,9 +129,13 @@ fn check(config: &Config) -> Result<(), ConfigError> {
     if config.http.max_header_bytes < 8192 {
         return Err(ConfigError::key("http.max_header_bytes", "must be at least 8192"));
     }
-    let secret = config.billing.internal_secret.as_ref();
-    if secret.is_some_and(|secret| secret.expose().len() < 16) {
-        return Err(ConfigError::key("billing.internal_secret", "must have at least 16 characters"));
+    let billing = &config.billing;
+    for (key, secret) in
+        [("billing.internal_secret", &billing.internal_secret), ("billing.payments_secret", &billing.payments_secret)]
+    {
+        if secret.as_ref().is_some_and(|secret| secret.expose().len() < 16) {
+            return Err(ConfigError::key(key, "must have at least 16 characters"));
+        }
     }
     check_mcp(config)?;
     config.authorize.check(config)?;
@@ -159,6 +163,9 @@ fn check(config: &Config) -> Result<(), ConfigError> {
     }
     let mut ids: Vec<_> = config.chains.values().map(|chain| chain.chain_id).collect();
     ids.sort_unstable();
+    if ids.first() == Some(&0) {
+        return Err(ConfigError::key("chains", "no chain has the chain_id 0"));
+    }
     match ids.windows(2).find(|pair| pair[0] == pair[1]) {
         Some(pair) => Err(ConfigError::key("chains", format_args!("two chains have chain_id {}", pair[0]))),
         None => Ok(()),

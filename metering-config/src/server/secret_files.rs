@@ -16,6 +16,7 @@ pub(super) fn take_in(config: &mut Config) -> Result<(), ConfigError> {
     let Config { billing, signup, pay, gateway, database, database_file, .. } = config;
     gateway.upstream_headers.read_files()?;
     fill("billing.internal_secret", &mut billing.internal_secret, billing.internal_secret_file.as_deref())?;
+    fill("billing.payments_secret", &mut billing.payments_secret, billing.payments_secret_file.as_deref())?;
     fill("signup.challenge_secret", &mut signup.challenge_secret, signup.challenge_secret_file.as_deref())?;
     let turnstile = &mut signup.turnstile;
     fill("signup.turnstile.secret", &mut turnstile.secret, turnstile.secret_file.as_deref())?;

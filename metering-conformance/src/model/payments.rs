@@ -92,6 +92,7 @@ impl Model {
             plan_id: used.plan_id.clone(),
             sold: used.sold.clone(),
             recorded_at: used.at,
+            processor: None,
         };
         self.used.iter().map(record).collect()
     }

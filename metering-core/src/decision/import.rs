@@ -215,5 +215,6 @@ fn payment_record(new: &ImportedAccount, used: &UsedTransaction, now: Timestamp)
         sold: None,
         recorded_at: now,
         settlement: PaymentSettlement::Final,
+        processor: None,
     }
 }

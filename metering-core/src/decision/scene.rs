@@ -88,6 +88,7 @@ pub(super) fn record(used_as: PaymentUse) -> PaymentRecord {
         sold: Some(sold()),
         recorded_at: NOW,
         settlement: PaymentSettlement::Unsettled,
+        processor: None,
     }
 }
 

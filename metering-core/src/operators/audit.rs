@@ -19,19 +19,23 @@ pub enum Actor {
     Operator(OperatorName),
     /// A user of the command line with access to the store: the operating system's user name, if known.
     CommandLine(String),
+    /// A processor of payments, by the service that reports them.
+    Processor(String),
 }
 
 impl Actor {
     const OPERATOR: &str = "operator:";
     const COMMAND_LINE: &str = "command_line:";
+    const PROCESSOR: &str = "processor:";
 }
 
 impl fmt::Display for Actor {
-    /// The actor's name on the wire and in stores: `operator:jo` or `command_line:jo`.
+    /// The actor's name on the wire and in stores: `operator:jo`, `command_line:jo` or `processor:stripe`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Operator(name) => write!(f, "{}{name}", Self::OPERATOR),
             Self::CommandLine(user) => write!(f, "{}{user}", Self::COMMAND_LINE),
+            Self::Processor(name) => write!(f, "{}{name}", Self::PROCESSOR),
         }
     }
 }
@@ -42,6 +46,9 @@ impl FromStr for Actor {
     fn from_str(text: &str) -> Result<Self, MalformedActor> {
         if let Some(name) = text.strip_prefix(Self::OPERATOR) {
             return name.parse().map(Self::Operator).map_err(|_| MalformedActor);
+        }
+        if let Some(name) = text.strip_prefix(Self::PROCESSOR) {
+            return Ok(Self::Processor(name.to_owned()));
         }
         let user = text.strip_prefix(Self::COMMAND_LINE).ok_or(MalformedActor)?;
         Ok(Self::CommandLine(user.to_owned()))
@@ -132,7 +139,8 @@ mod tests {
     #[test]
     fn actors_and_results_are_read_as_they_are_written() {
         let jo: OperatorName = "jo".parse().unwrap();
-        for actor in [Actor::Operator(jo), Actor::CommandLine("root".to_owned()), Actor::CommandLine(String::new())] {
+        let [root, nobody] = ["root", ""].map(|user| Actor::CommandLine(user.to_owned()));
+        for actor in [Actor::Operator(jo), root, nobody, Actor::Processor("stripe".to_owned())] {
             assert_eq!(actor.to_string().parse(), Ok(actor));
         }
         for text in ["", "jo", "operator:", "operator:a b"] {

@@ -8,6 +8,7 @@ mod other_quotes;
 mod paid_entries;
 mod payer_proof;
 mod position;
+mod processors;
 mod quotes;
 mod receipts;
 mod recipients;

@@ -16,10 +16,11 @@ use crate::payments::payment::{
     UnreadableArrival,
 };
 use crate::payments::plan::{Plan, PlanKey};
+use crate::payments::processor::{ProcessorRef, ProcessorReversal};
 use crate::payments::quote::{NonceHash, Quote};
 use crate::payments::recipient::{RecipientRecord, Registration};
 use crate::payments::recovery::Challenge;
-use crate::store::{Cursor, NewAccount, Page, Store, StoreError};
+use crate::store::{Cursor, NewAccount, Page, ProcessorReversed, ReversalChange, Store, StoreError};
 
 /// Stores quotes, payments, linked wallets and challenges.
 ///
@@ -119,6 +120,22 @@ pub trait PaymentStore: Store {
     ///
     /// [`settle_payment`](crate::backend::decision::settle_payment) has the refusals in order.
     async fn settle_payment(&self, change: SettlementChange) -> Result<PaymentSettled, StoreError>;
+
+    /// Credits a payment that a processor took, as [`PaymentStore::credit_payment`] does, and logs it. The payment's
+    /// transaction is that of `processor` ([`ProcessorRef::tx`]), so that each counts once.
+    async fn credit_processor_payment(
+        &self,
+        credit: PaymentCredit,
+        processor: ProcessorRef,
+    ) -> Result<PaymentCredited, StoreError>;
+
+    /// Records a reversal of a processor's payment, or its end, with the matching ledger entry, and logs it.
+    ///
+    /// [`reverse_processor_payment`](crate::backend::decision::reverse_processor_payment) has the refusals in order.
+    async fn reverse_processor_payment(&self, change: ReversalChange) -> Result<ProcessorReversed, StoreError>;
+
+    /// The recorded reversals of a processor's payment, by time, then id.
+    async fn processor_reversals(&self, payment: &TxHash) -> Result<Vec<ProcessorReversal>, StoreError>;
 
     /// Who bought for an account: all details that it had, by time.
     async fn buyers(&self, account: &AccountId) -> Result<Vec<BuyerRecord>, StoreError>;

@@ -23,7 +23,8 @@ pub struct ReceiptsDocument {
 pub struct ReceiptDocument {
     /// The receipt's number. It never changes and is unique among the receipts of this service.
     pub number: String,
-    /// `paid`, or `reversed` while a chain reorganisation has removed the payment and its credits are taken back.
+    /// `paid`; `reversed` while a chain reorganisation has removed the payment, or its processor has taken all of it back,
+    /// and so are its credits; or `partly_reversed`, if its processor has taken back a part.
     pub status: String,
     /// When the credits were added, as RFC 3339.
     #[cfg_attr(feature = "openapi", schema(format = DateTime))]
@@ -79,6 +80,16 @@ pub struct CustomerDocument {
 #[derive(Debug, Clone, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct PaymentDocument {
+    /// The processor that took the payment, such as `stripe`; absent for a payment on a chain. The fields about a chain
+    /// then say nothing: `chain_id` is 0, and the token is the currency.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub processor: Option<String>,
+    /// The processor's id of the payment.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub processor_id: Option<String>,
+    /// How much of the amount was refunded or disputed, as a string; absent if nothing is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub amount_reversed: Option<String>,
     /// The chain's id (EIP-155).
     pub chain_id: u64,
     /// The chain's name; null when it is no longer configured.

@@ -35,6 +35,8 @@ pub(crate) struct App {
     pub(crate) store: Arc<dyn Store>,
     pub(crate) limits: Arc<Limits>,
     pub(crate) billing_secret: Option<BillingSecret>,
+    /// What admits reports of payments.
+    pub(crate) payments_secret: Option<BillingSecret>,
     pub(crate) metrics: PrometheusHandle,
     /// Whether `/metrics` is served on the API's address.
     pub(crate) metrics_here: bool,

@@ -7,7 +7,7 @@ use metering_core::wire::{
 };
 
 use crate::access::credentials;
-use crate::api::app::App;
+use crate::api::app::{App, BillingSecret};
 use crate::api::payable::Payable;
 use crate::endpoints::Request;
 use crate::endpoints::body::read;
@@ -59,13 +59,18 @@ pub(super) fn caller(app: &App, headers: &HeaderMap) -> Result<Option<ApiKey>, P
     Ok(credentials::key(headers)?)
 }
 
+/// Rejects callers without a secret of this name.
+pub(super) fn admit(secret: Option<&BillingSecret>, name: &str, headers: &HeaderMap) -> Result<(), Problem> {
+    let secret = secret.ok_or_else(Problem::not_found)?;
+    let sent = headers.get(SECRET_HEADER).map(http::HeaderValue::as_bytes).unwrap_or_default();
+    if secret.admits(sent) {
+        return Ok(());
+    }
+    let message = format!("Send the internal {name} secret in the X-BDS-Internal-Billing-Secret header.");
+    Err(Problem::new(ErrorCode::Forbidden, message))
+}
+
 /// Rejects callers without the billing secret.
 pub(super) fn check_secret(app: &App, headers: &HeaderMap) -> Result<(), Problem> {
-    let secret = app.billing_secret.as_ref().ok_or_else(Problem::not_found)?;
-    let sent = headers.get(SECRET_HEADER).map(http::HeaderValue::as_bytes).unwrap_or_default();
-    if !secret.admits(sent) {
-        let message = "Send the internal billing secret in the X-BDS-Internal-Billing-Secret header.";
-        return Err(Problem::new(ErrorCode::Forbidden, message));
-    }
-    Ok(())
+    admit(app.billing_secret.as_ref(), "billing", headers)
 }

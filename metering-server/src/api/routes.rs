@@ -85,6 +85,8 @@ pub(super) static ENDPOINTS: LazyLock<Table<App>> = LazyLock::new(|| {
         call!(billing::Release => api::release),
         call!(billing::Settle => api::settle),
         call!(payments::PayInternal as api::pay_internal),
+        call!(payments::CreditPayment => api::credit_payment),
+        call!(payments::ReversePayment => api::reverse_payment),
         endpoint!(api::health).everywhere(),
         endpoint!(api::ready).everywhere(),
         endpoint!(api::metrics).everywhere().compressed(),

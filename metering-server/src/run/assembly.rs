@@ -77,6 +77,7 @@ pub(super) fn assemble(
         store,
         limits,
         billing_secret: config.billing.internal_secret.as_ref().map(BillingSecret::new),
+        payments_secret: config.billing.payments_secret.as_ref().map(BillingSecret::new),
         metrics: recorder,
         metrics_here: config.admin_listen.is_none(),
         documents: Arc::new(documents),

@@ -86,6 +86,26 @@ macro_rules! payment_store {
                     write(self, change, |db, change| Box::pin($crate::settlements::settle(db, change))).await
                 }
 
+                async fn credit_processor_payment(
+                    &self,
+                    credit: PaymentCredit,
+                    processor: ProcessorRef,
+                ) -> Result<PaymentCredited> {
+                    let args = (credit, processor);
+                    write(self, args, |db, (credit, processor)| {
+                        Box::pin($crate::processors::credit(db, credit, processor))
+                    })
+                    .await
+                }
+
+                async fn reverse_processor_payment(&self, change: ReversalChange) -> Result<ProcessorReversed> {
+                    write(self, change, |db, change| Box::pin($crate::processors::reverse(db, change))).await
+                }
+
+                async fn processor_reversals(&self, payment: &TxHash) -> Result<Vec<ProcessorReversal>> {
+                    read(self, *payment, |db, payment| Box::pin($crate::processors::reversals(db, payment))).await
+                }
+
                 async fn linked_accounts(&self, wallet: &Address) -> Result<Vec<AccountId>> {
                     read(self, *wallet, |db, wallet| Box::pin($crate::wallets::accounts_of(db, wallet))).await
                 }

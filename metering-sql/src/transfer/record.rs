@@ -13,7 +13,8 @@ use metering_core::money::{Credits, LedgerEntry, Refill};
 use metering_core::offers::{AuthorizationId, AuthorizationRecord};
 use metering_core::operators::{AuditEntry, Operator};
 use metering_core::payments::{
-    BuyerRecord, Challenge, PaymentRecord, Plan, Quote, RecipientRecord, UnclaimedPayment, UnreadableArrival,
+    BuyerRecord, Challenge, PaymentRecord, Plan, ProcessorReversal, Quote, RecipientRecord, UnclaimedPayment,
+    UnreadableArrival,
 };
 use metering_core::prices::PriceVersion;
 use metering_core::signups::{EmailLink, SignupSession};
@@ -44,6 +45,8 @@ pub enum Record {
     Plan(Box<Plan>),
     /// The record of a payment.
     Payment(Box<PaymentRecord>),
+    /// A reversal of a processor's payment.
+    Reversal(Box<ProcessorReversal>),
     /// Who bought for an account, for some time.
     Buyer(Box<BuyerRecord>),
     /// An authorization. Its claim is not moved: a pending one is free to claim.
@@ -238,6 +241,7 @@ impl Record {
             Self::Refill(_) => Section::Refills,
             Self::Plan(_) => Section::Plans,
             Self::Payment(_) => Section::Payments,
+            Self::Reversal(_) => Section::Reversals,
             Self::Buyer(_) => Section::Buyers,
             Self::Authorization(_) => Section::Authorizations,
             Self::GasPlaces(_) => Section::GasPlaces,
@@ -334,6 +338,9 @@ impl Record {
             Self::Refill(_) => "rule for recurring credits".to_owned(),
             Self::Plan(plan) => format!("plan {}", plan.key()),
             Self::Payment(record) => format!("payment {}", record.payment.tx),
+            Self::Reversal(reversal) => {
+                format!("reversal {} at {}", reversal.reference.id(), reversal.reference.processor())
+            }
             Self::Buyer(record) => format!("buyer of {} since {}", record.account, record.since),
             Self::Authorization(record) => {
                 let AuthorizationId { chain_id, payer, nonce, .. } = record.signed.id();

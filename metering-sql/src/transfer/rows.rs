@@ -8,7 +8,8 @@ use metering_core::money::{LedgerEntry, Refill};
 use metering_core::offers::AuthorizationRecord;
 use metering_core::operators::{AuditId, AuditOutcome, NewAuditEntry, Operator};
 use metering_core::payments::{
-    BuyerRecord, Challenge, PaymentRecord, Plan, Quote, RecipientRecord, UnclaimedPayment, UnreadableArrival,
+    BuyerRecord, Challenge, PaymentRecord, Plan, ProcessorReversal, Quote, RecipientRecord, UnclaimedPayment,
+    UnreadableArrival,
 };
 use metering_core::prices::PriceVersion;
 use metering_core::signups::{EmailLink, SignupSession};
@@ -63,6 +64,9 @@ impl Rows {
             Section::Refills => rows!(Refill, Refill, ["id"]),
             Section::Plans => rows!(Plan, Plan, ["chain_id", "id {bytes}"]),
             Section::Payments => rows!(Payment, PaymentRecord, ["id"]),
+            Section::Reversals => {
+                rows!(Reversal, ProcessorReversal, ["processor {bytes}", "reversal_id {bytes}"])
+            }
             Section::Buyers => rows!(Buyer, BuyerRecord, ["account", "since"]),
             Section::Authorizations => {
                 rows!(Authorization, AuthorizationRecord, ["chain_id", "token", "payer", "nonce"])

@@ -25,6 +25,8 @@ pub enum Section {
     Plans,
     /// Payment records, in the order written.
     Payments,
+    /// Reversals of processors' payments: by the bytes of processor and id.
+    Reversals,
     /// Who bought, for receipts: by account and time.
     Buyers,
     /// Authorizations: by chain, token, payer and nonce.
@@ -74,7 +76,7 @@ pub enum Section {
 impl Section {
     /// Every section, in the order in which they are written: records that others refer to come first. Secrets come
     /// last, so that nobody is charged on an incomplete store.
-    pub const ALL: [Self; 32] = [
+    pub const ALL: [Self; 33] = [
         Self::Accounts,
         Self::Keys,
         Self::Ledger,
@@ -86,6 +88,7 @@ impl Section {
         Self::Refills,
         Self::Plans,
         Self::Payments,
+        Self::Reversals,
         Self::Buyers,
         Self::Authorizations,
         Self::GasPlaces,
@@ -123,6 +126,7 @@ impl Section {
             Self::Refills => "refills",
             Self::Plans => "plans",
             Self::Payments => "payments",
+            Self::Reversals => "reversals",
             Self::Buyers => "buyers",
             Self::Authorizations => "authorizations",
             Self::GasPlaces => "gas_places",

@@ -1,6 +1,7 @@
 //! Payments as the server and its operator see them: the watcher, chains that fail or reorganise, unclaimed payments.
 
 mod chain_faults;
+mod processors;
 mod reorganisations;
 mod rpc_secrets;
 mod sources;

@@ -29,6 +29,7 @@ fn secret_files(config: &Config) -> Vec<PathBuf> {
     let more = [
         &config.database_file,
         &config.billing.internal_secret_file,
+        &config.billing.payments_secret_file,
         &config.signup.challenge_secret_file,
         &config.signup.turnstile.secret_file,
         &config.pay.facilitator_token_file,

@@ -4,7 +4,7 @@ use std::fmt::Display;
 
 use metering_admin::wire::AccountDocument;
 use metering_core::money::LedgerEntry;
-use metering_core::payments::PaymentRecord;
+use metering_core::payments::{PaymentRecord, ProcessorRef};
 use metering_core::{Account, Credits};
 
 use super::keyed::KeyedTotal;
@@ -119,5 +119,7 @@ impl Exported for PaymentRecord {
         ("recorded_at", |record| text(&record.recorded_at)),
         ("state", |record| text(&record.settlement.as_str())),
         ("reversed_at", |record| optional(record.settlement.reversed_at().as_ref())),
+        ("processor", |record| optional(record.processor.as_ref().map(ProcessorRef::processor).as_ref())),
+        ("processor_id", |record| optional(record.processor.as_ref().map(ProcessorRef::id).as_ref())),
     ];
 }

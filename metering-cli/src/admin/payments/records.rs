@@ -1,5 +1,6 @@
 //! `payments records`: the payments that were credited.
 
+use std::fmt::Display;
 use std::io::Write;
 
 use clap::Args;
@@ -14,7 +15,8 @@ use crate::table::{Column, Table};
 /// List the payments that were credited.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-They are in the order they were recorded. Holds the whole list in memory; `metering admin export payments` does not.
+They are in the order they were recorded. For a payment that a processor took, the processor and its id are in the
+place of the chain and the transaction. Holds the whole list in memory; `metering admin export payments` does not.
 
 Examples:
   metering admin payments records
@@ -48,9 +50,13 @@ fn write_table(out: &mut dyn Write, records: &PaymentRecordsDocument) -> Result<
     let mut table = Table::new(COLUMNS);
     for record in &records.payments {
         let PaymentRecordDocument { chain_id, tx_hash, mined_at, org_id, used_as, recorded_at, state, .. } = record;
-        let (payer, paid) = (checksummed(&record.payer_address), record.paid());
+        let paid = record.paid();
+        let (chain, hash, payer): (&dyn Display, _, _) = match (&record.processor, &record.processor_id) {
+            (Some(processor), Some(id)) => (processor, id, "-".to_owned()),
+            _ => (chain_id, tx_hash, checksummed(&record.payer_address)),
+        };
         let plan = record.plan_id.as_deref().unwrap_or("-");
-        table.row([chain_id, tx_hash, mined_at, &payer, &paid, org_id, used_as, &plan, recorded_at, state]);
+        table.row([chain, hash, mined_at, &payer, &paid, org_id, used_as, &plan, recorded_at, state]);
     }
     table.write(out)
 }

@@ -13,13 +13,13 @@ use metering_core::money::{LedgerKind, NewLedgerEntry, PaymentRef, Refill};
 use metering_core::operators::{Actor, AuditOutcome, AuditResult, NewAuditEntry, NewOperator, OperatorTokenHash, Role};
 use metering_core::payments::{
     Arrival, ArrivalLocation, Buyer, Challenge, NonceHash, Payment, PaymentFault, PaymentTarget, PaymentUse, Plan,
-    Quote, QuoteState, SoldPlan, UnclaimedPayment, UnreadableArrival,
+    ProcessorRef, Quote, QuoteState, SoldPlan, UnclaimedPayment, UnreadableArrival,
 };
 use metering_core::prices::{NewPriceVersion, PriceNumber, PriceRecorded};
 use metering_core::signups::{EmailLink, LinkHash, LinkPurpose, SessionHash, SignupSession};
 use metering_core::store::{
     BrowserSessionStore, Claim, EmailVerified, KeyDelivery, OperatorStore, PaymentCredit, PaymentCredited, PriceStore,
-    QuotePrecedence, RefillStore, SignupStore,
+    QuotePrecedence, RefillStore, ReversalChange, SignupStore,
 };
 use metering_core::{
     AccountId, Charge, ClientSource, Credits, FullStore, NewAccount, PaymentStore, RateLimits, RequestId, Store,
@@ -146,6 +146,18 @@ async fn sales(store: &SqliteStore) {
     let place = ArrivalLocation { chain_id: 1, block_number: 7, hash: Some(tx(61).hash) };
     let given_up = UnreadableArrival { next_attempt_at: None, ..UnreadableArrival::new(place, "no status", NOON) };
     store.put_unreadable(given_up).await.unwrap();
+    let processor = |id| ProcessorRef::new("stripe", id).unwrap();
+    let mut paid = top_up(BUYER, 64);
+    (paid.payment.tx, paid.used_as, paid.link_payer) = (processor("pi_1").tx(), PaymentUse::Processor, false);
+    paid.payment.block_hash = None;
+    paid.entry = purchase(LedgerKind::PurchaseTopup, paid.payment.tx);
+    let credited = store.credit_processor_payment(paid, processor("pi_1")).await.unwrap();
+    assert!(matches!(credited, PaymentCredited::Account(_)), "{credited:?}");
+    for (id, restored) in [("re_1", false), ("dp_1", true)] {
+        let (reversal, payment, amount) = (processor(id), processor("pi_1"), Some(TokenUnits::new(1)));
+        let change = ReversalChange { reversal, payment, amount, reason: "ü".to_owned(), restored, now: NOON };
+        store.reverse_processor_payment(change).await.unwrap();
+    }
     for (number, fault) in [(62, None), (63, Some(PaymentFault::HasInput))] {
         store.put_unclaimed(unclaimed(top_up(BUYER, number).payment, fault)).await.unwrap();
     }

@@ -1,6 +1,7 @@
 //! Everything that a store reports through the contract.
 
 use metering_core::operators::AuditQuery;
+use metering_core::payments::ProcessorRef;
 use metering_core::usage::{Activity, DayRange};
 use metering_core::{Account, Day, FullStore, Store, Timestamp};
 
@@ -39,6 +40,8 @@ pub(crate) async fn snapshot(store: &dyn FullStore) -> Vec<String> {
         texts.push(format!("{:?}", store.unreadable(chain, 0, u32::MAX).await.unwrap()));
     }
     texts.push(format!("{:?}", store.unclaimed(u32::MAX).await.unwrap()));
+    let processor = ProcessorRef::new("stripe", "pi_1").unwrap();
+    texts.push(format!("{:?}", store.processor_reversals(&processor.tx().hash).await.unwrap()));
     for account in &accounts {
         texts.push(format!("{:?}", store.top_up_quotes(&account.id).await.unwrap()));
     }

@@ -142,6 +142,7 @@ fn invalid_settings_are_named() {
         ("upstream = 'not a url'", &[], "upstream"),
         ("upstream = 'http://user:pass@host'", &[], "user or password"),
         ("[billing]\ninternal_secret = 'short'", &[], "billing.internal_secret"),
+        ("[billing]\npayments_secret = 'short'", &[], "billing.payments_secret"),
         ("primary_chain = 'base'", &[], "primary_chain"),
         ("[terms]\nversion = '1/2'", &[], "terms.version"),
         ("[brand]\naccent = 'green'", &[], "brand.accent"),

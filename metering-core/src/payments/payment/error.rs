@@ -147,6 +147,22 @@ pub enum PaymentError {
     /// There is no account with that id, or it is revoked.
     #[error("No account has this org_id. Nothing was credited; check the address that you were sent.")]
     UnknownAccount,
+    /// The processor's payment or reversal was recorded on other terms.
+    #[error(
+        "{} at {} was recorded with another {field}: {recorded}. Nothing was changed; each id counts once, on its first \
+         terms.", .id.id(), .id.processor()
+    )]
+    OtherTerms {
+        /// The payment or reversal.
+        id: ProcessorRef,
+        /// What differs.
+        field: &'static str,
+        /// What it was.
+        recorded: String,
+    },
+    /// No such payment of a processor was recorded.
+    #[error("No payment {} at {} was recorded. Nothing was reversed; report the payment first, then this again.", .0.id(), .0.processor())]
+    NoProcessorPayment(ProcessorRef),
     /// The text is not a signature.
     #[error("signature {0}.")]
     MalformedProof(crate::chains::signature::WalletSignatureError),
@@ -166,7 +182,10 @@ impl PaymentError {
             Self::ContractPayer { .. } => ErrorCode::PayerIsContract,
             Self::QuotesExhausted | Self::TooManyTopUpQuotes { .. } => ErrorCode::QuotesExhausted,
             Self::InvalidTxHash => ErrorCode::InvalidTxHash,
-            Self::UnknownQuote | Self::UnknownTopUpQuote | Self::UnknownAccount => ErrorCode::NotFound,
+            Self::UnknownQuote | Self::UnknownTopUpQuote | Self::UnknownAccount | Self::NoProcessorPayment(_) => {
+                ErrorCode::NotFound
+            }
+            Self::OtherTerms { .. } => ErrorCode::Conflict,
             Self::AlreadyClaimed => ErrorCode::AlreadyClaimed,
             Self::Chain(error) => chain_code(error),
             Self::TxNotFound => ErrorCode::TxNotFound,

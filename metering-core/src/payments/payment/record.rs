@@ -4,6 +4,7 @@ use crate::access::account::AccountId;
 use crate::clock::Timestamp;
 use crate::named_enum::named_enum;
 use crate::payments::payment::{Payment, SoldPlan};
+use crate::payments::processor::ProcessorRef;
 
 named_enum! {
     /// What a payment was used for.
@@ -18,6 +19,8 @@ named_enum! {
         Authorization = "authorization",
         /// It was credited at the service that its account was imported from, which does not say what was paid to whom.
         Imported = "imported",
+        /// A processor took it, and its account was credited.
+        Processor = "processor",
     }
 }
 
@@ -39,6 +42,9 @@ pub struct PaymentRecord {
     pub recorded_at: Timestamp,
     /// Whether a reorganisation can still undo it.
     pub settlement: PaymentSettlement,
+    /// The processor that took it, and the processor's id of it; `None` for a payment on a chain. A processor's payment is
+    /// final, or reversed while its reversals take back all of it.
+    pub processor: Option<ProcessorRef>,
 }
 
 impl PaymentRecord {
@@ -51,7 +57,7 @@ impl PaymentRecord {
         now: Timestamp,
     ) -> Self {
         let settlement = PaymentSettlement::of_new(&payment);
-        Self { payment, account, used_as, plan_id, sold, recorded_at: now, settlement }
+        Self { payment, account, used_as, plan_id, sold, recorded_at: now, settlement, processor: None }
     }
 }
 
@@ -114,7 +120,7 @@ mod tests {
 
     #[test]
     fn uses_are_stored_by_name() {
-        let names = ["pay_signup", "topup", "assigned", "authorization", "imported"];
+        let names = ["pay_signup", "topup", "assigned", "authorization", "imported", "processor"];
         assert_eq!(PaymentUse::ALL.map(PaymentUse::as_str), names);
         for used in PaymentUse::ALL {
             assert_eq!(PaymentUse::from_name(used.as_str()), Some(used));

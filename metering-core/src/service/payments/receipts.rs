@@ -11,6 +11,7 @@ use crate::money::ledger::{LedgerEntry, LedgerKind, PaymentRef};
 use crate::payments::buyer::BuyerRecord;
 use crate::payments::payment::{PaymentRecord, PaymentSettlement, SoldPlan};
 use crate::payments::plan::Plan;
+use crate::payments::processor::ProcessorReversal;
 use crate::payments::receipt::ReceiptNumber;
 use crate::service::fields::within;
 use crate::service::{Payments, Seller};
@@ -159,10 +160,22 @@ impl Payments<'_> {
         // Written in the same transaction as the entry, and never deleted.
         let record = record.ok_or(Error::Internal)?;
         let reversed = matches!(record.settlement, PaymentSettlement::Reversed { .. });
+        let mut paid = self.payment_document(&record, &known.plans);
+        if record.processor.is_some() {
+            let reversals = self.state.store()?.processor_reversals(&payment.tx.hash).await?;
+            let amount = ProcessorReversal::amount_of(record.payment.amount, &reversals);
+            let decimals = record.sold.as_ref().map_or(0, |sold| sold.token_decimals);
+            paid.amount_reversed = (amount.get() > 0).then(|| amount.to_human(decimals));
+        }
+        let status = match paid.amount_reversed {
+            _ if reversed => "reversed",
+            Some(_) => "partly_reversed",
+            None => "paid",
+        };
         let Seller { name, address, tax_id, contact } = self.config.seller.clone();
         Ok(ReceiptDocument {
             number: ReceiptNumber::of(&payment.tx).to_string(),
-            status: if reversed { "reversed" } else { "paid" }.to_owned(),
+            status: status.to_owned(),
             issued_at: entry.created_at.to_string(),
             seller: SellerDocument { name, address, tax_id, contact },
             customer: CustomerDocument {
@@ -175,7 +188,7 @@ impl Payments<'_> {
             plan_label: record.sold.as_ref().map(|sold| sold.label.clone()),
             credits: entry.amount,
             bonus_credits: record.sold.as_ref().and_then(|sold| sold.bonus_credits),
-            payment: self.payment_document(&record, &known.plans),
+            payment: paid,
         })
     }
 
@@ -187,6 +200,9 @@ impl Payments<'_> {
         let named = plans.iter().find(|plan| plan.chain_id == chain_id && plan.token_contract == payment.token);
         let sold = record.sold.clone().or_else(|| named.map(|plan| SoldPlan::of(plan, plan.bonus_credits)));
         PaymentDocument {
+            processor: record.processor.as_ref().map(|processor| processor.processor().to_owned()),
+            processor_id: record.processor.as_ref().map(|processor| processor.id().to_owned()),
+            amount_reversed: None,
             chain_id,
             chain_name: chain.map(|chain| chain.name.clone()),
             tx_hash: payment.tx.hash.to_string(),

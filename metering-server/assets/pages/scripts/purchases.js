@@ -52,7 +52,7 @@ function listOf(receipts) {
   const columns = [{ name: "Date", head: true }, { name: "Plan" }, { name: "Paid", number: true }, { name: "Credits", number: true }, { name: "Receipt" }];
   const rows = receipts.map((receipt) => [
     h("time", { datetime: receipt.issued_at, title: receipt.issued_at }, receipt.issued_at.slice(0, 10)),
-    [receipt.plan_label ?? receipt.plan_id ?? "Assigned by the operator", receipt.status === "reversed" && [" ", h("span", { class: "tag" }, "reversed")]].filter(Boolean),
+    [receipt.plan_label ?? receipt.plan_id ?? "Assigned by the operator", receipt.status !== "paid" && [" ", h("span", { class: "tag" }, receipt.status.replace("_", " "))]].filter(Boolean),
     paid(receipt.payment),
     figure(receipt.credits, { sign: true }),
     h("a", { href: `/metering/receipt?number=${receipt.number}` }, receipt.number),

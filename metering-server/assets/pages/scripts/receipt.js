@@ -68,7 +68,7 @@ function show(receipt, key) {
       h("address", { id: "seller" }, h("strong", {}, seller.name), ...seller.address.flatMap((text) => [h("br"), text]), seller.tax_id && [h("br"), `Tax number ${seller.tax_id}`], seller.contact && [h("br"), seller.contact]),
     ),
     h("div", { id: "buyer" }, buyer ? [h("h2", {}, "Billed to"), h("address", {}, ...buyerLines(buyer).flatMap((text, place) => [place > 0 && h("br"), text]))] : offer(receipt, key)),
-    receipt.status === "reversed" && h("p", { class: "notice notice-bad", id: "reversed" }, h("strong", {}, "Reversed. "), "A reorganisation of its chain removed this payment, and the credits were taken back. They return if the payment is mined again."),
+    receipt.status !== "paid" && h("p", { class: "notice notice-bad", id: "reversed" }, h("strong", {}, "Reversed. "), reversed(payment)),
     h("p", { class: "receipt-sum" }, h("strong", {}, paid(payment)), h("span", { class: "soft" }, ` paid on ${longDay.format(new Date(payment.mined_at))}`)),
     h(
       "dl",
@@ -78,13 +78,23 @@ function show(receipt, key) {
       line("Credits", group(receipt.credits), bonus && h("span", { class: "soft" }, `, ${bonus}`)),
       line("Account", customer.agent_name, customer.email ? `, ${customer.email}` : "", h("span", { class: "soft mono" }, ` ${customer.org_id}`)),
       line("Amount", paid(payment)),
-      line("Chain", payment.chain_name ? `${payment.chain_name} (${payment.chain_id})` : payment.chain_id),
-      line("Transaction", h("span", { class: "mono" }, hash), copy("the transaction", payment.tx_hash)),
-      line("Paid from", h("span", { class: "mono" }, payment.payer), copy("the payer", payment.payer)),
-      line("Paid to", h("span", { class: "mono" }, payment.recipient), copy("the recipient", payment.recipient)),
+      ...(payment.processor
+        ? [line("Paid by", payment.processor), line("Payment", h("span", { class: "mono break" }, payment.processor_id), copy("the payment", payment.processor_id))]
+        : [
+            line("Chain", payment.chain_name ? `${payment.chain_name} (${payment.chain_id})` : payment.chain_id),
+            line("Transaction", h("span", { class: "mono" }, hash), copy("the transaction", payment.tx_hash)),
+            line("Paid from", h("span", { class: "mono" }, payment.payer), copy("the payer", payment.payer)),
+            line("Paid to", h("span", { class: "mono" }, payment.recipient), copy("the recipient", payment.recipient)),
+          ]),
     ),
   ];
   byId("receipt").replaceChildren(...parts.filter(Boolean));
+}
+
+/** What became of a payment that was taken back. */
+function reversed({ processor, amount_reversed: amount, token_symbol: symbol }) {
+  if (processor) return `${amount} ${symbol} was refunded or disputed, and its credits were taken back.`;
+  return "A reorganisation of its chain removed this payment, and the credits were taken back. They return if the payment is mined again.";
 }
 
 /** A receipt that names nobody can get the details, once. They are not printed. */

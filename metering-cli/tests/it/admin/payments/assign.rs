@@ -42,7 +42,7 @@ fn assigned_payment_is_credited_once_and_recorded() {
 
     let csv = program.run("export payments").success();
     let headings = "chain_id,tx_hash,block_number,mined_at,payer_address,recipient,token_contract,amount_atomic,\
-                    org_id,used_as,plan_id,recorded_at,state,reversed_at";
+                    org_id,used_as,plan_id,recorded_at,state,reversed_at,processor,processor_id";
     let lines: Vec<&str> = csv.lines().collect();
     assert_eq!((lines[0], lines.len()), (headings, 3));
     assert!(lines[1].contains(&program.text("$USED")) && lines[1].contains(",5000000,"), "{csv}");

@@ -34,7 +34,16 @@ fn record(settlement: PaymentSettlement) -> PaymentRecord {
         mined_at: Timestamp::from_unix_millis(1_000),
     };
     let plan_id = Some("starter".to_owned());
-    PaymentRecord { payment, account, used_as: PaymentUse::Topup, plan_id, sold: None, recorded_at: NOW, settlement }
+    PaymentRecord {
+        payment,
+        account,
+        used_as: PaymentUse::Topup,
+        plan_id,
+        sold: None,
+        recorded_at: NOW,
+        settlement,
+        processor: None,
+    }
 }
 
 fn reversed() -> PaymentRecord {

@@ -7,7 +7,7 @@ import { h } from "/assets/dom.js";
 import { transaction } from "/assets/steps.js";
 import { table } from "/assets/table.js";
 
-const USES = { pay_signup: "Signup", topup: "Top-up", assigned: "Assigned" };
+const USES = { pay_signup: "Signup", topup: "Top-up", assigned: "Assigned", processor: "Processor" };
 const STATES = { final: "tag tag-good", reversed: "tag tag-bad" };
 
 /** The amount in tokens; in the smallest unit when the token is not known. */
@@ -18,7 +18,7 @@ export function paid({ amount_human: amount, token_symbol: symbol, amount_atomic
 
 const CSV = {
   name: "payments",
-  columns: ["recorded_at", "mined_at", "chain_id", "block_number", "tx_hash", "payer", "amount", "token", "org_id", "used_as", "plan_id", "state"],
+  columns: ["recorded_at", "mined_at", "chain_id", "block_number", "tx_hash", "payer", "amount", "token", "org_id", "used_as", "plan_id", "state", "processor", "processor_id"],
   cells: (payment) => [
     payment.recorded_at,
     payment.mined_at,
@@ -32,6 +32,8 @@ const CSV = {
     payment.used_as,
     payment.plan_id,
     payment.state,
+    payment.processor ?? "",
+    payment.processor_id ?? "",
   ],
 };
 
@@ -46,7 +48,9 @@ function columnsOf(accounts) {
 function row(payment, accounts) {
   const cells = [
     time(payment.recorded_at),
-    [transaction(payment.tx_hash), h("span", { class: "under" }, `Chain ${payment.chain_id}, block ${payment.block_number}`)],
+    payment.processor
+      ? [h("span", { class: "mono break" }, payment.processor_id), h("span", { class: "under" }, payment.processor)]
+      : [transaction(payment.tx_hash), h("span", { class: "under" }, `Chain ${payment.chain_id}, block ${payment.block_number}`)],
     paid(payment),
     accounts && h("a", { href: `#/accounts/${payment.org_id}`, class: "mono break" }, payment.org_id),
     [USES[payment.used_as] ?? payment.used_as, h("span", { class: "under" }, payment.plan_id ?? "without a plan")],

@@ -1,0 +1,148 @@
+//! Each row of a table is a payment with its reversals, and what one more takes back.
+
+use super::super::scene::{NOW, account, payment, purchase, record, sold};
+use super::*;
+use crate::chains::units::TokenUnits;
+use crate::payments::payment::PaymentUse;
+use crate::store::QuotePrecedence;
+
+/// What was paid: the credits are three atoms for each unit.
+const PAID: u128 = 100;
+const BOUGHT: i128 = 300;
+
+fn reference(id: &str) -> ProcessorRef {
+    ProcessorRef::new("stripe", id).unwrap()
+}
+
+fn paid() -> PaymentRecord {
+    let mut record = record(PaymentUse::Processor);
+    record.payment.tx = reference("pi_1").tx();
+    record.payment.amount = TokenUnits::new(PAID);
+    PaymentRecord { settlement: PaymentSettlement::Final, processor: Some(reference("pi_1")), ..record }
+}
+
+fn reversal(id: &str, amount: u128, restored: bool) -> ProcessorReversal {
+    ProcessorReversal {
+        reference: reference(id),
+        payment: reference("pi_1").tx().hash,
+        amount: TokenUnits::new(amount),
+        reason: "asked".to_owned(),
+        reversed_at: NOW,
+        restored_at: restored.then_some(NOW),
+    }
+}
+
+fn change(id: &str, amount: Option<u128>, restored: bool) -> ReversalChange {
+    ReversalChange {
+        reversal: reference(id),
+        payment: reference("pi_1"),
+        amount: amount.map(TokenUnits::new),
+        reason: "asked".to_owned(),
+        restored,
+        now: NOW,
+    }
+}
+
+fn facts(reversals: &[ProcessorReversal], id: &str) -> ReversalFacts<i64> {
+    let known = reversals.iter().find(|known| known.reference.id() == id).cloned();
+    let account = Some((1, account()));
+    ReversalFacts { record: Some(paid()), account, purchased: BOUGHT, reversals: reversals.to_vec(), known }
+}
+
+#[test]
+fn reversals_take_back_their_part_in_any_order() {
+    let of = |id, amount| reversal(id, amount, false);
+    // recorded before, id, amount, restored, credits moved, whether all is reversed
+    let table: [(&[ProcessorReversal], &str, Option<u128>, bool, i64, bool); 9] = [
+        (&[], "re_1", Some(50), false, -150, false),
+        (&[], "re_1", Some(100), false, -300, true),
+        (&[], "re_1", None, false, -300, true),
+        (&[of("re_1", 50)], "re_2", Some(50), false, -150, true),
+        // More than was paid is not taken back: a refund and a dispute may overlap.
+        (&[of("re_1", 80)], "dp_1", Some(100), false, -60, true),
+        (&[of("re_1", 100)], "dp_1", Some(100), false, 0, true),
+        (&[of("re_1", 80), of("dp_1", 100)], "dp_1", None, true, 60, false),
+        (&[of("re_1", 100), of("dp_1", 100)], "dp_1", None, true, 0, true),
+        // It ended before it was known.
+        (&[], "dp_1", Some(100), true, 0, false),
+    ];
+    for (before, id, amount, restored, moved, is_whole) in table {
+        let decided = reverse_processor_payment(change(id, amount, restored), facts(before, id)).unwrap();
+        let Decided::Accepted(changes) = decided else { panic!("{before:?} {id}: {decided:?}") };
+        let posted = changes.posted.as_ref().map_or(0, |posted| posted.entry.amount.atoms());
+        assert_eq!(posted, moved, "{before:?} {id}");
+        let settlement = if is_whole { PaymentSettlement::Reversed { at: NOW } } else { PaymentSettlement::Final };
+        assert_eq!(changes.record.settlement, settlement, "{before:?} {id}");
+        assert_eq!(changes.reversal.restored_at.is_some(), restored, "{before:?} {id}");
+        let balance = account().totals.balance.atoms() + moved;
+        assert_eq!(changes.recorded.account.totals.balance.atoms(), balance, "it may go below zero");
+    }
+}
+
+#[test]
+fn the_first_reason_refuses() {
+    let known = [reversal("re_1", 50, false), reversal("re_2", 10, true)];
+    let other = ReversalFacts { record: Some(record(PaymentUse::Topup)), ..facts(&[], "re_1") };
+    let huge = ReversalFacts { purchased: i128::MAX, ..facts(&[], "re_1") };
+    type Refuses = fn(&ProcessorReversed) -> bool;
+    // change, facts, refusal
+    let table: [(ReversalChange, ReversalFacts<i64>, Refuses); 8] = [
+        (change("re_1", Some(1), false), ReversalFacts { record: None, ..facts(&[], "re_1") }, |refusal| {
+            matches!(refusal, ProcessorReversed::NoSuchPayment)
+        }),
+        (change("re_1", Some(1), false), other, |refusal| matches!(refusal, ProcessorReversed::NoSuchPayment)),
+        (change("re_1", Some(51), false), facts(&known, "re_1"), |refusal| {
+            matches!(refusal, ProcessorReversed::OtherTerms(_))
+        }),
+        (change("re_1", Some(50), false), facts(&known, "re_1"), |refusal| {
+            matches!(refusal, ProcessorReversed::Repeated(_))
+        }),
+        // It stays ended.
+        (
+            change("re_2", Some(10), false),
+            facts(&known, "re_2"),
+            |refusal| matches!(refusal, ProcessorReversed::Repeated(recorded) if recorded.amount.get() == 50),
+        ),
+        (change("re_1", Some(0), false), facts(&[], "re_1"), |refusal| {
+            matches!(refusal, ProcessorReversed::TooMuch(_))
+        }),
+        (change("re_1", Some(101), false), facts(&[], "re_1"), |refusal| {
+            matches!(refusal, ProcessorReversed::TooMuch(_))
+        }),
+        (change("re_1", None, false), huge, |refusal| matches!(refusal, ProcessorReversed::OutOfRange)),
+    ];
+    for (change, facts, refuses) in table {
+        let decided = reverse_processor_payment(change.clone(), facts).unwrap();
+        let Decided::Refused(refusal) = decided else { panic!("{change:?}: {decided:?}") };
+        assert!(refuses(&refusal), "{change:?}: {refusal:?}");
+    }
+    let of_another = ReversalChange { payment: reference("pi_2"), ..change("re_1", None, false) };
+    let decided = reverse_processor_payment(of_another, facts(&known, "re_1")).unwrap();
+    assert!(matches!(decided, Decided::Refused(ProcessorReversed::OtherTerms(_))), "{decided:?}");
+    let nobodys = ReversalFacts { account: None, ..facts(&[], "re_1") };
+    assert!(reverse_processor_payment(change("re_1", None, false), nobodys).is_err());
+}
+
+#[test]
+fn a_credit_has_its_processor_in_record_and_audit_log() {
+    let credit = PaymentCredit {
+        account: account().id,
+        payment: payment(reference("pi_1").tx()),
+        used_as: PaymentUse::Processor,
+        entry: purchase(5),
+        sold: Some(sold()),
+        link_payer: false,
+        quotes: QuotePrecedence::Account,
+        now: NOW,
+    };
+    let facts = CreditFacts { account: Some((1, account())), record: None, quote: None };
+    let Decided::Accepted((changes, action)) = credit_processor_payment(credit, &reference("pi_1"), facts) else {
+        panic!("nothing refuses it")
+    };
+    assert_eq!(changes.record.processor, Some(reference("pi_1")));
+    assert_eq!(
+        (action.entry.actor.to_string(), action.entry.action),
+        ("processor:stripe".into(), "payment.credit".into())
+    );
+    assert!(action.entry.request.contains(r#""amount":"5.003817 USDC""#), "{}", action.entry.request);
+}
