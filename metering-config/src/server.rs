@@ -22,6 +22,7 @@ mod secret_files;
 mod signup;
 mod smtp;
 mod span;
+mod stripe;
 mod tls;
 mod upstream_headers;
 mod values;
@@ -61,6 +62,7 @@ pub use secret::Secret;
 pub use signup::{BotCheckKind, SignupConfig, TurnstileConfig};
 pub use smtp::{Sender, SenderError, SmtpConfig, SmtpTls};
 pub use span::{Span, SpanError, SpanOrOff};
+pub use stripe::{CardPlan, StripeConfig};
 pub use tls::TlsConfig;
 pub use upstream_headers::UpstreamHeaders;
 pub use web::{HostName, HostNameError, WebOrigin, WebOriginError};
@@ -127,6 +129,8 @@ pub struct Config {
     pub webhooks: WebhooksConfig,
     /// Payable 402s: what agents can pay with their requests, and how that is settled.
     pub pay: PayConfig,
+    /// Selling plans by card; without it no cards are accepted.
+    pub stripe: Option<StripeConfig>,
     /// Topping up existing accounts.
     pub topup: TopupConfig,
     /// Key recovery by wallet.
@@ -250,6 +254,7 @@ impl Default for Config {
             smtp: None,
             webhooks: WebhooksConfig::default(),
             pay: PayConfig::default(),
+            stripe: None,
             topup: TopupConfig::default(),
             recovery: RecoveryConfig::default(),
             terms: TermsConfig::default(),

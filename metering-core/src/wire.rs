@@ -30,6 +30,7 @@ mod cache_control;
 #[cfg(feature = "calls")]
 pub mod call;
 mod chain_id;
+mod checkout;
 mod deliveries;
 mod email;
 mod error;
@@ -65,6 +66,7 @@ pub use browser_sessions::{
 pub use buyer::{BuyerDocument, BuyerRequest, BuyerResponse};
 pub use cache_control::{TARGETED_CACHE_HEADERS, TARGETED_SUFFIX, private_cache_control};
 pub use chain_id::ChainIdInput;
+pub use checkout::{CardPlanDocument, CardPlansDocument, CheckoutRequest, CheckoutResponse};
 pub use deliveries::{
     DeliveriesDocument, DeliveryDocument, DeliveryPayloadResponse, DeliveryResponse, DeliveryStatus,
     EarlierDeliveryDocument,

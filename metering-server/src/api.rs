@@ -3,6 +3,7 @@
 mod account;
 pub(crate) mod app;
 mod billing;
+mod checkout;
 mod device_signup;
 mod discovery;
 mod documents;
@@ -28,6 +29,7 @@ mod webhooks;
 
 pub(crate) use account::*;
 pub(crate) use billing::*;
+pub(crate) use checkout::*;
 pub(crate) use device_signup::*;
 pub(crate) use discovery::*;
 pub(crate) use documents::Documents;

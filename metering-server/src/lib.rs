@@ -21,6 +21,7 @@ mod pay;
 mod receipt_file;
 mod run;
 mod signups;
+mod stripe;
 mod webhooks;
 
 pub use api::openapi::document as openapi_document;

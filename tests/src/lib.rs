@@ -31,6 +31,7 @@ pub mod server;
 mod shim;
 pub mod site;
 pub mod skipped;
+pub mod stripe;
 pub mod venv;
 pub mod webhooks;
 pub mod worker;

@@ -2,9 +2,10 @@
 
 use metering_core::wire::call::Access;
 use metering_core::wire::{
-    ClaimRequest, ClaimResponse, CompletionRequest, CompletionResponse, PlansDocument, ProcessorPaymentRequest,
-    ProcessorPaymentResponse, ProcessorReversalRequest, ProcessorReversalResponse, QuoteRequest, QuoteResponse,
-    TopUpQuoteDocument, TopUpQuoteRequest, TopUpRequest, TopUpResponse,
+    CardPlansDocument, CheckoutRequest, CheckoutResponse, ClaimRequest, ClaimResponse, CompletionRequest,
+    CompletionResponse, PlansDocument, ProcessorPaymentRequest, ProcessorPaymentResponse, ProcessorReversalRequest,
+    ProcessorReversalResponse, QuoteRequest, QuoteResponse, TopUpQuoteDocument, TopUpQuoteRequest, TopUpRequest,
+    TopUpResponse,
 };
 use metering_core::{call, parameters};
 use metering_pay::wire::{BoughtResponse, OffersDocument};
@@ -32,6 +33,20 @@ call! {
     /// accepts no such payments. Programs read offers from the 402 of the request that they want to make.
     ListOffers("offers") = GET "/credits/offers" in "payments" for Access::ANYONE;
     returns(200, "The offers": OffersDocument) or(StorageUnavailable);
+
+    /// Plans sold by card
+    ListCardPlans("card_plans") = GET "/credits/checkout" in "payments" for Access::ANYONE;
+    returns(200, "The plans, none if the service takes no cards": CardPlansDocument);
+
+    /// Buy a plan by card
+    ///
+    /// Makes a checkout at the card processor, where a person pays. Its credits are in the account soon after. With an
+    /// `Idempotency-Key`, a retry gets the same checkout.
+    CreateCheckout("create_checkout") = POST "/credits/checkout" in "payments" for KEY;
+    takes((), CheckoutRequest);
+    returns(200, "The checkout": CheckoutResponse)
+        or(UnknownPlan, NotFound: "the service takes no cards", RateLimited,
+            UpstreamUnreachable: "the processor cannot be reached; nothing was charged");
 
     /// Buy credits with a signed payment
     ///

@@ -143,6 +143,7 @@ fn check(config: &Config) -> Result<(), ConfigError> {
     check_mail(config)?;
     config.webhooks.check()?;
     config.pay.check(config)?;
+    config.stripe.as_ref().map_or(Ok(()), |stripe| stripe.check(config))?;
     config.brand.mark.as_deref().map_or(Ok(()), |file| Mark::read(file).map(drop))?;
     config.otlp.as_ref().map_or(Ok(()), |otlp| otlp.check())?;
     let version = &config.terms.version;
@@ -163,9 +164,6 @@ fn check(config: &Config) -> Result<(), ConfigError> {
     }
     let mut ids: Vec<_> = config.chains.values().map(|chain| chain.chain_id).collect();
     ids.sort_unstable();
-    if ids.first() == Some(&0) {
-        return Err(ConfigError::key("chains", "no chain has the chain_id 0"));
-    }
     match ids.windows(2).find(|pair| pair[0] == pair[1]) {
         Some(pair) => Err(ConfigError::key("chains", format_args!("two chains have chain_id {}", pair[0]))),
         None => Ok(()),

@@ -13,7 +13,7 @@ use crate::server::{Config, Secret};
 /// # Errors
 /// When a file cannot be read or is empty, or a secret is given twice.
 pub(super) fn take_in(config: &mut Config) -> Result<(), ConfigError> {
-    let Config { billing, signup, pay, gateway, database, database_file, .. } = config;
+    let Config { billing, signup, pay, stripe, gateway, database, database_file, .. } = config;
     gateway.upstream_headers.read_files()?;
     fill("billing.internal_secret", &mut billing.internal_secret, billing.internal_secret_file.as_deref())?;
     fill("billing.payments_secret", &mut billing.payments_secret, billing.payments_secret_file.as_deref())?;
@@ -21,6 +21,10 @@ pub(super) fn take_in(config: &mut Config) -> Result<(), ConfigError> {
     let turnstile = &mut signup.turnstile;
     fill("signup.turnstile.secret", &mut turnstile.secret, turnstile.secret_file.as_deref())?;
     fill("pay.facilitator_token", &mut pay.facilitator_token, pay.facilitator_token_file.as_deref())?;
+    if let Some(stripe) = stripe {
+        fill("stripe.key", &mut stripe.key, stripe.key_file.as_deref())?;
+        fill("stripe.webhook_secret", &mut stripe.webhook_secret, stripe.webhook_secret_file.as_deref())?;
+    }
     // A URL wins, so that a flag or a variable can name another database than the file does.
     if let (None, Some(file)) = (&database, database_file) {
         *database = Some(crate::database::read_url(file)?);

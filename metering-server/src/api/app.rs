@@ -21,6 +21,7 @@ use crate::operations::readiness::Readiness;
 use crate::pages::Pages;
 use crate::pay::GasWatch;
 use crate::signups::bot::BotChallenge;
+use crate::stripe::Stripe;
 
 /// The parts of a running server.
 #[derive(Debug, Clone)]
@@ -37,6 +38,8 @@ pub(crate) struct App {
     pub(crate) billing_secret: Option<BillingSecret>,
     /// What admits reports of payments.
     pub(crate) payments_secret: Option<BillingSecret>,
+    /// Takes payments by card, if that is configured.
+    pub(crate) stripe: Option<Arc<Stripe>>,
     pub(crate) metrics: PrometheusHandle,
     /// Whether `/metrics` is served on the API's address.
     pub(crate) metrics_here: bool,

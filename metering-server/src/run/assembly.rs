@@ -26,6 +26,7 @@ use crate::operations::metrics;
 use crate::pages::Pages;
 use crate::pay;
 use crate::signups::bot::BotChallenge;
+use crate::stripe::Stripe;
 
 pub(super) fn assemble(
     config: &Config,
@@ -64,6 +65,8 @@ pub(super) fn assemble(
     let signup = mail::settings(config, outbox.as_ref(), signup);
     let service = service.with_signup(Arc::clone(&store) as _, signup);
     let service = Arc::new(service.with_browser_sessions(Arc::clone(&store) as _));
+    let stripe = config.stripe.as_ref().map(|stripe| Stripe::new(stripe, urls.pages())).transpose();
+    let stripe = stripe.map_err(RunError::Setup)?;
     let source = source(config, Arc::clone(&clock))?;
     let headers = HeaderSettings::new(&config.gateway)?;
     let bodies = Bodies::new(&config.http);
@@ -78,6 +81,7 @@ pub(super) fn assemble(
         limits,
         billing_secret: config.billing.internal_secret.as_ref().map(BillingSecret::new),
         payments_secret: config.billing.payments_secret.as_ref().map(BillingSecret::new),
+        stripe: stripe.map(Arc::new),
         metrics: recorder,
         metrics_here: config.admin_listen.is_none(),
         documents: Arc::new(documents),

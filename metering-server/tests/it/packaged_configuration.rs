@@ -28,7 +28,7 @@ fn loaded(text: &str) -> Result<Config, String> {
     let folder = tempfile::tempdir().unwrap();
     let secrets = ["smtp-password", "webhook-secret", "webhook-previous-secret", "gas-key", "mpp-secret"];
     let more = ["otlp-authorization", "billing-secret", "challenge-secret", "turnstile-secret", "database-url"];
-    let more = more.into_iter().chain(["upstream-key"]);
+    let more = more.into_iter().chain(["upstream-key", "payments-secret", "stripe-key", "stripe-webhook-secret"]);
     for secret in secrets.into_iter().chain(more) {
         let text = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
         std::fs::write(folder.path().join(format!("metering_{secret}")), text).unwrap();
@@ -116,8 +116,11 @@ fn commented_values_are_the_defaults() {
 }
 
 /// Keys that exclude each other.
-const EITHER: [(&str, &str); 10] = [
+const EITHER: [(&str, &str); 13] = [
     ("[billing]", "internal_secret = "),
+    ("[billing]", "payments_secret = "),
+    ("[stripe]", "key = "),
+    ("[stripe]", "webhook_secret = "),
     ("[signup]", "challenge_secret = "),
     ("[signup.turnstile]", "secret = "),
     ("[pay]", "facilitator_token_file = "),

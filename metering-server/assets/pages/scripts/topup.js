@@ -1,6 +1,7 @@
 // The TOP UP tab: choose a plan, pay its quote from any wallet, or register a payment that was made without one.
 
 import { callApi, sentence } from "/assets/api.js";
+import { cardForm, cardPlans } from "/assets/checkout.js";
 import { busy, h, onSubmit } from "/assets/dom.js";
 import { TX_HASH, follow, look, register, untilReversed } from "/assets/payment.js";
 import { byChain, choices, planKey, price } from "/assets/plans.js";
@@ -18,6 +19,7 @@ export class TopUp {
   #account;
   #credited;
   #groups = [];
+  #cards = [];
   /** What can be paid by signature, with its chains. */
   #offers = { offers: [], chains: [] };
   /** The last chosen plan, as `CHAIN/ID`. */
@@ -41,8 +43,8 @@ export class TopUp {
     const [sent, quote] = [rememberedPayment(), rememberedQuote()];
     this.#panel.replaceChildren(h("p", { class: "soft", role: "status" }, "Loading plans …"));
     try {
-      const [plans, offers] = await Promise.all([callApi("/credits/plans"), callApi("/credits/offers")]);
-      [this.#groups, this.#offers] = [byChain(plans), offers];
+      const [plans, offers, cards] = await Promise.all([callApi("/credits/plans"), callApi("/credits/offers"), cardPlans()]);
+      [this.#groups, this.#offers, this.#cards] = [byChain(plans), offers, cards];
       if (this.#ended) return;
       const wanted = this.#wanted();
       if (rememberedSigned()) this.#sign();
@@ -82,13 +84,14 @@ export class TopUp {
   #choose(problem, unsigned) {
     const signal = this.#leave();
     const bySignature = this.#bySignature(unsigned, signal);
-    if (this.#groups.length === 0 && !bySignature) {
+    const byCard = this.#cards.length > 0 && cardForm(this.#cards, () => this.#key);
+    if (this.#groups.length === 0 && !bySignature && !byCard) {
       this.#panel.replaceChildren(h("div", { class: "card centred" }, h("h2", {}, "No plans on sale"), h("p", { class: "soft" }, "There is nothing to buy at the moment.")));
       return;
     }
     const failure = problem && h("div", { class: "notice notice-bad", role: "alert", tabindex: "-1" }, problem);
     const plans = this.#groups.length > 0;
-    const parts = [plans && this.#planForm(failure), bySignature, plans && h("div", { class: "split top-up-more" }, howItWorks(), this.#byHash())];
+    const parts = [byCard, plans && this.#planForm(failure), bySignature, plans && h("div", { class: "split top-up-more" }, howItWorks(), this.#byHash())];
     this.#panel.replaceChildren(...parts.filter(Boolean));
     this.#panel.querySelector("form > .notice")?.focus();
   }

@@ -99,7 +99,7 @@ fn service_is_started_watched_reloaded_restarted_and_stopped_by_systemd() {
     std::fs::write(root.path("/etc/metering/routes.json"), catalogue(5)).unwrap();
     system.run(
         "chmod 600 /etc/metering/credentials/billing-secret; cd /etc/systemd/system; mkdir metering-server.service.d
-         grep -e '^.Service' -e _BILLING_ /usr/share/doc/metering/examples/credentials.conf \
+         grep -e '^.Service' -e _BILLING__INTERNAL_ /usr/share/doc/metering/examples/credentials.conf \
            >metering-server.service.d/credentials.conf
          sed -i 's|^#catalogue = .*|catalogue = \"/etc/metering/routes.json\"|' /etc/metering/metering.toml
          systemctl daemon-reload; systemctl restart metering-server",

@@ -1,0 +1,50 @@
+//! Plans sold by card, and the checkout in which they are paid.
+
+use serde::{Deserialize, Serialize};
+
+use crate::money::credits::{Credits, printed};
+
+/// The response to `GET /credits/checkout`.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct CardPlansDocument {
+    /// The plans that are sold by card, in the order of display; none if the service takes no cards.
+    pub plans: Vec<CardPlanDocument>,
+}
+
+/// A plan that is sold by card.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct CardPlanDocument {
+    /// The plan's name.
+    pub id: String,
+    /// Its name for people.
+    pub label: String,
+    /// The credits that it sells.
+    #[serde(deserialize_with = "printed")]
+    #[cfg_attr(feature = "openapi", schema(value_type = f64))]
+    pub credits: Credits,
+    /// Its price, as a string.
+    pub amount: String,
+    /// The currency of the price (ISO 4217).
+    pub currency: String,
+}
+
+/// The body of `POST /credits/checkout`.
+#[derive(Debug, Clone, Default, Deserialize, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct CheckoutRequest {
+    /// The plan's name.
+    #[cfg_attr(feature = "openapi", schema(value_type = String))]
+    pub plan_id: Option<String>,
+}
+
+/// The response to `POST /credits/checkout`.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct CheckoutResponse {
+    /// The page of the card processor where the plan is paid. It expires after a day.
+    pub url: String,
+    /// The checkout's id at the processor.
+    pub session_id: String,
+}

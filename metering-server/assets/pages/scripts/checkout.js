@@ -1,0 +1,59 @@
+// Buying a plan by card: the service makes a checkout, and the browser goes to the processor's page.
+
+import { callApi, sentence } from "/assets/api.js";
+import { amount, group, plural } from "/assets/decimal.js";
+import { busy, h, onSubmit } from "/assets/dom.js";
+
+const RETURNED = {
+  paid: "Thank you. The credits are in your account as soon as the payment is confirmed, usually within a minute.",
+  cancelled: "You left the checkout, and nothing was charged.",
+};
+
+/** The plans that are sold by card; none if the service takes no cards. */
+export async function cardPlans() {
+  return (await callApi("/credits/checkout")).plans;
+}
+
+const price = (plan) => `${group(plan.amount)} ${plan.currency}`;
+
+/** The form to choose a plan and go to its checkout. `key` returns the key of the account. */
+export function cardForm(plans, key) {
+  const card = (plan) =>
+    h(
+      "label",
+      { class: "offer choice" },
+      h("input", { type: "radio", name: "card", value: plan.id }),
+      h("span", { class: "offer-head" }, h("strong", { class: "offer-name" }, plan.label)),
+      h("span", { class: "offer-price" }, h("span", { class: "price" }, price(plan))),
+      h("span", { class: "offer-credits" }, amount(plan.credits), ` ${plural(plan.credits, "credit")}`),
+    );
+  const returned = RETURNED[new URLSearchParams(location.search).get("checkout")];
+  const status = h("div", { class: "notice", role: "status", hidden: !returned }, returned ?? "");
+  const button = h("button", { class: "button", type: "submit", "data-action": "checkout" });
+  const label = () => {
+    button.textContent = `Pay ${price(plans.find((plan) => plan.id === form.elements.card.value))} by card`;
+  };
+  const form = h(
+    "form",
+    { class: "plan-form", id: "card-form", method: "post", on: { change: () => label() } },
+    h("h2", {}, "Pay by card"),
+    status,
+    h("fieldset", { class: "offers-chain" }, h("legend", {}, "Plan"), h("div", { class: "offers" }, ...plans.map(card))),
+    h("div", { class: "plan-next" }, button),
+  );
+  form.querySelector("input").checked = true;
+  label();
+  onSubmit(form, () =>
+    busy(button, async () => {
+      try {
+        const { url } = await callApi("/credits/checkout", { method: "POST", key: key(), body: { plan_id: form.elements.card.value } });
+        location.assign(url);
+      } catch (error) {
+        status.textContent = sentence(error);
+        status.className = "notice notice-bad";
+        status.hidden = false;
+      }
+    }),
+  );
+  return form;
+}

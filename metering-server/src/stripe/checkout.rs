@@ -1,0 +1,141 @@
+//! What is sold by card, and the Checkout session in which an account buys it.
+
+use metering_core::access::Account;
+use metering_core::wire::{CardPlanDocument, CardPlansDocument, CheckoutResponse, ErrorCode};
+use metering_core::{Credits, Timestamp};
+use zeroize::Zeroizing;
+
+use super::api::{Api, ApiError};
+use super::signature;
+use crate::config::{CardPlan, Secret, StripeConfig};
+use crate::http::Problem;
+
+/// Seconds after which a request to Stripe may succeed.
+const RETRY_SECONDS: u64 = 5;
+/// Where a session has what it sells.
+pub(super) const ACCOUNT: &str = "metering_account";
+pub(super) const PLAN: &str = "metering_plan";
+pub(super) const CREDITS: &str = "metering_credits";
+pub(super) const AMOUNT: &str = "metering_amount";
+pub(super) const CURRENCY: &str = "metering_currency";
+
+/// Plans for sale by card, and the connection to Stripe.
+#[derive(Debug)]
+pub(crate) struct Stripe {
+    pub(super) api: Api,
+    webhook_secrets: Vec<Secret>,
+    plans: Vec<Plan>,
+    /// The URL of the pages, without a slash at the end.
+    pages: String,
+}
+
+/// A plan with its price in the currency's smallest unit.
+#[derive(Debug)]
+struct Plan {
+    id: String,
+    label: String,
+    credits: Credits,
+    amount: u64,
+    /// The price for people: `10.00`.
+    shown: String,
+    currency: &'static str,
+}
+
+impl Stripe {
+    /// # Errors
+    /// When no HTTP client can be set up, or the section was not checked.
+    pub(crate) fn new(config: &StripeConfig, pages: &str) -> Result<Self, Box<dyn std::error::Error + Send + Sync>> {
+        let key = config.key.clone().ok_or("stripe.key is missing")?;
+        let secrets = config.webhook_secret.as_ref().ok_or("stripe.webhook_secret is missing")?;
+        let secrets = secrets.expose().lines().map(str::trim).filter(|line| !line.is_empty());
+        let webhook_secrets = secrets.map(|secret| Secret::from(Zeroizing::new(secret.to_owned()))).collect();
+        let plans = config.plans.iter().map(Plan::new).collect::<Result<_, _>>()?;
+        let pages = pages.trim_end_matches('/').to_owned();
+        Ok(Self { api: Api::new(&config.api_base, key)?, webhook_secrets, plans, pages })
+    }
+
+    /// The plans, in the order of the configuration.
+    pub(crate) fn plans(&self) -> CardPlansDocument {
+        let plan = |plan: &Plan| CardPlanDocument {
+            id: plan.id.clone(),
+            label: plan.label.clone(),
+            credits: plan.credits,
+            amount: plan.shown.clone(),
+            currency: plan.currency.to_owned(),
+        };
+        CardPlansDocument { plans: self.plans.iter().map(plan).collect() }
+    }
+
+    /// Makes a session in which an account buys a plan. Requests with the same idempotency key get the same session.
+    pub(crate) async fn checkout(
+        &self,
+        account: &Account,
+        plan_id: &str,
+        key: Option<&str>,
+    ) -> Result<CheckoutResponse, Problem> {
+        let Some(plan) = self.plans.iter().find(|plan| plan.id == plan_id) else {
+            let message = "No plan with this plan_id is sold by card; GET /credits/checkout lists those that are.";
+            return Err(Problem::new(ErrorCode::UnknownPlan, message));
+        };
+        let form = plan.form(account, &self.pages);
+        let session = self.api.create_session(&form, key).await.map_err(|error| unavailable(&error))?;
+        let url = session.url.ok_or_else(|| {
+            tracing::error!(session = session.id, "Stripe made a Checkout session without a URL");
+            Problem::internal()
+        })?;
+        Ok(CheckoutResponse { url, session_id: session.id })
+    }
+
+    /// Checks that Stripe signed the body of an event.
+    pub(super) fn verify(&self, header: &str, body: &[u8], now: Timestamp) -> Result<(), signature::SignatureFault> {
+        let secrets: Vec<&str> = self.webhook_secrets.iter().map(Secret::expose).collect();
+        signature::verify(&secrets, header, body, now)
+    }
+}
+
+impl Plan {
+    fn new(plan: &CardPlan) -> Result<Self, String> {
+        let (amount, currency) = plan.price().map_err(|(key, problem)| format!("stripe.plans.{key}: {problem}"))?;
+        Ok(Self {
+            id: plan.id.clone(),
+            label: plan.label.clone(),
+            credits: plan.credits.credits(),
+            amount,
+            shown: plan.amount.clone(),
+            currency: currency.code(),
+        })
+    }
+
+    /// The parameters of a session. What it sells is in the metadata of the session, and of the payment for people.
+    fn form(&self, account: &Account, pages: &str) -> Vec<(&'static str, String)> {
+        let currency = self.currency.to_ascii_lowercase();
+        let (org, page) = (account.id.to_string(), format!("{pages}/metering/account"));
+        let (amount, credits) = (self.amount.to_string(), self.credits.to_string());
+        vec![
+            ("mode", "payment".to_owned()),
+            ("client_reference_id", org.clone()),
+            ("success_url", format!("{page}?checkout=paid#top-up")),
+            ("cancel_url", format!("{page}?checkout=cancelled#top-up")),
+            // The price is what is credited, so it is not converted.
+            ("adaptive_pricing[enabled]", "false".to_owned()),
+            ("line_items[0][quantity]", "1".to_owned()),
+            ("line_items[0][price_data][currency]", currency.clone()),
+            ("line_items[0][price_data][unit_amount]", amount.clone()),
+            ("line_items[0][price_data][product_data][name]", self.label.clone()),
+            ("metadata[metering_account]", org.clone()),
+            ("metadata[metering_plan]", self.id.clone()),
+            ("metadata[metering_credits]", credits),
+            ("metadata[metering_amount]", amount),
+            ("metadata[metering_currency]", currency),
+            ("payment_intent_data[metadata][metering_account]", org),
+            ("payment_intent_data[metadata][metering_plan]", self.id.clone()),
+        ]
+    }
+}
+
+/// The error for a request that Stripe did not answer as expected. Nothing was charged.
+pub(super) fn unavailable(error: &ApiError) -> Problem {
+    tracing::error!(%error, "a request to Stripe failed");
+    let message = "The card processor cannot be reached at the moment. Nothing was charged; try again.";
+    Problem::new(ErrorCode::UpstreamUnreachable, message).retry_after(RETRY_SECONDS)
+}
