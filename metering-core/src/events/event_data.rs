@@ -51,7 +51,7 @@ event_kinds! {
     BudgetExhausted = "budget.exhausted",
     /// A payment was credited.
     PaymentCredited = "payment.credited",
-    /// A payment was reversed: its transaction is no longer on the chain.
+    /// A payment was reversed: its transaction is no longer on the chain, or it was refunded or disputed.
     PaymentReversed = "payment.reversed",
     /// A key was created.
     KeyCreated = "key.created",
@@ -182,9 +182,9 @@ pub struct PaymentEvent {
     pub credits: Credits,
     /// The balance after it.
     pub balance: Credits,
-    /// The chain (EIP-155).
+    /// The chain (EIP-155); 0 for a processor's payment.
     pub chain_id: u64,
-    /// The transaction.
+    /// The transaction, or what stands for a processor's payment.
     pub tx_hash: String,
     /// The plan that was paid, if any.
     pub plan_id: Option<String>,

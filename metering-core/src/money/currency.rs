@@ -79,8 +79,9 @@ impl FromStr for Currency {
     /// Reads a code in either case.
     fn from_str(text: &str) -> Result<Self, CurrencyError> {
         let code = text.to_ascii_uppercase();
-        let known =
-            CODES.iter().flat_map(|(decimals, codes)| codes.split_ascii_whitespace().map(|code| (code, *decimals)));
+        let known = CODES
+            .iter()
+            .flat_map(|(decimals, codes)| codes.split_ascii_whitespace().map(move |code| (code, *decimals)));
         let mut found = known.filter(|(known, _)| *known == code);
         found.next().map(|(code, decimals)| Self { code, decimals }).ok_or(CurrencyError)
     }

@@ -21,9 +21,9 @@ named_enum! {
         Refill = "refill",
         /// An operator's grant or correction.
         Adjustment = "adjustment",
-        /// Credits taken back because a reorganisation removed their payment.
+        /// Credits taken back because a reorganisation removed their payment, or its processor reversed it.
         PaymentReversed = "payment_reversed",
-        /// The same credits restored because the payment was mined after all.
+        /// The same credits restored because the payment was mined after all, or the reversal ended.
         PaymentRestored = "payment_restored",
     }
 }
@@ -32,7 +32,8 @@ impl LedgerKind {
     /// The kinds that first record a purchase made here, of which there is one for each transaction.
     /// [`Self::SETTLEMENTS`] may reverse and restore it later.
     pub const PURCHASES: [Self; 2] = [Self::PurchasePaySignup, Self::PurchaseTopup];
-    /// The kinds that only [`settle_payment`](crate::PaymentStore::settle_payment) writes.
+    /// The kinds that only [`settle_payment`](crate::PaymentStore::settle_payment) writes, and
+    /// [`reverse_processor_payment`](crate::PaymentStore::reverse_processor_payment).
     pub const SETTLEMENTS: [Self; 2] = [Self::PaymentReversed, Self::PaymentRestored];
 
     /// Whether the entry counts as purchased; all others count as granted.

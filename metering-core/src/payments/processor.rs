@@ -78,7 +78,7 @@ impl ProcessorRef {
     #[must_use]
     pub fn tx(&self) -> TxRef {
         // No name of a processor has a zero byte.
-        let hash = Sha3_256::new().chain_update(&self.processor).chain_update([0]).chain_update(&self.id).finalize();
+        let hash = Sha3_256::new().chain_update(&self.processor).chain_update([0_u8]).chain_update(&self.id).finalize();
         TxRef { chain_id: Self::CHAIN_ID, hash: TxHash::from_bytes(hash.into()) }
     }
 }

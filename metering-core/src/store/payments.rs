@@ -26,7 +26,7 @@ use crate::store::{Cursor, NewAccount, Page, ProcessorReversed, ReversalChange, 
 ///
 /// As in [`Store`], each method is one atomic operation, and expected outcomes are values. Payment
 /// records are never deleted, so each `(chain_id, hash)` counts only once. Only [`PaymentStore::settle_payment`]
-/// changes a record, and never its account, payer or amount.
+/// and [`PaymentStore::reverse_processor_payment`] change a record, and never its account, payer or amount.
 ///
 /// Call it directly to manage plans:
 ///

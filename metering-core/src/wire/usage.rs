@@ -143,8 +143,8 @@ pub struct ActivityEntry {
     #[cfg_attr(feature = "openapi", schema(value_type = f64))]
     pub amount: Credits,
     /// `usage`, `usage_refund`, `signup_bonus`, `purchase_pay_signup`, `purchase_topup`, `purchase_imported`,
-    /// `refill`, `adjustment`, `payment_reversed` (a reorganisation removed the payment) or `payment_restored` (it was
-    /// mined again).
+    /// `refill`, `adjustment`, `payment_reversed` (a reorganisation removed the payment, or its processor reversed
+    /// it) or `payment_restored` (it was mined again, or the reversal ended).
     #[serde(rename = "type")]
     pub kind: String,
     /// A sentence about it.
