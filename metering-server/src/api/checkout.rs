@@ -22,8 +22,8 @@ pub(crate) async fn card_plans(app: &App, _: Request) -> Result<CardPlansDocumen
 }
 
 pub(crate) async fn create_checkout(app: &App, request: Request) -> Result<CheckoutResponse, Problem> {
-    app.limits.signup(&request.client()?)?;
     let account = app.service.access().authorize(&request.sender()?, Scope::TopUp).await?;
+    app.limits.signup(&request.client()?)?;
     let stripe = stripe(app)?;
     let wanted: CheckoutRequest = read(&request.body)?;
     let plan = wanted.plan_id.ok_or_else(|| Error::field("plan_id", "is required"))?;
@@ -35,7 +35,7 @@ pub(crate) async fn create_checkout(app: &App, request: Request) -> Result<Check
 /// Take an event of Stripe
 ///
 /// For Stripe alone, which signs its events. Exists only if the operator has configured Stripe.
-#[utoipa::path(post, path = "/stripe/webhook", tag = "payments",
+#[utoipa::path(post, path = "/stripe/webhook", tag = "internal",
     request_body(content = String, content_type = "application/json"),
     responses(
         (status = 200, description = "Taken, now or before", content_type = "application/json"),

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use crate::chains::address::Address;
 use crate::chains::chain::ChainError;
 use crate::payments::payment::PaymentFault;
+use crate::payments::processor::ProcessorRef;
 use crate::payments::quote::Quote;
 use crate::wire::{ErrorBody, ErrorCode, Required};
 

@@ -24,8 +24,6 @@ use crate::wire::{
 const MAX_AMOUNT: u128 = (1 << 63) - 1;
 /// The most characters of a reason.
 const MAX_REASON_CHARS: usize = 200;
-/// The most bytes of a plan's id, as for plans on chains.
-const MAX_PLAN_BYTES: usize = 64;
 
 /// What was sold.
 struct Sold {
@@ -194,11 +192,8 @@ impl Payments<'_> {
         request: &ProcessorPaymentRequest,
     ) -> Result<Option<Sold>, Error> {
         let plan_id = request.plan_id.clone();
-        if plan_id
-            .as_ref()
-            .is_some_and(|id| !(1..=MAX_PLAN_BYTES).contains(&id.len()) || id.chars().any(char::is_control))
-        {
-            fields.wrong("plan_id", format_args!("must have 1 to {MAX_PLAN_BYTES} bytes, all visible"));
+        if !plan_id.as_deref().is_none_or(is_plan_id) {
+            fields.wrong("plan_id", "must be 1 to 64 characters of A-Z a-z 0-9 _ - .");
             return Ok(None);
         }
         if let Some(credits) = request.credits {
@@ -233,6 +228,12 @@ impl Payments<'_> {
         let record = self.state.store()?.payment(&processor.tx()).await?.ok_or(Error::Internal)?;
         Ok(other_terms(processor, "org_id", record.account.to_string()))
     }
+}
+
+/// Whether a text can be the id of a plan, as for plans on chains.
+fn is_plan_id(text: &str) -> bool {
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"_-.".contains(&byte);
+    (1..=64).contains(&text.len()) && text.bytes().all(plain)
 }
 
 /// A payment or reversal by its names.

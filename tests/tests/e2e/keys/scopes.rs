@@ -11,7 +11,7 @@ use crate::support::wire::BASE;
 
 /// Method, path and scope of every endpoint that takes a key, apart from the metered routes. One of several scopes is
 /// enough. With `first`, no scope is: the endpoint takes only the account's first key.
-const ENDPOINTS: [(&str, &str, &str); 47] = [
+const ENDPOINTS: [(&str, &str, &str); 48] = [
     ("GET", "/credits/balance", "read"),
     ("GET", "/credits/usage", "read"),
     ("GET", "/credits/usage/summary", "read"),
@@ -30,6 +30,7 @@ const ENDPOINTS: [(&str, &str, &str); 47] = [
     ("GET", "/credits/topup/quote", "topup read"),
     ("POST", "/credits/topup", "topup"),
     ("POST", "/credits/topup/quote", "topup"),
+    ("POST", "/credits/checkout", "topup"),
     ("POST", "/credits/pay", "topup"),
     ("POST", "/internal/billing/pay", "topup"),
     ("GET", "/requests", "read"),

@@ -4,12 +4,17 @@ use std::collections::BTreeMap;
 
 use crate::chains::chain::{ChainError, Depth};
 use crate::payments::payment::PaymentFault;
+use crate::payments::processor::ProcessorRef;
 use crate::wire::ErrorCode;
 
 use super::{PaymentError, RecoveryError};
 
 fn unconfirmed() -> PaymentError {
     PaymentError::Unfit(PaymentFault::Unconfirmed(Depth { confirmations: 1, required: 2 }))
+}
+
+fn reference() -> ProcessorRef {
+    ProcessorRef::new("stripe", "pi_1").unwrap()
 }
 
 fn unavailable() -> ChainError {
@@ -38,6 +43,12 @@ fn only_transient_errors_are_retryable() {
         (PaymentError::TxUsed, ErrorCode::TxAlreadyUsed, None),
         (PaymentError::Reserved, ErrorCode::PaymentReserved, None),
         (PaymentError::NoCheckout { plans_url: None }, ErrorCode::CheckoutNotAvailable, None),
+        (PaymentError::NoProcessorPayment(reference()), ErrorCode::NotFound, None),
+        (
+            PaymentError::OtherTerms { id: reference(), field: "amount", recorded: "1".to_owned() },
+            ErrorCode::Conflict,
+            None,
+        ),
         (PaymentError::Incomplete { fields: BTreeMap::new(), plans_url: None }, ErrorCode::ValidationFailed, None),
     ];
     for (error, code, retry) in table {
