@@ -47,6 +47,7 @@ macro_rules! store_conformance {
             lookups::newest_payments_are_first,
             lookups::payments_are_found_by_hash_and_receipt,
             processors::processor_payments_are_told,
+            processors::reports_count_what_was_not_reversed,
             refills::refills_are_granted_in_the_report,
             sales_report::a_reversed_payment_is_not_sold,
             sales_report::purchases_are_sold_and_grants_are_not,

@@ -13,6 +13,7 @@ use metering_core::store::{
     FullStore, PaymentCredit, PaymentCredited as Credited, PaymentStore, ProcessorReversed, RecordedReversal,
     ReversalChange,
 };
+use metering_core::usage::DayRange;
 use tokio::task::JoinSet;
 
 use super::event_scene::reported;
@@ -165,6 +166,25 @@ pub async fn concurrent_reversals_count_once(store: Arc<dyn PaymentStore>) {
     assert_eq!((first, outcomes.len()), (2, 8), "{outcomes:?}");
     assert_eq!(balance(&*store, &customer.id).await, BASE + SOLD / 2);
     assert_verified(&*store).await;
+}
+
+/// Reports count what was paid, less what was reversed, by currency.
+pub async fn reports_count_what_was_not_reversed(store: Arc<dyn FullStore>) {
+    let customer = customer(&*store, BASE).await;
+    credited(&*store, &customer.id, "pi_1").await;
+    reversed(&*store, reversal("re_1", PAID / 4)).await;
+    reversed(&*store, end("dp_1", PAID)).await;
+    let euro = "EUR".parse::<Currency>().unwrap().token();
+    let week = DayRange::last_days(NOON, 7);
+    for (change, expected) in [(None, vec![(0, euro, PAID * 3 / 4)]), (Some(reversal("re_2", PAID)), vec![])] {
+        if let Some(change) = change {
+            reversed(&*store, change).await;
+        }
+        let report = store.operations_report(week).await.unwrap();
+        let revenue: Vec<_> = report.revenue.iter().map(|day| (day.chain_id, day.token, day.amount.get())).collect();
+        assert_eq!(revenue, expected);
+        assert_eq!(report.sales.len(), expected.len());
+    }
 }
 
 /// Accounts and the audit log are told of processors' payments.

@@ -5,9 +5,9 @@
 use std::collections::HashMap;
 
 use metering_core::backend::OperationsSums;
-use metering_core::chains::{TxHash, TxRef};
+use metering_core::chains::{TokenUnits, TxHash, TxRef};
 use metering_core::operators::OperationsReport;
-use metering_core::payments::PaymentRecord;
+use metering_core::payments::{PaymentRecord, ProcessorReversal};
 use metering_core::usage::{DayRange, UsageLine};
 use metering_core::{Day, Timestamp};
 
@@ -67,8 +67,32 @@ async fn add_payments(db: &mut dyn Executor, days: DayRange, sums: &mut Sums) ->
     let rest = "WHERE recorded_at >= ?1 AND recorded_at < ?2 AND settlement <> 'reversed' ORDER BY id";
     let [from, until] = period(days);
     let records: Vec<PaymentRecord> = list(db, rest, &values![from, until]).await?;
-    records.into_iter().for_each(|record| sums.add_payment(record));
+    let reversed = reversed_between(db, from, until).await?;
+    for mut record in records {
+        if let Some(reversals) = reversed.get(&record.payment.tx.hash) {
+            let paid = record.payment.amount;
+            let reversed = ProcessorReversal::amount_of(paid, reversals);
+            record.payment.amount = TokenUnits::new(paid.get().saturating_sub(reversed.get()));
+        }
+        sums.add_payment(record);
+    }
     Ok(())
+}
+
+/// The standing reversals of processors' payments that were recorded in a period of time, by payment.
+async fn reversed_between(
+    db: &mut dyn Executor,
+    from: Timestamp,
+    until: Timestamp,
+) -> Result<HashMap<TxHash, Vec<ProcessorReversal>>> {
+    let rest = "WHERE restored_at IS NULL AND tx_hash IN ( \
+         SELECT p.tx_hash FROM payment p WHERE p.processor IS NOT NULL AND p.recorded_at >= ?1 AND p.recorded_at < ?2)";
+    let reversals: Vec<ProcessorReversal> = list(db, rest, &values![from, until]).await?;
+    let mut of_payment: HashMap<TxHash, Vec<ProcessorReversal>> = HashMap::new();
+    for reversal in reversals {
+        of_payment.entry(reversal.payment).or_default().push(reversal);
+    }
+    Ok(of_payment)
 }
 
 /// From the first millisecond of the days to the first after them.
