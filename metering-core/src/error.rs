@@ -272,7 +272,7 @@ impl PaymentRequired {
 
     /// What to do next, which depends on whether any plan is on sale.
     fn advice(&self) -> &'static str {
-        match (self.balance.is_positive(), self.plans.plans.is_empty()) {
+        match (self.balance.is_positive(), self.plans.plans.is_empty() && self.plans.cards.is_empty()) {
             (false, true) => {
                 "The balance is used up; nothing was charged. No plan is on sale here: ask the operator for credits."
             }

@@ -66,7 +66,7 @@ pub use browser_sessions::{
 pub use buyer::{BuyerDocument, BuyerRequest, BuyerResponse};
 pub use cache_control::{TARGETED_CACHE_HEADERS, TARGETED_SUFFIX, private_cache_control};
 pub use chain_id::ChainIdInput;
-pub use checkout::{CardPlanDocument, CardPlansDocument, CheckoutRequest, CheckoutResponse};
+pub use checkout::{CardPlanDocument, CheckoutRequest, CheckoutResponse};
 pub use deliveries::{
     DeliveriesDocument, DeliveryDocument, DeliveryPayloadResponse, DeliveryResponse, DeliveryStatus,
     EarlierDeliveryDocument,

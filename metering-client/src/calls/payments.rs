@@ -2,8 +2,8 @@
 
 use metering_core::wire::call::Access;
 use metering_core::wire::{
-    CardPlansDocument, CheckoutRequest, CheckoutResponse, ClaimRequest, ClaimResponse, CompletionRequest,
-    CompletionResponse, PlansDocument, ProcessorPaymentRequest, ProcessorPaymentResponse, ProcessorReversalRequest,
+    CheckoutRequest, CheckoutResponse, ClaimRequest, ClaimResponse, CompletionRequest, CompletionResponse,
+    PlansDocument, ProcessorPaymentRequest, ProcessorPaymentResponse, ProcessorReversalRequest,
     ProcessorReversalResponse, QuoteRequest, QuoteResponse, TopUpQuoteDocument, TopUpQuoteRequest, TopUpRequest,
     TopUpResponse,
 };
@@ -23,7 +23,7 @@ parameters! {
 call! {
     /// Plans on sale and the chains they are paid on
     ///
-    /// Only active plans on configured chains, in display order.
+    /// Only active plans on configured chains, and those that are sold by card, in display order.
     ListPlans("plans") = GET "/credits/plans" in "plans" for Access::ANYONE;
     returns(200, "The plans": PlansDocument) or(StorageUnavailable);
 
@@ -33,10 +33,6 @@ call! {
     /// accepts no such payments. Programs read offers from the 402 of the request that they want to make.
     ListOffers("offers") = GET "/credits/offers" in "payments" for Access::ANYONE;
     returns(200, "The offers": OffersDocument) or(StorageUnavailable);
-
-    /// Plans sold by card
-    ListCardPlans("card_plans") = GET "/credits/checkout" in "payments" for Access::ANYONE;
-    returns(200, "The plans, none if the service takes no cards": CardPlansDocument);
 
     /// Buy a plan by card
     ///

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use crate::chains::chain::Chain;
 use crate::service::Seller;
+use crate::wire::CardPlanDocument;
 
 /// What a [`Service`](crate::Service) tells clients about itself.
 ///
@@ -41,6 +42,9 @@ pub struct ServiceConfig {
     pub terms_version: String,
     /// The chains that plans are paid on, the primary one first.
     pub chains: Vec<Chain>,
+    /// The plans that are sold by card, in the order of display. Whoever takes the cards credits the accounts
+    /// ([`Payments::credit_from_processor`](crate::service::Payments::credit_from_processor)).
+    pub cards: Vec<CardPlanDocument>,
     /// How long a request with an idempotency key may take before a retry is forwarded in its place. Must be longer
     /// than the upstream can take to respond. One minute by default.
     pub delivery_lease: Duration,
@@ -72,6 +76,7 @@ impl Default for ServiceConfig {
             terms_url,
             terms_version,
             chains,
+            cards: Vec::new(),
             delivery_lease: Duration::from_secs(60),
             hold_lease: Duration::from_secs(60),
             seller,

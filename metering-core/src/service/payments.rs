@@ -136,7 +136,7 @@ impl Payments<'_> {
         {
             return Ok(plans);
         }
-        let ServiceConfig { chains, terms_url, terms_version, .. } = self.config;
+        let ServiceConfig { chains, cards, terms_url, terms_version, .. } = self.config;
         let measured = |chain: &Chain| {
             let reader = self.state.readers().get(&chain.chain_id);
             let confirmations = reader.and_then(|reader| reader.confirmations()).unwrap_or(chain.confirmations);
@@ -148,7 +148,8 @@ impl Payments<'_> {
             Err(_) => Vec::new(),
         };
         self.register_recipients_of(&on_sale).await;
-        let plans = Arc::new(PlansDocument::new(&on_sale, &chains, self.catalogue, terms_url, terms_version));
+        let plans = PlansDocument::new(&on_sale, &chains, self.catalogue, terms_url, terms_version);
+        let plans = Arc::new(PlansDocument { cards: cards.clone(), ..plans });
         *self.plans.lock().unwrap_or_else(PoisonError::into_inner) = Some((now, Arc::clone(&plans)));
         Ok(plans)
     }

@@ -4,16 +4,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::money::credits::{Credits, printed};
 
-/// The response to `GET /credits/checkout`.
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
-pub struct CardPlansDocument {
-    /// The plans that are sold by card, in the order of display; none if the service takes no cards.
-    pub plans: Vec<CardPlanDocument>,
-}
-
 /// A plan that is sold by card.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct CardPlanDocument {
     /// The plan's name.

@@ -6,6 +6,7 @@ use crate::catalogue::Catalogue;
 use crate::chains::chain::Chain;
 use crate::money::credits::{ATOMS_PER_CREDIT, Credits};
 use crate::payments::plan::{PaymentKind, Plan};
+use crate::wire::checkout::CardPlanDocument;
 
 /// The response to `GET /credits/plans`.
 #[derive(Debug, Clone, Serialize)]
@@ -13,6 +14,9 @@ use crate::payments::plan::{PaymentKind, Plan};
 pub struct PlansDocument {
     /// Plans on sale, in the order of display.
     pub plans: Vec<PlanDocument>,
+    /// Plans that are paid by card, with `POST /credits/checkout`. Absent if the service takes no cards.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub cards: Vec<CardPlanDocument>,
     /// The chains they are paid on.
     pub chains: Vec<ChainDocument>,
     /// URL of the terms.
@@ -118,6 +122,7 @@ impl PlansDocument {
         });
         Self {
             plans: on_sale.collect(),
+            cards: Vec::new(),
             chains: chains.iter().map(ChainDocument::from).collect(),
             terms_url: terms_url.to_owned(),
             terms_version: terms_version.to_owned(),

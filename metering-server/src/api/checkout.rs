@@ -3,7 +3,7 @@
 use http::StatusCode;
 use metering_core::Error;
 use metering_core::access::Scope;
-use metering_core::wire::{CardPlansDocument, CheckoutRequest, CheckoutResponse, ErrorBody, ErrorCode};
+use metering_core::wire::{CheckoutRequest, CheckoutResponse, ErrorBody, ErrorCode};
 
 use crate::api::app::App;
 use crate::endpoints::Request;
@@ -15,10 +15,6 @@ fn stripe(app: &App) -> Result<&Stripe, Problem> {
     let not_offered =
         || Problem::new(ErrorCode::NotFound, "This service does not take cards; GET /credits/plans lists plans.");
     app.stripe.as_deref().ok_or_else(not_offered)
-}
-
-pub(crate) async fn card_plans(app: &App, _: Request) -> Result<CardPlansDocument, Problem> {
-    Ok(app.stripe.as_deref().map_or_else(CardPlansDocument::default, Stripe::plans))
 }
 
 pub(crate) async fn create_checkout(app: &App, request: Request) -> Result<CheckoutResponse, Problem> {

@@ -59,7 +59,6 @@ pub(super) static ENDPOINTS: LazyLock<Table<App>> = LazyLock::new(|| {
         call!(payments::GetTopUpQuote => api::top_up_quote_status),
         call!(payments::ListOffers => api::offers).compressed(),
         call!(payments::Pay as api::pay),
-        call!(payments::ListCardPlans => api::card_plans),
         call!(payments::CreateCheckout => api::create_checkout),
         endpoint!(api::stripe_webhook),
         call!(signup::StartSignup => api::initiate),

@@ -6,8 +6,9 @@ use std::time::Duration;
 use metering_core::ServiceConfig;
 use metering_core::events::Wake;
 use metering_core::service::{BillingSettings, Links, PaymentSettings, SignupSettings, WebhookSettings};
+use metering_core::wire::CardPlanDocument;
 
-use crate::config::{Config, Surface};
+use crate::config::{CardPlan, Config, Surface};
 use crate::pages::COMPLETE_PAGE;
 use crate::signups::bot::BotChallenge;
 
@@ -60,6 +61,7 @@ pub(super) fn service(config: &Config, urls: &Urls) -> ServiceConfig {
     let seller = config.operator.seller(&config.brand);
     let max_keys_per_account = config.limits.max_keys_per_account.get();
     let public_url = public.clone();
+    let cards = config.stripe.iter().flat_map(|stripe| &stripe.plans).map(card_plan).collect();
     let hold_lease = config.gateway.hold_lease.duration();
     ServiceConfig {
         public_url,
@@ -67,10 +69,21 @@ pub(super) fn service(config: &Config, urls: &Urls) -> ServiceConfig {
         terms_url,
         terms_version,
         chains,
+        cards,
         delivery_lease,
         hold_lease,
         seller,
         max_keys_per_account,
+    }
+}
+
+fn card_plan(plan: &CardPlan) -> CardPlanDocument {
+    CardPlanDocument {
+        id: plan.id.clone(),
+        label: plan.label.clone(),
+        credits: plan.credits.credits(),
+        amount: plan.amount.clone(),
+        currency: plan.currency.to_ascii_uppercase(),
     }
 }
 

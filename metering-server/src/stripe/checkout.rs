@@ -1,7 +1,7 @@
 //! What is sold by card, and the Checkout session in which an account buys it.
 
 use metering_core::access::Account;
-use metering_core::wire::{CardPlanDocument, CardPlansDocument, CheckoutResponse, ErrorCode};
+use metering_core::wire::{CheckoutResponse, ErrorCode};
 use metering_core::{Credits, Timestamp};
 use zeroize::Zeroizing;
 
@@ -36,8 +36,6 @@ struct Plan {
     label: String,
     credits: Credits,
     amount: u64,
-    /// The price for people: `10.00`.
-    shown: String,
     currency: &'static str,
 }
 
@@ -54,18 +52,6 @@ impl Stripe {
         Ok(Self { api: Api::new(&config.api_base, key)?, webhook_secrets, plans, pages })
     }
 
-    /// The plans, in the order of the configuration.
-    pub(crate) fn plans(&self) -> CardPlansDocument {
-        let plan = |plan: &Plan| CardPlanDocument {
-            id: plan.id.clone(),
-            label: plan.label.clone(),
-            credits: plan.credits,
-            amount: plan.shown.clone(),
-            currency: plan.currency.to_owned(),
-        };
-        CardPlansDocument { plans: self.plans.iter().map(plan).collect() }
-    }
-
     /// Makes a session in which an account buys a plan. Requests with the same idempotency key get the same session.
     pub(crate) async fn checkout(
         &self,
@@ -74,7 +60,8 @@ impl Stripe {
         key: Option<&str>,
     ) -> Result<CheckoutResponse, Problem> {
         let Some(plan) = self.plans.iter().find(|plan| plan.id == plan_id) else {
-            let message = "No plan with this plan_id is sold by card; GET /credits/checkout lists those that are.";
+            let message =
+                "No plan with this plan_id is sold by card; `cards` of GET /credits/plans lists those that are.";
             return Err(Problem::new(ErrorCode::UnknownPlan, message));
         };
         let form = plan.form(account, &self.pages);
@@ -101,7 +88,6 @@ impl Plan {
             label: plan.label.clone(),
             credits: plan.credits.credits(),
             amount,
-            shown: plan.amount.clone(),
             currency: currency.code(),
         })
     }

@@ -9,29 +9,23 @@ const RETURNED = {
   cancelled: "You left the checkout, and nothing was charged.",
 };
 
-/** The plans that are sold by card; none if the service takes no cards. */
-export async function cardPlans() {
-  return (await callApi("/credits/checkout")).plans;
-}
+const cardPrice = (plan) => `${group(plan.amount)} ${plan.currency}`;
 
-const price = (plan) => `${group(plan.amount)} ${plan.currency}`;
+/** What the card of a plan shows. */
+export const cardFace = (plan) => [
+  h("span", { class: "offer-head" }, h("strong", { class: "offer-name" }, plan.label)),
+  h("span", { class: "offer-price" }, h("span", { class: "price" }, cardPrice(plan))),
+  h("span", { class: "offer-credits" }, amount(plan.credits), ` ${plural(plan.credits, "credit")}`),
+];
 
 /** The form to choose a plan and go to its checkout. `key` returns the key of the account. */
 export function cardForm(plans, key) {
-  const card = (plan) =>
-    h(
-      "label",
-      { class: "offer choice" },
-      h("input", { type: "radio", name: "card", value: plan.id }),
-      h("span", { class: "offer-head" }, h("strong", { class: "offer-name" }, plan.label)),
-      h("span", { class: "offer-price" }, h("span", { class: "price" }, price(plan))),
-      h("span", { class: "offer-credits" }, amount(plan.credits), ` ${plural(plan.credits, "credit")}`),
-    );
+  const card = (plan) => h("label", { class: "offer choice" }, h("input", { type: "radio", name: "card", value: plan.id }), ...cardFace(plan));
   const returned = RETURNED[new URLSearchParams(location.search).get("checkout")];
   const status = h("div", { class: "notice", role: "status", hidden: !returned }, returned ?? "");
   const button = h("button", { class: "button", type: "submit", "data-action": "checkout" });
   const label = () => {
-    button.textContent = `Pay ${price(plans.find((plan) => plan.id === form.elements.card.value))} by card`;
+    button.textContent = `Pay ${cardPrice(plans.find((plan) => plan.id === form.elements.card.value))} by card`;
   };
   const form = h(
     "form",

@@ -1,6 +1,7 @@
 // The plans on sale as cards: the first page lists them, and the account's top-up has them to choose from.
 
 import { callApi, sentence } from "/assets/api.js";
+import { cardFace } from "/assets/checkout.js";
 import { amount, group, plural } from "/assets/decimal.js";
 import { h } from "/assets/dom.js";
 
@@ -54,12 +55,19 @@ function offers({ chain, plans }) {
   return h("section", { class: "chain", "aria-label": `Plans on ${chain.name}` }, head, h("ul", { class: "offers" }, ...plans.map(card)));
 }
 
+/** Cards of the plans that are paid by card, each with a link to the form. */
+function byCard(plans) {
+  const card = (plan) => h("li", { class: "offer" }, ...cardFace(plan), h("a", { class: "button button-quiet", href: "/metering/account#top-up", "aria-label": `Buy ${plan.label} by card` }, "Buy"));
+  return h("section", { class: "chain", "aria-label": "Plans by card" }, h("div", { class: "chain-head" }, h("h3", {}, "By card")), h("ul", { class: "offers" }, ...plans.map(card)));
+}
+
 /** Fills `place` with the plans on sale. */
 export async function showPlans(place) {
   try {
-    const groups = byChain(await callApi("/credits/plans"));
-    if (groups.length === 0) place.replaceChildren(h("p", { class: "empty" }, "No plans are on sale at the moment."));
-    else place.replaceChildren(...groups.map(offers));
+    const plans = await callApi("/credits/plans");
+    const parts = [...(plans.cards ? [byCard(plans.cards)] : []), ...byChain(plans).map(offers)];
+    if (parts.length === 0) place.replaceChildren(h("p", { class: "empty" }, "No plans are on sale at the moment."));
+    else place.replaceChildren(...parts);
   } catch (error) {
     const again = h("button", { class: "button button-quiet button-small", type: "button" }, "Try again");
     again.addEventListener("click", () => showPlans(place));

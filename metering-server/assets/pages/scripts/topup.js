@@ -1,7 +1,7 @@
 // The TOP UP tab: choose a plan, pay its quote from any wallet, or register a payment that was made without one.
 
 import { callApi, sentence } from "/assets/api.js";
-import { cardForm, cardPlans } from "/assets/checkout.js";
+import { cardForm } from "/assets/checkout.js";
 import { busy, h, onSubmit } from "/assets/dom.js";
 import { TX_HASH, follow, look, register, untilReversed } from "/assets/payment.js";
 import { byChain, choices, planKey, price } from "/assets/plans.js";
@@ -43,8 +43,8 @@ export class TopUp {
     const [sent, quote] = [rememberedPayment(), rememberedQuote()];
     this.#panel.replaceChildren(h("p", { class: "soft", role: "status" }, "Loading plans …"));
     try {
-      const [plans, offers, cards] = await Promise.all([callApi("/credits/plans"), callApi("/credits/offers"), cardPlans()]);
-      [this.#groups, this.#offers, this.#cards] = [byChain(plans), offers, cards];
+      const [plans, offers] = await Promise.all([callApi("/credits/plans"), callApi("/credits/offers")]);
+      [this.#groups, this.#offers, this.#cards] = [byChain(plans), offers, plans.cards ?? []];
       if (this.#ended) return;
       const wanted = this.#wanted();
       if (rememberedSigned()) this.#sign();

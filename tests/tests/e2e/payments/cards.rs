@@ -86,9 +86,9 @@ fn dispute(session: &Value, status: &str) -> Value {
 #[test]
 fn paid_checkout_is_credited_once() {
     let Some(shop) = Shop::open() else { return };
-    let plans = shop.server.client().get("/credits/checkout").expect(200).json();
+    let plans = shop.server.client().get("/credits/plans").expect(200).json();
     let plan = json!({"id": "starter", "label": "Starter", "credits": 100, "amount": "10.00", "currency": "EUR"});
-    assert_eq!(plans["plans"], json!([plan]));
+    assert_eq!(plans["cards"], json!([plan]));
     let checkout = shop.checkout();
     assert!(checkout["url"].as_str().unwrap().starts_with("https://checkout.stripe.com/"), "{checkout}");
     let session = shop.stripe.act("pay", &json!({"session": checkout["session_id"], "status": "unpaid"}));
@@ -255,7 +255,7 @@ fn without_stripe_there_are_no_cards() {
     let site = Site::new();
     let account = site.account("0");
     let server = site.server().start();
-    assert_eq!(server.client().get("/credits/checkout").expect(200).json(), json!({"plans": []}));
+    assert_eq!(server.client().get("/credits/plans").expect(200).json().get("cards"), None);
     for path in ["/credits/checkout", "/stripe/webhook"] {
         let refused = server.client_with(&account.api_key).post(path, &json!({"plan_id": "starter"})).expect(404);
         assert_eq!(refused.error(), "not_found", "{path}");
