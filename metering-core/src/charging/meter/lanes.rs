@@ -87,7 +87,9 @@ impl<T> Lanes<T> {
             let lane = &mut self.lanes[number];
             let room = max_batch - batch.items.len();
             if batch.items.is_empty() && lane.waiting.len() <= room {
-                batch.items = std::mem::take(&mut lane.waiting);
+                // The next batch is likely of this size: so it does not grow, and move, while others wait to add to it.
+                let next = Vec::with_capacity(lane.waiting.len());
+                batch.items = std::mem::replace(&mut lane.waiting, next);
             } else {
                 batch.items.extend(lane.waiting.drain(..room.min(lane.waiting.len())));
             }
