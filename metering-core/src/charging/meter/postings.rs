@@ -112,10 +112,10 @@ impl Postings {
         Some(!is_known)
     }
 
-    /// Tells who commits that postings wait, if any do.
+    /// Tells who commits that postings wait, if that could commit them now: after a commit it looks for itself.
     pub(super) fn tell(self: &Arc<Self>, store: &dyn Store) {
         let mut state = self.state();
-        if state.lanes.is_empty() || state.taker == Taker::StoreActive {
+        if !state.lanes.is_due(self.max_batch) || state.taker == Taker::StoreActive {
             return;
         }
         if state.taker == Taker::StoreIdle {
@@ -312,7 +312,7 @@ mod tests {
     use super::*;
     use crate::charging::charge::Charge;
     use crate::charging::meter::reply::{Reply, slot};
-    use crate::{ApiKey, Credits, SystemClock, SystemRandomness};
+    use crate::{ApiKey, Credits, MemoryStore, SystemClock, SystemRandomness};
 
     fn postings() -> Postings {
         let (clock, stats) = (Arc::new(SystemClock), Arc::default());
@@ -325,6 +325,21 @@ mod tests {
         let (reply, outcome) = slot();
         assert!(postings.push(Request { posting, reply, has_permit: false, waiting: Waiting::start() }).is_some());
         outcome
+    }
+
+    #[tokio::test]
+    async fn task_is_woken_only_for_what_it_can_commit() {
+        let (postings, store) = (Arc::new(postings()), MemoryStore::new());
+        let was_woken = async || tokio::time::timeout(Duration::ZERO, postings.changed.notified()).await.is_ok();
+        let _first = push(&postings);
+        postings.tell(&store);
+        assert!(was_woken().await);
+        let batch = postings.take_for_task().unwrap();
+        let _second = push(&postings);
+        postings.tell(&store);
+        assert!(!was_woken().await, "its lane is in use, and the task looks again when the commit ends");
+        postings.ended(&batch.lanes, false);
+        assert!(postings.take_for_task().is_some());
     }
 
     #[tokio::test(start_paused = true)]
