@@ -388,3 +388,6 @@ where
 fn too_long() -> Error {
     Error::InvalidParameter([("query".to_owned(), "is too long".to_owned())].into())
 }
+
+#[cfg(test)]
+mod future_sizes;

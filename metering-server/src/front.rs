@@ -212,3 +212,6 @@ fn redirect_to_pages<B>(origin: &PagesOrigin, request: &Request<B>) -> Reply {
     let target = request.uri().path_and_query().map_or("/", |target| target.as_str());
     pages::redirect(&origin.url_of(target))
 }
+
+#[cfg(test)]
+mod future_sizes;

@@ -46,9 +46,11 @@ impl Outgoing {
             Some(shape) => {
                 let mut response = shape.finish(response, self.id);
                 self.privacy.protect(response.headers_mut());
-                // For the time after the head: a stream may break off.
-                response.extensions_mut().insert(shape);
-                response.extensions_mut().insert(self.id);
+                if shape != ErrorShape::Own {
+                    // For the time after the head: a stream may break off.
+                    response.extensions_mut().insert(shape);
+                    response.extensions_mut().insert(self.id);
+                }
                 response
             }
             None => response,
