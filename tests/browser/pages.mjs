@@ -18,6 +18,7 @@ import { held } from "./held.mjs";
 import { keys } from "./keys.mjs";
 import { keyTab } from "./keytab.mjs";
 import { mail } from "./mail.mjs";
+import { months } from "./months.mjs";
 import { plans } from "./plans.mjs";
 import { receipts } from "./receipts.mjs";
 import { reference } from "./reference.mjs";
@@ -77,6 +78,7 @@ const scenes = {
   ...keys,
   ...keyTab,
   ...mail,
+  ...months,
   ...receipts,
   ...reference,
   ...volumes,

@@ -5,6 +5,7 @@ mod console;
 mod guides;
 mod held;
 mod keys;
+mod months;
 mod reference;
 mod signin;
 mod signing;
