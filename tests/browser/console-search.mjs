@@ -156,7 +156,7 @@ export const consoleSearch = {
       await page.waitForSelector("#sold-change:not(:empty)");
       assert.match(plain(await page.innerText(".console-tiles")), /As in the 30 days before/);
       await checkPage(page, null);
-      for (const view of ["Accounts", "Payments", "Audit log"]) {
+      for (const view of ["Accounts", "Payments", "Plans", "Catalogue", "Price versions", "Audit log", "Operators"]) {
         await visit(page, view);
         await checkPage(page, null);
       }

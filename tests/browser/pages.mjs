@@ -12,6 +12,7 @@ import { consoleActions } from "./console-actions.mjs";
 import { consolePrices } from "./console-prices.mjs";
 import { consoleSearch } from "./console-search.mjs";
 import { operatorsConsole } from "./console.mjs";
+import { empty } from "./empty.mjs";
 import { failures } from "./failures.mjs";
 import { guides } from "./guides.mjs";
 import { held } from "./held.mjs";
@@ -72,6 +73,7 @@ const scenes = {
   ...consolePrices,
   ...consoleSearch,
   ...operatorsConsole,
+  ...empty,
   ...failures,
   ...guides,
   ...held,

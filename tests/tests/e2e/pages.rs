@@ -109,6 +109,12 @@ fn account(site: &Site, name: &str, credits: &str) -> Value {
 }
 
 #[test]
+fn pages_of_an_empty_store_are_accessible_in_both_schemes_and_widths() {
+    let site = Site::new();
+    play("emptyStore", &server(&site, &[]), json!({"key": account(&site, "holder", "0")}));
+}
+
+#[test]
 fn late_responses_after_sign_out_change_nothing() {
     let site = Site::new();
     let server = server(&site, &[]);
