@@ -91,7 +91,7 @@ export const receipts = {
     await page.waitForSelector("#buyer address");
     assert.match(await page.innerText("#buyer"), /Acme & Söhne[\s\S]*DE 123456789/);
     assert.equal(await page.locator("#add-buyer").count(), 0);
-    await checkPage(page, null);
+    await checkPage(page, "receipt-buyer");
 
     // Nobody in particular again.
     await page.goto(`${page.base}/metering/account`);

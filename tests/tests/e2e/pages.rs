@@ -5,6 +5,7 @@ mod console;
 mod guides;
 mod held;
 mod keys;
+mod months;
 mod reference;
 mod signin;
 mod signing;
@@ -105,6 +106,12 @@ fn account_page_shows_usage() {
 /// The key of a new account.
 fn account(site: &Site, name: &str, credits: &str) -> Value {
     site.admin_json(&["account", "create", "--agent-name", name, "--credits", credits])["api_key"].clone()
+}
+
+#[test]
+fn pages_of_an_empty_store_are_accessible_in_both_schemes_and_widths() {
+    let site = Site::new();
+    play("emptyStore", &server(&site, &[]), json!({"key": account(&site, "holder", "0")}));
 }
 
 #[test]
