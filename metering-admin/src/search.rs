@@ -177,7 +177,11 @@ impl Administration {
                 Unheld::Charged { account, request, version, at } => {
                     let balance_after = self.balance_after(&account, at).await?;
                     let price_version = version.map(|number| number.0);
-                    (Some(account), vec![ChargedRequestDocument { request: *request, price_version, balance_after }], None)
+                    (
+                        Some(account),
+                        vec![ChargedRequestDocument { request: *request, price_version, balance_after }],
+                        None,
+                    )
                 }
                 Unheld::Unknown { account, why } => (account, Vec::new(), Some(why)),
             },

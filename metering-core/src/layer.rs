@@ -250,10 +250,10 @@ impl MeteringLayer {
         if let (Some(hook), Some(route)) = (&self.on_match, route) {
             hook(credentials.key.as_ref(), route, &mut head.extensions).map_err(refused)?;
         }
+        let before = self.service.access().now();
         let Admission { target, body, kind, route, paid, key } = found.admit().await.map_err(refused)?;
         if let Some(key) = key {
-            let now = || self.service.access().now();
-            outgoing.is_charged((&kind, route), &key, now, &mut head.extensions);
+            outgoing.is_charged((&kind, route), &key, before, &mut head.extensions);
         }
         let is_expected = matches!(kind, AdmissionKind::Expected(_));
         let late = is_expected.then(|| LateRefusal::new(&head.uri, route, client()));

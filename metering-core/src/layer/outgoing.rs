@@ -39,12 +39,13 @@ impl Outgoing {
         self.shape = Some(route.map_or_else(near, |route| route.errors));
     }
 
-    /// The request was admitted: from now on, its id names the charge, unless it was given another kind of id.
+    /// The request was admitted: from now on, its id names the charge, unless it was given another kind of id. `before` is a
+    /// time before the charge.
     pub(super) fn is_charged(
         &mut self,
         (kind, route): (&AdmissionKind, &Route),
         key: &KeyHash,
-        now: impl FnOnce() -> Timestamp,
+        before: Timestamp,
         extensions: &mut Extensions,
     ) {
         let receipt = match kind {
@@ -57,7 +58,7 @@ impl Outgoing {
         if self.id.names_charge() || receipt.is_some_and(|receipt| receipt.repeated || receipt.hold.is_some()) {
             return;
         }
-        let at = receipt.map_or_else(now, |receipt| receipt.rate.at);
+        let at = receipt.map_or(before, |receipt| receipt.rate.at);
         self.id = self.id.of_charge(key, &route.template, at, receipt.is_some());
         if let Some(id) = extensions.get_mut::<HoldId>() {
             *id = self.id;

@@ -64,7 +64,7 @@ export async function search() {
   ].filter(Boolean);
   const isFound = first.accounts.length > 0 || found.length > 0;
   if (isFound || first.next) found.push(section("Account", "accounts", await accountList(q, first)));
-  if (note) found.unshift(h("p", { id: "search-note" }, note));
+  if (note) found.unshift(h("p", { class: "soft empty", id: "search-note" }, note));
   return { title, lead: ["For ", h("strong", { class: "break" }, q)], body: [h("div", { class: "sections", id: "search-results" }, ...(found.length > 0 ? found : [h("p", { class: "soft empty" }, NONE[kind] ?? "Nothing was found.")]))] };
 }
 
