@@ -96,7 +96,7 @@ impl ChargedRequest {
         let at = self.at();
         let key = match keys.get(self.key) {
             Some(label) => format!("the key {} ({})", label.name, label.id),
-            None => "a key that was deleted".to_owned(),
+            None => "a deleted key".to_owned(),
         };
         let [entry, others @ ..] = &*self.entries else {
             return if self.is_kept {
@@ -235,10 +235,7 @@ mod tests {
         let other = Activity { key: Some(KeyNumber::new(1)), ..usage("-0.4", 1, NOON) };
         let (words, amount) = said(id(true), &[after.clone(), other, usage("-0.2", 1, NOON), before]);
         assert_eq!(amount.as_deref(), Some("0.2"));
-        assert!(
-            words.starts_with("GET /price/7 was charged 0.2 credits to a key that was deleted at 2026-"),
-            "{words}"
-        );
+        assert!(words.starts_with("GET /price/7 was charged 0.2 credits to a deleted key at 2026-"), "{words}");
         assert!(!words.contains("fit as well"), "{words}");
         // An id that was made before the commit names what follows.
         let (words, amount) = said(id(false), &[after, usage("-0.2", 1, NOON)]);
