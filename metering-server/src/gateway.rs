@@ -28,7 +28,7 @@ use bytes::Bytes;
 use http::Request;
 use http_body::Body;
 use metering_core::charging::HoldId;
-use metering_core::{Metered, MeteringLayer, RequestBody, Service, SystemRandomness};
+use metering_core::{Clock, Metered, MeteringLayer, RequestBody, Service, SystemClock, SystemRandomness};
 use tower_layer::Layer;
 use tower_service::Service as _;
 
@@ -161,19 +161,20 @@ impl Gateway {
         B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
     {
         let (mut head, body) = request.into_parts();
-        let id = HoldId::generate(&SystemRandomness);
+        let id = HoldId::at(SystemClock.now(), &SystemRandomness);
         head.extensions.insert(id);
-        spans::name_request(id);
         websocket::read(&mut head);
         if !body.is_end_stream()
             && let Err(refusal) = Box::pin(self.layer.precheck::<UpstreamBody>(&mut head)).await
         {
+            spans::name_request(id);
             return with_error_events(Box::pin(without_reading(refusal.map(Into::into), &head, body)).await);
         }
         // Read the body before the charge: a request whose body never arrives must not be charged.
         let body = match self.bodies.read(body, self.max_body_bytes, &head.extensions).await {
             Ok(body) => body,
             Err(problem) => {
+                spans::name_request(id);
                 let shape = self.service.catalogue().errors_near(head.uri.path());
                 return shape.finish(into_response(problem.into_reply()).map(UpstreamBody::from), id).map(Into::into);
             }
@@ -191,9 +192,12 @@ impl Gateway {
                 Err(never) => match never {},
             }
         };
-        with_error_events(match replayable {
+        let response = match replayable {
             Some(request) => Box::pin(self.replays.respond(&self.service, request, serving)).await,
             None => serving.await,
-        })
+        };
+        // A charge gives the request another id.
+        spans::name_request(response.extensions().get().copied().unwrap_or(id));
+        with_error_events(response)
     }
 }

@@ -3,7 +3,8 @@
 macro_rules! key_store {
     ($store:ty) => {
         const _: () = {
-            use $crate::private::metering_core::access::{Key, KeyHash, KeyHolder, KeyId, KeyStatus};
+            use $crate::private::metering_core::access::{Key, KeyHash, KeyHolder, KeyId, KeyNumber, KeyStatus};
+            use $crate::private::metering_core::charging::HoldId;
             use $crate::private::metering_core::store::{Cursor, KeyChange, KeyChanged, KeyCreated, NewKey, Page};
             use $crate::private::metering_core::usage::KeyLabel;
             use $crate::private::metering_core::{AccountId, Day, StoreError, Timestamp};
@@ -37,6 +38,10 @@ macro_rules! key_store {
 
                 async fn key_labels(&self, account: &AccountId) -> Result<Vec<KeyLabel>> {
                     read(self, account.clone(), |db, account| Box::pin($crate::key_status::labels(db, account))).await
+                }
+
+                async fn keys_of_request(&self, id: &HoldId) -> Result<Vec<(AccountId, KeyNumber)>> {
+                    read(self, *id, |db, id| Box::pin($crate::key_holders::of_request(db, id))).await
                 }
 
                 async fn create_key(&self, new: NewKey) -> Result<KeyCreated> {

@@ -118,7 +118,7 @@ impl<'s> MatchedRequest<'s, '_> {
             Err(error) => return Err(error),
         };
         if !route.metered {
-            return Ok(Admission { route, target, body, kind: AdmissionKind::Free, paid: None });
+            return Ok(Admission { route, target, body, kind: AdmissionKind::Free, paid: None, key: None });
         }
         // Boxed, so that requests that cost nothing do not have the size of those that are charged.
         Box::pin(async move {
@@ -197,7 +197,7 @@ impl<'s> MatchedRequest<'s, '_> {
             let is_charged_once = charge.request_id.is_none() && charge.hold.is_none();
             if may_overlap && route.overlaps() && is_charged_once && paid.is_none() && proxied.is_none() {
                 let kind = service.charge_early(charge).await?;
-                return Ok(Admission { route, target, body, kind, paid });
+                return Ok(Admission { route, target, body, kind, paid, key: Some(key) });
             }
             let charged = service.charge(charge).await;
             let mut receipt = charged.map_err(|error| match error {
@@ -217,7 +217,7 @@ impl<'s> MatchedRequest<'s, '_> {
                     Err(receipt) => AdmissionKind::Charged(receipt),
                 }
             };
-            Ok(Admission { route, target, body, kind, paid })
+            Ok(Admission { route, target, body, kind, paid, key: Some(key) })
         })
         .await
     }
