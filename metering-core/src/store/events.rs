@@ -31,7 +31,7 @@ pub trait EventStore: Store {
         threshold: Option<Credits>,
     ) -> Result<Option<Account>, StoreError>;
 
-    /// Creates a webhook of an account.
+    /// Creates a webhook of an account. At most one of its webhooks [is mail](crate::events::WebhookUrl::email).
     async fn create_webhook(&self, new: NewWebhook) -> Result<WebhookCreated, StoreError>;
 
     /// Sets the operator's own webhook ([`WebhookId::OPERATOR`]), or removes it with its deliveries.
@@ -150,6 +150,6 @@ pub enum WebhookCreated {
     Webhook(Webhook),
     /// There is no such account, or it is revoked; nothing was created.
     NoSuchAccount,
-    /// The account has as many webhooks as it may have; nothing was created.
+    /// The account has as many webhooks as it may have, or one that is mail already; nothing was created.
     TooMany,
 }
