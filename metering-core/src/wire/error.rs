@@ -31,7 +31,7 @@ pub struct ErrorBody {
     pub error: ErrorCode,
     /// A sentence that says what happened and what to do.
     pub message: String,
-    /// URL of the section of the guides that explains the code ([`ErrorCode::guide`]), if the service has pages.
+    /// URL of the section of the guides that explains the code, if the service has pages.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub docs: Option<String>,
     /// The problem with each field or parameter, by name.
