@@ -102,7 +102,7 @@ impl Front {
         if let (Destination::Authorize, Some(authorizer)) = (&destination, &self.authorizer) {
             return Box::pin(authorizer.respond(request)).await;
         }
-        // The gateway's layer has done so for its own responses.
+        // The gateway's layer protects its responses itself.
         let privacy = (!matches!(destination, Destination::Gateway)).then(|| Privacy::of(request.headers()));
         let mut response = if self.cross_origin.allows(request.headers()) {
             let answered = self.cross_origin.respond(request, |request| {
