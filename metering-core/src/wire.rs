@@ -69,7 +69,8 @@ pub use deliveries::{
     EarlierDeliveryDocument,
 };
 pub use email::{
-    EmailVerification, LinkRequest, RecoverByEmailRequest, RecoverByEmailResponse, SendLinkResponse, VerifiedResponse,
+    EmailVerification, LinkAccountResponse, LinkRequest, RecoverByEmailRequest, RecoverByEmailResponse,
+    SendLinkResponse, VerifiedResponse,
 };
 pub use error::{ErrorBody, Required};
 pub use error_code::ErrorCode;

@@ -120,7 +120,10 @@ impl ErrorShape {
             if status >= 500 {
                 tracing::info!(request_id = text, code = error.error.as_str(), "a request was not served");
             }
-            if self != Self::Own {
+            if self == Self::Own {
+                // For those further out, who may add to it.
+                response.extensions_mut().insert(error);
+            } else {
                 response = response.map(|_| R::from(self.document(&error, Some(text))));
                 let kind = HeaderValue::from_static(self.content_type());
                 response.headers_mut().insert(header::CONTENT_TYPE, kind);

@@ -14,7 +14,10 @@ use utoipa::openapi::request_body::RequestBodyBuilder;
 use utoipa::openapi::response::{Response, ResponseBuilder};
 use utoipa::openapi::schema::{ObjectBuilder, Schema, Type};
 use utoipa::openapi::security::SecurityRequirement;
-use utoipa::openapi::{ComponentsBuilder, ContentBuilder, OpenApi, OpenApiBuilder, PathsBuilder, Ref, RefOr, Required};
+use utoipa::openapi::{
+    ComponentsBuilder, ContentBuilder, KnownFormat, OpenApi, OpenApiBuilder, PathsBuilder, Ref, RefOr, Required,
+    SchemaFormat,
+};
 use utoipa::{PartialSchema, ToSchema};
 
 use super::errors::error;
@@ -156,7 +159,13 @@ fn idempotency_key() -> Described {
 fn response<T: ToSchema>(description: &str, media: Option<&str>) -> Response {
     let response = ResponseBuilder::new().description(description);
     let Some(media) = media else { return response.build() };
-    response.content(media, ContentBuilder::new().schema(Some(reference::<T>())).build()).build()
+    let schema = if media == JSON || media.starts_with("text/") { reference::<T>() } else { file() };
+    response.content(media, ContentBuilder::new().schema(Some(schema)).build()).build()
+}
+
+/// The schema of a file, so that generated clients return its bytes.
+fn file() -> RefOr<Schema> {
+    ObjectBuilder::new().schema_type(Type::String).format(Some(SchemaFormat::KnownFormat(KnownFormat::Binary))).into()
 }
 
 /// The schema of a document: by its name, unless it is only a text.

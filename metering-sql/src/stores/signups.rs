@@ -51,6 +51,10 @@ macro_rules! signup_store {
                     write(self, link, |db, link| Box::pin($crate::links::open(db, link))).await
                 }
 
+                async fn email_link(&self, token: &LinkHash) -> Result<Option<EmailLink>> {
+                    read(self, *token, |db, token| Box::pin($crate::links::by_token(db, token))).await
+                }
+
                 async fn verify_email(&self, token: &LinkHash, now: Timestamp) -> Result<EmailVerified> {
                     write(self, (*token, now), |db, (token, now)| Box::pin($crate::links::verify(db, token, *now)))
                         .await
