@@ -4,6 +4,9 @@
 //! A transaction counts once, for one account. Trouble with a chain consumes nothing and reverses nothing.
 
 pub(crate) mod buyer;
+pub(crate) mod currency;
+pub(crate) mod exchange_rate;
+pub(crate) mod exchange_rates;
 pub(crate) mod not_before;
 pub(crate) mod payment;
 pub(crate) mod plan;
@@ -13,8 +16,12 @@ pub(crate) mod receipt;
 pub(crate) mod recipient;
 pub(crate) mod recovery;
 mod uri;
+pub(crate) mod value;
 
 pub use buyer::{Buyer, BuyerError, BuyerRecord};
+pub use currency::{CurrencyCode, CurrencyCodeError};
+pub use exchange_rate::{CurrencyAmount, ExchangeRate};
+pub use exchange_rates::{ExchangeRates, RateList, RateListError};
 pub use not_before::{NotBefore, NotBeforeError};
 pub use payment::{
     Arrival, ArrivalLocation, ChainView, Payment, PaymentError, PaymentFault, PaymentRecord, PaymentSettlement,
@@ -29,3 +36,4 @@ pub use quote::{
 pub use receipt::{ReceiptNumber, ReceiptNumberError};
 pub use recipient::{RecipientChanges, RecipientRecord, Registration, register_recipients};
 pub use recovery::Challenge;
+pub use value::{ConvertedAmount, PaymentValue};

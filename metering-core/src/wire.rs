@@ -100,7 +100,9 @@ pub use payment_headers::{
     payment_credential,
 };
 pub use plans::{ChainDocument, EpochUnit, PlanDocument, PlansDocument};
-pub use receipt::{CustomerDocument, PaymentDocument, ReceiptDocument, ReceiptsDocument, SellerDocument};
+pub use receipt::{
+    CustomerDocument, PaymentDocument, ReceiptDocument, ReceiptsDocument, SellerDocument, ValueDocument,
+};
 pub use recovery::{ChallengeRequest, ChallengeResponse, VerifyRequest, VerifyResponse};
 pub use secret::IssuedKey;
 pub use signup::{ApproveRequest, ApproveResponse, InitiateRequest, InitiateResponse, PendingResponse, StatusResponse};

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use metering_core::access::Caller;
 use metering_core::charging::Fingerprint;
+use metering_core::payments::ExchangeRates;
 use metering_core::service::Paid;
 use metering_core::store::{AuthorizationOpened, AuthorizationStore};
 use metering_core::{Clock, Credits, Error, Timestamp};
@@ -45,6 +46,8 @@ pub struct OfferSettings {
     pub reverts: RevertLimits,
     /// Limits new payments. No limit by default.
     pub limit: Option<Arc<dyn PaymentLimit>>,
+    /// The rates of the currency in which receipts say what was paid. `None` by default: they do not say.
+    pub rates: Option<Arc<ExchangeRates>>,
     /// What challenges of MPP are made with. Without it, payments are offered to clients of x402 only.
     pub challenges: Option<ChallengeSettings>,
 }
@@ -62,6 +65,7 @@ impl Default for OfferSettings {
             contract_wallets: false,
             reverts: RevertLimits::default(),
             limit: None,
+            rates: None,
             challenges: None,
         }
     }
@@ -120,9 +124,10 @@ impl SignedPayments {
         settings: OfferSettings,
     ) -> Self {
         let OfferSettings { offers, chains, confirmations, wait, poll, replace_after, keyless, limit, .. } = settings;
-        let OfferSettings { contract_wallets, reverts, challenges, .. } = settings;
+        let OfferSettings { contract_wallets, reverts, challenges, rates, .. } = settings;
         let policy = SettlementPolicy { confirmations: confirmations.into(), replace_after };
-        let settling = Settling::new(store, chains, Arc::clone(&clock), policy, poll, (contract_wallets, reverts));
+        let settling =
+            Settling::new(store, chains, Arc::clone(&clock), policy, poll, (contract_wallets, reverts), rates);
         let known = OnceLock::new();
         if !offers.is_empty() {
             known.get_or_init(|| offers);

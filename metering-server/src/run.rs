@@ -39,6 +39,7 @@ use crate::operations::forwarding::Forwarding;
 use crate::operations::metrics::RequestTimes;
 use crate::operations::{maintenance, refills, service_manager};
 use crate::pay;
+use crate::rates::RateReader;
 use crate::webhooks::{self, Delivering};
 
 pub(crate) use catalogue::{catalogue, conflict};
@@ -169,6 +170,7 @@ async fn run_until(
         store: Arc::clone(&parts_store),
         clock: Arc::clone(&app.clock),
     });
+    let rating = read_rates(&app, &config, &shutdown)?;
     let pricing = tokio::spawn(schedule::follow(Arc::clone(&reloader), shutdown.clone()));
     let reloading = tokio::spawn(reload::on_signal(reloader, shutdown.clone()));
     let certificates = tls.map(|tls| tokio::spawn(Arc::clone(tls.certificates()).watch(shutdown.clone())));
@@ -206,6 +208,7 @@ async fn run_until(
         administering,
         Some(reloading),
         Some(pricing),
+        rating,
         certificates,
         sessions,
         Some(watch),
@@ -299,6 +302,15 @@ fn mcp(
 fn watch_sessions(mcp: &Arc<Mcp>, config: &Config) -> JoinHandle<()> {
     let (mcp, interval) = (Arc::clone(mcp), config.mcp.key_check.duration());
     tokio::spawn(async move { mcp.watch(interval).await })
+}
+
+/// Starts a task that reads exchange rates, if the configuration says where.
+fn read_rates(app: &App, config: &Config, shutdown: &Shutdown) -> Result<Option<JoinHandle<()>>, RunError> {
+    let Some((currency, rates)) = config.receipts.currency.as_ref().zip(app.service.payments().rates()) else {
+        return Ok(None);
+    };
+    let reader = RateReader::new(currency, rates, &app.clock).map_err(|error| RunError::Setup(Box::new(error)))?;
+    Ok(reader.map(|reader| tokio::spawn(reader.follow(shutdown.clone()))))
 }
 
 /// Starts a task that settles credited payments for each readable chain, and a watcher for each watched chain.

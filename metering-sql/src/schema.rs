@@ -6,4 +6,5 @@ pub const STEPS: &[&str] = &[
     include_str!("schema/0001_browser_sessions.sql"),
     include_str!("schema/0002_buyers.sql"),
     include_str!("schema/0003_unclaimed_payments.sql"),
+    include_str!("schema/0004_payment_values.sql"),
 ];

@@ -13,7 +13,7 @@ use metering_core::events::{DeliveryId, DeliveryState, EventKind, EventKinds, We
 use metering_core::money::LedgerKind;
 use metering_core::offers::{AuthorizationNonce, IdentifierHash, SettlementFailure};
 use metering_core::operators::{Actor, AuditId, AuditResult, OperatorName, OperatorTokenHash, Role};
-use metering_core::payments::{NonceHash, PaymentUse};
+use metering_core::payments::{CurrencyAmount, CurrencyCode, ExchangeRate, NonceHash, PaymentUse};
 use metering_core::prices::{CatalogueHash, PriceNumber};
 use metering_core::signups::{LinkHash, LinkPurpose, SessionHash, UserCode};
 use metering_core::store::SourceId;
@@ -302,9 +302,12 @@ texts!(
     Actor,
     AgentName,
     BudgetReset,
+    CurrencyAmount,
+    CurrencyCode,
     DeviceName,
     Email,
     EventKinds,
+    ExchangeRate,
     HashKind,
     KeyId,
     KeyName,

@@ -50,6 +50,11 @@ impl<'a> Token<'a> {
         self.plan.map(|plan| plan.token_symbol.as_str())
     }
 
+    /// Its symbol and decimals, if a plan has them.
+    pub(super) fn facts(self) -> Option<(&'a str, u8)> {
+        self.plan.map(|plan| (plan.token_symbol.as_str(), plan.token_decimals))
+    }
+
     /// An amount in tokens, if a plan says how many decimals the token has.
     #[must_use]
     pub fn human(self, units: TokenUnits) -> Option<String> {

@@ -140,6 +140,7 @@ fn check(config: &Config) -> Result<(), ConfigError> {
     config.webhooks.check()?;
     config.pay.check(config)?;
     config.brand.mark.as_deref().map_or(Ok(()), |file| Mark::read(file).map(drop))?;
+    config.receipts.currency.as_ref().map_or(Ok(()), |currency| currency.exchange_rates().map(drop))?;
     config.otlp.as_ref().map_or(Ok(()), |otlp| otlp.check())?;
     let version = &config.terms.version;
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'_' | b'-');

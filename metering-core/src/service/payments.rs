@@ -32,6 +32,7 @@ pub use watch::WatchReport;
 use crate::catalogue::Catalogue;
 use crate::chains::chain::{Chain, ChainReader};
 use crate::error::Error;
+use crate::payments::exchange_rates::ExchangeRates;
 use crate::service::config::ServiceConfig;
 use crate::service::metering::Service;
 use crate::service::signups::SignupSetup;
@@ -120,7 +121,7 @@ impl Service {
     }
 }
 
-impl Payments<'_> {
+impl<'s> Payments<'s> {
     /// The plans on sale, at most a second old.
     ///
     /// [`Service::with_payments`] has an example.
@@ -150,6 +151,12 @@ impl Payments<'_> {
         let plans = Arc::new(PlansDocument::new(&on_sale, &chains, self.catalogue, terms_url, terms_version));
         *self.plans.lock().unwrap_or_else(PoisonError::into_inner) = Some((now, Arc::clone(&plans)));
         Ok(plans)
+    }
+
+    /// The rates of the currency in which receipts say what was paid, from [`PaymentSettings::rates`].
+    #[must_use]
+    pub const fn rates(self) -> Option<&'s Arc<ExchangeRates>> {
+        self.state.settings.rates.as_ref()
     }
 
     /// Ends all waits for confirmations, current and future: claims and top-ups get a response immediately, and can be

@@ -19,6 +19,7 @@ use crate::payments::plan::{Plan, PlanKey};
 use crate::payments::quote::{NonceHash, Quote};
 use crate::payments::recipient::{RecipientRecord, Registration};
 use crate::payments::recovery::Challenge;
+use crate::payments::value::PaymentValue;
 use crate::store::{Cursor, NewAccount, Page, Store, StoreError};
 
 /// Stores quotes, payments, linked wallets and challenges.
@@ -239,6 +240,8 @@ pub struct Claim {
     pub account: NewAccount,
     /// The quote's plan as it is sold; `None` when it no longer exists.
     pub sold: Option<SoldPlan>,
+    /// What the payment is worth now, if the operator wants to know.
+    pub value: Option<PaymentValue>,
     /// Whether the key is delivered now.
     pub delivery: KeyDelivery,
     /// The time of the claim.
@@ -284,6 +287,8 @@ pub struct PaymentCredit {
     pub entry: NewLedgerEntry,
     /// That plan as it is sold; `None` without a plan.
     pub sold: Option<SoldPlan>,
+    /// What the payment is worth now, if the operator wants to know.
+    pub value: Option<PaymentValue>,
     /// Whether to link the payer's wallet to the account.
     pub link_payer: bool,
     /// What to do if the payment pays an open quote.

@@ -6,7 +6,7 @@ use metering_core::chains::{ChainError, Evidence, TransactionStatus};
 use metering_core::chains::{TxHash, TxRef};
 use metering_core::clock::Timestamp;
 use metering_core::money::{LedgerKind, NewLedgerEntry, PaymentRef};
-use metering_core::payments::{Payment, PaymentTarget, PaymentUse};
+use metering_core::payments::{Payment, PaymentTarget, PaymentUse, PaymentValue, Plan};
 use metering_core::store::{AuthorizationCredited, PaymentCredit, QuotePrecedence, StoreError};
 
 use crate::offers::{
@@ -133,6 +133,7 @@ impl Step<'_> {
     async fn credit(&self, payment: Payment) -> Result<(), StepError> {
         let (record, now) = (self.record, self.settling.clock.now());
         let tx = payment.tx;
+        let value = self.value_of(&payment, now).await;
         let entry = NewLedgerEntry {
             kind: LedgerKind::PurchaseTopup,
             amount: record.credits,
@@ -145,6 +146,7 @@ impl Step<'_> {
             used_as: PaymentUse::Authorization,
             entry,
             sold: None,
+            value,
             link_payer: false,
             quotes: QuotePrecedence::Account,
             now,
@@ -165,6 +167,16 @@ impl Step<'_> {
                 Err(StepError::Credit("the balance would be too large"))
             }
         }
+    }
+
+    /// What the payment is worth now, if the operator wants to know. Plans say what its token is called.
+    async fn value_of(&self, payment: &Payment, now: Timestamp) -> Option<PaymentValue> {
+        let rates = self.settling.rates.as_ref()?;
+        // Without plans there is no value, and the payment is credited all the same.
+        let plans = self.settling.store.plans().await.unwrap_or_default();
+        let same = |plan: &&Plan| plan.chain_id == payment.tx.chain_id && plan.token_contract == payment.token;
+        let token = plans.iter().find(same).map(|plan| (plan.token_symbol.as_str(), plan.token_decimals));
+        Some(rates.value(payment.amount, token, now))
     }
 
     /// Has it executed. Whether to wait before the next step.

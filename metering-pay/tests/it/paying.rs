@@ -2,9 +2,11 @@
 
 use http::{Request, StatusCode};
 use metering_core::money::LedgerKind;
-use metering_core::{ApiKey, Store, SystemRandomness};
+use metering_core::payments::{ExchangeRates, RateList};
+use metering_core::{ApiKey, PaymentStore, Store, SystemRandomness};
 use serde_json::json;
 
+use super::ledger::{CHAIN, TOKEN};
 use super::scene::{
     LARGE, SMALL, Scene, accepted, assert_served, body, decoded, encoded, payload, payment, payment_v1, reason, refusal,
 };
@@ -206,4 +208,26 @@ async fn what_cannot_be_read_is_refused_by_name_and_nothing_is_taken() {
     let twice = Request::get("/quote").header("payment-signature", &good).header("x-payment", payment_v1(&signed));
     assert_eq!(refusal(&scene.ask(twice.body(String::new()).unwrap()).await).0, 400);
     assert_eq!((scene.received(), scene.served()), (0, 0));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_payment_has_a_value_if_a_plan_names_its_token() {
+    for (has_plan, amount) in [(true, Some("0.43")), (false, None)] {
+        let rates = ExchangeRates::new("EUR".parse().unwrap(), "ECB", None);
+        rates.set(RateList::new("2026-11-20", [("USDC", "0.8612".parse().unwrap())]).unwrap());
+        let scene = Scene::new().await.with_rates(rates);
+        if has_plan {
+            let plan = json!({
+                "id": "starter", "chain_id": CHAIN, "token_symbol": "USDC", "payment_kind": "erc20", "credits": 10,
+                "token_amount": "5", "token_contract": TOKEN.to_string(), "token_decimals": 6, "label": "Starter",
+            });
+            scene.store.put_plans(vec![serde_json::from_str(&plan.to_string()).unwrap()]).await.unwrap();
+        }
+        let signed = scene.signed(1, LARGE, 1);
+        assert_served(&scene.send("/quote", Some(&scene.key), Some(&signed)).await);
+        let record = scene.store.payments(None, 10).await.unwrap().items.remove(0);
+        let value = record.value.unwrap();
+        assert_eq!(value.currency.to_string(), "EUR");
+        assert_eq!(value.converted.map(|one| one.amount.to_string()).as_deref(), amount, "{has_plan}");
+    }
 }

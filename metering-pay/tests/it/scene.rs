@@ -9,7 +9,7 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use http::{Request, Response, StatusCode};
 use metering_core::chains::ChainReader;
-use metering_core::payments::TokenAmount;
+use metering_core::payments::{ExchangeRates, TokenAmount};
 use metering_core::service::PaymentSettings;
 use metering_core::store::AuthorizationStore;
 use metering_core::{
@@ -102,6 +102,11 @@ impl Scene {
     /// The same service, with a limit on new payments.
     pub(super) fn limited(&self, limit: Arc<dyn PaymentLimit>) -> Self {
         self.on(OfferSettings { limit: Some(limit), ..terms() })
+    }
+
+    /// The same service, whose receipts have values by these rates.
+    pub(super) fn with_rates(&self, rates: ExchangeRates) -> Self {
+        self.on(OfferSettings { rates: Some(Arc::new(rates)), ..terms() })
     }
 
     /// The same service, with other limits on reverts.

@@ -4,6 +4,7 @@ use std::io::Write;
 
 use clap::Args;
 use metering_admin::wire::{PaymentRecordDocument, PaymentRecordsDocument};
+use metering_core::wire::ValueDocument;
 
 use super::address::checksummed;
 use crate::admin::session::Session;
@@ -49,6 +50,7 @@ fn write_table(out: &mut dyn Write, records: &PaymentRecordsDocument) -> Result<
     for record in &records.payments {
         let PaymentRecordDocument { chain_id, tx_hash, mined_at, org_id, used_as, recorded_at, state, .. } = record;
         let (payer, paid) = (checksummed(&record.payer_address), record.paid());
+        let paid = ValueDocument::beside(paid, record.value.as_ref());
         let plan = record.plan_id.as_deref().unwrap_or("-");
         table.row([chain_id, tx_hash, mined_at, &payer, &paid, org_id, used_as, &plan, recorded_at, state]);
     }

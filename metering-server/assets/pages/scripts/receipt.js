@@ -78,6 +78,7 @@ function show(receipt, key) {
       line("Credits", group(receipt.credits), bonus && h("span", { class: "soft" }, `, ${bonus}`)),
       line("Account", customer.agent_name, customer.email ? `, ${customer.email}` : "", h("span", { class: "soft mono" }, ` ${customer.org_id}`)),
       line("Amount", paid(payment)),
+      payment.value && line("Value", worth(payment)),
       line("Chain", payment.chain_name ? `${payment.chain_name} (${payment.chain_id})` : payment.chain_id),
       line("Transaction", h("span", { class: "mono" }, hash), copy("the transaction", payment.tx_hash)),
       line("Paid from", h("span", { class: "mono" }, payment.payer), copy("the payer", payment.payer)),
@@ -85,6 +86,13 @@ function show(receipt, key) {
     ),
   ];
   byId("receipt").replaceChildren(...parts.filter(Boolean));
+}
+
+/** What the payment was worth when it was credited, with the rate. */
+function worth({ value, token_symbol: symbol }) {
+  const { currency, amount, rate, rate_source: source, rate_as_of: at } = value;
+  if (amount === null) return [`None in ${currency}`, h("span", { class: "soft" }, ": no exchange rate was known when the payment was credited")];
+  return [`${group(amount)} ${currency}`, h("span", { class: "soft" }, ` at ${rate} ${currency} per ${symbol ?? "token"} (${source}, ${at.slice(0, 10)} ${at.slice(11, 16)} UTC)`)];
 }
 
 /** A receipt that names nobody can get the details, once. They are not printed. */
