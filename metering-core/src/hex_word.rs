@@ -1,8 +1,8 @@
 //! Words of 32 bytes, written as `0x` and 64 hexadecimal digits. Parsed case-insensitively, displayed in lower case.
 
-/// Implements such a word for a tuple struct of 32 bytes. `$error` is a unit struct: the text is not such a word.
-macro_rules! hex_word {
-    ($word:ident, $error:ident) => {
+/// The bytes of a tuple struct of 32 bytes.
+macro_rules! word {
+    ($word:ident) => {
         impl $word {
             /// Makes it from its bytes.
             #[must_use]
@@ -16,6 +16,13 @@ macro_rules! hex_word {
                 &self.0
             }
         }
+    };
+}
+
+/// Implements such a word for a tuple struct of 32 bytes. `$error` is a unit struct: the text is not such a word.
+macro_rules! hex_word {
+    ($word:ident, $error:ident) => {
+        $crate::hex_word::word!($word);
 
         impl std::str::FromStr for $word {
             type Err = $error;
@@ -42,4 +49,4 @@ macro_rules! hex_word {
     };
 }
 
-pub(crate) use hex_word;
+pub(crate) use {hex_word, word};

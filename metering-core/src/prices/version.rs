@@ -6,6 +6,7 @@ use std::sync::Arc;
 use sha3::{Digest, Sha3_256};
 
 use crate::clock::Timestamp;
+use crate::hex_word::word;
 use crate::operators::audit::Actor;
 use crate::prices::number::PriceNumber;
 
@@ -21,23 +22,13 @@ use crate::prices::number::PriceNumber;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct CatalogueHash([u8; 32]);
 
+word!(CatalogueHash);
+
 impl CatalogueHash {
     /// The hash of a catalogue's text.
     #[must_use]
     pub fn of(catalogue: &str) -> Self {
         Self(Sha3_256::digest(catalogue).into())
-    }
-
-    /// The hash with these bytes.
-    #[must_use]
-    pub const fn from_bytes(bytes: [u8; 32]) -> Self {
-        Self(bytes)
-    }
-
-    /// Its bytes.
-    #[must_use]
-    pub const fn as_bytes(&self) -> &[u8; 32] {
-        &self.0
     }
 }
 
