@@ -1,28 +1,9 @@
 //! Words of 32 bytes, written as `0x` and 64 hexadecimal digits. Parsed case-insensitively, displayed in lower case.
 
-/// The bytes of a tuple struct of 32 bytes.
-macro_rules! word {
-    ($word:ident) => {
-        impl $word {
-            /// Makes it from its bytes.
-            #[must_use]
-            pub const fn from_bytes(bytes: [u8; 32]) -> Self {
-                Self(bytes)
-            }
-
-            /// The 32 bytes.
-            #[must_use]
-            pub const fn as_bytes(&self) -> &[u8; 32] {
-                &self.0
-            }
-        }
-    };
-}
-
 /// Implements such a word for a tuple struct of 32 bytes. `$error` is a unit struct: the text is not such a word.
 macro_rules! hex_word {
     ($word:ident, $error:ident) => {
-        $crate::hex_word::word!($word);
+        $crate::raw_bytes::raw_bytes!($word, 32);
 
         impl std::str::FromStr for $word {
             type Err = $error;
@@ -49,4 +30,4 @@ macro_rules! hex_word {
     };
 }
 
-pub(crate) use {hex_word, word};
+pub(crate) use hex_word;

@@ -11,10 +11,10 @@ use crate::chains::transaction::{TxHash, TxRef};
 use crate::charging::delivery::Fingerprint;
 use crate::charging::request_id::RequestId;
 use crate::clock::Timestamp;
-use crate::hex_word::word;
 use crate::money::credits::Credits;
 use crate::named_enum::named_enum;
 use crate::offers::authorization::{Authorization, AuthorizationNonce};
+use crate::raw_bytes::raw_bytes;
 
 /// What tells authorizations apart. The token's contract executes only one with these.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -42,7 +42,7 @@ impl AuthorizationId {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct IdentifierHash([u8; 32]);
 
-word!(IdentifierHash);
+raw_bytes!(IdentifierHash, 32);
 
 impl IdentifierHash {
     /// The hash of an id.

@@ -6,9 +6,9 @@ use std::sync::Arc;
 use sha3::{Digest, Sha3_256};
 
 use crate::clock::Timestamp;
-use crate::hex_word::word;
 use crate::operators::audit::Actor;
 use crate::prices::number::PriceNumber;
+use crate::raw_bytes::raw_bytes;
 
 /// The SHA3-256 of a catalogue's text, byte for byte (FIPS 202).
 ///
@@ -22,7 +22,7 @@ use crate::prices::number::PriceNumber;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct CatalogueHash([u8; 32]);
 
-word!(CatalogueHash);
+raw_bytes!(CatalogueHash, 32);
 
 impl CatalogueHash {
     /// The hash of a catalogue's text.
