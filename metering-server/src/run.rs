@@ -32,7 +32,7 @@ use crate::chains::{self, Readers, Watch};
 use crate::config::{Config, ConfigError, Loaded, Surface};
 use crate::front::{Destination, Front};
 use crate::gateway;
-use crate::http::{ResponseFuture, Shutdown, Tls};
+use crate::http::{Handler, ResponseFuture, Shutdown, Tls};
 use crate::mail::MailTask;
 use crate::mcp::{self, Mcp};
 use crate::operations::forwarding::Forwarding;
@@ -330,13 +330,10 @@ fn watch_chains(app: &Arc<App>, config: &Config, shutdown: &Shutdown) -> Vec<Joi
 }
 
 /// Routes MCP paths to the MCP server and everything else to the front.
-fn handler(
-    front: &Arc<Current<Front>>,
-    mcp: Option<&Arc<Mcp>>,
-) -> impl Fn(Request<Incoming>) -> ResponseFuture + Clone + Send + 'static {
+fn handler(front: &Arc<Current<Front>>, mcp: Option<&Arc<Mcp>>) -> Handler {
     let (front, mcp, times) = (Arc::clone(front), mcp.cloned(), Arc::<RequestTimes>::default());
     let forwarding = Arc::new(Forwarding::new());
-    move |request| {
+    Arc::new(move |request: Request<Incoming>| -> ResponseFuture {
         forwarding.count(&request);
         let started = Instant::now();
         let (front, times) = (front.load(), Arc::clone(&times));
@@ -352,15 +349,13 @@ fn handler(
             times.record(surface, Authorizer::status_of(&response), started.elapsed());
             response
         })
-    }
+    })
 }
 
-fn admin_handler(
-    app: &Arc<Current<AdminApp>>,
-) -> impl Fn(Request<Incoming>) -> ResponseFuture + Clone + Send + 'static {
+fn admin_handler(app: &Arc<Current<AdminApp>>) -> Handler {
     let app = Arc::clone(app);
-    move |request| {
+    Arc::new(move |request: Request<Incoming>| -> ResponseFuture {
         let app = app.load();
         Box::pin(async move { admin::respond(&app, request).await })
-    }
+    })
 }
