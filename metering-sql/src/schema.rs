@@ -2,4 +2,8 @@
 
 /// The script of each version, in order. Released ones are never edited. A backend's words replace those in braces:
 /// `{integer}` is the type of numbers, `{blob}` that of bytes, and `{keyed}` follows a table with a key of its own.
-pub const STEPS: &[&str] = &[include_str!("schema/0001_browser_sessions.sql"), include_str!("schema/0002_buyers.sql")];
+pub const STEPS: &[&str] = &[
+    include_str!("schema/0001_browser_sessions.sql"),
+    include_str!("schema/0002_buyers.sql"),
+    include_str!("schema/0006_repeated_changes.sql"),
+];

@@ -58,6 +58,8 @@ enum Stored<E> {
     First(E),
     /// An entry of another key, and the key's number.
     OfKey(u32, E),
+    /// The same as the entry before it, but for the distance of its id and of its time. Since schema 24.
+    Again(i64, i64),
 }
 
 impl Entry {
@@ -74,6 +76,13 @@ impl Entry {
             key: usage.key,
             path: usage.path,
         })
+    }
+
+    /// Whether all else than id and time is the same.
+    fn repeats(&self, last: &Self) -> bool {
+        let Self { id: _, line, amount, kind, calls, created_at: _, path, key } = self;
+        (line, amount, kind, calls, path, key)
+            == (&last.line, &last.amount, &last.kind, &last.calls, &last.path, &last.key)
     }
 
     /// What is shown of it, given its line.
@@ -93,23 +102,38 @@ impl Entry {
     }
 }
 
+/// What was packed by itself can be joined: its first entry is stored in full.
 fn pack(entries: &[Entry]) -> Result<Vec<u8>> {
-    entries.iter().try_fold(Vec::with_capacity(32 * entries.len()), |packed, entry| {
-        let stored = if entry.key.is_first() { Stored::First(entry) } else { Stored::OfKey(entry.key.get(), entry) };
+    let mut last: Option<&Entry> = None;
+    entries.iter().try_fold(Vec::with_capacity(16 + 8 * entries.len()), |packed, entry| {
+        let stored = match last.replace(entry) {
+            Some(last) if entry.repeats(last) => {
+                Stored::Again(entry.id.wrapping_sub(last.id), entry.created_at.wrapping_sub(last.created_at))
+            }
+            _ if entry.key.is_first() => Stored::First(entry),
+            _ => Stored::OfKey(entry.key.get(), entry),
+        };
         postcard::to_extend(&stored, packed).map_err(|error| corrupt(format_args!("{error}: {entry:?}")))
     })
 }
 
 /// The entries in these bytes, oldest first.
 pub(crate) fn unpack(packed: &[u8]) -> Result<Vec<Entry>> {
-    let (mut entries, mut rest) = (Vec::new(), packed);
+    let broken = |problem: &dyn std::fmt::Display| {
+        corrupt(format_args!("cannot read {} bytes of recent activity: {problem}", packed.len()))
+    };
+    let (mut entries, mut rest): (Vec<Entry>, _) = (Vec::new(), packed);
     while !rest.is_empty() {
-        let (stored, after) = postcard::take_from_bytes(rest)
-            .map_err(|error| corrupt(format_args!("cannot read {} bytes of recent activity: {error}", packed.len())))?;
-        entries.push(match stored {
+        let (stored, after) = postcard::take_from_bytes(rest).map_err(|error| broken(&error))?;
+        let entry = match stored {
             Stored::First(entry) => entry,
             Stored::OfKey(number, entry) => Entry { key: KeyNumber::new(number), ..entry },
-        });
+            Stored::Again(id, created_at) => {
+                let last = entries.last().cloned().ok_or_else(|| broken(&"no entry to repeat"))?;
+                Entry { id: last.id.wrapping_add(id), created_at: last.created_at.wrapping_add(created_at), ..last }
+            }
+        };
+        entries.push(entry);
         rest = after;
     }
     Ok(entries)
@@ -203,8 +227,26 @@ mod tests {
 
     #[test]
     fn a_typical_entry_takes_few_bytes() {
-        let packed = pack(&[entry(1_000_000_000)]).unwrap();
-        assert!(packed.len() <= 24, "{} bytes", packed.len());
+        let later = |number: i64| Entry {
+            created_at: entry(0).created_at + 5_000 * number,
+            ..entry(1_000_000_000 + 100_000 * number)
+        };
+        let packed = [1, BLOCK].map(|count| pack(&(0..count).map(later).collect::<Vec<_>>()).unwrap().len());
+        assert!(packed[0] <= 24 && packed[1] <= 24 + 15 * 7, "{packed:?} bytes");
+    }
+
+    #[test]
+    fn an_entry_that_repeats_the_last_one_is_packed_as_that() {
+        let other = |id| Entry { path: Path::Other("/a".into()), ..entry(id) };
+        let of_key = |id| Entry { key: KeyNumber::new(7), ..entry(id) };
+        let entries = [entry(9), entry(10), entry(i64::MIN), other(3), other(5), of_key(7), of_key(8), entry(9)];
+        let packed = pack(&entries).unwrap();
+        assert_eq!(unpack(&packed).unwrap(), entries);
+        // As SQLite joins what is added to a block.
+        let joined = [&packed[..], &pack(&[entry(10), entry(12)]).unwrap()].concat();
+        assert_eq!(unpack(&joined).unwrap(), [&entries[..], &[entry(10), entry(12)]].concat());
+        let again = postcard::to_allocvec(&Stored::<Entry>::Again(1, 0)).unwrap();
+        assert!(unpack(&again).is_err(), "nothing to repeat");
     }
 
     #[test]
@@ -213,6 +255,6 @@ mod tests {
         for length in 1..packed.len() {
             assert!(unpack(&packed[..length]).is_err(), "{length} bytes");
         }
-        assert!(unpack(&[&[2], &packed[1..]].concat()).is_err(), "a later format");
+        assert!(unpack(&[&[3], &packed[1..]].concat()).is_err(), "a later format");
     }
 }
