@@ -25,7 +25,7 @@ use crate::script::Statements;
 
 /// A generation of the cache ends when this many accounts, or secrets, were used in it; then all are forgotten that were
 /// not used since the one before. So at most twice as many are cached, and one more batch. An account with one secret
-/// takes about 280 bytes. Slightly less than seven eighths of a power of two: hash maps are then well filled.
+/// takes about 240 bytes. Slightly less than seven eighths of a power of two: hash maps are then well filled.
 const GENERATION: usize = 212_992;
 
 /// The cache is cleared before the numbers of loads repeat.
@@ -100,7 +100,8 @@ impl Cache {
 
     /// Panics unless the state of an account, as it was just decided, follows from the tables and the journal.
     pub(crate) fn assert_stored(&self, connection: &Connection, account: i64, decided: MeterState) -> Result<()> {
-        let stored = CachedAccount::read(connection, account)?.map(|cached| self.unfolded.state(account, cached.state));
+        let stored =
+            CachedAccount::read(connection, account)?.map(|cached| self.unfolded.state(account, cached.state()));
         assert_eq!(stored.transpose()?, Some(decided), "account {account}");
         Ok(())
     }
@@ -153,13 +154,13 @@ impl Cache {
     /// What a secret that is not revoked belongs to. Loads the account too.
     pub(crate) fn secret(&mut self, connection: &Connection, hash: &KeyHash) -> Result<Option<Secret>> {
         if let Some(CachedSecret { account, key, load }) = self.secrets.get(hash).copied()
-            && self.accounts.get(&account).is_some_and(|account| account.load == load)
+            && self.accounts.get(&account).is_some_and(|account| account.keys.load == load)
         {
             return Ok(Some(Secret { account, key, expires_at: self.expiring.get(hash).copied() }));
         }
         let found = keys::secret(connection, hash)?;
         if let Some(Secret { account, key, expires_at }) = found
-            && let Some(load) = self.account(connection, account)?.map(|account| account.load)
+            && let Some(load) = self.account(connection, account)?.map(|account| account.keys.load)
         {
             if let Some(at) = expires_at {
                 self.expiring.insert(*hash, at);
@@ -192,9 +193,9 @@ impl Cache {
     pub(crate) fn account(&mut self, connection: &Connection, row: i64) -> Result<Option<&CachedAccount>> {
         if self.accounts.get(&row).is_none() {
             let Some(mut read) = CachedAccount::read(connection, row)? else { return Ok(None) };
-            read.state = self.unfolded.state(row, read.state)?;
+            read.set_state(self.unfolded.state(row, read.state())?);
             self.loads += 1;
-            read.load = self.loads;
+            read.keys.load = self.loads;
             self.accounts.insert(row, read);
         }
         Ok(self.accounts.get(&row).map(|account| &*account))

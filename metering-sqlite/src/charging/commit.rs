@@ -73,7 +73,7 @@ impl Facts for Stored<'_> {
 
     fn meter(&mut self, account: i64) -> Result<Option<(AccountId, MeterState)>> {
         let cached = self.cache.account(self.transaction, account)?;
-        cached.map(|cached| Ok((cached.id()?, cached.state))).transpose()
+        cached.map(|cached| Ok((cached.id()?, cached.state()))).transpose()
     }
 
     fn key(&mut self, account: i64, key: KeyNumber) -> Result<Option<KeyState>> {
@@ -103,7 +103,7 @@ impl Facts for Stored<'_> {
 
 fn write(connection: &Connection, cache: &mut Cache, changes: Changes<i64, i64>, now: Timestamp) -> Result<()> {
     for (account, state) in &changes.accounts {
-        cache.known_account(*account).state = *state;
+        cache.known_account(*account).set_state(*state);
     }
     for (account, key, meter) in &changes.keys {
         cache.write_key_meter(connection, *account, *key, *meter)?;
