@@ -85,6 +85,13 @@ impl CachedAccount {
         *self = Self { keys: std::mem::take(&mut self.keys), ..Self::of(self.id, state) };
     }
 
+    /// Reads all of it, for [`Cache::read_ahead`](crate::charging::cache::Cache::read_ahead).
+    pub(super) fn read_ahead(&self) -> u64 {
+        let ends =
+            [self.minute.unsigned_abs(), self.keys.load.into(), self.counts[0].into(), self.id.is_empty().into()];
+        ends.into_iter().fold(0, u64::wrapping_add)
+    }
+
     /// The account's id.
     pub(crate) fn id(&self) -> Result<AccountId> {
         parse(self.id.as_str())

@@ -34,6 +34,7 @@ pub(crate) fn commit(
     cache.load(connection)?;
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(store_error)?;
     cache.sync(&transaction)?;
+    cache.read_ahead(&postings);
     let mut stored = Stored { transaction: &transaction, cache, now, lines_added: false };
     let (outcomes, changes) = decide(&mut stored, postings, now)?;
     let Stored { cache, lines_added, .. } = stored;

@@ -16,6 +16,10 @@ impl<const N: usize> InlineText<N> {
         let length = self.0.iter().position(|byte| *byte == 0).unwrap_or(N);
         std::str::from_utf8(&self.0[..length]).unwrap_or_default()
     }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.first().is_none_or(|byte| *byte == 0)
+    }
 }
 
 #[cfg(test)]
@@ -25,7 +29,8 @@ mod tests {
     #[test]
     fn texts_that_fit_come_back() {
         for text in ["", "a", "org_", "Ähm"] {
-            assert_eq!(InlineText::<4>::of(text).unwrap().as_str(), text);
+            let inline = InlineText::<4>::of(text).unwrap();
+            assert_eq!((inline.as_str(), inline.is_empty()), (text, text.is_empty()));
         }
         for text in ["five5", "Ähmm", "a\0"] {
             assert_eq!(InlineText::<4>::of(text), None);

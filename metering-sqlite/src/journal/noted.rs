@@ -95,6 +95,11 @@ impl NotedChanges {
         usize::try_from(self.count).unwrap_or(usize::MAX)
     }
 
+    /// The end of what is packed, where the next change will be.
+    pub(crate) fn end(&self) -> u8 {
+        self.packed.last().copied().unwrap_or_default()
+    }
+
     /// Unpacks them, oldest first.
     pub(crate) fn iter(&self) -> impl Iterator<Item = Noted> {
         let (mut rest, mut id, mut at_millis) = (self.packed.as_slice(), 0_i64, 0_i64);

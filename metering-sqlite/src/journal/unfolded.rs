@@ -203,6 +203,12 @@ impl Unfolded {
         self.seen
     }
 
+    /// Reads where the next change of an account will be noted, for
+    /// [`Cache::read_ahead`](crate::charging::cache::Cache::read_ahead).
+    pub(crate) fn read_ahead(&self, account: i64) -> u64 {
+        self.newer.get(&account).map_or(0, NotedChanges::end).into()
+    }
+
     /// The largest number of changes that one account has had since a round last began.
     pub(crate) const fn longest(&self) -> usize {
         self.longest
