@@ -195,7 +195,7 @@ impl Unfolded {
 
     /// The changes of the accounts that the round in progress has not come to yet, by account.
     pub(crate) fn round(&self) -> impl Iterator<Item = (i64, &NotedChanges)> {
-        self.order.iter().rev().filter_map(|account| Some((*account, self.round.get(account)?)))
+        self.order.iter().rev().filter_map(move |account| Some((*account, self.round.get(account)?)))
     }
 
     /// The newest row that is included or folded.
