@@ -139,8 +139,10 @@ impl Usage {
     }
 }
 
-/// How a change is stored that repeats the one before it: the number of [`Packed::Again`].
+/// Begins a change that repeats an earlier one: the number of [`Packed::Again`].
 pub(crate) const AGAIN: u8 = 5;
+/// A change is compared with so many before it.
+const NEAR: usize = 16;
 
 impl Change {
     /// What an entry of the ledger adds to its account's totals.
@@ -167,15 +169,18 @@ impl Change {
         }
     }
 
-    /// The change in a row after `last`.
-    fn unpacked<E: serde::de::Error>(packed: Packed<Path>, last: Option<&Self>) -> Result<Self, E> {
+    /// The change after the `earlier` ones of its row.
+    fn unpacked<E: serde::de::Error>(packed: Packed<Path>, earlier: &[(i64, Self)]) -> Result<Self, E> {
         let (key, packed) = match packed {
             Packed::Usage(packed) => (KeyNumber::FIRST, packed),
             Packed::KeyUsage(number, packed) => (KeyNumber::new(number), packed),
             Packed::Holds(holds) => return Ok(Self::Holds(holds)),
             Packed::Entry(added) => return Ok(Self::Entry(added)),
             Packed::Settings => return Ok(Self::Settings),
-            Packed::Again => return last.cloned().ok_or_else(|| E::custom("there is no change to repeat")),
+            Packed::Again(back) => {
+                let repeated = earlier.iter().rev().nth(back.into()).ok_or_else(|| E::custom("no change to repeat"))?;
+                return Ok(repeated.1.clone());
+            }
         };
         let PackedUsage { line, days_before, kind, calls, amount, path } = packed;
         let is_refund = kind == UsageKind::Refunded;
@@ -189,7 +194,7 @@ impl Change {
 }
 
 /// A change as it is stored. Rows of schema 8 have the first three variants: all of their usage is of first keys, and
-/// such usage is still stored like that. Those of schema 9 have the first four, and the last is of schema 24.
+/// such usage is still stored like that. Schema 9 has the first four; the last is of schema 24.
 #[derive(Serialize, Deserialize)]
 enum Packed<P> {
     Usage(PackedUsage<P>),
@@ -198,8 +203,8 @@ enum Packed<P> {
     /// Usage of another key than the account's first, and the key's number.
     KeyUsage(u32, PackedUsage<P>),
     Holds(Holds),
-    /// The same as the change before it. Most charges of a commit have the same line and price.
-    Again,
+    /// The same as an earlier change, with so many between them. Most charges of a commit have a few lines and prices.
+    Again(u8),
 }
 
 /// Usage as it is stored, without its key.
@@ -224,15 +229,16 @@ impl Serialize for Change {
 
 impl<'de> Deserialize<'de> for Change {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        Self::unpacked(Packed::deserialize(deserializer)?, None)
+        Self::unpacked(Packed::deserialize(deserializer)?, &[])
     }
 }
 
 fn serialize_changes<S: Serializer>(changes: &[(i64, Change)], serializer: S) -> Result<S::Ok, S::Error> {
-    let mut last = None;
-    serializer.collect_seq(changes.iter().map(|(account, change)| {
-        let is_again = last.replace(change) == Some(change);
-        (account, if is_again { Packed::Again } else { change.packed() })
+    serializer.collect_seq(changes.iter().enumerate().map(|(place, (account, change))| {
+        let earlier = &changes[place.saturating_sub(NEAR)..place];
+        let back = earlier.iter().rev().position(|(_, earlier)| earlier == change);
+        let again = back.and_then(|back| u8::try_from(back).ok()).map(Packed::Again);
+        (account, again.unwrap_or_else(|| change.packed()))
     }))
 }
 
@@ -240,7 +246,7 @@ fn deserialize_changes<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec
     let packed = Vec::<(i64, Packed<Path>)>::deserialize(deserializer)?;
     let mut changes: Vec<(i64, Change)> = Vec::with_capacity(packed.len());
     for (account, packed) in packed {
-        let change = Change::unpacked::<D::Error>(packed, changes.last().map(|(_, last)| last))?;
+        let change = Change::unpacked::<D::Error>(packed, &changes)?;
         changes.push((account, change));
     }
     Ok(changes)
@@ -322,18 +328,18 @@ mod tests {
             Change::Entry(Added { balance: i64::MIN, purchased: i64::MAX, granted: 0 }),
             Change::Settings,
         ];
-        let repeated = changes.iter().flat_map(|change| [change.clone(), change.clone()]);
-        for row in [row((1..).zip(repeated).collect()), row((1..).zip(changes.clone()).collect())] {
+        let twice = [changes.clone(), changes.clone()].concat();
+        for row in [row((1..).zip(twice).collect()), row((1..).zip(changes).collect())] {
             assert_eq!(Row::unpack(&row.pack().unwrap()).unwrap(), row);
         }
     }
 
     #[test]
     fn the_first_change_of_a_row_repeats_none() {
-        let packed = postcard::to_allocvec(&Packed::<&Path>::Again).unwrap();
-        assert_eq!(packed, [AGAIN]);
+        let packed = postcard::to_allocvec(&Packed::<&Path>::Again(0)).unwrap();
+        assert_eq!(packed, [AGAIN, 0]);
         assert!(postcard::from_bytes::<Change>(&packed).is_err());
-        let changes = vec![(3_i64, Packed::<&Path>::Again)];
+        let changes = vec![(3_i64, Packed::<&Path>::Settings), (3, Packed::Again(1))];
         let mut row = postcard::to_allocvec(&Stored::First((1_i64, 2_i64, changes))).unwrap();
         row.extend(crc32fast::hash(&row).to_le_bytes());
         assert!(Row::unpack(&row).is_err());
@@ -370,7 +376,7 @@ mod tests {
             row(charges).pack().unwrap().len()
         };
         let (first, other) = (of_key(0), of_key(100));
-        assert!(first <= 64 * 5, "{first} bytes for 64 charges");
+        assert!(first <= 64 * 6, "{first} bytes for 64 charges");
         assert_eq!(other, first + 1, "the number of the key");
     }
 

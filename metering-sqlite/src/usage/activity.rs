@@ -58,8 +58,9 @@ enum Stored<E> {
     First(E),
     /// An entry of another key, and the key's number.
     OfKey(u32, E),
-    /// The same as the entry before it, but for the distance of its id and of its time. Since schema 24.
-    Again(i64, i64),
+    /// The same as an earlier entry, with so many between them, but for id and time: these are stored as distances from
+    /// the entry before it. Since schema 24.
+    Again(u8, i64, i64),
 }
 
 impl Entry {
@@ -102,19 +103,23 @@ impl Entry {
     }
 }
 
-/// What was packed by itself can be joined: its first entry is stored in full.
+/// What was packed by itself can be joined: no entry refers to one outside.
 fn pack(entries: &[Entry]) -> Result<Vec<u8>> {
-    let mut last: Option<&Entry> = None;
-    entries.iter().try_fold(Vec::with_capacity(16 + 8 * entries.len()), |packed, entry| {
-        let stored = match last.replace(entry) {
-            Some(last) if entry.repeats(last) => {
-                Stored::Again(entry.id.wrapping_sub(last.id), entry.created_at.wrapping_sub(last.created_at))
+    let mut packed = Vec::with_capacity(16 + 8 * entries.len());
+    for (place, entry) in entries.iter().enumerate() {
+        let earlier = &entries[..place];
+        let back = earlier.iter().rev().position(|earlier| entry.repeats(earlier));
+        let stored = match back.and_then(|back| u8::try_from(back).ok()).zip(earlier.last()) {
+            Some((back, last)) => {
+                let (id, created_at) = (entry.id.wrapping_sub(last.id), entry.created_at.wrapping_sub(last.created_at));
+                Stored::Again(back, id, created_at)
             }
-            _ if entry.key.is_first() => Stored::First(entry),
-            _ => Stored::OfKey(entry.key.get(), entry),
+            None if entry.key.is_first() => Stored::First(entry),
+            None => Stored::OfKey(entry.key.get(), entry),
         };
-        postcard::to_extend(&stored, packed).map_err(|error| corrupt(format_args!("{error}: {entry:?}")))
-    })
+        packed = postcard::to_extend(&stored, packed).map_err(|error| corrupt(format_args!("{error}: {entry:?}")))?;
+    }
+    Ok(packed)
 }
 
 /// The entries in these bytes, oldest first.
@@ -128,9 +133,11 @@ pub(crate) fn unpack(packed: &[u8]) -> Result<Vec<Entry>> {
         let entry = match stored {
             Stored::First(entry) => entry,
             Stored::OfKey(number, entry) => Entry { key: KeyNumber::new(number), ..entry },
-            Stored::Again(id, created_at) => {
-                let last = entries.last().cloned().ok_or_else(|| broken(&"no entry to repeat"))?;
-                Entry { id: last.id.wrapping_add(id), created_at: last.created_at.wrapping_add(created_at), ..last }
+            Stored::Again(back, id, created_at) => {
+                let repeated = entries.iter().rev().nth(back.into()).cloned().zip(entries.last());
+                let (repeated, last) = repeated.ok_or_else(|| broken(&"no entry to repeat"))?;
+                let (id, created_at) = (last.id.wrapping_add(id), last.created_at.wrapping_add(created_at));
+                Entry { id, created_at, ..repeated }
             }
         };
         entries.push(entry);
@@ -232,20 +239,21 @@ mod tests {
             ..entry(1_000_000_000 + 100_000 * number)
         };
         let packed = [1, BLOCK].map(|count| pack(&(0..count).map(later).collect::<Vec<_>>()).unwrap().len());
-        assert!(packed[0] <= 24 && packed[1] <= 24 + 15 * 7, "{packed:?} bytes");
+        assert!(packed[0] <= 24 && packed[1] <= 24 + 15 * 8, "{packed:?} bytes");
     }
 
     #[test]
-    fn an_entry_that_repeats_the_last_one_is_packed_as_that() {
+    fn an_entry_that_repeats_an_earlier_one_is_packed_as_that() {
         let other = |id| Entry { path: Path::Other("/a".into()), ..entry(id) };
         let of_key = |id| Entry { key: KeyNumber::new(7), ..entry(id) };
         let entries = [entry(9), entry(10), entry(i64::MIN), other(3), other(5), of_key(7), of_key(8), entry(9)];
         let packed = pack(&entries).unwrap();
         assert_eq!(unpack(&packed).unwrap(), entries);
+        assert!(packed.len() < entries.len() * 15, "{} bytes", packed.len());
         // As SQLite joins what is added to a block.
         let joined = [&packed[..], &pack(&[entry(10), entry(12)]).unwrap()].concat();
         assert_eq!(unpack(&joined).unwrap(), [&entries[..], &[entry(10), entry(12)]].concat());
-        let again = postcard::to_allocvec(&Stored::<Entry>::Again(1, 0)).unwrap();
+        let again = postcard::to_allocvec(&Stored::<Entry>::Again(0, 1, 0)).unwrap();
         assert!(unpack(&again).is_err(), "nothing to repeat");
     }
 
