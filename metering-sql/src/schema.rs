@@ -7,4 +7,5 @@ pub const STEPS: &[&str] = &[
     include_str!("schema/0002_buyers.sql"),
     include_str!("schema/0003_unclaimed_payments.sql"),
     include_str!("schema/0004_payment_values.sql"),
+    include_str!("schema/0005_repeated_changes.sql"),
 ];
