@@ -94,7 +94,7 @@ fn request(atoms: i64) -> Charge {
 
 #[test]
 fn keys_are_loaded_from_the_one_that_is_used_up_to_the_first() {
-    let mut tally = Tally::<u8, &str>::new(TODAY.start());
+    let mut tally = Tally::<u8, &str>::new(TODAY.start(), 0);
     let mut asked = Vec::new();
     while let Some(number) = tally.missing_key(1, KeyNumber::new(3)) {
         asked.push(number.get());
