@@ -6,7 +6,6 @@
 //! Nothing is stored for a challenge. Its id is an HMAC of its fields, and the nonce that the payer signs is a hash of
 //! the id, so a credential fits one challenge of this service, and its token's contract executes it once.
 
-mod accept_payment;
 mod challenge;
 mod credential;
 mod nonce;
@@ -14,7 +13,6 @@ mod realm;
 mod receipt;
 mod secret;
 
-pub use accept_payment::accepts_evm_charge;
 pub use challenge::{Challenge, ChallengeTerms};
 pub use credential::{ChallengeFault, Credential, VerifiedCredential};
 pub use realm::{Realm, RealmError};

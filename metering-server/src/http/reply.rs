@@ -5,6 +5,7 @@ use http::{HeaderName, HeaderValue, StatusCode, header};
 use http_body::Body;
 use http_body_util::combinators::UnsyncBoxBody;
 use http_body_util::{BodyExt, Empty, Full};
+use metering_core::wire::CHALLENGE_HEADER;
 use serde::Serialize;
 
 /// A complete reply.
@@ -59,6 +60,10 @@ pub(crate) fn with_headers<B>(
 ) -> http::Response<B> {
     for (name, value) in headers {
         match HeaderValue::try_from(value) {
+            // Each challenge has a line of its own.
+            Ok(value) if name == CHALLENGE_HEADER => {
+                response.headers_mut().append(HeaderName::from_static(name), value);
+            }
             Ok(value) => drop(response.headers_mut().insert(HeaderName::from_static(name), value)),
             Err(error) => tracing::error!(%error, name, "could not set a header"),
         }
