@@ -45,7 +45,8 @@ pub struct OfferSettings {
     pub reverts: RevertLimits,
     /// Limits new payments. No limit by default.
     pub limit: Option<Arc<dyn PaymentLimit>>,
-    /// What challenges of MPP are made with. Without it, payments are offered to clients of x402 only.
+    /// What challenges of MPP are made with. Without it, payments are offered to clients of x402 only. Leave it out if
+    /// clients reach the service over the internet without TLS: the draft forbids challenges there.
     pub challenges: Option<ChallengeSettings>,
 }
 
