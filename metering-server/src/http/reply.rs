@@ -53,7 +53,7 @@ pub(crate) fn without_body(response: Response) -> Response {
     response
 }
 
-/// Sets headers, replacing earlier values.
+/// Sets headers, replacing earlier values, except for challenges.
 pub(crate) fn with_headers<B>(
     mut response: http::Response<B>,
     headers: Vec<(&'static str, String)>,
