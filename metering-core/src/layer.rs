@@ -288,7 +288,7 @@ impl MeteringLayer {
         uri: &Uri,
         route: Option<&Route>,
         error: &Error,
-        client: ChallengeClient<'_>,
+        client: ChallengeClient,
         presented: Option<&dyn RequestPayment>,
     ) -> Response<R> {
         refusal::response(self.service.offers(), (uri, route), error, client, presented)

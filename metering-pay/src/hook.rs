@@ -22,7 +22,7 @@ use crate::wire::x402::{
     BAZAAR_EXTENSION, PAYMENT_IDENTIFIER_EXTENSION, PaymentIdentifier, PaymentPayload, PaymentPayloadV1,
     PaymentRequired, PaymentRequiredV1, Resource, SIGN_IN_EXTENSION, bazaar_extension,
 };
-use crate::wire::{PaymentHeaders, SentPayment};
+use crate::wire::{MalformedPayment, MppSource, PaymentHeaders, SentPayment};
 
 /// The digits that tell challenges apart.
 const UNIQUE_DIGITS: usize = 20;
@@ -42,7 +42,10 @@ impl RequestPayments for SignedPayments {
     /// # Errors
     /// [`Error::Offer`] when it cannot be read, or takes none of the offers.
     fn read(&self, headers: HeaderValues<'_, '_>) -> Result<Option<Box<dyn RequestPayment>>, Error> {
-        let malformed = |error| Error::from(PayRefusal::Malformed(error));
+        let malformed = |error: MalformedPayment| {
+            let is_credential = self.challenges.is_some() && error.what().is_some_and(MppSource::is_name);
+            Error::from(if is_credential { PayRefusal::Credential(error) } else { PayRefusal::Malformed(error) })
+        };
         let received = match PaymentHeaders::read(headers).map_err(malformed)?.payment {
             None => return Ok(None),
             Some(SentPayment::Mpp(source, text)) => {
@@ -108,17 +111,17 @@ impl RequestPayments for SignedPayments {
         notice
     }
 
-    /// The challenges of a refusal, as header lines, cheapest first. None if the client does not support them: some
-    /// other clients fail on a challenge although they could accept an x402 offer.
+    /// The challenges of a refusal, as header lines, cheapest first. Every 402 with offers has them, as the draft says,
+    /// whatever `Accept-Payment` says: there is one method, and a 402 without a challenge is not allowed.
     fn challenges(
         &self,
         error: &Error,
-        client: ChallengeClient<'_>,
+        client: ChallengeClient,
         payment: Option<&dyn RequestPayment>,
     ) -> Vec<(&'static str, String)> {
         let answer = payment.and_then(ReceivedPayment::of).and_then(ReceivedPayment::answer);
         let client = Challenged::new(client, answer);
-        let offers = self.offered(error, payment.is_some()).filter(|_| client.accepts());
+        let offers = self.offered(error, payment.is_some());
         let Some((settings, offers)) = self.challenges.as_ref().zip(offers) else { return Vec::new() };
         let unique = random_digits(&SystemRandomness, UNIQUE_DIGITS);
         settings.lines(&offers, client, &unique, self.clock.now())

@@ -95,9 +95,10 @@ impl ReceivedPayment {
     fn not_settled(&self, refusal: &PayRefusal) -> SettleResponse {
         let code = match refusal {
             PayRefusal::Pending { tx } => return SettleResponse::pending(&self.signed, *tx),
-            PayRefusal::Malformed(_) | PayRefusal::IdentifierUsed | PayRefusal::Challenge(_) => {
-                SettleRefusal::Malformed
-            }
+            PayRefusal::Malformed(_)
+            | PayRefusal::Credential(_)
+            | PayRefusal::IdentifierUsed
+            | PayRefusal::Challenge(_) => SettleRefusal::Malformed,
             PayRefusal::TooLittle { .. } => SettleRefusal::Amount,
             PayRefusal::NotOffered | PayRefusal::OtherChain { .. } => SettleRefusal::Offer,
             PayRefusal::Invalid(fault) => (*fault).into(),

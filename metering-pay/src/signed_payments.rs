@@ -48,7 +48,8 @@ pub struct OfferSettings {
     pub limit: Option<Arc<dyn PaymentLimit>>,
     /// The rates of the currency in which receipts say what was paid. `None` by default: they do not say.
     pub rates: Option<Arc<ExchangeRates>>,
-    /// What challenges of MPP are made with. Without it, payments are offered to clients of x402 only.
+    /// What challenges of MPP are made with. Without it, payments are offered to clients of x402 only. Leave it out if
+    /// clients reach the service over the internet without TLS: the draft forbids challenges there.
     pub challenges: Option<ChallengeSettings>,
 }
 

@@ -68,12 +68,12 @@ impl<'s> Offers<'s> {
         self.offering().map(|payments| payments.notice(error, asked, presented)).unwrap_or_default()
     }
 
-    /// The challenges of a refusal, as header lines. None if the client does not support them.
+    /// The challenges of a refusal, as header lines.
     #[must_use]
     pub fn challenges(
         self,
         error: &Error,
-        client: ChallengeClient<'_>,
+        client: ChallengeClient,
         presented: Option<&dyn RequestPayment>,
     ) -> Vec<(&'static str, String)> {
         self.offering().map(|payments| payments.challenges(error, client, presented)).unwrap_or_default()
