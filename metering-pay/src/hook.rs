@@ -85,10 +85,11 @@ impl RequestPayments for SignedPayments {
         payment: Option<&dyn RequestPayment>,
     ) -> PaymentNotice {
         let mut notice = PaymentNotice::default();
-        notice.headers.extend(payment.and_then(ReceivedPayment::of).and_then(|payment| match error {
-            Error::Offer(_) => payment.refused(PayRefusal::of(error)?),
-            _ => payment.settled_before(),
-        }));
+        notice.headers.extend(match (payment.and_then(ReceivedPayment::of), PayRefusal::of(error)) {
+            (Some(payment), Some(refusal)) => payment.refused(refusal, self.offers()),
+            (Some(payment), None) => payment.settled_before(),
+            (None, refusal) => refusal.and_then(ReceivedPayment::unread),
+        });
         let Some(offers) = self.offered(error, payment.is_some()) else { return notice };
         let RequestedResource { url, route } = asked;
         let resource = Resource::at(url, route);

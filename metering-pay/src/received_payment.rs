@@ -5,10 +5,12 @@ use std::sync::OnceLock;
 
 use metering_core::Credits;
 use metering_core::service::{Paid, RequestPayment};
-use metering_core::wire::{PAYMENT_RESPONSE_HEADER, X_PAYMENT_RESPONSE_HEADER};
+use metering_core::wire::{
+    PAYMENT_RESPONSE_HEADER, PAYMENT_SIGNATURE_HEADER, X_PAYMENT_HEADER, X_PAYMENT_RESPONSE_HEADER,
+};
 
 use crate::challenges::ChallengeCredential;
-use crate::offers::{IdentifierHash, PayRefusal, SignedAuthorization};
+use crate::offers::{IdentifierHash, Offer, Offers, PayRefusal, SignedAuthorization};
 use crate::wire::x402::{SettleRefusal, SettleResponse};
 
 /// A payment that came with a request, read and not checked.
@@ -66,9 +68,23 @@ impl ReceivedPayment {
         self.paid.get().and_then(|paid| self.settled(paid, paid.account.totals.balance))
     }
 
-    /// The header of its own refusal.
-    pub(crate) fn refused(&self, refusal: &PayRefusal) -> Option<(&'static str, String)> {
-        self.header(&self.not_settled(refusal))
+    /// The header of its own refusal. `offers` are those of the service.
+    pub(crate) fn refused(&self, refusal: &PayRefusal, offers: &Offers) -> Option<(&'static str, String)> {
+        self.header(&self.not_settled(refusal, offers))
+    }
+
+    /// The header of a refusal of a payment that cannot be read.
+    pub(crate) fn unread(refusal: &PayRefusal) -> Option<(&'static str, String)> {
+        let PayRefusal::Malformed(malformed) = refusal else { return None };
+        let response = SettleResponse::refused(None, malformed.into(), refusal.to_string());
+        let place = malformed.place()?;
+        if place.eq_ignore_ascii_case(PAYMENT_SIGNATURE_HEADER) {
+            Some((PAYMENT_RESPONSE_HEADER, response.header()))
+        } else if place.eq_ignore_ascii_case(X_PAYMENT_HEADER) {
+            Some((X_PAYMENT_RESPONSE_HEADER, response.header_v1()))
+        } else {
+            None
+        }
     }
 
     fn any_receipt(&self, paid: &Paid, balance: Credits) -> Option<(&'static str, String)> {
@@ -92,13 +108,14 @@ impl ReceivedPayment {
         }
     }
 
-    fn not_settled(&self, refusal: &PayRefusal) -> SettleResponse {
+    fn not_settled(&self, refusal: &PayRefusal, offers: &Offers) -> SettleResponse {
+        let is_on_its_chain = |offer: &Offer| offer.network().0 == self.signed.chain_id;
         let code = match refusal {
             PayRefusal::Pending { tx } => return SettleResponse::pending(&self.signed, *tx),
-            PayRefusal::Malformed(_) | PayRefusal::IdentifierUsed | PayRefusal::Challenge(_) => {
-                SettleRefusal::Malformed
-            }
+            PayRefusal::Malformed(malformed) => SettleRefusal::from(malformed),
+            PayRefusal::IdentifierUsed | PayRefusal::Challenge(_) => SettleRefusal::Malformed,
             PayRefusal::TooLittle { .. } => SettleRefusal::Amount,
+            PayRefusal::NotOffered if !offers.iter().any(is_on_its_chain) => SettleRefusal::Network,
             PayRefusal::NotOffered | PayRefusal::OtherChain { .. } => SettleRefusal::Offer,
             PayRefusal::Invalid(fault) => (*fault).into(),
             PayRefusal::Failed(failure) => (*failure).into(),

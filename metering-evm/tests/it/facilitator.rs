@@ -116,7 +116,7 @@ async fn says(status: u16, body: &Value) -> Scripted {
 async fn a_payment_is_sent_as_x402_writes_it() {
     let requirements = json!({
         "scheme": "exact", "network": "eip155:84532", "amount": "50000", "asset": USDC, "payTo": PAY_TO,
-        "maxTimeoutSeconds": 300, "extra": { "name": "USDC", "version": "2" },
+        "maxTimeoutSeconds": 300, "extra": { "name": "USDC", "version": "2", "paymentFlow": "upfront" },
     });
     let authorization = json!({
         "from": PAYER, "to": PAY_TO, "value": "50000", "validAfter": "0", "validBefore": "1750000300", "nonce": NONCE,

@@ -46,3 +46,16 @@ pub enum MalformedPayment {
         problem: &'static str,
     },
 }
+
+impl MalformedPayment {
+    /// What could not be read: the name of a header, or of a field of a message. `None` if that is not one place.
+    pub(crate) const fn place(&self) -> Option<&'static str> {
+        match self {
+            Self::Several { .. } => None,
+            Self::TooLong { what, .. }
+            | Self::Encoding { what, .. }
+            | Self::NotAnObject { what }
+            | Self::Field { what, .. } => Some(what),
+        }
+    }
+}
