@@ -4,6 +4,7 @@
 
 import { wrapAxiosWithPayment, x402Client as AxiosX402Client } from "@x402/axios";
 import { registerExactEvmScheme } from "@x402/evm/exact/client";
+import { appendPaymentIdentifierToExtensions } from "@x402/extensions/payment-identifier";
 import {
   createSIWxClientExtension,
   createSIWxPayload,
@@ -77,6 +78,26 @@ function signingClient(request) {
   return clientOfFetch(wrapFetchWithPayment(countingFetch, x402), request);
 }
 
+// Gives its payment an id. Each later call sends the same payment again, as after a response that was lost.
+function clientOfIdentified(request) {
+  const x402 = configured(new x402Client(), request);
+  x402.onBeforePaymentCreation(async ({ paymentRequired }) => {
+    appendPaymentIdentifierToExtensions(paymentRequired.extensions);
+  });
+  let payment = null;
+  const keeping = async (input, init) => {
+    const sent = new Request(input, init);
+    payment ??= sent.headers.get("PAYMENT-SIGNATURE");
+    return countingFetch(sent);
+  };
+  const pay = clientOfFetch(wrapFetchWithPayment(keeping, x402), request);
+  const again = () => {
+    const headers = { ...request.headers, "PAYMENT-SIGNATURE": payment };
+    return clientOfFetch(countingFetch, { ...request, headers })();
+  };
+  return () => (payment ? again() : pay());
+}
+
 // Gets a key for the account of the wallet.
 function clientOfKeys({ url, signer }) {
   return async () => {
@@ -97,6 +118,7 @@ const clients = {
   "fetch-signing": signingClient,
   "fetch-signing-only": (request) => clientOfFetch(wrapFetchWithSIWx(countingFetch, request.signer), request),
   "key-for-wallet": clientOfKeys,
+  "fetch-identified": clientOfIdentified,
   axios: clientOfAxios,
   "fetch-v1": (request) => clientOfFetch(wrapFetchWithPaymentV1(countingFetch, request.signer), request),
 };
@@ -119,6 +141,7 @@ await serve(async ({ client: name, url, payerKey, calls, apiKey, method = "GET" 
       receipt: receipt ? decodePaymentResponseHeader(receipt) : receiptV1 ? decodeXPaymentResponse(receiptV1) : null,
       balance: header("X-BDS-Credit-Balance") ?? null,
       retryAfter: header("Retry-After") ?? null,
+      replayed: header("X-BDS-Replayed") ?? null,
     });
   }
   return results;

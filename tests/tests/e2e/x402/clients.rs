@@ -1,6 +1,6 @@
 //! Each published client pays with a key, without one, and for a stream.
 
-use super::market::{Call, Market, Stock};
+use super::market::{Call, Market, PURSE, Stock};
 use crate::support::wire::{BASE, BASE_CALL, CREDIT, STREAM, amount, balance};
 
 /// The cheapest offer, in credits and in units of USDC.
@@ -60,6 +60,23 @@ fn pays_for_a_stream(stock: Stock) {
     assert_eq!(credited, account.org_id);
     assert!(calls[0].body().contains("event: block"), "{calls:?}");
     market.assert_paid(&payer, UNITS);
+    market.site.verify();
+}
+
+#[test]
+fn payment_with_an_id_that_is_sent_again_gets_the_same_response() {
+    let Some(market) = Market::open() else { return };
+    let account = market.site.account("0");
+    for key in [None, Some(account.api_key.as_str())] {
+        let payer = market.payer();
+        let calls = market.call(Stock::FetchIdentified, &payer, key, BASE, 2);
+        let [first, again] = calls.as_slice() else { panic!("{calls:?}") };
+        assert_eq!((first.status(), first.is_replayed(), first.requests().len()), (200, false, 2), "{calls:?}");
+        assert_eq!((again.status(), again.is_replayed(), again.requests().len()), (200, true, 1), "{calls:?}");
+        assert_eq!((again.body(), again.receipt()), (first.body(), first.receipt()));
+        assert_eq!((again.balance(), market.held_by(&payer)), (first.balance(), PURSE - UNITS));
+    }
+    assert_eq!(balance(&market.server.client_with(&account.api_key)), amount(OFFER - BASE_CALL));
     market.site.verify();
 }
 
