@@ -5,12 +5,22 @@ use metering_core::Error;
 use metering_core::wire::{ACCEPT_PAYMENT_HEADER, ErrorBody, PAYMENT_REQUIRED_HEADER};
 use metering_pay::offers::PayRefusal;
 use metering_pay::wire::mcp::{MPP_REQUIRED_META, PaymentForm, payment_challenges, payment_header, payment_results};
+use metering_pay::wire::x402::PricedTool;
 use rmcp::model::{CallToolResult, JsonObject};
 
 use super::document::{Document, Json};
 use crate::client::Client;
 use crate::error::ClientError;
 use crate::response::header;
+
+/// The tool of a call.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct CalledTool<'t> {
+    /// Its name in the call.
+    pub(super) name: &'t str,
+    /// How it is listed, if it calls a route.
+    pub(super) priced: Option<PricedTool<'t>>,
+}
 
 /// What a call pays with, if it pays.
 #[derive(Debug, Default)]
@@ -63,9 +73,18 @@ pub(super) fn with_challenges(mut result: CallToolResult, headers: &HeaderMap) -
 }
 
 /// The refusal of a tool's call, with the offers of its response in the form that clients of x402 read.
-pub(super) fn with_offers(document: Document, tool: &str, status: StatusCode, headers: &HeaderMap) -> Document {
+pub(super) fn with_offers(
+    document: Document,
+    tool: CalledTool<'_>,
+    status: StatusCode,
+    headers: &HeaderMap,
+) -> Document {
     let form = header(headers, PAYMENT_REQUIRED_HEADER).filter(|_| status == StatusCode::PAYMENT_REQUIRED);
-    let Some(form) = form.and_then(|text| PaymentForm::of_tool(tool, text)) else { return document };
+    let Some(form) = form.and_then(|text| PaymentForm::of_tool(tool.name, text)) else { return document };
+    let form = match &tool.priced {
+        Some(priced) => form.described(priced),
+        None => form,
+    };
     let document = document.without(&PaymentForm::MEMBERS);
     form.into_members().fold(document, |document, (name, value)| document.with(name, Json::from(value)))
 }

@@ -19,7 +19,7 @@ mod settle_refusal;
 mod sign_in;
 mod v1;
 
-pub use bazaar::{BAZAAR_EXTENSION, bazaar_extension};
+pub use bazaar::{BAZAAR_EXTENSION, PricedTool, bazaar_extension, bazaar_tool_extension};
 pub use identifier::{PAYMENT_IDENTIFIER_EXTENSION, PaymentIdentifier, PaymentIdentifierError};
 pub use manifest::{MANIFEST_PATH, Manifest};
 pub use payload::PaymentPayload;
