@@ -70,10 +70,13 @@ impl RequestPayments for SignedPayments {
         caller: Caller<'_>,
         request: Fingerprint,
         price: Credits,
+        asked: RequestedResource<'_>,
     ) -> Result<Paid, Error> {
         let payment = ReceivedPayment::of(payment).ok_or(Error::Internal)?;
         let (signed, identifier, answer) = (&payment.signed, payment.identifier, payment.answer());
-        let paid = Self::pay(self, PayRequest { signed, caller, request, price, identifier, answer }).await?;
+        let listing = self.listing(signed.chain_id, &asked);
+        let listing = listing.as_ref();
+        let paid = Self::pay(self, PayRequest { signed, caller, request, price, identifier, answer, listing }).await?;
         payment.credited(&paid);
         Ok(paid)
     }

@@ -2,6 +2,7 @@
 //! executing those.
 
 pub(crate) mod limit;
+pub(crate) mod listing;
 pub(crate) mod offer;
 pub(crate) mod progress;
 pub(crate) mod refusal;
@@ -10,6 +11,7 @@ pub(crate) mod settler;
 pub(crate) mod sign_in_refusal;
 
 pub use limit::{PaymentAttempt, PaymentLimit, PaymentSource, TooManyPayments};
+pub use listing::Listing;
 pub use metering_core::offers::{
     Authorization, AuthorizationFault, AuthorizationId, AuthorizationNonce, AuthorizationNonceError,
     AuthorizationRecord, AuthorizationState, ExpectedTransfer, GasPlace, IdentifierHash, SettlementFailure,

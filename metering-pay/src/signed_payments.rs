@@ -7,14 +7,14 @@ use std::time::Duration;
 
 use metering_core::access::Caller;
 use metering_core::charging::Fingerprint;
-use metering_core::service::Paid;
+use metering_core::service::{Paid, RequestedResource};
 use metering_core::store::{AuthorizationOpened, AuthorizationStore};
 use metering_core::{Clock, Credits, Error, Timestamp};
 
 use crate::challenges::{ChallengeCredential, ChallengeSettings};
 use crate::offers::{
-    AuthorizationRecord, AuthorizationState, IdentifierHash, Offer, Offers, PayRefusal, PaymentLimit, RevertLimits,
-    SettlementPolicy, SignedAuthorization, Submitter,
+    AuthorizationRecord, AuthorizationState, IdentifierHash, Listing, Offer, Offers, PayRefusal, PaymentLimit,
+    RevertLimits, SettlementPolicy, SignedAuthorization, Submitter,
 };
 use crate::settling::{OfferChain, Settler, Settling, SettlingStatus};
 use crate::wire::x402::Site;
@@ -82,6 +82,8 @@ pub struct PayRequest<'r> {
     pub identifier: Option<IdentifierHash>,
     /// The challenge that it is for ([`ReceivedPayment::answer`](crate::ReceivedPayment::answer)).
     pub answer: Option<&'r ChallengeCredential>,
+    /// What it is for, if it is executed by a facilitator, which may list it.
+    pub listing: Option<&'r Arc<Listing>>,
 }
 
 /// Sells credits for payments that come with requests: the offers of a service, and who settles what is paid.
@@ -176,6 +178,12 @@ impl SignedPayments {
         Ok(self.settling.take_over().await?)
     }
 
+    /// What facilitators may list for a payment on this chain; `None` if none executes it.
+    pub(crate) fn listing(&self, chain_id: u64, asked: &RequestedResource<'_>) -> Option<Arc<Listing>> {
+        let chain = self.settling.chains.get(&chain_id)?;
+        matches!(chain.settler, Settler::Facilitator(_)).then(|| Listing::of(asked).map(Arc::new)).flatten()
+    }
+
     /// The offer that an authorization takes, and its chain.
     pub(crate) fn offer_of(&self, signed: &SignedAuthorization) -> Result<(&OfferChain, &Offer), PayRefusal> {
         let (chain_id, token, amount) = (signed.chain_id, signed.token, signed.authorization.value);
@@ -231,7 +239,7 @@ impl SignedPayments {
         if is_others || (paying.caller.key.is_none() && !self.may_repeat(&record, &paying)) {
             return Err(self.belongs_to_others(record));
         }
-        let record = self.await_end(record).await?;
+        let record = self.await_end(record, paying.listing.cloned()).await?;
         let (account, key) = match own {
             Some((account, key)) => (store.account(&account.id).await?.unwrap_or(account), key),
             None => {
@@ -246,12 +254,16 @@ impl SignedPayments {
     }
 
     /// Waits until a payment is credited or has failed.
-    async fn await_end(&self, record: AuthorizationRecord) -> Result<AuthorizationRecord, Error> {
+    async fn await_end(
+        &self,
+        record: AuthorizationRecord,
+        listing: Option<Arc<Listing>>,
+    ) -> Result<AuthorizationRecord, Error> {
         let record = match record.state {
             AuthorizationState::Pending => {
                 let newest = record.submissions.last().map(|submission| submission.hash);
                 let id = record.signed.id();
-                let mut status = self.settling.settle(record);
+                let mut status = self.settling.settle(record, listing);
                 let over = status.wait_for(|status| matches!(status, SettlingStatus::Finished(_)));
                 let over = tokio::time::timeout(self.wait, over).await;
                 let over = over.ok().and_then(Result::ok).map(|over| over.clone());
@@ -276,7 +288,7 @@ impl SignedPayments {
     fn belongs_to_others(&self, record: AuthorizationRecord) -> Error {
         match record.state {
             AuthorizationState::Failed { failure, .. } => return PayRefusal::Failed(failure).into(),
-            AuthorizationState::Pending => drop(self.settling.settle(record)),
+            AuthorizationState::Pending => drop(self.settling.settle(record, None)),
             AuthorizationState::Credited => {}
         }
         PayRefusal::AlreadyCredited.into()

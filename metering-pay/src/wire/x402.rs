@@ -8,6 +8,7 @@
 //! are stricter than the specification, these types follow the strictest client.
 
 mod bazaar;
+mod extension_responses;
 mod identifier;
 mod manifest;
 mod payload;
@@ -20,6 +21,7 @@ mod sign_in;
 mod v1;
 
 pub use bazaar::{BAZAAR_EXTENSION, PricedTool, bazaar_extension, bazaar_tool_extension};
+pub use extension_responses::{EXTENSION_RESPONSES_HEADER, ExtensionOutcome};
 pub use identifier::{PAYMENT_IDENTIFIER_EXTENSION, PaymentIdentifier, PaymentIdentifierError};
 pub use manifest::{MANIFEST_PATH, Manifest};
 pub use payload::PaymentPayload;

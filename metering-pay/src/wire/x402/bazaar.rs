@@ -90,18 +90,18 @@ pub fn bazaar_tool_extension(tool: &PricedTool<'_>) -> Value {
     let text = || json!({"type": "string"});
     let properties = json!({
         "type": {"type": "string", "const": "mcp"},
-        "tool": text(),
+        "toolName": text(),
         "description": text(),
         "transport": {"type": "string", "enum": ["streamable-http", "sse"]},
         "inputSchema": {"type": "object"},
     });
     let input = json!({
-        "type": "object", "properties": properties, "required": ["type", "tool", "inputSchema"],
+        "type": "object", "properties": properties, "required": ["type", "toolName", "inputSchema"],
         "additionalProperties": false,
     });
     json!({
         "info": {"input": {
-            "type": "mcp", "tool": tool.name, "description": tool.description, "transport": "streamable-http",
+            "type": "mcp", "toolName": tool.name, "description": tool.description, "transport": "streamable-http",
             "inputSchema": tool.input_schema,
         }},
         "schema": {
@@ -208,7 +208,7 @@ mod tests {
         let tool =
             PricedTool { route: &catalogue.routes()[0], name: "bds_a", description: "A", input_schema: &input_schema };
         let found = bazaar_tool_extension(&tool);
-        let expected = json!({"type": "mcp", "tool": "bds_a", "description": "A", "transport": "streamable-http",
+        let expected = json!({"type": "mcp", "toolName": "bds_a", "description": "A", "transport": "streamable-http",
             "inputSchema": {"type": "object"}});
         assert_eq!(found["info"], json!({ "input": expected }));
         let schema = &found["schema"]["properties"]["input"];
