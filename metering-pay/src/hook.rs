@@ -16,11 +16,12 @@ use serde_json::Map;
 
 use crate::challenges::Challenged;
 use crate::offers::{IdentifierHash, Offers, PayRefusal};
-use crate::received_payment::{Protocol, ReceivedPayment};
+use crate::received_payment::{Protocol, ReceiptSigning, ReceivedPayment};
 use crate::signed_payments::{PayRequest, SignedPayments};
 use crate::wire::x402::{
-    BAZAAR_EXTENSION, PAYMENT_IDENTIFIER_EXTENSION, PaymentIdentifier, PaymentPayload, PaymentPayloadV1,
-    PaymentRequired, PaymentRequiredV1, Resource, SIGN_IN_EXTENSION, bazaar_extension,
+    BAZAAR_EXTENSION, OFFER_RECEIPT_EXTENSION, PAYMENT_IDENTIFIER_EXTENSION, PaymentIdentifier, PaymentPayload,
+    PaymentPayloadV1, PaymentRequired, PaymentRequiredV1, Resource, SIGN_IN_EXTENSION, bazaar_extension,
+    offers_extension,
 };
 use crate::wire::{PaymentHeaders, SentPayment};
 
@@ -77,7 +78,7 @@ impl RequestPayments for SignedPayments {
         let listing = self.listing(signed.chain_id, &asked);
         let listing = listing.as_ref();
         let paid = Self::pay(self, PayRequest { signed, caller, request, price, identifier, answer, listing }).await?;
-        payment.credited(&paid);
+        payment.credited(&paid, self.receipt_signing(asked.url));
         Ok(paid)
     }
 
@@ -105,6 +106,10 @@ impl RequestPayments for SignedPayments {
             extensions.insert(SIGN_IN_EXTENSION.to_owned(), terms);
         }
         notice.offers = PaymentRequiredV1::new(&offers, &resource).map(|required| required.members());
+        if let Some(signer) = &self.signer {
+            let signed = offers_extension(&**signer, &offers, &resource.url, self.clock.now());
+            extensions.insert(OFFER_RECEIPT_EXTENSION.to_owned(), signed);
+        }
         let code = error.code().as_str();
         if let Some(required) = PaymentRequired::new(&offers, resource, code, extensions) {
             notice.headers.push((PAYMENT_REQUIRED_HEADER, required.header()));
@@ -148,6 +153,12 @@ impl RequestPayments for SignedPayments {
 }
 
 impl SignedPayments {
+    /// How the receipt of a payment for this URL is signed, if receipts are.
+    fn receipt_signing(&self, url: String) -> Option<ReceiptSigning> {
+        let signer = self.signer.clone()?;
+        Some(ReceiptSigning { signer, url, issued_at: self.clock.now() })
+    }
+
     /// What is offered with this error. A request that came with a payment gets no offers unless nothing was taken for
     /// it: some clients pay whatever is offered, again and again.
     fn offered(&self, error: &Error, has_payment: bool) -> Option<Offers> {

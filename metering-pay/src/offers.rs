@@ -9,6 +9,7 @@ pub(crate) mod refusal;
 pub(crate) mod reverts;
 pub(crate) mod settler;
 pub(crate) mod sign_in_refusal;
+pub(crate) mod statement_signer;
 
 pub use limit::{PaymentAttempt, PaymentLimit, PaymentSource, TooManyPayments};
 pub use listing::Listing;
@@ -23,3 +24,4 @@ pub use refusal::PayRefusal;
 pub use reverts::{CodeHash, Exposure, RevertBook, RevertLimits, RevertPause, RevertSubject, RevertTurn};
 pub use settler::{Facilitator, FacilitatorError, GasFunds, SubmitError, Submitter, TokenReader};
 pub use sign_in_refusal::SignInRefusal;
+pub use statement_signer::StatementSigner;

@@ -14,7 +14,7 @@ use metering_core::{Clock, Credits, Error, Timestamp};
 use crate::challenges::{ChallengeCredential, ChallengeSettings};
 use crate::offers::{
     AuthorizationRecord, AuthorizationState, IdentifierHash, Listing, Offer, Offers, PayRefusal, PaymentLimit,
-    RevertLimits, SettlementPolicy, SignedAuthorization, Submitter,
+    RevertLimits, SettlementPolicy, SignedAuthorization, StatementSigner, Submitter,
 };
 use crate::settling::{OfferChain, Settler, Settling, SettlingStatus};
 use crate::wire::x402::Site;
@@ -47,6 +47,8 @@ pub struct OfferSettings {
     pub limit: Option<Arc<dyn PaymentLimit>>,
     /// What challenges of MPP are made with. Without it, payments are offered to clients of x402 only.
     pub challenges: Option<ChallengeSettings>,
+    /// Signs offers and receipts, for clients of x402 that keep them as evidence. Without it, they are not signed.
+    pub signer: Option<Arc<dyn StatementSigner>>,
 }
 
 impl Default for OfferSettings {
@@ -63,6 +65,7 @@ impl Default for OfferSettings {
             reverts: RevertLimits::default(),
             limit: None,
             challenges: None,
+            signer: None,
         }
     }
 }
@@ -100,6 +103,7 @@ pub struct SignedPayments {
     pub(crate) keyless: bool,
     pub(crate) limit: Option<Arc<dyn PaymentLimit>>,
     pub(crate) challenges: Option<ChallengeSettings>,
+    pub(crate) signer: Option<Arc<dyn StatementSigner>>,
 }
 
 impl fmt::Debug for SignedPayments {
@@ -122,7 +126,7 @@ impl SignedPayments {
         settings: OfferSettings,
     ) -> Self {
         let OfferSettings { offers, chains, confirmations, wait, poll, replace_after, keyless, limit, .. } = settings;
-        let OfferSettings { contract_wallets, reverts, challenges, .. } = settings;
+        let OfferSettings { contract_wallets, reverts, challenges, signer, .. } = settings;
         let policy = SettlementPolicy { confirmations: confirmations.into(), replace_after };
         let settling = Settling::new(store, chains, Arc::clone(&clock), policy, poll, (contract_wallets, reverts));
         let known = OnceLock::new();
@@ -130,7 +134,7 @@ impl SignedPayments {
             known.get_or_init(|| offers);
         }
         let site = public_url.parse().ok();
-        Self { settling, clock, offers: known, site, wait, keyless, limit, challenges }
+        Self { settling, clock, offers: known, site, wait, keyless, limit, challenges, signer }
     }
 
     /// Sets what is offered, once, if it was not known before: a server may start while the tokens' contracts cannot be

@@ -4,6 +4,15 @@
 
 import { wrapAxiosWithPayment, x402Client as AxiosX402Client } from "@x402/axios";
 import { registerExactEvmScheme } from "@x402/evm/exact/client";
+import {
+  decodeSignedOffers,
+  extractOffersFromPaymentRequired,
+  extractReceiptFromResponse,
+  findAcceptsObjectFromSignedOffer,
+  verifyOfferSignatureEIP712,
+  verifyReceiptMatchesOffer,
+  verifyReceiptSignatureEIP712,
+} from "@x402/extensions/offer-receipt";
 import { appendPaymentIdentifierToExtensions } from "@x402/extensions/payment-identifier";
 import {
   createSIWxClientExtension,
@@ -98,6 +107,27 @@ function clientOfIdentified(request) {
   return () => (payment ? again() : pay());
 }
 
+// Pays, and checks what the service signed: its offers, and the receipt. The body says what was found.
+function clientOfReceipts(request) {
+  const { url, method, headers, signer } = request;
+  const pay = wrapFetchWithPayment(countingFetch, configured(new x402Client(), request));
+  return async () => {
+    const refused = await fetch(url, { method, headers });
+    const required = decodePaymentRequiredHeader(refused.headers.get("PAYMENT-REQUIRED"));
+    const offers = decodeSignedOffers(extractOffersFromPaymentRequired(required));
+    const verified = await Promise.all(offers.map(({ signedOffer }) => verifyOfferSignatureEIP712(signedOffer)));
+    const response = await pay(url, { method, headers });
+    const receipt = extractReceiptFromResponse(response);
+    verified.push(await verifyReceiptSignatureEIP712(receipt));
+    const body = JSON.stringify({
+      signers: verified.map(({ signer }) => signer),
+      offered: offers.every((offer) => findAcceptsObjectFromSignedOffer(offer, required.accepts)),
+      matches: verifyReceiptMatchesOffer(receipt, offers[0], [signer.address]),
+    });
+    return { status: response.status, header: (name) => response.headers.get(name), body };
+  };
+}
+
 // Gets a key for the account of the wallet.
 function clientOfKeys({ url, signer }) {
   return async () => {
@@ -119,6 +149,7 @@ const clients = {
   "fetch-signing-only": (request) => clientOfFetch(wrapFetchWithSIWx(countingFetch, request.signer), request),
   "key-for-wallet": clientOfKeys,
   "fetch-identified": clientOfIdentified,
+  "fetch-receipts": clientOfReceipts,
   axios: clientOfAxios,
   "fetch-v1": (request) => clientOfFetch(wrapFetchWithPaymentV1(countingFetch, request.signer), request),
 };

@@ -11,6 +11,7 @@ mod bazaar;
 mod extension_responses;
 mod identifier;
 mod manifest;
+mod offer_receipt;
 mod payload;
 mod required;
 mod requirements;
@@ -24,6 +25,7 @@ pub use bazaar::{BAZAAR_EXTENSION, PricedTool, bazaar_extension, bazaar_tool_ext
 pub use extension_responses::{EXTENSION_RESPONSES_HEADER, ExtensionOutcome};
 pub use identifier::{PAYMENT_IDENTIFIER_EXTENSION, PaymentIdentifier, PaymentIdentifierError};
 pub use manifest::{MANIFEST_PATH, Manifest};
+pub use offer_receipt::{OFFER_RECEIPT_EXTENSION, offers_extension, receipt_extension};
 pub use payload::PaymentPayload;
 pub use required::{MAX_PAYMENT_REQUIRED_BYTES, PaymentRequired};
 pub use requirements::{MAX_TIMEOUT_SECONDS, Requirements};

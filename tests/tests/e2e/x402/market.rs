@@ -38,6 +38,8 @@ pub(crate) enum Stock {
     /// npm `@x402/fetch`, whose payment has an id. It pays with its first call, and sends that payment again with the
     /// others.
     FetchIdentified,
+    /// npm `@x402/fetch` with `@x402/extensions`, which checks what the service signed: its body says what it found.
+    FetchReceipts,
     /// npm `@x402/axios`.
     Axios,
     /// npm `x402-fetch`, which speaks version 1.
@@ -209,6 +211,7 @@ impl Stock {
             Self::FetchSigningOnly => "fetch-signing-only",
             Self::KeyForWallet => "key-for-wallet",
             Self::FetchIdentified => "fetch-identified",
+            Self::FetchReceipts => "fetch-receipts",
             Self::Axios => "axios",
             Self::FetchV1 => "fetch-v1",
             Self::Httpx => "httpx",
