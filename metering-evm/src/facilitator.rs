@@ -131,8 +131,8 @@ impl HttpFacilitator {
         for ExtensionOutcome { extension, status, reason } in outcomes {
             let shown = self.shown(signed, format_args!("{extension} {status} {}", reason.unwrap_or_default()));
             match status.as_str() {
-                "rejected" => tracing::warn!(outcome = shown, "the facilitator rejected an extension of a payment"),
-                _ => tracing::debug!(outcome = shown, "the facilitator processed an extension of a payment"),
+                "rejected" => tracing::warn!(outcome = %shown, "the facilitator rejected an extension of a payment"),
+                _ => tracing::debug!(outcome = %shown, "the facilitator processed an extension of a payment"),
             }
         }
     }

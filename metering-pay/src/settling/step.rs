@@ -185,8 +185,8 @@ impl Step<'_> {
                 let authorization = self.record.signed.authorization;
                 let (pay_to, amount, credits) = (authorization.to, authorization.value, self.record.credits);
                 let offer = Offer { asset, pay_to, amount, credits };
-                let listing = self.memory.listing.as_deref();
-                match facilitator.settle(&self.record.signed, &offer, listing).await {
+                let listing = self.memory.listing.clone();
+                match facilitator.settle(&self.record.signed, &offer, listing.as_deref()).await {
                     Ok(_) => {
                         self.memory.asked_at = Some(now);
                         Ok(true)

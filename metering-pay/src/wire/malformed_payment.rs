@@ -55,7 +55,7 @@ impl MalformedPayment {
             Self::TooLong { what, .. }
             | Self::Encoding { what, .. }
             | Self::NotAnObject { what }
-            | Self::Field { what, .. } => Some(what),
+            | Self::Field { what, .. } => Some(*what),
         }
     }
 }
