@@ -28,6 +28,7 @@ use bytes::Bytes;
 use http::Request;
 use http_body::Body;
 use metering_core::charging::HoldId;
+use metering_core::wire::PAYMENT_SIGNATURE_HEADER;
 use metering_core::{Clock, Metered, MeteringLayer, RequestBody, Service, SystemClock, SystemRandomness};
 use tower_layer::Layer;
 use tower_service::Service as _;
@@ -59,7 +60,7 @@ pub(crate) struct Gateway {
     reports: Arc<Reports>,
     service: Arc<Service>,
     replays: Arc<Replays>,
-    /// Whether retries of some requests get an earlier response.
+    /// Whether retries on some routes get an earlier response.
     replaying: bool,
     /// Whether some routes need the body before the charge: for its cost, or to check it.
     needs_bodies: bool,
@@ -182,8 +183,9 @@ impl Gateway {
         if self.needs_bodies {
             head.extensions.insert(RequestBody::new(body.clone()));
         }
+        let may_replay = self.replaying || head.headers.contains_key(PAYMENT_SIGNATURE_HEADER);
         let replayable =
-            self.replaying.then(|| Replayable::read(&self.service, &head, &body, self.bodies.budget())).flatten();
+            may_replay.then(|| Replayable::read(&self.service, &head, &body, self.bodies.budget())).flatten();
         let mut metered = self.metered.clone();
         let serving = async move {
             // Without `poll_ready`: the upstream is always ready.

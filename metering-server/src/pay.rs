@@ -12,7 +12,7 @@ use std::time::Duration;
 use metering_config::ConfigError;
 use metering_core::chains::{Address, ChainError};
 use metering_evm::{ChainConfig, GasWallet, HttpFacilitator, Wallet};
-use metering_pay::offers::{Offer, OfferError, Offers, PaymentLimit, RevertLimits, TokenReader};
+use metering_pay::offers::{Offer, OfferError, Offers, PaymentLimit, RevertLimits, StatementSigner, TokenReader};
 use metering_pay::wire::mpp::{ChallengeSecret, Realm};
 use metering_pay::{ChallengeSettings, OfferChain, OfferSettings, Settler, SignedPayments};
 use url::{Host, Url};
@@ -106,6 +106,7 @@ pub(crate) fn prepare(
         reverts: RevertLimits { per_chain: pay.max_reverts, ..RevertLimits::default() },
         limit: Some(limit),
         challenges: challenges(pay, public_url)?,
+        signer: signer(pay)?,
         ..OfferSettings::default()
     };
     Ok(Some((settings, Unread(unread))))
@@ -136,6 +137,15 @@ fn gas_key(pay: &PayConfig) -> Result<Wallet, ConfigError> {
     let key = "pay.gas_key_file";
     let Some(file) = &pay.gas_key_file else { return Err(ConfigError::key(key, "is required")) };
     Wallet::from_key_file(&content(key, file)?, None).map_err(|error| ConfigError::key(key, error))
+}
+
+/// Who signs offers and receipts.
+fn signer(pay: &PayConfig) -> Result<Option<Arc<dyn StatementSigner>>, ConfigError> {
+    let key = "pay.receipt_key_file";
+    let Some(file) = &pay.receipt_key_file else { return Ok(None) };
+    let wallet = Wallet::from_key_file(&content(key, file)?, None).map_err(|error| ConfigError::key(key, error))?;
+    tracing::info!(signer = %wallet.address().to_checksummed(), "signing offers and receipts of payments with requests");
+    Ok(Some(Arc::new(wallet)))
 }
 
 fn content(key: &str, file: &Path) -> Result<Zeroizing<Vec<u8>>, ConfigError> {

@@ -8,6 +8,7 @@ use metering_pay::offers::PayRefusal;
 use metering_pay::wire::mcp::{
     MPP_CREDENTIAL_META, MPP_REQUIRED_META, PaymentForm, payment_challenges, payment_header, payment_results,
 };
+use metering_pay::wire::x402::PricedTool;
 use rmcp::model::{CallToolResult, ErrorCode, JsonObject};
 use rmcp::service::RequestContext;
 use rmcp::{ErrorData, RoleServer};
@@ -98,6 +99,15 @@ impl Mpp {
     }
 }
 
+/// The tool of a call.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct CalledTool<'t> {
+    /// Its name in the call.
+    pub(super) name: &'t str,
+    /// How it is listed, if it calls a route.
+    pub(super) priced: Option<PricedTool<'t>>,
+}
+
 /// What a call pays with, if it pays.
 #[derive(Debug, Default)]
 pub(super) struct Payment {
@@ -150,9 +160,18 @@ pub(super) fn with_challenges(mut result: CallToolResult, headers: &HeaderMap) -
 }
 
 /// The refusal of a tool's call, with the offers of its response in the form that clients of x402 read.
-pub(super) fn with_offers(document: Document, tool: &str, status: StatusCode, headers: &HeaderMap) -> Document {
+pub(super) fn with_offers(
+    document: Document,
+    tool: CalledTool<'_>,
+    status: StatusCode,
+    headers: &HeaderMap,
+) -> Document {
     let form = header(headers, PAYMENT_REQUIRED_HEADER).filter(|_| status == StatusCode::PAYMENT_REQUIRED);
-    let Some(form) = form.and_then(|text| PaymentForm::of_tool(tool, text)) else { return document };
+    let Some(form) = form.and_then(|text| PaymentForm::of_tool(tool.name, text)) else { return document };
+    let form = match &tool.priced {
+        Some(priced) => form.described(priced),
+        None => form,
+    };
     let document = document.without(&PaymentForm::MEMBERS);
     form.into_members().fold(document, |document, (name, value)| document.with(name, Json::from(value)))
 }

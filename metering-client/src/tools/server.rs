@@ -18,7 +18,7 @@ use rmcp::{ErrorData, RoleServer, ServerHandler};
 use super::callers::Callers;
 use super::document::Document;
 use super::failure::Failure;
-use super::payment::{Mpp, Payment};
+use super::payment::{CalledTool, Mpp, Payment};
 use super::toolbox::{Purpose, Toolbox};
 use super::{arguments, call};
 use crate::client::Client;
@@ -143,7 +143,8 @@ impl McpServer {
                 if let Some(fault) = failure.fault() {
                     tracing::warn!(%fault, "a tool call failed");
                 }
-                mpp.refused(failure.into_result(&request.name, &payment, self.callers.are_local()))
+                let tool = CalledTool { name: &request.name, priced: toolbox.priced_for(purpose) };
+                mpp.refused(failure.into_result(tool, &payment, self.callers.are_local()))
             }
         }
     }

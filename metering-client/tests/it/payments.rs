@@ -69,7 +69,8 @@ async fn offers_are_in_the_form_that_clients_of_x402_read() {
         json!({"url": format!("mcp://tool/{CALL}"), "description": "Price", "mimeType": "application/json"})
     );
     assert_eq!((&form["accepts"][0]["amount"], form["accepts"].as_array().unwrap().len()), (&json!("50000"), 1));
-    assert!(!form.contains_key("extensions"), "{form:?}");
+    let extensions = form["extensions"].as_object().unwrap();
+    assert_eq!((extensions.len(), &extensions["bazaar"]["info"]["input"]["toolName"]), (1, &json!(CALL)));
     // The rest is unchanged.
     let start = r#"{"error":"insufficient_credits","message":"Pay.","credit_balance":0.10,"plans":[{"credits":10.00}],"x402Version":2,"#;
     assert!(text(&result).starts_with(start), "{}", text(&result));

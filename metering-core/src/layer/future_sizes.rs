@@ -25,11 +25,7 @@ fn futures_of_charged_requests_are_small() {
         ("Meter::charge", size(|(meter, charge): (&'static Meter, Charge)| meter.charge(charge)), 704),
         ("Meter::charge_early", size(|(meter, charge): (&'static Meter, Charge)| meter.charge_early(charge)), 1_232),
         ("Meter::hold", size(|(meter, charge, terms): ToHold| meter.hold(charge, terms)), 1_024),
-        (
-            "Service::admit",
-            size(|(service, head): (&'static Service, RequestHead<'static>)| service.admit(head)),
-            896,
-        ),
+        ("Service::admit", size(|(service, head): (&'static Service, RequestHead<'static>)| service.admit(head)), 896),
         (
             "MeteringLayer::serve",
             size(|(layer, inner, request): (MeteringLayer, Inner, Request<()>)| layer.serve(inner, request)),

@@ -108,9 +108,10 @@ impl<'s> Offers<'s> {
         caller: Caller<'_>,
         request: Fingerprint,
         price: Credits,
+        asked: RequestedResource<'_>,
     ) -> Result<Paid, Error> {
         let payments = self.payments.ok_or(Error::OffersNotMade)?;
-        payments.pay(payment, caller, request, price).await
+        payments.pay(payment, caller, request, price, asked).await
     }
 
     /// The key that a request is charged to when it came with neither a key nor a payment: that of its wallet.

@@ -40,8 +40,8 @@ pub trait RequestPayments: Send + Sync + fmt::Debug {
     /// [`Error::Offer`] when it cannot be read.
     fn read(&self, headers: HeaderValues<'_, '_>) -> Result<Option<Box<dyn RequestPayment>>, Error>;
 
-    /// Credits a payment that came with a request of `caller`. `request` is what tells the request apart from others,
-    /// and `price` what it costs, or may cost.
+    /// Credits a payment that came with a request of `caller`, which asks for `asked`. `request` is what tells the
+    /// request apart from others, and `price` what it costs, or may cost.
     ///
     /// # Errors
     /// [`Error::KeyRefused`] for a bad key; [`Error::Offer`] when the payment was not credited, or not yet; or when the
@@ -52,6 +52,7 @@ pub trait RequestPayments: Send + Sync + fmt::Debug {
         caller: Caller<'_>,
         request: Fingerprint,
         price: Credits,
+        asked: RequestedResource<'_>,
     ) -> Result<Paid, Error>;
 
     /// What to add to a refusal: offers, if the client can pay one of them now, and the outcome of the payment that

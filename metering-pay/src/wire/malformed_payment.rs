@@ -49,8 +49,8 @@ pub enum MalformedPayment {
 }
 
 impl MalformedPayment {
-    /// What was read, if it is one thing.
-    pub(crate) const fn what(&self) -> Option<&'static str> {
+    /// What could not be read: the name of a header, or of a field of a message. `None` if that is not one place.
+    pub(crate) const fn place(&self) -> Option<&'static str> {
         match self {
             Self::Several { .. } => None,
             Self::TooLong { what, .. }

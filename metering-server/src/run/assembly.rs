@@ -18,7 +18,7 @@ use crate::api::app::{App, BillingSecret};
 use crate::api::openapi::Description;
 use crate::chains::Readers;
 use crate::chains::progress::ChainProgress;
-use crate::config::{Config, CurrencyConfig};
+use crate::config::{Config, CurrencyConfig, Surface};
 use crate::gateway::{Gateway, HeaderSettings, HttpUpstream, Source};
 use crate::http::Bodies;
 use crate::mail;
@@ -98,7 +98,8 @@ pub(super) fn assemble(
 
 /// What describes the service to programs.
 pub(super) fn documents(config: &Config, catalogue: &Catalogue) -> Result<Documents, RunError> {
-    let documents = Documents::new(Description::new(catalogue, config), catalogue, &config.mcp.tool_prefix);
+    let tools = (&config.mcp.tool_prefix, config.serves(Surface::Mcp));
+    let documents = Documents::new(Description::new(catalogue, config), catalogue, tools);
     documents.map_err(|error| RunError::Setup(Box::new(error)))
 }
 

@@ -159,7 +159,8 @@ impl<'s> MatchedRequest<'s, '_> {
             service.check_max_cost(request.caller(), known_price, max_cost, is_maximum).await?;
             let paid = match request.payment {
                 Some(presented) => {
-                    let paying = service.offers().pay(presented, request.caller(), fingerprint(), price);
+                    let asked = service.offers().resource(request.path, request.query, Some(route));
+                    let paying = service.offers().pay(presented, request.caller(), fingerprint(), price, asked);
                     Some(Box::pin(paying.instrument(info_span!(target: trace::TARGET, "pay"))).await?)
                 }
                 None => None,
