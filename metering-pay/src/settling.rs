@@ -110,7 +110,7 @@ impl Settling {
             tracing::error!(chain_id = id.chain_id, payer = %id.payer, "an authorization is on a chain that is not configured");
             return None;
         };
-        let mut memory = Memory { listing, ..Memory::default() };
+        let mut memory = Memory::of(listing);
         let (mut claimed_at, mut failures) = (self.clock.now(), 0);
         loop {
             if record.state != AuthorizationState::Pending {

@@ -40,6 +40,12 @@ pub(super) struct Memory {
     pub(super) has_counted: bool,
 }
 
+impl Memory {
+    pub(super) fn of(listing: Option<Arc<Listing>>) -> Self {
+        Self { listing, ..Self::default() }
+    }
+}
+
 /// One step.
 pub(super) struct Step<'s> {
     pub(super) settling: &'s Settling,
