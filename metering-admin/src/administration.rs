@@ -7,6 +7,7 @@ use metering_core::access::{Account, AccountId};
 use metering_core::catalogue::Catalogue;
 use metering_core::chains::Address;
 use metering_core::clock::{Clock, SystemClock};
+use metering_core::payments::ExchangeRates;
 use metering_core::random::{Randomness, SystemRandomness};
 use metering_core::store::FullStore;
 
@@ -50,6 +51,8 @@ pub struct Administration {
     pub(crate) recipients: Option<Vec<(u64, Address)>>,
     /// Says why a catalogue cannot be served, if it cannot.
     pub(crate) conflict: fn(&Catalogue) -> Option<String>,
+    /// The rates of the currency in which receipts say what was paid.
+    pub(crate) rates: Option<Arc<ExchangeRates>>,
 }
 
 impl fmt::Debug for Administration {
@@ -69,6 +72,7 @@ impl Administration {
             randomness: Arc::new(SystemRandomness),
             recipients: None,
             conflict: |_| None,
+            rates: None,
         }
     }
 
@@ -95,6 +99,12 @@ impl Administration {
     #[must_use]
     pub fn with_conflict(self, conflict: fn(&Catalogue) -> Option<String>) -> Self {
         Self { conflict, ..self }
+    }
+
+    /// The same, where assigned payments have a value in a currency, for receipts.
+    #[must_use]
+    pub fn with_rates(self, rates: Option<Arc<ExchangeRates>>) -> Self {
+        Self { rates, ..self }
     }
 
     /// The store.

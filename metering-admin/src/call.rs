@@ -6,6 +6,8 @@
 mod audit;
 mod authority;
 
+use std::pin::Pin;
+
 use metering_core::wire::call::{Access, Call};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -28,13 +30,16 @@ pub trait AdminCall: Call<Body: Body, Reply: Document> {
     ///
     /// # Errors
     /// Those of the use case.
-    fn run(
-        administration: &Administration,
-        by: &Self::By,
+    fn run<'a>(
+        administration: &'a Administration,
+        by: &'a Self::By,
         parameters: Self::Parameters,
         body: Self::Body,
-    ) -> impl Future<Output = Outcome<Self>> + Send;
+    ) -> Running<'a, Self>;
 }
+
+/// A call being done. Boxed, so that calls are compiled here, and not in every program that makes them.
+pub type Running<'a, C> = Pin<Box<dyn Future<Output = Outcome<C>> + Send + 'a>>;
 
 /// What comes of a call.
 pub type Outcome<C> = Result<<C as Call>::Reply, AdminError>;
@@ -75,12 +80,14 @@ macro_rules! call {
             $(const AUDIT: Option<$crate::call::Audit> = Some($crate::call::Audit { name: $action, label: $label });)?
             type By = $authority;
 
-            async fn run(
-                $admin: &$crate::administration::Administration,
-                $by: &$authority,
+            fn run<'a>(
+                $admin: &'a $crate::administration::Administration,
+                $by: &'a $authority,
                 $parameters: $given,
                 $body: $sent,
-            ) -> $crate::call::Outcome<Self> $run
+            ) -> $crate::call::Running<'a, Self> {
+                Box::pin(async move $run)
+            }
         }
     };
 }

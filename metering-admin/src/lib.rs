@@ -35,7 +35,7 @@ pub mod wire;
 
 pub use action::Action;
 pub use administration::Administration;
-pub use call::{AdminCall, Audit, Authority, Body, Document, Outcome, Schema, Viewer, Visitor};
+pub use call::{AdminCall, Audit, Authority, Body, Document, Outcome, Running, Schema, Viewer, Visitor};
 pub use catalogue::{check_catalogue, compare_catalogues};
 pub use error::AdminError;
 pub use labels::labels;

@@ -45,7 +45,7 @@ impl Administration {
         let subject = format!("payment:{}:{}", chain.id(), assignment.tx);
         let target = Target::named(PAYMENT_ASSIGN, subject, action).asked(assignment.described());
         let now = self.clock.now();
-        let ready = match Ready::read(&*self.store, chain, assignment, now).await {
+        let ready = match Ready::read(&*self.store, chain, assignment, self.rates.as_deref(), now).await {
             Ok(ready) => ready,
             Err(error) => {
                 self.log_refusal(target.entry(now), &error).await;

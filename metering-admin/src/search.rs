@@ -12,6 +12,7 @@ use metering_core::usage::ACTIVITY_KEPT;
 
 use crate::administration::Administration;
 use crate::error::{AdminError, wrong};
+use crate::requests::Unheld;
 use crate::wire::{
     AccountDocument, AccountRequestDocument, ChargedRequestDocument, FoundKeyDocument, PaymentRecordsDocument,
     SearchDocument,
@@ -96,6 +97,7 @@ struct Found {
     keys: Vec<FoundKeyDocument>,
     payments: Vec<PaymentRecord>,
     requests: Vec<ChargedRequestDocument>,
+    note: Option<String>,
     next: Option<Cursor>,
 }
 
@@ -127,7 +129,7 @@ impl Administration {
                 Found { accounts, next, ..Found::default() }
             }
         };
-        let Found { accounts, keys, payments, requests, next } = found;
+        let Found { accounts, keys, payments, requests, note, next } = found;
         let plans = if payments.is_empty() { Vec::new() } else { self.store.plans().await? };
         Ok(SearchDocument {
             kind: term.kind().to_owned(),
@@ -135,6 +137,7 @@ impl Administration {
             keys,
             payments: PaymentRecordsDocument::new(&Page { items: payments, next: None }, &plans).payments,
             requests,
+            note,
             next: next.map(|cursor| cursor.as_str().to_owned()),
         })
     }
@@ -168,9 +171,26 @@ impl Administration {
     }
 
     async fn of_request(&self, id: &HoldId) -> Result<Found, AdminError> {
-        let Some(hold) = self.store.hold(id).await? else { return Ok(Found::default()) };
-        let accounts: Vec<Account> = self.store.account(&hold.account).await?.into_iter().collect();
-        Ok(Found { accounts, requests: vec![self.charged(&hold).await?], ..Found::default() })
+        let (account, requests, note) = match self.store.hold(id).await? {
+            Some(hold) => (Some(hold.account.clone()), vec![self.charged(&hold).await?], None),
+            None => match self.unheld(id).await? {
+                Unheld::Charged { account, request, version, at } => {
+                    let balance_after = self.balance_after(&account, at).await?;
+                    let price_version = version.map(|number| number.0);
+                    (
+                        Some(account),
+                        vec![ChargedRequestDocument { request: *request, price_version, balance_after }],
+                        None,
+                    )
+                }
+                Unheld::Unknown { account, why } => (account, Vec::new(), Some(why)),
+            },
+        };
+        let accounts = match account {
+            Some(account) => self.store.account(&account).await?.into_iter().collect(),
+            None => Vec::new(),
+        };
+        Ok(Found { accounts, requests, note, ..Found::default() })
     }
 
     /// A request with what explains its charge.

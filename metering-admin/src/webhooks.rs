@@ -18,7 +18,7 @@ use crate::error::AdminError;
 use crate::keys::invalid;
 
 impl Administration {
-    /// The webhooks of an account, oldest first; with `None`, the operator's own.
+    /// The webhooks of an account, oldest first, each with how its deliveries are doing; with `None`, the operator's own.
     ///
     /// # Errors
     /// [`AdminError::NoSuchAccount`], or when the store fails.
@@ -26,8 +26,12 @@ impl Administration {
         if let Some(id) = account {
             self.account(id).await?;
         }
-        let (webhooks, now) = (self.store.webhooks(account).await?, self.clock.now());
-        Ok(WebhooksDocument { data: webhooks.iter().map(|webhook| WebhookDocument::new(webhook, now)).collect() })
+        let (now, mut data) = (self.clock.now(), Vec::new());
+        for webhook in self.store.webhooks(account).await? {
+            let health = self.store.webhook_health(&webhook.id).await?;
+            data.push(WebhookDocument { health: Some((&health).into()), ..WebhookDocument::new(&webhook, now) });
+        }
+        Ok(WebhooksDocument { data })
     }
 
     /// Deliveries to the webhooks of an account, or with `None` to all webhooks, newest first: at most `limit` after

@@ -1,4 +1,4 @@
-//! Requests whose credits are or were held, as `metering requests` and `metering admin request` print them.
+//! Requests that were charged, or whose credits are or were held, as `metering requests` and `metering admin request` print them.
 
 use std::io::Write;
 
@@ -39,6 +39,16 @@ pub(crate) fn write(
     about: &[(&str, &dyn std::fmt::Display)],
     request: &RequestDocument,
 ) -> Result<(), Failure> {
+    if let Some(explanation) = &request.explanation {
+        let lines: [(&str, &dyn std::fmt::Display); 5] = [
+            ("Request", &request.id),
+            ("Route", &route(request)),
+            ("Charged", &request.charged),
+            ("At", &request.created_at),
+            ("Why", explanation),
+        ];
+        return write_pairs(out, &[about, &lines].concat());
+    }
     let settled = request.settled_at.map_or_else(|| ABSENT.to_owned(), |at| at.to_string());
     let lines: [(&str, &dyn std::fmt::Display); 10] = [
         ("Request", &request.id),

@@ -17,6 +17,7 @@ mod pay;
 mod payments;
 mod proxies;
 mod quota;
+mod receipts;
 mod secret;
 mod secret_files;
 mod signup;
@@ -57,6 +58,7 @@ pub use pay::{Amount, OfferConfig, PayConfig, Settle};
 pub use payments::{CreditAmount, PaymentsConfig, RecoveryConfig, TopupConfig};
 pub use proxies::{Network, NetworkError, TrustedProxies};
 pub use quota::{Quota, QuotaError};
+pub use receipts::{CurrencyConfig, RateFeed, ReceiptsConfig};
 pub use secret::MASK;
 pub use secret::Secret;
 pub use signup::{BotCheckKind, SignupConfig, TurnstileConfig};
@@ -143,6 +145,8 @@ pub struct Config {
     pub docs: DocsConfig,
     /// Who operates the service: the seller named on receipts.
     pub operator: OperatorConfig,
+    /// What receipts say.
+    pub receipts: ReceiptsConfig,
     /// The built-in sample feed.
     pub sample: SampleConfig,
     /// The chains that plans are paid on, by short name.
@@ -261,6 +265,7 @@ impl Default for Config {
             brand: BrandConfig::default(),
             docs: DocsConfig::default(),
             operator: OperatorConfig::default(),
+            receipts: ReceiptsConfig::default(),
             sample: SampleConfig::default(),
             chains: BTreeMap::new(),
         }

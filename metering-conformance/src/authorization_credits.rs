@@ -62,6 +62,7 @@ pub async fn an_authorization_is_credited(store: Arc<dyn AuthorizationStore>) {
         used_as: PaymentUse::Authorization,
         plan_id: None,
         sold: None,
+        value: credit.value,
         recorded_at: now,
         settlement: PaymentSettlement::Unsettled,
         processor: None,

@@ -15,7 +15,7 @@ use metering_core::store::{
 };
 
 use super::event_scene::{LEASE, at};
-use super::sale::{SOLD, TARGET, payment_by, quote, wallet};
+use super::sale::{SOLD, TARGET, payment_by, quote, value, wallet};
 use super::scene::{NOON, atoms, entry};
 
 /// How many tasks race.
@@ -95,6 +95,7 @@ pub(super) fn credit(account: &AccountId, number: u8, tx: TxRef) -> PaymentCredi
         used_as: PaymentUse::Authorization,
         entry: NewLedgerEntry { payment, ..entry(LedgerKind::PurchaseTopup, SOLD) },
         sold: None,
+        value: Some(value()),
         link_payer: false,
         quotes: QuotePrecedence::Account,
         now: NOON,

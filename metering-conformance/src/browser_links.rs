@@ -41,11 +41,14 @@ pub async fn a_link_signs_in_once(store: Arc<dyn FullStore>) {
     let owner = verified(&*store).await;
     let token = link(&*store, &owner).await;
     assert!(store.recover_key(&token, new_key(), NOON).await.unwrap().is_none(), "it is for signing in only");
+    let found = store.email_link(&token).await.unwrap().expect("reading it does not use it up");
+    assert_eq!((found.account, found.purpose), (owner.id.clone(), LinkPurpose::SignIn));
     let session = store.sign_in_by_link(&token, new(NOON)).await.unwrap().expect("the link is live");
     assert_eq!((&session.account, session.secret), (&owner.id, owner.key));
     assert_eq!(store.browser_session(&session.token).await.unwrap(), Some(session));
     assert!(is_live(&*store, owner.key).await);
     assert_eq!(store.sign_in_by_link(&token, new(NOON)).await.unwrap(), None);
+    assert_eq!(store.email_link(&token).await.unwrap(), None);
     let key = new_key();
     store.replace_live_key(&owner.key, key, NOON).await.unwrap();
     let token = link(&*store, &owner).await;

@@ -46,6 +46,7 @@ pub async fn claim_creates_the_account(store: Arc<dyn PaymentStore>) {
         used_as: PaymentUse::PaySignup,
         plan_id: Some(PLAN.to_owned()),
         sold: claim.sold,
+        value: claim.value,
         recorded_at: after(MINUTE * 2),
         settlement: PaymentSettlement::Unsettled,
         processor: None,

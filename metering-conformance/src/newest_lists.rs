@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use metering_core::access::{AccountId, KeyId};
+use metering_core::SystemRandomness;
+use metering_core::access::{AccountId, KeyHash, KeyId, KeyNumber};
+use metering_core::charging::HoldId;
 use metering_core::clock::Timestamp;
 use metering_core::operators::{AccountFilter, AccountState, Period};
 use metering_core::store::{Cursor, NewAccount, OperatorStore, Page, Store, StoreError};
@@ -118,6 +120,29 @@ pub async fn a_key_is_found_by_its_id(store: Arc<dyn OperatorStore>) {
     }
     let unknown = KeyId::of_first(&new_key());
     assert_eq!(store.key_of_any_account(&unknown).await.unwrap(), None);
+}
+
+/// The id of a charged request has the beginning of its key's hash, and its time is that of the commit, which recent
+/// activity has too. The key is found also once its secret is revoked.
+pub async fn a_request_id_names_the_key_that_paid(store: Arc<dyn OperatorStore>) {
+    let (one, other) = (customer(&*store, 100).await, customer(&*store, 100).await);
+    let request = HoldId::at(NOON, &SystemRandomness);
+    let id = |key: &KeyHash| request.of_charge(key, "/price", NOON, true);
+    for customer in [&one, &other] {
+        let found = store.keys_of_request(&id(&customer.key)).await.unwrap();
+        assert_eq!(found, [(customer.id.clone(), KeyNumber::FIRST)]);
+    }
+    for unknown in [request, id(&new_key())] {
+        assert_eq!(store.keys_of_request(&unknown).await.unwrap(), []);
+    }
+    let charged = charge(one.key, 7);
+    let route = charged.line.route_template.clone();
+    let at = accepted(&*store, charged, NOON.saturating_add(MINUTE)).await.rate.at;
+    let named = request.of_charge(&one.key, &route, at, true);
+    let entry = store.activity(&one.id, 1).await.unwrap().remove(0);
+    assert!(named.may_be_of(&route, entry.created_at), "{at} {}", entry.created_at);
+    store.replace_key(&one.id, new_key(), NOON.saturating_add(DAY)).await.unwrap();
+    assert_eq!(store.keys_of_request(&id(&one.key)).await.unwrap(), [(one.id, KeyNumber::FIRST)]);
 }
 
 /// Accounts run out that used at least what they have left, in those days; the first to run out is first.

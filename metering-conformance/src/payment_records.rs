@@ -6,11 +6,11 @@ use metering_core::access::AccountId;
 use metering_core::chains::{Address, TokenUnits};
 use metering_core::clock::Timestamp;
 use metering_core::money::LedgerKind;
-use metering_core::payments::{Payment, PaymentRecord, PaymentSettlement, PaymentUse, Quote, SoldPlan};
+use metering_core::payments::{Payment, PaymentRecord, PaymentSettlement, PaymentUse, PaymentValue, Quote, SoldPlan};
 use metering_core::store::{Claimed, PaymentCredit, PaymentCredited, PaymentStore};
 
 use super::sale::{
-    Books, PLAN, claim, claimed, credit, credited, open, payment_by, purchase, quote, sold, tx, tx_on, wallet,
+    Books, PLAN, claim, claimed, credit, credited, open, payment_by, purchase, quote, sold, tx, tx_on, value, wallet,
 };
 use super::scene::{BASE, DAY, NOON, assert_verified, customer};
 
@@ -48,8 +48,14 @@ pub async fn payments_are_stored_unchanged(store: Arc<dyn PaymentStore>) {
             1 => Some(sold()),
             _ => Some(SoldPlan { label: String::new(), bonus_credits: None, token_decimals: u8::MAX, ..sold() }),
         };
-        let credit = PaymentCredit { now, used_as, sold: sold.clone(), ..credit(&customer.id, payment.clone()) };
-        credited(&*store, credit).await;
+        // All members, only the currency, or none of them.
+        let value = match n % 3 {
+            0 => Some(value()),
+            1 => Some(PaymentValue { converted: None, ..value() }),
+            _ => None,
+        };
+        let credit = credit(&customer.id, payment.clone());
+        credited(&*store, PaymentCredit { now, used_as, sold: sold.clone(), value: value.clone(), ..credit }).await;
         let (account, plan_id) = (customer.id.clone(), Some(PLAN.to_owned()));
         let settlement =
             if payment.block_hash.is_some() { PaymentSettlement::Unsettled } else { PaymentSettlement::Final };
@@ -60,6 +66,7 @@ pub async fn payments_are_stored_unchanged(store: Arc<dyn PaymentStore>) {
             used_as,
             plan_id,
             sold,
+            value,
             recorded_at: now,
             settlement,
             processor,

@@ -7,7 +7,8 @@ use metering_core::chains::{Address, TokenUnits, TxHash, TxRef};
 use metering_core::clock::Timestamp;
 use metering_core::money::{LedgerEntry, LedgerKind, NewLedgerEntry, PaymentRef};
 use metering_core::payments::{
-    Challenge, NonceHash, Payment, PaymentRecord, PaymentTarget, PaymentUse, Quote, QuoteState, SoldPlan,
+    Challenge, ConvertedAmount, NonceHash, Payment, PaymentRecord, PaymentTarget, PaymentUse, PaymentValue, Quote,
+    QuoteState, SoldPlan,
 };
 use metering_core::store::{
     Claim, Claimed, KeyDelivery, NewAccount, PaymentCredit, PaymentCredited, PaymentStore, QuoteOpened, QuotePrecedence,
@@ -91,6 +92,13 @@ pub(super) fn sold() -> SoldPlan {
     SoldPlan { label, bonus_credits: Some(atoms(1)), token_symbol, token_decimals: 6 }
 }
 
+/// What they are worth.
+pub(super) fn value() -> PaymentValue {
+    let (amount, rate, source) = ("4.30".parse().unwrap(), "0.8612".parse().unwrap(), "Größe, “x”".to_owned());
+    let converted = Some(ConvertedAmount { amount, rate, source, as_of: NOON });
+    PaymentValue { currency: "EUR".parse().unwrap(), converted }
+}
+
 /// A claim of a quote by its owner, who gets the key.
 pub(super) fn claim(quote: &Quote, tx: TxRef) -> Claim {
     let account = NewAccount {
@@ -104,6 +112,7 @@ pub(super) fn claim(quote: &Quote, tx: TxRef) -> Claim {
         payment: payment_of(quote, tx),
         account,
         sold: Some(sold()),
+        value: Some(value()),
         delivery: KeyDelivery::Now,
         now: NOON,
     }
@@ -122,6 +131,7 @@ pub(super) fn credit(account: &AccountId, payment: Payment) -> PaymentCredit {
         entry: purchase(LedgerKind::PurchaseTopup, SOLD, payment.tx),
         payment,
         sold: Some(sold()),
+        value: Some(value()),
         link_payer: false,
         quotes: QuotePrecedence::Quote,
         now: NOON,

@@ -48,6 +48,7 @@ pub async fn a_payment_is_credited(store: Arc<dyn PaymentStore>) {
         used_as: PaymentUse::Topup,
         plan_id: Some(PLAN.to_owned()),
         sold: credit.sold,
+        value: credit.value,
         recorded_at: after(MINUTE),
         settlement: PaymentSettlement::Unsettled,
         processor: None,

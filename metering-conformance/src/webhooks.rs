@@ -67,6 +67,27 @@ pub async fn webhooks_that_are_mail_are_stored(store: Arc<dyn EventStore>) {
     assert_eq!(claim_one(&*store, NOON).await.webhook, stored[0]);
 }
 
+/// An account has one webhook at most that is mail, also when several are created at the same time.
+pub async fn racing_webhooks_that_are_mail_are_one(store: Arc<dyn EventStore>) {
+    let (owner, other) = (customer(&*store, 1).await, customer(&*store, 1).await);
+    let url = WebhookUrl::mail_to(&"jo@example.com".parse().unwrap()).expect("the address is plain");
+    let mail = |account: &AccountId| {
+        let new = new_webhook(account, &[BalanceLow]);
+        NewWebhook { terms: WebhookTerms { url: url.clone(), ..new.terms }, ..new }
+    };
+    hook(&*store, &owner.id, &[]).await;
+    let mut tasks = JoinSet::new();
+    for _ in 0..8 {
+        let (store, new) = (Arc::clone(&store), mail(&owner.id));
+        tasks.spawn(async move { store.create_webhook(new).await.unwrap() });
+    }
+    let (created, refused): (Vec<_>, Vec<_>) =
+        tasks.join_all().await.into_iter().partition(|outcome| matches!(outcome, WebhookCreated::Webhook(_)));
+    assert_eq!((created.len(), refused), (1, vec![WebhookCreated::TooMany; 7]));
+    assert!(matches!(store.create_webhook(mail(&other.id)).await.unwrap(), WebhookCreated::Webhook(_)));
+    hook(&*store, &owner.id, &[]).await;
+}
+
 /// An account has at most so many webhooks; one that is deleted makes room. A revoked account gets no more.
 pub async fn webhooks_of_an_account_are_limited(store: Arc<dyn EventStore>) {
     let (owner, other) = (customer(&*store, 1).await, customer(&*store, 1).await);

@@ -296,7 +296,7 @@ impl Catalogue {
             return strict;
         }
         let decoded = path.as_str().replace("%2F", "/");
-        match self.trie.find(decoded[1..].split('/'), "") {
+        match self.trie.find(&decoded[1..], "") {
             TrieMatch::Nothing => Ok(path),
             _ => Err(TargetError::ReadsLikeOtherRoute),
         }
@@ -374,7 +374,7 @@ impl Catalogue {
     /// [`RouteRefusal::UnknownRoute`], [`RouteRefusal::MethodNotAllowed`], [`RouteRefusal::AmbiguousPath`] or
     /// [`RouteRefusal::EncodedSlash`].
     pub fn find(&self, method: &str, path: &RequestPath<'_>) -> Result<&Route, RouteRefusal> {
-        match self.trie.find(path.segments(), method) {
+        match self.trie.find(&path.as_str()[1..], method) {
             TrieMatch::Route(index) if path.has_encoded_slash() && !self.routes[index].encoded_slash => {
                 Err(RouteRefusal::EncodedSlash)
             }

@@ -19,6 +19,7 @@ pub(crate) mod rate;
 pub(crate) mod refusal;
 pub(crate) mod replay;
 pub(crate) mod request_id;
+mod request_mark;
 pub(crate) mod returned_places;
 pub(crate) mod rule;
 pub(crate) mod tally;

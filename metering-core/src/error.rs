@@ -129,7 +129,7 @@ pub enum Error {
         is_maximum: bool,
     },
     /// The account has no request with this id, or it was settled too long ago.
-    #[error("There is no request with this id. Requests can be looked up for a day after they were settled.")]
+    #[error("There is no request with this id, or not any more.")]
     NoSuchRequest,
     /// The account has no receipt with this number.
     #[error("This account has no receipt with this number.")]

@@ -3,19 +3,7 @@
 /// Implements such a word for a tuple struct of 32 bytes. `$error` is a unit struct: the text is not such a word.
 macro_rules! hex_word {
     ($word:ident, $error:ident) => {
-        impl $word {
-            /// Makes it from its bytes.
-            #[must_use]
-            pub const fn from_bytes(bytes: [u8; 32]) -> Self {
-                Self(bytes)
-            }
-
-            /// The 32 bytes.
-            #[must_use]
-            pub const fn as_bytes(&self) -> &[u8; 32] {
-                &self.0
-            }
-        }
+        $crate::raw_bytes::raw_bytes!($word, 32);
 
         impl std::str::FromStr for $word {
             type Err = $error;

@@ -250,7 +250,11 @@ impl MeteringLayer {
         if let (Some(hook), Some(route)) = (&self.on_match, route) {
             hook(credentials.key.as_ref(), route, &mut head.extensions).map_err(refused)?;
         }
-        let Admission { target, body, kind, route, paid } = found.admit().await.map_err(refused)?;
+        let before = self.service.access().now();
+        let Admission { target, body, kind, route, paid, key } = found.admit().await.map_err(refused)?;
+        if let Some(key) = key {
+            outgoing.is_charged((&kind, route), &key, before, &mut head.extensions);
+        }
         let is_expected = matches!(kind, AdmissionKind::Expected(_));
         let late = is_expected.then(|| LateRefusal::new(&head.uri, route, client()));
         if let Some(body) = body {
@@ -284,7 +288,7 @@ impl MeteringLayer {
         uri: &Uri,
         route: Option<&Route>,
         error: &Error,
-        client: ChallengeClient<'_>,
+        client: ChallengeClient,
         presented: Option<&dyn RequestPayment>,
     ) -> Response<R> {
         refusal::response(self.service.offers(), (uri, route), error, client, presented)
@@ -300,7 +304,7 @@ impl MeteringLayer {
         if received.has_overrides() {
             drop_overrides(&mut head.headers);
         }
-        let mut outgoing = Outgoing::new(&mut head, received);
+        let mut outgoing = Outgoing::new(&mut head, received, || self.service.access().now());
         let charged = match self.admit(&mut head, received, &mut outgoing).await {
             Ok(charged) => charged,
             Err(refusal) => return Ok(outgoing.finish(refusal)),
@@ -388,3 +392,6 @@ where
 fn too_long() -> Error {
     Error::InvalidParameter([("query".to_owned(), "is too long".to_owned())].into())
 }
+
+#[cfg(test)]
+mod future_sizes;

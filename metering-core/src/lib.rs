@@ -62,6 +62,7 @@ pub mod payments;
 pub mod prices;
 pub mod random;
 mod random_id;
+mod raw_bytes;
 pub mod retry;
 pub mod secret;
 pub mod service;

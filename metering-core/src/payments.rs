@@ -5,6 +5,8 @@
 //! processors took are recorded in the same way ([`ProcessorRef`]).
 
 pub(crate) mod buyer;
+pub(crate) mod exchange_rate;
+pub(crate) mod exchange_rates;
 pub(crate) mod not_before;
 pub(crate) mod payment;
 pub(crate) mod plan;
@@ -15,8 +17,11 @@ pub(crate) mod receipt;
 pub(crate) mod recipient;
 pub(crate) mod recovery;
 mod uri;
+pub(crate) mod value;
 
 pub use buyer::{Buyer, BuyerError, BuyerRecord};
+pub use exchange_rate::{CurrencyAmount, ExchangeRate};
+pub use exchange_rates::{ExchangeRates, RateList, RateListError};
 pub use not_before::{NotBefore, NotBeforeError};
 pub use payment::{
     Arrival, ArrivalLocation, ChainView, Payment, PaymentError, PaymentFault, PaymentRecord, PaymentSettlement,
@@ -32,3 +37,4 @@ pub use quote::{
 pub use receipt::{ReceiptNumber, ReceiptNumberError};
 pub use recipient::{RecipientChanges, RecipientRecord, Registration, register_recipients};
 pub use recovery::Challenge;
+pub use value::{ConvertedAmount, PaymentValue};

@@ -3,6 +3,8 @@
 /// Implements such an id for a tuple struct of 16 bytes. `$error` is a unit struct: the text is not such an id.
 macro_rules! random_id {
     ($id:ident, $error:ident, $prefix:literal) => {
+        $crate::raw_bytes::raw_bytes!($id, 16);
+
         impl $id {
             /// A new id that cannot be guessed.
             #[must_use]
@@ -10,18 +12,6 @@ macro_rules! random_id {
                 let mut bytes = [0; 16];
                 randomness.fill(&mut bytes);
                 Self(bytes)
-            }
-
-            /// Makes an id from its bytes.
-            #[must_use]
-            pub const fn from_bytes(bytes: [u8; 16]) -> Self {
-                Self(bytes)
-            }
-
-            /// The bytes.
-            #[must_use]
-            pub const fn as_bytes(&self) -> &[u8; 16] {
-                &self.0
             }
         }
 

@@ -130,6 +130,26 @@ impl<K: SecretKind> fmt::Debug for SecretHash<K> {
     }
 }
 
+/// Implements [`SecretKind`] for a secret that is only a prefix and 43 random digits. `$malformed` is a unit struct.
+macro_rules! token {
+    ($kind:ident: $secret:ident, $hash:ident, $prefix:literal, $malformed:ident) => {
+        impl $crate::secret::SecretKind for $kind {
+            const NAME: &'static str = stringify!($secret);
+            const HASH_NAME: &'static str = stringify!($hash);
+            const PREFIX: &'static str = $prefix;
+            /// 43 base-62 digits are 256 bits.
+            const RANDOM_DIGITS: usize = 43;
+            type Malformed = $malformed;
+
+            fn check(text: &str) -> Result<(), $malformed> {
+                if $crate::secret::has_form::<Self>(text) { Ok(()) } else { Err($malformed) }
+            }
+        }
+    };
+}
+
+pub(crate) use token;
+
 /// Whether a text is exactly the prefix of a kind and its random digits.
 pub(crate) fn has_form<K: SecretKind>(text: &str) -> bool {
     let digits = text.strip_prefix(K::PREFIX);

@@ -7,6 +7,7 @@ mod access;
 mod accounts;
 mod billing;
 mod browser_sessions;
+mod charged_request;
 pub(crate) mod config;
 mod emails;
 mod fields;
@@ -28,6 +29,7 @@ mod webhooks;
 
 pub use access::Access;
 pub use browser_sessions::{BrowserSessions, OpenedSession};
+pub use charged_request::ChargedRequest;
 pub use config::Links;
 pub use emails::{Emails, link_accepted};
 pub use gate::{Admission, AdmissionKind, MatchedRequest, Proxied, RequestContent, RequestHead};

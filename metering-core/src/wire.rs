@@ -72,7 +72,8 @@ pub use deliveries::{
     EarlierDeliveryDocument,
 };
 pub use email::{
-    EmailVerification, LinkRequest, RecoverByEmailRequest, RecoverByEmailResponse, SendLinkResponse, VerifiedResponse,
+    EmailVerification, LinkAccountResponse, LinkRequest, RecoverByEmailRequest, RecoverByEmailResponse,
+    SendLinkResponse, VerifiedResponse,
 };
 pub use error::{ErrorBody, Required};
 pub use error_code::ErrorCode;
@@ -105,7 +106,9 @@ pub use plans::{ChainDocument, EpochUnit, PlanDocument, PlansDocument};
 pub use processor::{
     ProcessorPaymentRequest, ProcessorPaymentResponse, ProcessorReversalRequest, ProcessorReversalResponse,
 };
-pub use receipt::{CustomerDocument, PaymentDocument, ReceiptDocument, ReceiptsDocument, SellerDocument};
+pub use receipt::{
+    CustomerDocument, PaymentDocument, ReceiptDocument, ReceiptsDocument, SellerDocument, ValueDocument,
+};
 pub use recovery::{ChallengeRequest, ChallengeResponse, VerifyRequest, VerifyResponse};
 pub use secret::IssuedKey;
 pub use signup::{ApproveRequest, ApproveResponse, InitiateRequest, InitiateResponse, PendingResponse, StatusResponse};

@@ -31,6 +31,7 @@ use crate::gateway::ACCOUNT_HEADER;
 use crate::gateway::websocket::handshake::{self, RequestedUpgrade};
 use crate::http::{Bodies, ClientAddress, CrossOrigin, Problem, Reply, Response, into_response};
 use crate::operations::spans;
+use crate::pages::ErrorLinks;
 
 pub(crate) use document::describe;
 use original::{Asking, PATH, original};
@@ -48,6 +49,7 @@ pub(crate) struct Authorizer {
     hold: Option<Duration>,
     proxies: TrustedProxies,
     cross_origin: CrossOrigin,
+    error_links: ErrorLinks,
     /// The largest question over gRPC.
     message_max_bytes: usize,
     bodies: Bodies,
@@ -67,6 +69,7 @@ impl Authorizer {
     /// proxy.
     #[must_use]
     pub(crate) fn new(service: Arc<Service>, cross_origin: CrossOrigin, config: &Config, bodies: Bodies) -> Self {
+        let error_links = ErrorLinks::new(config);
         let (http, config) = (&config.http, &config.authorize);
         let layer = MeteringLayer::new(service).on_match(|_, route, extensions| {
             spans::name_route(&route.method, &route.template);
@@ -80,6 +83,7 @@ impl Authorizer {
             hold,
             proxies: http.trusted_proxies.clone(),
             cross_origin,
+            error_links,
             message_max_bytes: http.max_header_bytes.saturating_add(http.max_body_bytes),
             bodies,
         }
@@ -147,6 +151,9 @@ impl Authorizer {
             Ok(request) => self.decide_original(request).await,
             Err(problem) => problem.into_reply(),
         };
+        if let Some(body) = self.error_links.linked(&mut response) {
+            *response.body_mut() = body;
+        }
         if in_header && !response.status().is_success() {
             match HeaderValue::from_bytes(response.body()) {
                 Ok(body) => drop(response.headers_mut().insert(REFUSAL, body)),

@@ -23,7 +23,7 @@ use crate::http::{
     CrossOrigin, Problem, Reply, Response, compressed, into_response, no_oauth, prefers_html, without_body,
 };
 use crate::operations::spans;
-use crate::pages::{self, PagesOrigin};
+use crate::pages::{self, ErrorLinks, PagesOrigin};
 
 use destination::Destinations;
 pub(crate) use destination::{Destination, MCP_PATHS};
@@ -33,6 +33,7 @@ pub(crate) struct Front {
     app: Arc<App>,
     destinations: Destinations,
     cross_origin: CrossOrigin,
+    error_links: ErrorLinks,
     max_body_bytes: usize,
     gateway: bool,
     metering: bool,
@@ -58,6 +59,7 @@ impl Front {
             app,
             authorizer,
             cross_origin,
+            error_links: ErrorLinks::new(config),
             max_body_bytes: config.http.max_body_bytes,
             gateway: config.serves(Surface::Gateway),
             metering: config.serves(Surface::Metering),
@@ -100,7 +102,8 @@ impl Front {
         if let (Destination::Authorize, Some(authorizer)) = (&destination, &self.authorizer) {
             return Box::pin(authorizer.respond(request)).await;
         }
-        let privacy = Privacy::of(request.headers());
+        // The gateway's layer protects its responses itself.
+        let privacy = (!matches!(destination, Destination::Gateway)).then(|| Privacy::of(request.headers()));
         let mut response = if self.cross_origin.allows(request.headers()) {
             let answered = self.cross_origin.respond(request, |request| {
                 // Called at most once, so the `Nothing` that this leaves behind is never used.
@@ -111,8 +114,14 @@ impl Front {
         } else {
             self.serve(destination, request).await
         };
-        privacy.protect(response.headers_mut());
-        response
+        if let Some(privacy) = privacy {
+            privacy.protect(response.headers_mut());
+        }
+        match self.error_links.linked(&mut response) {
+            // A response to HEAD has no body.
+            Some(body) if !response.body().is_end_stream() => into_response(response.map(|_| body)),
+            _ => response,
+        }
     }
 
     async fn serve<B>(&self, destination: Destination, request: Request<B>) -> Response
@@ -212,3 +221,6 @@ fn redirect_to_pages<B>(origin: &PagesOrigin, request: &Request<B>) -> Reply {
     let target = request.uri().path_and_query().map_or("/", |target| target.as_str());
     pages::redirect(&origin.url_of(target))
 }
+
+#[cfg(test)]
+mod future_sizes;

@@ -28,7 +28,8 @@ use bytes::Bytes;
 use http::Request;
 use http_body::Body;
 use metering_core::charging::HoldId;
-use metering_core::{Metered, MeteringLayer, RequestBody, Service, SystemRandomness};
+use metering_core::wire::PAYMENT_SIGNATURE_HEADER;
+use metering_core::{Clock, Metered, MeteringLayer, RequestBody, Service, SystemClock, SystemRandomness};
 use tower_layer::Layer;
 use tower_service::Service as _;
 
@@ -59,7 +60,7 @@ pub(crate) struct Gateway {
     reports: Arc<Reports>,
     service: Arc<Service>,
     replays: Arc<Replays>,
-    /// Whether retries of some requests get an earlier response.
+    /// Whether retries on some routes get an earlier response.
     replaying: bool,
     /// Whether some routes need the body before the charge: for its cost, or to check it.
     needs_bodies: bool,
@@ -161,19 +162,20 @@ impl Gateway {
         B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
     {
         let (mut head, body) = request.into_parts();
-        let id = HoldId::generate(&SystemRandomness);
+        let id = HoldId::at(SystemClock.now(), &SystemRandomness);
         head.extensions.insert(id);
-        spans::name_request(id);
         websocket::read(&mut head);
         if !body.is_end_stream()
             && let Err(refusal) = Box::pin(self.layer.precheck::<UpstreamBody>(&mut head)).await
         {
+            spans::name_request(id);
             return with_error_events(Box::pin(without_reading(refusal.map(Into::into), &head, body)).await);
         }
         // Read the body before the charge: a request whose body never arrives must not be charged.
         let body = match self.bodies.read(body, self.max_body_bytes, &head.extensions).await {
             Ok(body) => body,
             Err(problem) => {
+                spans::name_request(id);
                 let shape = self.service.catalogue().errors_near(head.uri.path());
                 return shape.finish(into_response(problem.into_reply()).map(UpstreamBody::from), id).map(Into::into);
             }
@@ -181,8 +183,9 @@ impl Gateway {
         if self.needs_bodies {
             head.extensions.insert(RequestBody::new(body.clone()));
         }
+        let may_replay = self.replaying || head.headers.contains_key(PAYMENT_SIGNATURE_HEADER);
         let replayable =
-            self.replaying.then(|| Replayable::read(&self.service, &head, &body, self.bodies.budget())).flatten();
+            may_replay.then(|| Replayable::read(&self.service, &head, &body, self.bodies.budget())).flatten();
         let mut metered = self.metered.clone();
         let serving = async move {
             // Without `poll_ready`: the upstream is always ready.
@@ -191,9 +194,12 @@ impl Gateway {
                 Err(never) => match never {},
             }
         };
-        with_error_events(match replayable {
+        let response = match replayable {
             Some(request) => Box::pin(self.replays.respond(&self.service, request, serving)).await,
             None => serving.await,
-        })
+        };
+        // A charge gives the request another id.
+        spans::name_request(response.extensions().get().copied().unwrap_or(id));
+        with_error_events(response)
     }
 }

@@ -39,7 +39,7 @@ pub(crate) use cross_origin::CrossOrigin;
 pub(crate) use descriptors::connections_that_fit;
 pub(crate) use event_stream::EventStream;
 pub(crate) use json::json;
-pub(crate) use listener::Listener;
+pub(crate) use listener::{Handler, Listener};
 pub(crate) use negotiation::{accepts_json, prefers_html};
 pub(crate) use no_oauth::no_oauth;
 pub(crate) use page_origin::{is_from_elsewhere, is_from_here, is_plain_and_local};

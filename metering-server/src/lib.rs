@@ -18,6 +18,7 @@ mod mcp;
 mod operations;
 mod pages;
 mod pay;
+mod rates;
 mod receipt_file;
 mod run;
 mod signups;

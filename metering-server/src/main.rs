@@ -75,7 +75,7 @@ fn serve(runtime: &Runtime, arguments: &Arguments, loaded: Loaded) -> Result<End
     if config.is_mcp_alone() {
         let announced = config.clone();
         let announce = |address| announce_mcp(&announced, address);
-        return Ok(runtime.block_on(run_mcp_alone(config, announce, stop_signal()))?);
+        return runtime.block_on(async { Ok(run_mcp_alone(config, announce, stop_signal()?).await?) });
     }
     let database = config.database_url();
     let announced = config.clone();
@@ -86,7 +86,7 @@ fn serve(runtime: &Runtime, arguments: &Arguments, loaded: Loaded) -> Result<End
         let database = shown(&database);
         let readers = open_chains(&config).await?;
         let announce = |address| announce(&announced, &database, address);
-        Ok(run(loaded, reload, store, readers, announce, stop_signal()).await?)
+        Ok(run(loaded, reload, store, readers, announce, stop_signal()?).await?)
     })
 }
 
@@ -204,18 +204,24 @@ fn announce_mcp(config: &Config, address: SocketAddr) {
     println!("  tools      {scheme}://{address}/mcp, {scheme}://{address}/sse");
 }
 
-/// Resolves on SIGTERM or Ctrl-C.
-async fn stop_signal() {
-    #[cfg(unix)]
-    {
-        use tokio::signal::unix::{SignalKind, signal};
-        if let Ok(mut terminate) = signal(SignalKind::terminate()) {
-            tokio::select! {
-                _ = terminate.recv() => {}
-                _ = tokio::signal::ctrl_c() => {}
-            }
-            return;
+/// Resolves on SIGTERM or Ctrl-C. Both are caught from this call on, so a server that has said that it listens stops in
+/// order.
+#[cfg(unix)]
+fn stop_signal() -> std::io::Result<impl Future<Output = ()>> {
+    use tokio::signal::unix::{SignalKind, signal};
+    let (mut terminate, mut interrupt) = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
+    Ok(async move {
+        tokio::select! {
+            _ = terminate.recv() => {}
+            _ = interrupt.recv() => {}
         }
-    }
-    let _ = tokio::signal::ctrl_c().await;
+    })
+}
+
+/// Resolves on Ctrl-C.
+#[cfg(not(unix))]
+fn stop_signal() -> std::io::Result<impl Future<Output = ()>> {
+    Ok(async {
+        let _ = tokio::signal::ctrl_c().await;
+    })
 }

@@ -7,6 +7,7 @@
 mod approval;
 mod asset_error;
 mod assets;
+mod error_links;
 mod example;
 mod guides;
 mod head;
@@ -35,6 +36,7 @@ use crate::config::ConfigError;
 use crate::http::{Document, Reply, bytes, with_headers};
 pub(crate) use asset_error::AssetError;
 use assets::Assets;
+pub(crate) use error_links::ErrorLinks;
 pub(crate) use origin::PagesOrigin;
 use page::{HTML, Page, secured};
 pub(crate) use render::COMPLETE_PAGE;

@@ -129,6 +129,7 @@ fn rows(receipt: &ReceiptDocument) -> Vec<(&'static str, String)> {
         ("Account", format!("{}{email}, {}", customer.agent_name, customer.org_id)),
         ("Amount", paid(payment)),
     ];
+    rows.extend(payment.value.as_ref().map(|value| ("Value", value.in_words(payment.token_symbol.as_deref()))));
     match (&payment.processor, &payment.processor_id) {
         (Some(processor), Some(id)) => rows.extend([("Paid by", processor.clone()), ("Payment", id.clone())]),
         _ => rows.extend([
@@ -184,6 +185,7 @@ fn is_covered(receipt: &ReceiptDocument) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use metering_core::payments::{ConvertedAmount, PaymentValue};
     use metering_core::wire::CustomerDocument;
 
     use super::sheet::tests::lines;
@@ -230,6 +232,7 @@ mod tests {
                 token_amount: Some(text("5")),
                 amount_atomic: text("5000000"),
                 mined_at: text("2026-11-01T12:00:00.000Z"),
+                value: None,
             },
         }
     }
@@ -263,6 +266,22 @@ mod tests {
         assert!(lines.concat().contains(&receipt().payment.tx_hash), "{lines:?}");
         assert!(!lines.iter().any(|line| line.contains("cannot be shown") || line.contains("Reversed")), "{lines:?}");
         assert_eq!(file(&receipt()), file(&receipt()), "always the same");
+    }
+
+    #[test]
+    fn a_file_has_the_value_if_there_is_one() {
+        let line = |receipt: &ReceiptDocument| lines(&file(receipt)).join(" ");
+        assert!(!line(&receipt()).contains("Value"));
+        let value = PaymentValue { currency: "EUR".parse().unwrap(), converted: None };
+        let mut receipt = receipt();
+        receipt.payment.value = Some((&value).into());
+        assert!(line(&receipt).contains("Value None in EUR: no exchange rate was known"), "{}", line(&receipt));
+        let (amount, rate) = ("4.31".parse().unwrap(), "0.8612".parse().unwrap());
+        let as_of = "2026-11-27T15:00:00Z".parse().unwrap();
+        let converted = Some(ConvertedAmount { amount, rate, source: "ECB".to_owned(), as_of });
+        receipt.payment.value = Some((&PaymentValue { converted, ..value }).into());
+        let words = "4.31 EUR at 0.8612 EUR per USDC (ECB, 2026-11-27 15:00 UTC)";
+        assert!(line(&receipt).contains(words), "{}", line(&receipt));
     }
 
     #[test]

@@ -32,13 +32,14 @@ use crate::chains::{self, Readers, Watch};
 use crate::config::{Config, ConfigError, Loaded, Surface};
 use crate::front::{Destination, Front};
 use crate::gateway;
-use crate::http::{ResponseFuture, Shutdown, Tls};
+use crate::http::{Handler, ResponseFuture, Shutdown, Tls};
 use crate::mail::MailTask;
 use crate::mcp::{self, Mcp};
 use crate::operations::forwarding::Forwarding;
 use crate::operations::metrics::RequestTimes;
 use crate::operations::{maintenance, refills, service_manager};
 use crate::pay;
+use crate::rates::RateReader;
 use crate::webhooks::{self, Delivering};
 
 pub(crate) use catalogue::{catalogue, conflict};
@@ -169,6 +170,7 @@ async fn run_until(
         store: Arc::clone(&parts_store),
         clock: Arc::clone(&app.clock),
     });
+    let rating = read_rates(&app, &config, &shutdown)?;
     let pricing = tokio::spawn(schedule::follow(Arc::clone(&reloader), shutdown.clone()));
     let reloading = tokio::spawn(reload::on_signal(reloader, shutdown.clone()));
     let certificates = tls.map(|tls| tokio::spawn(Arc::clone(tls.certificates()).watch(shutdown.clone())));
@@ -206,6 +208,7 @@ async fn run_until(
         administering,
         Some(reloading),
         Some(pricing),
+        rating,
         certificates,
         sessions,
         Some(watch),
@@ -301,6 +304,15 @@ fn watch_sessions(mcp: &Arc<Mcp>, config: &Config) -> JoinHandle<()> {
     tokio::spawn(async move { mcp.watch(interval).await })
 }
 
+/// Starts a task that reads exchange rates, if the configuration says where.
+fn read_rates(app: &App, config: &Config, shutdown: &Shutdown) -> Result<Option<JoinHandle<()>>, RunError> {
+    let Some((currency, rates)) = config.receipts.currency.as_ref().zip(app.service.payments().rates()) else {
+        return Ok(None);
+    };
+    let reader = RateReader::new(currency, rates, &app.clock).map_err(|error| RunError::Setup(Box::new(error)))?;
+    Ok(reader.map(|reader| tokio::spawn(reader.follow(shutdown.clone()))))
+}
+
 /// Starts a task that settles credited payments for each readable chain, and a watcher for each watched chain.
 fn watch_chains(app: &Arc<App>, config: &Config, shutdown: &Shutdown) -> Vec<JoinHandle<()>> {
     let watched =
@@ -318,13 +330,10 @@ fn watch_chains(app: &Arc<App>, config: &Config, shutdown: &Shutdown) -> Vec<Joi
 }
 
 /// Routes MCP paths to the MCP server and everything else to the front.
-fn handler(
-    front: &Arc<Current<Front>>,
-    mcp: Option<&Arc<Mcp>>,
-) -> impl Fn(Request<Incoming>) -> ResponseFuture + Clone + Send + 'static {
+fn handler(front: &Arc<Current<Front>>, mcp: Option<&Arc<Mcp>>) -> Handler {
     let (front, mcp, times) = (Arc::clone(front), mcp.cloned(), Arc::<RequestTimes>::default());
     let forwarding = Arc::new(Forwarding::new());
-    move |request| {
+    Arc::new(move |request: Request<Incoming>| -> ResponseFuture {
         forwarding.count(&request);
         let started = Instant::now();
         let (front, times) = (front.load(), Arc::clone(&times));
@@ -340,15 +349,13 @@ fn handler(
             times.record(surface, Authorizer::status_of(&response), started.elapsed());
             response
         })
-    }
+    })
 }
 
-fn admin_handler(
-    app: &Arc<Current<AdminApp>>,
-) -> impl Fn(Request<Incoming>) -> ResponseFuture + Clone + Send + 'static {
+fn admin_handler(app: &Arc<Current<AdminApp>>) -> Handler {
     let app = Arc::clone(app);
-    move |request| {
+    Arc::new(move |request: Request<Incoming>| -> ResponseFuture {
         let app = app.load();
         Box::pin(async move { admin::respond(&app, request).await })
-    }
+    })
 }

@@ -72,6 +72,8 @@ where
     typed(backend.snapshot(erased(args, script)).await)
 }
 
+/// Shared by all crates, as [`shared`](crate::shared) is.
+#[inline(never)]
 pub(crate) fn erased<A, T>(args: A, script: Call<A, T>) -> Script
 where
     A: Send + Sync + 'static,

@@ -2,9 +2,9 @@
 
 use std::collections::HashSet;
 
-use metering_core::Timestamp;
-use metering_core::access::{KeyHash, KeyHolder};
-use metering_core::charging::{KeyMeter, RateWindows, Window};
+use metering_core::access::{KeyHash, KeyHolder, KeyNumber};
+use metering_core::charging::{HoldId, KeyMeter, RateWindows, Window};
+use metering_core::{AccountId, Timestamp};
 
 use crate::executor::Executor;
 use crate::fault::{Result, corrupt};
@@ -70,4 +70,16 @@ pub async fn live(db: &mut dyn Executor, secrets: &[KeyHash], now: Timestamp) ->
     let rows = db.query(LIVE, &[hashes, Value::Integer(Some(now.unix_millis()))]).await?;
     let live = rows.iter().map(|row| row.get(0)).collect::<Result<HashSet<[u8; 32]>>>()?;
     Ok(secrets.iter().map(|secret| live.contains(secret.as_bytes())).collect())
+}
+
+/// The account and number of the keys with hashes from `?1` to `?2`.
+pub const BY_HASHES: &str = "SELECT a.org_id, s.key FROM key_secret s {join} account a ON a.id = s.account \
+     WHERE s.hash >= ?1 AND s.hash <= ?2 ORDER BY s.hash LIMIT 20";
+
+/// The keys that the id of a charged request may name.
+pub async fn of_request(db: &mut dyn Executor, id: &HoldId) -> Result<Vec<(AccountId, KeyNumber)>> {
+    let Some(hashes) = id.key_hashes() else { return Ok(Vec::new()) };
+    let rows = db.query(BY_HASHES, &values![hashes.start(), hashes.end()]).await?;
+    let key = |row: &Row| Ok::<_, crate::Fault>((row.get(0)?, row.get(1)?));
+    rows.iter().map(key).collect()
 }

@@ -80,7 +80,7 @@ pub mod webhooks;
 pub mod words;
 
 pub use backend::{Backend, Call, Script, now, read, snapshot, write};
-pub use boxed::BoxFuture;
+pub use boxed::{BoxFuture, shared};
 pub use executor::{Executor, UsagePart};
 pub use fault::{Fault, Result};
 pub use metering_core::store::Erased;

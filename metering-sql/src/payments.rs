@@ -3,7 +3,10 @@
 use metering_core::Account;
 use metering_core::backend::decision::{self, CreditChanges, CreditFacts, Decided};
 use metering_core::chains::TxRef;
-use metering_core::payments::{Payment, PaymentRecord, PaymentSettlement, ProcessorRef, SoldPlan};
+use metering_core::money::Currency;
+use metering_core::payments::{
+    ConvertedAmount, Payment, PaymentRecord, PaymentSettlement, PaymentValue, ProcessorRef, SoldPlan,
+};
 use metering_core::store::{Cursor, Page, PaymentCredit, PaymentCredited};
 
 use crate::executor::Executor;
@@ -40,6 +43,11 @@ impl Record for PaymentRecord {
             Own("token_decimals"),
             Own("reversed_at"),
             Own("settlement"),
+            Own("value_currency"),
+            Own("value_amount"),
+            Own("value_rate"),
+            Own("value_source"),
+            Own("value_as_of"),
             Own("processor"),
             Own("processor_id"),
         ],
@@ -54,6 +62,10 @@ impl Record for PaymentRecord {
         let bonus = sold.and_then(|sold| sold.bonus_credits);
         values.extend(values![sold.map(|sold| &sold.label), bonus, symbol, decimals]);
         values.extend(values![self.settlement.reversed_at(), self.settlement.as_str()]);
+        let converted = self.value.as_ref().and_then(|value| value.converted.as_ref());
+        values.extend(values![self.value.as_ref().map(|value| value.currency), converted.map(|one| one.amount)]);
+        values.extend(values![converted.map(|one| one.rate), converted.map(|one| &one.source)]);
+        values.extend(values![converted.map(|one| one.as_of)]);
         let processor = self.processor.as_ref();
         values.extend(values![processor.map(ProcessorRef::processor), processor.map(ProcessorRef::id)]);
         Ok(values)
@@ -69,8 +81,8 @@ impl Record for PaymentRecord {
         let (reversed_at, settlement): (_, String) = (row.next()?, row.next()?);
         let settlement = PaymentSettlement::from_parts(&settlement, reversed_at)
             .ok_or_else(|| row.corrupt(format_args!("{settlement:?} is unknown or does not match reversed_at")))?;
-        let processor = processor(row)?;
-        Ok(Self { payment, account, used_as, plan_id, sold, recorded_at, settlement, processor })
+        let (value, processor) = (value(row)?, processor(row)?);
+        Ok(Self { payment, account, used_as, plan_id, sold, value, recorded_at, settlement, processor })
     }
 }
 
@@ -83,6 +95,17 @@ fn sold(row: &mut Reader<'_>) -> Result<Option<SoldPlan>> {
         }
         _ => None,
     })
+}
+
+/// The schema ensures that a value has a currency, and all of the rest or nothing of it.
+fn value(row: &mut Reader<'_>) -> Result<Option<PaymentValue>> {
+    let (currency, amount, rate): (Option<Currency>, _, _) = (row.next()?, row.next()?, row.next()?);
+    let (source, as_of) = (row.next()?, row.next()?);
+    let converted = match (amount, rate, source, as_of) {
+        (Some(amount), Some(rate), Some(source), Some(as_of)) => Some(ConvertedAmount { amount, rate, source, as_of }),
+        _ => None,
+    };
+    Ok(currency.map(|currency| PaymentValue { currency, converted }))
 }
 
 /// The schema ensures that both are set or neither is.

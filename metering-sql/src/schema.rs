@@ -6,5 +6,7 @@ pub const STEPS: &[&str] = &[
     include_str!("schema/0001_browser_sessions.sql"),
     include_str!("schema/0002_buyers.sql"),
     include_str!("schema/0003_unclaimed_payments.sql"),
+    include_str!("schema/0004_payment_values.sql"),
+    include_str!("schema/0005_repeated_changes.sql"),
     include_str!("schema/0006_processor_payments.sql"),
 ];

@@ -110,7 +110,7 @@ crate::store! {
         }
 
         async fn verify(&self) -> Result<Verification> {
-            snapshot(self, (), |db, ()| Box::pin(crate::verify::verify(db))).await
+            snapshot(self, (), |db, ()| crate::shared(crate::verify::verify(db))).await
         }
 
         async fn forget_expired(&self, now: Timestamp) -> Result<u64> {

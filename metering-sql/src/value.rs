@@ -10,10 +10,10 @@ use metering_core::chains::{Address, TokenUnits, TxHash, WalletSignature};
 use metering_core::charging::{Fingerprint, HoldId, SettleReason};
 use metering_core::clock::Month;
 use metering_core::events::{DeliveryId, DeliveryState, EventKind, EventKinds, WebhookId, WebhookSecret, WebhookState};
-use metering_core::money::LedgerKind;
+use metering_core::money::{Currency, LedgerKind};
 use metering_core::offers::{AuthorizationNonce, IdentifierHash, SettlementFailure};
 use metering_core::operators::{Actor, AuditId, AuditResult, OperatorName, OperatorTokenHash, Role};
-use metering_core::payments::{NonceHash, PaymentUse};
+use metering_core::payments::{CurrencyAmount, ExchangeRate, NonceHash, PaymentUse};
 use metering_core::prices::{CatalogueHash, PriceNumber};
 use metering_core::signups::{LinkHash, LinkPurpose, SessionHash, UserCode};
 use metering_core::store::SourceId;
@@ -302,9 +302,12 @@ texts!(
     Actor,
     AgentName,
     BudgetReset,
+    Currency,
+    CurrencyAmount,
     DeviceName,
     Email,
     EventKinds,
+    ExchangeRate,
     HashKind,
     KeyId,
     KeyName,

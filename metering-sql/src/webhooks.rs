@@ -103,13 +103,15 @@ pub(crate) async fn find(
     Ok(Some(found).filter(|(_, webhook)| webhook.account.as_ref() == account))
 }
 
-/// Creates a webhook of an account.
+/// Creates a webhook of an account. One of them at most is mail.
 pub async fn create(db: &mut dyn Executor, new: &NewWebhook) -> Result<WebhookCreated> {
     let found = accounts::by_id(db, &new.account).await?.filter(|(_, account)| account.revoked_at.is_none());
     let Some((row, _)) = found else { return Ok(WebhookCreated::NoSuchAccount) };
-    let sql = "SELECT count(*) FROM webhook WHERE {webhook_account} = ?1";
-    let own: u64 = only(&db.query(sql, &values![row]).await?)?.get(0)?;
-    if own >= new.max_webhooks.into() {
+    let sql = "SELECT count(*), count(CASE WHEN url LIKE 'mailto:%' THEN 1 END) FROM webhook \
+               WHERE {webhook_account} = ?1";
+    let rows = db.query(sql, &values![row]).await?;
+    let (own, mail): (u64, u64) = (only(&rows)?.get(0)?, only(&rows)?.get(1)?);
+    if own >= new.max_webhooks.into() || (mail > 0 && new.terms.url.email().is_some()) {
         return Ok(WebhookCreated::TooMany);
     }
     let webhook = new.clone().into_webhook();

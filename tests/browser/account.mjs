@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { checkPage, shows, storedData } from "./browser.mjs";
-import { LOOKS, call, comeBack, copied, inModule, signIn, tabTo, watchClipboard } from "./steps.mjs";
+import { LOOKS, call, comeBack, copied, inModule, look, signIn, tabTo, watchClipboard } from "./steps.mjs";
 
 /** Routes of a month of usage, one of them as long as they get. */
 const ROUTES = [
@@ -284,7 +284,7 @@ export const account = {
       });
       await signIn(page, key);
       await page.waitForSelector("svg.chart rect.part");
-      await checkPage(page, ["month", options.viewport.width === 375 && "phone", options.colorScheme === "dark" && "dark"].filter(Boolean).join("-"));
+      await checkPage(page, `many-routes-${look(options)}`);
       const top = await page.evaluate(() => document.getElementById("activity-title").getBoundingClientRect().top + scrollY);
       if (options.viewport.width === 375) assert.ok(top <= 2 * 812, `activity begins at ${top} pixels`);
     }

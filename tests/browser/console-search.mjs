@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { checkPage } from "./browser.mjs";
 import { enter, shown, visit } from "./console-steps.mjs";
-import { LOOKS, tabTo } from "./steps.mjs";
+import { LOOKS, look, tabTo } from "./steps.mjs";
 
 const plain = (text) => text.replace(/\s+/g, " ").trim();
 const json = (body) => ({ contentType: "application/json", body: JSON.stringify(body) });
@@ -68,7 +68,7 @@ export const consoleSearch = {
     assert.equal(await facts("price-version"), "Version 1");
     assert.match(await facts("key"), /key_/);
     assert.match(await facts("accepted"), /^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d$/);
-    await checkPage(page, null);
+    await checkPage(page, "console-request");
     const nothing = [
       ["nobody", /No agent's name begins with this/],
       ["nobody@example.com", /No active account has this email/],
@@ -155,7 +155,7 @@ export const consoleSearch = {
       await page.waitForSelector("#sold-change:not(:empty)");
       assert.match(plain(await page.innerText(".console-tiles")), /As in the 30 days before/);
       await checkPage(page, null);
-      for (const view of ["Accounts", "Payments", "Audit log"]) {
+      for (const view of ["Accounts", "Payments", "Plans", "Catalogue", "Price versions", "Audit log", "Operators"]) {
         await visit(page, view);
         await checkPage(page, null);
       }
@@ -182,7 +182,7 @@ export const consoleSearch = {
       assert.match(await words("webhook"), /https:\/\/example\.com\/hook fails since 2026-11-20 22:51:00 UTC: HTTP 500, 7 attempts\. Its deliveries/i);
       assert.match(await words("runway"), /price-watcher in about 2 days: 3 credits left, 10\.5 used in 7 days\./);
       assert.match(await words("source"), /RPC source 2 of chain 8453 does not respond/);
-      await checkPage(page, null);
+      await checkPage(page, `console-attention-${look(options)}`);
       assert.equal(await page.getAttribute('[data-attention="payment"] a:last-of-type', "href"), "#/payments?chain=base&from_block=42&to_block=42");
       await page.click('[data-attention="webhook"] a');
       await page.waitForSelector("#panel-webhooks .empty");

@@ -116,12 +116,14 @@ export const mail = {
   },
 
   /** The link signs the browser in once, when its button is pressed; the key stays. */
-  async mailSignIn(visitor, { link, key }) {
+  async mailSignIn(visitor, { link, key, account }) {
     await scan(link);
     for (const options of LOOKS) {
       const seen = await visitor.window(options);
       await seen.goto(link);
       await seen.waitForSelector("#sign-in-button:not([disabled])");
+      await seen.waitForSelector(`#sign-in-account code:text-is("${account}")`);
+      assert.match(await seen.innerText("#sign-in-account"), /signs you in to agent \(org_\w+\)/);
       await checkPage(seen, null);
     }
     const page = await visitor.window();
@@ -135,7 +137,6 @@ export const mail = {
     assert.equal((await call(page, "/credits/balance", key)).status, 200, "the key stays as it is");
     const late = await visitor.window({ expected: [410] });
     await late.goto(link);
-    await late.click("#sign-in-button");
     await late.waitForSelector("#ask-notice:not([hidden])");
     assert.match(await late.innerText("#ask-notice"), /no longer works/);
   },

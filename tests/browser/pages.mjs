@@ -12,12 +12,14 @@ import { consoleActions } from "./console-actions.mjs";
 import { consolePrices } from "./console-prices.mjs";
 import { consoleSearch } from "./console-search.mjs";
 import { operatorsConsole } from "./console.mjs";
+import { empty } from "./empty.mjs";
 import { failures } from "./failures.mjs";
 import { guides } from "./guides.mjs";
 import { held } from "./held.mjs";
 import { keys } from "./keys.mjs";
 import { keyTab } from "./keytab.mjs";
 import { mail } from "./mail.mjs";
+import { months } from "./months.mjs";
 import { plans } from "./plans.mjs";
 import { receipts } from "./receipts.mjs";
 import { reference } from "./reference.mjs";
@@ -71,12 +73,14 @@ const scenes = {
   ...consolePrices,
   ...consoleSearch,
   ...operatorsConsole,
+  ...empty,
   ...failures,
   ...guides,
   ...held,
   ...keys,
   ...keyTab,
   ...mail,
+  ...months,
   ...receipts,
   ...reference,
   ...volumes,

@@ -19,7 +19,7 @@ export const receipts = {
       await page.waitForSelector("#receipt-number");
       assert.equal(await page.innerText("#receipt-number"), text);
       const words = await page.innerText("#receipt");
-      for (const part of [seller, "1 High Street", "GB 123", "Starter", "10.5, 0.5 of them as a bonus", "USDC", "0x"]) assert.ok(words.includes(part), `${part} in ${words}`);
+      for (const part of [seller, "1 High Street", "GB 123", "Starter", "10.5, 0.5 of them as a bonus", "USDC", "0x", "EUR at 0.8612 EUR per USDC (ECB, 2026-11-27 00:00 UTC)"]) assert.ok(words.includes(part), `${part} in ${words}`);
       assert.ok(!/false|null|undefined/.test(words), words);
       assert.equal(await page.title(), `Receipt ${text} · ${seller}`);
       assert.deepEqual(await page.locator("#receipt button").evaluateAll((buttons) => buttons.map((button) => button.textContent)), ["Add billing details", "Copy the transaction", "Copy the payer", "Copy the recipient"]);
@@ -91,7 +91,7 @@ export const receipts = {
     await page.waitForSelector("#buyer address");
     assert.match(await page.innerText("#buyer"), /Acme & Söhne[\s\S]*DE 123456789/);
     assert.equal(await page.locator("#add-buyer").count(), 0);
-    await checkPage(page, null);
+    await checkPage(page, "receipt-buyer");
 
     // Nobody in particular again.
     await page.goto(`${page.base}/metering/account`);

@@ -142,7 +142,7 @@ export const webhooks = {
     await body.waitFor();
     assert.equal(JSON.parse(await body.innerText()).data.key_name, "laptop");
     assert.deepEqual(JSON.parse(await sent(page).last().locator(".payload summary").click().then(() => sent(page).last().locator(".payload pre").innerText())), JSON.parse(hooks.got[0].text));
-    await checkPage(page, null);
+    await checkPage(page, "webhook-failing");
     hooks.status = 204;
     await sent(page).last().locator("[data-action=resend]").click();
     await refreshUntil(page, "key.created", "delivered");

@@ -68,7 +68,7 @@ export const weights = {
     await page.goto(`${page.base}/metering/account`, { waitUntil: "commit" });
     await page.waitForSelector(READY.account);
     console.log(`usable after ${((Date.now() - started) / 1000).toFixed(1)} s at ${SLOW.latency} ms and ${SLOW.throughput / 1000} kB/s`);
-    // The other tabs come after that.
+    // The script of the other tabs is asked for when one is opened.
     await page.click("#tab-keys");
     await page.waitForSelector("#panel-keys table");
     console.log(`the tab of keys after ${((Date.now() - started) / 1000).toFixed(1)} s`);

@@ -1,10 +1,10 @@
-"""Calls one metered route through the client that openapi-python-client generated: use.py BASE KEY."""
+"""Calls one metered route, and reads a receipt, through the client that openapi-python-client generated: use.py BASE KEY."""
 
 import json
 import sys
 
 from generated_client import AuthenticatedClient
-from generated_client.api.account import balance
+from generated_client.api.account import balance, receipt_pdf, receipts
 from generated_client.api.metered import get_mpp_eth_price_by_block_number as eth_price
 
 base, key = sys.argv[1:]
@@ -12,6 +12,9 @@ client = AuthenticatedClient(base_url=base, token=key)
 with client:
     response = eth_price.sync_detailed(19_000_001, client=client)
     account = balance.sync(client=client)
+    number = receipts.sync(client=client).receipts[0].number
+    file = receipt_pdf.sync(client=client, number=number).payload.read()
+    assert file.startswith(b"%PDF"), file[:40]
 print(
     json.dumps(
         {

@@ -103,7 +103,7 @@ parameters! {
 
     /// A request.
     OfRequest {
-        /// The request's id, from the header `X-BDS-Request-Id`
+        /// The request's id, from the header `X-BDS-Request-Id` or `X-Request-Id`
         id: HoldId,
     }
 }
@@ -205,9 +205,10 @@ call! {
 }
 
 call! {
-    /// A request whose credits are or were held
+    /// A request, with what it cost and why
     ///
-    /// Of any account. A settled request is kept for a day.
+    /// Of any account. One whose credits were held is kept for a day after it was settled. One that was charged at once is
+    /// found as long as it is among the account's recent activity; `request.explanation` then says why it was charged.
     HeldRequest("held_request") = GET "/admin/requests/{id}" in "accounts";
     returns(200, "The request") or(ValidationFailed: "not the id of a request", NotFound);
     async fn run(admin, _by: Viewer, of: OfRequest, _body: ()) -> AccountRequestDocument {

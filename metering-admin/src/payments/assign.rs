@@ -4,7 +4,7 @@ use metering_core::access::{Account, AccountId};
 use metering_core::chains::{TxHash, TxRef};
 use metering_core::clock::Timestamp;
 use metering_core::money::{Credits, LedgerKind, NewLedgerEntry, PaymentRef};
-use metering_core::payments::{Payment, PaymentRecord, PaymentUse, Plan, PlanKey, Quote, SoldPlan};
+use metering_core::payments::{ExchangeRates, Payment, PaymentRecord, PaymentUse, Plan, PlanKey, Quote, SoldPlan};
 use metering_core::store::{PaymentCredit, PaymentCredited, PaymentStore, QuotePrecedence, Store};
 
 use crate::payments::chain::ReadableChain;
@@ -124,7 +124,7 @@ pub async fn assign(
     assignment: &Assignment,
     now: Timestamp,
 ) -> Result<Assigned, AssignError> {
-    Ready::read(store, chain, assignment, now).await?.credit(store).await
+    Ready::read(store, chain, assignment, None, now).await?.credit(store).await
 }
 
 /// An assignment after the chain was read.
@@ -144,6 +144,7 @@ impl Ready {
         store: &dyn PaymentStore,
         chain: ReadableChain<'_>,
         assignment: &Assignment,
+        rates: Option<&ExchangeRates>,
         now: Timestamp,
     ) -> Result<Self, AssignError> {
         let plans = store.plans().await?;
@@ -155,8 +156,11 @@ impl Ready {
             return already_credited(account, record).map(Self::Credited);
         }
         let payment = evidence::payment(store, chain, tx, &plans, plan).await?;
-        let paid = Token::of(&plans, &payment.target()).amount(payment.amount).to_string();
-        Ok(Self::Payment { credit: Box::new(assignment.credit(plan, payment, amount, now)), paid })
+        let token = Token::of(&plans, &payment.target());
+        let paid = token.amount(payment.amount).to_string();
+        let value = rates.map(|rates| rates.value(payment.amount, token.facts(), now));
+        let credit = PaymentCredit { value, ..assignment.credit(plan, payment, amount, now) };
+        Ok(Self::Payment { credit: Box::new(credit), paid })
     }
 
     pub(super) async fn credit(&self, store: &dyn PaymentStore) -> Result<Assigned, AssignError> {
@@ -259,6 +263,7 @@ impl Assignment {
             },
             payment,
             sold: plan.map(|plan| SoldPlan::of(plan, plan.bonus_credits)),
+            value: None,
             link_payer: false,
             quotes: if self.despite_quote { QuotePrecedence::Account } else { QuotePrecedence::Quote },
             now,

@@ -59,6 +59,11 @@ impl<'a> Token<'a> {
         self.unit.map(|(symbol, _)| symbol)
     }
 
+    /// Its symbol and decimals, if they are known.
+    pub(super) const fn facts(self) -> Option<(&'a str, u8)> {
+        self.unit
+    }
+
     /// An amount in tokens, if it is known how many decimals the token has.
     #[must_use]
     pub fn human(self, units: TokenUnits) -> Option<String> {

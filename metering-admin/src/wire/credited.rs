@@ -4,6 +4,7 @@ use metering_core::chains::TxRef;
 use metering_core::money::{Credits, printed};
 use metering_core::payments::{PaymentRecord, Plan};
 use metering_core::store::{Cursor, Page};
+use metering_core::wire::ValueDocument;
 use serde::{Deserialize, Serialize};
 
 use crate::payments::{Assigned, Token, named_amount, use_of};
@@ -59,6 +60,10 @@ pub struct PaymentRecordDocument {
     /// When its credits were taken back, as RFC 3339; null unless it is `reversed`.
     #[cfg_attr(feature = "openapi", schema(format = DateTime))]
     pub reversed_at: Option<String>,
+    /// What it was worth in the operator's currency when it was credited; null if that was not wanted then, and for a
+    /// processor's payment.
+    #[serde(default)]
+    pub value: Option<ValueDocument>,
     /// The processor that took it; absent for a payment on a chain. `chain_id` is then 0, and the token is the currency.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub processor: Option<String>,
@@ -155,6 +160,7 @@ impl PaymentRecordDocument {
             recorded_at: record.recorded_at.to_string(),
             state: record.settlement.as_str().to_owned(),
             reversed_at: record.settlement.reversed_at().map(|at| at.to_string()),
+            value: record.value.as_ref().map(Into::into),
             processor: record.processor.as_ref().map(|processor| processor.processor().to_owned()),
             processor_id: record.processor.as_ref().map(|processor| processor.id().to_owned()),
         }

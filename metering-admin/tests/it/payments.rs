@@ -108,6 +108,7 @@ async fn top_up(scene: &Scene, account: &AccountId, hash: TxHash) {
         used_as: PaymentUse::Topup,
         entry: NewLedgerEntry::new(LedgerKind::PurchaseTopup, "10".parse().unwrap(), "Plan starter".to_owned()),
         sold: None,
+        value: None,
         link_payer: true,
         quotes: QuotePrecedence::Quote,
         now: scene.clock.now(),

@@ -5,7 +5,10 @@ use std::sync::Arc;
 use metering_admin::wire::SearchDocument;
 use metering_admin::{AdminError, Administration};
 use metering_core::charging::HoldId;
+use metering_core::clock::{Clock, SystemClock};
 use metering_core::operators::AccountFilter;
+use metering_core::prices::NewPriceVersion;
+use metering_core::store::PriceStore;
 use metering_core::{Account, Charge, Credits, Service, SystemRandomness};
 use metering_sqlite::SqliteStore;
 
@@ -89,6 +92,39 @@ async fn a_request_is_found_with_what_explains_its_charge() {
     assert_eq!((request.balance_after, request.price_version), (Some(credits("9.5")), None));
     let unknown = HoldId::generate(&SystemRandomness).to_string();
     assert!(administration.search(&unknown, None).await.unwrap().requests.is_empty());
+}
+
+#[tokio::test]
+async fn a_request_that_held_nothing_is_explained() {
+    let store = Arc::new(SqliteStore::in_memory().unwrap());
+    let (service, administration) = (Service::with_defaults(store.clone()), Administration::new(store.clone()));
+    let (account, key) = service.open_account("my-agent", credits("10")).await.unwrap();
+    let catalogue = r#"{"market": "M", "version": 1, "endpoints": [{"path": "/report", "method": "GET", "metered": true,
+        "credit_weight": 72, "params": [{"name": "seconds", "in": "query", "type": "integer", "required": true}],
+        "billing_modifier": {"type": "lookback_multiplier", "param": "seconds",
+            "tiers": [{"max_seconds": 600, "multiplier": 1}], "overflow_multiplier": 2.5}}]}"#;
+    let now = SystemClock.now();
+    let new = NewPriceVersion { catalogue: catalogue.into(), since: now, recorded_at: now, applied_by: None };
+    store.record_prices(new).await.unwrap();
+    let receipt = service.charge(Charge::new(&key, credits("0.025"), "GET", "/report")).await.unwrap();
+    let request = HoldId::at(now, &SystemRandomness);
+    let id = request.of_charge(&key.hash(), "/report", receipt.rate.at, true);
+    service.charge(Charge::new(&key, credits("1"), "GET", "/other")).await.unwrap();
+
+    let found = administration.search(&id.to_string(), None).await.unwrap();
+    assert_eq!((names(&found), &found.note), (vec!["my-agent"], &None));
+    let charged = &found.requests[0];
+    assert_eq!((charged.request.org_id.as_str(), charged.price_version), (account.id.as_str(), Some(1)));
+    let words = charged.request.request.explanation.as_deref().unwrap();
+    assert!(words.starts_with("GET /report was charged 0.025 credits to the key "), "{words}");
+    assert!(words.ends_with("; its look-back makes it 2.5 times 0.01 credits."), "{words}");
+    assert_eq!(administration.request(&id).await.unwrap(), charged.request);
+
+    // Nothing was charged under this id.
+    let found = administration.search(&request.to_string(), None).await.unwrap();
+    assert!(found.requests.is_empty() && found.note.as_deref().unwrap().contains("nothing was charged under this id"));
+    let missing = administration.request(&request).await.unwrap_err();
+    assert!(matches!(&missing, AdminError::NotFound(text) if text.contains("nothing was charged")), "{missing}");
 }
 
 #[tokio::test]

@@ -83,7 +83,7 @@ parameters! {
 
     /// A request.
     OfRequest {
-        /// The id of the request, from `X-BDS-Request-Id`
+        /// The id of the request, from `X-BDS-Request-Id` or `X-Request-Id`
         id: String,
     }
 }
@@ -207,8 +207,10 @@ call! {
 
     /// What a request holds, or what it was charged
     ///
-    /// For requests whose cost is known only after their response. Their id is in the header `X-BDS-Request-Id`. A
-    /// settled request is kept for a day. A key without the scope `read` finds only its own requests.
+    /// The id is in the header `X-BDS-Request-Id` or `X-Request-Id` of the response. A request whose credits were held is
+    /// kept for a day after it was settled. One that was charged at once is found as long as it is among the account's
+    /// recent activity; `explanation` then says why it was charged. A key without the scope `read` finds only its own
+    /// requests.
     GetRequest("request") = GET "/requests/{id}" in "account" for KEY;
     takes(OfRequest, ());
     returns(200, "The request": RequestDocument) or(NotFound: "the account has no such request, or no longer");

@@ -2,8 +2,8 @@
 
 use metering_core::wire::call::Access;
 use metering_core::wire::{
-    BrowserSessionResponse, BrowserSessionsDocument, EndedSessionsResponse, LinkRequest, RecoverByEmailRequest,
-    RecoverByEmailResponse,
+    BrowserSessionResponse, BrowserSessionsDocument, EndedSessionsResponse, LinkAccountResponse, LinkRequest,
+    RecoverByEmailRequest, RecoverByEmailResponse,
 };
 use metering_core::{call, parameters};
 
@@ -57,6 +57,14 @@ call! {
     takes((), RecoverByEmailRequest);
     returns(202, "Accepted, whether or not an account has the address": RecoverByEmailResponse)
         or(NotFound: "this service sends no mail", RateLimited, Overloaded: "too much mail is waiting");
+
+    /// The account that a sign-in link is for
+    ///
+    /// The page names it before it signs in. The link stays as it is.
+    GetSignInAccount("sign_in_account") = POST "/api-key/sessions/email/account" in "sessions" for Access::ANYONE;
+    takes((), LinkRequest);
+    returns(200, "The account": LinkAccountResponse)
+        or(LinkExpired: "used, replaced by a newer link, or expired", RateLimited, StorageUnavailable);
 
     /// Exchange the token of a sign-in link for a session
     ///

@@ -11,7 +11,7 @@ use metering_core::payments::{
 use metering_core::store::{Claim, Claimed, KeyDelivery, NewAccount, PaymentCredit, QuotePrecedence, SettlementChange};
 
 use super::super::operation::{HASHES, Price, Sale, chain, nonce, target};
-use super::super::sale::{PLAN, SOLD, sold, tx_on, wallet};
+use super::super::sale::{PLAN, SOLD, sold, tx_on, value, wallet};
 use super::super::scene::{MINUTE, UNCAPPED, atoms};
 use super::{Pair, account_id, assert_agree, email_address, entry};
 
@@ -48,6 +48,7 @@ impl Pair {
                     },
                     payment,
                     sold: assigned.then(sold),
+                    value: (!assigned).then(value),
                     link_payer: links,
                     quotes: if yields { QuotePrecedence::Quote } else { QuotePrecedence::Account },
                     now: self.now,
@@ -144,7 +145,8 @@ impl Pair {
             entries: first_entries,
             created_at: self.now,
         };
-        Claim { nonce: quote.nonce, payment, account, sold: Some(sold()), delivery: KeyDelivery::Now, now: self.now }
+        let (sold, value, delivery) = (Some(sold()), Some(value()), KeyDelivery::Now);
+        Claim { nonce: quote.nonce, payment, account, sold, value, delivery, now: self.now }
     }
 
     async fn claim_quote(&mut self, claim: Claim) {

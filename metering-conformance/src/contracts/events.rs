@@ -63,6 +63,7 @@ macro_rules! events_conformance {
             webhooks::a_webhooks_secret_is_rotated,
             webhooks::a_webhooks_terms_are_changed,
             webhooks::racing_webhooks_are_limited,
+            webhooks::racing_webhooks_that_are_mail_are_one,
             webhooks::the_operators_webhook_is_set_and_removed,
             webhooks::webhooks_are_stored_unchanged,
             webhooks::webhooks_of_an_account_are_limited,

@@ -13,6 +13,7 @@ macro_rules! operators_conformance {
             audit::texts_of_the_audit_log_are_stored_unchanged,
             audit::the_audit_log_is_kept_for_ever,
             newest_lists::a_key_is_found_by_its_id,
+            newest_lists::a_request_id_names_the_key_that_paid,
             newest_lists::accounts_that_run_out_are_listed,
             newest_lists::newest_accounts_are_filtered,
             newest_lists::newest_accounts_are_first,

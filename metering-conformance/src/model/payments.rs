@@ -91,6 +91,7 @@ impl Model {
             used_as: used.used_as,
             plan_id: used.plan_id.clone(),
             sold: used.sold.clone(),
+            value: used.value.clone(),
             recorded_at: used.at,
             processor: None,
         };
@@ -120,6 +121,7 @@ impl Model {
                     used_as: credit.used_as,
                     plan_id: credit.entry.payment.as_ref().and_then(|paid| paid.plan_id.clone()),
                     sold: credit.sold.clone(),
+                    value: credit.value.clone(),
                     at: credit.now,
                     steps: Vec::new(),
                     links: credit.link_payer,

@@ -120,6 +120,7 @@ impl Model {
             used_as: PaymentUse::PaySignup,
             plan_id: paid.and_then(|paid| paid.plan_id),
             sold: claim.sold.clone(),
+            value: claim.value.clone(),
             at: claim.now,
             steps: Vec::new(),
             links: false,

@@ -5,7 +5,7 @@ use metering_core::chains::TxRef;
 use metering_core::clock::{Day, Timestamp};
 use metering_core::money::Refill;
 use metering_core::offers::{GasPlace, SettlementFailure, Submission};
-use metering_core::payments::{Payment, PaymentUse, Quote, SettlementStep, SoldPlan};
+use metering_core::payments::{Payment, PaymentUse, PaymentValue, Quote, SettlementStep, SoldPlan};
 use metering_core::store::NewAuthorization;
 
 /// A quote and its outcome.
@@ -34,6 +34,7 @@ pub(super) struct Used {
     pub(super) used_as: PaymentUse,
     pub(super) plan_id: Option<String>,
     pub(super) sold: Option<SoldPlan>,
+    pub(super) value: Option<PaymentValue>,
     pub(super) at: Timestamp,
     /// Every settlement step, and when it was taken.
     pub(super) steps: Vec<(SettlementStep, Timestamp)>,

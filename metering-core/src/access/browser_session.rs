@@ -12,7 +12,7 @@ use crate::access::succession::{ShortRotationKey, derived_key};
 use crate::charging::delivery::IdempotencyKey;
 use crate::clock::Timestamp;
 use crate::random_id::random_id;
-use crate::secret::{Secret, SecretHash, SecretKind, has_form};
+use crate::secret::{Secret, SecretHash, token};
 
 /// Separates the keys that a session's rotation gives from all other derived keys.
 const PURPOSE: &[u8] = b"metering: the key that replaces the key of a session";
@@ -32,18 +32,7 @@ pub enum BrowserTokenKind {}
 #[error("not the token of a browser's session; expected bst_ followed by 43 letters and digits")]
 pub struct MalformedBrowserToken;
 
-impl SecretKind for BrowserTokenKind {
-    const NAME: &'static str = "BrowserToken";
-    const HASH_NAME: &'static str = "BrowserTokenHash";
-    const PREFIX: &'static str = "bst_";
-    /// 43 base-62 digits are 256 bits.
-    const RANDOM_DIGITS: usize = 43;
-    type Malformed = MalformedBrowserToken;
-
-    fn check(text: &str) -> Result<(), MalformedBrowserToken> {
-        if has_form::<Self>(text) { Ok(()) } else { Err(MalformedBrowserToken) }
-    }
-}
+token!(BrowserTokenKind: BrowserToken, BrowserTokenHash, "bst_", MalformedBrowserToken);
 
 impl BrowserToken {
     /// The key that replaces the session's key in the rotation with this idempotency key: always the same. See

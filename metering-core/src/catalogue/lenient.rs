@@ -32,7 +32,7 @@ impl Catalogue {
     /// The price of a connection to a stream at this path: the stream's own price, or for a path without a route the
     /// price of its stream prefix.
     pub(crate) fn session_price(&self, path: &[&str]) -> Option<Credits> {
-        let exact = match self.trie.find(path.iter().copied(), "GET") {
+        let exact = match self.trie.find(&path.join("/"), "GET") {
             TrieMatch::Route(index) => session_price(&self.routes[index]),
             _ => None,
         };
@@ -44,7 +44,7 @@ impl Catalogue {
     /// the path does not have counts as the most expensive one it has.
     pub(crate) fn find_leniently(&self, method: &str, path: &[&str]) -> Option<&Route> {
         let method = if method == "HEAD" && !self.has_route("HEAD", path) { "GET" } else { method };
-        if let TrieMatch::Route(index) = self.trie.find(path.iter().copied(), method) {
+        if let TrieMatch::Route(index) = self.trie.find(&path.join("/"), method) {
             return Some(&self.routes[index]);
         }
         let fits = |route: &&Route| {
@@ -56,7 +56,7 @@ impl Catalogue {
     }
 
     fn has_route(&self, method: &str, path: &[&str]) -> bool {
-        matches!(self.trie.find(path.iter().copied(), method), TrieMatch::Route(_))
+        matches!(self.trie.find(&path.join("/"), method), TrieMatch::Route(_))
     }
 
     /// The template that a path without a route was probably meant to match.

@@ -5,7 +5,7 @@
 
 use rust_decimal::Decimal;
 
-use crate::catalogue::price::Pricing;
+use crate::catalogue::price::{Multiplier, Pricing};
 use crate::catalogue::route::Route;
 use crate::catalogue::units::UnitPrice;
 use crate::catalogue::usage_price::UsagePrice;
@@ -49,6 +49,21 @@ impl Route {
             Pricing::ByVolume(tiers) => by_volume(tiers),
             Pricing::ByUsage(price) => by_usage(price),
             Pricing::Unknown => "not known to this version".to_owned(),
+        }
+    }
+
+    /// How a request came to cost this much: the price in words, and the factor of its look-back if it had one.
+    #[must_use]
+    pub fn charge_in_words(&self, charged: Credits) -> String {
+        let words = self.price_in_words();
+        let Pricing::PerLookback { weight, .. } = &self.pricing else { return words };
+        let base = weight.price(Multiplier::ONE).unwrap_or_default();
+        match Decimal::from(charged.atoms()).checked_div(Decimal::from(base.atoms())) {
+            Some(factor) if factor != Decimal::ONE => {
+                let (base, factor) = (amount(base, None, ""), factor.round_dp(DIGITS).normalize());
+                format!("{words}; its look-back makes it {factor} times {base}")
+            }
+            _ => words,
         }
     }
 

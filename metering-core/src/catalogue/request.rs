@@ -36,15 +36,8 @@ impl Route {
     /// [`RouteRefusal::InvalidParameters`], or [`RouteRefusal::UnknownRoute`] for a path that does not fit the
     /// template.
     pub fn read(&self, path: &RequestPath<'_>, query: Option<&str>) -> Result<(Credits, Option<String>), RouteRefusal> {
-        let fits = |(piece, segment): (TemplateSegment<'_>, &str)| match piece {
-            TemplateSegment::Literal(text) => text == segment,
-            TemplateSegment::Param { .. } => piece.value(segment).is_some_and(|value| !value.is_empty()),
-        };
-        if path.segments().count() != self.segments().count() || !self.segments().zip(path.segments()).all(fits) {
-            return Err(RouteRefusal::UnknownRoute);
-        }
         let mut values = Values { route: self, lookback_seconds: 0, problems: BTreeMap::new() };
-        values.read_path(path);
+        values.read_path(path).ok_or(RouteRefusal::UnknownRoute)?;
         let query = values.read_query(query.unwrap_or_default());
         if !values.problems.is_empty() {
             return Err(RouteRefusal::InvalidParameters(values.problems));
@@ -61,17 +54,25 @@ struct Values<'c> {
 }
 
 impl Values<'_> {
-    fn read_path(&mut self, path: &RequestPath<'_>) {
+    /// `None` if the path does not fit the template.
+    fn read_path(&mut self, path: &RequestPath<'_>) -> Option<()> {
         let route = self.route;
-        for (piece, segment) in route.segments().zip(path.segments()) {
-            let (Some(name), Some(segment)) = (piece.param(), piece.value(segment)) else { continue };
-            let param = route.param(ParamLocation::Path, name);
-            match (param, decode(segment, false)) {
+        let mut segments = path.segments();
+        for piece in route.segments() {
+            let segment = segments.next()?;
+            let name = match piece {
+                TemplateSegment::Literal(text) if text == segment => continue,
+                TemplateSegment::Literal(_) => return None,
+                TemplateSegment::Param { name, .. } => name,
+            };
+            let value = piece.value(segment).filter(|value| !value.is_empty())?;
+            match (route.param(ParamLocation::Path, name), decode(value, false)) {
                 (Some(param), Ok(value)) => self.read(param, &value),
                 (_, Err(error)) => self.refuse(name, &error.to_string()),
                 (None, _) => unreachable!("the catalogue declares every path parameter"),
             }
         }
+        segments.next().is_none().then_some(())
     }
 
     /// Checks a query and returns its normal form: percent-encoded the same way, with declared parameters only unless

@@ -1,6 +1,6 @@
 //! The segment trie behind the catalogue: finds the route of a path without trying every route.
 
-use std::collections::HashMap;
+use foldhash::HashMap;
 
 use crate::catalogue::spelling::{ends_like_any, fold, reads_like_any};
 use crate::catalogue::template::TemplateSegment;
@@ -63,11 +63,10 @@ impl Trie {
         param.is_some() || !verbs.is_empty() || literals.contains_key(first) || reads_like_any(first, folded)
     }
 
-    /// Finds the route of a path and method.
-    pub(crate) fn find<'p>(&self, segments: impl Iterator<Item = &'p str>, method: &str) -> TrieMatch {
-        let segments: Vec<_> = segments.collect();
+    /// Finds the route of a path, given without its first slash, and method.
+    pub(crate) fn find(&self, path: &str, method: &str) -> TrieMatch {
         let mut near_misses = NearMisses::default();
-        match self.root.find(&segments, method, &mut near_misses) {
+        match self.root.find(Some(path), method, &mut near_misses) {
             Some(route) => TrieMatch::Route(route),
             None if !near_misses.methods.is_empty() => {
                 near_misses.methods.sort_unstable();
@@ -97,15 +96,17 @@ impl Node {
         nodes.entry(name.into()).or_default()
     }
 
-    fn find(&self, segments: &[&str], method: &str, near_misses: &mut NearMisses) -> Option<usize> {
-        let Some((segment, rest)) = segments.split_first() else {
+    /// Finds the route of what is left of a path: `None` after its last segment.
+    fn find(&self, path: Option<&str>, method: &str, near_misses: &mut NearMisses) -> Option<usize> {
+        let Some(path) = path else {
             let route = self.routes.iter().find(|(candidate, _)| &**candidate == method);
             if route.is_none() {
                 near_misses.methods.extend(self.routes.iter().map(|(candidate, _)| candidate.to_string()));
             }
             return route.map(|(_, route)| *route);
         };
-        if let Some(node) = self.literals.get(*segment)
+        let (segment, rest) = path.split_once('/').map_or((path, None), |(segment, rest)| (segment, Some(rest)));
+        if let Some(node) = self.literals.get(segment)
             && let Some(route) = node.find(rest, method, near_misses)
         {
             return Some(route);
@@ -116,7 +117,7 @@ impl Node {
         let exact = segment.rsplit_once(':').filter(|(value, _)| !value.is_empty());
         let exact = exact.and_then(|(value, verb)| Some((value, self.verbs.get(verb)?)));
         // What is not the verb must not read like one: some servers take another colon than the last.
-        let value = exact.map_or(*segment, |(value, _)| value);
+        let value = exact.map_or(segment, |(value, _)| value);
         if reads_like_any(segment, &self.folded) || ends_like_any(value, &self.folded_verbs) {
             near_misses.ambiguous = true;
             return None;

@@ -6,6 +6,8 @@ use std::str::FromStr;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use sha3::{Digest, Keccak256};
 
+use crate::raw_bytes::raw_bytes;
+
 /// An EVM address. Displayed in lower case; [`Address::to_checksummed`] is the form for people.
 ///
 /// ```
@@ -17,6 +19,8 @@ use sha3::{Digest, Keccak256};
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Address([u8; 20]);
+
+raw_bytes!(Address, 20);
 
 /// Why the text is not an address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -33,18 +37,6 @@ pub enum AddressError {
 impl Address {
     /// The zero address, which stands for the chain's native coin.
     pub const ZERO: Self = Self([0; 20]);
-
-    /// Makes an address from its bytes.
-    #[must_use]
-    pub const fn from_bytes(bytes: [u8; 20]) -> Self {
-        Self(bytes)
-    }
-
-    /// The 20 bytes.
-    #[must_use]
-    pub const fn as_bytes(&self) -> &[u8; 20] {
-        &self.0
-    }
 
     /// The address in the mixed case of EIP-55.
     #[must_use]

@@ -102,8 +102,13 @@ pub fn decide<F: Facts>(
     postings: impl IntoIterator<Item = Posting>,
     now: Timestamp,
 ) -> Result<Decided<F::Account, F::Line>, F::Error> {
-    let mut batch = Batch { facts, tally: Tally::new(now) };
-    let outcomes = postings.into_iter().map(|posting| batch.post(posting)).collect::<Result<_, _>>()?;
+    let postings = postings.into_iter();
+    let (count, _) = postings.size_hint();
+    let mut batch = Batch { facts, tally: Tally::new(now, count) };
+    let mut outcomes = Vec::with_capacity(count);
+    for posting in postings {
+        outcomes.push(batch.post(posting)?);
+    }
     Ok((outcomes, batch.tally.finish()))
 }
 

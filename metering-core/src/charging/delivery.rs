@@ -15,6 +15,7 @@ use sha3::{Digest, Sha3_256};
 
 use crate::charging::request_id::RequestId;
 use crate::clock::Timestamp;
+use crate::raw_bytes::raw_bytes;
 use crate::usage::UsageLine;
 use crate::wire::ErrorCode;
 
@@ -105,6 +106,8 @@ fn unquoted(inside: &str) -> Result<String, IdempotencyKeyError> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Fingerprint([u8; 16]);
 
+raw_bytes!(Fingerprint, 16);
+
 impl Fingerprint {
     /// The fingerprint of a request. `target` must be in normal form.
     #[must_use]
@@ -125,18 +128,6 @@ impl Fingerprint {
         let hash: [u8; 32] = Sha3_256::new().chain_update(self.0).chain_update(body).finalize().into();
         let (start, _) = hash.split_first_chunk().expect("the hash has 32 bytes");
         Self(*start)
-    }
-
-    /// Makes a fingerprint from its bytes.
-    #[must_use]
-    pub const fn from_bytes(bytes: [u8; 16]) -> Self {
-        Self(bytes)
-    }
-
-    /// The bytes.
-    #[must_use]
-    pub const fn as_bytes(&self) -> &[u8; 16] {
-        &self.0
     }
 }
 

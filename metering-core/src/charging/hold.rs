@@ -20,7 +20,8 @@ use crate::random::Randomness;
 use crate::random_id::random_id;
 use crate::usage::UsageLine;
 
-/// The id of a request whose credits are held: `req_` and 32 lower-case hex digits.
+/// The id of a request: `req_` and 32 lower-case hex digits. What is held for a request has an id of its own, which says
+/// nothing; any other names its [charge](HoldId::of_charge).
 ///
 /// ```
 /// use metering_core::SystemRandomness;

@@ -42,7 +42,9 @@ use crate::random::SystemRandomness;
 use crate::store::Store;
 use crate::trace;
 use committer::Committer;
-use keeper::{Keeper, OpenHolds, OwedRefund};
+#[cfg(feature = "tower")]
+use keeper::OwedRefund;
+use keeper::{Keeper, OpenHolds};
 use postings::Postings;
 use queue::Queue;
 use reply::{Reply, slot};
@@ -310,6 +312,7 @@ impl Meter {
     }
 
     /// Keeps a drain waiting for a refund that cannot be posted yet.
+    #[cfg(feature = "tower")]
     pub(crate) fn owe_refund(&self) -> OwedRefund {
         self.open.owe_refund()
     }

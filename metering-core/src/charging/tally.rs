@@ -78,15 +78,17 @@ where
     K: Copy + Ord + Hash,
     L: Clone + Ord + Hash,
 {
-    /// An empty batch, decided at `now`.
+    /// A batch of about so many postings, decided at `now`.
     #[must_use]
-    pub(crate) fn new(now: Timestamp) -> Self {
+    pub(crate) fn new(now: Timestamp, postings: usize) -> Self {
+        // In a large batch, accounts are rarely all different.
+        let postings = postings.min(1_024);
         Self {
             now,
-            accounts: HashMap::new(),
-            keys: HashMap::new(),
+            accounts: HashMap::with_capacity(postings),
+            keys: HashMap::with_capacity(postings),
             holds: BTreeMap::new(),
-            usage: HashMap::new(),
+            usage: HashMap::with_capacity(postings),
             results: BTreeMap::new(),
             volumes: BTreeMap::new(),
             events: Vec::new(),

@@ -168,6 +168,7 @@ mod tests {
             used_as: PaymentUse::Authorization,
             entry: purchase(amount),
             sold: None,
+            value: None,
             link_payer: false,
             quotes: QuotePrecedence::Account,
             now: NOW,

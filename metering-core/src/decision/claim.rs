@@ -69,7 +69,7 @@ pub fn claim_open(
     if tx_used {
         return Ok(Decided::Refused(Claimed::TxUsed));
     }
-    let Claim { nonce, payment, account: new, sold, delivery, now } = claim;
+    let Claim { nonce, payment, account: new, sold, value, delivery, now } = claim;
     let plan_id = new.entries.iter().find_map(|entry| entry.payment.clone()).and_then(|paid| paid.plan_id);
     let new = if facts.owner.email_taken {
         NewAccount { email: None, email_status: EmailStatus::Unchecked, ..new }
@@ -84,7 +84,7 @@ pub fn claim_open(
         Decided::Refused(_) => return Ok(Decided::Refused(Claimed::OutOfRange)),
     };
     let (id, tx) = (account.account.id.clone(), payment.tx);
-    let record = PaymentRecord::of_new(payment, id.clone(), PaymentUse::PaySignup, (plan_id, sold), now);
+    let record = PaymentRecord::of_new(payment, id.clone(), PaymentUse::PaySignup, (plan_id, sold, value), now);
     let quote = match delivery {
         KeyDelivery::Now => QuoteState::Claimed { account: id, tx },
         KeyDelivery::Later => QuoteState::Paid { account: id, tx },
@@ -107,7 +107,7 @@ pub fn claim_paid<K: Copy>(claim: &Claim, facts: KeyFacts<K>) -> Result<Decided<
 #[cfg(test)]
 mod tests {
     use super::super::scene::{
-        NOW, account, entry, first_key, new_account, payment, purchase, quote, revoked, sold, tx,
+        NOW, account, entry, first_key, new_account, payment, purchase, quote, revoked, sold, tx, value,
     };
     use super::*;
 
@@ -117,7 +117,8 @@ mod tests {
             entries: vec![purchase(5), entry(1)],
             ..new_account()
         };
-        Claim { nonce: quote().nonce, payment: payment(tx(1)), account, sold: Some(sold()), delivery, now: NOW }
+        let (payment, sold, value) = (payment(tx(1)), Some(sold()), Some(value()));
+        Claim { nonce: quote().nonce, payment, account, sold, value, delivery, now: NOW }
     }
 
     #[test]
@@ -176,7 +177,7 @@ mod tests {
             assert_eq!((account.email.is_none(), account.totals.balance.atoms()), (email_taken, 6));
             assert_eq!((&record.account, record.used_as), (&account.id, PaymentUse::PaySignup));
             assert_eq!(record.plan_id.as_deref(), Some("starter"), "the plan of the first entry with a payment");
-            assert_eq!(record.sold, Some(sold()));
+            assert_eq!((record.sold, record.value), (Some(sold()), Some(value())));
             let id = account.id;
             let expected = match delivery {
                 KeyDelivery::Now => QuoteState::Claimed { account: id, tx: tx(1) },

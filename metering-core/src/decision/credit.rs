@@ -62,20 +62,20 @@ pub fn credit_payment<K>(credit: PaymentCredit, facts: CreditFacts<K>) -> Decide
     if refused {
         return Decided::Refused(PaymentCredited::BelongsToQuote);
     }
-    let PaymentCredit { account: id, payment, used_as, entry, sold, link_payer, quotes: _, now } = credit;
+    let PaymentCredit { account: id, payment, used_as, entry, sold, value, link_payer, quotes: _, now } = credit;
     let plan_id = entry.payment.as_ref().and_then(|paid| paid.plan_id.clone());
     let Some(posted) = EntryChanges::of((row, account), entry, now) else {
         return Decided::Refused(PaymentCredited::OutOfRange);
     };
     let link = link_payer.then_some(payment.payer);
     let quote = own.map(|nonce| (nonce, QuoteState::Claimed { account: id.clone(), tx: payment.tx }));
-    let record = PaymentRecord::of_new(payment, id, used_as, (plan_id, sold), now);
+    let record = PaymentRecord::of_new(payment, id, used_as, (plan_id, sold, value), now);
     Decided::Accepted(CreditChanges { posted, record, link, quote })
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::scene::{NOW, account, payment, purchase, quote, record, revoked, sold, tx};
+    use super::super::scene::{NOW, account, payment, purchase, quote, record, revoked, sold, tx, value};
     use super::*;
     use crate::store::QuotePrecedence::{
         Account as TheAccount, OwnQuote, Quote as TheQuote, TopUpQuote as TheTopUpQuote,
@@ -94,6 +94,7 @@ mod tests {
             used_as: PaymentUse::Topup,
             entry: purchase(amount),
             sold: Some(sold()),
+            value: Some(value()),
             link_payer: false,
             quotes,
             now: NOW,

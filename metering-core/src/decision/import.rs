@@ -213,6 +213,7 @@ fn payment_record(new: &ImportedAccount, used: &UsedTransaction, now: Timestamp)
         used_as: PaymentUse::Imported,
         plan_id: entry.and_then(|payment| payment.plan_id.clone()),
         sold: None,
+        value: None,
         recorded_at: now,
         settlement: PaymentSettlement::Final,
         processor: None,

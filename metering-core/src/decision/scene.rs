@@ -11,6 +11,7 @@ use crate::money::credits::Credits;
 use crate::money::ledger::{LedgerKind, NewLedgerEntry, PaymentRef};
 use crate::payments::payment::{Payment, PaymentRecord, PaymentSettlement, PaymentTarget, PaymentUse, SoldPlan};
 use crate::payments::quote::{NonceHash, Quote, QuoteState};
+use crate::payments::value::PaymentValue;
 use crate::store::NewAccount;
 
 pub(super) const NOW: Timestamp = Timestamp::from_unix_millis(1_000_000);
@@ -61,6 +62,11 @@ pub(super) fn sold() -> SoldPlan {
     SoldPlan { label, bonus_credits: Some(Credits::from_atoms(1)), token_symbol, token_decimals: 6 }
 }
 
+/// What that purchase is worth.
+pub(super) fn value() -> PaymentValue {
+    PaymentValue { currency: "EUR".parse().unwrap(), converted: None }
+}
+
 pub(super) fn tx(number: u8) -> TxRef {
     TxRef { chain_id: 1, hash: TxHash::from_bytes([number; 32]) }
 }
@@ -86,6 +92,7 @@ pub(super) fn record(used_as: PaymentUse) -> PaymentRecord {
         used_as,
         plan_id: Some("starter".to_owned()),
         sold: Some(sold()),
+        value: Some(value()),
         recorded_at: NOW,
         settlement: PaymentSettlement::Unsettled,
         processor: None,

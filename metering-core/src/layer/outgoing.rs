@@ -2,14 +2,17 @@
 //! that keeps shared caches from storing it.
 
 use http::request::Parts;
-use http::{HeaderName, HeaderValue, Response, header};
+use http::{Extensions, HeaderName, HeaderValue, Response, header};
 
 use super::header_value::header_value;
 use super::privacy::Privacy;
 use super::received::Received;
+use crate::access::key::KeyHash;
 use crate::catalogue::{ErrorShape, Route};
 use crate::charging::HoldId;
+use crate::clock::Timestamp;
 use crate::random::SystemRandomness;
+use crate::service::AdmissionKind;
 use crate::wire::{ErrorBody, REQUEST_ID_HEADER};
 
 /// The response headers that carry a request's id, from us or from an upstream.
@@ -26,14 +29,40 @@ pub(super) struct Outgoing {
 
 impl Outgoing {
     /// Uses the id that the request was given, and makes one if there is none.
-    pub(super) fn new(head: &mut Parts, received: Received) -> Self {
-        let id = *head.extensions.get_or_insert_with(|| HoldId::generate(&SystemRandomness));
+    pub(super) fn new(head: &mut Parts, received: Received, now: impl FnOnce() -> Timestamp) -> Self {
+        let id = *head.extensions.get_or_insert_with(|| HoldId::at(now(), &SystemRandomness));
         Self { id, shape: Some(ErrorShape::Own), privacy: Privacy::of_received(received) }
     }
 
     /// The request matches this route, or none with `near` as the shape of its errors.
     pub(super) fn is_for(&mut self, route: Option<&Route>, near: impl FnOnce() -> ErrorShape) {
         self.shape = Some(route.map_or_else(near, |route| route.errors));
+    }
+
+    /// The request was admitted: from now on, its id names the charge, unless it was given another kind of id. `before` is a
+    /// time before the charge.
+    pub(super) fn is_charged(
+        &mut self,
+        (kind, route): (&AdmissionKind, &Route),
+        key: &KeyHash,
+        before: Timestamp,
+        extensions: &mut Extensions,
+    ) {
+        let receipt = match kind {
+            AdmissionKind::Charged(receipt) => Some(receipt),
+            AdmissionKind::Early(early) => Some(early.receipt()),
+            AdmissionKind::Expected(_) => None,
+            AdmissionKind::Held(_) | AdmissionKind::Free => return,
+        };
+        // A hold has an id of its own. What is repeated was charged to an earlier request.
+        if self.id.names_charge() || receipt.is_some_and(|receipt| receipt.repeated || receipt.hold.is_some()) {
+            return;
+        }
+        let at = receipt.map_or(before, |receipt| receipt.rate.at);
+        self.id = self.id.of_charge(key, &route.template, at, receipt.is_some());
+        if let Some(id) = extensions.get_mut::<HoldId>() {
+            *id = self.id;
+        }
     }
 
     /// The response is not that of a route of the catalogue.
@@ -46,9 +75,11 @@ impl Outgoing {
             Some(shape) => {
                 let mut response = shape.finish(response, self.id);
                 self.privacy.protect(response.headers_mut());
-                // For the time after the head: a stream may break off.
-                response.extensions_mut().insert(shape);
-                response.extensions_mut().insert(self.id);
+                if shape != ErrorShape::Own {
+                    // For the time after the head: a stream may break off.
+                    response.extensions_mut().insert(shape);
+                    response.extensions_mut().insert(self.id);
+                }
                 response
             }
             None => response,
@@ -89,7 +120,10 @@ impl ErrorShape {
             if status >= 500 {
                 tracing::info!(request_id = text, code = error.error.as_str(), "a request was not served");
             }
-            if self != Self::Own {
+            if self == Self::Own {
+                // For those further out, who may add to it.
+                response.extensions_mut().insert(error);
+            } else {
                 response = response.map(|_| R::from(self.document(&error, Some(text))));
                 let kind = HeaderValue::from_static(self.content_type());
                 response.headers_mut().insert(header::CONTENT_TYPE, kind);

@@ -44,7 +44,7 @@ impl MeteringLayer {
     /// The response to a request that is refused.
     pub async fn precheck<R: From<String>>(&self, head: &mut Parts) -> Result<(), Response<R>> {
         let received = Received::of(&head.headers);
-        let mut outgoing = Outgoing::new(head, received);
+        let mut outgoing = Outgoing::new(head, received, || self.service.access().now());
         let head = &*head;
         let values = |name: &'static str| received.values(&head.headers, name);
         let credentials = Credentials::read(values);

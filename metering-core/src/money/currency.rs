@@ -1,11 +1,13 @@
-//! The currencies of payments that a processor took (ISO 4217), and the decimals of their amounts.
+//! Currencies (ISO 4217), and the decimals of their amounts. Processors take payments in them, and receipts say in one
+//! what a payment was worth.
 
 use std::fmt;
 use std::str::FromStr;
 
 use crate::chains::address::Address;
 
-/// The codes in use, by the decimals of their amounts.
+/// The codes in use, by the decimals of their amounts. A currency that ends stays: records of payments name it. Metals, test
+/// codes and most funds are left out.
 const CODES: [(u8, &str); 4] = [
     (
         2,
@@ -79,11 +81,11 @@ impl FromStr for Currency {
     /// Reads a code in either case.
     fn from_str(text: &str) -> Result<Self, CurrencyError> {
         let code = text.to_ascii_uppercase();
-        let known = CODES
-            .iter()
-            .flat_map(|(decimals, codes)| codes.split_ascii_whitespace().map(move |code| (code, *decimals)));
-        let mut found = known.filter(|(known, _)| *known == code);
-        found.next().map(|(code, decimals)| Self { code, decimals }).ok_or(CurrencyError)
+        let by_decimals = CODES.into_iter().find_map(|(decimals, codes)| {
+            let code = codes.split_ascii_whitespace().find(|known| *known == code)?;
+            Some(Self { code, decimals })
+        });
+        by_decimals.ok_or(CurrencyError)
     }
 }
 

@@ -39,6 +39,14 @@ pub(crate) fn parse_exact(text: &str) -> Result<Decimal, DecimalError> {
     shift(value.normalize(), exponent)
 }
 
+/// Parses a decimal without an exponent exactly, and keeps its trailing zeros.
+pub(crate) fn parse_as_written(text: &str) -> Result<Decimal, DecimalError> {
+    if !is_plain_json_number(text) {
+        return Err(DecimalError::Malformed);
+    }
+    Decimal::from_str_exact(text).map_err(|_| DecimalError::OutOfRange)
+}
+
 /// Parses a JSON number, rounded to what can be represented: the last of too many digits, and a number that is too
 /// large to the largest.
 ///

@@ -14,6 +14,7 @@ use crate::clock::Timestamp;
 use crate::money::credits::Credits;
 use crate::named_enum::named_enum;
 use crate::offers::authorization::{Authorization, AuthorizationNonce};
+use crate::raw_bytes::raw_bytes;
 
 /// What tells authorizations apart. The token's contract executes only one with these.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -41,23 +42,13 @@ impl AuthorizationId {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct IdentifierHash([u8; 32]);
 
+raw_bytes!(IdentifierHash, 32);
+
 impl IdentifierHash {
     /// The hash of an id.
     #[must_use]
     pub fn of(identifier: &str) -> Self {
         Self(Sha3_256::digest(identifier).into())
-    }
-
-    /// Makes it from its bytes.
-    #[must_use]
-    pub const fn from_bytes(bytes: [u8; 32]) -> Self {
-        Self(bytes)
-    }
-
-    /// The bytes.
-    #[must_use]
-    pub const fn as_bytes(&self) -> &[u8; 32] {
-        &self.0
     }
 }
 

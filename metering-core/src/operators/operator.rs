@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::clock::Timestamp;
 use crate::named_enum::named_enum;
-use crate::secret::{Secret, SecretHash, SecretKind, has_form};
+use crate::secret::{Secret, SecretHash, token};
 
 /// The secret that an operator signs in with: `opr_` and 43 random base-62 digits.
 pub type OperatorToken = Secret<OperatorTokenKind>;
@@ -24,18 +24,7 @@ pub enum OperatorTokenKind {}
 #[error("not an operator's token; expected opr_ followed by 43 letters and digits")]
 pub struct MalformedOperatorToken;
 
-impl SecretKind for OperatorTokenKind {
-    const NAME: &'static str = "OperatorToken";
-    const HASH_NAME: &'static str = "OperatorTokenHash";
-    const PREFIX: &'static str = "opr_";
-    /// 43 base-62 digits are 256 bits.
-    const RANDOM_DIGITS: usize = 43;
-    type Malformed = MalformedOperatorToken;
-
-    fn check(text: &str) -> Result<(), MalformedOperatorToken> {
-        if has_form::<Self>(text) { Ok(()) } else { Err(MalformedOperatorToken) }
-    }
-}
+token!(OperatorTokenKind: OperatorToken, OperatorTokenHash, "opr_", MalformedOperatorToken);
 
 /// The name of an operator, as the audit log shows it: 1 to 64 of `A-Z a-z 0-9 . _ @ -`.
 ///

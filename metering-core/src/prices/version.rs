@@ -8,6 +8,7 @@ use sha3::{Digest, Sha3_256};
 use crate::clock::Timestamp;
 use crate::operators::audit::Actor;
 use crate::prices::number::PriceNumber;
+use crate::raw_bytes::raw_bytes;
 
 /// The SHA3-256 of a catalogue's text, byte for byte (FIPS 202).
 ///
@@ -21,23 +22,13 @@ use crate::prices::number::PriceNumber;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct CatalogueHash([u8; 32]);
 
+raw_bytes!(CatalogueHash, 32);
+
 impl CatalogueHash {
     /// The hash of a catalogue's text.
     #[must_use]
     pub fn of(catalogue: &str) -> Self {
         Self(Sha3_256::digest(catalogue).into())
-    }
-
-    /// The hash with these bytes.
-    #[must_use]
-    pub const fn from_bytes(bytes: [u8; 32]) -> Self {
-        Self(bytes)
-    }
-
-    /// Its bytes.
-    #[must_use]
-    pub const fn as_bytes(&self) -> &[u8; 32] {
-        &self.0
     }
 }
 

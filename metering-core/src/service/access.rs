@@ -136,7 +136,7 @@ impl Access {
         Ok(self.store.key_labels(account).await?.into_iter().collect())
     }
 
-    pub(super) fn now(&self) -> Timestamp {
+    pub(crate) fn now(&self) -> Timestamp {
         self.clock.now()
     }
 

@@ -136,8 +136,8 @@ impl Service {
             Err(error) => return Err(self.access.after_authentication(caller, error).await),
         };
         if let Some(presented) = payment {
-            let request = Fingerprint::of(&charge.line.http_method, &charge.request_path, &charge.line);
-            self.offers().pay(presented, caller, request, charge.price).await?;
+            let fingerprint = Fingerprint::of(&charge.line.http_method, &charge.request_path, &charge.line);
+            self.offers().pay(presented, caller, fingerprint, charge.price, self.resource_of(request)).await?;
         }
         Ok(charge)
     }
@@ -181,22 +181,9 @@ impl Service {
             Some(route) => route.usage_line(source),
             None => self.bounded_line(key, template, described.method, source).await,
         };
-        let request_path = kept_path(&described.path);
-        let (delivery, in_flight) = (None, None);
-        let (key, price_version) = (key.hash(), self.price_version());
-        Ok(Charge {
-            key,
-            price,
-            by_volume,
-            line,
-            request_path,
-            request_id,
-            delivery,
-            address,
-            in_flight,
-            hold,
-            price_version,
-        })
+        let (request_path, price_version) = (kept_path(&described.path), self.price_version());
+        let charge = Charge::of(key.hash(), price, line);
+        Ok(Charge { by_volume, request_path, request_id, address, hold, price_version, ..charge })
     }
 }
 

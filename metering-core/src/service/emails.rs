@@ -26,7 +26,8 @@ use crate::signups::signup::SignupError;
 use crate::store::EmailVerified;
 use crate::usage::DayRange;
 use crate::wire::{
-    LinkRequest, RecoverByEmailRequest, RecoverByEmailResponse, SendLinkResponse, VerifiedResponse, VerifyResponse,
+    LinkAccountResponse, LinkRequest, RecoverByEmailRequest, RecoverByEmailResponse, SendLinkResponse,
+    VerifiedResponse, VerifyResponse,
 };
 
 /// The days whose usage says how long a balance lasts.
@@ -127,6 +128,20 @@ impl Emails<'_> {
     /// As [`Emails::request_recovery`].
     pub fn request_sign_in(self, request: &RecoverByEmailRequest) -> Result<RecoverByEmailResponse, Error> {
         self.request_link(request, LinkPurpose::SignIn, MailRequest::SignIn)
+    }
+
+    /// The account that a link for signing in was sent to, so that a page can name it first: somebody else may have passed
+    /// on the link. The link stays as it is.
+    ///
+    /// # Errors
+    /// [`Error::ValidationFailed`]; [`SignupError::LinkNotLive`]; or when the store fails.
+    pub async fn sign_in_account(self, request: &LinkRequest) -> Result<LinkAccountResponse, Error> {
+        let link = self.setup.store()?.email_link(&link_token(request)?.hash()).await?;
+        let link = link.filter(|link| link.is_live(LinkPurpose::SignIn, self.access.now()));
+        let id = link.ok_or(SignupError::LinkNotLive)?.account;
+        let account = self.access.store.account(&id).await?.filter(|account| account.revoked_at.is_none());
+        let account = account.ok_or(SignupError::LinkNotLive)?;
+        Ok(LinkAccountResponse { org_id: account.id.to_string(), agent_name: account.agent_name.to_string() })
     }
 
     fn request_link(

@@ -2,13 +2,17 @@
 //! by their callers.
 
 use crate::access::credentials::Caller;
+use crate::access::key_id::KeyNumber;
 use crate::access::scope::Scope;
 use crate::catalogue::{Catalogue, FreeStatuses, MAX_PRICE, Route};
 use crate::charging::hold::{Hold, HoldAction, HoldId, HoldUpdate};
 use crate::charging::meter::Meter;
 use crate::error::Error;
+use crate::prices::PriceNumber;
 use crate::service::Access;
+use crate::service::charged_request::ChargedRequest;
 use crate::service::metering::Service;
+use crate::store::PriceStore;
 use crate::wire::{CaptureRequest, HoldResponse, RequestDocument, RequestsDocument, SettleRequest};
 
 /// The most holds in one response.
@@ -20,28 +24,52 @@ pub struct Holds<'s> {
     access: &'s Access,
     catalogue: &'s Catalogue,
     meter: &'s Meter,
+    price_store: Option<&'s dyn PriceStore>,
+    /// The version of the catalogue.
+    price_version: Option<PriceNumber>,
 }
 
 impl Service {
     /// Requests whose credits are held. [`Service::hold_for`] places a hold.
     #[must_use]
     pub fn holds(&self) -> Holds<'_> {
-        Holds { access: &self.access, catalogue: self.catalogue(), meter: self.meter() }
+        Holds {
+            access: &self.access,
+            catalogue: self.catalogue(),
+            meter: self.meter(),
+            price_store: self.charging.price_store.as_deref(),
+            price_version: self.charging.price_version,
+        }
     }
 }
 
 impl Holds<'_> {
-    /// A request of the caller's account whose credits are held, or were settled within the last day. A key without the
-    /// scope `read` finds only its own requests.
+    /// A request of the caller's account whose credits are held, or were settled within the last day; or one that was
+    /// charged at once, as long as the account's recent activity has its charge. A key without the scope `read` finds
+    /// only its own requests.
     ///
     /// # Errors
     /// [`Error::Unauthorized`] without a live key, [`Error::NoSuchRequest`], or when the store fails.
     pub async fn get(self, caller: impl Into<Caller<'_>>, id: &str) -> Result<RequestDocument, Error> {
         let holder = self.access.holder_with_any(caller.into(), &[Scope::Read, Scope::Call]).await?;
-        let hold = self.find(id).await?;
         let own = holder.key();
-        let may_read = own.is_some_and(|own| own.terms.scopes.has(Scope::Read) || own.number == hold.key);
-        if hold.account == holder.account.id && may_read { Ok((&hold).into()) } else { Err(Error::NoSuchRequest) }
+        let may_read = |key: KeyNumber| own.is_some_and(|own| own.terms.scopes.has(Scope::Read) || own.number == key);
+        let (id, store, account): (HoldId, _, _) =
+            (id.parse().map_err(|_| Error::NoSuchRequest)?, &*self.access.store, &holder.account.id);
+        if let Some(hold) = store.hold(&id).await? {
+            let is_own = hold.account == *account && may_read(hold.key);
+            return if is_own { Ok((&hold).into()) } else { Err(Error::NoSuchRequest) };
+        }
+        let found = ChargedRequest::find(store, &id, Some(account)).await?.filter(|found| may_read(found.key));
+        let found = found.ok_or(Error::NoSuchRequest)?;
+        let keys = store.key_labels(account).await?.into_iter().collect();
+        let version = match self.price_store {
+            Some(prices) => prices.price_versions(found.at()).await?.in_force(found.at()).map(|version| version.number),
+            None => None,
+        };
+        let line = found.line().filter(|_| version == self.price_version);
+        let route = line.and_then(|line| route_of_template(self.catalogue, &line.route_template, &line.http_method));
+        found.document(found.in_words(&keys, version, route)).ok_or(Error::NoSuchRequest)
     }
 
     /// The requests of the caller's account whose credits are held now, newest first, at most 100.

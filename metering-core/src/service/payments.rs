@@ -33,6 +33,7 @@ pub use watch::WatchReport;
 use crate::catalogue::Catalogue;
 use crate::chains::chain::{Chain, ChainReader};
 use crate::error::Error;
+use crate::payments::exchange_rates::ExchangeRates;
 use crate::service::config::ServiceConfig;
 use crate::service::metering::Service;
 use crate::service::signups::SignupSetup;
@@ -121,7 +122,7 @@ impl Service {
     }
 }
 
-impl Payments<'_> {
+impl<'s> Payments<'s> {
     /// The plans on sale, at most a second old.
     ///
     /// [`Service::with_payments`] has an example.
@@ -152,6 +153,12 @@ impl Payments<'_> {
         let plans = Arc::new(PlansDocument { cards: cards.clone(), ..plans });
         *self.plans.lock().unwrap_or_else(PoisonError::into_inner) = Some((now, Arc::clone(&plans)));
         Ok(plans)
+    }
+
+    /// The rates of the currency in which receipts say what was paid, from [`PaymentSettings::rates`].
+    #[must_use]
+    pub const fn rates(self) -> Option<&'s Arc<ExchangeRates>> {
+        self.state.settings.rates.as_ref()
     }
 
     /// Ends all waits for confirmations, current and future: claims and top-ups get a response immediately, and can be

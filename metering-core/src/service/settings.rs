@@ -7,6 +7,7 @@ use std::time::Duration;
 use crate::catalogue::price::{Multiplier, Weight};
 use crate::events::{AddressPolicy, Wake};
 use crate::money::credits::Credits;
+use crate::payments::exchange_rates::ExchangeRates;
 use crate::payments::not_before::NotBefore;
 use crate::signups::bot::BotCheck;
 use crate::signups::mail::Mailer;
@@ -89,6 +90,8 @@ pub struct PaymentSettings {
     /// The oldest payments to accept, by chain. Without an entry, payments are accepted from the time at which the
     /// store first knew their recipient.
     pub not_before: BTreeMap<u64, NotBefore>,
+    /// The rates of the currency in which receipts say what was paid. `None` by default: they do not say.
+    pub rates: Option<Arc<ExchangeRates>>,
 }
 
 impl Default for PaymentSettings {
@@ -101,6 +104,7 @@ impl Default for PaymentSettings {
             require_payer_proof: true,
             challenge_lifetime: Duration::from_secs(10 * 60),
             not_before: BTreeMap::new(),
+            rates: None,
         }
     }
 }

@@ -8,7 +8,7 @@ use crate::access::succession::{ShortRotationKey, derived_key};
 use crate::charging::delivery::IdempotencyKey;
 use crate::clock::Timestamp;
 use crate::named_enum::named_enum;
-use crate::secret::{Secret, SecretHash, SecretKind, has_form};
+use crate::secret::{Secret, SecretHash, token};
 
 /// Separates the keys that recovery links give from all other derived keys.
 const PURPOSE: &[u8] = b"metering: the key that a recovery link gives";
@@ -28,18 +28,7 @@ pub enum LinkTokenKind {}
 #[error("not the token of a link; expected eml_ followed by 43 letters and digits")]
 pub struct MalformedLink;
 
-impl SecretKind for LinkTokenKind {
-    const NAME: &'static str = "LinkToken";
-    const HASH_NAME: &'static str = "LinkHash";
-    const PREFIX: &'static str = "eml_";
-    /// 43 base-62 digits are 256 bits.
-    const RANDOM_DIGITS: usize = 43;
-    type Malformed = MalformedLink;
-
-    fn check(text: &str) -> Result<(), MalformedLink> {
-        if has_form::<Self>(text) { Ok(()) } else { Err(MalformedLink) }
-    }
-}
+token!(LinkTokenKind: LinkToken, LinkHash, "eml_", MalformedLink);
 
 impl LinkToken {
     /// The key that a recovery with this link and this idempotency key gives: always the same, so that a client can

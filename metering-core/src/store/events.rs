@@ -31,7 +31,7 @@ pub trait EventStore: Store {
         threshold: Option<Credits>,
     ) -> Result<Option<Account>, StoreError>;
 
-    /// Creates a webhook of an account.
+    /// Creates a webhook of an account. At most one of its webhooks [is mail](crate::events::WebhookUrl::email).
     async fn create_webhook(&self, new: NewWebhook) -> Result<WebhookCreated, StoreError>;
 
     /// Sets the operator's own webhook ([`WebhookId::OPERATOR`]), or removes it with its deliveries.
@@ -81,8 +81,8 @@ pub trait EventStore: Store {
         limit: u32,
     ) -> Result<Page<Delivery>, StoreError>;
 
-    /// How the deliveries to a webhook of an account are doing; the default for an unknown one. Counts its pending
-    /// deliveries.
+    /// How the deliveries to a webhook are doing; the default for an unknown one. Counts its pending deliveries. The first of
+    /// the operator's is that of one account; those of others do not wait for it.
     async fn webhook_health(&self, id: &WebhookId) -> Result<WebhookHealth, StoreError>;
 
     /// How many deliveries wait, and since when the oldest one has been due that
@@ -150,6 +150,6 @@ pub enum WebhookCreated {
     Webhook(Webhook),
     /// There is no such account, or it is revoked; nothing was created.
     NoSuchAccount,
-    /// The account has as many webhooks as it may have; nothing was created.
+    /// The account has as many webhooks as it may have, or one that is mail already; nothing was created.
     TooMany,
 }

@@ -8,11 +8,12 @@ use crate::access::account::AccountId;
 use crate::access::budget::BudgetReset;
 use crate::access::issued_key::{Key, KeyHolder, KeyStatus};
 use crate::access::key::KeyHash;
-use crate::access::key_id::KeyId;
+use crate::access::key_id::{KeyId, KeyNumber};
 use crate::access::key_terms::{KeyName, KeyTerms, WiderTerms};
 use crate::access::network::Networks;
 use crate::access::route_pattern::RoutePatterns;
 use crate::access::scope::Scopes;
+use crate::charging::hold::HoldId;
 use crate::clock::{Day, Timestamp};
 use crate::money::credits::Credits;
 use crate::store::{Cursor, Page, StoreError};
@@ -48,6 +49,10 @@ pub trait KeyStore: Send + Sync + fmt::Debug {
     /// The names of all keys of an account, and of those that ended and are still kept, by number. Empty when there is
     /// no such account.
     async fn key_labels(&self, account: &AccountId) -> Result<Vec<KeyLabel>, StoreError>;
+
+    /// The keys that the id of a charged request may name ([`HoldId::key_hashes`]), with their accounts: those with such a
+    /// secret, revoked or not, that is still kept. At most 20; more than one is rare.
+    async fn keys_of_request(&self, id: &HoldId) -> Result<Vec<(AccountId, KeyNumber)>, StoreError>;
 
     /// Creates a key. [`create_key`](crate::backend::decision::create_key) has the refusals in order. If the
     /// same parent made a key with this secret before, and it is not revoked, the request was repeated, and the outcome

@@ -20,6 +20,7 @@ use crate::payments::processor::{ProcessorRef, ProcessorReversal};
 use crate::payments::quote::{NonceHash, Quote};
 use crate::payments::recipient::{RecipientRecord, Registration};
 use crate::payments::recovery::Challenge;
+use crate::payments::value::PaymentValue;
 use crate::store::{Cursor, NewAccount, Page, ProcessorReversed, ReversalChange, Store, StoreError};
 
 /// Stores quotes, payments, linked wallets and challenges.
@@ -256,6 +257,8 @@ pub struct Claim {
     pub account: NewAccount,
     /// The quote's plan as it is sold; `None` when it no longer exists.
     pub sold: Option<SoldPlan>,
+    /// What the payment is worth now, if the operator wants to know.
+    pub value: Option<PaymentValue>,
     /// Whether the key is delivered now.
     pub delivery: KeyDelivery,
     /// The time of the claim.
@@ -301,6 +304,8 @@ pub struct PaymentCredit {
     pub entry: NewLedgerEntry,
     /// That plan as it is sold; `None` without a plan.
     pub sold: Option<SoldPlan>,
+    /// What the payment is worth now, if the operator wants to know.
+    pub value: Option<PaymentValue>,
     /// Whether to link the payer's wallet to the account.
     pub link_payer: bool,
     /// What to do if the payment pays an open quote.

@@ -63,6 +63,9 @@ pub trait SignupStore: Store {
     /// nothing changes, when [`open_email_link`](crate::backend::decision::open_email_link) refuses it.
     async fn open_email_link(&self, link: EmailLink) -> Result<bool, StoreError>;
 
+    /// The link with this token, live or not. It stays as it is.
+    async fn email_link(&self, token: &LinkHash) -> Result<Option<EmailLink>, StoreError>;
+
     /// Uses up a link that is live at `now`, marks the email address of its account as verified, and grants the free
     /// credits that the account waits for: all in one operation. So of several accounts that wait for one address,
     /// exactly one gets it, and the credits with it.

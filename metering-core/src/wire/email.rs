@@ -47,8 +47,8 @@ pub struct SendLinkResponse {
     pub expires_in: u64,
 }
 
-/// The body of `POST /signup/email/verify`, `POST /api-key/recover/email/confirm` and
-/// `POST /api-key/sessions/email/confirm`.
+/// The body of `POST /signup/email/verify`, `POST /api-key/recover/email/confirm`, `POST /api-key/sessions/email/account`
+/// and `POST /api-key/sessions/email/confirm`.
 #[derive(Default, Deserialize, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct LinkRequest {
@@ -58,6 +58,16 @@ pub struct LinkRequest {
 }
 
 shown_fields!(LinkRequest:);
+
+/// The response to `POST /api-key/sessions/email/account`.
+#[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct LinkAccountResponse {
+    /// The account's id.
+    pub org_id: String,
+    /// The account's name.
+    pub agent_name: String,
+}
 
 /// The response to `POST /signup/email/verify`.
 #[derive(Debug, Clone, Serialize)]

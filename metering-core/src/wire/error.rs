@@ -31,6 +31,9 @@ pub struct ErrorBody {
     pub error: ErrorCode,
     /// A sentence that says what happened and what to do.
     pub message: String,
+    /// URL of the section of the guides that explains the code, if the service has pages.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub docs: Option<String>,
     /// The problem with each field or parameter, by name.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fields: Option<BTreeMap<String, String>>,
@@ -114,6 +117,7 @@ impl ErrorBody {
         Self {
             error,
             message: message.into(),
+            docs: None,
             fields: None,
             retry_after_sec: None,
             max_cost: None,

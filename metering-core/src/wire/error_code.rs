@@ -201,3 +201,55 @@ error_codes! {
     /// The upstream took too long.
     UpstreamTimeout = "upstream_timeout" 504,
 }
+
+impl ErrorCode {
+    /// The section of the server's guides that explains it: the name of a guide, and the id of a heading.
+    ///
+    /// ```
+    /// use metering_core::wire::ErrorCode;
+    ///
+    /// assert_eq!(ErrorCode::RateLimited.guide(), "rate-limits#when-a-limit-is-reached");
+    /// ```
+    #[must_use]
+    pub const fn guide(self) -> &'static str {
+        match self {
+            Self::PaymentRequired => "payments#what-a-402-says",
+            Self::PaymentRefused | Self::PaymentCredited | Self::SettlementPending | Self::SettlementUnavailable => {
+                "payments#never-pay-twice"
+            }
+            Self::UnsupportedChain
+            | Self::UnknownPlan
+            | Self::UnsupportedToken
+            | Self::InvalidTxHash
+            | Self::TxReverted
+            | Self::TxNotFound
+            | Self::TxAlreadyUsed
+            | Self::PaymentMismatch
+            | Self::PaymentPredatesQuote
+            | Self::PaymentPredatesService
+            | Self::PaymentReserved
+            | Self::PaymentUnconfirmed
+            | Self::PaymentNotConfigured
+            | Self::PayerMismatch
+            | Self::PayerIsContract
+            | Self::PayerProofRequired
+            | Self::PayerAlreadyRegistered
+            | Self::AlreadyClaimed
+            | Self::QuoteExpired
+            | Self::QuotesExhausted => "payments#buy-a-plan",
+            Self::RequestInProgress | Self::IdempotencyKeyUsed | Self::IdempotencyKeyReused => {
+                "idempotency#what-a-retry-gets"
+            }
+            Self::WebhookNotFound | Self::DeliveryNotFound | Self::TooManyWebhooks => "webhooks#delivery",
+            Self::MaxCostExceeded => "quickstart#when-are-you-charged",
+            _ => match self.status() {
+                401 => "errors#401-the-key",
+                402 => "errors#402-credits",
+                403 => "errors#403-what-the-key-may-do",
+                429 => "rate-limits#when-a-limit-is-reached",
+                500.. => "errors#502-503-504-our-side",
+                _ => "errors#was-it-charged",
+            },
+        }
+    }
+}

@@ -37,11 +37,11 @@ impl RequestState {
     }
 }
 
-/// A request whose credits are held, or were held until it was settled.
+/// A request whose credits are held, or were held until it was settled, or one that was charged at once.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct RequestDocument {
-    /// Its id, from the header `X-BDS-Request-Id`.
+    /// Its id, from the header `X-BDS-Request-Id` or `X-Request-Id`.
     pub id: String,
     /// Its state.
     pub state: RequestState,
@@ -58,7 +58,7 @@ pub struct RequestDocument {
     #[cfg_attr(feature = "openapi", schema(value_type = f64))]
     pub released: Credits,
     /// Why it was settled: `report` (the response said what it cost), `no_report`, `release`, or `expiry` (the service
-    /// that served it did not settle it in time); null while it is held.
+    /// that served it did not settle it in time); null while it is held, and for a request that held nothing.
     pub settled_by: Option<String>,
     /// Its route.
     pub route_template: String,
@@ -75,6 +75,8 @@ pub struct RequestDocument {
     /// When it was settled, as RFC 3339; null while it is held.
     #[cfg_attr(feature = "openapi", schema(value_type = Option<String>, format = DateTime))]
     pub settled_at: Option<Timestamp>,
+    /// Why it was charged, in words, for a request that held no credits; null for one that did.
+    pub explanation: Option<String>,
 }
 
 impl From<&Hold> for RequestDocument {
@@ -103,6 +105,7 @@ impl From<&Hold> for RequestDocument {
             created_at: hold.created_at,
             expires_at: hold.expires_at,
             settled_at: hold.settled.map(|settled| settled.at),
+            explanation: None,
         }
     }
 }

@@ -1,8 +1,9 @@
 //! Receipts for purchases.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::money::credits::Credits;
+use crate::payments::PaymentValue;
 use crate::wire::buyer::BuyerDocument;
 
 /// The response to `GET /credits/receipts`.
@@ -113,4 +114,87 @@ pub struct PaymentDocument {
     /// When the payment was mined, as RFC 3339.
     #[cfg_attr(feature = "openapi", schema(format = DateTime))]
     pub mined_at: String,
+    /// What the payment was worth in the operator's currency; null if the operator did not want to know when it was
+    /// credited, and for a processor's payment, whose amount is in a currency.
+    pub value: Option<ValueDocument>,
+}
+
+/// What a payment was worth in a currency when it was credited. It is never computed again.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct ValueDocument {
+    /// The currency (ISO 4217).
+    pub currency: String,
+    /// The amount, as a string with the decimals of the currency; null, like the members that follow, if no rate was known
+    /// then.
+    pub amount: Option<String>,
+    /// What one token was worth, as a string.
+    pub rate: Option<String>,
+    /// Whose rate it was.
+    pub rate_source: Option<String>,
+    /// The time of the rate, as RFC 3339.
+    #[cfg_attr(feature = "openapi", schema(format = DateTime))]
+    pub rate_as_of: Option<String>,
+}
+
+impl ValueDocument {
+    /// The value for people, with its rate: `4.31 EUR at 0.8612 EUR per USDC (ECB, 2026-11-27 15:00 UTC)`.
+    #[must_use]
+    pub fn in_words(&self, token_symbol: Option<&str>) -> String {
+        let Self { currency, amount, rate, rate_source, rate_as_of } = self;
+        let (Some(amount), Some(rate), Some(source), Some(as_of)) = (amount, rate, rate_source, rate_as_of) else {
+            return format!("None in {currency}: no exchange rate was known when the payment was credited");
+        };
+        let token = token_symbol.unwrap_or("token");
+        let (day, time) = (as_of.get(..10).unwrap_or(as_of), as_of.get(11..16).unwrap_or_default());
+        format!("{amount} {currency} at {rate} {currency} per {token} ({source}, {day} {time} UTC)")
+    }
+
+    /// What was paid, with its value if it has one: `5 USDC, 4.31 EUR`.
+    #[must_use]
+    pub fn beside(paid: String, value: Option<&Self>) -> String {
+        match value.and_then(|value| Some((value.amount.as_ref()?, &value.currency))) {
+            Some((amount, currency)) => format!("{paid}, {amount} {currency}"),
+            None => paid,
+        }
+    }
+}
+
+impl From<&PaymentValue> for ValueDocument {
+    fn from(value: &PaymentValue) -> Self {
+        let converted = value.converted.as_ref();
+        Self {
+            currency: value.currency.to_string(),
+            amount: converted.map(|converted| converted.amount.to_string()),
+            rate: converted.map(|converted| converted.rate.to_string()),
+            rate_source: converted.map(|converted| converted.source.clone()),
+            rate_as_of: converted.map(|converted| converted.as_of.to_string()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_value_names_its_rate_source_and_time() {
+        let text = str::to_owned;
+        let value = ValueDocument {
+            currency: text("EUR"),
+            amount: Some(text("4.31")),
+            rate: Some(text("0.8612")),
+            rate_source: Some(text("ECB")),
+            rate_as_of: Some(text("2026-11-27T15:00:00.000Z")),
+        };
+        let words = "4.31 EUR at 0.8612 EUR per USDC (ECB, 2026-11-27 15:00 UTC)";
+        assert_eq!(value.in_words(Some("USDC")), words);
+        assert_eq!(ValueDocument::beside(text("5 USDC"), Some(&value)), "5 USDC, 4.31 EUR");
+        let none = PaymentValue { currency: "EUR".parse().unwrap(), converted: None };
+        let none = ValueDocument::from(&none);
+        assert!(none.in_words(None).starts_with("None in EUR: "), "{none:?}");
+        for value in [None, Some(&none)] {
+            assert_eq!(ValueDocument::beside(text("5 USDC"), value), "5 USDC");
+        }
+    }
 }

@@ -101,7 +101,7 @@ pub struct WebhookDocument {
     /// When it was created, as RFC 3339.
     #[cfg_attr(feature = "openapi", schema(value_type = String, format = DateTime))]
     pub created_at: Timestamp,
-    /// How its deliveries are doing: in the responses to `GET /webhooks` and `GET /webhooks/{id}`.
+    /// How its deliveries are doing: in lists of webhooks, and in the response to `GET /webhooks/{id}`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub health: Option<WebhookHealthDocument>,
 }

@@ -4,6 +4,7 @@ mod early;
 pub(crate) mod gated;
 mod holds;
 mod lanes;
+mod turns;
 
 use std::num::NonZeroUsize;
 use std::sync::Arc;
@@ -45,10 +46,14 @@ impl Scene {
         Self { store, meter, account, key }
     }
 
-    fn charge(&self) -> JoinHandle<Result<Decision, MeterError>> {
+    /// A charge of the account, not posted yet.
+    fn one(&self) -> Charge {
         let line = UsageLine { route_template: "/x".into(), http_method: "GET".into(), source: ClientSource::Direct };
-        let charge = Charge::of(self.key, Credits::BASE_CALL, line);
-        let meter = Arc::clone(&self.meter);
+        Charge::of(self.key, Credits::BASE_CALL, line)
+    }
+
+    fn charge(&self) -> JoinHandle<Result<Decision, MeterError>> {
+        let (meter, charge) = (Arc::clone(&self.meter), self.one());
         tokio::spawn(async move { meter.charge(charge).await })
     }
 

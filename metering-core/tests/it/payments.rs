@@ -13,5 +13,6 @@ mod theft;
 mod top_up_quotes;
 mod top_up_states;
 mod topups;
+mod values;
 mod wallet;
 mod watching;

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use metering_core::chains::ChainReader;
 use metering_core::clock::Clock;
+use metering_core::payments::ExchangeRates;
 use metering_core::store::AuthorizationStore;
 use tokio::sync::watch;
 
@@ -56,6 +57,8 @@ pub(crate) struct Settling {
     pub(crate) contract_wallets: bool,
     /// Limits reverts at the service's cost.
     pub(crate) guard: Arc<RevertGuard>,
+    /// The rates of the currency in which receipts say what was paid.
+    pub(super) rates: Option<Arc<ExchangeRates>>,
     /// The tasks of this process.
     pub(super) tasks: Mutex<HashMap<AuthorizationId, watch::Receiver<SettlingStatus>>>,
 }
@@ -74,8 +77,9 @@ impl Settling {
         policy: SettlementPolicy,
         poll: Duration,
         (contract_wallets, reverts): (bool, RevertLimits),
+        rates: Option<Arc<ExchangeRates>>,
     ) -> Arc<Self> {
         let guard = RevertGuard::new(reverts, Arc::clone(&clock));
-        Arc::new(Self { store, chains, clock, policy, poll, contract_wallets, guard, tasks: Mutex::default() })
+        Arc::new(Self { store, chains, clock, policy, poll, contract_wallets, guard, rates, tasks: Mutex::default() })
     }
 }

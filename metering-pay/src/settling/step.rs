@@ -1,16 +1,17 @@
 //! One step of settling an authorization: look at the chain, decide, act.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use metering_core::chains::{ChainError, Evidence, TransactionStatus};
 use metering_core::chains::{TxHash, TxRef};
 use metering_core::clock::Timestamp;
 use metering_core::money::{LedgerKind, NewLedgerEntry, PaymentRef};
-use metering_core::payments::{Payment, PaymentTarget, PaymentUse};
+use metering_core::payments::{Payment, PaymentTarget, PaymentUse, PaymentValue, Plan};
 use metering_core::store::{AuthorizationCredited, PaymentCredit, QuotePrecedence, StoreError};
 
 use crate::offers::{
-    AuthorizationRecord, FacilitatorError, NextStep, Observation, Offer, OwnTransaction, SettlementFailure,
+    AuthorizationRecord, FacilitatorError, Listing, NextStep, Observation, Offer, OwnTransaction, SettlementFailure,
     SignedAuthorization, Submission, SubmitError, Submitter, next_step,
 };
 use crate::settling::guard::{Permit, Turn};
@@ -25,6 +26,8 @@ const REFUSALS: u32 = 3;
 /// What one task remembers of the steps that it took.
 #[derive(Debug, Default)]
 pub(super) struct Memory {
+    /// What the payment is for, if this process took it.
+    pub(super) listing: Option<Arc<Listing>>,
     /// When a facilitator was last asked to execute it, and did not refuse.
     asked_at: Option<Timestamp>,
     /// How often in a row it was refused.
@@ -35,6 +38,12 @@ pub(super) struct Memory {
     has_signed: bool,
     /// Whether its revert was counted.
     pub(super) has_counted: bool,
+}
+
+impl Memory {
+    pub(super) fn of(listing: Option<Arc<Listing>>) -> Self {
+        Self { listing, ..Self::default() }
+    }
 }
 
 /// One step.
@@ -133,6 +142,7 @@ impl Step<'_> {
     async fn credit(&self, payment: Payment) -> Result<(), StepError> {
         let (record, now) = (self.record, self.settling.clock.now());
         let tx = payment.tx;
+        let value = self.value_of(&payment, now).await;
         let entry = NewLedgerEntry {
             kind: LedgerKind::PurchaseTopup,
             amount: record.credits,
@@ -145,6 +155,7 @@ impl Step<'_> {
             used_as: PaymentUse::Authorization,
             entry,
             sold: None,
+            value,
             link_payer: false,
             quotes: QuotePrecedence::Account,
             now,
@@ -167,6 +178,16 @@ impl Step<'_> {
         }
     }
 
+    /// What the payment is worth now, if the operator wants to know. Plans say what its token is called.
+    async fn value_of(&self, payment: &Payment, now: Timestamp) -> Option<PaymentValue> {
+        let rates = self.settling.rates.as_ref()?;
+        // Without plans there is no value, and the payment is credited all the same.
+        let plans = self.settling.store.plans().await.unwrap_or_default();
+        let same = |plan: &&Plan| plan.chain_id == payment.tx.chain_id && plan.token_contract == payment.token;
+        let token = plans.iter().find(same).map(|plan| (plan.token_symbol.as_str(), plan.token_decimals));
+        Some(rates.value(payment.amount, token, now))
+    }
+
     /// Has it executed. Whether to wait before the next step.
     async fn execute(&mut self, is_place_used: bool) -> Result<bool, StepError> {
         match &self.chain.settler {
@@ -182,7 +203,8 @@ impl Step<'_> {
                 let authorization = self.record.signed.authorization;
                 let (pay_to, amount, credits) = (authorization.to, authorization.value, self.record.credits);
                 let offer = Offer { asset, pay_to, amount, credits };
-                match facilitator.settle(&self.record.signed, &offer).await {
+                let listing = self.memory.listing.clone();
+                match facilitator.settle(&self.record.signed, &offer, listing.as_deref()).await {
                     Ok(_) => {
                         self.memory.asked_at = Some(now);
                         Ok(true)

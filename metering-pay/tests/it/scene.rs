@@ -9,7 +9,7 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use http::{Request, Response, StatusCode};
 use metering_core::chains::ChainReader;
-use metering_core::payments::TokenAmount;
+use metering_core::payments::{ExchangeRates, TokenAmount};
 use metering_core::service::PaymentSettings;
 use metering_core::store::AuthorizationStore;
 use metering_core::{
@@ -104,6 +104,11 @@ impl Scene {
         self.on(OfferSettings { limit: Some(limit), ..terms() })
     }
 
+    /// The same service, whose receipts have values by these rates.
+    pub(super) fn with_rates(&self, rates: ExchangeRates) -> Self {
+        self.on(OfferSettings { rates: Some(Arc::new(rates)), ..terms() })
+    }
+
     /// The same service, with other limits on reverts.
     pub(super) fn with_reverts(&self, reverts: RevertLimits) -> Self {
         self.on(OfferSettings { reverts, ..terms() })
@@ -117,6 +122,11 @@ impl Scene {
     /// The same service, with another secret or name for challenges.
     pub(super) fn with_challenges(&self, secret: u8, realm: &str) -> Self {
         self.on(OfferSettings { challenges: Some(challenges(secret, realm)), ..terms() })
+    }
+
+    /// The same service, which signs its offers and receipts with the key of a wallet.
+    pub(super) fn with_signer(&self, wallet: u8) -> Self {
+        self.on(OfferSettings { signer: Some(Arc::new(Wallet::of(wallet))), ..terms() })
     }
 
     fn on(&self, terms: OfferSettings) -> Self {

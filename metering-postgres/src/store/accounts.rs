@@ -28,7 +28,7 @@ metering_sql::store! {
         }
 
         async fn verify(&self) -> Result<Verification> {
-            metering_sql::snapshot(self, (), |db, ()| Box::pin(metering_sql::verify::verify(db))).await
+            metering_sql::snapshot(self, (), |db, ()| metering_sql::shared(metering_sql::verify::verify(db))).await
         }
 
         async fn forget_expired(&self, now: Timestamp) -> Result<u64> {

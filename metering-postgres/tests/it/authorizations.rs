@@ -94,6 +94,7 @@ async fn credited(store: &PostgresStore, id: &AuthorizationId, number: u8) {
             ..NewLedgerEntry::new(LedgerKind::PurchaseTopup, record.credits, "With a request")
         },
         sold: None,
+        value: None,
         link_payer: false,
         quotes: QuotePrecedence::Account,
         now: NOON,

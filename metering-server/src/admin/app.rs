@@ -56,7 +56,8 @@ impl AdminApp {
                 .with_clock(Arc::clone(&app.clock))
                 .with_recipients(recipients.collect())
                 .with_conflict(conflict)
-                .with_catalogue(Arc::new(app.service.catalogue().clone())),
+                .with_catalogue(Arc::new(app.service.catalogue().clone()))
+                .with_rates(app.service.payments().rates().cloned()),
             reload,
             sessions: Arc::default(),
             chains,

@@ -38,7 +38,7 @@ pub(crate) async fn hold(app: &App, request: Request) -> Result<Reply, Problem> 
             return Err(problem);
         }
     };
-    let payable = Payable::read(&app.service, app.service.resource_of(&hold.of), &request.headers)?;
+    let payable = Payable::read(&app.service, app.service.resource_of(&hold.of), key.as_ref(), &request.headers)?;
     match app.service.hold_for(key.as_ref(), &hold, payable.payment()).await {
         Ok(held) => Ok(payable.charged(json(StatusCode::OK, &held), held.credit_balance)),
         Err(error) => Err(payable.refused(error)),

@@ -310,6 +310,15 @@ mod tests {
     }
 
     #[test]
+    fn files_are_bytes_and_texts_are_strings() {
+        let document = default_document();
+        let content = |path: &str| document["paths"][path]["get"]["responses"]["200"]["content"].clone();
+        let bytes = serde_json::json!({"application/pdf": {"schema": {"type": "string", "format": "binary"}}});
+        assert_eq!(content("/credits/receipt.pdf"), bytes);
+        assert_eq!(content("/credits/ledger.csv"), serde_json::json!({"text/csv": {"schema": {"type": "string"}}}));
+    }
+
+    #[test]
     fn every_reference_resolves() {
         let document = default_document();
         let text = document.to_string();

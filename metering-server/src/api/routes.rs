@@ -79,6 +79,7 @@ pub(super) static ENDPOINTS: LazyLock<Table<App>> = LazyLock::new(|| {
         call!(sessions::EndSessions as api::end_sessions),
         call!(sessions::EndSession as api::end_session),
         call!(sessions::SendSignInLink => api::sign_in_link),
+        call!(sessions::GetSignInAccount => api::sign_in_account),
         call!(sessions::SignInByLink as api::sign_in_by_link),
         call!(billing::Deduct as api::deduct),
         call!(billing::Lookup => api::lookup),

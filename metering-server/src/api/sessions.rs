@@ -4,7 +4,9 @@ use metering_client::calls::sessions::{CreateSession, EndSession, EndSessions, S
 use metering_core::access::DeviceName;
 use metering_core::service::OpenedSession;
 use metering_core::wire::call::Call;
-use metering_core::wire::{BrowserSessionResponse, BrowserSessionsDocument, LinkRequest, RecoverByEmailResponse};
+use metering_core::wire::{
+    BrowserSessionResponse, BrowserSessionsDocument, LinkAccountResponse, LinkRequest, RecoverByEmailResponse,
+};
 
 use crate::access::session::{check_sign_in, close, open};
 use crate::api::app::App;
@@ -27,6 +29,12 @@ pub(crate) async fn create_session(app: &App, request: Request) -> Result<Reply,
 pub(crate) async fn sign_in_link(app: &App, request: Request) -> Result<RecoverByEmailResponse, Problem> {
     let wanted = address(app, &request)?;
     Ok(counted("sign_in_link", app.service.emails().request_sign_in(&wanted))?)
+}
+
+pub(crate) async fn sign_in_account(app: &App, request: Request) -> Result<LinkAccountResponse, Problem> {
+    app.limits.recovery(&request.client()?)?;
+    let link: LinkRequest = read(&request.body)?;
+    Ok(app.service.emails().sign_in_account(&link).await?)
 }
 
 pub(crate) async fn sign_in_by_link(app: &App, request: Request) -> Result<Reply, Problem> {

@@ -51,7 +51,9 @@ pub(super) fn read(head: &mut Parts) {
             None => asked = RequestedUpgrade::Incomplete,
         }
     }
-    head.extensions.insert(asked);
+    if asked != RequestedUpgrade::Nothing {
+        head.extensions.insert(asked);
+    }
 }
 
 /// Admits a request that matches a route, before it is charged, or refuses it. A handshake gets a slot.

@@ -25,7 +25,7 @@ use crate::http::connections::{ConnectionPermit, Connections};
 use crate::http::multiplexed::Multiplexed;
 use crate::http::tls::{self, Tls};
 use crate::http::workers::Workers;
-use crate::http::{ClientAddress, Connection, Response, Shutdown};
+use crate::http::{ClientAddress, Connection, Response, ResponseFuture, Shutdown};
 
 /// The pause after a failed accept, most likely because the process is out of file descriptors.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
@@ -41,10 +41,13 @@ const HTTP2_PREFACE: [u8; 3] = *b"PRI";
 #[cfg(any(target_os = "linux", target_os = "android"))]
 const UNSENT_MAX_BYTES: u32 = 64 * 1024;
 
+/// Responds to requests. One type for all listeners, so that the serving of connections is compiled once.
+pub(crate) type Handler = Arc<dyn Fn(Request<Incoming>) -> ResponseFuture + Send + Sync>;
+
 /// Tells a connection to finish. The listener waits until every connection has dropped its own.
 type Watcher = watch::Receiver<()>;
 
-/// Serves a connection, on the worker that has it. Boxed, so that `run` is not generic.
+/// Serves a connection, on the worker that has it.
 type Serve = Box<dyn FnOnce(ClientStream) -> BoxFuture<'static, hyper::Result<()>> + Send>;
 
 /// A bound address with its limits and timeouts.
@@ -108,11 +111,7 @@ impl Listener {
     /// Accepts connections until `shutdown`, and has each served by one of the `workers`. Each request gets its
     /// [`ClientAddress`] and its [`Connection`](super::Connection) as extensions. On shutdown, requests in progress may
     /// finish within the configured grace period.
-    pub(crate) async fn serve<H, F>(self, handler: H, workers: Arc<Workers>, shutdown: Shutdown)
-    where
-        H: Fn(Request<Incoming>) -> F + Clone + Send + 'static,
-        F: Future<Output = Response> + Send + 'static,
-    {
+    pub(crate) async fn serve(self, handler: Handler, workers: Arc<Workers>, shutdown: Shutdown) {
         let (connections, _) = watch::channel(());
         loop {
             let accepted = tokio::select! {
@@ -120,7 +119,7 @@ impl Listener {
                 () = shutdown.cancelled() => break,
             };
             let Some((stream, peer, permit)) = accepted else { continue };
-            let (proxies, handler) = (Arc::clone(&self.proxies), handler.clone());
+            let (proxies, handler) = (Arc::clone(&self.proxies), Arc::clone(&handler));
             let handler = move |mut request: Request<Incoming>, connection: Connection| {
                 let address = ClientAddress::find(peer.ip(), request.headers(), &proxies);
                 request.extensions_mut().insert(address);

@@ -19,7 +19,7 @@ use crate::api::Documents;
 use crate::api::openapi::Description;
 use crate::config::{Config, Surface, needs_gateway};
 use crate::front::MCP_PATHS;
-use crate::http::{Problem, Reply, Response, ResponseFuture, Shutdown, Tls, into_response, without_body};
+use crate::http::{Handler, Problem, Reply, Response, ResponseFuture, Shutdown, Tls, into_response, without_body};
 use crate::operations::metrics::{self, RequestTimes};
 use crate::operations::service_manager;
 use crate::run::{Ending, Hangups, RunError, bind, connections, listen_for, workers};
@@ -67,7 +67,8 @@ async fn run_until(
         Some(_) => crate::run::catalogue(&config)?,
         None => fetch_catalogue(&service, &gateway).await?,
     };
-    let documents = Documents::new(Description::new(&catalogue, &config), &catalogue, &config.mcp.tool_prefix);
+    let tools = (&config.mcp.tool_prefix, true);
+    let documents = Documents::new(Description::new(&catalogue, &config), &catalogue, tools);
     let documents = documents.map_err(|error| RunError::Setup(Box::new(error)))?;
     let shutdown = Shutdown::new();
     let mcp = Mcp::new(&config, &catalogue, None, address, &shutdown)?;
@@ -144,9 +145,9 @@ async fn run_upkeep(metrics: PrometheusHandle, shutdown: Shutdown) {
     }
 }
 
-fn handler(alone: &Arc<Alone>) -> impl Fn(Request<Incoming>) -> ResponseFuture + Clone + Send + 'static {
+fn handler(alone: &Arc<Alone>) -> Handler {
     let (alone, times) = (Arc::clone(alone), Arc::<RequestTimes>::default());
-    move |request| {
+    Arc::new(move |request: Request<Incoming>| -> ResponseFuture {
         let (alone, times) = (Arc::clone(&alone), Arc::clone(&times));
         Box::pin(async move {
             let started = Instant::now();
@@ -154,12 +155,12 @@ fn handler(alone: &Arc<Alone>) -> impl Fn(Request<Incoming>) -> ResponseFuture +
             times.record(Surface::Mcp, response.status(), started.elapsed());
             response
         })
-    }
+    })
 }
 
-fn admin_handler(alone: &Arc<Alone>) -> impl Fn(Request<Incoming>) -> ResponseFuture + Clone + Send + 'static {
+fn admin_handler(alone: &Arc<Alone>) -> Handler {
     let alone = Arc::clone(alone);
-    move |request| {
+    Arc::new(move |request: Request<Incoming>| -> ResponseFuture {
         let alone = Arc::clone(&alone);
         Box::pin(async move {
             into_response(match request.uri().path() {
@@ -167,7 +168,7 @@ fn admin_handler(alone: &Arc<Alone>) -> impl Fn(Request<Incoming>) -> ResponseFu
                 _ => Problem::not_found().into_reply(),
             })
         })
-    }
+    })
 }
 
 impl Alone {

@@ -153,8 +153,8 @@ fn api_url(config: &Config) -> String {
     }
 }
 
-/// The pages are at the root of their origin.
-fn origin(config: &Config) -> String {
+/// The pages are at the root of their origin. Empty if the configuration names none.
+pub(super) fn origin(config: &Config) -> String {
     let url = config.pages_url.as_ref().or(config.public_url.as_ref()).and_then(|url| Url::parse(url).ok());
     url.map(|url| url.origin().ascii_serialization()).unwrap_or_default()
 }

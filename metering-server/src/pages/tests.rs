@@ -373,6 +373,8 @@ fn guides_are_listed_with_the_operators_pages_and_in_the_reference() {
         }
         assert!(!body(&page).contains(SCRIPT), "{path}");
     }
+    let described = attributes(body(&own), "content").into_iter().filter(|text| text == BASE_URL).count();
+    assert_eq!(described, 2, "its first paragraph is its description, here and in previews");
     let reference = get(&pages, "/docs");
     let heading = "/docs/guides/webhooks#verify-the-signature".to_owned();
     assert!(attributes(body(&reference), "href").contains(&heading), "the search finds headings");

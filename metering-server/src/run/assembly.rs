@@ -6,7 +6,7 @@ use std::sync::Arc;
 use metering_core::events::Wake;
 use metering_core::prices::PriceNumber;
 use metering_core::{Catalogue, Clock, FullStore, Meter, MeterConfig, Service};
-use metering_pay::SignedPayments;
+use metering_pay::{OfferSettings, SignedPayments};
 use metering_sample::SampleFeed;
 use url::Url;
 
@@ -18,7 +18,7 @@ use crate::api::app::{App, BillingSecret};
 use crate::api::openapi::Description;
 use crate::chains::Readers;
 use crate::chains::progress::ChainProgress;
-use crate::config::Config;
+use crate::config::{Config, CurrencyConfig, Surface};
 use crate::gateway::{Gateway, HeaderSettings, HttpUpstream, Source};
 use crate::http::Bodies;
 use crate::mail;
@@ -48,14 +48,16 @@ pub(super) fn assemble(
     let service = service.with_prices(Arc::clone(&store) as _, version);
     metrics::price_version(Some(version));
     let bot_challenge = BotChallenge::new(&config.signup).map_err(RunError::Setup)?;
-    let service = service.with_payments(Arc::clone(&store) as _, readers.clone(), settings::payments(config));
+    let rates = config.receipts.currency.as_ref().map(CurrencyConfig::exchange_rates).transpose()?.map(Arc::new);
+    let selling = settings::payments(config, rates.clone());
+    let service = service.with_payments(Arc::clone(&store) as _, readers.clone(), selling);
     let service = service.with_webhooks(Arc::clone(&store) as _, settings::webhooks(config, wake.clone()));
     let service = service.with_billing(settings::billing(config));
     let limits = Arc::new(Limits::new(&config.limits, config.signup.poll_interval));
     let offers = pay::prepare(config, &readers, urls.public(), Arc::clone(&limits) as _);
     let offers = offers.map_err(|error| RunError::Setup(Box::new(error)))?;
     let (settings, unread) = offers.unzip();
-    let settings = settings.unwrap_or_default();
+    let settings = OfferSettings { rates, ..settings.unwrap_or_default() };
     let payments = SignedPayments::new(Arc::clone(&store) as _, Arc::clone(&clock), service.public_url(), settings);
     let payments = Arc::new(payments);
     let service = service.with_request_payments(Arc::clone(&payments) as _);
@@ -101,7 +103,8 @@ pub(super) fn assemble(
 
 /// What describes the service to programs.
 pub(super) fn documents(config: &Config, catalogue: &Catalogue) -> Result<Documents, RunError> {
-    let documents = Documents::new(Description::new(catalogue, config), catalogue, &config.mcp.tool_prefix);
+    let tools = (&config.mcp.tool_prefix, config.serves(Surface::Mcp));
+    let documents = Documents::new(Description::new(catalogue, config), catalogue, tools);
     documents.map_err(|error| RunError::Setup(Box::new(error)))
 }
 

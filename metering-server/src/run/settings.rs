@@ -1,10 +1,12 @@
 //! Turns the configuration into the settings of the metering service.
 
 use std::net::SocketAddr;
+use std::sync::Arc;
 use std::time::Duration;
 
 use metering_core::ServiceConfig;
 use metering_core::events::Wake;
+use metering_core::payments::ExchangeRates;
 use metering_core::service::{BillingSettings, Links, PaymentSettings, SignupSettings, WebhookSettings};
 use metering_core::wire::CardPlanDocument;
 
@@ -87,7 +89,7 @@ fn card_plan(plan: &CardPlan) -> CardPlanDocument {
     }
 }
 
-pub(super) fn payments(config: &Config) -> PaymentSettings {
+pub(super) fn payments(config: &Config, rates: Option<Arc<ExchangeRates>>) -> PaymentSettings {
     PaymentSettings {
         quote_lifetime: config.payments.quote_lifetime.duration(),
         claim_wait: config.payments.claim_wait.duration(),
@@ -96,6 +98,7 @@ pub(super) fn payments(config: &Config) -> PaymentSettings {
         require_payer_proof: config.topup.require_payer_proof,
         challenge_lifetime: config.recovery.challenge_lifetime.duration(),
         not_before: config.chains.values().filter_map(|chain| Some((chain.chain_id, chain.not_before?))).collect(),
+        rates,
     }
 }
 

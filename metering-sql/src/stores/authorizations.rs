@@ -13,7 +13,7 @@ macro_rules! authorization_store {
                 AuthorizationCredited, AuthorizationOpened, NewAuthorization, PaymentCredit,
             };
             use $crate::private::metering_core::{AccountId, StoreError, Timestamp};
-            use $crate::{read, write};
+            use $crate::{read, shared, write};
 
             type Result<T, E = StoreError> = ::core::result::Result<T, E>;
 
@@ -24,19 +24,19 @@ macro_rules! authorization_store {
                     new: NewAuthorization,
                     lease: Duration,
                 ) -> Result<AuthorizationOpened> {
-                    write(self, (new, lease), |db, (new, lease)| Box::pin(authorizations::open(db, new, *lease))).await
+                    write(self, (new, lease), |db, (new, lease)| shared(authorizations::open(db, new, *lease))).await
                 }
 
                 async fn authorization(&self, id: &AuthorizationId) -> Result<Option<AuthorizationRecord>> {
-                    read(self, *id, |db, id| Box::pin(authorizations::by_id(db, id))).await
+                    read(self, *id, |db, id| shared(authorizations::by_id(db, id))).await
                 }
 
                 async fn authorization_executed_in(&self, tx: TxRef) -> Result<Option<AuthorizationRecord>> {
-                    read(self, tx, |db, tx| Box::pin(authorizations::by_tx(db, *tx))).await
+                    read(self, tx, |db, tx| shared(authorizations::by_tx(db, *tx))).await
                 }
 
                 async fn first_key(&self, account: &AccountId) -> Result<Option<KeyHash>> {
-                    read(self, account.clone(), |db, account| Box::pin($crate::keys::first_secret(db, account))).await
+                    read(self, account.clone(), |db, account| shared($crate::keys::first_secret(db, account))).await
                 }
 
                 async fn claim_authorizations(
@@ -46,18 +46,18 @@ macro_rules! authorization_store {
                     limit: u32,
                 ) -> Result<Vec<AuthorizationRecord>> {
                     let found =
-                        read(self, (now, limit), |db, (now, limit)| Box::pin(claims::find(db, *now, *limit))).await?;
+                        read(self, (now, limit), |db, (now, limit)| shared(claims::find(db, *now, *limit))).await?;
                     if found.is_empty() {
                         return Ok(Vec::new());
                     }
                     write(self, (found, now, lease), |db, (found, now, lease)| {
-                        Box::pin(claims::claim(db, found, *now, *lease))
+                        shared(claims::claim(db, found, *now, *lease))
                     })
                     .await
                 }
 
                 async fn extend_claim(&self, id: &AuthorizationId, until: Timestamp) -> Result<()> {
-                    write(self, (*id, until), |db, (id, until)| Box::pin(claims::extend(db, id, *until))).await
+                    write(self, (*id, until), |db, (id, until)| shared(claims::extend(db, id, *until))).await
                 }
 
                 async fn assign_gas_place(
@@ -67,12 +67,11 @@ macro_rules! authorization_store {
                     lowest: u64,
                 ) -> Result<Option<u64>> {
                     let args = (*id, wallet, lowest);
-                    write(self, args, |db, (id, wallet, lowest)| Box::pin(places::assign(db, id, *wallet, *lowest)))
-                        .await
+                    write(self, args, |db, (id, wallet, lowest)| shared(places::assign(db, id, *wallet, *lowest))).await
                 }
 
                 async fn add_submission(&self, id: &AuthorizationId, submission: Submission) -> Result<bool> {
-                    write(self, (*id, submission), |db, (id, new)| Box::pin(submissions::add(db, id, new))).await
+                    write(self, (*id, submission), |db, (id, new)| shared(submissions::add(db, id, new))).await
                 }
 
                 async fn credit_authorization(
@@ -80,8 +79,7 @@ macro_rules! authorization_store {
                     id: &AuthorizationId,
                     credit: PaymentCredit,
                 ) -> Result<AuthorizationCredited> {
-                    write(self, (*id, credit), |db, (id, credit)| Box::pin(authorizations::credit(db, id, credit)))
-                        .await
+                    write(self, (*id, credit), |db, (id, credit)| shared(authorizations::credit(db, id, credit))).await
                 }
 
                 async fn fail_authorization(
@@ -91,7 +89,7 @@ macro_rules! authorization_store {
                     now: Timestamp,
                 ) -> Result<bool> {
                     let args = (*id, failure, now);
-                    write(self, args, |db, (id, failure, now)| Box::pin(authorizations::fail(db, id, *failure, *now)))
+                    write(self, args, |db, (id, failure, now)| shared(authorizations::fail(db, id, *failure, *now)))
                         .await
                 }
 
@@ -100,7 +98,7 @@ macro_rules! authorization_store {
                     id: &AuthorizationId,
                     until: Timestamp,
                 ) -> Result<Option<AuthorizationRecord>> {
-                    write(self, (*id, until), |db, (id, until)| Box::pin(authorizations::reopen(db, id, *until))).await
+                    write(self, (*id, until), |db, (id, until)| shared(authorizations::reopen(db, id, *until))).await
                 }
 
                 async fn authorization_by_identifier(
@@ -109,14 +107,14 @@ macro_rules! authorization_store {
                     identifier: &IdentifierHash,
                 ) -> Result<Option<AuthorizationRecord>> {
                     read(self, (*payer, *identifier), |db, (payer, identifier)| {
-                        Box::pin(authorizations::by_identifier(db, payer, identifier))
+                        shared(authorizations::by_identifier(db, payer, identifier))
                     })
                     .await
                 }
 
                 async fn use_sign_in(&self, nonce: [u8; 32], expires_at: Timestamp) -> Result<bool> {
                     write(self, (nonce, expires_at), |db, (nonce, until)| {
-                        Box::pin($crate::sessions::use_solution(db, nonce, *until))
+                        shared($crate::sessions::use_solution(db, nonce, *until))
                     })
                     .await
                 }

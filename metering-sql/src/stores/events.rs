@@ -8,7 +8,7 @@ macro_rules! event_store {
             use $crate::private::metering_core::events::*;
             use $crate::private::metering_core::store::{Cursor, Page, WebhookCreated};
             use $crate::private::metering_core::{Account, AccountId, Credits, StoreError, Timestamp};
-            use $crate::{read, webhook_deletion, write};
+            use $crate::{read, shared, webhook_deletion, write};
 
             type Result<T, E = StoreError> = ::core::result::Result<T, E>;
 
@@ -16,11 +16,11 @@ macro_rules! event_store {
             impl $crate::private::metering_core::store::EventStore for $store {
                 async fn set_balance_alert(&self, id: &AccountId, threshold: Option<Credits>) -> Result<Option<Account>> {
                     let args = (id.clone(), threshold);
-                    write(self, args, |db, (id, below)| Box::pin($crate::accounts::set_alert(db, id, *below))).await
+                    write(self, args, |db, (id, below)| shared($crate::accounts::set_alert(db, id, *below))).await
                 }
 
                 async fn create_webhook(&self, new: NewWebhook) -> Result<WebhookCreated> {
-                    write(self, new, |db, new| Box::pin($crate::webhooks::create(db, new))).await
+                    write(self, new, |db, new| shared($crate::webhooks::create(db, new))).await
                 }
 
                 async fn set_operator_webhook(&self, terms: Option<WebhookTerms>, now: Timestamp) -> Result<()> {
@@ -28,20 +28,20 @@ macro_rules! event_store {
                         return webhook_deletion::run(self, None, WebhookId::OPERATOR).await.map(drop);
                     };
                     write(self, (terms, now), |db, (terms, now)| {
-                        Box::pin($crate::webhooks::set_operators(db, terms, *now))
+                        shared($crate::webhooks::set_operators(db, terms, *now))
                     })
                     .await
                 }
 
                 async fn disable_operator_webhook(&self) -> Result<bool> {
                     let begun = write(self, (), |db, ()| {
-                        Box::pin(webhook_deletion::begin(db, None, &WebhookId::OPERATOR))
+                        shared(webhook_deletion::begin(db, None, &WebhookId::OPERATOR))
                     });
                     Ok(begun.await?.is_some())
                 }
 
                 async fn webhooks(&self, account: Option<&AccountId>) -> Result<Vec<Webhook>> {
-                    read(self, account.cloned(), |db, account| Box::pin($crate::webhooks::list(db, account.as_ref())))
+                    read(self, account.cloned(), |db, account| shared($crate::webhooks::list(db, account.as_ref())))
                         .await
                 }
 
@@ -54,7 +54,7 @@ macro_rules! event_store {
                 ) -> Result<Option<Webhook>> {
                     let args = (account.clone(), *id, change, now);
                     write(self, args, |db, (account, id, change, now)| {
-                        Box::pin($crate::webhooks::change(db, account, id, change, *now))
+                        shared($crate::webhooks::change(db, account, id, change, *now))
                     })
                     .await
                 }
@@ -71,7 +71,7 @@ macro_rules! event_store {
                 ) -> Result<Option<Delivery>> {
                     let args = (account.cloned(), *id, now);
                     write(self, args, |db, (account, id, now)| {
-                        Box::pin($crate::deliveries::test(db, account.as_ref(), id, *now))
+                        shared($crate::deliveries::test(db, account.as_ref(), id, *now))
                     })
                     .await
                 }
@@ -79,17 +79,17 @@ macro_rules! event_store {
                 async fn events(&self, account: &AccountId, after: Option<&Cursor>, limit: u32) -> Result<Page<Event>> {
                     let args = (account.clone(), after.cloned(), limit);
                     read(self, args, |db, (account, after, limit)| {
-                        Box::pin($crate::events::list(db, account, after.as_ref(), *limit))
+                        shared($crate::events::list(db, account, after.as_ref(), *limit))
                     })
                     .await
                 }
 
                 async fn webhook_health(&self, id: &WebhookId) -> Result<WebhookHealth> {
-                    read(self, *id, |db, id| Box::pin($crate::deliveries::health(db, id))).await
+                    read(self, *id, |db, id| shared($crate::deliveries::health(db, id))).await
                 }
 
                 async fn delivery_backlog(&self, now: Timestamp) -> Result<DeliveryBacklog> {
-                    read(self, now, |db, now| Box::pin($crate::due::backlog(db, *now))).await
+                    read(self, now, |db, now| shared($crate::due::backlog(db, *now))).await
                 }
 
                 async fn claim_shared(
@@ -102,14 +102,14 @@ macro_rules! event_store {
                 ) -> Result<Vec<DueDelivery>> {
                     let args = (now, limit, owner, shares);
                     let found = read(self, args, |db, (now, limit, owner, shares)| {
-                        Box::pin($crate::due::find(db, *now, *limit, *owner, shares))
+                        shared($crate::due::find(db, *now, *limit, *owner, shares))
                     })
                     .await?;
                     if found.is_empty() {
                         return Ok(Vec::new());
                     }
                     write(self, (found, now, lease), |db, (found, now, lease)| {
-                        Box::pin($crate::due::claim(db, found, *now, *lease))
+                        shared($crate::due::claim(db, found, *now, *lease))
                     })
                     .await
                 }
@@ -123,7 +123,7 @@ macro_rules! event_store {
                 ) -> Result<Option<Delivery>> {
                     let args = (id, attempt, outcome, now);
                     write(self, args, |db, (id, attempt, outcome, now)| {
-                        Box::pin($crate::deliveries::finish(db, *id, *attempt, outcome, *now))
+                        shared($crate::deliveries::finish(db, *id, *attempt, outcome, *now))
                     })
                     .await
                 }
@@ -131,7 +131,7 @@ macro_rules! event_store {
                 async fn resend(&self, account: Option<&AccountId>, id: DeliveryId, now: Timestamp) -> Result<Option<Delivery>> {
                     let args = (account.cloned(), id, now);
                     write(self, args, |db, (account, id, now)| {
-                        Box::pin($crate::deliveries::resend(db, account.as_ref(), *id, *now))
+                        shared($crate::deliveries::resend(db, account.as_ref(), *id, *now))
                     })
                     .await
                 }

@@ -15,7 +15,8 @@ macro_rules! full_store {
                 }
 
                 async fn lock_account(&self, id: &AccountId) -> Result<Option<Account>> {
-                    let locked = $crate::write(self, id.clone(), |db, id| Box::pin($crate::accounts::locked(db, id)));
+                    let locked =
+                        $crate::write(self, id.clone(), |db, id| $crate::shared($crate::accounts::locked(db, id)));
                     Ok(locked.await?.map(|(_, account)| account))
                 }
             }

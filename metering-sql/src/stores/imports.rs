@@ -21,8 +21,10 @@ macro_rules! import_store {
                 }
 
                 async fn key_secrets(&self, account: &AccountId) -> Result<Vec<SecretRecord>> {
-                    $crate::read(self, account.clone(), |db, account| Box::pin($crate::keys::secrets(db, account)))
-                        .await
+                    $crate::read(self, account.clone(), |db, account| {
+                        $crate::shared($crate::keys::secrets(db, account))
+                    })
+                    .await
                 }
             }
         };

@@ -3,11 +3,12 @@
 macro_rules! key_store {
     ($store:ty) => {
         const _: () = {
-            use $crate::private::metering_core::access::{Key, KeyHash, KeyHolder, KeyId, KeyStatus};
+            use $crate::private::metering_core::access::{Key, KeyHash, KeyHolder, KeyId, KeyNumber, KeyStatus};
+            use $crate::private::metering_core::charging::HoldId;
             use $crate::private::metering_core::store::{Cursor, KeyChange, KeyChanged, KeyCreated, NewKey, Page};
             use $crate::private::metering_core::usage::KeyLabel;
             use $crate::private::metering_core::{AccountId, Day, StoreError, Timestamp};
-            use $crate::{read, snapshot, write};
+            use $crate::{read, shared, snapshot, write};
 
             type Result<T, E = StoreError> = ::core::result::Result<T, E>;
 
@@ -22,7 +23,7 @@ macro_rules! key_store {
                 ) -> Result<Page<KeyStatus>> {
                     let args = (account.clone(), after.cloned(), limit, today);
                     snapshot(self, args, |db, (account, after, limit, today)| {
-                        Box::pin($crate::key_status::list(db, account, after.as_ref(), *limit, *today))
+                        shared($crate::key_status::list(db, account, after.as_ref(), *limit, *today))
                     })
                     .await
                 }
@@ -30,17 +31,21 @@ macro_rules! key_store {
                 async fn key(&self, account: &AccountId, id: &KeyId, today: Day) -> Result<Option<KeyStatus>> {
                     let args = (account.clone(), id.clone(), today);
                     snapshot(self, args, |db, (account, id, today)| {
-                        Box::pin($crate::key_status::one(db, account, id, *today))
+                        shared($crate::key_status::one(db, account, id, *today))
                     })
                     .await
                 }
 
                 async fn key_labels(&self, account: &AccountId) -> Result<Vec<KeyLabel>> {
-                    read(self, account.clone(), |db, account| Box::pin($crate::key_status::labels(db, account))).await
+                    read(self, account.clone(), |db, account| shared($crate::key_status::labels(db, account))).await
+                }
+
+                async fn keys_of_request(&self, id: &HoldId) -> Result<Vec<(AccountId, KeyNumber)>> {
+                    read(self, *id, |db, id| shared($crate::key_holders::of_request(db, id))).await
                 }
 
                 async fn create_key(&self, new: NewKey) -> Result<KeyCreated> {
-                    write(self, new, |db, new| Box::pin($crate::key_changes::create(db, new))).await
+                    write(self, new, |db, new| shared($crate::key_changes::create(db, new))).await
                 }
 
                 async fn change_key(
@@ -53,26 +58,24 @@ macro_rules! key_store {
                 ) -> Result<KeyChanged> {
                     let args = (account.clone(), id.clone(), actor.cloned(), change, now);
                     write(self, args, |db, (account, id, actor, change, now)| {
-                        Box::pin($crate::key_changes::change(db, account, id, actor.as_ref(), change, *now))
+                        shared($crate::key_changes::change(db, account, id, actor.as_ref(), change, *now))
                     })
                     .await
                 }
 
                 async fn report_leaked(&self, secret: &KeyHash, now: Timestamp) -> Result<Option<Key>> {
                     let args = (*secret, now);
-                    write(self, args, |db, (secret, now)| {
-                        Box::pin($crate::key_changes::report_leaked(db, secret, *now))
-                    })
-                    .await
+                    write(self, args, |db, (secret, now)| shared($crate::key_changes::report_leaked(db, secret, *now)))
+                        .await
                 }
 
                 async fn key_holder(&self, secret: &KeyHash) -> Result<Option<KeyHolder>> {
-                    read(self, *secret, |db, secret| Box::pin($crate::key_holders::holder(db, secret))).await
+                    read(self, *secret, |db, secret| shared($crate::key_holders::holder(db, secret))).await
                 }
 
                 async fn live_keys(&self, secrets: &[KeyHash], now: Timestamp) -> Result<Vec<bool>> {
                     let args = (secrets.to_vec(), now);
-                    read(self, args, |db, (secrets, now)| Box::pin($crate::key_holders::live(db, secrets, *now))).await
+                    read(self, args, |db, (secrets, now)| shared($crate::key_holders::live(db, secrets, *now))).await
                 }
             }
         };

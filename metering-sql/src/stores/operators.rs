@@ -14,27 +14,27 @@ macro_rules! operator_store {
             use $crate::private::metering_core::store::{Cursor, Page};
             use $crate::private::metering_core::usage::DayRange;
             use $crate::private::metering_core::{Account, AccountId, StoreError, Timestamp};
-            use $crate::{newest, read, runways, search, snapshot, write};
+            use $crate::{newest, read, runways, search, shared, snapshot, write};
 
             type Result<T, E = StoreError> = ::core::result::Result<T, E>;
 
             #[$crate::private::async_trait]
             impl $crate::private::metering_core::store::OperatorStore for $store {
                 async fn create_operator(&self, new: NewOperator) -> Result<Option<Operator>> {
-                    write(self, new, |db, new| Box::pin($crate::operators::create(db, new))).await
+                    write(self, new, |db, new| shared($crate::operators::create(db, new))).await
                 }
 
                 async fn operator_by_token(&self, token: &OperatorTokenHash) -> Result<Option<Operator>> {
-                    read(self, *token, |db, token| Box::pin($crate::operators::by_token(db, token))).await
+                    read(self, *token, |db, token| shared($crate::operators::by_token(db, token))).await
                 }
 
                 async fn operators(&self) -> Result<Vec<Operator>> {
-                    read(self, (), |db, ()| Box::pin($crate::operators::list(db))).await
+                    read(self, (), |db, ()| shared($crate::operators::list(db))).await
                 }
 
                 async fn revoke_operator(&self, name: &OperatorName, now: Timestamp) -> Result<Option<Operator>> {
                     let args = (name.clone(), now);
-                    write(self, args, |db, (name, now)| Box::pin($crate::operators::revoke(db, name, *now))).await
+                    write(self, args, |db, (name, now)| shared($crate::operators::revoke(db, name, *now))).await
                 }
 
                 async fn rotate_operator_token(
@@ -43,22 +43,22 @@ macro_rules! operator_store {
                     token: &OperatorTokenHash,
                 ) -> Result<Option<Operator>> {
                     let args = (name.clone(), *token);
-                    write(self, args, |db, (name, token)| Box::pin($crate::operators::rotate_token(db, name, *token)))
+                    write(self, args, |db, (name, token)| shared($crate::operators::rotate_token(db, name, *token)))
                         .await
                 }
 
                 async fn log_action(&self, entry: NewAuditEntry, outcome: AuditOutcome) -> Result<AuditId> {
                     let args = (entry, outcome);
-                    write(self, args, |db, (entry, outcome)| Box::pin($crate::audit::log(db, entry, outcome))).await
+                    write(self, args, |db, (entry, outcome)| shared($crate::audit::log(db, entry, outcome))).await
                 }
 
                 async fn audit_log(&self, query: &AuditQuery, limit: u32) -> Result<Vec<AuditEntry>> {
                     let args = (query.clone(), limit);
-                    read(self, args, |db, (query, limit)| Box::pin($crate::audit::list(db, query, *limit))).await
+                    read(self, args, |db, (query, limit)| shared($crate::audit::list(db, query, *limit))).await
                 }
 
                 async fn operations_report(&self, days: DayRange) -> Result<OperationsReport> {
-                    snapshot(self, days, |db, days| Box::pin($crate::reports::of_operations(db, *days))).await
+                    snapshot(self, days, |db, days| shared($crate::reports::of_operations(db, *days))).await
                 }
 
                 async fn newest_accounts(
@@ -69,7 +69,7 @@ macro_rules! operator_store {
                 ) -> Result<Page<Account>> {
                     let args = (filter.clone(), after.cloned(), limit);
                     snapshot(self, args, |db, (filter, after, limit)| {
-                        Box::pin(newest::accounts(db, filter, after.as_ref(), *limit))
+                        shared(newest::accounts(db, filter, after.as_ref(), *limit))
                     })
                     .await
                 }
@@ -82,7 +82,7 @@ macro_rules! operator_store {
                 ) -> Result<Page<PaymentRecord>> {
                     let args = (*filter, after.cloned(), limit);
                     read(self, args, |db, (filter, after, limit)| {
-                        Box::pin(newest::payments(db, filter, after.as_ref(), *limit))
+                        shared(newest::payments(db, filter, after.as_ref(), *limit))
                     })
                     .await
                 }
@@ -96,30 +96,30 @@ macro_rules! operator_store {
                 ) -> Result<Page<LedgerEntry>> {
                     let args = (id.clone(), written, after.cloned(), limit);
                     read(self, args, |db, (id, written, after, limit)| {
-                        Box::pin(newest::entries(db, id, *written, after.as_ref(), *limit))
+                        shared(newest::entries(db, id, *written, after.as_ref(), *limit))
                     })
                     .await
                 }
 
                 async fn key_of_any_account(&self, id: &KeyId) -> Result<Option<Key>> {
-                    read(self, id.clone(), |db, id| Box::pin(search::key(db, id))).await
+                    read(self, id.clone(), |db, id| shared(search::key(db, id))).await
                 }
 
                 async fn payments_by_hash(&self, hash: &TxHash) -> Result<Vec<PaymentRecord>> {
-                    read(self, *hash, |db, hash| Box::pin(search::payments_by_hash(db, hash))).await
+                    read(self, *hash, |db, hash| shared(search::payments_by_hash(db, hash))).await
                 }
 
                 async fn payments_by_receipt(&self, number: &ReceiptNumber) -> Result<Vec<PaymentRecord>> {
-                    read(self, *number, |db, number| Box::pin(search::payments_by_receipt(db, number))).await
+                    read(self, *number, |db, number| shared(search::payments_by_receipt(db, number))).await
                 }
 
                 async fn accounts_running_out(&self, days: DayRange, limit: u32) -> Result<Vec<AccountRunway>> {
-                    snapshot(self, (days, limit), |db, (days, limit)| Box::pin(runways::shortest(db, *days, *limit)))
+                    snapshot(self, (days, limit), |db, (days, limit)| shared(runways::shortest(db, *days, *limit)))
                         .await
                 }
 
                 async fn failing_deliveries(&self, limit: u32) -> Result<Vec<Delivery>> {
-                    read(self, limit, |db, limit| Box::pin(search::failing_deliveries(db, *limit))).await
+                    read(self, limit, |db, limit| shared(search::failing_deliveries(db, *limit))).await
                 }
             }
         };
@@ -133,26 +133,26 @@ macro_rules! price_store {
         const _: () = {
             use $crate::private::metering_core::prices::*;
             use $crate::private::metering_core::{StoreError, Timestamp};
-            use $crate::{read, write};
+            use $crate::{read, shared, write};
 
             type Result<T, E = StoreError> = ::core::result::Result<T, E>;
 
             #[$crate::private::async_trait]
             impl $crate::private::metering_core::store::PriceStore for $store {
                 async fn record_prices(&self, new: NewPriceVersion) -> Result<PriceRecorded> {
-                    write(self, new, |db, new| Box::pin($crate::prices::record(db, new))).await
+                    write(self, new, |db, new| shared($crate::prices::record(db, new))).await
                 }
 
                 async fn price_versions(&self, from: Timestamp) -> Result<PriceHistory> {
-                    read(self, from, |db, from| Box::pin($crate::prices::history(db, *from))).await
+                    read(self, from, |db, from| shared($crate::prices::history(db, *from))).await
                 }
 
                 async fn price_catalogue(&self, number: PriceNumber) -> Result<Option<::std::sync::Arc<str>>> {
-                    read(self, number, |db, number| Box::pin($crate::prices::catalogue(db, *number))).await
+                    read(self, number, |db, number| shared($crate::prices::catalogue(db, *number))).await
                 }
 
                 async fn cancel_prices(&self, number: PriceNumber, now: Timestamp) -> Result<Option<PriceVersion>> {
-                    write(self, (number, now), |db, (number, now)| Box::pin($crate::prices::cancel(db, *number, *now)))
+                    write(self, (number, now), |db, (number, now)| shared($crate::prices::cancel(db, *number, *now)))
                         .await
                 }
             }
@@ -168,26 +168,26 @@ macro_rules! refill_store {
             use $crate::private::metering_core::money::Refill;
             use $crate::private::metering_core::store::Refilled;
             use $crate::private::metering_core::{StoreError, Timestamp};
-            use $crate::{read, write};
+            use $crate::{read, shared, write};
 
             type Result<T, E = StoreError> = ::core::result::Result<T, E>;
 
             #[$crate::private::async_trait]
             impl $crate::private::metering_core::store::RefillStore for $store {
                 async fn refill(&self) -> Result<Option<Refill>> {
-                    read(self, (), |db, ()| Box::pin($crate::refills::rule(db))).await
+                    read(self, (), |db, ()| shared($crate::refills::rule(db))).await
                 }
 
                 async fn set_refill(&self, refill: Option<Refill>) -> Result<()> {
-                    write(self, refill, |db, refill| Box::pin($crate::refills::set(db, refill.as_ref()))).await
+                    write(self, refill, |db, refill| shared($crate::refills::set(db, refill.as_ref()))).await
                 }
 
                 async fn refill_accounts(&self, now: Timestamp, limit: u32) -> Result<Refilled> {
-                    if !read(self, now, |db, now| Box::pin($crate::refills::is_open(db, *now))).await? {
+                    if !read(self, now, |db, now| shared($crate::refills::is_open(db, *now))).await? {
                         return Ok(Refilled::NOTHING);
                     }
                     write(self, (now, limit), |db, (now, limit)| {
-                        Box::pin($crate::refills::refill_accounts(db, *now, *limit))
+                        shared($crate::refills::refill_accounts(db, *now, *limit))
                     })
                     .await
                 }

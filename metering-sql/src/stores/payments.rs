@@ -8,64 +8,64 @@ macro_rules! payment_store {
             use $crate::private::metering_core::payments::*;
             use $crate::private::metering_core::store::*;
             use $crate::private::metering_core::{Account, AccountId, StoreError, Timestamp};
-            use $crate::{read, snapshot, write};
+            use $crate::{read, shared, snapshot, write};
 
             type Result<T, E = StoreError> = ::core::result::Result<T, E>;
 
             #[$crate::private::async_trait]
             impl $crate::private::metering_core::PaymentStore for $store {
                 async fn plans(&self) -> Result<Vec<Plan>> {
-                    read(self, (), |db, ()| Box::pin($crate::plans::list(db))).await
+                    read(self, (), |db, ()| shared($crate::plans::list(db))).await
                 }
 
                 async fn put_plans(&self, plans: Vec<Plan>) -> Result<()> {
-                    write(self, plans, |db, plans| Box::pin($crate::plans::put(db, plans))).await
+                    write(self, plans, |db, plans| shared($crate::plans::put(db, plans))).await
                 }
 
                 async fn remove_plan(&self, key: &PlanKey) -> Result<bool> {
-                    write(self, key.clone(), |db, key| Box::pin($crate::plans::remove(db, key))).await
+                    write(self, key.clone(), |db, key| shared($crate::plans::remove(db, key))).await
                 }
 
                 async fn set_plan_active(&self, key: &PlanKey, active: bool) -> Result<bool> {
                     let args = (key.clone(), active);
-                    write(self, args, |db, (key, active)| Box::pin($crate::plans::set_active(db, key, *active))).await
+                    write(self, args, |db, (key, active)| shared($crate::plans::set_active(db, key, *active))).await
                 }
 
                 async fn open_quote(&self, quote: Quote) -> Result<QuoteOpened> {
-                    write(self, quote, |db, quote| Box::pin($crate::quotes::open(db, quote))).await
+                    write(self, quote, |db, quote| shared($crate::quotes::open(db, quote))).await
                 }
 
                 async fn quote(&self, nonce: &NonceHash) -> Result<Option<Quote>> {
-                    read(self, *nonce, |db, nonce| Box::pin($crate::quotes::by_nonce(db, nonce))).await
+                    read(self, *nonce, |db, nonce| shared($crate::quotes::by_nonce(db, nonce))).await
                 }
 
                 async fn quote_paid_by(&self, payment: &Payment) -> Result<Option<Quote>> {
-                    read(self, payment.clone(), |db, payment| Box::pin($crate::quotes::paid_by(db, payment))).await
+                    read(self, payment.clone(), |db, payment| shared($crate::quotes::paid_by(db, payment))).await
                 }
 
                 async fn top_up_quotes(&self, account: &AccountId) -> Result<Vec<Quote>> {
-                    read(self, account.clone(), |db, account| Box::pin($crate::quotes::top_ups(db, account))).await
+                    read(self, account.clone(), |db, account| shared($crate::quotes::top_ups(db, account))).await
                 }
 
                 async fn quoted_targets(&self, chain_id: u64) -> Result<Vec<PaymentTarget>> {
-                    read(self, chain_id, |db, chain_id| Box::pin($crate::quotes::targets(db, *chain_id))).await
+                    read(self, chain_id, |db, chain_id| shared($crate::quotes::targets(db, *chain_id))).await
                 }
 
                 async fn claim_quote(&self, claim: Claim) -> Result<Claimed> {
-                    write(self, claim, |db, claim| Box::pin($crate::claims::claim(db, claim))).await
+                    write(self, claim, |db, claim| shared($crate::claims::claim(db, claim))).await
                 }
 
                 async fn credit_payment(&self, credit: PaymentCredit) -> Result<PaymentCredited> {
-                    write(self, credit, |db, credit| Box::pin($crate::payments::credit(db, credit))).await
+                    write(self, credit, |db, credit| shared($crate::payments::credit(db, credit))).await
                 }
 
                 async fn payment(&self, tx: &TxRef) -> Result<Option<PaymentRecord>> {
-                    read(self, *tx, |db, tx| Box::pin($crate::payments::by_tx(db, tx))).await
+                    read(self, *tx, |db, tx| shared($crate::payments::by_tx(db, tx))).await
                 }
 
                 async fn payments(&self, after: Option<&Cursor>, limit: u32) -> Result<Page<PaymentRecord>> {
                     let args = (after.cloned(), limit);
-                    read(self, args, |db, (after, limit)| Box::pin($crate::payments::list(db, after.as_ref(), *limit)))
+                    read(self, args, |db, (after, limit)| shared($crate::payments::list(db, after.as_ref(), *limit)))
                         .await
                 }
 
@@ -77,13 +77,13 @@ macro_rules! payment_store {
                 ) -> Result<Page<PaymentRecord>> {
                     let args = (chain_id, after.cloned(), limit);
                     read(self, args, |db, (chain_id, after, limit)| {
-                        Box::pin($crate::settlements::unsettled(db, *chain_id, after.as_ref(), *limit))
+                        shared($crate::settlements::unsettled(db, *chain_id, after.as_ref(), *limit))
                     })
                     .await
                 }
 
                 async fn settle_payment(&self, change: SettlementChange) -> Result<PaymentSettled> {
-                    write(self, change, |db, change| Box::pin($crate::settlements::settle(db, change))).await
+                    write(self, change, |db, change| shared($crate::settlements::settle(db, change))).await
                 }
 
                 async fn credit_processor_payment(
@@ -93,31 +93,31 @@ macro_rules! payment_store {
                 ) -> Result<PaymentCredited> {
                     let args = (credit, processor);
                     write(self, args, |db, (credit, processor)| {
-                        Box::pin($crate::processors::credit(db, credit, processor))
+                        shared($crate::processors::credit(db, credit, processor))
                     })
                     .await
                 }
 
                 async fn reverse_processor_payment(&self, change: ReversalChange) -> Result<ProcessorReversed> {
-                    write(self, change, |db, change| Box::pin($crate::processors::reverse(db, change))).await
+                    write(self, change, |db, change| shared($crate::processors::reverse(db, change))).await
                 }
 
                 async fn processor_reversals(&self, payment: &TxHash) -> Result<Vec<ProcessorReversal>> {
-                    read(self, *payment, |db, payment| Box::pin($crate::processors::reversals(db, payment))).await
+                    read(self, *payment, |db, payment| shared($crate::processors::reversals(db, payment))).await
                 }
 
                 async fn linked_accounts(&self, wallet: &Address) -> Result<Vec<AccountId>> {
-                    read(self, *wallet, |db, wallet| Box::pin($crate::wallets::accounts_of(db, wallet))).await
+                    read(self, *wallet, |db, wallet| shared($crate::wallets::accounts_of(db, wallet))).await
                 }
 
                 async fn buyers(&self, account: &AccountId) -> Result<Vec<BuyerRecord>> {
-                    read(self, account.clone(), |db, account| Box::pin($crate::buyers::list(db, account))).await
+                    read(self, account.clone(), |db, account| shared($crate::buyers::list(db, account))).await
                 }
 
                 async fn set_buyer(&self, account: &AccountId, buyer: Option<Buyer>, now: Timestamp) -> Result<bool> {
                     let args = (account.clone(), buyer, now);
                     write(self, args, |db, (account, buyer, now)| {
-                        Box::pin($crate::buyers::set(db, account, buyer.as_ref(), *now))
+                        shared($crate::buyers::set(db, account, buyer.as_ref(), *now))
                     })
                     .await
                 }
@@ -129,45 +129,43 @@ macro_rules! payment_store {
                 ) -> Result<ReceiptBuyerAdded> {
                     let args = (account.clone(), bought_at);
                     write(self, args, |db, (account, bought_at)| {
-                        Box::pin($crate::buyers::add_to_receipt(db, account, *bought_at))
+                        shared($crate::buyers::add_to_receipt(db, account, *bought_at))
                     })
                     .await
                 }
 
                 async fn open_challenge(&self, challenge: Challenge) -> Result<()> {
-                    write(self, challenge, |db, challenge| Box::pin($crate::challenges::open(db, challenge))).await
+                    write(self, challenge, |db, challenge| shared($crate::challenges::open(db, challenge))).await
                 }
 
                 async fn challenge(&self, nonce: &str) -> Result<Option<Challenge>> {
-                    read(self, nonce.to_owned(), |db, nonce| Box::pin($crate::challenges::by_nonce(db, nonce))).await
+                    read(self, nonce.to_owned(), |db, nonce| shared($crate::challenges::by_nonce(db, nonce))).await
                 }
 
                 async fn fail_challenge(&self, nonce: &str) -> Result<()> {
-                    write(self, nonce.to_owned(), |db, nonce| Box::pin($crate::challenges::fail(db, nonce))).await
+                    write(self, nonce.to_owned(), |db, nonce| shared($crate::challenges::fail(db, nonce))).await
                 }
 
                 async fn rotate_key(&self, nonce: &str, key: KeyHash, now: Timestamp) -> Result<Option<Account>> {
                     let args = (nonce.to_owned(), key, now);
                     write(self, args, |db, (nonce, key, now)| {
-                        Box::pin($crate::challenges::rotate_key(db, nonce, key, *now))
+                        shared($crate::challenges::rotate_key(db, nonce, key, *now))
                     })
                     .await
                 }
 
                 async fn account_by_payer(&self, payer: &Address) -> Result<Option<Account>> {
-                    read(self, *payer, |db, payer| Box::pin($crate::accounts::by_payer(db, payer))).await
+                    read(self, *payer, |db, payer| shared($crate::accounts::by_payer(db, payer))).await
                 }
 
                 async fn scan_mark(&self, chain_id: u64) -> Result<Option<u64>> {
-                    read(self, chain_id, |db, chain_id| Box::pin($crate::scan_marks::of_chain(db, *chain_id))).await
+                    read(self, chain_id, |db, chain_id| shared($crate::scan_marks::of_chain(db, *chain_id))).await
                 }
 
                 async fn set_scan_mark(&self, chain_id: u64, block: u64) -> Result<()> {
                     let args = (chain_id, block);
-                    write(self, args, |db, &(chain_id, block)| {
-                        Box::pin($crate::scan_marks::advance(db, chain_id, block))
-                    })
-                    .await
+                    write(self, args, |db, &(chain_id, block)| shared($crate::scan_marks::advance(db, chain_id, block)))
+                        .await
                 }
 
                 async fn register_recipients(
@@ -177,17 +175,17 @@ macro_rules! payment_store {
                 ) -> Result<Vec<Registration>> {
                     let args = (configured, now);
                     write(self, args, |db, (configured, now)| {
-                        Box::pin($crate::recipients::register(db, configured, *now))
+                        shared($crate::recipients::register(db, configured, *now))
                     })
                     .await
                 }
 
                 async fn recipients(&self) -> Result<Vec<RecipientRecord>> {
-                    read(self, (), |db, ()| Box::pin($crate::recipients::list(db))).await
+                    read(self, (), |db, ()| shared($crate::recipients::list(db))).await
                 }
 
                 async fn put_unreadable(&self, arrival: UnreadableArrival) -> Result<()> {
-                    write(self, arrival, |db, arrival| Box::pin($crate::unreadable::put(db, arrival))).await
+                    write(self, arrival, |db, arrival| shared($crate::unreadable::put(db, arrival))).await
                 }
 
                 async fn unreadable(
@@ -198,7 +196,7 @@ macro_rules! payment_store {
                 ) -> Result<Vec<UnreadableArrival>> {
                     let args = (chain_id, from_block, limit);
                     read(self, args, |db, &(chain, from, limit)| {
-                        Box::pin($crate::unreadable::of_chain(db, chain, from, limit))
+                        shared($crate::unreadable::of_chain(db, chain, from, limit))
                     })
                     .await
                 }
@@ -210,22 +208,20 @@ macro_rules! payment_store {
                     limit: u32,
                 ) -> Result<Vec<UnreadableArrival>> {
                     let args = (chain_id, now, limit);
-                    read(self, args, |db, &(chain, now, limit)| {
-                        Box::pin($crate::unreadable::due(db, chain, now, limit))
-                    })
-                    .await
+                    read(self, args, |db, &(chain, now, limit)| shared($crate::unreadable::due(db, chain, now, limit)))
+                        .await
                 }
 
                 async fn forget_unreadable(&self, location: &ArrivalLocation) -> Result<()> {
-                    write(self, *location, |db, location| Box::pin($crate::unreadable::forget(db, location))).await
+                    write(self, *location, |db, location| shared($crate::unreadable::forget(db, location))).await
                 }
 
                 async fn put_unclaimed(&self, payment: UnclaimedPayment) -> Result<()> {
-                    write(self, payment, |db, payment| Box::pin($crate::unclaimed::put(db, payment))).await
+                    write(self, payment, |db, payment| shared($crate::unclaimed::put(db, payment))).await
                 }
 
                 async fn unclaimed(&self, limit: u32) -> Result<(Vec<UnclaimedPayment>, u64)> {
-                    snapshot(self, limit, |db, limit| Box::pin($crate::unclaimed::newest(db, *limit))).await
+                    snapshot(self, limit, |db, limit| shared($crate::unclaimed::newest(db, *limit))).await
                 }
 
                 async fn forget_unclaimed(
@@ -236,12 +232,12 @@ macro_rules! payment_store {
                 ) -> Result<()> {
                     let args = (chain_id, blocks, found);
                     let gone = read(self, args, |db, (chain, blocks, found)| {
-                        Box::pin($crate::unclaimed::not_found(db, *chain, blocks, found))
+                        shared($crate::unclaimed::not_found(db, *chain, blocks, found))
                     });
                     // Usually there are none, and then nothing is written.
                     match gone.await? {
                         gone if gone.is_empty() => Ok(()),
-                        gone => write(self, gone, |db, gone| Box::pin($crate::unclaimed::forget(db, gone))).await,
+                        gone => write(self, gone, |db, gone| shared($crate::unclaimed::forget(db, gone))).await,
                     }
                 }
             }

@@ -7,27 +7,26 @@ macro_rules! signup_store {
             use $crate::private::metering_core::signups::*;
             use $crate::private::metering_core::store::*;
             use $crate::private::metering_core::{Account, NewAccount, StoreError, Timestamp};
-            use $crate::{read, write};
+            use $crate::{read, shared, write};
 
             type Result<T, E = StoreError> = ::core::result::Result<T, E>;
 
             #[$crate::private::async_trait]
             impl $crate::private::metering_core::store::SignupStore for $store {
                 async fn open_signup(&self, session: SignupSession) -> Result<SignupOpened> {
-                    write(self, session, |db, session| Box::pin($crate::sessions::open(db, session))).await
+                    write(self, session, |db, session| shared($crate::sessions::open(db, session))).await
                 }
 
                 async fn signup(&self, token: &SessionHash) -> Result<Option<SignupSession>> {
-                    read(self, *token, |db, token| Box::pin($crate::sessions::by_token(db, token))).await
+                    read(self, *token, |db, token| shared($crate::sessions::by_token(db, token))).await
                 }
 
                 async fn signup_of_code(&self, code: &UserCode) -> Result<Option<SignupSession>> {
-                    read(self, *code, |db, code| Box::pin($crate::sessions::by_code(db, code))).await
+                    read(self, *code, |db, code| shared($crate::sessions::by_code(db, code))).await
                 }
 
                 async fn approve_signup(&self, code: &UserCode, now: Timestamp) -> Result<SignupApproved> {
-                    write(self, (*code, now), |db, (code, now)| Box::pin($crate::sessions::approve(db, code, *now)))
-                        .await
+                    write(self, (*code, now), |db, (code, now)| shared($crate::sessions::approve(db, code, *now))).await
                 }
 
                 async fn redeem_signup(
@@ -38,34 +37,37 @@ macro_rules! signup_store {
                 ) -> Result<SignupRedeemed> {
                     let args = (*token, account, now);
                     write(self, args, |db, (token, account, now)| {
-                        Box::pin($crate::sessions::redeem(db, token, account, *now))
+                        shared($crate::sessions::redeem(db, token, account, *now))
                     })
                     .await
                 }
 
                 async fn account_by_email(&self, email: &Email) -> Result<Option<Account>> {
-                    read(self, email.clone(), |db, email| Box::pin($crate::accounts::by_email(db, email))).await
+                    read(self, email.clone(), |db, email| shared($crate::accounts::by_email(db, email))).await
                 }
 
                 async fn open_email_link(&self, link: EmailLink) -> Result<bool> {
-                    write(self, link, |db, link| Box::pin($crate::links::open(db, link))).await
+                    write(self, link, |db, link| shared($crate::links::open(db, link))).await
+                }
+
+                async fn email_link(&self, token: &LinkHash) -> Result<Option<EmailLink>> {
+                    read(self, *token, |db, token| shared($crate::links::by_token(db, token))).await
                 }
 
                 async fn verify_email(&self, token: &LinkHash, now: Timestamp) -> Result<EmailVerified> {
-                    write(self, (*token, now), |db, (token, now)| Box::pin($crate::links::verify(db, token, *now)))
-                        .await
+                    write(self, (*token, now), |db, (token, now)| shared($crate::links::verify(db, token, *now))).await
                 }
 
                 async fn recover_key(&self, token: &LinkHash, key: KeyHash, now: Timestamp) -> Result<Option<Account>> {
                     let args = (*token, key, now);
-                    write(self, args, |db, (token, key, now)| Box::pin($crate::links::recover(db, token, key, *now)))
+                    write(self, args, |db, (token, key, now)| shared($crate::links::recover(db, token, key, *now)))
                         .await
                 }
 
                 async fn use_solution(&self, solution: [u8; 32], expires_at: Timestamp) -> Result<bool> {
                     let args = (solution, expires_at);
                     write(self, args, |db, (solution, until)| {
-                        Box::pin($crate::sessions::use_solution(db, solution, *until))
+                        shared($crate::sessions::use_solution(db, solution, *until))
                     })
                     .await
                 }

@@ -9,7 +9,8 @@ use crate::executor::Executor;
 use crate::fault::{Result, corrupt};
 use crate::values;
 
-/// Payments that bought a plan, executed an authorization or were taken by a processor, but have no ledger entry that credits their account.
+/// Payments that bought a plan, executed an authorization or were taken by a processor, but have no ledger entry that
+/// credits their account.
 const NOT_IN_LEDGER: &str = "SELECT chain_id, tx_hash FROM payment p \
      WHERE (plan_id IS NOT NULL OR used_as = ?1 OR processor IS NOT NULL) AND NOT EXISTS ( \
        SELECT 1 FROM ledger l WHERE l.tx_hash = p.tx_hash AND l.tx_chain_id = p.chain_id AND l.account = p.account) \

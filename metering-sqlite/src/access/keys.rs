@@ -1,6 +1,8 @@
 //! The rows of keys and their secrets. [`write_key`] is the only place that changes them, except that revoking an
 //! account revokes its secrets, and that [`metering_sql::ended_keys`] deletes old ones.
 
+use std::sync::LazyLock;
+
 use metering_core::access::{Budget, Key, KeyHash, KeyNumber, KeyTerms, Spent};
 use metering_core::charging::{KeyMeter, Window};
 use metering_core::{AccountId, Credits, Day, RateLimits, Timestamp};
@@ -20,6 +22,10 @@ pub(crate) const KEY_COLUMN_COUNT: usize = 18;
 pub(crate) const METER_COLUMNS: &str = "m.spent_since, m.spent, m.minute, m.minute_count, m.day, m.day_count, \
      m.raised";
 const METER_JOIN: &str = "LEFT JOIN key_meter m ON m.account = k.account AND m.key = k.number";
+
+static BY_NUMBER: LazyLock<String> = LazyLock::new(|| {
+    format!("SELECT {KEY_COLUMNS}, {METER_COLUMNS} FROM api_key k {METER_JOIN} WHERE k.account = ?1 AND k.number = ?2")
+});
 
 /// A key, and what counts against its terms.
 pub(crate) type Metered = (Key, Option<KeyMeter>);
@@ -57,12 +63,8 @@ pub(crate) fn by_number(
     account: &AccountId,
     number: KeyNumber,
 ) -> Result<Option<Metered>> {
-    let mut statement = connection.prepare_cached(&select("k.number = ?2")).map_err(store_error)?;
+    let mut statement = connection.prepare_cached(&BY_NUMBER).map_err(store_error)?;
     first(&mut statement, params![row, number.get()], |row| metered(row, account))
-}
-
-fn select(condition: &str) -> String {
-    format!("SELECT {KEY_COLUMNS}, {METER_COLUMNS} FROM api_key k {METER_JOIN} WHERE k.account = ?1 AND {condition}")
 }
 
 /// Writes the meter of a key.

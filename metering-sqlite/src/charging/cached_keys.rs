@@ -7,25 +7,29 @@ use metering_core::charging::{KeyMeter, KeyState};
 use rusqlite::Connection;
 
 use crate::access::keys;
-use crate::charging::inline_text::InlineText;
 use crate::error::Result;
 use crate::rows::parse;
 
 /// The keys of an account that charges came with, and their parent keys. Most accounts have one key, and that is as it
 /// was made: of such a key only the id is kept.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct CachedKeys {
-    /// The public id of the first key, if that is live, is not counted and has its first terms. Otherwise empty.
-    first: InlineText<24>,
-    /// All others, by number.
-    others: Box<[(KeyNumber, KeyState)]>,
+    /// Which load of the account they are of: secrets that were read for an earlier one do not count any more.
+    pub(super) load: u32,
+    /// The public id of the first key, if that is live, is not counted and has its first terms.
+    first: Option<FirstId>,
+    others: Option<Box<Others>>,
 }
 
-impl Default for CachedKeys {
-    fn default() -> Self {
-        Self { first: InlineText::EMPTY, others: Box::default() }
-    }
-}
+/// All other keys, by number.
+#[derive(Debug, Clone, Default)]
+struct Others(Vec<(KeyNumber, KeyState)>);
+
+/// The number in the public id of a key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct FirstId([u8; 10]);
+
+const _: () = assert!(size_of::<CachedKeys>() <= 24, "each account has some");
 
 impl CachedKeys {
     /// The state of a key, if the account has it. Reads it if it is not known yet. `id` is that of the account.
@@ -36,40 +40,69 @@ impl CachedKeys {
         id: &str,
         number: KeyNumber,
     ) -> Result<Option<KeyState>> {
-        if number.is_first() && !self.first.is_empty() {
-            return as_made(self.first.as_str()).map(Some);
+        if number.is_first()
+            && let Some(first) = self.first
+        {
+            return first.as_made().map(Some);
         }
-        let place = match self.others.binary_search_by_key(&number, |(known, _)| *known) {
-            Ok(place) => return Ok(Some(self.others[place].1.clone())),
+        let others = match &self.others {
+            Some(others) => &others.0[..],
+            None => &[],
+        };
+        let place = match others.binary_search_by_key(&number, |(known, _)| *known) {
+            Ok(place) => return Ok(Some(others[place].1.clone())),
             Err(place) => place,
         };
         let Some((key, meter)) = keys::by_number(connection, account, &parse(id)?, number)? else { return Ok(None) };
         let mut state = KeyState::of(&key, meter.unwrap_or_default());
         state.terms = shared(state.terms);
         if number.is_first()
-            && as_made(state.id.as_str())? == state
-            && let Some(first) = InlineText::of(state.id.as_str())
+            && let Some(first) = FirstId::of(state.id.as_str())
+            && first.as_made()? == state
         {
-            self.first = first;
+            self.first = Some(first);
             return Ok(Some(state));
         }
-        let mut others = std::mem::take(&mut self.others).into_vec();
+        let others = &mut self.others.get_or_insert_default().0;
+        others.reserve_exact(1);
         others.insert(place, (number, state.clone()));
-        self.others = others.into_boxed_slice();
         Ok(Some(state))
     }
 
     /// Notes a meter that is being written. First keys with their first terms have none.
     pub(super) fn set_meter(&mut self, number: KeyNumber, meter: KeyMeter) {
-        if let Ok(place) = self.others.binary_search_by_key(&number, |(known, _)| *known) {
-            self.others[place].1.meter = meter;
+        if let Some(others) = &mut self.others
+            && let Ok(place) = others.0.binary_search_by_key(&number, |(known, _)| *known)
+        {
+            others.0[place].1.meter = meter;
         }
     }
 }
 
-/// The state of a first key that is as it was made.
-fn as_made(id: &str) -> Result<KeyState> {
-    Ok(KeyState { id: parse(id)?, parent: None, is_live: true, terms: first_terms(), meter: KeyMeter::default() })
+impl FirstId {
+    const PREFIX: &str = "key_";
+    const DIGITS: &[u8; 16] = b"0123456789abcdef";
+
+    /// `None` if the id has another form.
+    fn of(id: &str) -> Option<Self> {
+        let digits = id.strip_prefix(Self::PREFIX)?.as_bytes();
+        let mut number = [0; 10];
+        for (byte, pair) in number.iter_mut().zip(digits.chunks_exact(2)) {
+            let digit = |at: usize| char::from(pair[at]).to_digit(16);
+            *byte = u8::try_from(digit(0)? << 4 | digit(1)?).ok()?;
+        }
+        (digits.len() == 2 * number.len()).then_some(Self(number))
+    }
+
+    /// The state of a first key that is as it was made.
+    fn as_made(self) -> Result<KeyState> {
+        let mut id = *b"key_00000000000000000000";
+        for (pair, byte) in id[Self::PREFIX.len()..].chunks_exact_mut(2).zip(self.0) {
+            pair.copy_from_slice(&[byte >> 4, byte & 15].map(|digit| Self::DIGITS[usize::from(digit)]));
+        }
+        let id = parse(std::str::from_utf8(&id).unwrap_or_default())?;
+        Ok(KeyState { id, parent: None, is_live: true, terms: first_terms(), meter: KeyMeter::default() })
+    }
 }
 
 /// One copy of the terms that nearly all first keys have.
@@ -83,4 +116,19 @@ fn first_terms() -> Arc<KeyTerms> {
         static FIRST: Arc<KeyTerms> = Arc::new(KeyTerms::first());
     }
     FIRST.with(Arc::clone)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_id_of_a_first_key_comes_back() {
+        for id in ["key_0123456789abcdef0123", "key_ffffffffffffffffffff", "key_00000000000000000000"] {
+            assert_eq!(FirstId::of(id).unwrap().as_made().unwrap().id.as_str(), id);
+        }
+        for id in ["key_", "key_0123456789abcdef012", "key_0123456789abcdef01234", "key_0123456789abcdef012345", "k"] {
+            assert_eq!(FirstId::of(id), None, "{id}");
+        }
+    }
 }

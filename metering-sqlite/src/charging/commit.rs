@@ -34,6 +34,7 @@ pub(crate) fn commit(
     cache.load(connection)?;
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(store_error)?;
     cache.sync(&transaction)?;
+    cache.read_ahead(&postings);
     let mut stored = Stored { transaction: &transaction, cache, now, lines_added: false };
     let (outcomes, changes) = decide(&mut stored, postings, now)?;
     let Stored { cache, lines_added, .. } = stored;
@@ -73,7 +74,7 @@ impl Facts for Stored<'_> {
 
     fn meter(&mut self, account: i64) -> Result<Option<(AccountId, MeterState)>> {
         let cached = self.cache.account(self.transaction, account)?;
-        cached.map(|cached| Ok((cached.id()?, cached.state))).transpose()
+        cached.map(|cached| Ok((cached.id()?, cached.state()))).transpose()
     }
 
     fn key(&mut self, account: i64, key: KeyNumber) -> Result<Option<KeyState>> {
@@ -103,7 +104,7 @@ impl Facts for Stored<'_> {
 
 fn write(connection: &Connection, cache: &mut Cache, changes: Changes<i64, i64>, now: Timestamp) -> Result<()> {
     for (account, state) in &changes.accounts {
-        cache.known_account(*account).state = *state;
+        cache.known_account(*account).set_state(*state);
     }
     for (account, key, meter) in &changes.keys {
         cache.write_key_meter(connection, *account, *key, *meter)?;

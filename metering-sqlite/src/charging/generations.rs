@@ -27,6 +27,11 @@ impl<K: Copy + Eq + Hash, V> Generations<K, V> {
         }
     }
 
+    /// The value of a key, which stays in its generation.
+    pub(crate) fn peek(&self, key: &K) -> Option<&V> {
+        self.young.get(key).or_else(|| self.old.get(key))
+    }
+
     pub(crate) fn insert(&mut self, key: K, value: V) {
         self.old.remove(&key);
         self.young.insert(key, value);
@@ -39,6 +44,11 @@ impl<K: Copy + Eq + Hash, V> Generations<K, V> {
 
     pub(crate) fn clear(&mut self) {
         *self = Self::default();
+    }
+
+    /// How many entries both generations have.
+    pub(crate) fn len(&self) -> usize {
+        self.young.len() + self.old.len()
     }
 
     /// How many entries the younger generation has.
@@ -67,6 +77,7 @@ mod tests {
         assert_eq!(map.young(), 3);
         map.age();
         assert_eq!((map.young(), map.get(&1).copied()), (0, Some(10)));
+        assert_eq!((map.peek(&0).copied(), map.peek(&1).copied(), map.len()), (Some(0), Some(10), 3));
         map.age();
         assert_eq!([0, 1, 2].map(|key| map.get(&key).copied()), [None, Some(10), None]);
     }

@@ -5,7 +5,6 @@ use metering_core::backend::StoredPath;
 use metering_core::charging::{UsageChange, UsageKind};
 use metering_core::money::NewLedgerEntry;
 use metering_core::{Day, Timestamp};
-use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::error::{Result, corrupt};
@@ -19,6 +18,7 @@ pub(crate) struct Row {
     pub(crate) after: i64,
     /// The time of the commit, in milliseconds since the Unix epoch.
     pub(crate) at: i64,
+    #[serde(serialize_with = "serialize_changes", deserialize_with = "deserialize_changes")]
     pub(crate) changes: Vec<(i64, Change)>,
 }
 
@@ -139,6 +139,11 @@ impl Usage {
     }
 }
 
+/// Begins a change that repeats an earlier one: the number of [`Packed::Again`].
+pub(crate) const AGAIN: u8 = 5;
+/// A change is compared with so many before it.
+const NEAR: usize = 16;
+
 impl Change {
     /// What an entry of the ledger adds to its account's totals.
     pub(crate) fn of_entry(entry: &NewLedgerEntry) -> Self {
@@ -149,10 +154,47 @@ impl Change {
             granted: added.granted.atoms(),
         })
     }
+
+    fn packed(&self) -> Packed<&Path> {
+        match self {
+            Self::Usage(usage) => {
+                let Usage { line, days_before, calls, key, atoms, ref path } = *usage;
+                let (kind, calls, amount) = (calls.kind(), calls.count(), atoms.saturating_abs());
+                let packed = PackedUsage { line, days_before, kind, calls, amount, path };
+                if key.is_first() { Packed::Usage(packed) } else { Packed::KeyUsage(key.get(), packed) }
+            }
+            Self::Holds(holds) => Packed::Holds(*holds),
+            Self::Entry(added) => Packed::Entry(*added),
+            Self::Settings => Packed::Settings,
+        }
+    }
+
+    /// The change after the `earlier` ones of its row.
+    fn unpacked<E: serde::de::Error>(packed: Packed<Path>, earlier: &[(i64, Self)]) -> Result<Self, E> {
+        let (key, packed) = match packed {
+            Packed::Usage(packed) => (KeyNumber::FIRST, packed),
+            Packed::KeyUsage(number, packed) => (KeyNumber::new(number), packed),
+            Packed::Holds(holds) => return Ok(Self::Holds(holds)),
+            Packed::Entry(added) => return Ok(Self::Entry(added)),
+            Packed::Settings => return Ok(Self::Settings),
+            Packed::Again(back) => {
+                let repeated = earlier.iter().rev().nth(back.into()).ok_or_else(|| E::custom("no change to repeat"))?;
+                return Ok(repeated.1.clone());
+            }
+        };
+        let PackedUsage { line, days_before, kind, calls, amount, path } = packed;
+        let is_refund = kind == UsageKind::Refunded;
+        if amount < i64::from(is_refund) {
+            return Err(E::custom("an amount is too small"));
+        }
+        let atoms = if is_refund { -amount } else { amount };
+        let calls = Calls::new(calls, kind).ok_or_else(|| E::custom("too many calls"))?;
+        Ok(Self::Usage(Usage { line, days_before, calls, key, atoms, path }))
+    }
 }
 
 /// A change as it is stored. Rows of schema 8 have the first three variants: all of their usage is of first keys, and
-/// such usage is still stored like that. Those of schema 9 have the first four.
+/// such usage is still stored like that. Schema 9 has the first four; the last is of schema 23.
 #[derive(Serialize, Deserialize)]
 enum Packed<P> {
     Usage(PackedUsage<P>),
@@ -161,6 +203,8 @@ enum Packed<P> {
     /// Usage of another key than the account's first, and the key's number.
     KeyUsage(u32, PackedUsage<P>),
     Holds(Holds),
+    /// The same as an earlier change, with so many between them. Most charges of a commit have a few lines and prices.
+    Again(u8),
 }
 
 /// Usage as it is stored, without its key.
@@ -179,39 +223,33 @@ struct PackedUsage<P> {
 
 impl Serialize for Change {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let packed = match self {
-            Self::Usage(usage) => {
-                let Usage { line, days_before, calls, key, atoms, ref path } = *usage;
-                let (kind, calls, amount) = (calls.kind(), calls.count(), atoms.saturating_abs());
-                let packed = PackedUsage { line, days_before, kind, calls, amount, path };
-                if key.is_first() { Packed::Usage(packed) } else { Packed::KeyUsage(key.get(), packed) }
-            }
-            Self::Holds(holds) => Packed::Holds(*holds),
-            Self::Entry(added) => Packed::Entry(*added),
-            Self::Settings => Packed::Settings,
-        };
-        packed.serialize(serializer)
+        self.packed().serialize(serializer)
     }
 }
 
 impl<'de> Deserialize<'de> for Change {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let (key, packed) = match Packed::<Path>::deserialize(deserializer)? {
-            Packed::Usage(packed) => (KeyNumber::FIRST, packed),
-            Packed::KeyUsage(number, packed) => (KeyNumber::new(number), packed),
-            Packed::Holds(holds) => return Ok(Self::Holds(holds)),
-            Packed::Entry(added) => return Ok(Self::Entry(added)),
-            Packed::Settings => return Ok(Self::Settings),
-        };
-        let PackedUsage { line, days_before, kind, calls, amount, path } = packed;
-        let is_refund = kind == UsageKind::Refunded;
-        if amount < i64::from(is_refund) {
-            return Err(D::Error::custom("an amount is too small"));
-        }
-        let atoms = if is_refund { -amount } else { amount };
-        let calls = Calls::new(calls, kind).ok_or_else(|| D::Error::custom("too many calls"))?;
-        Ok(Self::Usage(Usage { line, days_before, calls, key, atoms, path }))
+        Self::unpacked(Packed::deserialize(deserializer)?, &[])
     }
+}
+
+fn serialize_changes<S: Serializer>(changes: &[(i64, Change)], serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_seq(changes.iter().enumerate().map(|(place, (account, change))| {
+        let earlier = &changes[place.saturating_sub(NEAR)..place];
+        let back = earlier.iter().rev().position(|(_, earlier)| earlier == change);
+        let again = back.and_then(|back| u8::try_from(back).ok()).map(Packed::Again);
+        (account, again.unwrap_or_else(|| change.packed()))
+    }))
+}
+
+fn deserialize_changes<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<(i64, Change)>, D::Error> {
+    let packed = Vec::<(i64, Packed<Path>)>::deserialize(deserializer)?;
+    let mut changes: Vec<(i64, Change)> = Vec::with_capacity(packed.len());
+    for (account, packed) in packed {
+        let change = Change::unpacked::<D::Error>(packed, &changes)?;
+        changes.push((account, change));
+    }
+    Ok(changes)
 }
 
 /// A row as it is stored, with a format version and followed by its CRC-32. A new format also needs a new schema
@@ -290,8 +328,21 @@ mod tests {
             Change::Entry(Added { balance: i64::MIN, purchased: i64::MAX, granted: 0 }),
             Change::Settings,
         ];
-        let row = row((1..).zip(changes).collect());
-        assert_eq!(Row::unpack(&row.pack().unwrap()).unwrap(), row);
+        let twice = [changes.clone(), changes.clone()].concat();
+        for row in [row((1..).zip(twice).collect()), row((1..).zip(changes).collect())] {
+            assert_eq!(Row::unpack(&row.pack().unwrap()).unwrap(), row);
+        }
+    }
+
+    #[test]
+    fn the_first_change_of_a_row_repeats_none() {
+        let packed = postcard::to_allocvec(&Packed::<&Path>::Again(0)).unwrap();
+        assert_eq!(packed, [AGAIN, 0]);
+        assert!(postcard::from_bytes::<Change>(&packed).is_err());
+        let changes = vec![(3_i64, Packed::<&Path>::Settings), (3, Packed::Again(1))];
+        let mut row = postcard::to_allocvec(&Stored::First((1_i64, 2_i64, changes))).unwrap();
+        row.extend(crc32fast::hash(&row).to_le_bytes());
+        assert!(Row::unpack(&row).is_err());
     }
 
     /// Two charges and a refund that a program of schema 8 wrote, without the checksum.
@@ -325,8 +376,8 @@ mod tests {
             row(charges).pack().unwrap().len()
         };
         let (first, other) = (of_key(0), of_key(100));
-        assert!(first <= 64 * 13, "{first} bytes for 64 charges");
-        assert_eq!(other, first + 64, "the number of the key");
+        assert!(first <= 64 * 6, "{first} bytes for 64 charges");
+        assert_eq!(other, first + 1, "the number of the key");
     }
 
     #[test]

@@ -17,10 +17,10 @@ use crate::usage::activity;
 use crate::usage::newest::Newest;
 
 /// A round begins when this many changes are not folded. The more, the more charges of the same account share a write
-/// of its rows: with 100,000 equally busy accounts, fifteen. But the journal, which may have nearly twice as many, must
+/// of its rows: with 100,000 equally busy accounts, 23. But the journal, which may have nearly twice as many, must
 /// be read within a second after a crash, and memory holds it all. Debug builds fold all the time, so that every test of
 /// the store is a test of folding.
-const ROUND: usize = if cfg!(debug_assertions) { 100 } else { 1_572_864 };
+const ROUND: usize = if cfg!(debug_assertions) { 100 } else { 2_359_296 };
 
 /// A row of the journal counts as this many changes more, since that is what reading it takes: after a crash, a journal
 /// of single charges would otherwise take several seconds.
@@ -53,7 +53,7 @@ const PACE: (usize, usize) = (5, 4);
 
 /// While a round is in progress, no other can begin. So if an account then gets [`LONGEST`] newer changes, this many times
 /// as much is folded, until the round ends.
-const HASTE: usize = 8;
+const HASTE: usize = 12;
 
 /// But haste makes no slice larger than about this many changes.
 const HASTY_CHANGES: usize = 2 * SLICE_CHANGES;
@@ -269,7 +269,7 @@ mod tests {
     fn a_round_ends_sooner_when_an_account_has_many_newer_changes() {
         let round = Round { accounts: 1_000, changes: 100_000, ..Round::default() };
         // new changes, accounts to fold, the same in haste
-        let table = [(0, 0, 0), (80, 1, 8), (800, 10, 80), (1_600, 20, 82), (8_000, 100, 100)];
+        let table = [(0, 0, 0), (80, 1, 12), (480, 6, 72), (800, 10, 82), (8_000, 100, 100)];
         for (new, due, hasty) in table {
             assert_eq!((round.due(new, false), round.due(new, true)), (due, hasty), "{new} new changes");
         }
@@ -278,7 +278,7 @@ mod tests {
     /// With the pace and the haste of a release build, the changes that one account collects are bounded.
     #[test]
     fn no_account_collects_many_changes_while_a_round_is_open() {
-        let round = Round { accounts: 200_000, changes: 1_572_864, ..Round::default() };
+        let round = Round { accounts: 200_000, changes: 2_359_296, ..Round::default() };
         // Each commit has this many charges, one of them of the same account.
         for charges in [1, 10, 100, 10_000] {
             let (mut left, mut longest, mut waiting) = (round.accounts, 0, 0);

@@ -1,7 +1,8 @@
 //! The changes of the charge journal that are not folded into the tables yet, in memory and by account.
 
-use std::collections::BTreeMap;
+use std::cmp::Reverse;
 
+use foldhash::HashMap;
 use metering_core::access::Totals;
 use metering_core::charging::{MeterState, RateWindows};
 use metering_core::{Day, Timestamp};
@@ -65,9 +66,11 @@ pub(crate) struct Unfolded {
     /// The newest row that is included or folded.
     seen: i64,
     /// What the round in progress has not come to yet, by account. All of it is up to `marker.upto`.
-    round: BTreeMap<i64, NotedChanges>,
+    round: HashMap<i64, NotedChanges>,
+    /// The accounts of `round`, the last ones first.
+    order: Vec<i64>,
     /// What came since that round began, by account.
-    newer: BTreeMap<i64, NotedChanges>,
+    newer: HashMap<i64, NotedChanges>,
     /// How many changes each of the two has.
     in_round: usize,
     in_newer: usize,
@@ -99,6 +102,7 @@ impl Unfolded {
             touched.extend(unpacked.changes.iter().map(|(account, _)| *account));
             self.note(id, unpacked);
         }
+        self.sort();
         Ok(if missed { Touched::All } else { Touched::Only(touched) })
     }
 
@@ -139,20 +143,28 @@ impl Unfolded {
             self.round = std::mem::take(&mut self.newer);
             self.in_round = std::mem::take(&mut self.in_newer);
             (self.rows, self.longest) = (0, 0);
+            self.order.clear();
+            self.sort();
         }
         if marker.is_folding() && marker.floor < self.seen {
             debug_assert!(marker.floor <= last.upto, "another round was completed in between: {last:?}, {marker:?}");
-            while let Some(first) = self.round.first_entry()
-                && *first.key() <= marker.account
-            {
-                self.in_round -= first.remove().len();
+            while let Some(account) = self.order.pop_if(|account| *account <= marker.account) {
+                self.in_round -= self.round.remove(&account).map_or(0, |changes| changes.len());
             }
         } else {
-            self.round.clear();
-            self.in_round = 0;
+            // The memory of so many changes is not kept.
+            (self.round, self.order, self.in_round) = (HashMap::default(), Vec::new(), 0);
         }
         if self.len() == 0 {
             self.first_day = None;
+        }
+    }
+
+    /// Puts the accounts of the round in order, if some were added.
+    fn sort(&mut self) {
+        if self.order.len() != self.round.len() {
+            self.order = self.round.keys().copied().collect();
+            self.order.sort_unstable_by_key(|account| Reverse(*account));
         }
     }
 
@@ -183,12 +195,18 @@ impl Unfolded {
 
     /// The changes of the accounts that the round in progress has not come to yet, by account.
     pub(crate) fn round(&self) -> impl Iterator<Item = (i64, &NotedChanges)> {
-        self.round.iter().map(|(account, changes)| (*account, changes))
+        self.order.iter().rev().filter_map(move |account| Some((*account, self.round.get(account)?)))
     }
 
     /// The newest row that is included or folded.
     pub(crate) const fn seen(&self) -> i64 {
         self.seen
+    }
+
+    /// Reads where the next change of an account will be noted, for
+    /// [`Cache::read_ahead`](crate::charging::cache::Cache::read_ahead).
+    pub(crate) fn read_ahead(&self, account: i64) -> u64 {
+        self.newer.get(&account).map_or(0, NotedChanges::end).into()
     }
 
     /// The largest number of changes that one account has had since a round last began.
@@ -209,8 +227,7 @@ impl Unfolded {
     /// The accounts that have changes, in order.
     pub(crate) fn accounts(&self) -> Vec<i64> {
         let mut accounts: Vec<i64> = self.round.keys().chain(self.newer.keys()).copied().collect();
-        // Two sorted runs, which a stable sort merges.
-        accounts.sort();
+        accounts.sort_unstable();
         accounts.dedup();
         accounts
     }

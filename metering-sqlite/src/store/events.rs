@@ -14,7 +14,7 @@ metering_sql::event_store! {
         ) -> Result<Page<Delivery>> {
             let (condition, values) = lists::deliveries(account, filter, after, limit)?;
             read(self, (condition, values, limit), |db, (condition, values, limit)| {
-                Box::pin(metering_sql::deliveries::page(db, condition, values, *limit))
+                metering_sql::shared(metering_sql::deliveries::page(db, condition, values, *limit))
             })
             .await
         }

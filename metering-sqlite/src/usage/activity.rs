@@ -58,6 +58,9 @@ enum Stored<E> {
     First(E),
     /// An entry of another key, and the key's number.
     OfKey(u32, E),
+    /// The same as an earlier entry, with so many between them, but for id and time: these are stored as distances from
+    /// the entry before it. Since schema 23.
+    Again(u8, i64, i64),
 }
 
 impl Entry {
@@ -74,6 +77,13 @@ impl Entry {
             key: usage.key,
             path: usage.path,
         })
+    }
+
+    /// Whether all else than id and time is the same.
+    fn repeats(&self, last: &Self) -> bool {
+        let Self { id: _, line, amount, kind, calls, created_at: _, path, key } = self;
+        (line, amount, kind, calls, path, key)
+            == (&last.line, &last.amount, &last.kind, &last.calls, &last.path, &last.key)
     }
 
     /// What is shown of it, given its line.
@@ -93,23 +103,44 @@ impl Entry {
     }
 }
 
+/// What was packed by itself can be joined: no entry refers to one outside.
 fn pack(entries: &[Entry]) -> Result<Vec<u8>> {
-    entries.iter().try_fold(Vec::with_capacity(32 * entries.len()), |packed, entry| {
-        let stored = if entry.key.is_first() { Stored::First(entry) } else { Stored::OfKey(entry.key.get(), entry) };
-        postcard::to_extend(&stored, packed).map_err(|error| corrupt(format_args!("{error}: {entry:?}")))
-    })
+    let mut packed = Vec::with_capacity(16 + 8 * entries.len());
+    for (place, entry) in entries.iter().enumerate() {
+        let earlier = &entries[..place];
+        let back = earlier.iter().rev().position(|earlier| entry.repeats(earlier));
+        let stored = match back.and_then(|back| u8::try_from(back).ok()).zip(earlier.last()) {
+            Some((back, last)) => {
+                let (id, created_at) = (entry.id.wrapping_sub(last.id), entry.created_at.wrapping_sub(last.created_at));
+                Stored::Again(back, id, created_at)
+            }
+            None if entry.key.is_first() => Stored::First(entry),
+            None => Stored::OfKey(entry.key.get(), entry),
+        };
+        packed = postcard::to_extend(&stored, packed).map_err(|error| corrupt(format_args!("{error}: {entry:?}")))?;
+    }
+    Ok(packed)
 }
 
 /// The entries in these bytes, oldest first.
 pub(crate) fn unpack(packed: &[u8]) -> Result<Vec<Entry>> {
-    let (mut entries, mut rest) = (Vec::new(), packed);
+    let broken = |problem: &dyn std::fmt::Display| {
+        corrupt(format_args!("cannot read {} bytes of recent activity: {problem}", packed.len()))
+    };
+    let (mut entries, mut rest): (Vec<Entry>, _) = (Vec::new(), packed);
     while !rest.is_empty() {
-        let (stored, after) = postcard::take_from_bytes(rest)
-            .map_err(|error| corrupt(format_args!("cannot read {} bytes of recent activity: {error}", packed.len())))?;
-        entries.push(match stored {
+        let (stored, after) = postcard::take_from_bytes(rest).map_err(|error| broken(&error))?;
+        let entry = match stored {
             Stored::First(entry) => entry,
             Stored::OfKey(number, entry) => Entry { key: KeyNumber::new(number), ..entry },
-        });
+            Stored::Again(back, id, created_at) => {
+                let repeated = entries.iter().rev().nth(back.into()).cloned().zip(entries.last());
+                let (repeated, last) = repeated.ok_or_else(|| broken(&"no entry to repeat"))?;
+                let (id, created_at) = (last.id.wrapping_add(id), last.created_at.wrapping_add(created_at));
+                Entry { id, created_at, ..repeated }
+            }
+        };
+        entries.push(entry);
         rest = after;
     }
     Ok(entries)
@@ -203,8 +234,27 @@ mod tests {
 
     #[test]
     fn a_typical_entry_takes_few_bytes() {
-        let packed = pack(&[entry(1_000_000_000)]).unwrap();
-        assert!(packed.len() <= 24, "{} bytes", packed.len());
+        let later = |number: i64| Entry {
+            created_at: entry(0).created_at + 5_000 * number,
+            ..entry(1_000_000_000 + 100_000 * number)
+        };
+        let packed = [1, BLOCK].map(|count| pack(&(0..count).map(later).collect::<Vec<_>>()).unwrap().len());
+        assert!(packed[0] <= 24 && packed[1] <= 24 + 15 * 8, "{packed:?} bytes");
+    }
+
+    #[test]
+    fn an_entry_that_repeats_an_earlier_one_is_packed_as_that() {
+        let other = |id| Entry { path: Path::Other("/a".into()), ..entry(id) };
+        let of_key = |id| Entry { key: KeyNumber::new(7), ..entry(id) };
+        let entries = [entry(9), entry(10), entry(i64::MIN), other(3), other(5), of_key(7), of_key(8), entry(9)];
+        let packed = pack(&entries).unwrap();
+        assert_eq!(unpack(&packed).unwrap(), entries);
+        assert!(packed.len() < entries.len() * 15, "{} bytes", packed.len());
+        // As SQLite joins what is added to a block.
+        let joined = [&packed[..], &pack(&[entry(10), entry(12)]).unwrap()].concat();
+        assert_eq!(unpack(&joined).unwrap(), [&entries[..], &[entry(10), entry(12)]].concat());
+        let again = postcard::to_allocvec(&Stored::<Entry>::Again(0, 1, 0)).unwrap();
+        assert!(unpack(&again).is_err(), "nothing to repeat");
     }
 
     #[test]
@@ -213,6 +263,6 @@ mod tests {
         for length in 1..packed.len() {
             assert!(unpack(&packed[..length]).is_err(), "{length} bytes");
         }
-        assert!(unpack(&[&[2], &packed[1..]].concat()).is_err(), "a later format");
+        assert!(unpack(&[&[3], &packed[1..]].concat()).is_err(), "a later format");
     }
 }

@@ -130,7 +130,8 @@ pub(crate) fn claim(quote: &Quote, tx: TxRef, delivery: KeyDelivery) -> (Claim, 
     account.email = quote.email.clone();
     account.entries = vec![purchase(LedgerKind::PurchasePaySignup, tx)];
     let key = account.key;
-    (Claim { nonce: quote.nonce, payment: payment_of(quote, tx), account, sold: None, delivery, now: NOON }, key)
+    let (payment, sold, value) = (payment_of(quote, tx), None, None);
+    (Claim { nonce: quote.nonce, payment, account, sold, value, delivery, now: NOON }, key)
 }
 
 /// A payment by the wallet with this number. It also links the wallet.
@@ -141,6 +142,7 @@ pub(crate) fn credit(account: &AccountId, number: u8, tx: TxRef) -> PaymentCredi
         used_as: PaymentUse::Topup,
         entry: purchase(LedgerKind::PurchaseTopup, tx),
         sold: None,
+        value: None,
         link_payer: true,
         quotes: QuotePrecedence::Quote,
         now: NOON,

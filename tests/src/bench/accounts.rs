@@ -105,11 +105,6 @@ impl Populated {
     }
 }
 
-/// Creates an account that can pay for any number of charges, through the store, as an operator would.
-pub(super) async fn make_account(store: &dyn Store, key: &ApiKey) -> Result<Account, Failure> {
-    account(store.create_account(new_account(key)?).await?)
-}
-
 fn new_account(key: &ApiKey) -> Result<NewAccount, Failure> {
     // More than any run can spend.
     let amount = Credits::from_whole(1_000_000_000).ok_or("a billion credits are too many")?;

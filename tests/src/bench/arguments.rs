@@ -55,6 +55,10 @@ pub struct Arguments {
     #[arg(long, default_value = "10000000", default_value_if("quick", "true", "20000"))]
     pub charged: NonZeroUsize,
 
+    /// Accounts in the store whose startup and memory are measured
+    #[arg(long, default_value = "1000000", default_value_if("quick", "true", "200"))]
+    pub stored: NonZeroUsize,
+
     /// Numbers of API keys to use for HTTP requests
     #[arg(long, value_delimiter = ',', default_value = "1,1000,100000", default_value_if("quick", "true", "200"))]
     pub keys: Vec<NonZeroUsize>,
@@ -239,6 +243,7 @@ mod tests {
             "bench --rounds 0",
             "bench --accounts 0",
             "bench --batches 1,0",
+            "bench --stored 0",
             "bench --keys 0",
             "bench --connections 0",
             "bench --bodies 0",

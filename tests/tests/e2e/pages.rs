@@ -5,6 +5,7 @@ mod console;
 mod guides;
 mod held;
 mod keys;
+mod months;
 mod reference;
 mod signin;
 mod signing;
@@ -105,6 +106,12 @@ fn account_page_shows_usage() {
 /// The key of a new account.
 fn account(site: &Site, name: &str, credits: &str) -> Value {
     site.admin_json(&["account", "create", "--agent-name", name, "--credits", credits])["api_key"].clone()
+}
+
+#[test]
+fn pages_of_an_empty_store_are_accessible_in_both_schemes_and_widths() {
+    let site = Site::new();
+    play("emptyStore", &server(&site, &[]), json!({"key": account(&site, "holder", "0")}));
 }
 
 #[test]
@@ -313,7 +320,8 @@ fn agents_are_connected_with_each_client() {
 #[test]
 fn receipt_is_shown_and_printed() {
     let seller = "[operator]\nname = 'Acme Data Ltd'\naddress = '''\n1 High Street\nLondon\n'''\ntax_id = 'GB 123'";
-    let Some(shop) = Shop::with(Chain::setup(), "1", seller) else { return };
+    let rates = "[receipts.currency]\ncode = 'EUR'\nsource = 'ECB'\nas_of = '2026-11-27'\nrates = { USDC = '0.8612' }";
+    let Some(shop) = Shop::with(Chain::setup(), "1", &format!("{seller}\n{rates}")) else { return };
     let key = shop.signed_up(Kind::Token, &shop.customer());
     play("receipt", &shop.server, json!({"key": key, "seller": "Acme Data Ltd"}));
 }

@@ -84,7 +84,8 @@ impl Local {
 
     pub(super) async fn assign(&self, chain: &str, assignment: Assignment) -> Result<AssignmentDocument, Failure> {
         let open = chains::open_one(&self.sources, chain).await?;
-        let assigned = self.administration.assign(&self.action, open.readable(), &assignment).await;
+        let administration = self.administration.clone().with_rates(chains::rates(&self.sources)?);
+        let assigned = administration.assign(&self.action, open.readable(), &assignment).await;
         Ok(AssignmentDocument::with_details(&assigned.map_err(refusal::of_assignment)?))
     }
 }

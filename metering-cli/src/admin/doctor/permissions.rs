@@ -23,7 +23,7 @@ pub(super) fn check(file: Option<&Path>, loaded: &Loaded, findings: &mut Finding
 fn secret_files(config: &Config) -> Vec<PathBuf> {
     let tls = config.tls.as_ref().map(|tls| &tls.key);
     let smtp = config.smtp.as_ref().and_then(|smtp| smtp.password_file.as_ref());
-    let pay = [&config.pay.gas_key_file, &config.pay.mpp_secret_file];
+    let pay = [&config.pay.gas_key_file, &config.pay.mpp_secret_file, &config.pay.receipt_key_file];
     let webhooks = [&config.webhooks.secret_file, &config.webhooks.previous_secret_file];
     let otlp = config.otlp.as_ref().map(|otlp| &otlp.authorization_file);
     let stripe = config.stripe.iter().flat_map(|stripe| [&stripe.key_file, &stripe.webhook_secret_file]);

@@ -4,7 +4,7 @@ use std::fmt::Display;
 
 use metering_admin::wire::AccountDocument;
 use metering_core::money::LedgerEntry;
-use metering_core::payments::{PaymentRecord, ProcessorRef};
+use metering_core::payments::{ConvertedAmount, PaymentRecord, ProcessorRef};
 use metering_core::{Account, Credits};
 
 use super::keyed::KeyedTotal;
@@ -102,6 +102,10 @@ impl Exported for KeyedTotal {
     ];
 }
 
+fn converted(record: &PaymentRecord) -> Option<&ConvertedAmount> {
+    record.value.as_ref()?.converted.as_ref()
+}
+
 impl Exported for PaymentRecord {
     const COLUMNS: &'static [Column<Self>] = &[
         ("chain_id", |record| Value::Unsigned(record.payment.tx.chain_id)),
@@ -119,6 +123,11 @@ impl Exported for PaymentRecord {
         ("recorded_at", |record| text(&record.recorded_at)),
         ("state", |record| text(&record.settlement.as_str())),
         ("reversed_at", |record| optional(record.settlement.reversed_at().as_ref())),
+        ("value_currency", |record| optional(record.value.as_ref().map(|value| value.currency).as_ref())),
+        ("value_amount", |record| optional(converted(record).map(|converted| converted.amount).as_ref())),
+        ("value_rate", |record| optional(converted(record).map(|converted| converted.rate).as_ref())),
+        ("value_rate_source", |record| optional(converted(record).map(|converted| &converted.source))),
+        ("value_rate_as_of", |record| optional(converted(record).map(|converted| converted.as_of).as_ref())),
         ("processor", |record| optional(record.processor.as_ref().map(ProcessorRef::processor).as_ref())),
         ("processor_id", |record| optional(record.processor.as_ref().map(ProcessorRef::id).as_ref())),
     ];

@@ -1,10 +1,13 @@
 //! The chains of a server's configuration, opened for reading.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use metering_admin::payments::ReadableChain;
 use metering_config::Sources;
+use metering_config::server::{CurrencyConfig, ReceiptsConfig};
 use metering_core::chains::{Chain, ChainError};
+use metering_core::payments::ExchangeRates;
 use metering_evm::{ChainConfig, ChainConfigError, EvmReader};
 use serde::Deserialize;
 
@@ -15,6 +18,13 @@ use crate::failure::Failure;
 struct Sections {
     #[serde(default)]
     chains: BTreeMap<String, ChainConfig>,
+}
+
+/// The part that is about receipts.
+#[derive(Debug, Deserialize)]
+struct ReceiptsSection {
+    #[serde(default)]
+    receipts: ReceiptsConfig,
 }
 
 /// The names of the chains that are configured.
@@ -61,6 +71,13 @@ pub(in crate::admin) fn all(sources: &Sources) -> Result<Chains, Failure> {
         names.push(name);
     }
     chains.if_readable(&config_location(sources))
+}
+
+/// The rates in the configuration, for the value of a payment that is assigned. Those that a server reads somewhere are
+/// known to that server only.
+pub(in crate::admin) fn rates(sources: &Sources) -> Result<Option<Arc<ExchangeRates>>, Failure> {
+    let ReceiptsSection { receipts } = sources.read()?;
+    Ok(receipts.currency.as_ref().map(CurrencyConfig::exchange_rates).transpose()?.map(Arc::new))
 }
 
 /// The ids of the chains that are configured.

@@ -5,6 +5,7 @@ use std::io::Write;
 
 use clap::Args;
 use metering_admin::wire::{PaymentRecordDocument, PaymentRecordsDocument};
+use metering_core::wire::ValueDocument;
 
 use super::address::checksummed;
 use crate::admin::session::Session;
@@ -50,7 +51,7 @@ fn write_table(out: &mut dyn Write, records: &PaymentRecordsDocument) -> Result<
     let mut table = Table::new(COLUMNS);
     for record in &records.payments {
         let PaymentRecordDocument { chain_id, tx_hash, mined_at, org_id, used_as, recorded_at, state, .. } = record;
-        let paid = record.paid();
+        let paid = ValueDocument::beside(record.paid(), record.value.as_ref());
         let (chain, hash, payer): (&dyn Display, _, _) = match (&record.processor, &record.processor_id) {
             (Some(processor), Some(id)) => (processor, id, "-".to_owned()),
             _ => (chain_id, tx_hash, checksummed(&record.payer_address)),

@@ -11,10 +11,11 @@ use crate::failure::Failure;
 use crate::output::{Format, write_json};
 use crate::requests;
 
-/// Show a request of any account: what it holds or cost, and why. Settled ones can be shown for a day.
+/// Show a request of any account: what it holds or cost, and why.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Customers find the id in the header X-BDS-Request-Id of their response.
+Customers find the id in the header X-BDS-Request-Id or X-Request-Id of their response. Requests that held credits can
+be shown for a day after they were settled, others while they are among the account's recent activity.
 
 Examples:
   metering admin request show req_0123456789abcdef0123456789abcdef

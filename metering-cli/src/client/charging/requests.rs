@@ -43,10 +43,11 @@ enum Command {
     Show(ShowArgs),
 }
 
-/// Show a request: what it holds or cost, and why. Settled ones can be shown for a day.
+/// Show a request: what it holds or cost, and why.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Responses have the id in the header X-BDS-Request-Id, and `metering call` prints it.
+Responses have the id in the header X-BDS-Request-Id or X-Request-Id. Requests that held credits can be shown for a day
+after they were settled, others while they are among the account's recent activity.
 
 Examples:
   metering requests show req_0123456789abcdef0123456789abcdef

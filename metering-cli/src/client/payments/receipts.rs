@@ -7,6 +7,7 @@ use std::io::Write;
 use clap::builder::RangedU64ValueParser;
 use clap::{Args, Subcommand};
 use metering_client::calls::account::{GetReceipt, ListReceipts, OfReceipt, ReceiptsPage};
+use metering_core::wire::ValueDocument;
 use metering_core::wire::call::{Bounded, EntryNumber};
 use serde::Deserialize;
 
@@ -113,7 +114,8 @@ impl Receipts {
         }
         let mut table = Table::new(COLUMNS);
         for receipt in &self.receipts {
-            let (plan, credits, paid) = (receipt.plan(), receipt.credits.signed(), receipt.payment.paid());
+            let (plan, credits, payment) = (receipt.plan(), receipt.credits.signed(), &receipt.payment);
+            let paid = ValueDocument::beside(payment.paid(), payment.value.as_ref());
             table.row([&receipt.number, &receipt.issued_at, &receipt.status, &plan, &credits, &paid]);
         }
         table.write(out)

@@ -64,6 +64,7 @@ fn executed(number: u8) -> PaymentCredit {
         used_as: PaymentUse::Authorization,
         entry,
         sold: None,
+        value: None,
         link_payer: false,
         quotes: QuotePrecedence::Account,
         now: NOON,

@@ -12,8 +12,8 @@ use metering_core::charging::Posting;
 use metering_core::money::{LedgerKind, NewLedgerEntry, PaymentRef, Refill};
 use metering_core::operators::{Actor, AuditOutcome, AuditResult, NewAuditEntry, NewOperator, OperatorTokenHash, Role};
 use metering_core::payments::{
-    Arrival, ArrivalLocation, Buyer, Challenge, NonceHash, Payment, PaymentFault, PaymentTarget, PaymentUse, Plan,
-    ProcessorRef, Quote, QuoteState, SoldPlan, UnclaimedPayment, UnreadableArrival,
+    Arrival, ArrivalLocation, Buyer, Challenge, ConvertedAmount, NonceHash, Payment, PaymentFault, PaymentTarget,
+    PaymentUse, PaymentValue, Plan, ProcessorRef, Quote, QuoteState, SoldPlan, UnclaimedPayment, UnreadableArrival,
 };
 use metering_core::prices::{NewPriceVersion, PriceNumber, PriceRecorded};
 use metering_core::signups::{EmailLink, LinkHash, LinkPurpose, SessionHash, SignupSession};
@@ -302,6 +302,13 @@ fn sold(number: u8) -> Option<SoldPlan> {
     known.then_some(SoldPlan { label, bonus_credits, token_symbol, token_decimals: 6 })
 }
 
+/// What a purchase was worth; every other one has none.
+fn value(number: u8) -> Option<PaymentValue> {
+    let (amount, rate, source) = ("8.61".parse().unwrap(), "0.8612".parse().unwrap(), "ECB".to_owned());
+    let converted = number.is_multiple_of(4).then_some(ConvertedAmount { amount, rate, source, as_of: NOON });
+    number.is_multiple_of(2).then(|| PaymentValue { currency: "EUR".parse().unwrap(), converted })
+}
+
 pub(crate) fn claim(number: u8, delivery: KeyDelivery) -> Claim {
     let key = KeyHash::from_bytes([number; 32]);
     let mut account = NewAccount::new(account_id(number), "buyer".parse().unwrap(), key, NOON);
@@ -312,6 +319,7 @@ pub(crate) fn claim(number: u8, delivery: KeyDelivery) -> Claim {
         payment: payment(number, tx(number)),
         account,
         sold: sold(number),
+        value: value(number),
         delivery,
         now: NOON,
     }
@@ -325,6 +333,7 @@ pub(crate) fn top_up(account: u8, number: u8) -> PaymentCredit {
         used_as: PaymentUse::Topup,
         entry: purchase(LedgerKind::PurchaseTopup, tx(number)),
         sold: sold(number),
+        value: value(number),
         link_payer: true,
         quotes: QuotePrecedence::Quote,
         now: NOON,

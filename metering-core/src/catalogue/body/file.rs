@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use jsonschema::Draft;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
@@ -75,7 +74,8 @@ fn read_schema(request: &Object<'_>) -> Result<(JsonText, jsonschema::Validator)
     schema::check(&object)?;
     let mut compiled = schema.value().clone();
     spell_out(&mut compiled);
-    let validator = jsonschema::options().with_draft(Draft::Draft202012).build(&compiled);
+    // Not the builder, which is generic: the whole of jsonschema would be compiled again in this crate.
+    let validator = jsonschema::draft202012::new(&compiled);
     let validator = validator.map_err(|error| format!("{}: {error}", request.location_of("schema")))?;
     Ok((schema, validator))
 }

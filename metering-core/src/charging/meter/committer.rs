@@ -40,7 +40,11 @@ impl Committer {
                 // Finished commits first: that frees their lanes for the requests received next.
                 biased;
                 Some(_) = commits.join_next() => {}
-                () = sleep_until(self.postings.next_check()) => self.postings.check_slow(),
+                () = sleep_until(self.postings.next_check()) => {
+                    self.postings.check_slow();
+                    // Whoever was to tell the store may be on a thread that no longer runs.
+                    self.postings.tell(&*self.store);
+                }
                 () = self.postings.changed.notified() => {}
             }
             // Requests that have arrived join this commit instead of waiting for the next one.

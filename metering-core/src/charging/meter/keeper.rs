@@ -41,8 +41,10 @@ pub(super) struct OpenHolds {
 }
 
 /// A refund that cannot be posted yet. A drain waits for it.
+#[cfg(feature = "tower")]
 pub(crate) struct OwedRefund(Arc<OpenHolds>);
 
+#[cfg(feature = "tower")]
 impl Drop for OwedRefund {
     fn drop(&mut self) {
         self.0.refunds.fetch_sub(1, Ordering::SeqCst);
@@ -86,6 +88,7 @@ impl OpenHolds {
         self.holds().len()
     }
 
+    #[cfg(feature = "tower")]
     pub(super) fn owe_refund(self: &Arc<Self>) -> OwedRefund {
         self.refunds.fetch_add(1, Ordering::SeqCst);
         OwedRefund(Arc::clone(self))

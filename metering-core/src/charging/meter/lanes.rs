@@ -70,24 +70,33 @@ impl<T> Lanes<T> {
         self.lanes.iter().all(|lane| lane.waiting.is_empty())
     }
 
-    /// The next commit, with at most `max_batch` items; `None` when the waiting items do not justify one.
+    /// Whether the waiting items justify a commit of at most `max_batch`.
+    pub(super) fn is_due(&self, max_batch: usize) -> bool {
+        let free = self.lanes.iter().filter(|lane| lane.state == LaneState::Free);
+        let waiting: usize = free.map(|lane| lane.waiting.len()).sum();
+        waiting > 0 && (self.in_progress == 0 || waiting >= MIN_CONCURRENT_BATCH.min(max_batch))
+    }
+
+    /// The next commit, with at most `max_batch` items; `None` when none is due.
     pub(super) fn take(&mut self, max_batch: usize) -> Option<Batch<T>> {
-        let (count, min_batch) = (self.lanes.len(), MIN_CONCURRENT_BATCH.min(max_batch));
-        let free: Vec<usize> =
-            (0..count).map(|step| (self.next + step) % count).filter(|lane| self.is_free(*lane)).collect();
-        let waiting: usize = free.iter().map(|lane| self.lanes[*lane].waiting.len()).sum();
-        if waiting == 0 || (self.in_progress > 0 && waiting < min_batch) {
+        if !self.is_due(max_batch) {
             return None;
         }
+        let (count, first, min_batch) = (self.lanes.len(), self.next, MIN_CONCURRENT_BATCH.min(max_batch));
         let mut batch = Batch { items: Vec::new(), lanes: Vec::new() };
-        for number in free {
+        for number in (0..count).map(|step| (first + step) % count) {
             if batch.items.len() >= min_batch {
                 break;
+            }
+            if !self.is_free(number) {
+                continue;
             }
             let lane = &mut self.lanes[number];
             let room = max_batch - batch.items.len();
             if batch.items.is_empty() && lane.waiting.len() <= room {
-                batch.items = std::mem::take(&mut lane.waiting);
+                // The next batch is likely of this size: so it does not grow, and move, while others wait to add to it.
+                let next = Vec::with_capacity(lane.waiting.len());
+                batch.items = std::mem::replace(&mut lane.waiting, next);
             } else {
                 batch.items.extend(lane.waiting.drain(..room.min(lane.waiting.len())));
             }

@@ -18,7 +18,7 @@ use super::wakes::Round;
 use super::{MeterEnd, MeterError, MeterStats};
 use crate::charging::posting::Posting;
 use crate::clock::Clock;
-use crate::store::StoreError;
+use crate::store::{CommitSource, Store, StoreError};
 
 /// A commit that takes longer than this counts as slow. A healthy store commits in milliseconds.
 const COMMIT_TIMEOUT: Duration = Duration::from_secs(10);
@@ -93,44 +93,42 @@ impl Postings {
         Self { state: Mutex::new(state), max_batch: batch.get(), permits, clock, stats, changed }
     }
 
-    /// Adds a posting. A charge that would wait for a slow commit is rejected at once. Returns `false` if nothing more
-    /// is taken.
-    pub(super) fn push(&self, request: Request) -> bool {
+    /// Adds a posting. A charge that would wait for a slow commit is rejected at once. Returns whether to [tell](Self::tell)
+    /// who commits, soon; `None` if nothing more is taken.
+    pub(super) fn push(&self, request: Request) -> Option<bool> {
         let has_permit = request.has_permit;
         let mut state = self.state();
         if !state.is_open {
             drop(state);
             self.permits.add_permits(usize::from(has_permit));
-            return false;
+            return None;
         }
         let rejected = state.assign_lane(request);
+        let is_known = rejected.is_some() || state.taker == Taker::StoreActive;
         drop(state);
         if let Some(request) = rejected {
             self.reject_behind_slow_commit([request]);
         }
-        true
+        Some(!is_known)
     }
 
-    /// Whether to call `Store::commit_from`. If that returns `false`, call `not_taken_by_store`. The meter's task is told here.
-    pub(super) fn offer_to_store(&self) -> bool {
+    /// Tells who commits that postings wait, if that could commit them now: after a commit it looks for itself.
+    pub(super) fn tell(self: &Arc<Self>, store: &dyn Store) {
         let mut state = self.state();
-        match state.taker {
-            Taker::StoreIdle => {
-                state.taker = Taker::StoreActive;
-                true
-            }
-            Taker::StoreActive => false,
-            Taker::Task => {
-                drop(state);
-                self.changed.notify_one();
-                false
-            }
+        if !state.lanes.is_due(self.max_batch) || state.taker == Taker::StoreActive {
+            return;
         }
-    }
-
-    /// The store has no thread for commits, or no longer.
-    pub(super) fn not_taken_by_store(&self) {
-        self.state().taker = Taker::Task;
+        if state.taker == Taker::StoreIdle {
+            state.taker = Taker::StoreActive;
+            drop(state);
+            if store.commit_from(Arc::clone(self) as Arc<dyn CommitSource>) {
+                return;
+            }
+            // It has no thread for commits, or no longer.
+            state = self.state();
+            state.taker = Taker::Task;
+        }
+        drop(state);
         self.changed.notify_one();
     }
 
@@ -314,8 +312,7 @@ mod tests {
     use super::*;
     use crate::charging::charge::Charge;
     use crate::charging::meter::reply::{Reply, slot};
-    use crate::store::CommitSource;
-    use crate::{ApiKey, Credits, SystemClock, SystemRandomness};
+    use crate::{ApiKey, Credits, MemoryStore, SystemClock, SystemRandomness};
 
     fn postings() -> Postings {
         let (clock, stats) = (Arc::new(SystemClock), Arc::default());
@@ -326,8 +323,23 @@ mod tests {
         let key = ApiKey::generate(&SystemRandomness);
         let posting = Posting::Charge(Charge::new(&key, Credits::BASE_CALL, "GET", "/price"));
         let (reply, outcome) = slot();
-        assert!(postings.push(Request { posting, reply, has_permit: false, waiting: Waiting::start() }));
+        assert!(postings.push(Request { posting, reply, has_permit: false, waiting: Waiting::start() }).is_some());
         outcome
+    }
+
+    #[tokio::test]
+    async fn task_is_woken_only_for_what_it_can_commit() {
+        let (postings, store) = (Arc::new(postings()), MemoryStore::new());
+        let was_woken = async || tokio::time::timeout(Duration::ZERO, postings.changed.notified()).await.is_ok();
+        let _first = push(&postings);
+        postings.tell(&store);
+        assert!(was_woken().await);
+        let batch = postings.take_for_task().unwrap();
+        let _second = push(&postings);
+        postings.tell(&store);
+        assert!(!was_woken().await, "its lane is in use, and the task looks again when the commit ends");
+        postings.ended(&batch.lanes, false);
+        assert!(postings.take_for_task().is_some());
     }
 
     #[tokio::test(start_paused = true)]
@@ -349,7 +361,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn charges_do_not_wait_for_a_store_that_begins_no_commit() {
         let postings = postings();
-        assert!(postings.offer_to_store(), "its thread is busy with something else");
+        postings.state().taker = Taker::StoreActive; // it was told, but its thread is busy with something else
         let early = push(&postings);
         tokio::time::advance(COMMIT_TIMEOUT - Duration::from_secs(1)).await;
         postings.check_slow();

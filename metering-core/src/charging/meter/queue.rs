@@ -9,8 +9,9 @@ use super::MeterError;
 use super::postings::{Postings, Request};
 use super::reply::{Reply, ReplySender, slot};
 use super::waiting::Waiting;
+use super::wakes::{Told, tell_when_turn_ends};
 use crate::charging::posting::{Outcome, Posting};
-use crate::store::{CommitSource, Store};
+use crate::store::Store;
 
 /// The sending end of a meter's queue. When the last one is dropped, the meter ends.
 #[derive(Clone)]
@@ -40,7 +41,7 @@ impl Queue {
 
     /// Takes nothing more.
     pub(super) fn close(&self) {
-        self.0.postings.close();
+        self.0.close();
     }
 
     /// Queues a posting, if the queue has room. Its caller waits at `slot`.
@@ -78,12 +79,9 @@ impl Queue {
         has_permit: bool,
         (reply, outcome): (ReplySender, Reply),
     ) -> Result<Reply, MeterError> {
-        let Sender { postings, store } = &*self.0;
-        if !postings.push(Request { posting, reply, has_permit, waiting: Waiting::start() }) {
-            return Err(MeterError::Closed);
-        }
-        if postings.offer_to_store() && !store.commit_from(Arc::clone(postings) as Arc<dyn CommitSource>) {
-            postings.not_taken_by_store();
+        let request = Request { posting, reply, has_permit, waiting: Waiting::start() };
+        if self.0.postings.push(request).ok_or(MeterError::Closed)? {
+            tell_when_turn_ends(&self.0);
         }
         Ok(outcome)
     }
@@ -96,9 +94,23 @@ impl WeakQueue {
     }
 }
 
+impl Sender {
+    fn close(&self) {
+        self.postings.close();
+        // The thread whose turn has not ended may be one that no longer runs.
+        self.tell();
+    }
+}
+
+impl Told for Sender {
+    fn tell(&self) {
+        self.postings.tell(&*self.store);
+    }
+}
+
 impl Drop for Sender {
     fn drop(&mut self) {
-        self.postings.close();
+        self.close();
     }
 }
 

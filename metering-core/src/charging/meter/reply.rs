@@ -28,10 +28,10 @@ pub(super) fn early_slot() -> (ReplySender, Reply) {
 
 /// A new slot for a caller that went ahead before the outcome.
 pub(super) fn started_slot(started: Started) -> (ReplySender, Reply) {
-    new_slot(false, Some(started))
+    new_slot(false, Some(Box::new(started)))
 }
 
-fn new_slot(is_early: bool, started: Option<Started>) -> (ReplySender, Reply) {
+fn new_slot(is_early: bool, started: Option<Box<Started>>) -> (ReplySender, Reply) {
     let slot = Arc::new(Slot(Mutex::new(State::Waiting(None))));
     (ReplySender { slot: Arc::clone(&slot), is_early, started, is_sent: false }, Reply(slot))
 }
@@ -56,8 +56,8 @@ enum State {
 pub(super) struct ReplySender {
     slot: Arc<Slot>,
     is_early: bool,
-    /// The request, if its caller went ahead before the outcome.
-    started: Option<Started>,
+    /// The request, if its caller went ahead before the outcome. Boxed, because few do, and each posting is moved with this.
+    started: Option<Box<Started>>,
     is_sent: bool,
 }
 

@@ -1,7 +1,8 @@
-//! Wakes all callers of one thread together.
+//! Wakes between a thread and the one that commits, in both directions together.
 //!
 //! Waking a task of another thread's runtime costs a system call. A commit may answer hundreds of callers of one thread,
-//! so the thread is woken once, and a task on it wakes the callers.
+//! so the thread is woken once, and a task on it wakes the callers. The same task runs once after the tasks that are ready,
+//! and then tells who commits that they have posted something: all of that gets into one commit.
 
 use std::cell::RefCell;
 use std::fmt;
@@ -16,10 +17,12 @@ thread_local! {
     static OF_THREAD: RefCell<Option<(Option<Id>, Arc<Wakes>)>> = const { RefCell::new(None) };
 }
 
-/// Wakes the callers of [`Meter`](crate::Meter) on this thread once per commit, instead of each on its own. It never
-/// resolves. Do not
-/// `block_on` a call of a meter inside a task of that runtime: what wakes it could not run. Spawn it on each current-thread runtime that calls a meter from many tasks. Without it, everything works
-/// the same, with more system calls; in a multi-thread runtime it has no use.
+/// Wakes the callers of [`Meter`](crate::Meter) on this thread once per commit, instead of each on its own, and lets what
+/// they post in one turn of the runtime get into the same commit. It never resolves.
+///
+/// Spawn it on each current-thread runtime that calls a meter from many tasks. Without it, everything works the same, with
+/// more system calls and more commits; in a multi-thread runtime it has no use. Do not `block_on` a call of a meter inside
+/// a task of that runtime: what wakes it could not run.
 ///
 /// ```
 /// use metering_core::charging::wake_together;
@@ -38,14 +41,30 @@ pub fn wake_together() -> WakeTogether {
 /// The future of [`wake_together`].
 pub struct WakeTogether(Arc<Wakes>);
 
-/// The callers on one thread that have an answer.
+/// Told that something waits for it.
+pub(super) trait Told: Send + Sync {
+    /// Tells it. It does nothing if nothing waits any more.
+    fn tell(&self);
+}
+
+/// Tells it when the tasks that are ready on this thread have run, so once for all of them; at once if [`wake_together`]
+/// does not run here.
+pub(super) fn tell_when_turn_ends<T: Told + 'static>(told: &Arc<T>) {
+    if !Wakes::of_runtime().is_some_and(|wakes| wakes.tell_later(told)) {
+        told.tell();
+    }
+}
+
+/// The callers on one thread that have an answer, and who is to be told of what they posted.
 #[derive(Default)]
 struct Wakes(Mutex<State>);
 
 #[derive(Default)]
 struct State {
     ready: Vec<Waker>,
-    /// The task that wakes them; `None` while it is being woken, or does not run.
+    /// At most once each.
+    untold: Vec<Arc<dyn Told>>,
+    /// The task that wakes and tells them; `None` while it is being woken, or does not run.
     task: Option<Waker>,
     /// Whether the task has ended.
     has_ended: bool,
@@ -111,14 +130,44 @@ impl Drop for Round {
 impl Wakes {
     /// Those of the current runtime. Another one may run on the same thread, while this one is not driven.
     fn of_runtime() -> Option<Arc<Self>> {
-        OF_THREAD.with_borrow(|of_thread| {
+        // A thread that is ending has no such variable any more.
+        let found = OF_THREAD.try_with(|of_thread| {
+            let of_thread = of_thread.try_borrow().ok()?;
             let (runtime, wakes) = of_thread.as_ref()?;
             (*runtime == runtime_id()).then(|| Arc::clone(wakes))
-        })
+        });
+        found.ok().flatten()
+    }
+
+    /// Tells it with the next poll of the task. Returns `false` if there will be none.
+    fn tell_later<T: Told + 'static>(&self, told: &Arc<T>) -> bool {
+        let mut state = self.state();
+        if state.has_ended {
+            return false;
+        }
+        if !state.untold.iter().any(|known| std::ptr::addr_eq(Arc::as_ptr(known), Arc::as_ptr(told))) {
+            state.untold.push(Arc::clone(told) as Arc<dyn Told>);
+        }
+        let task = state.task.take();
+        drop(state);
+        if let Some(task) = task {
+            task.wake();
+        }
+        true
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    /// Wakes and tells all. Unlocks first, because both run other code.
+    fn settle(mut state: MutexGuard<'_, Self>) {
+        let (ready, untold) = (std::mem::take(&mut state.ready), std::mem::take(&mut state.untold));
+        drop(state);
+        ready.into_iter().for_each(Waker::wake);
+        untold.into_iter().for_each(|told| told.tell());
     }
 }
 
@@ -137,9 +186,7 @@ impl Future for WakeTogether {
         });
         let mut state = self.0.state();
         state.task = Some(context.waker().clone());
-        let ready = std::mem::take(&mut state.ready);
-        drop(state);
-        ready.into_iter().for_each(Waker::wake);
+        State::settle(state);
         Poll::Pending
     }
 }
@@ -152,9 +199,7 @@ impl Drop for WakeTogether {
         });
         let mut state = self.0.state();
         state.has_ended = true;
-        let ready = std::mem::take(&mut state.ready);
-        drop(state);
-        ready.into_iter().for_each(Waker::wake);
+        State::settle(state);
     }
 }
 
@@ -205,6 +250,37 @@ mod tests {
         assert_eq!(caller_wakes.0.load(Ordering::Relaxed), 0, "the task on their thread has not run yet");
         assert!(run(&mut together).is_pending());
         assert_eq!(caller_wakes.0.load(Ordering::Relaxed), 3);
+    }
+
+    #[derive(Default)]
+    struct TimesTold(AtomicUsize);
+
+    impl Told for TimesTold {
+        fn tell(&self) {
+            self.0.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    #[test]
+    fn who_commits_is_told_once_when_the_turn_ends() {
+        let (task_wakes, task) = counted();
+        let told = Arc::<TimesTold>::default();
+        let times = || told.0.load(Ordering::Relaxed);
+        tell_when_turn_ends(&told);
+        assert_eq!(times(), 1, "no task runs here, so at once");
+        let mut together = wake_together();
+        let run = |together: &mut WakeTogether| Pin::new(together).poll(&mut Context::from_waker(&task));
+        assert!(run(&mut together).is_pending());
+        (0..3).for_each(|_| tell_when_turn_ends(&told));
+        assert_eq!((times(), task_wakes.0.load(Ordering::Relaxed)), (1, 1), "the turn has not ended");
+        assert!(run(&mut together).is_pending());
+        assert_eq!(times(), 2);
+        tell_when_turn_ends(&told);
+        drop(together);
+        assert_eq!(times(), 3, "there are no more turns");
+        tell_when_turn_ends(&told);
+        assert_eq!(times(), 4);
+        assert_eq!(Arc::strong_count(&told), 1);
     }
 
     #[test]

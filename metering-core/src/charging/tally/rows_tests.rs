@@ -55,7 +55,7 @@ fn load(tally: &mut Tally<u32, u32>, account: u32, balance: i64) {
 }
 
 fn tally(accounts: &[(u32, i64)]) -> Tally<u32, u32> {
-    let mut tally = Tally::new(NOON);
+    let mut tally = Tally::new(NOON, 0);
     for (account, balance) in accounts {
         load(&mut tally, *account, *balance);
     }
@@ -168,7 +168,7 @@ fn path_is_stored_if_all_requests_share_it() {
 fn a_refund_that_no_account_can_hold_changes_nothing() {
     let mut tally = tally(&[(1, 100)]);
     let refund = accepted(tally.charge(1, KEY, 7, charge(10, "/a", None), None)).into_refund().unwrap();
-    let mut full = Tally::new(NOON);
+    let mut full = Tally::new(NOON, 0);
     load(&mut full, 1, i64::MAX);
     assert_eq!(full.refund(1, 7, &refund, None), None);
     assert!(full.finish().accounts.is_empty());

@@ -52,7 +52,7 @@ fn batch_is_empty_only_if_nothing_is_to_be_written() {
 
 /// A tally with an account of 1000 atoms, and a chain of keys with these budgets, from the first key down.
 fn tally(budgets: &[Option<i64>]) -> Tally<u8, &'static str> {
-    let mut tally = Tally::new(TODAY.start());
+    let mut tally = Tally::new(TODAY.start(), 0);
     let balance = Credits::from_atoms(1_000);
     let totals = Totals { balance, granted: balance, ..Totals::default() };
     let (limits, alert, window) = (RateLimits::NONE, BalanceAlert::default(), Window::default());
@@ -94,7 +94,7 @@ fn request(atoms: i64) -> Charge {
 
 #[test]
 fn keys_are_loaded_from_the_one_that_is_used_up_to_the_first() {
-    let mut tally = Tally::<u8, &str>::new(TODAY.start());
+    let mut tally = Tally::<u8, &str>::new(TODAY.start(), 0);
     let mut asked = Vec::new();
     while let Some(number) = tally.missing_key(1, KeyNumber::new(3)) {
         asked.push(number.get());

@@ -131,6 +131,7 @@ fn a_credit_has_its_processor_in_record_and_audit_log() {
         used_as: PaymentUse::Processor,
         entry: purchase(5),
         sold: Some(sold()),
+        value: None,
         link_payer: false,
         quotes: QuotePrecedence::Account,
         now: NOW,

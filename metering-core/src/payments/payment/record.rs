@@ -5,6 +5,7 @@ use crate::clock::Timestamp;
 use crate::named_enum::named_enum;
 use crate::payments::payment::{Payment, SoldPlan};
 use crate::payments::processor::ProcessorRef;
+use crate::payments::value::PaymentValue;
 
 named_enum! {
     /// What a payment was used for.
@@ -38,6 +39,9 @@ pub struct PaymentRecord {
     pub plan_id: Option<String>,
     /// That plan as it was sold; `None` without a plan.
     pub sold: Option<SoldPlan>,
+    /// What it was worth when it was credited; `None` if the operator did not want to know, and for a processor's payment,
+    /// whose amount is in a currency.
+    pub value: Option<PaymentValue>,
     /// When it was recorded.
     pub recorded_at: Timestamp,
     /// Whether a reorganisation can still undo it.
@@ -53,11 +57,11 @@ impl PaymentRecord {
         payment: Payment,
         account: AccountId,
         used_as: PaymentUse,
-        (plan_id, sold): (Option<String>, Option<SoldPlan>),
+        (plan_id, sold, value): (Option<String>, Option<SoldPlan>, Option<PaymentValue>),
         now: Timestamp,
     ) -> Self {
         let settlement = PaymentSettlement::of_new(&payment);
-        Self { payment, account, used_as, plan_id, sold, recorded_at: now, settlement, processor: None }
+        Self { payment, account, used_as, plan_id, sold, value, recorded_at: now, settlement, processor: None }
     }
 }
 

@@ -2,7 +2,7 @@
 
 use sha2::{Digest, Sha256};
 
-use crate::secret::{Secret, SecretHash, SecretKind, has_form};
+use crate::secret::{Secret, SecretHash, token};
 
 /// The length of another service's nonce, in bytes: long enough to be secret, and bounded.
 const FOREIGN_BYTES: std::ops::RangeInclusive<usize> = 16..=256;
@@ -35,18 +35,7 @@ pub enum QuoteNonceKind {}
 #[error("not a signup nonce; expected sqn_ followed by 43 letters and digits")]
 pub struct MalformedNonce;
 
-impl SecretKind for QuoteNonceKind {
-    const NAME: &'static str = "QuoteNonce";
-    const HASH_NAME: &'static str = "NonceHash";
-    const PREFIX: &'static str = "sqn_";
-    /// 43 base-62 digits are 256 bits.
-    const RANDOM_DIGITS: usize = 43;
-    type Malformed = MalformedNonce;
-
-    fn check(text: &str) -> Result<(), MalformedNonce> {
-        if has_form::<Self>(text) { Ok(()) } else { Err(MalformedNonce) }
-    }
-}
+token!(QuoteNonceKind: QuoteNonce, NonceHash, "sqn_", MalformedNonce);
 
 #[cfg(test)]
 mod tests {

@@ -1,3 +1,4 @@
+use crate::access::key::KeyHash;
 use crate::catalogue::body::CheckedBody;
 use crate::catalogue::route::Route;
 use crate::charging::charge::Receipt;
@@ -17,6 +18,8 @@ pub struct Admission<'c> {
     pub kind: AdmissionKind,
     /// What was paid with it.
     pub paid: Option<Paid>,
+    /// The hash of the key that pays; `None` if the route is not metered.
+    pub key: Option<KeyHash>,
 }
 
 /// How a request was admitted.

@@ -118,7 +118,7 @@ impl<'s> MatchedRequest<'s, '_> {
             Err(error) => return Err(error),
         };
         if !route.metered {
-            return Ok(Admission { route, target, body, kind: AdmissionKind::Free, paid: None });
+            return Ok(Admission { route, target, body, kind: AdmissionKind::Free, paid: None, key: None });
         }
         // Boxed, so that requests that cost nothing do not have the size of those that are charged.
         Box::pin(async move {
@@ -159,7 +159,8 @@ impl<'s> MatchedRequest<'s, '_> {
             service.check_max_cost(request.caller(), known_price, max_cost, is_maximum).await?;
             let paid = match request.payment {
                 Some(presented) => {
-                    let paying = service.offers().pay(presented, request.caller(), fingerprint(), price);
+                    let asked = service.offers().resource(request.path, request.query, Some(route));
+                    let paying = service.offers().pay(presented, request.caller(), fingerprint(), price, asked);
                     Some(Box::pin(paying.instrument(info_span!(target: trace::TARGET, "pay"))).await?)
                 }
                 None => None,
@@ -197,7 +198,7 @@ impl<'s> MatchedRequest<'s, '_> {
             let is_charged_once = charge.request_id.is_none() && charge.hold.is_none();
             if may_overlap && route.overlaps() && is_charged_once && paid.is_none() && proxied.is_none() {
                 let kind = service.charge_early(charge).await?;
-                return Ok(Admission { route, target, body, kind, paid });
+                return Ok(Admission { route, target, body, kind, paid, key: Some(key) });
             }
             let charged = service.charge(charge).await;
             let mut receipt = charged.map_err(|error| match error {
@@ -217,7 +218,7 @@ impl<'s> MatchedRequest<'s, '_> {
                     Err(receipt) => AdmissionKind::Charged(receipt),
                 }
             };
-            Ok(Admission { route, target, body, kind, paid })
+            Ok(Admission { route, target, body, kind, paid, key: Some(key) })
         })
         .await
     }

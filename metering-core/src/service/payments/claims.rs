@@ -12,6 +12,7 @@ use crate::money::credits::Credits;
 use crate::money::ledger::{LedgerKind, NewLedgerEntry, PaymentRef};
 use crate::payments::payment::{Payment, PaymentError, PaymentUse, SoldPlan};
 use crate::payments::quote::{Quote, QuoteState, nonce_hash};
+use crate::payments::value::PaymentValue;
 use crate::random::SystemRandomness;
 use crate::service::Payments;
 use crate::service::fields::Fields;
@@ -173,8 +174,15 @@ impl Payments<'_> {
             created_at: now,
         };
         let sold = self.sold_by(quote).await?;
+        let value = self.value_of(&payment, sold.as_ref());
         let now = Timestamp::max(now, quote.created_at);
-        Ok(Claim { nonce: quote.nonce, payment, account, sold, delivery, now })
+        Ok(Claim { nonce: quote.nonce, payment, account, sold, value, delivery, now })
+    }
+
+    /// What a payment is worth now, if the operator wants to know.
+    pub(super) fn value_of(self, payment: &Payment, sold: Option<&SoldPlan>) -> Option<PaymentValue> {
+        let token = sold.map(|sold| (sold.token_symbol.as_str(), sold.token_decimals));
+        self.rates().map(|rates| rates.value(payment.amount, token, self.access.now()))
     }
 
     /// The plan of a quote as it is sold; `None` when it no longer exists.

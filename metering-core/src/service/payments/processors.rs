@@ -319,6 +319,8 @@ fn credit(
             token_symbol: currency.code().to_owned(),
             token_decimals: currency.decimals(),
         }),
+        // What was paid is an amount of a currency already.
+        value: None,
         link_payer: false,
         quotes: QuotePrecedence::Account,
         now,

@@ -214,6 +214,7 @@ impl Payments<'_> {
             token_amount: sold.as_ref().map(|sold| payment.amount.to_human(sold.token_decimals)),
             amount_atomic: payment.amount.to_string(),
             mined_at: payment.mined_at.to_string(),
+            value: record.value.as_ref().map(Into::into),
         }
     }
 }

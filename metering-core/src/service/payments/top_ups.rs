@@ -179,6 +179,7 @@ impl Payments<'_> {
         entitlement: Entitlement,
     ) -> Result<TopUpResponse, Error> {
         let tx = payment.tx;
+        let value = self.value_of(&payment, sold.as_ref());
         let entry = NewLedgerEntry {
             kind: LedgerKind::PurchaseTopup,
             amount,
@@ -191,6 +192,7 @@ impl Payments<'_> {
             used_as: PaymentUse::Topup,
             entry,
             sold,
+            value,
             link_payer: entitlement.links,
             quotes: entitlement.quotes,
             now: self.access.now(),

@@ -93,7 +93,8 @@ impl WebhookSetup {
         Ok(webhooks.into_iter().find(|webhook| webhook.terms.url.email().is_some()))
     }
 
-    /// It does not count against the number of webhooks that an account may have.
+    /// It does not count against the number of webhooks that an account may have. If another request has created one in the
+    /// meantime, the store refuses a second.
     async fn create_mail_channel(&self, account: &Account, url: WebhookUrl, now: Timestamp) -> Result<(), Error> {
         let new = NewWebhook {
             id: WebhookId::generate(&SystemRandomness),

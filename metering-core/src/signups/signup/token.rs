@@ -1,6 +1,6 @@
 //! The token of a signup session: the secret that redeems it.
 
-use crate::secret::{Secret, SecretHash, SecretKind, has_form};
+use crate::secret::{Secret, SecretHash, token};
 
 /// The secret of a session: `sst_` and 43 random base-62 digits.
 pub type SessionToken = Secret<SessionTokenKind>;
@@ -17,18 +17,7 @@ pub enum SessionTokenKind {}
 #[error("not a session token; expected sst_ followed by 43 letters and digits")]
 pub struct MalformedToken;
 
-impl SecretKind for SessionTokenKind {
-    const NAME: &'static str = "SessionToken";
-    const HASH_NAME: &'static str = "SessionHash";
-    const PREFIX: &'static str = "sst_";
-    /// 43 base-62 digits are 256 bits.
-    const RANDOM_DIGITS: usize = 43;
-    type Malformed = MalformedToken;
-
-    fn check(text: &str) -> Result<(), MalformedToken> {
-        if has_form::<Self>(text) { Ok(()) } else { Err(MalformedToken) }
-    }
-}
+token!(SessionTokenKind: SessionToken, SessionHash, "sst_", MalformedToken);
 
 #[cfg(test)]
 mod tests {

@@ -9,6 +9,7 @@ use crate::access::issued_key::{Key, KeyHolder, KeyStatus, KeyUsage};
 use crate::access::key::KeyHash;
 use crate::access::key_id::{KeyId, KeyNumber};
 use crate::backend::{KeyUsageSums, credits, one_more_than, page_of_rows, row_of_cursor};
+use crate::charging::hold::HoldId;
 use crate::charging::rate::RateWindows;
 use crate::clock::{Day, Timestamp};
 use crate::decision::{
@@ -62,6 +63,13 @@ impl KeyStore for MemoryStore {
         let state = self.state()?;
         let keys = state.record(account).into_iter().flat_map(|record| &record.keys);
         Ok(keys.map(|stored| KeyLabel::of(&stored.key)).collect())
+    }
+
+    async fn keys_of_request(&self, id: &HoldId) -> Result<Vec<(AccountId, KeyNumber)>, StoreError> {
+        let (state, hashes) = (self.state()?, id.key_hashes());
+        let is_named = |hash: &KeyHash| hashes.as_ref().is_some_and(|hashes| hashes.contains(hash));
+        let secrets = state.keys.iter().filter(|(hash, _)| is_named(hash)).take(20);
+        Ok(secrets.map(|(_, secret)| (state.accounts[secret.account].account.id.clone(), secret.key)).collect())
     }
 
     async fn create_key(&self, new: NewKey) -> Result<KeyCreated, StoreError> {

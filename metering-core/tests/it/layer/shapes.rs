@@ -1,9 +1,11 @@
 //! How errors look to the clients of a route, and the ids that they can ask about.
 
-use http::{Request, Response, StatusCode};
-use metering_core::{Error, SystemRandomness, charging::HoldId};
+use std::time::Duration;
 
-use super::scene::{Scene, header, json};
+use http::{Request, Response, StatusCode};
+use metering_core::{Clock, Error, SystemRandomness, charging::HoldId};
+
+use super::scene::{PRICE, Scene, header, json};
 
 #[tokio::test]
 async fn errors_have_the_shape_of_their_route() {
@@ -58,4 +60,34 @@ async fn the_id_of_a_request_is_ours_and_known_inside() {
     request.extensions_mut().insert(given);
     let response = scene.ask(request, StatusCode::OK).await;
     assert_eq!(header(&response, "x-request-id"), Some(&*given.to_string()));
+}
+
+#[tokio::test]
+async fn the_id_of_a_charged_request_says_why_it_was_charged() {
+    let scene = Scene::new().await;
+    let id = |response: &Response<String>| header(response, "x-request-id").unwrap().to_owned();
+    let about = async |id: &str| scene.service.holds().get(&scene.key, id).await;
+    scene.ask(scene.get("/chat"), StatusCode::OK).await;
+    let response = scene.ask(scene.get("/price/42"), StatusCode::OK).await;
+    let request = about(&id(&response)).await.unwrap();
+    assert_eq!((request.charged.atoms(), &*request.request_path), (PRICE, "/price/42"));
+    let words = request.explanation.unwrap();
+    assert!(words.starts_with("GET /price/42 was charged 0.0013888889 credits to the key "), "{words}");
+    assert!(words.ends_with(" The price: 0.001389 credits."), "{words}");
+
+    // What was undone.
+    scene.clock.advance(Duration::from_secs(1));
+    let response = scene.ask(scene.get("/lookup"), StatusCode::NOT_FOUND).await;
+    let words = about(&id(&response)).await.unwrap().explanation.unwrap();
+    assert!(words.contains("went back to the balance"), "{words}");
+
+    // What was not charged, and what is none of the caller's.
+    let (_, other) = scene.service.open_account("other", "2".parse().unwrap()).await.unwrap();
+    assert!(matches!(scene.service.holds().get(&other, &request.id).await, Err(Error::NoSuchRequest)));
+    for uri in ["/price/status", "/price/x", "/nothing"] {
+        let response = scene.ask(scene.get(uri), StatusCode::OK).await;
+        let id: HoldId = id(&response).parse().unwrap();
+        assert_eq!((id.made_at(), id.names_charge()), (scene.clock.now(), false), "{uri}");
+        assert!(matches!(about(&id.to_string()).await, Err(Error::NoSuchRequest)), "{uri}");
+    }
 }

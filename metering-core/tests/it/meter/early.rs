@@ -5,16 +5,15 @@ use std::sync::atomic::Ordering;
 
 use metering_core::charging::{EarlyDecision, EarlyReceipt, ExpectedCharge, MeterEnd, RefusalKind};
 use metering_core::{
-    ApiKey, Charge, ClientSource, Clock, Credits, Decision, Meter, Refusal, RequestId, Store, StoreError, SystemClock,
-    SystemRandomness, UsageLine,
+    ApiKey, Charge, Clock, Credits, Decision, Meter, Refusal, RequestId, Store, StoreError, SystemClock,
+    SystemRandomness,
 };
 
 use super::{Scene, config};
 use crate::stopped_clock::StoppedClock;
 
 fn charge(scene: &Scene) -> Charge {
-    let line = UsageLine { route_template: "/x".into(), http_method: "GET".into(), source: ClientSource::Direct };
-    Charge::of(scene.key, Credits::BASE_CALL, line)
+    scene.one()
 }
 
 async fn accepted(scene: &Scene, charge: Charge) -> EarlyReceipt {

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 
 use async_trait::async_trait;
-use metering_core::access::{Key, KeyHash, KeyHolder, KeyId, KeyStatus};
+use metering_core::access::{Key, KeyHash, KeyHolder, KeyId, KeyNumber, KeyStatus};
 use metering_core::charging::{CountedRoute, Hold, HoldId, Outcome, Posting, Volume};
 use metering_core::money::{LedgerEntry, NewLedgerEntry};
 use metering_core::store::{
@@ -275,6 +275,9 @@ impl<S: Store> KeyStore for Gated<S> {
     }
     async fn key_labels(&self, account: &AccountId) -> Result<Vec<KeyLabel>> {
         self.store.key_labels(account).await
+    }
+    async fn keys_of_request(&self, id: &HoldId) -> Result<Vec<(AccountId, KeyNumber)>> {
+        self.store.keys_of_request(id).await
     }
     async fn create_key(&self, new: NewKey) -> Result<KeyCreated> {
         self.store.create_key(new).await

@@ -22,6 +22,8 @@ const STALE = 15_000;
 /** What the script of the other tabs fills. */
 const REST = ["keys-place", "panel-webhooks", "panel-top-up", "panel-connect", "devices-list"];
 
+const loadRest = () => import("/assets/accounttabs.js");
+
 const status = byId("account-status");
 /** The account that is open, with its key or `SESSION`. */
 let visit = null;
@@ -63,20 +65,26 @@ function show(key, data) {
   byId("dashboard").hidden = false;
   byId("tabs").hidden = false;
   if (visit) {
+    visit.balance = balance;
     loadOpened();
     return;
   }
-  visit = { key };
+  visit = { key, balance, isFilled: false };
+  if (byId("devices").open) fillTabs(visit);
   tabs ??= startTabs(byId("tabs"), { opened: loadOpened });
   tabs.openNamed();
   if (rememberedPlan()) tabs.open("tab-top-up");
-  openTabs(visit, balance);
+  // What goes on continues, whichever tab is open, and the payment of a chosen plan begins.
+  if (isPaying() || rememberedRotation()) fillTabs(visit);
 }
 
-/** Fills the tabs that the page does not open with. */
-function openTabs(opened, balance) {
+const isPaying = () => Boolean(rememberedPayment() || rememberedQuote() || rememberedSigned() || rememberedPlan());
+
+/** Fills the tabs that the page does not open with, once. */
+function fillTabs(opened) {
+  if (opened.isFilled) return;
+  opened.isFilled = true;
   const [here, secret] = [() => rememberedKey() === opened.key, () => opened.key];
-  for (const id of REST) byId(id).replaceChildren(h("p", { class: "soft", role: "status" }, "Loading …"));
   withRest(REST.map(byId), ({ KeysTab, TopUp, WebhooksTab, showConnect, showDevices, showReplace }) => {
     // Signed out meanwhile.
     if (visit !== opened) return;
@@ -92,29 +100,29 @@ function openTabs(opened, balance) {
       // The downloads use the key, too.
       refresh();
     };
-    topUp = new TopUp(byId("panel-top-up"), { key: opened.key, account: balance, credited: () => refresh() });
-    const unfinished = () => showReplace(byId("rotate"), { account: balance, key: secret, here, rotated });
+    topUp = new TopUp(byId("panel-top-up"), { key: opened.key, account: opened.balance, credited: () => refresh() });
+    const unfinished = () => showReplace(byId("rotate"), { account: opened.balance, key: secret, here, rotated });
     unfinished();
     keys = new KeysTab(byId("keys-place"), { secret, here, rotated, ended: leaveKey, unfinished });
     webhooks = new WebhooksTab(byId("panel-webhooks"), { secret, here, ended: leaveKey });
     showPlaces = () => showDevices(byId("devices-list"), { key: secret, here, ended: () => (forgetSession(), signOut()) });
     if (byId("devices").open) showPlaces();
     connect();
-    // A payment in progress continues, whichever tab is open, and that of a chosen plan begins.
-    if (rememberedPayment() || rememberedQuote() || rememberedSigned() || rememberedPlan()) topUp.start();
+    if (isPaying()) topUp.start();
     else toStart.set("panel-top-up", () => topUp.start());
     loadOpened();
   });
 }
 
 /**
- * Calls `work` with the rest of the page: it is a script of its own, which is loaded once, after what the page opens with.
- * If it cannot be loaded, `places` say so.
+ * Calls `work` with the rest of the page: it is a script of its own, which is loaded once, when it is needed. Until then,
+ * `places` say so, and if it cannot be loaded.
  */
 async function withRest(places, work) {
   let rest;
+  for (const place of places) place.replaceChildren(h("p", { class: "soft", role: "status" }, "Loading …"));
   try {
-    rest = await import("/assets/accounttabs.js");
+    rest = await loadRest();
   } catch {
     for (const place of places) {
       const again = h("button", { class: "button button-quiet button-small", type: "button", on: { click: () => withRest(places, work) } }, "Try again");
@@ -127,6 +135,7 @@ async function withRest(places, work) {
 
 /** Loads what is in the open tab. */
 function loadOpened() {
+  if (visit && byId("panel-usage").hidden) fillTabs(visit);
   for (const [panel, start] of toStart) {
     if (byId(panel).hidden) continue;
     toStart.delete(panel);
@@ -217,20 +226,27 @@ function askForKey(problem = "") {
   byId("key").value = "";
   byId("keep-field").hidden = !canKeep();
   complain(byId("key"), problem);
+  byId("buying").hidden = true;
+  if (rememberedPlan() || byId("lost-key").open) helpToSignIn();
+  byId("key").focus({ preventScroll: true });
+}
+
+/** Says which plan is being bought, and offers to replace a lost key, unless that is shown already. */
+function helpToSignIn() {
+  const place = byId("lost-key-rotate");
+  if (place.hasChildNodes()) return;
   const here = () => !rememberedKey();
   const rotated = (key) => {
     forgetRotation();
     rememberKey(key);
     const open = h("button", { class: "button", type: "button", on: { click: () => refresh() } }, "Open account");
-    byId("lost-key-rotate").after(h("div", { class: "actions", id: "after-rotation" }, open));
+    place.after(h("div", { class: "actions", id: "after-rotation" }, open));
   };
-  const place = byId("lost-key-rotate");
   withRest([place], ({ showBuying, showRotate }) => {
     if (!here()) return;
     showBuying(byId("buying"), "Sign in to continue to the payment. Without a key, ", h("a", { href: "/metering#signup-title" }, "sign up"), " first.");
     showRotate(place, { here, rotated });
   });
-  byId("key").focus({ preventScroll: true });
 }
 
 /** Stops what goes on in the tabs. */
@@ -333,7 +349,14 @@ keepNamedPlan();
 startFigures();
 onSubmit(byId("key-form"), signIn);
 byId("key").addEventListener("input", () => complain(byId("key"), ""));
-byId("devices").addEventListener("toggle", () => byId("devices").open && showPlaces?.());
+byId("lost-key").addEventListener("toggle", () => byId("lost-key").open && helpToSignIn());
+byId("devices").addEventListener("toggle", () => {
+  if (!visit || !byId("devices").open) return;
+  fillTabs(visit);
+  showPlaces?.();
+});
+// Whoever comes near the tabs is about to open one.
+for (const event of ["pointerover", "focusin"]) byId("tabs").addEventListener(event, () => loadRest().catch(() => {}), { once: true });
 byId("refresh").addEventListener("click", () => busy(byId("refresh"), () => refresh()));
 byId("sign-out").addEventListener("click", confirmSignOut);
 refresh();

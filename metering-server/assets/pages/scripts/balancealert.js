@@ -1,12 +1,9 @@
-// The balance below which the account's owner is told, by webhooks and by email.
+// The line of the balance that says when its owner is told that it is low. The dialog that changes it is loaded on demand.
 
 import { callApi, sentence } from "/assets/api.js";
 import { plural } from "/assets/decimal.js";
-import { formDialog } from "/assets/dialog.js";
-import { busy, h } from "/assets/dom.js";
-import { checks, field, optional } from "/assets/field.js";
+import { arrived, busy, h } from "/assets/dom.js";
 import { figure } from "/assets/figure.js";
-import { isMail } from "/assets/webhookhealth.js";
 
 /** The line of the balance that says when it is low, with a button that changes it. */
 export function alertLine(balance, { key, reload }) {
@@ -18,42 +15,12 @@ export function alertLine(balance, { key, reload }) {
     busy(change, async () => {
       status.textContent = "";
       try {
-        const [alert, { data: webhooks }] = await Promise.all([callApi("/credits/alert", { key }), callApi("/webhooks", { key })]);
-        if (change.isConnected) ask(balance, alert, webhooks, { key, reload });
+        const [alert, { data: webhooks }, { askAlert }] = await Promise.all([callApi("/credits/alert", { key }), callApi("/webhooks", { key }), arrived(import("/assets/alertdialog.js"))]);
+        if (change.isConnected) askAlert(balance, alert, webhooks, { key, reload });
       } catch (error) {
         status.textContent = ` ${sentence(error)}`;
       }
     }),
   );
   return h("p", { class: "soft", id: "balance-alert" }, ...words, " ", change, status);
-}
-
-/** Whether one of the account's webhooks is told about a low balance. Mail is asked for separately. */
-const isTold = (webhooks) => webhooks.some((webhook) => webhook.state === "active" && !isMail(webhook) && (webhook.events.length === 0 || webhook.events.includes("balance.low")));
-
-function ask({ alert_below: below, email: address, email_verification: verification }, { email: isMailed }, webhooks, { key, reload }) {
-  // A new alert is mailed unless the user decides otherwise.
-  const email = isMailed !== undefined && field({ name: "email", label: `Send it to ${address}`, box: true, value: isMailed || (below === null && !webhooks.some(isMail)) });
-  const toVerify = verification && verification.status !== "verified" ? " To be told by email, verify the address of the account." : "";
-  const nobody = h("p", { class: "notice notice-warn", id: "nobody-told", role: "status" }, h("strong", {}, "Nobody will be told. "), "No webhook of the account gets balance.low", email ? ", and email is off." : ".", toVerify);
-  const update = () => {
-    nobody.hidden = isTold(webhooks) || Boolean(email && email.value());
-  };
-  if (email) email.input.addEventListener("change", update);
-  update();
-  const amount = field({ name: "below", label: "Alert below (credits)", value: below ?? "", inputmode: "decimal", hint: "Empty for no alert.", check: optional(checks.credits) });
-  const fields = [amount, email].filter(Boolean);
-  formDialog({
-    title: "Low balance",
-    about: [h("p", { class: "soft" }, "You get one alert when the balance falls below this amount, and one when it is used up. Adding credits resets both. Webhooks get balance.low and balance.exhausted.")],
-    fields,
-    layout: [...fields.map(({ element }) => element), nobody],
-    confirm: "Save",
-    explain: (one, text) => `${one.label} ${text}.`,
-    send: ({ below: text, email: wanted }) => callApi("/credits/alert", { method: "PUT", key, body: { below: text || null, ...(wanted !== undefined && { email: wanted }) } }),
-    done: async () => {
-      await reload();
-      document.getElementById("change-alert")?.focus();
-    },
-  });
 }

@@ -1,12 +1,10 @@
-// Who buys for the account: what receipts name from now on. A receipt that names somebody is never changed.
+// Who buys for the account: what receipts name from now on. A receipt that names somebody is never changed. The dialogs are
+// loaded on demand.
 
 import { callApi, sentence } from "/assets/api.js";
-import { formDialog } from "/assets/dialog.js";
-import { busy, h } from "/assets/dom.js";
-import { checks, field } from "/assets/field.js";
+import { arrived, busy, h } from "/assets/dom.js";
 
-/** The most lines of an address. */
-const LINES_MOST = 6;
+const dialogs = () => arrived(import("/assets/buyerdialog.js"));
 
 /** The lines that name a buyer. */
 export const buyerLines = ({ name, address, tax_id: tax }) => [name, ...address, ...(tax ? [`Tax number ${tax}`] : [])];
@@ -25,11 +23,23 @@ export function billing(key) {
   };
   const head = (...more) => h("div", { class: "section-head" }, h("h2", { id: "billing-title" }, "Billing details"), ...more);
   const show = (buyer) => {
-    const change = h("button", { class: "button button-quiet button-small", type: "button", id: "change-billing", on: { click: () => ask(buyer, key, () => load(true)) } }, buyer ? "Change" : "Add billing details");
+    const status = h("p", { class: "bad", role: "alert" });
+    const change = h("button", { class: "button button-quiet button-small", type: "button", id: "change-billing" }, buyer ? "Change" : "Add billing details");
+    change.addEventListener("click", () =>
+      busy(change, async () => {
+        status.textContent = "";
+        try {
+          const { askBuyer } = await dialogs();
+          if (change.isConnected) askBuyer(buyer, key, () => load(true));
+        } catch (error) {
+          status.textContent = sentence(error);
+        }
+      }),
+    );
     const words = buyer
       ? h("address", {}, ...buyerLines(buyer).flatMap((line, place) => [place > 0 && h("br"), line]))
       : h("p", { class: "soft" }, "None yet. Add your company's name, address and VAT number to have them on your receipts.");
-    section.replaceChildren(head(change), words);
+    section.replaceChildren(head(change), words, status);
   };
   load();
   return section;
@@ -43,7 +53,7 @@ export function addButton(number, { key, done, status }) {
     busy(add, async () => {
       status.textContent = "";
       try {
-        const { buyer } = await callApi("/credits/buyer", { key });
+        const [{ buyer }, { confirmAdding }] = await Promise.all([callApi("/credits/buyer", { key }), dialogs()]);
         confirmAdding(buyer, key, send);
       } catch (error) {
         status.textContent = sentence(error);
@@ -51,36 +61,4 @@ export function addButton(number, { key, done, status }) {
     }),
   );
   return add;
-}
-
-/** Shows what the receipt will name, once and for all. */
-function confirmAdding(buyer, key, send) {
-  if (!buyer) {
-    ask(buyer, key, (saved) => saved && confirmAdding(saved, key, send));
-    return;
-  }
-  formDialog({
-    title: "Add billing details",
-    about: [h("p", {}, "This receipt will name:"), h("address", {}, ...buyerLines(buyer).flatMap((line, place) => [place > 0 && h("br"), line])), h("p", { class: "soft" }, "What a receipt says cannot be changed later. Its number and date stay.")],
-    confirm: "Add them",
-    send,
-    done: () => {},
-  });
-}
-
-function ask(buyer, key, done) {
-  const lines = (text) => text.split("\n").map((line) => line.trim()).filter(Boolean);
-  formDialog({
-    title: "Billing details",
-    about: [h("p", { class: "soft" }, "They are on receipts from your next purchase on. Receipts that name somebody stay as they are.")],
-    fields: [
-      field({ name: "name", label: "Name or company", value: buyer?.name ?? "", autocomplete: "organization", maxlength: "120", check: buyer ? undefined : checks.given, hint: buyer ? "Leave everything empty to remove the details." : undefined }),
-      field({ name: "address", label: "Address", lines: 4, value: buyer?.address.join("\n") ?? "", autocomplete: "street-address", check: (text) => (lines(text).length > LINES_MOST ? `Use at most ${LINES_MOST} lines.` : "") }),
-      field({ name: "tax_id", label: "VAT or tax number", value: buyer?.tax_id ?? "", maxlength: "40" }),
-    ],
-    confirm: "Save",
-    explain: (one, text) => `${one.label} ${text}.`,
-    send: ({ name, address, tax_id: tax }) => callApi("/credits/buyer", { method: "PUT", key, body: { name: name || null, address: lines(address), ...(tax && { tax_id: tax }) } }),
-    done: ({ buyer: saved }) => done(saved),
-  });
 }

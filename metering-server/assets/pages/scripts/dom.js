@@ -49,6 +49,12 @@ export async function busy(button, work) {
   }
 }
 
+/** Waits for a part of the page that is loaded when it is needed. */
+export const arrived = (part) =>
+  part.catch(() => {
+    throw new Error("Could not load this part of the page. Check your connection and try again.");
+  });
+
 /** Handles a form's submission. Its button is disabled in the page, so that it cannot be submitted before this runs. */
 export function onSubmit(form, work) {
   form.addEventListener("submit", (event) => {

@@ -78,6 +78,7 @@ function show(receipt, key) {
       line("Credits", group(receipt.credits), bonus && h("span", { class: "soft" }, `, ${bonus}`)),
       line("Account", customer.agent_name, customer.email ? `, ${customer.email}` : "", h("span", { class: "soft mono" }, ` ${customer.org_id}`)),
       line("Amount", paid(payment)),
+      payment.value && line("Value", worth(payment)),
       ...(payment.processor
         ? [line("Paid by", payment.processor), line("Payment", h("span", { class: "mono break" }, payment.processor_id), copy("the payment", payment.processor_id))]
         : [
@@ -95,6 +96,13 @@ function show(receipt, key) {
 function reversed({ processor, amount_reversed: amount, token_symbol: symbol }) {
   if (processor) return `${amount} ${symbol} was refunded or disputed, and its credits were taken back.`;
   return "A reorganisation of its chain removed this payment, and the credits were taken back. They return if the payment is mined again.";
+}
+
+/** What the payment was worth when it was credited, with the rate. */
+function worth({ value, token_symbol: symbol }) {
+  const { currency, amount, rate, rate_source: source, rate_as_of: at } = value;
+  if (amount === null) return [`None in ${currency}`, h("span", { class: "soft" }, ": no exchange rate was known when the payment was credited")];
+  return [`${group(amount)} ${currency}`, h("span", { class: "soft" }, ` at ${rate} ${currency} per ${symbol ?? "token"} (${source}, ${at.slice(0, 10)} ${at.slice(11, 16)} UTC)`)];
 }
 
 /** A receipt that names nobody can get the details, once. They are not printed. */

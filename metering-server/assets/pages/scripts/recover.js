@@ -6,7 +6,7 @@ import { forgetLink, linkToken, signInToken } from "/assets/link.js";
 import { newKey } from "/assets/rotate.js";
 import { secretText } from "/assets/rotation.js";
 import { forgetRecovery, forgetRotation, rememberKey, rememberRecovery, rememberedRecovery } from "/assets/session.js";
-import { signInByLink } from "/assets/signin.js";
+import { accountOfLink, signInByLink } from "/assets/signin.js";
 
 const email = byId("email");
 const replaces = () => byId("ask-replace").checked;
@@ -74,19 +74,36 @@ async function confirm() {
   });
 }
 
+/** Says why the browser is not signed in. */
+function notSignedIn(error) {
+  if (error.code !== "link_expired") {
+    say(byId("sign-in-error"), sentence(error));
+    return;
+  }
+  forgetLink();
+  showAsk("This link no longer works: it was already used, was replaced by a newer one, or is older than 15 minutes. Request a new one.");
+  byId("recover-title").focus();
+}
+
+/** Names the account before anybody signs in to it: somebody else may have passed on the link. */
+async function nameAccount(token) {
+  const place = byId("sign-in-account");
+  place.replaceChildren();
+  try {
+    const { agent_name: name, org_id: id } = await accountOfLink(token);
+    if (token === signInToken()) place.replaceChildren("This signs you in to ", h("strong", {}, name), " (", h("code", {}, id), "). If that is not your account, close this page.");
+  } catch (error) {
+    if (token === signInToken()) notSignedIn(error);
+  }
+}
+
 async function signIn() {
   say(byId("sign-in-error"), "");
   await busy(byId("sign-in-button"), async () => {
     try {
       await signInByLink(signInToken());
     } catch (error) {
-      if (error.code === "link_expired") {
-        forgetLink();
-        showAsk("This link no longer works: it was already used, was replaced by a newer one, or is older than 15 minutes. Request a new one.");
-        byId("recover-title").focus();
-      } else {
-        say(byId("sign-in-error"), sentence(error));
-      }
+      notSignedIn(error);
       return;
     }
     forgetLink();
@@ -106,8 +123,10 @@ function showDone(key, others) {
 }
 
 function start() {
-  if (signInToken()) showStep("sign-in-step", "Sign in");
-  else if (linkToken()) showStep("confirm-step", "Replace your key");
+  if (signInToken()) {
+    showStep("sign-in-step", "Sign in");
+    nameAccount(signInToken());
+  } else if (linkToken()) showStep("confirm-step", "Replace your key");
   else showAsk();
 }
 

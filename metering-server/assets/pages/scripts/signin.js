@@ -13,6 +13,9 @@ export async function keepSignedIn(key) {
   rememberSession();
 }
 
+/** The account that a link is for. The link stays as it is. */
+export const accountOfLink = (token) => callApi("/api-key/sessions/email/account", { method: "POST", body: { token } });
+
 /** Opens a session with the token of a link. */
 export async function signInByLink(token) {
   await callApi("/api-key/sessions/email/confirm", { method: "POST", body: { token }, credentials: "same-origin" });

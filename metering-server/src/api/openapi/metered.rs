@@ -123,8 +123,8 @@ fn refusals_of_charges() -> Vec<(&'static str, String)> {
             "402",
             format!(
                 "`insufficient_credits`, with the plans; {}; `payment_required` without a key; `payment_refused`; nothing \
-                 was charged. Where the service offers payments with requests, `accepts` and the header \
-                 `PAYMENT-REQUIRED` have the offers",
+                 was charged. Where the service offers payments with requests, `accepts` and the headers \
+                 `PAYMENT-REQUIRED` and `WWW-Authenticate` have the offers",
                 codes(402)
             ),
         ),
@@ -165,6 +165,7 @@ fn operation(route: &Route, id: String) -> Operation {
     let (status, mut served) = served(route);
     if route.metered {
         served = served.header("PAYMENT-RESPONSE", offers::receipt_header());
+        served = served.header("Payment-Receipt", offers::mpp_receipt_header());
     }
     operation = operation.response(status, served.build());
     let refusals: Vec<(&str, String)> = if route.metered {
@@ -196,6 +197,7 @@ fn operation(route: &Route, id: String) -> Operation {
         let mut refusal = ResponseBuilder::new().description(description).content(route.errors.content_type(), content);
         if status == "402" {
             refusal = refusal.header("PAYMENT-REQUIRED", offers::offers_header());
+            refusal = refusal.header("WWW-Authenticate", offers::challenges_header());
         }
         operation = operation.response(status, refusal.build());
     }

@@ -1,6 +1,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
+use metering_core::wire::ErrorCode;
+
 use super::*;
 
 /// Pages of ours that guides link to, and the fragments of each.
@@ -72,6 +74,16 @@ fn links_lead_to_pages_and_headings_that_exist() {
             let target = text[place + 2..].split(')').next().unwrap();
             assert!(site_link(target).is_some(), "{name} links to {target}");
         }
+    }
+}
+
+#[test]
+fn every_error_is_explained_by_a_section() {
+    let guides = ours();
+    for code in ErrorCode::ALL {
+        let (name, id) = code.guide().split_once('#').unwrap();
+        let guide = guides.iter().find(|guide| guide.name == name);
+        assert!(guide.is_some_and(|guide| guide.headings.iter().any(|heading| heading.id == id)), "{}", code.guide());
     }
 }
 

@@ -4,12 +4,14 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
 
-use metering_core::{ApiKey, SystemRandomness};
+use metering_core::ApiKey;
+use metering_core::store::SourceId;
 use metering_postgres::PostgresStore;
+use metering_sql::transfer::{Import, copy};
 
-use crate::bench::accounts::make_account;
+use crate::bench::Failure;
+use crate::bench::accounts::Populated;
 use crate::bench::random::{SEED, SplitMix64};
-use crate::bench::{Failure, interrupt};
 use crate::postgres::Cluster;
 
 /// A running PostgreSQL, which is stopped and deleted on drop.
@@ -23,24 +25,25 @@ pub(super) struct Accounts {
 }
 
 impl Accounts {
-    /// Starts a server with its data on the disk to measure, and creates accounts without caps.
+    /// Starts a server with its data on the disk to measure, and creates accounts without caps. They are created in an
+    /// SQLite file and moved here, thousands at a time: one by one, 100,000 take minutes.
     pub(super) async fn make(data_dir: &Path, count: usize) -> Result<Self, Failure> {
         // Memory as an operator would configure it, and time-based checkpoints that do not run mid-round.
         let mut settings = vec!["shared_buffers=2GB", "max_wal_size=8GB", "checkpoint_timeout=30min"];
         settings.extend(["wal_buffers=64MB", "max_connections=2000"]);
         let cluster = Cluster::start_in(data_dir, &settings);
-        // Accounts are created one by one, as always. fsync is off meanwhile, because there is nothing to lose yet.
+        // Off while the accounts are moved: there is nothing to lose yet.
         let flushing =
             |value| cluster.run_all(&[&format!("ALTER SYSTEM SET fsync = {value}"), "SELECT pg_reload_conf()"]);
         flushing("off");
-        let mut accounts = Self { cluster, keys: Vec::with_capacity(count), next_account: Arc::default() };
-        let store = accounts.open().await?;
-        for _ in 0..count {
-            interrupt::check()?;
-            let key = ApiKey::generate(&SystemRandomness);
-            make_account(&store, &key).await?;
-            accounts.keys.push(key);
-        }
+        let mut accounts = Self { cluster, keys: Vec::new(), next_account: Arc::default() };
+        let mut populated = Populated::make(data_dir, count).await?;
+        let target = PostgresStore::connect_to_import(&accounts.url().parse()?).await?;
+        target.begin(&SourceId::from_bytes([0; 16])).await?;
+        copy(&populated.open()?, &target, &mut |_, _| {}).await?;
+        target.finish().await?;
+        drop(target);
+        accounts.keys = populated.accounts.drain(..).map(|(_, key)| key).collect();
         SplitMix64::new(SEED).shuffle(&mut accounts.keys);
         let cluster = &accounts.cluster;
         cluster.run_all(&["ALTER SYSTEM SET fsync = on", "SELECT pg_reload_conf()", "CHECKPOINT", "VACUUM ANALYZE"]);

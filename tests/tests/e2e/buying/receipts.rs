@@ -1,9 +1,16 @@
 //! Receipts for purchases.
 
+use std::io::{Read, Write};
+use std::net::TcpListener;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+
+use metering_core::{Clock, SystemClock};
 use metering_tests::chain::Chain;
 use serde_json::{Value, json};
 
 use crate::support::shop::{Kind, STARTER, Shop};
+use crate::support::wait::until;
 
 #[test]
 fn each_purchase_has_one_receipt() {
@@ -123,4 +130,88 @@ fn a_receipt_is_a_pdf_file_too() {
     let unknown = "/credits/receipt.pdf?number=R-1-ABABABABABABABAB";
     assert_eq!(client.get(unknown).expect(404).error(), "not_found");
     let _ = client.get("/credits/receipt.pdf?number=1").expect(400);
+}
+
+/// A source of exchange rates on loopback, whose document can be changed.
+#[derive(Clone, Default)]
+struct Rates {
+    document: Arc<Mutex<String>>,
+    /// How often it was read.
+    reads: Arc<AtomicUsize>,
+}
+
+impl Rates {
+    fn start() -> (Self, String) {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let (rates, url) = (Self::default(), format!("http://{}/eur.json", listener.local_addr().unwrap()));
+        let served = rates.clone();
+        std::thread::spawn(move || {
+            for mut stream in listener.incoming().flatten() {
+                let _ = stream.read(&mut [0; 4096]);
+                let document = served.document.lock().unwrap().clone();
+                let head =
+                    format!("HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-length: {}\r\n\r\n", document.len());
+                let _ = stream.write_all((head + &document).as_bytes());
+                served.reads.fetch_add(1, Ordering::SeqCst);
+            }
+        });
+        (rates, url)
+    }
+
+    /// Changes the document, and waits until the server has used it. A read under way may still get the old one, and the
+    /// server reads again only when it has used what it read.
+    fn change(&self, document: &str) {
+        document.clone_into(&mut self.document.lock().unwrap());
+        let before = self.reads.load(Ordering::SeqCst);
+        until("the rates are read", || self.reads.load(Ordering::SeqCst) >= before + 3);
+    }
+}
+
+#[test]
+fn receipts_have_the_value_of_the_moment_of_the_credit() {
+    let (rates, url) = Rates::start();
+    let currency = format!(
+        "[receipts.currency]\ncode = 'EUR'\nsource = 'Rates Desk'\nurl = '{url}'\nevery = '1s'\nmax_age = '1d'"
+    );
+    let Some(shop) = Shop::with(Chain::setup(), "1", &currency) else { return };
+    let customer = shop.customer();
+    // An empty document has no rates. The purchase is credited all the same.
+    let key = shop.signed_up(Kind::Token, &customer);
+    let client = shop.server.client_with(&key);
+    let values = || {
+        let list = client.get("/credits/receipts").expect(200).json();
+        let receipts = list["receipts"].as_array().unwrap();
+        receipts.iter().map(|receipt| receipt["payment"]["value"].clone()).collect::<Vec<_>>()
+    };
+    let none = json!({"currency": "EUR", "amount": null, "rate": null, "rate_source": null, "rate_as_of": null});
+    assert_eq!(values(), std::slice::from_ref(&none));
+
+    let now = SystemClock.now().to_string();
+    let document =
+        |as_of: &str, rate: &str| format!(r#"{{"as_of": "{as_of}", "rates": {{"USDC": {rate}, "ETH": 1}}}}"#);
+    let buy = || {
+        let hash = shop.pay(Kind::Token, &customer, STARTER);
+        let _ = shop.top_up(&key, Kind::Token, &hash, None).expect(200);
+    };
+    rates.change(&document(&now, "0.8612"));
+    buy();
+    let first = json!({
+        "currency": "EUR", "amount": "4.31", "rate": "0.8612", "rate_source": "Rates Desk", "rate_as_of": now,
+    });
+    assert_eq!(values(), [first.clone(), none.clone()]);
+    // The last rates stay while the source has only rubbish.
+    rates.change("<html>");
+    buy();
+    assert_eq!(values(), [first.clone(), first.clone(), none.clone()]);
+    rates.change(&document("2020-01-01", "1"));
+    buy();
+    assert_eq!(values(), [none.clone(), first.clone(), first.clone(), none.clone()], "these rates are too old");
+
+    let records = shop.site.admin_json(&["payments", "records"]);
+    let recorded: Vec<_> = records["payments"].as_array().unwrap().iter().map(|record| &record["value"]).collect();
+    assert_eq!(recorded, [&none, &first, &first, &none]);
+    let csv = shop.site.admin(&["export", "payments"]).stdout;
+    assert_eq!(csv.matches(",EUR,4.31,0.8612,Rates Desk,").count(), 2, "{csv}");
+    assert!(!shop.server.log().contains("eur.json"), "the URL may have a secret");
+    shop.site.verify();
 }

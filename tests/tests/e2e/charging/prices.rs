@@ -59,6 +59,9 @@ fn response_without_credits_says_how_to_buy() {
     assert_eq!(body["plans"][0]["token_amount"], "0.0025");
     assert_eq!(body["epoch_unit"]["epochs_per_credit"], json!(7200));
     assert_eq!(body["primary_chain_id"], json!(8453));
+    assert_eq!(body["docs"], "https://meter.example/docs/guides/errors#402-credits");
+    let without_key = server.client().get("/credits/balance").expect(401).json();
+    assert_eq!(without_key["docs"], "https://meter.example/docs/guides/errors#401-the-key");
 }
 
 #[test]

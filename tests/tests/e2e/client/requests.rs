@@ -1,5 +1,6 @@
-//! Routes priced by usage on the command line: what is held, what was charged, and whose requests a key may see.
+//! Requests on the command line: what is held, what was charged and why, and whose requests a key may see.
 
+use metering_tests::response::Response;
 use metering_tests::server::Server;
 use metering_tests::site::Site;
 use serde_json::{Value, json};
@@ -7,6 +8,7 @@ use serde_json::{Value, json};
 use super::lifecycle::terminal::Terminal;
 use crate::keys::made;
 use crate::support::script::{Script, event, events_head, json_response, last_chunk};
+use crate::support::wire::BASE;
 
 const CATALOGUE: &str = r#"{"market": "TEST", "version": 1, "endpoints": [{"path": "/v1/chat", "method": "POST",
     "metered": true, "sse": true, "price": {"max": "0.5", "units": {"tokens": "0.001"},
@@ -99,4 +101,35 @@ fn a_key_without_read_sees_its_own_requests_only() {
         assert_eq!((refused.code, refused.stdout.as_str()), (Some(code), ""), "{args:?}: {refused:?}");
         assert!(refused.stderr.contains(error), "{args:?}: {refused:?}");
     }
+}
+
+#[test]
+fn the_id_of_a_request_explains_its_charge() {
+    let site = Site::new();
+    let (account, other) = (site.account("2"), site.account("2"));
+    let server = site.server().start();
+    let client = server.client_with(&account.api_key);
+    let id = |response: &Response| response.header("x-request-id").unwrap().to_owned();
+    let charged = id(&client.get(BASE).expect(200));
+    let _ = client.get("/mpp/ethPrice");
+    let document = client.get(&format!("/requests/{charged}")).expect(200).json();
+    assert_eq!((document["charged"].to_string().as_str(), &document["state"]), ("0.0001388889", &"captured".into()));
+    let words = document["explanation"].as_str().unwrap();
+    assert!(words.starts_with(&format!("GET {BASE} was charged 0.0001388889 credits to the key ")), "{words}");
+    assert!(words.contains(" Price version 1: 0.1389 credits"), "{words}");
+    let shown = terminal(&site, &server, &account.api_key).run_successfully(&["requests", "show", &charged]).stdout;
+    assert!(shown.contains("Charged  0.0001388889\n") && shown.contains(words), "{shown}");
+    let _ = server.client_with(&other.api_key).get(&format!("/requests/{charged}")).expect(404);
+
+    // Operators get the same, without the server too.
+    let local = site.admin_json(&["request", "show", &charged]);
+    assert_eq!((&local["request"], &local["org_id"]), (&document, &account.org_id.as_str().into()));
+    drop(server);
+    assert_eq!(site.admin_json(&["request", "show", &charged]), local);
+
+    let server = site.server().start();
+    let refused = id(&server.client().get(BASE).expect(401));
+    let missing = site.admin(&["request", "show", &refused]);
+    assert!(missing.code == Some(4) && missing.stderr.contains("nothing was charged under this id"), "{missing:?}");
+    site.verify();
 }

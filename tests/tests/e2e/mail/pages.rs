@@ -70,7 +70,8 @@ fn a_link_on_a_page_signs_in() {
     let account = sign_up(&server.client(), "jo@example.com");
     let _ = verify(&server.client(), mail.next().token()).expect(200);
     let _ = server.client().post("/api-key/sessions/email", &json!({"email": "jo@example.com"})).expect(202);
-    play("mailSignIn", &server, json!({"link": mail.next().link(), "key": key_of(&account)}));
+    let about = json!({"link": mail.next().link(), "key": key_of(&account), "account": account["org_id"]});
+    play("mailSignIn", &server, about);
     assert!(!server.log().contains("eml_") && !server.log().contains("bst_"));
     site.verify();
 }

@@ -25,6 +25,10 @@ fn a_link_signs_in_once() {
     let recovered = server.client().post("/api-key/recover/email/confirm", &json!({"token": message.token()}));
     assert_eq!(recovered.expect(410).error(), "link_expired", "it is for signing in only");
 
+    let about = || server.client().post("/api-key/sessions/email/account", &json!({"token": message.token()}));
+    let org_id = server.client_with(&key).get("/credits/balance").expect(200).json()["org_id"].clone();
+    assert_eq!(about().expect(200).json(), json!({"org_id": org_id, "agent_name": "agent"}));
+
     let follow = |site: &str| {
         let page = server.client().with_header("Sec-Fetch-Site", site);
         page.post("/api-key/sessions/email/confirm", &json!({"token": message.token()}))
@@ -36,6 +40,7 @@ fn a_link_signs_in_once() {
     assert_eq!(page.get("/metering/session/credits/balance").expect(200).json()["email"], "Jo@Example.com");
     let _ = server.client_with(&key).get("/mpp/ethPrice").expect(200);
     assert_eq!(follow("same-origin").expect(410).error(), "link_expired");
+    assert_eq!(about().expect(410).error(), "link_expired");
     let log = server.log();
     assert!(!log.contains(message.token()) && !log.contains("bst_"), "{log}");
     site.verify();

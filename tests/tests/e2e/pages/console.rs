@@ -240,6 +240,6 @@ fn what_needs_attention_leads_to_where_it_is_solved() {
 #[test]
 fn console_is_light() {
     if chromium().is_some() {
-        Desk::new(&[]).play("consoleWeights", json!({"most": {"requests": 16, "bytes": 165_000}}));
+        Desk::new(&[]).play("consoleWeights", json!({"most": {"requests": 16, "bytes": 125_000}}));
     }
 }

@@ -9,8 +9,8 @@ use crate::signup::server;
 #[test]
 fn pages_are_light() {
     let site = Site::new();
-    let most = |requests: u32| json!({"requests": requests, "bytes": 150_000});
-    let most = json!({"front": most(8), "docs": most(8), "guide": most(6), "account": most(12)});
+    let most = |requests: u32| json!({"requests": requests, "bytes": 110_000});
+    let most = json!({"front": most(8), "docs": most(8), "guide": most(6), "account": most(11)});
     play("weights", &server(&site, &[]), json!({"key": account(&site, "holder", "2"), "most": most}));
 }
 

@@ -3,6 +3,7 @@
 use std::fmt::Display;
 use std::io::Write;
 
+use metering_core::wire::ValueDocument;
 use serde::Deserialize;
 
 use crate::client::money::amount::Amount;
@@ -66,6 +67,8 @@ pub(super) struct Payment {
     token_amount: Option<String>,
     amount_atomic: String,
     mined_at: String,
+    /// Services that know no values leave it out.
+    pub(super) value: Option<ValueDocument>,
 }
 
 impl Payment {
@@ -92,6 +95,8 @@ impl Receipt {
         let chain = payment.chain_name.as_ref();
         let chain = chain.map_or_else(|| payment.chain_id.to_string(), |name| format!("{name} ({})", payment.chain_id));
         let (address, paid) = (seller.address.join(", "), payment.paid());
+        let value = payment.value.as_ref().map(|value| value.in_words(payment.token_symbol.as_deref()));
+        let value = or_none(&value);
         let bonus = self.bonus_credits.as_ref().map_or_else(|| ABSENT.to_owned(), Amount::to_string);
         let (tax_id, contact, email) = (or_none(&seller.tax_id), or_none(&seller.contact), or_none(&customer.email));
         let explorer = or_none(&payment.explorer_url);
@@ -99,7 +104,7 @@ impl Receipt {
             Some(buyer) => (buyer.name.as_str(), buyer.address.join(", "), or_none(&buyer.tax_id)),
             None => (ABSENT, ABSENT.to_owned(), ABSENT.to_owned()),
         };
-        let pairs: [(&str, &dyn Display); 23] = [
+        let pairs: [(&str, &dyn Display); 24] = [
             ("Receipt", &self.number),
             ("Status", &self.status),
             ("Issued", &self.issued_at),
@@ -117,6 +122,7 @@ impl Receipt {
             ("Credits", &self.credits),
             ("of these, bonus", &bonus),
             ("Paid", &paid),
+            ("Value", &value),
             ("Chain", &chain),
             ("Transaction", &payment.tx_hash),
             ("Explorer", &explorer),

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::scene::{CHAIN_ID, assign, records, scene};
+use super::scene::{CHAIN_ID, assign, configuration, records, scene};
 use crate::node::{address, hash};
 use crate::program::Program;
 
@@ -42,12 +42,39 @@ fn assigned_payment_is_credited_once_and_recorded() {
 
     let csv = program.run("export payments").success();
     let headings = "chain_id,tx_hash,block_number,mined_at,payer_address,recipient,token_contract,amount_atomic,\
-                    org_id,used_as,plan_id,recorded_at,state,reversed_at,processor,processor_id";
+                    org_id,used_as,plan_id,recorded_at,state,reversed_at,value_currency,value_amount,value_rate,\
+                    value_rate_source,value_rate_as_of,processor,processor_id";
     let lines: Vec<&str> = csv.lines().collect();
     assert_eq!((lines[0], lines.len()), (headings, 3));
     assert!(lines[1].contains(&program.text("$USED")) && lines[1].contains(",5000000,"), "{csv}");
     assert!(lines[2].contains(&program.text(",$owner,assigned,starter,")), "{csv}");
     assert!(program.rows("payments records")[1].contains("5 USDC"));
+}
+
+#[test]
+fn assigned_payment_has_a_value_by_the_rates_of_the_configuration() {
+    let (program, node) = scene();
+    let currency =
+        "[receipts.currency]\ncode = 'EUR'\nsource = 'ECB'\nas_of = '2026-11-27'\nrates = { USDC = '0.8612' }\n";
+    program.write("metering.toml", format!("{}{currency}", configuration(&node)));
+    program.run(&assign("TOO_LITTLE", "--credits 9.5")).success();
+    program.run(&assign("COIN", "--credits 1")).success();
+    let list: Value = program.json("payments records");
+    let values: Vec<&Value> = list["payments"].as_array().unwrap().iter().map(|record| &record["value"]).collect();
+    let valued = json!({
+        "currency": "EUR", "amount": "4.09", "rate": "0.8612", "rate_source": "ECB",
+        "rate_as_of": "2026-11-27T00:00:00.000Z",
+    });
+    let unknown = json!({"currency": "EUR", "amount": null, "rate": null, "rate_source": null, "rate_as_of": null});
+    assert_eq!(json!(values), json!([null, valued, unknown]));
+    assert!(program.rows("payments records").iter().any(|row| row.contains("4.75 USDC, 4.09 EUR")));
+    let csv = program.run("export payments").success();
+    let ends: Vec<bool> = [",,,,,", ",EUR,4.09,0.8612,ECB,2026-11-27T00:00:00.000Z", ",EUR,,,,"]
+        .into_iter()
+        .zip(csv.lines().skip(1))
+        .map(|(end, line)| line.ends_with(end))
+        .collect();
+    assert_eq!(ends, [true; 3], "{csv}");
 }
 
 #[test]

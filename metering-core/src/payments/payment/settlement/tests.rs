@@ -34,16 +34,8 @@ fn record(settlement: PaymentSettlement) -> PaymentRecord {
         mined_at: Timestamp::from_unix_millis(1_000),
     };
     let plan_id = Some("starter".to_owned());
-    PaymentRecord {
-        payment,
-        account,
-        used_as: PaymentUse::Topup,
-        plan_id,
-        sold: None,
-        recorded_at: NOW,
-        settlement,
-        processor: None,
-    }
+    let (used_as, sold, value, processor) = (PaymentUse::Topup, None, None, None);
+    PaymentRecord { payment, account, used_as, plan_id, sold, value, recorded_at: NOW, settlement, processor }
 }
 
 fn reversed() -> PaymentRecord {

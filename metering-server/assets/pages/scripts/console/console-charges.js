@@ -40,7 +40,7 @@ export async function charges({ org_id: id }) {
   return h(
     "div",
     { class: "sections-small" },
-    h("div", { class: "field" }, h("label", { for: "charges-filter" }, "Filter by route, key or time"), input, h("p", { class: "hint", id: "charges-hint" }, "Requests to the same route at the same moment may share an entry. A request whose cost was held has an id: search for it above.")),
+    h("div", { class: "field" }, h("label", { for: "charges-filter" }, "Filter by route, key or time"), input, h("p", { class: "hint", id: "charges-hint" }, "Requests to the same route at the same moment may share an entry. A request is found by its id in the search above.")),
     count,
     place,
     h("p", { class: "soft" }, note),

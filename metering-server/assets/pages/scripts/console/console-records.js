@@ -18,7 +18,7 @@ export function paid({ amount_human: amount, token_symbol: symbol, amount_atomic
 
 const CSV = {
   name: "payments",
-  columns: ["recorded_at", "mined_at", "chain_id", "block_number", "tx_hash", "payer", "amount", "token", "org_id", "used_as", "plan_id", "state", "processor", "processor_id"],
+  columns: ["recorded_at", "mined_at", "chain_id", "block_number", "tx_hash", "payer", "amount", "token", "org_id", "used_as", "plan_id", "state", "value_amount", "value_currency", "value_rate", "value_rate_source", "value_rate_as_of", "processor", "processor_id"],
   cells: (payment) => [
     payment.recorded_at,
     payment.mined_at,
@@ -32,6 +32,11 @@ const CSV = {
     payment.used_as,
     payment.plan_id,
     payment.state,
+    payment.value?.amount,
+    payment.value?.currency,
+    payment.value?.rate,
+    payment.value?.rate_source,
+    payment.value?.rate_as_of,
     payment.processor ?? "",
     payment.processor_id ?? "",
   ],
@@ -45,13 +50,15 @@ function columnsOf(accounts) {
   return columns.filter(Boolean);
 }
 
+const rate = ({ rate: one, rate_source: source, rate_as_of: at }) => (one === null ? "No exchange rate was known" : `Rate ${one}, ${source}, ${at}`);
+
 function row(payment, accounts) {
   const cells = [
     time(payment.recorded_at),
     payment.processor
       ? [h("span", { class: "mono break" }, payment.processor_id), h("span", { class: "under" }, payment.processor)]
       : [transaction(payment.tx_hash), h("span", { class: "under" }, `Chain ${payment.chain_id}, block ${payment.block_number}`)],
-    paid(payment),
+    [paid(payment), payment.value && h("span", { class: "under", title: rate(payment.value) }, payment.value.amount === null ? `no value in ${payment.value.currency}` : `${payment.value.amount} ${payment.value.currency}`)],
     accounts && h("a", { href: `#/accounts/${payment.org_id}`, class: "mono break" }, payment.org_id),
     [USES[payment.used_as] ?? payment.used_as, h("span", { class: "under" }, payment.plan_id ?? "without a plan")],
     h("span", { class: STATES[payment.state] ?? "tag" }, payment.state),

@@ -19,7 +19,6 @@ const NONE = {
   key: "No key has this id. Keys that were deleted long ago are forgotten.",
   transaction: "No payment with this transaction was credited. One that nobody claimed is found under Payments.",
   receipt: "No receipt has this number.",
-  request: "No request has this id. Requests are kept for a day after they end; older charges are under Charges of the account.",
 };
 const KEYS = [{ name: "Key", head: true }, { name: "Account" }, { name: "Created (UTC)" }, { name: "Deleted (UTC)" }];
 
@@ -57,7 +56,7 @@ export async function search() {
   if (!q || secretProblem(q)) return { title, body: [h("p", { class: "soft empty" }, secretProblem(q) || "Enter an account, email address, wallet, agent name, key id, transaction, receipt or request.")] };
   byId("find-text").value = q;
   const first = await admin(`/search${query({ q })}`);
-  const { kind, keys, payments, requests } = first;
+  const { kind, keys, payments, requests, note } = first;
   const found = [
     requests.length > 0 && section("Why it was charged", "requests", ...requests.map(explained)),
     keys.length > 0 && section("Key", "keys", table("Keys", KEYS, keys.map(keyRow))),
@@ -65,6 +64,7 @@ export async function search() {
   ].filter(Boolean);
   const isFound = first.accounts.length > 0 || found.length > 0;
   if (isFound || first.next) found.push(section("Account", "accounts", await accountList(q, first)));
+  if (note) found.unshift(h("p", { class: "soft empty", id: "search-note" }, note));
   return { title, lead: ["For ", h("strong", { class: "break" }, q)], body: [h("div", { class: "sections", id: "search-results" }, ...(found.length > 0 ? found : [h("p", { class: "soft empty" }, NONE[kind] ?? "Nothing was found.")]))] };
 }
 

@@ -1,0 +1,59 @@
+// Scenes on a store with months of data, which take screenshots of docs/pages.md.
+
+import { checkPage } from "./browser.mjs";
+import { enter, shown, visit } from "./console-steps.mjs";
+import { LOOKS, look, signIn } from "./steps.mjs";
+
+/** The tabs of an account that have a screen of their own. */
+const TABS = ["charges", "usage", "keys"];
+
+export const months = {
+  /** The usage of an account: by route over a month, and by key over three, with the tooltip of a bar. */
+  async months(visitor, { key }) {
+    for (const options of LOOKS) {
+      const page = await visitor.window(options);
+      const [narrow, dark] = [options.viewport.width === 375, options.colorScheme === "dark"];
+      await signIn(page, key);
+      await page.waitForSelector("svg.chart rect.part");
+      await page.waitForSelector("#activity tbody tr");
+      await checkPage(page, ["month", narrow && "phone", dark && "dark"].filter(Boolean).join("-"));
+      await page.click('#trend [data-choice="90"]');
+      await page.waitForFunction(() => document.querySelectorAll(".stacked .day").length === 90);
+      await page.click("#trend [data-choice=key]");
+      await page.waitForSelector("#breakdown tbody tr >> nth=2");
+      // On a phone, there is no pointer that rests on a bar.
+      if (!narrow) await page.locator(".stacked .day").nth(30).locator(".part").first().hover();
+      await checkPage(page, `usage-keys-${look(options)}`);
+    }
+  },
+
+  /** The console's overview, an account, the search and a price version with its rehearsal. */
+  async consoleMonths(visitor, { token, org }) {
+    for (const options of LOOKS) {
+      const page = await visitor.window(options);
+      const [narrow, dark] = [options.viewport.width === 375, options.colorScheme === "dark"];
+      await enter(page, token);
+      await page.waitForSelector("svg.chart rect.bar");
+      await page.waitForSelector('[data-attention="runway"]');
+      await checkPage(page, narrow ? (dark ? "console-dark-phone" : null) : dark ? null : "console");
+      await page.goto(`${page.base}/console#/accounts/${org}`);
+      await page.waitForSelector("#panel-ledger table");
+      await page.mouse.move(0, 0);
+      await checkPage(page, !narrow && !dark ? "console-account" : null);
+      for (const tab of TABS) {
+        await page.click(`#tab-${tab}`);
+        await page.waitForSelector(`#panel-${tab} :is(svg.chart, table)`);
+        await checkPage(page, `console-${tab}-${look(options)}`);
+      }
+      await page.fill("#find-text", "price");
+      await page.press("#find-text", "Enter");
+      await page.waitForSelector('[data-found="accounts"] tbody tr');
+      await checkPage(page, `console-search-${look(options)}`);
+      await visit(page, "Price versions");
+      await page.locator("#view tbody tr", { hasText: "scheduled" }).locator("a").first().click();
+      await page.waitForSelector("#rehearsed");
+      await shown(page);
+      await checkPage(page, `console-price-${look(options)}`);
+    }
+  },
+};
