@@ -87,19 +87,21 @@ pub async fn processor_payment_is_credited_once(store: Arc<dyn PaymentStore>) {
     assert_verified(&*store).await;
 }
 
-/// Of many concurrent reports of a payment, one credits it.
+/// Of many concurrent reports of a payment, one credits it, even if they name different accounts.
 pub async fn concurrent_processor_payments_credit_once(store: Arc<dyn PaymentStore>) {
-    let customer = customer(&*store, BASE).await;
+    let customers = [customer(&*store, BASE).await, customer(&*store, BASE).await];
     let mut reports = JoinSet::new();
-    for _ in 0..8 {
-        let (store, id) = (Arc::clone(&store), customer.id.clone());
+    for number in 0..8 {
+        let (store, id) = (Arc::clone(&store), customers[number % 2].id.clone());
         reports.spawn(async move { credited(&*store, &id, "pi_1").await });
     }
     let outcomes = reports.join_all().await;
     let first = outcomes.iter().filter(|outcome| matches!(outcome, Credited::Account(_))).count();
     let repeated = outcomes.iter().filter(|outcome| matches!(outcome, Credited::Repeated(..))).count();
-    assert_eq!((first, repeated), (1, 7), "{outcomes:?}");
-    assert_eq!(balance(&*store, &customer.id).await, SOLD + BASE);
+    let used = outcomes.iter().filter(|outcome| matches!(outcome, Credited::TxUsed)).count();
+    assert_eq!((first, repeated, used), (1, 3, 4), "{outcomes:?}");
+    let balances = [balance(&*store, &customers[0].id).await, balance(&*store, &customers[1].id).await];
+    assert_eq!(balances.iter().sum::<i64>(), SOLD + 2 * BASE);
     assert_verified(&*store).await;
 }
 

@@ -3,6 +3,7 @@
 use http::StatusCode;
 use metering_core::Error;
 use metering_core::access::Scope;
+use metering_core::charging::IdempotencyKey;
 use metering_core::wire::{CheckoutRequest, CheckoutResponse, ErrorBody, ErrorCode};
 
 use crate::api::app::App;
@@ -23,9 +24,8 @@ pub(crate) async fn create_checkout(app: &App, request: Request) -> Result<Check
     let stripe = stripe(app)?;
     let wanted: CheckoutRequest = read(&request.body)?;
     let plan = wanted.plan_id.ok_or_else(|| Error::field("plan_id", "is required"))?;
-    // Two accounts, or plans, may have the same key.
-    let key = request.idempotency_key()?.map(|key| format!("{}-{plan}-{}", account.id, key.as_str()));
-    stripe.checkout(&account, &plan, key.as_deref()).await
+    let key = request.idempotency_key()?;
+    stripe.checkout(&account, &plan, key.as_ref().map(IdempotencyKey::as_str)).await
 }
 
 /// Take an event of Stripe

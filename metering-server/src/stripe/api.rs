@@ -6,6 +6,7 @@ use std::time::Duration;
 use metering_core::{Randomness, SystemRandomness};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
+use sha2::{Digest, Sha256};
 
 use crate::config::Secret;
 
@@ -99,14 +100,20 @@ impl Api {
         Ok(Self { client, base: base.trim_end_matches('/').to_owned(), key })
     }
 
-    /// Makes a session. With the idempotency key, a request that is sent twice makes one.
+    /// Makes a session. Requests with the same form and idempotency key make one. Another account may send the same key, and
+    /// so may this one after the plan changed: those make another session.
     pub(super) async fn create_session(&self, form: &[(&str, String)], key: Option<&str>) -> Result<Session, ApiError> {
-        let key = key.map_or_else(random_key, ToOwned::to_owned);
+        let form = encoded(form);
+        let key = key.map_or_else(random_key, |key| {
+            // No key has a zero byte.
+            let digest = Sha256::new().chain_update(key).chain_update([0_u8]).chain_update(&form).finalize();
+            hex::encode(digest)
+        });
         let mut attempt = 1;
         loop {
             let request = self.client.post(format!("{}/v1/checkout/sessions", self.base));
             let request = request.header("content-type", "application/x-www-form-urlencoded");
-            let request = request.header("idempotency-key", &key).body(encoded(form));
+            let request = request.header("idempotency-key", &key).body(form.clone());
             match self.send(request).await {
                 Err(ApiError::Unreachable(_)) if attempt < ATTEMPTS => attempt += 1,
                 outcome => return outcome,

@@ -52,7 +52,8 @@ impl Stripe {
         Ok(Self { api: Api::new(&config.api_base, key)?, webhook_secrets, plans, pages })
     }
 
-    /// Makes a session in which an account buys a plan. Requests with the same idempotency key get the same session.
+    /// Makes a session in which an account buys a plan. With the same idempotency key, an account gets the
+    /// same session again, unless the plan has changed.
     pub(crate) async fn checkout(
         &self,
         account: &Account,

@@ -13,6 +13,7 @@ use serde_json::value::RawValue;
 use super::api::{Dispute, Refund, Session};
 use super::checkout::{ACCOUNT, AMOUNT, CREDITS, CURRENCY, PLAN, Stripe, unavailable};
 use crate::http::Problem;
+use crate::operations::metrics::counted;
 
 const PROCESSOR: &str = "stripe";
 
@@ -133,7 +134,7 @@ impl Stripe {
             plan_id: Some(plan),
             credits: Some(credits),
         };
-        payments.credit_from_processor(&request).await?;
+        counted("processor", payments.credit_from_processor(&request).await)?;
         Ok(Sale::Credited)
     }
 

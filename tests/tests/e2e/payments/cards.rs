@@ -121,7 +121,10 @@ fn retried_checkout_is_the_same_one() {
         [(); 2].map(|()| client.post("/credits/checkout", &json!({"plan_id": "starter"})).expect(200).json());
     assert_eq!(first, second);
     assert_ne!(first, shop.checkout());
-    assert_eq!(shop.stripe.act("sessions", &json!({}))["count"], 2);
+    let other = shop.server.client_with(&shop.site.account("0").api_key).with_header("Idempotency-Key", "\"one\"");
+    let others = other.post("/credits/checkout", &json!({"plan_id": "starter"})).expect(200).json();
+    assert_ne!(first, others, "another account has keys of its own");
+    assert_eq!(shop.stripe.act("sessions", &json!({}))["count"], 3);
     let unknown = shop.customer().post("/credits/checkout", &json!({"plan_id": "none"})).expect(400);
     assert_eq!(unknown.error(), "unknown_plan");
     assert_eq!(

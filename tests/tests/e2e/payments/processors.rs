@@ -76,6 +76,31 @@ fn payment_is_credited_once_on_its_first_terms() {
 }
 
 #[test]
+fn amounts_are_in_the_units_of_their_currency() {
+    let shop = Shop::open();
+    let report = |id: &str, currency: &str, name: &str, amount: Value| {
+        let mut paid = shop.paid(id);
+        paid.as_object_mut().unwrap().remove("amount");
+        (paid["currency"], paid[name]) = (json!(currency), amount);
+        shop.checkout().post(PAY, &paid)
+    };
+    // currency, amount, the same in the smallest unit, an amount with too many decimals
+    for (currency, amount, minor, finer) in [("JPY", "500", 500, "500.5"), ("KWD", "1.234", 1234, "1.2345")] {
+        let refused = report("txn_0", currency, "amount", json!(finer)).expect(400);
+        assert!(refused.json()["fields"]["amount"].is_string(), "{currency}: {}", refused.text());
+        let id = format!("txn_{currency}");
+        let _ = report(&id, currency, "amount", json!(amount)).expect(200);
+        let again = report(&id, currency, "amount_minor", json!(minor)).expect(200).json();
+        assert_eq!(again["already_credited"], true, "{currency}");
+        let receipts = shop.customer().get("/credits/receipts?limit=1").expect(200).json();
+        let payment = &receipts["receipts"][0]["payment"];
+        let shown = ["token_amount", "token_symbol", "amount_atomic", "value"].map(|name| &payment[name]);
+        assert_eq!(json!(shown), json!([amount, currency, minor.to_string(), null]));
+    }
+    assert_eq!(balance(&shop.customer()), "200");
+}
+
+#[test]
 fn wrong_reports_credit_nothing_and_say_what_to_do() {
     let shop = Shop::open();
     // field, value, the field that the error names
