@@ -250,7 +250,7 @@ impl MeteringLayer {
         if let (Some(hook), Some(route)) = (&self.on_match, route) {
             hook(credentials.key.as_ref(), route, &mut head.extensions).map_err(refused)?;
         }
-        let Admission { target, body, kind, route, paid } = found.admit().await.map_err(refused)?;
+        let Admission { target, body, usage_price, kind, route, paid } = found.admit().await.map_err(refused)?;
         let is_expected = matches!(kind, AdmissionKind::Expected(_));
         let late = is_expected.then(|| LateRefusal::new(&head.uri, route, client()));
         if let Some(body) = body {
@@ -260,7 +260,7 @@ impl MeteringLayer {
             AdmissionKind::Charged(receipt) => Some(Charged::new(&self.service, receipt.into(), route)),
             AdmissionKind::Early(receipt) => Some(Charged::new(&self.service, receipt, route)),
             AdmissionKind::Expected(charge) => Some(Charged::expected(&self.service, charge, route, late)),
-            AdmissionKind::Held(guard) => Some(Charged::held(&self.service, guard, route)),
+            AdmissionKind::Held(guard) => Some(Charged::held(&self.service, guard, route, usage_price)),
             AdmissionKind::Free => None,
         };
         if let (Some(charged), Some(presented), Some(paid)) = (&charged, presented, paid) {

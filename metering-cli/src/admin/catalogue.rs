@@ -4,6 +4,7 @@ mod apply;
 mod cancel;
 mod check;
 mod diff;
+mod indented;
 mod rehearse;
 mod show;
 mod source;
