@@ -46,6 +46,7 @@ mod report_reader;
 pub(crate) mod request;
 pub(crate) mod route;
 mod schema;
+mod served;
 pub(crate) mod spelling;
 mod stream_prefix;
 pub(crate) mod template;

@@ -57,6 +57,9 @@ class OpenAi:
         events = self.client.responses.create(model="small", input=self.prompt, stream=True)
         return {"text": "".join(event.delta for event in events if event.type == "response.output_text.delta")}
 
+    def models(self):
+        return {"text": self.client.models.list().data[0].id}
+
     def embeddings(self):
         return {"text": str(len(self.client.embeddings.create(model="small", input=[self.prompt, "b"]).data))}
 

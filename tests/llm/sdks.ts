@@ -55,6 +55,7 @@ const openai: Client = (base, apiKey, prompt) => {
       }
       return { text };
     },
+    models: async () => ({ text: (await client.models.list()).data[0]?.id }),
     embeddings: async () => {
       const { data } = await client.embeddings.create({ model, input: [prompt, "b"] });
       return { text: String(data.length) };

@@ -10,7 +10,7 @@ use super::object::{Object, UnknownKeys, documentation};
 use super::preset::{Expansion, ModelFiles};
 use super::problem::{CatalogueError, CatalogueProblem, Problems};
 use super::template_file::check_template;
-use super::{body, overlap, param_file, removed_headers, schema, usage_file, volume_file, websocket};
+use super::{body, overlap, param_file, removed_headers, schema, served, usage_file, volume_file, websocket};
 use crate::catalogue::free_statuses::{self, FreeStatuses};
 use crate::catalogue::price::{LookbackTiers, MAX_PRICE, Multiplier, Pricing, Weight};
 use crate::catalogue::route::{Param, ParamLocation, ParamType, QueryRule, Route};
@@ -19,12 +19,13 @@ use crate::catalogue::usage_price::UsagePrice;
 use crate::money::credits::Credits;
 
 const FILE_KEYS: [&str; 6] = ["market", "version", "description", free_statuses::KEY, "models", "endpoints"];
-const ROUTE_KEYS: [&str; 23] = [
+const ROUTE_KEYS: [&str; 24] = [
     "path",
     "method",
     "metered",
     "sse",
     "websocket",
+    "serve",
     "errors",
     "replay",
     "overlap",
@@ -132,6 +133,7 @@ fn read_endpoint(endpoint: &str, free: &FreeStatuses, unknown: UnknownKeys) -> R
     let metered = problems.keep(endpoint.require("metered"));
     let sse = problems.keep(endpoint.get("sse"));
     let websocket = problems.keep(websocket::read(endpoint, unknown));
+    let serve = problems.keep(served::read(endpoint, unknown));
     let errors = problems.keep(documentation(endpoint.get("errors"), unknown));
     let replay = problems.keep(endpoint.get::<bool>("replay")).map(Option::unwrap_or_default);
     if replay == Some(true) && metered == Some(false) && unknown == UnknownKeys::Refuse {
@@ -160,6 +162,7 @@ fn read_endpoint(endpoint: &str, free: &FreeStatuses, unknown: UnknownKeys) -> R
             metered: metered?,
             sse: sse?.unwrap_or_default(),
             websocket: websocket?,
+            serve: serve?,
             errors: errors?.unwrap_or_default(),
             replay: replay?,
             overlap: overlap?,

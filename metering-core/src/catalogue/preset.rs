@@ -3,6 +3,7 @@
 
 mod data;
 mod expansion;
+mod listing;
 mod sold;
 mod units;
 

@@ -8,11 +8,12 @@ use serde_json::value::RawValue;
 use crate::catalogue::json_tree::Tree;
 use crate::catalogue::nearest::nearest;
 
-const FILES: [(&str, &str); 9] = [
+const FILES: [(&str, &str); 10] = [
     ("openai-chat", include_str!("../presets/openai-chat.json")),
     ("openai-completions", include_str!("../presets/openai-completions.json")),
     ("openai-responses", include_str!("../presets/openai-responses.json")),
     ("openai-embeddings", include_str!("../presets/openai-embeddings.json")),
+    ("openai-models", include_str!("../presets/openai-models.json")),
     ("openai-images", include_str!("../presets/openai-images.json")),
     ("anthropic-messages", include_str!("../presets/anthropic-messages.json")),
     ("anthropic-count-tokens", include_str!("../presets/anthropic-count-tokens.json")),
@@ -30,6 +31,8 @@ static PRESETS: LazyLock<Vec<Preset>> = LazyLock::new(|| {
 #[derive(Debug)]
 pub(super) struct Preset {
     pub(super) name: &'static str,
+    /// Whether its route responds with the list of models.
+    pub(super) lists: bool,
     /// The preset whose models a free one serves.
     pub(super) of: Option<String>,
     /// Where a request names its model.
@@ -66,6 +69,8 @@ pub(super) struct UnitRule {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct PresetFile {
+    #[serde(default)]
+    lists: bool,
     #[serde(rename = "as")]
     of: Option<String>,
     model: Box<RawValue>,
@@ -93,8 +98,15 @@ impl Preset {
     }
 
     fn read(name: &'static str, text: &str) -> Result<Self, String> {
-        let PresetFile { of, model, units, route } =
+        let PresetFile { lists, of, model, units, route } =
             serde_json::from_str(text).map_err(|error| format!("{name}: {error}"))?;
-        Ok(Self { name, of, model: Tree::parse(model.get(), name)?, units, route: Tree::parse(route.get(), name)? })
+        Ok(Self {
+            name,
+            lists,
+            of,
+            model: Tree::parse(model.get(), name)?,
+            units,
+            route: Tree::parse(route.get(), name)?,
+        })
     }
 }

@@ -7,6 +7,7 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::data::Preset;
+use super::listing;
 use super::sold::ModelList;
 use super::units::{Active, strings};
 use crate::catalogue::json_tree::Tree;
@@ -102,11 +103,15 @@ impl<'f> Expansion<'f> {
             format!("{OWN} is missing: say which models are sold, here or for all routes in {SHARED} of the file")
         })?;
         let mut base = preset.route.clone();
+        if let (true, Some((key, _))) = (preset.units.is_empty(), price.members().first()) {
+            return Err(format!("price.{key}: has no effect, because requests to {name} are free").into());
+        }
         let written = match &preset.of {
+            None if preset.lists => {
+                base.set("serve", listing::list(&models.models));
+                Tree::of_str("0")
+            }
             Some(of) => {
-                if let Some((key, _)) = price.members().first() {
-                    return Err(format!("price.{key}: has no effect, because requests to {name} are free").into());
-                }
                 let sold = models.sold_by(Preset::named(of)?)?;
                 set_models(preset, &mut base, &sold, true);
                 Tree::of_str("0")

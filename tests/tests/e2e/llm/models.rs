@@ -97,3 +97,15 @@ fn model_without_a_price_is_not_forwarded() {
     assert!(scene.upstream.received().is_empty());
     assert_eq!(scene.balance(&account), 7_200_000_000);
 }
+
+#[test]
+fn list_of_models_has_their_prices_and_comes_from_the_gateway() {
+    let scene = Scene::new();
+    let account = scene.site.account("1");
+    let list = scene.client(&account).get("/v1/models").expect(200).json();
+    assert_eq!((&list["object"], &list["pricing_unit"]), (&json!("list"), &json!("credits")));
+    assert_eq!((&list["data"][0]["id"], &list["data"][0]["pricing"]["prompt"]), (&json!("small"), &json!("0.000001")));
+    assert!(scene.upstream.received().is_empty());
+    assert_eq!(scene.balance(&account), 7_200_000_000);
+    assert_eq!(scene.server.client().get("/v1/models").status, 401);
+}
