@@ -35,7 +35,8 @@ pub(super) fn read_units(price: &Object<'_>) -> Result<Units, Problems> {
             units.push((name, unit_price));
         }
     }
-    if units.len() > UNITS_MAX {
+    let has_both = UNIT_KEYS.iter().all(|(key, _)| price.has(key));
+    if has_both && units.len() > UNITS_MAX {
         problems.add(format!("{}: must have 1 to {UNITS_MAX} units", price.location_of("per_million")));
     }
     problems.or(|| Some(units))

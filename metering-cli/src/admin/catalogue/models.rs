@@ -12,7 +12,12 @@ use crate::failure::Failure;
 
 /// The prices of models, in a file that a catalogue names.
 #[derive(Debug, Args)]
-#[command(arg_required_else_help = true)]
+#[command(
+    arg_required_else_help = true,
+    after_help = "\
+Example:
+  metering admin catalogue models import prices.json --markup 1.2 --usd-per-credit 0.01 --dry-run"
+)]
 pub(crate) struct ModelsArgs {
     #[command(subcommand)]
     command: Command,

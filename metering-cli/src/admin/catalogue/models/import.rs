@@ -35,8 +35,7 @@ To see what the new file changes before it is served, import with --dry-run; or 
 Examples:
   metering admin catalogue models import prices.json --markup 1.2 --usd-per-credit 1 --dry-run
   metering admin catalogue models import prices.json --markup 1.2 --usd-per-credit 0.01 --to /etc/metering/models.json
-  metering admin catalogue models import prices.json --markup 1.1 --usd-per-credit 1 --provider deepseek \\
-    --preset openai-chat --to deepseek.json")]
+  metering admin catalogue models import p.json --markup 1.1 --usd-per-credit 1 --provider groq --preset openai-chat")]
 pub(crate) struct ImportArgs {
     /// The price map.
     #[arg(value_name = "FILE")]
