@@ -13,6 +13,9 @@ pub(super) fn sentence(route: &Route) -> String {
         Pricing::PerRequest(price) => format!("Costs {price} credits per request."),
         Pricing::PerConnection(price) => format!("Costs {price} credits per connection."),
         Pricing::ByVolume(tiers) => format!("Costs, in credits per request: {tiers}."),
+        Pricing::ByUsage(price) if price.is_by_model() => {
+            format!("Costs what it uses, by model: {}.", route.price_in_words())
+        }
         Pricing::ByUsage(price) => format!("Costs what it uses, {price}."),
         Pricing::Unknown => "Costs an amount that this version cannot read.".to_owned(),
         Pricing::PerLookback { param, .. } => format!("Costs {}, by `{param}`.", route.price_in_words()),

@@ -21,7 +21,7 @@ use crate::table::{Column, Table, write_pairs};
 /// Write the prices of a price map that LiteLLM publishes into a file with models, and show what that changes.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-FILE is model_prices_and_context_window.json of LiteLLM. Its prices, in USD per token, become credits per million tokens,
+FILE is LiteLLM's model_prices_and_context_window.json. Its prices, in USD per token, become credits per million tokens:
 times --markup, divided by --usd-per-credit, rounded up to 12 decimals. A catalogue names the result with
 \"models\": {\"file\": \"models.json\"}. Each import replaces the file, so write your own changes into the catalogue:
 \"models\": [{\"file\": \"models.json\"}, {\"gpt-4\": null}].
