@@ -182,7 +182,9 @@ fn models_are_listed_with_exact_prices() {
     let catalogue = Catalogue::from_json(text).unwrap();
     let route = &catalogue.routes()[0];
     assert!(route.is_free() && route.errors == ErrorShape::OpenAi);
-    let entry = |id: &str, pricing: Value| json!({"id": id, "object": "model", "created": 0, "owned_by": "system", "pricing": pricing});
+    let entry = |id: &str, pricing: Value| {
+        json!({"id": id, "object": "model", "created": 0, "owned_by": "system", "pricing": pricing})
+    };
     let mut small = entry("small", json!({"prompt": "0.00000025", "completion": "0.000002"}));
     small["top_provider"] = json!({"max_completion_tokens": 9});
     let large = entry("large", json!({"prompt": "0.1", "completion": "1", "input_cache_read": "0.00000001"}));

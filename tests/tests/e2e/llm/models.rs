@@ -11,12 +11,19 @@ const GEMINI: &str = "/v1beta/models/{model}:generateContent";
 
 /// The prices of the upstream: any model but `small` costs a hundred times as much.
 fn scene() -> Scene {
-    let units = |[input, cached, written, output]: [&str; 4]| json!({"input_tokens": input, "cached_input_tokens": cached, "cache_write_tokens": written, "output_tokens": output});
+    let units = |[input, cached, written, output]: [&str; 4]| {
+        json!({
+            "input_tokens": input, "cached_input_tokens": cached, "cache_write_tokens": written,
+            "output_tokens": output,
+        })
+    };
     let models = json!({
         "small": {"max": "0.5", "per_million": units(["1", "0.1", "1.25", "10"])},
         "dear*": {"max": "50", "per_million": units(["100", "10", "125", "1000"]), "limits": {"output_tokens": 16384}},
     });
-    let route = |path: &str, preset: &str| json!({"path": path, "method": "POST", "metered": true, "price": {"preset": preset}});
+    let route = |path: &str, preset: &str| {
+        json!({"path": path, "method": "POST", "metered": true, "price": {"preset": preset}})
+    };
     let catalogue = json!({"market": "LLM", "version": 1, "models": {"file": "models.json"}, "endpoints": [
         route(CHAT, "openai-chat"), route(MESSAGES, "anthropic-messages"), route(GEMINI, "gemini")]});
     let site = Site::new();
