@@ -174,6 +174,9 @@ fn free_presets_name_the_models_that_are_sold() {
 
 #[test]
 fn models_are_listed_with_exact_prices() {
+    fn entry(id: &str, pricing: &Value) -> Value {
+        json!({"id": id, "object": "model", "created": 0, "owned_by": "system", "pricing": pricing})
+    }
     let text = r#"{"market": "M", "version": 1, "models": {
         "small": {"max": "1", "per_million": {"input_tokens": "0.25", "output_tokens": 2}, "limits": {"output_tokens": 9}},
         "large": {"max": "1", "units": {"input_tokens": "0.1", "cached_input_tokens": "0.00000001", "output_tokens": "1"}},
@@ -182,12 +185,9 @@ fn models_are_listed_with_exact_prices() {
     let catalogue = Catalogue::from_json(text).unwrap();
     let route = &catalogue.routes()[0];
     assert!(route.is_free() && route.errors == ErrorShape::OpenAi);
-    let entry = |id: &str, pricing: Value| {
-        json!({"id": id, "object": "model", "created": 0, "owned_by": "system", "pricing": pricing})
-    };
-    let mut small = entry("small", json!({"prompt": "0.00000025", "completion": "0.000002"}));
+    let mut small = entry("small", &json!({"prompt": "0.00000025", "completion": "0.000002"}));
     small["top_provider"] = json!({"max_completion_tokens": 9});
-    let large = entry("large", json!({"prompt": "0.1", "completion": "1", "input_cache_read": "0.00000001"}));
+    let large = entry("large", &json!({"prompt": "0.1", "completion": "1", "input_cache_read": "0.00000001"}));
     let served = route.serve.as_ref().unwrap();
     assert_eq!(*served.value(), json!({"object": "list", "pricing_unit": "credits", "data": [small, large]}));
 }

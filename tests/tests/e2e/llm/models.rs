@@ -9,6 +9,10 @@ const CHAT: &str = "/v1/chat/completions";
 const MESSAGES: &str = "/v1/messages";
 const GEMINI: &str = "/v1beta/models/{model}:generateContent";
 
+fn route(path: &str, preset: &str) -> Value {
+    json!({"path": path, "method": "POST", "metered": true, "price": {"preset": preset}})
+}
+
 /// The prices of the upstream: any model but `small` costs a hundred times as much.
 fn scene() -> Scene {
     let units = |[input, cached, written, output]: [&str; 4]| {
@@ -21,9 +25,6 @@ fn scene() -> Scene {
         "small": {"max": "0.5", "per_million": units(["1", "0.1", "1.25", "10"])},
         "dear*": {"max": "50", "per_million": units(["100", "10", "125", "1000"]), "limits": {"output_tokens": 16384}},
     });
-    let route = |path: &str, preset: &str| {
-        json!({"path": path, "method": "POST", "metered": true, "price": {"preset": preset}})
-    };
     let catalogue = json!({"market": "LLM", "version": 1, "models": {"file": "models.json"}, "endpoints": [
         route(CHAT, "openai-chat"), route(MESSAGES, "anthropic-messages"), route(GEMINI, "gemini")]});
     let site = Site::new();
