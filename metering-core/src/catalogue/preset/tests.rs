@@ -99,7 +99,8 @@ fn model_without_a_price_of_its_own_for_a_unit_has_that_of_the_parent() {
 #[test]
 fn shared_models_are_sold_where_they_have_all_prices() {
     let shared = r#""models": {
-        "chat": {"max": "1", "per_million": {"input_tokens": "1", "output_tokens": "10", "cache_write_1h_tokens": "2"}},
+        "chat": {"max": "1", "per_million": {"input_tokens": "1", "output_tokens": "10", "cache_write_1h_tokens": "2"},
+            "limits": {"output_tokens": 9}},
         "embed": {"max": "1", "per_million": {"input_tokens": "1"}, "presets": ["openai-embeddings"]}},"#;
     let names = |preset: &str| {
         let catalogue = written(&format!(r#"{{"preset": "{preset}"}}"#), shared).unwrap();
@@ -108,6 +109,7 @@ fn shared_models_are_sold_where_they_have_all_prices() {
     };
     assert_eq!(names("openai-chat"), ["chat"]);
     assert_eq!(names("openai-embeddings"), ["chat", "embed"]);
+    assert_eq!(names("openai-images"), ["chat"], "whose output is not estimated");
 }
 
 #[test]

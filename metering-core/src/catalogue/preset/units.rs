@@ -16,7 +16,7 @@ pub(super) fn price_of<'m>(model: &'m Tree, unit: &str) -> Option<(&'static str,
     PRICES.into_iter().find_map(|key| Some((key, model.get(key)?.get(unit)?)))
 }
 
-/// Removes units that only other presets have: a list of models may be for several presets.
+/// Removes what only other presets have: a list of models may be for several of them.
 pub(super) fn drop_foreign_units(preset: &Preset, model: &mut Tree) {
     for key in BY_UNIT {
         let Some(Tree::Object(members)) = model.get_mut(key) else { continue };
@@ -24,6 +24,10 @@ pub(super) fn drop_foreign_units(preset: &Preset, model: &mut Tree) {
         if members.is_empty() {
             model.take(key);
         }
+    }
+    if preset.units.iter().all(|unit| unit.estimate.is_empty()) {
+        // Without an estimate, they have no effect.
+        model.take("limits");
     }
 }
 
