@@ -47,7 +47,7 @@ pub(crate) use passed_headers::HeaderSettings;
 pub(crate) use reachable::warn_about_upstream;
 pub(crate) use reports::Reports;
 pub(crate) use streams::Streams;
-use upstream::UpstreamBody;
+use upstream::{Served, UpstreamBody};
 pub(crate) use upstream::{Source, Upstream};
 
 /// Serves the routes of the catalogue.
@@ -113,6 +113,9 @@ impl Gateway {
             let removed = &route.removed_headers;
             if !(removed.request.is_empty() && removed.response.is_empty()) {
                 extensions.insert(removed.clone());
+            }
+            if let Some(document) = &route.serve {
+                extensions.insert(Served(document.clone()));
             }
             websocket::admit(key, route, extensions, &reserving)?;
             if route.sse {

@@ -148,6 +148,8 @@ pub struct Route {
     pub sse: bool,
     /// Whether its requests open WebSocket connections (RFC 6455), and no others are served.
     pub websocket: bool,
+    /// The document that the gateway responds with itself, without the upstream.
+    pub serve: Option<JsonText>,
     /// How its errors look.
     pub errors: ErrorShape,
     /// Whether a retry of a request whose client was cut off gets the response of the first attempt.

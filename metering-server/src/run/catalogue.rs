@@ -1,5 +1,6 @@
 //! The routes that a server charges for.
 
+use metering_config::read_catalogue;
 use metering_core::Catalogue;
 use metering_core::catalogue::CatalogueError;
 use serde_json::Value;
@@ -19,11 +20,7 @@ pub(crate) fn catalogue(config: &Config) -> Result<Catalogue, ConfigError> {
     let invalid = |problem: String| ConfigError::Key { key: "catalogue".to_owned(), problem };
     let catalogue = match &config.catalogue {
         None => built_in(config.upstream.is_none()).map_err(|error| invalid(error.to_string()))?,
-        Some(file) => {
-            let unusable = |error: &dyn std::fmt::Display| invalid(format!("{}: {error}", file.display()));
-            let text = std::fs::read_to_string(file).map_err(|error| unusable(&error))?;
-            Catalogue::from_json(&text).map_err(|error| unusable(&error))?
-        }
+        Some(file) => read_catalogue(file).map_err(|error| invalid(error.to_string()))?,
     };
     usable(catalogue, config).map_err(invalid)
 }
