@@ -39,8 +39,8 @@ pub(super) fn usable(catalogue: Catalogue, config: &Config) -> Result<Catalogue,
 
 /// Why a server with this configuration cannot serve a valid catalogue.
 pub(crate) fn conflict(catalogue: &Catalogue, config: &Config) -> Option<String> {
-    let unserved = || config.serves(Surface::Gateway).then(|| config.unserved_route(catalogue)).flatten();
-    reserved_path(catalogue).or_else(|| unauthorizable(catalogue, config)).or_else(unserved)
+    let unauthorizable = || unauthorizable(catalogue, config);
+    reserved_path(catalogue).or_else(unauthorizable).or_else(|| config.unserved_route(catalogue))
 }
 
 /// Why proxies cannot ask about the routes of a catalogue.

@@ -10,7 +10,7 @@ use metering_core::catalogue::is_upstream_name;
 use super::service_url;
 use crate::ConfigError;
 use crate::server::upstreams::KEY;
-use crate::server::{Config, UpstreamConfig};
+use crate::server::{Config, Surface, UpstreamConfig};
 
 /// The most upstreams that a server can have.
 const MAX: usize = 64;
@@ -55,9 +55,12 @@ impl UpstreamConfig {
 }
 
 impl Config {
-    /// Why the routes of a catalogue cannot be forwarded to these upstreams; `None` if they can.
+    /// Why this process cannot forward the routes of a catalogue; `None` if it can, or does not forward any.
     #[must_use]
     pub fn unserved_route(&self, catalogue: &Catalogue) -> Option<String> {
+        if !self.serves(Surface::Gateway) {
+            return None;
+        }
         let upstreams = &self.gateway.upstreams;
         let is_known = |name: &&str| upstreams.iter().any(|upstream| upstream.name == *name);
         catalogue.routes().iter().find_map(|route| {
@@ -154,6 +157,7 @@ mod tests {
             (TWO, r#", "upstream": ["us", "eu"]"#, None),
             (TWO, r#", "upstream": ["us", "eu-2"]"#, Some("there is no upstream \"eu-2\"")),
             ("", r#", "upstream": "us""#, Some("there is no upstream \"us\"")),
+            ("surfaces = ['metering']", r#", "upstream": "us""#, None),
         ];
         for (toml, field, part) in table {
             let problem = config(toml).unserved_route(&catalogue(field));
