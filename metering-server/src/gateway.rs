@@ -212,9 +212,8 @@ impl Gateway {
             None => serving.await,
         };
         // A charge gives the request another id.
-        let id = response.extensions().get().copied().unwrap_or(id);
-        spans::name_request(id);
-        self.named.note(id, &response);
+        spans::name_request(response.extensions().get().copied().unwrap_or(id));
+        self.named.note(&response);
         with_error_events(response)
     }
 }

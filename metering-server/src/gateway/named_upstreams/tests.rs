@@ -4,11 +4,12 @@ use std::time::Duration;
 
 use http::{Method, Request};
 use http_body_util::BodyExt;
-use metering_core::Catalogue;
+use metering_core::{Catalogue, SystemRandomness};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
 
 use super::*;
+use crate::http::into_response;
 
 const OK: &str = "HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-length: 2\r\n\r\nok";
 const BUSY: &str = "HTTP/1.1 503 Service Unavailable\r\nconnection: close\r\ncontent-length: 4\r\n\r\nbusy";
@@ -166,4 +167,22 @@ async fn health_checks_take_an_upstream_out_and_back() {
     assert_eq!(healthy, [Some(false), Some(true)]);
     let plain = route(r#""upstream": ["first", "second"]"#);
     assert_eq!(call(&upstreams, &plain, &Method::POST).await, served("second", "ok"));
+}
+
+#[tokio::test]
+async fn the_upstream_of_a_request_is_found_by_the_id_in_its_response() {
+    let upstreams = upstreams(&[("first", server(OK).await)], "", &NamedUpstreams::default());
+    for (header, name, expected) in [
+        ("x-request-id", "first", Some("first")),
+        ("request-id", "first", Some("first")),
+        ("x-request-id", "other", None),
+        ("x-other-id", "first", None),
+    ] {
+        let id = HoldId::generate(&SystemRandomness);
+        let mut response = into_response(http::Response::new(Bytes::new()));
+        response.headers_mut().insert(header, id.to_string().parse().unwrap());
+        response.headers_mut().insert(UPSTREAM_HEADER, name.parse().unwrap());
+        upstreams.note(&response);
+        assert_eq!(upstreams.served(id), expected, "{header} {name}");
+    }
 }
