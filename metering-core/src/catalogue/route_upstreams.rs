@@ -6,10 +6,12 @@ use serde_json::value::RawValue;
 
 use super::object::{Object, UnknownKeys, documentation, member};
 use super::problem::Problems;
+use crate::catalogue::free_statuses::FreeStatuses;
 
 /// The key of a route, and of the file for routes without it.
 pub(super) const KEY: &str = "upstream";
-/// Whether a request that may have reached an upstream is sent to the next one, whatever its method.
+/// Whether a request that may have reached an upstream is sent to the next one, whatever its method; or after which
+/// statuses it is too.
 pub(super) const RETRY_KEY: &str = "retry";
 
 const NAME_MAX: usize = 40;
@@ -35,6 +37,8 @@ const NAME_MAX: usize = 40;
 pub struct RouteUpstreams {
     steps: Arc<[Vec<String>]>,
     retries: bool,
+    /// After which responses a request goes on too. Those that are always free belong to them.
+    retried_statuses: Option<FreeStatuses>,
 }
 
 impl RouteUpstreams {
@@ -55,9 +59,28 @@ impl RouteUpstreams {
         self.retries
     }
 
+    /// Whether a request goes on to the next upstream after a response with this status, although it could be passed on.
+    ///
+    /// ```
+    /// use metering_core::Catalogue;
+    ///
+    /// let catalogue = Catalogue::from_json(
+    ///     r#"{"market": "M", "version": 1, "endpoints": [
+    ///         {"path": "/a", "method": "POST", "metered": true, "upstream": ["eu", "us"], "retry": [429, 529]}]}"#,
+    /// )?;
+    /// let upstreams = catalogue.routes()[0].upstreams.as_ref().ok_or("it has upstreams")?;
+    /// assert!(upstreams.retries() && upstreams.goes_on_after(429) && !upstreams.goes_on_after(500));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn goes_on_after(&self, status: u16) -> bool {
+        self.retried_statuses.as_ref().is_some_and(|statuses| statuses.contains(status))
+    }
+
     /// Reads `upstream` of the file: the upstreams of routes that name none.
     pub(super) fn read_default(file: &Object<'_>, unknown: UnknownKeys) -> Result<Option<Self>, Problems> {
-        documentation(read_steps(file), unknown).map(|steps| steps.map(|steps| Self { steps, retries: false }))
+        documentation(read_steps(file), unknown)
+            .map(|steps| steps.map(|steps| Self { steps, retries: false, retried_statuses: None }))
     }
 
     /// Reads `upstream` and `retry` of a route. `default` is for a route that names none.
@@ -67,14 +90,24 @@ impl RouteUpstreams {
         unknown: UnknownKeys,
     ) -> Result<Option<Self>, Problems> {
         let own = documentation(read_steps(endpoint), unknown)?;
-        let retries = documentation(endpoint.get::<bool>(RETRY_KEY), unknown)?.unwrap_or_default();
+        let (retries, retried_statuses) = documentation(read_retry(endpoint), unknown)?.unwrap_or_default();
         let steps = own.or_else(|| default.map(|default| Arc::clone(&default.steps)));
-        let upstreams = steps.map(|steps| Self { steps, retries });
+        let upstreams = steps.map(|steps| Self { steps, retries, retried_statuses });
         let has_next = upstreams.as_ref().is_some_and(|upstreams| upstreams.names().nth(1).is_some());
         if retries && !has_next && unknown == UnknownKeys::Refuse {
             return Err(format!("{RETRY_KEY} has no effect on a route with one upstream; list another in {KEY}").into());
         }
         Ok(upstreams)
+    }
+}
+
+/// `true`, or a list of statuses.
+fn read_retry(endpoint: &Object<'_>) -> Result<Option<(bool, Option<FreeStatuses>)>, String> {
+    match member(endpoint, RETRY_KEY)?.map(RawValue::get) {
+        None => Ok(None),
+        Some("[]") => Err(format!("{RETRY_KEY}: the list must not be empty; without statuses, write true")),
+        Some(list) if list.starts_with('[') => Ok(Some((true, FreeStatuses::read_as(endpoint, RETRY_KEY)?))),
+        Some(_) => Ok(endpoint.get::<bool>(RETRY_KEY)?.map(|retries| (retries, None))),
     }
 }
 
@@ -177,6 +210,9 @@ mod tests {
             (r#", "upstream": "a b""#, "is not a name"),
             (r#", "retry": true"#, "retry has no effect on a route with one upstream"),
             (r#", "upstream": "a", "retry": true"#, "retry has no effect on a route with one upstream"),
+            (r#", "upstream": ["a", "b"], "retry": []"#, "retry: the list must not be empty"),
+            (r#", "upstream": ["a", "b"], "retry": ["6xx"]"#, "retry: \"6xx\" must be a status from 201 to 599"),
+            (r#", "upstream": ["a", "b"], "retry": "yes""#, "retry: "),
             (r#", "upstreams": "a""#, "unknown key upstreams; did you mean upstream?"),
         ];
         for (route, part) in table {

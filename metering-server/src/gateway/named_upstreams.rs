@@ -111,17 +111,23 @@ impl NamedUpstreams {
         let turn = if has_choice { self.turns.fetch_add(1, Ordering::Relaxed) } else { 0 };
         let out = if has_choice { self.out() } else { Indices::default() };
         let (started, mut tried, mut last) = (Instant::now(), Indices::default(), None);
+        // The first response after which the request went on: better than an error, if no other upstream serves it.
+        let mut kept = None;
         while let Some(index) = choice::next(route.steps(), |name| self.find(name), tried, out, turn) {
             tried.insert(index);
             let upstream = &self.all[index];
             let left = upstream.response_timeout().saturating_sub(started.elapsed());
-            if left.is_zero() && last.is_some() {
+            if left.is_zero() && (last.is_some() || kept.is_some()) {
                 break;
             }
             let unserved = match upstream.attempt(head, body.clone(), streams, left).await {
                 Ok(mut response) => {
                     response.headers_mut().insert(UPSTREAM_HEADER, upstream.header.clone());
-                    return Ok(response);
+                    if !route.goes_on_after(response.status().as_u16()) {
+                        return Ok(response);
+                    }
+                    kept.get_or_insert(response);
+                    continue;
                 }
                 Err(unserved) => unserved,
             };
@@ -136,6 +142,9 @@ impl NamedUpstreams {
             if !goes_on {
                 break;
             }
+        }
+        if let Some(response) = kept {
+            return Ok(response);
         }
         Err(last.unwrap_or_else(|| {
             // A catalogue with unknown names is not served, so this is a request across a reload.

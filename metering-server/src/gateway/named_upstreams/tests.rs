@@ -104,6 +104,26 @@ async fn a_request_goes_on_if_it_was_not_sent_or_may_be_sent_twice() {
 }
 
 #[tokio::test]
+async fn statuses_that_the_route_lists_go_on_and_are_passed_on_if_no_other_serves() {
+    let limited = "HTTP/1.1 429 Too Many Requests\r\nconnection: close\r\ncontent-length: 4\r\n\r\nmany";
+    let listed = route(r#""upstream": ["first", "second"], "retry": [429]"#);
+    let plain = route(r#""upstream": ["first", "second"], "retry": true"#);
+    // the second upstream, who serves a request of each route
+    let table = [
+        (server(OK).await, served("second", "ok"), served("first", "many")),
+        (server(BUSY).await, served("first", "many"), served("first", "many")),
+        (server(limited).await, served("first", "many"), served("first", "many")),
+        (server(FAULT).await, served("second", "fault"), served("first", "many")),
+    ];
+    for (number, (second, of_listed, of_plain)) in table.into_iter().enumerate() {
+        let urls = [("first", server(limited).await), ("second", second)];
+        let upstreams = upstreams(&urls, "", &NamedUpstreams::default());
+        assert_eq!(call(&upstreams, &listed, &Method::POST).await, of_listed, "{number}");
+        assert_eq!(call(&upstreams, &plain, &Method::POST).await, of_plain, "{number}");
+    }
+}
+
+#[tokio::test]
 async fn a_body_that_has_begun_is_never_replaced() {
     let urls = [("first", server(PART).await), ("second", server(OK).await)];
     let upstreams = upstreams(&urls, "", &NamedUpstreams::default());
