@@ -9,6 +9,7 @@ use super::json_text::JsonText;
 use super::object::{Object, UnknownKeys, documentation};
 use super::preset::{Expansion, ModelFiles};
 use super::problem::{CatalogueError, CatalogueProblem, Problems};
+use super::route_upstreams::{self, RouteUpstreams};
 use super::template_file::check_template;
 use super::{body, overlap, param_file, removed_headers, schema, served, usage_file, volume_file, websocket};
 use crate::catalogue::free_statuses::{self, FreeStatuses};
@@ -18,8 +19,9 @@ use crate::catalogue::trie::Trie;
 use crate::catalogue::usage_price::UsagePrice;
 use crate::money::credits::Credits;
 
-const FILE_KEYS: [&str; 6] = ["market", "version", "description", free_statuses::KEY, "models", "endpoints"];
-const ROUTE_KEYS: [&str; 24] = [
+const FILE_KEYS: [&str; 7] =
+    ["market", "version", "description", free_statuses::KEY, "models", route_upstreams::KEY, "endpoints"];
+const ROUTE_KEYS: [&str; 26] = [
     "path",
     "method",
     "metered",
@@ -44,6 +46,8 @@ const ROUTE_KEYS: [&str; 24] = [
     "request_headers",
     "response_headers",
     free_statuses::KEY,
+    route_upstreams::KEY,
+    route_upstreams::RETRY_KEY,
 ];
 const LOOKBACK_KEYS: [&str; 4] = ["type", "param", "tiers", "overflow_multiplier"];
 const STREAM_KEYS: [&str; 2] = ["type", "credits_per_connection"];
@@ -70,19 +74,20 @@ impl CatalogueFile {
             let market = problems.keep(file.require("market"));
             let version = problems.keep(file.require("version"));
             let free = problems.keep(documentation(FreeStatuses::read(file), unknown)).flatten().unwrap_or_default();
+            let upstreams = problems.keep(RouteUpstreams::read_default(file, unknown)).flatten();
             let expansion = problems.keep(Expansion::new(file, files));
             let endpoints: Option<Vec<&RawValue>> = problems.keep(file.require("endpoints"));
-            Some((market, version, free, endpoints?, expansion))
+            Some((market, version, (free, upstreams), endpoints?, expansion))
         });
         let mut found: Vec<_> = problems.into_texts().into_iter().map(CatalogueProblem::of_file).collect();
-        let (market, version, free, endpoints, mut expansion) = top.unwrap_or_default();
+        let (market, version, defaults, endpoints, mut expansion) = top.unwrap_or_default();
         let (mut routes, mut trie) = (Vec::with_capacity(endpoints.len()), Trie::default());
         for (index, endpoint) in endpoints.into_iter().enumerate() {
             let text = match &mut expansion {
                 Some(expansion) => expansion.route(endpoint),
                 None => Ok(endpoint.get().into()),
             };
-            let problems = match text.and_then(|text| read_endpoint(&text, &free, unknown)) {
+            let problems = match text.and_then(|text| read_endpoint(&text, &defaults, unknown)) {
                 Ok(route) if trie.insert(&route.template, &route.method, routes.len()) => {
                     routes.push(route);
                     continue;
@@ -113,8 +118,11 @@ fn route_name(endpoint: &RawValue) -> Option<String> {
     Some(format!("{} {}", text("method")?, text("path")?))
 }
 
-/// Reads a route. `free` is the default for routes without free statuses.
-fn read_endpoint(endpoint: &str, free: &FreeStatuses, unknown: UnknownKeys) -> Result<Route, Problems> {
+/// What the file says for routes that do not say it themselves.
+type Defaults = (FreeStatuses, Option<RouteUpstreams>);
+
+/// Reads a route.
+fn read_endpoint(endpoint: &str, (free, upstreams): &Defaults, unknown: UnknownKeys) -> Result<Route, Problems> {
     let endpoint = &Object::read(endpoint, "")?;
     let mut problems = Problems::default();
     problems.keep(endpoint.only(&ROUTE_KEYS, unknown));
@@ -128,6 +136,7 @@ fn read_endpoint(endpoint: &str, free: &FreeStatuses, unknown: UnknownKeys) -> R
     let body = problems.keep(documentation(body::read_rules(endpoint, unknown), unknown));
     let query: Option<Option<QueryRule>> = problems.keep(documentation(endpoint.get("query"), unknown));
     let encoded_slash = problems.keep(encoded_slash(endpoint, params.as_deref(), unknown));
+    let upstreams = problems.keep(RouteUpstreams::read(endpoint, upstreams.as_ref(), unknown));
     let removed_headers = problems.keep(removed_headers::read(endpoint, pricing.as_ref(), unknown));
     let documented = problems.keep(documented_response(endpoint, unknown));
     let metered = problems.keep(endpoint.require("metered"));
@@ -169,6 +178,7 @@ fn read_endpoint(endpoint: &str, free: &FreeStatuses, unknown: UnknownKeys) -> R
             free_statuses: free_statuses?.unwrap_or_else(|| free.clone()),
             pricing: pricing?,
             removed_headers: removed_headers?,
+            upstreams: upstreams?,
             group: group?.filter(|group| !group.trim().is_empty()),
             unit: unit?,
             response,

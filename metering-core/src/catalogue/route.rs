@@ -10,6 +10,7 @@ use crate::catalogue::free_statuses::FreeStatuses;
 use crate::catalogue::json_text::JsonText;
 use crate::catalogue::price::{MAX_PRICE, Pricing};
 use crate::catalogue::removed_headers::RemovedHeaders;
+use crate::catalogue::route_upstreams::RouteUpstreams;
 use crate::catalogue::usage_price::UsagePrice;
 use crate::catalogue::volume_tiers::VolumeTiers;
 use crate::money::credits::Credits;
@@ -162,6 +163,8 @@ pub struct Route {
     pub pricing: Pricing,
     /// The headers of its requests and responses that do not pass the gateway.
     pub removed_headers: RemovedHeaders,
+    /// Which upstreams serve it; `None` for the gateway's default one.
+    pub upstreams: Option<RouteUpstreams>,
     /// The heading under which documentation lists it.
     pub group: Option<String>,
     /// What one request is, as a plain noun, such as `search`. Plans say how many of these they buy.

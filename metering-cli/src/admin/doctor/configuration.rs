@@ -31,6 +31,10 @@ pub(super) fn check(database: &DatabaseArgs, findings: &mut Findings) -> Result<
         match read_catalogue(file) {
             Ok(catalogue) => {
                 findings.ok(CATALOGUE, format_args!("{}: {} routes", file.display(), catalogue.routes().len()));
+                if let Some(problem) = loaded.config.unserved_route(&catalogue) {
+                    let advice = "correct the name in the catalogue, or add the upstream to the configuration";
+                    findings.problem(CATALOGUE, problem, advice);
+                }
             }
             Err(problem) => {
                 let advice = format!("`metering admin catalogue check {}` lists all errors", file.display());
