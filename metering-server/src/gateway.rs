@@ -11,6 +11,7 @@ mod forward;
 mod forwarded_header;
 mod header_names;
 mod headers;
+mod named_upstreams;
 mod passed_headers;
 mod policy;
 mod public_address;
@@ -38,16 +39,18 @@ use crate::http::{Bodies, Response, into_response, without_reading};
 use crate::operations::spans;
 use counted_body::until_sent;
 use error_events::with_error_events;
+use named_upstreams::RequestUpstreams;
 use replay::{Replayable, Replays};
 use streams::StreamRoute;
 
 pub(crate) use forward::HttpUpstream;
 pub(crate) use headers::ACCOUNT_HEADER;
+pub(crate) use named_upstreams::{NamedUpstreams, UpstreamState};
 pub(crate) use passed_headers::HeaderSettings;
 pub(crate) use reachable::warn_about_upstream;
 pub(crate) use reports::Reports;
 pub(crate) use streams::Streams;
-use upstream::UpstreamBody;
+use upstream::{Served, UpstreamBody};
 pub(crate) use upstream::{Source, Upstream};
 
 /// Serves the routes of the catalogue.
@@ -56,6 +59,7 @@ pub(crate) struct Gateway {
     layer: MeteringLayer,
     metered: Metered<Upstream>,
     upstream: Upstream,
+    named: Arc<NamedUpstreams>,
     streams: Arc<Streams>,
     reports: Arc<Reports>,
     service: Arc<Service>,
@@ -69,11 +73,11 @@ pub(crate) struct Gateway {
 }
 
 impl Gateway {
-    /// A gateway in front of `source`.
+    /// A gateway in front of `source`, and of those that routes name.
     #[must_use]
     pub(crate) fn new(
         service: Arc<Service>,
-        source: Source,
+        (source, named): (Source, NamedUpstreams),
         config: &GatewayConfig,
         headers: HeaderSettings,
         limits: &HttpConfig,
@@ -83,22 +87,22 @@ impl Gateway {
             (Arc::new(Streams::new(config.max_streams_per_key.get())), Arc::new(Reports::new(config)));
         let upstream = Upstream::new(source, config, headers, Arc::clone(&reports), bodies.budget().clone());
         let replays = Arc::new(Replays::new(config));
-        Self::with(service, upstream, streams, reports, replays, (bodies, limits.max_body_bytes))
+        Self::with(service, (upstream, named), streams, reports, replays, (bodies, limits.max_body_bytes))
     }
 
-    /// The same gateway for another state of the service, and other settings of headers: both have the same upstream
-    /// connections, and count the same streams.
+    /// The same gateway for another state of the service, other settings of headers and other upstreams that routes name:
+    /// both have the same connections to the default upstream, and count the same streams.
     #[must_use]
-    pub(crate) fn reconfigured(&self, service: Arc<Service>, headers: HeaderSettings) -> Self {
+    pub(crate) fn reconfigured(&self, service: Arc<Service>, headers: HeaderSettings, named: NamedUpstreams) -> Self {
         let (streams, reports) = (Arc::clone(&self.streams), Arc::clone(&self.reports));
         let replays = Arc::clone(&self.replays);
         let bodies = (self.bodies.clone(), self.max_body_bytes);
-        Self::with(service, self.upstream.with_headers(headers), streams, reports, replays, bodies)
+        Self::with(service, (self.upstream.with_headers(headers), named), streams, reports, replays, bodies)
     }
 
     fn with(
         service: Arc<Service>,
-        upstream: Upstream,
+        (upstream, named): (Upstream, NamedUpstreams),
         streams: Arc<Streams>,
         reports: Arc<Reports>,
         replays: Arc<Replays>,
@@ -107,12 +111,19 @@ impl Gateway {
         let mut routes = service.catalogue().routes().iter();
         let needs_bodies = routes.any(|route| route.usage_price().is_some() || route.body.is_some());
         let replaying = service.catalogue().routes().iter().any(|route| route.replay);
-        let reserving = Arc::clone(&streams);
+        let (reserving, named) = (Arc::clone(&streams), Arc::new(named));
+        let naming = Arc::clone(&named);
         let layer = MeteringLayer::new(Arc::clone(&service)).overlap().on_match(move |key, route, extensions| {
             spans::name_route(&route.method, &route.template);
             let removed = &route.removed_headers;
             if !(removed.request.is_empty() && removed.response.is_empty()) {
                 extensions.insert(removed.clone());
+            }
+            if let Some(document) = &route.serve {
+                extensions.insert(Served(document.clone()));
+            }
+            if let Some(upstreams) = &route.upstreams {
+                extensions.insert(RequestUpstreams::new(upstreams, &naming));
             }
             websocket::admit(key, route, extensions, &reserving)?;
             if route.sse {
@@ -126,6 +137,7 @@ impl Gateway {
             layer,
             metered,
             upstream,
+            named,
             streams,
             reports,
             service,
@@ -147,6 +159,12 @@ impl Gateway {
     #[must_use]
     pub(crate) fn reports(&self) -> &Arc<Reports> {
         &self.reports
+    }
+
+    /// The upstreams that routes name.
+    #[must_use]
+    pub(crate) fn named_upstreams(&self) -> &NamedUpstreams {
+        &self.named
     }
 
     /// The responses that retries can get.
@@ -200,6 +218,7 @@ impl Gateway {
         };
         // A charge gives the request another id.
         spans::name_request(response.extensions().get().copied().unwrap_or(id));
+        self.named.note(&response);
         with_error_events(response)
     }
 }

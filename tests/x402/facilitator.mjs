@@ -39,8 +39,10 @@ const routes = {
   "POST /settle": async (request, response) => {
     const { paymentPayload, paymentRequirements } = await body(request);
     const found = extractDiscoveryInfo(paymentPayload, paymentRequirements);
-    const outcome = JSON.stringify({ bazaar: { status: found ? "success" : "rejected" } });
-    response.setHeader("EXTENSION-RESPONSES", Buffer.from(outcome).toString("base64"));
+    if (paymentPayload.extensions?.bazaar) {
+      const outcome = JSON.stringify({ bazaar: { status: found ? "success" : "rejected" } });
+      response.setHeader("EXTENSION-RESPONSES", Buffer.from(outcome).toString("base64"));
+    }
     const settled = await facilitator.settle(paymentPayload, paymentRequirements);
     return { ...settled, listed: found && `${found.method} ${found.resourceUrl}` };
   },

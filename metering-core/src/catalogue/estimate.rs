@@ -17,6 +17,8 @@ pub(super) struct Estimate {
     pub(super) bytes: Vec<Box<str>>,
     /// The pointers to a factor on all of it, such as the number of responses. The largest counts; absent means 1.
     pub(super) times: Vec<Pointer>,
+    /// The most of a unit that a request uses if its body does not say.
+    pub(super) limits: Vec<(Box<str>, Count)>,
 }
 
 impl Estimate {
@@ -64,8 +66,9 @@ impl<'e, 'j> FactorValue<'e, 'j> {
     /// The count of a unit; `None` when it is not there, or not a whole number above zero. A string with a number does
     /// not count either, nor a fraction or a zero: some services accept these, others use their default.
     fn count(&self, estimate: &Estimate, unit: &str) -> Option<Count> {
-        let (_, pointers) = estimate.json.iter().find(|(known, _)| **known == *unit)?;
-        self.largest(pointers)?
+        let pointers = estimate.json.iter().find(|(known, _)| **known == *unit);
+        let limit = estimate.limits.iter().find(|(known, _)| **known == *unit).map(|(_, limit)| *limit);
+        self.largest(pointers.map_or(&[][..], |(_, pointers)| pointers.as_slice()))?.or(limit)
     }
 
     /// The largest value, 1 if there is none.

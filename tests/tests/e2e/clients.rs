@@ -62,7 +62,7 @@ fn a_generated_python_client_makes_a_metered_call() {
     run(Command::new(&python).args(["-m", "compileall", "-q"]).arg(&client));
     let mut used = Command::new(python);
     used.env("PYTHONPATH", &client).arg(folder().join("use.py")).args([&base, &key]);
-    assert_used(&run(&mut used), &json!(10.4986111111));
+    assert_used(&run(&mut used), &json!(12.4986111111));
     shop.site.verify();
 }
 

@@ -185,7 +185,9 @@ fn operation(route: &Route, id: String) -> Operation {
     };
     let upgrade = "`upgrade_required`: no WebSocket handshake; nothing was charged".to_owned();
     let upgrade = route.websocket.then_some(("426", upgrade));
-    for (status, description) in refusals.into_iter().chain(upgrade) {
+    let by_model = route.usage_price().is_some_and(|price| price.is_by_model());
+    let unsold = by_model.then(|| ("404", "`model_not_found`: the model has no price; nothing was charged".to_owned()));
+    for (status, description) in refusals.into_iter().chain(upgrade).chain(unsold) {
         let schema = match (route.errors, status) {
             (ErrorShape::Own, "402") => shortage(),
             (ErrorShape::Own, _) => error_body(),
