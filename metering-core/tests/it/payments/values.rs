@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use metering_core::payments::{ExchangeRates, RateList};
 use metering_core::service::PaymentSettings;
-use metering_core::wire::ValueDocument;
+use metering_core::wire::{ProcessorPaymentRequest, ValueDocument};
 use metering_core::{ApiKey, PaymentStore};
 
 use super::scene::{MAIN, Scene};
@@ -71,4 +71,24 @@ async fn receipts_do_not_mention_what_the_operator_does_not_want_to_know() {
     let receipt = scene.service.payments().receipts(Some(&key), None, 10).await.unwrap().receipts.remove(0);
     assert_eq!(receipt.payment.value, None);
     assert_eq!(scene.store.payments(None, 10).await.unwrap().items[0].value, None);
+}
+
+#[tokio::test]
+async fn a_processors_payment_has_no_value_beside_its_amount() {
+    let rates = Arc::new(ExchangeRates::new("EUR".parse().unwrap(), "ECB", None));
+    let scene = Scene::with(PaymentSettings { rates: Some(rates), ..PaymentSettings::default() }).await;
+    let (key, account) = scene.account_without_wallet().await;
+    let paid = ProcessorPaymentRequest {
+        processor: Some("paddle".to_owned()),
+        id: Some("txn_1".to_owned()),
+        org_id: Some(account.to_string()),
+        amount: Some("10.00".to_owned()),
+        currency: Some("USD".to_owned()),
+        credits: "100".parse().ok(),
+        ..ProcessorPaymentRequest::default()
+    };
+    scene.service.payments().credit_from_processor(&paid).await.unwrap();
+    let payment = scene.service.payments().receipts(Some(&key), None, 10).await.unwrap().receipts.remove(0).payment;
+    assert_eq!((payment.token_amount.as_deref(), payment.token_symbol.as_deref()), (Some("10"), Some("USD")));
+    assert_eq!(payment.value, None);
 }
