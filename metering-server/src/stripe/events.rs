@@ -43,6 +43,7 @@ struct Reversal<'a> {
     amount: u64,
     currency: &'a str,
     reason: String,
+    is_dispute: bool,
     /// Whether it has ended.
     restored: bool,
 }
@@ -153,8 +154,8 @@ impl Stripe {
         let reason = refund.reason.as_deref().unwrap_or("refund").to_owned();
         // A refund that failed was, or would have been, on its way before.
         let restored = matches!(refund.status.as_deref(), Some("failed" | "canceled"));
-        let (id, amount, currency) = (&refund.id, refund.amount, &refund.currency);
-        self.reverse(payments, Reversal { id, payment, amount, currency, reason, restored }).await
+        let (id, amount, currency, is_dispute) = (&refund.id, refund.amount, &refund.currency, false);
+        self.reverse(payments, Reversal { id, payment, amount, currency, reason, is_dispute, restored }).await
     }
 
     async fn dispute(&self, payments: Payments<'_>, dispute: &Dispute) -> Result<(), Problem> {
@@ -166,8 +167,8 @@ impl Stripe {
         };
         let Some(payment) = &dispute.payment_intent else { return Ok(()) };
         let reason = format!("dispute: {}", dispute.reason.as_deref().unwrap_or("no reason given"));
-        let (id, amount, currency) = (&dispute.id, dispute.amount, &dispute.currency);
-        self.reverse(payments, Reversal { id, payment, amount, currency, reason, restored }).await
+        let (id, amount, currency, is_dispute) = (&dispute.id, dispute.amount, &dispute.currency, true);
+        self.reverse(payments, Reversal { id, payment, amount, currency, reason, is_dispute, restored }).await
     }
 
     /// Takes back what was credited for a payment, or gives it back. A payment that is not known is looked up at Stripe
@@ -187,7 +188,7 @@ impl Stripe {
 }
 
 /// Records a reversal. A dispute can be of more than was paid, or in another currency, and its amount can change: then it is
-/// of all that was paid, or stays as recorded.
+/// of all that was paid, or stays as recorded. A refund is neither: then something is wrong, and nothing is taken back.
 async fn recorded(payments: Payments<'_>, reversal: &Reversal<'_>) -> Result<(), Error> {
     let whole = ProcessorReversalRequest {
         processor: Some(PROCESSOR.to_owned()),
@@ -199,9 +200,13 @@ async fn recorded(payments: Payments<'_>, reversal: &Reversal<'_>) -> Result<(),
     };
     let (amount_minor, currency) = (Some(reversal.amount), Some(reversal.currency.to_owned()));
     let part = ProcessorReversalRequest { amount_minor, currency, ..whole.clone() };
+    let is_other = |error: &Error| match error {
+        Error::ValidationFailed(_) => true,
+        Error::Payment(error) => matches!(**error, PaymentError::OtherTerms { .. }),
+        _ => false,
+    };
     match payments.reverse_from_processor(&part).await {
-        Err(Error::ValidationFailed(_)) => payments.reverse_from_processor(&whole).await.map(drop),
-        Err(Error::Payment(error)) if matches!(*error, PaymentError::OtherTerms { .. }) => {
+        Err(error) if reversal.is_dispute && is_other(&error) => {
             payments.reverse_from_processor(&whole).await.map(drop)
         }
         outcome => outcome.map(drop),

@@ -208,6 +208,10 @@ fn refunds_take_their_part_in_any_order() {
     // What is late changes nothing.
     shop.taken("refund.created", &others[1]);
     assert_eq!(shop.balance(), "50");
+    let mut foreign = shop.refund(&session, 1);
+    foreign["currency"] = json!("usd");
+    assert_eq!(shop.event("refund.created", &foreign).expect(400).error(), "validation_failed");
+    assert_eq!(shop.balance(), "50", "nobody knows what part of the payment it is");
     assert_eq!(shop.site.admin(&["verify"]).code, Some(0));
 }
 
