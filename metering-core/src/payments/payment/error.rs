@@ -162,7 +162,10 @@ pub enum PaymentError {
         recorded: String,
     },
     /// No such payment of a processor was recorded.
-    #[error("No payment {} at {} was recorded. Nothing was reversed; report the payment first, then this again.", .0.id(), .0.processor())]
+    #[error(
+        "No payment {} at {} was recorded. Nothing was reversed; report the payment first, then this again.",
+        .0.id(), .0.processor()
+    )]
     NoProcessorPayment(ProcessorRef),
     /// The text is not a signature.
     #[error("signature {0}.")]
