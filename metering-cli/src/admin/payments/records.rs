@@ -52,9 +52,9 @@ fn write_table(out: &mut dyn Write, records: &PaymentRecordsDocument) -> Result<
     for record in &records.payments {
         let PaymentRecordDocument { chain_id, tx_hash, mined_at, org_id, used_as, recorded_at, state, .. } = record;
         let paid = ValueDocument::beside(record.paid(), record.value.as_ref());
-        let (chain, hash, payer): (&dyn Display, _, _) = match (&record.processor, &record.processor_id) {
-            (Some(processor), Some(id)) => (processor, id, "-".to_owned()),
-            _ => (chain_id, tx_hash, checksummed(&record.payer_address)),
+        let (chain, hash, payer) = match (&record.processor, &record.processor_id) {
+            (Some(processor), Some(id)) => (processor as &dyn Display, id, "-".to_owned()),
+            _ => (chain_id as &dyn Display, tx_hash, checksummed(&record.payer_address)),
         };
         let plan = record.plan_id.as_deref().unwrap_or("-");
         table.row([chain, hash, mined_at, &payer, &paid, org_id, used_as, &plan, recorded_at, state]);
