@@ -23,6 +23,7 @@ mod request_mark;
 pub(crate) mod returned_places;
 pub(crate) mod rule;
 pub(crate) mod tally;
+pub(crate) mod tokens;
 pub(crate) mod volume;
 
 pub use batch::{Decided, Facts, StoredHold, StoredHoldOf, decide};
@@ -45,4 +46,5 @@ pub use replay::{Progress, REPLAYED_HEADER, RETRY_COUNT_HEADER, ReplayKey, Retry
 pub use request_id::RequestIdError;
 pub use returned_places::{ReturnedPlaces, ReturnedPlacesError};
 pub use tally::{Changes, HoldChange, UsageChange, UsageKind};
+pub use tokens::{HeldTokens, HeldTokensError, TokenScope, TokenStatus};
 pub use volume::{CountedRoute, Volume, VolumeTerms};

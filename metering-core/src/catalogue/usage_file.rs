@@ -11,7 +11,8 @@ use crate::catalogue::units::number_text;
 use crate::catalogue::usage_price::{Missing, Over, UsagePrice};
 use crate::money::credits::Credits;
 
-const PRICE_KEYS: [&str; 9] = ["max", "min", "units", "report", "missing", "over", "estimate", "failed", "delivered"];
+const PRICE_KEYS: [&str; 10] =
+    ["max", "min", "units", "report", "missing", "over", "estimate", "failed", "delivered", "tokens"];
 const ESTIMATE_KEYS: [&str; 3] = ["json", "bytes", "times"];
 
 /// Reads the object of a `price` field.
@@ -29,14 +30,15 @@ pub(super) fn read_price(price: &Object<'_>, unknown: UnknownKeys) -> Result<Usa
         // Another server's catalogue may have kinds of reports that are not known here. Its price can still be shown.
         let source = problems.keep(documentation(read_report(price, units, unknown).map(Some), unknown));
         let estimate = problems.keep(documentation(read_estimate(price, units, unknown), unknown));
-        (source.flatten().unwrap_or(Source::Unknown), estimate.flatten())
+        let tokens = problems.keep(documentation(read_tokens(price, units), unknown));
+        (source.flatten().unwrap_or(Source::Unknown), estimate.flatten(), tokens.flatten())
     });
     let missing = [("hold", Missing::Hold), ("minimum", Missing::Minimum), ("release", Missing::Release)];
     let over = [("cap", Over::Cap), ("debt", Over::Debt)];
     let missing = problems.keep(documentation(choice(price, "missing", &missing), unknown));
     let over = problems.keep(documentation(choice(price, "over", &over), unknown));
     problems.or(|| {
-        let (source, estimate) = of_units?;
+        let (source, estimate, tokens) = of_units?;
         Some(UsagePrice {
             max: max?,
             min: min?,
@@ -45,6 +47,7 @@ pub(super) fn read_price(price: &Object<'_>, unknown: UnknownKeys) -> Result<Usa
             missing: missing?.unwrap_or_default(),
             over: over?.unwrap_or_default(),
             estimate,
+            tokens,
         })
     })
 }
@@ -71,6 +74,18 @@ fn credits(object: &Object<'_>, key: &str) -> Result<Option<Credits>, String> {
     let amount = number_text(value).and_then(|text| text.parse());
     let wrong = |error| format!("{}: {error}; write credits as a string, such as \"0.01\"", object.location_of(key));
     amount.map(Some).map_err(wrong)
+}
+
+/// The units that count towards limits on tokens per minute, if they are listed.
+fn read_tokens(price: &Object<'_>, units: &Units) -> Result<Option<Vec<Box<str>>>, Problems> {
+    if !price.has("tokens") {
+        return Ok(None);
+    }
+    let mut problems = Problems::default();
+    let known = |unit: String| known_unit(&unit, units, &price.location_of("tokens"));
+    let listed = texts(price, "tokens").map(|units| problems.all(units.into_iter().map(known)));
+    let listed = problems.keep(listed).flatten();
+    problems.or(|| Some(Some(listed?)))
 }
 
 fn read_estimate(price: &Object<'_>, units: &Units, unknown: UnknownKeys) -> Result<Option<Estimate>, Problems> {

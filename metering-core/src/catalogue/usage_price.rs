@@ -45,6 +45,8 @@ pub struct UsagePrice {
     pub(super) missing: Missing,
     pub(super) over: Over,
     pub(super) estimate: Option<Estimate>,
+    /// The units that are tokens, if they are listed.
+    pub(super) tokens: Option<Vec<Box<str>>>,
 }
 
 /// The most that a request costs, whatever its response reports: a million credits.

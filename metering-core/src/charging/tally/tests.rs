@@ -89,6 +89,7 @@ fn request(atoms: i64) -> Charge {
         in_flight: None,
         hold: None,
         price_version: None,
+        tokens: None,
     }
 }
 
