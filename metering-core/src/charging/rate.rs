@@ -1,7 +1,6 @@
 //! Rate limits: accepted requests per calendar minute and per UTC day, and tokens per minute, of an account or of a key.
 
 use crate::access::account::RateLimits;
-use crate::charging::tokens::TokenStatus;
 use crate::clock::{Day, Timestamp};
 use crate::named_enum::named_enum;
 
@@ -54,6 +53,34 @@ named_enum! {
         Day = "day",
         /// The tokens of the calendar minute.
         Tokens = "tokens",
+    }
+}
+
+/// The use of a limit on tokens per minute. The default is that of a request that nobody's limit concerns.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct TokenStatus {
+    /// The limit; 0 means no limit.
+    pub limit: u32,
+    /// The tokens that are held or were used in the minute.
+    pub minute: Window,
+    /// The tokens that the request may use.
+    pub requested: u32,
+}
+
+impl TokenStatus {
+    /// Tokens left in the minute; `None` without a limit.
+    #[must_use]
+    pub const fn remaining(&self) -> Option<u32> {
+        match self.limit {
+            0 => None,
+            limit => Some(limit.saturating_sub(self.minute.count)),
+        }
+    }
+
+    /// Whether the request would be refused in any minute: it may use more than the limit.
+    #[must_use]
+    pub const fn is_above_limit(&self) -> bool {
+        self.requested > self.limit
     }
 }
 

@@ -120,7 +120,8 @@ where
     ///
     /// Refused, in this order: what the key may not be used for ([`KeyUse::check`](crate::access::KeyUse::check)),
     /// requests in flight, the most that the request may cost, an idempotency key that is in use, the account's rate
-    /// limits and balance, limits on tokens, the key's rate limits and budget. A rule for a key holds for its parent keys too.
+    /// limits and balance, limits on tokens, the key's rate limits and budget. A rule for a key holds for its parent keys
+    /// too.
     ///
     /// # Panics
     /// When the account, the key, a parent key, the count of the charge's route, or a window of tokens was not loaded.

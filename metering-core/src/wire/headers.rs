@@ -110,8 +110,7 @@ impl Display for Left<'_> {
 mod tests {
     use super::*;
     use crate::access::account::RateLimits;
-    use crate::charging::rate::Window;
-    use crate::charging::tokens::TokenStatus;
+    use crate::charging::rate::{TokenStatus, Window};
     use crate::clock::Timestamp;
 
     fn status(requests_per_minute: u32, requests_per_day: u32) -> RateStatus {

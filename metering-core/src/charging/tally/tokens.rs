@@ -6,9 +6,9 @@ use super::Tally;
 use super::touched::TouchedTokens;
 use crate::access::key_id::KeyNumber;
 use crate::charging::hold::{Hold, HoldUpdate};
-use crate::charging::rate::{LimitWindow, RateStatus, Window};
+use crate::charging::rate::{LimitWindow, RateStatus, TokenStatus, Window};
 use crate::charging::refusal::Refusal;
-use crate::charging::tokens::{HeldTokens, TokenScope, TokenStatus};
+use crate::charging::tokens::{HeldTokens, TokenScope};
 
 impl<K, L> Tally<K, L>
 where
