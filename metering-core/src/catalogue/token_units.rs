@@ -4,6 +4,7 @@
 
 use crate::catalogue::amount::Measures;
 use crate::catalogue::report::Source;
+use crate::catalogue::report_headers;
 use crate::catalogue::units::Counts;
 use crate::catalogue::usage_price::UsagePrice;
 
@@ -61,7 +62,7 @@ impl UsagePrice {
     #[must_use]
     pub fn tokens_from_headers<'h>(&self, header: impl Fn(&str) -> Option<&'h [u8]>) -> Option<u32> {
         let Source::Headers(Measures::Counts(names)) = &self.report().source else { return None };
-        self.used_tokens(&super::report_headers::counts(names, header).ok()?)
+        self.used_tokens(&report_headers::counts(names, header).ok()?)
     }
 }
 
