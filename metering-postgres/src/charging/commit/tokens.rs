@@ -83,6 +83,7 @@ impl<'c> TokenWrite<'c> {
 
     pub(super) async fn run(&self, client: &Client) -> std::result::Result<u64, tokio_postgres::Error> {
         let [accounts, keys, minutes, tokens] = &self.columns;
-        client.execute_if_any(self.statement.as_ref(), &[accounts, keys, minutes, tokens]).await
+        let values: [&dyn Value; 4] = [accounts, keys, minutes, tokens];
+        client.execute_if_any(self.statement.as_ref(), &values).await
     }
 }
