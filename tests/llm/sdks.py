@@ -30,6 +30,11 @@ class OpenAi:
         completion = self.client.chat.completions.create(model="small", messages=self.messages)
         return {"text": completion.choices[0].message.content, "id": completion._request_id}
 
+    def limits(self):
+        create = self.client.chat.completions.with_raw_response.create
+        headers = create(model="small", messages=self.messages, max_tokens=40).headers
+        return {"text": headers.get("x-ratelimit-remaining-tokens"), "limit": headers.get("x-ratelimit-limit-tokens")}
+
     def stream(self, **more):
         chunks = list(self.client.chat.completions.create(model="small", messages=self.messages, stream=True, **more))
         text = "".join((chunk.choices[0].delta.content or "") if chunk.choices else "" for chunk in chunks)
