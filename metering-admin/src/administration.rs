@@ -50,7 +50,7 @@ pub struct Administration {
     /// The recipients that plans may name, by chain, if not every one.
     pub(crate) recipients: Option<Vec<(u64, Address)>>,
     /// Says why a catalogue cannot be served, if it cannot.
-    pub(crate) conflict: fn(&Catalogue) -> Option<String>,
+    pub(crate) conflict: Arc<dyn Fn(&Catalogue) -> Option<String> + Send + Sync>,
     /// The rates of the currency in which receipts say what was paid.
     pub(crate) rates: Option<Arc<ExchangeRates>>,
 }
@@ -71,7 +71,7 @@ impl Administration {
             clock: Arc::new(SystemClock),
             randomness: Arc::new(SystemRandomness),
             recipients: None,
-            conflict: |_| None,
+            conflict: Arc::new(|_: &Catalogue| None),
             rates: None,
         }
     }
@@ -97,8 +97,8 @@ impl Administration {
 
     /// The same, for a service that cannot serve every catalogue: `conflict` says why not.
     #[must_use]
-    pub fn with_conflict(self, conflict: fn(&Catalogue) -> Option<String>) -> Self {
-        Self { conflict, ..self }
+    pub fn with_conflict(self, conflict: impl Fn(&Catalogue) -> Option<String> + Send + Sync + 'static) -> Self {
+        Self { conflict: Arc::new(conflict), ..self }
     }
 
     /// The same, where assigned payments have a value in a currency, for receipts.

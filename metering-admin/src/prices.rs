@@ -86,6 +86,8 @@ impl Administration {
             let problem = format!("at {since} is too soon: it must be at least {seconds} seconds ahead; now is {now}");
             return Err(AdminError::Invalid(problem));
         }
+        // With presets and models written out: what they say may change with the version of the software.
+        let catalogue = read.json();
         let hash = CatalogueHash::of(catalogue);
         let asked = value!({"hash": hash.to_string(), "at": since.to_string()}).to_string();
         let target = Target::of::<ApplyCatalogue>("catalogue", action).asked(asked);

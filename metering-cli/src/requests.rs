@@ -39,6 +39,8 @@ pub(crate) fn write(
     about: &[(&str, &dyn std::fmt::Display)],
     request: &RequestDocument,
 ) -> Result<(), Failure> {
+    let upstream: Vec<(&str, &dyn std::fmt::Display)> =
+        request.upstream.iter().map(|name| ("Upstream", name as &dyn std::fmt::Display)).collect();
     if let Some(explanation) = &request.explanation {
         let lines: [(&str, &dyn std::fmt::Display); 5] = [
             ("Request", &request.id),
@@ -47,7 +49,7 @@ pub(crate) fn write(
             ("At", &request.created_at),
             ("Why", explanation),
         ];
-        return write_pairs(out, &[about, &lines].concat());
+        return write_pairs(out, &[about, &lines, &upstream[..]].concat());
     }
     let settled = request.settled_at.map_or_else(|| ABSENT.to_owned(), |at| at.to_string());
     let lines: [(&str, &dyn std::fmt::Display); 10] = [
@@ -62,7 +64,7 @@ pub(crate) fn write(
         ("Lease ends", &request.expires_at),
         ("Settled", &settled),
     ];
-    write_pairs(out, &[about, &lines].concat())
+    write_pairs(out, &[about, &lines, &upstream[..]].concat())
 }
 
 fn route(request: &RequestDocument) -> String {

@@ -27,12 +27,14 @@
 //!
 //! - Which file, variables and flags are read: [`Sources`].
 //! - The server's keys: [`server::Config`], read by [`server::load`].
+//! - The catalogue file, with the files that it names: [`read_catalogue`].
 //! - Where the store is, and how its password is hidden: [`StorePlace`] and [`DatabaseUrl`].
 //!
 //! `docs/operating.md` in the repository lists the server's keys.
 #![warn(missing_docs)]
 #![cfg_attr(test, allow(clippy::unwrap_used, reason = "tests"))]
 
+mod catalogue_file;
 mod database;
 mod error;
 mod regular_file;
@@ -41,6 +43,7 @@ pub mod server;
 mod service_links;
 mod sources;
 
+pub use catalogue_file::{CatalogueFileError, read_catalogue};
 pub use database::{DEFAULT_DATA, DatabaseUrl, FILE_IN_DATA, StorePlace};
 pub use error::ConfigError;
 pub use sources::Sources;

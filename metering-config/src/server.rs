@@ -25,6 +25,7 @@ mod smtp;
 mod span;
 mod tls;
 mod upstream_headers;
+mod upstreams;
 mod values;
 mod web;
 mod webhooks;
@@ -65,6 +66,7 @@ pub use smtp::{Sender, SenderError, SmtpConfig, SmtpTls};
 pub use span::{Span, SpanError, SpanOrOff};
 pub use tls::TlsConfig;
 pub use upstream_headers::UpstreamHeaders;
+pub use upstreams::UpstreamConfig;
 pub use web::{HostName, HostNameError, WebOrigin, WebOriginError};
 pub use webhooks::{EventName, WebhooksConfig};
 pub use weight::{FactorSetting, MultiplierSetting, SettableFactor, WeightSetting};
@@ -87,7 +89,7 @@ pub struct Config {
     pub database: Option<DatabaseUrl>,
     /// A file with the database URL, for one with a password; `database` takes precedence.
     pub database_file: Option<PathBuf>,
-    /// The service behind the gateway; by default the sample feed.
+    /// The service behind the gateway, for routes that name no other; by default the sample feed.
     pub upstream: Option<String>,
     /// The catalogue of metered routes, a JSON file; by default the built-in one.
     pub catalogue: Option<PathBuf>,

@@ -105,6 +105,10 @@ pub async fn tokens_of_an_expired_hold_stay_counted(store: Arc<dyn Store>) {
     let id = open_id(&*store, customer.key, 60).await;
     settle(&*store, &customer.id, id, HoldAction::Expire, None, NOON.saturating_add(LEASE)).await;
     assert_eq!(left(&*store, customer.key, later(59)).await, 40);
+    let late = open(&*store, customer.key, 30, later(59)).await;
+    let end = later(59).saturating_add(LEASE);
+    settle(&*store, &customer.id, held(&late).id, HoldAction::Expire, None, end).await;
+    assert_eq!(left(&*store, customer.key, end).await, 100, "in its minute only");
 }
 
 /// Tokens count in the minute in which the hold was opened, whenever it is settled, and a clock that lags starts no other.
@@ -114,12 +118,55 @@ pub async fn tokens_count_in_the_minute_of_their_hold(store: Arc<dyn Store>) {
     let next = NOON.saturating_add(MINUTE);
     assert_eq!(left(&*store, customer.key, next).await, 100);
     open(&*store, customer.key, 30, next).await;
-    settle(&*store, &customer.id, id, capture(3), Some(90), next).await;
+    settle(&*store, &customer.id, id, capture(3), Some(45), next).await;
     assert_eq!(left(&*store, customer.key, next).await, 70, "the hold's minute is over");
     let late = held(&open(&*store, customer.key, 50, later(59)).await).id;
     assert_eq!(left(&*store, customer.key, next).await, 20, "it counts in the newest minute");
     settle(&*store, &customer.id, late, capture(3), Some(5), next).await;
     assert_eq!(left(&*store, customer.key, next).await, 65);
+}
+
+/// A request that lasts into another minute counts there with what it used beyond its hold, for each who had a limit.
+pub async fn tokens_beyond_the_hold_count_when_it_is_settled(store: Arc<dyn Store>) {
+    let customer = limited(&*store, 1_000).await;
+    let terms = KeyTerms { tokens_per_minute: 100, ..manager() };
+    let parent = issue(&*store, &customer.id, None, terms).await;
+    let child = issue(&*store, &customer.id, Some(&parent), caller()).await;
+    let [first, second] = [1, 10].map(|tokens| open(&*store, child.secret, tokens, NOON));
+    let (first, second) = (held(&first.await).id, held(&second.await).id);
+    let next = NOON.saturating_add(MINUTE);
+    settle(&*store, &customer.id, first, capture(3), Some(81), next).await;
+    let lefts = async |now| {
+        let of_parent = refusal(&*store, parent.secret, 101, now).await.remaining(LimitWindow::Tokens);
+        (left(&*store, customer.key, now).await, of_parent.expect("there is a limit"))
+    };
+    assert_eq!(lefts(next).await, (920, 20), "nothing else was accepted in this minute");
+    settle(&*store, &customer.id, second, capture(3), Some(500), next).await;
+    assert_eq!(lefts(next).await, (430, 0));
+    assert_eq!(refusal(&*store, child.secret, 1, next).await.tokens.limit, 100);
+    assert_eq!(lefts(next.saturating_add(MINUTE)).await, (1_000, 100));
+    assert_verified(&*store).await;
+}
+
+/// A limit that is lowered, or removed for a while, finds what open holds count, and what replaces it.
+pub async fn a_lowered_token_limit_keeps_what_is_counted(store: Arc<dyn Store>) {
+    let customer = limited(&*store, 100).await;
+    let terms = KeyTerms { tokens_per_minute: 95, ..caller() };
+    let key = issue(&*store, &customer.id, None, terms).await;
+    let limit_key = async |limit| {
+        let terms = TermsChange { tokens_per_minute: Some(limit), ..TermsChange::default() };
+        drop(change(&*store, &customer.id, &key.id, terms).await);
+    };
+    let (first, second) = (open_id(&*store, key.secret, 40).await, open_id(&*store, key.secret, 50).await);
+    store.set_token_limit(&customer.id, 60).await.unwrap();
+    limit_key(0).await;
+    assert_eq!(left(&*store, key.secret, NOON).await, 0);
+    settle(&*store, &customer.id, first, capture(3), Some(10), NOON).await;
+    assert_eq!(left(&*store, key.secret, NOON).await, 0, "60 of 60");
+    settle(&*store, &customer.id, second, capture(3), Some(5), NOON).await;
+    assert_eq!(left(&*store, key.secret, NOON).await, 45);
+    limit_key(20).await;
+    assert_eq!(refusal(&*store, key.secret, 6, NOON).await.remaining(LimitWindow::Tokens), Some(5));
 }
 
 /// Charges, and holds of requests that use no tokens, are not counted; neither is a request again that is repeated.

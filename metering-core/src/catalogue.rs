@@ -6,6 +6,7 @@ mod body_use;
 mod buying_power;
 mod by_unit;
 mod byte_search;
+mod credits_file;
 mod error_shape;
 mod errors_near;
 mod estimate;
@@ -17,7 +18,11 @@ mod header_patterns;
 mod json_report;
 mod json_scanner;
 mod json_text;
+mod json_tree;
 mod lenient;
+mod model_choice;
+mod model_file;
+mod model_names;
 pub(crate) mod nearest;
 mod object;
 mod outcome;
@@ -26,11 +31,13 @@ pub(crate) mod override_headers;
 mod param_file;
 pub(crate) mod path;
 mod pointer;
+mod preset;
 pub(crate) mod price;
 mod price_words;
 mod problem;
 mod query;
 mod ratio;
+mod reading;
 mod removed_headers;
 mod report;
 mod report_file;
@@ -38,7 +45,9 @@ mod report_headers;
 mod report_reader;
 pub(crate) mod request;
 pub(crate) mod route;
+mod route_upstreams;
 mod schema;
+mod served;
 pub(crate) mod spelling;
 mod stream_prefix;
 pub(crate) mod template;
@@ -58,8 +67,6 @@ use std::sync::Arc;
 
 use crate::catalogue::trie::{Trie, TrieMatch};
 use crate::money::credits::Credits;
-use file::CatalogueFile;
-use object::UnknownKeys;
 use stream_prefix::StreamPrefix;
 
 pub use body::{BodyRules, CheckedBody, HiddenEvents};
@@ -68,12 +75,14 @@ pub use error_shape::ErrorShape;
 pub use free_statuses::FreeStatuses;
 pub use header_patterns::{HeaderPattern, HeaderPatternError, HeaderPatterns};
 pub use json_text::JsonText;
+pub use model_choice::ModelRefusal;
 pub use outcome::{BodyEnd, Ended, Settlement};
 pub use override_headers::{
     GATEWAY_HEADER_PREFIXES, HOP_BY_HOP_HEADERS, is_hop_by_hop, is_of_gateway, is_same_header, overrides_request,
     starts_like_header,
 };
 pub use path::{RequestPath, TargetError};
+pub use preset::ModelFiles;
 pub(crate) use price::MAX_PRICE;
 pub use price::{LookbackTiers, Multiplier, Pricing, Weight};
 pub use problem::{CatalogueError, CatalogueProblem};
@@ -82,6 +91,7 @@ pub use removed_headers::RemovedHeaders;
 pub use report::{Report, ReportError};
 pub use report_reader::ReportReader;
 pub use route::{Param, ParamLocation, ParamType, QueryRule, Route};
+pub use route_upstreams::{RouteUpstreams, is_upstream_name};
 pub use template::TemplateSegment;
 pub use units::{Count, Counts, UnitPrice};
 pub use usage_price::{CostError, UsagePrice};
@@ -155,49 +165,7 @@ impl Default for Catalogue {
 }
 
 impl Catalogue {
-    /// Reads the operator's own catalogue. Unknown keys are errors: a misspelt `credit_weight` would otherwise be a
-    /// weight of 1. Keys that start with `x-` or `$` are free to use.
-    ///
-    /// ```
-    /// use metering_core::Catalogue;
-    ///
-    /// let misspelt = r#"{"market": "M", "version": 1, "endpoints": [
-    ///     {"path": "/report", "method": "GET", "metered": true, "credit_wieght": 72}]}"#;
-    /// let error = Catalogue::from_json(misspelt).unwrap_err().to_string();
-    /// assert!(error.contains("unknown key credit_wieght; did you mean credit_weight?"), "{error}");
-    /// ```
-    ///
-    /// # Errors
-    /// When the text is not JSON in the format of `endpoints.json`, or a route breaks a rule: everything that is wrong,
-    /// each with its route and key.
-    pub fn from_json(text: &str) -> Result<Self, CatalogueError> {
-        Self::read(text, UnknownKeys::Refuse)
-    }
-
-    /// Reads a catalogue published by another server. Unknown keys are ignored, because that server may be newer.
-    ///
-    /// ```
-    /// use metering_core::Catalogue;
-    ///
-    /// let newer = r#"{"market": "M", "version": 9, "regions": ["eu"], "endpoints": []}"#;
-    /// assert_eq!(Catalogue::from_published_json(newer)?.version(), 9);
-    /// assert!(Catalogue::from_json(newer).is_err());
-    /// # Ok::<(), metering_core::catalogue::CatalogueError>(())
-    /// ```
-    ///
-    /// # Errors
-    /// Same as [`Catalogue::from_json`], except that unknown keys are accepted.
-    pub fn from_published_json(text: &str) -> Result<Self, CatalogueError> {
-        Self::read(text, UnknownKeys::Ignore)
-    }
-
-    fn read(text: &str, unknown: UnknownKeys) -> Result<Self, CatalogueError> {
-        let CatalogueFile { market, version, routes, trie } = CatalogueFile::read(text, unknown)?;
-        let stream_prefixes = StreamPrefix::of(&routes).into();
-        Ok(Self { market, version, routes: routes.into(), trie: Arc::new(trie), stream_prefixes, json: text.into() })
-    }
-
-    /// The JSON text it was read from.
+    /// Its JSON text: what it was read from, with presets and models written out.
     #[must_use]
     pub fn json(&self) -> &str {
         &self.json

@@ -82,6 +82,9 @@ pub enum Error {
         /// Where all routes are listed.
         all: Option<Arc<str>>,
     },
+    /// The route sells models, and not the one that the request names.
+    #[error("The model `{0}` does not exist here; nothing was charged.")]
+    UnknownModel(String),
     /// The route does not have this method; these are the ones it has.
     #[error("This path accepts {} only.", .0.join(", "))]
     MethodNotAllowed(Vec<String>),

@@ -251,7 +251,7 @@ impl MeteringLayer {
             hook(credentials.key.as_ref(), route, &mut head.extensions).map_err(refused)?;
         }
         let before = self.service.access().now();
-        let Admission { target, body, kind, route, paid, key } = found.admit().await.map_err(refused)?;
+        let Admission { target, body, usage_price, kind, route, paid, key } = found.admit().await.map_err(refused)?;
         if let Some(key) = key {
             outgoing.is_charged((&kind, route), &key, before, &mut head.extensions);
         }
@@ -264,7 +264,7 @@ impl MeteringLayer {
             AdmissionKind::Charged(receipt) => Some(Charged::new(&self.service, receipt.into(), route)),
             AdmissionKind::Early(receipt) => Some(Charged::new(&self.service, receipt, route)),
             AdmissionKind::Expected(charge) => Some(Charged::expected(&self.service, charge, route, late)),
-            AdmissionKind::Held(guard) => Some(Charged::held(&self.service, guard, route)),
+            AdmissionKind::Held(guard) => Some(Charged::held(&self.service, guard, route, usage_price)),
             AdmissionKind::Free => None,
         };
         if let (Some(charged), Some(presented), Some(paid)) = (&charged, presented, paid) {
@@ -288,7 +288,7 @@ impl MeteringLayer {
         uri: &Uri,
         route: Option<&Route>,
         error: &Error,
-        client: ChallengeClient<'_>,
+        client: ChallengeClient,
         presented: Option<&dyn RequestPayment>,
     ) -> Response<R> {
         refusal::response(self.service.offers(), (uri, route), error, client, presented)

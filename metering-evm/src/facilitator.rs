@@ -7,7 +7,8 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use metering_core::chains::TxHash;
-use metering_pay::offers::{Facilitator, FacilitatorError, Offer, SignedAuthorization};
+use metering_pay::offers::{Facilitator, FacilitatorError, Listing, Offer, SignedAuthorization};
+use metering_pay::wire::x402::{EXTENSION_RESPONSES_HEADER, ExtensionOutcome};
 use reqwest::header::{AUTHORIZATION, CONTENT_TYPE, HeaderValue};
 use reqwest::{Client, StatusCode};
 use serde::de::DeserializeOwned;
@@ -106,21 +107,34 @@ impl HttpFacilitator {
     async fn post(
         &self,
         path: &str,
-        (signed, offer): (&SignedAuthorization, &Offer),
+        (signed, offer, listing): (&SignedAuthorization, &Offer, Option<&Listing>),
         timeout: Duration,
     ) -> Result<(StatusCode, Vec<u8>), Lost> {
         let unsent = |why: &str| Lost { was_sent: false, why: why.to_owned() };
         let mut url = self.url.expose().clone();
         url.path_segments_mut().map_err(|()| unsent("its URL has no path"))?.pop_if_empty().push(path);
-        let body = serde_json::to_vec(&PaymentRequest::new(signed, offer))
+        let body = serde_json::to_vec(&PaymentRequest::new(signed, offer, listing))
             .map_err(|_| unsent("the payment cannot be written as JSON"))?;
         let request = self.client.post(url).timeout(timeout).header(CONTENT_TYPE, "application/json").body(body);
         let request = self.authorization.iter().fold(request, |request, value| request.header(AUTHORIZATION, value));
         let lost = |was_sent, failure| Lost { was_sent, why: self.shown(signed, failure) };
         let sent = request.send().await;
         let mut response = sent.map_err(|error| lost(!error.is_connect(), http::unreached(error)))?;
+        let outcomes = response.headers().get(EXTENSION_RESPONSES_HEADER).and_then(|header| header.to_str().ok());
+        self.report(signed, outcomes.map(ExtensionOutcome::read).unwrap_or_default());
         let body = http::read_capped(&mut response, RESPONSE_BYTES_MAX).await;
         Ok((response.status(), body.map_err(|failure| lost(true, failure))?))
+    }
+
+    /// Says what became of the extensions of a payment: they never decide about the payment itself.
+    fn report(&self, signed: &SignedAuthorization, outcomes: Vec<ExtensionOutcome>) {
+        for ExtensionOutcome { extension, status, reason } in outcomes {
+            let shown = self.shown(signed, format_args!("{extension} {status} {}", reason.unwrap_or_default()));
+            match status.as_str() {
+                "rejected" => tracing::warn!(outcome = %shown, "the facilitator rejected an extension of a payment"),
+                _ => tracing::debug!(outcome = %shown, "the facilitator processed an extension of a payment"),
+            }
+        }
     }
 
     /// What the facilitator says, without secrets. Some repeat the whole call, with the signature.
@@ -143,9 +157,14 @@ impl fmt::Debug for HttpFacilitator {
 
 #[async_trait]
 impl Facilitator for HttpFacilitator {
-    async fn verify(&self, signed: &SignedAuthorization, offer: &Offer) -> Result<(), FacilitatorError> {
+    async fn verify(
+        &self,
+        signed: &SignedAuthorization,
+        offer: &Offer,
+        listing: Option<&Listing>,
+    ) -> Result<(), FacilitatorError> {
         let shown = |text: String| self.shown(signed, text);
-        let response = self.post("verify", (signed, offer), self.verify_timeout).await;
+        let response = self.post("verify", (signed, offer, listing), self.verify_timeout).await;
         let (status, body) = response.map_err(|lost| FacilitatorError::Unavailable(lost.why))?;
         match parsed::<Verified>(&body) {
             Some(verified) if !verified.is_valid => Err(FacilitatorError::Refused(shown(verified.reason()))),
@@ -154,9 +173,14 @@ impl Facilitator for HttpFacilitator {
         }
     }
 
-    async fn settle(&self, signed: &SignedAuthorization, offer: &Offer) -> Result<TxHash, FacilitatorError> {
+    async fn settle(
+        &self,
+        signed: &SignedAuthorization,
+        offer: &Offer,
+        listing: Option<&Listing>,
+    ) -> Result<TxHash, FacilitatorError> {
         let shown = |text: String| self.shown(signed, text);
-        let response = self.post("settle", (signed, offer), self.settle_timeout).await;
+        let response = self.post("settle", (signed, offer, listing), self.settle_timeout).await;
         let (status, body) = response.map_err(|Lost { was_sent, why }| match was_sent {
             true => FacilitatorError::Unfinished(why),
             false => FacilitatorError::Unavailable(why),

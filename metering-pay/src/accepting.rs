@@ -38,7 +38,7 @@ impl SignedPayments {
             checked.map_err(PayRefusal::Invalid)?;
             self.check_covers(paying, own.map(|(account, _)| account), offer).await?;
             self.check_wallet(chain, signed).await?;
-            check_settler(chain, signed, offer).await?;
+            check_settler(chain, paying, offer).await?;
         }
         // Who shows a payment that was executed already may have read it on the chain. Its credits are the payer's,
         // unless the payer signed for this account.
@@ -98,7 +98,7 @@ impl SignedPayments {
             signed.authorization.check(offer.expected(), self.clock.now()).map_err(PayRefusal::Invalid)?;
             self.check_signature(chain, signed, offer).await?;
             self.check_wallet(chain, signed).await?;
-            check_settler(chain, signed, offer).await?;
+            check_settler(chain, paying, offer).await?;
         }
         let reopened = store.reopen_authorization(&signed.id(), self.clock.now().saturating_add(LEASE)).await?;
         // Another request was faster.
@@ -200,7 +200,8 @@ fn check_limit(payments: &SignedPayments, paying: &PayRequest<'_>, offer: Option
 }
 
 /// Checks whether a payment would be executed.
-async fn check_settler(chain: &OfferChain, signed: &SignedAuthorization, offer: &Offer) -> Result<(), Error> {
+async fn check_settler(chain: &OfferChain, paying: &PayRequest<'_>, offer: &Offer) -> Result<(), Error> {
+    let (signed, listing) = (paying.signed, paying.listing.map(|listing| &**listing));
     match &chain.settler {
         Settler::Own(submitter) => match submitter.check(signed).await {
             Ok(()) => Ok(()),
@@ -213,7 +214,7 @@ async fn check_settler(chain: &OfferChain, signed: &SignedAuthorization, offer: 
             }
             .into()),
         },
-        Settler::Facilitator(facilitator) => match facilitator.verify(signed, offer).await {
+        Settler::Facilitator(facilitator) => match facilitator.verify(signed, offer, listing).await {
             Ok(()) => Ok(()),
             Err(FacilitatorError::Refused(reason)) => Err(PayRefusal::WouldFail(reason).into()),
             Err(problem) => {

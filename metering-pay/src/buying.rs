@@ -11,6 +11,9 @@ use crate::offers::PayRefusal;
 use crate::signed_payments::SignedPayments;
 use crate::wire::{BoughtResponse, OffersDocument, PaidTransaction};
 
+/// Where they are bought.
+const PAY_PATH: &str = "/credits/pay";
+
 /// What such payments pay for. It only matters for requests without a key, which buy nothing here.
 const NO_REQUEST: Fingerprint = Fingerprint::from_bytes([0; 16]);
 
@@ -60,7 +63,8 @@ impl SignedPayments {
         let presented = presented.ok_or(Error::CreditsForSale)?;
         // A payment may leave a negative balance negative.
         let price = account.totals.balance.min(Credits::ZERO);
-        let paid = RequestPayments::pay(self, presented, caller, NO_REQUEST, price).await?;
+        let asked = service.offers().resource(PAY_PATH, None, None);
+        let paid = RequestPayments::pay(self, presented, caller, NO_REQUEST, price, asked).await?;
         let balance = paid.account.totals.balance;
         let transaction = paid.tx.map(|tx| PaidTransaction { chain: tx.chain_id, hash: tx.hash.to_string() });
         let receipt_number = paid.tx.map(|tx| ReceiptNumber::of(&tx).to_string());

@@ -12,9 +12,7 @@ use metering_core::service::ChallengeClient;
 use metering_core::wire::{CHALLENGE_HEADER, PAYMENT_RECEIPT_HEADER};
 
 use crate::offers::{Offers, PayRefusal, SignedAuthorization};
-use crate::wire::mpp::{
-    Challenge, ChallengeFault, ChallengeSecret, ChallengeTerms, Credential, Realm, Receipt, accepts_evm_charge,
-};
+use crate::wire::mpp::{Challenge, ChallengeFault, ChallengeSecret, ChallengeTerms, Credential, Realm, Receipt};
 use crate::wire::{MalformedPayment, MppSource};
 
 /// How long a challenge is valid.
@@ -35,8 +33,6 @@ pub struct ChallengeSettings {
 /// Who gets challenges.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Challenged {
-    /// Whether its client supports them.
-    accepts: bool,
     key: Option<KeyHash>,
     key_in_authorization: bool,
 }
@@ -59,17 +55,10 @@ pub(crate) struct Issued {
 impl Challenged {
     /// The client that sent a request, with the credential that came with it. That may have replaced its key: the client
     /// gets challenges for the same key.
-    pub(crate) fn new(client: ChallengeClient<'_>, answer: Option<&ChallengeCredential>) -> Self {
-        let ChallengeClient { accept_payment, key, key_in_authorization } = client;
-        let accepted = accept_payment.and_then(|value| std::str::from_utf8(value).ok());
+    pub(crate) fn new(client: ChallengeClient, answer: Option<&ChallengeCredential>) -> Self {
+        let ChallengeClient { key, key_in_authorization } = client;
         let issued_to = answer.and_then(|answer| answer.issued.ok()).and_then(|issued| issued.key);
-        let accepts = answer.is_some() || accepted.is_some_and(accepts_evm_charge);
-        Self { accepts, key: key.or(issued_to), key_in_authorization }
-    }
-
-    /// Whether its client supports challenges.
-    pub(crate) const fn accepts(&self) -> bool {
-        self.accepts
+        Self { key: key.or(issued_to), key_in_authorization }
     }
 }
 

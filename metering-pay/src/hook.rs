@@ -16,13 +16,14 @@ use serde_json::Map;
 
 use crate::challenges::Challenged;
 use crate::offers::{IdentifierHash, Offers, PayRefusal};
-use crate::received_payment::{Protocol, ReceivedPayment};
+use crate::received_payment::{Protocol, ReceiptSigning, ReceivedPayment};
 use crate::signed_payments::{PayRequest, SignedPayments};
 use crate::wire::x402::{
-    BAZAAR_EXTENSION, PAYMENT_IDENTIFIER_EXTENSION, PaymentIdentifier, PaymentPayload, PaymentPayloadV1,
-    PaymentRequired, PaymentRequiredV1, Resource, SIGN_IN_EXTENSION, bazaar_extension,
+    BAZAAR_EXTENSION, OFFER_RECEIPT_EXTENSION, PAYMENT_IDENTIFIER_EXTENSION, PaymentIdentifier, PaymentPayload,
+    PaymentPayloadV1, PaymentRequired, PaymentRequiredV1, Resource, SIGN_IN_EXTENSION, bazaar_extension,
+    offers_extension,
 };
-use crate::wire::{PaymentHeaders, SentPayment};
+use crate::wire::{MalformedPayment, MppSource, PaymentHeaders, SentPayment};
 
 /// The digits that tell challenges apart.
 const UNIQUE_DIGITS: usize = 20;
@@ -42,7 +43,10 @@ impl RequestPayments for SignedPayments {
     /// # Errors
     /// [`Error::Offer`] when it cannot be read, or takes none of the offers.
     fn read(&self, headers: HeaderValues<'_, '_>) -> Result<Option<Box<dyn RequestPayment>>, Error> {
-        let malformed = |error| Error::from(PayRefusal::Malformed(error));
+        let malformed = |error: MalformedPayment| {
+            let is_credential = self.challenges.is_some() && error.place().is_some_and(MppSource::is_name);
+            Error::from(if is_credential { PayRefusal::Credential(error) } else { PayRefusal::Malformed(error) })
+        };
         let received = match PaymentHeaders::read(headers).map_err(malformed)?.payment {
             None => return Ok(None),
             Some(SentPayment::Mpp(source, text)) => {
@@ -70,11 +74,14 @@ impl RequestPayments for SignedPayments {
         caller: Caller<'_>,
         request: Fingerprint,
         price: Credits,
+        asked: RequestedResource<'_>,
     ) -> Result<Paid, Error> {
         let payment = ReceivedPayment::of(payment).ok_or(Error::Internal)?;
         let (signed, identifier, answer) = (&payment.signed, payment.identifier, payment.answer());
-        let paid = Self::pay(self, PayRequest { signed, caller, request, price, identifier, answer }).await?;
-        payment.credited(&paid);
+        let listing = self.listing(signed.chain_id, &asked);
+        let listing = listing.as_ref();
+        let paid = Self::pay(self, PayRequest { signed, caller, request, price, identifier, answer, listing }).await?;
+        payment.credited(&paid, self.receipt_signing(asked.url));
         Ok(paid)
     }
 
@@ -85,10 +92,11 @@ impl RequestPayments for SignedPayments {
         payment: Option<&dyn RequestPayment>,
     ) -> PaymentNotice {
         let mut notice = PaymentNotice::default();
-        notice.headers.extend(payment.and_then(ReceivedPayment::of).and_then(|payment| match error {
-            Error::Offer(_) => payment.refused(PayRefusal::of(error)?),
-            _ => payment.settled_before(),
-        }));
+        notice.headers.extend(match (payment.and_then(ReceivedPayment::of), PayRefusal::of(error)) {
+            (Some(payment), Some(refusal)) => payment.refused(refusal, self.offers()),
+            (Some(payment), None) => payment.settled_before(),
+            (None, refusal) => refusal.and_then(ReceivedPayment::unread),
+        });
         let Some(offers) = self.offered(error, payment.is_some()) else { return notice };
         let RequestedResource { url, route } = asked;
         let resource = Resource::at(url, route);
@@ -101,6 +109,10 @@ impl RequestPayments for SignedPayments {
             extensions.insert(SIGN_IN_EXTENSION.to_owned(), terms);
         }
         notice.offers = PaymentRequiredV1::new(&offers, &resource).map(|required| required.members());
+        if let Some(signer) = &self.signer {
+            let signed = offers_extension(&**signer, &offers, &resource.url, self.clock.now());
+            extensions.insert(OFFER_RECEIPT_EXTENSION.to_owned(), signed);
+        }
         let code = error.code().as_str();
         if let Some(required) = PaymentRequired::new(&offers, resource, code, extensions) {
             notice.headers.push((PAYMENT_REQUIRED_HEADER, required.header()));
@@ -108,17 +120,17 @@ impl RequestPayments for SignedPayments {
         notice
     }
 
-    /// The challenges of a refusal, as header lines, cheapest first. None if the client does not support them: some
-    /// other clients fail on a challenge although they could accept an x402 offer.
+    /// The challenges of a refusal, as header lines, cheapest first. Every 402 with offers has them, as the draft says,
+    /// whatever `Accept-Payment` says: there is one method, and a 402 without a challenge is not allowed.
     fn challenges(
         &self,
         error: &Error,
-        client: ChallengeClient<'_>,
+        client: ChallengeClient,
         payment: Option<&dyn RequestPayment>,
     ) -> Vec<(&'static str, String)> {
         let answer = payment.and_then(ReceivedPayment::of).and_then(ReceivedPayment::answer);
         let client = Challenged::new(client, answer);
-        let offers = self.offered(error, payment.is_some()).filter(|_| client.accepts());
+        let offers = self.offered(error, payment.is_some());
         let Some((settings, offers)) = self.challenges.as_ref().zip(offers) else { return Vec::new() };
         let unique = random_digits(&SystemRandomness, UNIQUE_DIGITS);
         settings.lines(&offers, client, &unique, self.clock.now())
@@ -144,6 +156,12 @@ impl RequestPayments for SignedPayments {
 }
 
 impl SignedPayments {
+    /// How the receipt of a payment for this URL is signed, if receipts are.
+    fn receipt_signing(&self, url: String) -> Option<ReceiptSigning> {
+        let signer = self.signer.clone()?;
+        Some(ReceiptSigning { signer, url, issued_at: self.clock.now() })
+    }
+
     /// What is offered with this error. A request that came with a payment gets no offers unless nothing was taken for
     /// it: some clients pay whatever is offered, again and again.
     fn offered(&self, error: &Error, has_payment: bool) -> Option<Offers> {

@@ -12,6 +12,8 @@ impl SignedPayments {
     #[must_use]
     pub fn manifest(&self, service: &Service) -> Option<Manifest> {
         let offers = Some(self.offers()).filter(|offers| !offers.is_empty())?;
-        Some(Manifest::new(service.catalogue(), offers, service.public_url(), self.clock.now()))
+        let manifest = Manifest::new(service.catalogue(), offers, service.public_url(), self.clock.now());
+        let can_sign_in = self.sign_in_site().is_some();
+        Some(if can_sign_in { manifest.with_sign_in(service.public_url()) } else { manifest })
     }
 }

@@ -2,14 +2,17 @@
 //! executing those.
 
 pub(crate) mod limit;
+pub(crate) mod listing;
 pub(crate) mod offer;
 pub(crate) mod progress;
 pub(crate) mod refusal;
 pub(crate) mod reverts;
 pub(crate) mod settler;
 pub(crate) mod sign_in_refusal;
+pub(crate) mod statement_signer;
 
 pub use limit::{PaymentAttempt, PaymentLimit, PaymentSource, TooManyPayments};
+pub use listing::Listing;
 pub use metering_core::offers::{
     Authorization, AuthorizationFault, AuthorizationId, AuthorizationNonce, AuthorizationNonceError,
     AuthorizationRecord, AuthorizationState, ExpectedTransfer, GasPlace, IdentifierHash, SettlementFailure,
@@ -21,3 +24,4 @@ pub use refusal::PayRefusal;
 pub use reverts::{CodeHash, Exposure, RevertBook, RevertLimits, RevertPause, RevertSubject, RevertTurn};
 pub use settler::{Facilitator, FacilitatorError, GasFunds, SubmitError, Submitter, TokenReader};
 pub use sign_in_refusal::SignInRefusal;
+pub use statement_signer::StatementSigner;

@@ -16,7 +16,7 @@ use metering_core::chains::TxRef;
 use metering_core::store::StoreError;
 use tokio::sync::watch;
 
-use crate::offers::{AuthorizationId, AuthorizationRecord, AuthorizationState};
+use crate::offers::{AuthorizationId, AuthorizationRecord, AuthorizationState, Listing};
 use crate::settling::step::{Memory, Step, StepError};
 
 pub use state::{OfferChain, Settler};
@@ -44,7 +44,11 @@ impl Drop for Task {
 impl Settling {
     /// Settles an authorization in its own task, unless this process has one already. The receiver gets its
     /// status.
-    pub(super) fn settle(self: &Arc<Self>, record: AuthorizationRecord) -> watch::Receiver<SettlingStatus> {
+    pub(super) fn settle(
+        self: &Arc<Self>,
+        record: AuthorizationRecord,
+        listing: Option<Arc<Listing>>,
+    ) -> watch::Receiver<SettlingStatus> {
         let id = record.signed.id();
         let mut tasks = self.tasks.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(status) = tasks.get(&id) {
@@ -54,7 +58,7 @@ impl Settling {
         tasks.insert(id, status.clone());
         let task = Task { settling: Arc::clone(self), id };
         tokio::spawn(async move {
-            let over = task.settling.drive(record).await;
+            let over = task.settling.drive(record, listing).await;
             drop(task);
             if let Some(record) = over {
                 sender.send_replace(SettlingStatus::Finished(Box::new(record)));
@@ -68,7 +72,7 @@ impl Settling {
         let claimed = self.store.claim_authorizations(self.clock.now(), LEASE, TAKE_OVER).await?;
         let count = claimed.len();
         for record in claimed {
-            self.settle(record);
+            self.settle(record, None);
         }
         Ok(count)
     }
@@ -96,13 +100,18 @@ impl Settling {
 
     /// Takes one step after another. Returns the record when it is credited or has failed, or `None` when this process
     /// cannot continue.
-    async fn drive(&self, mut record: AuthorizationRecord) -> Option<AuthorizationRecord> {
+    async fn drive(
+        &self,
+        mut record: AuthorizationRecord,
+        listing: Option<Arc<Listing>>,
+    ) -> Option<AuthorizationRecord> {
         let id = record.signed.id();
         let Some(chain) = self.chains.get(&id.chain_id) else {
             tracing::error!(chain_id = id.chain_id, payer = %id.payer, "an authorization is on a chain that is not configured");
             return None;
         };
-        let (mut claimed_at, mut memory, mut failures) = (self.clock.now(), Memory::default(), 0);
+        let mut memory = Memory::of(listing);
+        let (mut claimed_at, mut failures) = (self.clock.now(), 0);
         loop {
             if record.state != AuthorizationState::Pending {
                 return Some(record);

@@ -8,14 +8,14 @@ use std::time::Duration;
 use metering_core::access::Caller;
 use metering_core::charging::Fingerprint;
 use metering_core::payments::ExchangeRates;
-use metering_core::service::Paid;
+use metering_core::service::{Paid, RequestedResource};
 use metering_core::store::{AuthorizationOpened, AuthorizationStore};
 use metering_core::{Clock, Credits, Error, Timestamp};
 
 use crate::challenges::{ChallengeCredential, ChallengeSettings};
 use crate::offers::{
-    AuthorizationRecord, AuthorizationState, IdentifierHash, Offer, Offers, PayRefusal, PaymentLimit, RevertLimits,
-    SettlementPolicy, SignedAuthorization, Submitter,
+    AuthorizationRecord, AuthorizationState, IdentifierHash, Listing, Offer, Offers, PayRefusal, PaymentLimit,
+    RevertLimits, SettlementPolicy, SignedAuthorization, StatementSigner, Submitter,
 };
 use crate::settling::{OfferChain, Settler, Settling, SettlingStatus};
 use crate::wire::x402::Site;
@@ -48,8 +48,11 @@ pub struct OfferSettings {
     pub limit: Option<Arc<dyn PaymentLimit>>,
     /// The rates of the currency in which receipts say what was paid. `None` by default: they do not say.
     pub rates: Option<Arc<ExchangeRates>>,
-    /// What challenges of MPP are made with. Without it, payments are offered to clients of x402 only.
+    /// What challenges of MPP are made with. Without it, payments are offered to clients of x402 only. Leave it out if
+    /// clients reach the service over the internet without TLS: the draft forbids challenges there.
     pub challenges: Option<ChallengeSettings>,
+    /// Signs offers and receipts, for clients of x402 that keep them as evidence. Without it, they are not signed.
+    pub signer: Option<Arc<dyn StatementSigner>>,
 }
 
 impl Default for OfferSettings {
@@ -67,6 +70,7 @@ impl Default for OfferSettings {
             limit: None,
             rates: None,
             challenges: None,
+            signer: None,
         }
     }
 }
@@ -86,6 +90,8 @@ pub struct PayRequest<'r> {
     pub identifier: Option<IdentifierHash>,
     /// The challenge that it is for ([`ReceivedPayment::answer`](crate::ReceivedPayment::answer)).
     pub answer: Option<&'r ChallengeCredential>,
+    /// What it is for, if it is executed by a facilitator, which may list it.
+    pub listing: Option<&'r Arc<Listing>>,
 }
 
 /// Sells credits for payments that come with requests: the offers of a service, and who settles what is paid.
@@ -102,6 +108,7 @@ pub struct SignedPayments {
     pub(crate) keyless: bool,
     pub(crate) limit: Option<Arc<dyn PaymentLimit>>,
     pub(crate) challenges: Option<ChallengeSettings>,
+    pub(crate) signer: Option<Arc<dyn StatementSigner>>,
 }
 
 impl fmt::Debug for SignedPayments {
@@ -124,7 +131,7 @@ impl SignedPayments {
         settings: OfferSettings,
     ) -> Self {
         let OfferSettings { offers, chains, confirmations, wait, poll, replace_after, keyless, limit, .. } = settings;
-        let OfferSettings { contract_wallets, reverts, challenges, rates, .. } = settings;
+        let OfferSettings { contract_wallets, reverts, challenges, rates, signer, .. } = settings;
         let policy = SettlementPolicy { confirmations: confirmations.into(), replace_after };
         let settling =
             Settling::new(store, chains, Arc::clone(&clock), policy, poll, (contract_wallets, reverts), rates);
@@ -133,7 +140,7 @@ impl SignedPayments {
             known.get_or_init(|| offers);
         }
         let site = public_url.parse().ok();
-        Self { settling, clock, offers: known, site, wait, keyless, limit, challenges }
+        Self { settling, clock, offers: known, site, wait, keyless, limit, challenges, signer }
     }
 
     /// Sets what is offered, once, if it was not known before: a server may start while the tokens' contracts cannot be
@@ -179,6 +186,12 @@ impl SignedPayments {
     /// When the store fails.
     pub async fn settle_authorizations(&self) -> Result<usize, Error> {
         Ok(self.settling.take_over().await?)
+    }
+
+    /// What facilitators may list for a payment on this chain; `None` if none executes it.
+    pub(crate) fn listing(&self, chain_id: u64, asked: &RequestedResource<'_>) -> Option<Arc<Listing>> {
+        let chain = self.settling.chains.get(&chain_id)?;
+        matches!(chain.settler, Settler::Facilitator(_)).then(|| Listing::of(asked).map(Arc::new)).flatten()
     }
 
     /// The offer that an authorization takes, and its chain.
@@ -236,7 +249,7 @@ impl SignedPayments {
         if is_others || (paying.caller.key.is_none() && !self.may_repeat(&record, &paying)) {
             return Err(self.belongs_to_others(record));
         }
-        let record = self.await_end(record).await?;
+        let record = self.await_end(record, paying.listing.cloned()).await?;
         let (account, key) = match own {
             Some((account, key)) => (store.account(&account.id).await?.unwrap_or(account), key),
             None => {
@@ -251,12 +264,16 @@ impl SignedPayments {
     }
 
     /// Waits until a payment is credited or has failed.
-    async fn await_end(&self, record: AuthorizationRecord) -> Result<AuthorizationRecord, Error> {
+    async fn await_end(
+        &self,
+        record: AuthorizationRecord,
+        listing: Option<Arc<Listing>>,
+    ) -> Result<AuthorizationRecord, Error> {
         let record = match record.state {
             AuthorizationState::Pending => {
                 let newest = record.submissions.last().map(|submission| submission.hash);
                 let id = record.signed.id();
-                let mut status = self.settling.settle(record);
+                let mut status = self.settling.settle(record, listing);
                 let over = status.wait_for(|status| matches!(status, SettlingStatus::Finished(_)));
                 let over = tokio::time::timeout(self.wait, over).await;
                 let over = over.ok().and_then(Result::ok).map(|over| over.clone());
@@ -281,7 +298,7 @@ impl SignedPayments {
     fn belongs_to_others(&self, record: AuthorizationRecord) -> Error {
         match record.state {
             AuthorizationState::Failed { failure, .. } => return PayRefusal::Failed(failure).into(),
-            AuthorizationState::Pending => drop(self.settling.settle(record)),
+            AuthorizationState::Pending => drop(self.settling.settle(record, None)),
             AuthorizationState::Credited => {}
         }
         PayRefusal::AlreadyCredited.into()

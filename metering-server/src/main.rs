@@ -174,8 +174,12 @@ fn announce(config: &Config, database: &str, address: SocketAddr) {
     if let Some(admin) = &config.admin_listen {
         println!("  console    http://{admin}/console");
     }
+    for upstream in &config.gateway.upstreams {
+        println!("  upstream   {} ({})", upstream.url, upstream.name);
+    }
     match &config.upstream {
         Some(url) => println!("  upstream   {url}"),
+        None if !config.gateway.upstreams.is_empty() => {}
         None => {
             println!(
                 "  upstream   built-in sample feed: SAMPLE DATA, not a real market; use --upstream URL for your own API"

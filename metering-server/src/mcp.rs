@@ -8,7 +8,7 @@
 //! A session belongs to the key that opened it and ends with it. A call's key is checked before any JSON-RPC is read,
 //! and takes one of the key's slots. Nothing here charges: the request goes to the `Front` like one from outside, so
 //! there is one charge path. A refusal becomes a result with `isError` and the gateway's JSON, because agents read
-//! results, not status codes.
+//! results, not status codes; only clients of MPP get errors of JSON-RPC, for offers.
 
 mod backlog;
 mod caller;

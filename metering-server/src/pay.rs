@@ -12,10 +12,10 @@ use std::time::Duration;
 use metering_config::ConfigError;
 use metering_core::chains::{Address, ChainError};
 use metering_evm::{ChainConfig, GasWallet, HttpFacilitator, Wallet};
-use metering_pay::offers::{Offer, OfferError, Offers, PaymentLimit, RevertLimits, TokenReader};
+use metering_pay::offers::{Offer, OfferError, Offers, PaymentLimit, RevertLimits, StatementSigner, TokenReader};
 use metering_pay::wire::mpp::{ChallengeSecret, Realm};
 use metering_pay::{ChallengeSettings, OfferChain, OfferSettings, Settler, SignedPayments};
-use url::Url;
+use url::{Host, Url};
 use zeroize::Zeroizing;
 
 use crate::chains::Readers;
@@ -27,6 +27,8 @@ pub(crate) use gas::{GasState, GasWatch};
 const TAKE_OVER_EVERY: Duration = Duration::from_secs(15);
 /// How long to wait before reading the tokens again, after that failed.
 const READ_AGAIN_AFTER: Duration = Duration::from_secs(10);
+/// The ends of names that are not on the internet.
+const LOCAL_NAMES: [&str; 4] = [".localhost", ".local", ".internal", ".test"];
 /// The decimals of a chain's coin.
 const COIN_DECIMALS: u8 = 18;
 
@@ -104,6 +106,7 @@ pub(crate) fn prepare(
         reverts: RevertLimits { per_chain: pay.max_reverts, ..RevertLimits::default() },
         limit: Some(limit),
         challenges: challenges(pay, public_url)?,
+        signer: signer(pay)?,
         ..OfferSettings::default()
     };
     Ok(Some((settings, Unread(unread))))
@@ -136,12 +139,22 @@ fn gas_key(pay: &PayConfig) -> Result<Wallet, ConfigError> {
     Wallet::from_key_file(&content(key, file)?, None).map_err(|error| ConfigError::key(key, error))
 }
 
+/// Who signs offers and receipts.
+fn signer(pay: &PayConfig) -> Result<Option<Arc<dyn StatementSigner>>, ConfigError> {
+    let key = "pay.receipt_key_file";
+    let Some(file) = &pay.receipt_key_file else { return Ok(None) };
+    let wallet = Wallet::from_key_file(&content(key, file)?, None).map_err(|error| ConfigError::key(key, error))?;
+    tracing::info!(signer = %wallet.address().to_checksummed(), "signing offers and receipts of payments with requests");
+    Ok(Some(Arc::new(wallet)))
+}
+
 fn content(key: &str, file: &Path) -> Result<Zeroizing<Vec<u8>>, ConfigError> {
     let content = std::fs::read(file).map(Zeroizing::new);
     content.map_err(|error| ConfigError::key(key, format_args!("{}: {error}", file.display())))
 }
 
-/// What challenges of MPP are made with. Nodes with the same configuration accept each other's challenges.
+/// What challenges of MPP are made with. Nodes with the same configuration accept each other's challenges. `None` without
+/// a secret, and where clients would send credentials over the internet without TLS, which the draft forbids.
 fn challenges(pay: &PayConfig, public_url: &str) -> Result<Option<ChallengeSettings>, ConfigError> {
     let (key, file) = match (&pay.mpp_secret_file, &pay.gas_key_file) {
         (Some(file), _) => ("pay.mpp_secret_file", file),
@@ -154,11 +167,29 @@ fn challenges(pay: &PayConfig, public_url: &str) -> Result<Option<ChallengeSetti
         None => ChallengeSecret::derived_from(&same_key(&content)),
     };
     let secret = secret.map_err(|error| ConfigError::key(key, error))?;
-    let host = Url::parse(public_url).ok().and_then(|url| url.host_str().map(str::to_owned));
+    let url = Url::parse(public_url).ok();
+    if url.as_ref().is_some_and(is_plain_and_public) {
+        tracing::warn!("clients of MPP get no challenges, because public_url is plain HTTP; set an https URL");
+        return Ok(None);
+    }
+    let host = url.and_then(|url| url.host_str().map(str::to_owned));
     let realm: Option<Realm> = host.and_then(|host| host.parse().ok());
     let realm =
         realm.ok_or_else(|| ConfigError::key("public_url", "must have a host name of at most 255 characters"))?;
     Ok(Some(ChallengeSettings { secret, realm }))
+}
+
+/// Whether clients reach this URL over the internet, without TLS.
+fn is_plain_and_public(url: &Url) -> bool {
+    let is_public = match url.host() {
+        Some(Host::Ipv4(ip)) => !(ip.is_loopback() || ip.is_private() || ip.is_link_local() || ip.is_unspecified()),
+        Some(Host::Ipv6(ip)) => {
+            !(ip.is_loopback() || ip.is_unique_local() || ip.is_unicast_link_local() || ip.is_unspecified())
+        }
+        Some(Host::Domain(name)) => name.contains('.') && !LOCAL_NAMES.iter().any(|end| name.ends_with(end)),
+        None => false,
+    };
+    url.scheme() == "http" && is_public
 }
 
 /// The digits of a private key, for files that write the same key in different ways.
@@ -240,6 +271,32 @@ mod tests {
         let expires = Timestamp::from_unix_millis(0);
         let terms = ChallengeTerms { key: None, unique: "", expires, own_header: false };
         Challenge::new(&settings.secret, &settings.realm, &offer, terms).id().to_owned()
+    }
+
+    #[test]
+    fn plain_http_on_the_internet_gets_no_challenges() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(&file, "s".repeat(32)).unwrap();
+        let pay = PayConfig { mpp_secret_file: Some(file.path().to_owned()), ..PayConfig::default() };
+        // public_url, whether there are challenges
+        let table = [
+            ("https://api.example.com", true),
+            ("http://api.example.com", false),
+            ("http://203.0.113.7:8787", false),
+            ("http://[2001:db8::1]", false),
+            ("http://127.0.0.1:8787", true),
+            ("http://0.0.0.0:8787", true),
+            ("http://[::1]", true),
+            ("http://192.168.1.7", true),
+            ("http://[fd00::7]", true),
+            ("http://localhost:8787", true),
+            ("http://metering:8787", true),
+            ("http://api.localhost", true),
+            ("http://metering.internal", true),
+        ];
+        for (url, expected) in table {
+            assert_eq!(challenges(&pay, url).unwrap().is_some(), expected, "{url}");
+        }
     }
 
     #[test]

@@ -8,5 +8,5 @@ pub const STEPS: &[&str] = &[
     include_str!("schema/0003_unclaimed_payments.sql"),
     include_str!("schema/0004_payment_values.sql"),
     include_str!("schema/0005_repeated_changes.sql"),
-    include_str!("schema/0006_token_limits.sql"),
+    include_str!("schema/0007_token_limits.sql"),
 ];

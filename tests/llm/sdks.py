@@ -35,6 +35,9 @@ class OpenAi:
         headers = create(model="small", messages=self.messages, max_tokens=40).headers
         return {"text": headers.get("x-ratelimit-remaining-tokens"), "limit": headers.get("x-ratelimit-limit-tokens")}
 
+    def unsold(self):
+        return self.client.chat.completions.create(model="unsold", messages=self.messages).model_dump()
+
     def stream(self, **more):
         chunks = list(self.client.chat.completions.create(model="small", messages=self.messages, stream=True, **more))
         text = "".join((chunk.choices[0].delta.content or "") if chunk.choices else "" for chunk in chunks)
@@ -59,6 +62,9 @@ class OpenAi:
         events = self.client.responses.create(model="small", input=self.prompt, stream=True)
         return {"text": "".join(event.delta for event in events if event.type == "response.output_text.delta")}
 
+    def models(self):
+        return {"text": self.client.models.list().data[0].id}
+
     def embeddings(self):
         return {"text": str(len(self.client.embeddings.create(model="small", input=[self.prompt, "b"]).data))}
 
@@ -71,6 +77,9 @@ class Anthropic:
     def plain(self):
         message = self.client.messages.create(model="small", max_tokens=1000, messages=self.messages)
         return {"text": message.content[0].text, "id": message._request_id}
+
+    def unsold(self):
+        return self.client.messages.create(model="unsold", max_tokens=1000, messages=self.messages).model_dump()
 
     def stream(self):
         with self.client.messages.stream(model="small", max_tokens=1000, messages=self.messages) as stream:
@@ -99,6 +108,9 @@ class Google:
     def plain(self):
         config = types.GenerateContentConfig(thinking_config=types.ThinkingConfig(thinking_budget=100))
         return {"text": self.models.generate_content(model="small", contents=self.prompt, config=config).text}
+
+    def unsold(self):
+        return {"text": self.models.generate_content(model="unsold", contents=self.prompt).text}
 
     def stream(self):
         chunks = self.models.generate_content_stream(model="small", contents=self.prompt)

@@ -38,6 +38,7 @@ const openai: Client = (base, apiKey, prompt) => {
       const { headers } = (await chat.create({ model, messages, max_tokens: 40 }).withResponse()).response;
       return { text: headers.get("x-ratelimit-remaining-tokens"), limit: headers.get("x-ratelimit-limit-tokens") };
     },
+    unsold: async () => ({ text: (await chat.create({ model: "unsold", messages })).choices[0]?.message.content }),
     stream: () => stream({}),
     stream_with_usage: () => stream({ stream_options: { include_usage: true } }),
     tools: async () => {
@@ -58,6 +59,7 @@ const openai: Client = (base, apiKey, prompt) => {
       }
       return { text };
     },
+    models: async () => ({ text: (await client.models.list()).data[0]?.id }),
     embeddings: async () => {
       const { data } = await client.embeddings.create({ model, input: [prompt, "b"] });
       return { text: String(data.length) };
@@ -75,6 +77,7 @@ const anthropic: Client = (base, apiKey, prompt) => {
       const message = await client.messages.create(request);
       return { text: text(message), id: message._request_id };
     },
+    unsold: async () => ({ text: text(await client.messages.create({ ...request, model: "unsold" })) }),
     stream: async () => ({ text: await client.messages.stream(request).finalText() }),
     tools: async () => {
       const message = await client.messages.create({ ...request, tools: [{ name: "f", input_schema: parameters }] });
@@ -97,6 +100,7 @@ const google: Client = (base, apiKey, prompt) => {
       const config = { thinkingConfig: { thinkingBudget: 100 } };
       return { text: (await models.generateContent({ ...request, config })).text };
     },
+    unsold: async () => ({ text: (await models.generateContent({ ...request, model: "unsold" })).text }),
     stream: async () => {
       let text = "";
       for await (const chunk of await models.generateContentStream(request)) text += chunk.text ?? "";

@@ -5,6 +5,16 @@
 import { wrapAxiosWithPayment, x402Client as AxiosX402Client } from "@x402/axios";
 import { registerExactEvmScheme } from "@x402/evm/exact/client";
 import {
+  decodeSignedOffers,
+  extractOffersFromPaymentRequired,
+  extractReceiptFromResponse,
+  findAcceptsObjectFromSignedOffer,
+  verifyOfferSignatureEIP712,
+  verifyReceiptMatchesOffer,
+  verifyReceiptSignatureEIP712,
+} from "@x402/extensions/offer-receipt";
+import { appendPaymentIdentifierToExtensions } from "@x402/extensions/payment-identifier";
+import {
   createSIWxClientExtension,
   createSIWxPayload,
   encodeSIWxHeader,
@@ -77,6 +87,47 @@ function signingClient(request) {
   return clientOfFetch(wrapFetchWithPayment(countingFetch, x402), request);
 }
 
+// Gives its payment an id. Each later call sends the same payment again, as after a response that was lost.
+function clientOfIdentified(request) {
+  const x402 = configured(new x402Client(), request);
+  x402.onBeforePaymentCreation(async ({ paymentRequired }) => {
+    appendPaymentIdentifierToExtensions(paymentRequired.extensions);
+  });
+  let payment = null;
+  const keeping = async (input, init) => {
+    const sent = new Request(input, init);
+    payment ??= sent.headers.get("PAYMENT-SIGNATURE");
+    return countingFetch(sent);
+  };
+  const pay = clientOfFetch(wrapFetchWithPayment(keeping, x402), request);
+  const again = () => {
+    const headers = { ...request.headers, "PAYMENT-SIGNATURE": payment };
+    return clientOfFetch(countingFetch, { ...request, headers })();
+  };
+  return () => (payment ? again() : pay());
+}
+
+// Pays, and checks what the service signed: its offers, and the receipt. The body says what was found.
+function clientOfReceipts(request) {
+  const { url, method, headers, signer } = request;
+  const pay = wrapFetchWithPayment(countingFetch, configured(new x402Client(), request));
+  return async () => {
+    const refused = await fetch(url, { method, headers });
+    const required = decodePaymentRequiredHeader(refused.headers.get("PAYMENT-REQUIRED"));
+    const offers = decodeSignedOffers(extractOffersFromPaymentRequired(required));
+    const verified = await Promise.all(offers.map(({ signedOffer }) => verifyOfferSignatureEIP712(signedOffer)));
+    const response = await pay(url, { method, headers });
+    const receipt = extractReceiptFromResponse(response);
+    verified.push(await verifyReceiptSignatureEIP712(receipt));
+    const body = JSON.stringify({
+      signers: verified.map(({ signer }) => signer),
+      offered: offers.every((offer) => findAcceptsObjectFromSignedOffer(offer, required.accepts)),
+      matches: verifyReceiptMatchesOffer(receipt, offers[0], [signer.address]),
+    });
+    return { status: response.status, header: (name) => response.headers.get(name), body };
+  };
+}
+
 // Gets a key for the account of the wallet.
 function clientOfKeys({ url, signer }) {
   return async () => {
@@ -97,6 +148,8 @@ const clients = {
   "fetch-signing": signingClient,
   "fetch-signing-only": (request) => clientOfFetch(wrapFetchWithSIWx(countingFetch, request.signer), request),
   "key-for-wallet": clientOfKeys,
+  "fetch-identified": clientOfIdentified,
+  "fetch-receipts": clientOfReceipts,
   axios: clientOfAxios,
   "fetch-v1": (request) => clientOfFetch(wrapFetchWithPaymentV1(countingFetch, request.signer), request),
 };
@@ -119,6 +172,7 @@ await serve(async ({ client: name, url, payerKey, calls, apiKey, method = "GET" 
       receipt: receipt ? decodePaymentResponseHeader(receipt) : receiptV1 ? decodeXPaymentResponse(receiptV1) : null,
       balance: header("X-BDS-Credit-Balance") ?? null,
       retryAfter: header("Retry-After") ?? null,
+      replayed: header("X-BDS-Replayed") ?? null,
     });
   }
   return results;

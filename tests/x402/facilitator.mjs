@@ -6,6 +6,7 @@ import { createServer } from "node:http";
 import { x402Facilitator } from "@x402/core/facilitator";
 import { toFacilitatorEvmSigner } from "@x402/evm";
 import { registerExactEvmScheme } from "@x402/evm/exact/facilitator";
+import { extractDiscoveryInfo } from "@x402/extensions/bazaar";
 import { createWalletClient, http, publicActions } from "viem";
 import { privateKeyToAccount } from "viem/accounts";
 import { baseSepolia } from "viem/chains";
@@ -34,9 +35,14 @@ const routes = {
     const { paymentPayload, paymentRequirements } = await body(request);
     return facilitator.verify(paymentPayload, paymentRequirements);
   },
-  "POST /settle": async (request) => {
+  // Says also what it would list, which must be valid.
+  "POST /settle": async (request, response) => {
     const { paymentPayload, paymentRequirements } = await body(request);
-    return facilitator.settle(paymentPayload, paymentRequirements);
+    const found = extractDiscoveryInfo(paymentPayload, paymentRequirements);
+    const outcome = JSON.stringify({ bazaar: { status: found ? "success" : "rejected" } });
+    response.setHeader("EXTENSION-RESPONSES", Buffer.from(outcome).toString("base64"));
+    const settled = await facilitator.settle(paymentPayload, paymentRequirements);
+    return { ...settled, listed: found && `${found.method} ${found.resourceUrl}` };
   },
 };
 
@@ -45,7 +51,7 @@ const server = createServer(async (request, response) => {
   const route = routes[name];
   const [status, answer] = !route
     ? [404, { error: "there is no such route" }]
-    : await route(request).then(
+    : await route(request, response).then(
         (answer) => [200, answer],
         (error) => [500, { error: String(error) }],
       );

@@ -4,6 +4,8 @@ mod apply;
 mod cancel;
 mod check;
 mod diff;
+mod indented;
+mod models;
 mod rehearse;
 mod show;
 mod source;
@@ -33,6 +35,7 @@ pub(crate) struct CatalogueArgs {
 commands! {
     Check(check::CheckArgs),
     Diff(diff::DiffArgs),
+    Models(models::ModelsArgs),
     Rehearse(rehearse::RehearseArgs),
     Apply(apply::ApplyArgs),
     Versions(versions::VersionsArgs),

@@ -9,7 +9,7 @@ use rmcp::model::CallToolResult;
 use serde_json::Value;
 
 use super::document::{Document, Json};
-use super::payment::{Payment, with_challenges, with_offers};
+use super::payment::{CalledTool, Payment, with_challenges, with_offers};
 use crate::error::{ClientError, Refusal};
 use crate::response::header;
 use crate::transport::Unreachable;
@@ -48,7 +48,7 @@ impl Failure {
 
     /// The result of a call of this tool. Only local callers see causes: they may name addresses in the operator's
     /// network.
-    pub(super) fn into_result(self, tool: &str, payment: &Payment, is_local: bool) -> CallToolResult {
+    pub(super) fn into_result(self, tool: CalledTool<'_>, payment: &Payment, is_local: bool) -> CallToolResult {
         let (document, headers) = match self {
             Self::Client(ClientError::Refused(refusal)) => (refused(&refusal, tool), refusal.headers),
             Self::Client(error) => (no_response(&error, is_local), HeaderMap::new()),
@@ -73,7 +73,7 @@ pub(super) fn with_money(document: Document, headers: &HeaderMap) -> Document {
     }
 }
 
-fn refused(refusal: &Refusal, tool: &str) -> Document {
+fn refused(refusal: &Refusal, tool: CalledTool<'_>) -> Document {
     let fits = refusal.body.len() <= RESULT_BYTES_MAX;
     let own = fits.then(|| Document::parse(&refusal.body)).flatten();
     let own = own.filter(|body| body.has_text("error") && body.has_text("message"));

@@ -11,6 +11,9 @@ pub(super) fn price_sentence(route: &Route) -> String {
             format!("Price: {} per call, however many events it returns.", amount(*price))
         }
         Pricing::ByVolume(tiers) => by_volume(tiers),
+        Pricing::ByUsage(price) if price.is_by_model() => {
+            format!("The price of a call depends on its model and on what it uses: {}.", route.price_in_words())
+        }
         Pricing::ByUsage(price) => format!("The price of a call depends on what it uses, {price}."),
         Pricing::Unknown => "Price: unknown; this version cannot read it.".to_owned(),
         Pricing::PerLookback { param, tiers, .. } => {
@@ -89,6 +92,14 @@ mod tests {
         assert_eq!(
             sentence(r#"{"max": "0.5", "units": {"tokens": "0.00000025"}, "report": {"json": {"tokens": "/usage"}}}"#),
             "The price of a call depends on what it uses, up to 0.5 credits: tokens 0.00000025 each."
+        );
+        assert_eq!(
+            sentence(
+                r#"{"max": "1", "model": {"json": "/model"}, "report": {"json": {"tokens": "/usage"}},
+                    "models": {"small": {"per_million": {"tokens": "0.25"}}, "large*": {"per_million": {"tokens": "10"}}}}"#
+            ),
+            "The price of a call depends on its model and on what it uses: small: 0.25 credits per million tokens; large*: \
+             10 credits per million tokens."
         );
         assert_eq!(
             sentence(r#"[{"up_to": 1000, "credits": "0"}, {"credits": "0.001"}]"#),

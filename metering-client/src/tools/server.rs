@@ -18,7 +18,7 @@ use rmcp::{ErrorData, RoleServer, ServerHandler};
 use super::callers::Callers;
 use super::document::Document;
 use super::failure::Failure;
-use super::payment::Payment;
+use super::payment::{CalledTool, Mpp, Payment};
 use super::toolbox::{Purpose, Toolbox};
 use super::{arguments, call};
 use crate::client::Client;
@@ -114,13 +114,14 @@ impl McpServer {
         purpose: Purpose,
         request: &CallToolRequestParams,
         context: &RequestContext<RoleServer>,
-    ) -> CallToolResult {
+    ) -> Result<CallToolResult, ErrorData> {
         let none = JsonObject::new();
         let arguments = request.arguments.as_ref().unwrap_or(&none);
         let client = match self.callers.client(&context.extensions) {
             Ok(client) => client,
-            Err(error) => return Document::from(&error.body()).into_error(),
+            Err(error) => return Ok(Document::from(&error.body()).into_error()),
         };
+        let mpp = Mpp::of(context);
         let payment = match purpose {
             Purpose::Route(_) => Payment::read(&context.meta),
             // These are free.
@@ -128,7 +129,7 @@ impl McpServer {
         };
         let payment = match payment {
             Ok(payment) => payment,
-            Err(body) => return Document::from(&*body).into_error(),
+            Err(body) => return mpp.unreadable(&body),
         };
         let outcome = match purpose {
             Purpose::Route(index) => self.call_route(toolbox.catalogue(), &client, index, arguments, &payment).await,
@@ -136,13 +137,14 @@ impl McpServer {
             Purpose::Plans => Self::get(&client, "/credits/plans", arguments, false).await,
         };
         match outcome {
-            Ok(result) => result,
-            Err(Stopped::Before(body)) => Document::from(&*body).into_error(),
+            Ok(result) => Ok(result),
+            Err(Stopped::Before(body)) => Ok(Document::from(&*body).into_error()),
             Err(Stopped::Failed(failure)) => {
                 if let Some(fault) = failure.fault() {
                     tracing::warn!(%fault, "a tool call failed");
                 }
-                failure.into_result(&request.name, &payment, self.callers.are_local())
+                let tool = CalledTool { name: &request.name, priced: toolbox.priced_for(purpose) };
+                mpp.refused(failure.into_result(tool, &payment, self.callers.are_local()))
             }
         }
     }
@@ -238,7 +240,7 @@ impl ServerHandler for McpServer {
         tokio::select! {
             // Dropping the call closes its request. Nothing waits for this response.
             () = context.ct.cancelled() => Err(ErrorData::internal_error("The call was cancelled.", None)),
-            result = self.call(&toolbox, purpose, &request, &context) => Ok(result.into()),
+            result = self.call(&toolbox, purpose, &request, &context) => result.map(CallToolResponse::from),
         }
     }
 }

@@ -5,6 +5,7 @@ use std::fmt;
 
 use metering_core::Catalogue;
 use metering_core::catalogue::Route;
+use metering_pay::wire::x402::PricedTool;
 use rmcp::model::Tool;
 use serde_json::json;
 
@@ -169,6 +170,26 @@ impl Toolbox {
     #[must_use]
     pub const fn prefix(&self) -> &ToolPrefix {
         &self.prefix
+    }
+
+    /// The tools of routes, for those who list what is sold.
+    pub fn priced(&self) -> impl Iterator<Item = PricedTool<'_>> {
+        self.tools.iter().filter_map(move |tool| match self.purpose(&tool.name)? {
+            Purpose::Route(index) => Some(self.as_priced(tool, index)),
+            Purpose::Balance | Purpose::Plans => None,
+        })
+    }
+
+    /// The tool that calls a route, as it is listed.
+    pub(super) fn priced_for(&self, purpose: Purpose) -> Option<PricedTool<'_>> {
+        let Purpose::Route(index) = purpose else { return None };
+        let tool = self.tools.iter().find(|tool| self.purpose(&tool.name) == Some(purpose))?;
+        Some(self.as_priced(tool, index))
+    }
+
+    fn as_priced<'t>(&'t self, tool: &'t Tool, index: usize) -> PricedTool<'t> {
+        let (route, description) = (&self.catalogue.routes()[index], tool.description.as_deref().unwrap_or_default());
+        PricedTool { route, name: &tool.name, description, input_schema: &tool.input_schema }
     }
 
     pub(super) fn tools(&self) -> &[Tool] {

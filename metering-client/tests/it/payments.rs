@@ -1,12 +1,14 @@
 //! Payments of tool calls: offers in refusals, payments in requests, and what results say about them. And the bound on
 //! what a call may cost.
 
+use metering_core::{ApiKey, SystemRandomness};
 use metering_pay::wire::x402::{PaymentPayload, PaymentPayloadV1};
-use rmcp::model::{CallToolResult, RequestMetaObject};
+use rmcp::model::{CallToolResult, ErrorData, Implementation, InitializeRequestParams, RequestMetaObject};
+use rmcp::service::ServiceError;
 use serde_json::{Value, json};
 
 use crate::script::{Script, charged, response};
-use crate::session::{Session, error, request, success, text};
+use crate::session::{Session, connect_as, error, request, server, success, text};
 
 const CALL: &str = "bds_mpp_ethPrice";
 
@@ -16,6 +18,11 @@ const REQUIRED: &str = "eyJ4NDAyVmVyc2lvbiI6MiwiZXJyb3IiOiJpbnN1ZmZpY2llbnRfY3Jl
 const SETTLED: &str = "eyJzdWNjZXNzIjp0cnVlLCJ0cmFuc2FjdGlvbiI6IjB4MTIxMjEyMTIxMjEyMTIxMjEyMTIxMjEyMTIxMjEyMTIxMjEyMTIxMjEyMTIxMjEyMTIxMjEyMTIxMjEyMTIxMiIsIm5ldHdvcmsiOiJlaXAxNTU6ODQ1MzIiLCJleHRyYSI6eyJhY2NvdW50Ijoib3JnXzEiLCJjcmVkaXRfYmFsYW5jZSI6IjAuMDQifX0=";
 /// The header of a response whose payment is not confirmed yet.
 const PENDING: &str = "eyJzdWNjZXNzIjpmYWxzZSwiZXJyb3JSZWFzb24iOiJzZXR0bGVtZW50X3BlbmRpbmciLCJ0cmFuc2FjdGlvbiI6IiIsIm5ldHdvcmsiOiJlaXAxNTU6ODQ1MzIifQ==";
+
+/// A challenge of MPP, as a header.
+const CHALLENGE: &str = r#"Payment id="c1", realm="api.example.com", method="evm", intent="charge", request="eyJhbW91bnQiOiI1In0", expires="2025-06-15T15:11:40Z""#;
+/// A credential of npm's mppx.
+const MPP_VECTOR: &str = include_str!("../../../metering-pay/tests/vectors/payments/mpp-evm-authorization.json");
 
 /// A payment of version 2 as PyPI's session sends it, with nulls.
 fn payment() -> Value {
@@ -62,7 +69,8 @@ async fn offers_are_in_the_form_that_clients_of_x402_read() {
         json!({"url": format!("mcp://tool/{CALL}"), "description": "Price", "mimeType": "application/json"})
     );
     assert_eq!((&form["accepts"][0]["amount"], form["accepts"].as_array().unwrap().len()), (&json!("50000"), 1));
-    assert!(!form.contains_key("extensions"), "{form:?}");
+    let extensions = form["extensions"].as_object().unwrap();
+    assert_eq!((extensions.len(), &extensions["bazaar"]["info"]["input"]["toolName"]), (1, &json!(CALL)));
     // The rest is unchanged.
     let start = r#"{"error":"insufficient_credits","message":"Pay.","credit_balance":0.10,"plans":[{"credits":10.00}],"x402Version":2,"#;
     assert!(text(&result).starts_with(start), "{}", text(&result));
@@ -105,16 +113,81 @@ async fn a_payment_becomes_a_header_and_its_outcome_comes_back() {
 
 #[tokio::test]
 async fn challenges_of_mpp_are_beside_the_offers() {
-    let line = r#"Payment id="c1", realm="api.example.com", method="evm", intent="charge", request="eyJhbW91bnQiOiI1In0", expires="2025-06-15T15:11:40Z""#;
     let own = r#"{"error":"insufficient_credits","message":"Pay."}"#;
     let script = Script::default()
-        .then(response(402, &[("payment-required", REQUIRED), ("www-authenticate", line)], own))
-        .then(response(402, &[("www-authenticate", line)], own));
+        .then(response(402, &[("payment-required", REQUIRED), ("www-authenticate", CHALLENGE)], own))
+        .then(response(402, &[("www-authenticate", CHALLENGE)], own));
     let session = Session::start(&script).await;
     let challenges = meta(&session.call(CALL, json!({})).await, "org.paymentauth/payment-required");
     assert_eq!(challenges["challenges"][0]["request"], json!({"amount": "5"}), "{challenges}");
     assert_eq!(script.requests()[0].headers()["accept-payment"], "evm/charge");
     assert_eq!(session.call(CALL, json!({})).await.meta, None, "an upstream's challenge is not the service's");
+}
+
+fn rpc_error(failed: ServiceError) -> ErrorData {
+    let ServiceError::McpError(error) = failed else { panic!("{failed:?}") };
+    error
+}
+
+#[tokio::test]
+async fn clients_with_the_capability_of_mpp_get_challenges_as_errors() {
+    let own = r#"{"error":"insufficient_credits","message":"Pay.","required":0.02}"#;
+    let offered = [("payment-required", REQUIRED), ("www-authenticate", CHALLENGE)];
+    let script = Script::default()
+        .then(response(402, &offered, own))
+        .then(response(402, &[("payment-required", REQUIRED)], own))
+        .then(response(503, &[], r#"{"error":"settlement_pending","message":"Send it again."}"#));
+    let capabilities = json!({"experimental": {"payment": {"methods": {"evm": {"intents": ["charge"]}}}}});
+    let agent = Implementation::new("agent", "1");
+    let agent = InitializeRequestParams::new(serde_json::from_value(capabilities).unwrap(), agent);
+    let mcp = connect_as(agent, server(&script, &ApiKey::generate(&SystemRandomness))).await;
+    let refused = rpc_error(mcp.call_tool(request(CALL, json!({}))).await.unwrap_err());
+    let data = refused.data.unwrap();
+    assert_eq!((refused.code.0, &data["httpStatus"]), (-32_042, &json!(402)));
+    assert_eq!(data["challenges"][0]["request"], json!({"amount": "5"}), "{data}");
+    assert_eq!(data["problem"]["type"], "https://paymentauth.org/problems/payment-required");
+    // Nothing of the refusal is lost.
+    assert_eq!((&data["error"], &data["required"]), (&json!("insufficient_credits"), &json!(0.02)));
+    assert_eq!((&data["problem"]["detail"], &data["accepts"][0]["amount"]), (&json!("Pay."), &json!("50000")));
+    // Without challenges it is a result.
+    for code in ["insufficient_credits", "settlement_pending"] {
+        let result = mcp.call_tool(request(CALL, json!({}))).await.unwrap();
+        assert_eq!(error(&result)["error"], code);
+    }
+}
+
+#[tokio::test]
+async fn a_credential_of_mpp_that_is_refused_is_an_error_with_another_challenge() {
+    let refused = r#"{"error":"payment_refused","message":"The payment is not valid."}"#;
+    let offered = [("payment-required", REQUIRED), ("www-authenticate", CHALLENGE)];
+    let script = Script::default().then(response(402, &offered, refused)).then(response(
+        503,
+        &[("retry-after", "3")],
+        r#"{"error":"settlement_pending","message":"Send it again."}"#,
+    ));
+    let session = Session::start(&script).await;
+    let vector: Value = serde_json::from_str(MPP_VECTOR).unwrap();
+    let pay_with = |credential: &Value| {
+        let mut call = request(CALL, json!({}));
+        let meta = json!({"org.paymentauth/credential": credential});
+        call.meta = Some(RequestMetaObject::from(meta.as_object().unwrap().clone()));
+        session.mcp.call_tool(call)
+    };
+    let error_of_rpc = rpc_error(pay_with(&vector["credential"]).await.unwrap_err());
+    let data = error_of_rpc.data.unwrap();
+    assert_eq!((error_of_rpc.code.0, &data["challenges"][0]["id"]), (-32_043, &json!("c1")));
+    assert_eq!(data["failure"], json!({"reason": "payment_refused", "detail": "The payment is not valid."}));
+    assert!(script.requests()[0].headers()["authorization"].to_str().unwrap().starts_with("Payment "));
+    // Nothing may be paid again.
+    assert_eq!(error(&pay_with(&vector["credential"]).await.unwrap())["error"], "settlement_pending");
+    // What cannot be read is not sent.
+    for broken in [json!("base64"), json!({"challenge": {}})] {
+        let error_of_rpc = rpc_error(pay_with(&broken).await.unwrap_err());
+        assert_eq!(error_of_rpc.code.0, -32_602);
+        let detail = error_of_rpc.data.unwrap()["detail"].to_string();
+        assert!(detail.contains("org.paymentauth/credential") && detail.contains("Nothing was taken."), "{detail}");
+    }
+    assert_eq!(script.requests().len(), 1, "the second call");
 }
 
 #[tokio::test]

@@ -8,7 +8,7 @@ use metering_client::tools::{Callers, McpServer, ToolSettings, Toolbox};
 use metering_core::{ApiKey, Catalogue, ClientSource, SystemRandomness};
 use rmcp::model::{CallToolRequestParams, CallToolResult, ContentBlock, JsonObject};
 use rmcp::service::RunningService;
-use rmcp::{RoleClient, ServerHandler, ServiceExt};
+use rmcp::{ClientHandler, RoleClient, ServerHandler, ServiceExt};
 use serde_json::Value;
 
 use crate::script::Script;
@@ -35,18 +35,30 @@ pub(crate) fn toolbox() -> Arc<Toolbox> {
 
 /// Connects a client to `server`, each in its own task.
 pub(crate) async fn connect(server: impl ServerHandler) -> RunningService<RoleClient, ()> {
+    connect_as((), server).await
+}
+
+/// Connects this client to `server`.
+pub(crate) async fn connect_as<C: ClientHandler>(
+    client: C,
+    server: impl ServerHandler,
+) -> RunningService<RoleClient, C> {
     let (ours, theirs) = tokio::io::duplex(64 * 1024);
     tokio::spawn(async move { server.serve(theirs).await.unwrap().waiting().await });
-    ().serve(ours).await.unwrap()
+    client.serve(ours).await.unwrap()
+}
+
+/// The tools of the default catalogue for one caller with a key, whose service follows the script.
+pub(crate) fn server(script: &Script, key: &ApiKey) -> McpServer {
+    let client = Client::new(Arc::new(script.clone()), ClientSource::Cli).with_key(key.clone());
+    McpServer::new(toolbox(), Callers::One(client), ToolSettings { stream_wait: STREAM_WAIT })
 }
 
 impl Session {
     /// A local session with a key and the tools of the default catalogue, for a service that follows the script.
     pub(crate) async fn start(script: &Script) -> Self {
         let key = ApiKey::generate(&SystemRandomness);
-        let client = Client::new(Arc::new(script.clone()), ClientSource::Cli).with_key(key.clone());
-        let settings = ToolSettings { stream_wait: STREAM_WAIT };
-        let mcp = connect(McpServer::new(toolbox(), Callers::One(client), settings)).await;
+        let mcp = connect(server(script, &key)).await;
         Self { mcp, key }
     }
 

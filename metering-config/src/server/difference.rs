@@ -42,7 +42,10 @@ impl Loaded {
     #[must_use]
     pub fn secret_keys(&self) -> Vec<String> {
         let values = self.shown().unwrap_or_default();
-        let is_masked = |value: &Value| value.as_str() == Some(MASK);
+        let is_masked = |value: &Value| match value {
+            Value::Array(_) => value.to_string().contains(MASK),
+            value => value.as_str() == Some(MASK),
+        };
         values.into_iter().filter(|(_, value)| is_masked(value)).map(|(key, _)| key).collect()
     }
 

@@ -5,7 +5,7 @@ use std::num::NonZeroUsize;
 use metering_core::catalogue::HeaderPattern;
 use serde::{Deserialize, Serialize};
 
-use super::{List, Span, UpstreamHeaders};
+use super::{List, Span, UpstreamConfig, UpstreamHeaders};
 
 /// How requests are forwarded.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -49,8 +49,11 @@ pub struct GatewayConfig {
     pub request_headers: HeaderRules,
     /// Which headers of responses are not passed on, in addition to those of their routes.
     pub response_headers: HeaderRules,
-    /// Headers that are added to every forwarded request, such as credentials. They replace those of the client.
+    /// Headers that are added to every request to the default upstream, such as credentials. They replace those of the
+    /// client.
     pub upstream_headers: UpstreamHeaders,
+    /// Further upstreams, for the routes that name them.
+    pub upstreams: Vec<UpstreamConfig>,
 }
 
 /// Which headers do not pass the gateway.
@@ -82,6 +85,7 @@ impl Default for GatewayConfig {
             request_headers: HeaderRules::default(),
             response_headers: HeaderRules::default(),
             upstream_headers: UpstreamHeaders::default(),
+            upstreams: Vec::new(),
         }
     }
 }

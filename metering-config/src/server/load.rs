@@ -2,6 +2,8 @@
 
 mod authorize;
 mod pay;
+mod service_url;
+mod upstreams;
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -88,12 +90,11 @@ pub fn load(
     Ok(Loaded { config, ignored: sources.ignored().to_vec(), digests })
 }
 
-/// The digest of a value, and of what is in its file if it names one. A file that cannot be read is an error elsewhere.
+/// The digest of a value, and of what is in the files that it names. A file that cannot be read is an error elsewhere.
 fn digest(key: &str, value: &toml::Value) -> [u8; 32] {
-    let file = value.as_str().filter(|_| secret_files::names_file(key));
-    let held = file.and_then(|file| std::fs::read(file).ok()).map(Zeroizing::new);
+    let held = secret_files::named_by(key, value).into_iter().filter_map(|file| std::fs::read(file).ok());
     let digest = Sha3_256::new().chain_update(Zeroizing::new(value.to_string()).as_bytes());
-    held.into_iter().fold(digest, |digest, held| digest.chain_update(&*held)).finalize().into()
+    held.map(Zeroizing::new).fold(digest, |digest, held| digest.chain_update(&*held)).finalize().into()
 }
 
 fn check(config: &Config) -> Result<(), ConfigError> {
@@ -104,25 +105,14 @@ fn check(config: &Config) -> Result<(), ConfigError> {
     }
     let urls = [("upstream", &config.upstream), ("public_url", &config.public_url), ("pages_url", &config.pages_url)];
     for (key, url) in urls {
-        let Some(text) = url else { continue };
-        let url = Url::parse(text).map_err(|error| ConfigError::key(key, format_args!("{text:?}: {error}")))?;
-        let plain = url.query().is_none() && url.fragment().is_none();
-        if !matches!(url.scheme(), "http" | "https") || !url.has_host() || !plain {
-            return Err(ConfigError::key(
-                key,
-                format_args!("{text:?} must be an http(s) URL without a query or fragment"),
-            ));
-        }
-        if !url.username().is_empty() || url.password().is_some() {
-            // The URL is printed in the startup banner, in logs and by --print-config.
-            return Err(ConfigError::key(key, "must not contain a user or password"));
-        }
+        url.as_ref().map_or(Ok(()), |url| service_url::check(key, url))?;
     }
     check_pages_url(config)?;
     if HeaderValue::from_str(&config.gateway.content_security_policy).is_err() {
         return Err(ConfigError::key("gateway.content_security_policy", "must be a valid header value on one line"));
     }
     config.gateway.upstream_headers.pairs()?;
+    upstreams::check(&config.gateway.upstreams)?;
     if !(10..=3_600).contains(&config.gateway.hold_lease.duration().as_secs()) {
         return Err(ConfigError::key("gateway.hold_lease", "must be 10s to 1h"));
     }

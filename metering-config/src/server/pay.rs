@@ -20,6 +20,9 @@ pub struct PayConfig {
     /// The secret of challenges of MPP: a file with at least 32 bytes, the same on all nodes. By default, it follows
     /// from the key of the wallet that pays the gas; without either, clients of MPP are not offered anything.
     pub mpp_secret_file: Option<PathBuf>,
+    /// The key that signs offers and receipts for clients of x402: a file with a private key in hexadecimal. Without it,
+    /// they are not signed.
+    pub receipt_key_file: Option<PathBuf>,
     /// The highest fee of a transaction, in the chain's coin.
     pub max_fee: Amount,
     /// The most gas that a payment may use. Others are refused.
@@ -98,6 +101,7 @@ impl Default for PayConfig {
             settle: Settle::Off,
             gas_key_file: None,
             mpp_secret_file: None,
+            receipt_key_file: None,
             max_fee: Amount::parse("0.01").expect("it is a decimal"),
             max_gas: 200_000,
             contract_wallets: false,

@@ -1,4 +1,5 @@
-//! Headers that the gateway adds to every forwarded request: the section `[gateway.upstream_headers]`.
+//! Headers that the gateway adds to the requests to an upstream: the section `[gateway.upstream_headers]` for the default
+//! one, and `headers` of the others.
 //!
 //! They are mostly credentials, so each value is a secret, written here or in a separate file.
 
@@ -58,10 +59,10 @@ impl UpstreamHeaders {
     ///
     /// # Errors
     /// When one cannot be read or is empty.
-    pub(super) fn read_files(&mut self) -> Result<(), ConfigError> {
+    pub(super) fn read_files(&mut self, section: &str) -> Result<(), ConfigError> {
         for (name, header) in &mut self.0 {
             let UpstreamHeader::File(from) = header else { continue };
-            from.content = Some(Secret::from(read(&format!("{SECTION}.{name}.file"), &from.file)?));
+            from.content = Some(Secret::from(read(&format!("{section}.{name}.file"), &from.file)?));
         }
         Ok(())
     }
@@ -71,9 +72,14 @@ impl UpstreamHeaders {
     /// # Errors
     /// When a name or a value is not valid, or the gateway sets the header itself. The text has no value.
     pub fn pairs(&self) -> Result<Vec<(HeaderName, HeaderValue)>, ConfigError> {
+        self.pairs_of(SECTION)
+    }
+
+    /// The same for headers of another section.
+    pub(super) fn pairs_of(&self, section: &str) -> Result<Vec<(HeaderName, HeaderValue)>, ConfigError> {
         let mut pairs: Vec<(HeaderName, HeaderValue)> = Vec::with_capacity(self.0.len());
         for (key, header) in &self.0 {
-            let invalid = |problem: &str| ConfigError::key(format!("{SECTION}.{key}"), problem);
+            let invalid = |problem: &str| ConfigError::key(format!("{section}.{key}"), problem);
             let name =
                 HeaderName::try_from(key.replace('_', "-")).map_err(|_| invalid("is not the name of a header"))?;
             if let Some(problem) = problem_with(name.as_str()) {
@@ -158,7 +164,7 @@ mod tests {
 
     fn headers(toml: &str) -> Result<Vec<(String, String)>, String> {
         let mut headers: UpstreamHeaders = toml::from_str(toml).map_err(|error| error.to_string())?;
-        headers.read_files().map_err(|error| error.to_string())?;
+        headers.read_files(SECTION).map_err(|error| error.to_string())?;
         let pairs = headers.pairs().map_err(|error| error.to_string())?;
         let printed = format!("{headers:?} {pairs:?} {}", toml::to_string(&headers).unwrap());
         assert!(!printed.contains(KEY), "{printed}");

@@ -71,7 +71,13 @@ fn bought(route: &Route, credits: Credits) -> Vec<Bought> {
         let is_known = route.pricing != Pricing::Unknown;
         return requests(route, credits, lowest, bound).filter(|_| is_known).into_iter().collect();
     };
-    let bound = if price.min().is_positive() { Bound::UpTo } else { Bound::Number };
+    let bound = match (price.is_by_model(), price.min().is_positive()) {
+        // The units are those of the dearest model, and requests to another may cost the minimum.
+        (true, true) => return Vec::new(),
+        (true, false) => Bound::AtLeast,
+        (false, true) => Bound::UpTo,
+        (false, false) => Bound::Number,
+    };
     let units: Vec<Bought> = price.units().filter_map(|(name, price)| units(name, price, credits, bound)).collect();
     if units.is_empty() && !price.may_exceed_hold() {
         return requests(route, credits, price.max(), Bound::AtLeast).into_iter().collect();

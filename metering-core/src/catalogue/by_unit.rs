@@ -13,31 +13,54 @@ const UNITS_MAX: usize = 16;
 /// A unit's name is part of messages and of requests that capture a hold.
 const UNIT_BYTES_MAX: usize = 64;
 
+/// The keys with prices of units, and whether these are for a million.
+const UNIT_KEYS: [(&str, bool); 2] = [("units", false), ("per_million", true)];
+
 pub(super) type Units = Vec<(Box<str>, UnitPrice)>;
 
-/// The units of a price.
+/// The units of a price, each with the price of one, or of a million.
 pub(super) fn read_units(price: &Object<'_>) -> Result<Units, Problems> {
-    let Some(object) = price.object("units")? else { return Ok(Vec::new()) };
-    let unit = |(name, value): (&str, &RawValue)| {
-        let location = object.location_of(name);
-        if !is_unit_name(name) {
-            return Err(format!(
-                "{location}: a unit's name has 1 to {UNIT_BYTES_MAX} characters a-z, 0-9 and _, and \
-                begins with a letter"
-            ));
+    let (mut problems, mut units) = (Problems::default(), Units::new());
+    for (key, is_million) in UNIT_KEYS {
+        let Some(object) = problems.keep(price.object(key)).flatten() else { continue };
+        if !(1..=UNITS_MAX).contains(&by_unit(&object).count()) {
+            problems.add(format!("{}: must have 1 to {UNITS_MAX} units", price.location_of(key)));
         }
-        let price: Result<UnitPrice, _> = number_text(value).and_then(|text| text.parse());
-        let price = price.map_err(|error| {
-            format!("{location}: {error}; write credits as a string of 0 to 1000 with up to 18 decimals")
-        })?;
-        Ok((name.into(), price))
-    };
-    let mut problems = Problems::default();
-    if !(1..=UNITS_MAX).contains(&by_unit(&object).count()) {
-        problems.add(format!("{}: must have 1 to {UNITS_MAX} units", price.location_of("units")));
+        let read = problems.all(by_unit(&object).map(|(name, value)| read_unit(&object, name, value, is_million)));
+        for (name, unit_price) in read.into_iter().flatten() {
+            if units.iter().any(|(known, _)| *known == name) {
+                let location = price.location_of(key);
+                problems.add(format!("{location}: unit {name} is also priced in units; remove one of the two"));
+            }
+            units.push((name, unit_price));
+        }
     }
-    let units = problems.all(by_unit(&object).map(unit));
-    problems.or(|| units)
+    let has_both = UNIT_KEYS.iter().all(|(key, _)| price.has(key));
+    if has_both && units.len() > UNITS_MAX {
+        problems.add(format!("{}: must have 1 to {UNITS_MAX} units", price.location_of("per_million")));
+    }
+    problems.or(|| Some(units))
+}
+
+fn read_unit(
+    object: &Object<'_>,
+    name: &str,
+    value: &RawValue,
+    is_million: bool,
+) -> Result<(Box<str>, UnitPrice), String> {
+    let location = object.location_of(name);
+    if !is_unit_name(name) {
+        return Err(format!(
+            "{location}: a unit's name has 1 to {UNIT_BYTES_MAX} characters a-z, 0-9 and _, and \
+            begins with a letter"
+        ));
+    }
+    let parse = |text: String| if is_million { UnitPrice::of_million(&text) } else { text.parse() };
+    let price = number_text(value).and_then(parse).map_err(|error| {
+        let range = if is_million { "with up to 12 decimals" } else { "of 0 to 1000 with up to 18 decimals" };
+        format!("{location}: {error}; write credits as a string {range}")
+    })?;
+    Ok((name.into(), price))
 }
 
 fn is_unit_name(name: &str) -> bool {

@@ -17,6 +17,8 @@ pub(super) struct Estimate {
     pub(super) bytes: Vec<Box<str>>,
     /// The pointers to a factor on all of it, such as the number of responses. The largest counts; absent means 1.
     pub(super) times: Vec<Pointer>,
+    /// The most of a unit that a request uses if its body does not say.
+    pub(super) limits: Vec<(Box<str>, Count)>,
 }
 
 impl Estimate {
@@ -35,15 +37,21 @@ impl Estimate {
         Some(cost.times(found.factor(&self.times)?))
     }
 
-    /// The tokens of these units that a request with this body is expected to use. A unit that cannot be estimated counts
-    /// as none, and so does a factor that cannot be read.
+    /// The tokens of these units that a request with this body is expected to use. A unit that the body does not bound
+    /// counts as none, whatever the model's limit is, and so does a factor that cannot be read. Units that the same places
+    /// bound are parts of one count.
     pub(super) fn tokens(&self, units: &[&str], body: &[u8]) -> u32 {
         let found = FactorValue::read(self, body);
         let by_bytes = |unit: &str| self.bytes.iter().any(|by_bytes| **by_bytes == *unit);
         let bytes =
             if units.iter().any(|unit| by_bytes(unit)) { u32::try_from(body.len()).unwrap_or(u32::MAX) } else { 0 };
-        let counted = units.iter().filter(|unit| !by_bytes(unit));
-        let counts = counted.filter_map(|unit| found.as_ref()?.count(self, unit)).map(Count::round_up);
+        let mut bounds: Vec<&[Pointer]> = Vec::new();
+        for (_, pointers) in self.json.iter().filter(|(unit, _)| units.contains(&&**unit)) {
+            if !bounds.contains(&pointers.as_slice()) {
+                bounds.push(pointers);
+            }
+        }
+        let counts = bounds.into_iter().filter_map(|bound| found.as_ref()?.largest(bound)?).map(Count::round_up);
         let factor = found.as_ref().and_then(|found| found.factor(&self.times)).map_or(1, Count::round_up);
         counts.fold(bytes, u32::saturating_add).saturating_mul(factor)
     }
@@ -77,8 +85,9 @@ impl<'e, 'j> FactorValue<'e, 'j> {
     /// The count of a unit; `None` when it is not there, or not a whole number above zero. A string with a number does
     /// not count either, nor a fraction or a zero: some services accept these, others use their default.
     fn count(&self, estimate: &Estimate, unit: &str) -> Option<Count> {
-        let (_, pointers) = estimate.json.iter().find(|(known, _)| **known == *unit)?;
-        self.largest(pointers)?
+        let pointers = estimate.json.iter().find(|(known, _)| **known == *unit);
+        let limit = estimate.limits.iter().find(|(known, _)| **known == *unit).map(|(_, limit)| *limit);
+        self.largest(pointers.map_or(&[][..], |(_, pointers)| pointers.as_slice()))?.or(limit)
     }
 
     /// The largest value, 1 if there is none.

@@ -7,22 +7,27 @@ use serde_json::value::RawValue;
 
 use super::json_text::JsonText;
 use super::object::{Object, UnknownKeys, documentation};
+use super::preset::{Expansion, ModelFiles};
 use super::problem::{CatalogueError, CatalogueProblem, Problems};
+use super::route_upstreams::{self, RouteUpstreams};
 use super::template_file::check_template;
-use super::{body, overlap, param_file, removed_headers, schema, usage_file, volume_file, websocket};
+use super::{body, overlap, param_file, removed_headers, schema, served, usage_file, volume_file, websocket};
 use crate::catalogue::free_statuses::{self, FreeStatuses};
 use crate::catalogue::price::{LookbackTiers, MAX_PRICE, Multiplier, Pricing, Weight};
 use crate::catalogue::route::{Param, ParamLocation, ParamType, QueryRule, Route};
 use crate::catalogue::trie::Trie;
+use crate::catalogue::usage_price::UsagePrice;
 use crate::money::credits::Credits;
 
-const FILE_KEYS: [&str; 5] = ["market", "version", "description", free_statuses::KEY, "endpoints"];
-const ROUTE_KEYS: [&str; 23] = [
+const FILE_KEYS: [&str; 7] =
+    ["market", "version", "description", free_statuses::KEY, "models", route_upstreams::KEY, "endpoints"];
+const ROUTE_KEYS: [&str; 26] = [
     "path",
     "method",
     "metered",
     "sse",
     "websocket",
+    "serve",
     "errors",
     "replay",
     "overlap",
@@ -41,6 +46,8 @@ const ROUTE_KEYS: [&str; 23] = [
     "request_headers",
     "response_headers",
     free_statuses::KEY,
+    route_upstreams::KEY,
+    route_upstreams::RETRY_KEY,
 ];
 const LOOKBACK_KEYS: [&str; 4] = ["type", "param", "tiers", "overflow_multiplier"];
 const STREAM_KEYS: [&str; 2] = ["type", "credits_per_connection"];
@@ -52,10 +59,12 @@ pub(super) struct CatalogueFile {
     pub(super) version: u64,
     pub(super) routes: Vec<Route>,
     pub(super) trie: Trie,
+    /// The text with its presets written out, if it has any.
+    pub(super) written: Option<String>,
 }
 
 impl CatalogueFile {
-    pub(super) fn read(json: &str, unknown: UnknownKeys) -> Result<Self, CatalogueError> {
+    pub(super) fn read(json: &str, unknown: UnknownKeys, files: &ModelFiles<'_>) -> Result<Self, CatalogueError> {
         // Parse the whole text first, so that a syntax error is reported with its line.
         let _: &RawValue = serde_json::from_str(json)?;
         let mut problems = Problems::default();
@@ -65,14 +74,20 @@ impl CatalogueFile {
             let market = problems.keep(file.require("market"));
             let version = problems.keep(file.require("version"));
             let free = problems.keep(documentation(FreeStatuses::read(file), unknown)).flatten().unwrap_or_default();
+            let upstreams = problems.keep(RouteUpstreams::read_default(file, unknown)).flatten();
+            let expansion = problems.keep(Expansion::new(file, files));
             let endpoints: Option<Vec<&RawValue>> = problems.keep(file.require("endpoints"));
-            Some((market, version, free, endpoints?))
+            Some((market, version, (free, upstreams), endpoints?, expansion))
         });
         let mut found: Vec<_> = problems.into_texts().into_iter().map(CatalogueProblem::of_file).collect();
-        let (market, version, free, endpoints) = top.unwrap_or_default();
+        let (market, version, defaults, endpoints, mut expansion) = top.unwrap_or_default();
         let (mut routes, mut trie) = (Vec::with_capacity(endpoints.len()), Trie::default());
         for (index, endpoint) in endpoints.into_iter().enumerate() {
-            let problems = match read_endpoint(endpoint, &free, unknown) {
+            let text = match &mut expansion {
+                Some(expansion) => expansion.route(endpoint),
+                None => Ok(endpoint.get().into()),
+            };
+            let problems = match text.and_then(|text| read_endpoint(&text, &defaults, unknown)) {
                 Ok(route) if trie.insert(&route.template, &route.method, routes.len()) => {
                     routes.push(route);
                     continue;
@@ -84,8 +99,15 @@ impl CatalogueFile {
             let of_route = |problem| CatalogueProblem { place: place.clone(), route: route.clone(), problem };
             found.extend(problems.into_texts().into_iter().map(of_route));
         }
+        let mut written = None;
+        if let (true, Some(file), Some(expansion)) = (found.is_empty(), &file, expansion) {
+            match expansion.finish(file) {
+                Ok(text) => written = text,
+                Err(problem) => found.push(CatalogueProblem::of_file(problem)),
+            }
+        }
         CatalogueError::unless_none(found)?;
-        Ok(Self { market: market.unwrap_or_default(), version: version.unwrap_or_default(), routes, trie })
+        Ok(Self { written, market: market.unwrap_or_default(), version: version.unwrap_or_default(), routes, trie })
     }
 }
 
@@ -96,9 +118,12 @@ fn route_name(endpoint: &RawValue) -> Option<String> {
     Some(format!("{} {}", text("method")?, text("path")?))
 }
 
-/// Reads a route. `free` is the default for routes without free statuses.
-fn read_endpoint(endpoint: &RawValue, free: &FreeStatuses, unknown: UnknownKeys) -> Result<Route, Problems> {
-    let endpoint = &Object::read(endpoint.get(), "")?;
+/// What the file says for routes that do not say it themselves.
+type Defaults = (FreeStatuses, Option<RouteUpstreams>);
+
+/// Reads a route.
+fn read_endpoint(endpoint: &str, (free, upstreams): &Defaults, unknown: UnknownKeys) -> Result<Route, Problems> {
+    let endpoint = &Object::read(endpoint, "")?;
     let mut problems = Problems::default();
     problems.keep(endpoint.only(&ROUTE_KEYS, unknown));
     let path = problems.keep(endpoint.require::<String>("path"));
@@ -111,11 +136,13 @@ fn read_endpoint(endpoint: &RawValue, free: &FreeStatuses, unknown: UnknownKeys)
     let body = problems.keep(documentation(body::read_rules(endpoint, unknown), unknown));
     let query: Option<Option<QueryRule>> = problems.keep(documentation(endpoint.get("query"), unknown));
     let encoded_slash = problems.keep(encoded_slash(endpoint, params.as_deref(), unknown));
+    let upstreams = problems.keep(RouteUpstreams::read(endpoint, upstreams.as_ref(), unknown));
     let removed_headers = problems.keep(removed_headers::read(endpoint, pricing.as_ref(), unknown));
     let documented = problems.keep(documented_response(endpoint, unknown));
     let metered = problems.keep(endpoint.require("metered"));
     let sse = problems.keep(endpoint.get("sse"));
     let websocket = problems.keep(websocket::read(endpoint, unknown));
+    let serve = problems.keep(served::read(endpoint, unknown));
     let errors = problems.keep(documentation(endpoint.get("errors"), unknown));
     let replay = problems.keep(endpoint.get::<bool>("replay")).map(Option::unwrap_or_default);
     if replay == Some(true) && metered == Some(false) && unknown == UnknownKeys::Refuse {
@@ -144,12 +171,14 @@ fn read_endpoint(endpoint: &RawValue, free: &FreeStatuses, unknown: UnknownKeys)
             metered: metered?,
             sse: sse?.unwrap_or_default(),
             websocket: websocket?,
+            serve: serve?,
             errors: errors?.unwrap_or_default(),
             replay: replay?,
             overlap: overlap?,
             free_statuses: free_statuses?.unwrap_or_else(|| free.clone()),
             pricing: pricing?,
             removed_headers: removed_headers?,
+            upstreams: upstreams?,
             group: group?.filter(|group| !group.trim().is_empty()),
             unit: unit?,
             response,
@@ -215,7 +244,7 @@ fn documented_response(
 
 fn pricing(endpoint: &Object<'_>, params: Option<&[Param]>, unknown: UnknownKeys) -> Result<Pricing, Problems> {
     if endpoint.get::<&RawValue>("price")?.is_some_and(|price| price.get().starts_with('{')) {
-        return match (usage_pricing(endpoint, unknown), unknown) {
+        return match (usage_pricing(endpoint, params, unknown), unknown) {
             (Err(_), UnknownKeys::Ignore) => Ok(Pricing::Unknown),
             (pricing, _) => pricing,
         };
@@ -259,7 +288,7 @@ fn per_connection(endpoint: &Object<'_>, modifier: &Object<'_>, unknown: Unknown
 }
 
 /// A price by usage: `price` is an object.
-fn usage_pricing(endpoint: &Object<'_>, unknown: UnknownKeys) -> Result<Pricing, Problems> {
+fn usage_pricing(endpoint: &Object<'_>, params: Option<&[Param]>, unknown: UnknownKeys) -> Result<Pricing, Problems> {
     let mut problems = Problems::default();
     for other in ["credit_weight", "billing_modifier"].into_iter().filter(|key| endpoint.has(key)) {
         problems.add(format!("{other} does not apply to a price by usage; remove it, or write price as a string"));
@@ -269,6 +298,11 @@ fn usage_pricing(endpoint: &Object<'_>, unknown: UnknownKeys) -> Result<Pricing,
     }
     let price = problems.keep(endpoint.object("price")).flatten();
     let price = price.and_then(|price| problems.keep(usage_file::read_price(&price, unknown)));
+    if let (Some(name), Some(params)) = (price.as_ref().and_then(UsagePrice::model_param), params)
+        && !params.iter().any(|param| param.location == ParamLocation::Path && *param.name == *name)
+    {
+        problems.add(format!("price.model.param: the route has no path parameter {name}"));
+    }
     problems.or(|| Some(Pricing::ByUsage(Arc::new(price?))))
 }
 

@@ -65,11 +65,16 @@ impl FreeStatuses {
 
     /// Reads `free_statuses` of a route or of the file; `None` if it is not there.
     pub(super) fn read(object: &Object<'_>) -> Result<Option<Self>, String> {
-        if member(object, KEY)?.is_none() {
+        Self::read_as(object, KEY)
+    }
+
+    /// Reads a list of statuses that has another key.
+    pub(super) fn read_as(object: &Object<'_>, key: &str) -> Result<Option<Self>, String> {
+        if member(object, key)?.is_none() {
             return Ok(None);
         }
-        let entries: Vec<&RawValue> = object.get(KEY)?.unwrap_or_default();
-        entries.into_iter().map(Listed::read).collect::<Result<_, _>>().map(Self).map(Some)
+        let entries: Vec<&RawValue> = object.get(key)?.unwrap_or_default();
+        entries.into_iter().map(|entry| Listed::read(entry, key)).collect::<Result<_, _>>().map(Self).map(Some)
     }
 }
 
@@ -90,7 +95,7 @@ pub(super) const KEY: &str = "free_statuses";
 
 impl Listed {
     /// A number, or a class such as `"5xx"`, which OpenAPI writes `5XX`. A success is what requests pay for.
-    fn read(entry: &RawValue) -> Result<Self, String> {
+    fn read(entry: &RawValue, key: &str) -> Result<Self, String> {
         let text: String = serde_json::from_str(entry.get()).unwrap_or_default();
         match (entry.get().parse(), text.to_ascii_lowercase().as_str()) {
             (Ok(status @ 201..=599), _) => Ok(Self::Status(status)),
@@ -98,7 +103,7 @@ impl Listed {
             (_, "4xx") => Ok(Self::Class(4)),
             (_, "5xx") => Ok(Self::Class(5)),
             _ => {
-                Err(format!("{KEY}: {} must be a status from 201 to 599, or \"3xx\", \"4xx\" or \"5xx\"", entry.get()))
+                Err(format!("{key}: {} must be a status from 201 to 599, or \"3xx\", \"4xx\" or \"5xx\"", entry.get()))
             }
         }
     }

@@ -14,6 +14,8 @@ use crate::money::credits::{Credits, decimal_of_atoms};
 
 /// Significant digits of a price.
 const DIGITS: u32 = 4;
+/// How many models are named.
+const MODELS_SHOWN: usize = 4;
 const THOUSAND: i64 = 1_000;
 const MILLION: i64 = 1_000_000;
 
@@ -140,7 +142,21 @@ fn by_volume(tiers: &VolumeTiers) -> String {
     tiers.iter().map(step).collect::<Vec<_>>().join(", ")
 }
 
+/// The prices of the first models.
+fn by_model(price: &UsagePrice) -> String {
+    let shown = price.models().take(MODELS_SHOWN).map(|(name, price)| format!("{name}: {}", by_usage(price)));
+    let more = match price.models().count().saturating_sub(MODELS_SHOWN) {
+        0 => None,
+        1 => Some("1 more model".to_owned()),
+        more => Some(format!("{} more models", grouped(&more.to_string()))),
+    };
+    shown.chain(more).collect::<Vec<_>>().join("; ")
+}
+
 fn by_usage(price: &UsagePrice) -> String {
+    if price.is_by_model() {
+        return by_model(price);
+    }
     let each = price.units().filter(|(_, price)| !price.is_zero()).map(|(unit, price)| unit_amount(unit, price));
     let mut parts: Vec<String> = each.collect();
     let least = price.min().is_positive().then(|| amount(price.min(), None, ""));
@@ -230,6 +246,14 @@ mod tests {
                 "units": {{"input_tokens": "0.00000025", "seconds": "0.02"}}}}"#
             )
         };
+        let by_models = |count: u32| {
+            let model = |number| format!(r#""m{number}": {{"per_million": {{"tokens": "0.25"}}}}"#);
+            let models: Vec<String> = (0..count).map(model).collect();
+            format!(
+                r#""price": {{"max": "1", "model": {{"json": "/m"}}, "models": {{{}}}, "report": {{"json": {{"tokens": "/a"}}}}}}"#,
+                models.join(",")
+            )
+        };
         let by_report = |more: &str| format!(r#""price": {{"max": "0.5", {more} "report": {{"header": "x-cost"}}}}"#);
         // the route's fields, its price
         let table = [
@@ -259,6 +283,12 @@ mod tests {
             (
                 by_usage(r#""min": "0.001","#),
                 "0.25 credits per million input tokens, 0.02 credits per second, at least 0.001 credits",
+            ),
+            (by_models(1), "m0: 0.25 credits per million tokens"),
+            (
+                by_models(6),
+                "m0: 0.25 credits per million tokens; m1: 0.25 credits per million tokens; m2: 0.25 credits per million \
+                 tokens; m3: 0.25 credits per million tokens; 2 more models",
             ),
             (by_report(""), "up to 0.5 credits"),
             (by_report(r#""min": "0.1","#), "0.1 credits to 0.5 credits"),

@@ -38,21 +38,17 @@ impl Ratio {
     }
 
     fn by_usage(old: &UsagePrice, new: &UsagePrice) -> Option<Self> {
-        let alike = old.report == new.report
-            && old.missing == new.missing
-            && old.over == new.over
-            && old.estimate == new.estimate
-            && old.units.len() == new.units.len();
-        // A report in credits is what the upstream says, whatever the catalogue.
-        if !alike || old.units.is_empty() {
-            return None;
+        match (&old.models, &new.models) {
+            (None, None) => Self::common(amounts(old, new)?),
+            (Some(old), Some(new)) if old.place == new.place && old.prices.len() == new.prices.len() => {
+                let pairs = old.prices.iter().map(|(name, old)| {
+                    let (_, new) = new.prices.iter().find(|(known, _)| known == name)?;
+                    amounts(old, new)
+                });
+                Self::common(pairs.collect::<Option<Vec<_>>>()?.into_iter().flatten())
+            }
+            _ => None,
         }
-        let mut pairs = vec![(atoms(old.max), atoms(new.max)), (atoms(old.min), atoms(new.min))];
-        for (unit, price) in &old.units {
-            let (_, new) = new.units.iter().find(|(known, _)| known == unit)?;
-            pairs.push((price.attocredits(), new.attocredits()));
-        }
-        Self::common(pairs)
     }
 
     /// The ratio of all `(old, new)`, if they have the same.
@@ -89,6 +85,25 @@ impl Ratio {
         let product = atoms(amount).checked_mul(self.new)?;
         i64::try_from(product.div_ceil(self.old)).ok().map(Credits::from_atoms)
     }
+}
+
+/// The amounts of two prices by usage that differ in nothing else, as `(old, new)`.
+fn amounts(old: &UsagePrice, new: &UsagePrice) -> Option<Vec<(u128, u128)>> {
+    let alike = old.report == new.report
+        && old.missing == new.missing
+        && old.over == new.over
+        && old.estimate == new.estimate
+        && old.units.len() == new.units.len();
+    // A report in credits is what the upstream says, whatever the catalogue.
+    if !alike || old.units.is_empty() {
+        return None;
+    }
+    let mut pairs = vec![(atoms(old.max), atoms(new.max)), (atoms(old.min), atoms(new.min))];
+    for (unit, price) in &old.units {
+        let (_, new) = new.units.iter().find(|(known, _)| known == unit)?;
+        pairs.push((price.attocredits(), new.attocredits()));
+    }
+    Some(pairs)
 }
 
 /// The price of a request, if it is the same for all.

@@ -1,5 +1,7 @@
 //! Where a response says what it cost: in a header, in its body, or by its length.
 
+use std::sync::Arc;
+
 use crate::catalogue::amount::Measures;
 use crate::catalogue::json_report::JsonReport;
 use crate::catalogue::json_scanner::DEPTH_MAX;
@@ -33,7 +35,7 @@ pub(super) enum Source {
     /// Headers or trailers, by lower-case name.
     Headers(Measures<Box<str>>),
     /// Values in a JSON body, or in the JSON of events or lines.
-    Json(Box<JsonReport>),
+    Json(Arc<JsonReport>),
     /// The length of the body in bytes is the count of this unit.
     Bytes(Box<str>),
     /// A kind that this version cannot read. Only in catalogues published by other servers.

@@ -1,6 +1,8 @@
 //! Reads the report of a price by usage from a catalogue file, with what says that a response failed or how much of it
 //! was delivered.
 
+use std::sync::Arc;
+
 use serde_json::value::RawValue;
 
 use super::object::{Object, UnknownKeys, choice, member, texts};
@@ -60,7 +62,7 @@ fn read_json(price: &Object<'_>, report: &Object<'_>, units: &Units, unknown: Un
     problems.or(|| {
         let (measures, combine) = (measures?, combine?.unwrap_or_default());
         let declared = Declared { measures, combine, failed: failed?, delivered: delivered? };
-        Some(Source::Json(Box::new(JsonReport::new(declared))))
+        Some(Source::Json(Arc::new(JsonReport::new(declared))))
     })
 }
 

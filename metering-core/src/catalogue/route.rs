@@ -10,6 +10,7 @@ use crate::catalogue::free_statuses::FreeStatuses;
 use crate::catalogue::json_text::JsonText;
 use crate::catalogue::price::{MAX_PRICE, Pricing};
 use crate::catalogue::removed_headers::RemovedHeaders;
+use crate::catalogue::route_upstreams::RouteUpstreams;
 use crate::catalogue::usage_price::UsagePrice;
 use crate::catalogue::volume_tiers::VolumeTiers;
 use crate::money::credits::Credits;
@@ -148,6 +149,8 @@ pub struct Route {
     pub sse: bool,
     /// Whether its requests open WebSocket connections (RFC 6455), and no others are served.
     pub websocket: bool,
+    /// The document that the gateway responds with itself, without the upstream.
+    pub serve: Option<JsonText>,
     /// How its errors look.
     pub errors: ErrorShape,
     /// Whether a retry of a request whose client was cut off gets the response of the first attempt.
@@ -160,6 +163,8 @@ pub struct Route {
     pub pricing: Pricing,
     /// The headers of its requests and responses that do not pass the gateway.
     pub removed_headers: RemovedHeaders,
+    /// Which upstreams serve it; `None` for the gateway's default one.
+    pub upstreams: Option<RouteUpstreams>,
     /// The heading under which documentation lists it.
     pub group: Option<String>,
     /// What one request is, as a plain noun, such as `search`. Plans say how many of these they buy.

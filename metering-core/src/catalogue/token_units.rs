@@ -1,6 +1,7 @@
 //! Which units of a price are tokens, and how many tokens a request may use or has used, for limits on tokens per minute.
 //!
-//! Cached input counts, as it does at OpenAI, unless the price lists its token units.
+//! Cached input counts, as it does at OpenAI, unless the price lists its token units. What a model may produce at most is no
+//! expectation: a request that sets no limit counts its input until its response has reported the rest.
 
 use crate::catalogue::amount::Measures;
 use crate::catalogue::report::Source;
@@ -72,6 +73,7 @@ mod tests {
 
     use super::*;
     use crate::Catalogue;
+    use crate::catalogue::RequestPath;
 
     fn price(more: &str) -> Arc<UsagePrice> {
         let file = format!(
@@ -117,5 +119,29 @@ mod tests {
             assert_eq!(price.expected_tokens(Some(body.as_bytes())), Some(expected), "{body}");
         }
         assert_eq!(price.expected_tokens(None), Some(0));
+    }
+
+    #[test]
+    fn tokens_of_a_model_are_bounded_by_the_request_once() {
+        let catalogue = Catalogue::from_json(
+            r#"{"market": "M", "version": 1, "models": {
+                "small": {"max": "1", "per_million": {"input_tokens": "1", "output_tokens": "10", "reasoning_tokens": "20"}},
+                "large": {"max": "1", "per_million": {"input_tokens": "1", "output_tokens": "10"},
+                    "limits": {"output_tokens": 5000}}},
+                "endpoints": [{"path": "/chat", "method": "POST", "metered": true, "price": {"preset": "openai-chat"}}]}"#,
+        );
+        let route = &catalogue.as_ref().unwrap().routes()[0];
+        let expected = |body: &str| {
+            let path = RequestPath::parse("/chat").unwrap();
+            let price = route.usage_price_of(&path, Some(body.as_bytes())).unwrap().unwrap();
+            price.expected_tokens(Some(format!("{body:<100}").as_bytes()))
+        };
+        assert_eq!(
+            expected(r#"{"model": "small", "max_tokens": 40}"#),
+            Some(140),
+            "the reasoning is part of the output"
+        );
+        assert_eq!(expected(r#"{"model": "large", "max_tokens": 40, "n": 2}"#), Some(280));
+        assert_eq!(expected(r#"{"model": "large"}"#), Some(100), "the model's limit is no expectation");
     }
 }

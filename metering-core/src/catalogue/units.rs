@@ -15,6 +15,8 @@ use crate::money::decimal::{self, DecimalError};
 
 /// Decimals of a unit price.
 const PRICE_DECIMALS: u32 = 18;
+/// Decimals that the price of a million has less.
+const MILLION_DECIMALS: u32 = 6;
 /// Decimals of a count.
 const COUNT_DECIMALS: u32 = 9;
 const BILLION: u128 = 10_u128.pow(COUNT_DECIMALS);
@@ -75,6 +77,30 @@ impl UnitPrice {
         self.attocredits == 0
     }
 
+    /// The price of one unit, from the text of the price of a million.
+    ///
+    /// ```
+    /// use metering_core::catalogue::UnitPrice;
+    ///
+    /// assert_eq!(UnitPrice::of_million("0.25")?, "0.00000025".parse()?);
+    /// # Ok::<(), metering_core::money::DecimalError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// When it is not a decimal number, has more than 12 decimals, or is out of range.
+    pub fn of_million(text: &str) -> Result<Self, DecimalError> {
+        Self::scaled(text, PRICE_DECIMALS - MILLION_DECIMALS)
+    }
+
+    /// A price whose last possible decimal is an attocredit.
+    fn scaled(text: &str, decimals: u32) -> Result<Self, DecimalError> {
+        let value = decimal::parse_exact(text)?.normalize();
+        let mantissa = u128::try_from(value.mantissa()).map_err(|_| DecimalError::OutOfRange)?;
+        let missing = decimals.checked_sub(value.scale()).ok_or(DecimalError::TooFine)?;
+        let attocredits = mantissa.checked_mul(10_u128.pow(missing)).filter(|price| *price <= PRICE_MAX);
+        attocredits.map(|attocredits| Self { attocredits }).ok_or(DecimalError::OutOfRange)
+    }
+
     /// The price in 10⁻¹⁸ credits.
     pub(super) const fn attocredits(self) -> u128 {
         self.attocredits
@@ -85,11 +111,7 @@ impl FromStr for UnitPrice {
     type Err = DecimalError;
 
     fn from_str(text: &str) -> Result<Self, DecimalError> {
-        let value = decimal::parse_exact(text)?.normalize();
-        let mantissa = u128::try_from(value.mantissa()).map_err(|_| DecimalError::OutOfRange)?;
-        let missing = PRICE_DECIMALS.checked_sub(value.scale()).ok_or(DecimalError::TooFine)?;
-        let attocredits = mantissa.checked_mul(10_u128.pow(missing)).filter(|price| *price <= PRICE_MAX);
-        attocredits.map(|attocredits| Self { attocredits }).ok_or(DecimalError::OutOfRange)
+        Self::scaled(text, PRICE_DECIMALS)
     }
 }
 

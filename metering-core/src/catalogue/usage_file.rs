@@ -1,18 +1,32 @@
 //! Reads the prices by usage of a catalogue file, and checks their rules.
 
-use super::object::{Object, UnknownKeys, choice, documentation, member, texts};
+use std::sync::Arc;
+
+use super::credits_file::{read_max, read_min};
+use super::model_file::{self, Model, Models};
+use super::object::{Object, UnknownKeys, choice, documentation, texts};
 use crate::catalogue::by_unit::{Units, by_unit, known_unit, pointers, read_units};
 use crate::catalogue::estimate::Estimate;
-use crate::catalogue::price::MAX_PRICE;
 use crate::catalogue::problem::Problems;
 use crate::catalogue::report::{Report, Source};
 use crate::catalogue::report_file::read_report;
-use crate::catalogue::units::number_text;
-use crate::catalogue::usage_price::{Missing, Over, UsagePrice};
-use crate::money::credits::Credits;
+use crate::catalogue::usage_price::{ByModel, Missing, Over, UsagePrice};
 
-const PRICE_KEYS: [&str; 10] =
-    ["max", "min", "units", "report", "missing", "over", "estimate", "failed", "delivered", "tokens"];
+const PRICE_KEYS: [&str; 13] = [
+    "max",
+    "min",
+    "units",
+    "per_million",
+    "model",
+    "models",
+    "report",
+    "missing",
+    "over",
+    "estimate",
+    "failed",
+    "delivered",
+    "tokens",
+];
 const ESTIMATE_KEYS: [&str; 3] = ["json", "bytes", "times"];
 
 /// Reads the object of a `price` field.
@@ -22,9 +36,19 @@ const ESTIMATE_KEYS: [&str; 3] = ["json", "bytes", "times"];
 pub(super) fn read_price(price: &Object<'_>, unknown: UnknownKeys) -> Result<UsagePrice, Problems> {
     let mut problems = Problems::default();
     problems.keep(price.only(&PRICE_KEYS, unknown));
-    let max = problems.keep(read_max(price));
+    let models = problems.keep(model_file::read(price, unknown));
+    let of_models = models.as_ref().and_then(Option::as_ref);
+    let max = match of_models.and_then(Models::max).filter(|_| !price.has("max")) {
+        Some(max) => Some(max),
+        None => problems.keep(read_max(price)),
+    };
     let min = problems.keep(read_min(price, max));
-    let units = problems.keep(read_units(price));
+    let units = match of_models {
+        Some(models) => Some(models.dearest_units()),
+        // The units of models that could not be read are not known.
+        None if price.has("models") => None,
+        None => problems.keep(read_units(price)),
+    };
     // What is reported and estimated is checked against the units, if those could be read.
     let of_units = units.as_ref().map(|units| {
         // Another server's catalogue may have kinds of reports that are not known here. Its price can still be shown.
@@ -37,9 +61,14 @@ pub(super) fn read_price(price: &Object<'_>, unknown: UnknownKeys) -> Result<Usa
     let over = [("cap", Over::Cap), ("debt", Over::Debt)];
     let missing = problems.keep(documentation(choice(price, "missing", &missing), unknown));
     let over = problems.keep(documentation(choice(price, "over", &over), unknown));
+    let has_limits = of_models.is_some_and(|models| models.models.iter().any(|model| !model.limits.is_empty()));
+    if has_limits && !price.has("estimate") {
+        problems
+            .add(format!("{} is missing: without it, limits of models have no effect", price.location_of("estimate")));
+    }
     problems.or(|| {
         let (source, estimate, tokens) = of_units?;
-        Some(UsagePrice {
+        let price = UsagePrice {
             max: max?,
             min: min?,
             units: units?,
@@ -48,32 +77,30 @@ pub(super) fn read_price(price: &Object<'_>, unknown: UnknownKeys) -> Result<Usa
             over: over?.unwrap_or_default(),
             estimate,
             tokens,
+            models: None,
+        };
+        Some(match models? {
+            Some(models) => by_model(price, models),
+            None => price,
         })
     })
 }
 
-fn read_max(price: &Object<'_>) -> Result<Credits, String> {
-    let max = credits(price, "max")?.ok_or_else(|| format!("{} is missing", price.location_of("max")))?;
-    if !max.is_positive() || max > MAX_PRICE {
-        return Err(format!("{}: must be above 0 and at most {MAX_PRICE}, not {max}", price.location_of("max")));
-    }
-    Ok(max)
-}
-
-fn read_min(price: &Object<'_>, max: Option<Credits>) -> Result<Credits, String> {
-    let (min, max) = (credits(price, "min")?.unwrap_or_default(), max.unwrap_or(MAX_PRICE));
-    if min.is_negative() || min > max {
-        return Err(format!("{}: must be 0 to max, {max}, not {min}", price.location_of("min")));
-    }
-    Ok(min)
-}
-
-/// An amount of credits, as a string or as a number whose digits are read exactly as written.
-fn credits(object: &Object<'_>, key: &str) -> Result<Option<Credits>, String> {
-    let Some(value) = member(object, key)? else { return Ok(None) };
-    let amount = number_text(value).and_then(|text| text.parse());
-    let wrong = |error| format!("{}: {error}; write credits as a string, such as \"0.01\"", object.location_of(key));
-    amount.map(Some).map_err(wrong)
+/// The price of a route whose models have their own: its amounts are those that hold for all of them.
+fn by_model(price: UsagePrice, models: Models) -> UsagePrice {
+    let of_model = |model: Model| {
+        let mut own = UsagePrice { units: model.units, ..price.clone() };
+        own.max = model.max.unwrap_or(price.max);
+        own.min = model.min.unwrap_or(price.min).min(own.max);
+        if let Some(estimate) = &mut own.estimate {
+            estimate.limits = model.limits;
+        }
+        (model.name, Arc::new(own))
+    };
+    let prices: Vec<(Box<str>, Arc<UsagePrice>)> = models.models.into_iter().map(of_model).collect();
+    let max = prices.iter().map(|(_, own)| own.max).max().unwrap_or(price.max);
+    let min = prices.iter().map(|(_, own)| own.min).min().unwrap_or(price.min);
+    UsagePrice { max, min, models: Some(ByModel { place: models.place, names: models.names, prices }), ..price }
 }
 
 /// The units that count towards limits on tokens per minute, if they are listed.
@@ -111,7 +138,7 @@ fn read_estimate(price: &Object<'_>, units: &Units, unknown: UnknownKeys) -> Res
             problems.add(format!("{}: must estimate units by json or bytes", price.location_of("estimate")));
         }
     }
-    problems.or(|| Some(Some(Estimate { json: json?, bytes: bytes?, times: times? })))
+    problems.or(|| Some(Some(Estimate { json: json?, bytes: bytes?, times: times?, limits: Vec::new() })))
 }
 
 #[cfg(test)]

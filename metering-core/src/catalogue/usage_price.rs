@@ -5,9 +5,11 @@
 //! and the response.
 
 use std::fmt;
+use std::sync::Arc;
 
 use crate::catalogue::estimate::Estimate;
 use crate::catalogue::json_report::JsonReport;
+use crate::catalogue::model_names::{ModelNames, ModelPlace};
 use crate::catalogue::nearest::nearest;
 use crate::catalogue::report::{Report, Source};
 use crate::catalogue::units::{Count, Counts, ExactCost, UnitPrice};
@@ -47,10 +49,25 @@ pub struct UsagePrice {
     pub(super) estimate: Option<Estimate>,
     /// The units that are tokens, if they are listed.
     pub(super) tokens: Option<Vec<Box<str>>>,
+    /// The prices of models, if they have their own. The amounts above then hold for all of them: the highest maximum, the
+    /// lowest minimum, the dearest of each unit.
+    pub(super) models: Option<ByModel>,
+}
+
+/// Prices by model.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct ByModel {
+    pub(super) place: ModelPlace,
+    pub(super) names: ModelNames,
+    /// Each name or pattern, and its price, in the file's order.
+    pub(super) prices: Vec<(Box<str>, Arc<UsagePrice>)>,
 }
 
 /// The most that a request costs, whatever its response reports: a million credits.
 const MAX_COST: Credits = Credits::from_atoms(1_000_000 * ATOMS_PER_CREDIT);
+
+/// How many models a sentence about a price names.
+const MODELS_SHOWN: usize = 10;
 
 /// What a request costs without a report that can be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -123,10 +140,47 @@ impl UsagePrice {
         estimate.map_or(self.max, |cost| cost.round_up().clamp(self.min, self.max))
     }
 
-    /// Whether [`UsagePrice::hold`] depends on the request's body.
+    /// Whether what is held for a request depends on its body.
     #[must_use]
     pub const fn needs_request_body(&self) -> bool {
-        self.estimate.is_some()
+        let in_body = matches!(&self.models, Some(ByModel { place: ModelPlace::Json(_), .. }));
+        self.estimate.is_some() || in_body
+    }
+
+    /// The prices of models, in the file's order: each name, or the beginning of names and an asterisk. None when all
+    /// requests have the same price. Otherwise a request has that of its model
+    /// ([`Route::usage_price_of`](crate::catalogue::Route::usage_price_of)).
+    ///
+    /// ```
+    /// use metering_core::Catalogue;
+    ///
+    /// let catalogue = Catalogue::from_json(
+    ///     r#"{"market": "M", "version": 1, "endpoints": [{"path": "/chat", "method": "POST", "metered": true, "price": {
+    ///         "max": "0.5", "model": {"json": "/model"},
+    ///         "models": {"small": {"per_million": {"tokens": "0.25"}}, "large*": {"per_million": {"tokens": "10"}}},
+    ///         "report": {"json": {"tokens": "/usage/total_tokens"}}}}]}"#,
+    /// )?;
+    /// let price = catalogue.routes()[0].usage_price().ok_or("no price by usage")?;
+    /// let names: Vec<_> = price.models().map(|(name, _)| name).collect();
+    /// assert_eq!(names, ["small", "large*"]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn models(&self) -> impl Iterator<Item = (&str, &Self)> {
+        self.models.iter().flat_map(|models| &models.prices).map(|(name, price)| (&**name, &**price))
+    }
+
+    /// The path parameter that names the model, if that is where requests do.
+    pub(super) fn model_param(&self) -> Option<&str> {
+        match &self.models.as_ref()?.place {
+            ModelPlace::Param(name) => Some(name),
+            ModelPlace::Json(_) => None,
+        }
+    }
+
+    /// Whether models have their own prices.
+    #[must_use]
+    pub const fn is_by_model(&self) -> bool {
+        self.models.is_some()
     }
 
     /// The cost of these units, rounded up to an atom, and at least [`UsagePrice::min`]. It can exceed the hold. A cost
@@ -216,13 +270,36 @@ impl fmt::Display for UsagePrice {
         } else {
             write!(f, "up to {} {noun}", self.max)?;
         }
-        if self.units.is_empty() {
+        if self.is_by_model() {
+            self.write_models(f)?;
+        } else if self.units.is_empty() {
             f.write_str(", as each response reports")?;
-        }
-        for (position, (unit, price)) in self.units().enumerate() {
-            write!(f, "{} {unit} {price} each", if position == 0 { ":" } else { "," })?;
+        } else {
+            f.write_str(": ")?;
+            self.write_units(f)?;
         }
         if self.may_exceed_hold() { f.write_str("; a higher cost is charged in full") } else { Ok(()) }
+    }
+}
+
+impl UsagePrice {
+    fn write_units(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (position, (unit, price)) in self.units().enumerate() {
+            write!(f, "{}{unit} {price} each", if position == 0 { "" } else { ", " })?;
+        }
+        Ok(())
+    }
+
+    fn write_models(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(", by model: ")?;
+        for (position, (name, price)) in self.models().take(MODELS_SHOWN).enumerate() {
+            write!(f, "{}{name} ", if position == 0 { "" } else { "; " })?;
+            price.write_units(f)?;
+        }
+        match self.models().count().saturating_sub(MODELS_SHOWN) {
+            0 => Ok(()),
+            more => write!(f, "; and {more} more"),
+        }
     }
 }
 

@@ -1,14 +1,16 @@
 //! Limits on tokens per minute, of an account or of a key.
 //!
 //! What a request may use counts from its hold on, and what it used replaces that when the hold is settled, in the minute
-//! in which the hold was opened. Nothing here is loaded for requests that use no tokens, or whose account and keys have no
-//! such limit.
+//! in which the hold was opened. If that minute is over, what was used beyond the hold counts in the current one: otherwise
+//! requests that last longer than a minute would use tokens that count nowhere. Nothing here is loaded for requests that use
+//! no tokens, or whose account and keys have no such limit.
 
 use std::fmt;
 use std::str::FromStr;
 
 use crate::access::key_id::KeyNumber;
 use crate::charging::rate::Window;
+use crate::clock::Timestamp;
 
 /// Who has a limit on tokens per minute.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -67,12 +69,17 @@ pub struct HeldTokensError;
 
 impl HeldTokens {
     /// The window after the hold was settled: what was `used` replaces what was held, if that is still its minute.
+    /// Otherwise what was used beyond it is added.
     #[must_use]
-    pub const fn settled_in(&self, window: Window, used: u32) -> Window {
-        if window.index != self.minute {
-            return window;
+    pub(crate) fn settled_in(&self, window: Window, used: u32, now: Timestamp) -> Window {
+        let current = window.at_minute(now);
+        if current.index == self.minute {
+            return Window { count: current.count.saturating_sub(self.count).saturating_add(used), ..current };
         }
-        Window { index: window.index, count: window.count.saturating_sub(self.count).saturating_add(used) }
+        match used.saturating_sub(self.count) {
+            0 => window,
+            beyond => Window { count: current.count.saturating_add(beyond), ..current },
+        }
     }
 }
 
@@ -114,20 +121,32 @@ mod tests {
     }
 
     #[test]
-    fn what_was_used_replaces_what_was_held_in_its_minute_only() {
+    fn what_was_used_replaces_what_was_held_and_counts_beyond_it_later() {
         let tokens = HeldTokens { count: 40, minute: 7, scopes: vec![TokenScope::Account] };
         let window = |index, count| Window { index, count };
-        // before, used, after
+        // before, the minute of the settlement, used, after
         let table = [
-            (window(7, 100), 0, window(7, 60)),
-            (window(7, 100), 15, window(7, 75)),
-            (window(7, 100), 90, window(7, 150)),
-            (window(7, 100), u32::MAX, window(7, u32::MAX)),
-            (window(8, 100), 0, window(8, 100)),
-            (window(6, 100), 15, window(6, 100)),
+            (window(7, 100), 7, 0, window(7, 60)),
+            (window(7, 100), 7, 15, window(7, 75)),
+            (window(7, 100), 7, 90, window(7, 150)),
+            (window(7, 100), 7, u32::MAX, window(7, u32::MAX)),
+            // A clock that lags.
+            (window(7, 100), 6, 90, window(7, 150)),
+            // The minute is over, with or without other requests in the next one.
+            (window(8, 100), 8, 0, window(8, 100)),
+            (window(8, 100), 8, 40, window(8, 100)),
+            (window(8, 100), 8, 90, window(8, 150)),
+            (window(8, 100), 7, 90, window(8, 150)),
+            (window(7, 100), 8, 90, window(8, 50)),
+            (window(7, 100), 8, 40, window(7, 100)),
+            (window(7, 100), 70, 90, window(70, 50)),
+            // It was opened by a clock that was far ahead.
+            (window(7, 100), 2, 0, window(7, 100)),
+            (window(7, 100), 2, 90, window(2, 50)),
         ];
-        for (before, used, after) in table {
-            assert_eq!(tokens.settled_in(before, used), after, "{before:?} {used}");
+        for (before, minute, used, after) in table {
+            let now = Timestamp::from_unix_millis(minute * 60_000 + 59_999);
+            assert_eq!(tokens.settled_in(before, used, now), after, "{before:?} {minute} {used}");
         }
     }
 }

@@ -28,6 +28,7 @@ impl Error {
             Self::NoSuchKey | Self::NoSuchSession | Self::SessionsNotOffered => ErrorCode::NotFound,
             Self::KeyConflict(_) => ErrorCode::Conflict,
             Self::UnknownRoute { .. } => ErrorCode::UnknownRoute,
+            Self::UnknownModel(_) => ErrorCode::ModelNotFound,
             Self::MethodNotAllowed(_) => ErrorCode::MethodNotAllowed,
             Self::InvalidPath(_) => ErrorCode::InvalidPath,
             Self::InvalidParameter(_) => ErrorCode::InvalidParameter,
@@ -94,6 +95,8 @@ impl Error {
                 body.topup_url = payment_required.topup_url.clone();
                 body.offer = Some(Arc::clone(&payment_required.plans));
             }
+            // OpenAI's clients show which parameter it is.
+            Self::UnknownModel(_) => body.fields = Some([("model".to_owned(), "has no price here".to_owned())].into()),
             Self::UnknownRoute { nearest, .. } => body.nearest_route = nearest.as_deref().map(str::to_owned),
             Self::Payment(error) => error.add_context(&mut body),
             Self::MaxCostExceeded { price, max_cost, .. } => {

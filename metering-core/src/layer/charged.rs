@@ -84,9 +84,15 @@ impl Charged {
         Self::of(service, slot, route, Money::Charged(receipt))
     }
 
-    pub(super) fn held(service: &Arc<Service>, mut guard: HoldGuard, route: &Route) -> Self {
+    /// `usage_price` is that of the request, whose model may have its own.
+    pub(super) fn held(
+        service: &Arc<Service>,
+        mut guard: HoldGuard,
+        route: &Route,
+        usage_price: Option<Arc<UsagePrice>>,
+    ) -> Self {
         let slot = guard.take_slot();
-        Self::of(service, slot, route, Money::Held(guard))
+        Self { usage_price, ..Self::of(service, slot, route, Money::Held(guard)) }
     }
 
     fn of(service: &Arc<Service>, slot: Option<Slot>, route: &Route, money: Money) -> Self {
@@ -96,7 +102,7 @@ impl Charged {
             amount: receipt.hold.map_or(receipt.charged, |held| held.amount),
             balance: Some(receipt.balance),
             route_template: Arc::clone(&receipt.line.route_template),
-            usage_price: route.usage_price().filter(|_| matches!(money, Money::Held(_))).cloned(),
+            usage_price: None,
             shared: Arc::new(Shared {
                 service: Arc::clone(service),
                 free_statuses: route.free_statuses.clone(),

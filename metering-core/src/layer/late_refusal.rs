@@ -6,7 +6,6 @@ use std::sync::Arc;
 use http::{Response, Uri};
 
 use super::refusal;
-use crate::access::key::KeyHash;
 use crate::catalogue::route::Route;
 use crate::error::Error;
 use crate::service::ChallengeClient;
@@ -17,34 +16,19 @@ pub(super) struct LateRefusal {
     uri: Uri,
     method: Arc<str>,
     template: Arc<str>,
-    accept_payment: Option<Box<[u8]>>,
-    key: Option<KeyHash>,
-    key_in_authorization: bool,
+    client: ChallengeClient,
 }
 
 impl LateRefusal {
     /// `uri` is as the client spelled it.
-    pub(super) fn new(uri: &Uri, route: &Route, client: ChallengeClient<'_>) -> Self {
-        let ChallengeClient { accept_payment, key, key_in_authorization } = client;
-        Self {
-            uri: uri.clone(),
-            method: Arc::clone(&route.method),
-            template: Arc::clone(&route.template),
-            accept_payment: accept_payment.map(Box::from),
-            key,
-            key_in_authorization,
-        }
+    pub(super) fn new(uri: &Uri, route: &Route, client: ChallengeClient) -> Self {
+        Self { uri: uri.clone(), method: Arc::clone(&route.method), template: Arc::clone(&route.template), client }
     }
 
     pub(super) fn response<R: From<String>>(&self, service: &Service, error: &Error) -> Response<R> {
-        let Self { uri, method, template, accept_payment, key, key_in_authorization } = self;
+        let Self { uri, method, template, client } = self;
         let mut routes = service.catalogue().routes().iter();
         let route = routes.find(|route| route.method == *method && route.template == *template);
-        let client = ChallengeClient {
-            accept_payment: accept_payment.as_deref(),
-            key: *key,
-            key_in_authorization: *key_in_authorization,
-        };
-        refusal::response(service.offers(), (uri, route), error, client, None)
+        refusal::response(service.offers(), (uri, route), error, *client, None)
     }
 }

@@ -10,7 +10,7 @@ pub(super) fn response<R: From<String>>(
     offers: Offers<'_>,
     (uri, route): (&Uri, Option<&Route>),
     error: &Error,
-    client: ChallengeClient<'_>,
+    client: ChallengeClient,
     presented: Option<&dyn RequestPayment>,
 ) -> Response<R> {
     let mut notice = offers.notice(error, offers.resource(uri.path(), uri.query(), route), presented);

@@ -136,8 +136,8 @@ impl Service {
             Err(error) => return Err(self.access.after_authentication(caller, error).await),
         };
         if let Some(presented) = payment {
-            let request = Fingerprint::of(&charge.line.http_method, &charge.request_path, &charge.line);
-            self.offers().pay(presented, caller, request, charge.price).await?;
+            let fingerprint = Fingerprint::of(&charge.line.http_method, &charge.request_path, &charge.line);
+            self.offers().pay(presented, caller, fingerprint, charge.price, self.resource_of(request)).await?;
         }
         Ok(charge)
     }

@@ -159,6 +159,7 @@ impl ChargedRequest {
             expires_at: entry.created_at,
             settled_at: Some(entry.created_at),
             explanation: Some(explanation),
+            upstream: None,
         })
     }
 }

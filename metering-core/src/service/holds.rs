@@ -183,7 +183,13 @@ impl<'h> Holds<'h> {
             (None, Some(units)) => {
                 let missing =
                     || Error::field("units", "the catalogue has no prices of units for this route; send amount");
-                let cost = price().ok_or_else(missing)?.cost(units).map_err(|error| Error::field("units", error))?;
+                let price = price().ok_or_else(missing)?;
+                if price.is_by_model() {
+                    let problem =
+                        "their prices depend on the model on this route, which is not known here; send amount";
+                    return Err(Error::field("units", problem));
+                }
+                let cost = price.cost(units).map_err(|error| Error::field("units", error))?;
                 Ok(HoldAction::Capture { cost, may_exceed: may_exceed() })
             }
             (None, None) => Ok(HoldAction::CaptureFallback),

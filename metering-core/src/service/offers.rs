@@ -68,12 +68,12 @@ impl<'s> Offers<'s> {
         self.offering().map(|payments| payments.notice(error, asked, presented)).unwrap_or_default()
     }
 
-    /// The challenges of a refusal, as header lines. None if the client does not support them.
+    /// The challenges of a refusal, as header lines.
     #[must_use]
     pub fn challenges(
         self,
         error: &Error,
-        client: ChallengeClient<'_>,
+        client: ChallengeClient,
         presented: Option<&dyn RequestPayment>,
     ) -> Vec<(&'static str, String)> {
         self.offering().map(|payments| payments.challenges(error, client, presented)).unwrap_or_default()
@@ -108,9 +108,10 @@ impl<'s> Offers<'s> {
         caller: Caller<'_>,
         request: Fingerprint,
         price: Credits,
+        asked: RequestedResource<'_>,
     ) -> Result<Paid, Error> {
         let payments = self.payments.ok_or(Error::OffersNotMade)?;
-        payments.pay(payment, caller, request, price).await
+        payments.pay(payment, caller, request, price, asked).await
     }
 
     /// The key that a request is charged to when it came with neither a key nor a payment: that of its wallet.

@@ -16,7 +16,7 @@ use crate::charging::request_id::RequestId;
 use crate::clock::Timestamp;
 use crate::error::Error;
 use crate::money::credits::Credits;
-use crate::wire::{ACCEPT_PAYMENT_HEADER, AUTHORIZATION_HEADER, PayableMembers, payment_credential};
+use crate::wire::{AUTHORIZATION_HEADER, PayableMembers, payment_credential};
 
 /// The headers of a request: takes a name in lower case, and returns the values of all its lines.
 pub type HeaderValues<'f, 'h> = &'f dyn Fn(&'static str) -> Vec<&'h [u8]>;
@@ -40,8 +40,8 @@ pub trait RequestPayments: Send + Sync + fmt::Debug {
     /// [`Error::Offer`] when it cannot be read.
     fn read(&self, headers: HeaderValues<'_, '_>) -> Result<Option<Box<dyn RequestPayment>>, Error>;
 
-    /// Credits a payment that came with a request of `caller`. `request` is what tells the request apart from others,
-    /// and `price` what it costs, or may cost.
+    /// Credits a payment that came with a request of `caller`, which asks for `asked`. `request` is what tells the
+    /// request apart from others, and `price` what it costs, or may cost.
     ///
     /// # Errors
     /// [`Error::KeyRefused`] for a bad key; [`Error::Offer`] when the payment was not credited, or not yet; or when the
@@ -52,6 +52,7 @@ pub trait RequestPayments: Send + Sync + fmt::Debug {
         caller: Caller<'_>,
         request: Fingerprint,
         price: Credits,
+        asked: RequestedResource<'_>,
     ) -> Result<Paid, Error>;
 
     /// What to add to a refusal: offers, if the client can pay one of them now, and the outcome of the payment that
@@ -67,7 +68,7 @@ pub trait RequestPayments: Send + Sync + fmt::Debug {
     fn challenges(
         &self,
         error: &Error,
-        client: ChallengeClient<'_>,
+        client: ChallengeClient,
         payment: Option<&dyn RequestPayment>,
     ) -> Vec<(&'static str, String)>;
 
@@ -129,27 +130,24 @@ pub struct PaymentNotice {
     pub offers: Option<PayableMembers>,
 }
 
-/// What a request says about challenges.
+/// Whom the challenges of a refusal are for.
 #[derive(Debug, Clone, Copy)]
-pub struct ChallengeClient<'h> {
-    /// The methods of payment that its client has: the first line of `Accept-Payment`.
-    pub accept_payment: Option<&'h [u8]>,
-    /// Its key.
+pub struct ChallengeClient {
+    /// The key of its request.
     pub key: Option<KeyHash>,
     /// Whether the key is in `Authorization`, so that a credential needs another header.
     pub key_in_authorization: bool,
 }
 
-impl<'h> ChallengeClient<'h> {
+impl ChallengeClient {
     /// Reads a request's headers. `values` takes a header name in lower case and returns the values of all its lines;
     /// `key` is the key that was found there.
     #[must_use]
-    pub fn read<V>(values: impl Fn(&'static str) -> V, key: Option<&ApiKey>) -> Self
+    pub fn read<'h, V>(values: impl Fn(&'static str) -> V, key: Option<&ApiKey>) -> Self
     where
         V: IntoIterator<Item = &'h [u8]>,
     {
-        let accept_payment = values(ACCEPT_PAYMENT_HEADER).into_iter().next();
         let has_other = values(AUTHORIZATION_HEADER).into_iter().any(|value| payment_credential(value).is_none());
-        Self { accept_payment, key: key.map(ApiKey::hash), key_in_authorization: key.is_some() && has_other }
+        Self { key: key.map(ApiKey::hash), key_in_authorization: key.is_some() && has_other }
     }
 }

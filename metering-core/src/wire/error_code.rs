@@ -106,6 +106,8 @@ error_codes! {
     NotFound = "not_found" 404,
     /// No metered route has this path.
     UnknownRoute = "unknown_route" 404,
+    /// The model that the request names has no price here.
+    ModelNotFound = "model_not_found" 404,
     /// The chain does not know this transaction yet.
     TxNotFound = "tx_not_found" 404,
     /// This wallet did not pay for any account.

@@ -19,7 +19,8 @@ pub const CHALLENGE_HEADER: &str = "www-authenticate";
 pub const AUTHORIZATION_HEADER: &str = "authorization";
 /// A credential of MPP next to an API key, for challenges that name this header.
 pub const PAYMENT_AUTHORIZATION_HEADER: &str = "payment-authorization";
-/// The methods of payment that a client of MPP has.
+/// The methods of payment that a client of MPP has. Each 402 has all challenges anyway, since there is one method; only
+/// tools of MCP look for it.
 pub const ACCEPT_PAYMENT_HEADER: &str = "accept-payment";
 /// What was paid with MPP; only in successful responses.
 pub const PAYMENT_RECEIPT_HEADER: &str = "payment-receipt";

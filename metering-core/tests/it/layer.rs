@@ -2,6 +2,7 @@
 
 mod delivery;
 mod gate;
+mod models;
 mod other_routes;
 mod overlap;
 mod precheck;

@@ -1,8 +1,9 @@
 //! The documents of x402, version 2, that a service and its facilitator exchange.
 
-use metering_pay::offers::{Offer, SignedAuthorization};
-use metering_pay::wire::x402::Requirements;
+use metering_pay::offers::{Listing, Offer, SignedAuthorization};
+use metering_pay::wire::x402::{BAZAAR_EXTENSION, Requirements, Resource};
 use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
 
 const VERSION: u32 = 2;
 
@@ -19,8 +20,12 @@ pub(super) struct PaymentRequest {
 #[serde(rename_all = "camelCase")]
 struct PaymentPayload {
     x402_version: u32,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    resource: Option<Resource>,
     payload: Payload,
     accepted: Requirements,
+    #[serde(skip_serializing_if = "Map::is_empty")]
+    extensions: Map<String, Value>,
 }
 
 #[derive(Serialize)]
@@ -42,7 +47,7 @@ struct Terms {
 }
 
 impl PaymentRequest {
-    pub(super) fn new(signed: &SignedAuthorization, offer: &Offer) -> Self {
+    pub(super) fn new(signed: &SignedAuthorization, offer: &Offer, listing: Option<&Listing>) -> Self {
         let requirements = Requirements::from(offer);
         let terms = signed.authorization;
         let authorization = Terms {
@@ -56,9 +61,12 @@ impl PaymentRequest {
         let signature = format!("0x{}", hex::encode(signed.signature.as_bytes()));
         let payload = Payload { authorization, signature };
         let accepted = requirements.clone();
+        let resource = listing.map(|listing| listing.resource.clone());
+        let extensions = listing.map(|listing| (BAZAAR_EXTENSION.to_owned(), listing.bazaar.clone()));
+        let extensions = extensions.into_iter().collect();
         Self {
             x402_version: VERSION,
-            payment_payload: PaymentPayload { x402_version: VERSION, payload, accepted },
+            payment_payload: PaymentPayload { x402_version: VERSION, resource, payload, accepted, extensions },
             payment_requirements: requirements,
         }
     }

@@ -5,6 +5,7 @@ use std::fmt;
 use k256::ecdsa::{SigningKey, VerifyingKey};
 use metering_core::chains::{Address, TokenDomain, WalletSignature, signing_digest};
 use metering_core::offers::Authorization;
+use metering_pay::offers::StatementSigner;
 use sha3::{Digest, Keccak256};
 use zeroize::Zeroizing;
 
@@ -111,9 +112,7 @@ impl Wallet {
     /// Never: a signature has 65 bytes.
     #[must_use]
     pub fn sign_authorization(&self, authorization: &Authorization, token: &TokenDomain) -> WalletSignature {
-        let signature = self.sign_digest(authorization.digest(token));
-        let v = 27 + u8::from(signature.y_is_odd);
-        WalletSignature::from_bytes([&signature.r[..], &signature.s, &[v]].concat()).expect("a signature has 65 bytes")
+        self.sign(authorization.digest(token))
     }
 
     /// Signs a digest, with the lower of the two possible `s` (EIP-2). The same digest always gives the same signature
@@ -128,6 +127,18 @@ impl Wallet {
         let key = SigningKey::from_slice(bytes).map_err(|_| WalletError::OutOfRange)?;
         let address = address_of(key.verifying_key());
         Ok(Self { key, address })
+    }
+}
+
+impl StatementSigner for Wallet {
+    fn address(&self) -> Address {
+        self.address
+    }
+
+    fn sign(&self, digest: [u8; 32]) -> WalletSignature {
+        let signature = self.sign_digest(digest);
+        let v = 27 + u8::from(signature.y_is_odd);
+        WalletSignature::from_bytes([&signature.r[..], &signature.s, &[v]].concat()).expect("a signature has 65 bytes")
     }
 }
 

@@ -11,7 +11,8 @@ use axum::response::Response;
 use metering_core::chains::{TokenDomain, TokenUnits, TxHash, WalletSignature};
 use metering_core::payments::TokenAmount;
 use metering_evm::{FacilitatorSetupError, HttpFacilitator};
-use metering_pay::offers::{Asset, Authorization, Facilitator, FacilitatorError, Offer, SignedAuthorization};
+use metering_pay::offers::{Asset, Authorization, Facilitator, FacilitatorError, Listing, Offer, SignedAuthorization};
+use metering_pay::wire::x402::Resource;
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
@@ -116,7 +117,7 @@ async fn says(status: u16, body: &Value) -> Scripted {
 async fn a_payment_is_sent_as_x402_writes_it() {
     let requirements = json!({
         "scheme": "exact", "network": "eip155:84532", "amount": "50000", "asset": USDC, "payTo": PAY_TO,
-        "maxTimeoutSeconds": 300, "extra": { "name": "USDC", "version": "2" },
+        "maxTimeoutSeconds": 300, "extra": { "name": "USDC", "version": "2", "paymentFlow": "upfront" },
     });
     let authorization = json!({
         "from": PAYER, "to": PAY_TO, "value": "50000", "validAfter": "0", "validBefore": "1750000300", "nonce": NONCE,
@@ -136,14 +137,31 @@ async fn a_payment_is_sent_as_x402_writes_it() {
     });
     let scripted = says(200, &both).await;
     let open = scripted.client();
-    assert_eq!(open.verify(&signed(), &offer()).await, Ok(()));
-    assert_eq!(open.with_token(TOKEN).unwrap().settle(&signed(), &offer()).await, Ok(HASH));
+    assert_eq!(open.verify(&signed(), &offer(), None).await, Ok(()));
+    assert_eq!(open.with_token(TOKEN).unwrap().settle(&signed(), &offer(), None).await, Ok(HASH));
     let received = scripted.received.lock().unwrap();
     let [(verify, no_token, one), (settle, token, other)] = received.as_slice() else { panic!("two requests") };
     assert_eq!((verify.as_str(), settle.as_str()), ("/x402/verify", "/x402/settle"));
     assert_eq!((one, other), (&expected, &expected));
     assert_eq!((no_token.get("authorization"), no_token["content-type"].as_bytes()), (None, &b"application/json"[..]));
     assert_eq!(token["authorization"], format!("Bearer {TOKEN}"));
+}
+
+#[tokio::test]
+async fn what_a_payment_is_for_is_sent_to_be_listed() {
+    let resource = Resource {
+        url: "https://api.example.com/quote".to_owned(),
+        description: "Quote".to_owned(),
+        mime_type: "application/json".to_owned(),
+    };
+    let bazaar = json!({"info": {"input": {"type": "http", "method": "GET"}}, "schema": {}});
+    let listing = Listing { resource, bazaar: bazaar.clone() };
+    let scripted = says(200, &json!({ "isValid": true })).await;
+    assert_eq!(scripted.client().verify(&signed(), &offer(), Some(&listing)).await, Ok(()));
+    let received = scripted.received.lock().unwrap();
+    let payload = &received[0].2["paymentPayload"];
+    assert_eq!(payload["extensions"], json!({ "bazaar": bazaar }));
+    assert_eq!(payload["resource"]["url"], "https://api.example.com/quote");
 }
 
 /// The kind of a result, and what it says.
@@ -175,14 +193,14 @@ async fn a_verification_is_valid_refused_or_unavailable() {
     ];
     for (status, body, kind, text) in table {
         let scripted = says(status, &body).await;
-        let (found, why) = outcome(scripted.client().verify(&signed(), &offer()).await);
+        let (found, why) = outcome(scripted.client().verify(&signed(), &offer(), None).await);
         assert_eq!(found, kind, "{status} {why}");
         assert!(why.contains(text), "{why}");
         assert_eq!(scripted.received.lock().unwrap().len(), 1, "no redirect is followed");
     }
     for script in [Script::Hangs, Script::Stalls] {
         let scripted = Scripted::start(script).await;
-        assert_eq!(outcome(scripted.client().verify(&signed(), &offer()).await).0, "unavailable");
+        assert_eq!(outcome(scripted.client().verify(&signed(), &offer(), None).await).0, "unavailable");
     }
 }
 
@@ -217,14 +235,14 @@ async fn a_settlement_that_may_have_happened_is_unfinished() {
     ];
     for (status, body, kind, text) in table {
         let scripted = says(status, &body).await;
-        let (found, why) = outcome(scripted.client().settle(&signed(), &offer()).await);
+        let (found, why) = outcome(scripted.client().settle(&signed(), &offer(), None).await);
         assert_eq!(found, kind, "{status} {body} {why}");
         assert!(why.contains(text), "{why}");
         assert_eq!(scripted.received.lock().unwrap().len(), 1, "it is asked once");
     }
     for script in [Script::Hangs, Script::Stalls] {
         let scripted = Scripted::start(script).await;
-        let (found, why) = outcome(scripted.client().settle(&signed(), &offer()).await);
+        let (found, why) = outcome(scripted.client().settle(&signed(), &offer(), None).await);
         assert_eq!(found, "unfinished");
         assert!(why.contains("timed out"), "{why}");
     }
@@ -234,8 +252,8 @@ async fn a_settlement_that_may_have_happened_is_unfinished() {
 async fn a_facilitator_that_cannot_be_reached_was_not_asked() {
     let port = TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap().port();
     let client = HttpFacilitator::new(&format!("http://127.0.0.1:{port}")).unwrap();
-    assert_eq!(outcome(client.verify(&signed(), &offer()).await).0, "unavailable");
-    assert_eq!(outcome(client.settle(&signed(), &offer()).await).0, "unavailable");
+    assert_eq!(outcome(client.verify(&signed(), &offer(), None).await).0, "unavailable");
+    assert_eq!(outcome(client.settle(&signed(), &offer(), None).await).0, "unavailable");
 }
 
 #[tokio::test]
@@ -246,7 +264,7 @@ async fn secrets_are_not_shown() {
     let scripted = says(200, &json!({ "isValid": false, "invalidReason": echo })).await;
     let url = format!("http://127.0.0.1:{}/{key}?token={key}", scripted.port);
     let client = HttpFacilitator::new(&url).unwrap().with_token(TOKEN).unwrap();
-    let error = client.verify(&signed(), &offer()).await.unwrap_err();
+    let error = client.verify(&signed(), &offer(), None).await.unwrap_err();
     let shown = format!("{error} {error:?} {client:?}");
     assert!(!shown.contains(TOKEN) && !shown.contains(key) && !shown.contains('\n'), "{shown}");
     assert!(!shown.contains(r) && !shown.contains(s) && !shown.contains(&SIGNATURE[120..]), "{shown}");

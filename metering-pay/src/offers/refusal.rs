@@ -25,6 +25,9 @@ pub enum PayRefusal {
     /// It cannot be read.
     #[error("{0}")]
     Malformed(MalformedPayment),
+    /// It is a credential of MPP, and cannot be read.
+    #[error("{0}")]
+    Credential(MalformedPayment),
     /// It is not for a challenge of this service.
     #[error("The payment is not valid: {0}")]
     Challenge(ChallengeFault),
@@ -119,7 +122,8 @@ impl PayRefusal {
     #[must_use]
     pub const fn allows_another(&self) -> bool {
         match self {
-            Self::Challenge(_)
+            Self::Credential(_)
+            | Self::Challenge(_)
             | Self::NotOffered
             | Self::TooLittle { .. }
             | Self::Invalid(_)

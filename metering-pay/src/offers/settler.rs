@@ -10,6 +10,7 @@ use metering_core::chains::TxHash;
 use metering_core::clock::Timestamp;
 use metering_core::offers::{AuthorizationId, SignedAuthorization, Submission};
 
+use crate::offers::listing::Listing;
 use crate::offers::offer::{Asset, Offer};
 
 /// Reads tokens with signed authorizations (EIP-3009) on one chain. As with a
@@ -157,14 +158,24 @@ impl SubmitError {
     }
 }
 
-/// Executes authorizations for others: a facilitator of x402.
+/// Executes authorizations for others: a facilitator of x402. With the `listing` of a payment, it may list what is sold.
 #[async_trait]
 pub trait Facilitator: Send + Sync + fmt::Debug {
     /// Asks whether it would execute a payment of an offer.
-    async fn verify(&self, signed: &SignedAuthorization, offer: &Offer) -> Result<(), FacilitatorError>;
+    async fn verify(
+        &self,
+        signed: &SignedAuthorization,
+        offer: &Offer,
+        listing: Option<&Listing>,
+    ) -> Result<(), FacilitatorError>;
 
     /// Has a payment executed. Returns its transaction. It may be asked again for the same payment.
-    async fn settle(&self, signed: &SignedAuthorization, offer: &Offer) -> Result<TxHash, FacilitatorError>;
+    async fn settle(
+        &self,
+        signed: &SignedAuthorization,
+        offer: &Offer,
+        listing: Option<&Listing>,
+    ) -> Result<TxHash, FacilitatorError>;
 }
 
 /// Why a facilitator did not execute a payment.

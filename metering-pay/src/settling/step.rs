@@ -1,5 +1,6 @@
 //! One step of settling an authorization: look at the chain, decide, act.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use metering_core::chains::{ChainError, Evidence, TransactionStatus};
@@ -10,7 +11,7 @@ use metering_core::payments::{Payment, PaymentTarget, PaymentUse, PaymentValue, 
 use metering_core::store::{AuthorizationCredited, PaymentCredit, QuotePrecedence, StoreError};
 
 use crate::offers::{
-    AuthorizationRecord, FacilitatorError, NextStep, Observation, Offer, OwnTransaction, SettlementFailure,
+    AuthorizationRecord, FacilitatorError, Listing, NextStep, Observation, Offer, OwnTransaction, SettlementFailure,
     SignedAuthorization, Submission, SubmitError, Submitter, next_step,
 };
 use crate::settling::guard::{Permit, Turn};
@@ -25,6 +26,8 @@ const REFUSALS: u32 = 3;
 /// What one task remembers of the steps that it took.
 #[derive(Debug, Default)]
 pub(super) struct Memory {
+    /// What the payment is for, if this process took it.
+    pub(super) listing: Option<Arc<Listing>>,
     /// When a facilitator was last asked to execute it, and did not refuse.
     asked_at: Option<Timestamp>,
     /// How often in a row it was refused.
@@ -35,6 +38,12 @@ pub(super) struct Memory {
     has_signed: bool,
     /// Whether its revert was counted.
     pub(super) has_counted: bool,
+}
+
+impl Memory {
+    pub(super) fn of(listing: Option<Arc<Listing>>) -> Self {
+        Self { listing, ..Self::default() }
+    }
 }
 
 /// One step.
@@ -194,7 +203,8 @@ impl Step<'_> {
                 let authorization = self.record.signed.authorization;
                 let (pay_to, amount, credits) = (authorization.to, authorization.value, self.record.credits);
                 let offer = Offer { asset, pay_to, amount, credits };
-                match facilitator.settle(&self.record.signed, &offer).await {
+                let listing = self.memory.listing.clone();
+                match facilitator.settle(&self.record.signed, &offer, listing.as_deref()).await {
                     Ok(_) => {
                         self.memory.asked_at = Some(now);
                         Ok(true)

@@ -121,6 +121,19 @@ impl<'v> Fields<'v> {
         if self.text(name)? == text { Ok(()) } else { Err(self.fault(name, problem)) }
     }
 
+    /// A field that must have this text, if it is there.
+    pub(super) fn exactly_if_sent(
+        &self,
+        name: &str,
+        text: &str,
+        problem: &'static str,
+    ) -> Result<(), MalformedPayment> {
+        match self.optional_text(name)? {
+            Some(sent) if sent != text => Err(self.fault(name, problem)),
+            _ => Ok(()),
+        }
+    }
+
     pub(super) fn parse<T: FromStr>(&self, name: &str, problem: &'static str) -> Result<T, MalformedPayment> {
         self.text(name)?.parse().map_err(|_| self.fault(name, problem))
     }

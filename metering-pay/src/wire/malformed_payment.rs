@@ -1,6 +1,7 @@
 //! Why a payment on the wire cannot be read.
 
-/// Why a payment, or a sign-in of a wallet, cannot be read. Nothing was taken; the response is a 400. It never repeats
+/// Why a payment, or a sign-in of a wallet, cannot be read. Nothing was taken; the response is a 400, or a 402 with new
+/// challenges for a credential of MPP. It never repeats
 /// what was sent, because anyone who has a signed authorization can execute it.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
@@ -45,4 +46,17 @@ pub enum MalformedPayment {
         /// What it must be.
         problem: &'static str,
     },
+}
+
+impl MalformedPayment {
+    /// What could not be read: the name of a header, or of a field of a message. `None` if that is not one place.
+    pub(crate) const fn place(&self) -> Option<&'static str> {
+        match self {
+            Self::Several { .. } => None,
+            Self::TooLong { what, .. }
+            | Self::Encoding { what, .. }
+            | Self::NotAnObject { what }
+            | Self::Field { what, .. } => Some(*what),
+        }
+    }
 }

@@ -1,12 +1,12 @@
 //! MPP, the "Machine Payments Protocol": challenges in `WWW-Authenticate`, for which agents send a credential.
 //!
 //! Only the method `evm` with the intent `charge` and signed authorizations (EIP-3009) is on offer. The specifications
-//! are draft-httpauth-payment-02, draft-evm-charge-01 and draft-payment-transport-mcp-00 of <https://paymentauth.org>.
+//! are draft-httpauth-payment-02, draft-evm-charge-01 and draft-payment-transport-mcp-00 of <https://paymentauth.org>, at
+//! `8320d5b`, `f6245f2` and `09b7ed1` of `tempoxyz/mpp-specs`.
 //!
 //! Nothing is stored for a challenge. Its id is an HMAC of its fields, and the nonce that the payer signs is a hash of
 //! the id, so a credential fits one challenge of this service, and its token's contract executes it once.
 
-mod accept_payment;
 mod challenge;
 mod credential;
 mod nonce;
@@ -14,7 +14,6 @@ mod realm;
 mod receipt;
 mod secret;
 
-pub use accept_payment::accepts_evm_charge;
 pub use challenge::{Challenge, ChallengeTerms};
 pub use credential::{ChallengeFault, Credential, VerifiedCredential};
 pub use realm::{Realm, RealmError};

@@ -3,8 +3,8 @@
 use std::fmt;
 
 use metering_core::wire::{
-    ACCEPT_PAYMENT_HEADER, AUTHORIZATION_HEADER, PAYMENT_AUTHORIZATION_HEADER, PAYMENT_SIGNATURE_HEADER,
-    SIGN_IN_HEADER, X_PAYMENT_HEADER, payment_credential,
+    AUTHORIZATION_HEADER, PAYMENT_AUTHORIZATION_HEADER, PAYMENT_SIGNATURE_HEADER, SIGN_IN_HEADER, X_PAYMENT_HEADER,
+    payment_credential,
 };
 
 use crate::wire::malformed_payment::MalformedPayment;
@@ -52,6 +52,11 @@ impl MppSource {
             Self::Mcp => "_meta[\"org.paymentauth/credential\"]",
         }
     }
+
+    /// Whether this is the name of one of them.
+    pub(crate) fn is_name(name: &str) -> bool {
+        [Self::Authorization, Self::PaymentAuthorization, Self::Mcp].iter().any(|source| source.name() == name)
+    }
 }
 
 /// What the headers of a request say about payments.
@@ -61,17 +66,13 @@ pub struct PaymentHeaders<'h> {
     pub payment: Option<SentPayment<'h>>,
     /// The sign-in of a wallet: [`SignIn::parse`](crate::wire::x402::SignIn::parse).
     pub sign_in: Option<&'h str>,
-    /// The methods of payment that the client has:
-    /// [`accepts_evm_charge`](crate::wire::mpp::accepts_evm_charge).
-    pub accept_payment: Option<&'h str>,
 }
 
 impl fmt::Debug for PaymentHeaders<'_> {
     /// Leaves out the sign-in, with which anyone could sign in.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut debug = f.debug_struct("PaymentHeaders");
-        debug.field("payment", &self.payment).field("sign_in", &self.sign_in.map(|_| "…"));
-        debug.field("accept_payment", &self.accept_payment).finish()
+        debug.field("payment", &self.payment).field("sign_in", &self.sign_in.map(|_| "…")).finish()
     }
 }
 
@@ -127,10 +128,7 @@ impl<'h> PaymentHeaders<'h> {
             (None, _) => None,
             _ => return Err(MalformedPayment::Several { first: "SIGN-IN-WITH-X", second: "SIGN-IN-WITH-X" }),
         };
-        // Of several lines, the first is enough to know what a client can do.
-        let accept_payment = values(ACCEPT_PAYMENT_HEADER).into_iter().next();
-        let accept_payment = accept_payment.and_then(|value| std::str::from_utf8(value).ok());
-        Ok(Self { payment: payments.pop().map(|(_, payment)| payment), sign_in, accept_payment })
+        Ok(Self { payment: payments.pop().map(|(_, payment)| payment), sign_in })
     }
 }
 
@@ -190,9 +188,8 @@ mod tests {
 
     #[test]
     fn other_headers_are_read_beside_the_payment() {
-        let headers = [("sign-in-with-x", &b"s"[..]), ("accept-payment", b"evm/charge"), ("x-payment", b"p")];
-        let read_headers = read(&headers).unwrap();
-        assert_eq!((read_headers.sign_in, read_headers.accept_payment), (Some("s"), Some("evm/charge")));
+        let headers = [("sign-in-with-x", &b"s"[..]), ("x-payment", b"p")];
+        assert_eq!(read(&headers).unwrap().sign_in, Some("s"));
         assert!(read(&[("sign-in-with-x", b"s"), ("sign-in-with-x", b"s")]).is_err());
         assert!(read(&[("payment-authorization", b"Bearer s")]).is_err());
         assert!(read(&[("payment-signature", b"\xff")]).is_err());
@@ -204,11 +201,11 @@ mod tests {
     proptest! {
         #[test]
         fn no_headers_make_it_panic(
-            lines in proptest::collection::vec((0_usize..7, "([Pp]ayment ?)?\\PC{0,20}"), 0..4)
+            lines in proptest::collection::vec((0_usize..6, "([Pp]ayment ?)?\\PC{0,20}"), 0..4)
         ) {
             let names = [
                 PAYMENT_SIGNATURE_HEADER, X_PAYMENT_HEADER, PAYMENT_AUTHORIZATION_HEADER, AUTHORIZATION_HEADER,
-                SIGN_IN_HEADER, ACCEPT_PAYMENT_HEADER, "x-api-key",
+                SIGN_IN_HEADER, "x-api-key",
             ];
             let lines: Vec<_> = lines.iter().map(|(name, value)| (names[*name], value.as_bytes())).collect();
             let payments = lines.iter().filter(|(name, value)| match *name {

@@ -8,8 +8,10 @@
 //! are stricter than the specification, these types follow the strictest client.
 
 mod bazaar;
+mod extension_responses;
 mod identifier;
 mod manifest;
+mod offer_receipt;
 mod payload;
 mod required;
 mod requirements;
@@ -19,9 +21,11 @@ mod settle_refusal;
 mod sign_in;
 mod v1;
 
-pub use bazaar::{BAZAAR_EXTENSION, bazaar_extension};
+pub use bazaar::{BAZAAR_EXTENSION, PricedTool, bazaar_extension, bazaar_tool_extension};
+pub use extension_responses::{EXTENSION_RESPONSES_HEADER, ExtensionOutcome};
 pub use identifier::{PAYMENT_IDENTIFIER_EXTENSION, PaymentIdentifier, PaymentIdentifierError};
 pub use manifest::{MANIFEST_PATH, Manifest};
+pub use offer_receipt::{OFFER_RECEIPT_EXTENSION, offers_extension, receipt_extension};
 pub use payload::PaymentPayload;
 pub use required::{MAX_PAYMENT_REQUIRED_BYTES, PaymentRequired};
 pub use requirements::{MAX_TIMEOUT_SECONDS, Requirements};

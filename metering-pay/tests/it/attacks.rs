@@ -57,7 +57,7 @@ async fn only_what_was_offered_is_executed() {
     let now = scene.seconds();
     let good = wallet.authorization(SMALL, 1, now);
     let table = [
-        ("invalid_exact_evm_recipient_mismatch", Authorization { to: Wallet::of(2).address, ..good }),
+        ("invalid_exact_evm_payload_recipient_mismatch", Authorization { to: Wallet::of(2).address, ..good }),
         ("invalid_payment_requirements", Authorization { value: TokenUnits::new(SMALL - 1), ..good }),
         ("invalid_payment_requirements", Authorization { value: TokenUnits::new(SMALL + 1), ..good }),
         ("invalid_exact_evm_payload_authorization_valid_after", Authorization { valid_after: now + 60, ..good }),
@@ -73,7 +73,7 @@ async fn only_what_was_offered_is_executed() {
     let foreign =
         SignedAuthorization { signature: Wallet::of(2).sign_digest(good.digest(&domain())), ..wallet.sign(good) };
     let response = scene.send("/quote", None, Some(&foreign)).await;
-    assert_eq!(reason(&response), "invalid_exact_evm_signature");
+    assert_eq!(reason(&response), "invalid_exact_evm_payload_signature");
     let poor = scene.signed(77, SMALL, 1);
     let response = scene.send("/quote", None, Some(&poor)).await;
     assert_eq!(reason(&response), "insufficient_funds");
@@ -162,14 +162,14 @@ async fn a_payer_blocked_after_the_check_pays_nothing_and_frees_its_place() {
     scene.node.mine();
     let response = sending.await.unwrap();
     assert_eq!(refusal(&response), (402, "payment_refused".to_owned(), true));
-    assert_eq!(reason(&response), "invalid_exact_evm_transaction_failed");
+    assert_eq!(reason(&response), "invalid_transaction_state");
     assert_eq!((scene.received(), scene.node.ledger().world().gas_mined), (0, 1));
     scene.node.mines.store(true, Ordering::SeqCst);
     assert_served(&scene.send("/quote", None, Some(&scene.signed(2, SMALL, 1))).await);
     // The same payment is not even simulated again: in a simulation it may succeed.
     let response = scene.send("/quote", None, Some(&signed)).await;
     assert_eq!(refusal(&response), (402, "payment_refused".to_owned(), true));
-    assert_eq!(reason(&response), "invalid_exact_evm_transaction_failed");
+    assert_eq!(reason(&response), "invalid_transaction_state");
     scene.assert_credited_what_was_received().await;
 }
 

@@ -4,7 +4,7 @@ use metering_pay::wire::x402::MAX_PAYMENT_REQUIRED_BYTES;
 use metering_pay::{OfferSettings, SignedPayments};
 use serde_json::{Value, json};
 
-use super::scene::{Scene, decoded, refusal};
+use super::scene::{SMALL, Scene, assert_served, decoded, refusal};
 
 #[tokio::test(start_paused = true)]
 async fn a_402_describes_its_route() {
@@ -38,6 +38,24 @@ async fn a_long_request_loses_the_description_of_its_route_first() {
     let required = decoded(&response, "payment-required");
     assert_eq!(required["extensions"].get("bazaar"), None);
     assert!(required["extensions"]["payment-identifier"].is_object(), "{required}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn offers_are_signed_and_so_is_the_receipt_of_what_was_served() {
+    let scene = Scene::new().await;
+    let extension = |document: &Value| document["extensions"]["offer-receipt"]["info"].clone();
+    let unsigned = decoded(&scene.send("/quote", None, None).await, "payment-required");
+    assert!(extension(&unsigned).is_null(), "{unsigned}");
+    let scene = scene.with_signer(9);
+    let offered = decoded(&scene.send("/quote", None, None).await, "payment-required");
+    let offers = extension(&offered)["offers"].clone();
+    assert_eq!(offers.as_array().unwrap().len(), offered["accepts"].as_array().unwrap().len());
+    assert_eq!(offers[0]["payload"]["amount"], offered["accepts"][0]["amount"]);
+    let served = scene.send("/quote", None, Some(&scene.signed(1, SMALL, 1))).await;
+    assert_served(&served);
+    let receipt = &extension(&decoded(&served, "payment-response"))["receipt"]["payload"];
+    assert_eq!(receipt["resourceUrl"], "https://api.example/quote");
+    assert_eq!(receipt["payer"], decoded(&served, "payment-response")["payer"]);
 }
 
 #[tokio::test(start_paused = true)]

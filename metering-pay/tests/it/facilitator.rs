@@ -16,6 +16,13 @@ async fn a_facilitator_is_asked_once_although_sources_lag() {
         assert_served(&response);
         assert_eq!(decoded(&response, "payment-response")["success"], true);
         assert_eq!(scene.node.settled.load(Ordering::SeqCst), 1, "{mood:?}");
+        // When it is asked whether it would execute the payment, and when it does.
+        let listed = scene.node.listed.lock().unwrap().clone();
+        assert_eq!(listed.len(), 2);
+        for listing in listed {
+            assert_eq!(listing.resource.url, "https://api.example/quote");
+            assert_eq!(listing.bazaar["info"]["input"]["method"], "GET");
+        }
         scene.assert_credited_what_was_received().await;
     }
 }

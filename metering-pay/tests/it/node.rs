@@ -10,7 +10,7 @@ use metering_core::chains::{
 };
 use metering_core::{Clock, Timestamp};
 use metering_pay::offers::{
-    Asset, AuthorizationId, Facilitator, FacilitatorError, GasFunds, Offer, SignedAuthorization, Submission,
+    Asset, AuthorizationId, Facilitator, FacilitatorError, GasFunds, Listing, Offer, SignedAuthorization, Submission,
     SubmitError, Submitter, TokenReader,
 };
 
@@ -37,6 +37,8 @@ pub(super) struct Node {
     pub(super) settled: AtomicU32,
     /// What the facilitator does.
     pub(super) facilitator: Mutex<FacilitatorMood>,
+    /// What it was asked to list.
+    pub(super) listed: Mutex<Vec<Listing>>,
 }
 
 /// What a facilitator does when it is asked to execute a payment.
@@ -65,6 +67,7 @@ impl Node {
             sent: 0.into(),
             settled: 0.into(),
             facilitator: Mutex::new(FacilitatorMood::Executes),
+            listed: Mutex::default(),
         }
     }
 
@@ -246,14 +249,25 @@ impl Submitter for Node {
 
 #[async_trait]
 impl Facilitator for Node {
-    async fn verify(&self, signed: &SignedAuthorization, _: &Offer) -> Result<(), FacilitatorError> {
+    async fn verify(
+        &self,
+        signed: &SignedAuthorization,
+        _: &Offer,
+        listing: Option<&Listing>,
+    ) -> Result<(), FacilitatorError> {
+        self.listed.lock().unwrap().extend(listing.cloned());
         let unreachable = |error: ChainError| FacilitatorError::Unavailable(error.to_string());
         self.call().await.map_err(unreachable)?;
         let simulated = self.ledger().simulate(&Call::Execute(signed.clone()), self.clock.now());
         simulated.map_err(FacilitatorError::Refused)
     }
 
-    async fn settle(&self, signed: &SignedAuthorization, offer: &Offer) -> Result<TxHash, FacilitatorError> {
+    async fn settle(
+        &self,
+        signed: &SignedAuthorization,
+        offer: &Offer,
+        listing: Option<&Listing>,
+    ) -> Result<TxHash, FacilitatorError> {
         self.settled.fetch_add(1, Ordering::SeqCst);
         assert_eq!((offer.asset.domain.clone(), offer.amount), (domain(), signed.authorization.value));
         let mood = *self.facilitator.lock().unwrap();
@@ -262,7 +276,7 @@ impl Facilitator for Node {
             FacilitatorMood::Refuses => return Err(FacilitatorError::Refused("sanctions".to_owned())),
             FacilitatorMood::Executes | FacilitatorMood::LosesResponse => {}
         }
-        self.verify(signed, offer).await?;
+        self.verify(signed, offer, listing).await?;
         let hash = self.by_stranger(vec![Call::Execute(signed.clone())]);
         match mood {
             FacilitatorMood::LosesResponse => Err(FacilitatorError::Unfinished("timeout".to_owned())),

@@ -33,7 +33,6 @@ async fn a_402_offers_what_covers_the_request_in_both_versions() {
         assert_eq!(v2["resource"]["url"], format!("https://api.example{path}"));
         assert_eq!(v2["error"], code);
         assert_eq!(response.headers()["cache-control"], "no-store");
-        assert!(!response.headers().contains_key("www-authenticate"));
     }
     let first = &decoded(&scene.send("/quote", None, None).await, "payment-required")["accepts"][0];
     assert_eq!(*first, accepted(&scene.signed(1, SMALL, 1)));
@@ -201,10 +200,27 @@ async fn what_cannot_be_read_is_refused_by_name_and_nothing_is_taken() {
     let good = payment(&accepted(&signed), &signed);
     let no_authorization = encoded(&json!({"x402Version": 2, "accepted": accepted(&signed), "payload": {}}));
     let old = encoded(&json!({"x402Version": 1, "accepted": accepted(&signed), "payload": payload(&signed)}));
-    for header in ["", "%%%", &good[..good.len() - 8], &no_authorization, &old] {
+    let mut afterwards = accepted(&signed);
+    afterwards["extra"]["paymentFlow"] = json!("authorization");
+    let afterwards = payment(&afterwards, &signed);
+    for (header, code) in [
+        ("", "invalid_payload"),
+        ("%%%", "invalid_payload"),
+        (&good[..good.len() - 8], "invalid_payload"),
+        (no_authorization.as_str(), "invalid_payload"),
+        (old.as_str(), "invalid_x402_version"),
+        (afterwards.as_str(), "invalid_payload"),
+    ] {
         let request = Request::get("/quote").header("payment-signature", header).body(String::new()).unwrap();
-        assert_eq!(refusal(&scene.ask(request).await), (400, "validation_failed".to_owned(), false), "{header}");
+        let response = scene.ask(request).await;
+        assert_eq!(refusal(&response), (400, "validation_failed".to_owned(), false), "{header}");
+        assert_eq!(reason(&response), code, "{header}");
     }
+    let mut elsewhere = accepted(&signed);
+    elsewhere["network"] = json!("eip155:8453");
+    let request = Request::get("/quote").header("payment-signature", payment(&elsewhere, &signed));
+    let response = scene.ask(request.body(String::new()).unwrap()).await;
+    assert_eq!((refusal(&response).0, reason(&response)), (402, "invalid_network".to_owned()));
     let twice = Request::get("/quote").header("payment-signature", &good).header("x-payment", payment_v1(&signed));
     assert_eq!(refusal(&scene.ask(twice.body(String::new()).unwrap()).await).0, 400);
     assert_eq!((scene.received(), scene.served()), (0, 0));

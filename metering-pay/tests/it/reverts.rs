@@ -82,7 +82,7 @@ async fn a_payment_is_given_up_at_its_first_revert_and_its_payer_waits_an_hour()
     let signed = scene.signed(1, SMALL, 1);
     let response = scene.send("/quote", None, Some(&signed)).await;
     assert_eq!(refusal(&response), (402, REFUSED.1.to_owned(), true));
-    assert_eq!(reason(&response), "invalid_exact_evm_transaction_failed");
+    assert_eq!(reason(&response), "invalid_transaction_state");
     assert_eq!(mined(&scene), (1, 1));
     assert_outcome(&outcome(&scene, &signed).await, REFUSED);
     let response = scene.send("/quote", None, Some(&scene.signed(1, SMALL, 2))).await;

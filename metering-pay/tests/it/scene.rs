@@ -124,6 +124,11 @@ impl Scene {
         self.on(OfferSettings { challenges: Some(challenges(secret, realm)), ..terms() })
     }
 
+    /// The same service, which signs its offers and receipts with the key of a wallet.
+    pub(super) fn with_signer(&self, wallet: u8) -> Self {
+        self.on(OfferSettings { signer: Some(Arc::new(Wallet::of(wallet))), ..terms() })
+    }
+
     fn on(&self, terms: OfferSettings) -> Self {
         let (service, payments) = service(&self.store, &self.node, &self.clock, self.is_facilitated, terms);
         Self { service, payments, ..self.clone() }

@@ -3,6 +3,7 @@
 use k256::ecdsa::SigningKey;
 use metering_core::chains::{Address, TokenUnits, WalletSignature, signer_of_digest};
 use metering_core::offers::{Authorization, AuthorizationNonce, SignedAuthorization};
+use metering_pay::offers::StatementSigner;
 
 use super::ledger::{CHAIN, RECIPIENT, TOKEN, domain};
 
@@ -10,6 +11,16 @@ use super::ledger::{CHAIN, RECIPIENT, TOKEN, domain};
 pub(super) struct Wallet {
     key: SigningKey,
     pub(super) address: Address,
+}
+
+impl StatementSigner for Wallet {
+    fn address(&self) -> Address {
+        self.address
+    }
+
+    fn sign(&self, digest: [u8; 32]) -> WalletSignature {
+        self.sign_digest(digest)
+    }
 }
 
 impl Wallet {

@@ -26,6 +26,7 @@ pub(crate) struct AdminApp {
     /// The chains by the names of their configuration sections.
     pub(super) chains: Vec<(String, Chain)>,
     pub(super) brand: String,
+    pub(super) config: Arc<Config>,
     /// Requests in progress. Each is finished, and logged, although its client hangs up or the server stops.
     pub(super) tasks: TaskTracker,
     /// One report and one scan of a chain at a time: both read a lot, for one person.
@@ -50,18 +51,20 @@ impl AdminApp {
     ) -> Self {
         let chains = config.chains.iter().map(|(section, chain)| (section.clone(), chain.chain(section)));
         let chains: Vec<(String, Chain)> = chains.collect();
+        let (config, served) = shared(config);
         let recipients = chains.iter().map(|(_, chain)| (chain.chain_id, chain.recipient));
         Self {
             administration: Administration::new(store)
                 .with_clock(Arc::clone(&app.clock))
                 .with_recipients(recipients.collect())
-                .with_conflict(conflict)
+                .with_conflict(move |catalogue| conflict(catalogue, &served))
                 .with_catalogue(Arc::new(app.service.catalogue().clone()))
                 .with_rates(app.service.payments().rates().cloned()),
             reload,
             sessions: Arc::default(),
             chains,
             brand: config.brand.name.as_str().to_owned(),
+            config,
             tasks: TaskTracker::new(),
             reports: Arc::new(Semaphore::new(1)),
             scans: Arc::new(Semaphore::new(1)),
@@ -76,13 +79,16 @@ impl AdminApp {
 
     /// The same after a reload, with everything that is in progress.
     pub(super) fn reconfigured(&self, app: Arc<App>, config: &Config, openapi: Document) -> Self {
+        let (config, served) = shared(config);
+        let administration = self.administration.clone().with_catalogue(Arc::new(app.service.catalogue().clone()));
         Self {
-            administration: self.administration.clone().with_catalogue(Arc::new(app.service.catalogue().clone())),
+            administration: administration.with_conflict(move |catalogue| conflict(catalogue, &served)),
             app,
             reload: self.reload.clone(),
             sessions: Arc::clone(&self.sessions),
             chains: self.chains.clone(),
             brand: config.brand.name.as_str().to_owned(),
+            config,
             tasks: self.tasks.clone(),
             reports: Arc::clone(&self.reports),
             scans: Arc::clone(&self.scans),
@@ -99,4 +105,10 @@ impl AdminApp {
         self.tasks.close();
         self.tasks.wait().await;
     }
+}
+
+/// For the parts themselves, and for the check of catalogues.
+fn shared(config: &Config) -> (Arc<Config>, Arc<Config>) {
+    let config = Arc::new(config.clone());
+    (Arc::clone(&config), config)
 }

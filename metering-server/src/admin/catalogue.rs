@@ -44,11 +44,11 @@ pub(super) async fn catalogue(app: &AdminApp, request: Request) -> Result<Reply,
 ))]
 pub(super) async fn check(app: &AdminApp, request: Request) -> Result<Reply, Problem> {
     app.viewer(&request).await?;
-    let (service, body) = (Arc::clone(&app.app.service), request.body);
+    let (service, config, body) = (Arc::clone(&app.app.service), Arc::clone(&app.config), request.body);
     // A large one takes many milliseconds, in which the worker would serve no other connection.
     let checking = tokio::task::spawn_blocking(move || {
         let text = std::str::from_utf8(&body).ok()?;
-        Some(check_catalogue(service.catalogue(), text, conflict))
+        Some(check_catalogue(service.catalogue(), text, |catalogue| conflict(catalogue, &config)))
     });
     let checked = checking.await.map_err(|error| {
         tracing::error!(%error, "could not check a catalogue");

@@ -1,4 +1,4 @@
-//! The health of the server, its database and its chains.
+//! The health of the server, its database, its chains and its upstreams.
 
 use std::time::Duration;
 
@@ -10,6 +10,7 @@ use utoipa::ToSchema;
 use super::app::AdminApp;
 use crate::api;
 use crate::endpoints::Request;
+use crate::gateway::UpstreamState;
 use crate::http::{Problem, Reply, json};
 use crate::pay::GasState;
 
@@ -32,6 +33,19 @@ pub(super) struct HealthDocument {
     chains: Vec<ChainHealth>,
     /// The wallets that pay the gas of payments with requests, as of the last minute.
     gas_wallets: Vec<GasWalletHealth>,
+    /// The upstreams that routes name, as this process sees them.
+    upstreams: Vec<UpstreamHealth>,
+}
+
+/// The health of an upstream.
+#[derive(Debug, Serialize, ToSchema)]
+pub(super) struct UpstreamHealth {
+    /// Its name.
+    name: String,
+    /// Whether it is ejected after failures in a row: others get its requests.
+    is_ejected: bool,
+    /// Whether its health checks succeed; null if there are none.
+    is_healthy: Option<bool>,
 }
 
 /// The health of a chain.
@@ -115,8 +129,15 @@ pub(super) async fn health(app: &AdminApp, request: Request) -> Result<Reply, Pr
             .into_iter()
             .map(|(chain_id, state)| gas_wallet(app, chain_id, state))
             .collect(),
+        upstreams: app.app.gateway.named_upstreams().states().into_iter().map(UpstreamHealth::from).collect(),
     };
     Ok(json(StatusCode::OK, &document))
+}
+
+impl From<UpstreamState> for UpstreamHealth {
+    fn from(UpstreamState { name, is_ejected, is_healthy }: UpstreamState) -> Self {
+        Self { name, is_ejected, is_healthy }
+    }
 }
 
 fn gas_wallet(app: &AdminApp, chain_id: u64, state: GasState) -> GasWalletHealth {

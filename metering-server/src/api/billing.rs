@@ -27,7 +27,7 @@ pub(crate) async fn deduct(app: &App, request: Request) -> Result<Reply, Problem
             return Err(problem);
         }
     };
-    let payable = Payable::read(&app.service, app.service.resource_of(&charge), &request.headers)?;
+    let payable = Payable::read(&app.service, app.service.resource_of(&charge), key.as_ref(), &request.headers)?;
     let receipt = match app.service.deduct(key.as_ref(), &charge, payable.payment()).await {
         Ok(receipt) => receipt,
         Err(error) => return Err(payable.refused(error)),

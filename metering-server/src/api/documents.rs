@@ -1,9 +1,10 @@
 use std::sync::OnceLock;
 
 use http::HeaderMap;
-use metering_client::tools::{TOOL_PREFIX_HEADER, ToolPrefix};
+use metering_client::tools::{TOOL_PREFIX_HEADER, ToolPrefix, Toolbox};
 use metering_core::{Catalogue, Service};
 use metering_pay::SignedPayments;
+use metering_pay::wire::x402::Manifest;
 
 use crate::api::openapi::Description;
 use crate::http::{Document, Reply, with_headers};
@@ -16,6 +17,8 @@ pub(crate) struct Documents {
     openapi: Document,
     catalogue: Document,
     tool_prefix: ToolPrefix,
+    /// Whether the service has an MCP server, whose tools can be paid for.
+    has_tools: bool,
     selling: OnceLock<Option<Selling>>,
 }
 
@@ -32,12 +35,12 @@ impl Documents {
     pub(crate) fn new(
         description: Description,
         catalogue: &Catalogue,
-        tool_prefix: &ToolPrefix,
+        (tool_prefix, has_tools): (&ToolPrefix, bool),
     ) -> serde_json::Result<Self> {
         let openapi = Document::new("application/json", description.to_json(catalogue)?);
         let catalogue = Document::new("application/json", catalogue.json().to_owned());
         let (tool_prefix, selling) = (tool_prefix.clone(), OnceLock::new());
-        Ok(Self { description, openapi, catalogue, tool_prefix, selling })
+        Ok(Self { description, openapi, catalogue, tool_prefix, has_tools, selling })
     }
 
     /// The documents of a service that offers payments, once it does: its tokens may be read only after the start.
@@ -46,7 +49,7 @@ impl Documents {
             return None;
         }
         let make = || {
-            let manifest = serde_json::to_string(&payments.manifest(service)?);
+            let manifest = serde_json::to_string(&self.manifest_of(service, payments)?);
             let openapi = self.description.with_offers(service.catalogue(), payments);
             let texts = openapi.and_then(|openapi| Ok([openapi, manifest?]));
             let [openapi, manifest] = texts
@@ -56,6 +59,17 @@ impl Documents {
             Some(Selling { openapi, manifest })
         };
         self.selling.get_or_init(make).as_ref()
+    }
+
+    fn manifest_of(&self, service: &Service, payments: &SignedPayments) -> Option<Manifest> {
+        let manifest = payments.manifest(service)?;
+        let tools = Toolbox::with_prefix(service.catalogue(), self.tool_prefix.clone()).ok().filter(|_| self.has_tools);
+        Some(match tools {
+            Some(tools) => {
+                manifest.with_tools(tools.priced(), payments.offers(), &format!("{}/mcp", service.public_url()))
+            }
+            None => manifest,
+        })
     }
 
     /// What the service sells, for a request with these headers; `None` while it offers nothing.

@@ -19,7 +19,10 @@ pub(crate) async fn held_requests(app: &App, request: Request) -> Result<Request
 
 pub(crate) async fn request(app: &App, request: Request) -> Result<RequestDocument, Problem> {
     let id = request.path.first().map(String::as_str).unwrap_or_default();
-    Ok(app.service.holds().get(&request.sender()?, id).await?)
+    let mut document = app.service.holds().get(&request.sender()?, id).await?;
+    let upstream = id.parse().ok().and_then(|id| app.gateway.named_upstreams().served(id));
+    document.upstream = upstream.map(str::to_owned);
+    Ok(document)
 }
 
 pub(crate) async fn hold(app: &App, request: Request) -> Result<Reply, Problem> {
@@ -38,7 +41,7 @@ pub(crate) async fn hold(app: &App, request: Request) -> Result<Reply, Problem> 
             return Err(problem);
         }
     };
-    let payable = Payable::read(&app.service, app.service.resource_of(&hold.of), &request.headers)?;
+    let payable = Payable::read(&app.service, app.service.resource_of(&hold.of), key.as_ref(), &request.headers)?;
     match app.service.hold_for(key.as_ref(), &hold, payable.payment()).await {
         Ok(held) => Ok(payable.charged(json(StatusCode::OK, &held), held.credit_balance)),
         Err(error) => Err(payable.refused(error)),

@@ -153,6 +153,7 @@ pub(crate) async fn metrics_reply(app: &App) -> Reply {
     for (chain_id, reader) in &app.readers {
         metrics::chain_sources(*chain_id, reader.sources());
     }
+    app.gateway.named_upstreams().record();
     let (streams, bodies) = (app.gateway.streams().count(), app.bodies.budget().taken());
     let text = metrics::render(&app.metrics, &app.meter, streams, bodies, app.courier.as_deref());
     bytes(StatusCode::OK, HeaderValue::from_static("text/plain; version=0.0.4; charset=utf-8"), text.into())

@@ -1,8 +1,8 @@
 //! Charges over the API that can be paid with the request, as those of the gateway can.
 
 use http::{HeaderMap, HeaderValue};
-use metering_core::service::{RequestPayment, RequestedResource};
-use metering_core::{Credits, Error, Service};
+use metering_core::service::{ChallengeClient, RequestPayment, RequestedResource};
+use metering_core::{ApiKey, Credits, Error, Service};
 
 use crate::http::{Problem, Reply, with_headers};
 
@@ -11,22 +11,26 @@ use crate::http::{Problem, Reply, with_headers};
 pub(super) struct Payable<'a> {
     service: &'a Service,
     asked: RequestedResource<'a>,
+    client: ChallengeClient,
     presented: Option<Box<dyn RequestPayment>>,
 }
 
 impl<'a> Payable<'a> {
-    /// Reads the payment in a request's headers.
+    /// Reads the payment in the headers of a request with this key.
     ///
     /// # Errors
     /// When it cannot be read, or takes none of the offers.
     pub(super) fn read(
         service: &'a Service,
         asked: RequestedResource<'a>,
+        key: Option<&ApiKey>,
         headers: &HeaderMap,
     ) -> Result<Self, Problem> {
-        match service.offers().read(|name| headers.get_all(name).iter().map(HeaderValue::as_bytes)) {
-            Ok(presented) => Ok(Self { service, asked, presented }),
-            Err(error) => Err(Self { service, asked, presented: None }.refused(error)),
+        let values = |name: &'static str| headers.get_all(name).iter().map(HeaderValue::as_bytes);
+        let client = ChallengeClient::read(values, key);
+        match service.offers().read(values) {
+            Ok(presented) => Ok(Self { service, asked, client, presented }),
+            Err(error) => Err(Self { service, asked, client, presented: None }.refused(error)),
         }
     }
 
@@ -37,7 +41,9 @@ impl<'a> Payable<'a> {
 
     /// The response to a request that was refused, with offers if it can be paid for.
     pub(super) fn refused(self, error: Error) -> Problem {
-        let notice = self.service.offers().notice(&error, self.asked, self.presented.as_deref());
+        let (offers, presented) = (self.service.offers(), self.presented.as_deref());
+        let mut notice = offers.notice(&error, self.asked, presented);
+        notice.headers.extend(offers.challenges(&error, self.client, presented));
         Problem::from(error).with_notice(notice)
     }
 

@@ -12,9 +12,10 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use bytes::Bytes;
+use futures_util::TryFutureExt;
 use http::request::Parts;
 use http::uri::{InvalidUri, PathAndQuery};
-use http::{HeaderMap, HeaderValue, Method, Request, StatusCode, Uri, header};
+use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, StatusCode, Uri, header};
 use http_body::Body;
 use http_body_util::{BodyExt, Empty, Full};
 use hyper::body::Incoming;
@@ -26,6 +27,7 @@ use url::Url;
 
 use crate::config::GatewayConfig;
 use crate::gateway::delivery::BodyError;
+use crate::gateway::passed_headers::PassedHeaders;
 use crate::gateway::public_address::{PublicAddress, PublicUrl};
 use crate::gateway::redirects::Redirects;
 use crate::gateway::reports::DeclaredTrailers;
@@ -36,6 +38,7 @@ use crate::operations::spans;
 use body::UpstreamBody;
 use connection::UpstreamConnection;
 use pool::Pool;
+pub(crate) use upstream_error::Reached;
 use upstream_error::UpstreamError;
 
 /// `Retry-After` for a request that the upstream could not serve, in seconds.
@@ -57,6 +60,19 @@ pub(crate) struct HttpUpstream {
     /// Whether to send the client's `Host` to the upstream instead of the upstream's own.
     preserve_host: bool,
     response_timeout: Duration,
+    /// What the log calls it, if it is one of several.
+    name: Option<Box<str>>,
+    /// The headers that are added to its requests, if they are not those of the default upstream.
+    added: Option<Arc<[(HeaderName, HeaderValue)]>>,
+}
+
+/// Why an upstream did not serve a request.
+#[derive(Debug)]
+pub(crate) struct Unserved {
+    /// The response to the client.
+    pub(crate) problem: Problem,
+    /// How far the request got.
+    pub(crate) reached: Reached,
 }
 
 impl HttpUpstream {
@@ -82,22 +98,53 @@ impl HttpUpstream {
         let (redirects, preserve_host) = (Redirects::of(base), config.preserve_host);
         let response_timeout = config.upstream_timeout.duration();
         let public_url = public_url.as_ref().map(PublicUrl::of).transpose().map_err(std::io::Error::other)?;
-        Ok(Self { pool, host, prefix, redirects, public_url, preserve_host, response_timeout })
+        let (name, added) = (None, None);
+        Ok(Self { pool, host, prefix, redirects, public_url, preserve_host, response_timeout, name, added })
+    }
+
+    /// The same as one of several upstreams: with a name for the log, and other headers to add than the default one's.
+    pub(crate) fn named(self, name: &str, added: Vec<(HeaderName, HeaderValue)>) -> Self {
+        Self { name: Some(name.into()), added: Some(added.into()), ..self }
+    }
+
+    /// How long it may take to start its response.
+    pub(crate) fn response_timeout(&self) -> Duration {
+        self.response_timeout
     }
 
     /// Forwards a request. The response of a stream route (`streams`) may be silent for long.
     ///
     /// # Errors
     /// A 502, 503 or 504 when the upstream did not serve the request.
-    pub(crate) async fn call(&self, head: &Parts, body: Bytes, streams: bool) -> Result<Response, Problem> {
-        let span = spans::of_upstream(head.method.as_str());
-        let exchanged = timeout(self.response_timeout, self.exchange(head, body)).instrument(span.clone()).await;
+    pub(crate) fn call(
+        &self,
+        head: &Parts,
+        body: Bytes,
+        streams: bool,
+    ) -> impl Future<Output = Result<Response, Problem>> {
+        self.attempt(head, body, streams, self.response_timeout).map_err(|unserved| unserved.problem)
+    }
+
+    /// The same, with the time in which it has to start its response.
+    ///
+    /// # Errors
+    /// The same, and whether another upstream may get the request.
+    pub(crate) async fn attempt(
+        &self,
+        head: &Parts,
+        body: Bytes,
+        streams: bool,
+        within: Duration,
+    ) -> Result<Response, Unserved> {
+        let span = spans::of_upstream(head.method.as_str(), self.name.as_deref());
+        let exchanged = timeout(within, self.exchange(head, body)).instrument(span.clone()).await;
         let exchanged = exchanged.unwrap_or(Err(UpstreamError::TimedOut));
         spans::upstream_responded(&span, exchanged.as_ref().ok().map(|(response, _)| response.status()));
         drop(span);
-        let (response, connection) = exchanged.map_err(|error| broken(&error))?;
+        let (response, connection) = exchanged.map_err(|error| self.unserved(&error))?;
         if let (StatusCode::SWITCHING_PROTOCOLS, Some(handshake)) = (response.status(), head.extensions.get()) {
-            return self.switched(handshake, head.extensions.get(), response, connection).await;
+            let switched = self.switched(handshake, head.extensions.get(), response, connection).await;
+            return switched.map_err(|problem| Unserved { problem, reached: Reached::End });
         }
         let request = head;
         let (mut head, incoming) = response.into_parts();
@@ -106,7 +153,7 @@ impl HttpUpstream {
         let body = UpstreamBody::new(incoming, connection, Arc::clone(&self.pool), silence);
         if let Some(problem) = undelivered(head.status, &head.headers) {
             body.discard();
-            return Err(problem);
+            return Err(Unserved { problem, reached: Reached::Upstream });
         }
         if head.headers.contains_key(header::TRAILER) {
             head.extensions.insert(DeclaredTrailers::of(&head.headers));
@@ -119,7 +166,7 @@ impl HttpUpstream {
             return Ok(http::Response::from_parts(head, body.map_err(Into::into).boxed_unsync()));
         }
         // Pass on a stream immediately, anything else once the first byte of its body has arrived.
-        let body = delivery::with_first_piece(body).await.map_err(|error| broken(&error))?;
+        let body = delivery::with_first_piece(body).await.map_err(|error| self.unserved(&error))?;
         Ok(http::Response::from_parts(head, body.map_err(Into::into).boxed_unsync()))
     }
 
@@ -132,12 +179,12 @@ impl HttpUpstream {
         connection: UpstreamConnection,
     ) -> Result<Response, Problem> {
         if !handshake::is_accepted(response.headers()) {
-            tracing::warn!("the upstream switched to another protocol than WebSocket");
+            tracing::warn!(upstream = self.name.as_deref(), "the upstream switched to another protocol than WebSocket");
             return Err(not_served("switched to another protocol than WebSocket"));
         }
         let switched = timeout(self.response_timeout, connection.switched(&mut response)).await;
         let switched = switched.map_err(|_| UpstreamError::TimedOut).and_then(|switched| Ok(switched?));
-        let accepted = Accepted::new(handshake, switched.map_err(|error| broken(&error))?, charged);
+        let accepted = Accepted::new(handshake, switched.map_err(|error| self.unserved(&error).problem)?, charged);
         let (mut head, _) = response.into_parts();
         headers::clean_response(&mut head.headers);
         handshake::switch(&mut head.headers);
@@ -163,8 +210,33 @@ impl HttpUpstream {
         }
         // Boxed, since it is rare and its future is large.
         let mut connection = Box::pin(self.pool.connect()).await?;
-        let response = connection.send(self.request(head, body)?).await;
-        Ok((response.map_err(hyper::client::conn::TrySendError::into_error)?, connection))
+        match connection.send(self.request(head, body)?).await {
+            Ok(response) => Ok((response, connection)),
+            // It was closed before the request was written.
+            Err(refused) if refused.message().is_some() => Err(UpstreamError::Connect(refused.into_error().into())),
+            Err(refused) => Err(refused.into_error().into()),
+        }
+    }
+
+    /// Requests a path of the upstream itself, to see whether it works.
+    ///
+    /// # Errors
+    /// What it did instead of responding with 2xx or 3xx.
+    pub(crate) async fn probe(&self, path: &PathAndQuery, within: Duration) -> Result<(), String> {
+        let (mut head, ()) = Request::new(()).into_parts();
+        head.uri = Uri::from(path.clone());
+        let exchanged = timeout(within, self.exchange(&head, Bytes::new())).await;
+        let (response, connection) = exchanged.unwrap_or(Err(UpstreamError::TimedOut)).map_err(|e| e.to_string())?;
+        let status = response.status();
+        UpstreamBody::new(response.into_body(), connection, Arc::clone(&self.pool), None).discard();
+        if status.is_success() || status.is_redirection() {
+            return Ok(());
+        }
+        Err(format!("it responded with {}", status.as_u16()))
+    }
+
+    fn unserved(&self, error: &UpstreamError) -> Unserved {
+        Unserved { problem: broken(error, self.name.as_deref()), reached: error.reached() }
     }
 
     /// Where the client sent the request.
@@ -185,7 +257,10 @@ impl HttpUpstream {
         let public = self.public_address(head);
         let asked_for = || HeaderValue::from_str(&public.authority()?).ok();
         let host = self.preserve_host.then(asked_for).flatten().unwrap_or_else(|| self.host.clone());
-        let mut headers = headers::forwarded(&head.headers, host, &public, address, account, head.extensions.get());
+        let passed: Option<&PassedHeaders> = head.extensions.get();
+        let own = self.added.as_ref().map(|added| passed.cloned().unwrap_or_default().with_added(Arc::clone(added)));
+        let passed = own.as_ref().or(passed);
+        let mut headers = headers::forwarded(&head.headers, host, &public, address, account, passed);
         if let Some(price) = charged.and_then(Charged::usage_price) {
             headers::ask_for_report(&mut headers, price.report());
         }
@@ -232,17 +307,17 @@ fn is_closed(error: &hyper::Error) -> bool {
 
 /// The response broke off while its body was read, before any of it was passed on.
 pub(crate) fn broken_body(error: &BodyError) -> Problem {
-    error.downcast_ref().map_or_else(|| not_served("broke off its response"), broken)
+    error.downcast_ref().map_or_else(|| not_served("broke off its response"), |error| broken(error, None))
 }
 
 /// The response took too long.
 pub(crate) fn too_late() -> Problem {
-    broken(&UpstreamError::TimedOut)
+    broken(&UpstreamError::TimedOut, None)
 }
 
 /// The upstream could not be reached, sent an invalid response, or broke off before the first byte of its body.
-fn broken(error: &UpstreamError) -> Problem {
-    if matches!(error, UpstreamError::TimedOut) {
+fn broken(error: &UpstreamError, upstream: Option<&str>) -> Problem {
+    if matches!(error, UpstreamError::TimedOut | UpstreamError::ConnectTimedOut) {
         let message = "The service behind this route took too long. Nothing was charged; try again.";
         return Problem::new(ErrorCode::UpstreamTimeout, message).retry_after(RETRY_SECONDS);
     }
@@ -250,14 +325,16 @@ fn broken(error: &UpstreamError) -> Problem {
     let cause = cause.map(ToString::to_string).unwrap_or_default();
     match error {
         UpstreamError::Http(error) if failure::is_unreadable(error) => {
-            tracing::warn!(%error, cause, "the upstream sent a response that cannot be read");
+            tracing::warn!(upstream, %error, cause, "the upstream sent a response that cannot be read");
         }
-        _ => tracing::warn!(%error, cause, "the upstream could not be reached or broke off its response"),
+        _ => tracing::warn!(upstream, %error, cause, "the upstream could not be reached or broke off its response"),
     }
     not_served(&match error {
         UpstreamError::Http(error) => failure::what_happened(error),
         UpstreamError::TooLong(_) => "cannot be asked for a path that is this long".to_owned(),
-        UpstreamError::Connect(_) | UpstreamError::TimedOut => "could not be reached".to_owned(),
+        UpstreamError::Connect(_) | UpstreamError::ConnectTimedOut | UpstreamError::TimedOut => {
+            "could not be reached".to_owned()
+        }
     })
 }
 

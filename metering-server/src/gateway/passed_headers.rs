@@ -19,7 +19,7 @@ use crate::http::Response;
 #[derive(Debug, Default)]
 pub(crate) struct HeaderSettings {
     removed: RemovedHeaders,
-    /// Headers of every forwarded request. Their values are marked as sensitive.
+    /// Headers of every request to the default upstream. Their values are marked as sensitive.
     added: Vec<(HeaderName, HeaderValue)>,
 }
 
@@ -28,6 +28,8 @@ pub(crate) struct HeaderSettings {
 pub(crate) struct PassedHeaders {
     gateway: Arc<HeaderSettings>,
     route: RemovedHeaders,
+    /// Headers to add instead of the gateway's: those of another upstream than the default one.
+    added: Option<Arc<[(HeaderName, HeaderValue)]>>,
 }
 
 impl HeaderSettings {
@@ -49,13 +51,18 @@ impl HeaderSettings {
 
 impl PassedHeaders {
     pub(crate) const fn new(gateway: Arc<HeaderSettings>, route: RemovedHeaders) -> Self {
-        Self { gateway, route }
+        Self { gateway, route, added: None }
+    }
+
+    /// The same with other headers to add.
+    pub(crate) fn with_added(self, added: Arc<[(HeaderName, HeaderValue)]>) -> Self {
+        Self { added: Some(added), ..self }
     }
 
     /// Whether any header of a request is removed or added.
     pub(crate) fn change_requests(&self) -> bool {
         let (gateway, route) = (&self.gateway, &self.route);
-        !(gateway.removed.request.is_empty() && gateway.added.is_empty() && route.request.is_empty())
+        !(gateway.removed.request.is_empty() && self.added().is_empty() && route.request.is_empty())
     }
 
     /// Whether a client's header is not forwarded: it is removed, or replaced by one of the gateway's.
@@ -63,12 +70,12 @@ impl PassedHeaders {
         let replaced = |(added, _): &(HeaderName, HeaderValue)| is_same_header(name, added.as_str());
         self.gateway.removed.request.matches(name)
             || self.route.request.matches(name)
-            || self.gateway.added.iter().any(replaced)
+            || self.added().iter().any(replaced)
     }
 
     /// The headers to add to the request.
     pub(crate) fn added(&self) -> &[(HeaderName, HeaderValue)] {
-        &self.gateway.added
+        self.added.as_deref().unwrap_or(&self.gateway.added)
     }
 
     /// Removes headers from a response, and from its trailers when they arrive. Call it once the response's report of

@@ -7,12 +7,16 @@ use url::Url;
 
 use crate::config::Config;
 
-/// Warns when nothing listens at the configured upstream, or when its documents share the origin of the pages.
+/// Warns when nothing listens at a configured upstream, or when its documents share the origin of the pages.
 ///
 /// Only opens and closes a connection, because a request might have side effects. The server starts anyway, since the
 /// upstream may come up later.
 pub(crate) async fn warn_about_upstream(config: Config) {
-    let Some(upstream) = &config.upstream else { return };
+    let named = config.gateway.upstreams.iter().map(|upstream| &upstream.url);
+    let upstreams: Vec<_> = config.upstream.iter().chain(named).collect();
+    if upstreams.is_empty() {
+        return;
+    }
     if config.gateway.content_security_policy.trim().is_empty() && config.pages_url.is_none() {
         tracing::warn!(
             "gateway.content_security_policy is empty and pages_url is not set: if this service serves its pages, \
@@ -20,12 +24,14 @@ pub(crate) async fn warn_about_upstream(config: Config) {
         );
     }
     let timeout = config.gateway.connect_timeout.duration();
-    if let Err(problem) = connect(upstream, timeout).await {
-        tracing::warn!(
-            upstream,
-            problem,
-            "the upstream cannot be reached; until it can, metered requests get 502 and are refunded"
-        );
+    for upstream in upstreams {
+        if let Err(problem) = connect(upstream, timeout).await {
+            tracing::warn!(
+                upstream,
+                problem,
+                "the upstream cannot be reached; until it can, metered requests that need it get 502 and are refunded"
+            );
+        }
     }
 }
 

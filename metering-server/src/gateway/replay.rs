@@ -1,6 +1,6 @@
-//! Retries get the response of an earlier attempt, on routes with `"replay": true`.
+//! Retries get the response of an earlier attempt: on routes with `"replay": true`, and with a payment that has an id.
 //!
-//! A request of such a route is served by a separate task, which continues when its client has gone. The response is
+//! Such a request is served by a separate task, which continues when its client has gone. The response is
 //! recorded; the client reads the recording, and so does a request that is marked as a retry. The rules are in core
 //! (`charging::replay`); here are the recordings, and the bounds on their memory and time.
 
@@ -15,10 +15,13 @@ use http::request::Parts;
 use http::{HeaderName, HeaderValue, header};
 use http_body::Body;
 use http_body_util::BodyExt;
-use metering_core::access::{Caller, ClientAddress, Credentials, Scope};
+use metering_core::access::{Caller, ClientAddress, Credentials, KeyHash, Scope};
 use metering_core::catalogue::Route;
 use metering_core::charging::{REPLAYED_HEADER, ReplayKey, Retry, is_kept};
-use metering_core::{Service, trace};
+use metering_core::wire::PAYMENT_SIGNATURE_HEADER;
+use metering_core::{ApiKey, Service, trace};
+use metering_pay::ReceivedPayment;
+use sha3::{Digest, Sha3_256};
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument;
 
@@ -29,8 +32,11 @@ use reader::Reader;
 use recording::{Head, Recording};
 use shelf::Shelf;
 
-/// Headers of payments. Such a request is paid once by what it carries.
+/// Headers of payments. Such a request is paid once by what it carries, so it is replayed only if its payment has an id.
 const PAYMENTS: [&str; 3] = ["payment-signature", "x-payment", "payment-authorization"];
+
+/// Separates the hashes of payments from those of keys.
+const PAID: &[u8] = b"metering: a request with a payment ";
 
 /// The responses that retries can get.
 #[derive(Debug)]
@@ -52,26 +58,47 @@ pub(super) struct Replayable {
 }
 
 impl Replayable {
-    /// `None` for a request that is served without replay: of another route, without a key, or with a payment.
+    /// `None` for a request that is served without replay: of another route, without a key, or with a payment that has
+    /// no id.
     pub(super) fn read(service: &Service, head: &Parts, body: &[u8], budget: &BodyBudget) -> Option<Self> {
         let path = service.catalogue().path(head.uri.path()).ok()?;
         let route: &Route = service.catalogue().find(head.method.as_str(), &path).ok()?;
-        if !route.replay || PAYMENTS.iter().any(|name| head.headers.contains_key(*name)) {
-            return None;
-        }
         let values = |name: &'static str| head.headers.get_all(name).iter().map(HeaderValue::as_bytes);
         let credentials = Credentials::read(values);
-        let key = credentials.key.as_ref()?.hash();
+        let key = credentials.key.as_ref().map(ApiKey::hash);
+        let (key, retry) = match PAYMENTS.iter().any(|name| head.headers.contains_key(*name)) {
+            true => (paid_key(service, route, key, head)?, Retry::Keyed),
+            false if route.replay => (key?, Retry::read(values)),
+            false => return None,
+        };
         let target = head.uri.path_and_query().map_or("/", |target| target.as_str());
         Some(Self {
             key: ReplayKey::of(&key, head.method.as_str(), target, body, values),
-            retry: Retry::read(values),
+            retry,
             credentials,
             address: head.extensions.get::<ClientAddress>().copied(),
             connection: head.extensions.get::<Connection>().cloned(),
             share: budget.share(&head.extensions),
         })
     }
+}
+
+/// What stands for the key of a request whose payment has an id (`payment-identifier` of x402): exactly this payment.
+/// Others can read it on the chain, but not its id, so only its client gets the response.
+fn paid_key(service: &Service, route: &Route, key: Option<KeyHash>, head: &Parts) -> Option<KeyHash> {
+    // A feed without an end would go on after its client.
+    let ends = route.replay || !(route.sse || route.websocket);
+    if !route.metered || !ends {
+        return None;
+    }
+    let presented =
+        service.offers().read(|name| head.headers.get_all(name).iter().map(HeaderValue::as_bytes)).ok()??;
+    ReceivedPayment::of(&*presented)?.identifier.as_ref()?;
+    let payment = head.headers.get(PAYMENT_SIGNATURE_HEADER)?;
+    let mut hash = Sha3_256::new_with_prefix(PAID);
+    hash.update(key.map_or([0; 32], |key| *key.as_bytes()));
+    hash.update(payment.as_bytes());
+    Some(KeyHash::from_bytes(hash.finalize().into()))
 }
 
 impl Replays {
@@ -95,10 +122,10 @@ impl Replays {
     {
         let found = self.shelf.find(&request.key, request.retry);
         if let Some(recording) = found {
-            // Before anything is replayed: the key may have been revoked since.
+            // Before anything is replayed: the key may have been revoked since. Without one, the payment was the key.
             let key = request.credentials.key.as_ref();
             let caller = Caller { address: request.address.map(|at| at.0), ..Caller::from(key) };
-            if service.access().authorize(caller, Scope::Call).await.is_err() {
+            if key.is_some() && service.access().authorize(caller, Scope::Call).await.is_err() {
                 // It is refused as any other request with this key.
                 return serving.await;
             }

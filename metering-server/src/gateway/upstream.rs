@@ -11,7 +11,7 @@ use http::request::Parts;
 use http::{HeaderValue, Request, StatusCode, header};
 use http_body::Frame;
 use http_body_util::{BodyExt, Full, StreamBody};
-use metering_core::catalogue::{CheckedBody, HiddenEvents, RemovedHeaders};
+use metering_core::catalogue::{CheckedBody, HiddenEvents, JsonText, RemovedHeaders};
 use metering_core::{Charged, trace};
 use metering_sample::{SampleFeed, SampleResponse};
 use tower_service::Service;
@@ -20,13 +20,14 @@ use tracing::Instrument;
 use crate::config::GatewayConfig;
 use crate::gateway::delivery::{ResponseBody, refunded_if_broken};
 use crate::gateway::forward::HttpUpstream;
+use crate::gateway::named_upstreams::RequestUpstreams;
 use crate::gateway::passed_headers::{HeaderSettings, PassedHeaders};
 use crate::gateway::policy::ResponsePolicy;
 use crate::gateway::reports::{ByUsage, Hides, Reports, are_wanted};
 use crate::gateway::streams::StreamRoute;
 use crate::http::{BodyBudget, Connection, Problem, Response, bytes, into_response};
 
-/// Where responses come from.
+/// Where the responses of routes come from that name no upstream.
 #[derive(Debug)]
 pub(crate) enum Source {
     /// An HTTP service.
@@ -95,14 +96,23 @@ impl Service<Request<Bytes>> for Upstream {
     }
 }
 
+/// The document of a request to a route that the gateway responds to itself.
+#[derive(Debug, Clone)]
+pub(super) struct Served(pub(super) JsonText);
+
 impl Shared {
     async fn respond(self: &Arc<Self>, request: Request<Bytes>) -> Result<Response, Problem> {
         let (mut head, body) = request.into_parts();
+        if let Some(Served(document)) = head.extensions.remove() {
+            let document = Bytes::copy_from_slice(document.text().as_bytes());
+            return Ok(into_response(bytes(StatusCode::OK, HeaderValue::from_static("application/json"), document)));
+        }
         let body = head.extensions.remove::<CheckedBody>().map_or(body, Bytes::from_owner);
         let stream = head.extensions.remove::<StreamRoute>();
+        let named = head.extensions.remove::<RequestUpstreams>();
         let by_usage = head.extensions.get::<Charged>().and_then(|charged| Some((charged.usage_price()?, charged)));
         let Some((price, charged)) = by_usage else {
-            let response = self.fetch(&head, body, stream.is_some()).await?;
+            let response = self.fetch(&head, body, stream.is_some(), named).await?;
             let response = match head.extensions.remove::<Charged>() {
                 Some(charged) => refunded_if_broken(response, charged),
                 None => response,
@@ -120,15 +130,23 @@ impl Shared {
         };
         let (shared, streams, connection) = (Arc::clone(self), stream.is_some(), head.extensions.get().cloned());
         // It continues in a separate task, below the span of the request.
-        let fetching = async move { shared.fetch(&head, body, streams).await }.instrument(trace::current());
+        let fetching = async move { shared.fetch(&head, body, streams, named).await }.instrument(trace::current());
         let response = Box::pin(self.reports.serve(by_usage, fetching)).await?;
         Ok(held(response, stream, connection.as_ref()))
     }
 
-    async fn fetch(&self, head: &Parts, body: Bytes, streams: bool) -> Result<Response, Problem> {
-        let response = match &self.source {
-            Source::Http(upstream) => upstream.call(head, body, streams).await?,
-            Source::Sample(feed) => sample(feed, head),
+    async fn fetch(
+        &self,
+        head: &Parts,
+        body: Bytes,
+        streams: bool,
+        named: Option<RequestUpstreams>,
+    ) -> Result<Response, Problem> {
+        let response = match (named, &self.source) {
+            // Boxed, to keep the future of other requests small.
+            (Some(named), _) => Box::pin(async move { named.serve(head, body, streams).await }).await?,
+            (None, Source::Http(upstream)) => upstream.call(head, body, streams).await?,
+            (None, Source::Sample(feed)) => sample(feed, head),
         };
         Ok(self.policy.apply(response))
     }

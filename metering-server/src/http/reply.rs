@@ -5,6 +5,7 @@ use http::{HeaderName, HeaderValue, StatusCode, header};
 use http_body::Body;
 use http_body_util::combinators::UnsyncBoxBody;
 use http_body_util::{BodyExt, Empty, Full};
+use metering_core::wire::CHALLENGE_HEADER;
 use serde::Serialize;
 
 /// A complete reply.
@@ -52,13 +53,17 @@ pub(crate) fn without_body(response: Response) -> Response {
     response
 }
 
-/// Sets headers, replacing earlier values.
+/// Sets headers, replacing earlier values, except for challenges.
 pub(crate) fn with_headers<B>(
     mut response: http::Response<B>,
     headers: Vec<(&'static str, String)>,
 ) -> http::Response<B> {
     for (name, value) in headers {
         match HeaderValue::try_from(value) {
+            // Each challenge has a line of its own.
+            Ok(value) if name == CHALLENGE_HEADER => {
+                response.headers_mut().append(HeaderName::from_static(name), value);
+            }
             Ok(value) => drop(response.headers_mut().insert(HeaderName::from_static(name), value)),
             Err(error) => tracing::error!(%error, name, "could not set a header"),
         }

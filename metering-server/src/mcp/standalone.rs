@@ -67,7 +67,8 @@ async fn run_until(
         Some(_) => crate::run::catalogue(&config)?,
         None => fetch_catalogue(&service, &gateway).await?,
     };
-    let documents = Documents::new(Description::new(&catalogue, &config), &catalogue, &config.mcp.tool_prefix);
+    let tools = (&config.mcp.tool_prefix, true);
+    let documents = Documents::new(Description::new(&catalogue, &config), &catalogue, tools);
     let documents = documents.map_err(|error| RunError::Setup(Box::new(error)))?;
     let shutdown = Shutdown::new();
     let mcp = Mcp::new(&config, &catalogue, None, address, &shutdown)?;

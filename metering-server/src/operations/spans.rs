@@ -48,11 +48,11 @@ pub(crate) fn name_route(method: &str, template: &str) {
     }
 }
 
-/// The current request has this id, which its client gets too.
-pub(crate) fn name_request(id: HoldId) {
+/// The current request has this id, which its client gets too. Only read if spans are recorded.
+pub(crate) fn name_request(id: impl FnOnce() -> HoldId) {
     let span = trace::current();
     if !span.is_disabled() {
-        span.record("metering.request_id", tracing::field::display(id));
+        span.record("metering.request_id", tracing::field::display(id()));
     }
 }
 
@@ -66,8 +66,8 @@ pub(crate) fn responded(span: &Span, status: StatusCode) {
     }
 }
 
-/// The span of a request to the upstream.
-pub(crate) fn of_upstream(method: &str) -> Span {
+/// The span of a request to an upstream, which has a name if it is one of several.
+pub(crate) fn of_upstream(method: &str, name: Option<&str>) -> Span {
     info_span!(
         target: trace::TARGET,
         "upstream",
@@ -75,6 +75,7 @@ pub(crate) fn of_upstream(method: &str) -> Span {
         otel.status_code = Empty,
         http.request.method = method,
         http.response.status_code = Empty,
+        metering.upstream = name,
     )
 }
 

@@ -18,8 +18,8 @@ use crate::api::app::{App, BillingSecret};
 use crate::api::openapi::Description;
 use crate::chains::Readers;
 use crate::chains::progress::ChainProgress;
-use crate::config::{Config, CurrencyConfig};
-use crate::gateway::{Gateway, HeaderSettings, HttpUpstream, Source};
+use crate::config::{Config, CurrencyConfig, Surface};
+use crate::gateway::{Gateway, HeaderSettings, HttpUpstream, NamedUpstreams, Source};
 use crate::http::Bodies;
 use crate::mail;
 use crate::operations::metrics;
@@ -66,10 +66,10 @@ pub(super) fn assemble(
     let signup = mail::settings(config, outbox.as_ref(), signup);
     let service = service.with_signup(Arc::clone(&store) as _, signup);
     let service = Arc::new(service.with_browser_sessions(Arc::clone(&store) as _));
-    let source = source(config, Arc::clone(&clock))?;
+    let upstreams = (source(config, Arc::clone(&clock))?, named_upstreams(config, &NamedUpstreams::default())?);
     let headers = HeaderSettings::new(&config.gateway)?;
     let bodies = Bodies::new(&config.http);
-    let gateway = Gateway::new(Arc::clone(&service), source, &config.gateway, headers, &config.http, bodies.clone());
+    let gateway = Gateway::new(Arc::clone(&service), upstreams, &config.gateway, headers, &config.http, bodies.clone());
     let app = App {
         service,
         payments,
@@ -98,7 +98,8 @@ pub(super) fn assemble(
 
 /// What describes the service to programs.
 pub(super) fn documents(config: &Config, catalogue: &Catalogue) -> Result<Documents, RunError> {
-    let documents = Documents::new(Description::new(catalogue, config), catalogue, &config.mcp.tool_prefix);
+    let tools = (&config.mcp.tool_prefix, config.serves(Surface::Mcp));
+    let documents = Documents::new(Description::new(catalogue, config), catalogue, tools);
     documents.map_err(|error| RunError::Setup(Box::new(error)))
 }
 
@@ -107,8 +108,17 @@ fn source(config: &Config, clock: Arc<dyn Clock>) -> Result<Source, RunError> {
         return Ok(Source::Sample(SampleFeed::new(clock, config.sample.block_time.duration())));
     };
     let url = Url::parse(url).map_err(|error| RunError::Setup(Box::new(error)))?;
-    let public_url = config.public_url.as_deref().map(Url::parse).transpose();
-    let public_url = public_url.map_err(|error| RunError::Setup(Box::new(error)))?;
-    let upstream = HttpUpstream::new(&url, public_url, &config.gateway, config.worker_count());
+    let upstream = HttpUpstream::new(&url, public_url(config)?, &config.gateway, config.worker_count());
     Ok(Source::Http(upstream.map_err(|error| RunError::Setup(Box::new(error)))?))
+}
+
+/// The upstreams that routes name. What has not changed is taken over from `before`.
+pub(super) fn named_upstreams(config: &Config, before: &NamedUpstreams) -> Result<NamedUpstreams, RunError> {
+    let public_url = public_url(config)?;
+    Ok(NamedUpstreams::new(&config.gateway, public_url.as_ref(), config.worker_count(), before)?)
+}
+
+fn public_url(config: &Config) -> Result<Option<Url>, RunError> {
+    let url = config.public_url.as_deref().map(Url::parse).transpose();
+    url.map_err(|error| RunError::Setup(Box::new(error)))
 }

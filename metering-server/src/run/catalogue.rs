@@ -1,5 +1,6 @@
 //! The routes that a server charges for.
 
+use metering_config::read_catalogue;
 use metering_core::Catalogue;
 use metering_core::catalogue::CatalogueError;
 use serde_json::Value;
@@ -19,11 +20,7 @@ pub(crate) fn catalogue(config: &Config) -> Result<Catalogue, ConfigError> {
     let invalid = |problem: String| ConfigError::Key { key: "catalogue".to_owned(), problem };
     let catalogue = match &config.catalogue {
         None => built_in(config.upstream.is_none()).map_err(|error| invalid(error.to_string()))?,
-        Some(file) => {
-            let unusable = |error: &dyn std::fmt::Display| invalid(format!("{}: {error}", file.display()));
-            let text = std::fs::read_to_string(file).map_err(|error| unusable(&error))?;
-            Catalogue::from_json(&text).map_err(|error| unusable(&error))?
-        }
+        Some(file) => read_catalogue(file).map_err(|error| invalid(error.to_string()))?,
     };
     usable(catalogue, config).map_err(invalid)
 }
@@ -33,8 +30,14 @@ pub(crate) fn catalogue(config: &Config) -> Result<Catalogue, ConfigError> {
 /// # Errors
 /// Why it cannot.
 pub(super) fn usable(catalogue: Catalogue, config: &Config) -> Result<Catalogue, String> {
-    let problem = conflict(&catalogue).or_else(|| unauthorizable(&catalogue, config));
+    let problem = conflict(&catalogue, config);
     problem.map_or(Ok(catalogue), Err)
+}
+
+/// Why a server with this configuration cannot serve a valid catalogue.
+pub(crate) fn conflict(catalogue: &Catalogue, config: &Config) -> Option<String> {
+    let unauthorizable = || unauthorizable(catalogue, config);
+    reserved_path(catalogue).or_else(unauthorizable).or_else(|| config.unserved_route(catalogue))
 }
 
 /// Why proxies cannot ask about the routes of a catalogue.
@@ -50,8 +53,8 @@ fn unauthorizable(catalogue: &Catalogue, config: &Config) -> Option<String> {
     Some(format!("the price of {} is known only after the response; set authorize.settle = true", by_usage.template))
 }
 
-/// Why a server cannot serve a valid catalogue next to its own paths.
-pub(crate) fn conflict(catalogue: &Catalogue) -> Option<String> {
+/// Why a server cannot serve a catalogue next to its own paths.
+fn reserved_path(catalogue: &Catalogue) -> Option<String> {
     let is_reserved = |prefix: &&str| RESERVED.contains(prefix) || api::has_first_segment(prefix);
     if let Some(prefix) = catalogue.prefixes().into_iter().find(is_reserved) {
         return Some(format!("paths under /{prefix} are reserved for the service"));
@@ -100,7 +103,7 @@ mod tests {
         ];
         for (path, problem) in table {
             let catalogue = Catalogue::from_json(&file(path)).unwrap();
-            assert_eq!(conflict(&catalogue).as_deref(), problem, "{path}");
+            assert_eq!(reserved_path(&catalogue).as_deref(), problem, "{path}");
         }
     }
 

@@ -11,7 +11,8 @@ use crate::http::{Listener, Tls, Workers, connections_that_fit};
 /// is logged. Call it once.
 pub(crate) fn connections(config: &Config) -> NonZeroUsize {
     // A request that is forwarded to another service also needs a connection to it.
-    let per_connection = if config.upstream.is_some() || config.mcp.gateway.is_some() { 2 } else { 1 };
+    let forwards = config.upstream.is_some() || !config.gateway.upstreams.is_empty();
+    let per_connection = if forwards || config.mcp.gateway.is_some() { 2 } else { 1 };
     connections_that_fit(config.http.max_connections, per_connection)
 }
 

@@ -35,13 +35,14 @@ use shared_runs::SharedRuns;
 pub(crate) type Load = Box<dyn Fn() -> Result<Loaded, ConfigError> + Send + Sync>;
 
 /// The keys and sections that a reload takes.
-const RELOADED: [&str; 11] = [
+const RELOADED: [&str; 12] = [
     "brand",
     "catalogue",
     "docs",
     "gateway.request_headers",
     "gateway.response_headers",
     "gateway.upstream_headers",
+    "gateway.upstreams",
     "limits",
     "operator",
     "terms",
@@ -285,7 +286,8 @@ impl Parts {
         }
         let service = Arc::new(service);
         let headers = HeaderSettings::new(&config.gateway)?;
-        let gateway = Arc::new(app.gateway.reconfigured(Arc::clone(&service), headers));
+        let upstreams = assembly::named_upstreams(config, app.gateway.named_upstreams())?;
+        let gateway = Arc::new(app.gateway.reconfigured(Arc::clone(&service), headers, upstreams));
         let (pages, documents) = (Arc::new(pages), Arc::new(documents));
         Ok(Arc::new(App { service, gateway, pages, documents, ..(**app).clone() }))
     }
@@ -365,8 +367,9 @@ fn is_reloaded(key: &str) -> bool {
 /// The configuration in use, with those keys of a new one that a reload takes.
 fn with_reloaded(config: &Config, new: Config) -> Config {
     let Config { brand, catalogue, docs, gateway, limits, operator, terms, tls, .. } = new;
-    let GatewayConfig { request_headers, response_headers, upstream_headers, .. } = gateway;
-    let gateway = GatewayConfig { request_headers, response_headers, upstream_headers, ..config.gateway.clone() };
+    let GatewayConfig { request_headers, response_headers, upstream_headers, upstreams, .. } = gateway;
+    let gateway =
+        GatewayConfig { request_headers, response_headers, upstream_headers, upstreams, ..config.gateway.clone() };
     // Whether `listen` serves HTTPS is settled when it is bound.
     let tls = config.tls.as_ref().map(|old| tls.unwrap_or_else(|| old.clone()));
     Config { brand, catalogue, docs, gateway, limits, operator, terms, tls, ..config.clone() }

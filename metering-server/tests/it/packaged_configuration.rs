@@ -15,6 +15,9 @@ const CREDENTIALS: &str = "/run/credentials/metering-server.service";
 /// The mark, which is read when the configuration is loaded.
 const MARK: &str = "/etc/metering/mark.svg";
 
+/// Tables whose keys are not those of the schema: names of headers, and symbols of tokens.
+const FREE: [&str; 3] = ["gateway.upstream_headers", "gateway.upstreams.headers", "receipts.currency.rates"];
+
 /// Without the `#` of keys and sections. Comments for people have a space after it.
 fn uncommented() -> String {
     let line = |line: &str| match line.strip_prefix('#') {
@@ -45,7 +48,7 @@ fn loaded(text: &str) -> Result<Config, String> {
 fn keys(section: &str, found: &mut BTreeSet<String>) -> bool {
     let header = match section {
         "" => String::new(),
-        "pay.offers" => "[[pay.offers]]\n".to_owned(),
+        "pay.offers" | "gateway.upstreams" => format!("[[{section}]]\n"),
         _ => format!("[{section}]\n"),
     };
     // Where any key is fine, keys are not those of the schema.
@@ -66,11 +69,8 @@ fn flatten(prefix: &str, table: &Table, found: &mut Vec<(String, Value)>) {
     for (key, value) in table {
         let key = if prefix.is_empty() { key.clone() } else { format!("{prefix}.{key}") };
         match value {
-            // Their keys are names of headers, and symbols of tokens.
-            Value::Table(table) if !["gateway.upstream_headers", "receipts.currency.rates"].contains(&key.as_str()) => {
-                flatten(&key, table, found)
-            }
-            Value::Array(tables) if key == "pay.offers" => {
+            Value::Table(table) if !FREE.contains(&key.as_str()) => flatten(&key, table, found),
+            Value::Array(tables) if ["pay.offers", "gateway.upstreams"].contains(&key.as_str()) => {
                 tables.iter().for_each(|table| flatten(&key, table.as_table().unwrap(), found));
             }
             value => found.push((key, value.clone())),

@@ -14,3 +14,4 @@ mod responses;
 mod sockets;
 mod streams;
 mod tls;
+mod upstreams;

@@ -4,6 +4,7 @@ mod attacks;
 mod configuration;
 mod failures;
 mod holds;
+mod models;
 mod passing;
 mod scene;
 mod sdks;

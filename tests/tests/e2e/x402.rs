@@ -10,6 +10,7 @@ mod faults;
 pub(crate) mod market;
 mod mcp;
 mod mpp;
+mod mpp_tools;
 mod reverts;
 mod sign_in;
 mod signing;

@@ -8,10 +8,11 @@ use clap::Args;
 use http::Method;
 use metering_admin::wire::CatalogueCheckDocument;
 use metering_client::Client;
-use metering_core::Catalogue;
+use metering_config::{CatalogueFileError, read_catalogue};
+use metering_core::catalogue::CatalogueProblem;
 use serde::Serialize;
 
-use super::source::text_of;
+use super::indented::indented;
 use crate::admin::administrator::refused;
 use crate::admin::session::Session;
 use crate::failure::Failure;
@@ -27,11 +28,15 @@ they are checked too.
 Examples:
   metering admin catalogue check routes.json
   metering admin catalogue check routes.json --json
+  metering admin catalogue check routes.json --explain > written-out.json
   metering admin catalogue check routes.json --server https://admin.example.com")]
 pub(crate) struct CheckArgs {
     /// The catalogue file.
     #[arg(value_name = "FILE")]
     file: PathBuf,
+    /// Print the catalogue with its presets and models written out, if it is valid. The result is a catalogue too.
+    #[arg(long, conflicts_with = "json")]
+    explain: bool,
     #[command(flatten)]
     format: Format,
 }
@@ -55,24 +60,34 @@ struct Problem {
     line: String,
 }
 
+impl Problem {
+    fn of(problem: &CatalogueProblem) -> Self {
+        Self {
+            place: problem.place.clone(),
+            route: problem.route.clone(),
+            problem: problem.problem.clone(),
+            line: problem.to_string(),
+        }
+    }
+}
+
 impl CheckArgs {
     pub(crate) async fn run(self, session: &Session, out: &mut dyn Write) -> Result<(), Failure> {
-        let text = text_of(&self.file)?;
-        let (routes, mut problems) = match Catalogue::from_json(&text) {
-            Ok(catalogue) => (catalogue.routes().len(), Vec::new()),
-            Err(error) => {
-                let problems = error.problems().iter().map(|problem| Problem {
-                    place: problem.place.clone(),
-                    route: problem.route.clone(),
-                    problem: problem.problem.clone(),
-                    line: problem.to_string(),
-                });
-                (0, problems.collect())
+        let (catalogue, mut problems) = match read_catalogue(&self.file) {
+            Ok(catalogue) => (Some(catalogue), Vec::new()),
+            Err(CatalogueFileError::Invalid { cause, .. }) => {
+                (None, cause.problems().iter().map(Problem::of).collect())
             }
+            Err(error) => return Err(Failure::Failed(error.to_string())),
         };
-        if let (true, Some(client)) = (problems.is_empty(), session.server()) {
-            problems.extend(refused_by_server(client, text).await?);
+        if let (Some(catalogue), Some(client)) = (&catalogue, session.server()) {
+            problems.extend(refused_by_server(client, catalogue.json().to_owned()).await?);
         }
+        if let (Some(catalogue), true, true) = (&catalogue, self.explain, problems.is_empty()) {
+            out.write_all(indented(catalogue.json()).as_bytes())?;
+            return Ok(out.flush()?);
+        }
+        let routes = catalogue.map_or(0, |catalogue| catalogue.routes().len());
         let document = Document { valid: problems.is_empty(), routes, problems };
         let printed = self.write(&document, out).and_then(|()| Ok(out.flush()?));
         // Even if printing failed: an invalid file must not end in exit code 0 because of a closed pipe.

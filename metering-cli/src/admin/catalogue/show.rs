@@ -9,7 +9,7 @@ use metering_core::prices::PriceNumber;
 use crate::admin::session::Session;
 use crate::failure::Failure;
 
-/// Print the catalogue of a price version, byte for byte as it was applied.
+/// Print the catalogue of a price version, as it was applied, with its presets and models written out.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Example:

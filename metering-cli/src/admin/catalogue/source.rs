@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use metering_admin::Administration;
+use metering_config::read_catalogue;
 use metering_core::Catalogue;
 use serde::Deserialize;
 
@@ -75,15 +76,8 @@ impl fmt::Display for Source {
     }
 }
 
-/// The text of a file.
-pub(super) fn text_of(file: &Path) -> Result<String, Failure> {
-    std::fs::read_to_string(file).map_err(|error| Failure::Failed(format!("cannot read {}: {error}", file.display())))
-}
-
 /// A valid catalogue file.
 pub(super) fn read(file: &Path) -> Result<Source, Failure> {
-    let name = file.display().to_string();
-    let catalogue =
-        Catalogue::from_json(&text_of(file)?).map_err(|error| Failure::Failed(format!("{name}: {error}")))?;
-    Ok(Source { name, catalogue })
+    let catalogue = read_catalogue(file).map_err(|error| Failure::Failed(error.to_string()))?;
+    Ok(Source { name: file.display().to_string(), catalogue })
 }

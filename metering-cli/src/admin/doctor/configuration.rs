@@ -1,7 +1,7 @@
 //! Whether the server would start with this configuration.
 
+use metering_config::read_catalogue;
 use metering_config::server::{Loaded, load};
-use metering_core::Catalogue;
 
 use super::findings::Findings;
 use crate::database::DatabaseArgs;
@@ -28,15 +28,17 @@ pub(super) fn check(database: &DatabaseArgs, findings: &mut Findings) -> Result<
         None => findings.ok(CHECK, "no file (--config): defaults and variables"),
     }
     if let Some(file) = &loaded.config.catalogue {
-        let text = std::fs::read_to_string(file).map_err(|error| error.to_string());
-        let routes = text.and_then(|text| Catalogue::from_json(&text).map_err(|error| error.to_string()));
-        match routes {
+        match read_catalogue(file) {
             Ok(catalogue) => {
                 findings.ok(CATALOGUE, format_args!("{}: {} routes", file.display(), catalogue.routes().len()));
+                if let Some(problem) = loaded.config.unserved_route(&catalogue) {
+                    let advice = "correct the name in the catalogue, or add the upstream to the configuration";
+                    findings.problem(CATALOGUE, problem, advice);
+                }
             }
             Err(problem) => {
                 let advice = format!("`metering admin catalogue check {}` lists all errors", file.display());
-                findings.problem(CATALOGUE, format_args!("{}: {problem}", file.display()), advice);
+                findings.problem(CATALOGUE, problem, advice);
             }
         }
     }

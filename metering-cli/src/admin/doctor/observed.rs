@@ -1,4 +1,4 @@
-//! What proxies really send, which the running server has counted.
+//! What proxies really send, and which upstreams get no requests: the running server has it in its metrics.
 
 use std::time::Duration;
 
@@ -12,6 +12,7 @@ use super::findings::Findings;
 
 const CHECK: &str = "proxies";
 const WAIT: Duration = Duration::from_secs(10);
+const UPSTREAMS: &str = "upstreams";
 const METRIC: &str = "metering_forwarded_requests_total";
 
 /// The server's counts of requests since its start.
@@ -29,7 +30,10 @@ pub(super) async fn check(config: &Config, findings: &mut Findings) {
         (None, Some(_)) => return,
     };
     match metrics(&format!("http://{address}")).await {
-        Ok(text) => judge(Counts::of(&text), findings),
+        Ok(text) => {
+            judge(Counts::of(&text), findings);
+            judge_upstreams(&text, findings);
+        }
         Err(problem) => findings.ok(CHECK, format_args!("no running server to ask what proxies send: {problem}")),
     }
 }
@@ -85,6 +89,21 @@ fn judge(counts: Counts, findings: &mut Findings) {
     }
 }
 
+/// Upstreams that are ejected, or whose health checks fail.
+fn judge_upstreams(metrics: &str, findings: &mut Findings) {
+    let states =
+        metrics.lines().filter_map(|line| line.strip_prefix("metering_upstream_out{upstream=\"")?.split_once("\"} "));
+    let (out, used): (Vec<_>, Vec<_>) = states.partition(|(_, value)| value.trim() != "0");
+    for (name, _) in &out {
+        let advice = "the server's log says why (`upstream`); until it works, the next upstreams of its routes get its \
+                      requests";
+        findings.warning(UPSTREAMS, format_args!("{name} gets no requests: it failed too often"), advice);
+    }
+    if out.is_empty() && !used.is_empty() {
+        findings.ok(UPSTREAMS, format_args!("all {} are in use", used.len()));
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::super::findings::State;
@@ -115,5 +134,22 @@ mod tests {
             assert_eq!(found, states, "{proxy} {without} {untrusted}");
         }
         assert_eq!(Counts::of("up 1"), Counts::default(), "a server of an earlier version");
+    }
+
+    #[test]
+    fn upstreams_that_get_no_requests_are_named() {
+        let metrics = |us: u8| {
+            format!("metering_upstream_out{{upstream=\"eu\"}} 0\nmetering_upstream_out{{upstream=\"us\"}} {us}\nup 1\n")
+        };
+        let found = |text: &str| {
+            let mut findings = Findings::default();
+            judge_upstreams(text, &mut findings);
+            let found = findings.of(UPSTREAMS).into_iter().map(|(state, text)| (state, text.to_owned()));
+            found.collect::<Vec<_>>()
+        };
+        assert!(found("up 1").is_empty());
+        assert_eq!(found(&metrics(0)), [(State::Ok, "all 2 are in use".to_owned())]);
+        let out = "us gets no requests: it failed too often".to_owned();
+        assert_eq!(found(&metrics(1)), [(State::Warning, out)]);
     }
 }

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use metering_config::server::{Config, Loaded};
+use metering_config::server::{Config, Loaded, UpstreamConfig};
 
 use super::findings::Findings;
 
@@ -23,7 +23,7 @@ pub(super) fn check(file: Option<&Path>, loaded: &Loaded, findings: &mut Finding
 fn secret_files(config: &Config) -> Vec<PathBuf> {
     let tls = config.tls.as_ref().map(|tls| &tls.key);
     let smtp = config.smtp.as_ref().and_then(|smtp| smtp.password_file.as_ref());
-    let pay = [&config.pay.gas_key_file, &config.pay.mpp_secret_file];
+    let pay = [&config.pay.gas_key_file, &config.pay.mpp_secret_file, &config.pay.receipt_key_file];
     let webhooks = [&config.webhooks.secret_file, &config.webhooks.previous_secret_file];
     let otlp = config.otlp.as_ref().map(|otlp| &otlp.authorization_file);
     let more = [
@@ -34,7 +34,8 @@ fn secret_files(config: &Config) -> Vec<PathBuf> {
         &config.pay.facilitator_token_file,
     ];
     let others = pay.into_iter().chain(webhooks).chain(more).chain(otlp).filter_map(Option::as_ref);
-    let upstream = config.gateway.upstream_headers.files().map(Path::to_owned);
+    let named = config.gateway.upstreams.iter().flat_map(UpstreamConfig::files);
+    let upstream = config.gateway.upstream_headers.files().chain(named).map(Path::to_owned);
     tls.into_iter().chain(smtp).chain(others).cloned().chain(upstream).collect()
 }
 

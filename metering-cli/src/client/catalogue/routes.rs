@@ -134,6 +134,7 @@ fn price(route: &Route) -> String {
         Pricing::PerRequest(_) => price.to_string(),
         Pricing::PerConnection(_) => format!("{price} per connection"),
         Pricing::ByVolume(tiers) => tiers.to_string(),
+        Pricing::ByUsage(price) if price.is_by_model() => route.price_in_words(),
         Pricing::ByUsage(price) => price.to_string(),
         Pricing::Unknown => "unknown".to_owned(),
         Pricing::PerLookback { param, .. } => format!("from {price}, by {param}"),

@@ -22,7 +22,8 @@ const OFFERS_MAX: usize = 100;
 #[derive(Debug)]
 pub(super) struct Offered {
     pub(super) version: Version,
-    /// In the service's order. What cannot be paid says why.
+    /// In the service's order, but those that are charged before the request is served come last. What cannot be paid
+    /// says why.
     pub(super) offers: Vec<Result<Offer, String>>,
 }
 
@@ -43,6 +44,8 @@ pub(super) struct Offer {
     pub(super) pay_to: Address,
     pub(super) amount: TokenUnits,
     pub(super) timeout_seconds: u64,
+    /// Whether the payment is executed before the request is served.
+    is_upfront: bool,
     /// What the service says of the token's domain (EIP-712).
     pub(super) name: Option<String>,
     pub(super) version: Option<String>,
@@ -111,7 +114,8 @@ impl Offered {
             return Err(wrong("it has too many offers"));
         }
         let Document { accepts, resource, extensions, .. } = document;
-        let offers = accepts.into_iter().map(|raw| Offer::read(raw, network_of_v2)).collect();
+        let mut offers: Vec<_> = accepts.into_iter().map(|raw| Offer::read(raw, network_of_v2)).collect();
+        offers.sort_by_key(|offer| offer.as_ref().is_ok_and(|offer| offer.is_upfront));
         Ok(Some(Self { version: Version::V2 { resource, extensions }, offers }))
     }
 
@@ -142,6 +146,7 @@ impl Offer {
         if let Some(method) = extra.asset_transfer_method.filter(|method| method != "eip3009") {
             return Err(format!("the transfer method {method:?} is not supported"));
         }
+        let is_upfront = extra.payment_flow.as_deref() == Some("upfront");
         if let Some(flow) = extra.payment_flow.filter(|flow| !matches!(flow.as_str(), "authorization" | "upfront")) {
             return Err(format!("the payment flow {flow:?} is not supported"));
         }
@@ -156,6 +161,7 @@ impl Offer {
             pay_to: fields.pay_to.parse().ok().filter(is_somebody).ok_or_else(|| malformed("payTo"))?,
             amount,
             timeout_seconds: fields.max_timeout_seconds,
+            is_upfront,
             name: extra.name,
             version: extra.version,
             raw,
@@ -244,6 +250,16 @@ mod tests {
             assert!(error.contains(why), "{offer}: {error}");
         }
         assert!(offered.offers.last().unwrap().is_ok());
+    }
+
+    #[test]
+    fn offers_that_are_charged_first_come_last() {
+        let upfront = with("/extra", json!({"paymentFlow": "upfront"}));
+        let document = json!({"x402Version": 2, "accepts": [upfront, offer(), with("/amount", json!("60000"))]});
+        let offered = Offered::read(&header(&document), b"").unwrap().unwrap();
+        let flows: Vec<_> = offered.offers.iter().map(|offer| offer.as_ref().unwrap().is_upfront).collect();
+        assert_eq!(flows, [false, false, true]);
+        assert_eq!(offered.offers[0].as_ref().unwrap().amount.get(), 50_000);
     }
 
     #[test]

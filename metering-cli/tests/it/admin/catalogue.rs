@@ -109,6 +109,70 @@ fn diff_lists_changed_routes_in_order() {
     program.refuses(&[("catalogue diff new.json", 2, "--with FILE")]);
 }
 
+/// A route with a preset, whose models are in a file of their own.
+fn selling(program: &Program) {
+    let route = json!({"path": "/v1/chat/completions", "method": "POST", "metered": true,
+        "price": {"preset": "openai-chat"}});
+    let catalogue = json!({"market": "M", "version": 1, "models": {"file": "models.json"}, "endpoints": [route]});
+    program.write("selling.json", catalogue.to_string());
+}
+
+#[test]
+fn explained_catalogue_is_the_same_catalogue_without_presets() {
+    let program = Program::without_store();
+    selling(&program);
+    let missing: RunOutput = program.run("catalogue check selling.json");
+    assert!(missing.stdout.contains("models.file: models.json: "), "{missing:?}");
+    let prices = json!({"input_tokens": "1", "output_tokens": "10"});
+    program.write("models.json", json!({"models": {"small": {"max": "1", "per_million": prices}}}).to_string());
+    let explained = program.run("catalogue check selling.json --explain").success();
+    let document: Value = serde_json::from_str(&explained).unwrap();
+    assert_eq!(document["endpoints"][0]["price"]["report"]["json"]["output_tokens"], "/usage/completion_tokens");
+    assert!(!explained.contains("preset") && document.get("models").is_none(), "{explained}");
+    program.write("explained.json", explained.clone());
+    assert_eq!(program.run("catalogue check explained.json").success(), "explained.json is valid: 1 route.\n");
+    let same = program.run("catalogue diff explained.json --with selling.json").success();
+    assert!(same.starts_with("No differences"), "{same}");
+}
+
+#[test]
+fn prices_of_models_are_imported_and_each_import_shows_what_changed() {
+    let program = Program::without_store();
+    selling(&program);
+    let map = |output: &str| {
+        format!(
+            r#"{{"gpt-x": {{"litellm_provider": "openai", "mode": "chat", "input_cost_per_token": 1e-06,
+                "output_cost_per_token": {output}, "input_cost_per_token_above_272k_tokens": 2e-06,
+                "max_input_tokens": 1000, "max_output_tokens": 100}},
+              "tts-x": {{"litellm_provider": "openai", "mode": "audio_speech", "input_cost_per_character": 1e-05}}}}"#
+        )
+    };
+    program.write("prices.json", map("1e-05"));
+    let import = "catalogue models import prices.json --markup 1.2 --usd-per-credit 0.1";
+    let dry: Value = program.json(&format!("{import} --dry-run"));
+    assert_eq!((&dry["written"], &dry["models"]), (&json!(false), &json!(1)));
+    program.refuses(&[("catalogue check selling.json", 1, "selling.json has 1 problem")]);
+    let first: Value = program.json(import);
+    assert_eq!(first["changes"], dry["changes"]);
+    assert_eq!(first["changes"][0]["units"]["output_tokens"], json!({"before": null, "after": "120"}));
+    assert_eq!(first["not_charged"], json!([{"model": "gpt-x", "what": "input_cost_per_token_above_272k_tokens"}]));
+    assert_eq!(first["left_out"][0]["model"], "tts-x");
+    assert_eq!(program.run("catalogue check selling.json").success(), "selling.json is valid: 1 route.\n");
+    assert_eq!(program.json::<Value>(import)["changes"], json!([]));
+
+    program.write("prices.json", map("9e-06"));
+    let table = program.run("catalogue models import prices.json --markup 1.2 --usd-per-credit 0.1").success();
+    assert!(table.contains("cheaper") && table.contains("output_tokens 120 -> 108"), "{table}");
+    program.refuses(&[
+        (
+            "catalogue models import prices.json --markup 0 --usd-per-credit 1",
+            2,
+            "the markup must be a decimal number above 0",
+        ),
+        ("catalogue models import none.json --markup 1 --usd-per-credit 1", 1, "cannot read none.json"),
+    ]);
+}
+
 /// Charges at the prices of `routes.json`: one account that would run out with those of `new.json` (`$spender`), one
 /// that would not (`$saver`).
 async fn charge_both(program: &Program, store: &dyn FullStore, now: Timestamp) {

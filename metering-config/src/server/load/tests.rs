@@ -340,3 +340,25 @@ fn a_new_secret_in_the_same_file_is_a_difference() {
     assert_eq!(differ(&holding("a long enough secret")), Vec::<String>::new());
     assert_eq!(differ(&holding("another long secret")), ["billing.internal_secret_file"]);
 }
+
+#[test]
+fn secrets_of_named_upstreams_are_noticed() {
+    let folder = tempfile::tempdir().unwrap();
+    let (file, key) = (folder.path().join("metering.toml"), folder.path().join("key"));
+    let load = |header: &str, secret: &str| {
+        std::fs::write(&key, secret).unwrap();
+        let table = "[[gateway.upstreams]]\nname = 'a'\nurl = 'http://127.0.0.1:1'";
+        std::fs::write(&file, format!("{table}\nheaders.authorization{header}\n")).unwrap();
+        load(&Arguments { config: Some(file.clone()), ..Arguments::default() }, []).unwrap()
+    };
+    let from_file = format!(".file = '{}'", key.display());
+    let before = load(&from_file, "one");
+    let differ = |after: &Loaded| before.keys_that_differ(after).unwrap().into_iter().collect::<Vec<_>>();
+    assert_eq!(differ(&load(&from_file, "one")), Vec::<String>::new());
+    assert_eq!(differ(&load(&from_file, "two")), ["gateway.upstreams"]);
+    assert_eq!(before.secret_keys(), Vec::<String>::new());
+    let written = load(" = 'Bearer one'", "");
+    assert_eq!(written.secret_keys(), ["gateway.upstreams"]);
+    let other = load(" = 'Bearer two'", "");
+    assert_eq!(written.keys_that_differ(&other).unwrap().into_iter().collect::<Vec<_>>(), ["gateway.upstreams"]);
+}

@@ -102,7 +102,7 @@ where
         let Some((held, used)) = hold.tokens.as_ref().zip(update.used_tokens()) else { return };
         for scope in &held.scopes {
             let before = self.token_window(account, *scope);
-            let window = held.settled_in(before, used);
+            let window = held.settled_in(before, used, self.now);
             if window != before {
                 self.tokens.insert((account, *scope), TouchedTokens { window, changed: true });
             }

@@ -1,6 +1,9 @@
+use std::sync::Arc;
+
 use crate::access::key::KeyHash;
 use crate::catalogue::body::CheckedBody;
 use crate::catalogue::route::Route;
+use crate::catalogue::usage_price::UsagePrice;
 use crate::charging::charge::Receipt;
 use crate::charging::{EarlyReceipt, ExpectedCharge, HoldGuard};
 use crate::service::Paid;
@@ -14,6 +17,8 @@ pub struct Admission<'c> {
     pub target: String,
     /// Its body, if its route [declares](crate::catalogue::BodyRules) it. Forward exactly this, as `application/json`.
     pub body: Option<CheckedBody>,
+    /// Its price, if its route is priced by usage: that of its model, if models have their own.
+    pub usage_price: Option<Arc<UsagePrice>>,
     /// How it was admitted.
     pub kind: AdmissionKind,
     /// What was paid with it.

@@ -10,6 +10,7 @@ use tracing::{Instrument, info_span};
 use crate::catalogue::body::{BodyRules, CheckedBody, problem_of_body};
 use crate::catalogue::path::RequestPath;
 use crate::catalogue::route::Route;
+use crate::catalogue::usage_price::UsagePrice;
 use crate::charging::charge::Charge;
 use crate::charging::delivery::{DeliveryTerms, Fingerprint};
 use crate::charging::hold::{HoldId, HoldTerms};
@@ -112,20 +113,28 @@ impl<'s> MatchedRequest<'s, '_> {
                 return Err(refused(service, &request, error).await);
             }
         };
-        let Read { price, target, body } = match read(route, &path, &request, proxied.is_some()) {
+        let Read { price, target, body, usage_price } = match read(route, &path, &request, proxied.is_some()) {
             Ok(read) => read,
             Err(error) if route.metered => return Err(refused(service, &request, error).await),
             Err(error) => return Err(error),
         };
         if !route.metered {
-            return Ok(Admission { route, target, body, kind: AdmissionKind::Free, paid: None, key: None });
+            return Ok(Admission {
+                route,
+                target,
+                body,
+                usage_price,
+                kind: AdmissionKind::Free,
+                paid: None,
+                key: None,
+            });
         }
         // Boxed, so that requests that cost nothing do not have the size of those that are charged.
         Box::pin(async move {
             let line = route.usage_line(request.source);
             let fingerprint = || {
                 let fingerprint = Fingerprint::of(request.method, &target, &line);
-                let body = request.body.filter(|_| route.usage_price().is_some());
+                let body = request.body.filter(|_| usage_price.is_some());
                 body.map_or(fingerprint, |body| fingerprint.with_body(body.bytes))
             };
             let own_id = match request.idempotency_key.transpose() {
@@ -135,11 +144,9 @@ impl<'s> MatchedRequest<'s, '_> {
                     return Err(refused(service, &request, Error::InvalidParameter(fields)).await);
                 }
             };
-            let (price, hold, tokens) = match route.usage_price() {
+            let (price, hold, tokens) = match &usage_price {
                 Some(by_usage) => {
-                    let readable = request.body.filter(|body| !body.is_encoded).map(|body| body.bytes);
-                    // What the upstream gets decides what it may cost.
-                    let forwarded = body.as_ref().map(AsRef::as_ref).or(readable);
+                    let forwarded = forwarded(body.as_ref(), &request);
                     let most = by_usage.hold(forwarded);
                     let terms = service.hold_terms(by_usage.without_report(most));
                     (most, Some(terms), by_usage.expected_tokens(forwarded))
@@ -161,7 +168,8 @@ impl<'s> MatchedRequest<'s, '_> {
             service.check_max_cost(request.caller(), known_price, max_cost, is_maximum).await?;
             let paid = match request.payment {
                 Some(presented) => {
-                    let paying = service.offers().pay(presented, request.caller(), fingerprint(), price);
+                    let asked = service.offers().resource(request.path, request.query, Some(route));
+                    let paying = service.offers().pay(presented, request.caller(), fingerprint(), price, asked);
                     Some(Box::pin(paying.instrument(info_span!(target: trace::TARGET, "pay"))).await?)
                 }
                 None => None,
@@ -200,7 +208,7 @@ impl<'s> MatchedRequest<'s, '_> {
             let is_charged_once = charge.request_id.is_none() && charge.hold.is_none();
             if may_overlap && route.overlaps() && is_charged_once && paid.is_none() && proxied.is_none() {
                 let kind = service.charge_early(charge).await?;
-                return Ok(Admission { route, target, body, kind, paid, key: Some(key) });
+                return Ok(Admission { route, target, body, usage_price, kind, paid, key: Some(key) });
             }
             let charged = service.charge(charge).await;
             let mut receipt = charged.map_err(|error| match error {
@@ -220,7 +228,7 @@ impl<'s> MatchedRequest<'s, '_> {
                     Err(receipt) => AdmissionKind::Charged(receipt),
                 }
             };
-            Ok(Admission { route, target, body, kind, paid, key: Some(key) })
+            Ok(Admission { route, target, body, usage_price, kind, paid, key: Some(key) })
         })
         .await
     }
@@ -238,6 +246,14 @@ struct Read {
     target: String,
     /// If the route declares its body.
     body: Option<CheckedBody>,
+    /// If the route is priced by usage.
+    usage_price: Option<Arc<UsagePrice>>,
+}
+
+/// The body that the upstream gets, if it can be read: it decides what the request may cost.
+fn forwarded<'b>(checked: Option<&'b CheckedBody>, request: &RequestHead<'b>) -> Option<&'b [u8]> {
+    let readable = request.body.filter(|body| !body.is_encoded).map(|body| body.bytes);
+    checked.map(AsRef::as_ref).or(readable)
 }
 
 /// Reads a request that matches a route. Checks its parameters and its body, and the spelling of its target if it comes
@@ -253,7 +269,9 @@ fn read(route: &Route, path: &RequestPath<'_>, request: &RequestHead<'_>, is_pro
         None => path.as_str().to_owned(),
     };
     let body = route.body.as_ref().map(|rules| checked(rules, request, is_proxied)).transpose();
-    Ok(Read { price, target, body: body.map_err(Error::InvalidParameter)? })
+    let body = body.map_err(Error::InvalidParameter)?;
+    let usage_price = route.usage_price_of(path, forwarded(body.as_ref(), request))?;
+    Ok(Read { price, target, body, usage_price })
 }
 
 /// The request's body after its route's rules. A body that was not read here is unknown.

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use crate::catalogue::RouteRefusal;
 use crate::catalogue::path::{RequestPath, TargetError};
+use crate::catalogue::{ModelRefusal, RouteRefusal};
 use crate::error::Error;
 use crate::service::metering::Service;
 
@@ -24,6 +24,15 @@ impl NoMatch<'_> {
                 Error::UnknownRoute { nearest, all: service.config.links.routes.clone() }
             }
             Self::Route(_, refusal) => refusal.into(),
+        }
+    }
+}
+
+impl From<ModelRefusal> for Error {
+    fn from(refusal: ModelRefusal) -> Self {
+        match refusal {
+            ModelRefusal::Unread(fields) => Self::InvalidParameter(fields),
+            ModelRefusal::Unsold(model) => Self::UnknownModel(model),
         }
     }
 }

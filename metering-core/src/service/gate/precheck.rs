@@ -2,6 +2,7 @@
 
 use crate::access::key_use::KeyUse;
 use crate::access::scope::Scope;
+use crate::catalogue::ModelRefusal;
 use crate::charging::precheck;
 use crate::charging::refusal::Refusal;
 use crate::charging::replay::Retry;
@@ -51,9 +52,14 @@ impl MatchedRequest<'_, '_> {
             Ok(read) => read,
             Err(refusal) => return Err(service.access.after_authentication(caller, refusal.into()).await),
         };
-        let by_usage = route.usage_price();
-        let depends_on_body = by_usage.is_some_and(|price| price.needs_request_body());
-        let most = by_usage.map_or(price, |by_usage| by_usage.hold(None));
+        let by_usage = match route.usage_price_of(&path, None) {
+            Ok(by_usage) => by_usage,
+            // The body names the model.
+            Err(ModelRefusal::Unread(_)) => route.usage_price().cloned(),
+            Err(unsold) => return Err(service.access.after_authentication(caller, unsold.into()).await),
+        };
+        let depends_on_body = by_usage.as_ref().is_some_and(|price| price.needs_request_body());
+        let most = by_usage.as_ref().map_or(price, |by_usage| by_usage.hold(None));
         let Some(key) = request.key else {
             return match service.offers().accepts_keyless() {
                 false => Err(Error::Unauthorized),

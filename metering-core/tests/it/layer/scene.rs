@@ -21,6 +21,10 @@ const CATALOGUE: &str = r#"{"market": "M", "version": 1, "endpoints": [
     {"path": "/messages", "method": "GET", "metered": true, "errors": "anthropic"},
     {"path": "/lookup", "method": "GET", "metered": true, "credit_weight": 10, "free_statuses": ["4xx"]},
     {"path": "/report", "method": "GET", "metered": true, "price": {"max": "0.5", "report": {"header": "x-cost"}}},
+    {"path": "/models/{model}:run", "method": "GET", "metered": true, "errors": "openai",
+        "params": [{"name": "model", "in": "path", "type": "string"}],
+        "price": {"max": "0.5", "model": {"param": "model"}, "report": {"header": {"tokens": "x-tokens"}},
+            "models": {"small": {"units": {"tokens": "0.001"}}, "large*": {"units": {"tokens": "0.01"}}}}},
     {"path": "/price/status", "method": "GET", "metered": false}]}"#;
 
 /// The price of `/price/{block}`, in atoms.

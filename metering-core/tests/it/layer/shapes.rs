@@ -73,7 +73,7 @@ async fn the_id_of_a_charged_request_says_why_it_was_charged() {
     assert_eq!((request.charged.atoms(), &*request.request_path), (PRICE, "/price/42"));
     let words = request.explanation.unwrap();
     assert!(words.starts_with("GET /price/42 was charged 0.0013888889 credits to the key "), "{words}");
-    assert!(words.ends_with(" The price: 1.389 credits per 1,000 requests."), "{words}");
+    assert!(words.ends_with(" The price: 0.001389 credits."), "{words}");
 
     // What was undone.
     scene.clock.advance(Duration::from_secs(1));

@@ -10,7 +10,7 @@ use crate::wire::fields::{Base64, MAX_PAYMENT_BYTES};
 use crate::wire::malformed_payment::MalformedPayment;
 use crate::wire::mcp::{MPP_CREDENTIAL_META, MPP_RECEIPT_META, McpPayment, X402_PAYMENT_META, X402_RESPONSE_META};
 use crate::wire::mpp::OWN_HEADER;
-use crate::wire::x402::{BAZAAR_EXTENSION, SIGN_IN_EXTENSION};
+use crate::wire::x402::{BAZAAR_EXTENSION, PricedTool, SIGN_IN_EXTENSION, bazaar_tool_extension};
 
 /// Extensions of x402 that are about HTTP: a tool call can do nothing with them.
 const OF_HTTP: [&str; 2] = [BAZAAR_EXTENSION, SIGN_IN_EXTENSION];
@@ -177,6 +177,15 @@ impl PaymentForm {
         }
         document.retain(|name, _| Self::MEMBERS.contains(&name.as_str()));
         Some(Self(document))
+    }
+
+    /// The same, with a description of the tool for catalogues of paid services.
+    #[must_use]
+    pub fn described(mut self, tool: &PricedTool<'_>) -> Self {
+        if let Value::Object(extensions) = self.0.entry("extensions").or_insert_with(|| json!({})) {
+            extensions.insert(BAZAAR_EXTENSION.to_owned(), bazaar_tool_extension(tool));
+        }
+        self
     }
 
     /// The members, by name.

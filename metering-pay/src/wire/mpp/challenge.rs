@@ -18,6 +18,10 @@ pub(super) const KEY: &str = "key";
 /// The member of `opaque` that no other challenge has.
 pub(super) const UNIQUE: &str = "unique";
 
+/// The contract Permit2, where it is on most chains. The draft requires it in each challenge, also of a service that only
+/// accepts signed authorizations.
+const PERMIT2: &str = "0x000000000022D473030F116dDEE9F6B43aC78BA3";
+
 /// What a challenge is bound to, besides its offer.
 #[derive(Debug, Clone, Copy)]
 pub struct ChallengeTerms<'t> {
@@ -58,6 +62,7 @@ impl Challenge {
                 "chainId": domain.chain_id,
                 "credentialTypes": ["authorization"],
                 "decimals": offer.asset.decimals,
+                "permit2Address": PERMIT2,
             },
             "recipient": offer.pay_to.to_checksummed(),
         });
@@ -195,14 +200,17 @@ mod tests {
         list.split(", ").map(pair).collect()
     }
 
+    /// The published servers leave Permit2 out, although the draft requires it.
     #[test]
-    fn a_challenge_is_that_of_the_reference_except_for_its_account() {
+    fn a_challenge_is_that_of_the_reference_except_for_its_account_and_permit2() {
         for (file, own_header) in [("mpp-evm-authorization", false), ("mpp-evm-payment-authorization-header", true)] {
             let vector = vector(file);
             let expected = parameters(vector["www_authenticate"].as_str().unwrap());
             let secret = ChallengeSecret::of_vectors();
             let offers = offers();
             let mut challenge = Challenge::new(&secret, &realm(), offers.iter().next().unwrap(), terms(own_header));
+            let permit2 = challenge.request["methodDetails"].as_object_mut().unwrap().remove("permit2Address");
+            assert_eq!(permit2, Some(PERMIT2.into()));
             challenge.opaque.clone_from(&expected["opaque"]);
             challenge.description.clone_from(&expected["description"]);
             challenge.id = secret.id(Bound {

@@ -1,4 +1,5 @@
-//! The extension `bazaar`: how a route is called, for catalogues of paid services (`specs/extensions/bazaar.md`).
+//! The extension `bazaar`: how a route or a tool is called, for catalogues of paid services
+//! (`specs/extensions/bazaar.md`).
 
 use metering_core::catalogue::{Param, ParamLocation, ParamType, Route, TemplateSegment};
 use serde_json::{Map, Value, json};
@@ -68,6 +69,48 @@ pub fn bazaar_extension(route: &Route) -> Value {
         extension.insert("routeTemplate".to_owned(), json!(template(route)));
     }
     Value::Object(extension)
+}
+
+/// An MCP tool that calls a metered route.
+#[derive(Debug, Clone, Copy)]
+pub struct PricedTool<'t> {
+    /// Its route.
+    pub route: &'t Route,
+    /// The name that `tools/list` has.
+    pub name: &'t str,
+    /// What it does.
+    pub description: &'t str,
+    /// The schema of its arguments.
+    pub input_schema: &'t Map<String, Value>,
+}
+
+/// Describes an MCP tool, as `tools/list` does.
+#[must_use]
+pub fn bazaar_tool_extension(tool: &PricedTool<'_>) -> Value {
+    let text = || json!({"type": "string"});
+    let properties = json!({
+        "type": {"type": "string", "const": "mcp"},
+        "toolName": text(),
+        "description": text(),
+        "transport": {"type": "string", "enum": ["streamable-http", "sse"]},
+        "inputSchema": {"type": "object"},
+    });
+    let input = json!({
+        "type": "object", "properties": properties, "required": ["type", "toolName", "inputSchema"],
+        "additionalProperties": false,
+    });
+    json!({
+        "info": {"input": {
+            "type": "mcp", "toolName": tool.name, "description": tool.description, "transport": "streamable-http",
+            "inputSchema": tool.input_schema,
+        }},
+        "schema": {
+            "$schema": "https://json-schema.org/draft/2020-12/schema",
+            "type": "object",
+            "properties": {"input": input},
+            "required": ["input"],
+        },
+    })
 }
 
 /// `/weather/{city}` as `/weather/:city`.
@@ -155,6 +198,23 @@ mod tests {
         let query = json!({"type": "object", "required": ["q"], "properties": {
             "q": {"type": "string", "description": "What"}, "opt": {"type": ["string", "boolean"]}}});
         assert_eq!(input["properties"]["queryParams"], query);
+    }
+
+    #[test]
+    fn a_tool_is_described_as_in_its_list() {
+        let text = r#"{"market":"M","version":1,"endpoints":[{"path":"/a","method":"GET","metered":true}]}"#;
+        let catalogue = Catalogue::from_json(text).unwrap();
+        let input_schema = Map::from_iter([("type".to_owned(), json!("object"))]);
+        let tool =
+            PricedTool { route: &catalogue.routes()[0], name: "bds_a", description: "A", input_schema: &input_schema };
+        let found = bazaar_tool_extension(&tool);
+        let expected = json!({"type": "mcp", "toolName": "bds_a", "description": "A", "transport": "streamable-http",
+            "inputSchema": {"type": "object"}});
+        assert_eq!(found["info"], json!({ "input": expected }));
+        let schema = &found["schema"]["properties"]["input"];
+        for name in expected.as_object().unwrap().keys() {
+            assert!(schema["properties"][name].is_object(), "{name}");
+        }
     }
 
     #[test]

@@ -9,12 +9,16 @@ use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use crate::offers::Offers;
-use crate::wire::x402::bazaar::{has_body, is_required, schema, template};
+use crate::wire::x402::bazaar::{PricedTool, has_body, is_required, schema, template};
 use crate::wire::x402::requirements::Requirements;
 use crate::wire::x402::resource::Resource;
+use crate::wire::x402::sign_in::SIGN_IN_EXTENSION;
 
 /// The path of the document, as deployed directories look for it.
 pub const MANIFEST_PATH: &str = "/.well-known/x402";
+
+/// Where a wallet gets a key for its account.
+const KEYS_PATH: &str = "/keys";
 
 /// The metered routes of a service, and how each is paid and called.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -28,7 +32,7 @@ pub struct Manifest {
     items: Vec<Item>,
 }
 
-/// A metered route.
+/// What can be called: a metered route, the tool of one, or what needs the sign-in of a wallet instead of a payment.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 struct Item {
     resource: Resource,
@@ -38,6 +42,9 @@ struct Item {
     input: Value,
     #[serde(skip_serializing_if = "Option::is_none")]
     output: Option<Value>,
+    /// The extensions that it cannot be called without.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    requires: Vec<&'static str>,
 }
 
 impl Manifest {
@@ -60,16 +67,58 @@ impl Manifest {
         let items = metered().map(|route| Item::new(route, offers, public_url)).collect();
         Self { version: 1, x402_version: 2, last_updated: now.unix_seconds(), resources, items }
     }
+
+    /// Adds the tools of the service's MCP server at `url`.
+    #[must_use]
+    pub fn with_tools<'t>(
+        mut self,
+        tools: impl IntoIterator<Item = PricedTool<'t>>,
+        offers: &Offers,
+        url: &str,
+    ) -> Self {
+        self.items.extend(tools.into_iter().map(|tool| Item::of_tool(tool, offers, url)));
+        self
+    }
+
+    /// Adds what wallets can call that sign in.
+    #[must_use]
+    pub(crate) fn with_sign_in(mut self, public_url: &str) -> Self {
+        let resource = Resource {
+            url: format!("{public_url}{KEYS_PATH}"),
+            description: "A key for the account of the wallet that signs in".to_owned(),
+            mime_type: "application/json".to_owned(),
+        };
+        let input = json!({"method": "POST", "bodyType": "json", "body": {"type": "object"}});
+        let requires = vec![SIGN_IN_EXTENSION];
+        self.items.push(Item { resource, kind: "http", accepts: Vec::new(), input, output: None, requires });
+        self
+    }
 }
 
 impl Item {
     fn new(route: &Route, offers: &Offers, public_url: &str) -> Self {
         let resource = Resource::at(format!("{public_url}{}", template(route)), Some(route));
-        let accepts = offers.covering(route.price(0)).iter().map(Requirements::from).collect();
+        let accepts = accepts(route, offers);
         let output = |example: &JsonText| json!({"mimeType": resource.mime_type, "example": example.value()});
         let output = route.example.as_ref().map(output);
-        Self { resource, kind: "http", accepts, input: input(route), output }
+        Self { resource, kind: "http", accepts, input: input(route), output, requires: Vec::new() }
     }
+
+    fn of_tool(tool: PricedTool<'_>, offers: &Offers, url: &str) -> Self {
+        let PricedTool { route, name, description, input_schema } = tool;
+        let resource = Resource {
+            url: url.to_owned(),
+            description: description.to_owned(),
+            mime_type: "application/json".to_owned(),
+        };
+        let input = json!({"toolName": name, "inputSchema": input_schema, "transport": "streamable-http"});
+        Self { resource, kind: "mcp", accepts: accepts(route, offers), input, output: None, requires: Vec::new() }
+    }
+}
+
+/// The offers that cover the price of a route.
+fn accepts(route: &Route, offers: &Offers) -> Vec<Requirements> {
+    offers.covering(route.price(0)).iter().map(Requirements::from).collect()
 }
 
 /// How a route is called.
@@ -156,6 +205,28 @@ mod tests {
         assert_eq!((&items[2]["input"]["method"], &items[2]["input"]["bodyType"]), (&json!("POST"), &json!("json")));
         assert_eq!(items[2]["input"]["routeTemplate"], "/v1/:city");
         assert!(!found.to_string().contains("null"), "{found}");
+    }
+
+    #[test]
+    fn tools_and_what_needs_a_sign_in_are_items_too() {
+        let text = format!(r#"{{"market":"M","version":1,"endpoints":[{ROUTES}]}}"#);
+        let catalogue = Catalogue::from_json(&text).unwrap();
+        let now = Timestamp::from_unix_millis(1_750_000_000_000);
+        let manifest = Manifest::new(&catalogue, &offers(), "https://api.example.com", now);
+        let input_schema = Map::from_iter([("type".to_owned(), json!("object"))]);
+        let route = &catalogue.routes()[2];
+        let tool = PricedTool { route, name: "bds_v1_city", description: "A city", input_schema: &input_schema };
+        let manifest = manifest.with_tools([tool], &offers(), "https://api.example.com/mcp");
+        let found = serde_json::to_value(manifest.with_sign_in("https://api.example.com")).unwrap();
+        let items = found["items"].as_array().unwrap();
+        let [.., tool, keys] = items.as_slice() else { panic!("{found}") };
+        assert_eq!((items.len(), &items[0].get("requires")), (5, &None));
+        assert_eq!((&tool["type"], &tool["resource"]["url"]), (&json!("mcp"), &json!("https://api.example.com/mcp")));
+        let input =
+            json!({"toolName": "bds_v1_city", "inputSchema": {"type": "object"}, "transport": "streamable-http"});
+        assert_eq!((&tool["input"], &tool["accepts"]), (&input, &items[2]["accepts"]));
+        assert_eq!((&keys["requires"], &keys["accepts"]), (&json!(["sign-in-with-x"]), &json!([])));
+        assert_eq!(keys["resource"]["url"], "https://api.example.com/keys");
     }
 
     #[test]

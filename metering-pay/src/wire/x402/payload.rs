@@ -7,7 +7,7 @@ use crate::wire::accepted::{Accepted, OfferMismatch};
 use crate::wire::fields::{Base64, Fields};
 use crate::wire::malformed_payment::MalformedPayment;
 use crate::wire::x402::identifier::{PAYMENT_IDENTIFIER_EXTENSION, PaymentIdentifier};
-use crate::wire::x402::requirements::SCHEME;
+use crate::wire::x402::requirements::{PAYMENT_FLOW, SCHEME, TRANSFER_METHOD};
 
 const HEADER: &str = "PAYMENT-SIGNATURE";
 /// Where the payment of a tool call is.
@@ -82,6 +82,12 @@ impl PaymentPayload {
 fn read_accepted(accepted: &Fields<'_>) -> Result<Accepted, MalformedPayment> {
     accepted.exactly("scheme", SCHEME, ONLY_EXACT)?;
     let extra = accepted.optional_object("extra")?;
+    if let Some(extra) = &extra {
+        // Clients that are older than payment flows leave this out.
+        extra.exactly_if_sent("paymentFlow", PAYMENT_FLOW, "must be \"upfront\", the only payment flow on offer")?;
+        let only = "must be \"eip3009\", the only transfer method on offer";
+        extra.exactly_if_sent("assetTransferMethod", TRANSFER_METHOD, only)?;
+    }
     let domain = |name| extra.as_ref().map(|extra| extra.optional_text(name)).transpose();
     Ok(Accepted {
         network: accepted.parse("network", "must be a chain as in CAIP-2, such as eip155:8453")?,
@@ -151,6 +157,7 @@ mod tests {
             ("/accepted/more", json!([])),
             ("/accepted/maxTimeoutSeconds", json!(60)),
             ("/accepted/extra/assetTransferMethod", json!("eip3009")),
+            ("/accepted/extra/paymentFlow", json!("upfront")),
             ("/resource/serviceName", json!(null)),
             ("/payload/authorization/validAfter", json!(0)),
             ("/payload/authorization/value", json!("050000")),
@@ -177,6 +184,8 @@ mod tests {
             ("accepted.amount", json!(50_000)),
             ("accepted.payTo", json!(null)),
             ("accepted.extra", json!("USDC")),
+            ("accepted.extra.paymentFlow", json!("authorization")),
+            ("accepted.extra.assetTransferMethod", json!("permit2")),
             ("payload", json!([])),
             ("payload.authorization", json!(null)),
             ("payload.authorization.from", json!("0x1")),

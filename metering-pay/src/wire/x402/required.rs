@@ -118,13 +118,18 @@ mod tests {
     fn the_document_is_the_one_of_the_reference_encoder() {
         for file in ["server-messages", "x402-v2-fetch"] {
             let vector = vector(file);
-            let expected = &vector["payment_required"];
+            let recorded = &vector["payment_required"];
+            let mut expected = recorded.clone();
+            // The vectors are older than payment flows.
+            for offer in expected["accepts"].as_array_mut().unwrap() {
+                offer["extra"]["paymentFlow"] = json!("upfront");
+            }
             let extensions = expected["extensions"].as_object().unwrap().clone();
             let error = expected["error"].as_str().unwrap();
             let required = PaymentRequired::new(&offers(), resource(), error, extensions).unwrap();
-            assert_eq!(&required.to_value(), expected);
-            assert_eq!(&decoded(&required.header()), expected);
-            assert_eq!(&decoded(vector["payment_required_header"].as_str().unwrap()), expected);
+            assert_eq!(required.to_value(), expected);
+            assert_eq!(decoded(&required.header()), expected);
+            assert_eq!(&decoded(vector["payment_required_header"].as_str().unwrap()), recorded);
         }
     }
 

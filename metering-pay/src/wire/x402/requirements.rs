@@ -11,6 +11,11 @@ pub const MAX_TIMEOUT_SECONDS: u32 = 300;
 
 /// The only scheme on offer: a signed transfer of exactly the amount.
 pub(super) const SCHEME: &str = "exact";
+/// The only payment flow on offer (`specs/x402-specification-v2.md`, "Payment Flow Models"): a payment buys credits, and
+/// the request is served with them.
+pub(super) const PAYMENT_FLOW: &str = "upfront";
+/// The only transfer method on offer, and the default of [`SCHEME`]: EIP-3009.
+pub(super) const TRANSFER_METHOD: &str = "eip3009";
 
 /// An offer: `PaymentRequirements` of x402 version 2. Every field depends on the offer alone, so that a client can send
 /// it back unchanged.
@@ -23,7 +28,17 @@ pub struct Requirements {
     asset: String,
     pay_to: String,
     max_timeout_seconds: u32,
-    extra: Domain,
+    extra: Extra,
+}
+
+/// How an offer is signed, and when it is charged.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Extra {
+    #[serde(flatten)]
+    domain: Domain,
+    /// Payments are settled before their request is served. Without it, clients expect to be charged afterwards.
+    payment_flow: &'static str,
 }
 
 /// The parts of the token's domain (EIP-712) that a client needs. Clients do not guess them.
@@ -52,7 +67,7 @@ impl From<&Offer> for Requirements {
             asset: domain.contract.to_checksummed(),
             pay_to: offer.pay_to.to_checksummed(),
             max_timeout_seconds: MAX_TIMEOUT_SECONDS,
-            extra: domain.into(),
+            extra: Extra { domain: domain.into(), payment_flow: PAYMENT_FLOW },
         }
     }
 }

@@ -6,7 +6,7 @@ use metering_core::chains::TokenUnits;
 use metering_core::chains::TxHash;
 use metering_core::money::Credits;
 use serde::Serialize;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use crate::offers::{Network, SignedAuthorization};
 use crate::wire::fields::Base64;
@@ -22,6 +22,7 @@ pub struct SettleResponse {
     transaction: Option<TxHash>,
     payer: Option<Address>,
     outcome: Outcome,
+    extensions: Map<String, Value>,
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -47,6 +48,8 @@ struct Document<'s> {
     amount: Option<TokenUnits>,
     #[serde(skip_serializing_if = "Option::is_none")]
     extra: Option<&'s Value>,
+    #[serde(skip_serializing_if = "Map::is_empty")]
+    extensions: &'s Map<String, Value>,
 }
 
 impl SettleResponse {
@@ -72,13 +75,19 @@ impl SettleResponse {
         let outcome = Outcome::NotSettled { reason: refusal.as_str(), message: message.into() };
         match signed {
             Some(signed) => Self::of(signed, outcome),
-            None => Self { network: None, transaction: None, payer: None, outcome },
+            None => Self { network: None, transaction: None, payer: None, outcome, extensions: Map::new() },
         }
+    }
+
+    /// The same with these extensions.
+    #[must_use]
+    pub fn with_extensions(self, extensions: Map<String, Value>) -> Self {
+        Self { extensions, ..self }
     }
 
     fn of(signed: &SignedAuthorization, outcome: Outcome) -> Self {
         let (network, payer) = (Some(Network(signed.chain_id)), Some(signed.authorization.from));
-        Self { network, transaction: None, payer, outcome }
+        Self { network, transaction: None, payer, outcome, extensions: Map::new() }
     }
 
     /// The value of [`PAYMENT_RESPONSE_HEADER`](metering_core::wire::PAYMENT_RESPONSE_HEADER).
@@ -123,6 +132,7 @@ impl SettleResponse {
             network,
             amount,
             extra,
+            extensions: &self.extensions,
         }
     }
 }

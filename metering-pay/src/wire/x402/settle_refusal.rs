@@ -1,21 +1,28 @@
-//! Why a payment was refused, in the words of the reference implementation.
+//! Why a payment was refused, in the words of x402.
 
 use metering_core::named_enum;
 
 use crate::offers::{AuthorizationFault, SettlementFailure};
+use crate::wire::malformed_payment::MalformedPayment;
 
 named_enum! {
-    /// Why a payment was refused. The codes are those of the reference implementation
-    /// (`typescript/packages/mechanisms/evm/src/exact/facilitator/errors.ts`), or of the specification where that has one
-    /// for any scheme (`specs/x402-specification-v2.md`, "Error Handling"). Clients understand both.
+    /// Why a payment was refused. The codes are those of the specification (`specs/x402-specification-v2.md`, "Error
+    /// Handling"), or of the reference implementation where that has none
+    /// (`typescript/packages/mechanisms/evm/src/exact/facilitator/errors.ts`).
     #[non_exhaustive]
     pub enum SettleRefusal {
         /// It cannot be read.
         Malformed = "invalid_payload",
+        /// It is of another version of x402.
+        Version = "invalid_x402_version",
+        /// It has a scheme that is not on offer.
+        Scheme = "invalid_scheme",
+        /// It is on a chain that no offer is paid on.
+        Network = "invalid_network",
         /// It accepts none of the offers.
         Offer = "invalid_payment_requirements",
         /// It pays another recipient.
-        Recipient = "invalid_exact_evm_recipient_mismatch",
+        Recipient = "invalid_exact_evm_payload_recipient_mismatch",
         /// It pays another amount.
         Amount = "invalid_exact_evm_payload_authorization_value_mismatch",
         /// It is not valid yet.
@@ -23,7 +30,7 @@ named_enum! {
         /// It expired, or expires too soon.
         Expired = "invalid_exact_evm_payload_authorization_valid_before",
         /// The signature is not the payer's.
-        Signature = "invalid_exact_evm_signature",
+        Signature = "invalid_exact_evm_payload_signature",
         /// The payer's wallet is a contract that does not exist yet (ERC-6492).
         WalletNotDeployed = "eip6492_factory_not_allowed",
         /// Its nonce was used or cancelled.
@@ -33,7 +40,7 @@ named_enum! {
         /// The token's contract would refuse it.
         Simulation = "invalid_exact_evm_transaction_simulation_failed",
         /// The token's contract refused it.
-        Transaction = "invalid_exact_evm_transaction_failed",
+        Transaction = "invalid_transaction_state",
         /// It cannot be checked or executed at the moment.
         Unavailable = "unexpected_settle_error",
     }
@@ -52,6 +59,18 @@ impl SettleRefusal {
             || reason.contains("insufficient_funds")
             || reason.contains("e450d38c");
         if is_poor { Self::Balance } else { Self::Simulation }
+    }
+}
+
+impl From<&MalformedPayment> for SettleRefusal {
+    fn from(malformed: &MalformedPayment) -> Self {
+        let MalformedPayment::Field { field, .. } = malformed else { return Self::Malformed };
+        match field.as_str() {
+            "x402Version" => Self::Version,
+            "scheme" | "accepted.scheme" => Self::Scheme,
+            "network" | "accepted.network" => Self::Network,
+            _ => Self::Malformed,
+        }
     }
 }
 
@@ -105,18 +124,33 @@ mod tests {
     }
 
     #[test]
-    fn faults_and_failures_have_the_codes_of_the_reference() {
+    fn what_cannot_be_read_has_the_code_of_its_field() {
+        let of = |field: &str| MalformedPayment::Field { what: "X-PAYMENT", field: field.to_owned(), problem: "no" };
+        for (field, code) in [
+            ("x402Version", "invalid_x402_version"),
+            ("accepted.scheme", "invalid_scheme"),
+            ("network", "invalid_network"),
+            ("payload.signature", "invalid_payload"),
+        ] {
+            assert_eq!(SettleRefusal::from(&of(field)).as_str(), code);
+        }
+        let not_an_object = MalformedPayment::NotAnObject { what: "X-PAYMENT" };
+        assert_eq!(SettleRefusal::from(&not_an_object), SettleRefusal::Malformed);
+    }
+
+    #[test]
+    fn faults_and_failures_have_the_codes_of_the_specification() {
         let (expected, found) = (Address::ZERO, Address::from_bytes([1; 20]));
         let (units, more) = (TokenUnits::new(1), TokenUnits::new(2));
         let faults = [
-            (AuthorizationFault::Recipient { expected, found }, "invalid_exact_evm_recipient_mismatch"),
+            (AuthorizationFault::Recipient { expected, found }, "invalid_exact_evm_payload_recipient_mismatch"),
             (
                 AuthorizationFault::Amount { expected: units, found: more },
                 "invalid_exact_evm_payload_authorization_value_mismatch",
             ),
             (AuthorizationFault::NotYetValid { valid_after: 1 }, "invalid_exact_evm_payload_authorization_valid_after"),
             (AuthorizationFault::Expired { valid_before: 1 }, "invalid_exact_evm_payload_authorization_valid_before"),
-            (AuthorizationFault::Signature { payer: found }, "invalid_exact_evm_signature"),
+            (AuthorizationFault::Signature { payer: found }, "invalid_exact_evm_payload_signature"),
             (AuthorizationFault::NotDeployed { payer: found }, "eip6492_factory_not_allowed"),
         ];
         for (fault, code) in faults {
@@ -126,7 +160,7 @@ mod tests {
         let codes = [
             "invalid_exact_evm_payload_authorization_valid_before",
             "invalid_exact_evm_nonce_already_used",
-            "invalid_exact_evm_transaction_failed",
+            "invalid_transaction_state",
         ];
         assert_eq!(failures, codes);
     }

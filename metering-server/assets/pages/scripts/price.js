@@ -64,16 +64,24 @@ export function priceInFull(operation) {
 }
 
 /** A price that depends on what the response uses. */
-function byUsage({ credits: max, min, units, over }) {
+function byUsage({ credits: max, min, units, over, models }) {
   const least = min.credits === "0" ? "" : ` and at least ${group(min.credits)}`;
   const more = over === "debt" ? " A higher cost is charged in full." : "";
   const held = h("p", {}, "You pay for what a request uses: up to ", h("strong", {}, `${group(max)} ${credits(max)}`), `${least}.${more}`);
+  if (models) return [held, byModel(Object.keys(units), models)];
   const rows = Object.entries(units).map(([unit, amount]) => h("tr", {}, h("th", { scope: "row" }, unit), h("td", { class: "number" }, perUnit(unit, amount))));
   return rows.length === 0 ? [held] : [held, figures(["Unit", "Credits"], rows)];
 }
 
 /** The price of a unit: of tokens, that of a million, as everybody compares them. */
 const perUnit = (unit, amount) => (isTokens(unit) ? `${group(fromUnits(toUnits(amount, UNIT_PLACES) * 1_000_000n, UNIT_PLACES))} per million` : `${group(amount)} each`);
+
+/** The units' prices of each model. */
+function byModel(units, models) {
+  const row = ([model, price]) => h("tr", {}, h("th", { scope: "row" }, model), ...units.map((unit) => h("td", { class: "number" }, perUnit(unit, price.units[unit] ?? "0"))));
+  const heads = units.map((unit) => h("th", { scope: "col", class: "number" }, unit));
+  return table([h("th", { scope: "col" }, "Model"), ...heads], Object.entries(models).map(row));
+}
 
 function byVolume(tiers) {
   const row = (tier) => {
@@ -91,9 +99,7 @@ function tiers({ tiers, beyond }) {
 
 /** A table with a column of amounts. */
 function figures([first, second], rows) {
-  return h(
-    "div",
-    { class: "table-frame price-table" },
-    h("table", { class: "data" }, h("thead", {}, h("tr", {}, h("th", { scope: "col" }, first), h("th", { scope: "col", class: "number" }, second))), h("tbody", {}, ...rows)),
-  );
+  return table([h("th", { scope: "col" }, first), h("th", { scope: "col", class: "number" }, second)], rows);
 }
+
+const table = (heads, rows) => h("div", { class: "table-frame price-table" }, h("table", { class: "data" }, h("thead", {}, h("tr", {}, ...heads)), h("tbody", {}, ...rows)));

@@ -123,8 +123,8 @@ fn refusals_of_charges() -> Vec<(&'static str, String)> {
             "402",
             format!(
                 "`insufficient_credits`, with the plans; {}; `payment_required` without a key; `payment_refused`; nothing \
-                 was charged. Where the service offers payments with requests, `accepts` and the header \
-                 `PAYMENT-REQUIRED` have the offers",
+                 was charged. Where the service offers payments with requests, `accepts` and the headers \
+                 `PAYMENT-REQUIRED` and `WWW-Authenticate` have the offers",
                 codes(402)
             ),
         ),
@@ -165,6 +165,7 @@ fn operation(route: &Route, id: String) -> Operation {
     let (status, mut served) = served(route);
     if route.metered {
         served = served.header("PAYMENT-RESPONSE", offers::receipt_header());
+        served = served.header("Payment-Receipt", offers::mpp_receipt_header());
     }
     operation = operation.response(status, served.build());
     let refusals: Vec<(&str, String)> = if route.metered {
@@ -184,7 +185,9 @@ fn operation(route: &Route, id: String) -> Operation {
     };
     let upgrade = "`upgrade_required`: no WebSocket handshake; nothing was charged".to_owned();
     let upgrade = route.websocket.then_some(("426", upgrade));
-    for (status, description) in refusals.into_iter().chain(upgrade) {
+    let by_model = route.usage_price().is_some_and(|price| price.is_by_model());
+    let unsold = by_model.then(|| ("404", "`model_not_found`: the model has no price; nothing was charged".to_owned()));
+    for (status, description) in refusals.into_iter().chain(upgrade).chain(unsold) {
         let schema = match (route.errors, status) {
             (ErrorShape::Own, "402") => shortage(),
             (ErrorShape::Own, _) => error_body(),
@@ -196,6 +199,7 @@ fn operation(route: &Route, id: String) -> Operation {
         let mut refusal = ResponseBuilder::new().description(description).content(route.errors.content_type(), content);
         if status == "402" {
             refusal = refusal.header("PAYMENT-REQUIRED", offers::offers_header());
+            refusal = refusal.header("WWW-Authenticate", offers::challenges_header());
         }
         operation = operation.response(status, refusal.build());
     }

@@ -38,9 +38,19 @@ pub(super) fn offers_header() -> Header {
     header("What can be paid with the same request, for clients of x402 version 2: base64 of JSON")
 }
 
+/// The header with the challenges of a 402.
+pub(super) fn challenges_header() -> Header {
+    header("What can be paid with the same request, for clients of MPP: a line `Payment ...` for each offer")
+}
+
 /// The header with the receipt of a payment.
 pub(super) fn receipt_header() -> Header {
     header("What became of the payment that came with the request, for clients of x402 version 2: base64 of JSON")
+}
+
+/// The header with the receipt of a payment in MPP.
+pub(super) fn mpp_receipt_header() -> Header {
+    header("The payment that came with the request, for clients of MPP: base64url of JSON")
 }
 
 fn header(description: &str) -> Header {
@@ -48,7 +58,7 @@ fn header(description: &str) -> Header {
     HeaderBuilder::new().description(Some(description)).schema(Some(text)).build()
 }
 
-/// Adds the payment offers to each metered route.
+/// Adds the payment offers to each metered route that can be paid with one.
 pub(super) fn add<'r>(
     document: &mut OpenApi,
     routes: impl IntoIterator<Item = &'r Route>,
@@ -57,8 +67,11 @@ pub(super) fn add<'r>(
 ) {
     for route in routes.into_iter().filter(|route| route.metered) {
         let item = document.paths.paths.get_mut(&*route.template);
-        if let Some(operation) = item.and_then(|item| operation(item, &route.method)) {
-            let info = payment_info(route, &offers.covering(route.price(0)), protocols);
+        let offers = offers.covering(route.price(0));
+        if let Some(operation) = item.and_then(|item| operation(item, &route.method))
+            && !offers.is_empty()
+        {
+            let info = payment_info(route, &offers, protocols);
             operation.extensions.get_or_insert_default().insert("x-payment-info".to_owned(), info);
         }
     }
@@ -173,7 +186,12 @@ mod tests {
     fn metered_responses_name_the_headers_of_payments() {
         let document = described("USDC");
         let responses = &document["paths"]["/x"]["get"]["responses"];
-        for (status, header) in [("200", "PAYMENT-RESPONSE"), ("402", "PAYMENT-REQUIRED")] {
+        for (status, header) in [
+            ("200", "PAYMENT-RESPONSE"),
+            ("200", "Payment-Receipt"),
+            ("402", "PAYMENT-REQUIRED"),
+            ("402", "WWW-Authenticate"),
+        ] {
             assert_eq!(responses[status]["headers"][header]["schema"]["type"], "string", "{status}");
         }
         let free = &document["paths"]["/free"]["get"]["responses"]["200"];

@@ -3,7 +3,7 @@
 //! Amounts are decimal text, not JSON numbers: most readers would turn those into binary floats.
 
 use metering_core::Credits;
-use metering_core::catalogue::{Pricing, Route, VolumeTier};
+use metering_core::catalogue::{Pricing, Route, UsagePrice, VolumeTier};
 use serde_json::{Value, json};
 
 /// The sentence about a route's price.
@@ -13,6 +13,9 @@ pub(super) fn sentence(route: &Route) -> String {
         Pricing::PerRequest(price) => format!("Costs {price} credits per request."),
         Pricing::PerConnection(price) => format!("Costs {price} credits per connection."),
         Pricing::ByVolume(tiers) => format!("Costs, in credits per request: {tiers}."),
+        Pricing::ByUsage(price) if price.is_by_model() => {
+            format!("Costs what it uses, by model: {}.", route.price_in_words())
+        }
         Pricing::ByUsage(price) => format!("Costs what it uses, {price}."),
         Pricing::Unknown => "Costs an amount that this version cannot read.".to_owned(),
         Pricing::PerLookback { param, .. } => format!("Costs {}, by `{param}`.", route.price_in_words()),
@@ -21,16 +24,19 @@ pub(super) fn sentence(route: &Route) -> String {
 
 /// The price as data: `per` is `request` or `connection`. If it depends on a parameter, `credits` is the lowest price,
 /// `tiers` has the price up to each number of seconds, and `beyond` the price above the last one. If it depends on what
-/// the response used, `credits` is the most that is held, and `units` has the price of each unit. If it depends on the
-/// request's number in the month, `credits` is the lowest price, and `volume` has the tiers, each but the last one with
-/// the number of its last request.
+/// the response used, `credits` is the most that is held, and `units` has the price of each unit; `models` has the same
+/// for each model with its own prices. If it depends on the request's number in the month, `credits` is the lowest price,
+/// and `volume` has the tiers, each but the last one with the number of its last request.
 pub(super) fn document(route: &Route) -> Value {
     let per = if matches!(route.pricing, Pricing::PerConnection(_)) { "connection" } else { "request" };
     let mut document = amount(route.price(0));
     document["per"] = per.into();
     if let Pricing::ByUsage(price) = &route.pricing {
         document["min"] = amount(price.min());
-        document["units"] = price.units().map(|(unit, price)| (unit.to_owned(), price.to_string())).collect();
+        document["units"] = units(price);
+        if price.is_by_model() {
+            document["models"] = price.models().map(|(name, price)| (name.to_owned(), model(price))).collect();
+        }
         document["over"] = if price.may_exceed_hold() { "debt" } else { "cap" }.into();
     }
     if let Pricing::ByVolume(tiers) = &route.pricing {
@@ -52,6 +58,17 @@ pub(super) fn document(route: &Route) -> Value {
     };
     document["tiers"] = bounds.iter().map(tier).collect();
     document["beyond"] = amount(beyond);
+    document
+}
+
+fn units(price: &UsagePrice) -> Value {
+    price.units().map(|(unit, price)| (unit.to_owned(), price.to_string())).collect()
+}
+
+fn model(price: &UsagePrice) -> Value {
+    let mut document = amount(price.max());
+    document["min"] = amount(price.min());
+    document["units"] = units(price);
     document
 }
 
@@ -94,6 +111,16 @@ mod tests {
                 by_usage,
                 json!({"per": "request", "credits": "1", "base_calls": "7200",
                     "min": {"credits": "0.01", "base_calls": "72"}, "units": {"bytes": "0.00000025"}, "over": "debt"}),
+            ),
+            (
+                r#""price": {"max": "1", "model": {"json": "/m"}, "report": {"json": {"t": "/t"}}, "models": {
+                    "a": {"units": {"t": "0.1"}}, "b*": {"max": "2", "units": {"t": "0.3"}}}}"#,
+                json!({"per": "request", "credits": "2", "base_calls": "14400",
+                    "min": {"credits": "0", "base_calls": "0"}, "units": {"t": "0.3"}, "over": "cap", "models": {
+                        "a": {"credits": "1", "base_calls": "7200", "min": {"credits": "0", "base_calls": "0"},
+                            "units": {"t": "0.1"}},
+                        "b*": {"credits": "2", "base_calls": "14400", "min": {"credits": "0", "base_calls": "0"},
+                            "units": {"t": "0.3"}}}}),
             ),
             (
                 r#""price": {"max": "1", "report": {"header": "x-cost"}}"#,

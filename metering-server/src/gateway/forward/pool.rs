@@ -87,7 +87,7 @@ impl Pool {
             let stream = stream.map_err(UpstreamError::Connect)?;
             Ok(UpstreamConnection::handshake(stream, self.place()).await?)
         };
-        timeout(self.connect_timeout, opened).await.unwrap_or(Err(UpstreamError::TimedOut))
+        timeout(self.connect_timeout, opened).await.unwrap_or(Err(UpstreamError::ConnectTimedOut))
     }
 
     /// Keeps a connection that is idle, for the worker that opened it.

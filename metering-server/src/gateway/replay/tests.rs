@@ -229,6 +229,22 @@ async fn a_key_that_is_not_live_is_refused_where_all_are() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_payment_with_an_id_needs_no_key() {
+    let scene = Scene::new(1 << 20).await;
+    let paid = || {
+        let credentials = Credentials::read(|_| std::iter::empty::<&[u8]>());
+        Replayable { credentials, ..scene.request(1, Retry::Keyed, &scene.key) }
+    };
+    for replayed in [false, true] {
+        let (sender, serving) = scene.response(200);
+        sender.send(Bytes::from("a")).unwrap();
+        drop(sender);
+        let found = read(scene.replays.respond(&scene.service, paid(), serving).await).await;
+        assert_eq!(found, (1, replayed, "a".to_owned()));
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn one_charge_does_not_buy_any_number_of_responses() {
     let scene = Scene::new(1 << 20).await;
     let mut last = 0;

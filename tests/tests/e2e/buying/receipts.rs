@@ -184,7 +184,7 @@ fn receipts_have_the_value_of_the_moment_of_the_credit() {
         receipts.iter().map(|receipt| receipt["payment"]["value"].clone()).collect::<Vec<_>>()
     };
     let none = json!({"currency": "EUR", "amount": null, "rate": null, "rate_source": null, "rate_as_of": null});
-    assert_eq!(values(), [none.clone()]);
+    assert_eq!(values(), std::slice::from_ref(&none));
 
     let now = SystemClock.now().to_string();
     let document =

@@ -34,8 +34,12 @@ pub(super) fn shipped() -> PathBuf {
 
 impl Scene {
     pub(super) fn new() -> Self {
-        let (site, upstream) = (Site::new(), LlmUpstream::start());
-        let catalogue = shipped().join("routes.json");
+        Self::selling(Site::new(), &shipped().join("routes.json"))
+    }
+
+    /// The same with another catalogue.
+    pub(super) fn selling(site: Site, catalogue: &Path) -> Self {
+        let upstream = LlmUpstream::start();
         let server = site
             .server()
             .set("METERING_HTTP__MAX_BODY_BYTES", "10000000")

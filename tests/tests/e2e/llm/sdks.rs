@@ -100,6 +100,45 @@ fn counting_tokens_is_free() {
     assert_eq!(scene.balance(&account), 7_200_000_000);
 }
 
+/// The gateway has the list of models, with their prices.
+#[test]
+fn models_are_listed_for_free() {
+    if litellm::is_skipped() {
+        return;
+    }
+    let scene = Scene::new();
+    let account = scene.site.account("1");
+    for language in LANGUAGES {
+        let got = language.run_script("sdks", &scene.server, &account.api_key, &["openai", "models", PLAIN]);
+        assert_eq!(got["text"], "small", "{language:?}: {got}");
+    }
+    assert!(scene.upstream.received().is_empty());
+    assert_eq!(scene.balance(&account), 7_200_000_000);
+}
+
+/// A model without a price is not found, as at the provider, and costs nothing.
+#[test]
+fn clients_show_that_a_model_is_not_sold() {
+    if litellm::is_skipped() {
+        return;
+    }
+    let scene = Scene::new();
+    let account = scene.site.account("1");
+    for language in LANGUAGES {
+        for sdk in ["openai", "anthropic", "google"] {
+            let got = language.run_script("sdks", &scene.server, &account.api_key, &[sdk, "unsold", PLAIN]);
+            let (error, shown) = (&got["error"], format!("{language:?} {sdk}: {got}"));
+            assert_eq!(error["status"], 404, "{shown}");
+            assert!(error["message"].as_str().is_some_and(|message| message.contains("unsold")), "{shown}");
+            if sdk == "openai" {
+                assert_eq!(error["code"], "model_not_found", "{shown}");
+            }
+        }
+    }
+    assert!(scene.upstream.received().is_empty());
+    assert_eq!(scene.balance(&account), 7_200_000_000);
+}
+
 #[test]
 fn clients_show_why_they_are_refused_and_the_id_of_the_request() {
     if litellm::is_skipped() {

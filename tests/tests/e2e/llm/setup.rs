@@ -4,6 +4,7 @@ use std::path::Path;
 use std::process::Command;
 use std::sync::OnceLock;
 
+use metering_core::Catalogue;
 use metering_tests::litellm::{LiteLlm, MASTER_KEY, folder};
 use metering_tests::server::{Server, ServerSetup};
 use metering_tests::site::Site;
@@ -30,14 +31,16 @@ pub(super) const LANGUAGES: [Language; 2] = [Language::Python, Language::TypeScr
 /// A server that sells `POST /v1/chat/completions` with all models of `tests/llm/litellm.yaml`, and the models `short`
 /// and `broken` at routes of their own, all at this price. Bodies are declared as in the shipped catalogue.
 pub(super) fn setup(site: &Site, price: &Value) -> ServerSetup {
-    let shipped: Value = serde_json::from_slice(&std::fs::read(shipped().join("routes.json")).unwrap()).unwrap();
+    // With its presets written out.
+    let shipped = Catalogue::from_json(&std::fs::read_to_string(shipped().join("routes.json")).unwrap()).unwrap();
+    let shipped: Value = serde_json::from_str(shipped.json()).unwrap();
     let chat = shipped["endpoints"].as_array().unwrap().iter().find(|route| route["path"] == CHAT).unwrap();
     let route = |path: String| {
         let mut request = chat["request"].clone();
         // It names a model that is not sold here.
         request.as_object_mut().unwrap().remove("example");
         match path == CHAT {
-            true => request["schema"]["properties"]["model"]["enum"] = json!(MODELS),
+            true => request["schema"]["properties"]["model"] = json!({"enum": MODELS}),
             // The path says which model.
             false => {
                 request["schema"]["required"] = json!(["messages"]);

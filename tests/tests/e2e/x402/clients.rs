@@ -1,6 +1,10 @@
 //! Each published client pays with a key, without one, and for a stream.
 
-use super::market::{Call, Market, Stock};
+use metering_tests::chain::Chain;
+use metering_tests::site::Site;
+use serde_json::{Value, json};
+
+use super::market::{Call, Market, PURSE, Stock, Terms, chain};
 use crate::support::wire::{BASE, BASE_CALL, CREDIT, STREAM, amount, balance};
 
 /// The cheapest offer, in credits and in units of USDC.
@@ -60,6 +64,40 @@ fn pays_for_a_stream(stock: Stock) {
     assert_eq!(credited, account.org_id);
     assert!(calls[0].body().contains("event: block"), "{calls:?}");
     market.assert_paid(&payer, UNITS);
+    market.site.verify();
+}
+
+#[test]
+fn payment_with_an_id_that_is_sent_again_gets_the_same_response() {
+    let Some(market) = Market::open() else { return };
+    let account = market.site.account("0");
+    for key in [None, Some(account.api_key.as_str())] {
+        let payer = market.payer();
+        let calls = market.call(Stock::FetchIdentified, &payer, key, BASE, 2);
+        let [first, again] = calls.as_slice() else { panic!("{calls:?}") };
+        assert_eq!((first.status(), first.is_replayed(), first.requests().len()), (200, false, 2), "{calls:?}");
+        assert_eq!((again.status(), again.is_replayed(), again.requests().len()), (200, true, 1), "{calls:?}");
+        assert_eq!((again.body(), again.receipt()), (first.body(), first.receipt()));
+        assert_eq!((again.balance(), market.held_by(&payer)), (first.balance(), PURSE - UNITS));
+    }
+    assert_eq!(balance(&market.server.client_with(&account.api_key)), amount(OFFER - BASE_CALL));
+    market.site.verify();
+}
+
+#[test]
+fn offers_and_receipts_are_signed_as_published_clients_verify_them() {
+    let Some(chain) = chain(Chain::setup()) else { return };
+    let (keys, signer) = (Site::new(), chain.wallet().poor_account());
+    let file = keys.write("receipt.key", signer.private_key());
+    let more = format!("receipt_key_file = '{}'\n", file.display());
+    let market = Market::on(chain, &Terms { more, ..Terms::default() });
+    market.wait_for_offers();
+    let call = market.call(Stock::FetchReceipts, &market.payer(), None, BASE, 1).remove(0);
+    assert_eq!(call.status(), 200, "{call:?}");
+    let found: Value = serde_json::from_str(call.body()).unwrap();
+    let signer = signer.checksummed();
+    // Of both offers, and of the receipt.
+    assert_eq!(found, json!({"signers": [signer, signer, signer], "offered": true, "matches": true}), "{call:?}");
     market.site.verify();
 }
 

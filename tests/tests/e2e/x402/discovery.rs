@@ -86,6 +86,11 @@ fn routes_are_described_wherever_agents_look() {
     let items = document["items"].as_array().unwrap();
     let item = items.iter().find(|item| item["resource"]["url"] == url).unwrap();
     assert_eq!((&item["resource"], &item["accepts"]), (&offered["resource"], &offered["accepts"]));
+    let tool = items.iter().find(|item| item["type"] == "mcp").unwrap();
+    assert_eq!(tool["resource"]["url"], format!("http://{}/mcp", market.server.address()));
+    assert!(tool["input"]["inputSchema"]["properties"].is_object() && !tool["accepts"][0].is_null(), "{tool}");
+    let keys = items.iter().find(|item| item["requires"] == json!(["sign-in-with-x"])).unwrap();
+    assert_eq!(keys["resource"]["url"], format!("http://{}/keys", market.server.address()));
     // Each URL to try is one that is sold.
     for resource in document["resources"].as_array().unwrap() {
         let path = resource.as_str().unwrap().split_once(&market.server.address().to_string()).unwrap().1;

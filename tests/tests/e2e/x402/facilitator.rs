@@ -75,6 +75,8 @@ fn reference_facilitator_executes_payments_of_both_versions() {
         assert_eq!(seen.len(), 2, "{seen:?}");
         assert!(seen[0].starts_with("POST /verify 200 ") && seen[0].contains(r#""isValid":true"#), "{seen:?}");
         assert!(seen[1].starts_with("POST /settle 200 ") && seen[1].contains(r#""success":true"#), "{seen:?}");
+        let listed = format!(r#""listed":"GET http://{}{BASE}""#, market.server.address());
+        assert!(seen[1].contains(&listed), "{seen:?}");
         assert_eq!(market.chain.wallet().token_balance(usdc, &payer.address()), "0");
         let left = balance(&market.server.client_with(&account.api_key));
         assert_eq!(left, amount(CREDIT / 20 - 2 * BASE_CALL));

@@ -35,6 +35,11 @@ pub(crate) enum Stock {
     FetchSigningOnly,
     /// The same wallet, which gets a key from `POST /keys`.
     KeyForWallet,
+    /// npm `@x402/fetch`, whose payment has an id. It pays with its first call, and sends that payment again with the
+    /// others.
+    FetchIdentified,
+    /// npm `@x402/fetch` with `@x402/extensions`, which checks what the service signed: its body says what it found.
+    FetchReceipts,
     /// npm `@x402/axios`.
     Axios,
     /// npm `x402-fetch`, which speaks version 1.
@@ -205,6 +210,8 @@ impl Stock {
             Self::FetchSigningLower => "fetch-signing-lower",
             Self::FetchSigningOnly => "fetch-signing-only",
             Self::KeyForWallet => "key-for-wallet",
+            Self::FetchIdentified => "fetch-identified",
+            Self::FetchReceipts => "fetch-receipts",
             Self::Axios => "axios",
             Self::FetchV1 => "fetch-v1",
             Self::Httpx => "httpx",
@@ -257,6 +264,11 @@ impl Call {
     /// What the client read about its payment.
     pub(crate) fn receipt(&self) -> &Value {
         &self.0["receipt"]
+    }
+
+    /// Whether it is the response to an earlier request.
+    pub(crate) fn is_replayed(&self) -> bool {
+        self.0["replayed"] == "true"
     }
 
     /// The balance after the call.

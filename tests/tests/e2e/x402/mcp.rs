@@ -139,6 +139,7 @@ fn payment_that_fails_is_an_error_with_its_reason_and_without_content() {
     assert_eq!((&refused["error"], &refused["paid"]), (&json!(true), &json!(true)), "{refused}");
     assert_eq!(refused["structured"]["error"], "payment_refused", "{refused}");
     assert!(refused["structured"]["data"].is_null() && refused["structured"]["accepts"].is_array(), "{refused}");
+    assert_eq!(refused["structured"]["extensions"]["bazaar"]["info"]["input"]["toolName"], BASE_TOOL, "{refused}");
     assert_eq!(refused["receipt"]["success"], false, "{refused}");
     market.site.verify();
 }

@@ -1,11 +1,11 @@
 //! The published clients of MPP pay with a key in either header, without one, and for a stream; never twice.
 
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 use metering_tests::chain::Chain;
 use metering_tests::chain::account::Account;
 use metering_tests::worker;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::market::{Call, Market, Terms, chain, folder};
 use crate::support::wait::until;
@@ -151,22 +151,72 @@ fn pays_nothing_from_an_empty_wallet(client: Client) {
     market.site.verify();
 }
 
+/// What the command line of npm's `mppx` prints, unchanged, with the wallet of this payer.
+#[track_caller]
+fn mppx(payer: Option<&Account>, arguments: &[&str]) -> String {
+    let (program, home) = (folder().join("mpp/node_modules/.bin/mppx"), tempfile::tempdir().unwrap());
+    let mut command = Command::new(program);
+    // Without settings from the caller's environment.
+    command.args(arguments).env_clear().env("HOME", home.path()).env("CI", "1").env("NO_COLOR", "1");
+    command.envs(std::env::var_os("PATH").map(|path| ("PATH", path))).stdin(Stdio::null());
+    command.envs(payer.map(|payer| ("MPPX_PRIVATE_KEY", payer.private_key())));
+    let output = command.output().expect("mppx can be run");
+    let [printed, errors] = [output.stdout, output.stderr].map(|text| String::from_utf8(text).unwrap());
+    assert!(output.status.success(), "mppx {arguments:?}: {printed}{errors}");
+    printed
+}
+
 #[test]
-fn challenges_are_for_clients_that_ask_and_are_never_cached() {
+fn command_line_of_mppx_pays_by_its_own_protocol() {
     let Some(market) = Market::open() else { return };
-    let challenged = market.server.client().with_header("Accept-Payment", "evm/charge").get(BASE).expect(402);
+    let payer = market.payer();
+    let url = format!("http://{}{BASE}", market.server.address());
+    let printed = mppx(Some(&payer), &[&url, "--protocol", "mpp"]);
+    assert!(printed.contains("block_number"), "{printed}");
+    market.assert_paid(&payer, UNITS);
+    market.site.verify();
+}
+
+/// `mppx validate` without a wallet: it checks the challenges, and what a malformed credential gets.
+#[test]
+fn mppx_finds_the_service_valid() {
+    let Some(market) = Market::open() else { return };
+    let url = format!("http://{}", market.server.address());
+    let report = mppx(None, &["validate", &url, "--endpoint", &format!("GET:{BASE}"), "-j"]);
+    let report: Value = serde_json::from_str(&report).unwrap();
+    assert_eq!((&report["summary"]["failed"], &report["discovery"]["valid"]), (&json!(0), &json!(true)), "{report:#}");
+    let endpoint = &report["endpoints"][0];
+    for (part, expected) in
+        [("challenge", "Challenge parseable"), ("errorHandling", "Error response includes fresh challenge")]
+    {
+        let checks = endpoint[part].as_array().unwrap();
+        assert!(checks.iter().any(|check| check["label"] == expected), "{endpoint:#}");
+        // It also looks at the offers of x402.
+        let checks = checks.iter().filter(|check| !check["label"].as_str().unwrap().starts_with("x402"));
+        let faulty: Vec<_> = checks.filter(|check| check["severity"] != "pass").collect();
+        assert!(faulty.is_empty(), "{faulty:#?}");
+    }
+}
+
+#[test]
+fn challenges_are_in_each_402_and_are_never_cached() {
+    let Some(market) = Market::open() else { return };
+    let challenged = market.without_key();
+    assert_eq!(challenged.status, 402);
     let challenge = challenged.header("www-authenticate").unwrap();
     assert!(challenge.starts_with("Payment id=\"") && challenge.contains("realm=\"127.0.0.1\""), "{challenge}");
     assert!(!challenge.contains("header="), "{challenge}");
     assert_eq!(challenged.header("cache-control"), Some("no-store"));
     assert!(challenged.header("payment-required").is_some());
-    let plain = market.without_key();
-    assert_eq!((plain.status, plain.header("www-authenticate")), (402, None));
     let account = market.site.account("0");
-    let client = market.server.client_with(&account.api_key).with_header("Accept-Payment", "evm/charge");
+    let client = market.server.client_with(&account.api_key);
     let challenged = client.get(BASE).expect(402);
     let challenge = challenged.header("www-authenticate").unwrap();
     assert!(challenge.contains("header=\"Payment-Authorization\""), "{challenge}");
+    // What is bought alone can be paid in the same way: each offer has a line.
+    let challenged = client.post("/credits/pay", &json!({})).expect(402);
+    let lines = challenged.headers.iter().filter(|(name, _)| name == "www-authenticate").count();
+    assert_eq!((lines, challenged.error().as_str()), (2, "payment_required"));
 }
 
 macro_rules! clients {

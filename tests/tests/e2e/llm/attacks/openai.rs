@@ -31,17 +31,17 @@ fn with_tool(tool: &str) -> String {
 #[test]
 fn models() {
     check(&[
-        Attack::new("another model", CHAT, open_chat(r#""model": "dear""#), Refused("/model")),
+        Attack::new("another model", CHAT, open_chat(r#""model": "dear""#), RefusedWith(&[404])),
         Attack::new("no model", CHAT, open_chat(r#""max_tokens": 1"#), Refused("model")),
         Attack::new(
             "a list of models in a text",
             CHAT,
             open_chat(r#""model": "small,small,small""#),
-            Refused("/model"),
+            RefusedWith(&[404]),
         ),
         Attack::new("an array of models", CHAT, open_chat(r#""model": ["small", "dear"]"#), Refused("/model")),
         Attack::new("an object as model", CHAT, open_chat(r#""model": {"model": "small"}"#), Refused("/model")),
-        Attack::new("a model with spaces", CHAT, open_chat(r#""model": " small""#), Refused("/model")),
+        Attack::new("a model with spaces", CHAT, open_chat(r#""model": " small""#), RefusedWith(&[404])),
         Attack::new("the model twice", CHAT, chat(r#""model": "dear""#), Refused("model")),
         Attack::new("the model twice, escaped", CHAT, chat(r#""\u006dodel": "dear""#), Refused("model")),
         Attack::new("in another case", CHAT, chat(r#""MODEL": "dear""#), Served(&["dear", "MODEL"])),

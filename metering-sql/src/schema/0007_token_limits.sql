@@ -1,4 +1,4 @@
--- Version 24 on SQLite, 22 on PostgreSQL: limits on tokens per minute.
+-- Version 25 on SQLite, 23 on PostgreSQL: limits on tokens per minute.
 
 -- 0 means no limit.
 ALTER TABLE meter ADD COLUMN tokens_per_minute {integer} NOT NULL DEFAULT 0;

@@ -1,0 +1,214 @@
+//! The extension `offer-receipt`: offers and receipts that the service signs, as evidence for others
+//! (`specs/extensions/extension-offer-and-receipt.md`, version 0.6, in its format `eip712`).
+
+use metering_core::clock::Timestamp;
+use serde_json::{Map, Value, json};
+use sha3::{Digest, Keccak256};
+
+use crate::offers::{Network, Offer, Offers, SignedAuthorization, StatementSigner};
+use crate::wire::x402::requirements::{MAX_TIMEOUT_SECONDS, SCHEME};
+
+/// The key of the extension.
+pub const OFFER_RECEIPT_EXTENSION: &str = "offer-receipt";
+
+/// The version of both statements.
+const VERSION: u64 = 1;
+/// The extension has the same chain everywhere: nothing of it is for a chain.
+const CHAIN_ID: u64 = 1;
+const DOMAIN: &str = "EIP712Domain(string name,string version,uint256 chainId)";
+
+/// A member of a statement.
+enum Member {
+    Number(u64),
+    Text(String),
+}
+
+/// What is signed: the members are those of its JSON and of its type (EIP-712), in this order.
+struct Statement {
+    /// The name of the domain.
+    domain: &'static str,
+    /// The name of the type.
+    kind: &'static str,
+    members: Vec<(&'static str, Member)>,
+}
+
+/// The extension of a 402 with these offers for a URL, in the order of its `accepts`.
+#[must_use]
+pub fn offers_extension(signer: &dyn StatementSigner, offers: &Offers, url: &str, now: Timestamp) -> Value {
+    let until = seconds(now).saturating_add(MAX_TIMEOUT_SECONDS.into());
+    let signed = offers.iter().enumerate().map(|(index, offer)| {
+        let mut signed = Statement::offer(offer, url, until).signed(signer);
+        signed.insert("acceptIndex".to_owned(), index.into());
+        Value::Object(signed)
+    });
+    extension("offers", signed.collect::<Vec<_>>().into(), "array")
+}
+
+/// The extension of the outcome of a payment for a URL that was served.
+#[must_use]
+pub fn receipt_extension(
+    signer: &dyn StatementSigner,
+    paid: &SignedAuthorization,
+    url: &str,
+    now: Timestamp,
+) -> Map<String, Value> {
+    let receipt = Statement::receipt(paid, url, seconds(now)).signed(signer);
+    let extension = extension("receipt", receipt.into(), "object");
+    Map::from_iter([(OFFER_RECEIPT_EXTENSION.to_owned(), extension)])
+}
+
+/// The schema is as short as it may be: all of this is a header, and clients send offers back.
+fn extension(name: &str, value: Value, kind: &str) -> Value {
+    json!({
+        "info": {name: value},
+        "schema": {
+            "$schema": "https://json-schema.org/draft/2020-12/schema",
+            "type": "object",
+            "properties": {name: {"type": kind}},
+            "required": [name],
+        },
+    })
+}
+
+fn seconds(time: Timestamp) -> u64 {
+    u64::try_from(time.unix_seconds()).unwrap_or_default()
+}
+
+impl Statement {
+    fn offer(offer: &Offer, url: &str, until: u64) -> Self {
+        let text = |text: &str| Member::Text(text.to_owned());
+        let members = vec![
+            ("version", Member::Number(VERSION)),
+            ("resourceUrl", text(url)),
+            ("scheme", text(SCHEME)),
+            ("network", Member::Text(offer.network().to_string())),
+            ("asset", Member::Text(offer.asset.domain.contract.to_checksummed())),
+            ("payTo", Member::Text(offer.pay_to.to_checksummed())),
+            ("amount", Member::Text(offer.amount.get().to_string())),
+            ("validUntil", Member::Number(until)),
+        ];
+        Self { domain: "x402 offer", kind: "Offer", members }
+    }
+
+    /// Without its transaction, which would tie the payer's other payments to it.
+    fn receipt(paid: &SignedAuthorization, url: &str, issued_at: u64) -> Self {
+        let members = vec![
+            ("version", Member::Number(VERSION)),
+            ("network", Member::Text(Network(paid.chain_id).to_string())),
+            ("resourceUrl", Member::Text(url.to_owned())),
+            ("payer", Member::Text(paid.authorization.from.to_checksummed())),
+            ("issuedAt", Member::Number(issued_at)),
+            ("transaction", Member::Text(String::new())),
+        ];
+        Self { domain: "x402 receipt", kind: "Receipt", members }
+    }
+
+    /// The digest that is signed (EIP-712).
+    fn digest(&self) -> [u8; 32] {
+        let types: Vec<_> = self.members.iter().map(|(name, member)| format!("{} {name}", member.kind())).collect();
+        let mut message = vec![keccak(format!("{}({})", self.kind, types.join(",")).as_bytes())];
+        message.extend(self.members.iter().map(|(_, member)| member.word()));
+        let domain =
+            [keccak(DOMAIN.as_bytes()), keccak(self.domain.as_bytes()), keccak(b"1"), Member::Number(CHAIN_ID).word()];
+        keccak(&[b"\x19\x01".as_slice(), &keccak(&domain.concat()), &keccak(&message.concat())].concat())
+    }
+
+    fn signed(self, signer: &dyn StatementSigner) -> Map<String, Value> {
+        let signature = format!("0x{}", hex::encode(signer.sign(self.digest()).as_bytes()));
+        let payload: Map<_, _> =
+            self.members.into_iter().map(|(name, member)| (name.to_owned(), Value::from(member))).collect();
+        Map::from_iter([
+            ("format".to_owned(), "eip712".into()),
+            ("payload".to_owned(), payload.into()),
+            ("signature".to_owned(), signature.into()),
+        ])
+    }
+}
+
+impl Member {
+    const fn kind(&self) -> &'static str {
+        match self {
+            Self::Number(_) => "uint256",
+            Self::Text(_) => "string",
+        }
+    }
+
+    fn word(&self) -> [u8; 32] {
+        match self {
+            Self::Number(number) => {
+                let mut word = [0; 32];
+                word[24..].copy_from_slice(&number.to_be_bytes());
+                word
+            }
+            Self::Text(text) => keccak(text.as_bytes()),
+        }
+    }
+}
+
+impl From<Member> for Value {
+    fn from(member: Member) -> Self {
+        match member {
+            Member::Number(number) => number.into(),
+            Member::Text(text) => text.into(),
+        }
+    }
+}
+
+fn keccak(bytes: &[u8]) -> [u8; 32] {
+    Keccak256::digest(bytes).into()
+}
+
+#[cfg(test)]
+mod tests {
+    use metering_core::chains::{Address, WalletSignature};
+
+    use super::*;
+    use crate::wire::vectors::{NOW, offers, vector};
+    use crate::wire::x402::PaymentPayload;
+
+    const URL: &str = "https://api.example.com/v1/quote?symbol=ETH";
+
+    /// Shows the digest as the first part of a signature.
+    #[derive(Debug)]
+    struct Shows;
+
+    impl StatementSigner for Shows {
+        fn address(&self) -> Address {
+            Address::ZERO
+        }
+
+        fn sign(&self, digest: [u8; 32]) -> WalletSignature {
+            WalletSignature::from_bytes([&digest[..], &[0; 33]].concat()).unwrap()
+        }
+    }
+
+    fn digest(statement: &Value) -> &str {
+        &statement["signature"].as_str().unwrap()[2..66]
+    }
+
+    fn now() -> Timestamp {
+        Timestamp::from_unix_millis(NOW * 1_000)
+    }
+
+    /// The digests are those of `hashOfferTypedData` and `hashReceiptTypedData` of npm's `@x402/extensions` 2.27.0.
+    #[test]
+    fn statements_have_the_digests_of_the_reference() {
+        let extension = offers_extension(&Shows, &offers(), URL, now());
+        let signed = extension["info"]["offers"].as_array().unwrap();
+        assert_eq!((signed.len(), &signed[1]["acceptIndex"]), (2, &json!(1)));
+        let payload = json!({"version": 1, "resourceUrl": URL, "scheme": "exact", "network": "eip155:84532",
+            "asset": "0x036CbD53842c5426634e7929541eC2318f3dCF7e",
+            "payTo": "0x209693Bc6afc0C5328bA36FaF03C514EF312287C", "amount": "50000", "validUntil": 1_750_000_300});
+        assert_eq!((&signed[0]["payload"], &signed[0]["format"]), (&payload, &json!("eip712")));
+        assert_eq!(digest(&signed[0]), "01903d485a59c886a0521053d22de1a6e91c01c5020a6c02c8030dafebcb7403");
+
+        let paid = PaymentPayload::from_value(&vector("x402-v2-fetch")["payload"]).unwrap().signed;
+        let extension = &receipt_extension(&Shows, &paid, URL, now())[OFFER_RECEIPT_EXTENSION];
+        let receipt = &extension["info"]["receipt"];
+        let payload = json!({"version": 1, "network": "eip155:84532", "resourceUrl": URL,
+            "payer": "0x70997970C51812dc3A010C7d01b50e0d17dc79C8", "issuedAt": NOW, "transaction": ""});
+        assert_eq!(receipt["payload"], payload);
+        assert_eq!(digest(receipt), "bdf15dd7425e2c58e9defdb8b008f70bbdd25bfdce008303a8d5352fba0665c9");
+        assert_eq!(extension["schema"]["required"], json!(["receipt"]));
+    }
+}
