@@ -141,10 +141,10 @@ impl Administration {
         };
         let asked = requested(&CreateAccountRequest { reason: String::new(), ..request.clone() });
         let target = Target::of::<CreateAccount>(&account.id, action).asked(asked);
-        let create: Step<NewAccount, _, _> = |store, new| {
+        let create: Step<(NewAccount, Option<u32>), _, _> = |store, (new, tokens)| {
             Box::pin(async move {
                 match store.create_account(new.clone()).await? {
-                    Created::Account(account) => Ok(account),
+                    Created::Account(account) => with_token_limit(store, account, *tokens).await,
                     Created::EmailTaken => {
                         let email = new.email.as_ref().map(ToString::to_string).unwrap_or_default();
                         Err(AdminError::Conflict(format!("{email} belongs to another account")))
@@ -159,7 +159,8 @@ impl Administration {
                 }
             })
         };
-        Ok((self.audited(target, account, nothing, create, described).await?, key))
+        let args = (account, request.tokens_per_minute);
+        Ok((self.audited(target, args, nothing, create, described).await?, key))
     }
 
     /// Grants credits.
@@ -228,8 +229,9 @@ impl Administration {
         let set: Step<(AccountId, LimitsRequest), _, _> = |store, (id, limits)| {
             Box::pin(async move {
                 let before = locked(store, id).await?.limits;
-                let limits = changed(before, limits.requests_per_minute, limits.requests_per_day);
-                store.set_limits(id, limits).await?.ok_or_else(|| no_account(id))
+                let rates = changed(before, limits.requests_per_minute, limits.requests_per_day);
+                let account = store.set_limits(id, rates).await?.ok_or_else(|| no_account(id))?;
+                with_token_limit(store, account, limits.tokens_per_minute).await
             })
         };
         let args = (id.clone(), limits);
@@ -287,6 +289,18 @@ fn matches(account: &Account, lower_case: &str) -> bool {
         account.payer.map(|payer| payer.address.to_string()),
     ];
     texts.into_iter().flatten().any(|text| text.contains(lower_case))
+}
+
+/// The account with this limit on tokens, if one is given.
+async fn with_token_limit(
+    store: &dyn FullStore,
+    account: Account,
+    tokens_per_minute: Option<u32>,
+) -> Result<Account, AdminError> {
+    match tokens_per_minute {
+        Some(limit) => store.set_token_limit(&account.id, limit).await?.ok_or_else(|| no_account(&account.id)),
+        None => Ok(account),
+    }
 }
 
 fn changed(limits: RateLimits, per_minute: Option<u32>, per_day: Option<u32>) -> RateLimits {

@@ -276,7 +276,7 @@ impl Pair {
                 HoldAction::Renew { until: Timestamp::from_unix_millis(self.now.unix_millis() + millis) }
             }
         };
-        Some(HoldUpdate { account, id, action, delivery: None, counted_in: None })
+        Some(HoldUpdate { account, id, action, delivery: None, counted_in: None, tokens: None })
     }
 
     /// Takes a receipt and turns it into its refund.

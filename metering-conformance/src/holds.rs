@@ -41,6 +41,7 @@ pub async fn an_open_hold_lowers_the_balance(store: Arc<dyn Store>) {
         created_at: NOON,
         expires_at: NOON.saturating_add(terms.lease),
         settled: None,
+        tokens: None,
     };
     assert_eq!(read(&*store, terms.id).await, expected);
     assert_eq!(store.open_holds(&customer.id, 10).await.unwrap(), [expected]);

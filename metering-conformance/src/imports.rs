@@ -49,6 +49,7 @@ fn foreign(number: u8) -> ImportedAccount {
         email_status: EmailStatus::Verified { at: created_at },
         payer: Some(Payer { address: wallet(number), chain_id: 8453 }),
         limits: UNCAPPED,
+        tokens_per_minute: 30_000,
         keys: vec![ImportedKey::first(secret(foreign_key(number).hash()), created_at)],
         entries: vec![
             ImportedEntry { entry: paid, created_at },

@@ -109,6 +109,7 @@ mod scene;
 pub mod settlements;
 pub mod sign_ins;
 pub mod signups;
+pub mod token_limits;
 pub mod top_up_quotes;
 pub mod topups;
 pub mod transactions;

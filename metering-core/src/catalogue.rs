@@ -52,6 +52,7 @@ pub(crate) mod spelling;
 mod stream_prefix;
 pub(crate) mod template;
 mod template_file;
+mod token_units;
 pub(crate) mod trie;
 mod undeclared;
 mod units;

@@ -23,6 +23,7 @@ mod request_mark;
 pub(crate) mod returned_places;
 pub(crate) mod rule;
 pub(crate) mod tally;
+pub(crate) mod tokens;
 pub(crate) mod volume;
 
 pub use batch::{Decided, Facts, StoredHold, StoredHoldOf, decide};
@@ -39,10 +40,11 @@ pub use meter::{
     wake_together,
 };
 pub use posting::{Outcome, Posting, Remembered, StoredResult};
-pub use rate::{LimitWindow, RateStatus, RateWindows, Window};
+pub use rate::{LimitWindow, RateStatus, RateWindows, TokenStatus, Window};
 pub use refusal::RefusalKind;
 pub use replay::{Progress, REPLAYED_HEADER, RETRY_COUNT_HEADER, ReplayKey, Retry, is_kept};
 pub use request_id::RequestIdError;
 pub use returned_places::{ReturnedPlaces, ReturnedPlacesError};
 pub use tally::{Changes, HoldChange, UsageChange, UsageKind};
+pub use tokens::{HeldTokens, HeldTokensError, TokenScope};
 pub use volume::{CountedRoute, Volume, VolumeTerms};

@@ -36,6 +36,8 @@ pub struct ImportedAccount {
     pub payer: Option<Payer>,
     /// Its request caps.
     pub limits: RateLimits,
+    /// Its limit on tokens per minute; 0 means no limit.
+    pub tokens_per_minute: u32,
     /// Its keys, each after its parent; the first one is the account's first key.
     pub keys: Vec<ImportedKey>,
     /// Its ledger entries, in the order to write them.

@@ -149,6 +149,10 @@ pub trait Store: KeyStore + HoldStore {
     /// `None` when there is no such account.
     async fn set_limits(&self, id: &AccountId, limits: RateLimits) -> Result<Option<Account>, StoreError>;
 
+    /// Replaces the limit on tokens per minute of an account, revoked or not; 0 removes it. What was counted in the current
+    /// minute while there was a limit stays counted. `None` when there is no such account.
+    async fn set_token_limit(&self, id: &AccountId, tokens_per_minute: u32) -> Result<Option<Account>, StoreError>;
+
     /// Revokes an account and all its keys. A second call changes nothing and returns the account. Its records stay.
     /// `None` when there is no such account.
     async fn revoke_account(&self, id: &AccountId, now: Timestamp) -> Result<Option<Account>, StoreError>;

@@ -136,6 +136,7 @@ impl AgentHubPlanner {
             email_status: EmailStatus::Unchecked,
             payer,
             limits: owner::limits(&self.key, &subject, oddities),
+            tokens_per_minute: 0,
             keys: vec![ImportedKey::first(self.secret, self.created_at)],
             entries: balanced.entries,
             usage: balanced.usage,

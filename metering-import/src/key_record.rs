@@ -47,6 +47,8 @@ struct KeyDocument {
     #[serde(default)]
     requests_per_day: u32,
     #[serde(default)]
+    tokens_per_minute: u32,
+    #[serde(default)]
     max_in_flight: u32,
     budget_atoms: Option<i64>,
     budget_reset: Option<String>,
@@ -96,6 +98,7 @@ pub fn keys_as_json(keys: &[Key], secrets: &[SecretRecord]) -> String {
             disabled: terms.disabled,
             requests_per_minute: terms.limits.requests_per_minute,
             requests_per_day: terms.limits.requests_per_day,
+            tokens_per_minute: terms.tokens_per_minute,
             max_in_flight: terms.max_in_flight,
             budget_atoms: terms.budget.map(|budget| budget.limit.atoms()),
             budget_reset: terms.budget.and_then(|budget| budget.reset).map(|reset| reset.to_string()),
@@ -164,6 +167,7 @@ fn key(position: usize, document: KeyDocument, created_at: Timestamp) -> Result<
             requests_per_minute: document.requests_per_minute,
             requests_per_day: document.requests_per_day,
         },
+        tokens_per_minute: document.tokens_per_minute,
         max_in_flight: document.max_in_flight,
         budget: limit.map(|limit| Budget { limit, reset }),
         alert_below: atoms("alert_below_atoms", document.alert_below_atoms)?,

@@ -19,6 +19,7 @@ mod reachable;
 mod redirects;
 mod replay;
 mod reports;
+mod request_id;
 mod streams;
 mod upstream;
 pub(crate) mod websocket;
@@ -41,6 +42,7 @@ use counted_body::until_sent;
 use error_events::with_error_events;
 use named_upstreams::RequestUpstreams;
 use replay::{Replayable, Replays};
+use request_id::id_in;
 use streams::StreamRoute;
 
 pub(crate) use forward::HttpUpstream;
@@ -186,14 +188,14 @@ impl Gateway {
         if !body.is_end_stream()
             && let Err(refusal) = Box::pin(self.layer.precheck::<UpstreamBody>(&mut head)).await
         {
-            spans::name_request(id);
+            spans::name_request(|| id);
             return with_error_events(Box::pin(without_reading(refusal.map(Into::into), &head, body)).await);
         }
         // Read the body before the charge: a request whose body never arrives must not be charged.
         let body = match self.bodies.read(body, self.max_body_bytes, &head.extensions).await {
             Ok(body) => body,
             Err(problem) => {
-                spans::name_request(id);
+                spans::name_request(|| id);
                 let shape = self.service.catalogue().errors_near(head.uri.path());
                 return shape.finish(into_response(problem.into_reply()).map(UpstreamBody::from), id).map(Into::into);
             }
@@ -216,8 +218,8 @@ impl Gateway {
             Some(request) => Box::pin(self.replays.respond(&self.service, request, serving)).await,
             None => serving.await,
         };
-        // A charge gives the request another id.
-        spans::name_request(response.extensions().get().copied().unwrap_or(id));
+        // A charge gives the request another id, which its response has.
+        spans::name_request(|| id_in(response.headers()).unwrap_or(id));
         self.named.note(&response);
         with_error_events(response)
     }

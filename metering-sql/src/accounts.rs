@@ -28,9 +28,10 @@ use crate::{keys, values};
 /// The columns of the alert are `NUMERIC` on PostgreSQL.
 pub(crate) const COLUMNS: &str = "a.id, a.org_id, a.agent_name, a.email, a.email_credits, a.email_verified_at, \
      a.payer_address, a.payer_chain_id, a.created_at, a.revoked_at, m.requests_per_minute, m.requests_per_day, \
-     m.balance, m.purchased, m.granted, m.used, CAST(m.alert_below AS BIGINT), CAST(m.alert_raised AS BIGINT)";
+     m.balance, m.purchased, m.granted, m.used, CAST(m.alert_below AS BIGINT), CAST(m.alert_raised AS BIGINT), \
+     m.tokens_per_minute";
 /// How many there are.
-const COLUMN_COUNT: usize = 18;
+const COLUMN_COUNT: usize = 19;
 /// The account's own row.
 pub(crate) const TABLE: Table = Table {
     name: "account",
@@ -188,14 +189,14 @@ pub async fn insert_rows(db: &mut dyn Executor, records: &[AccountRecord]) -> Re
         });
     }
     let sql = "INSERT INTO meter (account, balance, purchased, granted, used, requests_per_minute, requests_per_day, \
-               minute, minute_count, day, day_count, alert_below, alert_raised) \
-               VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, CAST(?12 AS BIGINT), CAST(?13 AS BIGINT))";
+               minute, minute_count, day, day_count, alert_below, alert_raised, tokens_per_minute) VALUES \
+               (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, CAST(?12 AS BIGINT), CAST(?13 AS BIGINT), ?14)";
     let values = |(AccountRecord { account, minute, day, .. }, row): (&AccountRecord, &i64)| {
         let Account { limits, totals: Totals { balance, purchased, granted, used, .. }, alert, .. } = account;
         let RateLimits { requests_per_minute, requests_per_day } = limits;
         let mut values = values![row, balance, purchased, granted, used, requests_per_minute, requests_per_day];
         values.extend(values![minute.index, minute.count, day.index, day.count]);
-        values.extend(values![alert.threshold, alert.raised.number()]);
+        values.extend(values![alert.threshold, alert.raised.number(), account.tokens_per_minute]);
         values
     };
     db.execute(sql, &records.iter().zip(&rows).map(values).collect::<Vec<_>>()).await?;
@@ -236,6 +237,16 @@ pub async fn set_limits(db: &mut dyn Executor, id: &AccountId, limits: RateLimit
     db.execute(sql, &[values![row, limits.requests_per_minute, limits.requests_per_day]]).await?;
     db.settings_changed(row).await?;
     account.limits = limits;
+    Ok(Some(account))
+}
+
+/// Sets the limit on tokens per minute of an account; 0 removes it.
+pub async fn set_token_limit(db: &mut dyn Executor, id: &AccountId, tokens_per_minute: u32) -> Result<Option<Account>> {
+    let Some((row, mut account)) = locked(db, id).await? else { return Ok(None) };
+    let sql = "UPDATE meter SET tokens_per_minute = ?2 WHERE account = ?1";
+    db.execute(sql, &[values![row, tokens_per_minute]]).await?;
+    db.settings_changed(row).await?;
+    account.tokens_per_minute = tokens_per_minute;
     Ok(Some(account))
 }
 
@@ -317,6 +328,7 @@ pub(crate) fn account(db: &mut dyn Executor, row: &Row) -> Result<AccountRow> {
     account.limits = RateLimits { requests_per_minute: row.get(10)?, requests_per_day: row.get(11)? };
     account.totals = db.totals(id, stored)?;
     account.alert = BalanceAlert { threshold: row.get(16)?, raised: alert_level(row, 17, "meter.alert_raised")? };
+    account.tokens_per_minute = row.get(18)?;
     account.revoked_at = row.get(9)?;
     Ok((id, account))
 }

@@ -40,10 +40,11 @@ const ADD: &str = "INSERT INTO usage_daily (day, account, line, key, calls, amou
 const REMOVE: &str = "DELETE FROM usage_daily WHERE account = ?1 AND key = ?2 AND day = ?3";
 
 /// Deletes a key with what only describes it. SQLite has an index for the secrets of each of the first two.
-pub const DELETE: [&str; 4] = [
+pub const DELETE: [&str; 5] = [
     "DELETE FROM key_secret WHERE account = ?1 AND key = ?2 AND revoked_at IS NULL",
     "DELETE FROM key_secret WHERE account = ?1 AND key = ?2 AND revoked_at IS NOT NULL",
     DELETE_METER,
+    "DELETE FROM token_window WHERE account = ?1 AND key = ?2",
     "DELETE FROM api_key WHERE account = ?1 AND number = ?2",
 ];
 

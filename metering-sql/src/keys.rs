@@ -39,6 +39,7 @@ impl Record for Key {
             Own("leaked_at"),
             Own("revoked_at"),
             Own("alert_below"),
+            Own("tokens_per_minute"),
         ],
     };
 
@@ -49,7 +50,7 @@ impl Record for Key {
         let (limit, reset) = (budget.map(|budget| budget.limit), budget.and_then(|budget| budget.reset));
         let mut values = values![account, number, id, parent, name, scopes, routes, networks, expires_at, disabled];
         values.extend(values![limits.requests_per_minute, limits.requests_per_day, max_in_flight, limit, reset]);
-        values.extend(values![created_at, leaked_at, revoked_at, terms.alert_below]);
+        values.extend(values![created_at, leaked_at, revoked_at, terms.alert_below, terms.tokens_per_minute]);
         Ok(values)
     }
 
@@ -61,7 +62,7 @@ impl Record for Key {
         let (max_in_flight, limit, reset): (_, Option<_>, _) = (row.next()?, row.next()?, row.next()?);
         let budget = limit.map(|limit| Budget { limit, reset });
         let (created_at, leaked_at, revoked_at) = (row.next()?, row.next()?, row.next()?);
-        let alert_below = row.next()?;
+        let (alert_below, tokens_per_minute) = (row.next()?, row.next()?);
         let terms = KeyTerms {
             name,
             scopes,
@@ -70,6 +71,7 @@ impl Record for Key {
             expires_at,
             disabled,
             limits,
+            tokens_per_minute,
             max_in_flight,
             budget,
             alert_below,

@@ -7,7 +7,7 @@ use metering_core::access::{
     KeyNumber, Networks, RoutePatterns, Scopes,
 };
 use metering_core::chains::{Address, TokenUnits, TxHash, WalletSignature};
-use metering_core::charging::{Fingerprint, HoldId, SettleReason};
+use metering_core::charging::{Fingerprint, HeldTokens, HoldId, SettleReason};
 use metering_core::clock::Month;
 use metering_core::events::{DeliveryId, DeliveryState, EventKind, EventKinds, WebhookId, WebhookSecret, WebhookState};
 use metering_core::money::{Currency, LedgerKind};
@@ -309,6 +309,7 @@ texts!(
     EventKinds,
     ExchangeRate,
     HashKind,
+    HeldTokens,
     KeyId,
     KeyName,
     Networks,

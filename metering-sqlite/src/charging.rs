@@ -8,4 +8,5 @@ pub(crate) mod generations;
 pub(crate) mod holds;
 pub(crate) mod inline_text;
 pub(crate) mod stored_results;
+pub(crate) mod tokens;
 pub(crate) mod volumes;

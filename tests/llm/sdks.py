@@ -30,6 +30,11 @@ class OpenAi:
         completion = self.client.chat.completions.create(model="small", messages=self.messages)
         return {"text": completion.choices[0].message.content, "id": completion._request_id}
 
+    def limits(self):
+        create = self.client.chat.completions.with_raw_response.create
+        headers = create(model="small", messages=self.messages, max_tokens=40).headers
+        return {"text": headers.get("x-ratelimit-remaining-tokens"), "limit": headers.get("x-ratelimit-limit-tokens")}
+
     def unsold(self):
         return self.client.chat.completions.create(model="unsold", messages=self.messages).model_dump()
 

@@ -34,6 +34,10 @@ const openai: Client = (base, apiKey, prompt) => {
       const completion = await chat.create({ model, messages });
       return { text: completion.choices[0]?.message.content, id: completion._request_id };
     },
+    limits: async () => {
+      const { headers } = (await chat.create({ model, messages, max_tokens: 40 }).withResponse()).response;
+      return { text: headers.get("x-ratelimit-remaining-tokens"), limit: headers.get("x-ratelimit-limit-tokens") };
+    },
     unsold: async () => ({ text: (await chat.create({ model: "unsold", messages })).choices[0]?.message.content }),
     stream: () => stream({}),
     stream_with_usage: () => stream({ stream_options: { include_usage: true } }),

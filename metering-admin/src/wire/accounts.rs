@@ -52,6 +52,9 @@ pub struct AccountDocument {
     pub total_credits_used: Credits,
     /// Rate limits on accepted requests; 0 means no limit.
     pub rate_limits: RateLimits,
+    /// The limit on the tokens that its requests use per calendar minute; 0 means no limit.
+    #[serde(default)]
+    pub tokens_per_minute: u32,
     /// When it was created, as RFC 3339.
     #[cfg_attr(feature = "openapi", schema(format = DateTime))]
     pub created_at: String,
@@ -83,6 +86,7 @@ impl From<&Account> for AccountDocument {
             total_credits_granted: account.totals.granted,
             total_credits_used: account.totals.used,
             rate_limits: account.limits,
+            tokens_per_minute: account.tokens_per_minute,
             created_at: account.created_at.to_string(),
             revoked_at: account.revoked_at.map(|at| at.to_string()),
         }
@@ -118,6 +122,9 @@ pub struct CreateAccountRequest {
     /// Requests per UTC day; 0 means no limit.
     #[serde(default)]
     pub requests_per_day: Option<u32>,
+    /// Tokens per calendar minute, on routes that count them; 0 means no limit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tokens_per_minute: Option<u32>,
     /// Why, for the audit log.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub reason: String,
@@ -167,6 +174,9 @@ pub struct LimitsRequest {
     /// Requests per UTC day; 0 means no limit.
     #[serde(default)]
     pub requests_per_day: Option<u32>,
+    /// Tokens per calendar minute, on routes that count them; 0 means no limit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tokens_per_minute: Option<u32>,
     /// Why, for the audit log.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub reason: String,

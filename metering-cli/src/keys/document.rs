@@ -80,6 +80,7 @@ pub(crate) fn write(out: &mut dyn Write, headline: &str, key: &KeyDocument) -> R
             ("Alert", &alert),
             ("Requests per minute", &cap(key.requests_per_minute)),
             ("Requests per day", &cap(key.requests_per_day)),
+            ("Tokens per minute", &cap(key.tokens_per_minute)),
             ("Requests at once", &cap(key.max_in_flight)),
             ("Used", &key.usage),
             ("Used today", &key.usage_daily),

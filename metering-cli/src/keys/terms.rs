@@ -47,6 +47,9 @@ pub(crate) struct NewTerms {
     /// Requests per UTC day; 0 for no limit besides those of its parent keys.
     #[arg(long, value_name = "N")]
     rpd: Option<u32>,
+    /// Tokens per calendar minute; 0 for no limit besides those of its parent keys.
+    #[arg(long, value_name = "N")]
+    tpm: Option<u32>,
     /// Requests and streams in flight at once; 0 for no limit besides those of its parent keys.
     #[arg(long, value_name = "N")]
     max_in_flight: Option<u32>,
@@ -88,6 +91,9 @@ pub(crate) struct ChangedTerms {
     /// Requests per UTC day; 0 for no limit besides those of its parent keys.
     #[arg(long, value_name = "N")]
     rpd: Option<u32>,
+    /// Tokens per calendar minute; 0 for no limit besides those of its parent keys.
+    #[arg(long, value_name = "N")]
+    tpm: Option<u32>,
     /// Requests and streams in flight at once; 0 for no limit besides those of its parent keys.
     #[arg(long, value_name = "N")]
     max_in_flight: Option<u32>,
@@ -188,6 +194,7 @@ impl NewTerms {
             networks: given(self.networks),
             requests_per_minute: self.rpm,
             requests_per_day: self.rpd,
+            tokens_per_minute: self.tpm,
             max_in_flight: self.max_in_flight,
         }
     }
@@ -208,6 +215,7 @@ impl ChangedTerms {
             networks: self.networks.map(listed),
             requests_per_minute: self.rpm.map(Some),
             requests_per_day: self.rpd.map(Some),
+            tokens_per_minute: self.tpm.map(Some),
             max_in_flight: self.max_in_flight.map(Some),
         }
     }
@@ -255,9 +263,10 @@ mod tests {
     #[test]
     fn all_terms_are_in_the_request() {
         let args = "--name b --limit 2.5 --limit-reset daily --alert-below 0.5 --expires-at 2030-01-01T00:00:00Z \
-                    --scopes call,manage --route /a/* --route /b --network 10.0.0.0/8 --rpm 1 --rpd 2 --max-in-flight 3";
+                    --scopes call,manage --route /a/* --route /b --network 10.0.0.0/8 --rpm 1 --rpd 2 --tpm 4 \
+                    --max-in-flight 3";
         let args: Vec<_> = args.split(' ').filter(|arg| !arg.is_empty()).collect();
-        let expected = r#"{"name":"b","limit":2.5,"limit_reset":"daily","alert_below":0.5,"expires_at":"2030-01-01T00:00:00.000Z","scopes":["call","manage"],"routes":["/a/*","/b"],"networks":["10.0.0.0/8"],"requests_per_minute":1,"requests_per_day":2,"max_in_flight":3}"#;
+        let expected = r#"{"name":"b","limit":2.5,"limit_reset":"daily","alert_below":0.5,"expires_at":"2030-01-01T00:00:00.000Z","scopes":["call","manage"],"routes":["/a/*","/b"],"networks":["10.0.0.0/8"],"requests_per_minute":1,"requests_per_day":2,"tokens_per_minute":4,"max_in_flight":3}"#;
         assert_eq!(new(&args).unwrap(), expected);
         assert_eq!(change(&args).unwrap(), expected);
     }

@@ -47,7 +47,7 @@ fn key_bodies_are_written_as_they_are_read() {
         concat!(
             r#"{"name":"n","limit":0.5,"limit_reset":"daily","alert_below":0.25,"expires_at":"2026-11-21T12:00:00Z","#,
             r#""scopes":["call"],"routes":["/a"],"networks":["203.0.113.0/24"],"requests_per_minute":1,"#,
-            r#""requests_per_day":2,"max_in_flight":3}"#
+            r#""requests_per_day":2,"tokens_per_minute":4,"max_in_flight":3}"#
         ),
         r#"{"name":"n"}"#,
     );
@@ -55,7 +55,7 @@ fn key_bodies_are_written_as_they_are_read() {
         concat!(
             r#"{"name":"n","limit":0.5,"limit_reset":null,"alert_below":null,"expires_at":null,"disabled":true,"#,
             r#""scopes":["call"],"routes":null,"networks":null,"requests_per_minute":null,"requests_per_day":2,"#,
-            r#""max_in_flight":3}"#
+            r#""tokens_per_minute":null,"max_in_flight":3}"#
         ),
         "{}",
     );

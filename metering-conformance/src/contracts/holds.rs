@@ -60,6 +60,15 @@ macro_rules! holds_conformance {
             holds::an_unknown_hold_is_none,
             holds::held_credits_are_part_of_every_account,
             holds::leases_are_stored_to_the_millisecond,
+            token_limits::a_keys_token_limit_is_within_the_others,
+            token_limits::a_lowered_token_limit_keeps_what_is_counted,
+            token_limits::a_token_limit_changes_at_once,
+            token_limits::a_token_limit_is_filled_once,
+            token_limits::only_accepted_holds_with_tokens_count,
+            token_limits::tokens_beyond_the_hold_count_when_it_is_settled,
+            token_limits::tokens_count_in_the_minute_of_their_hold,
+            token_limits::tokens_of_an_expired_hold_stay_counted,
+            token_limits::used_tokens_replace_expected_ones,
         }
     };
 }

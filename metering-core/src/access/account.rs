@@ -246,6 +246,8 @@ pub struct Account {
     pub payer: Option<Payer>,
     /// Its rate limits.
     pub limits: RateLimits,
+    /// How many tokens its requests may use in a calendar minute; 0 means no limit.
+    pub tokens_per_minute: u32,
     /// Its balance and totals.
     pub totals: Totals,
     /// When it gets the event `balance.low`.
@@ -267,6 +269,7 @@ impl Account {
             email_status: EmailStatus::Unchecked,
             payer: None,
             limits: RateLimits::default(),
+            tokens_per_minute: 0,
             totals: Totals::default(),
             alert: BalanceAlert::default(),
             created_at,

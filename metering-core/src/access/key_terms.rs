@@ -83,6 +83,8 @@ pub struct KeyTerms {
     /// Its rate limits, which the requests of its child keys count towards; 0 means no limit. Those of the account
     /// apply besides.
     pub limits: RateLimits,
+    /// How many tokens its requests, and those of its child keys, may use in a calendar minute; 0 means no limit.
+    pub tokens_per_minute: u32,
     /// How many requests and streams of it and of its child keys may be in flight in one process; 0 means no limit.
     pub max_in_flight: u32,
     /// How many credits may be spent with it and with its child keys.
@@ -120,6 +122,9 @@ pub enum WiderTerms {
     /// The requests per day.
     #[error("must not be more than those of the parent key")]
     RequestsPerDay,
+    /// The tokens per minute.
+    #[error("must not be more than those of the parent key")]
+    TokensPerMinute,
     /// The requests in flight.
     #[error("must not be more than those of the parent key")]
     MaxInFlight,
@@ -138,6 +143,7 @@ impl WiderTerms {
             Self::LimitReset => "limit_reset",
             Self::RequestsPerMinute => "requests_per_minute",
             Self::RequestsPerDay => "requests_per_day",
+            Self::TokensPerMinute => "tokens_per_minute",
             Self::MaxInFlight => "max_in_flight",
         }
     }
@@ -155,6 +161,7 @@ impl KeyTerms {
             expires_at: None,
             disabled: false,
             limits: RateLimits::NONE,
+            tokens_per_minute: 0,
             max_in_flight: 0,
             budget: None,
             alert_below: None,
@@ -167,7 +174,8 @@ impl KeyTerms {
         Self::new(KeyName::first(), Scopes::ALL)
     }
 
-    /// Whether what is spent or requested with it must be counted.
+    /// Whether what is spent or requested with it must be counted for every request. Tokens are not: see
+    /// [`HeldTokens`](crate::charging::HeldTokens).
     #[must_use]
     pub fn is_counted(&self) -> bool {
         self.budget.is_some() || self.limits != RateLimits::NONE
@@ -204,6 +212,7 @@ impl KeyTerms {
             (limit_is_within, WiderTerms::Limit),
             (capped(self.limits.requests_per_minute, outer.limits.requests_per_minute), WiderTerms::RequestsPerMinute),
             (capped(self.limits.requests_per_day, outer.limits.requests_per_day), WiderTerms::RequestsPerDay),
+            (capped(self.tokens_per_minute, outer.tokens_per_minute), WiderTerms::TokensPerMinute),
             (capped(self.max_in_flight, outer.max_in_flight), WiderTerms::MaxInFlight),
         ];
         first_wider(parts)
@@ -232,6 +241,7 @@ impl KeyTerms {
                 requests_per_minute: rate(|limits| limits.requests_per_minute),
                 requests_per_day: rate(|limits| limits.requests_per_day),
             },
+            tokens_per_minute: changed(&self.tokens_per_minute, &before.tokens_per_minute, &outer.tokens_per_minute),
             max_in_flight: changed(&self.max_in_flight, &before.max_in_flight, &outer.max_in_flight),
             budget: changed(&self.budget, &before.budget, &outer.budget),
             alert_below: self.alert_below,
@@ -254,6 +264,7 @@ impl KeyTerms {
             (before.budget.is_none() || reset(self) == reset(before), WiderTerms::LimitReset),
             (keeps(self.limits.requests_per_minute, before.limits.requests_per_minute), WiderTerms::RequestsPerMinute),
             (keeps(self.limits.requests_per_day, before.limits.requests_per_day), WiderTerms::RequestsPerDay),
+            (keeps(self.tokens_per_minute, before.tokens_per_minute), WiderTerms::TokensPerMinute),
             (keeps(self.max_in_flight, before.max_in_flight), WiderTerms::MaxInFlight),
         ];
         first_wider(parts)
@@ -310,6 +321,7 @@ mod tests {
         let before = changed(|t| {
             t.budget = budget(10, Some(BudgetReset::Daily));
             t.limits = RateLimits { requests_per_minute: 2, requests_per_day: 20 };
+            t.tokens_per_minute = 50;
             t.max_in_flight = 3;
         });
         let after = |change: fn(&mut KeyTerms)| {
@@ -323,6 +335,9 @@ mod tests {
         assert_eq!(after(|t| t.budget = None), Err(WiderTerms::Limit));
         assert_eq!(after(|t| t.limits.requests_per_minute = 0), Err(WiderTerms::RequestsPerMinute));
         assert_eq!(after(|t| t.limits.requests_per_day = 0), Err(WiderTerms::RequestsPerDay));
+        assert_eq!(after(|t| t.tokens_per_minute = 0), Err(WiderTerms::TokensPerMinute));
+        assert_eq!(after(|t| t.tokens_per_minute = 51), Err(WiderTerms::TokensPerMinute));
+        assert_eq!(after(|t| t.tokens_per_minute = 49), Ok(()));
         assert_eq!(after(|t| t.max_in_flight = 0), Err(WiderTerms::MaxInFlight));
         let budgets = [
             (10, Some(BudgetReset::Daily), Ok(())),

@@ -37,6 +37,25 @@ impl Estimate {
         Some(cost.times(found.factor(&self.times)?))
     }
 
+    /// The tokens of these units that a request with this body is expected to use. A unit that the body does not bound
+    /// counts as none, whatever the model's limit is, and so does a factor that cannot be read. Units that the same places
+    /// bound are parts of one count.
+    pub(super) fn tokens(&self, units: &[&str], body: &[u8]) -> u32 {
+        let found = FactorValue::read(self, body);
+        let by_bytes = |unit: &str| self.bytes.iter().any(|by_bytes| **by_bytes == *unit);
+        let bytes =
+            if units.iter().any(|unit| by_bytes(unit)) { u32::try_from(body.len()).unwrap_or(u32::MAX) } else { 0 };
+        let mut bounds: Vec<&[Pointer]> = Vec::new();
+        for (_, pointers) in self.json.iter().filter(|(unit, _)| units.contains(&&**unit)) {
+            if !bounds.contains(&pointers.as_slice()) {
+                bounds.push(pointers);
+            }
+        }
+        let counts = bounds.into_iter().filter_map(|bound| found.as_ref()?.largest(bound)?).map(Count::round_up);
+        let factor = found.as_ref().and_then(|found| found.factor(&self.times)).map_or(1, Count::round_up);
+        counts.fold(bytes, u32::saturating_add).saturating_mul(factor)
+    }
+
     fn pointers(&self) -> Vec<&Pointer> {
         self.json.iter().flat_map(|(_, pointers)| pointers).chain(&self.times).collect()
     }

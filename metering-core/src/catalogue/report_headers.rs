@@ -1,6 +1,6 @@
 //! Reads the cost that a response's headers or trailers report.
 
-use crate::catalogue::amount::{Measures, reported_credits};
+use crate::catalogue::amount::{Amount, Measures, reported_credits};
 use crate::catalogue::report::{ReportError, Source};
 use crate::catalogue::units::{Count, Counts};
 use crate::catalogue::usage_price::UsagePrice;
@@ -39,16 +39,24 @@ impl UsagePrice {
             }
             Measures::Counts(names) => names,
         };
-        #[expect(clippy::borrowed_box, reason = "the places of this report are boxed names")]
-        let mut read =
-            |name: &Box<str>| header(name).map(|value| parse_header(name, value, str::parse::<Count>)).transpose();
-        let mut counts = Vec::new();
-        for (unit, amount) in values {
-            counts.extend(amount.count(&mut read)?.map(|count| (&**unit, count)));
-        }
-        let counts = Counts::from_iter(counts);
+        let counts = counts(values, header)?;
         Ok((!counts.is_empty()).then(|| self.cost_of_known(&counts)))
     }
+}
+
+/// The counts of units in headers or trailers.
+pub(super) fn counts<'h>(
+    names: &[(Box<str>, Amount<Box<str>>)],
+    header: impl Fn(&str) -> Option<&'h [u8]>,
+) -> Result<Counts, ReportError> {
+    #[expect(clippy::borrowed_box, reason = "the places of this report are boxed names")]
+    let mut read =
+        |name: &Box<str>| header(name).map(|value| parse_header(name, value, str::parse::<Count>)).transpose();
+    let mut counts = Vec::new();
+    for (unit, amount) in names {
+        counts.extend(amount.count(&mut read)?.map(|count| (&**unit, count)));
+    }
+    Ok(Counts::from_iter(counts))
 }
 
 fn parse_header<T>(

@@ -174,12 +174,23 @@ impl ReportReader {
     /// ```
     #[must_use]
     pub fn settlement(self, ended: &Ended) -> Settlement {
+        self.settlement_and_tokens(ended).0
+    }
+
+    /// Like [`ReportReader::settlement`], with the tokens that the request used; `None` if the whole report did not say.
+    #[must_use]
+    pub fn settlement_and_tokens(self, ended: &Ended) -> (Settlement, Option<u32>) {
         let price = self.price;
         match (self.state, price.json_report()) {
-            (State::Bytes(0), _) if ended.body == BodyEnd::Broken => Settlement::Nothing,
-            (State::Bytes(bytes), _) => Settlement::Reported(price.cost_of_bytes(bytes)),
-            (State::Json(json), Some(report)) => price.settlement(&json.finish(report, ended.body), ended),
-            (State::Json(_), None) => Settlement::Missing(None),
+            (State::Bytes(0), _) if ended.body == BodyEnd::Broken => (Settlement::Nothing, None),
+            (State::Bytes(bytes), _) => (Settlement::Reported(price.cost_of_bytes(bytes)), None),
+            (State::Json(json), Some(report)) => {
+                let read = json.finish(report, ended.body);
+                let settlement = price.settlement(&read, ended);
+                let is_reported = matches!(settlement, Settlement::Reported(_));
+                (settlement, price.used_tokens(&read.counts).filter(|_| is_reported))
+            }
+            (State::Json(_), None) => (Settlement::Missing(None), None),
         }
     }
 

@@ -140,6 +140,11 @@ impl Count {
         Self { billionths }
     }
 
+    /// The count, rounded up to a whole number; the largest one if it is larger.
+    pub(super) fn round_up(self) -> u32 {
+        u32::try_from(self.billionths.div_ceil(BILLION)).unwrap_or(u32::MAX)
+    }
+
     pub(super) const fn billionths(self) -> u128 {
         self.billionths
     }

@@ -12,7 +12,7 @@ use crate::catalogue::report::{Report, Source};
 use crate::catalogue::report_file::read_report;
 use crate::catalogue::usage_price::{ByModel, Missing, Over, UsagePrice};
 
-const PRICE_KEYS: [&str; 12] = [
+const PRICE_KEYS: [&str; 13] = [
     "max",
     "min",
     "units",
@@ -25,6 +25,7 @@ const PRICE_KEYS: [&str; 12] = [
     "estimate",
     "failed",
     "delivered",
+    "tokens",
 ];
 const ESTIMATE_KEYS: [&str; 3] = ["json", "bytes", "times"];
 
@@ -53,7 +54,8 @@ pub(super) fn read_price(price: &Object<'_>, unknown: UnknownKeys) -> Result<Usa
         // Another server's catalogue may have kinds of reports that are not known here. Its price can still be shown.
         let source = problems.keep(documentation(read_report(price, units, unknown).map(Some), unknown));
         let estimate = problems.keep(documentation(read_estimate(price, units, unknown), unknown));
-        (source.flatten().unwrap_or(Source::Unknown), estimate.flatten())
+        let tokens = problems.keep(documentation(read_tokens(price, units), unknown));
+        (source.flatten().unwrap_or(Source::Unknown), estimate.flatten(), tokens.flatten())
     });
     let missing = [("hold", Missing::Hold), ("minimum", Missing::Minimum), ("release", Missing::Release)];
     let over = [("cap", Over::Cap), ("debt", Over::Debt)];
@@ -65,7 +67,7 @@ pub(super) fn read_price(price: &Object<'_>, unknown: UnknownKeys) -> Result<Usa
             .add(format!("{} is missing: without it, limits of models have no effect", price.location_of("estimate")));
     }
     problems.or(|| {
-        let (source, estimate) = of_units?;
+        let (source, estimate, tokens) = of_units?;
         let price = UsagePrice {
             max: max?,
             min: min?,
@@ -74,6 +76,7 @@ pub(super) fn read_price(price: &Object<'_>, unknown: UnknownKeys) -> Result<Usa
             missing: missing?.unwrap_or_default(),
             over: over?.unwrap_or_default(),
             estimate,
+            tokens,
             models: None,
         };
         Some(match models? {
@@ -98,6 +101,18 @@ fn by_model(price: UsagePrice, models: Models) -> UsagePrice {
     let max = prices.iter().map(|(_, own)| own.max).max().unwrap_or(price.max);
     let min = prices.iter().map(|(_, own)| own.min).min().unwrap_or(price.min);
     UsagePrice { max, min, models: Some(ByModel { place: models.place, names: models.names, prices }), ..price }
+}
+
+/// The units that count towards limits on tokens per minute, if they are listed.
+fn read_tokens(price: &Object<'_>, units: &Units) -> Result<Option<Vec<Box<str>>>, Problems> {
+    if !price.has("tokens") {
+        return Ok(None);
+    }
+    let mut problems = Problems::default();
+    let known = |unit: String| known_unit(&unit, units, &price.location_of("tokens"));
+    let listed = texts(price, "tokens").map(|units| problems.all(units.into_iter().map(known)));
+    let listed = problems.keep(listed).flatten();
+    problems.or(|| Some(Some(listed?)))
 }
 
 fn read_estimate(price: &Object<'_>, units: &Units, unknown: UnknownKeys) -> Result<Option<Estimate>, Problems> {

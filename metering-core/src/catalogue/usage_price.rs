@@ -47,6 +47,8 @@ pub struct UsagePrice {
     pub(super) missing: Missing,
     pub(super) over: Over,
     pub(super) estimate: Option<Estimate>,
+    /// The units that are tokens, if they are listed.
+    pub(super) tokens: Option<Vec<Box<str>>>,
     /// The prices of models, if they have their own. The amounts above then hold for all of them: the highest maximum, the
     /// lowest minimum, the dearest of each unit.
     pub(super) models: Option<ByModel>,

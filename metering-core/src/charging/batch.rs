@@ -8,9 +8,11 @@ use crate::charging::charge::{Charge, Decision, MeterState, Refund};
 use crate::charging::hold::{Hold, HoldId, HoldUpdate};
 use crate::charging::key_meter::KeyState;
 use crate::charging::posting::{Outcome, Posting, Remembered};
+use crate::charging::rate::Window;
 use crate::charging::refusal::Refusal;
 use crate::charging::request_id::RequestId;
 use crate::charging::tally::{Changes, Tally};
+use crate::charging::tokens::TokenScope;
 use crate::charging::volume::{CountedRoute, Volume};
 use crate::clock::Timestamp;
 use crate::usage::UsageLine;
@@ -74,6 +76,19 @@ pub trait Facts {
     /// # Errors
     /// When it cannot be read.
     fn volume(&mut self, account: Self::Account, route: &CountedRoute) -> Result<Volume, Self::Error>;
+
+    /// The limit on tokens per minute of an account whose meter was read; 0 for none. Asked for holds that use tokens.
+    ///
+    /// # Errors
+    /// When it cannot be read.
+    fn token_limit(&mut self, account: Self::Account) -> Result<u32, Self::Error>;
+
+    /// The tokens of the newest minute in which any were counted, for an account or a key with a limit on them; the
+    /// default if there were none.
+    ///
+    /// # Errors
+    /// When it cannot be read.
+    fn token_window(&mut self, account: Self::Account, scope: TokenScope) -> Result<Window, Self::Error>;
 }
 
 /// A hold, with a backend's numbers of its account and usage line.
@@ -149,6 +164,9 @@ impl<F: Facts> Batch<'_, F> {
             self.load_hold(&hold)?;
         }
         self.load_volume(account, charge.counted_route())?;
+        if charge.counted_tokens().is_some() {
+            self.load_token_limits(account, key)?;
+        }
         Ok(Outcome::Decided(self.tally.charge(account, key, line, charge, remembered)))
     }
 
@@ -175,8 +193,9 @@ impl<F: Facts> Batch<'_, F> {
             self.load_hold(&update.id)?;
         }
         let of_account = self.tally.hold(&update.id).filter(|(_, hold)| hold.account == update.account);
-        let known = of_account.map(|(account, hold)| (account, hold.key, update.counted_route(hold)));
-        let Some((account, key, counted)) = known else { return Ok(Outcome::Hold(None)) };
+        let scopes = |hold: &Hold| hold.tokens.as_ref().map(|tokens| tokens.scopes.clone()).unwrap_or_default();
+        let known = of_account.map(|(account, hold)| (account, hold.key, update.counted_route(hold), scopes(hold)));
+        let Some((account, key, counted, scopes)) = known else { return Ok(Outcome::Hold(None)) };
         if !self.load_account(account)? {
             return Ok(Outcome::Hold(None));
         }
@@ -184,6 +203,9 @@ impl<F: Facts> Batch<'_, F> {
             return Ok(missing(key));
         }
         self.load_volume(account, counted)?;
+        for scope in scopes {
+            self.load_tokens(account, scope)?;
+        }
         let remembered = self.remembered(account, update.delivery.as_ref().map(|failed| &failed.request))?;
         Ok(Outcome::Hold(Some(self.tally.update_hold(update, remembered))))
     }
@@ -224,6 +246,26 @@ impl<F: Facts> Batch<'_, F> {
         if let Some(route) = counted.filter(|route| self.tally.lacks_volume(account, route)) {
             let volume = self.facts.volume(account, &route)?;
             self.tally.load_volume(account, route, volume);
+        }
+        Ok(())
+    }
+
+    /// Loads the limits on tokens of an account, a key and its parent keys. Those without a limit count none.
+    fn load_token_limits(&mut self, account: F::Account, key: KeyNumber) -> Result<(), F::Error> {
+        if self.tally.lacks_token_limit(account) {
+            let limit = self.facts.token_limit(account)?;
+            self.tally.load_token_limit(account, limit);
+        }
+        for scope in self.tally.token_scopes(account, key) {
+            self.load_tokens(account, scope)?;
+        }
+        Ok(())
+    }
+
+    fn load_tokens(&mut self, account: F::Account, scope: TokenScope) -> Result<(), F::Error> {
+        if self.tally.lacks_tokens(account, scope) {
+            let window = self.facts.token_window(account, scope)?;
+            self.tally.load_tokens(account, scope, window);
         }
         Ok(())
     }

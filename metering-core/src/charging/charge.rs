@@ -56,6 +56,9 @@ pub struct Charge {
     pub hold: Option<HoldTerms>,
     /// The version of the price list that the price is from, for the receipt.
     pub price_version: Option<PriceNumber>,
+    /// For a hold: the most tokens that the request is expected to use, which count towards limits on tokens per minute.
+    /// `None` if it uses none.
+    pub tokens: Option<u32>,
 }
 
 impl Charge {
@@ -84,7 +87,15 @@ impl Charge {
             in_flight: None,
             hold: None,
             price_version: None,
+            tokens: None,
         }
+    }
+
+    /// The tokens to count when it is accepted: at least one for a hold that uses any, so that nothing is accepted above a
+    /// limit.
+    #[must_use]
+    pub fn counted_tokens(&self) -> Option<u32> {
+        self.tokens.filter(|_| self.hold.is_some()).map(|tokens| tokens.max(1))
     }
 
     /// The route whose count the price depends on.
@@ -120,6 +131,7 @@ setters! {
     with_in_flight, in_flight: impl Into<Option<InFlight>>, "With the counter of requests in flight.";
     with_hold, hold: impl Into<Option<HoldTerms>>, "Held, and captured when the cost is known.";
     with_by_volume, by_volume: impl Into<Option<VolumeTerms>>, "Priced by the request's number in the month.";
+    with_tokens, tokens: impl Into<Option<u32>>, "With the most tokens that it is expected to use, if it is a hold.";
     with_price_version, price_version: impl Into<Option<PriceNumber>>, "With the version of the price list.";
 }
 
@@ -315,7 +327,8 @@ impl Receipt {
         let gives_up = matches!(action, HoldAction::Release | HoldAction::CaptureFallback);
         let delivery = self.delivery.clone().filter(|_| gives_up);
         let counted_in = self.counted_in();
-        self.hold.map(|held| HoldUpdate { account: self.account.clone(), id: held.id, action, delivery, counted_in })
+        let account = self.account.clone();
+        self.hold.map(|held| HoldUpdate { account, id: held.id, action, delivery, counted_in, tokens: None })
     }
 
     /// The month that the request was counted in. A repeated result shows a later count; the original was of its day.

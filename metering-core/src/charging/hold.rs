@@ -12,6 +12,7 @@ use crate::access::account::AccountId;
 use crate::access::key_id::KeyNumber;
 use crate::charging::delivery::Attempt;
 use crate::charging::request_id::RequestId;
+use crate::charging::tokens::HeldTokens;
 use crate::charging::volume::CountedRoute;
 use crate::clock::{Month, Timestamp};
 use crate::money::credits::Credits;
@@ -99,6 +100,8 @@ pub struct Hold {
     pub expires_at: Timestamp,
     /// How it was settled; `None` while it is open.
     pub settled: Option<SettledHold>,
+    /// The tokens that were counted for it when it was opened; `None` if nobody had a limit on them.
+    pub tokens: Option<HeldTokens>,
 }
 
 /// How a hold was settled.
@@ -165,6 +168,9 @@ pub struct HoldUpdate {
     /// For a release of a hold of a route with volume tiers: the month whose count has the request, if that is known.
     /// Otherwise it is the month in which the hold was opened.
     pub counted_in: Option<Month>,
+    /// For a [capture](HoldAction::Capture): the tokens that the request used, which then count instead of those that
+    /// were held. If they are not known, those stay.
+    pub tokens: Option<u32>,
 }
 
 impl HoldUpdate {
@@ -173,6 +179,15 @@ impl HoldUpdate {
     #[must_use]
     pub fn counted_route(&self, hold: &Hold) -> Option<CountedRoute> {
         matches!(self.action, HoldAction::Release).then(|| CountedRoute::of(&hold.line))
+    }
+
+    /// The tokens that the request used; `None` if they are not known, so that those that were held stay counted.
+    pub(crate) fn used_tokens(&self) -> Option<u32> {
+        match self.action {
+            HoldAction::Capture { .. } => self.tokens,
+            HoldAction::Release => Some(0),
+            HoldAction::CaptureFallback | HoldAction::Expire | HoldAction::Renew { .. } => None,
+        }
     }
 }
 
@@ -200,12 +215,13 @@ impl Hold {
         key: KeyNumber,
         amount: Credits,
         (line, request_path): (UsageLine, Arc<str>),
+        tokens: Option<HeldTokens>,
         now: Timestamp,
     ) -> Self {
         let HoldTerms { id, lease, fallback } = terms;
         let (fallback, expires_at) = (fallback.max(Credits::ZERO).min(amount), now.saturating_add(lease));
         let (created_at, settled) = (now, None);
-        Self { id, account, key, amount, fallback, line, request_path, created_at, expires_at, settled }
+        Self { id, account, key, amount, fallback, line, request_path, created_at, expires_at, settled, tokens }
     }
 
     /// What it holds now: nothing once it is settled.

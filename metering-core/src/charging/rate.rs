@@ -1,15 +1,15 @@
-//! Rate limits: accepted requests per calendar minute and per UTC day, of an account or of a key.
+//! Rate limits: accepted requests per calendar minute and per UTC day, and tokens per minute, of an account or of a key.
 
 use crate::access::account::RateLimits;
 use crate::clock::{Day, Timestamp};
 use crate::named_enum::named_enum;
 
-/// How many requests were accepted in the newest window that accepted any.
+/// How many requests were accepted, or tokens used, in the newest window that had any.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Window {
     /// Which window: minutes or days since the Unix epoch.
     pub index: i64,
-    /// Requests accepted in it.
+    /// Requests accepted in it, or tokens used.
     pub count: u32,
 }
 
@@ -28,6 +28,11 @@ impl Window {
         let room = cap == 0 || self.count < cap;
         room.then(|| Self { index: self.index, count: self.count.saturating_add(1) })
     }
+
+    /// The window of the minute of `now`, whose newest reading of the clock was in this one's.
+    pub(crate) fn at_minute(self, now: Timestamp) -> Self {
+        self.at(now.minute(), self.index.saturating_sub(now.minute()) > RateStatus::MINUTES_OF_LAG)
+    }
 }
 
 /// The newest minute and the newest day in which requests of an account or a key were accepted.
@@ -40,28 +45,59 @@ pub struct RateWindows {
 }
 
 named_enum! {
-    /// Which of the two rate limits.
+    /// Which of the rate limits.
     pub enum LimitWindow {
         /// The calendar minute.
         Minute = "minute",
         /// The UTC day.
         Day = "day",
+        /// The tokens of the calendar minute.
+        Tokens = "tokens",
+    }
+}
+
+/// The use of a limit on tokens per minute. The default is that of a request that nobody's limit concerns.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct TokenStatus {
+    /// The limit; 0 means no limit.
+    pub limit: u32,
+    /// The tokens that are held or were used in the minute.
+    pub minute: Window,
+    /// The tokens that the request may use.
+    pub requested: u32,
+}
+
+impl TokenStatus {
+    /// Tokens left in the minute; `None` without a limit.
+    #[must_use]
+    pub const fn remaining(&self) -> Option<u32> {
+        match self.limit {
+            0 => None,
+            limit => Some(limit.saturating_sub(self.minute.count)),
+        }
+    }
+
+    /// Whether the request would be refused in any minute: it may use more than the limit.
+    #[must_use]
+    pub const fn is_above_limit(&self) -> bool {
+        self.requested > self.limit
     }
 }
 
 /// The use of some rate limits at one moment.
 ///
 /// ```
-/// use metering_core::charging::{LimitWindow, RateStatus, Window};
+/// use metering_core::charging::{LimitWindow, RateStatus, TokenStatus, Window};
 /// use metering_core::{RateLimits, Timestamp};
 ///
 /// let at = Timestamp::from_unix_millis(1_795_248_045_000); // 45 seconds into its minute
 /// let limits = RateLimits { requests_per_minute: 240, requests_per_day: 0 };
 /// let (minute, day) = (Window { index: at.minute(), count: 3 }, Window { index: at.day().unix_days(), count: 9 });
-/// let rate = RateStatus { limits, minute, day, at };
+/// let rate = RateStatus { limits, minute, day, at, tokens: TokenStatus::default() };
 /// assert_eq!(rate.remaining(LimitWindow::Minute), Some(237));
 /// assert_eq!(rate.reset_seconds(LimitWindow::Minute), 15);
 /// assert_eq!(rate.remaining(LimitWindow::Day), None);
+/// assert_eq!(rate.remaining(LimitWindow::Tokens), None);
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RateStatus {
@@ -73,6 +109,8 @@ pub struct RateStatus {
     pub day: Window,
     /// The moment.
     pub at: Timestamp,
+    /// The limit on tokens per minute, for a request that uses tokens.
+    pub tokens: TokenStatus,
 }
 
 impl RateStatus {
@@ -86,6 +124,7 @@ impl RateStatus {
             minute: minute.at(now.minute(), minutes_back > Self::MINUTES_OF_LAG),
             day: day.at(now.day().unix_days(), minutes_back > Self::MINUTES_OF_LAG_AT_MIDNIGHT),
             at: now,
+            tokens: TokenStatus::default(),
         }
     }
 
@@ -103,12 +142,13 @@ impl RateStatus {
     /// twice, and a reading that was hours ahead does not block the account for a day.
     const MINUTES_OF_LAG_AT_MIDNIGHT: i64 = 60;
 
-    /// Requests left in the window; `None` without a limit.
+    /// Requests, or tokens, left in the window; `None` without a limit.
     #[must_use]
     pub fn remaining(&self, window: LimitWindow) -> Option<u32> {
         let (cap, used) = match window {
             LimitWindow::Minute => (self.limits.requests_per_minute, self.minute.count),
             LimitWindow::Day => (self.limits.requests_per_day, self.day.count),
+            LimitWindow::Tokens => return self.tokens.remaining(),
         };
         (cap != 0).then(|| cap.saturating_sub(used))
     }
@@ -118,6 +158,7 @@ impl RateStatus {
     pub fn reset_seconds(&self, window: LimitWindow) -> u64 {
         let end = match window {
             LimitWindow::Minute => (self.minute.index + 1).saturating_mul(60_000),
+            LimitWindow::Tokens => self.tokens.minute.index.saturating_add(1).saturating_mul(60_000),
             LimitWindow::Day => Day::from_unix_days(self.day.index + 1).start().unix_millis(),
         };
         let left = end.saturating_sub(self.at.unix_millis());

@@ -6,7 +6,7 @@ use crate::access::key_use::KeyRefusal;
 use crate::charging::delivery::Repetition;
 use crate::charging::key_meter::{ExhaustedBudget, KeyLimit};
 use crate::charging::max_cost::MaxCost;
-use crate::charging::rate::{LimitWindow, RateStatus};
+use crate::charging::rate::{LimitWindow, RateStatus, TokenStatus};
 use crate::money::credits::Credits;
 use crate::named_enum::named_enum;
 use crate::wire::ErrorCode;
@@ -44,7 +44,7 @@ pub enum Refusal {
         rate: RateStatus,
     },
     /// A rate limit is reached.
-    #[error("The rate limit per {} is reached; nothing was charged. Wait and try again.", .window.as_str())]
+    #[error("{}", rate_advice(*.window, .rate))]
     RateLimited {
         /// Which.
         window: LimitWindow,
@@ -165,6 +165,7 @@ impl Refusal {
     pub fn retry_after_seconds(&self) -> Option<u64> {
         match self {
             Self::TooManyInFlight => Some(RETRY_SOON_SECONDS),
+            Self::RateLimited { window: LimitWindow::Tokens, rate } if rate.tokens.is_above_limit() => None,
             Self::RateLimited { window, rate } => Some(rate.reset_seconds(*window)),
             Self::KeyBudget { exhausted, .. } => exhausted.retry_after_seconds(),
             Self::Repeated(Repetition::InProgress { retry_after_seconds }) => Some(*retry_after_seconds),
@@ -191,6 +192,26 @@ impl Refusal {
             Self::InsufficientCredits { required, .. } => Some(*required),
             Self::MaxCostExceeded { price, .. } => Some(*price),
             _ => None,
+        }
+    }
+}
+
+fn rate_advice(window: LimitWindow, rate: &RateStatus) -> String {
+    let TokenStatus { limit, requested, .. } = rate.tokens;
+    match window {
+        LimitWindow::Minute | LimitWindow::Day => {
+            format!("The rate limit per {} is reached; nothing was charged. Wait and try again.", window.as_str())
+        }
+        LimitWindow::Tokens if rate.tokens.is_above_limit() => format!(
+            "This request may use {requested} tokens, more than the limit of {limit} tokens per minute; nothing was \
+             charged. Send a shorter request, or allow fewer tokens of output."
+        ),
+        LimitWindow::Tokens => {
+            let left = rate.tokens.remaining().unwrap_or(0);
+            format!(
+                "The limit of {limit} tokens per minute is reached: {left} are left, and this request may use \
+                 {requested}; nothing was charged. Wait and try again."
+            )
         }
     }
 }

@@ -21,6 +21,7 @@ use crate::charging::rate::RateStatus;
 use crate::charging::refusal::Refusal;
 use crate::charging::request_id::RequestId;
 use crate::charging::rule::{self, Debit};
+use crate::charging::tokens::{HeldTokens, TokenScope};
 use crate::charging::volume::CountedRoute;
 use crate::clock::{Day, Timestamp};
 use crate::events::event::NewEvent;
@@ -30,7 +31,7 @@ use crate::money::credits::Credits;
 pub use changes::{Changes, HoldChange, UsageChange, UsageKind};
 
 use repeat::Repeat;
-use touched::{TouchedHold, TouchedKey, TouchedVolume};
+use touched::{TouchedHold, TouchedKey, TouchedTokens, TouchedVolume};
 
 mod alerts;
 mod changes;
@@ -38,6 +39,7 @@ mod holds;
 mod keys;
 mod repeat;
 mod results;
+mod tokens;
 mod touched;
 mod volumes;
 
@@ -51,6 +53,9 @@ pub(crate) struct Tally<K, L> {
     usage: HashMap<Row<K, L>, UsageDelta>,
     results: BTreeMap<(K, RequestId), Remembered>,
     volumes: BTreeMap<(K, CountedRoute), TouchedVolume>,
+    /// Limits on tokens of accounts, and windows of those who have one. Empty in most batches.
+    token_limits: BTreeMap<K, u32>,
+    tokens: BTreeMap<(K, TokenScope), TouchedTokens>,
     events: Vec<(K, NewEvent)>,
 }
 
@@ -91,6 +96,8 @@ where
             usage: HashMap::with_capacity(postings),
             results: BTreeMap::new(),
             volumes: BTreeMap::new(),
+            token_limits: BTreeMap::new(),
+            tokens: BTreeMap::new(),
             events: Vec::new(),
         }
     }
@@ -113,10 +120,11 @@ where
     ///
     /// Refused, in this order: what the key may not be used for ([`KeyUse::check`](crate::access::KeyUse::check)),
     /// requests in flight, the most that the request may cost, an idempotency key that is in use, the account's rate
-    /// limits and balance, the key's rate limits and budget. A rule for a key holds for its parent keys too.
+    /// limits and balance, limits on tokens, the key's rate limits and budget. A rule for a key holds for its parent keys
+    /// too.
     ///
     /// # Panics
-    /// When the account, the key, a parent key, or the count of the charge's route was not loaded.
+    /// When the account, the key, a parent key, the count of the charge's route, or a window of tokens was not loaded.
     pub(crate) fn charge(
         &mut self,
         account: K,
@@ -181,7 +189,9 @@ where
             }
         }
         let taking = Debit::of(price, charge.hold.is_some(), counted.is_some());
-        receipt.rate = self.apply(account, key, taking).inspect_err(|refusal| self.raise_refused(account, refusal))?;
+        let applied = self.apply(account, key, taking, charge.counted_tokens());
+        let (rate, tokens) = applied.inspect_err(|refusal| self.raise_refused(account, refusal))?;
+        receipt.rate = rate;
         self.raise_balance(account, None);
         receipt.balance = self.accounts[&account].state.totals.balance;
         let by_volume = counted.zip(charge.by_volume.as_ref());
@@ -197,21 +207,32 @@ where
             self.results.insert((account, request), Remembered { result, expires_at });
         }
         match charge.hold {
-            Some(terms) => self.open_hold(account, line, terms, &receipt),
+            Some(terms) => self.open_hold(account, line, terms, &receipt, tokens),
             None => self.book((account, receipt.day, line, key, UsageKind::Charged), price, &receipt.request_path),
         }
         Ok(receipt)
     }
 
     /// Takes the price from the balance, and counts the request for the key and each parent key, or changes nothing.
-    fn apply(&mut self, account: K, key: KeyNumber, taking: Debit) -> Result<RateStatus, Refusal> {
+    fn apply(
+        &mut self,
+        account: K,
+        key: KeyNumber,
+        taking: Debit,
+        tokens: Option<u32>,
+    ) -> Result<(RateStatus, Option<HeldTokens>), Refusal> {
         let mut state = self.accounts[&account].state;
         let mut rate = rule::apply(&mut state, taking, self.now)?;
+        let held = tokens.map(|tokens| self.admit_tokens(account, key, tokens, rate)).transpose()?.flatten();
         self.count_for_keys(account, key, taking).map_err(|limit| Refusal::of_limit(limit, rate))?;
         rate = self.key(account, key).state.rate_status(self.now).unwrap_or(rate);
+        if let Some(held) = &held {
+            self.count_tokens(account, held);
+            rate.tokens = self.token_status(account, key, held.count);
+        }
         let touched = self.accounts.get_mut(&account).expect("the account was just read");
         (touched.state, touched.changed) = (state, true);
-        Ok(rate)
+        Ok((rate, held))
     }
 
     /// Refunds one charge of a loaded account and returns the balance after it. `remembered` is the stored result for
@@ -309,8 +330,10 @@ where
         let results = self.results.into_iter().map(|((account, id), result)| (account, id, result)).collect();
         let volumes = self.volumes.into_iter().filter(|(_, touched)| touched.changed);
         let volumes = volumes.map(|((account, route), touched)| (account, route, touched.volume)).collect();
+        let tokens = self.tokens.into_iter().filter(|(_, touched)| touched.changed);
+        let tokens = tokens.map(|((account, scope), touched)| (account, scope, touched.window)).collect();
         let holds = self.holds.into_values().filter_map(TouchedHold::into_change).collect();
-        Changes { accounts, keys, usage, results, volumes, holds, alerts, events: self.events }
+        Changes { accounts, keys, usage, results, volumes, tokens, holds, alerts, events: self.events }
     }
 }
 

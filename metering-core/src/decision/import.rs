@@ -111,9 +111,9 @@ pub fn import_account(
         }
     }
     let entries = new.entries.iter().cloned().map(|entry| without_used(entry, |tx| owner_of(tx).is_some())).collect();
-    let ImportedAccount { id, agent_name, limits, created_at, revoked_at, .. } = new;
+    let ImportedAccount { id, agent_name, limits, tokens_per_minute, created_at, revoked_at, .. } = new;
     let account = Account::new(id, agent_name, created_at);
-    let account = Account { email, email_status, payer, limits, totals, revoked_at, ..account };
+    let account = Account { email, email_status, payer, limits, tokens_per_minute, totals, revoked_at, ..account };
     Decided::Accepted(Box::new(ImportChanges { account, keys, secrets, entries, usage, payments, conflicts }))
 }
 

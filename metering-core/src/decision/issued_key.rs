@@ -360,6 +360,7 @@ impl TermsChange {
             expires_at: change.expires_at.unwrap_or(terms.expires_at),
             disabled: change.disabled.unwrap_or(terms.disabled),
             limits,
+            tokens_per_minute: change.tokens_per_minute.unwrap_or(terms.tokens_per_minute),
             max_in_flight: change.max_in_flight.unwrap_or(terms.max_in_flight),
             budget: limit.map(|limit| Budget { limit, reset }),
             alert_below: change.alert_below.unwrap_or(terms.alert_below).filter(|_| limit.is_some()),

@@ -63,8 +63,9 @@ pub fn replace_key<K: Copy>(
     let write = |stored: Key| {
         let (old_secrets, meter) = (OldSecrets::Revoke, MeterWrite::Keep);
         if stored.number.is_first() {
-            let KeyTerms { name, limits, max_in_flight, budget, alert_below, .. } = stored.terms;
-            let terms = KeyTerms { name, limits, max_in_flight, budget, alert_below, ..KeyTerms::first() };
+            let KeyTerms { name, limits, tokens_per_minute, max_in_flight, budget, alert_below, .. } = stored.terms;
+            let terms =
+                KeyTerms { name, limits, tokens_per_minute, max_in_flight, budget, alert_below, ..KeyTerms::first() };
             let first = Key { terms, leaked_at: None, ..stored };
             return KeyWrite { row, key: first, old_secrets, secret: Some(key), meter, written_at: now, event: None };
         }
@@ -126,7 +127,7 @@ mod tests {
         let limits = RateLimits { requests_per_minute: 4, requests_per_day: 5 };
         let budget = Some(Budget { limit: Credits::from_atoms(6), reset: None });
         let name = "mine".parse().unwrap();
-        let kept = KeyTerms { name, limits, max_in_flight: 1, budget, ..KeyTerms::first() };
+        let kept = KeyTerms { name, limits, tokens_per_minute: 7, max_in_flight: 1, budget, ..KeyTerms::first() };
         let narrowed = KeyTerms {
             routes: "/a".parse().unwrap(),
             networks: "10.0.0.0/8".parse().unwrap(),

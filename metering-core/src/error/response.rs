@@ -6,6 +6,7 @@ use super::Error;
 use crate::access::budget::BudgetReset;
 use crate::access::key_use::KeyRefusal;
 use crate::charging::delivery::Repetition;
+use crate::charging::rate::LimitWindow;
 use crate::charging::refusal::Refusal;
 use crate::wire::{ErrorBody, ErrorCode, Required, rate_headers};
 
@@ -143,6 +144,7 @@ fn add_refusal(body: &mut ErrorBody, refusal: &Refusal) {
         Refusal::RateLimited { window, rate } => {
             body.limit_window = Some(window.as_str());
             body.rate_limits = Some(rate.limits);
+            body.tokens_per_minute = Some(rate.tokens.limit).filter(|_| matches!(window, LimitWindow::Tokens));
         }
         Refusal::KeyBudget { exhausted, .. } => {
             body.limit = Some(exhausted.budget.limit);

@@ -193,6 +193,14 @@ impl Charged {
         }
     }
 
+    /// Notes the tokens that the request used, before what it cost is captured: they then count towards limits on tokens
+    /// per minute, instead of those that it was expected to use. `None` if they are not known.
+    pub async fn used_tokens(&self, tokens: Option<u32>) {
+        if let Money::Held(guard) = &mut self.shared.state.lock().await.money {
+            guard.used_tokens(tokens);
+        }
+    }
+
     /// Captures what these units cost, by the price of the route. `None` as in [`Charged::capture`].
     ///
     /// # Errors
@@ -201,7 +209,10 @@ impl Charged {
     pub async fn capture_units(&self, counts: &Counts) -> Result<Option<HoldUpdated>, Error> {
         let Some(price) = &self.usage_price else { return Ok(None) };
         match price.cost(counts) {
-            Ok(cost) => self.capture(cost).await,
+            Ok(cost) => {
+                self.used_tokens(price.used_tokens(counts)).await;
+                self.capture(cost).await
+            }
             Err(error) => {
                 tracing::error!(%error, route = %self.route_template, "the units of a request have no price");
                 Err(Error::Internal)
@@ -247,7 +258,8 @@ impl Charged {
         if self.usage_price.is_some() {
             // Capturing takes the lock itself.
             drop(state);
-            Box::pin(self.capture_reported(self.reported(&response))).await;
+            let (reported, tokens) = self.reported(&response);
+            Box::pin(self.capture_reported(reported, tokens)).await;
             state = self.shared.state.lock().await;
         }
         if let Some(settlement) = state.settlement.take() {
@@ -258,16 +270,20 @@ impl Charged {
         response
     }
 
-    /// The cost that headers of the response report, if that is where the catalogue says it is.
-    fn reported<R>(&self, response: &Response<R>) -> Result<Option<Credits>, ReportError> {
-        let Some(price) = &self.usage_price else { return Ok(None) };
-        price.cost_from_headers(|name: &str| response.headers().get(name).map(http::HeaderValue::as_bytes))
+    /// The cost and the tokens that headers of the response report, if that is where the catalogue says they are.
+    fn reported<R>(&self, response: &Response<R>) -> (Result<Option<Credits>, ReportError>, Option<u32>) {
+        let Some(price) = &self.usage_price else { return (Ok(None), None) };
+        let header = |name: &str| response.headers().get(name).map(http::HeaderValue::as_bytes);
+        (price.cost_from_headers(header), price.tokens_from_headers(header))
     }
 
     /// Captures a cost that was reported. One that cannot be recorded is already logged.
-    async fn capture_reported(&self, reported: Result<Option<Credits>, ReportError>) {
+    async fn capture_reported(&self, reported: Result<Option<Credits>, ReportError>, tokens: Option<u32>) {
         match reported {
-            Ok(Some(cost)) => drop(self.capture(cost).await),
+            Ok(Some(cost)) => {
+                self.used_tokens(tokens).await;
+                drop(self.capture(cost).await);
+            }
             Ok(None) => {}
             Err(error) => {
                 tracing::warn!(%error, route = %self.route_template, "the cost of a request could not be read");

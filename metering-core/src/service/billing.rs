@@ -181,9 +181,11 @@ impl Service {
             Some(route) => route.usage_line(source),
             None => self.bounded_line(key, template, described.method, source).await,
         };
+        let by_usage = route.filter(|_| hold.is_some()).and_then(Route::usage_price);
+        let tokens = by_usage.and_then(|price| price.expected_tokens(None));
         let (request_path, price_version) = (kept_path(&described.path), self.price_version());
         let charge = Charge::of(key.hash(), price, line);
-        Ok(Charge { by_volume, request_path, request_id, address, hold, price_version, ..charge })
+        Ok(Charge { by_volume, request_path, request_id, address, hold, price_version, tokens, ..charge })
     }
 }
 

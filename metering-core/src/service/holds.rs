@@ -1,10 +1,12 @@
 //! Requests whose cost is known only after they were served: settled by services that report over HTTP, and looked up
 //! by their callers.
 
+use std::sync::Arc;
+
 use crate::access::credentials::Caller;
 use crate::access::key_id::KeyNumber;
 use crate::access::scope::Scope;
-use crate::catalogue::{Catalogue, FreeStatuses, MAX_PRICE, Route};
+use crate::catalogue::{Catalogue, FreeStatuses, MAX_PRICE, Route, UsagePrice};
 use crate::charging::hold::{Hold, HoldAction, HoldId, HoldUpdate};
 use crate::charging::meter::Meter;
 use crate::error::Error;
@@ -43,7 +45,7 @@ impl Service {
     }
 }
 
-impl Holds<'_> {
+impl<'h> Holds<'h> {
     /// A request of the caller's account whose credits are held, or were settled within the last day; or one that was
     /// charged at once, as long as the account's recent activity has its charge. A key without the scope `read` finds
     /// only its own requests.
@@ -90,7 +92,8 @@ impl Holds<'_> {
     pub async fn capture(self, report: &CaptureRequest) -> Result<HoldResponse, Error> {
         let hold = self.find(&report.id).await?;
         let action = self.capture_action(&hold, report)?;
-        self.update(hold, action).await
+        let tokens = report.units.as_ref().and_then(|units| self.price_of(&hold)?.used_tokens(units));
+        self.update(hold, action, tokens).await
     }
 
     /// Releases what is held for a request that was not served.
@@ -99,7 +102,7 @@ impl Holds<'_> {
     /// [`Error::NoSuchRequest`], or when the meter or the store fails.
     pub async fn release(self, id: &str) -> Result<HoldResponse, Error> {
         let hold = self.find(id).await?;
-        self.update(hold, HoldAction::Release).await
+        self.update(hold, HoldAction::Release, None).await
     }
 
     /// Settles a proxy's request by the status of its response: one of the route's
@@ -143,11 +146,12 @@ impl Holds<'_> {
         let route = route_of_template(self.catalogue, &hold.line.route_template, &hold.line.http_method);
         let free = route.map_or_else(FreeStatuses::default, |route| route.free_statuses.clone());
         let action = if free.contains(ended.status) { HoldAction::Release } else { HoldAction::CaptureFallback };
-        self.update(hold, action).await
+        self.update(hold, action, None).await
     }
 
-    async fn update(self, hold: Hold, action: HoldAction) -> Result<HoldResponse, Error> {
-        let update = HoldUpdate { account: hold.account, id: hold.id, action, delivery: None, counted_in: None };
+    async fn update(self, hold: Hold, action: HoldAction, tokens: Option<u32>) -> Result<HoldResponse, Error> {
+        let update =
+            HoldUpdate { account: hold.account, id: hold.id, action, delivery: None, counted_in: None, tokens };
         let updated = self.meter.update_hold(update).await?;
         Ok(HoldResponse::new(&updated.hold, updated.balance, updated.changed))
     }
@@ -157,10 +161,14 @@ impl Holds<'_> {
         self.access.store.hold(&id).await?.ok_or(Error::NoSuchRequest)
     }
 
+    /// The price of a hold's route, if that is priced by usage.
+    fn price_of(self, hold: &Hold) -> Option<&'h Arc<UsagePrice>> {
+        route_of_template(self.catalogue, &hold.line.route_template, &hold.line.http_method)?.usage_price()
+    }
+
     /// What to capture: the amount, or the cost of the units by the price of the route, or else the fallback.
     fn capture_action(self, hold: &Hold, report: &CaptureRequest) -> Result<HoldAction, Error> {
-        let line = &hold.line;
-        let price = || route_of_template(self.catalogue, &line.route_template, &line.http_method)?.usage_price();
+        let price = || self.price_of(hold);
         let may_exceed = || price().is_some_and(|price| price.may_exceed_hold());
         match (report.amount, &report.units) {
             (Some(_), Some(_)) => Err(Error::field("units", "must not be given together with amount")),

@@ -150,6 +150,8 @@ pub struct TermsChange {
     pub requests_per_minute: Option<u32>,
     /// The requests per day; 0 means no limit.
     pub requests_per_day: Option<u32>,
+    /// The tokens per minute; 0 means no limit.
+    pub tokens_per_minute: Option<u32>,
     /// The requests in flight; 0 means no limit.
     pub max_in_flight: Option<u32>,
     /// The event `balance.low` is sent when less than this remains of the budget; `None` for never.

@@ -86,6 +86,13 @@ impl Store for MemoryStore {
         }))
     }
 
+    async fn set_token_limit(&self, id: &AccountId, tokens_per_minute: u32) -> Result<Option<Account>, StoreError> {
+        Ok(self.state()?.record_mut(id).map(|record| {
+            record.account.tokens_per_minute = tokens_per_minute;
+            record.account.clone()
+        }))
+    }
+
     async fn revoke_account(&self, id: &AccountId, now: Timestamp) -> Result<Option<Account>, StoreError> {
         Ok(self.state()?.revoke_account(id, now))
     }

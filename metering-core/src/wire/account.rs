@@ -42,6 +42,8 @@ pub struct BalanceDocument {
     pub alert_below: Option<Credits>,
     /// Rate limits on accepted requests; 0 means no limit.
     pub rate_limits: RateLimits,
+    /// The limit on the tokens that requests use per calendar minute; 0 means no limit.
+    pub tokens_per_minute: u32,
 }
 
 impl From<&Account> for BalanceDocument {
@@ -59,6 +61,7 @@ impl From<&Account> for BalanceDocument {
             total_credits_used: account.totals.used,
             alert_below: account.alert.threshold,
             rate_limits: account.limits,
+            tokens_per_minute: account.tokens_per_minute,
         }
     }
 }

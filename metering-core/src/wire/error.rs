@@ -44,12 +44,15 @@ pub struct ErrorBody {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<f64>))]
     pub max_cost: Option<Credits>,
-    /// Which rate limit is reached: `minute` or `day`.
+    /// Which rate limit is reached: `minute`, `day` or `tokens`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub limit_window: Option<&'static str>,
     /// The account's rate limits.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rate_limits: Option<RateLimits>,
+    /// The limit on tokens per minute that is reached.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tokens_per_minute: Option<u32>,
     /// The credits of the key's budget, with `key_budget_exhausted`.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<f64>))]
@@ -123,6 +126,7 @@ impl ErrorBody {
             max_cost: None,
             limit_window: None,
             rate_limits: None,
+            tokens_per_minute: None,
             limit: None,
             limit_remaining: None,
             limit_reset: None,

@@ -36,7 +36,8 @@ pub(super) fn captured(settled: &HoldUpdated) -> Credits {
 }
 
 /// `RateLimit-Policy` and `RateLimit` as in the IETF draft (draft-ietf-httpapi-ratelimit-headers, structured fields):
-/// one item per window that has a limit. Without any limit, neither header is sent.
+/// one item per window that has a limit. Without any limit, neither header is sent. For a request that uses tokens, the
+/// limit on tokens per minute is in `x-ratelimit-*-tokens`, as OpenAI names and writes them.
 #[must_use]
 pub fn rate_headers(rate: &RateStatus) -> Vec<(&'static str, String)> {
     let mut headers = Vec::new();
@@ -49,6 +50,21 @@ pub(super) fn each_rate_header(rate: &RateStatus, mut set: impl FnMut(&'static s
     if limited(rate).next().is_some() {
         set("ratelimit-policy", &Policy(rate));
         set("ratelimit", &Left(rate));
+    }
+    if let Some(left) = rate.remaining(LimitWindow::Tokens) {
+        set("x-ratelimit-limit-tokens", &rate.tokens.limit);
+        set("x-ratelimit-remaining-tokens", &left);
+        set("x-ratelimit-reset-tokens", &Span(rate.reset_seconds(LimitWindow::Tokens)));
+    }
+}
+
+/// Displays seconds as OpenAI does: `59s`, `1m0s`.
+struct Span(u64);
+
+impl Display for Span {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (minutes, seconds) = (self.0 / 60, self.0 % 60);
+        if minutes > 0 { write!(f, "{minutes}m{seconds}s") } else { write!(f, "{seconds}s") }
     }
 }
 
@@ -94,7 +110,7 @@ impl Display for Left<'_> {
 mod tests {
     use super::*;
     use crate::access::account::RateLimits;
-    use crate::charging::rate::Window;
+    use crate::charging::rate::{TokenStatus, Window};
     use crate::clock::Timestamp;
 
     fn status(requests_per_minute: u32, requests_per_day: u32) -> RateStatus {
@@ -103,7 +119,22 @@ mod tests {
             minute: Window { index: 1, count: 3 },
             day: Window { index: 0, count: 9 },
             at: Timestamp::from_unix_millis(90_000),
+            tokens: TokenStatus::default(),
         }
+    }
+
+    #[test]
+    fn a_limit_on_tokens_has_the_headers_of_openai() {
+        let minute = Window { index: 1, count: 1_200 };
+        let tokens = TokenStatus { limit: 30_000, minute, requested: 40 };
+        let headers = rate_headers(&RateStatus { tokens, ..status(0, 0) });
+        let expected = [
+            ("x-ratelimit-limit-tokens", "30000".to_owned()),
+            ("x-ratelimit-remaining-tokens", "28800".to_owned()),
+            ("x-ratelimit-reset-tokens", "30s".to_owned()),
+        ];
+        assert_eq!(headers, expected);
+        assert_eq!([1, 59, 60, 61].map(|seconds| Span(seconds).to_string()), ["1s", "59s", "1m0s", "1m1s"]);
     }
 
     #[test]

@@ -109,6 +109,9 @@ pub struct KeyDocument {
     pub requests_per_minute: u32,
     /// Accepted requests per UTC day; 0 means no limit of its own.
     pub requests_per_day: u32,
+    /// Tokens of requests per calendar minute (UTC); 0 means no limit of its own.
+    #[serde(default)]
+    pub tokens_per_minute: u32,
     /// Requests and streams in flight in one process of the service; 0 means no limit of its own.
     pub max_in_flight: u32,
 }
@@ -215,6 +218,7 @@ impl KeyDocument {
             networks: lines(terms.networks.to_string().replace(' ', "\n")),
             requests_per_minute: terms.limits.requests_per_minute,
             requests_per_day: terms.limits.requests_per_day,
+            tokens_per_minute: terms.tokens_per_minute,
             max_in_flight: terms.max_in_flight,
         }
     }

@@ -119,12 +119,8 @@ mod tests {
 
     #[test]
     fn a_refund_shows_nothing_charged() {
-        let rate = RateStatus {
-            limits: RateLimits { requests_per_minute: 0, requests_per_day: 0 },
-            minute: Window::default(),
-            day: Window::default(),
-            at: Timestamp::from_unix_millis(0),
-        };
+        let (none, at) = (Window::default(), Timestamp::from_unix_millis(0));
+        let rate = RateStatus::of(RateLimits::NONE, none, none, at);
         let headers = MeteredHeaders::refunded(rate, Credits::from_whole(2).unwrap()).lines();
         assert_eq!(headers, [(BALANCE_HEADER, "2".to_owned()), (CHARGED_HEADER, "0".to_owned())]);
     }

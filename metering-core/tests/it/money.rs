@@ -1,7 +1,7 @@
 //! The money code through its public API: edge cases of receipts, windows, tags and plans.
 
 use metering_core::chains::{Address, TokenUnits};
-use metering_core::charging::{LimitWindow, RateStatus, Window};
+use metering_core::charging::{LimitWindow, RateStatus, TokenStatus, Window};
 use metering_core::payments::{PaymentKind, PaymentUse, Plan, PlanKey, TagKind, TokenAmount, draw_amount};
 use metering_core::{Credits, RateLimits, RequestId, SystemRandomness, Timestamp};
 
@@ -17,6 +17,7 @@ fn rate_status_shows_remaining_and_reset() {
         minute: Window { index: NOON.minute(), count: 3 },
         day: Window { index: NOON.day().unix_days(), count: 101 },
         at,
+        tokens: TokenStatus::default(),
     };
     assert_eq!((rate.remaining(LimitWindow::Minute), rate.remaining(LimitWindow::Day)), (Some(2), Some(0)));
     assert_eq!(rate.reset_seconds(LimitWindow::Minute), 40);

@@ -10,7 +10,7 @@ use crate::rows::{amount, key_number, optional_timestamp, parsed, unsigned};
 /// The columns that [`terms`] reads from `api_key k`.
 pub(crate) const KEY_COLUMNS: &str = "k.account, k.number, k.id, k.parent, k.name, k.scopes, k.routes, k.networks, \
      k.expires_at, k.disabled, k.requests_per_minute, k.requests_per_day, k.max_in_flight, k.budget, k.budget_reset, \
-     k.created_at, k.leaked_at, k.revoked_at, k.alert_below";
+     k.created_at, k.leaked_at, k.revoked_at, k.alert_below, k.tokens_per_minute";
 
 /// Draws the `meter.access` of accounts anew: what nodes know of their keys and secrets has changed.
 pub(crate) const DRAW_ACCESS: &str = "UPDATE meter SET access = DEFAULT WHERE account = ANY($1)";
@@ -41,6 +41,7 @@ pub(crate) fn terms(row: &Row, first: usize) -> Result<KeyTerms> {
             requests_per_minute: unsigned(row, first + 10)?,
             requests_per_day: unsigned(row, first + 11)?,
         },
+        tokens_per_minute: unsigned(row, first + 19)?,
         max_in_flight: unsigned(row, first + 12)?,
         budget,
         alert_below: row.try_get::<_, Option<i64>>(first + 18)?.map(Credits::from_atoms),

@@ -75,6 +75,11 @@ impl KeyAccess {
         self.version == version
     }
 
+    /// Its limit on tokens per minute; 0 for none.
+    pub(crate) fn tokens_per_minute(&self) -> u32 {
+        self.terms.tokens_per_minute
+    }
+
     /// The key with this meter, as the charge rule takes it.
     pub(crate) fn state(&self, meter: KeyMeter) -> KeyState {
         let (id, terms) = (self.id.clone(), Arc::clone(&self.terms));

@@ -11,10 +11,10 @@
 //! tiers. Only a commit changes either, under the lock of its account's meter, so that a hold is settled once, and a
 //! place in a tier taken once, whichever nodes try.
 //!
-//! A batch without idempotency keys, updates of holds and volume tiers skips the first round trip when this node was the
-//! last to commit charges of all its accounts: it is decided with the meters as that commit left them, and the second round
-//! trip begins with the locks and a check that they are still the same. Refusals are never decided so: only meters that are
-//! written are checked.
+//! A batch without idempotency keys, updates of holds, volume tiers and limits on tokens skips the first round trip when
+//! this node was the last to commit charges of all its accounts: it is decided with the meters as that commit left them,
+//! and the second round trip begins with the locks and a check that they are still the same. Refusals are never decided so:
+//! only meters that are written are checked.
 
 mod batch;
 mod check;
@@ -23,10 +23,12 @@ mod facts;
 mod hold_reads;
 mod notices;
 mod stored;
+mod tokens;
 mod volumes;
 mod write;
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::mem::take;
 
 use metering_core::charging::{Changes, Decided, Outcome, Posting, decide};
@@ -127,7 +129,7 @@ impl Batch<'_> {
         let folds = self.update(&mut facts, &changes, now)?;
         let written = within(RESPONSE_TIMEOUT, write(client, id, None, &facts.meters, &changes, &folds, now)).await;
         if written.is_ok() {
-            keep(left, facts.meters, &changes);
+            keep(left, facts.meters, &facts.token_limits, &changes);
             known.learn_holds(&changes.holds);
         }
         TransactionFailure::of_commit(written, outcomes)
@@ -143,7 +145,8 @@ impl Batch<'_> {
         now: Timestamp,
     ) -> Option<Result<Vec<Outcome>, TransactionFailure<Vec<Outcome>>>> {
         // The check is only about meters.
-        let is_read = |item: &Item<'_>| item.hold().is_some() || item.counted_route().is_some();
+        let counts_tokens = |item: &Item<'_>| item.limited_keys(&self.access).next().is_some();
+        let is_read = |item: &Item<'_>| item.hold().is_some() || item.counted_route().is_some() || counts_tokens(item);
         if self.requests().next().is_some() || self.items.iter().any(is_read) {
             return None;
         }
@@ -171,7 +174,7 @@ impl Batch<'_> {
             within(RESPONSE_TIMEOUT, write(client, id, Some(&seen), &facts.meters, &changes, &folds, now)).await;
         match &written {
             Ok(()) => {
-                keep(left, facts.meters, &changes);
+                keep(left, facts.meters, &facts.token_limits, &changes);
                 known.learn_holds(&changes.holds);
             }
             Err(failure) if check::is_stale(failure) => {
@@ -209,14 +212,14 @@ impl Batch<'_> {
 }
 
 /// Keeps meters after a commit. A hold adds no entry by which a change of its keys' meters would be noticed, so these are
-/// read again, and so is an account whose `access` was drawn anew.
-fn keep(left: &RecentMeters, mut meters: Meters, changes: &Changes<i64, i64>) {
+/// read again, and so is an account whose `access` was drawn anew, and one with a limit on tokens.
+fn keep(left: &RecentMeters, mut meters: Meters, token_limits: &BTreeMap<i64, u32>, changes: &Changes<i64, i64>) {
     for opened in changes.holds.iter().filter(|change| change.is_new) {
         if let Some(meter) = meters.get_mut(&opened.account) {
             meter.keys.clear();
         }
     }
-    for account in notices::unmarked(changes) {
+    for account in notices::unmarked(changes).into_iter().chain(token_limits.keys().copied()) {
         meters.remove(&account);
         left.forget(account);
     }

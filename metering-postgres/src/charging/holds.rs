@@ -6,7 +6,7 @@ use tokio_postgres::Row;
 
 use crate::connection::value::Value;
 use crate::error::{Result, corrupt};
-use crate::rows::{amount, bytes, key_number, parsed, timestamp};
+use crate::rows::{amount, bytes, key_number, parse, parsed, timestamp};
 
 /// The hold with the id of `asked`, for a join. `OFFSET 0` keeps the database from reading the whole table instead,
 /// which it would plan while the table is small.
@@ -29,6 +29,7 @@ pub(crate) fn hold(row: &Row, first: usize) -> Result<Hold> {
         created_at: timestamp(row, first + 9)?,
         expires_at: timestamp(row, first + 10)?,
         settled: settled(row, first + 11)?,
+        tokens: row.try_get::<_, Option<&str>>(first + 14)?.map(parse).transpose()?,
     })
 }
 
@@ -48,9 +49,9 @@ pub(crate) fn path_column(hold: &Hold) -> Option<&str> {
 /// Writes holds that a batch opened or changed. Both with `ON CONFLICT`, which always uses the index: an `UPDATE` that is
 /// planned while the table is small would go on reading all of it for a while.
 pub(crate) const HOLDS: &str = "INSERT INTO hold AS old (id, account, key, line, amount, fallback, request_path, \
-     created_at, expires_at, captured, reason, settled_at) \
+     created_at, expires_at, captured, reason, settled_at, tokens) \
      SELECT * FROM unnest($1::BYTEA[], $2::BIGINT[], $3::BIGINT[], $4::BIGINT[], $5::BIGINT[], $6::BIGINT[], $7::TEXT[], \
-     $8::BIGINT[], $9::BIGINT[], $10::BIGINT[], $11::TEXT[], $12::BIGINT[]) \
+     $8::BIGINT[], $9::BIGINT[], $10::BIGINT[], $11::TEXT[], $12::BIGINT[], $13::TEXT[]) \
      ON CONFLICT (id) DO UPDATE SET expires_at = excluded.expires_at, captured = excluded.captured, \
      reason = excluded.reason, settled_at = excluded.settled_at WHERE old.account = excluded.account";
 
@@ -69,6 +70,7 @@ pub(crate) struct HoldRows<'h> {
     captured: Vec<Option<i64>>,
     reasons: Vec<Option<&'h str>>,
     settled_at: Vec<Option<i64>>,
+    tokens: Vec<Option<String>>,
 }
 
 impl<'h> HoldRows<'h> {
@@ -87,11 +89,12 @@ impl<'h> HoldRows<'h> {
             rows.captured.push(hold.settled.map(|settled| settled.captured.atoms()));
             rows.reasons.push(hold.settled.map(|settled| settled.reason.as_str()));
             rows.settled_at.push(hold.settled.map(|settled| settled.at.unix_millis()));
+            rows.tokens.push(hold.tokens.as_ref().map(ToString::to_string));
         }
         rows
     }
 
-    pub(crate) fn values(&self) -> [&dyn Value; 12] {
+    pub(crate) fn values(&self) -> [&dyn Value; 13] {
         [
             &self.ids,
             &self.accounts,
@@ -105,6 +108,7 @@ impl<'h> HoldRows<'h> {
             &self.captured,
             &self.reasons,
             &self.settled_at,
+            &self.tokens,
         ]
     }
 }

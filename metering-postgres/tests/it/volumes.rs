@@ -212,7 +212,7 @@ async fn accounts_of_version_thirteen_begin_with_the_first_tier() {
     let store = PostgresStore::connect(&url.parse().unwrap()).await.unwrap();
     assert_eq!(version(&url), current());
     let after = run_in(&url, columns);
-    assert!(before.lines().all(|table| after.lines().any(|other| other == table)), "{before}\n{after}");
+    assert!(before.lines().all(|table| after.lines().any(|other| other.starts_with(table))), "{before}\n{after}");
     let id = "org_x0000000000000000005".parse().unwrap();
     assert_eq!(store.volumes(&id).await.unwrap(), []);
     let receipts =

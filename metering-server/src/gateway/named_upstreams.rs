@@ -17,7 +17,7 @@ use std::sync::{Arc, OnceLock};
 use bytes::Bytes;
 use http::HeaderName;
 use http::request::Parts;
-use metering_core::catalogue::{ErrorShape, RouteUpstreams};
+use metering_core::catalogue::RouteUpstreams;
 use metering_core::charging::HoldId;
 use metering_core::wire::ErrorCode;
 use tokio::time::Instant;
@@ -25,6 +25,7 @@ use url::Url;
 
 use crate::config::{ConfigError, GatewayConfig, UpstreamConfig};
 use crate::gateway::forward::Reached;
+use crate::gateway::request_id::id_in;
 use crate::http::{Problem, Response};
 use choice::{Candidate, Indices};
 use named_upstream::NamedUpstream;
@@ -32,9 +33,6 @@ use served_by::ServedBy;
 
 /// Tells the client which upstream served its request.
 pub(crate) const UPSTREAM_HEADER: HeaderName = HeaderName::from_static("x-metering-upstream");
-
-/// Have the id of a request, one of them in each response.
-const ID_HEADERS: [&str; 2] = [ErrorShape::Own.request_id_header(), ErrorShape::Anthropic.request_id_header()];
 
 /// All upstreams with names.
 #[derive(Debug, Default)]
@@ -174,9 +172,8 @@ impl NamedUpstreams {
         if self.all.is_empty() {
             return;
         }
-        let text = |name: &str| response.headers().get(name)?.to_str().ok();
-        let id = ID_HEADERS.into_iter().find_map(|name| text(name)?.parse::<HoldId>().ok());
-        if let (Some(name), Some(id)) = (text(UPSTREAM_HEADER.as_str()), id) {
+        let name = response.headers().get(UPSTREAM_HEADER).and_then(|name| name.to_str().ok());
+        if let Some((name, id)) = name.zip(id_in(response.headers())) {
             self.served_by.get_or_init(ServedBy::default).note(id, name);
         }
     }

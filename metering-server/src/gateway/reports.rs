@@ -172,14 +172,13 @@ async fn pass_on(mut request: HeldRequest, response: Response, reply: Reply) {
     let ends_here = response.body().is_end_stream();
     match reader {
         _ if !matches!(in_head, Ok(None)) => {
-            drop(settling.settle(in_head).await);
+            drop(settling.settle_from(response.headers()).await);
         }
         Some(reader) if is_encoded(response.headers()) && !reader.counts_bytes() => {
             drop(settling.settle_unreadable("encoded", "its body is encoded").await);
         }
         Some(reader) if ends_here => {
-            let settlement = reader.settlement(&settling.ended(BodyEnd::Complete));
-            drop(settling.settle_as(settlement, BodyEnd::Complete).await);
+            drop(settling.settle_read(reader, BodyEnd::Complete).await);
         }
         Some(reader) if reader.reads_whole_body() => return whole::pass_on(request, response, reader, reply).await,
         Some(reader) => return relay::pass_on(request, response, Some(reader), Vec::new(), reply).await,

@@ -48,11 +48,11 @@ pub(crate) fn name_route(method: &str, template: &str) {
     }
 }
 
-/// The current request has this id, which its client gets too.
-pub(crate) fn name_request(id: HoldId) {
+/// The current request has this id, which its client gets too. Only read if spans are recorded.
+pub(crate) fn name_request(id: impl FnOnce() -> HoldId) {
     let span = trace::current();
     if !span.is_disabled() {
-        span.record("metering.request_id", tracing::field::display(id));
+        span.record("metering.request_id", tracing::field::display(id()));
     }
 }
 

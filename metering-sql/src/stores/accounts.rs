@@ -40,6 +40,11 @@ macro_rules! store {
                     write(self, args, |db, (id, limits)| shared($crate::accounts::set_limits(db, id, *limits))).await
                 }
 
+                async fn set_token_limit(&self, id: &AccountId, tokens_per_minute: u32) -> Result<Option<Account>> {
+                    let args = (id.clone(), tokens_per_minute);
+                    write(self, args, |db, (id, limit)| shared($crate::accounts::set_token_limit(db, id, *limit))).await
+                }
+
                 async fn revoke_account(&self, id: &AccountId, now: Timestamp) -> Result<Option<Account>> {
                     write(self, (id.clone(), now), |db, (id, now)| shared($crate::accounts::revoke(db, id, *now))).await
                 }

@@ -14,9 +14,10 @@ use crate::rows::{alert_level, first, parse, timestamp};
 /// The columns that [`key`] reads.
 pub(crate) const KEY_COLUMNS: &str = "k.number, k.public_id, k.parent, k.name, k.scopes, k.routes, k.networks, \
      k.expires_at, k.disabled, k.requests_per_minute, k.requests_per_day, k.max_in_flight, k.budget_limit, \
-     k.budget_reset, k.created_at, k.leaked_at, k.revoked_at, k.alert_below";
+     k.budget_reset, k.created_at, k.leaked_at, k.revoked_at, k.alert_below, \
+     k.tokens_per_minute";
 /// How many there are.
-pub(crate) const KEY_COLUMN_COUNT: usize = 18;
+pub(crate) const KEY_COLUMN_COUNT: usize = 19;
 
 /// The columns that [`meter`] reads, of a `LEFT JOIN` with [`METER_JOIN`].
 pub(crate) const METER_COLUMNS: &str = "m.spent_since, m.spent, m.minute, m.minute_count, m.day, m.day_count, \
@@ -97,6 +98,7 @@ pub(crate) fn key(row: &Row<'_>, from: usize, account: &AccountId) -> rusqlite::
     let (created_at, leaked_at) = (timestamp(row, from + 14)?, optional_time(row, from + 15)?);
     let revoked_at = optional_time(row, from + 16)?;
     let alert_below = row.get::<_, Option<i64>>(from + 17)?.map(Credits::from_atoms);
+    let tokens_per_minute = row.get(from + 18)?;
     let read = || {
         let reset = reset.as_deref().map(parse).transpose()?;
         let terms = KeyTerms {
@@ -107,6 +109,7 @@ pub(crate) fn key(row: &Row<'_>, from: usize, account: &AccountId) -> rusqlite::
             expires_at,
             disabled,
             limits,
+            tokens_per_minute,
             max_in_flight,
             budget: limit.map(|limit| Budget { limit: Credits::from_atoms(limit), reset }),
             alert_below,

@@ -6,7 +6,7 @@ use std::slice::from_ref;
 use metering_core::access::KeyNumber;
 use metering_core::charging::{
     Changes, CountedRoute, Facts, HoldChange, HoldId, KeyState, MeterState, Outcome, Posting, Remembered, StoredHold,
-    Volume, decide,
+    TokenScope, Volume, Window, decide,
 };
 use metering_core::events::NewEvent;
 use metering_core::{AccountId, Charge, RequestId, StoreError, Timestamp, UsageLine};
@@ -16,6 +16,7 @@ use rusqlite::{Connection, Transaction, TransactionBehavior};
 use crate::charging::cache::Cache;
 use crate::charging::holds;
 use crate::charging::stored_results;
+use crate::charging::tokens;
 use crate::charging::volumes;
 use crate::error::{Result, commit_error, store_error};
 use crate::journal::fold::Amount;
@@ -100,6 +101,14 @@ impl Facts for Stored<'_> {
     fn volume(&mut self, account: i64, route: &CountedRoute) -> Result<Volume> {
         volumes::of_route(self.transaction, account, route)
     }
+
+    fn token_limit(&mut self, account: i64) -> Result<u32> {
+        tokens::limit(self.transaction, account)
+    }
+
+    fn token_window(&mut self, account: i64, scope: TokenScope) -> Result<Window> {
+        tokens::window(self.transaction, account, scope)
+    }
 }
 
 fn write(connection: &Connection, cache: &mut Cache, changes: Changes<i64, i64>, now: Timestamp) -> Result<()> {
@@ -111,6 +120,7 @@ fn write(connection: &Connection, cache: &mut Cache, changes: Changes<i64, i64>,
     }
     stored_results::write(connection, &changes.results).map_err(store_error)?;
     volumes::write(connection, &changes.volumes).map_err(store_error)?;
+    tokens::write(connection, &changes.tokens).map_err(store_error)?;
     holds::write(connection, &changes.holds).map_err(store_error)?;
     write_notices(&Snapshot::synced(connection, &mut cache.unfolded), &changes)?;
     let mut journaled = of_holds(&changes.holds)?;

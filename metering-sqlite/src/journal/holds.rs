@@ -67,6 +67,7 @@ mod tests {
                 created_at: NOON,
                 expires_at: NOON,
                 settled,
+                tokens: None,
             }
         };
         let change = |is_new, hold| HoldChange { account: 1, line: 1, is_new, hold };

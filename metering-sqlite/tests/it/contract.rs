@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use metering_conformance::{agrees_on_random_operations, openers_agree};
-use metering_core::FullStore;
+use metering_core::{FullStore, Store};
 use metering_sqlite::SqliteStore;
 use tempfile::TempDir;
 
@@ -54,4 +54,11 @@ fn random_operations_agree_with_the_model() {
 #[test]
 fn two_openers_of_one_file_agree_with_the_model() {
     openers_agree(128, fresh_pair);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn two_openers_of_one_file_share_a_token_limit() {
+    let (stores, _guard) = fresh_pair().await;
+    let stores = stores.into_iter().map(|store| store as Arc<dyn Store>).collect();
+    metering_conformance::token_limits::openers_share_a_token_limit(stores).await;
 }

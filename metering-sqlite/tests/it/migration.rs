@@ -383,7 +383,8 @@ fn an_up_to_date_database_is_opened_as_it_is() {
     };
     drop(SqliteStore::open(&file).unwrap());
     let migrated = schema();
-    assert_eq!(migrated.0, 24);
+    // SQLite had 18 versions of its own.
+    assert_eq!(usize::try_from(migrated.0), Ok(18 + metering_sql::schema::STEPS.len()));
     drop(SqliteStore::open(&file).unwrap());
     assert_eq!(schema(), migrated);
 }

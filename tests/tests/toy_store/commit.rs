@@ -6,7 +6,7 @@ use std::slice::from_ref;
 use metering_core::access::KeyNumber;
 use metering_core::charging::{
     Changes, CountedRoute, Facts, Hold, HoldChange, HoldId, KeyState, MeterState, Outcome, Posting, Remembered,
-    StoredHold, Volume, Window, decide,
+    StoredHold, TokenScope, Volume, Window, decide,
 };
 use metering_core::{Account, AccountId, Charge, RequestId, StoreError, Timestamp, UsageLine};
 use metering_sql::transfer::{IdempotencyRecord, VolumeRecord};
@@ -84,6 +84,14 @@ impl Facts for Stored<'_, '_> {
         let found: Option<VolumeRecord> = now(find(self.db, rest, &values))?;
         Ok(found.map(|record| record.volume).unwrap_or_default())
     }
+
+    fn token_limit(&mut self, account: i64) -> Result<u32> {
+        Ok(now(accounts::by_row(self.db, account))?.tokens_per_minute)
+    }
+
+    fn token_window(&mut self, account: i64, scope: TokenScope) -> Result<Window> {
+        now(token_window(self.db, account, scope))
+    }
 }
 
 /// What counts against the rate limits of an account.
@@ -93,6 +101,16 @@ async fn windows(db: &mut Statements<'_>, account: i64) -> metering_sql::Result<
     let Some(row) = rows.first() else { return Err(StoreError::Corrupt("an account has no meter".to_owned()).into()) };
     let window = |first| Ok::<_, metering_sql::Fault>(Window { index: row.get(first)?, count: row.get(first + 1)? });
     Ok((window(0)?, window(2)?))
+}
+
+/// What counts against the limit on tokens of an account or a key.
+async fn token_window(db: &mut Statements<'_>, account: i64, scope: TokenScope) -> metering_sql::Result<Window> {
+    let sql = "SELECT minute, tokens FROM token_window WHERE account = ?1 AND key = ?2";
+    let rows = db.query(sql, &values![account, scope.number()]).await?;
+    match rows.first() {
+        Some(row) => Ok(Window { index: row.get(0)?, count: row.get(1)? }),
+        None => Ok(Window::default()),
+    }
 }
 
 async fn write(
@@ -125,6 +143,11 @@ async fn write(
         volume: volume.clone(),
     };
     put(db, &changes.volumes.iter().map(volume).collect::<Vec<_>>()).await?;
+    let tokens =
+        |(row, scope, window): &(i64, TokenScope, Window)| values![row, scope.number(), window.index, window.count];
+    let sql = "INSERT INTO token_window (account, key, minute, tokens) VALUES (?1, ?2, ?3, ?4) \
+               ON CONFLICT (account, key) DO UPDATE SET minute = excluded.minute, tokens = excluded.tokens";
+    db.execute(sql, &changes.tokens.iter().map(tokens).collect::<Vec<_>>()).await?;
     write_holds(db, &changes.holds).await?;
     history::write(db, &changes.usage, at).await?;
     for (account, event) in &changes.events {
@@ -135,14 +158,14 @@ async fn write(
 
 async fn write_holds(db: &mut Statements<'_>, changes: &[HoldChange<i64, i64>]) -> metering_sql::Result<()> {
     let sql = "INSERT INTO hold (id, account, key, amount, fallback, line, request_path, created_at, expires_at, \
-                 captured, reason, settled_at) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12) \
+                 captured, reason, settled_at, tokens) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13) \
                ON CONFLICT (id) DO UPDATE SET expires_at = excluded.expires_at, captured = excluded.captured, \
                  reason = excluded.reason, settled_at = excluded.settled_at";
     let row = |HoldChange { account, line, hold, .. }: &HoldChange<i64, i64>| {
-        let Hold { id, key, amount, fallback, request_path, created_at, expires_at, settled, .. } = hold;
+        let Hold { id, key, amount, fallback, request_path, created_at, expires_at, settled, tokens, .. } = hold;
         let mut values = values![id, account, key, amount, fallback, line, &**request_path, created_at, expires_at];
         values.extend(values![settled.map(|settled| settled.captured), settled.map(|settled| settled.reason)]);
-        values.extend(values![settled.map(|settled| settled.at)]);
+        values.extend(values![settled.map(|settled| settled.at), tokens]);
         values
     };
     db.execute(sql, &changes.iter().map(row).collect::<Vec<_>>()).await.map(drop)

@@ -38,6 +38,9 @@ pub(crate) struct CreateArgs {
     /// Requests per UTC day; 0 for no limit [default: 1500000].
     #[arg(long, value_name = "N")]
     rpd: Option<u32>,
+    /// Tokens per calendar minute, on routes that count them; 0 for no limit [default: 0].
+    #[arg(long, value_name = "N")]
+    tpm: Option<u32>,
     #[command(flatten)]
     format: Format,
 }
@@ -55,6 +58,7 @@ impl CreateArgs {
             credits: Some(self.credits),
             requests_per_minute: self.rpm,
             requests_per_day: self.rpd,
+            tokens_per_minute: self.tpm,
             reason: String::new(),
         };
         let created = session.administrator_or_new().await?.call::<CreateAccount>((), request).await?;

@@ -53,6 +53,7 @@ fn write_account(out: &mut dyn Write, account: &AccountDocument) -> Result<(), F
             ("Used", &account.total_credits_used),
             ("Requests per minute", &cap(account.rate_limits.requests_per_minute)),
             ("Requests per day", &cap(account.rate_limits.requests_per_day)),
+            ("Tokens per minute", &cap(account.tokens_per_minute)),
         ],
     )
 }

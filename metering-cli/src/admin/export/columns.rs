@@ -65,6 +65,7 @@ impl Exported for Account {
         ("total_credits_used_atoms", |account| atoms(account.totals.used)),
         ("requests_per_minute", |account| Value::Unsigned(account.limits.requests_per_minute.into())),
         ("requests_per_day", |account| Value::Unsigned(account.limits.requests_per_day.into())),
+        ("tokens_per_minute", |account| Value::Unsigned(account.tokens_per_minute.into())),
         ("created_at", |account| text(&account.created_at)),
         ("revoked_at", |account| optional(account.revoked_at.as_ref())),
         ("credits_held", |account| Value::Credits(account.totals.held)),

@@ -52,6 +52,9 @@ struct Balance {
     /// Services without webhooks leave it out.
     alert_below: Option<Amount>,
     rate_limits: Caps,
+    /// Older services leave it out.
+    #[serde(default)]
+    tokens_per_minute: u64,
 }
 
 impl BalanceArgs {
@@ -109,6 +112,9 @@ impl Balance {
             ("payer", &payer),
         ];
         pairs.extend(others);
+        if self.tokens_per_minute > 0 {
+            pairs.push(("tokens per minute", &self.tokens_per_minute));
+        }
         write_pairs(out, &pairs)
     }
 }

@@ -137,6 +137,7 @@ fn limits_change_only_given_fields() {
     let (minute, day) = (("/rate_limits/requests_per_minute", "240"), ("/rate_limits/requests_per_day", "1"));
     program.documents(&[("account limits $org --rpd 1", &[minute, day])]);
     program.prints(&[("account limits $org --rpm 0 --rpd 0", &["no limit"])]);
+    program.documents(&[("account limits $org --tpm 30000", &[("/tokens_per_minute", "30000"), (minute.0, "0")])]);
     program.refuses(&[("account limits $org", 2, "--rpm")]);
 }
 

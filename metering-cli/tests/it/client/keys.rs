@@ -15,7 +15,8 @@ fn document(id: &str, name: &str) -> Value {
         "limit_resets_at": "2026-11-24T00:00:00.000Z",
         "usage": 7, "usage_daily": 1.2499999999, "usage_weekly": 2, "usage_monthly": 3, "last_used_at": "2026-11-23",
         "created_at": "2026-11-01T00:00:00.000Z", "expires_at": null, "scopes": ["call", "read"], "routes": ["/a/*"],
-        "networks": [], "requests_per_minute": 0, "requests_per_day": 5, "max_in_flight": 0})
+        "networks": [], "requests_per_minute": 0, "requests_per_day": 5,
+        "tokens_per_minute": 0, "max_in_flight": 0})
 }
 
 fn key(id: &str, name: &str) -> Reply {

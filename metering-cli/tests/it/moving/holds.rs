@@ -55,11 +55,13 @@ fn hold(number: u8) -> Charge {
         .with_request_id(request)
         .with_delivery((number == RETRIED).then_some(DeliveryTerms { fingerprint, lease }))
         .with_hold(HoldTerms { id: id(number), lease, fallback: atoms(FALLBACK) })
+        .with_tokens(u32::from(number))
 }
 
 /// An account with a hold of every kind.
 pub(crate) async fn fill(store: &SqliteStore) {
     let (holder, _) = customer(store, HOLDER, grant(1_000)).await;
+    store.set_token_limit(&holder, 1_000_000).await.unwrap();
     let charges = (PLAIN..=EXPIRED).map(|number| Posting::Charge(hold(number)));
     let outcomes = store.commit(charges.collect(), NOON).await.unwrap();
     let accepted = |outcome: &Outcome| matches!(outcome, Outcome::Decided(Decision::Accepted(_)));
@@ -73,7 +75,14 @@ pub(crate) async fn fill(store: &SqliteStore) {
         (RELEASED, HoldAction::Release, later(3)),
         (EXPIRED, HoldAction::Expire, later(LEASE)),
     ] {
-        let update = HoldUpdate { account: holder.clone(), id: id(number), action, delivery: None, counted_in: None };
+        let update = HoldUpdate {
+            account: holder.clone(),
+            id: id(number),
+            action,
+            delivery: None,
+            counted_in: None,
+            tokens: None,
+        };
         let outcomes = store.commit(vec![Posting::Hold(update)], now).await.unwrap();
         assert!(matches!(&outcomes[..], [Outcome::Hold(Some(updated))] if updated.changed), "{outcomes:?}");
     }

@@ -64,6 +64,9 @@ pub(super) struct UnitRule {
     /// Whether the length of the request bounds it, as in `estimate.bytes`.
     #[serde(default)]
     pub(super) bytes: bool,
+    /// Whether limits on tokens per minute leave it out, as the provider's own do.
+    #[serde(default)]
+    pub(super) uncounted: bool,
 }
 
 #[derive(Deserialize)]

@@ -192,7 +192,7 @@ fn written_price(preset: &Preset, base: &mut Tree, mut sold: Vec<(String, Tree)>
         ("models".to_owned(), Tree::Object(sold)),
         ("report".to_owned(), active.report()),
     ]);
-    let derived = [("delivered", active.delivered()), ("estimate", active.estimate())];
+    let derived = [("tokens", active.tokens()), ("delivered", active.delivered()), ("estimate", active.estimate())];
     for (key, value) in derived {
         if let Some(value) = value {
             price.set(key, value);

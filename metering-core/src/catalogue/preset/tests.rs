@@ -97,6 +97,24 @@ fn model_without_a_price_of_its_own_for_a_unit_has_that_of_the_parent() {
 }
 
 #[test]
+fn tokens_are_listed_where_a_unit_does_not_count() {
+    let tokens = |preset: &str, units: &str| {
+        let models = format!(
+            r#""models": {{"m": {{"max": "1", "per_million": {{"input_tokens": "1", {units}"output_tokens": "10"}}}}}},"#
+        );
+        let catalogue = written(&format!(r#"{{"preset": "{preset}"}}"#), &models).unwrap();
+        let of_model = catalogue.routes()[0].usage_price().unwrap().models().next().unwrap().1.token_units().count();
+        (price(&catalogue).get("tokens").cloned(), of_model)
+    };
+    let listed = json!(["input_tokens", "cache_write_tokens", "output_tokens"]);
+    let cached = r#""cached_input_tokens": "0.1", "#;
+    let writes = r#""cached_input_tokens": "0.1", "cache_write_tokens": "2", "#;
+    assert_eq!(tokens("anthropic-messages", writes), (Some(listed), 3));
+    assert_eq!(tokens("anthropic-messages", ""), (None, 2), "cached tokens are input tokens");
+    assert_eq!(tokens("openai-chat", cached), (None, 3));
+}
+
+#[test]
 fn shared_models_are_sold_where_they_have_all_prices() {
     let shared = r#""models": {
         "chat": {"max": "1", "per_million": {"input_tokens": "1", "output_tokens": "10", "cache_write_1h_tokens": "2"},

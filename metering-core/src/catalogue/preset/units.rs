@@ -120,6 +120,12 @@ impl<'p> Active<'p> {
         }
     }
 
+    /// `tokens`, if not all units count towards limits on tokens per minute.
+    pub(super) fn tokens(&self) -> Option<Tree> {
+        let counted = self.units.iter().filter(|unit| !unit.uncounted).map(|unit| unit.name.as_str());
+        self.units.iter().any(|unit| unit.uncounted).then(|| strings(counted))
+    }
+
     /// `delivered`, if there are texts.
     pub(super) fn delivered(&self) -> Option<Tree> {
         let of_unit = |unit: &&UnitRule| {

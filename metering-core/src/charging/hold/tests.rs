@@ -12,7 +12,7 @@ fn hold(amount: i64, fallback: i64) -> Hold {
     let terms = HoldTerms { id: HoldId::generate(&SystemRandomness), lease: LEASE, fallback };
     let line = UsageLine { route_template: "/chat".into(), http_method: "POST".into(), source: ClientSource::Direct };
     let account = "org_xxxxxxxxxxxxxxxxxxxx".parse().unwrap();
-    Hold::open(terms, account, KeyNumber::FIRST, amount, (line, "/chat".into()), NOON)
+    Hold::open(terms, account, KeyNumber::FIRST, amount, (line, "/chat".into()), None, NOON)
 }
 
 #[test]

@@ -32,6 +32,8 @@ pub struct HoldGuard {
     receipt: Receipt,
     /// `None` once the hold is being settled.
     keeping: Option<Keeping>,
+    /// The tokens that the request used, if that is known.
+    tokens: Option<u32>,
 }
 
 /// What is needed to settle the hold and renew its lease.
@@ -49,7 +51,7 @@ impl HoldGuard {
     pub(super) fn new(receipt: Receipt, queue: Queue, open: Arc<OpenHolds>) -> Result<Self, Receipt> {
         let Some(held) = receipt.hold else { return Err(receipt) };
         open.insert(held, receipt.account.clone());
-        Ok(Self { receipt, keeping: Some(Keeping { queue, open }) })
+        Ok(Self { receipt, keeping: Some(Keeping { queue, open }), tokens: None })
     }
 
     /// What is held, and for whom.
@@ -62,6 +64,12 @@ impl HoldGuard {
     /// is freed with the guard.
     pub fn take_slot(&mut self) -> Option<Slot> {
         self.receipt.slot.take()
+    }
+
+    /// Notes the tokens that the request used: when its cost is captured, they count towards limits on tokens per minute,
+    /// instead of those that it was expected to use. `None` if they are not known.
+    pub const fn used_tokens(&mut self, tokens: Option<u32>) {
+        self.tokens = tokens;
     }
 
     /// Captures what the request cost, at most what is held, and releases the rest. When this returns, it is on disk.
@@ -103,9 +111,10 @@ impl HoldGuard {
 
     /// Settles the hold, in a separate task.
     async fn settle(mut self, action: HoldAction) -> Result<HoldUpdated, MeterError> {
-        let (Some(keeping), Some(update)) = (self.keeping.take(), self.receipt.hold_update(action)) else {
+        let (Some(keeping), Some(mut update)) = (self.keeping.take(), self.receipt.hold_update(action)) else {
             return Err(MeterError::Closed);
         };
+        update.tokens = self.tokens;
         let settling = async move {
             let settled = keeping.settle(&update).await;
             keeping.open.remove(&update.id);

@@ -7,7 +7,9 @@ use crate::charging::charge::MeterState;
 use crate::charging::hold::Hold;
 use crate::charging::key_meter::KeyMeter;
 use crate::charging::posting::Remembered;
+use crate::charging::rate::Window;
 use crate::charging::request_id::RequestId;
+use crate::charging::tokens::TokenScope;
 use crate::charging::volume::{CountedRoute, Volume};
 use crate::clock::Day;
 use crate::events::event::NewEvent;
@@ -28,6 +30,8 @@ pub struct Changes<K, L> {
     pub results: Vec<(K, RequestId, Remembered)>,
     /// New counts of routes with volume tiers.
     pub volumes: Vec<(K, CountedRoute, Volume)>,
+    /// New windows of tokens. The batch opens or settles a hold of each of these accounts.
+    pub tokens: Vec<(K, TokenScope, Window)>,
     /// Holds that were opened or changed, by id.
     pub holds: Vec<HoldChange<K, L>>,
     /// New alert levels of accounts ([`BalanceAlert::raised`](crate::money::BalanceAlert)). Each of these accounts is

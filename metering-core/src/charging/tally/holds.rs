@@ -9,6 +9,7 @@ use crate::charging::charge::Receipt;
 use crate::charging::hold::{Hold, HoldAction, HoldId, HoldTerms, HoldUpdate, HoldUpdated, SettleReason, SettledHold};
 use crate::charging::posting::Remembered;
 use crate::charging::rule::apply_settled;
+use crate::charging::tokens::HeldTokens;
 use crate::charging::volume::CountedRoute;
 use crate::events::event_data::EventData;
 use crate::money::credits::Credits;
@@ -30,10 +31,17 @@ where
         self.holds.entry(touched.hold.id).or_insert(touched);
     }
 
-    pub(super) fn open_hold(&mut self, account: K, line: L, terms: HoldTerms, receipt: &Receipt) {
+    pub(super) fn open_hold(
+        &mut self,
+        account: K,
+        line: L,
+        terms: HoldTerms,
+        receipt: &Receipt,
+        tokens: Option<HeldTokens>,
+    ) {
         let amount = receipt.hold.map_or(Credits::ZERO, |held| held.amount);
         let of = (receipt.line.clone(), receipt.request_path.clone());
-        let hold = Hold::open(terms, receipt.account.clone(), receipt.key, amount, of, self.now);
+        let hold = Hold::open(terms, receipt.account.clone(), receipt.key, amount, of, tokens, self.now);
         self.holds.insert(terms.id, TouchedHold { account, line, hold, is_new: true, changed: true });
     }
 
@@ -41,7 +49,7 @@ where
     /// update. Whether the key is still live makes no difference.
     ///
     /// # Panics
-    /// When the hold, its account, its key, or a parent key was not loaded.
+    /// When the hold, its account, its key, a parent key, or a window that it counts in was not loaded.
     pub(crate) fn update_hold(&mut self, update: &HoldUpdate, remembered: Option<Remembered>) -> HoldUpdated {
         let touched = self.holds.get(&update.id).expect("holds are loaded before they are updated");
         let (account, line, hold) = (touched.account, touched.line.clone(), touched.hold.clone());
@@ -57,6 +65,7 @@ where
         let (hold, excess) = after.unwrap_or((hold, Credits::ZERO));
         if let Some(SettledHold { captured, reason, .. }) = hold.settled.filter(|_| changed) {
             self.settle_keys(account, &hold, captured);
+            self.settle_tokens(account, &hold, update);
             self.raise_balance(account, None);
             if reason == SettleReason::Expiry {
                 self.add_events(account, vec![EventData::of_expired(&hold, captured)]);

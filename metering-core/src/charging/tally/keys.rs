@@ -156,7 +156,7 @@ where
     }
 
     /// The key, and its parent keys.
-    fn chain(&self, account: K, key: KeyNumber) -> impl Iterator<Item = (KeyNumber, &TouchedKey)> {
+    pub(super) fn chain(&self, account: K, key: KeyNumber) -> impl Iterator<Item = (KeyNumber, &TouchedKey)> {
         let at = move |number| (number, self.key(account, number));
         std::iter::successors(Some(at(key)), move |(_, touched)| touched.state.parent.map(at))
     }

@@ -36,6 +36,7 @@ fn batch_is_empty_only_if_nothing_is_to_be_written() {
         keys: Vec::new(),
         usage: Vec::new(),
         volumes: Vec::new(),
+        tokens: Vec::new(),
         results: Vec::new(),
         holds: Vec::new(),
         alerts: Vec::new(),
@@ -89,6 +90,7 @@ fn request(atoms: i64) -> Charge {
         in_flight: None,
         hold: None,
         price_version: None,
+        tokens: None,
     }
 }
 

@@ -3,6 +3,7 @@
 use super::changes::HoldChange;
 use crate::charging::hold::Hold;
 use crate::charging::key_meter::KeyState;
+use crate::charging::rate::Window;
 use crate::charging::volume::Volume;
 
 /// A loaded key.
@@ -16,6 +17,13 @@ pub(super) struct TouchedKey {
 #[derive(Debug, Clone)]
 pub(super) struct TouchedVolume {
     pub(super) volume: Volume,
+    pub(super) changed: bool,
+}
+
+/// A loaded window of tokens.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct TouchedTokens {
+    pub(super) window: Window,
     pub(super) changed: bool,
 }
 

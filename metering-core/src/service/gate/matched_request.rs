@@ -144,12 +144,14 @@ impl<'s> MatchedRequest<'s, '_> {
                     return Err(refused(service, &request, Error::InvalidParameter(fields)).await);
                 }
             };
-            let (price, hold) = match &usage_price {
+            let (price, hold, tokens) = match &usage_price {
                 Some(by_usage) => {
-                    let most = by_usage.hold(forwarded(body.as_ref(), &request));
-                    (most, Some(service.hold_terms(by_usage.without_report(most))))
+                    let forwarded = forwarded(body.as_ref(), &request);
+                    let most = by_usage.hold(forwarded);
+                    let terms = service.hold_terms(by_usage.without_report(most));
+                    (most, Some(terms), by_usage.expected_tokens(forwarded))
                 }
-                None => (price, None),
+                None => (price, None, None),
             };
             let hold = proxied.as_ref().map_or(hold, |proxied| proxied.hold_terms(price, hold));
             let hold = hold.map(|terms| HoldTerms { id: id.unwrap_or(terms.id), ..terms });
@@ -201,6 +203,7 @@ impl<'s> MatchedRequest<'s, '_> {
                 in_flight,
                 hold,
                 price_version,
+                tokens,
             };
             let is_charged_once = charge.request_id.is_none() && charge.hold.is_none();
             if may_overlap && route.overlaps() && is_charged_once && paid.is_none() && proxied.is_none() {

@@ -58,6 +58,7 @@ impl TermsReader<'_> {
         terms.expires_at = expires_at;
         terms.limits.requests_per_minute = request.requests_per_minute.unwrap_or(0);
         terms.limits.requests_per_day = request.requests_per_day.unwrap_or(0);
+        terms.tokens_per_minute = request.tokens_per_minute.unwrap_or(0);
         terms.max_in_flight = request.max_in_flight.unwrap_or(0);
         terms.budget = request.limit.map(|limit| Budget { limit, reset });
         terms.alert_below = request.alert_below;
@@ -83,6 +84,7 @@ impl TermsReader<'_> {
             disabled: request.disabled,
             requests_per_minute: request.requests_per_minute.map(Option::unwrap_or_default),
             requests_per_day: request.requests_per_day.map(Option::unwrap_or_default),
+            tokens_per_minute: request.tokens_per_minute.map(Option::unwrap_or_default),
             max_in_flight: request.max_in_flight.map(Option::unwrap_or_default),
             limit: request.limit,
             limit_reset: request.limit_reset.as_ref().map(|text| fields.optional("limit_reset", text.as_deref())),

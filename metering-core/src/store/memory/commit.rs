@@ -9,8 +9,10 @@ use crate::charging::charge::{Charge, MeterState};
 use crate::charging::hold::HoldId;
 use crate::charging::key_meter::KeyState;
 use crate::charging::posting::{Outcome, Posting, Remembered};
+use crate::charging::rate::Window;
 use crate::charging::request_id::RequestId;
 use crate::charging::tally::{Changes, UsageChange};
+use crate::charging::tokens::TokenScope;
 use crate::charging::volume::{CountedRoute, Volume};
 use crate::clock::Timestamp;
 use crate::usage::{ACTIVITY_KEPT, Activity, UsageLine};
@@ -39,6 +41,9 @@ impl State {
         }
         for (account, route, volume) in changes.volumes {
             self.accounts[account].volumes.insert(route, volume);
+        }
+        for (account, scope, window) in changes.tokens {
+            self.accounts[account].tokens.insert(scope, window);
         }
         for change in changes.holds {
             self.accounts[change.account].holds.insert(change.hold.id, change.hold);
@@ -125,5 +130,13 @@ impl Facts for Stored<'_> {
 
     fn volume(&mut self, account: usize, route: &CountedRoute) -> Result<Volume, Infallible> {
         Ok(self.state.accounts[account].volumes.get(route).cloned().unwrap_or_default())
+    }
+
+    fn token_limit(&mut self, account: usize) -> Result<u32, Infallible> {
+        Ok(self.state.accounts[account].account.tokens_per_minute)
+    }
+
+    fn token_window(&mut self, account: usize, scope: TokenScope) -> Result<Window, Infallible> {
+        Ok(self.state.accounts[account].tokens.get(&scope).copied().unwrap_or_default())
     }
 }

@@ -14,6 +14,7 @@ use crate::charging::key_meter::KeyMeter;
 use crate::charging::posting::Remembered;
 use crate::charging::rate::Window;
 use crate::charging::request_id::RequestId;
+use crate::charging::tokens::TokenScope;
 use crate::charging::volume::{CountedRoute, Volume};
 use crate::clock::{Day, Timestamp};
 use crate::decision::{
@@ -55,6 +56,8 @@ pub(super) struct Record {
     pub(super) results: BTreeMap<RequestId, Remembered>,
     /// Its requests to routes with volume tiers.
     pub(super) volumes: BTreeMap<CountedRoute, Volume>,
+    /// Tokens of the newest minute, of those who have a limit on them.
+    pub(super) tokens: BTreeMap<TokenScope, Window>,
     /// Open holds, and settled ones that are still kept.
     pub(super) holds: BTreeMap<HoldId, Hold>,
 }
@@ -101,6 +104,7 @@ impl Record {
             recent: BTreeMap::new(),
             results: BTreeMap::new(),
             volumes: BTreeMap::new(),
+            tokens: BTreeMap::new(),
             holds: BTreeMap::new(),
         }
     }

@@ -47,6 +47,9 @@ pub struct CreateKeyRequest {
     /// Accepted requests per UTC day; 0 means no limit of its own.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub requests_per_day: Option<u32>,
+    /// Tokens of requests per calendar minute (UTC); 0 means no limit of its own.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tokens_per_minute: Option<u32>,
     /// Requests and streams in flight in one process of the service; 0 means no limit of its own.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_in_flight: Option<u32>,
@@ -98,6 +101,10 @@ pub struct ChangeKeyRequest {
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<u32>))]
     pub requests_per_day: Option<Option<u32>>,
+    /// Tokens of requests per calendar minute (UTC); 0 or null means no limit of its own.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "openapi", schema(value_type = Option<u32>))]
+    pub tokens_per_minute: Option<Option<u32>>,
     /// Requests and streams in flight in one process of the service; 0 or null means no limit of its own.
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<u32>))]

@@ -199,6 +199,9 @@ impl<S: Store + 'static> Store for Gated<S> {
     async fn set_limits(&self, id: &AccountId, limits: RateLimits) -> Result<Option<Account>> {
         self.store.set_limits(id, limits).await
     }
+    async fn set_token_limit(&self, id: &AccountId, tokens_per_minute: u32) -> Result<Option<Account>> {
+        self.store.set_token_limit(id, tokens_per_minute).await
+    }
     async fn revoke_account(&self, id: &AccountId, now: Timestamp) -> Result<Option<Account>> {
         self.store.revoke_account(id, now).await
     }

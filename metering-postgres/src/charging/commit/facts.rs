@@ -5,12 +5,13 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use futures_util::future::{join, join5};
 use metering_core::access::KeyNumber;
-use metering_core::charging::{HoldId, KeyMeter, Posting, Remembered, StoredHold};
+use metering_core::charging::{HoldId, KeyMeter, Posting, Remembered, StoredHold, TokenScope};
 use metering_core::{RequestId, Timestamp, UsageLine};
 use tokio_postgres::Row;
 
 use super::batch::{Batch, Item};
 use super::hold_reads::HoldReads;
+use super::tokens::{self, TokenWindows};
 use super::volumes::{VolumeReads, Volumes};
 use crate::charging::access::{self, Access, KeyMeters};
 use crate::charging::holds::hold;
@@ -20,7 +21,9 @@ use crate::charging::tail::Tail;
 use crate::connection::session::{Client, GenericClient};
 use crate::connection::value::Value;
 use crate::error::Result;
-use crate::rows::{KEY_METER_COLUMNS, METER_COLUMNS, bytes, key_meter, key_number, meter_state, stored_result};
+use crate::rows::{
+    KEY_METER_COLUMNS, METER_COLUMNS, bytes, key_meter, key_number, meter_state, stored_result, unsigned,
+};
 
 /// What a batch is decided with.
 #[derive(Default)]
@@ -31,6 +34,9 @@ pub(super) struct Facts<'b> {
     pub(super) access: Cow<'b, Access>,
     pub(super) holds: Holds,
     pub(super) volumes: Volumes,
+    /// Limits on tokens per minute, of the accounts that have one.
+    pub(super) token_limits: BTreeMap<i64, u32>,
+    pub(super) token_windows: TokenWindows,
 }
 
 /// Holds of the batch's updates and repeated requests by id.
@@ -58,8 +64,8 @@ impl Batch<'_> {
         let (of_keys, keys): (Vec<i64>, Vec<i64>) =
             self.counted(&self.access, &Holds::new()).map(|(account, key)| (account, i64::from(key.get()))).unzip();
         let lock = format!(
-            "SELECT m.account, m.entries, m.access, m.tail_day, m.tail, {METER_COLUMNS} FROM meter m \
-             WHERE m.account = ANY($1) ORDER BY m.account FOR UPDATE"
+            "SELECT m.account, m.entries, m.access, m.tail_day, m.tail, {METER_COLUMNS}, m.tokens_per_minute \
+             FROM meter m WHERE m.account = ANY($1) ORDER BY m.account FOR UPDATE"
         );
         let key_meters = format!(
             "SELECT c.account, c.key, {KEY_METER_COLUMNS} \
@@ -98,6 +104,7 @@ impl Batch<'_> {
         facts.volumes = volumes?;
         facts.learn(known, read);
         self.refresh(client, known, &mut facts).await?;
+        facts.token_windows = tokens::read(client, &self.token_scopes(&facts)).await?;
         for (account, key) in self.counted(&facts.access, &facts.holds) {
             if let Some(meter) = facts.meters.get_mut(&account) {
                 meter.keys.entry(key).or_default();
@@ -127,6 +134,24 @@ impl Batch<'_> {
         }
         facts.learn(known, access::read(client, &secrets, &keys, &[]).await?);
         Ok(())
+    }
+
+    /// Whose windows of tokens the batch counts in.
+    fn token_scopes(&self, facts: &Facts<'_>) -> BTreeSet<(i64, TokenScope)> {
+        let mut scopes = BTreeSet::new();
+        for item in &self.items {
+            let Some(account) = item.account else { continue };
+            let of_account = match item.posting {
+                Posting::Charge(charge) if charge.counted_tokens().is_some() => facts.token_limits.get(&account),
+                _ => None,
+            };
+            scopes.extend(of_account.map(|_| (account, TokenScope::Account)));
+            scopes.extend(item.limited_keys(&facts.access).map(|key| (account, key)));
+            let hold = item.hold().and_then(|id| facts.holds.get(id)).filter(|stored| stored.account == account);
+            let counted = hold.and_then(|stored| stored.hold.tokens.as_ref());
+            scopes.extend(counted.into_iter().flat_map(|held| &held.scopes).map(|scope| (account, *scope)));
+        }
+        scopes
     }
 
     /// The keys of the batch whose terms are counted, and such parent keys.
@@ -175,7 +200,11 @@ impl Facts<'_> {
         for row in locked {
             let (access, entries, tail) = (bytes(row, 2)?, row.try_get(1)?, Tail::of_row(row, 3)?);
             let (state, keys) = (meter_state(row, 5)?, BTreeMap::new());
-            self.meters.insert(row.try_get(0)?, Meter { access, state, entries, tail, keys });
+            let (account, token_limit) = (row.try_get(0)?, unsigned(row, 17)?);
+            self.meters.insert(account, Meter { access, state, entries, tail, keys });
+            if token_limit != 0 {
+                self.token_limits.insert(account, token_limit);
+            }
         }
         for row in remembered {
             self.remembered.insert((row.try_get(0)?, row.try_get(1)?), stored_result(row, 2)?);

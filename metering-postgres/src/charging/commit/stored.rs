@@ -1,7 +1,9 @@
 //! What a batch is decided with, as [`decide`](metering_core::charging::decide) asks for it. All was read beforehand.
 
 use metering_core::access::KeyNumber;
-use metering_core::charging::{CountedRoute, HoldId, KeyState, MeterState, Remembered, StoredHold, Volume};
+use metering_core::charging::{
+    CountedRoute, HoldId, KeyState, MeterState, Remembered, StoredHold, TokenScope, Volume, Window,
+};
 use metering_core::{AccountId, Charge, RequestId, Timestamp, UsageLine};
 
 use super::batch::Batch;
@@ -58,5 +60,13 @@ impl metering_core::charging::Facts for Stored<'_> {
 
     fn volume(&mut self, account: i64, route: &CountedRoute) -> Result<Volume> {
         Ok(self.facts.volumes.get(&(account, route.clone())).cloned().unwrap_or_default())
+    }
+
+    fn token_limit(&mut self, account: i64) -> Result<u32> {
+        Ok(self.facts.token_limits.get(&account).copied().unwrap_or_default())
+    }
+
+    fn token_window(&mut self, account: i64, scope: TokenScope) -> Result<Window> {
+        Ok(self.facts.token_windows.get(&(account, scope)).copied().unwrap_or_default())
     }
 }

@@ -8,6 +8,7 @@ use super::batch::Lines;
 use super::check::Check;
 use super::columns::{DAILY, DailyRows, KEY_METERS, KeyMeterRows, METERS, MeterRows, STORED_RESULTS, StoredResultRows};
 use super::notices::Notices;
+use super::tokens::TokenWrite;
 use super::volumes::VolumeWrite;
 use crate::charging::entry::{Entry, Path};
 use crate::charging::holds::{HOLDS, HoldRows};
@@ -47,6 +48,7 @@ pub(super) async fn write(
     let key_meters = if changes.keys.is_empty() { None } else { Some(client.prepare(KEY_METERS).await?) };
     let holds = if changes.holds.is_empty() { None } else { Some(client.prepare(HOLDS).await?) };
     let (notices, volumes) = (Notices::prepare(client, changes).await?, VolumeWrite::prepare(client, changes).await?);
+    let tokens = TokenWrite::prepare(client, changes).await?;
     let (key_meter_rows, hold_rows) = (KeyMeterRows::new(&changes.keys), HoldRows::new(&changes.holds));
     let daily_rows: Vec<DailyRows> = folds.usage.iter().map(DailyRows::new).collect();
     let (block_rows, meter_rows) = (BlockRows::new(folds), MeterRows::new(meters_after, changes));
@@ -62,7 +64,12 @@ pub(super) async fn write(
         try_join_all(daily_values.iter().map(|values| client.execute(&daily, values))),
         client.execute_if_any(Some(&blocks).filter(|_| !block_rows.is_empty()), &block_values),
         join(client.execute(&meters, &meter_values), client.execute_if_any(key_meters.as_ref(), &key_meter_values)),
-        join3(client.execute_if_any(holds.as_ref(), &hold_values), volumes.run(client), notices.run(client)),
+        join4(
+            client.execute_if_any(holds.as_ref(), &hold_values),
+            volumes.run(client),
+            tokens.run(client),
+            notices.run(client),
+        ),
         join3(
             client.execute_if_any(
                 Some(&remembered_results).filter(|_| !stored_result_rows.is_empty()),
@@ -74,7 +81,13 @@ pub(super) async fn write(
     );
     let (
         checked,
-        (daily, blocks, (meters, key_meters), (holds, volumes, reported), (remembered_results, outcome, committed)),
+        (
+            daily,
+            blocks,
+            (meters, key_meters),
+            (holds, volumes, tokens, reported),
+            (remembered_results, outcome, committed),
+        ),
     ) = join(checked, writing).await;
     checked?;
     // The COMMIT of a failed transaction reports success although it rolls back, so check the other results first.
@@ -84,6 +97,7 @@ pub(super) async fn write(
     key_meters?;
     holds?;
     volumes?;
+    tokens?;
     reported?;
     remembered_results?;
     outcome?;

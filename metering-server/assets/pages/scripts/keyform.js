@@ -19,6 +19,7 @@ const AFTER = { hour: ["In 1 hour", HOUR], day: ["In 1 day", 24 * HOUR], month: 
 const COUNTS = [
   ["requests_per_minute", "Requests a minute"],
   ["requests_per_day", "Requests a day (UTC)"],
+  ["tokens_per_minute", "Tokens a minute"],
   ["max_in_flight", "Requests at the same time"],
 ];
 

@@ -8,7 +8,7 @@ import { figure } from "/assets/figure.js";
 import { PERIODS, moment, never, stateTag } from "/assets/keyrow.js";
 import { copyButton } from "/assets/secret.js";
 
-const COUNTS = [["requests_per_minute", "Requests a minute"], ["requests_per_day", "Requests a day"], ["max_in_flight", "Requests at the same time"]];
+const COUNTS = [["requests_per_minute", "Requests a minute"], ["requests_per_day", "Requests a day"], ["tokens_per_minute", "Tokens a minute"], ["max_in_flight", "Requests at the same time"]];
 
 /** Opens it. `children` are the keys made by the key, and `items` what can be done with it, as in its menu. */
 export function openKeyPanel(key, { parents, children, now, items }) {

@@ -42,6 +42,7 @@ export function tiles(balance, recent, now, { key, reload }) {
       "limits-title",
       h("p", { class: "figure", id: "rate-limits" }, cap(minute, "minute")),
       h("p", { class: "soft" }, cap(day, "UTC day")),
+      balance.tokens_per_minute !== "0" && h("p", { class: "soft" }, `${group(balance.tokens_per_minute)} tokens a minute`),
     ),
   );
 }

@@ -12,7 +12,7 @@ use http::{HeaderMap, header};
 use http_body::{Body, Frame};
 use http_body_util::{BodyExt, StreamBody};
 use metering_core::Error;
-use metering_core::catalogue::{BodyEnd, ReportReader, Settlement};
+use metering_core::catalogue::{BodyEnd, ReportReader};
 use tokio::sync::mpsc;
 
 use super::hidden::EventFilter;
@@ -162,16 +162,6 @@ impl Relay {
         self.reader.as_ref().is_some_and(ReportReader::counts_bytes)
     }
 
-    /// What to settle for a body that ended early.
-    fn settlement_of_part(&mut self, end: BodyEnd) -> Settlement {
-        let ended = self.request.settling.ended(end);
-        match self.reader.take() {
-            Some(reader) => reader.settlement(&ended),
-            // Its trailers would have had the report.
-            None => self.request.settling.price.settlement_of_cut(self.bytes, &ended),
-        }
-    }
-
     async fn finish(mut self, end: End) {
         match end {
             End::Complete(last, trailers) => self.complete(last, trailers).await,
@@ -188,20 +178,25 @@ impl Relay {
         }
     }
 
+    /// Settles the hold of a body that ended early.
     async fn settle_part(&mut self, end: BodyEnd) {
-        let settlement = self.settlement_of_part(end);
-        drop(self.request.settling.settle_as(settlement, end).await);
+        let settling = &self.request.settling;
+        drop(match self.reader.take() {
+            Some(reader) => settling.settle_read(reader, end).await,
+            // Its trailers would have had the report.
+            None => {
+                let settlement = settling.price.settlement_of_cut(self.bytes, &settling.ended(end));
+                settling.settle_as(settlement, end).await
+            }
+        });
     }
 
     async fn complete(&mut self, last: Option<Bytes>, trailers: Option<HeaderMap>) {
         let settling = &self.request.settling;
         let settled = match (&trailers, self.reader.take()) {
-            (Some(trailers), None) => settling.settle(settling.cost_from(trailers)).await,
+            (Some(trailers), None) => settling.settle_from(trailers).await,
             (None, None) => settling.settle(Ok(None)).await,
-            (_, Some(reader)) => {
-                let settlement = reader.settlement(&settling.ended(BodyEnd::Complete));
-                settling.settle_as(settlement, BodyEnd::Complete).await
-            }
+            (_, Some(reader)) => settling.settle_read(reader, BodyEnd::Complete).await,
         };
         let mut is_passed = true;
         if let Some(last) = last {

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use http::{HeaderMap, HeaderValue};
-use metering_core::catalogue::{BodyEnd, Ended, ReportError, Settlement, UsagePrice};
+use metering_core::catalogue::{BodyEnd, Ended, ReportError, ReportReader, Settlement, UsagePrice};
 use metering_core::charging::HoldUpdated;
 use metering_core::{Charged, Credits};
 use tokio::time::timeout;
@@ -36,6 +36,13 @@ impl Settling {
     /// The cost that headers or trailers report.
     pub(super) fn cost_from(&self, headers: &HeaderMap) -> Reported {
         self.price.cost_from_headers(|name: &str| headers.get(name).map(HeaderValue::as_bytes))
+    }
+
+    /// Captures what headers or trailers reported, or settles the hold by its rule.
+    pub(super) async fn settle_from(&self, headers: &HeaderMap) -> Option<HoldUpdated> {
+        let tokens = self.price.tokens_from_headers(|name: &str| headers.get(name).map(HeaderValue::as_bytes));
+        self.charged.used_tokens(tokens).await;
+        self.settle(self.cost_from(headers)).await
     }
 
     /// Whether the report is in headers or trailers.
@@ -81,6 +88,13 @@ impl Settling {
     /// How the response ended, for settling the hold.
     pub(super) fn ended(&self, body: BodyEnd) -> Ended {
         Ended { body, is_error: self.is_error, held: self.charged.amount, request_bytes: self.request_bytes }
+    }
+
+    /// Settles the hold of a response whose body was read, and ended in this way.
+    pub(super) async fn settle_read(&self, reader: ReportReader, end: BodyEnd) -> Option<HoldUpdated> {
+        let (settlement, tokens) = reader.settlement_and_tokens(&self.ended(end));
+        self.charged.used_tokens(tokens).await;
+        self.settle_as(settlement, end).await
     }
 
     /// Settles the hold of a response whose body ended in this way.

@@ -40,8 +40,7 @@ pub(super) async fn pass_on(mut request: HeldRequest, response: Response, mut re
     let end = read(&mut request, &mut body, &mut reader, &mut kept, &mut reply).await;
     match end {
         End::Complete(piece) => {
-            let settlement = reader.settlement(&request.settling.ended(BodyEnd::Complete));
-            drop(request.settling.settle_as(settlement, BodyEnd::Complete).await);
+            drop(request.settling.settle_read(reader, BodyEnd::Complete).await);
             let body = piece.unwrap_or_else(|| kept.into_bytes());
             head.headers.insert(header::CONTENT_LENGTH, HeaderValue::from(body.len()));
             let body = Full::new(body).map_err(|never| match never {}).boxed_unsync();
@@ -61,8 +60,7 @@ pub(super) async fn pass_on(mut request: HeldRequest, response: Response, mut re
 }
 
 async fn settle_part(request: &HeldRequest, reader: ReportReader, end: BodyEnd) {
-    let settlement = reader.settlement(&request.settling.ended(end));
-    drop(request.settling.settle_as(settlement, end).await);
+    drop(request.settling.settle_read(reader, end).await);
 }
 
 async fn read(

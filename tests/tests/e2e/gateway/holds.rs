@@ -6,6 +6,7 @@ mod ends;
 mod replay;
 mod reports;
 mod streams;
+mod tokens;
 mod unreported;
 
 use metering_tests::client::Client;

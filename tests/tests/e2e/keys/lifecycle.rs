@@ -15,13 +15,13 @@ fn key_is_made_listed_changed_and_deleted() {
     let server = site.server().start();
     let (client, stranger) = (server.client_with(&account.api_key), server.client_with(&other.api_key));
     let terms = json!({"name": "research", "limit": "0.5", "limit_reset": "daily", "routes": ["/mpp/*"],
-        "requests_per_minute": 30, "max_in_flight": 4});
+        "requests_per_minute": 30, "tokens_per_minute": 5000, "max_in_flight": 4});
     let response = client.post("/keys", &terms).expect(201);
     assert_eq!(response.header("cache-control"), Some("no-store"));
     let (key, document) = (Made::of(&response), response.json()["data"].clone());
     let expected = json!({"name": "research", "state": "active", "disabled": false, "limit_reset": "daily",
         "routes": ["/mpp/*"], "networks": [], "scopes": ["call", "read"], "requests_per_minute": 30,
-        "requests_per_day": 0, "max_in_flight": 4, "expires_at": null, "last_used_at": null});
+        "requests_per_day": 0, "tokens_per_minute": 5000, "max_in_flight": 4, "expires_at": null, "last_used_at": null});
     for (name, value) in expected.as_object().unwrap() {
         assert_eq!(&document[name], value, "{name}");
     }

@@ -167,3 +167,29 @@ fn clients_show_why_they_are_refused_and_the_id_of_the_request() {
         }
     }
 }
+
+#[test]
+fn clients_see_how_many_tokens_are_left() {
+    if litellm::is_skipped() {
+        return;
+    }
+    let scene = Scene::new();
+    let account = scene.site.account("10");
+    let limit = |tokens| {
+        let set = scene.site.admin_json(&["account", "limits", &account.org_id, "--tpm", tokens]);
+        assert_eq!(set["tokens_per_minute"].to_string(), tokens);
+    };
+    for language in LANGUAGES {
+        let run = |scenario| language.run_script("sdks", &scene.server, &account.api_key, &["openai", scenario, PLAIN]);
+        limit("100000");
+        let got = run("limits");
+        let left: u32 = got["text"].as_str().and_then(|left| left.parse().ok()).unwrap_or_default();
+        // The body is at most some hundred bytes long, and 40 tokens of output may come.
+        assert!((99_000..99_960).contains(&left) && got["limit"] == "100000", "{language:?}: {got}");
+        limit("10");
+        let error = &run("plain")["error"];
+        assert_eq!((&error["status"], &error["code"]), (&json!(429), &json!("rate_limited")), "{language:?}: {error}");
+        assert!(error["message"].as_str().is_some_and(|text| text.contains("10 tokens per minute")), "{error}");
+    }
+    scene.site.verify();
+}

@@ -41,7 +41,7 @@ fn before_now(millis: i64) -> Timestamp {
 /// The receipt of a charge that left this balance, with one request counted.
 fn receipt(charge: &Charge, balance: Credits, limits: RateLimits) -> Receipt {
     let window = |index| Window { index, count: 1 };
-    let rate = RateStatus { limits, minute: window(NOW.minute()), day: window(NOW.day().unix_days()), at: NOW };
+    let rate = RateStatus::of(limits, window(NOW.minute()), window(NOW.day().unix_days()), NOW);
     Receipt {
         account: "org_xxxxxxxxxxxxxxxxxxxx".parse().unwrap(),
         charged: charge.price,

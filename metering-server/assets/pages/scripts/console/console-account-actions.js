@@ -49,15 +49,17 @@ function adjust({ agent_name: name }, path) {
   });
 }
 
-function limits({ agent_name: name, rate_limits: now }, path) {
+function limits({ agent_name: name, rate_limits: now, tokens_per_minute: tokens }, path) {
   ask({
     title: `Rate limits of ${name}`,
     fields: [
       { name: "requests_per_minute", label: "Requests a minute", hint: "0 means no limit.", value: now.requests_per_minute, inputmode: "numeric", check: checks.whole },
       { name: "requests_per_day", label: "Requests a day (UTC)", hint: "0 means no limit.", value: now.requests_per_day, inputmode: "numeric", check: checks.whole },
+      { name: "tokens_per_minute", label: "Tokens a minute", hint: "0 means no limit.", value: tokens, inputmode: "numeric", check: checks.whole },
     ],
     confirm: "Set limits",
-    send: ({ requests_per_minute, requests_per_day, reason }) => act(path("limits"), { requests_per_minute: exact(requests_per_minute), requests_per_day: exact(requests_per_day), reason }),
+    send: ({ requests_per_minute, requests_per_day, tokens_per_minute, reason }) =>
+      act(path("limits"), { requests_per_minute: exact(requests_per_minute), requests_per_day: exact(requests_per_day), tokens_per_minute: exact(tokens_per_minute), reason }),
     done: () => reload("Set the rate limits."),
   });
 }

@@ -92,6 +92,7 @@ function figures(data) {
     ["Used", figure(data.total_credits_used)],
     ["Requests a minute", limit(minute), "per-minute"],
     ["Requests a day", limit(daily), "per-day"],
+    ["Tokens a minute", limit(data.tokens_per_minute), "tokens-per-minute"],
     ["Email", data.email ? [data.email, " ", h("span", { class: "tag" }, data.email_status)] : "None"],
     ["Wallet", data.payer_address ? h("span", { class: "mono break" }, data.payer_address) : "None"],
     ["Created", day(data.created_at)],

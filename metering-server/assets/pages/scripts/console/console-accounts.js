@@ -87,10 +87,11 @@ function askForAccount() {
       { name: "credits", label: "Credits to start with (optional)", inputmode: "decimal", check: optional(checks.credit) },
       { name: "requests_per_minute", label: "Requests a minute (optional)", hint: "0 means no limit. Empty means the default.", inputmode: "numeric", check: optional(checks.whole) },
       { name: "requests_per_day", label: "Requests a day (optional)", inputmode: "numeric", check: optional(checks.whole) },
+      { name: "tokens_per_minute", label: "Tokens a minute (optional)", inputmode: "numeric", check: optional(checks.whole) },
     ],
     confirm: "Create account",
-    send: ({ agent_name, email, credits, requests_per_minute, requests_per_day, reason }) =>
-      act("/accounts", { agent_name, email: email || undefined, credits: exact(credits), requests_per_minute: exact(requests_per_minute), requests_per_day: exact(requests_per_day), reason }),
+    send: ({ agent_name, email, credits, requests_per_minute, requests_per_day, tokens_per_minute, reason }) =>
+      act("/accounts", { agent_name, email: email || undefined, credits: exact(credits), requests_per_minute: exact(requests_per_minute), requests_per_day: exact(requests_per_day), tokens_per_minute: exact(tokens_per_minute), reason }),
     done: ({ api_key: key, account }) =>
       issued({
         title: "The account's key",
