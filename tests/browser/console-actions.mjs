@@ -9,6 +9,12 @@ import { KEY } from "./steps.mjs";
 /** The status of a request to the service with this key. */
 const status = async (service, key) => (await fetch(`${service}/credits/balance`, { headers: { authorization: `Bearer ${key}` } })).status;
 
+/** Saves the list that is shown. */
+async function save(page) {
+  const [download] = await Promise.all([page.waitForEvent("download"), page.click("#view [data-download]")]);
+  return readFileSync(await download.path(), "utf8");
+}
+
 export const consoleActions = {
   /** Finds accounts, opens one, and takes every action on it. */
   async consoleAccounts(visitor, { token, service, accounts }) {
@@ -151,6 +157,14 @@ export const consoleActions = {
     await says(page, "Took the plan off sale.");
     assert.match(await row(), /off sale/);
     await checkPage(page, null);
+    await page.selectOption("#filter-state", "on");
+    await page.waitForSelector('.empty:has-text("No plan matches")');
+    await page.selectOption("#filter-state", "off");
+    await page.waitForSelector("#activate-8453-tiny");
+    assert.equal(new URL(page.url()).hash, "#/plans?state=off");
+    assert.match(await save(page), /^chain_id,id,label,.*\r\n8453,tiny,Tiny,2,USDC,0x833589fc.*,false,0\r\n$/is);
+    await page.selectOption("#filter-state", "");
+    await page.waitForFunction(() => location.hash === "#/plans");
     await page.click("#activate-8453-tiny");
     await send(page, { reason: "Back again" });
     await says(page, "Put the plan on sale.");
@@ -211,6 +225,10 @@ export const consoleActions = {
     await send(page, { reason: "Left the company" });
     await says(page, "Revoked helper.");
     assert.match((await page.innerText("tbody")).replace(/\s+/g, " "), /helper viewer [\d-]+ revoked/);
+    await page.selectOption("#filter-status", "active");
+    await page.waitForFunction(() => !document.querySelector("tbody").textContent.includes("helper"));
+    assert.equal(new URL(page.url()).hash, "#/operators?status=active");
+    assert.match(await save(page), /^name,role,status,created_at,revoked_at\r\nboss,manager,active,/);
     await other.click('#console-nav >> text="Plans"');
     await other.waitForSelector("#sign-in:not([hidden])");
     assert.match(await other.innerText("#token-error"), /session has ended/);
@@ -221,18 +239,14 @@ export const consoleActions = {
     const entries = () => page.locator(".log > li").evaluateAll((items) => items.map((item) => item.dataset.action));
     assert.deepEqual((await entries()).slice(0, 3), ["operator.revoke", "operator.create", "operator.create"]);
     assert.equal(await page.locator(".log > li .tag-bad").first().innerText(), "refused");
-    const save = async () => {
-      const [download] = await Promise.all([page.waitForEvent("download"), page.click("[data-download]")]);
-      return readFileSync(await download.path(), "utf8");
-    };
-    const whole = await save();
+    const whole = await save(page);
     assert.match(whole, /^id,at,actor,action,subject,reason,/);
     for (const text of ["Left the company", "Support desk", "operator:boss", org]) assert.ok(whole.includes(text), text);
     await page.fill("#subject", org);
     await page.keyboard.press("Enter");
     await page.waitForSelector(`#log-status:has-text("${org}")`);
     assert.deepEqual(await entries(), ["account.create"]);
-    const part = await save();
+    const part = await save(page);
     assert.ok(part.includes(org) && !part.includes("Support desk"), part);
     await page.reload();
     await shown(page);

@@ -134,6 +134,17 @@ export const consoleSearch = {
     await page.waitForSelector("#panel-ledger table");
     await page.fill("#filter-to", "2020-01-01");
     await page.waitForSelector('#panel-ledger .empty:has-text("No entry in these days")');
+    await page.click("#tab-history");
+    await page.waitForSelector("#panel-history .log");
+    await page.selectOption("#history-action", "account.grant");
+    await page.waitForSelector('#panel-history .empty:has-text("No entry matches")');
+    await page.selectOption("#history-action", "account.create");
+    await page.waitForSelector('#panel-history [data-action="account.create"]');
+    await page.fill("#history-to", "2020-01-01");
+    await page.waitForSelector('#panel-history .empty:has-text("No entry matches")');
+    await page.click("#tab-payments");
+    await page.waitForSelector("#payments-state");
+    await checkPage(page, null);
     await visit(page, "Accounts");
     assert.match(await save(page, "#view .list-tools [data-download]"), /^org_id,agent_name,email,/);
     await page.selectOption("#filter-state", "revoked");
@@ -142,6 +153,13 @@ export const consoleSearch = {
     await page.reload();
     await shown(page);
     assert.equal(await page.inputValue("#filter-state"), "revoked");
+    await visit(page, "Payments");
+    await page.selectOption("#filter-state", "final");
+    await page.waitForSelector('#credited .empty:has-text("No payment matches")');
+    assert.equal(new URL(page.url()).hash, "#/payments?state=final");
+    await page.reload();
+    await shown(page);
+    assert.equal(await page.inputValue("#filter-state"), "final");
     await checkPage(page, null);
   },
 
@@ -184,9 +202,22 @@ export const consoleSearch = {
       assert.match(await words("source"), /RPC source 2 of chain 8453 does not respond/);
       await checkPage(page, `console-attention-${look(options)}`);
       assert.equal(await page.getAttribute('[data-attention="payment"] a:last-of-type', "href"), "#/payments?chain=base&from_block=42&to_block=42");
+      assert.equal(await page.locator('[data-attention="runway"]').count(), 1);
       await page.click('[data-attention="webhook"] a');
       await page.waitForSelector("#panel-webhooks .empty");
       assert.equal(await page.getAttribute("#tab-webhooks", "aria-selected"), "true");
+      // More than a few of a kind are counted, with a link to all.
+      const [many, { running_out: [runway], ...others }] = [7, needs(org)];
+      await page.unroute("**/admin/attention");
+      await page.route("**/admin/attention", (route) => route.fulfill(json({ ...others, running_out: Array(many).fill(runway) })));
+      await visit(page, "Overview");
+      await page.waitForSelector('[data-attention="runway"]:has-text("2 more.")');
+      await page.click('[data-attention="runway"] a[href="#/attention"]');
+      await page.waitForFunction((count) => document.querySelectorAll('[data-attention="runway"]').length === count, many);
+      await shown(page);
+      assert.equal(await page.innerText("#view-title"), "All that needs attention");
+      assert.equal(await page.locator('a[href="#/attention"]').count(), 0);
+      await checkPage(page, null);
     }
   },
 };

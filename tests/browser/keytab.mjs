@@ -71,7 +71,8 @@ export const keyTab = {
     await again(page);
     assert.match(await row(page, "crawler").innerText(), /key_.*Active.*0\.0007\s.*of\s+0\.001 credits a day/s);
     assert.equal(await row(page, "crawler").locator(".share rect").getAttribute("width"), "69.4");
-    assert.match(await details(page, "crawler"), /Made by\s+First key.*Remaining\s+0\.0003.*Resets\s+20\d\d-\d\d-\d\d\s00:00.*Used today\s+0\.0007.*call, read.*GET \/mpp\/ethPrice/s);
+    assert.match(await details(page, "crawler"), /Made by\s+First key.*Remaining\s+0\.0003.*Resets\s+20\d\d-\d\d-\d\d\s00:00.*Used today\s+0\.0007.*call, read.*GET \/mpp\/ethPrice.*How rate limits work/s);
+    assert.equal(await page.locator('#keys a[href^="/docs/guides/rate-limits"]').count(), 1);
 
     // Only what was changed is sent.
     const patches = [];

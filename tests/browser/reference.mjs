@@ -88,6 +88,7 @@ export const reference = {
     assert.match(await page.locator(`${BLOCK} .example`).innerText(), /"price_usd": "\d/);
     assert.equal(await page.locator(`${BLOCK} [data-action=send]`).count(), 0, "without a key nothing can be sent");
     assert.equal(await page.getAttribute(`${BLOCK} [data-needs=key] a`, "href"), "/metering/account");
+    assert.equal(await page.locator(`${BLOCK} .operation-facts a[href="/docs/guides/idempotency"]`).count(), 1);
     await open(page, SERIES);
     assert.match(await page.locator(`${SERIES} .price-table`).innerText(), /up to 1,800\s+0\.0013888889[\s\S]*above 604,800\s+1\.4222222222/);
     await open(page, "#quote");
@@ -114,22 +115,25 @@ export const reference = {
     await openReference(page);
     await serveModules(page);
     const seen = await page.evaluate(async () => {
-      const [{ groupsOf }, { isFree }, { readEvents }] = await Promise.all(["groups", "price", "events"].map((name) => import(`/modules/${name}.js`)));
+      const [{ groupsOf }, { isFree, priceInFull }, { readEvents }] = await Promise.all(["groups", "price", "events"].map((name) => import(`/modules/${name}.js`)));
       const metered = (group) => ({ tags: ["metered"], "x-group": group });
       const own = { tags: ["plans"] };
       const paths = { "/a": { get: metered("価格"), head: metered("価格") }, "/b": { get: metered("取引") }, "/c": { get: own, head: own } };
       const groups = groupsOf({ tags: [{ name: "plans" }], "x-groups": ["価格", "取引"], paths });
       const tiered = (...prices) => ({ credits: prices[0], tiers: prices.slice(0, -1).map((credits) => ({ credits })), beyond: { credits: prices.at(-1) } });
+      const guide = (price) => priceInFull({ "x-price": price }).querySelector("a")?.getAttribute("href");
+      const byUsage = { credits: "1", min: { credits: "0" }, units: { input_tokens: "0.0000025" } };
       const events = [];
       await readEvents(new Response(`data: a\u2028b\n\ndata: ${"x".repeat(300_000)}\ndata: more\n\ndata: last\n\n`), ({ data }) => events.push(data));
       return {
         ids: new Set(groups.map(({ id }) => id)).size,
         methods: groups.map(({ operations }) => operations.map(({ method }) => method).join(" ")),
         free: [undefined, { credits: "0" }, tiered("0", "0", "0"), tiered("0", "1", "2"), tiered("0", "0", "2"), { credits: "1" }].map(isFree),
+        guides: [byUsage, { credits: "0", volume: [{ up_to: 2, credits: "0" }, { credits: "1" }] }].map(guide),
         events: [events[0], events[1].length, events[2]],
       };
     });
-    assert.deepEqual(seen, { ids: 3, methods: ["get head", "get", "get"], free: [true, true, true, false, false, false], events: ["a\u2028b", 100_000, "last"] });
+    assert.deepEqual(seen, { ids: 3, methods: ["get head", "get", "get"], free: [true, true, true, false, false, false], guides: ["/docs/guides/tokens", "/docs/guides/tokens#free-allowances-and-volume-prices"], events: ["a\u2028b", 100_000, "last"] });
   },
 
   /** The code is copied, and runs: with curl, Node.js, and Python if there is one with httpx. */

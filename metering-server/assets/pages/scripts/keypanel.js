@@ -5,6 +5,7 @@ import { openDialog } from "/assets/dialog.js";
 import { plural } from "/assets/decimal.js";
 import { h } from "/assets/dom.js";
 import { figure } from "/assets/figure.js";
+import { guideLink } from "/assets/guidelink.js";
 import { PERIODS, moment, never, stateTag } from "/assets/keyrow.js";
 import { copyButton } from "/assets/secret.js";
 
@@ -23,6 +24,7 @@ export function openKeyPanel(key, { parents, children, now, items }) {
     h("p", {}, stateTag(key, parents, now)),
     h("div", { class: "actions" }, ...items.map(act)),
     h("dl", { class: "facts" }, ...facts(key, { parents, children }).map(([term, ...words]) => h("div", {}, h("dt", {}, term), h("dd", {}, ...words)))),
+    h("p", { class: "hint" }, guideLink("rate-limits", "How rate limits work")),
   ];
   const dialog = openDialog(key.name, content, "side-panel");
   // A press beside the panel closes it.

@@ -2,6 +2,7 @@
 
 import { callApi, sentence } from "/assets/api.js";
 import { busy, h } from "/assets/dom.js";
+import { guideLink } from "/assets/guidelink.js";
 import { KeyActions } from "/assets/keyactions.js";
 import { openKeyPanel } from "/assets/keypanel.js";
 import { keyTable } from "/assets/keyrow.js";
@@ -98,7 +99,7 @@ export class KeysTab {
     const manages = own.scopes.includes("manage");
     const create = h("button", { class: "button", type: "button", id: "new-key", on: { click: () => this.actions.create() } }, "New key");
     const about = manages
-      ? h("p", { class: "soft" }, "Give each program a key of its own, with a budget and no more than it needs. A key sees and changes only itself and its child keys. ", h("a", { href: "/docs/guides/keys" }, "How keys work"), ".")
+      ? h("p", { class: "soft" }, "Give each program a key of its own, with a budget and no more than it needs. A key sees and changes only itself and its child keys. ", guideLink("keys", "How keys work"), ", and ", guideLink("rate-limits#limits-of-a-key", "how their rate limits work"), ".")
       : h("p", { class: "notice", id: "keys-no-scope" }, "You see only the key that you signed in with, because it does not have the scope manage. Sign in with a key that has it to see, create and change keys.");
     const focused = where(this.#panel);
     this.#panel.replaceChildren(

@@ -1,8 +1,12 @@
 // An operation's parameters: what they are, and a field for each, prefilled with its example.
 
 import { complain, h } from "/assets/dom.js";
+import { guideLink } from "/assets/guidelink.js";
 import { prose } from "/assets/prose.js";
 import { typeOf } from "/assets/schema.js";
+
+/** The guides about headers. */
+const GUIDES = { "Idempotency-Key": ["idempotency", "How retries are charged once"] };
 
 /** The fields of an operation. `changed` is called when a value changes. Headers are described apart, without a field. */
 export class Parameters {
@@ -46,7 +50,8 @@ function inputOf(operation, parameter, changed) {
 function item(api, parameter, input) {
   const type = [typeOf(api, parameter.schema), parameter.in, parameter.required && "required"].filter(Boolean).join(" · ");
   const name = h("code", {}, parameter.name);
-  const about = parameter.description && h("span", { class: "about" }, ...prose(parameter.description, { inline: true }));
+  const guide = GUIDES[parameter.name];
+  const about = parameter.description && h("span", { class: "about" }, ...prose(parameter.description, { inline: true }), guide && ". ", guide && guideLink(...guide));
   const head = input ? h("label", { for: input.id }, name) : name;
   const rest = input ? [input, h("p", { class: "field-error", id: `${input.id}-error`, role: "alert", hidden: true })] : [];
   return h("div", { class: "parameter" }, h("div", { class: "parameter-head" }, head, h("span", { class: "type" }, type)), h("div", { id: input ? `${input.id}-about` : null }, about), ...rest);

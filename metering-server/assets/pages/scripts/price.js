@@ -2,6 +2,7 @@
 
 import { fromUnits, group, toUnits } from "/assets/decimal.js";
 import { h } from "/assets/dom.js";
+import { guideLink } from "/assets/guidelink.js";
 
 /** How many digits of a price are shown on a row. */
 const DIGITS = 4;
@@ -56,7 +57,7 @@ export function priceInFull(operation) {
   const price = operation["x-price"];
   if (isFree(price)) return null;
   if (price.tiers) return h("div", { class: "price-facts" }, h("p", {}, "The price depends on ", h("code", {}, price.param), ":"), tiers(price));
-  if (price.volume) return h("div", { class: "price-facts" }, h("p", {}, "The price of a request depends on its number in the calendar month (UTC):"), byVolume(price.volume));
+  if (price.volume) return h("div", { class: "price-facts" }, h("p", {}, "The price of a request depends on its number in the calendar month (UTC):"), byVolume(price.volume), h("p", {}, guideLink("tokens#free-allowances-and-volume-prices", "How volume prices work")));
   if (price.units) return h("div", { class: "price-facts" }, ...byUsage(price));
   const unit = /^\d+$/.test(price.base_calls) && BASE_CALLS_PER_CREDIT % BigInt(price.base_calls) === 0n ? String(BASE_CALLS_PER_CREDIT / BigInt(price.base_calls)) : null;
   const often = unit && unit !== "1" ? ` A credit buys ${group(unit)} ${price.per}s.` : "";
@@ -67,7 +68,7 @@ export function priceInFull(operation) {
 function byUsage({ credits: max, min, units, over, models }) {
   const least = min.credits === "0" ? "" : ` and at least ${group(min.credits)}`;
   const more = over === "debt" ? " A higher cost is charged in full." : "";
-  const held = h("p", {}, "You pay for what a request uses: up to ", h("strong", {}, `${group(max)} ${credits(max)}`), `${least}.${more}`);
+  const held = h("p", {}, "You pay for what a request uses: up to ", h("strong", {}, `${group(max)} ${credits(max)}`), `${least}.${more} `, guideLink("tokens", "How usage is priced"), ".");
   if (models) return [held, byModel(Object.keys(units), models)];
   const rows = Object.entries(units).map(([unit, amount]) => h("tr", {}, h("th", { scope: "row" }, unit), h("td", { class: "number" }, perUnit(unit, amount))));
   return rows.length === 0 ? [held] : [held, figures(["Unit", "Credits"], rows)];

@@ -4,6 +4,7 @@ import { noteBalance } from "/assets/balance.js";
 import { amount } from "/assets/decimal.js";
 import { busy, h } from "/assets/dom.js";
 import { readEvents, readText } from "/assets/events.js";
+import { guideLink } from "/assets/guidelink.js";
 import { pretty } from "/assets/pretty.js";
 import { askForKey } from "/assets/keyask.js";
 import { isFree, priceFor, priceTag } from "/assets/price.js";
@@ -108,7 +109,7 @@ async function run({ operation, target, key, body, stop, status, result }) {
       result.append(h("p", { class: "hint", "data-ended": "stopped" }, "Stopped."));
       status.textContent = "Stopped.";
     } else {
-      result.append(h("p", { class: "notice notice-bad", role: "alert" }, result.childElementCount > 0 ? "The connection was lost." : "Could not reach the service. Your account page shows whether the request was charged."));
+      result.append(h("p", { class: "notice notice-bad", role: "alert" }, result.childElementCount > 0 ? "The connection was lost. " : "Could not reach the service. Your account page shows whether the request was charged. ", guideLink("idempotency", "How programs retry without paying twice"), "."));
       status.textContent = "";
     }
   } finally {
@@ -140,9 +141,8 @@ function factsOf(response, milliseconds) {
 /** What to know about a redirect, an empty account, or a rate limit. */
 function notices(response) {
   if (response.type === "opaqueredirect") return [h("p", { class: "hint" }, REDIRECTED)];
-  const guide = (path, words) => h("a", { href: `/docs/guides/${path}` }, words);
-  if (response.status === 402) return [h("p", { class: "notice notice-warn" }, "This account is out of credits. ", h("a", { href: "/metering/account#top-up" }, "Top up"), ", or read ", guide("errors#402-credits", "what a 402 means"), ".")];
-  if (response.status === 429) return [h("p", { class: "notice notice-warn" }, "Too many requests. ", guide("rate-limits", "How limits work, and how to retry"), ".")];
+  if (response.status === 402) return [h("p", { class: "notice notice-warn" }, "This account is out of credits. ", h("a", { href: "/metering/account#top-up" }, "Top up"), ", or read ", guideLink("errors#402-credits", "what a 402 means"), ".")];
+  if (response.status === 429) return [h("p", { class: "notice notice-warn" }, "Too many requests. ", guideLink("rate-limits", "How limits work, and how to retry"), ".")];
   return [];
 }
 

@@ -4,11 +4,11 @@ import { sentence } from "/assets/api.js";
 import { accountActions } from "/assets/console-account-actions.js";
 import { status } from "/assets/console-accounts.js";
 import { admin, query } from "/assets/console-api.js";
+import { auditOf } from "/assets/console-audit.js";
 import { charges } from "/assets/console-charges.js";
 import { fragmentQuery } from "/assets/console-filter.js";
 import { holds } from "/assets/console-holds.js";
 import { keys } from "/assets/console-keys.js";
-import { log } from "/assets/console-log.js";
 import { ledger } from "/assets/console-ledger.js";
 import { ownRecords } from "/assets/console-records.js";
 import { day } from "/assets/console-time.js";
@@ -29,7 +29,7 @@ const TABS = {
   holds: ["In progress", holds],
   webhooks: ["Webhooks", webhooks],
   payments: ["Payments", ownRecords],
-  history: ["Audit", ({ org_id: id }) => log({ filter: { subject: id }, empty: "No operator has changed this account.", file: `audit-${id}` })],
+  history: ["Audit", auditOf],
 };
 
 const FIRST = "ledger";

@@ -10,19 +10,22 @@ import { group, plural } from "/assets/decimal.js";
 import { h } from "/assets/dom.js";
 import { figure } from "/assets/figure.js";
 
-/** How many items are shown of each kind before the rest is only counted. */
+/** How many items the overview shows of each kind before the rest is only counted. */
 const MOST = 5;
 
-/** The section, which fills itself. `counts` are the requests without a report, and `health` is a promise of `{value}`. */
-export function attention({ counts, health }) {
+/**
+ * The section, which fills itself. `counts` are the requests without a report, `health` is a promise of `{value}`, and
+ * `most` items of each kind are shown.
+ */
+export function attention({ counts, health, most = MOST }) {
   const place = h("div", {});
   const [known, waits] = [{}, new Set(["attention", "metrics", "health"])];
   const draw = () => {
     const { attention: found, health: state, metrics } = known;
     const items = [
       ...services(state, metrics),
-      ...(found ? [...unclaimed(found), ...webhooks(found.webhooks), ...runways(found.running_out)] : []),
-      ...unreported(counts),
+      ...(found ? [...unclaimed(found, most), ...webhooks(found.webhooks, most), ...runways(found.running_out, most)] : []),
+      ...unreported(counts, most),
     ];
     const trouble = known.problem && h("p", { class: "notice notice-bad", role: "alert" }, known.problem);
     const list = items.length > 0 && h("ul", { class: "attention" }, ...items);
@@ -45,11 +48,13 @@ export function attention({ counts, health }) {
 const item = (kind, words, ...content) => h("li", { "data-attention": kind }, h("span", { class: `tag ${TAGS[kind] ?? "tag-warn"}` }, words), h("span", {}, ...content));
 const TAGS = { service: "tag-bad", chain: "tag-bad", webhook: "tag-bad", payment: "tag-accent" };
 
-/** The first of some items, and how many more there are. */
-function first(items, count, kind, words, more) {
-  const rest = count - MOST;
-  return rest > 0 ? [...items.slice(0, MOST), item(kind, words, `${group(String(rest))} more. `, more)] : items;
+/** The first of some items, and how many more there are, with a link to all. */
+function first(items, most, kind, words, { count = items.length, more = ALL } = {}) {
+  const shown = items.slice(0, most);
+  const rest = count - shown.length;
+  return rest > 0 ? [...shown, item(kind, words, `${group(String(rest))} more. `, h("a", { href: more[0] }, more[1], h("span", { class: "quietly-there" }, `: ${words}`)))] : shown;
 }
+const ALL = ["#/attention", "Show all"];
 
 function services(health, metrics) {
   const items = [];
@@ -70,13 +75,13 @@ function services(health, metrics) {
   return items;
 }
 
-function unclaimed({ unclaimed: payments, unclaimed_count: count }) {
+function unclaimed({ unclaimed: payments, unclaimed_count: count }, most) {
   const items = payments.map(({ payment, nearest_plan: plan, paid_before: before }) => {
     const block = payment.block_number;
     const link = h("a", { href: `#/payments${query({ chain: payment.chain, from_block: block, to_block: block })}` }, "Assign it", h("span", { class: "quietly-there" }, ` ${payment.tx_hash}`));
     return item("payment", "Payment", h("strong", {}, paid(payment)), ` on ${payment.chain}, `, time(payment.mined_at), ` UTC${fit(payment, plan)}. `, history(payment, before), link);
   });
-  return first(items, Number(count), "payment", "Payments", h("a", { href: "#/payments" }, "All payments"));
+  return first(items, most, "payment", "Payments", { count: Number(count), more: ["#/payments", "All payments"] });
 }
 
 /** How a payment compares to the plan with the nearest price. */
@@ -91,27 +96,27 @@ function history({ payer_address: payer }, [last]) {
   return ["This wallet paid ", last.paid, ` for ${last.plan_label ?? last.plan_id ?? "credits"} before, on `, day(last.at), ", for ", h("a", { href: `#/accounts/${last.org_id}`, class: "mono break" }, last.org_id), ". "];
 }
 
-function webhooks(failing) {
+function webhooks(failing, most) {
   const items = failing.map(({ org_id: account, webhook, since, attempts, last_status: status, last_error: error }) => {
     const why = error ?? (status ? `status ${status}` : "no response");
     const words = [h("span", { class: "break" }, webhook.url), " fails since ", time(since), ` UTC: ${why}, ${group(attempts)} ${plural(attempts, "attempt")}. `];
     const link = account ? h("a", { href: `#/accounts/${account}?tab=webhooks` }, "Its deliveries", h("span", { class: "quietly-there" }, ` of ${account}`)) : ["It is your own: check ", h("code", {}, "webhooks.url"), "."];
     return item("webhook", "Webhook", ...words, link);
   });
-  return first(items, items.length, "webhook", "Webhooks", "");
+  return first(items, most, "webhook", "Webhooks");
 }
 
-function runways(accounts) {
+function runways(accounts, most) {
   const items = accounts.map(({ org_id: id, agent_name: name, credit_balance: balance, credits_used: used, days_left: days }) => {
     const lasts = days === "0" ? "less than a day" : `about ${days} ${plural(days, "day")}`;
     return item("runway", "Runs out", h("a", { href: `#/accounts/${id}?tab=usage` }, name), ` in ${lasts}: `, figure(balance), " credits left, ", figure(used), " used in 7 days.");
   });
-  return first(items, items.length, "runway", "Runs out", "");
+  return first(items, most, "runway", "Runs out");
 }
 
-function unreported(counts) {
+function unreported(counts, most) {
   const items = (counts?.routes ?? []).map(({ route_template: route, requests, in_full: full }) =>
     item("unreported", "No report", h("span", { class: "mono break" }, route), `: ${group(requests)} ${plural(requests, "response")} did not say what they cost, and ${group(full)} were charged the whole hold. Check what the upstream sends. `, h("a", { href: "#/catalogue" }, "Its price", h("span", { class: "quietly-there" }, ` of ${route}`))),
   );
-  return first(items, items.length, "unreported", "No report", "");
+  return first(items, most, "unreported", "No report");
 }

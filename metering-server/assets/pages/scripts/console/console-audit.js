@@ -7,21 +7,29 @@ import { actionLabels } from "/assets/console-session.js";
 import { h } from "/assets/dom.js";
 import { downloadButton } from "/assets/download.js";
 
+/** The filters by action and date. */
+function filters() {
+  const actions = Object.entries(actionLabels()).sort(([, one], [, other]) => one.localeCompare(other, "en"));
+  return [{ name: "action", label: "Action", options: [["", "All"], ...actions] }, ...DAYS];
+}
+
+const isFiltered = (values) => Object.values(values).some(Boolean);
+
+/** The entries about an account. */
+export async function auditOf({ org_id: id }) {
+  const list = (values) => log({ filter: { ...values, subject: id }, empty: isFiltered(values) ? "No entry matches." : "No operator has changed this account.", file: `audit-${id}` });
+  return h("div", {}, ...(await filtered({ label: "Audit log", fields: filters(), list, prefix: "history" })));
+}
+
 /** The view. */
 export async function audit() {
   let shown = fragmentQuery();
-  const actions = Object.entries(actionLabels()).sort(([, one], [, other]) => one.localeCompare(other, "en"));
-  const fields = [
-    { name: "subject", label: "Subject", id: "subject", "aria-describedby": "subject-hint" },
-    { name: "action", label: "Action", options: [["", "All"], ...actions] },
-    ...DAYS,
-  ];
+  const fields = [{ name: "subject", label: "Subject", id: "subject", "aria-describedby": "subject-hint" }, ...filters()];
   const hint = h("p", { class: "hint", id: "subject-hint" }, "An account's id, plan:ID@CHAIN_ID, payment:CHAIN_ID:HASH or operator:NAME. Empty shows everything.");
   const list = async (values, found) => {
-    const isFiltered = Object.values(values).some(Boolean);
-    const entries = await log({ filter: values, empty: isFiltered ? "No entry matches." : "No action was taken yet." });
+    const entries = await log({ filter: values, empty: isFiltered(values) ? "No entry matches." : "No action was taken yet." });
     shown = values;
-    found(values.subject ? `Entries about ${values.subject}` : isFiltered ? "Entries that match" : "All entries");
+    found(values.subject ? `Entries about ${values.subject}` : isFiltered(values) ? "Entries that match" : "All entries");
     return h("div", { id: "log" }, entries);
   };
   const content = await filtered({ label: "Audit log", fields, path: "/audit", hint, statusId: "log-status", list });

@@ -10,6 +10,9 @@ export const DAYS = [
   { name: "to", label: "To (UTC)", type: "date" },
 ];
 
+/** Whether a time is in the days of a filter. */
+export const isInDays = (time, { from, to }) => (!from || time.slice(0, 10) >= from) && (!to || time.slice(0, 10) <= to);
+
 /** The parameters in the fragment: what follows its question mark. */
 export const fragmentQuery = () => Object.fromEntries(new URLSearchParams(location.hash.split("?")[1] ?? ""));
 
@@ -17,11 +20,11 @@ export const fragmentQuery = () => Object.fromEntries(new URLSearchParams(locati
  * A form with filters over a list: the nodes of both. `fields` have a `name`, a `label`, and may have a `type`, `options`
  * (values with labels), an `id`, and more attributes of the input. `list(values, found)` loads the list; it may call
  * `found` with what to say about it. `path` is the fragment without parameters; without it the filters are not in there.
- * `submit` is what the button says, and `hint` is said under the form.
+ * `submit` is what the button says, and `hint` is said under the form. Forms on the same page need different `prefix`es.
  */
-export async function filtered({ label, fields, list, path, submit = "Filter", hint, statusId }) {
+export async function filtered({ label, fields, list, path, submit = "Filter", hint, statusId, prefix = "filter" }) {
   const given = path ? fragmentQuery() : {};
-  const inputs = fields.map((one) => input(one, given[one.name] ?? ""));
+  const inputs = fields.map((one) => input({ id: `${prefix}-${one.name}`, ...one }, given[one.name] ?? ""));
   const button = h("button", { class: "button", type: "submit" }, submit);
   const said = h("p", { class: "status", id: statusId, role: "status" });
   const values = () => Object.fromEntries(inputs.map(({ name, control }) => [name, control.value.trim()]));
@@ -33,8 +36,8 @@ export async function filtered({ label, fields, list, path, submit = "Filter", h
       said.textContent = "";
       try {
         place.replaceChildren(await list(wanted, (words) => (said.textContent = words)));
-        // Not as a separate history entry.
-        if (path) history.replaceState(null, "", `#${path}${query(wanted)}`);
+        // Not as a separate history entry. What is not of this form stays.
+        if (path) history.replaceState(null, "", `#${path}${query({ ...fragmentQuery(), ...wanted })}`);
       } catch (error) {
         said.textContent = sentence(error);
       }
@@ -50,7 +53,7 @@ export async function filtered({ label, fields, list, path, submit = "Filter", h
   return [form, hint, said, place].filter(Boolean);
 }
 
-function input({ name, label, type = "search", options, id = `filter-${name}`, ...attributes }, value) {
+function input({ name, label, type = "search", options, id, ...attributes }, value) {
   const control = options
     ? h("select", { id, ...attributes }, ...options.map(([option, words]) => h("option", { value: option, selected: option === value }, words)))
     : h("input", { id, type, value, autocomplete: "off", spellcheck: "false", ...attributes });

@@ -2,27 +2,46 @@
 
 import { act, admin } from "/assets/console-api.js";
 import { ask, issued } from "/assets/console-dialog.js";
+import { DAYS, filtered, isInDays } from "/assets/console-filter.js";
 import { reload } from "/assets/console-router.js";
+import { parts } from "/assets/console-rows.js";
 import { isManager, ownName } from "/assets/console-session.js";
 import { day } from "/assets/console-time.js";
 import { h } from "/assets/dom.js";
 import { table } from "/assets/table.js";
 
 const NAME = /^[A-Za-z0-9._@-]{1,64}$/;
+const FIELDS = [
+  { name: "search", label: "Name" },
+  { name: "role", label: "Role", options: [["", "All"], ["viewer", "Viewer"], ["manager", "Manager"]] },
+  { name: "status", label: "Status", options: [["", "All"], ["active", "Active"], ["revoked", "Revoked"]] },
+  ...DAYS,
+];
+const CSV = ["name", "role", "status", "created_at", "revoked_at"];
 
 /** The view. */
 export async function operators() {
-  const { operators: list } = await admin("/operators");
+  const { operators: all } = await admin("/operators");
   const create = isManager() && h("button", { class: "button", type: "button", id: "new-operator", on: { click: askForOperator } }, "New operator");
   const columns = [{ name: "Name", head: true }, { name: "Role" }, { name: "Created" }, { name: "Status" }, isManager() && { name: "Action" }];
-  const rows = list.map((operator) => [named(operator), operator.role, day(operator.created_at), status(operator), isManager() && revocable(operator)].filter((cell) => cell !== false));
+  const row = (operator) => [named(operator), operator.role, day(operator.created_at), status(operator), isManager() && revocable(operator)].filter((cell) => cell !== false);
+  const list = (values) =>
+    parts({
+      load: async () => ({ items: all.filter((operator) => isWanted(operator, values)), next: null }),
+      empty: all.length > 0 ? "No operator matches." : "There are no operators.",
+      draw: (items) => table("Operators", columns.filter(Boolean), items.map(row)),
+      csv: { name: "operators", columns: CSV, cells: (operator) => CSV.map((column) => operator[column]) },
+    });
   return {
     title: "Operators",
     lead: "A viewer reads everything. A manager takes every action too.",
     actions: [create],
-    body: [list.length > 0 ? table("Operators", columns.filter(Boolean), rows) : h("p", { class: "soft empty" }, "There are no operators.")],
+    body: await filtered({ label: "Operators", fields: FIELDS, path: "/operators", list }),
   };
 }
+
+const isWanted = ({ name, role, status, created_at: at }, wanted) =>
+  name.toLowerCase().includes(wanted.search.toLowerCase()) && (!wanted.role || role === wanted.role) && (!wanted.status || status === wanted.status) && isInDays(at, wanted);
 
 const named = ({ name }) => [name, name === ownName() && h("span", { class: "soft" }, " (you)")].filter(Boolean);
 

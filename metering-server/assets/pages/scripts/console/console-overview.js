@@ -51,7 +51,7 @@ export async function overview() {
 }
 
 /** The report. The service makes one at a time, so another operator's may be in the way. */
-async function readReport(path) {
+export async function readReport(path) {
   try {
     return await admin(path);
   } catch (error) {
@@ -61,9 +61,9 @@ async function readReport(path) {
   }
 }
 
-const settled = (promise) => promise.then((value) => ({ value }), (error) => ({ problem: sentence(error) }));
+export const settled = (promise) => promise.then((value) => ({ value }), (error) => ({ problem: sentence(error) }));
 
-const trouble = (problem) => h("p", { class: "notice notice-bad", role: "alert" }, problem);
+export const trouble = (problem) => h("p", { class: "notice notice-bad", role: "alert" }, problem);
 
 /** What each tile compares with the period before, by its id. */
 const COMPARED = { sold: "credits_sold", granted: "credits_granted", used: "credits_used", accounts: "new_accounts" };

@@ -2,16 +2,13 @@
 
 import { arrivals } from "/assets/console-arrivals.js";
 import { chains } from "/assets/console-chains.js";
-import { DAYS, filtered } from "/assets/console-filter.js";
-import { records } from "/assets/console-records.js";
+import { filtered } from "/assets/console-filter.js";
+import { FIELDS, records } from "/assets/console-records.js";
 import { h } from "/assets/dom.js";
-
-const STATES = [["", "All"], ["unsettled", "Unsettled"], ["final", "Final"], ["reversed", "Reversed"]];
 
 /** The view. */
 export async function payments() {
-  const fields = [{ name: "state", label: "State", options: STATES }, ...DAYS];
-  const [known, credited] = await Promise.all([chains(), filtered({ label: "Credited payments", fields, list: (values) => records(values) })]);
+  const [known, credited] = await Promise.all([chains(), filtered({ label: "Credited payments", fields: FIELDS, path: "/payments", list: (values) => records(values) })]);
   const { section, start } = arrivals(known);
   return {
     title: "Payments",

@@ -1,6 +1,7 @@
 // Payments that were credited.
 
 import { admin, query } from "/assets/console-api.js";
+import { DAYS, filtered, isInDays } from "/assets/console-filter.js";
 import { parts } from "/assets/console-rows.js";
 import { time } from "/assets/console-time.js";
 import { h } from "/assets/dom.js";
@@ -9,6 +10,9 @@ import { table } from "/assets/table.js";
 
 const USES = { pay_signup: "Signup", topup: "Top-up", assigned: "Assigned", processor: "Processor" };
 const STATES = { final: "tag tag-good", reversed: "tag tag-bad" };
+
+/** The filters of a list of payments. */
+export const FIELDS = [{ name: "state", label: "State", options: [["", "All"], ["unsettled", "Unsettled"], ["final", "Final"], ["reversed", "Reversed"]] }, ...DAYS];
 
 /** The amount in tokens; in the smallest unit when the token is not known. */
 export function paid({ amount_human: amount, token_symbol: symbol, amount_atomic: atomic, token_contract: contract }) {
@@ -67,16 +71,17 @@ function row(payment, accounts) {
 }
 
 /** The payments of an account, newest first. The service sends all of them, in the order credited. */
-export function ownRecords(account) {
-  return parts({
-    load: async () => {
-      const { payments } = await admin(`/accounts/${account.org_id}/payments`);
-      return { items: payments.reverse(), next: null };
-    },
-    empty: "No payment was credited to this account.",
-    draw: (payments) => paymentTable(payments),
-    csv: { ...CSV, name: `payments-${account.org_id}` },
-  });
+export async function ownRecords({ org_id: id }) {
+  const { payments } = await admin(`/accounts/${id}/payments`);
+  const newest = payments.reverse();
+  const list = ({ state, ...days }) =>
+    parts({
+      load: async () => ({ items: newest.filter((payment) => (!state || payment.state === state) && isInDays(payment.recorded_at, days)), next: null }),
+      empty: newest.length > 0 ? "No payment matches." : "No payment was credited to this account.",
+      draw: (items) => paymentTable(items),
+      csv: { ...CSV, name: `payments-${id}` },
+    });
+  return h("div", {}, ...(await filtered({ label: "Payments", fields: FIELDS, list, prefix: "payments" })));
 }
 
 /** The payments of all accounts that match, newest first. */

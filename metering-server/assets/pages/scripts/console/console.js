@@ -2,6 +2,7 @@
 
 import { accounts } from "/assets/console-accounts.js";
 import { account } from "/assets/console-account.js";
+import { attentionPage } from "/assets/console-attention-page.js";
 import { audit } from "/assets/console-audit.js";
 import { catalogue } from "/assets/console-catalogue.js";
 import { operators } from "/assets/console-operators.js";
@@ -18,16 +19,17 @@ import { startFigures } from "/assets/figure.js";
 startFigures();
 startRouter([
   [/^\/overview$/, overview],
+  [/^\/attention$/, attentionPage],
   [/^\/accounts(?:\?.*)?$/, accounts],
   [/^\/accounts\/([^/?]+)(?:\?.*)?$/, account],
   [/^\/payments(?:\?.*)?$/, payments],
   [/^\/search(?:\?.*)?$/, search],
-  [/^\/plans$/, plans],
+  [/^\/plans(?:\?.*)?$/, plans],
   [/^\/catalogue$/, catalogue],
   [/^\/prices$/, prices],
   [/^\/prices\/([1-9]\d*)$/, price],
   [/^\/audit(?:\?.*)?$/, audit],
-  [/^\/operators$/, operators],
+  [/^\/operators(?:\?.*)?$/, operators],
 ]);
 startSearch();
 startSession({ opened: openView, closed: closeView });

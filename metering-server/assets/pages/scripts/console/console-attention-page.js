@@ -1,0 +1,18 @@
+// Everything that needs attention: the overview only counts what is more than a few of a kind.
+
+import { attention } from "/assets/console-attention.js";
+import { readHealth } from "/assets/console-chains.js";
+import { readReport, settled, trouble } from "/assets/console-overview.js";
+import { h } from "/assets/dom.js";
+
+/** The view. The requests without a report are in the shortest report. */
+export async function attentionPage() {
+  const health = settled(readHealth());
+  const { value, problem } = await settled(readReport("/report?days=1"));
+  return {
+    title: "All that needs attention",
+    back: h("p", { class: "back" }, h("a", { href: "#/overview" }, "Overview")),
+    lead: "At most 20 payments, webhooks and accounts: the newest payments, the webhooks that have failed longest, and the accounts that run out first.",
+    body: [problem && trouble(problem), attention({ counts: value?.unreported, health, most: Infinity })],
+  };
+}
