@@ -387,10 +387,8 @@ fn prices_are_said_in_credits_and_requests() {
         format!(r#"{{"path": "{path}", "method": "GET", "metered": true, "price": "{price}", "unit": "{unit}"}}"#)
     };
     let routes = [route("/search", "0.01", "search"), route("/report", "0.05", "report")].join(",");
-    let text = format!(r#"{{"market": "X", "version": 1, "endpoints": [{routes}]}}"#);
-    let priced = Catalogue::from_json(&text).unwrap();
-    let config = toml::from_str("[signup]\nfree_credits = 2").unwrap();
-    let pages = Pages::new(&config, &priced, BASE_URL).unwrap();
+    let priced = Catalogue::from_json(&format!(r#"{{"market": "X", "version": 1, "endpoints": [{routes}]}}"#)).unwrap();
+    let pages = Pages::new(&toml::from_str("[signup]\nfree_credits = 2").unwrap(), &priced, BASE_URL).unwrap();
     let first = get(&pages, "/metering");
     assert!(body(&first).contains("enough for 200 searches or 40 reports."), "{}", body(&first));
     assert!(body(&first).contains("<td>0.01 credits per search</td>"), "{}", body(&first));
