@@ -21,7 +21,7 @@ use crate::time::parse_time;
 const OPENING_ROUTE: &str = "imported";
 
 /// Every field that a record may have.
-pub const RECORD_FIELDS: [&str; 27] = [
+pub const RECORD_FIELDS: [&str; 28] = [
     "org_id",
     "agent_name",
     "email",

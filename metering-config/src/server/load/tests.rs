@@ -126,7 +126,7 @@ fn workers_are_as_many_as_the_cores_unless_set() {
 fn invalid_settings_are_named() {
     // file, variables, fragment of the message
     type Variables = &'static [(&'static str, &'static str)];
-    let table: [(&str, Variables, &str); 45] = [
+    let table: [(&str, Variables, &str); 46] = [
         ("listne = 'x'", &[], "listne"),
         ("[http]\nheadr_timeout = '1s'", &[], "headr_timeout"),
         ("[http]\nheader_timeout = 'soon'", &[], "http.header_timeout"),

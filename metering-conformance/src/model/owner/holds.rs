@@ -40,6 +40,7 @@ impl Owner {
             created_at: now,
             expires_at: now.saturating_add(terms.lease),
             settled: None,
+            tokens: None,
         });
     }
 

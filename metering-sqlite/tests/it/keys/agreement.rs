@@ -101,6 +101,7 @@ impl World {
                     expires_at: some(4).then_some(expires_at),
                     disabled: some(4).then_some(some(3)),
                     requests_per_minute: some(4).then_some(limits.requests_per_minute),
+                    tokens_per_minute: some(8).then_some(50),
                     requests_per_day: some(4).then_some(limits.requests_per_day),
                     max_in_flight: some(4).then_some(7),
                     alert_below: some(3).then_some(alert_below),
