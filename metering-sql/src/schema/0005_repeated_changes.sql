@@ -1,2 +1,2 @@
--- Version 24 on SQLite, 22 on PostgreSQL: on SQLite, what repeats in the charge journal and in recent activity is stored
+-- Version 23 on SQLite, 21 on PostgreSQL: on SQLite, what repeats in the charge journal and in recent activity is stored
 -- once. Older rows stay as they are. No table changes: the new number keeps older programs from reading the new form.

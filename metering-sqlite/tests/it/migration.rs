@@ -383,7 +383,7 @@ fn an_up_to_date_database_is_opened_as_it_is() {
     };
     drop(SqliteStore::open(&file).unwrap());
     let migrated = schema();
-    assert_eq!(migrated.0, 21);
+    assert_eq!(migrated.0, 23);
     drop(SqliteStore::open(&file).unwrap());
     assert_eq!(schema(), migrated);
 }
