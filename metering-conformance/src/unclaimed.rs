@@ -69,7 +69,7 @@ pub async fn used_payment_is_not_unclaimed(store: Arc<dyn PaymentStore>) {
     assert_eq!(stored(&*store).await, [tx(3).hash]);
 }
 
-/// A scan deletes what it did not find in its blocks, and nothing else.
+/// Those in some blocks of a chain are found, and deleted unless they are in other blocks by now.
 pub async fn removed_payments_are_not_unclaimed(store: Arc<dyn PaymentStore>) {
     for (number, block) in [(1, 7), (2, 8), (3, 8), (4, 9), (4, 10)] {
         put(&*store, unclaimed(number, block)).await;
@@ -79,11 +79,20 @@ pub async fn removed_payments_are_not_unclaimed(store: Arc<dyn PaymentStore>) {
     (elsewhere.arrival.tx, elsewhere.arrival.target.chain_id) = (tx_on(chain_id + 1, 5), chain_id + 1);
     elsewhere.arrival.payment = Err(PaymentFault::HasInput);
     put(&*store, elsewhere).await;
-    // The fourth was mined again, in another block.
-    store.forget_unclaimed(chain_id, 8..=10, vec![(8, tx(2).hash), (10, tx(4).hash)]).await.unwrap();
+    let gone = store.unclaimed_in(chain_id, 8..=9).await.unwrap();
+    let mut found: Vec<_> = gone.iter().map(|one| (one.arrival.block.number, one.arrival.tx.hash)).collect();
+    found.sort_unstable();
+    assert_eq!(found, [(8, tx(2).hash), (8, tx(3).hash), (9, tx(4).hash)]);
+    // The second is mined again in another block of the same number.
+    let mut moved = unclaimed(2, 8);
+    moved.arrival.block.hash = [99; 32];
+    put(&*store, moved).await;
+    store.forget_unclaimed(gone).await.unwrap();
     let [fifth, fourth, second, first] = [5, 4, 2, 1].map(|number| tx(number).hash);
     assert_eq!(stored(&*store).await, [fifth, fourth, second, first]);
-    assert_eq!(store.unclaimed(10).await.unwrap().0[1].arrival.block.number, 10);
-    store.forget_unclaimed(chain_id, 0..=u64::from(u32::MAX), Vec::new()).await.unwrap();
+    let kept = store.unclaimed(10).await.unwrap().0;
+    assert_eq!((kept[1].arrival.block.number, kept[2].arrival.block.hash), (10, [99; 32]));
+    let rest = store.unclaimed_in(chain_id, 0..=u64::from(u32::MAX)).await.unwrap();
+    store.forget_unclaimed(rest).await.unwrap();
     assert_eq!(stored(&*store).await, [fifth]);
 }

@@ -2,7 +2,7 @@
 
 use std::ops::RangeInclusive;
 
-use metering_core::chains::{Address, Block, TokenUnits, TxHash, TxRef};
+use metering_core::chains::{Address, Block, TokenUnits, TxRef};
 use metering_core::payments::{Arrival, Payment, PaymentFault, PaymentTarget, UnclaimedPayment};
 
 use crate::executor::Executor;
@@ -73,12 +73,14 @@ impl Record for UnclaimedPayment {
     }
 }
 
-/// Stores a payment, unless it is stored or was used.
+/// Stores a payment, unless it was used. Of one that is stored, only its block may be another by now, of the same number.
 pub async fn put(db: &mut dyn Executor, payment: &UnclaimedPayment) -> Result<()> {
     if payments::by_tx(db, &payment.arrival.tx).await?.is_some() {
         return Ok(());
     }
-    let sql = format!("{} ON CONFLICT DO NOTHING", UnclaimedPayment::TABLE.insert());
+    let conflict = "ON CONFLICT (chain_id, tx_hash, token, recipient, block) DO UPDATE \
+         SET block_hash = excluded.block_hash, mined_at = excluded.mined_at";
+    let sql = format!("{} {conflict}", UnclaimedPayment::TABLE.insert());
     db.execute(&sql, &[payment.values()?]).await.map(drop)
 }
 
@@ -89,25 +91,21 @@ pub async fn newest(db: &mut dyn Executor, limit: u32) -> Result<(Vec<UnclaimedP
     Ok((list(db, order, &values![limit]).await?, only(&rows)?.get(0)?))
 }
 
-/// The payments in some blocks of a chain that are not among those `found`.
-pub async fn not_found(
+/// The payments in some blocks of a chain.
+pub async fn in_blocks(
     db: &mut dyn Executor,
     chain: u64,
     blocks: &RangeInclusive<u64>,
-    found: &[(u64, TxHash)],
 ) -> Result<Vec<UnclaimedPayment>> {
     let rest = "WHERE chain_id = ?1 AND block >= ?2 AND block <= ?3";
-    let mut stored: Vec<UnclaimedPayment> = list(db, rest, &values![chain, blocks.start(), blocks.end()]).await?;
-    stored.retain(|UnclaimedPayment { arrival, .. }| !found.contains(&(arrival.block.number, arrival.tx.hash)));
-    Ok(stored)
+    list(db, rest, &values![chain, blocks.start(), blocks.end()]).await
 }
 
-/// Deletes payments.
+/// Deletes payments, unless they are in other blocks by now.
 pub async fn forget(db: &mut dyn Executor, gone: &[UnclaimedPayment]) -> Result<()> {
-    let rows: Vec<_> = gone
-        .iter()
-        .map(|UnclaimedPayment { arrival, .. }| values![arrival.tx.chain_id, arrival.tx.hash, arrival.block.number])
-        .collect();
-    let sql = "DELETE FROM unclaimed_payment WHERE chain_id = ?1 AND tx_hash = ?2 AND block = ?3";
-    db.execute(sql, &rows).await.map(drop)
+    let row = |UnclaimedPayment { arrival, .. }: &UnclaimedPayment| {
+        values![arrival.tx.chain_id, arrival.tx.hash, arrival.block.number, arrival.block.hash]
+    };
+    let sql = "DELETE FROM unclaimed_payment WHERE chain_id = ?1 AND tx_hash = ?2 AND block = ?3 AND block_hash = ?4";
+    db.execute(sql, &gone.iter().map(row).collect::<Vec<_>>()).await.map(drop)
 }

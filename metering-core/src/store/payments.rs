@@ -7,7 +7,7 @@ use async_trait::async_trait;
 use crate::access::account::{Account, AccountId};
 use crate::access::key::KeyHash;
 use crate::chains::address::Address;
-use crate::chains::transaction::{TxHash, TxRef};
+use crate::chains::transaction::TxRef;
 use crate::clock::Timestamp;
 use crate::money::ledger::NewLedgerEntry;
 use crate::payments::buyer::{Buyer, BuyerRecord};
@@ -214,21 +214,22 @@ pub trait PaymentStore: Store {
     /// Deletes an arrival that was read after all. Does nothing if it is not stored.
     async fn forget_unreadable(&self, location: &ArrivalLocation) -> Result<(), StoreError>;
 
-    /// Stores a payment that nobody claimed, unless its transaction was used. One that is stored stays as it is. It is
-    /// deleted with the first record of its transaction.
+    /// Stores a payment that nobody claimed, unless its transaction was used. One that is stored stays as it is, except for
+    /// the hash and time of its block. It is deleted with the first record of its transaction.
     async fn put_unclaimed(&self, payment: UnclaimedPayment) -> Result<(), StoreError>;
 
     /// The newest unclaimed payments, by the time when they were mined, at most `limit`; and how many there are.
     async fn unclaimed(&self, limit: u32) -> Result<(Vec<UnclaimedPayment>, u64), StoreError>;
 
-    /// Deletes the unclaimed payments in some blocks of a chain, except those of the transactions that a scan has just
-    /// `found` there, each with its block: a reorganisation removed the others.
-    async fn forget_unclaimed(
+    /// The unclaimed payments in some blocks of a chain.
+    async fn unclaimed_in(
         &self,
         chain_id: u64,
         blocks: RangeInclusive<u64>,
-        found: Vec<(u64, TxHash)>,
-    ) -> Result<(), StoreError>;
+    ) -> Result<Vec<UnclaimedPayment>, StoreError>;
+
+    /// Deletes unclaimed payments that a reorganisation removed. One that was stored again since, with another block, stays.
+    async fn forget_unclaimed(&self, gone: Vec<UnclaimedPayment>) -> Result<(), StoreError>;
 }
 
 /// The outcome of [`PaymentStore::open_quote`].

@@ -118,7 +118,8 @@ async fn inspecting_an_earlier_schema_changes_nothing() {
     let url = Cluster::shared().fresh_schema();
     version_two(&url);
     let inspection = PostgresStore::connect_to_inspect(&url.parse().unwrap()).await.unwrap().unwrap();
-    assert_eq!(inspection.upgrade(), Some((2, 22)));
+    // PostgreSQL had 16 versions of its own.
+    assert_eq!(inspection.upgrade(), Some((2, 16 + metering_sql::schema::STEPS.len() as i32)));
     assert_eq!(inspection.target_state(&SourceId::from_bytes([7; 16])).await.unwrap(), TargetState::Empty);
     assert_eq!(version(&url), 2);
     run_in(&url, BOOKS);

@@ -4,7 +4,7 @@ macro_rules! payment_store {
     ($store:ty) => {
         const _: () = {
             use $crate::private::metering_core::access::KeyHash;
-            use $crate::private::metering_core::chains::{Address, TxHash, TxRef};
+            use $crate::private::metering_core::chains::{Address, TxRef};
             use $crate::private::metering_core::payments::*;
             use $crate::private::metering_core::store::*;
             use $crate::private::metering_core::{Account, AccountId, StoreError, Timestamp};
@@ -224,21 +224,19 @@ macro_rules! payment_store {
                     snapshot(self, limit, |db, limit| shared($crate::unclaimed::newest(db, *limit))).await
                 }
 
-                async fn forget_unclaimed(
+                async fn unclaimed_in(
                     &self,
                     chain_id: u64,
                     blocks: ::core::ops::RangeInclusive<u64>,
-                    found: Vec<(u64, TxHash)>,
-                ) -> Result<()> {
-                    let args = (chain_id, blocks, found);
-                    let gone = read(self, args, |db, (chain, blocks, found)| {
-                        shared($crate::unclaimed::not_found(db, *chain, blocks, found))
-                    });
-                    // Usually there are none, and then nothing is written.
-                    match gone.await? {
-                        gone if gone.is_empty() => Ok(()),
-                        gone => write(self, gone, |db, gone| shared($crate::unclaimed::forget(db, gone))).await,
-                    }
+                ) -> Result<Vec<UnclaimedPayment>> {
+                    read(self, (chain_id, blocks), |db, (chain, blocks)| {
+                        shared($crate::unclaimed::in_blocks(db, *chain, blocks))
+                    })
+                    .await
+                }
+
+                async fn forget_unclaimed(&self, gone: Vec<UnclaimedPayment>) -> Result<()> {
+                    write(self, gone, |db, gone| shared($crate::unclaimed::forget(db, gone))).await
                 }
             }
         };

@@ -59,6 +59,7 @@ struct State {
     taker: Taker,
     is_open: bool,
     is_broken: bool,
+    has_task_ended: bool,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -88,6 +89,7 @@ impl Postings {
             taker: Taker::StoreIdle,
             is_open: true,
             is_broken: false,
+            has_task_ended: false,
         };
         let (permits, changed) = (Semaphore::new(queue), Notify::new());
         Self { state: Mutex::new(state), max_batch: batch.get(), permits, clock, stats, changed }
@@ -127,6 +129,9 @@ impl Postings {
             // It has no thread for commits, or no longer.
             state = self.state();
             state.taker = Taker::Task;
+            if state.has_task_ended {
+                return self.give_up(state);
+            }
         }
         drop(state);
         self.changed.notify_one();
@@ -185,6 +190,7 @@ impl Postings {
     /// The meter's task has ended, perhaps with its runtime: what only it could commit is rejected.
     pub(super) fn task_ended(&self) {
         let mut state = self.state();
+        state.has_task_ended = true;
         if state.taker == Taker::Task {
             self.give_up(state);
         } else {
@@ -340,6 +346,17 @@ mod tests {
         assert!(!was_woken().await, "its lane is in use, and the task looks again when the commit ends");
         postings.ended(&batch.lanes, false);
         assert!(postings.take_for_task().is_some());
+    }
+
+    /// The task's runtime was shut down before the turn ended in which the first posting came.
+    #[tokio::test(start_paused = true)]
+    async fn posting_that_is_told_when_the_task_has_ended_is_rejected() {
+        let (postings, store) = (Arc::new(postings()), MemoryStore::new());
+        let outcome = push(&postings);
+        postings.task_ended();
+        postings.tell(&store);
+        let rejected = tokio::time::timeout(Duration::from_secs(1), outcome).await.expect("it does not wait for ever");
+        assert!(matches!(rejected, Err(MeterError::Closed)), "{rejected:?}");
     }
 
     #[tokio::test(start_paused = true)]

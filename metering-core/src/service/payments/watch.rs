@@ -5,9 +5,13 @@
 //! for a plan, from a wallet that belongs to exactly one account, is credited to that account. All others are left for
 //! their payers to claim or the operator to assign: guessing would give money away.
 
+use std::collections::BTreeSet;
+use std::ops::RangeInclusive;
+
 use crate::access::account::{Account, AccountId};
 use crate::access::key::ApiKey;
 use crate::chains::chain::{Chain, Heights};
+use crate::chains::transaction::TxHash;
 use crate::error::Error;
 use crate::payments::not_before::NotBefore;
 use crate::payments::payment::{Arrival, Payment, PaymentError, UnclaimedPayment};
@@ -109,7 +113,7 @@ impl Payments<'_> {
         // Read before the scan: if the chain changes meanwhile, the next scan notices.
         let hash = reader.block_hashes(&[to]).await.map_err(Error::of_chain)?.first().copied().flatten();
         let Arrivals { read, unread } = arrivals(&**reader, &targets, from, to).await.map_err(Error::of_chain)?;
-        let found = read.iter().map(|arrival| (arrival.block.number, arrival.tx.hash)).collect();
+        let found: BTreeSet<_> = read.iter().map(|arrival| (arrival.block.number, arrival.tx.hash)).collect();
         for arrival in read {
             self.settle_arrival(chain, &plans, arrival, &mut report).await?;
         }
@@ -117,12 +121,37 @@ impl Payments<'_> {
         if report.held {
             return Ok(WatchReport { up_to_date: false, ..report });
         }
-        self.state.store()?.forget_unclaimed(chain_id, from..=to, found).await?;
+        self.forget_removed(chain_id, from..=to, &found).await?;
         self.state.positions.scanned(chain_id, to, hash);
         self.state.forget_failed_rounds(chain_id, to);
         let first = mark.map_or(from_block.unwrap_or(0), |mark| mark.saturating_add(1));
         self.mark_scanned(chain_id, first, to, heights).await?;
         Ok(WatchReport { scanned_to: Some(to), up_to_date: to == confirmed, ..report })
+    }
+
+    /// Forgets unclaimed payments that a reorganisation removed: they were not `found`, each with its block, and their block
+    /// is another now. In the same block they stay, because a source may omit what it had before, and this process may
+    /// look for other recipients and tokens than the one that found them.
+    async fn forget_removed(
+        self,
+        chain_id: u64,
+        blocks: RangeInclusive<u64>,
+        found: &BTreeSet<(u64, TxHash)>,
+    ) -> Result<(), Error> {
+        let mut gone = self.state.store()?.unclaimed_in(chain_id, blocks).await?;
+        gone.retain(|UnclaimedPayment { arrival, .. }| !found.contains(&(arrival.block.number, arrival.tx.hash)));
+        let numbers: Vec<u64> = gone.iter().map(|payment| payment.arrival.block.number).collect();
+        // Usually there are none.
+        if numbers.is_empty() {
+            return Ok(());
+        }
+        let hashes = self.state.reader(chain_id)?.block_hashes(&numbers).await.map_err(Error::of_chain)?;
+        let mut hashes = hashes.into_iter();
+        gone.retain(|payment| hashes.next().flatten().is_some_and(|hash| hash != payment.arrival.block.hash));
+        if !gone.is_empty() {
+            self.state.store()?.forget_unclaimed(gone).await?;
+        }
+        Ok(())
     }
 
     /// Moves the store's mark to the last final block of a scan. `first` is the first block that was to be scanned.

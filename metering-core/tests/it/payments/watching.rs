@@ -169,6 +169,22 @@ async fn payment_is_unclaimed_until_an_account_has_it_or_a_reorganisation_remove
     assert_eq!(unclaimed().await, (vec![], 0));
 }
 
+/// A source may omit a payment that it had before, and another process may look for other recipients and tokens.
+#[tokio::test]
+async fn payment_that_a_scan_no_longer_finds_in_its_block_stays_unclaimed() {
+    let scene = Scene::new().await;
+    let pay = || scene.main.pay(USDC, Wallet::of(2).address, RECIPIENT, STARTER);
+    let (kept, gone) = (pay(), pay());
+    scene.main.grow(10);
+    assert_eq!(watch(&scene, MAIN).await, (0, 0, 2));
+    assert!(scene.store.remove_plan(&plan("starter", MAIN).key()).await.unwrap());
+    // The block of the first is not replaced, but scanned again.
+    scene.main.reorganise(gone);
+    watch(&scene, MAIN).await;
+    let (unclaimed, count) = scene.store.unclaimed(10).await.unwrap();
+    assert_eq!((unclaimed[0].arrival.tx.hash, count), (kept, 1));
+}
+
 /// The tags of a native coin are small compared to its price, whatever a hundredth of the coin is worth.
 #[tokio::test]
 async fn amount_between_two_plan_prices_is_left_for_its_payer() {
