@@ -6,6 +6,7 @@ use async_trait::async_trait;
 
 use crate::access::account::{Account, AccountId};
 use crate::access::key::KeyHash;
+use crate::chains::TxHash;
 use crate::chains::address::Address;
 use crate::chains::transaction::TxRef;
 use crate::clock::Timestamp;

@@ -119,7 +119,8 @@ async fn inspecting_an_earlier_schema_changes_nothing() {
     version_two(&url);
     let inspection = PostgresStore::connect_to_inspect(&url.parse().unwrap()).await.unwrap().unwrap();
     // PostgreSQL had 16 versions of its own.
-    assert_eq!(inspection.upgrade(), Some((2, 16 + metering_sql::schema::STEPS.len() as i32)));
+    let newest = 16 + i64::try_from(metering_sql::schema::STEPS.len()).unwrap();
+    assert_eq!(inspection.upgrade(), Some((2, newest)));
     assert_eq!(inspection.target_state(&SourceId::from_bytes([7; 16])).await.unwrap(), TargetState::Empty);
     assert_eq!(version(&url), 2);
     run_in(&url, BOOKS);
