@@ -37,7 +37,7 @@ pub use body::RequestBody;
 pub use charged::Charged;
 use head::{address, request_head};
 pub use in_flight_slot::InFlightSlot;
-use incoming::{drop_overrides, forward_checked, set_target};
+use incoming::{drop_overrides, forward_as_json, forward_checked, set_target};
 use late_refusal::LateRefusal;
 use outgoing::Outgoing;
 pub use privacy::Privacy;
@@ -259,6 +259,8 @@ impl MeteringLayer {
         let late = is_expected.then(|| LateRefusal::new(&head.uri, route, client()));
         if let Some(body) = body {
             forward_checked(head, body);
+        } else if route.usage_price().is_some_and(|price| price.has_model_in_body()) {
+            forward_as_json(&mut head.headers);
         }
         let charged = match kind {
             AdmissionKind::Charged(receipt) => Some(Charged::new(&self.service, receipt.into(), route)),

@@ -3,7 +3,7 @@
 //! What a preset of the catalogue can charge becomes a price per million tokens. What it cannot is listed, because it
 //! would be sold for nothing; what its requests cannot ask for is left out.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use metering_core::Credits;
 use metering_core::catalogue::UnitPrice;
@@ -44,8 +44,13 @@ const NOT_SOLD: [&str; 10] = [
 const LONG: &str = "_above_";
 /// The most choices that a preset lets a request have.
 const CHOICES: u64 = 2;
+/// Prices by the length of the prompt, as a list.
+const TIERS: &str = "tiered_pricing";
 /// Decimals of a price per million.
 const DECIMALS: u32 = 12;
+/// Why a model is left out whose name has two entries.
+const TWICE: &str = "the map has it twice at different prices, with and without its provider or of two providers; write its \
+                     price into the catalogue";
 /// The most that can be held for a request.
 const MAX: &str = "568.88888888";
 
@@ -142,7 +147,8 @@ impl PriceRate {
 /// When it cannot be read, or no model is left.
 pub fn read_price_map(text: &str, rate: PriceRate, options: &PriceMapOptions) -> Result<PriceMapImport, PriceMapError> {
     let map: BTreeMap<String, Box<RawValue>> = serde_json::from_str(text).map_err(PriceMapError::NotJson)?;
-    let (mut models, mut left_out, mut not_charged) = (BTreeMap::new(), Vec::new(), Vec::new());
+    let (mut models, mut left_out, mut not_charged) = (BTreeMap::<String, Value>::new(), Vec::new(), Vec::new());
+    let mut twice = BTreeSet::new();
     for (name, entry) in &map {
         let Some(entry) = Entry::read(entry).filter(|entry| options.providers.contains(&entry.provider)) else {
             continue;
@@ -152,11 +158,20 @@ pub fn read_price_map(text: &str, rate: PriceRate, options: &PriceMapOptions) ->
         match entry.model(rate, options) {
             Ok((model, ignored)) => {
                 not_charged.extend(ignored.into_iter().map(|field| (name.clone(), field)));
-                models.insert(name, model);
+                let is_other = models.get(&name).is_some_and(|known| known["per_million"] != model["per_million"]);
+                if is_other {
+                    twice.insert(name);
+                } else {
+                    models.entry(name).or_insert(model);
+                }
             }
             Err(why) => left_out.push((name, why)),
         }
     }
+    // Which of them the upstream charges is not known.
+    models.retain(|name, _| !twice.contains(name));
+    not_charged.retain(|(name, _)| !twice.contains(name));
+    left_out.extend(twice.into_iter().map(|name| (name, TWICE.to_owned())));
     if models.is_empty() {
         return Err(PriceMapError::Nothing(options.providers.join(", ")));
     }
@@ -188,18 +203,18 @@ impl Entry {
         };
         let (mut prices, mut ignored) = (BTreeMap::new(), Vec::new());
         for (field, value) in &self.fields {
-            if !field.contains("cost") || NOT_SOLD.iter().any(|part| field.contains(part)) {
+            if !(field.contains("cost") || field == TIERS) || NOT_SOLD.iter().any(|part| field.contains(part)) {
                 continue;
             }
-            match self.unit(field, options.long_prompts) {
-                Some(unit) => {
-                    let price = price(value, rate).ok_or_else(|| format!("{field} is not a price: {}", value.get()))?;
+            match (self.unit(field, options.long_prompts), price(value, rate)) {
+                // A price of nothing is none: the map has it for what nobody has looked up, too.
+                (_, Some(price)) if price.is_zero() => {}
+                (Some(unit), Some(price)) => {
                     let highest = prices.entry(unit).or_insert(price);
                     *highest = (*highest).max(price);
                 }
-                // A price of nothing is none.
-                None if price(value, rate).is_some_and(|price| price.is_zero()) => {}
-                None => ignored.push(field.clone()),
+                (Some(_), None) => return Err(format!("{field} is not a price: {}", value.get())),
+                (None, _) => ignored.push(field.clone()),
             }
         }
         if !prices.contains_key("input_tokens") {
@@ -293,104 +308,4 @@ fn price(value: &RawValue, rate: PriceRate) -> Option<Decimal> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn import(entries: &str, markup: &str, usd_per_credit: &str) -> PriceMapImport {
-        let providers = ["openai", "anthropic", "gemini"].map(str::to_owned).to_vec();
-        let options = PriceMapOptions { providers, preset: None, max: None, long_prompts: false };
-        read_price_map(&format!("{{{entries}}}"), PriceRate::new(markup, usd_per_credit).unwrap(), &options).unwrap()
-    }
-
-    #[test]
-    fn prices_are_exact_and_rounded_up_only_where_they_do_not_end() {
-        // USD per token, markup, USD per credit, credits per million
-        let table = [
-            ("2.5e-07", "1", "1", "0.25"),
-            ("0.00000125", "1.2", "1", "1.5"),
-            ("1.25e-05", "1.15", "0.01", "1437.5"),
-            ("1e-06", "1", "3", "0.333333333334"),
-            ("5.46875e-07", "1", "1", "0.546875"),
-        ];
-        for (usd, markup, rate, expected) in table {
-            let entry = format!(
-                r#""m": {{"litellm_provider": "openai", "mode": "embedding", "max_input_tokens": 10, "input_cost_per_token": {usd}}}"#
-            );
-            let import = import(&entry, markup, rate);
-            assert_eq!(
-                import.models.get("m").unwrap()["per_million"]["input_tokens"],
-                expected,
-                "{usd} {markup} {rate}"
-            );
-        }
-        for wrong in ["0", "-1", "x", ""] {
-            assert!(PriceRate::new(wrong, "1").is_err() && PriceRate::new("1", wrong).is_err(), "{wrong}");
-        }
-    }
-
-    #[test]
-    fn what_cannot_be_charged_is_listed_and_what_is_not_sold_is_not() {
-        let import = import(
-            r#""sample_spec": {"litellm_provider": "one of https://docs.litellm.ai/docs/providers", "mode": "one of: chat"},
-            "claude-x": {"litellm_provider": "anthropic", "mode": "chat", "input_cost_per_token": 3e-06,
-                "input_cost_per_token_above_200k_tokens": 6e-06, "cache_read_input_token_cost": 3e-07,
-                "cache_creation_input_token_cost": 3.75e-06, "cache_creation_input_token_cost_above_1hr": 6e-06,
-                "output_cost_per_token": 1.5e-05, "search_context_cost_per_query": {"search_context_size_low": 0.01},
-                "input_cost_per_token_batches": 1.5e-06, "max_input_tokens": 200000, "max_output_tokens": 64000,
-                "newer_field": [1]},
-            "gemini/gemini-x": {"litellm_provider": "gemini", "mode": "chat", "input_cost_per_token": 1e-06,
-                "output_cost_per_token": 4e-06, "output_cost_per_reasoning_token": 8e-06, "input_cost_per_image": 0.001,
-                "output_cost_per_pixel": 0.0, "max_tokens": 8192},
-            "tts": {"litellm_provider": "openai", "mode": "audio_speech", "input_cost_per_character": 1.5e-05},
-            "no-limits": {"litellm_provider": "openai", "mode": "chat", "input_cost_per_token": 1e-06, "output_cost_per_token": 1e-06},
-            "other": {"litellm_provider": "bedrock", "mode": "chat", "input_cost_per_token": 1e-06}"#,
-            "1",
-            "1",
-        );
-        assert_eq!(
-            import.models.get("claude-x").unwrap(),
-            &json!({"presets": ["anthropic-messages"], "max": "3.12",
-                "per_million": {"input_tokens": "3", "cached_input_tokens": "0.3", "cache_write_tokens": "3.75",
-                    "cache_write_1h_tokens": "6", "output_tokens": "15"},
-                "limits": {"output_tokens": 64000}})
-        );
-        assert_eq!(
-            import.models.get("gemini-x").unwrap(),
-            &json!({"presets": ["gemini"], "max": "0.139264",
-                "per_million": {"input_tokens": "1", "output_tokens": "4", "reasoning_tokens": "8"}})
-        );
-        let pairs = |pairs: &[(String, String)]| {
-            pairs.iter().map(|(model, what)| format!("{model}: {what}")).collect::<Vec<_>>()
-        };
-        assert_eq!(
-            pairs(&import.not_charged),
-            ["claude-x: input_cost_per_token_above_200k_tokens", "gemini-x: input_cost_per_image"]
-        );
-        let left_out = pairs(&import.left_out);
-        assert_eq!(left_out.len(), 2, "{left_out:?}");
-        assert!(
-            left_out[0].contains("no-limits: its limits of tokens") && left_out[1].contains("tts: no preset sells")
-        );
-    }
-
-    #[test]
-    fn options_choose_the_preset_the_hold_and_the_price_of_long_prompts() {
-        let map = r#"{"deepseek/d": {"litellm_provider": "deepseek", "mode": "chat", "input_cost_per_token": 1e-06,
-            "input_cost_per_token_above_128k_tokens": 3e-06, "output_cost_per_token": 2e-06}}"#;
-        let options = PriceMapOptions {
-            providers: vec!["deepseek".to_owned()],
-            preset: Some("openai-chat".to_owned()),
-            max: Some("0.5".parse().unwrap()),
-            long_prompts: true,
-        };
-        let import = read_price_map(map, PriceRate::new("1", "1").unwrap(), &options).unwrap();
-        assert_eq!(
-            import.models.get("d").unwrap(),
-            &json!({"presets": ["openai-chat"], "max": "0.5", "per_million": {"input_tokens": "3", "output_tokens": "2"}})
-        );
-        assert!(import.not_charged.is_empty());
-        let none = PriceMapOptions { providers: vec!["nobody".to_owned()], ..options };
-        assert!(read_price_map(map, PriceRate::new("1", "1").unwrap(), &none).is_err());
-        assert!(read_price_map("[]", PriceRate::new("1", "1").unwrap(), &none).is_err());
-    }
-}
+mod tests;

@@ -47,12 +47,22 @@ impl ModelNames {
     }
 
     /// The position of a model's entry: its own name, or else the longest pattern that it begins with. Patterns match
-    /// plain names only: some proxies take `a,b` for two models.
+    /// plain names only: some proxies take `a,b` for two models. They match no name that an upstream which ignores case
+    /// reads as one with another entry.
     pub(super) fn find(&self, name: &str) -> Option<usize> {
+        if let Some(position) = self.exact.get(name) {
+            return Some(*position);
+        }
         let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._:/@+".contains(&byte);
         let is_plain = !name.is_empty() && name.len() <= NAME_BYTES_MAX && name.bytes().all(plain);
-        let by_pattern = || self.prefixes.iter().find(|(prefix, _)| is_plain && name.starts_with(&**prefix));
-        self.exact.get(name).copied().or_else(|| by_pattern().map(|(_, position)| *position))
+        if !is_plain || self.exact.keys().any(|known| known.eq_ignore_ascii_case(name)) {
+            return None;
+        }
+        let begins_like =
+            |prefix: &str| name.get(..prefix.len()).is_some_and(|start| start.eq_ignore_ascii_case(prefix));
+        let longest = self.prefixes.iter().find(|(prefix, _)| begins_like(prefix))?.0.len();
+        let found = self.prefixes.iter().find(|(prefix, _)| prefix.len() == longest && name.starts_with(&**prefix));
+        found.map(|(_, position)| *position)
     }
 }
 
@@ -71,7 +81,13 @@ mod tests {
             ("gpt-5", Some("gpt-5*")),
             ("gpt-5:free", Some("gpt-5*")),
             ("gpt-4", Some("*")),
-            ("GPT-5", Some("*")),
+            ("GPT-4", Some("*")),
+            // An upstream may ignore case.
+            ("GPT-5", None),
+            ("GPT-5-mini", None),
+            ("gpt-5-MINI", None),
+            ("gpt-5-Mini-2026", None),
+            ("gpt-5-Nano", Some("gpt-5*")),
             ("openai/gpt-5@2026", Some("*")),
             ("odd name,", Some("odd name,")),
             ("gpt-5,dear", None),

@@ -143,8 +143,12 @@ impl UsagePrice {
     /// Whether what is held for a request depends on its body.
     #[must_use]
     pub const fn needs_request_body(&self) -> bool {
-        let in_body = matches!(&self.models, Some(ByModel { place: ModelPlace::Json(_), .. }));
-        self.estimate.is_some() || in_body
+        self.estimate.is_some() || self.has_model_in_body()
+    }
+
+    /// Whether the body of a request, which is JSON then, names the model that decides the price.
+    pub(crate) const fn has_model_in_body(&self) -> bool {
+        matches!(&self.models, Some(ByModel { place: ModelPlace::Json(_), .. }))
     }
 
     /// The prices of models, in the file's order: each name, or the beginning of names and an asterisk. None when all

@@ -8,13 +8,12 @@ use crate::catalogue::body::CheckedBody;
 use crate::catalogue::override_headers::{is_same_header, overrides_request};
 
 /// Headers that describe the body as the client spelled it.
-const OF_BODY: [&str; 8] = [
+const OF_BODY: [&str; 7] = [
     "content-digest",
     "content-encoding",
     "content-language",
     "content-length",
     "content-md5",
-    "content-type",
     "digest",
     "repr-digest",
 ];
@@ -22,11 +21,17 @@ const OF_BODY: [&str; 8] = [
 /// Has the checked body forwarded instead of what the client sent.
 pub(super) fn forward_checked(head: &mut Parts, body: CheckedBody) {
     drop_headers(&mut head.headers, |name| OF_BODY.iter().any(|known| is_same_header(name, known)));
-    head.headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    forward_as_json(&mut head.headers);
     if let Some(hidden) = body.hidden_events() {
         head.extensions.insert(hidden.clone());
     }
     head.extensions.insert(body);
+}
+
+/// Has the body read as it was read here: as JSON. Some servers read a form or another charset, if the client says so.
+pub(super) fn forward_as_json(headers: &mut HeaderMap) {
+    drop_headers(headers, |name| is_same_header(name, header::CONTENT_TYPE.as_str()));
+    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
 }
 
 /// Removes headers that could make a service run a different request than the one that was priced or passed through.

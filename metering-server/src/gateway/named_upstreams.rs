@@ -13,6 +13,7 @@ mod served_by;
 use std::num::NonZeroUsize;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
 use bytes::Bytes;
 use http::HeaderName;
@@ -114,8 +115,10 @@ impl NamedUpstreams {
         while let Some(index) = choice::next(route.steps(), |name| self.find(name), tried, out, turn) {
             tried.insert(index);
             let upstream = &self.all[index];
-            let left = upstream.response_timeout().saturating_sub(started.elapsed());
-            if left.is_zero() && (last.is_some() || kept.is_some()) {
+            let is_first = last.is_none() && kept.is_none();
+            let used = if is_first { Duration::ZERO } else { started.elapsed() };
+            let left = upstream.response_timeout().saturating_sub(used);
+            if left.is_zero() && !is_first {
                 break;
             }
             let unserved = match upstream.attempt(head, body.clone(), streams, left).await {

@@ -184,6 +184,28 @@ fn any_query_passes_in_normal_form_except_for_what_undoes_the_checks() {
 }
 
 #[test]
+fn a_query_does_not_choose_the_model_of_a_route_with_prices_by_model() {
+    let one_price = r#""price": {"max": "1", "report": {"json": "/cost"}}"#;
+    let by_model = r#""price": {"max": "1", "model": {"json": "/model"}, "models": {"a": {"units": {"t": "0.1"}}},
+        "report": {"json": {"t": "/t"}}}"#;
+    for (price, query, is_refused) in [
+        (one_price, "model=b", false),
+        (by_model, "model=b", true),
+        (by_model, "Model=b", true),
+        (by_model, "model%5B%5D=b", true),
+        (by_model, "beta=true", false),
+    ] {
+        let text = format!(
+            r#"{{"market": "M", "version": 1, "endpoints": [
+                {{"path": "/x", "method": "POST", "metered": true, "query": "any", {price}}}]}}"#
+        );
+        let catalogue = Catalogue::from_json(&text).unwrap();
+        let found = catalogue.resolve("POST", &RequestPath::parse("/x").unwrap(), Some(query));
+        assert_eq!(found.is_err(), is_refused, "{query} {price}");
+    }
+}
+
+#[test]
 fn a_parameter_repeats_only_if_it_is_an_array() {
     let catalogue = |fields: &str| {
         Catalogue::from_json(&format!(

@@ -1,6 +1,7 @@
 //! Prices by model: the hold, the capture and the refusal are those of the model that a request names.
 
 use http::{Request, Response, StatusCode};
+use metering_core::RequestBody;
 
 use super::scene::{START, Scene, header, json};
 
@@ -34,4 +35,24 @@ async fn model_without_a_price_is_refused_before_anything_is_held() {
     assert_eq!(run(&scene, stranger).await.status(), StatusCode::UNAUTHORIZED);
     assert!(scene.seen.lock().unwrap().is_empty());
     assert_eq!(scene.balance().await, START);
+}
+
+#[tokio::test]
+async fn body_that_names_the_model_is_forwarded_as_json() {
+    // Servers that believe these would read a form, or other characters, and so another model.
+    for kind in ["application/x-www-form-urlencoded", "application/json; charset=utf-7", ""] {
+        let scene = Scene::new().await;
+        let mut request = scene.get("/complete");
+        *request.method_mut() = http::Method::POST;
+        if !kind.is_empty() {
+            request.headers_mut().insert("content-type", kind.parse().unwrap());
+            request.headers_mut().insert("content_type", kind.parse().unwrap());
+        }
+        request.extensions_mut().insert(RequestBody::new(r#"{"model": "small", "a": "&model=large&"}"#));
+        assert_eq!(header(&run(&scene, request).await, "x-bds-credit-charged"), Some("0.007"), "{kind}");
+        let seen = scene.seen_once();
+        let kinds: Vec<_> = seen.headers().iter().filter(|(name, _)| name.as_str().starts_with("content")).collect();
+        assert_eq!(kinds.len(), 1, "{kinds:?}");
+        assert_eq!(seen.headers()["content-type"], "application/json");
+    }
 }

@@ -25,6 +25,9 @@ const CATALOGUE: &str = r#"{"market": "M", "version": 1, "endpoints": [
         "params": [{"name": "model", "in": "path", "type": "string"}],
         "price": {"max": "0.5", "model": {"param": "model"}, "report": {"header": {"tokens": "x-tokens"}},
             "models": {"small": {"units": {"tokens": "0.001"}}, "large*": {"units": {"tokens": "0.01"}}}}},
+    {"path": "/complete", "method": "POST", "metered": true,
+        "price": {"max": "0.5", "model": {"json": "/model"}, "report": {"header": {"tokens": "x-tokens"}},
+            "models": {"small": {"units": {"tokens": "0.001"}}}}},
     {"path": "/price/status", "method": "GET", "metered": false}]}"#;
 
 /// The price of `/price/{block}`, in atoms.

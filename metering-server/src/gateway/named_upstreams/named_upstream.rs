@@ -8,6 +8,7 @@ use http::request::Parts;
 use http::uri::PathAndQuery;
 use http::{HeaderValue, StatusCode};
 use metrics::Counter;
+use tokio::time::Instant;
 use url::Url;
 
 use super::condition::Condition;
@@ -77,11 +78,14 @@ impl NamedUpstream {
         streams: bool,
         within: Duration,
     ) -> Result<Response, Unserved> {
+        let started = Instant::now();
         let outcome = self.http.attempt(head, body, streams, within).await;
         match &outcome {
             Ok(response) if is_failure(response.status()) => self.failed(),
             // It is the request's own fault, or too late to say.
             Err(Unserved { reached: Reached::End, .. }) => {}
+            // Those before it used up most of its time.
+            Err(_) if within < self.response_timeout() / 2 && started.elapsed() >= within => self.failed.increment(1),
             Err(_) => self.failed(),
             Ok(_) => {
                 self.served.increment(1);

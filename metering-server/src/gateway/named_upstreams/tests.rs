@@ -1,7 +1,5 @@
 //! Which requests go on to the next upstream, and what that costs the one that failed.
 
-use std::time::Duration;
-
 use http::{Method, Request};
 use http_body_util::BodyExt;
 use metering_core::{Catalogue, SystemRandomness};
@@ -144,6 +142,26 @@ async fn an_upstream_that_fails_often_is_asked_last() {
     assert_eq!(states(), [true, false]);
     assert_eq!(call(&upstreams, &plain, &Method::POST).await, served("second", "ok"));
     assert_eq!(call(&upstreams, &alone, &Method::POST).await, Err(ErrorCode::UpstreamUnavailable), "it has no other");
+}
+
+#[tokio::test]
+async fn an_upstream_is_not_ejected_for_time_that_others_used_up() {
+    // The system accepts its connections; nobody responds.
+    let silent = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let config = format!(
+        "upstream_timeout = '50ms'\n[[upstreams]]\nname = 'silent'\nurl = 'http://{}'\neject_after = 1",
+        silent.local_addr().unwrap()
+    );
+    let config: GatewayConfig = toml::from_str(&config).unwrap();
+    let upstreams = NamedUpstreams::new(&config, None, NonZeroUsize::MIN, &NamedUpstreams::default()).unwrap();
+    let (head, ()) = Request::get("/x").body(()).unwrap().into_parts();
+    // the time that is left for it, whether it is ejected
+    for (left, is_ejected) in [(1, false), (50, true)] {
+        let left = Duration::from_millis(left);
+        let unserved = upstreams.all[0].attempt(&head, Bytes::new(), false, left).await.unwrap_err();
+        assert_eq!(unserved.problem.code(), ErrorCode::UpstreamTimeout);
+        assert_eq!(upstreams.states()[0].is_ejected, is_ejected, "{left:?}");
+    }
 }
 
 #[tokio::test]
