@@ -4,7 +4,7 @@ macro_rules! payment_store {
     ($store:ty) => {
         const _: () = {
             use $crate::private::metering_core::access::KeyHash;
-            use $crate::private::metering_core::chains::{Address, TxRef};
+            use $crate::private::metering_core::chains::{Address, TxHash, TxRef};
             use $crate::private::metering_core::payments::*;
             use $crate::private::metering_core::store::*;
             use $crate::private::metering_core::{Account, AccountId, StoreError, Timestamp};
