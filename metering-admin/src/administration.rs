@@ -13,6 +13,9 @@ use metering_core::store::FullStore;
 
 use crate::error::AdminError;
 
+/// Says why a catalogue cannot be served, if it cannot.
+type FindConflict = dyn Fn(&Catalogue) -> Option<String> + Send + Sync;
+
 /// The use cases of operators on a store.
 ///
 /// ```
@@ -49,8 +52,7 @@ pub struct Administration {
     pub(crate) randomness: Arc<dyn Randomness>,
     /// The recipients that plans may name, by chain, if not every one.
     pub(crate) recipients: Option<Vec<(u64, Address)>>,
-    /// Says why a catalogue cannot be served, if it cannot.
-    pub(crate) conflict: Arc<dyn Fn(&Catalogue) -> Option<String> + Send + Sync>,
+    pub(crate) conflict: Arc<FindConflict>,
     /// The rates of the currency in which receipts say what was paid.
     pub(crate) rates: Option<Arc<ExchangeRates>>,
 }

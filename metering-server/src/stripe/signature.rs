@@ -90,8 +90,9 @@ mod tests {
         let header = |signatures: &str| format!("t={SIGNED_AT},{signatures}");
         let [by_new, by_old] = [&new, &old].map(|signature| header(&format!("v1={signature}")));
         let both = header(&format!("v1={old},v1={new},v0=00"));
-        // secrets, header, seconds after it was signed, outcome
-        let table: [(&[&str], &str, i64, Result<(), SignatureFault>); 13] = [
+        /// Secrets, header, seconds after it was signed, outcome.
+        type Row<'t> = (&'t [&'t str], &'t str, i64, Result<(), SignatureFault>);
+        let table: [Row<'_>; 13] = [
             (&["whsec_new"], &by_new, 0, Ok(())),
             (&["whsec_new"], &by_new, 300, Ok(())),
             (&["whsec_new"], &by_new, -300, Ok(())),

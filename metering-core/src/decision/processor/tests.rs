@@ -53,7 +53,8 @@ fn facts(reversals: &[ProcessorReversal], id: &str) -> ReversalFacts<i64> {
 fn reversals_take_back_their_part_in_any_order() {
     let of = |id, amount| reversal(id, amount, false);
     // recorded before, id, amount, restored, credits moved, whether all is reversed
-    let table: [(&[ProcessorReversal], &str, Option<u128>, bool, i64, bool); 9] = [
+    type Row<'t> = (&'t [ProcessorReversal], &'t str, Option<u128>, bool, i64, bool);
+    let table: [Row<'_>; 9] = [
         (&[], "re_1", Some(50), false, -150, false),
         (&[], "re_1", Some(100), false, -300, true),
         (&[], "re_1", None, false, -300, true),
