@@ -31,7 +31,11 @@ fn calls_are_declared_once_and_actions_have_labels() {
     calls::each(&mut check);
     let labels = labels();
     assert!(check.actions.iter().all(|name| labels.contains_key(name)));
-    assert_eq!(labels.len(), check.actions.len() + 4, "imports, reloads and assignments are no calls");
+    assert_eq!(
+        labels.len(),
+        check.actions.len() + 7,
+        "imports, reloads, assignments and payments of processors are no calls"
+    );
 }
 
 #[test]

@@ -83,11 +83,9 @@ impl CatalogueFile {
         let (market, version, defaults, endpoints, mut expansion) = top.unwrap_or_default();
         let (mut routes, mut trie) = (Vec::with_capacity(endpoints.len()), Trie::default());
         for (index, endpoint) in endpoints.into_iter().enumerate() {
-            let text = match &mut expansion {
-                Some(expansion) => expansion.route(endpoint),
-                None => Ok(endpoint.get().into()),
-            };
-            let problems = match text.and_then(|text| read_endpoint(&text, &defaults, unknown)) {
+            // Without the models, what is wrong with a route cannot be told.
+            let Some(expansion) = &mut expansion else { break };
+            let problems = match expansion.route(endpoint).and_then(|text| read_endpoint(&text, &defaults, unknown)) {
                 Ok(route) if trie.insert(&route.template, &route.method, routes.len()) => {
                     routes.push(route);
                     continue;

@@ -62,7 +62,7 @@ pub(crate) async fn fill(moving: &Move) {
     // Earlier versions wrote entries without outcomes.
     let alone = format!(
         "INSERT INTO audit_entry (id, at, actor, action, subject, reason, request) VALUES \
-         (4, 0, 'command_line:root', 'a', '', '', '{{}}'), \
+         (100, 0, 'command_line:root', 'a', '', '', '{{}}'), \
          ({HIGHEST_AUDIT_ID}, 0, 'command_line:', 'a', '', '', '{{}}')"
     );
     moving.tamper_file(&alone);

@@ -69,7 +69,7 @@ fn assigned_payment_has_a_value_by_the_rates_of_the_configuration() {
     assert_eq!(json!(values), json!([null, valued, unknown]));
     assert!(program.rows("payments records").iter().any(|row| row.contains("4.75 USDC, 4.09 EUR")));
     let csv = program.run("export payments").success();
-    let ends: Vec<bool> = [",,,,,", ",EUR,4.09,0.8612,ECB,2026-11-27T00:00:00.000Z", ",EUR,,,,"]
+    let ends: Vec<bool> = [",,,,,,,", ",EUR,4.09,0.8612,ECB,2026-11-27T00:00:00.000Z,,", ",EUR,,,,,,"]
         .into_iter()
         .zip(csv.lines().skip(1))
         .map(|(end, line)| line.ends_with(end))
