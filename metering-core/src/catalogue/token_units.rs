@@ -1,7 +1,7 @@
 //! Which units of a price are tokens, and how many tokens a request may use or has used, for limits on tokens per minute.
 //!
-//! Cached input counts, as it does at OpenAI, unless the price lists its token units. What a model may produce at most is no
-//! expectation: a request that sets no limit counts its input until its response has reported the rest.
+//! Cached input counts, as it does at OpenAI, unless the price lists its token units. A model's output limit is not
+//! an estimate: a request that sets no limit counts only its input until its response has reported the rest.
 
 use crate::catalogue::amount::Measures;
 use crate::catalogue::report::Source;

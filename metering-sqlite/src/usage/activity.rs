@@ -58,7 +58,7 @@ enum Stored<E> {
     First(E),
     /// An entry of another key, and the key's number.
     OfKey(u32, E),
-    /// The same as an earlier entry, with so many between them, but for id and time: these are stored as distances from
+    /// The same as an earlier entry, with this many between them, except for id and time: these are stored as distances from
     /// the entry before it. Since schema 23.
     Again(u8, i64, i64),
 }
@@ -103,7 +103,7 @@ impl Entry {
     }
 }
 
-/// What was packed by itself can be joined: no entry refers to one outside.
+/// Packed lists can be joined, because no entry refers to one outside its own list.
 fn pack(entries: &[Entry]) -> Result<Vec<u8>> {
     let mut packed = Vec::with_capacity(16 + 8 * entries.len());
     for (place, entry) in entries.iter().enumerate() {

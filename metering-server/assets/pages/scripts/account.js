@@ -115,8 +115,8 @@ function fillTabs(opened) {
 }
 
 /**
- * Calls `work` with the rest of the page: it is a script of its own, which is loaded once, when it is needed. Until then,
- * `places` say so, and if it cannot be loaded.
+ * Calls `work` with the rest of the page, a separate script that is loaded once, when it is needed. While it loads, and if it
+ * cannot be loaded, `places` say so.
  */
 async function withRest(places, work) {
   let rest;
