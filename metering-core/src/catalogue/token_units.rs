@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_estimated_is_not_expected() {
+    fn units_without_an_estimate_are_not_expected() {
         let price = price(r#", "estimate": {"bytes": "input_tokens", "json": {"images": "/n"}, "times": "/times"}"#);
         // body, tokens expected
         let table = [(r#"{"n": 5}"#, 8), (r#"{"times": 3}"#, 36), (r#"{"times": 0}"#, 12), ("not JSON", 8)];

@@ -123,7 +123,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_id_of_a_first_key_comes_back() {
+    fn first_key_id_round_trips() {
         for id in ["key_0123456789abcdef0123", "key_ffffffffffffffffffff", "key_00000000000000000000"] {
             assert_eq!(FirstId::of(id).unwrap().as_made().unwrap().id.as_str(), id);
         }

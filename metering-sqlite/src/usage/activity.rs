@@ -243,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn an_entry_that_repeats_an_earlier_one_is_packed_as_that() {
+    fn repeated_entry_is_packed_as_a_reference() {
         let other = |id| Entry { path: Path::Other("/a".into()), ..entry(id) };
         let of_key = |id| Entry { key: KeyNumber::new(7), ..entry(id) };
         let entries = [entry(9), entry(10), entry(i64::MIN), other(3), other(5), of_key(7), of_key(8), entry(9)];

@@ -350,7 +350,7 @@ mod tests {
 
     /// The task's runtime was shut down before the end of the turn with the first posting.
     #[tokio::test(start_paused = true)]
-    async fn posting_that_is_told_when_the_task_has_ended_is_rejected() {
+    async fn posting_after_the_task_has_ended_is_rejected() {
         let (postings, store) = (Arc::new(postings()), MemoryStore::new());
         let outcome = push(&postings);
         postings.task_ended();

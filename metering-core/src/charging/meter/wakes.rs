@@ -262,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn who_commits_is_told_once_when_the_turn_ends() {
+    fn committer_is_notified_once_when_the_turn_ends() {
         let (task_wakes, task) = counted();
         let told = Arc::<TimesTold>::default();
         let times = || told.0.load(Ordering::Relaxed);

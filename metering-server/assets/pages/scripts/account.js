@@ -74,7 +74,7 @@ function show(key, data) {
   tabs ??= startTabs(byId("tabs"), { opened: loadOpened });
   tabs.openNamed();
   if (rememberedPlan()) tabs.open("tab-top-up");
-  // What goes on continues, whichever tab is open, and the payment of a chosen plan begins.
+  // Continues what is in progress, whichever tab is open, and begins the payment of a chosen plan.
   if (isPaying() || rememberedRotation()) fillTabs(visit);
 }
 

@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn each_further_time_is_longer_until_it_has_worked_for_as_long() {
+    async fn ejections_grow_until_it_has_worked_for_as_long() {
         let condition = Condition::new(2, TIME);
         assert_eq!(eject(&condition), (2, 30));
         for seconds in [60, 90] {
