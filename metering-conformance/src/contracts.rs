@@ -46,7 +46,7 @@ macro_rules! store_conformance {
             lookups::failing_deliveries_are_listed,
             lookups::newest_payments_are_first,
             lookups::payments_are_found_by_hash_and_receipt,
-            processors::processor_payments_are_told,
+            processors::processor_payments_are_reported,
             processors::reports_count_what_was_not_reversed,
             refills::refills_are_granted_in_the_report,
             sales_report::a_reversed_payment_is_not_sold,

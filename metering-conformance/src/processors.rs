@@ -190,7 +190,7 @@ pub async fn reports_count_what_was_not_reversed(store: Arc<dyn FullStore>) {
 }
 
 /// Accounts and the audit log are told of processors' payments.
-pub async fn processor_payments_are_told(store: Arc<dyn FullStore>) {
+pub async fn processor_payments_are_reported(store: Arc<dyn FullStore>) {
     let customer = customer(&*store, BASE).await;
     credited(&*store, &customer.id, "pi_1").await;
     reversed(&*store, reversal("re_1", PAID)).await;

@@ -99,7 +99,7 @@ pub async fn used_tokens_replace_expected_ones(store: Arc<dyn Store>) {
     assert_verified(&*store).await;
 }
 
-/// The end of a lease says nothing of the tokens, so those that were expected stay counted.
+/// An expired lease does not report tokens, so the expected ones stay counted.
 pub async fn tokens_of_an_expired_hold_stay_counted(store: Arc<dyn Store>) {
     let customer = limited(&*store, 100).await;
     let id = open_id(&*store, customer.key, 60).await;
@@ -111,7 +111,7 @@ pub async fn tokens_of_an_expired_hold_stay_counted(store: Arc<dyn Store>) {
     assert_eq!(left(&*store, customer.key, end).await, 100, "in its minute only");
 }
 
-/// Tokens count in the minute in which the hold was opened, whenever it is settled, and a clock that lags starts no other.
+/// Tokens count in the minute in which the hold was opened, whenever it is settled. A lagging clock starts no new minute.
 pub async fn tokens_count_in_the_minute_of_their_hold(store: Arc<dyn Store>) {
     let customer = limited(&*store, 100).await;
     let id = open_id(&*store, customer.key, 60).await;
@@ -126,7 +126,8 @@ pub async fn tokens_count_in_the_minute_of_their_hold(store: Arc<dyn Store>) {
     assert_eq!(left(&*store, customer.key, next).await, 65);
 }
 
-/// A request that lasts into another minute counts there with what it used beyond its hold, for each who had a limit.
+/// If a request lasts into another minute, what it used beyond its hold counts there, for the account and each key with a
+/// limit.
 pub async fn tokens_beyond_the_hold_count_when_it_is_settled(store: Arc<dyn Store>) {
     let customer = limited(&*store, 1_000).await;
     let terms = KeyTerms { tokens_per_minute: 100, ..manager() };

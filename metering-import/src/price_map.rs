@@ -27,7 +27,8 @@ const FIELDS: [(&str, &str); 9] = [
 ];
 /// The price of the output of models for images.
 const IMAGE_OUTPUT: &str = "output_cost_per_image_token";
-/// Parts of the names of prices for what the presets remove from requests: other tiers, batches, tools of the provider.
+/// Prices whose names contain one of these are for features that presets remove from requests: other tiers, batches, tools
+/// of the provider.
 const NOT_SOLD: [&str; 10] = [
     "_batches",
     "_batch_requests",
@@ -70,7 +71,7 @@ pub struct PriceMapOptions {
     pub preset: Option<String>,
     /// What is held for a model whose limits the map does not have; without it, such models are left out.
     pub max: Option<Credits>,
-    /// Whether all prompts cost what long ones do. Otherwise long ones cost what all do.
+    /// Whether all prompts cost what long ones do. Otherwise long ones cost the same as others.
     pub long_prompts: bool,
 }
 
@@ -81,7 +82,7 @@ pub struct PriceMapImport {
     pub models: ModelList,
     /// Models of the chosen providers that are left out, and why.
     pub left_out: Vec<(String, String)>,
-    /// Imported models, and the prices of theirs that are not charged.
+    /// Imported models, and their prices that are not charged.
     pub not_charged: Vec<(String, String)>,
 }
 
@@ -168,7 +169,7 @@ pub fn read_price_map(text: &str, rate: PriceRate, options: &PriceMapOptions) ->
             Err(why) => left_out.push((name, why)),
         }
     }
-    // Which of them the upstream charges is not known.
+    // It is unknown which of them the upstream charges.
     models.retain(|name, _| !twice.contains(name));
     not_charged.retain(|(name, _)| !twice.contains(name));
     left_out.extend(twice.into_iter().map(|name| (name, TWICE.to_owned())));
@@ -220,7 +221,7 @@ impl Entry {
         if !prices.contains_key("input_tokens") {
             return Err("it has no price per input token".to_owned());
         }
-        // What embeddings cost has no output.
+        // Embeddings have no output.
         if self.mode == "embedding" {
             prices.retain(|unit, _| *unit == "input_tokens");
         }

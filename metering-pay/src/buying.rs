@@ -11,7 +11,7 @@ use crate::offers::PayRefusal;
 use crate::signed_payments::SignedPayments;
 use crate::wire::{BoughtResponse, OffersDocument, PaidTransaction};
 
-/// Where they are bought.
+/// Where credits are bought.
 const PAY_PATH: &str = "/credits/pay";
 
 /// What such payments pay for. It only matters for requests without a key, which buy nothing here.

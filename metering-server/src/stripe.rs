@@ -1,9 +1,8 @@
-//! Plans sold by card, with Stripe Checkout: sessions are made here, Stripe takes the money, and its signed events have it
-//! credited and reversed, as any processor's payments.
+//! Plans sold by card, with Stripe Checkout: this service creates sessions, Stripe takes the money, and its signed events
+//! credit and reverse payments, like those of any processor.
 //!
-//! What a session sells is written into its metadata when it is made, and only that is credited: later changes of plans do
-//! not matter. Nothing is kept here. A refund or dispute may be known before its payment: then Stripe is asked for the
-//! session.
+//! A session's metadata says what it sells, and only that is credited: later changes of plans do not matter. No session is
+//! stored here. If a refund or dispute arrives before its payment, Stripe is asked for the session.
 
 mod api;
 mod checkout;

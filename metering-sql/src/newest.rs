@@ -14,17 +14,17 @@ use crate::record::{Record, list};
 use crate::row::{Row, only};
 use crate::{accounts, events, values};
 
-/// How many accounts a page with a filter looks at. Times of creation are in no index, and a name may be that of many.
+/// How many accounts a page with a filter looks at. No index has times of creation, and many accounts may share a name.
 const WINDOW: i64 = 50_000;
 
 /// The oldest of the accounts before one that a page with a filter looks at, and how many those are.
 const OLDEST_OF_WINDOW: &str =
     "SELECT min(id), count(*) FROM (SELECT id FROM account WHERE id < ?1 ORDER BY id DESC LIMIT ?2) newest";
 
-/// Up to so many accounts are found by their name alone. If there are more, there are some among the newest ones.
+/// At most this many accounts are found by their name alone. If more have it, some of them are among the newest accounts.
 const FEW: u32 = 1_000;
 
-/// The accounts before one whose names are in a range. The `+` keeps databases from the index of ids.
+/// The accounts before one whose names are in a range. The `+` keeps databases from using the index of ids.
 pub const NAMED: &str = "SELECT a.id FROM account a WHERE lower(a.agent_name {bytes}) >= ?1 \
      AND lower(a.agent_name {bytes}) < ?2 AND +a.id < ?3 LIMIT ?4";
 

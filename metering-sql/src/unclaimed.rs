@@ -73,7 +73,7 @@ impl Record for UnclaimedPayment {
     }
 }
 
-/// Stores a payment, unless it was used. Of one that is stored, only its block may be another by now, of the same number.
+/// Stores a payment, unless it was used. If it is stored already, only its block is updated, as it may have been replaced.
 pub async fn put(db: &mut dyn Executor, payment: &UnclaimedPayment) -> Result<()> {
     if payments::by_tx(db, &payment.arrival.tx).await?.is_some() {
         return Ok(());
@@ -101,7 +101,7 @@ pub async fn in_blocks(
     list(db, rest, &values![chain, blocks.start(), blocks.end()]).await
 }
 
-/// Deletes payments, unless they are in other blocks by now.
+/// Deletes payments, unless they have been stored with other blocks since.
 pub async fn forget(db: &mut dyn Executor, gone: &[UnclaimedPayment]) -> Result<()> {
     let row = |UnclaimedPayment { arrival, .. }: &UnclaimedPayment| {
         values![arrival.tx.chain_id, arrival.tx.hash, arrival.block.number, arrival.block.hash]

@@ -1,8 +1,8 @@
 // A server for tests that behaves as Stripe's API documents (docs.stripe.com/api, read in November 2026), for the requests
 // that the service makes; and Stripe's own library, which signs events.
 //
-// Its argument is the secret key that it accepts. It prints its port, and ends with its input. What a customer, a bank or a
-// person in Stripe's dashboard does is asked of it with JSON at /test/...; see the handlers.
+// Its argument is the secret key that it accepts. It prints its port, and ends with its input. Requests with
+// JSON to /test/... do what a customer, a bank or a person in Stripe's dashboard would do; see the handlers.
 
 import { randomBytes } from "node:crypto";
 import http from "node:http";

@@ -27,7 +27,7 @@ pub(crate) const CONFIGURATION_RELOAD: Audit =
     Audit { name: "configuration.reload", label: "Reloaded the configuration" };
 /// A payment was assigned to an account.
 pub(crate) const PAYMENT_ASSIGN: Audit = Audit { name: "payment.assign", label: "Assigned a payment" };
-/// A processor's payment was credited. Its service logs it, as the next two.
+/// A processor's payment was credited. No operator does this or the next two: the service logs them.
 const PAYMENT_CREDIT: Audit = Audit { name: "payment.credit", label: "Credited a processor's payment" };
 /// A refund or a dispute of it ended.
 const PAYMENT_RESTORE: Audit = Audit { name: "payment.restore", label: "Restored a processor's payment" };

@@ -60,8 +60,8 @@ pub struct PaymentRecordDocument {
     /// When its credits were taken back, as RFC 3339; null unless it is `reversed`.
     #[cfg_attr(feature = "openapi", schema(format = DateTime))]
     pub reversed_at: Option<String>,
-    /// What it was worth in the operator's currency when it was credited; null if that was not wanted then, and for a
-    /// processor's payment.
+    /// What it was worth in the operator's currency when it was credited; null if the operator had set no currency, and
+    /// for a processor's payment.
     #[serde(default)]
     pub value: Option<ValueDocument>,
     /// The processor that took it; absent for a payment on a chain. `chain_id` is then 0, and the token is the currency.

@@ -1,7 +1,7 @@
 //! Which price a request has on a route whose models have their own.
 //!
-//! The upstream must read the same model as this does. So what two JSON parsers may read differently is refused, and so is
-//! a model without a price.
+//! The upstream must read the same model as this code. So bodies that two JSON parsers may read differently are refused,
+//! and so are models without a price.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -1,7 +1,7 @@
 //! Which units of a price are tokens, and how many tokens a request may use or has used, for limits on tokens per minute.
 //!
-//! Cached input counts, as it does at OpenAI, unless the price lists its token units. What a model may produce at most is no
-//! expectation: a request that sets no limit counts its input until its response has reported the rest.
+//! Cached input counts, as it does at OpenAI, unless the price lists its token units. A model's output limit is not
+//! an estimate: a request that sets no limit counts only its input until its response has reported the rest.
 
 use crate::catalogue::amount::Measures;
 use crate::catalogue::report::Source;
@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_estimated_is_not_expected() {
+    fn units_without_an_estimate_are_not_expected() {
         let price = price(r#", "estimate": {"bytes": "input_tokens", "json": {"images": "/n"}, "times": "/times"}"#);
         // body, tokens expected
         let table = [(r#"{"n": 5}"#, 8), (r#"{"times": 3}"#, 36), (r#"{"times": 0}"#, 12), ("not JSON", 8)];

@@ -56,7 +56,7 @@ named_enum! {
     }
 }
 
-/// The use of a limit on tokens per minute. The default is that of a request that nobody's limit concerns.
+/// The use of a limit on tokens per minute. The default is for a request that no limit applies to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct TokenStatus {
     /// The limit; 0 means no limit.

@@ -22,7 +22,7 @@ const ROUTE: usize = 10;
 const RANDOM: usize = 11;
 const COMMITTED: u8 = 0x80;
 
-/// How long after the time in an id its charge is committed, if the id was made before that.
+/// If an id was made before its charge was committed, the commit follows within this time.
 const COMMIT_WAIT: Duration = Duration::from_secs(10);
 
 impl HoldId {

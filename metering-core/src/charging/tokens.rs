@@ -109,7 +109,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn held_tokens_come_back_from_their_text() {
+    fn held_tokens_round_trip_as_text() {
         let key = |number| TokenScope::Key(KeyNumber::new(number));
         for scopes in [vec![], vec![TokenScope::Account], vec![TokenScope::Account, key(0), key(u32::MAX)]] {
             let tokens = HeldTokens { count: u32::MAX, minute: -3, scopes };

@@ -28,7 +28,8 @@ pub(super) fn forward_checked(head: &mut Parts, body: CheckedBody) {
     head.extensions.insert(body);
 }
 
-/// Has the body read as it was read here: as JSON. Some servers read a form or another charset, if the client says so.
+/// Makes the upstream read the body as it was read here: as JSON. Some servers would read a form or another charset if the
+/// client's `Content-Type` says so.
 pub(super) fn forward_as_json(headers: &mut HeaderMap) {
     drop_headers(headers, |name| is_same_header(name, header::CONTENT_TYPE.as_str()));
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));

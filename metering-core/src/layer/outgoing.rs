@@ -39,8 +39,8 @@ impl Outgoing {
         self.shape = Some(route.map_or_else(near, |route| route.errors));
     }
 
-    /// The request was admitted: from now on, its id names the charge, unless it was given another kind of id. `before` is a
-    /// time before the charge.
+    /// Call it once the request is admitted: its id then names the charge, unless it has an id of another kind. `before` is
+    /// a time before the charge.
     pub(super) fn is_charged(
         &mut self,
         (kind, route): (&AdmissionKind, &Route),

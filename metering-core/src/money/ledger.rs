@@ -32,8 +32,8 @@ impl LedgerKind {
     /// The kinds that first record a purchase made here, of which there is one for each transaction.
     /// [`Self::SETTLEMENTS`] may reverse and restore it later.
     pub const PURCHASES: [Self; 2] = [Self::PurchasePaySignup, Self::PurchaseTopup];
-    /// The kinds that only [`settle_payment`](crate::PaymentStore::settle_payment) writes, and
-    /// [`reverse_processor_payment`](crate::PaymentStore::reverse_processor_payment).
+    /// The kinds that only [`settle_payment`](crate::PaymentStore::settle_payment) and
+    /// [`reverse_processor_payment`](crate::PaymentStore::reverse_processor_payment) write.
     pub const SETTLEMENTS: [Self; 2] = [Self::PaymentReversed, Self::PaymentRestored];
 
     /// Whether the entry counts as purchased; all others count as granted.

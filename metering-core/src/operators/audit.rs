@@ -19,7 +19,7 @@ pub enum Actor {
     Operator(OperatorName),
     /// A user of the command line with access to the store: the operating system's user name, if known.
     CommandLine(String),
-    /// A processor of payments, by the service that reports them.
+    /// A payment processor, whose payments a checkout reports.
     Processor(String),
 }
 

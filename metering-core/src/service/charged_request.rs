@@ -253,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn a_refund_is_told() {
+    fn refund_is_mentioned() {
         let refund = entry(ActivityKind::UsageRefund, "0.2", 1, later(900));
         let (words, _) = said(id(true), &[refund, usage("-0.2", 1, NOON)]);
         assert!(words.contains(", 0.2 credits went back to the balance for the same path"), "{words}");

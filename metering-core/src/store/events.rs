@@ -81,8 +81,8 @@ pub trait EventStore: Store {
         limit: u32,
     ) -> Result<Page<Delivery>, StoreError>;
 
-    /// How the deliveries to a webhook are doing; the default for an unknown one. Counts its pending deliveries. The first of
-    /// the operator's is that of one account; those of others do not wait for it.
+    /// How the deliveries to a webhook are doing; the default for an unknown one. Counts its pending deliveries. For the
+    /// operator's webhook, the first delivery is that of one account; other accounts do not wait for it.
     async fn webhook_health(&self, id: &WebhookId) -> Result<WebhookHealth, StoreError>;
 
     /// How many deliveries wait, and since when the oldest one has been due that

@@ -215,8 +215,8 @@ pub trait PaymentStore: Store {
     /// Deletes an arrival that was read after all. Does nothing if it is not stored.
     async fn forget_unreadable(&self, location: &ArrivalLocation) -> Result<(), StoreError>;
 
-    /// Stores a payment that nobody claimed, unless its transaction was used. One that is stored stays as it is, except for
-    /// the hash and time of its block. It is deleted with the first record of its transaction.
+    /// Stores a payment that nobody claimed, unless its transaction was used. If it is stored already, only the hash and time
+    /// of its block change. The first record of its transaction deletes it.
     async fn put_unclaimed(&self, payment: UnclaimedPayment) -> Result<(), StoreError>;
 
     /// The newest unclaimed payments, by the time when they were mined, at most `limit`; and how many there are.
@@ -259,7 +259,7 @@ pub struct Claim {
     pub account: NewAccount,
     /// The quote's plan as it is sold; `None` when it no longer exists.
     pub sold: Option<SoldPlan>,
-    /// What the payment is worth now, if the operator wants to know.
+    /// What the payment is worth now, if the operator has set a currency.
     pub value: Option<PaymentValue>,
     /// Whether the key is delivered now.
     pub delivery: KeyDelivery,
@@ -306,7 +306,7 @@ pub struct PaymentCredit {
     pub entry: NewLedgerEntry,
     /// That plan as it is sold; `None` without a plan.
     pub sold: Option<SoldPlan>,
-    /// What the payment is worth now, if the operator wants to know.
+    /// What the payment is worth now, if the operator has set a currency.
     pub value: Option<PaymentValue>,
     /// Whether to link the payer's wallet to the account.
     pub link_payer: bool,

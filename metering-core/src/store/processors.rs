@@ -47,7 +47,7 @@ pub enum ProcessorReversed {
     NoSuchPayment,
     /// The id was recorded for another payment or amount.
     OtherTerms(Box<ProcessorReversal>),
-    /// It is of nothing, or of more than was paid, which is this.
+    /// It is of nothing, or of more than the paid amount, which is returned.
     TooMuch(TokenUnits),
     /// The balance, a total or the entry would be out of range.
     OutOfRange,

@@ -1,4 +1,4 @@
-//! Payments that a processor took, and their reversals, as the service that took them reports them.
+//! Payments that a processor took, and their reversals, as a checkout reports them.
 
 use serde::{Deserialize, Serialize};
 

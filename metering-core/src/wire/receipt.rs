@@ -114,8 +114,8 @@ pub struct PaymentDocument {
     /// When the payment was mined, as RFC 3339.
     #[cfg_attr(feature = "openapi", schema(format = DateTime))]
     pub mined_at: String,
-    /// What the payment was worth in the operator's currency; null if the operator did not want to know when it was
-    /// credited, and for a processor's payment, whose amount is in a currency.
+    /// What the payment was worth in the operator's currency; null if the operator had set no currency when it was
+    /// credited, and for a processor's payment, whose amount is in one.
     pub value: Option<ValueDocument>,
 }
 

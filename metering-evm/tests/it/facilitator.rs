@@ -148,7 +148,7 @@ async fn a_payment_is_sent_as_x402_writes_it() {
 }
 
 #[tokio::test]
-async fn what_a_payment_is_for_is_sent_to_be_listed() {
+async fn facilitators_get_the_listing_of_a_payment() {
     let resource = Resource {
         url: "https://api.example.com/quote".to_owned(),
         description: "Quote".to_owned(),

@@ -73,7 +73,7 @@ fn what_cannot_be_charged_is_listed_and_what_is_not_sold_is_not() {
 }
 
 #[test]
-fn no_model_or_unit_is_free_because_the_map_says_nothing_or_two_things() {
+fn missing_or_conflicting_prices_make_nothing_free() {
     let model = |name: &str, prices: &str| {
         format!(
             r#""{name}": {{"litellm_provider": "openai", "mode": "chat", "max_input_tokens": 10, "max_output_tokens": 10, {prices}}}"#

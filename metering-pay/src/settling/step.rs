@@ -178,7 +178,7 @@ impl Step<'_> {
         }
     }
 
-    /// What the payment is worth now, if the operator wants to know. Plans say what its token is called.
+    /// What the payment is worth now, if the operator has set a currency. Plans name its token.
     async fn value_of(&self, payment: &Payment, now: Timestamp) -> Option<PaymentValue> {
         let rates = self.settling.rates.as_ref()?;
         // Without plans there is no value, and the payment is credited all the same.

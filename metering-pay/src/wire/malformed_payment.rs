@@ -1,8 +1,8 @@
 //! Why a payment on the wire cannot be read.
 
 /// Why a payment, or a sign-in of a wallet, cannot be read. Nothing was taken; the response is a 400, or a 402 with new
-/// challenges for a credential of MPP. It never repeats
-/// what was sent, because anyone who has a signed authorization can execute it.
+/// challenges for a credential of MPP. It never repeats what was sent, because anyone who has a signed authorization can
+/// execute it.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum MalformedPayment {

@@ -2,8 +2,8 @@
 //!
 //! x402 (`specs/transports-v2/mcp.md`) has its offers in `structuredContent` of a result with `isError`, and the same
 //! JSON as text in the first item of `content`. MPP (draft-payment-transport-mcp-00) has its challenges in the data of an
-//! error; clients of mppx also read them in `_meta`, which fits into one result with the offers of x402. A call of a tool becomes a request over HTTP; [`payment_header`] and [`PaymentForm`] are
-//! the two directions between them.
+//! error; clients of mppx also read them in `_meta`, which fits into one result with the offers of x402. A tool call becomes
+//! an HTTP request; [`payment_header`] and [`PaymentForm`] are the two directions between them.
 
 mod http;
 

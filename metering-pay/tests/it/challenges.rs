@@ -301,7 +301,7 @@ async fn receipts_are_for_successful_responses_only() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_answer_that_cannot_be_read_is_refused_with_another_challenge() {
+async fn unreadable_credential_is_refused_with_another_challenge() {
     let scene = Scene::new().await;
     let credential = answered(&scene, 1, "/quote", Sends::Bearer).await;
     let (_, good) = credential.line();

@@ -27,7 +27,7 @@ use crate::gateway::reports::{ByUsage, Hides, Reports, are_wanted};
 use crate::gateway::streams::StreamRoute;
 use crate::http::{BodyBudget, Connection, Problem, Response, bytes, into_response};
 
-/// Where the responses of routes come from that name no upstream.
+/// Where responses come from, for routes that name no upstream.
 #[derive(Debug)]
 pub(crate) enum Source {
     /// An HTTP service.

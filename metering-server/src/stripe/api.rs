@@ -100,8 +100,8 @@ impl Api {
         Ok(Self { client, base: base.trim_end_matches('/').to_owned(), key })
     }
 
-    /// Makes a session. Requests with the same form and idempotency key make one. Another account may send the same key, and
-    /// so may this one after the plan changed: those make another session.
+    /// Creates a session. A retry with the same form and idempotency key gets the same session. Stripe's key is derived from
+    /// both, because another account may send the same key, or this account may send it again after the plan changed.
     pub(super) async fn create_session(&self, form: &[(&str, String)], key: Option<&str>) -> Result<Session, ApiError> {
         let form = encoded(form);
         let key = key.map_or_else(random_key, |key| {

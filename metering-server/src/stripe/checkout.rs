@@ -52,8 +52,8 @@ impl Stripe {
         Ok(Self { api: Api::new(&config.api_base, key)?, webhook_secrets, plans, pages })
     }
 
-    /// Makes a session in which an account buys a plan. With the same idempotency key, an account gets the
-    /// same session again, unless the plan has changed.
+    /// Creates a session in which an account buys a plan. With the same idempotency key, an account gets the same session
+    /// again, unless the plan has changed.
     pub(crate) async fn checkout(
         &self,
         account: &Account,
@@ -120,7 +120,7 @@ impl Plan {
     }
 }
 
-/// The error for a request that Stripe did not answer as expected. Nothing was charged.
+/// The error for a failed request to Stripe. Nothing was charged.
 pub(super) fn unavailable(error: &ApiError) -> Problem {
     tracing::error!(%error, "a request to Stripe failed");
     let message = "The card processor cannot be reached at the moment. Nothing was charged; try again.";

@@ -1,6 +1,6 @@
 //! What Stripe's events do. They come in any order and any number of times; each payment, refund and dispute counts once.
 //!
-//! A failure is a response that is no success: Stripe sends the event again, for three days.
+//! On any failure, the response is an error, and Stripe sends the event again, for three days.
 
 use metering_core::payments::PaymentError;
 use metering_core::service::Payments;
@@ -55,7 +55,7 @@ enum Sale {
     Credited,
     /// It is not paid, or not yet.
     Unpaid,
-    /// It was not made here.
+    /// It was not created here.
     Foreign,
 }
 
@@ -152,7 +152,7 @@ impl Stripe {
     async fn refund(&self, payments: Payments<'_>, refund: &Refund) -> Result<(), Problem> {
         let Some(payment) = &refund.payment_intent else { return Ok(()) };
         let reason = refund.reason.as_deref().unwrap_or("refund").to_owned();
-        // A refund that failed was, or would have been, on its way before.
+        // A refund that failed or was cancelled has ended, even if nothing else of it is known here.
         let restored = matches!(refund.status.as_deref(), Some("failed" | "canceled"));
         let (id, amount, currency, is_dispute) = (&refund.id, refund.amount, &refund.currency, false);
         self.reverse(payments, Reversal { id, payment, amount, currency, reason, is_dispute, restored }).await
@@ -187,8 +187,8 @@ impl Stripe {
     }
 }
 
-/// Records a reversal. A dispute can be of more than was paid, or in another currency, and its amount can change: then it is
-/// of all that was paid, or stays as recorded. A refund is neither: then something is wrong, and nothing is taken back.
+/// Records a reversal. A dispute may exceed the payment or be in another currency: then it takes back all of the payment. If
+/// its amount changes later, it stays as recorded. A refund that does not fit its payment is an error, and takes nothing back.
 async fn recorded(payments: Payments<'_>, reversal: &Reversal<'_>) -> Result<(), Error> {
     let whole = ProcessorReversalRequest {
         processor: Some(PROCESSOR.to_owned()),

@@ -108,7 +108,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_meter_comes_back_as_it_was() {
+    fn meter_round_trips() {
         let amount = |atoms| Credits::from_atoms(atoms);
         let [balance, purchased, granted, used, held] = [1, 2, 3, i64::MIN, i64::MAX].map(amount);
         let window = |index, count| Window { index, count };

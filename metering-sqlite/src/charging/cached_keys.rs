@@ -14,9 +14,9 @@ use crate::rows::parse;
 /// was made: of such a key only the id is kept.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct CachedKeys {
-    /// Which load of the account they are of: secrets that were read for an earlier one do not count any more.
+    /// The load of the account that they belong to. Secrets that were read for an earlier load are no longer valid.
     pub(super) load: u32,
-    /// The public id of the first key, if that is live, is not counted and has its first terms.
+    /// The public id of the first key, if that key is live, not counted and still has its first terms.
     first: Option<FirstId>,
     others: Option<Box<Others>>,
 }
@@ -123,7 +123,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_id_of_a_first_key_comes_back() {
+    fn first_key_id_round_trips() {
         for id in ["key_0123456789abcdef0123", "key_ffffffffffffffffffff", "key_00000000000000000000"] {
             assert_eq!(FirstId::of(id).unwrap().as_made().unwrap().id.as_str(), id);
         }

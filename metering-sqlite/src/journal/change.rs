@@ -141,7 +141,7 @@ impl Usage {
 
 /// Begins a change that repeats an earlier one: the number of [`Packed::Again`].
 pub(crate) const AGAIN: u8 = 5;
-/// A change is compared with so many before it.
+/// How many earlier changes a change is compared with.
 const NEAR: usize = 16;
 
 impl Change {

@@ -1,6 +1,5 @@
 //! The changes of one account, packed. Millions of changes wait to be folded, and in the form in which they are used
-//! each would take 64 bytes; packed, a typical
-//! one takes 6 after the account's first, and about 9 with spare capacity.
+//! each would take 64 bytes; packed, a typical one takes 6 after the account's first, and about 9 with spare capacity.
 
 use std::borrow::Cow;
 

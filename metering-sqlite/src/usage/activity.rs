@@ -58,7 +58,7 @@ enum Stored<E> {
     First(E),
     /// An entry of another key, and the key's number.
     OfKey(u32, E),
-    /// The same as an earlier entry, with so many between them, but for id and time: these are stored as distances from
+    /// The same as an earlier entry, with this many between them, except for id and time: these are stored as distances from
     /// the entry before it. Since schema 23.
     Again(u8, i64, i64),
 }
@@ -103,7 +103,7 @@ impl Entry {
     }
 }
 
-/// What was packed by itself can be joined: no entry refers to one outside.
+/// Packed lists can be joined, because no entry refers to one outside its own list.
 fn pack(entries: &[Entry]) -> Result<Vec<u8>> {
     let mut packed = Vec::with_capacity(16 + 8 * entries.len());
     for (place, entry) in entries.iter().enumerate() {
@@ -243,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn an_entry_that_repeats_an_earlier_one_is_packed_as_that() {
+    fn repeated_entry_is_packed_as_a_reference() {
         let other = |id| Entry { path: Path::Other("/a".into()), ..entry(id) };
         let of_key = |id| Entry { key: KeyNumber::new(7), ..entry(id) };
         let entries = [entry(9), entry(10), entry(i64::MIN), other(3), other(5), of_key(7), of_key(8), entry(9)];

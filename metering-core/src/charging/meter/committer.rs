@@ -42,7 +42,7 @@ impl Committer {
                 Some(_) = commits.join_next() => {}
                 () = sleep_until(self.postings.next_check()) => {
                     self.postings.check_slow();
-                    // Whoever was to tell the store may be on a thread that no longer runs.
+                    // The thread that was to notify the store may no longer run.
                     self.postings.tell(&*self.store);
                 }
                 () = self.postings.changed.notified() => {}

@@ -95,8 +95,8 @@ impl Postings {
         Self { state: Mutex::new(state), max_batch: batch.get(), permits, clock, stats, changed }
     }
 
-    /// Adds a posting. A charge that would wait for a slow commit is rejected at once. Returns whether to [tell](Self::tell)
-    /// who commits, soon; `None` if nothing more is taken.
+    /// Adds a posting. A charge that would wait for a slow commit is rejected at once. Returns whether to
+    /// [notify](Self::tell) the committer soon; `None` if no postings are accepted any more.
     pub(super) fn push(&self, request: Request) -> Option<bool> {
         let has_permit = request.has_permit;
         let mut state = self.state();
@@ -114,7 +114,7 @@ impl Postings {
         Some(!is_known)
     }
 
-    /// Tells who commits that postings wait, if that could commit them now: after a commit it looks for itself.
+    /// Notifies the committer that postings wait, if it could commit them now: after each commit it looks by itself.
     pub(super) fn tell(self: &Arc<Self>, store: &dyn Store) {
         let mut state = self.state();
         if !state.lanes.is_due(self.max_batch) || state.taker == Taker::StoreActive {
@@ -126,7 +126,7 @@ impl Postings {
             if store.commit_from(Arc::clone(self) as Arc<dyn CommitSource>) {
                 return;
             }
-            // It has no thread for commits, or no longer.
+            // The store has no thread for commits, or none any more.
             state = self.state();
             state.taker = Taker::Task;
             if state.has_task_ended {
@@ -348,9 +348,9 @@ mod tests {
         assert!(postings.take_for_task().is_some());
     }
 
-    /// The task's runtime was shut down before the turn ended in which the first posting came.
+    /// The task's runtime was shut down before the end of the turn with the first posting.
     #[tokio::test(start_paused = true)]
-    async fn posting_that_is_told_when_the_task_has_ended_is_rejected() {
+    async fn posting_after_the_task_has_ended_is_rejected() {
         let (postings, store) = (Arc::new(postings()), MemoryStore::new());
         let outcome = push(&postings);
         postings.task_ended();
@@ -378,7 +378,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn charges_do_not_wait_for_a_store_that_begins_no_commit() {
         let postings = postings();
-        postings.state().taker = Taker::StoreActive; // it was told, but its thread is busy with something else
+        postings.state().taker = Taker::StoreActive; // it was notified, but its thread is busy with something else
         let early = push(&postings);
         tokio::time::advance(COMMIT_TIMEOUT - Duration::from_secs(1)).await;
         postings.check_slow();

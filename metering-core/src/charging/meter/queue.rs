@@ -97,7 +97,7 @@ impl WeakQueue {
 impl Sender {
     fn close(&self) {
         self.postings.close();
-        // The thread whose turn has not ended may be one that no longer runs.
+        // The thread that was to notify the committer may no longer run.
         self.tell();
     }
 }

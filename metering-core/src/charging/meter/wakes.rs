@@ -1,8 +1,8 @@
-//! Wakes between a thread and the one that commits, in both directions together.
+//! Batches wake-ups in both directions between a thread with callers and the committer.
 //!
 //! Waking a task of another thread's runtime costs a system call. A commit may answer hundreds of callers of one thread,
-//! so the thread is woken once, and a task on it wakes the callers. The same task runs once after the tasks that are ready,
-//! and then tells who commits that they have posted something: all of that gets into one commit.
+//! so the thread is woken once, and a task on it wakes the callers. The same task runs after the tasks that are ready, and
+//! then notifies the committer of what they posted, which so gets into one commit.
 
 use std::cell::RefCell;
 use std::fmt;
@@ -17,11 +17,11 @@ thread_local! {
     static OF_THREAD: RefCell<Option<(Option<Id>, Arc<Wakes>)>> = const { RefCell::new(None) };
 }
 
-/// Wakes the callers of [`Meter`](crate::Meter) on this thread once per commit, instead of each on its own, and lets what
-/// they post in one turn of the runtime get into the same commit. It never resolves.
+/// Wakes the callers of [`Meter`](crate::Meter) on this thread once per commit, instead of one by one, and puts what they
+/// post in one turn of the runtime into the same commit. It never resolves.
 ///
 /// Spawn it on each current-thread runtime that calls a meter from many tasks. Without it, everything works the same, with
-/// more system calls and more commits; in a multi-thread runtime it has no use. Do not `block_on` a call of a meter inside
+/// more system calls and more commits; in a multi-thread runtime it is useless. Do not `block_on` a call of a meter inside
 /// a task of that runtime: what wakes it could not run.
 ///
 /// ```
@@ -41,21 +41,21 @@ pub fn wake_together() -> WakeTogether {
 /// The future of [`wake_together`].
 pub struct WakeTogether(Arc<Wakes>);
 
-/// Told that something waits for it.
+/// A committer that is notified when postings wait for it.
 pub(super) trait Told: Send + Sync {
-    /// Tells it. It does nothing if nothing waits any more.
+    /// Notifies it. Does nothing if no posting waits any more.
     fn tell(&self);
 }
 
-/// Tells it when the tasks that are ready on this thread have run, so once for all of them; at once if [`wake_together`]
-/// does not run here.
+/// Notifies it once, after all tasks that are ready on this thread have run; immediately if [`wake_together`] does not run
+/// here.
 pub(super) fn tell_when_turn_ends<T: Told + 'static>(told: &Arc<T>) {
     if !Wakes::of_runtime().is_some_and(|wakes| wakes.tell_later(told)) {
         told.tell();
     }
 }
 
-/// The callers on one thread that have an answer, and who is to be told of what they posted.
+/// The callers on one thread whose outcome is known, and the committers to notify of what was posted.
 #[derive(Default)]
 struct Wakes(Mutex<State>);
 
@@ -64,7 +64,7 @@ struct State {
     ready: Vec<Waker>,
     /// At most once each.
     untold: Vec<Arc<dyn Told>>,
-    /// The task that wakes and tells them; `None` while it is being woken, or does not run.
+    /// The task that wakes and notifies them; `None` while it is being woken, or does not run.
     task: Option<Waker>,
     /// Whether the task has ended.
     has_ended: bool,
@@ -139,7 +139,7 @@ impl Wakes {
         found.ok().flatten()
     }
 
-    /// Tells it with the next poll of the task. Returns `false` if there will be none.
+    /// Notifies it with the next poll of the task. Returns `false` if there will be none.
     fn tell_later<T: Told + 'static>(&self, told: &Arc<T>) -> bool {
         let mut state = self.state();
         if state.has_ended {
@@ -162,7 +162,7 @@ impl Wakes {
 }
 
 impl State {
-    /// Wakes and tells all. Unlocks first, because both run other code.
+    /// Wakes and notifies all. Unlocks first, because both run other code.
     fn settle(mut state: MutexGuard<'_, Self>) {
         let (ready, untold) = (std::mem::take(&mut state.ready), std::mem::take(&mut state.untold));
         drop(state);
@@ -262,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn who_commits_is_told_once_when_the_turn_ends() {
+    fn committer_is_notified_once_when_the_turn_ends() {
         let (task_wakes, task) = counted();
         let told = Arc::<TimesTold>::default();
         let times = || told.0.load(Ordering::Relaxed);

@@ -39,8 +39,8 @@ pub struct PaymentRecord {
     pub plan_id: Option<String>,
     /// That plan as it was sold; `None` without a plan.
     pub sold: Option<SoldPlan>,
-    /// What it was worth when it was credited; `None` if the operator did not want to know, and for a processor's payment,
-    /// whose amount is in a currency.
+    /// What it was worth when it was credited; `None` if the operator had set no currency, and for a processor's payment,
+    /// whose amount is in one.
     pub value: Option<PaymentValue>,
     /// When it was recorded.
     pub recorded_at: Timestamp,

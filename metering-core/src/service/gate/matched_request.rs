@@ -246,7 +246,7 @@ struct Read {
     target: String,
     /// If the route declares its body.
     body: Option<CheckedBody>,
-    /// If the route is priced by usage.
+    /// The price of the request, if its route is priced by usage.
     usage_price: Option<Arc<UsagePrice>>,
 }
 

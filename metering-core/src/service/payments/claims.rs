@@ -179,7 +179,7 @@ impl Payments<'_> {
         Ok(Claim { nonce: quote.nonce, payment, account, sold, value, delivery, now })
     }
 
-    /// What a payment is worth now, if the operator wants to know.
+    /// What a payment is worth now, if the operator has set a currency.
     pub(super) fn value_of(self, payment: &Payment, sold: Option<&SoldPlan>) -> Option<PaymentValue> {
         let token = sold.map(|sold| (sold.token_symbol.as_str(), sold.token_decimals));
         self.rates().map(|rates| rates.value(payment.amount, token, self.access.now()))

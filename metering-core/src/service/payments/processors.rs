@@ -1,5 +1,5 @@
-//! Payments that processors took, as the services that took them report them. Whoever may report them is trusted: nothing
-//! else proves that somebody paid.
+//! Payments that processors took, as a checkout reports them. Whoever may report them is trusted: nothing else proves that
+//! somebody paid.
 
 use crate::access::account::{Account, AccountId};
 use crate::chains::address::Address;
@@ -110,8 +110,8 @@ impl Payments<'_> {
         }
     }
 
-    /// Takes back credits of a payment that a processor refunds or a payer disputes, or gives them back. The same reversal
-    /// sent again changes nothing. The balance may go below zero.
+    /// Takes back credits of a payment that was refunded or disputed, or returns them if the reversal has ended. The same
+    /// reversal sent again changes nothing. The balance may go below zero.
     ///
     /// [`Payments::credit_from_processor`] has an example.
     ///

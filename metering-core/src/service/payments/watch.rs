@@ -129,9 +129,9 @@ impl Payments<'_> {
         Ok(WatchReport { scanned_to: Some(to), up_to_date: to == confirmed, ..report })
     }
 
-    /// Forgets unclaimed payments that a reorganisation removed: they were not `found`, each with its block, and their block
-    /// is another now. In the same block they stay, because a source may omit what it had before, and this process may
-    /// look for other recipients and tokens than the one that found them.
+    /// Forgets unclaimed payments that a reorganisation removed: they are not in `found` (block and transaction), and their
+    /// block was replaced. If it was not, they stay, because a source may omit what it had before, and this process may look
+    /// for other recipients and tokens than the one that found them.
     async fn forget_removed(
         self,
         chain_id: u64,

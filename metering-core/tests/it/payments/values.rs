@@ -65,7 +65,7 @@ async fn a_value_stays_what_it_was_at_the_credit() {
 }
 
 #[tokio::test]
-async fn receipts_do_not_mention_what_the_operator_does_not_want_to_know() {
+async fn receipts_have_no_value_without_a_currency() {
     let scene = Scene::new().await;
     let (key, _) = scene.customer(&Wallet::of(1), MAIN).await;
     let receipt = scene.service.payments().receipts(Some(&key), None, 10).await.unwrap().receipts.remove(0);

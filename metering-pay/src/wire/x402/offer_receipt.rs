@@ -13,7 +13,7 @@ pub const OFFER_RECEIPT_EXTENSION: &str = "offer-receipt";
 
 /// The version of both statements.
 const VERSION: u64 = 1;
-/// The extension has the same chain everywhere: nothing of it is for a chain.
+/// Fixed by the extension, whose statements are not tied to a chain.
 const CHAIN_ID: u64 = 1;
 const DOMAIN: &str = "EIP712Domain(string name,string version,uint256 chainId)";
 

@@ -74,7 +74,7 @@ function show(key, data) {
   tabs ??= startTabs(byId("tabs"), { opened: loadOpened });
   tabs.openNamed();
   if (rememberedPlan()) tabs.open("tab-top-up");
-  // What goes on continues, whichever tab is open, and the payment of a chosen plan begins.
+  // Continues what is in progress, whichever tab is open, and begins the payment of a chosen plan.
   if (isPaying() || rememberedRotation()) fillTabs(visit);
 }
 
@@ -115,8 +115,8 @@ function fillTabs(opened) {
 }
 
 /**
- * Calls `work` with the rest of the page: it is a script of its own, which is loaded once, when it is needed. Until then,
- * `places` say so, and if it cannot be loaded.
+ * Calls `work` with the rest of the page, a separate script that is loaded once, when it is needed. While it loads, and if it
+ * cannot be loaded, `places` say so.
  */
 async function withRest(places, work) {
   let rest;

@@ -129,7 +129,7 @@ mod tests {
             let count = share("ab c", "", name, 0..1_000);
             assert!(count.abs_diff(expected) <= 3, "{name}: {count}");
         }
-        // Of any few requests in a row, each gets about its part.
+        // In any short run of requests, each gets about its share.
         for from in 0..100 {
             let count = share("ab", "", "b", from..from + 12);
             assert!((2..=4).contains(&count), "{from}: {count}");

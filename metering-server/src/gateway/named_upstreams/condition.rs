@@ -32,8 +32,8 @@ pub(super) struct Condition {
 }
 
 impl Condition {
-    /// A good one. `eject_after` is how many failures eject it, 0 for any number, and `eject_time` how long the first
-    /// ejection takes.
+    /// In good condition. `eject_after` is how many failures in a row eject it, 0 for never, and `eject_time` is how long
+    /// the first ejection takes.
     pub(super) fn new(eject_after: u32, eject_time: Duration) -> Self {
         Self {
             since: Instant::now(),
@@ -103,7 +103,7 @@ impl Condition {
         Some(succeeded)
     }
 
-    /// How long it is ejected when it is so for the `number`th time.
+    /// How long its `number`th ejection in succession takes.
     fn ejection(&self, number: u32) -> Duration {
         self.eject_time.saturating_mul(number).min(LONGEST.max(self.eject_time))
     }
@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn each_further_time_is_longer_until_it_has_worked_for_as_long() {
+    async fn ejections_grow_until_it_has_worked_for_as_long() {
         let condition = Condition::new(2, TIME);
         assert_eq!(eject(&condition), (2, 30));
         for seconds in [60, 90] {

@@ -82,9 +82,9 @@ impl NamedUpstream {
         let outcome = self.http.attempt(head, body, streams, within).await;
         match &outcome {
             Ok(response) if is_failure(response.status()) => self.failed(),
-            // It is the request's own fault, or too late to say.
+            // Not the upstream's fault, or its connection has switched to another protocol.
             Err(Unserved { reached: Reached::End, .. }) => {}
-            // Those before it used up most of its time.
+            // A timeout, but earlier attempts had used up most of the time.
             Err(_) if within < self.response_timeout() / 2 && started.elapsed() >= within => self.failed.increment(1),
             Err(_) => self.failed(),
             Ok(_) => {

@@ -1,4 +1,4 @@
-//! Which upstream served a request, for those who look the request up soon after: the last 65,536 of this process.
+//! Remembers which upstream served a request, for lookups soon after: the last 65,536 requests of this process.
 //!
 //! Nothing is stored for a request (ADR 47), so this is in memory. Each entry is one number: parts of the hashes of
 //! the request's id and of the upstream's name. A new request replaces the one in its place.

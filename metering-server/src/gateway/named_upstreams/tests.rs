@@ -130,7 +130,7 @@ async fn a_body_that_has_begun_is_never_replaced() {
 }
 
 #[tokio::test]
-async fn an_upstream_that_fails_often_is_asked_last() {
+async fn an_upstream_that_fails_often_is_tried_last() {
     let urls = [("first", server(BUSY).await), ("second", server(OK).await)];
     let upstreams = upstreams(&urls, "eject_after = 2", &NamedUpstreams::default());
     let (plain, alone) = (route(r#""upstream": ["first", "second"]"#), route(r#""upstream": "first""#));
