@@ -133,7 +133,9 @@ fn unclaimed_payment_is_known_after_a_restart_until_it_is_assigned() {
     let found = &needs["unclaimed"][0];
     assert_eq!((&needs["unclaimed_count"], &found["payment"]["tx_hash"]), (&json!(1), &json!(hash)), "{needs}");
     assert_eq!(found["nearest_plan"]["difference"], "2.5", "{found}");
-    until("it is counted", || shop.metric("metering_unclaimed_payments") == Some(1));
+    let metrics = Client::new(address);
+    let counted = || metrics.get("/metrics").expect(200).text().contains("\nmetering_unclaimed_payments 1\n");
+    until("it is counted", counted);
     let _ = shop.assigned(&hash, &account.org_id, &["--credits", "5", "--reason", "sent half"]);
     assert_eq!(attention()["unclaimed"], json!([]));
     shop.site.verify();
