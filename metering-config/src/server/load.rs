@@ -133,7 +133,8 @@ fn check(config: &Config) -> Result<(), ConfigError> {
     check_mail(config)?;
     config.webhooks.check()?;
     config.pay.check(config)?;
-    config.stripe.as_ref().map_or(Ok(()), |stripe| stripe.check(config))?;
+    let returns_to = config.public_url.as_deref().or(config.pages_url.as_deref());
+    config.stripe.as_ref().map_or(Ok(()), |stripe| stripe.check(returns_to))?;
     config.brand.mark.as_deref().map_or(Ok(()), |file| Mark::read(file).map(drop))?;
     config.receipts.currency.as_ref().map_or(Ok(()), |currency| currency.exchange_rates().map(drop))?;
     config.otlp.as_ref().map_or(Ok(()), |otlp| otlp.check())?;

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use url::Url;
 
 use crate::ConfigError;
-use crate::server::{Config, CreditAmount, Secret};
+use crate::server::{CreditAmount, Secret};
 
 /// Currencies whose smallest unit at Stripe is another than that of ISO 4217.
 const OTHER_UNITS: [&str; 3] = ["ISK", "MGA", "UGX"];
@@ -100,9 +100,11 @@ impl CardPlan {
 }
 
 impl StripeConfig {
+    /// `returns_to` is the URL of the pages, if it is known.
+    ///
     /// # Errors
     /// The first key that is missing or wrong.
-    pub(super) fn check(&self, config: &Config) -> Result<(), ConfigError> {
+    pub(super) fn check(&self, returns_to: Option<&str>) -> Result<(), ConfigError> {
         let invalid = |key: &str, problem: &str| Err(ConfigError::key(format!("stripe.{key}"), problem));
         if self.key.is_none() {
             return invalid("key_file", "is required: a file with the secret key of Stripe's API");
@@ -117,7 +119,7 @@ impl StripeConfig {
         if !Url::parse(&self.api_base).is_ok_and(is_url) {
             return invalid("api_base", "must be an http(s) URL without a query");
         }
-        if config.public_url.is_none() && config.pages_url.is_none() {
+        if returns_to.is_none() {
             let problem = "is required with [stripe]: it is the URL that customers return to after they paid";
             return Err(ConfigError::key("public_url", problem));
         }
@@ -146,8 +148,7 @@ mod tests {
 
     fn problem(text: &str) -> Option<String> {
         let config: StripeConfig = toml::from_str(text).unwrap_or_else(|error| panic!("{text}: {error}"));
-        let public_url = Some("https://acme.example".to_owned());
-        config.check(&Config { public_url, ..Config::default() }).err().map(|error| error.to_string())
+        config.check(Some("https://acme.example")).err().map(|error| error.to_string())
     }
 
     fn plan(key: &str, value: &str) -> String {

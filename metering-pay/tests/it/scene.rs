@@ -292,7 +292,7 @@ pub(super) fn accepted(signed: &SignedAuthorization) -> Value {
     json!({
         "scheme": "exact", "network": "eip155:84532", "amount": signed.authorization.value.get().to_string(),
         "asset": TOKEN.to_checksummed(), "payTo": RECIPIENT.to_checksummed(), "maxTimeoutSeconds": 300,
-        "extra": {"name": "USDC", "version": "2"},
+        "extra": {"name": "USDC", "paymentFlow": "upfront", "version": "2"},
     })
 }
 
