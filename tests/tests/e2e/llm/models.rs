@@ -95,7 +95,7 @@ fn model_without_a_price_is_not_forwarded() {
         (GEMINI, "/error/status", "NOT_FOUND"),
     ];
     for (path, pointer, expected) in table {
-        for model in ["smal", "dea", "other"] {
+        for model in ["smaller", "dea", "other"] {
             let (target, body) = request(path, model, Some(50));
             let response = scene.send(&account, &target, &[], body.to_string().as_bytes()).expect(404);
             assert_eq!(response.json().pointer(pointer), Some(&json!(expected)), "{path} {model}: {}", response.text());
