@@ -175,6 +175,9 @@ export const buying = {
     await page.waitForFunction((amount) => document.querySelector("#nav-balance").textContent === `Balance: ${amount} credits`, String(balance));
     assert.ok(!page.walletCalls.includes("personal_sign"), "nothing is signed");
     assert.ok(!/metering\.(payment|quote)/.test(await storedData(page)));
+    const [receipt] = (await page.innerText("#topped-up")).match(/R-\d+-[0-9A-F]{16}/);
+    await page.waitForFunction((number) => document.querySelector("#purchases").textContent.includes(number), receipt);
+    assert.equal(await page.locator("#load-error").count(), 0, "the account was loaded again");
     await checkPage(page, "top-up-done");
     await page.getByRole("link", { name: "Open the receipt" }).click();
     await page.waitForSelector("#receipt-number");

@@ -9,9 +9,7 @@ import { table } from "/assets/table.js";
 
 /** The purchases, and who buys. `receipts` is the first part of the list, or why it could not be loaded. */
 export function purchases({ key, receipts }) {
-  const parts = document.createDocumentFragment();
-  parts.append(purchaseList({ key, receipts }), billing(key));
-  return parts;
+  return h("div", { class: "panel-parts" }, purchaseList({ key, receipts }), billing(key));
 }
 
 function purchaseList({ key, receipts }) {
