@@ -94,10 +94,14 @@ function listed(parts, ordered) {
   return isUsed(rest) ? [...named, { id: REST, name: "All others", place: NAMED, ...rest }] : named;
 }
 
-/** How much more one amount is than another, in percent: "+12%". Null where there is nothing to compare with. */
+/**
+ * How much more one amount is than another: "+12%", or ">10×", since larger percentages say little. Null where there is
+ * nothing to compare with.
+ */
 export function change(now, before) {
   if (before <= 0n) return null;
+  if (now > before * 10n) return ">10×";
   const tenths = ((now - before) * 1_000n) / before;
   const percent = (tenths >= 0n ? tenths + 5n : tenths - 5n) / 10n;
-  return `${percent > 0n ? "+" : percent < 0n ? "−" : "±"}${String(percent < 0n ? -percent : percent).replace(/\B(?=(\d{3})+$)/g, ",")}%`;
+  return `${percent > 0n ? "+" : percent < 0n ? "−" : "±"}${percent < 0n ? -percent : percent}%`;
 }

@@ -205,7 +205,7 @@ function inWords({ from, to, count, total, before }, { measure, period }, today)
   const name = period === "custom" || to !== today ? `${from} to ${to}` : `Last ${count} days`;
   const [credits, calls] = [fromUnits(total.credits), String(total.calls)];
   const more = before && change(total[measure], before[measure]);
-  const than = more && [" · ", h("span", { class: "compared" }, h("span", { class: "before-sample", "aria-hidden": "true" }), `${more} on the ${count === 1 ? "day" : `${count} days`} before`)];
+  const than = more && [" · ", h("span", { class: "compared" }, h("span", { class: "before-sample", "aria-hidden": "true" }), `${more}${more.endsWith("%") ? " on" : ""} the ${count === 1 ? "day" : `${count} days`} before`)];
   return [h("strong", {}, name), " · ", figure(credits), ` ${plural(credits, "credit")} · ${group(calls)} ${plural(calls, "call")}`, ...(than ?? [])];
 }
 
