@@ -171,7 +171,7 @@ export const consoleSearch = {
       await page.waitForSelector("#no-attention");
       assert.equal(await page.innerText("#attention p"), "Nothing needs attention.");
       await page.waitForSelector("#sold-change:not(:empty)");
-      assert.match(plain(await page.innerText(".console-tiles")), /As in the 30 days before/);
+      assert.match(plain(await page.innerText(".console-tiles")), /Same as the 30 days before/);
       await checkPage(page, null);
       for (const view of ["Accounts", "Payments", "Plans", "Catalogue", "Price versions", "Audit log", "Operators"]) {
         await visit(page, view);

@@ -78,7 +78,7 @@ async function compare(report) {
   for (const [id, name] of Object.entries(COMPARED)) {
     const place = byId(`${id}-change`);
     const words = change(sum(report.by_day, name), sum(before.by_day, name), count);
-    if (place) place.textContent = id === "accounts" ? `New ones: ${words}` : words;
+    if (place) place.textContent = id === "accounts" ? `New accounts: ${words[0].toLowerCase()}${words.slice(1)}` : words;
   }
 }
 

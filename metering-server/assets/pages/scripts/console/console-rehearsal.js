@@ -25,14 +25,14 @@ export function rehearsal(text) {
   return h("section", { "aria-labelledby": "rehearsal-title", id: "rehearsal" }, h("h2", { id: "rehearsal-title" }, "Rehearsal"), place);
 }
 
-/** "+12 %", rounded; nothing without a base. */
+/** "+12%", rounded; nothing without a base. */
 export function percent(before, after) {
   const [base, units] = [toUnits(before), toUnits(after)];
   if (base <= 0n) return null;
   const difference = units - base;
   const size = difference < 0n ? -difference : difference;
   const tenths = (size * 1_000n + base / 2n) / base;
-  return `${difference < 0n ? "−" : "+"}${group(fromUnits(tenths, 1))} %`;
+  return `${difference < 0n ? "−" : "+"}${group(fromUnits(tenths, 1))}%`;
 }
 
 function results({ totals, accounts, by_route: routes, by_account: users, run_outs: count, run_out: ranOut }) {
