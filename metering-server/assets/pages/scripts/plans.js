@@ -29,10 +29,13 @@ function face(plan, chain) {
     ),
     h("span", { class: "offer-price" }, h("span", { class: "price" }, price(plan)), h("span", { class: "offer-chain" }, ` on ${chain.name}`)),
     h("span", { class: "offer-credits" }, amount(plan.credits), ` ${plural(plan.credits, "credit")}`, bonus && " ", bonus),
-    buys.length > 0 && h("span", { class: "offer-calls" }, `Buys ${buys.join(" or ")}`),
+    buys.length > 0 && h("span", { class: "offer-calls" }, ...breakable(`Buys ${buys.join(" or ")}`)),
     plan.description && h("span", { class: "offer-words" }, plan.description),
   ];
 }
+
+/** A text whose paths may break after a slash, rather than within a word. */
+const breakable = (text) => text.split("/").flatMap((part, place, all) => (place === 0 ? [part] : ["/", !all[place - 1].endsWith(" ") && h("wbr"), part]));
 
 /** Cards to choose one plan from, as radio buttons of a form. */
 export const choices = ({ chain, plans }) =>
