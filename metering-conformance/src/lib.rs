@@ -110,6 +110,7 @@ pub mod settlements;
 pub mod sign_ins;
 pub mod signups;
 pub mod token_limits;
+mod token_openers;
 pub mod top_up_quotes;
 pub mod topups;
 pub mod transactions;
@@ -126,6 +127,7 @@ pub use operation::{
     AuthorizationOperation, HoldStep, Item, KeyOperation, Operation, Price, Sale, Signup, operations,
     operations_by_turns,
 };
+pub use token_openers::openers_share_a_token_limit;
 
 /// Runs one contract on a fresh store. [`store_conformance!`](crate::store_conformance) generates calls to this.
 ///

@@ -7,7 +7,6 @@ use metering_core::charging::{HoldAction, HoldId, HoldUpdate, LimitWindow, Posti
 use metering_core::clock::Timestamp;
 use metering_core::store::{Store, TermsChange};
 use metering_core::{Charge, Receipt, Refusal, RequestId};
-use tokio::task::JoinSet;
 
 use super::hold_scene::{LEASE, capture, held, hold, later, try_update};
 use super::key_scene::{caller, change, issue, manager};
@@ -17,12 +16,12 @@ use super::scene::{Customer, MINUTE, NOON, accepted, account, assert_verified, c
 const PLENTY: i64 = 1_000_000;
 
 /// A hold of a request that may use so many tokens.
-fn request(key: KeyHash, tokens: u32) -> Charge {
+pub(crate) fn request(key: KeyHash, tokens: u32) -> Charge {
     hold(key, 9).with_tokens(tokens)
 }
 
 /// A customer whose requests may use so many tokens per minute.
-async fn limited(store: &dyn Store, limit: u32) -> Customer {
+pub(crate) async fn limited(store: &dyn Store, limit: u32) -> Customer {
     let customer = customer(store, PLENTY).await;
     let account = store.set_token_limit(&customer.id, limit).await.unwrap().expect("the account exists");
     assert_eq!(account.tokens_per_minute, limit);
@@ -37,7 +36,7 @@ async fn open_id(store: &dyn Store, key: KeyHash, tokens: u32) -> HoldId {
     held(&open(store, key, tokens, NOON).await).id
 }
 
-async fn settle(
+pub(crate) async fn settle(
     store: &dyn Store,
     account: &AccountId,
     id: HoldId,
@@ -58,7 +57,7 @@ async fn refusal(store: &dyn Store, key: KeyHash, tokens: u32, now: Timestamp) -
 }
 
 /// The tokens that are left, as a request learns that would use more than any limit.
-async fn left(store: &dyn Store, key: KeyHash, now: Timestamp) -> u32 {
+pub(crate) async fn left(store: &dyn Store, key: KeyHash, now: Timestamp) -> u32 {
     refusal(store, key, u32::MAX, now).await.remaining(LimitWindow::Tokens).expect("there is a limit")
 }
 
@@ -236,34 +235,4 @@ pub async fn a_keys_token_limit_is_within_the_others(store: Arc<dyn Store>) {
     refusal(&*store, parent.secret, 1, NOON).await;
     assert_eq!(refusal(&*store, child.secret, 1, NOON).await.tokens.limit, 50, "the child key is within its own limit");
     assert_verified(&*store).await;
-}
-
-/// Several openers of one database race for one limit, and settle each other's holds: it is filled exactly.
-///
-/// Call it with stores that were opened on the same, empty database.
-pub async fn openers_share_a_token_limit(stores: Vec<Arc<dyn Store>>) {
-    let customer = limited(&*stores[0], 1_000).await;
-    let terms = KeyTerms { tokens_per_minute: 600, ..caller() };
-    let key = issue(&*stores[0], &customer.id, None, terms).await;
-    let mut tasks: JoinSet<u32> = JoinSet::new();
-    for (place, store) in (0..80).zip(stores.iter().cycle()) {
-        let (own, secret) = (Arc::clone(store), if place % 4 < 2 { customer.key } else { key.secret });
-        let (other, id) = (Arc::clone(&stores[(place + 1) % stores.len()]), customer.id.clone());
-        tasks.spawn(async move {
-            let decision = super::scene::decide(&*own, request(secret, 25), NOON).await;
-            let metering_core::Decision::Accepted(receipt) = decision else { return 0 };
-            if place % 3 == 0 {
-                settle(&*other, &id, held(&receipt).id, capture(3), Some(10), NOON).await;
-                return 10;
-            }
-            25
-        });
-    }
-    let used: u32 = tasks.join_all().await.into_iter().sum();
-    for store in &stores {
-        assert_eq!(left(&**store, customer.key, NOON).await, 1_000 - used);
-    }
-    stores[0].set_token_limit(&customer.id, 2_000).await.unwrap();
-    assert_eq!(left(&**stores.last().expect("there are stores"), customer.key, NOON).await, 2_000 - used);
-    assert_verified(&*stores[0]).await;
 }

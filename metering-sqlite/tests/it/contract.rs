@@ -60,5 +60,5 @@ fn two_openers_of_one_file_agree_with_the_model() {
 async fn two_openers_of_one_file_share_a_token_limit() {
     let (stores, _guard) = fresh_pair().await;
     let stores = stores.into_iter().map(|store| store as Arc<dyn Store>).collect();
-    metering_conformance::token_limits::openers_share_a_token_limit(stores).await;
+    metering_conformance::openers_share_a_token_limit(stores).await;
 }
