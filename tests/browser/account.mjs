@@ -121,7 +121,7 @@ export const account = {
     const year = await of({ from: "2025-11-22" });
     assert.deepEqual([year.bars.length, year.bars.at(-1).from, year.bars[0].to, year.before], [53, "2026-11-15", "2025-11-22", null], "weeks, of which the last is complete");
 
-    const changes = [["112", "100", "+12%"], ["100", "112", "−11%"], ["1", "0", null], ["0", "5", "−100%"], ["7", "7", "±0%"], ["99999", "3", "+3,333,200%"]];
+    const changes = [["112", "100", "+12%"], ["100", "112", "−11%"], ["1", "0", null], ["0", "5", "−100%"], ["7", "7", "±0%"], ["99999", "3", ">10×"]];
     for (const [now, before, words] of changes) {
       assert.equal(await inModule(page, "split", (module, amounts) => module.change(...amounts.map(BigInt)), [now, before]), words, `${before} to ${now}`);
     }

@@ -41,6 +41,7 @@ export function billing(key) {
       : h("p", { class: "soft" }, "None yet. Add your company's name, address and VAT number to have them on your receipts.");
     section.replaceChildren(head(change), words, status);
   };
+  section.append(head());
   load();
   return section;
 }
