@@ -189,7 +189,7 @@ pub async fn reports_count_what_was_not_reversed(store: Arc<dyn FullStore>) {
     }
 }
 
-/// Accounts and the audit log are told of processors' payments.
+/// A processor's payment and its reversal are in the account's events and in the audit log.
 pub async fn processor_payments_are_reported(store: Arc<dyn FullStore>) {
     let customer = customer(&*store, BASE).await;
     credited(&*store, &customer.id, "pi_1").await;

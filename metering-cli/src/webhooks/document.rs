@@ -85,7 +85,7 @@ mod tests {
         unreachable["last_error"] = json!("connection refused");
         let none = json!({"waiting": 0, "failing_since": null, "last_status": null, "last_error": null,
             "next_attempt_at": null, "last_delivered_at": null});
-        // state, health, what is said
+        // state, health, expected text
         let table = [
             ("active", &failing, "failing since 2026-11-28T22:51:00.000Z, HTTP 500, 2 waiting"),
             ("active", &unreachable, "failing since 2026-11-28T22:51:00.000Z, connection refused, 2 waiting"),

@@ -26,7 +26,7 @@ pub(super) struct ModelNames {
 }
 
 impl ModelNames {
-    /// Names and patterns in the order of their entries, without duplicates.
+    /// Names and patterns in the order of the file, without duplicates.
     ///
     /// # Errors
     /// What is wrong with one of them.

@@ -96,7 +96,7 @@ impl Node {
         nodes.entry(name.into()).or_default()
     }
 
-    /// Finds the route of what is left of a path: `None` after its last segment.
+    /// Finds the route for the rest of a path, which is `None` after the last segment.
     fn find(&self, path: Option<&str>, method: &str, near_misses: &mut NearMisses) -> Option<usize> {
         let Some(path) = path else {
             let route = self.routes.iter().find(|(candidate, _)| &**candidate == method);

@@ -104,8 +104,8 @@ impl ProcessorReversal {
     /// How much of a payment reversals take back together: at most all of it.
     #[must_use]
     pub fn amount_of<'a>(paid: TokenUnits, reversals: impl IntoIterator<Item = &'a Self>) -> TokenUnits {
-        let standing = reversals.into_iter().filter(|reversal| reversal.restored_at.is_none());
-        let amount = standing.fold(0_u128, |sum, reversal| sum.saturating_add(reversal.amount.get()));
+        let in_effect = reversals.into_iter().filter(|reversal| reversal.restored_at.is_none());
+        let amount = in_effect.fold(0_u128, |sum, reversal| sum.saturating_add(reversal.amount.get()));
         TokenUnits::new(amount.min(paid.get()))
     }
 }

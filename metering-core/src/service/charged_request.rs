@@ -220,7 +220,7 @@ mod tests {
         entry(ActivityKind::Usage, amount, calls, created_at)
     }
 
-    /// What is said with this activity, newest first, and the amount.
+    /// The explanation that this activity (newest first) gives, and the amount.
     fn said(id: HoldId, activity: &[Activity]) -> (String, Option<String>) {
         let account = AccountId::generate(&SystemRandomness);
         let charged = ChargedRequest::among(activity, id, account, KEY);

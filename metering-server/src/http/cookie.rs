@@ -19,7 +19,7 @@ pub(crate) fn cookie<'h>(headers: &'h HeaderMap, wanted: &str) -> Option<&'h str
 /// A cookie to set.
 pub(crate) struct Cookie<'c> {
     pub(crate) name: &'static str,
-    /// The browser sends the cookie only to this path and paths below it.
+    /// The browser sends the cookie to this path and everything below it, and nowhere else.
     pub(crate) path: &'static str,
     /// Empty to delete it.
     pub(crate) value: &'c str,

@@ -1,5 +1,5 @@
-//! The price table of the first page, in words. It has only a few routes, so that the plans stay visible below it; the
-//! API reference has all of them.
+//! The price table of the first page, in words. It lists only a few routes, to leave room for the plans; the API
+//! reference lists all of them.
 
 use metering_core::Catalogue;
 use metering_core::catalogue::Route;

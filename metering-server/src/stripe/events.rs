@@ -172,7 +172,7 @@ impl Stripe {
     }
 
     /// Takes back what was credited for a payment, or gives it back. A payment that is not known is looked up at Stripe
-    /// first: its own event may still be under way.
+    /// first, because its own event may arrive later.
     async fn reverse(&self, payments: Payments<'_>, reversal: Reversal<'_>) -> Result<(), Problem> {
         match recorded(payments, &reversal).await {
             Err(Error::Payment(error)) if matches!(*error, PaymentError::NoProcessorPayment(_)) => {}

@@ -355,7 +355,8 @@ mod tests {
         let outcome = push(&postings);
         postings.task_ended();
         postings.tell(&store);
-        let rejected = tokio::time::timeout(Duration::from_secs(1), outcome).await.expect("it does not wait for ever");
+        let rejected =
+            tokio::time::timeout(Duration::from_secs(1), outcome).await.expect("it is rejected instead of waiting");
         assert!(matches!(rejected, Err(MeterError::Closed)), "{rejected:?}");
     }
 

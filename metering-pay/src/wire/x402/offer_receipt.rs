@@ -32,7 +32,7 @@ struct Statement {
     members: Vec<(&'static str, Member)>,
 }
 
-/// The extension of a 402 with these offers for a URL, in the order of its `accepts`.
+/// The extension of a 402 that has these offers for a URL, signed, in the order of `accepts`.
 #[must_use]
 pub fn offers_extension(signer: &dyn StatementSigner, offers: &Offers, url: &str, now: Timestamp) -> Value {
     let until = seconds(now).saturating_add(MAX_TIMEOUT_SECONDS.into());

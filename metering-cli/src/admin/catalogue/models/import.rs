@@ -77,7 +77,7 @@ struct Document<'i> {
     left_out: Vec<Listed<'i>>,
 }
 
-/// A model, and what is said of it.
+/// A model with a remark.
 #[derive(Debug, Serialize)]
 struct Listed<'i> {
     model: &'i str,
