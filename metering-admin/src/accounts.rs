@@ -304,8 +304,6 @@ async fn with_token_limit(
 }
 
 fn changed(limits: RateLimits, per_minute: Option<u32>, per_day: Option<u32>) -> RateLimits {
-    RateLimits {
-        requests_per_minute: per_minute.unwrap_or(limits.requests_per_minute),
-        requests_per_day: per_day.unwrap_or(limits.requests_per_day),
-    }
+    RateLimits::per_minute(per_minute.unwrap_or(limits.requests_per_minute))
+        .and_per_day(per_day.unwrap_or(limits.requests_per_day))
 }

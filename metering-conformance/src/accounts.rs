@@ -10,14 +10,14 @@ use metering_core::money::{Credits, LedgerKind};
 use metering_core::store::{Created, NewAccount, Posted, Store};
 
 use super::scene::{
-    ALWAYS, BASE, NOON, UNCAPPED, account, adjustment, atoms, charge, create, customer, entry, new_account, new_id,
-    new_key, refused,
+    ALWAYS, BASE, NOON, account, adjustment, atoms, charge, create, customer, entry, new_account, new_id, new_key,
+    refused,
 };
 
 /// A new account has the fields it was created with, whichever way it is looked up.
 pub async fn a_new_account_is_found_as_it_was_made(store: Arc<dyn Store>) {
     let payer = Some(Payer { address: Address::from_bytes([0xAB; 20]), chain_id: 8453 });
-    let limits = RateLimits { requests_per_minute: 7, requests_per_day: u32::MAX };
+    let limits = RateLimits::per_minute(7).and_per_day(u32::MAX);
     let new = NewAccount {
         agent_name: "My-agent_01".parse().unwrap(),
         email: Some("Jörg+1@Example.com".parse().unwrap()),
@@ -50,7 +50,7 @@ pub async fn account_without_entries_has_no_credits(store: Arc<dyn Store>) {
     create(&*store, new).await;
     let found = account(&*store, &id).await;
     assert_eq!((found.email, found.payer, found.revoked_at), (None, None, None));
-    assert_eq!((found.totals, found.limits), (Totals::default(), UNCAPPED));
+    assert_eq!((found.totals, found.limits), (Totals::default(), RateLimits::NONE));
     assert_eq!(store.activity(&id, 10).await.unwrap(), []);
     assert_eq!(store.ledger(None, 10).await.unwrap().items, []);
 }
@@ -61,7 +61,7 @@ pub async fn unknown_account_is_none(store: Arc<dyn Store>) {
     let (id, key) = (new_id(), new_key());
     assert_eq!(store.account(&id).await.unwrap(), None);
     assert_eq!(store.account_by_key(&key).await.unwrap(), None);
-    assert_eq!(store.set_limits(&id, UNCAPPED).await.unwrap(), None);
+    assert_eq!(store.set_limits(&id, RateLimits::NONE).await.unwrap(), None);
     assert_eq!(store.revoke_account(&id, NOON).await.unwrap(), None);
     assert_eq!(store.replace_key(&id, key, NOON).await.unwrap(), None);
     assert_eq!(store.usage_report(&id, ALWAYS).await.unwrap(), None);

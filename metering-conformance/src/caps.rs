@@ -11,19 +11,11 @@ use metering_core::{Decision, Refusal};
 
 use super::key_scene::{issue, manager};
 use super::scene::{
-    BASE, Customer, DAY, MINUTE, NOON, UNCAPPED, accepted, account, adjustment, balance, charge, commit, commit_refund,
-    customer, customer_with, post, refused,
+    BASE, Customer, DAY, MINUTE, NOON, accepted, account, adjustment, balance, charge, commit, commit_refund, customer,
+    customer_with, post, refused,
 };
 
 const PLENTY: i64 = 1_000_000 * BASE;
-
-fn per_minute(cap: u32) -> RateLimits {
-    RateLimits { requests_per_minute: cap, ..UNCAPPED }
-}
-
-fn per_day(cap: u32) -> RateLimits {
-    RateLimits { requests_per_day: cap, ..UNCAPPED }
-}
 
 /// Commits a batch of `size` charges and returns how many are accepted; the limit of `window` must refuse the rest.
 async fn admitted(store: &dyn Store, customer: &Customer, size: usize, window: LimitWindow, now: Timestamp) -> usize {
@@ -39,7 +31,9 @@ async fn admitted(store: &dyn Store, customer: &Customer, size: usize, window: L
 /// A limit of ten admits exactly ten requests, for any batch sizes.
 pub async fn caps_are_exact_across_batches(store: Arc<dyn Store>) {
     for sizes in [vec![12], vec![4, 4, 4], vec![1; 12], vec![9, 3], vec![10, 2]] {
-        for (limits, window) in [(per_minute(10), LimitWindow::Minute), (per_day(10), LimitWindow::Day)] {
+        for (limits, window) in
+            [(RateLimits::per_minute(10), LimitWindow::Minute), (RateLimits::per_day(10), LimitWindow::Day)]
+        {
             let customer = customer_with(&*store, PLENTY, limits).await;
             let mut total = 0;
             for size in &sizes {
@@ -53,7 +47,7 @@ pub async fn caps_are_exact_across_batches(store: Arc<dyn Store>) {
 
 /// A refusal names the limit and reports the account's use of its limits.
 pub async fn refusal_reports_the_accounts_rate_status(store: Arc<dyn Store>) {
-    let limits = RateLimits { requests_per_minute: 1, requests_per_day: 9 };
+    let limits = RateLimits::per_minute(1).and_per_day(9);
     let customer = customer_with(&*store, PLENTY, limits).await;
     let at = NOON.saturating_add(Duration::from_secs(20));
     accepted(&*store, charge(customer.key, BASE), at).await;
@@ -67,7 +61,7 @@ pub async fn refusal_reports_the_accounts_rate_status(store: Arc<dyn Store>) {
 
 /// When both limits are reached, the refusal names the day: waiting for the next minute would not help.
 pub async fn day_limit_is_reported_before_minute_limit(store: Arc<dyn Store>) {
-    let limits = RateLimits { requests_per_minute: 2, requests_per_day: 2 };
+    let limits = RateLimits::per_minute(2).and_per_day(2);
     let customer = customer_with(&*store, PLENTY, limits).await;
     assert_eq!(admitted(&*store, &customer, 3, LimitWindow::Day, NOON).await, 2);
 }
@@ -75,8 +69,8 @@ pub async fn day_limit_is_reported_before_minute_limit(store: Arc<dyn Store>) {
 /// A new minute or day starts with a count of zero at its first millisecond, not before.
 pub async fn new_window_starts_at_zero(store: Arc<dyn Store>) {
     let table = [
-        (per_minute(2), LimitWindow::Minute, NOON.saturating_add(MINUTE)),
-        (per_day(2), LimitWindow::Day, NOON.saturating_add(DAY).day().start()),
+        (RateLimits::per_minute(2), LimitWindow::Minute, NOON.saturating_add(MINUTE)),
+        (RateLimits::per_day(2), LimitWindow::Day, NOON.saturating_add(DAY).day().start()),
     ];
     for (limits, window, next) in table {
         let customer = customer_with(&*store, PLENTY, limits).await;
@@ -89,7 +83,7 @@ pub async fn new_window_starts_at_zero(store: Arc<dyn Store>) {
 
 /// A node whose clock lags counts in the newest window, so that clock skew never gives the same window twice.
 pub async fn a_lagging_clock_counts_in_the_newest_window(store: Arc<dyn Store>) {
-    let customer = customer_with(&*store, PLENTY, per_minute(3)).await;
+    let customer = customer_with(&*store, PLENTY, RateLimits::per_minute(3)).await;
     let ahead = NOON.saturating_add(MINUTE);
     assert_eq!(admitted(&*store, &customer, 1, LimitWindow::Minute, ahead).await, 1);
     assert_eq!(admitted(&*store, &customer, 1, LimitWindow::Minute, NOON).await, 1);
@@ -101,7 +95,9 @@ pub async fn a_lagging_clock_counts_in_the_newest_window(store: Arc<dyn Store>) 
 
 /// A clock reading that was far ahead does not block an account until that time.
 pub async fn clock_that_jumped_ahead_blocks_no_account(store: Arc<dyn Store>) {
-    for (limits, window) in [(per_minute(3), LimitWindow::Minute), (per_day(3), LimitWindow::Day)] {
+    for (limits, window) in
+        [(RateLimits::per_minute(3), LimitWindow::Minute), (RateLimits::per_day(3), LimitWindow::Day)]
+    {
         let customer = customer_with(&*store, PLENTY, limits).await;
         let ahead = NOON.saturating_add(DAY * 400);
         assert_eq!(admitted(&*store, &customer, 5, window, ahead).await, 3);
@@ -112,7 +108,7 @@ pub async fn clock_that_jumped_ahead_blocks_no_account(store: Arc<dyn Store>) {
 
 /// Only accepted requests count towards the limits.
 pub async fn refused_requests_are_not_counted(store: Arc<dyn Store>) {
-    let customer = customer_with(&*store, 0, per_day(2)).await;
+    let customer = customer_with(&*store, 0, RateLimits::per_day(2)).await;
     commit(&*store, vec![charge(customer.key, BASE); 5], NOON).await;
     post(&*store, &customer.id, adjustment(PLENTY), NOON).await;
     assert_eq!(admitted(&*store, &customer, 5, LimitWindow::Day, NOON).await, 2);
@@ -122,21 +118,21 @@ pub async fn refused_requests_are_not_counted(store: Arc<dyn Store>) {
 
 /// The rate limit is checked before the balance.
 pub async fn a_capped_account_without_credits_is_rate_limited(store: Arc<dyn Store>) {
-    let customer = customer_with(&*store, BASE, per_minute(1)).await;
+    let customer = customer_with(&*store, BASE, RateLimits::per_minute(1)).await;
     assert_eq!(admitted(&*store, &customer, 4, LimitWindow::Minute, NOON).await, 1);
 }
 
 /// New limits take effect immediately, and requests already accepted in the current windows still count.
 pub async fn new_limits_count_what_was_accepted(store: Arc<dyn Store>) {
-    let customer = customer_with(&*store, PLENTY, per_minute(5)).await;
+    let customer = customer_with(&*store, PLENTY, RateLimits::per_minute(5)).await;
     assert_eq!(admitted(&*store, &customer, 9, LimitWindow::Minute, NOON).await, 5);
-    let result = store.set_limits(&customer.id, per_minute(7)).await.unwrap().expect("the account exists");
-    assert_eq!(result.limits, per_minute(7));
+    let result = store.set_limits(&customer.id, RateLimits::per_minute(7)).await.unwrap().expect("the account exists");
+    assert_eq!(result.limits, RateLimits::per_minute(7));
     assert_eq!(account(&*store, &customer.id).await, result);
     assert_eq!(admitted(&*store, &customer, 9, LimitWindow::Minute, NOON).await, 2);
-    store.set_limits(&customer.id, per_minute(3)).await.unwrap();
+    store.set_limits(&customer.id, RateLimits::per_minute(3)).await.unwrap();
     assert_eq!(admitted(&*store, &customer, 9, LimitWindow::Minute, NOON).await, 0);
-    store.set_limits(&customer.id, per_day(8)).await.unwrap();
+    store.set_limits(&customer.id, RateLimits::per_day(8)).await.unwrap();
     assert_eq!(admitted(&*store, &customer, 9, LimitWindow::Day, NOON).await, 1);
 }
 
@@ -150,8 +146,8 @@ pub async fn without_a_cap_all_requests_are_accepted(store: Arc<dyn Store>) {
 
 /// The largest possible limit is stored exactly.
 pub async fn largest_cap_is_enforced(store: Arc<dyn Store>) {
-    let largest = RateLimits { requests_per_minute: u32::MAX, requests_per_day: u32::MAX };
-    let customer = customer_with(&*store, PLENTY, UNCAPPED).await;
+    let largest = RateLimits::per_minute(u32::MAX).and_per_day(u32::MAX);
+    let customer = customer_with(&*store, PLENTY, RateLimits::NONE).await;
     store.set_limits(&customer.id, largest).await.unwrap();
     let receipt = accepted(&*store, charge(customer.key, BASE), NOON).await;
     assert_eq!(receipt.rate.limits, largest);
@@ -160,8 +156,10 @@ pub async fn largest_cap_is_enforced(store: Arc<dyn Store>) {
 
 /// One account's requests do not count towards another's limits.
 pub async fn caps_are_separate_per_account(store: Arc<dyn Store>) {
-    let (first, second) =
-        (customer_with(&*store, PLENTY, per_minute(2)).await, customer_with(&*store, PLENTY, per_minute(2)).await);
+    let (first, second) = (
+        customer_with(&*store, PLENTY, RateLimits::per_minute(2)).await,
+        customer_with(&*store, PLENTY, RateLimits::per_minute(2)).await,
+    );
     let keys = [first.key, second.key, first.key, first.key, second.key, second.key];
     let decisions = commit(&*store, keys.map(|key| charge(key, BASE)).to_vec(), NOON).await;
     let accepted = decisions.iter().map(|decision| matches!(decision, Decision::Accepted(_)));
@@ -170,7 +168,7 @@ pub async fn caps_are_separate_per_account(store: Arc<dyn Store>) {
 
 /// A refund returns the price, but the request still counts.
 pub async fn refund_does_not_restore_the_rate_limit(store: Arc<dyn Store>) {
-    let customer = customer_with(&*store, PLENTY, per_day(1)).await;
+    let customer = customer_with(&*store, PLENTY, RateLimits::per_day(1)).await;
     let receipt = accepted(&*store, charge(customer.key, BASE), NOON).await;
     commit_refund(&*store, receipt.into_refund().expect("there is a charge to refund"), NOON)
         .await
@@ -181,8 +179,8 @@ pub async fn refund_does_not_restore_the_rate_limit(store: Arc<dyn Store>) {
 /// What counts against the rate limits of an account and its keys is found with a key, so that a request can be refused
 /// before it is charged.
 pub async fn key_holder_has_what_counts_against_the_limits(store: Arc<dyn Store>) {
-    let customer = customer_with(&*store, PLENTY, per_minute(5)).await;
-    let limited = KeyTerms { limits: per_day(9), ..manager() };
+    let customer = customer_with(&*store, PLENTY, RateLimits::per_minute(5)).await;
+    let limited = KeyTerms { limits: RateLimits::per_day(9), ..manager() };
     let parent = issue(&*store, &customer.id, None, limited).await;
     let child = issue(&*store, &customer.id, Some(&parent), manager()).await;
     for key in [customer.key, parent.secret, child.secret] {

@@ -21,7 +21,7 @@ pub async fn claim_creates_the_account(store: Arc<dyn PaymentStore>) {
     let quote = open(&*store, Quote { email: Some("Jörg@Example.com".parse().unwrap()), ..quote(1) }).await;
     let mut claim = Claim { now: after(MINUTE * 2), ..claim(&quote, tx(1)) };
     claim.account.created_at = after(MINUTE);
-    claim.account.limits = RateLimits { requests_per_minute: 7, requests_per_day: 70 };
+    claim.account.limits = RateLimits::per_minute(7).and_per_day(70);
     let new = claim.account.clone();
     let made = claimed(&*store, claim.clone()).await;
     let mut expected = Account::new(new.id.clone(), new.agent_name, after(MINUTE));

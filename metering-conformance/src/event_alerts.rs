@@ -121,7 +121,7 @@ pub async fn only_lack_of_credits_exhausts_a_balance(store: Arc<dyn EventStore>)
     refused(&*store, charge(empty.key, 0), NOON).await;
     assert_eq!(reported(&*store, &empty.id).await, [BalanceExhausted], "even a free request needs a balance");
     assert_eq!(newest(&*store, &empty.id).await, exhausted(&empty.id, 0, Some(atoms(0))));
-    let limits = metering_core::RateLimits { requests_per_minute: 1, requests_per_day: 0 };
+    let limits = metering_core::RateLimits::per_minute(1);
     let limited = super::scene::customer_with(&*store, 10, limits).await;
     charge_each(&*store, &limited, &[1, 1, 100]).await;
     assert_eq!(reported(&*store, &limited.id).await, [], "refused by the rate limit");

@@ -16,8 +16,8 @@ use super::hold_scene::{
 };
 use super::key_scene::{caller, issue, status};
 use super::scene::{
-    ALWAYS, DAY, MINUTE, NOON, UNCAPPED, accepted, all_daily_totals, assert_verified, atoms, charge, customer,
-    customer_with, line, refused, report,
+    ALWAYS, DAY, MINUTE, NOON, accepted, all_daily_totals, assert_verified, atoms, charge, customer, customer_with,
+    line, refused, report,
 };
 
 /// A hold on a line and a path.
@@ -173,7 +173,7 @@ fn ends(ids: &[HoldId]) -> Vec<(HoldId, HoldAction)> {
 /// A hold counts towards the rate limits when it is opened. Its capture or release does not count, neither in that
 /// minute nor in a later one.
 pub async fn rate_limits_count_a_hold_once(store: Arc<dyn Store>) {
-    let limits = RateLimits { requests_per_minute: 6, requests_per_day: 9 };
+    let limits = RateLimits::per_minute(6).and_per_day(9);
     let customer = customer_with(&*store, 10_000, limits).await;
     let key = issue(&*store, &customer.id, None, KeyTerms { limits, ..caller() }).await;
     let mut ids = Vec::new();
@@ -208,7 +208,7 @@ pub async fn rate_limits_count_a_hold_once(store: Arc<dyn Store>) {
 
 /// A hold of yesterday that is captured today does not count towards the limits of today, or of yesterday.
 pub async fn a_capture_on_the_next_day_counts_for_no_window(store: Arc<dyn Store>) {
-    let limits = RateLimits { requests_per_day: 3, ..UNCAPPED };
+    let limits = RateLimits::per_day(3);
     let customer = customer_with(&*store, 10_000, limits).await;
     let mut ids = Vec::new();
     for _ in 0..3 {

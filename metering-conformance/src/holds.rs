@@ -256,7 +256,8 @@ pub async fn held_credits_are_part_of_every_account(store: Arc<dyn Store>) {
     let all = super::scene::ALWAYS;
     let holder = store.key_holder(&customer.key).await.unwrap().expect("the secret works").account;
     let listed = store.accounts(None, 10).await.unwrap().items.remove(0);
-    let limited = store.set_limits(&customer.id, super::scene::UNCAPPED).await.unwrap().expect("the account exists");
+    let limited =
+        store.set_limits(&customer.id, metering_core::RateLimits::NONE).await.unwrap().expect("the account exists");
     let posted = super::scene::post(&*store, &customer.id, super::scene::adjustment(10), NOON).await;
     assert_eq!((posted.totals.balance, posted.totals.held), (atoms(45), atoms(65)));
     let (read, reported) = (account(&*store, &customer.id).await, report(&*store, &customer.id, all).await.account);

@@ -16,8 +16,8 @@ use tokio::task::JoinSet;
 
 use super::sale::{credit, payment_by, tx, wallet};
 use super::scene::{
-    BASE, DAY, NOON, UNCAPPED, accepted, account, all_daily_totals, assert_verified, atoms, charge, create, customer,
-    entry, line, new_account, new_id, new_key, totals,
+    BASE, DAY, NOON, accepted, account, all_daily_totals, assert_verified, atoms, charge, create, customer, entry,
+    line, new_account, new_id, new_key, totals,
 };
 
 /// A key of the service that is imported from.
@@ -48,7 +48,7 @@ fn foreign(number: u8) -> ImportedAccount {
         email: Some(format!("Moved{number}@example.com").parse().unwrap()),
         email_status: EmailStatus::Verified { at: created_at },
         payer: Some(Payer { address: wallet(number), chain_id: 8453 }),
-        limits: UNCAPPED,
+        limits: metering_core::RateLimits::NONE,
         tokens_per_minute: 30_000,
         keys: vec![ImportedKey::first(secret(foreign_key(number).hash()), created_at)],
         entries: vec![

@@ -10,7 +10,7 @@ use metering_core::{Charge, Decision, Refusal};
 use super::key_scene::{Issued, budget, caller, change, changed, issue, manager, revoke, spent, status};
 use super::races::{accepted_count, all_at_once};
 use super::scene::{
-    BASE, Customer, DAY, MINUTE, NOON, UNCAPPED, accepted, assert_verified, balance, charge, commit, customer, refused,
+    BASE, Customer, DAY, MINUTE, NOON, accepted, assert_verified, balance, charge, commit, customer, refused,
 };
 
 const PLENTY: i64 = 1_000_000 * BASE;
@@ -109,8 +109,8 @@ pub async fn narrowed_terms_apply_to_the_keys_below(store: Arc<dyn Store>) {
 /// A key's rate limits count the requests of its child keys, exactly, in one batch and over batches.
 pub async fn rate_limits_count_the_keys_below(store: Arc<dyn Store>) {
     let customer = customer(&*store, PLENTY).await;
-    let minute = RateLimits { requests_per_minute: 3, ..UNCAPPED };
-    let day = RateLimits { requests_per_day: 3, ..UNCAPPED };
+    let minute = RateLimits::per_minute(3);
+    let day = RateLimits::per_day(3);
     let next = [NOON.saturating_add(MINUTE), NOON.saturating_add(DAY)];
     for (limits, window, next) in [(minute, LimitWindow::Minute, next[0]), (day, LimitWindow::Day, next[1])] {
         for sizes in [vec![6], vec![1, 5], vec![2, 2, 2], vec![1; 6]] {
@@ -138,7 +138,7 @@ pub async fn rate_limits_count_the_keys_below(store: Arc<dyn Store>) {
 /// The account's limits are checked before the key's, and a request that either refuses counts for none.
 pub async fn request_counts_for_all_limits_or_none(store: Arc<dyn Store>) {
     let customer = customer(&*store, PLENTY).await;
-    let limits = RateLimits { requests_per_day: 2, ..UNCAPPED };
+    let limits = RateLimits::per_day(2);
     let parent = KeyTerms { limits, budget: budget(10 * BASE, None), ..manager() };
     let child = KeyTerms { budget: budget(BASE, None), ..caller() };
     let (parent, child) = pair(&*store, &customer, parent, child).await;
@@ -151,7 +151,7 @@ pub async fn request_counts_for_all_limits_or_none(store: Arc<dyn Store>) {
     let refusal = refused(&*store, charge(parent.secret, BASE), NOON).await;
     assert!(matches!(refusal, Refusal::RateLimited { .. }), "{refusal:?}");
     assert_eq!(spent(&*store, &customer.id, &parent.id).await, 2 * BASE);
-    store.set_limits(&customer.id, RateLimits { requests_per_day: 1, ..UNCAPPED }).await.unwrap();
+    store.set_limits(&customer.id, RateLimits::per_day(1)).await.unwrap();
     let Refusal::RateLimited { rate, .. } = refused(&*store, charge(child.secret, BASE), NOON).await else {
         panic!("the account's limit is reached");
     };
@@ -163,7 +163,7 @@ pub async fn request_counts_for_all_limits_or_none(store: Arc<dyn Store>) {
 /// Racing requests with several child keys of one fill its limit exactly.
 pub async fn racing_keys_fill_a_limit_once(store: Arc<dyn Store>) {
     let customer = customer(&*store, PLENTY).await;
-    let limits = RateLimits { requests_per_minute: 20, ..UNCAPPED };
+    let limits = RateLimits::per_minute(20);
     let parent = issue(&*store, &customer.id, None, KeyTerms { limits, ..manager() }).await;
     let mut charges = Vec::new();
     for _ in 0..4 {

@@ -286,7 +286,7 @@ pub async fn change_refusals_have_a_fixed_order(store: Arc<dyn Store>) {
 pub async fn key_may_only_narrow_itself(store: Arc<dyn Store>) {
     let customer = customer(&*store, BASE).await;
     let terms = KeyTerms {
-        limits: RateLimits { requests_per_minute: 5, requests_per_day: 50 },
+        limits: RateLimits::per_minute(5).and_per_day(50),
         max_in_flight: 4,
         budget: budget(100, Some(BudgetReset::Daily)),
         routes: "/a\n/b".parse().unwrap(),

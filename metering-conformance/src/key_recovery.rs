@@ -7,9 +7,7 @@ use metering_core::access::{KeyTerms, RateLimits};
 use metering_core::store::{KeyChange, KeyChanged, Store, TermsChange};
 
 use super::key_scene::{budget, caller, change, changed, first, issue, manager, revoke, spent, status, try_change};
-use super::scene::{
-    BASE, MINUTE, NOON, UNCAPPED, accepted, assert_verified, atoms, charge, customer, new_key, refused,
-};
+use super::scene::{BASE, MINUTE, NOON, accepted, assert_verified, atoms, charge, customer, new_key, refused};
 
 /// An owner who proves who they are gets the first key back. Keys that can manage keys are revoked, with all their child keys;
 /// others stay.
@@ -75,7 +73,7 @@ pub async fn replaced_key_resets_the_first_key(store: Arc<dyn Store>) {
     let found = status(&*store, &customer.id, &key.id, NOON).await.key;
     let expected = KeyTerms {
         name: "mine".parse().unwrap(),
-        limits: RateLimits { requests_per_minute: 9, ..UNCAPPED },
+        limits: RateLimits::per_minute(9),
         max_in_flight: 1,
         budget: budget(3 * BASE, None),
         ..KeyTerms::first()

@@ -39,7 +39,7 @@ pub async fn old_and_new_key_in_one_batch_are_distinguished(store: Arc<dyn Store
 
 /// Balance, usage and rate limit windows belong to the account, so a new key does not reset them.
 pub async fn a_replaced_key_keeps_balance_and_windows(store: Arc<dyn Store>) {
-    let limits = RateLimits { requests_per_minute: 2, requests_per_day: 0 };
+    let limits = RateLimits::per_minute(2);
     let customer = customer_with(&*store, 9 * BASE, limits).await;
     let before = accepted(&*store, charge(customer.key, BASE), NOON).await;
     let new = new_key();

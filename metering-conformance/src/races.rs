@@ -10,9 +10,9 @@ use metering_core::{Charge, Decision};
 use tokio::task::JoinSet;
 
 use super::scene::{
-    ALWAYS, BASE, NOON, UNCAPPED, accepted, adjustment, all_daily_totals, assert_verified, atoms, balance, charge,
-    charge_named, charge_on, commit, commit_refund, customer, customer_with, decide, entry, line, new_account, new_key,
-    report, totals,
+    ALWAYS, BASE, NOON, accepted, adjustment, all_daily_totals, assert_verified, atoms, balance, charge, charge_named,
+    charge_on, commit, commit_refund, customer, customer_with, decide, entry, line, new_account, new_key, report,
+    totals,
 };
 
 const TASKS: usize = 64;
@@ -51,7 +51,7 @@ pub async fn a_balance_is_spent_once(store: Arc<dyn Store>) {
 
 /// 64 requests race for a rate limit of 20: exactly 20 are accepted.
 pub async fn a_cap_is_filled_once(store: Arc<dyn Store>) {
-    let limits = RateLimits { requests_per_day: 20, ..UNCAPPED };
+    let limits = RateLimits::per_day(20);
     let customer = customer_with(&*store, 1_000 * BASE, limits).await;
     let decisions = all_at_once(&store, vec![charge(customer.key, BASE); TASKS]).await;
     assert_eq!(accepted_count(&decisions), 20);

@@ -11,7 +11,7 @@ use metering_core::{Decision, Receipt, Refusal, RequestId};
 
 use super::key_scene::{caller, issue};
 use super::scene::{
-    ALWAYS, BASE, NOON, UNCAPPED, accepted, adjustment, assert_verified, atoms, balance, charge, charge_named, commit,
+    ALWAYS, BASE, NOON, accepted, adjustment, assert_verified, atoms, balance, charge, charge_named, commit,
     commit_refund, customer, customer_with, new_key, post, refused, report,
 };
 
@@ -65,7 +65,7 @@ pub async fn a_retry_in_the_same_batch_is_not_charged(store: Arc<dyn Store>) {
 
 /// A retry gets the first result even if a rate limit is reached or the balance is empty.
 pub async fn retry_needs_no_credits_and_no_rate_limit(store: Arc<dyn Store>) {
-    let limits = RateLimits { requests_per_minute: 1, ..UNCAPPED };
+    let limits = RateLimits::per_minute(1);
     let customer = customer_with(&*store, BASE, limits).await;
     accepted(&*store, charge_named(customer.key, BASE, "r1"), NOON).await;
     let retry = accepted(&*store, charge_named(customer.key, BASE, "r1"), NOON).await;
@@ -188,7 +188,7 @@ pub async fn ids_are_compared_exactly(store: Arc<dyn Store>) {
 
 /// A retry's receipt has the account's current use of its rate limits.
 pub async fn a_retry_shows_the_running_window(store: Arc<dyn Store>) {
-    let limits = RateLimits { requests_per_minute: 9, ..UNCAPPED };
+    let limits = RateLimits::per_minute(9);
     let customer = customer_with(&*store, 10 * BASE, limits).await;
     accepted(&*store, charge_named(customer.key, BASE, "r1"), NOON).await;
     let later = NOON.saturating_add(super::scene::MINUTE);

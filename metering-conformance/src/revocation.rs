@@ -82,7 +82,7 @@ pub async fn a_revoked_account_gets_no_new_key(store: Arc<dyn Store>) {
 pub async fn revoked_account_accepts_new_limits(store: Arc<dyn Store>) {
     let revoked = customer(&*store, BASE).await;
     store.revoke_account(&revoked.id, NOON).await.unwrap();
-    let limits = RateLimits { requests_per_minute: 3, requests_per_day: 4 };
+    let limits = RateLimits::per_minute(3).and_per_day(4);
     let result = store.set_limits(&revoked.id, limits).await.unwrap().expect("the account exists");
     assert_eq!((result.limits, result.revoked_at), (limits, Some(NOON)));
     assert_eq!(account(&*store, &revoked.id).await, result);

@@ -56,7 +56,7 @@ pub async fn a_challenge_replaces_the_key_once(store: Arc<dyn PaymentStore>) {
 
 /// Balance and rate limit windows belong to the account, so a rotated key does not reset them.
 pub async fn a_rotated_key_keeps_balance_and_windows(store: Arc<dyn PaymentStore>) {
-    let owner = payer(&*store, 1, RateLimits { requests_per_minute: 2, requests_per_day: 0 }).await;
+    let owner = payer(&*store, 1, RateLimits::per_minute(2)).await;
     accepted(&*store, charge(owner.key, BASE), NOON).await;
     ask(&*store, &owner.id, 1, "asked").await;
     let key = new_key();

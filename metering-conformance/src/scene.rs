@@ -20,7 +20,6 @@ pub(super) const ALWAYS: DayRange =
     DayRange { first: Day::from_unix_days(-1_000_000), last: Day::from_unix_days(1_000_000) };
 /// The price of a base call.
 pub(super) const BASE: i64 = Credits::BASE_CALL.atoms();
-pub(super) const UNCAPPED: RateLimits = RateLimits { requests_per_minute: 0, requests_per_day: 0 };
 
 /// An account and its live key.
 #[derive(Debug, Clone)]
@@ -49,7 +48,7 @@ pub(super) fn new_account() -> NewAccount {
         email: None,
         email_status: EmailStatus::Unchecked,
         payer: None,
-        limits: UNCAPPED,
+        limits: RateLimits::NONE,
         key: new_key(),
         entries: Vec::new(),
         created_at: NOON,
@@ -74,7 +73,7 @@ pub(super) async fn create(store: &dyn Store, new: NewAccount) -> Account {
 
 /// A customer with a balance of `balance` atoms and no rate limits.
 pub(super) async fn customer(store: &dyn Store, balance: i64) -> Customer {
-    customer_with(store, balance, UNCAPPED).await
+    customer_with(store, balance, RateLimits::NONE).await
 }
 
 /// A customer with a balance of `balance` atoms and these rate limits.

@@ -356,7 +356,7 @@ pub async fn a_hold_is_counted_until_it_is_released(store: Arc<dyn Store>) {
 
 /// A refused charge leaves the count as it is, whatever refuses it.
 pub async fn a_refused_request_is_not_counted(store: Arc<dyn Store>) {
-    let limits = metering_core::access::RateLimits { requests_per_minute: 3, requests_per_day: 0 };
+    let limits = metering_core::access::RateLimits::per_minute(3);
     let customer = super::scene::customer_with(&*store, 1, limits).await;
     assert_eq!(prices(&commit(&*store, vec![request(customer.key); 3], NOON).await), [0, 0, 5]);
     let refusal = refused(&*store, request(customer.key), NOON).await;

@@ -263,7 +263,7 @@ pub trait Store: KeyStore + HoldStore {
 /// let (id, key) = (AccountId::generate(&SystemRandomness), ApiKey::generate(&SystemRandomness));
 /// let account = NewAccount {
 ///     email: Some("jo@example.com".parse()?),
-///     limits: RateLimits { requests_per_minute: 60, requests_per_day: 0 },
+///     limits: RateLimits::per_minute(60),
 ///     ..NewAccount::new(id, "my-agent".parse()?, key.hash(), SystemClock.now())
 /// };
 /// assert!(matches!(store.create_account(account.clone()).await?, Created::Account(_)));

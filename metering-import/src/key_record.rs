@@ -163,10 +163,7 @@ fn key(position: usize, document: KeyDocument, created_at: Timestamp) -> Result<
         networks: parse(&named("networks"), &document.networks)?,
         expires_at: time("expires_at", document.expires_at.as_deref())?,
         disabled: document.disabled,
-        limits: RateLimits {
-            requests_per_minute: document.requests_per_minute,
-            requests_per_day: document.requests_per_day,
-        },
+        limits: RateLimits::per_minute(document.requests_per_minute).and_per_day(document.requests_per_day),
         tokens_per_minute: document.tokens_per_minute,
         max_in_flight: document.max_in_flight,
         budget: limit.map(|limit| Budget { limit, reset }),

@@ -169,10 +169,8 @@ pub fn plan_record(fields: &BTreeMap<String, String>, now: Timestamp) -> Result<
         email,
         email_status,
         payer: payer(&fields)?,
-        limits: RateLimits {
-            requests_per_minute: fields.parsed("requests_per_minute")?.unwrap_or_default(),
-            requests_per_day: fields.parsed("requests_per_day")?.unwrap_or_default(),
-        },
+        limits: RateLimits::per_minute(fields.parsed("requests_per_minute")?.unwrap_or_default())
+            .and_per_day(fields.parsed("requests_per_day")?.unwrap_or_default()),
         tokens_per_minute: fields.parsed("tokens_per_minute")?.unwrap_or_default(),
         keys,
         used_transactions,

@@ -12,7 +12,7 @@ use metering_core::store::{Claim, Claimed, KeyDelivery, NewAccount, PaymentCredi
 
 use super::super::operation::{HASHES, Price, Sale, chain, nonce, target};
 use super::super::sale::{PLAN, SOLD, sold, tx_on, value, wallet};
-use super::super::scene::{MINUTE, UNCAPPED, atoms};
+use super::super::scene::{MINUTE, atoms};
 use super::{Pair, account_id, assert_agree, email_address, entry};
 
 /// A ledger entry that names its payment.
@@ -140,7 +140,7 @@ impl Pair {
             email: quote.email.clone(),
             email_status: EmailStatus::Unchecked,
             payer: Some(Payer { address: quote.payer, chain_id: quote.target.chain_id }),
-            limits: UNCAPPED,
+            limits: metering_core::RateLimits::NONE,
             key,
             entries: first_entries,
             created_at: self.now,

@@ -6,7 +6,7 @@ use metering_core::signups::SignupSession;
 use metering_core::store::{NewAccount, SignupRedeemed};
 
 use super::super::operation::{Signup, code, token};
-use super::super::scene::{MINUTE, UNCAPPED};
+use super::super::scene::MINUTE;
 use super::{Pair, assert_agree, email_address, entry};
 
 impl Pair {
@@ -48,7 +48,7 @@ impl Pair {
             email: self.model.signup(&token).map(|session| session.email.clone()),
             email_status: EmailStatus::Unchecked,
             payer: None,
-            limits: UNCAPPED,
+            limits: metering_core::RateLimits::NONE,
             key,
             entries: entries.iter().map(|(kind, amount)| entry(*kind, *amount)).collect(),
             created_at: self.now,

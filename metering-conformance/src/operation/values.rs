@@ -27,10 +27,9 @@ pub(super) fn kind() -> impl Strategy<Value = LedgerKind> {
 }
 
 pub(super) fn limits() -> impl Strategy<Value = RateLimits> {
-    (0..8_u32, 0..20_u32).prop_map(|(requests_per_minute, requests_per_day)| RateLimits {
-        requests_per_minute: if requests_per_minute < 4 { 0 } else { requests_per_minute },
-        requests_per_day: if requests_per_day < 8 { 0 } else { requests_per_day },
-    })
+    let or_none = |limit, least| if limit < least { 0 } else { limit };
+    (0..8_u32, 0..20_u32)
+        .prop_map(move |(minute, day)| RateLimits::per_minute(or_none(minute, 4)).and_per_day(or_none(day, 8)))
 }
 
 /// An amount to add: mostly some base calls, sometimes a correction, rarely an extreme amount.

@@ -144,7 +144,7 @@ impl fmt::Display for AgentName {
 /// # let store = Arc::new(MemoryStore::new());
 /// # let service = Service::with_defaults(store.clone());
 /// # let (account, key) = service.open_account("my-agent", "2".parse()?).await?;
-/// let limits = RateLimits { requests_per_day: 1, ..RateLimits::default() };
+/// let limits = RateLimits::default().and_per_day(1);
 /// store.set_limits(&account.id, limits).await?;
 ///
 /// let charge = Charge::new(&key, Credits::BASE_CALL, "GET", "/price");
@@ -170,6 +170,24 @@ pub struct RateLimits {
 impl RateLimits {
     /// No limits.
     pub const NONE: Self = Self { requests_per_minute: 0, requests_per_day: 0 };
+
+    /// So many requests per calendar minute, and no other limit.
+    #[must_use]
+    pub const fn per_minute(requests: u32) -> Self {
+        Self { requests_per_minute: requests, ..Self::NONE }
+    }
+
+    /// So many requests per UTC day, and no other limit.
+    #[must_use]
+    pub const fn per_day(requests: u32) -> Self {
+        Self { requests_per_day: requests, ..Self::NONE }
+    }
+
+    /// These limits, with so many requests per UTC day.
+    #[must_use]
+    pub const fn and_per_day(self, requests: u32) -> Self {
+        Self { requests_per_day: requests, ..self }
+    }
 }
 
 impl Default for RateLimits {

@@ -237,10 +237,8 @@ impl KeyTerms {
             networks: changed(&self.networks, &before.networks, &outer.networks),
             expires_at: changed(&self.expires_at, &before.expires_at, &outer.expires_at),
             disabled: self.disabled,
-            limits: RateLimits {
-                requests_per_minute: rate(|limits| limits.requests_per_minute),
-                requests_per_day: rate(|limits| limits.requests_per_day),
-            },
+            limits: RateLimits::per_minute(rate(|limits| limits.requests_per_minute))
+                .and_per_day(rate(|limits| limits.requests_per_day)),
             tokens_per_minute: changed(&self.tokens_per_minute, &before.tokens_per_minute, &outer.tokens_per_minute),
             max_in_flight: changed(&self.max_in_flight, &before.max_in_flight, &outer.max_in_flight),
             budget: changed(&self.budget, &before.budget, &outer.budget),
@@ -320,7 +318,7 @@ mod tests {
         let budget = |atoms, reset| Some(Budget { limit: Credits::from_atoms(atoms), reset });
         let before = changed(|t| {
             t.budget = budget(10, Some(BudgetReset::Daily));
-            t.limits = RateLimits { requests_per_minute: 2, requests_per_day: 20 };
+            t.limits = RateLimits::per_minute(2).and_per_day(20);
             t.tokens_per_minute = 50;
             t.max_in_flight = 3;
         });

@@ -222,7 +222,7 @@ mod tests {
     #[test]
     fn a_rate_limit_refuses_before_the_budget() {
         let budget = Some(Budget { limit: Credits::ZERO, reset: None });
-        let limits = RateLimits { requests_per_minute: 1, requests_per_day: 1 };
+        let limits = RateLimits::per_minute(1).and_per_day(1);
         let one = Credits::from_atoms(1);
         let full = |index| Window { index, count: 1 };
         let (minute, day) = (full(NOW.minute()), full(NOW.day().unix_days()));
@@ -233,7 +233,7 @@ mod tests {
             Err(KeyLimit::Budget(_)) => "budget",
         };
         assert_eq!(refused(limits, meter), "day");
-        assert_eq!(refused(RateLimits { requests_per_day: 0, ..limits }, meter), "minute");
+        assert_eq!(refused(limits.and_per_day(0), meter), "minute");
         assert_eq!(refused(RateLimits::NONE, meter), "budget");
         assert_eq!(refused(limits, KeyMeter::default()), "budget");
     }

@@ -58,7 +58,7 @@ mod tests {
     /// An account with this balance whose alert was raised, and so many requests in this minute, of which two may be.
     fn holder(balance: i64, raised: AlertLevel, requests: u32, key_requests: u32) -> KeyHolder {
         let id: AccountId = "org_0123456789abcdef0123".parse().unwrap();
-        let limits = RateLimits { requests_per_minute: 2, requests_per_day: 0 };
+        let limits = RateLimits::per_minute(2);
         let account = Account {
             limits,
             totals: Totals { balance: Credits::from_atoms(balance), ..Totals::default() },

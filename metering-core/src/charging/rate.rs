@@ -91,7 +91,7 @@ impl TokenStatus {
 /// use metering_core::{RateLimits, Timestamp};
 ///
 /// let at = Timestamp::from_unix_millis(1_795_248_045_000); // 45 seconds into its minute
-/// let limits = RateLimits { requests_per_minute: 240, requests_per_day: 0 };
+/// let limits = RateLimits::per_minute(240);
 /// let (minute, day) = (Window { index: at.minute(), count: 3 }, Window { index: at.day().unix_days(), count: 9 });
 /// let rate = RateStatus { limits, minute, day, at, tokens: TokenStatus::default() };
 /// assert_eq!(rate.remaining(LimitWindow::Minute), Some(237));

@@ -124,7 +124,7 @@ mod tests {
 
     #[test]
     fn the_first_key_begins_again_with_its_name_limits_and_budget() {
-        let limits = RateLimits { requests_per_minute: 4, requests_per_day: 5 };
+        let limits = RateLimits::per_minute(4).and_per_day(5);
         let budget = Some(Budget { limit: Credits::from_atoms(6), reset: None });
         let name = "mine".parse().unwrap();
         let kept = KeyTerms { name, limits, tokens_per_minute: 7, max_in_flight: 1, budget, ..KeyTerms::first() };

@@ -115,7 +115,7 @@ mod tests {
 
     fn status(requests_per_minute: u32, requests_per_day: u32) -> RateStatus {
         RateStatus {
-            limits: RateLimits { requests_per_minute, requests_per_day },
+            limits: RateLimits::per_minute(requests_per_minute).and_per_day(requests_per_day),
             minute: Window { index: 1, count: 3 },
             day: Window { index: 0, count: 9 },
             at: Timestamp::from_unix_millis(90_000),

@@ -37,7 +37,7 @@ impl Scene {
         let store = Arc::new(Gated::passing(commits).with_thread(has_thread));
         let (account, key) = (AccountId::generate(&SystemRandomness), ApiKey::generate(&SystemRandomness).hash());
         let mut new = NewAccount::new(account.clone(), "agent".parse().unwrap(), key, SystemClock.now());
-        new.limits = RateLimits { requests_per_minute: 0, requests_per_day: 0 };
+        new.limits = RateLimits::NONE;
         let amount = Credits::from_whole(1).unwrap();
         new.entries = vec![NewLedgerEntry::new(LedgerKind::SignupBonus, amount, "")];
         store.create_account(new).await.unwrap();

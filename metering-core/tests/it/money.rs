@@ -10,7 +10,7 @@ const NOON: Timestamp = Timestamp::from_unix_millis(1_795_262_400_000);
 
 #[test]
 fn rate_status_shows_remaining_and_reset() {
-    let limits = RateLimits { requests_per_minute: 5, requests_per_day: 100 };
+    let limits = RateLimits::per_minute(5).and_per_day(100);
     let at = NOON.saturating_add(std::time::Duration::from_millis(20_001));
     let rate = RateStatus {
         limits,
@@ -24,7 +24,7 @@ fn rate_status_shows_remaining_and_reset() {
     assert_eq!(rate.reset_seconds(LimitWindow::Day), 43_200 - 20);
     let late = RateStatus { at: NOON.saturating_add(std::time::Duration::from_secs(90_000)), ..rate };
     assert_eq!((late.reset_seconds(LimitWindow::Minute), late.reset_seconds(LimitWindow::Day)), (1, 1));
-    let open = RateStatus { limits: RateLimits { requests_per_minute: 0, requests_per_day: 0 }, ..rate };
+    let open = RateStatus { limits: RateLimits::NONE, ..rate };
     assert_eq!((open.remaining(LimitWindow::Minute), open.remaining(LimitWindow::Day)), (None, None));
     assert_eq!((LimitWindow::Minute.as_str(), LimitWindow::Day.as_str()), ("minute", "day"));
 }

@@ -13,7 +13,7 @@ async fn long_statement_continues_after_a_whole_day() {
     let store = Arc::new(MemoryStore::new());
     let service = Service::with_defaults(store.clone());
     let (account, key) = service.open_account("my-agent", Credits::from_whole(100).unwrap()).await.unwrap();
-    store.set_limits(&account.id, RateLimits { requests_per_minute: 0, requests_per_day: 0 }).await.unwrap();
+    store.set_limits(&account.id, RateLimits::NONE).await.unwrap();
     let now = SystemClock.now();
     // More rows than one response has, on a day within the first week read, and some in the second.
     for (back, routes) in [(13, 10_500), (12, 3), (2, 5), (0, 7)] {

@@ -106,8 +106,6 @@ pub(super) fn limits(key: &AgentHubKey, subject: &str, oddities: &mut Vec<Import
             usual
         }),
     };
-    RateLimits {
-        requests_per_minute: limit("rate_limit_rpm", &key.per_minute, usual.requests_per_minute),
-        requests_per_day: limit("rate_limit_rpd", &key.per_day, usual.requests_per_day),
-    }
+    let per_minute = limit("rate_limit_rpm", &key.per_minute, usual.requests_per_minute);
+    RateLimits::per_minute(per_minute).and_per_day(limit("rate_limit_rpd", &key.per_day, usual.requests_per_day))
 }

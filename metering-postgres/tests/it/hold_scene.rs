@@ -42,7 +42,7 @@ impl Scene {
         let node = connect(link.through(&url)).await;
         let (key, id) = (ApiKey::generate(&SystemRandomness), AccountId::generate(&SystemRandomness));
         let mut account = NewAccount::new(id.clone(), "agent".parse().unwrap(), key.hash(), NOON);
-        account.limits = RateLimits { requests_per_minute: 0, requests_per_day: 0 };
+        account.limits = RateLimits::NONE;
         account.entries = vec![NewLedgerEntry::new(LedgerKind::SignupBonus, Credits::from_atoms(credits), "Free")];
         other.create_account(account).await.unwrap();
         Self { link, node, other, url, id, key }

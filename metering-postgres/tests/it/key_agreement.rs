@@ -48,7 +48,7 @@ impl Draw {
             routes: self.of(&["", "", "/a", "GET /a\n/b/*"]).parse().unwrap(),
             networks: self.of(&["", "", "", "10.0.0.0/8"]).parse().unwrap(),
             disabled: self.below(12) == 0,
-            limits: RateLimits { requests_per_minute: self.of(&[0, 0, 0, 3]), requests_per_day: self.of(&[0, 0, 20]) },
+            limits: RateLimits::per_minute(self.of(&[0, 0, 0, 3])).and_per_day(self.of(&[0, 0, 20])),
             max_in_flight: self.of(&[0, 0, 5]),
             budget: self.of(&[None, None, Some(Credits::from_atoms(30)), Some(Credits::from_atoms(90))]).map(|limit| {
                 let reset = self.of(&[None, Some(BudgetReset::Daily), Some(BudgetReset::Weekly)]);
@@ -200,7 +200,7 @@ async fn agree(seed: u64) {
     let (mut draw, mut now, mut ids) = (Draw(seed), NOON, Vec::new());
     for number in 0..ACCOUNTS {
         let mut new = NewAccount::new(account(number), "agent".parse().unwrap(), secret(number), NOON);
-        new.limits = RateLimits { requests_per_minute: 0, requests_per_day: 0 };
+        new.limits = RateLimits::NONE;
         new.entries = vec![NewLedgerEntry::new(LedgerKind::Adjustment, Credits::from_atoms(100_000), "Grant")];
         for store in [&memory as &dyn Store, &nodes[0]] {
             assert!(matches!(store.create_account(new.clone()).await.unwrap(), Created::Account(_)));

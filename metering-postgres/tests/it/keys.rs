@@ -39,7 +39,7 @@ impl Scene {
             PostgresStore::connect(&format!("{}&pool_size=2", link.through(&url)).parse().unwrap()).await.unwrap();
         let (first, id) = (ApiKey::generate(&SystemRandomness), AccountId::generate(&SystemRandomness));
         let mut account = NewAccount::new(id.clone(), "agent".parse().unwrap(), first.hash(), NOON);
-        account.limits = RateLimits { requests_per_minute: 0, requests_per_day: 0 };
+        account.limits = RateLimits::NONE;
         account.entries = vec![NewLedgerEntry::new(LedgerKind::SignupBonus, Credits::from_atoms(1_000_000), "Free")];
         other.create_account(account).await.unwrap();
         Self { link, node, other, url, id, first }

@@ -33,7 +33,7 @@ async fn connection_cuts_around_commits_lose_and_repeat_nothing() {
     let key = ApiKey::generate(&SystemRandomness);
     let id = AccountId::generate(&SystemRandomness);
     let mut account = NewAccount::new(id.clone(), "agent".parse().unwrap(), key.hash(), NOON);
-    account.limits = RateLimits { requests_per_minute: 0, requests_per_day: 0 };
+    account.limits = RateLimits::NONE;
     account.entries = vec![NewLedgerEntry::new(LedgerKind::SignupBonus, Credits::from_whole(2).unwrap(), "Free")];
     store.create_account(account).await.unwrap();
     link.cut_commits();

@@ -45,7 +45,7 @@ mod contract {
 async fn account(store: &PostgresStore) -> (AccountId, ApiKey) {
     let (id, key) = (AccountId::generate(&SystemRandomness), ApiKey::generate(&SystemRandomness));
     let mut account = NewAccount::new(id.clone(), "agent".parse().unwrap(), key.hash(), NOON);
-    account.limits = RateLimits { requests_per_minute: 0, requests_per_day: 0 };
+    account.limits = RateLimits::NONE;
     account.entries = vec![NewLedgerEntry::new(LedgerKind::SignupBonus, Credits::from_whole(2).unwrap(), "Free")];
     store.create_account(account).await.unwrap();
     (id, key)

@@ -31,7 +31,7 @@ impl Scene {
             PostgresStore::connect(&format!("{}&pool_size=2", link.through(&url)).parse().unwrap()).await.unwrap();
         let (key, id) = (ApiKey::generate(&SystemRandomness), AccountId::generate(&SystemRandomness));
         let mut account = NewAccount::new(id.clone(), "agent".parse().unwrap(), key.hash(), NOON);
-        account.limits = RateLimits { requests_per_minute: 0, requests_per_day: 0 };
+        account.limits = RateLimits::NONE;
         account.entries = vec![NewLedgerEntry::new(LedgerKind::SignupBonus, Credits::from_atoms(credits), "Free")];
         other.create_account(account).await.unwrap();
         Self { link, node, other, id, key }
@@ -139,10 +139,10 @@ async fn every_change_by_another_node_counts_at_once() {
     assert_eq!(scene.charge(&scene.node).await, Ok(3 * PRICE));
 
     settled(PRICE).await;
-    let limits = RateLimits { requests_per_minute: 1, requests_per_day: 0 };
+    let limits = RateLimits::per_minute(1);
     scene.other.set_limits(&scene.id, limits).await.unwrap();
     assert!(matches!(scene.charge(&scene.node).await, Err(Refusal::RateLimited { .. })));
-    scene.other.set_limits(&scene.id, RateLimits { requests_per_minute: 0, requests_per_day: 0 }).await.unwrap();
+    scene.other.set_limits(&scene.id, RateLimits::NONE).await.unwrap();
     let entry = NewLedgerEntry::new(LedgerKind::Adjustment, Credits::from_atoms(9 * PRICE), "Again");
     scene.other.post_entry(&scene.id, entry, NOON).await.unwrap();
 

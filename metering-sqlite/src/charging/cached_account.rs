@@ -115,7 +115,7 @@ mod tests {
         for threshold in [None, Some(amount(0)), Some(amount(-1)), Some(amount(i64::MAX))] {
             let state = MeterState {
                 totals: Totals { balance, purchased, granted, used, held },
-                limits: RateLimits { requests_per_minute: 4, requests_per_day: u32::MAX },
+                limits: RateLimits::per_minute(4).and_per_day(u32::MAX),
                 alert: BalanceAlert { threshold, raised: AlertLevel::Short },
                 minute: window(i64::MAX, 5),
                 day: window(i64::MIN, u32::MAX),

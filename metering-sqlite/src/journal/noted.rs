@@ -151,7 +151,7 @@ impl NotedChanges {
     /// Counts the requests against the rate limits one change after the other, as the charge rule did.
     fn count(&self, before: RateWindows) -> RateWindows {
         let (totals, alert) = Default::default();
-        let limits = RateLimits { requests_per_minute: 0, requests_per_day: 0 };
+        let limits = RateLimits::NONE;
         let mut state = MeterState { totals, limits, alert, minute: before.minute, day: before.day };
         let mut requests = Requests::default();
         for noted in self.iter() {

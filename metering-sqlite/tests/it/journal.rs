@@ -192,7 +192,7 @@ async fn rate_limits_hold_while_the_journal_is_folded() {
     let (_folder, file) = database_path();
     let stores = [SqliteStore::create(&file).unwrap(), SqliteStore::open(&file).unwrap()];
     let (id, key) = account(&stores[0], 1_000).await;
-    let limits = RateLimits { requests_per_minute: 70, requests_per_day: 100 };
+    let limits = RateLimits::per_minute(70).and_per_day(100);
     stores[1].set_limits(&id, limits).await.unwrap().unwrap();
     let mut accepted = [0; 3];
     for number in 0..300_usize {

@@ -46,7 +46,7 @@ pub(crate) async fn account(store: &SqliteStore, base_calls: i64) -> (AccountId,
 pub(crate) fn new_account() -> NewAccount {
     let id = AccountId::generate(&SystemRandomness);
     let mut new = NewAccount::new(id, "agent".parse().unwrap(), new_key(), NOON);
-    new.limits = RateLimits { requests_per_minute: 0, requests_per_day: 0 };
+    new.limits = RateLimits::NONE;
     new
 }
 

@@ -115,7 +115,7 @@ fn new_account(key: &ApiKey) -> Result<NewAccount, Failure> {
         email: None,
         email_status: metering_core::access::EmailStatus::Unchecked,
         payer: None,
-        limits: RateLimits { requests_per_minute: 0, requests_per_day: 0 },
+        limits: RateLimits::NONE,
         key: key.hash(),
         entries: vec![bonus],
         created_at: SystemClock.now(),

@@ -69,7 +69,7 @@ pub(crate) async fn fill(moving: &Move) {
     let (revoked, _) = customer(&store, REVOKED, grant(3)).await;
     store.revoke_account(&revoked, NOON).await.unwrap();
     let (capped, key) = customer(&store, CAPPED, grant(10)).await;
-    let limits = RateLimits { requests_per_minute: 3, requests_per_day: 5 };
+    let limits = RateLimits::per_minute(3).and_per_day(5);
     store.set_limits(&capped, limits).await.unwrap();
     store.commit(vec![charge(key, "/a", None), charge(key, "/b", None)], NOON).await.unwrap();
 }
@@ -85,7 +85,7 @@ pub(crate) async fn fill_at_random(moving: &Move) {
 
 async fn busy(store: &SqliteStore) {
     let (id, key) = customer(store, BUSY, grant(1_000_000)).await;
-    store.set_limits(&id, RateLimits { requests_per_minute: 0, requests_per_day: 0 }).await.unwrap();
+    store.set_limits(&id, RateLimits::NONE).await.unwrap();
     for number in 0..CHARGES {
         let path = if number % 3 == 0 { "/a" } else { "/Ä/b" };
         let request = (number % 50 == 0).then(|| format!("request-{number}"));

@@ -69,7 +69,7 @@ pub(crate) fn terms() -> KeyTerms {
         routes: RoutePatterns::parse(["GET /a", "/b/*"]).unwrap(),
         networks: Networks::parse(["203.0.113.0/24", "2001:db8::/32"]).unwrap(),
         expires_at: Some(later(86_400 * 400)),
-        limits: RateLimits { requests_per_minute: 100, requests_per_day: 1_000 },
+        limits: RateLimits::per_minute(100).and_per_day(1_000),
         tokens_per_minute: 9_000,
         max_in_flight: 7,
         budget: Some(Budget { limit: Credits::from_whole(5).unwrap(), reset: Some(BudgetReset::Weekly) }),

@@ -11,7 +11,7 @@ fn state(balance: i64, per_minute: u32, per_day: u32) -> MeterState {
     let balance = Credits::from_atoms(balance);
     MeterState {
         totals: Totals { balance, granted: balance, ..Totals::default() },
-        limits: RateLimits { requests_per_minute: per_minute, requests_per_day: per_day },
+        limits: RateLimits::per_minute(per_minute).and_per_day(per_day),
         alert: BalanceAlert::default(),
         minute: Window::default(),
         day: Window::default(),

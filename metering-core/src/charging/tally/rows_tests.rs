@@ -40,7 +40,7 @@ fn state(balance: i64) -> MeterState {
     let balance = Credits::from_atoms(balance);
     MeterState {
         totals: Totals { balance, granted: balance, ..Totals::default() },
-        limits: RateLimits { requests_per_minute: 0, requests_per_day: 0 },
+        limits: RateLimits::NONE,
         alert: BalanceAlert::default(),
         minute: Window::default(),
         day: Window::default(),

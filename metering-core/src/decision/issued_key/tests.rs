@@ -156,7 +156,7 @@ fn a_repeated_creation_finds_its_key_and_another_secret_in_use_is_refused() {
 #[test]
 fn a_new_key_is_counted_if_its_terms_need_it() {
     let day = NOW.day();
-    let limits = RateLimits { requests_per_minute: 1, requests_per_day: 0 };
+    let limits = RateLimits::per_minute(1);
     let spent = Spent { since: day, amount: Credits::ZERO };
     let table = [
         (None, RateLimits::NONE, MeterWrite::Keep),
@@ -230,7 +230,7 @@ fn a_key_may_only_narrow_itself() {
     let facts = || {
         change_facts(with(chain(1), 0, |key| {
             key.terms.budget = budget(10, Some(BudgetReset::Daily));
-            key.terms.limits = RateLimits { requests_per_minute: 2, requests_per_day: 20 };
+            key.terms.limits = RateLimits::per_minute(2).and_per_day(20);
             key.terms.max_in_flight = 3;
         }))
     };
@@ -258,7 +258,7 @@ fn a_key_may_only_narrow_itself() {
 
 #[test]
 fn a_meter_follows_its_terms() {
-    let limits = RateLimits { requests_per_minute: 1, requests_per_day: 0 };
+    let limits = RateLimits::per_minute(1);
     let daily = Some(BudgetReset::Daily);
     let meter = KeyMeter { spent: Spent { since: NOW.day().minus_days(1), amount: atoms(4) }, ..KeyMeter::default() };
     let restarted = |since| MeterWrite::Set(KeyMeter { spent: Spent { since, amount: atoms(7) }, ..meter });

@@ -12,7 +12,7 @@ use super::scene::{PRICE, START, Scene, header, json};
 
 #[tokio::test]
 async fn accepted_request_is_charged_and_reported_in_headers() {
-    let scene = Scene::with(START, RateLimits { requests_per_minute: 5, requests_per_day: 0 }).await;
+    let scene = Scene::with(START, RateLimits::per_minute(5)).await;
     let mut request = scene.get("/price/42");
     request.headers_mut().insert("x-bds-client-source", "cli".parse().unwrap());
     let response = scene.ask(request, StatusCode::OK).await;
@@ -126,7 +126,7 @@ async fn an_api_key_header_pays_as_well_as_a_bearer() {
 
 #[tokio::test]
 async fn an_empty_balance_is_told_where_to_buy() {
-    let scene = Scene::with(1, RateLimits { requests_per_minute: 0, requests_per_day: 0 }).await;
+    let scene = Scene::with(1, RateLimits::NONE).await;
     assert_eq!(scene.ask(scene.get("/price/1"), StatusCode::OK).await.status(), StatusCode::OK);
     let response = scene.ask(scene.get("/price/2"), StatusCode::OK).await;
     assert_eq!(response.status(), StatusCode::PAYMENT_REQUIRED);
@@ -140,7 +140,7 @@ async fn an_empty_balance_is_told_where_to_buy() {
 
 #[tokio::test]
 async fn cap_refuses_until_the_minute_ends() {
-    let scene = Scene::with(START, RateLimits { requests_per_minute: 1, requests_per_day: 0 }).await;
+    let scene = Scene::with(START, RateLimits::per_minute(1)).await;
     scene.clock.advance(Duration::from_secs(20));
     assert_eq!(scene.ask(scene.get("/price/1"), StatusCode::OK).await.status(), StatusCode::OK);
     let response = scene.ask(scene.get("/price/2"), StatusCode::OK).await;

@@ -19,7 +19,7 @@ fn head(key: Option<&ApiKey>, uri: &str, headers: &[(&str, &str)]) -> Parts {
 
 #[tokio::test]
 async fn what_the_layer_would_refuse_is_refused_by_the_head() {
-    let limits = RateLimits { requests_per_minute: 1, requests_per_day: 0 };
+    let limits = RateLimits::per_minute(1);
     let (scene, empty) = (Scene::with(START, limits).await, Scene::with(0, limits).await);
     let _ = scene.ask(scene.get("/price/42"), StatusCode::OK).await;
     // The owner hears of the first refusal, from the charge.

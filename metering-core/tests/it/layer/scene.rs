@@ -69,7 +69,7 @@ pub(super) struct Scene {
 
 impl Scene {
     pub(super) async fn new() -> Self {
-        Self::with(START, RateLimits { requests_per_minute: 0, requests_per_day: 0 }).await
+        Self::with(START, RateLimits::NONE).await
     }
 
     /// One customer with a balance of `balance` atoms and these rate limits, at noon.

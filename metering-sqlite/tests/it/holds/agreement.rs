@@ -162,8 +162,7 @@ impl World {
         let alert_below = limit.flatten().map(|_| threshold);
         let limit_reset = limit.flatten().map(|_| reset);
         let change = TermsChange { limit, limit_reset, alert_below, ..TermsChange::default() };
-        let limits =
-            RateLimits { requests_per_minute: dice.choose(&[0, 3, 9]), requests_per_day: dice.choose(&[0, 20]) };
+        let limits = RateLimits::per_minute(dice.choose(&[0, 3, 9])).and_per_day(dice.choose(&[0, 20]));
         let (kind, count) = (dice.below(9), i64::try_from(dice.below(20)).unwrap());
         let mut outcomes = Vec::new();
         for store in stores {
@@ -223,7 +222,7 @@ async fn world(seed: u64, stores: [&dyn Store; 2]) -> World {
         if number == 3 {
             terms.budget = Some(Budget { limit: calls(25), reset: Some(BudgetReset::Daily) });
         } else {
-            terms.limits = RateLimits { requests_per_minute: 4, requests_per_day: 30 };
+            terms.limits = RateLimits::per_minute(4).and_per_day(30);
         }
         let (account, parent) = (world.accounts[0].clone(), world.keys.last().cloned());
         let new = NewKey { account, parent, secret, terms, max_keys: 9, created_at: NOON };

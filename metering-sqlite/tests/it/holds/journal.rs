@@ -75,7 +75,7 @@ async fn rate_limits_count_a_hold_once() {
     let (_folder, file) = database_path();
     let mut store = SqliteStore::create(&file).unwrap();
     let (id, key) = account(&store, 1_000).await;
-    let limits = RateLimits { requests_per_minute: 4, requests_per_day: 6 };
+    let limits = RateLimits::per_minute(4).and_per_day(6);
     store.set_limits(&id, limits).await.unwrap().unwrap();
     let other = SqliteStore::open(&file).unwrap();
     open(&store, key, 3, 1).await;

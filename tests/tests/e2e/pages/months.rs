@@ -65,7 +65,7 @@ async fn open_accounts(site: &Site) -> Vec<Agent> {
     for (name, pace) in AGENTS {
         let (id, key) = (AccountId::generate(&SystemRandomness), ApiKey::generate(&SystemRandomness));
         let mut account = NewAccount::new(id.clone(), name.parse().unwrap(), key.hash(), before);
-        account.limits = RateLimits { requests_per_minute: 0, requests_per_day: 0 };
+        account.limits = RateLimits::NONE;
         let free = NewLedgerEntry::new(LedgerKind::SignupBonus, Credits::from_whole(400).unwrap(), "Free credits");
         account.entries = vec![free];
         assert!(matches!(store.create_account(account).await.unwrap(), Created::Account(_)), "{name}");

@@ -109,8 +109,7 @@ fn balance_must_cover_the_price_many_times_over_what_was_started() {
 #[test]
 fn rate_limits_must_leave_room_for_other_nodes() {
     let charge = charge(new_key());
-    let per_minute = |limit| RateLimits { requests_per_minute: limit, requests_per_day: 0 };
-    let per_day = |limit| RateLimits { requests_per_minute: 0, requests_per_day: limit };
+    let (per_minute, per_day) = (RateLimits::per_minute, RateLimits::per_day);
     // limit, how many requests start after the first one
     for (limit, count) in [(1, 0), (3, 0), (4, 1), (5, 1), (6, 2)] {
         for limits in [per_minute(limit), per_day(limit)] {

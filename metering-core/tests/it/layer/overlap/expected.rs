@@ -42,7 +42,7 @@ impl Change {
             Self::Revoked => drop(scene.store.revoke_account(&scene.account, SystemClock.now()).await.unwrap()),
             Self::Spent => adjust(scene, PRICE - START).await,
             Self::RateLimited => {
-                let limits = RateLimits { requests_per_minute: 1, requests_per_day: 0 };
+                let limits = RateLimits::per_minute(1);
                 drop(scene.store.set_limits(&scene.account, limits).await.unwrap());
             }
         }
