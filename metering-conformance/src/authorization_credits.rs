@@ -56,17 +56,8 @@ pub async fn an_authorization_is_credited(store: Arc<dyn AuthorizationStore>) {
     assert_eq!((&written.account, written.kind, written.amount), (&customer.id, credit.entry.kind, atoms(SOLD)));
     assert_eq!((written.description, written.created_at), (credit.entry.description, now));
     assert_eq!(written.payment, Some(PaymentRef { tx: tx(1), plan_id: None }));
-    let paid = PaymentRecord {
-        payment: credit.payment,
-        account: customer.id.clone(),
-        used_as: PaymentUse::Authorization,
-        plan_id: None,
-        sold: None,
-        value: credit.value,
-        recorded_at: now,
-        settlement: PaymentSettlement::Unsettled,
-        processor: None,
-    };
+    let paid = PaymentRecord::of(credit.payment, customer.id.clone(), PaymentUse::Authorization, now);
+    let paid = PaymentRecord { value: credit.value, ..paid };
     assert_eq!(store.payment(&tx(1)).await.unwrap(), Some(paid));
     assert_eq!(store.linked_accounts(&wallet(1)).await.unwrap(), [customer.id]);
     let expected = AuthorizationRecord { state: AuthorizationState::Credited, tx: Some(tx(1)), ..before };

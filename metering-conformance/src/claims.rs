@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use metering_core::access::{Account, EmailStatus, Payer, RateLimits, Totals};
 use metering_core::money::{Credits, LedgerKind, PaymentRef};
-use metering_core::payments::{PaymentRecord, PaymentSettlement, PaymentTarget, PaymentUse, Quote, QuoteState};
+use metering_core::payments::{PaymentRecord, PaymentTarget, PaymentUse, Quote, QuoteState};
 use metering_core::store::{Claim, Claimed, NewAccount, PaymentStore};
 use metering_core::usage::ActivityKind;
 
@@ -41,15 +41,10 @@ pub async fn claim_creates_the_account(store: Arc<dyn PaymentStore>) {
     assert_eq!(store.account_by_key(&new.key).await.unwrap(), Some(expected.clone()));
     assert_eq!(store.account_by_payer(&wallet(1)).await.unwrap(), Some(expected));
     let record = PaymentRecord {
-        payment: claim.payment,
-        account: new.id.clone(),
-        used_as: PaymentUse::PaySignup,
         plan_id: Some(PLAN.to_owned()),
         sold: claim.sold,
         value: claim.value,
-        recorded_at: after(MINUTE * 2),
-        settlement: PaymentSettlement::Unsettled,
-        processor: None,
+        ..PaymentRecord::of(claim.payment, new.id.clone(), PaymentUse::PaySignup, after(MINUTE * 2))
     };
     assert_eq!(store.payment(&tx(1)).await.unwrap(), Some(record));
     assert_eq!(state_of(&*store, &quote).await, QuoteState::Claimed { account: new.id.clone(), tx: tx(1) });

@@ -56,21 +56,10 @@ pub async fn payments_are_stored_unchanged(store: Arc<dyn PaymentStore>) {
         };
         let credit = credit(&customer.id, payment.clone());
         credited(&*store, PaymentCredit { now, used_as, sold: sold.clone(), value: value.clone(), ..credit }).await;
-        let (account, plan_id) = (customer.id.clone(), Some(PLAN.to_owned()));
         let settlement =
             if payment.block_hash.is_some() { PaymentSettlement::Unsettled } else { PaymentSettlement::Final };
-        let processor = None;
-        records.push(PaymentRecord {
-            payment,
-            account,
-            used_as,
-            plan_id,
-            sold,
-            value,
-            recorded_at: now,
-            settlement,
-            processor,
-        });
+        let record = PaymentRecord::of(payment, customer.id.clone(), used_as, now);
+        records.push(PaymentRecord { plan_id: Some(PLAN.to_owned()), sold, value, settlement, ..record });
     }
     for record in &records {
         assert_eq!(store.payment(&record.payment.tx).await.unwrap().as_ref(), Some(record));

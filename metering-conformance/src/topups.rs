@@ -5,7 +5,7 @@ use std::sync::Arc;
 use metering_core::Refusal;
 use metering_core::access::Totals;
 use metering_core::money::{LedgerKind, NewLedgerEntry, PaymentRef};
-use metering_core::payments::{Payment, PaymentRecord, PaymentSettlement, PaymentUse, Quote};
+use metering_core::payments::{Payment, PaymentRecord, PaymentUse, Quote};
 use metering_core::store::{Claimed, PaymentCredit, PaymentCredited, PaymentStore, QuotePrecedence};
 use metering_core::usage::ActivityKind;
 
@@ -43,15 +43,10 @@ pub async fn a_payment_is_credited(store: Arc<dyn PaymentStore>) {
     assert_eq!(shown.kind, ActivityKind::Ledger(LedgerKind::PurchaseTopup));
     assert_eq!((shown.amount, shown.payment), (atoms(SOLD), paid));
     let record = PaymentRecord {
-        payment: credit.payment,
-        account: customer.id,
-        used_as: PaymentUse::Topup,
         plan_id: Some(PLAN.to_owned()),
         sold: credit.sold,
         value: credit.value,
-        recorded_at: after(MINUTE),
-        settlement: PaymentSettlement::Unsettled,
-        processor: None,
+        ..PaymentRecord::of(credit.payment, customer.id, PaymentUse::Topup, after(MINUTE))
     };
     assert_eq!(store.payment(&tx(1)).await.unwrap(), Some(record));
     assert_verified(&*store).await;

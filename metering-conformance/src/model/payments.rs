@@ -86,14 +86,10 @@ impl Model {
     pub(crate) fn records(&self) -> Vec<PaymentRecord> {
         let record = |used: &Used| PaymentRecord {
             settlement: used.settlement(),
-            payment: used.moved_payment(),
-            account: self.id(used.owner),
-            used_as: used.used_as,
             plan_id: used.plan_id.clone(),
             sold: used.sold.clone(),
             value: used.value.clone(),
-            recorded_at: used.at,
-            processor: None,
+            ..PaymentRecord::of(used.moved_payment(), self.id(used.owner), used.used_as, used.at)
         };
         self.used.iter().map(record).collect()
     }

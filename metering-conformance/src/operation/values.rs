@@ -27,7 +27,7 @@ pub(super) fn kind() -> impl Strategy<Value = LedgerKind> {
 }
 
 pub(super) fn limits() -> impl Strategy<Value = RateLimits> {
-    let or_none = |limit, least| if limit < least { 0 } else { limit };
+    let or_none = |limit: u32, least: u32| if limit < least { 0 } else { limit };
     (0..8_u32, 0..20_u32)
         .prop_map(move |(minute, day)| RateLimits::per_minute(or_none(minute, 4)).and_per_day(or_none(day, 8)))
 }

@@ -231,18 +231,16 @@ impl KeyTerms {
         }
         let rate = |of: fn(&RateLimits) -> u32| changed(&of(&self.limits), &of(&before.limits), &of(&outer.limits));
         let checked = Self {
-            name: self.name.clone(),
             scopes: changed(&self.scopes, &before.scopes, &outer.scopes),
             routes: changed(&self.routes, &before.routes, &outer.routes),
             networks: changed(&self.networks, &before.networks, &outer.networks),
             expires_at: changed(&self.expires_at, &before.expires_at, &outer.expires_at),
-            disabled: self.disabled,
             limits: RateLimits::per_minute(rate(|limits| limits.requests_per_minute))
                 .and_per_day(rate(|limits| limits.requests_per_day)),
             tokens_per_minute: changed(&self.tokens_per_minute, &before.tokens_per_minute, &outer.tokens_per_minute),
             max_in_flight: changed(&self.max_in_flight, &before.max_in_flight, &outer.max_in_flight),
             budget: changed(&self.budget, &before.budget, &outer.budget),
-            alert_below: self.alert_below,
+            ..self.clone()
         };
         checked.check_within(outer)
     }

@@ -84,7 +84,8 @@ pub fn claim_open(
         Decided::Refused(_) => return Ok(Decided::Refused(Claimed::OutOfRange)),
     };
     let (id, tx) = (account.account.id.clone(), payment.tx);
-    let record = PaymentRecord::of_new(payment, id.clone(), PaymentUse::PaySignup, (plan_id, sold, value), now);
+    let record = PaymentRecord::of(payment, id.clone(), PaymentUse::PaySignup, now);
+    let record = PaymentRecord { plan_id, sold, value, ..record };
     let quote = match delivery {
         KeyDelivery::Now => QuoteState::Claimed { account: id, tx },
         KeyDelivery::Later => QuoteState::Paid { account: id, tx },

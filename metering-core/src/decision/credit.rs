@@ -69,7 +69,7 @@ pub fn credit_payment<K>(credit: PaymentCredit, facts: CreditFacts<K>) -> Decide
     };
     let link = link_payer.then_some(payment.payer);
     let quote = own.map(|nonce| (nonce, QuoteState::Claimed { account: id.clone(), tx: payment.tx }));
-    let record = PaymentRecord::of_new(payment, id, used_as, (plan_id, sold, value), now);
+    let record = PaymentRecord { plan_id, sold, value, ..PaymentRecord::of(payment, id, used_as, now) };
     Decided::Accepted(CreditChanges { posted, record, link, quote })
 }
 

@@ -17,7 +17,7 @@ use crate::imports::{
     UsedTransaction,
 };
 use crate::money::credits::Credits;
-use crate::payments::payment::{Payment, PaymentRecord, PaymentSettlement, PaymentUse};
+use crate::payments::payment::{Payment, PaymentRecord, PaymentUse};
 use crate::usage::DailyTotal;
 
 /// What is read before an account is imported.
@@ -198,24 +198,18 @@ fn secrets(new: &ImportedAccount) -> Vec<SecretRecord> {
 /// looks for the payment on its chain.
 fn payment_record(new: &ImportedAccount, used: &UsedTransaction, now: Timestamp) -> PaymentRecord {
     let entry = new.entries.iter().filter_map(|entry| entry.entry.payment.as_ref()).find(|paid| paid.tx == used.tx);
+    let payment = Payment {
+        tx: used.tx,
+        payer: new.payer.map_or(Address::ZERO, |payer| payer.address),
+        recipient: Address::ZERO,
+        token: Address::ZERO,
+        amount: TokenUnits::ZERO,
+        block_number: 0,
+        block_hash: None,
+        mined_at: used.credited_at,
+    };
     PaymentRecord {
-        payment: Payment {
-            tx: used.tx,
-            payer: new.payer.map_or(Address::ZERO, |payer| payer.address),
-            recipient: Address::ZERO,
-            token: Address::ZERO,
-            amount: TokenUnits::ZERO,
-            block_number: 0,
-            block_hash: None,
-            mined_at: used.credited_at,
-        },
-        account: new.id.clone(),
-        used_as: PaymentUse::Imported,
         plan_id: entry.and_then(|payment| payment.plan_id.clone()),
-        sold: None,
-        value: None,
-        recorded_at: now,
-        settlement: PaymentSettlement::Final,
-        processor: None,
+        ..PaymentRecord::of(payment, new.id.clone(), PaymentUse::Imported, now)
     }
 }

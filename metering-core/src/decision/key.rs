@@ -41,8 +41,9 @@ pub struct KeyChanges<K> {
 
 /// Decides [`Store::replace_key`](crate::Store::replace_key). `None` when there is no such account, or it is revoked.
 ///
-/// The first key gets the new secret and its original terms, except for its name, rate limits and budget. Every other
-/// key that can manage keys is revoked, and with it its child keys. Grace periods of the rest end.
+/// The first key gets the new secret, and its original scopes, routes, networks and expiry, and is switched on; the rest
+/// of its terms stays. Every other key that can manage keys is revoked, and with it its child keys. Grace periods of the
+/// rest end.
 ///
 /// # Errors
 /// When the new key is in use. An account that does not exist or is revoked comes first.
@@ -63,9 +64,8 @@ pub fn replace_key<K: Copy>(
     let write = |stored: Key| {
         let (old_secrets, meter) = (OldSecrets::Revoke, MeterWrite::Keep);
         if stored.number.is_first() {
-            let KeyTerms { name, limits, tokens_per_minute, max_in_flight, budget, alert_below, .. } = stored.terms;
-            let terms =
-                KeyTerms { name, limits, tokens_per_minute, max_in_flight, budget, alert_below, ..KeyTerms::first() };
+            let KeyTerms { scopes, routes, networks, expires_at, disabled, .. } = KeyTerms::first();
+            let terms = KeyTerms { scopes, routes, networks, expires_at, disabled, ..stored.terms };
             let first = Key { terms, leaked_at: None, ..stored };
             return KeyWrite { row, key: first, old_secrets, secret: Some(key), meter, written_at: now, event: None };
         }

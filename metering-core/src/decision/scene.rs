@@ -9,7 +9,7 @@ use crate::chains::units::TokenUnits;
 use crate::clock::Timestamp;
 use crate::money::credits::Credits;
 use crate::money::ledger::{LedgerKind, NewLedgerEntry, PaymentRef};
-use crate::payments::payment::{Payment, PaymentRecord, PaymentSettlement, PaymentTarget, PaymentUse, SoldPlan};
+use crate::payments::payment::{Payment, PaymentRecord, PaymentTarget, PaymentUse, SoldPlan};
 use crate::payments::quote::{NonceHash, Quote, QuoteState};
 use crate::payments::value::PaymentValue;
 use crate::store::NewAccount;
@@ -87,15 +87,10 @@ pub(super) fn payment(tx: TxRef) -> Payment {
 /// The record of the first transaction.
 pub(super) fn record(used_as: PaymentUse) -> PaymentRecord {
     PaymentRecord {
-        payment: payment(tx(1)),
-        account: account().id,
-        used_as,
         plan_id: Some("starter".to_owned()),
         sold: Some(sold()),
         value: Some(value()),
-        recorded_at: NOW,
-        settlement: PaymentSettlement::Unsettled,
-        processor: None,
+        ..PaymentRecord::of(payment(tx(1)), account().id, used_as, NOW)
     }
 }
 

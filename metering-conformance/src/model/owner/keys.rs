@@ -199,8 +199,8 @@ impl Owner {
         }
         let first = &mut self.issued[0];
         first.replace_secrets(Some(secret));
-        let KeyTerms { name, limits, max_in_flight, budget, alert_below, .. } = first.key.terms.clone();
-        first.key.terms = KeyTerms { name, limits, max_in_flight, budget, alert_below, ..KeyTerms::first() };
+        let KeyTerms { scopes, routes, networks, expires_at, disabled, .. } = KeyTerms::first();
+        first.key.terms = KeyTerms { scopes, routes, networks, expires_at, disabled, ..first.key.terms.clone() };
         first.key.leaked_at = None;
     }
 }

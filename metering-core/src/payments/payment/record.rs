@@ -52,16 +52,12 @@ pub struct PaymentRecord {
 }
 
 impl PaymentRecord {
-    /// The record of a payment that is being credited now.
-    pub(crate) fn of_new(
-        payment: Payment,
-        account: AccountId,
-        used_as: PaymentUse,
-        (plan_id, sold, value): (Option<String>, Option<SoldPlan>, Option<PaymentValue>),
-        now: Timestamp,
-    ) -> Self {
-        let settlement = PaymentSettlement::of_new(&payment);
-        Self { payment, account, used_as, plan_id, sold, value, recorded_at: now, settlement, processor: None }
+    /// The record of a payment that is being credited now, for no plan and without a value.
+    #[must_use]
+    pub fn of(payment: Payment, account: AccountId, used_as: PaymentUse, now: Timestamp) -> Self {
+        let (settlement, recorded_at) = (PaymentSettlement::of_new(&payment), now);
+        let (plan_id, sold, value, processor) = (None, None, None, None);
+        Self { payment, account, used_as, plan_id, sold, value, recorded_at, settlement, processor }
     }
 }
 

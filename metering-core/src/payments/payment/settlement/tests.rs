@@ -34,8 +34,7 @@ fn record(settlement: PaymentSettlement) -> PaymentRecord {
         mined_at: Timestamp::from_unix_millis(1_000),
     };
     let plan_id = Some("starter".to_owned());
-    let (used_as, sold, value, processor) = (PaymentUse::Topup, None, None, None);
-    PaymentRecord { payment, account, used_as, plan_id, sold, value, recorded_at: NOW, settlement, processor }
+    PaymentRecord { plan_id, settlement, ..PaymentRecord::of(payment, account, PaymentUse::Topup, NOW) }
 }
 
 fn reversed() -> PaymentRecord {
