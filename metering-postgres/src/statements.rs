@@ -122,8 +122,8 @@ fn names_of(row: &tokio_postgres::Row) -> Arc<[String]> {
     row.columns().iter().map(|column| column.name().to_owned()).collect()
 }
 
-/// The columns of a row.
-fn row_of(row: &tokio_postgres::Row, names: &Arc<[String]>) -> Result<Row> {
+/// The columns of a row. The names are for errors.
+pub(crate) fn row_of(row: &tokio_postgres::Row, names: &Arc<[String]>) -> Result<Row> {
     let value = |(index, column): (usize, &tokio_postgres::Column)| {
         Ok(match *column.type_() {
             Type::BOOL => Value::Boolean(row.try_get(index)?),

@@ -165,17 +165,25 @@ pub(crate) fn columns() -> String {
 pub type Metered = (Key, Option<KeyMeter>);
 
 /// Reads [`columns`].
-pub(crate) fn metered(row: &Row) -> Result<Metered> {
+///
+/// # Errors
+/// When the row is corrupt.
+pub fn metered(row: &Row) -> Result<Metered> {
     let first = Key::TABLE.columns.len();
     let has_meter = row.get::<Option<KeyNumber>>(first + 1)?.is_some();
     let meter = has_meter.then(|| MeterRow::of_row_at(row, first)).transpose()?;
     Ok((Key::of_row(row)?, meter.map(|(_, _, meter)| meter)))
 }
 
+/// The query for the keys of the account with the row number `?1` that match, which [`metered`] reads.
+#[must_use]
+pub fn query(rest: &str) -> String {
+    format!("SELECT {} FROM {TABLES} WHERE api_key.account = ?1 AND {rest}", columns())
+}
+
 /// The keys of the account with this row number that match. In `rest` the number is `?1`.
 async fn select(db: &mut dyn Executor, rest: &str, values: &[Value]) -> Result<Vec<Metered>> {
-    let sql = format!("SELECT {} FROM {TABLES} WHERE api_key.account = ?1 AND {rest}", columns());
-    db.query(&sql, values).await?.iter().map(metered).collect()
+    db.query(&query(rest), values).await?.iter().map(metered).collect()
 }
 
 /// Whether any key has, or ever had, this secret.

@@ -229,12 +229,12 @@ fn ready<'a, T: Send + 'a>(result: metering_sql::Result<T>) -> BoxFuture<'a, met
 }
 
 /// The names of the columns of a query.
-fn names_of(statement: &rusqlite::Statement<'_>) -> Arc<[String]> {
+pub(crate) fn names_of(statement: &rusqlite::Statement<'_>) -> Arc<[String]> {
     statement.column_names().map(str::to_owned).collect()
 }
 
 /// The columns of a row, as many as there are names.
-fn row_of(row: &rusqlite::Row<'_>, names: &Arc<[String]>) -> Result<Row> {
+pub(crate) fn row_of(row: &rusqlite::Row<'_>, names: &Arc<[String]>) -> Result<Row> {
     let value = |index: usize| {
         Ok(match row.get_ref(index).map_err(store_error)? {
             ValueRef::Null => Value::Integer(None),

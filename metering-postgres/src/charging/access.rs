@@ -5,21 +5,20 @@
 //! longer: nothing here may be used without that comparison.
 
 use std::iter::successors;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use foldhash::HashMap;
-use metering_core::access::{KeyHash, KeyId, KeyNumber, KeyTerms};
+use metering_core::access::{Key, KeyHash, KeyId, KeyNumber, KeyTerms};
 use metering_core::charging::{HoldId, KeyMeter, KeyState};
 use metering_core::{AccountId, Timestamp};
+use metering_sql::Record;
 use tokio_postgres::Row;
 
-use crate::access::keys::{KEY_COLUMNS, parent, terms};
 use crate::charging::holds::ASKED_HOLD;
 use crate::connection::session::GenericClient;
 use crate::error::Result;
-use crate::rows::{
-    KEY_METER_COLUMNS, all, bytes, key_number, optional_bytes, optional_key_meter, optional_timestamp, parsed,
-};
+use crate::rows::{KEY_METER_COLUMNS, all, bytes, optional_bytes, optional_key_meter, optional_timestamp};
+use crate::statements::{dialect, row_of};
 
 /// A value of `meter.access`.
 pub(crate) type AccessVersion = [u8; 16];
@@ -131,46 +130,54 @@ impl Access {
     }
 }
 
-/// Reads secrets, and the chains of keys that they, these `keys` and the keys of these `holds` begin. One statement, so that everything was true at
-/// the same time as the versions that are read with it. If the meters of the accounts are locked, so are the returned
-/// ones of the keys.
-pub(crate) async fn read<C: GenericClient>(
-    client: &C,
-    secrets: &[KeyHash],
-    keys: &[(i64, KeyNumber)],
-    holds: &[HoldId],
-) -> Result<(Access, KeyMeters)> {
-    let sql = format!(
+static READ: LazyLock<String> = LazyLock::new(|| {
+    format!(
         "WITH RECURSIVE chain (account, number) AS ( \
            SELECT s.account, s.key FROM key_secret s WHERE s.hash = ANY($1) \
            UNION SELECT asked.account, asked.key FROM unnest($2::BIGINT[], $3::BIGINT[]) AS asked (account, key) \
            UNION SELECT h.account, h.key FROM unnest($4::BYTEA[]) AS asked (id) {ASKED_HOLD} \
            UNION SELECT k.account, k.parent FROM chain c \
              JOIN api_key k ON k.account = c.account AND k.number = c.number WHERE k.parent IS NOT NULL) \
-         SELECT m.access, s.hash, s.expires_at, s.revoked_at IS NOT NULL OR a.revoked_at IS NOT NULL, a.org_id, \
-           {KEY_METER_COLUMNS}, {KEY_COLUMNS} \
-         FROM chain h JOIN api_key k ON k.account = h.account AND k.number = h.number \
-         JOIN account a ON a.id = k.account JOIN meter m ON m.account = k.account \
-         LEFT JOIN key_meter c ON c.account = k.account AND c.key = k.number \
-         LEFT JOIN key_secret s ON s.account = k.account AND s.key = k.number AND s.hash = ANY($1)"
-    );
+         SELECT m.access, s.hash, s.expires_at, s.revoked_at IS NOT NULL OR a.revoked_at IS NOT NULL, a.id, \
+           {KEY_METER_COLUMNS}, {} \
+         FROM chain h JOIN api_key ON api_key.account = h.account AND api_key.number = h.number \
+         JOIN account a ON a.id = h.account JOIN meter m ON m.account = h.account \
+         LEFT JOIN key_meter c ON c.account = h.account AND c.key = h.number \
+         LEFT JOIN key_secret s ON s.account = h.account AND s.key = h.number AND s.hash = ANY($1)",
+        dialect(&Key::TABLE.column_list())
+    )
+});
+/// Where the columns of the key start.
+const KEY: usize = 12;
+
+/// Reads secrets, and the chains of keys that they, these `keys` and the keys of these `holds` begin. One statement, so
+/// that everything was true at the same time as the versions that are read with it. If the meters of the accounts are
+/// locked, so are the returned ones of the keys.
+pub(crate) async fn read<C: GenericClient>(
+    client: &C,
+    secrets: &[KeyHash],
+    keys: &[(i64, KeyNumber)],
+    holds: &[HoldId],
+) -> Result<(Access, KeyMeters)> {
     let secrets: Vec<&[u8]> = secrets.iter().map(|secret| secret.as_bytes().as_slice()).collect();
     let holds: Vec<&[u8]> = holds.iter().map(|hold| hold.as_bytes().as_slice()).collect();
     let (accounts, numbers): (Vec<i64>, Vec<i64>) =
         keys.iter().map(|(account, key)| (*account, i64::from(key.get()))).unzip();
     let (mut access, mut meters) = (Access::default(), KeyMeters::new());
-    for row in all(client, &sql, &[&secrets, &accounts, &numbers, &holds]).await? {
+    for row in all(client, &READ, &[&secrets, &accounts, &numbers, &holds]).await? {
         add_row(&row, &mut access, &mut meters)?;
     }
     Ok((access, meters))
 }
 
 fn add_row(row: &Row, access: &mut Access, meters: &mut KeyMeters) -> Result<()> {
-    let (version, account, number) = (bytes(row, 0)?, row.try_get(12)?, key_number(row, 13)?);
+    let (version, account) = (bytes(row, 0)?, row.try_get(4)?);
+    let key = Key::of_row_at(&row_of(row, &Arc::default())?, KEY)?;
+    let number = key.number;
     if let Some(hash) = optional_bytes(row, 1)? {
         let (expires_at, is_revoked) = (optional_timestamp(row, 2)?, row.try_get::<_, Option<bool>>(3)?);
-        let is_revoked = is_revoked.unwrap_or(true);
-        let secret = SecretAccess { version, account, id: parsed(row, 4)?, key: number, is_revoked, expires_at };
+        let (id, is_revoked) = (key.account.clone(), is_revoked.unwrap_or(true));
+        let secret = SecretAccess { version, account, id, key: number, is_revoked, expires_at };
         access.secrets.insert(KeyHash::from_bytes(hash), Arc::new(secret));
     }
     // A key has a row for each of its secrets.
@@ -178,16 +185,9 @@ fn add_row(row: &Row, access: &mut Access, meters: &mut KeyMeters) -> Result<()>
         return Ok(());
     }
     meters.extend(optional_key_meter(row, 5)?.map(|meter| ((account, number), meter)));
-    let terms = terms(row, 12)?;
-    let has_ended = row.try_get::<_, Option<i64>>(28)?.is_some() || row.try_get::<_, Option<i64>>(29)?.is_some();
-    let key = KeyAccess {
-        version,
-        id: parsed(row, 14)?,
-        parent: parent(row, 12)?,
-        is_live: !terms.disabled && !has_ended,
-        is_counted: terms.is_counted(),
-        terms: Arc::new(terms),
-    };
+    let (is_live, is_counted) = (key.is_live(), key.terms.is_counted());
+    let Key { id, parent, terms, .. } = key;
+    let key = KeyAccess { version, id, parent, is_live, is_counted, terms: Arc::new(terms) };
     access.keys.insert((account, number), Arc::new(key));
     Ok(())
 }

@@ -195,8 +195,7 @@ impl Cache {
 
     /// The state of a key, if it exists, of an account that [`Cache::account`] loaded in this transaction.
     pub(crate) fn key(&mut self, connection: &Connection, account: i64, key: KeyNumber) -> Result<Option<KeyState>> {
-        let (id, keys) = self.known_account(account).keys_of();
-        keys.get(connection, account, id, key)
+        self.known_account(account).keys.get(connection, account, key)
     }
 
     /// Writes the meter of a key that [`Cache::key`] returned in this transaction.

@@ -96,11 +96,6 @@ impl CachedAccount {
     pub(crate) fn id(&self) -> Result<AccountId> {
         parse(self.id.as_str())
     }
-
-    /// The account's id as text, and its keys.
-    pub(super) fn keys_of(&mut self) -> (&str, &mut CachedKeys) {
-        (self.id.as_str(), &mut self.keys)
-    }
 }
 
 #[cfg(test)]

@@ -32,14 +32,8 @@ struct FirstId([u8; 10]);
 const _: () = assert!(size_of::<CachedKeys>() <= 24, "each account has some");
 
 impl CachedKeys {
-    /// The state of a key, if the account has it. Reads it if it is not known yet. `id` is that of the account.
-    pub(super) fn get(
-        &mut self,
-        connection: &Connection,
-        account: i64,
-        id: &str,
-        number: KeyNumber,
-    ) -> Result<Option<KeyState>> {
+    /// The state of a key, if the account has it. Reads it if it is not known yet.
+    pub(super) fn get(&mut self, connection: &Connection, account: i64, number: KeyNumber) -> Result<Option<KeyState>> {
         if number.is_first()
             && let Some(first) = self.first
         {
@@ -53,7 +47,7 @@ impl CachedKeys {
             Ok(place) => return Ok(Some(others[place].1.clone())),
             Err(place) => place,
         };
-        let Some((key, meter)) = keys::by_number(connection, account, &parse(id)?, number)? else { return Ok(None) };
+        let Some((key, meter)) = keys::by_number(connection, account, number)? else { return Ok(None) };
         let mut state = KeyState::of(&key, meter.unwrap_or_default());
         state.terms = shared(state.terms);
         if number.is_first()
