@@ -245,6 +245,7 @@ pub async fn imported_keys_keep_their_terms(store: Arc<dyn FullStore>) {
     let parents: Vec<_> = keys.iter().map(|status| status.key.parent.map(|parent| parent.get())).collect();
     assert_eq!(parents, [None, Some(0), Some(1)]);
     assert_eq!((&keys[1].key.terms, &keys[2].key.terms), (&below, &below));
+    assert_eq!((hash.hint().is_some(), keys[1].key.hint), (true, hash.hint()), "what is shown of its secret");
     assert_eq!(keys[0].spent.map(|spent| spent.amount.atoms()), Some(6 * BASE));
     accepted(store, charge(hash, 2 * BASE), NOON).await;
     super::scene::refused(store, charge(foreign_key(3).hash(), BASE), NOON).await;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use metering_core::Refusal;
-use metering_core::access::{BudgetReset, Key, KeyId, KeyTerms, RateLimits, Scope, Scopes, WiderTerms};
+use metering_core::access::{BudgetReset, Key, KeyId, KeyStatus, KeyTerms, RateLimits, Scope, Scopes, WiderTerms};
 use metering_core::store::{KeyChange, KeyChanged, KeyCreated, NewKey, Store, TermsChange};
 
 use super::key_scene::{
@@ -347,14 +347,17 @@ pub async fn rotated_key_keeps_all_but_its_secret(store: Arc<dyn Store>) {
         let (store, account, id) = (&store, &customer.id, &key.id);
         async move { store.change_key(account, id, None, KeyChange::Rotate { secret, old_until }, NOON).await }
     };
-    assert_eq!(changed(rotate(second, Some(until)).await.unwrap()), before.key);
-    assert_eq!(status(&*store, &customer.id, &key.id, NOON).await, before);
+    let rotated = Key { hint: second.hint(), ..before.key.clone() };
+    assert_ne!(rotated, before.key, "the end of its secret is shown");
+    assert_eq!(changed(rotate(second, Some(until)).await.unwrap()), rotated);
+    let after = KeyStatus { key: rotated.clone(), ..before };
+    assert_eq!(status(&*store, &customer.id, &key.id, NOON).await, after);
     let just_before = until.saturating_sub(std::time::Duration::from_millis(1));
     assert_eq!(store.live_keys(&[key.secret, second], NOON).await.unwrap(), [true, true]);
     assert_eq!(store.live_keys(&[key.secret, second], just_before).await.unwrap(), [true, true]);
     assert_eq!(store.live_keys(&[key.secret, second], until).await.unwrap(), [false, true]);
     let old = store.key_holder(&key.secret).await.unwrap().expect("the secret still works");
-    assert_eq!((old.secret_expires_at, old.key()), (Some(until), Some(&before.key)));
+    assert_eq!((old.secret_expires_at, old.key()), (Some(until), Some(&rotated)));
     assert_eq!(accepted(&*store, charge(key.secret, BASE), just_before).await.key, key.number);
     assert_eq!(refused(&*store, charge(key.secret, BASE), until).await, Refusal::UnknownKey);
     assert_eq!(accepted(&*store, charge(second, BASE), until).await.key, key.number);

@@ -4,13 +4,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use metering_core::Refusal;
-use metering_core::access::{Key, KeyName, KeyNumber, KeyRefusal, KeyTerms, KeyUsage, Scope, Scopes};
+use metering_core::access::{Key, KeyHash, KeyName, KeyNumber, KeyRefusal, KeyTerms, KeyUsage, Scope, Scopes};
 use metering_core::clock::Timestamp;
 use metering_core::money::Credits;
-use metering_core::store::{Cursor, Store, StoreError, TermsChange};
+use metering_core::store::{Cursor, KeyChange, Store, StoreError, TermsChange};
 use metering_core::usage::{ActivityKind, KeyLabel, KeyTotal};
 
-use super::key_scene::{caller, change, create_key, first, issue, manager, new_key_of, revoke, status};
+use super::key_scene::{caller, change, changed, create_key, first, issue, manager, new_key_of, revoke, status};
 use super::scene::{
     ALWAYS, BASE, DAY, NOON, accepted, all_daily_totals, assert_verified, atoms, balance, charge, commit,
     commit_refund, customer, new_id, new_key, refused, report,
@@ -28,6 +28,34 @@ pub async fn first_key_has_all_scopes(store: Arc<dyn Store>) {
     assert_eq!((holder.key(), holder.chain.len(), holder.secret_expires_at), (Some(key), 1, None));
     assert_eq!(store.keys(&new_id(), None, 10, NOON.day()).await.unwrap().items, []);
     assert_eq!(store.key(&new_id(), &key.id, NOON.day()).await.unwrap(), None);
+}
+
+/// A key shows the end of its newest secret, however it got that, and whatever else changes.
+pub async fn keys_show_the_end_of_their_newest_secret(store: Arc<dyn Store>) {
+    let customer = customer(&*store, BASE).await;
+    let (first, child) = (first(&*store, &customer).await, issue(&*store, &customer.id, None, caller()).await);
+    let hints = || {
+        let (store, id) = (&store, &customer.id);
+        async move {
+            let listed = store.keys(id, None, 10, NOON.day()).await.unwrap().items;
+            listed.iter().map(|status| status.key.hint.expect("there is one")).collect::<Vec<_>>()
+        }
+    };
+    let of = |secrets: [KeyHash; 2]| secrets.map(|secret| secret.hint().unwrap()).to_vec();
+    assert_eq!(hints().await, of([first.secret, child.secret]));
+    let holder = store.key_holder(&child.secret).await.unwrap().expect("the secret works");
+    assert_eq!(holder.key().unwrap().hint, child.secret.hint());
+    change(&*store, &customer.id, &child.id, TermsChange { disabled: Some(true), ..TermsChange::default() }).await;
+    change(&*store, &customer.id, &child.id, TermsChange { disabled: Some(false), ..TermsChange::default() }).await;
+    assert_eq!(hints().await, of([first.secret, child.secret]));
+    let [rotated, replaced, recovered] = [new_key(), new_key(), new_key()];
+    let rotation = KeyChange::Rotate { secret: rotated, old_until: Some(NOON.saturating_add(DAY)) };
+    changed(store.change_key(&customer.id, &child.id, None, rotation, NOON).await.unwrap());
+    assert_eq!(hints().await, of([first.secret, rotated]));
+    store.replace_live_key(&rotated, replaced, NOON).await.unwrap().expect("the secret works");
+    store.replace_key(&customer.id, recovered, NOON).await.unwrap().expect("the account is live");
+    assert_eq!(hints().await, of([recovered, replaced]));
+    assert_verified(&*store).await;
 }
 
 /// A key that was created charges its account, and is found as it was made.

@@ -2,7 +2,9 @@
 //!
 //! They differ in their prefix, their length, and how they are checked: see [`SecretKind`].
 
+use std::cmp::Ordering;
 use std::fmt;
+use std::hash::{Hash, Hasher};
 use std::marker::PhantomData;
 
 use sha3::{Digest, Sha3_256};
@@ -31,6 +33,11 @@ pub trait SecretKind {
     /// The hash by which stores find such a secret: SHA3-256, unless it was issued elsewhere.
     fn digest(text: &str) -> [u8; 32] {
         Sha3_256::digest(text.as_bytes()).into()
+    }
+
+    /// The last characters of a text, if they may be shown so that its owner recognises it; otherwise zeros.
+    fn shown_end(_text: &str) -> [u8; 4] {
+        [0; 4]
     }
 
     /// Checks the form of a text.
@@ -62,9 +69,14 @@ pub struct Secret<K> {
 /// service ([`HashKind`](crate::access::HashKind)).
 ///
 /// A fast hash is enough: secrets have at least 190 random bits, so they cannot be guessed.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+///
+/// Hashes of the same bytes are equal. One that was made of a key, not of bytes, also has the key's
+/// [`hint`](crate::access::KeyHint), for whoever stores it.
+#[derive(Clone, Copy)]
 pub struct SecretHash<K> {
     bytes: [u8; 32],
+    /// What [`SecretKind::shown_end`] returned; zeros if it was made of bytes.
+    pub(crate) end: [u8; 4],
     kind: PhantomData<K>,
 }
 
@@ -99,7 +111,7 @@ impl<K: SecretKind> Secret<K> {
     /// Its hash, which a store keeps instead.
     #[must_use]
     pub fn hash(&self) -> SecretHash<K> {
-        SecretHash::from_bytes(K::digest(&self.text))
+        SecretHash { bytes: K::digest(&self.text), end: K::shown_end(&self.text), kind: PhantomData }
     }
 }
 
@@ -107,13 +119,39 @@ impl<K> SecretHash<K> {
     /// A hash read back from a store.
     #[must_use]
     pub const fn from_bytes(bytes: [u8; 32]) -> Self {
-        Self { bytes, kind: PhantomData }
+        Self { bytes, end: [0; 4], kind: PhantomData }
     }
 
     /// The 32 bytes of the hash.
     #[must_use]
     pub const fn as_bytes(&self) -> &[u8; 32] {
         &self.bytes
+    }
+}
+
+impl<K> PartialEq for SecretHash<K> {
+    fn eq(&self, other: &Self) -> bool {
+        self.bytes == other.bytes
+    }
+}
+
+impl<K> Eq for SecretHash<K> {}
+
+impl<K> PartialOrd for SecretHash<K> {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl<K> Ord for SecretHash<K> {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.bytes.cmp(&other.bytes)
+    }
+}
+
+impl<K> Hash for SecretHash<K> {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.bytes.hash(state);
     }
 }
 

@@ -3,7 +3,7 @@
 use std::fmt::Display;
 use std::str::FromStr;
 
-use metering_core::access::{Budget, BudgetReset, Key, KeyHash, KeyTerms, RateLimits, SecretRecord};
+use metering_core::access::{Budget, BudgetReset, Key, KeyHash, KeyHint, KeyTerms, RateLimits, SecretRecord};
 use metering_core::chains::TxRef;
 use metering_core::clock::Timestamp;
 use metering_core::imports::{ImportedKey, ImportedSecret, UsedTransaction};
@@ -55,6 +55,8 @@ struct KeyDocument {
     alert_below_atoms: Option<i64>,
     created_at: Option<String>,
     leaked_at: Option<String>,
+    /// What is shown of the secret that does not expire.
+    hint: Option<String>,
     #[serde(default)]
     secrets: Vec<SecretDocument>,
 }
@@ -105,6 +107,7 @@ pub fn keys_as_json(keys: &[Key], secrets: &[SecretRecord]) -> String {
             alert_below_atoms: terms.alert_below.map(Credits::atoms),
             created_at: Some(key.created_at.to_string()),
             leaked_at: key.leaked_at.map(|at| at.to_string()),
+            hint: key.hint.map(|hint| hint.to_string()),
             secrets: of_key.map(secret).collect(),
         }
     };
@@ -169,8 +172,10 @@ fn key(position: usize, document: KeyDocument, created_at: Timestamp) -> Result<
         budget: limit.map(|limit| Budget { limit, reset }),
         alert_below: atoms("alert_below_atoms", document.alert_below_atoms)?,
     };
+    let hint: Option<KeyHint> = document.hint.as_deref().map(|text| parse(&named("hint"), text)).transpose()?;
     let secret = |secret: SecretDocument| {
         let hash = hash(&secret.hash).ok_or_else(|| KeyRecordError::new(named("secrets"), HASH_PROBLEM))?;
+        let hash = hint.filter(|_| secret.expires_at.is_none()).map_or(hash, |hint| hash.with_hint(hint));
         let hash_kind = parse(&named("hash_kind"), &secret.hash_kind)?;
         Ok(ImportedSecret { hash, hash_kind, expires_at: time("secrets.expires_at", secret.expires_at.as_deref())? })
     };

@@ -40,17 +40,18 @@ impl Record for Key {
             Own("revoked_at"),
             Own("alert_below"),
             Own("tokens_per_minute"),
+            Own("hint"),
         ],
     };
 
     fn values(&self) -> Result<Vec<Value>> {
-        let Self { id, number, account, parent, terms, created_at, leaked_at, revoked_at } = self;
+        let Self { id, number, account, parent, terms, created_at, leaked_at, revoked_at, hint } = self;
         let KeyTerms { name, scopes, routes, networks, expires_at, disabled, limits, max_in_flight, budget, .. } =
             terms;
         let (limit, reset) = (budget.map(|budget| budget.limit), budget.and_then(|budget| budget.reset));
         let mut values = values![account, number, id, parent, name, scopes, routes, networks, expires_at, disabled];
         values.extend(values![limits.requests_per_minute, limits.requests_per_day, max_in_flight, limit, reset]);
-        values.extend(values![created_at, leaked_at, revoked_at, terms.alert_below, terms.tokens_per_minute]);
+        values.extend(values![created_at, leaked_at, revoked_at, terms.alert_below, terms.tokens_per_minute, hint]);
         Ok(values)
     }
 
@@ -62,7 +63,7 @@ impl Record for Key {
         let (max_in_flight, limit, reset): (_, Option<_>, _) = (row.next()?, row.next()?, row.next()?);
         let budget = limit.map(|limit| Budget { limit, reset });
         let (created_at, leaked_at, revoked_at) = (row.next()?, row.next()?, row.next()?);
-        let (alert_below, tokens_per_minute) = (row.next()?, row.next()?);
+        let (alert_below, tokens_per_minute, hint) = (row.next()?, row.next()?, row.next()?);
         let terms = KeyTerms {
             name,
             scopes,
@@ -76,7 +77,7 @@ impl Record for Key {
             budget,
             alert_below,
         };
-        Ok(Self { id, number, account, parent, terms, created_at, leaked_at, revoked_at })
+        Ok(Self { id, number, account, parent, terms, created_at, leaked_at, revoked_at, hint })
     }
 }
 

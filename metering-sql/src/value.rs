@@ -3,8 +3,8 @@
 use std::fmt;
 
 use metering_core::access::{
-    AgentName, BrowserSessionId, BrowserTokenHash, BudgetReset, DeviceName, Email, HashKind, KeyHash, KeyId, KeyName,
-    KeyNumber, Networks, RoutePatterns, Scopes,
+    AgentName, BrowserSessionId, BrowserTokenHash, BudgetReset, DeviceName, Email, HashKind, KeyHash, KeyHint, KeyId,
+    KeyName, KeyNumber, Networks, RoutePatterns, Scopes,
 };
 use metering_core::chains::{Address, TokenUnits, TxHash, WalletSignature};
 use metering_core::charging::{Fingerprint, HeldTokens, HoldId, SettleReason};
@@ -310,6 +310,7 @@ texts!(
     ExchangeRate,
     HashKind,
     HeldTokens,
+    KeyHint,
     KeyId,
     KeyName,
     Networks,

@@ -69,7 +69,7 @@ export const keyTab = {
     assert.equal(await status(page, crawler), 402);
     assert.equal(await status(page, key), 200);
     await again(page);
-    assert.match(await row(page, "crawler").innerText(), /key_.*Active.*0\.0007\s.*of\s+0\.001 credits a day/s);
+    assert.match(await row(page, "crawler").innerText(), new RegExp(`sk_live_…${crawler.slice(-4)}.*Active.*0\\.0007\\s.*of\\s+0\\.001 credits a day`, "s"));
     assert.equal(await row(page, "crawler").locator(".share rect").getAttribute("width"), "69.4");
     assert.match(await details(page, "crawler"), /Made by\s+First key.*Remaining\s+0\.0003.*Resets\s+20\d\d-\d\d-\d\d\s00:00.*Used today\s+0\.0007.*call, read.*GET \/mpp\/ethPrice.*How rate limits work/s);
     assert.equal(await page.locator('#keys a[href^="/docs/guides/rate-limits"]').count(), 1);
@@ -106,6 +106,7 @@ export const keyTab = {
     assert.equal(await status(page, third), 401);
     await act(page, "spider", "enable");
     await row(page, "spider").locator("[data-state=active]").waitFor();
+    assert.ok((await row(page, "spider").innerText()).includes(`sk_live_…${third.slice(-4)}`), "the end of its newest secret");
     assert.equal(await status(page, third), 200);
 
     // What a key spent, and what it was spent on.

@@ -11,14 +11,15 @@ use crate::table::{Column, Table, write_pairs};
 const COLUMNS: &[Column] = &[
     Column::id("ID"),
     Column::text("NAME"),
+    Column::word("SECRET").optional(5),
     Column::word("STATE"),
-    Column::text("SCOPES").optional(5),
+    Column::text("SCOPES").optional(6),
     Column::amount("USED"),
     Column::amount("LIMIT").optional(1),
     Column::amount("LEFT").optional(3),
     Column::word("RESET").optional(4),
     Column::time("LAST USED").optional(2),
-    Column::id("PARENT").optional(6),
+    Column::id("PARENT").optional(7),
 ];
 
 const ABSENT: &str = "-";
@@ -30,6 +31,7 @@ pub(crate) fn write_list(out: &mut dyn Write, keys: &[KeyDocument]) -> Result<()
         table.row([
             &key.id,
             &key.name,
+            &key.hint.as_deref().unwrap_or(ABSENT),
             &state(key.state),
             &key.scopes,
             &key.usage,
@@ -68,6 +70,7 @@ pub(crate) fn write(out: &mut dyn Write, headline: &str, key: &KeyDocument) -> R
         &[
             ("Key", &key.id),
             ("Name", &key.name),
+            ("Secret", &key.hint.as_deref().unwrap_or(ABSENT)),
             ("State", &state(key.state)),
             ("Made by", &key.parent_id.as_deref().unwrap_or("the account itself")),
             ("Created", &key.created_at),

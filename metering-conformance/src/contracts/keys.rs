@@ -52,6 +52,7 @@ macro_rules! keys_conformance {
             key_terms::first_key_has_all_scopes,
             key_terms::key_that_is_not_live_is_unknown,
             key_terms::keys_are_paged_by_creation,
+            key_terms::keys_show_the_end_of_their_newest_secret,
             key_terms::labels_include_revoked_keys,
             key_terms::terms_refuse_with_the_reason,
             key_terms::usage_is_recorded_by_key,

@@ -43,14 +43,10 @@ impl Model {
             return KeyCreated::Wider(wider);
         }
         let key = Key {
-            id: KeyId::of_first(&new.secret),
             number: KeyNumber::new(u32::try_from(owner.issued.len()).unwrap()),
-            account: new.account.clone(),
             parent: Some(outer.number),
             terms,
-            created_at: now,
-            leaked_at: None,
-            revoked_at: None,
+            ..Key::first(new.account.clone(), &new.secret, now)
         };
         let mut issued = Issued::new(key.clone(), new.secret);
         if let Some(budget) = key.terms.budget {
@@ -130,6 +126,7 @@ impl Model {
             owner.revoke_below(index, now);
         }
         let issued = &mut owner.issued[index];
+        issued.key.hint = secret.hint();
         match old_until.filter(|until| *until > now) {
             None => issued.replace_secrets(Some(secret)),
             Some(until) => {

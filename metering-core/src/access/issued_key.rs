@@ -9,6 +9,7 @@ use std::time::Duration;
 use crate::access::account::{Account, AccountId};
 use crate::access::budget::Spent;
 use crate::access::key::KeyHash;
+use crate::access::key_hint::KeyHint;
 use crate::access::key_id::{KeyId, KeyNumber};
 use crate::access::key_terms::KeyTerms;
 use crate::access::key_use::{KeyRefusal, KeyUse};
@@ -36,6 +37,8 @@ pub struct Key {
     pub leaked_at: Option<Timestamp>,
     /// When it was revoked.
     pub revoked_at: Option<Timestamp>,
+    /// What is shown of its newest secret; `None` if the secret is older than hints, or was imported without one.
+    pub hint: Option<KeyHint>,
 }
 
 impl Key {
@@ -54,7 +57,13 @@ impl Key {
     #[must_use]
     pub fn first(account: AccountId, secret: &KeyHash, created_at: Timestamp) -> Self {
         let (id, number, terms) = (KeyId::of_first(secret), KeyNumber::FIRST, KeyTerms::first());
-        Self { id, number, account, parent: None, terms, created_at, leaked_at: None, revoked_at: None }
+        let (parent, leaked_at, revoked_at) = (None, None, None);
+        Self { id, number, account, parent, terms, created_at, leaked_at, revoked_at, hint: secret.hint() }
+    }
+
+    /// The key with a new secret. If it leaked, it no longer counts as leaked.
+    pub(crate) fn with_secret(self, secret: &KeyHash) -> Self {
+        Self { hint: secret.hint(), leaked_at: None, ..self }
     }
 
     /// Whether it is neither disabled, leaked nor revoked. Ignores its expiry, which depends on the time.

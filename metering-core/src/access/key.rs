@@ -89,6 +89,11 @@ impl SecretKind for ApiKeyKind {
         }
     }
 
+    /// Four of the six digits of the checksum: see [`KeyHint`](crate::access::KeyHint).
+    fn shown_end(text: &str) -> [u8; 4] {
+        text.as_bytes().last_chunk().copied().unwrap_or_default()
+    }
+
     fn check(text: &str) -> Result<(), MalformedKey> {
         if hash_kind(text) == HashKind::Sha256 {
             return Ok(());

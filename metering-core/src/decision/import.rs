@@ -158,6 +158,7 @@ fn keys(new: &ImportedAccount, now: Timestamp) -> Vec<KeyRecord> {
             created_at: key.created_at,
             leaked_at: key.leaked_at,
             revoked_at: None,
+            hint: key.secrets.iter().find(|secret| secret.expires_at.is_none()).and_then(|secret| secret.hash.hint()),
         },
     };
     new.keys.iter().enumerate().map(record).collect()

@@ -139,8 +139,8 @@ pub fn create_key<K>(new: NewKey, facts: NewKeyFacts<K>) -> Decided<KeyWrite<K>,
         None if terms.is_counted() => MeterWrite::Set(KeyMeter::default()),
         None => MeterWrite::Keep,
     };
-    let (id, number, parent) = (KeyId::of_first(&secret), facts.next, Some(parent.number));
-    let key = Key { id, number, account, parent, terms, created_at, leaked_at: None, revoked_at: None };
+    let (number, parent) = (facts.next, Some(parent.number));
+    let key = Key { number, parent, terms, ..Key::first(account, &secret, created_at) };
     let (old_secrets, secret) = (OldSecrets::Keep, Some(secret));
     let event = Some(of_key(&key, EventData::KeyCreated, created_at));
     Decided::Accepted(KeyWrite { row, key, old_secrets, secret, meter, written_at: created_at, event })
@@ -221,7 +221,7 @@ pub fn change_key<K: Copy>(
             if facts.secret_in_use {
                 return refused(KeyChanged::SecretUsed);
             }
-            write.key.leaked_at = None;
+            write.key = write.key.with_secret(&secret);
             write.old_secrets = old_until.filter(|until| *until > now).map_or(OldSecrets::Revoke, OldSecrets::ExpireAt);
             write.secret = Some(secret);
         }

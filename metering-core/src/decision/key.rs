@@ -65,8 +65,8 @@ pub fn replace_key<K: Copy>(
         let (old_secrets, meter) = (OldSecrets::Revoke, MeterWrite::Keep);
         if stored.number.is_first() {
             let KeyTerms { scopes, routes, networks, expires_at, disabled, .. } = KeyTerms::first();
-            let terms = KeyTerms { scopes, routes, networks, expires_at, disabled, ..stored.terms };
-            let first = Key { terms, leaked_at: None, ..stored };
+            let mut first = stored.with_secret(&key);
+            first.terms = KeyTerms { scopes, routes, networks, expires_at, disabled, ..first.terms };
             return KeyWrite { row, key: first, old_secrets, secret: Some(key), meter, written_at: now, event: None };
         }
         if managers.contains(&stored.number) || made.contains(&stored.number) {

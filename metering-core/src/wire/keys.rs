@@ -49,6 +49,10 @@ pub struct KeyDocument {
     pub id: String,
     /// Its name.
     pub name: String,
+    /// What is shown of its newest secret: what all secrets begin with, and the last four characters, as in
+    /// `sk_live_…ab12`. Null for a secret that was made before the service stored this, and for an imported one.
+    #[serde(default)]
+    pub hint: Option<String>,
     /// The key that made it; null for the account's first key.
     pub parent_id: Option<String>,
     /// Whether it can be used.
@@ -198,6 +202,7 @@ impl KeyDocument {
         Self {
             id: key.id.to_string(),
             name: terms.name.to_string(),
+            hint: key.hint.map(|hint| hint.to_string()),
             parent_id: parent.map(ToString::to_string),
             state,
             disabled: terms.disabled,

@@ -49,7 +49,8 @@ struct CachedSecret {
 pub(crate) struct Cache {
     /// `None` until the journal was read.
     data_version: Option<i64>,
-    secrets: Generations<KeyHash, CachedSecret>,
+    /// By the bytes of their hashes.
+    secrets: Generations<[u8; 32], CachedSecret>,
     /// When secrets stop working. Few do: those that were replaced with a grace period.
     expiring: HashMap<KeyHash, Timestamp>,
     accounts: Generations<i64, CachedAccount>,
@@ -162,7 +163,7 @@ impl Cache {
             return;
         }
         let account = |posting: &Posting| match posting {
-            Posting::Charge(charge) => self.secrets.peek(&charge.key).map(|secret| secret.account),
+            Posting::Charge(charge) => self.secrets.peek(charge.key.as_bytes()).map(|secret| secret.account),
             Posting::Refund(_) | Posting::Settle(_) | Posting::Hold(_) => None,
         };
         let accounts: Vec<i64> = postings.iter().filter_map(account).collect();
@@ -174,7 +175,7 @@ impl Cache {
 
     /// What a secret that is not revoked belongs to. Loads the account too.
     pub(crate) fn secret(&mut self, connection: &Connection, hash: &KeyHash) -> Result<Option<Secret>> {
-        if let Some(CachedSecret { account, key, load }) = self.secrets.get(hash).copied()
+        if let Some(CachedSecret { account, key, load }) = self.secrets.get(hash.as_bytes()).copied()
             && self.accounts.get(&account).is_some_and(|account| account.keys.load == load)
         {
             return Ok(Some(Secret { account, key, expires_at: self.expiring.get(hash).copied() }));
@@ -188,7 +189,7 @@ impl Cache {
             } else {
                 self.expiring.remove(hash);
             }
-            self.secrets.insert(*hash, CachedSecret { account, key, load });
+            self.secrets.insert(*hash.as_bytes(), CachedSecret { account, key, load });
         }
         Ok(found)
     }

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use metering_core::access::{BudgetReset, Key, KeyHash, KeyNumber, KeyTerms, Totals};
+use metering_core::access::{BudgetReset, Key, KeyHash, KeyNumber, Totals};
 use metering_core::catalogue::VolumeTiers;
 use metering_core::charging::{HoldTerms, Posting, Repetition, Volume, VolumeTerms};
 use metering_core::clock::Month;
@@ -175,13 +175,7 @@ async fn version_8_keys_and_usage_become_those_of_first_keys() {
         let [only] = &keys[..] else { panic!("{keys:?}") };
         let key = Key {
             id: only.key.id.clone(),
-            number: KeyNumber::FIRST,
-            account: first.clone(),
-            parent: None,
-            terms: KeyTerms::first(),
-            created_at: Timestamp::from_unix_millis(1_795_262_000_000),
-            leaked_at: None,
-            revoked_at: None,
+            ..Key::first(first.clone(), &live, Timestamp::from_unix_millis(1_795_262_000_000))
         };
         assert_eq!((&only.key, only.spent, only.parents_are_live), (&key, None, true));
         let used = 9 - balance;

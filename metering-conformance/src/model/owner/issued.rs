@@ -52,7 +52,10 @@ impl Issued {
 
     pub(crate) fn replace_secrets(&mut self, new: Option<KeyHash>) {
         self.secrets.iter_mut().for_each(|secret| secret.revoked = true);
-        self.secrets.extend(new.map(|hash| Secret { hash, revoked: false, expires_at: None }));
+        if let Some(hash) = new {
+            self.key.hint = hash.hint();
+            self.secrets.push(Secret { hash, revoked: false, expires_at: None });
+        }
     }
 
     /// Revokes the secrets that were replaced, and work for a while longer.

@@ -44,6 +44,7 @@ function facts(key, { parents, children }) {
       ];
   return [
     ["Id", h("code", {}, key.id), " ", copyButton(key.id, "Copy", "button button-quiet button-small", "the id")],
+    ...(key.hint ? [["Secret", h("code", {}, key.hint)]] : []),
     ...(parents.length > 0 ? [["Made by", parents[0].name]] : []),
     ...(children.length > 0 ? [["Child keys", children.map(({ name }) => name).join(", ")]] : []),
     ...budget,

@@ -13,7 +13,7 @@ const COLUMNS = [{ name: "Key", head: true }, { name: "State" }, { name: "Used" 
 /** The deepest level that is indented further. */
 const DEEPEST = 4;
 
-/** What may be shown of a secret: what all begin with, and the last four characters. */
+/** As the service shows a secret, for one that is older than that. */
 const hint = (secret) => `${secret.slice(0, 8)}…${secret.slice(-4)}`;
 
 /**
@@ -54,7 +54,7 @@ function nameOf(key, { depth, parents, own, secret, open }) {
       : h("span", { "data-key": key.id }, key.name),
     depth > 0 && h("span", { class: "quietly-there" }, `, child of ${parents[0].name}`),
     isOwn && [" ", h("span", { class: "tag tag-accent" }, "this tab")],
-    h("code", { class: "under" }, isOwn && secret?.startsWith("sk_live_") ? hint(secret) : key.id),
+    h("code", { class: "under" }, key.hint ?? (isOwn && secret?.startsWith("sk_live_") ? hint(secret) : key.id)),
   );
 }
 

@@ -17,14 +17,14 @@ const COMPARE = {
 };
 
 /**
- * The keys whose name or id has the text, in order, each with its `depth` and its `parents`, the nearest first. The parents
+ * The keys whose name, id or end of the secret has the text, in order, each with its `depth` and its `parents`, the nearest first. The parents
  * of a match are listed with it. `keys` come as from the service: a key after the one that made it.
  */
 export function treeOf(keys, { order = "created", search = "" } = {}) {
   const known = new Map(keys.map((key) => [key.id, key]));
   const children = grouped(keys, parentIn(known));
   const text = search.trim().toLowerCase();
-  const isWanted = (key) => !text || key.name.toLowerCase().includes(text) || key.id.includes(text);
+  const isWanted = (key) => !text || key.name.toLowerCase().includes(text) || key.id.includes(text) || key.hint?.toLowerCase().includes(text);
   const below = (id, parents) =>
     [...(children.get(id) ?? [])].sort(COMPARE[order]).flatMap((key) => {
       const found = below(key.id, [key, ...parents]);

@@ -5,7 +5,7 @@ import { parts } from "/assets/console-rows.js";
 import { keyTable } from "/assets/keyrow.js";
 import { treeOf } from "/assets/keytree.js";
 
-const CSV = ["id", "name", "parent_id", "state", "limit", "limit_remaining", "limit_reset", "usage", "usage_monthly", "usage_daily", "last_used_at", "created_at", "expires_at", "scopes"];
+const CSV = ["id", "name", "parent_id", "state", "limit", "limit_remaining", "limit_reset", "usage", "usage_monthly", "usage_daily", "last_used_at", "created_at", "expires_at", "scopes", "hint"];
 
 /** The keys, oldest first: a child is under what made it. Deleted ones are left out. */
 export function keys({ org_id: id }) {
