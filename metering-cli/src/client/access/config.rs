@@ -15,7 +15,6 @@ use clap::{Args, Subcommand};
 use crate::failure::Failure;
 
 pub(in crate::client::access) use set::read_key;
-pub(crate) use setting::redacted;
 
 /// Show and change profiles.
 #[derive(Debug, Args)]

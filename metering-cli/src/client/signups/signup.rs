@@ -17,7 +17,6 @@ use metering_core::{ApiKey, Clock, SystemClock};
 use serde::{Deserialize, Serialize};
 use zeroize::Zeroizing;
 
-use crate::client::access::config::redacted;
 use crate::client::access::private_file::FileLock;
 use crate::client::session::interruption::Interruption;
 use crate::client::session::{ProfileArgs, Session};
@@ -128,7 +127,7 @@ impl SignupArgs {
         Err(Failure::Conflict(format!(
             "profile {name} already has a key ({}); sign up with another --profile, or replace that key with \
              --replace-key",
-            redacted(key)
+            key.hint()
         )))
     }
 
@@ -222,7 +221,7 @@ impl SignupArgs {
         };
         Pending::remove(&session.profile)?;
         if let Some(earlier) = earlier {
-            notice(&format!("The old key {} is no longer in the profile, but it is still valid.", redacted(&earlier)));
+            notice(&format!("The old key {} is no longer in the profile, but it is still valid.", earlier.hint()));
         }
         Ok(Issued {
             org_id: approved.org_id,

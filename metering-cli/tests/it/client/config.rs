@@ -9,7 +9,7 @@ use crate::stand_in::{Reply, StandIn};
 const BALANCE: &str = r#"{"org_id":"org_1","agent_name":"a","email":null,"payer_address":null,"credit_balance":1,"total_credits_purchased":0,"total_credits_granted":1,"total_credits_used":0,"rate_limits":{"requests_per_minute":1,"requests_per_day":1}}"#;
 
 fn ends(key: &str) -> String {
-    format!("sk_live_...{}", &key[key.len() - 4..])
+    format!("sk_live_…{}", &key[key.len() - 4..])
 }
 
 fn service(balance: &str) -> StandIn {

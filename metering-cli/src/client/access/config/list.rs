@@ -3,7 +3,6 @@ use std::io::Write;
 use clap::Args;
 use serde::Serialize;
 
-use crate::client::access::config::setting::redacted;
 use crate::client::access::home::Home;
 use crate::client::access::profile::Profile;
 use crate::failure::Failure;
@@ -45,7 +44,7 @@ impl ListArgs {
             rows.push(Row {
                 profile: profile.name().to_string(),
                 url: profile.settings.url.as_ref().map(ToString::to_string),
-                api_key: profile.settings.api_key.as_ref().map(redacted),
+                api_key: profile.settings.api_key.as_ref().map(|key| key.hint().to_string()),
                 org_id: profile.settings.org_id.clone(),
             });
         }

@@ -5,7 +5,6 @@ use metering_client::ServiceUrl;
 use metering_core::ApiKey;
 use zeroize::Zeroizing;
 
-use crate::client::access::config::setting::redacted;
 use crate::client::paying::amount::Amount;
 use crate::client::session::ProfileArgs;
 use crate::failure::Failure;
@@ -126,7 +125,7 @@ impl SetKeyArgs {
                 return Err(Failure::Conflict(format!(
                     "profile {} already has the key {}; use another --profile, or replace that key with --replace",
                     session.profile.name(),
-                    redacted(earlier)
+                    earlier.hint()
                 )));
             }
             // The new key may belong to another account.
@@ -134,7 +133,7 @@ impl SetKeyArgs {
         }
         session.keep(key.clone(), None)?;
         let path = session.profile.path();
-        notice(&format!("Stored the key {} for {} in {}.", redacted(&key), session.url(), path.display()));
+        notice(&format!("Stored the key {} for {} in {}.", key.hint(), session.url(), path.display()));
         Ok(())
     }
 }

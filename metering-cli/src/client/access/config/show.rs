@@ -4,7 +4,6 @@ use clap::Args;
 use metering_client::ServiceUrl;
 use serde::Serialize;
 
-use crate::client::access::config::setting::redacted;
 use crate::client::paying::amount::Amount;
 use crate::client::session::ProfileArgs;
 use crate::failure::Failure;
@@ -53,7 +52,7 @@ impl ShowArgs {
         let document = Document {
             profile: profile.name().to_string(),
             url: profile.settings.url.as_ref().map(ServiceUrl::to_string),
-            api_key: profile.settings.api_key.as_ref().map(redacted),
+            api_key: profile.settings.api_key.as_ref().map(|key| key.hint().to_string()),
             org_id: profile.settings.org_id.clone(),
             daily_limit: profile.settings.pay.daily_limit(),
             file: profile.path().display().to_string(),

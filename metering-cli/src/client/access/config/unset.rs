@@ -1,6 +1,6 @@
 use clap::Args;
 
-use crate::client::access::config::setting::{Setting, redacted};
+use crate::client::access::config::setting::Setting;
 use crate::client::session::ProfileArgs;
 use crate::confirm::Confirmation;
 use crate::failure::Failure;
@@ -39,13 +39,12 @@ impl UnsetArgs {
             Setting::DailyLimit => profile.settings.pay.daily_limit = None,
             Setting::ApiKey => {
                 if let Some(key) = &profile.settings.api_key {
-                    let question =
-                        format!("Remove the key {}? Unless it is stored elsewhere, it is lost.", redacted(key));
+                    let question = format!("Remove the key {}? Unless it is stored elsewhere, it is lost.", key.hint());
                     self.confirmation.ask(&question).await?;
                 }
                 profile.settings.org_id = None;
                 if let Some(key) = profile.settings.api_key.take() {
-                    notice(&format!("Removed the key {} from the profile; it is still valid.", redacted(&key)));
+                    notice(&format!("Removed the key {} from the profile; it is still valid.", key.hint()));
                 }
             }
         }
