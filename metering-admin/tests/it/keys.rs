@@ -79,7 +79,7 @@ async fn a_key_is_created_below_the_first_one_and_the_action_is_logged_without_i
     assert_eq!(logged.request.unwrap().get(), asked);
     let after = logged.outcome.unwrap().after.unwrap();
     assert_eq!(serde_json::from_str::<KeyDocument>(after.get()).unwrap(), key);
-    assert!(!after.get().contains("sk_live_"));
+    assert!(!after.get().replace("sk_live_…", "").contains("sk_live_"), "only the hint is logged");
 }
 
 #[tokio::test]
