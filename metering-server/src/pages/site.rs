@@ -2,6 +2,7 @@
 
 use metering_core::Catalogue;
 use metering_core::access::Email;
+use metering_core::service::UsedRoutes;
 use serde::Serialize;
 use url::Url;
 
@@ -57,7 +58,7 @@ pub(super) struct Site {
 impl Site {
     pub(super) fn new(
         config: &Config,
-        catalogue: &Catalogue,
+        (catalogue, used): (&Catalogue, &UsedRoutes),
         example: &Example,
         mark: Option<&Mark>,
         assets: &mut AssetBuilder,
@@ -76,7 +77,7 @@ impl Site {
             headline: config.brand.headline.as_str().to_owned(),
             tagline: config.brand.tagline.as_str().to_owned(),
             free_credits: free_credits.to_string(),
-            free_buys: catalogue.buys(free_credits).join(" or "),
+            free_buys: catalogue.buys(free_credits, &used.of(catalogue)).join(" or "),
             prices: PriceTable::new(catalogue),
             mail: config.smtp.is_some(),
             contact: contact.to_owned(),
