@@ -34,8 +34,9 @@ export const guides = {
     assert.match(await shownCode(page), /standardwebhooks\.NewWebhook/);
     await page.locator(".code-choices [role=tabpanel]:visible button").first().click();
     assert.equal(await copied(page), await page.locator(".code-choices [role=tabpanel]:visible code").first().textContent());
-    await page.click(".guide-contents a:text-is('Delivery')");
+    await page.click(".contents a:text-is('Delivery')");
     assert.ok(page.url().endsWith("#delivery"));
+    assert.ok(await page.locator(".contents a:text-is('Delivery')").evaluate((link) => link.getBoundingClientRect().top >= 0 && link.getBoundingClientRect().bottom <= innerHeight), "the list stays in view");
 
     // With the keyboard: to the tabs, along them, and on to the next guide.
     await page.goto(`${page.base}/docs/guides/quickstart`);

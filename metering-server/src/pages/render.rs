@@ -57,7 +57,7 @@ impl Pages {
         let icon = Document::new(content_type(mark.as_ref()), icon);
         let mut assets = AssetBuilder::new(files(rendered_assets))?;
         let example = Example::of(catalogue);
-        let site = Site::new(config, (catalogue, used), &example, mark.as_ref(), &mut assets)?;
+        let site = Site::new(config, (catalogue, used), (&example, base_url), mark.as_ref(), &mut assets)?;
         let shown = guides::all(config, &site.variables(base_url, &example))?;
         let guide_list = Value::from(Serde(&shown));
         let environment = environment(&mut assets)?;

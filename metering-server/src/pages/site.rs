@@ -47,6 +47,10 @@ pub(super) struct Site {
     terms_version: String,
     /// A path that can be called without parameters, for examples.
     sample_path: String,
+    /// Its URL, what a call costs in words, and an example of its response; empty if there is none to show.
+    sample_url: String,
+    sample_price: String,
+    sample_response: String,
     /// The URL of the metered routes if the pages have a separate origin; otherwise empty.
     pub(super) api_url: String,
     /// The origin of the pages, if it is configured; otherwise empty.
@@ -59,7 +63,7 @@ impl Site {
     pub(super) fn new(
         config: &Config,
         (catalogue, used): (&Catalogue, &UsedRoutes),
-        example: &Example,
+        (example, base_url): (&Example, &str),
         mark: Option<&Mark>,
         assets: &mut AssetBuilder,
     ) -> Result<Self, AssetError> {
@@ -88,6 +92,9 @@ impl Site {
             terms_url: config.terms.url.clone().unwrap_or_else(|| own_terms_path(config)),
             terms_version: config.terms.version.clone(),
             sample_path: example.path.clone(),
+            sample_url: format!("{base_url}{}", example.path),
+            sample_price: example.price.clone(),
+            sample_response: example.response.clone(),
             api_url: api_url(config),
             image_url: if has_image { format!("{origin}{icon}") } else { String::new() },
             origin,
