@@ -59,9 +59,14 @@ export const guides = {
     await found.first().locator("a").click();
     await page.waitForURL("**/docs/guides/webhooks#verify-the-signature");
     await openReference(page);
-    await page.fill("#filter", "no such words");
+    await page.fill("#filter", "nosuchword");
     assert.equal(await page.textContent("#docs-status"), "0 endpoints");
     assert.ok(await page.isHidden("#guides"));
+    // Words that no title has are looked for in the text.
+    await page.fill("#filter", "webhook-timestamp");
+    await page.waitForSelector("#guides [data-heading]:not([hidden]) a[href^='/docs/guides/webhooks#']");
+    assert.match(await page.textContent("#docs-status"), /^1 guide\b/);
+    await checkPage(page, null);
   },
 
   /** The operator's name, URL and routes are in the guides, and their own pages are next to them. */
