@@ -183,6 +183,12 @@ impl Catalogue {
         self.version
     }
 
+    /// Whether the operator has chosen what plans are described by: some route with a price has a `unit`.
+    #[must_use]
+    pub fn has_units(&self) -> bool {
+        self.routes.iter().any(|route| route.unit.is_some() && !route.is_free())
+    }
+
     /// All routes, in the file's order.
     #[must_use]
     pub fn routes(&self) -> &[Route] {

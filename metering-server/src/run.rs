@@ -104,7 +104,7 @@ async fn run_until(
     let clock = follow_clock(&store).await;
     let wake = Wake::default();
     let (catalogue, version) = prices::at_start(&*store, &*clock, catalogue(&config)?, &config).await?;
-    let used = maintenance::used_routes(&*store, &*clock).await;
+    let used = maintenance::used_routes(&*store, &*clock, &catalogue).await;
     let priced = (catalogue, version, Arc::clone(&used));
     let (mut app, mail, unread) =
         assembly::assemble(&config, Arc::clone(&store), readers, Arc::clone(&clock), address, priced, wake.clone())?;

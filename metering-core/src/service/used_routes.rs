@@ -1,5 +1,6 @@
 //! The routes that customers use most. Plans are described by them, so they are read in the background, not by requests.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 
 use crate::catalogue::{Catalogue, Route};
@@ -34,6 +35,7 @@ const MOST: usize = 8;
 /// service.charge(Charge::new(&key, "0.02".parse()?, "GET", "/b")).await?;
 /// service.charge(Charge::new(&key, "0.5".parse()?, "GET", "/gone")).await?;
 ///
+/// assert!(used.of(service.catalogue()).is_empty(), "they have not been read");
 /// // From time to time, in the background:
 /// used.refresh(&*store, SystemClock.now()).await?;
 /// let routes = used.of(service.catalogue());
@@ -42,25 +44,38 @@ const MOST: usize = 8;
 /// # }
 /// ```
 #[derive(Debug, Default)]
-pub struct UsedRoutes(RwLock<Arc<[CountedRoute]>>);
+pub struct UsedRoutes {
+    ranking: RwLock<Arc<[CountedRoute]>>,
+    /// Whether there was a catalogue that chooses no routes.
+    is_needed: AtomicBool,
+}
 
 impl UsedRoutes {
-    /// Those that customers can call at a price: others are not in the catalogue, or are free.
+    /// Those that customers can call at a price: others are not in the catalogue, or are free. None if the catalogue
+    /// [chooses](Catalogue::has_units) what plans are described by.
     #[must_use]
     pub fn of<'c>(&self, catalogue: &'c Catalogue) -> Vec<&'c Route> {
-        let ranking = Arc::clone(&self.0.read().unwrap_or_else(PoisonError::into_inner));
+        if catalogue.has_units() {
+            return Vec::new();
+        }
+        self.is_needed.store(true, Ordering::Relaxed);
+        let ranking = Arc::clone(&self.ranking.read().unwrap_or_else(PoisonError::into_inner));
         let known = |route: &CountedRoute| catalogue.by_template(&route.http_method, &route.route_template);
         ranking.iter().filter_map(known).filter(|route| !route.is_free()).take(MOST).collect()
     }
 
-    /// Reads the usage of the last week. After an error, what was read before stays.
+    /// Reads the usage of the last week, once [`of`](Self::of) had to look at it. After an error, what was read before
+    /// stays.
     ///
     /// # Errors
     /// When the store fails.
     pub async fn refresh(&self, store: &dyn Store, now: Timestamp) -> Result<(), StoreError> {
+        if !self.is_needed.load(Ordering::Relaxed) {
+            return Ok(());
+        }
         let calls = store.route_calls(DayRange::last_days(now, DAYS)).await?;
         let ranking = calls.into_iter().map(|(route, _)| route).collect();
-        *self.0.write().unwrap_or_else(PoisonError::into_inner) = ranking;
+        *self.ranking.write().unwrap_or_else(PoisonError::into_inner) = ranking;
         Ok(())
     }
 }

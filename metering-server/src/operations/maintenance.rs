@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use metering_core::service::UsedRoutes;
-use metering_core::{Clock, FullStore, Store, StoreError};
+use metering_core::{Catalogue, Clock, FullStore, Store, StoreError};
 use metrics_exporter_prometheus::PrometheusHandle;
 
 use crate::access::limits::Limits;
@@ -65,9 +65,11 @@ async fn count(store: &dyn FullStore, clock: &dyn Clock) {
     }
 }
 
-/// The most used routes at start.
-pub(crate) async fn used_routes(store: &dyn Store, clock: &dyn Clock) -> Arc<UsedRoutes> {
+/// The most used routes at start, if the catalogue needs them.
+pub(crate) async fn used_routes(store: &dyn Store, clock: &dyn Clock, catalogue: &Catalogue) -> Arc<UsedRoutes> {
     let used = Arc::new(UsedRoutes::default());
+    // So that they are read.
+    let _ = used.of(catalogue);
     if tokio::time::timeout(USAGE_WAIT, refresh(&used, store, clock)).await.is_err() {
         tracing::info!("reading the most used routes takes long; plans are described by other routes until then");
     }
