@@ -193,6 +193,7 @@ macro_rules! charging_conformance {
             usage::out_of_range_additions_are_an_error,
             usage::report_covers_only_its_days,
             usage::report_matches_the_account_totals,
+            usage::routes_are_ranked_by_the_requests_of_all_accounts,
             verification::a_working_store_passes_its_check,
             verification::an_empty_store_is_verified,
             verification::verify_recomputes_every_account,

@@ -79,7 +79,8 @@ pub async fn failing_deliveries_are_listed(store: Arc<dyn FullStore>) {
     let first = due.remove(0).delivery;
     assert_eq!(first.id, sent[0].id);
     assert_eq!(store.failing_deliveries(MANY).await.unwrap(), [], "an attempt in progress has not failed");
-    let failed = AttemptOutcome::Failed { status: Some(500), error: "HTTP 500".to_owned(), retry_after: None };
+    let failed =
+        AttemptOutcome::Failed { status: Some(500), error: "HTTP 500".to_owned(), retry_after: None, response: None };
     let failed = store.finish_delivery(first.id, first.progress.attempts, failed, NOON).await.unwrap();
     let failed = failed.expect("the attempt is the current one");
     assert_eq!(store.failing_deliveries(MANY).await.unwrap(), std::slice::from_ref(&failed));

@@ -25,6 +25,7 @@ mod seller;
 mod settings;
 mod signups;
 mod usage;
+mod used_routes;
 mod webhooks;
 
 pub use access::Access;
@@ -46,4 +47,5 @@ pub use seller::Seller;
 pub use settings::{BillingSettings, PaymentSettings, SignupSettings, WebhookSettings};
 pub use signups::Signups;
 pub use usage::{ActivityQuery, Usage, lifetime_events};
+pub use used_routes::UsedRoutes;
 pub use webhooks::{Webhooks, find_delivery, read_threshold};

@@ -205,6 +205,10 @@ pub trait Store: KeyStore + HoldStore {
     /// source, in ascending order. Empty when there is no such account.
     async fn account_daily_totals(&self, id: &AccountId, days: DayRange) -> Result<Vec<DailyTotal>, StoreError>;
 
+    /// How many requests all accounts made to each route in a range of days, most first; then by template and method.
+    /// Reads the daily totals of those days, of all accounts.
+    async fn route_calls(&self, days: DayRange) -> Result<Vec<(CountedRoute, u64)>, StoreError>;
+
     /// Daily totals of all accounts, oldest day first, at most `limit` after `after`.
     async fn daily_totals(&self, after: Option<&Cursor>, limit: u32) -> Result<Page<DailyTotal>, StoreError>;
 

@@ -103,7 +103,9 @@ async fn run_until(
     let workers = workers(&config)?;
     let clock = follow_clock(&store).await;
     let wake = Wake::default();
-    let priced = prices::at_start(&*store, &*clock, catalogue(&config)?, &config).await?;
+    let (catalogue, version) = prices::at_start(&*store, &*clock, catalogue(&config)?, &config).await?;
+    let used = maintenance::used_routes(&*store, &*clock, &catalogue).await;
+    let priced = (catalogue, version, Arc::clone(&used));
     let (mut app, mail, unread) =
         assembly::assemble(&config, Arc::clone(&store), readers, Arc::clone(&clock), address, priced, wake.clone())?;
     let alerts = mail.as_ref().map(|mail| mail.alerts(Arc::clone(&app.service)));
@@ -152,7 +154,8 @@ async fn run_until(
         let (store, clock, clock_watch) = (Arc::clone(&store), Arc::clone(&clock), Arc::clone(&clock_watch));
         tokio::spawn(refills::refill(store, clock, clock_watch, shutdown.clone()))
     };
-    let upkeep = tokio::spawn(maintenance::maintain(store, clock, clock_watch, idle_state, metrics, shutdown.clone()));
+    let upkeep = maintenance::maintain(store, clock, clock_watch, idle_state, used, metrics, shutdown.clone());
+    let upkeep = tokio::spawn(upkeep);
     let watching = watch_chains(&app, &config, &shutdown);
     let paying = unread.map(|unread| {
         tokio::spawn(pay::run(Arc::clone(&app.payments), unread, Arc::clone(&app.gas), shutdown.clone()))

@@ -33,6 +33,8 @@ parameters! {
         id: String = "we_0123456789abcdef0123456789abcdef",
         /// Only deliveries in this state: `pending`, `delivered` or `parked`
         state: Option<String>,
+        /// Only deliveries of events of this type, such as `balance.low`
+        event: Option<String>,
         /// Maximum number of deliveries, 20 by default
         limit: Bounded<20, 100> = 20,
         /// The value of `next` in the previous response
@@ -131,7 +133,8 @@ call! {
 
     /// One delivery, with the body of its requests
     ///
-    /// The body is what was or will be sent, byte for byte, and what the signature is for.
+    /// The body is what was or will be sent, byte for byte, and what the signature is for. If the last attempt failed,
+    /// `response` is the beginning of what the webhook responded.
     GetDelivery("delivery") = GET "/webhooks/{id}/deliveries/{delivery}" in "webhooks" for KEY;
     takes(OfDelivery, ());
     returns(200, "The delivery": DeliveryPayloadResponse) or(WebhookNotFound, DeliveryNotFound);

@@ -12,6 +12,7 @@ use crate::service::billing::OwnTemplates;
 use crate::service::config::ServiceConfig;
 use crate::service::payments::{PaymentState, PlansCache};
 use crate::service::signups::SignupSetup;
+use crate::service::used_routes::UsedRoutes;
 use crate::service::webhooks::WebhookSetup;
 use crate::service::{Access, BillingSettings, RequestPayments};
 use crate::store::{BrowserSessionStore, PriceStore, Store};
@@ -52,6 +53,7 @@ pub struct Service {
     pub(super) charging: Charging,
     pub(super) payments: Arc<PaymentState>,
     pub(super) plans: PlansCache,
+    pub(super) used_routes: Arc<UsedRoutes>,
     pub(super) signups: SignupSetup,
     pub(super) webhooks: WebhookSetup,
     /// `None` when the service keeps no sessions of browsers.
@@ -155,6 +157,7 @@ impl Service {
             charging,
             payments: Arc::default(),
             plans: PlansCache::default(),
+            used_routes: Arc::default(),
             signups: SignupSetup::default(),
             webhooks: WebhookSetup::default(),
             browser_sessions: None,
@@ -191,10 +194,25 @@ impl Service {
             charging: Charging { catalogue, ..self.charging.clone() },
             payments: Arc::clone(&self.payments),
             plans: PlansCache::default(),
+            used_routes: Arc::clone(&self.used_routes),
             signups: self.signups.clone(),
             webhooks: self.webhooks.clone(),
             browser_sessions: self.browser_sessions.clone(),
         }
+    }
+
+    /// Describes plans by the routes that customers use most, if the catalogue does not choose. Without this, or until
+    /// they are [read](UsedRoutes::refresh), the first routes of different prices stand for all.
+    #[must_use]
+    pub fn with_used_routes(mut self, used: Arc<UsedRoutes>) -> Self {
+        self.used_routes = used;
+        self
+    }
+
+    /// The routes that customers use most.
+    #[must_use]
+    pub fn used_routes(&self) -> &UsedRoutes {
+        &self.used_routes
     }
 
     /// Who sends requests: the accounts and keys behind their secrets.

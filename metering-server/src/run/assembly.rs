@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use metering_core::events::Wake;
 use metering_core::prices::PriceNumber;
+use metering_core::service::UsedRoutes;
 use metering_core::{Catalogue, Clock, FullStore, Meter, MeterConfig, Service};
 use metering_pay::{OfferSettings, SignedPayments};
 use metering_sample::SampleFeed;
@@ -34,18 +35,19 @@ pub(super) fn assemble(
     readers: Readers,
     clock: Arc<dyn Clock>,
     address: SocketAddr,
-    (catalogue, version): (Arc<Catalogue>, PriceNumber),
+    (catalogue, version, used): (Arc<Catalogue>, PriceNumber, Arc<UsedRoutes>),
     wake: Wake,
 ) -> Result<(App, Option<mail::Unstarted>, Option<pay::Unread>), RunError> {
     let recorder = metrics::install().map_err(|error| RunError::Setup(Box::new(error)))?;
     let urls = settings::Urls::new(config, address);
-    let pages = Pages::new(config, &catalogue, urls.public()).map_err(|error| RunError::Setup(Box::new(error)))?;
+    let pages = Pages::new(config, &catalogue, &used, urls.public());
+    let pages = pages.map_err(|error| RunError::Setup(Box::new(error)))?;
     let documents = documents(config, &catalogue)?;
     let meter_limits = MeterConfig { queue: config.meter.queue, batch: config.meter.batch };
     let meter = Arc::new(Meter::start(Arc::clone(&store) as _, Arc::clone(&clock), meter_limits));
     let service = settings::service(config, &urls);
     let service = Service::new(Arc::clone(&store) as _, Arc::clone(&meter), catalogue, Arc::clone(&clock), service);
-    let service = service.with_prices(Arc::clone(&store) as _, version);
+    let service = service.with_prices(Arc::clone(&store) as _, version).with_used_routes(used);
     metrics::price_version(Some(version));
     let bot_challenge = BotChallenge::new(&config.signup).map_err(RunError::Setup)?;
     let rates = config.receipts.currency.as_ref().map(CurrencyConfig::exchange_rates).transpose()?.map(Arc::new);

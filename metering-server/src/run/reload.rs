@@ -278,7 +278,7 @@ impl Parts {
         let front = self.front.load();
         let app = front.app();
         let urls = settings::Urls::new(config, self.address);
-        let pages = Pages::new(config, catalogue, urls.public()).map_err(setup)?;
+        let pages = Pages::new(config, catalogue, app.service.used_routes(), urls.public()).map_err(setup)?;
         let documents = assembly::documents(config, catalogue)?;
         let mut service = app.service.reconfigured(Arc::clone(catalogue), settings::service(config, &urls));
         if let Some(version) = version {

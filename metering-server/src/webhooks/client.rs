@@ -17,7 +17,7 @@ use reqwest::{Certificate, Response, StatusCode};
 use super::failure::WebhookFailure;
 use super::resolver::{Lookup, Resolver, SystemLookup};
 
-/// How much of a response's body is read. Nothing in it is used, but a receiver may log an error if it cannot send it.
+/// How much of a response's body is read. More than is kept: a receiver may log an error if it cannot send all of it.
 const BODY_BYTES_MAX: usize = 4 * 1024;
 
 /// The most headers that a response may have.
@@ -57,12 +57,14 @@ pub(crate) struct WebhookRequest<'a> {
 }
 
 /// What a receiver responded.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct WebhookResponse {
     /// The HTTP status. A redirect is a response like any other: it is not followed.
     pub(crate) status: StatusCode,
     /// How long the receiver asks to wait before the next attempt, without a limit.
     pub(crate) retry_after: Option<Duration>,
+    /// The beginning of the body.
+    pub(crate) body: Vec<u8>,
 }
 
 /// Sends webhooks, either to customers or to the operator.
@@ -145,19 +147,19 @@ impl WebhookClient {
             .send();
         let response = sent.await.map_err(|error| WebhookFailure::of(&error))?;
         let retry_after = retry_after(response.headers(), request.timestamp);
-        let outcome = WebhookResponse { status: response.status(), retry_after };
+        let mut outcome = WebhookResponse { status: response.status(), retry_after, body: Vec::new() };
         // The status is known, so it does not matter how the body ends.
-        let _ = tokio::time::timeout(self.timeouts.body, discard(response)).await;
+        let _ = tokio::time::timeout(self.timeouts.body, read_beginning(response, &mut outcome.body)).await;
         Ok(outcome)
     }
 }
 
-/// Reads the beginning of the body.
-async fn discard(mut response: Response) {
-    let mut read = 0;
+/// Reads the beginning of the body, as far as there is time.
+async fn read_beginning(mut response: Response, body: &mut Vec<u8>) {
     while let Ok(Some(chunk)) = response.chunk().await {
-        read += chunk.len();
-        if read >= BODY_BYTES_MAX {
+        let left = BODY_BYTES_MAX.saturating_sub(body.len());
+        body.extend_from_slice(chunk.get(..left).unwrap_or(&chunk));
+        if body.len() >= BODY_BYTES_MAX {
             return;
         }
     }

@@ -43,7 +43,9 @@ impl WebhookSender for EventSender {
         let client = if is_customers { &self.customers } else { &self.operator };
         let (url, body) = (&webhook.terms.url, Bytes::copy_from_slice(body));
         match client.send(WebhookRequest { url, id, timestamp, signature, body }).await {
-            Ok(WebhookResponse { status, retry_after }) => AttemptOutcome::of_response(status.as_u16(), retry_after),
+            Ok(WebhookResponse { status, retry_after, body }) => {
+                AttemptOutcome::of_response(status.as_u16(), retry_after).with_body(&body)
+            }
             Err(failure) => {
                 tracing::info!(webhook = %webhook.id, event = id, reason = %failure, "a webhook got no response");
                 let error = if is_customers { failure.for_customers() } else { failure.to_string() };
@@ -54,5 +56,5 @@ impl WebhookSender for EventSender {
 }
 
 fn failed(error: String) -> AttemptOutcome {
-    AttemptOutcome::Failed { status: None, error, retry_after: None }
+    AttemptOutcome::Failed { status: None, error, retry_after: None, response: None }
 }

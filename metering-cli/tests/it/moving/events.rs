@@ -70,8 +70,13 @@ pub(crate) async fn fill(store: &SqliteStore) {
     let due = claim(store, later(2), 5).await;
     let error = "größer — 'x'".to_owned();
     let outcomes = [
-        AttemptOutcome::Failed { status: Some(503), error: error.clone(), retry_after: Some(LEASE) },
-        AttemptOutcome::Failed { status: None, error, retry_after: None },
+        AttemptOutcome::Failed {
+            status: Some(503),
+            error: error.clone(),
+            retry_after: Some(LEASE),
+            response: Some("disk\tfull".to_owned()),
+        },
+        AttemptOutcome::Failed { status: None, error, retry_after: None, response: None },
         AttemptOutcome::Gone,
         AttemptOutcome::Delivered { status: 204 },
     ];
