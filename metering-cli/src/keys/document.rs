@@ -11,7 +11,7 @@ use crate::table::{Column, Table, write_pairs};
 const COLUMNS: &[Column] = &[
     Column::id("ID"),
     Column::text("NAME"),
-    Column::word("STATE"),
+    Column::state("STATE"),
     Column::text("SCOPES").optional(5),
     Column::amount("USED"),
     Column::amount("LIMIT").optional(1),
