@@ -6,7 +6,7 @@ import { askToAssign } from "/assets/console-assign.js";
 import { admin, query } from "/assets/console-api.js";
 import { fragmentQuery } from "/assets/console-filter.js";
 import { checks, field, optional } from "/assets/field.js";
-import { paid } from "/assets/console-records.js";
+import { accountLink, paid } from "/assets/console-records.js";
 import { isManager } from "/assets/console-session.js";
 import { time } from "/assets/console-time.js";
 import { group, plural } from "/assets/decimal.js";
@@ -88,11 +88,11 @@ function inWords({ payments, scanned }) {
 }
 
 /** The lists. `search` searches again, from a block if one is given. */
-function results({ payments, unreadable, scanned }, search) {
+function results({ payments, unreadable, scanned, agent_names: names = {} }, search) {
   const lists = [];
   if (payments.length > 0) {
     const columns = [{ name: "Mined (UTC)", head: true }, { name: "Transaction" }, { name: "Paid", number: true }, { name: "Status" }, isManager() && { name: "Action" }];
-    const rows = payments.map((payment) => [time(payment.mined_at), [transaction(payment.tx_hash), payer(payment)], paid(payment), judged(payment), isManager() && assignable(payment, () => search())]);
+    const rows = payments.map((payment) => [time(payment.mined_at), [transaction(payment.tx_hash), payer(payment)], paid(payment), judged(payment, names), isManager() && assignable(payment, () => search())]);
     lists.push(table("Payments found", columns.filter(Boolean), rows.map((cells) => cells.filter((cell) => cell !== false))));
   }
   if (unreadable.length > 0) {
@@ -107,9 +107,9 @@ function results({ payments, unreadable, scanned }, search) {
 
 const payer = ({ payer_address: address }) => h("span", { class: "under mono break" }, address ? `from ${address}` : "");
 
-function judged(payment) {
+function judged(payment, names) {
   const [first] = payment.org_ids;
-  const owner = first && h("a", { class: "under mono break", href: `#/accounts/${first}` }, first);
+  const owner = first && h("span", { class: "under" }, ...[accountLink(first, names[first])].flat());
   return [STATUSES[payment.status] ?? payment.status, h("span", { class: "under" }, payment.note), owner].filter(Boolean);
 }
 
