@@ -3,12 +3,14 @@
 use std::time::Duration;
 
 use metering_core::access::KeyHash;
+use metering_core::chains::{Address, TokenUnits, TxHash, TxRef};
 use metering_core::charging::{Outcome, Posting};
-use metering_core::money::{LedgerKind, NewLedgerEntry};
-use metering_core::store::Created;
+use metering_core::money::{LedgerKind, NewLedgerEntry, PaymentRef};
+use metering_core::payments::{Payment, PaymentUse, Plan};
+use metering_core::store::{Created, PaymentCredit, PaymentCredited, QuotePrecedence};
 use metering_core::{
-    AccountId, ApiKey, Charge, ClientSource, Clock, Credits, Decision, NewAccount, RateLimits, Store, SystemClock,
-    SystemRandomness, UsageLine,
+    AccountId, ApiKey, Charge, ClientSource, Clock, Credits, Decision, NewAccount, PaymentStore, RateLimits, Store,
+    SystemClock, SystemRandomness, UsageLine,
 };
 use metering_sqlite::SqliteStore;
 use metering_tests::ports::free_address;
@@ -34,6 +36,14 @@ const ROUTES: [(&str, &str, &str); 4] = [
 /// Names, and how busy they are.
 const AGENTS: [(&str, u32); 5] =
     [("price-watcher", 12), ("arbitrage-7", 6), ("research", 5), ("my-agent", 3), ("backtest", 2)];
+
+/// What was bought: how many days ago, by which agent, and for how many dollars.
+const PURCHASES: [(u32, usize, u32); 7] =
+    [(80, 0, 25), (61, 2, 5), (44, 0, 25), (30, 3, 5), (16, 0, 25), (9, 4, 5), (2, 2, 5)];
+/// The plan that they bought, which has two credits per dollar.
+const PLAN: &str = r#"{"id": "starter", "chain_id": 8453, "token_symbol": "USDC", "payment_kind": "erc20", "credits": 10,
+    "token_amount": "5", "token_contract": "0x833589fcd6edb6e08f4c7c32d4f71b54bda02913", "token_decimals": 6,
+    "label": "Starter", "active": false}"#;
 
 /// An account, and the keys that it uses in turns.
 struct Agent {
@@ -72,6 +82,46 @@ async fn open_accounts(site: &Site) -> Vec<Agent> {
         agents.push(Agent { id, used: vec![key.hash()], key, pace });
     }
     agents
+}
+
+/// Credits purchases, as if they had arrived on a chain.
+async fn buy(site: &Site, agents: &[Agent]) {
+    let (store, now) = (open(site), SystemClock.now());
+    let plan: Plan = serde_json::from_str(PLAN).unwrap();
+    let token = plan.token_contract;
+    store.put_plans(vec![plan]).await.unwrap();
+    for (number, (back, agent, dollars)) in (1_u8..).zip(PURCHASES) {
+        let at = now.saturating_sub(DAY * back);
+        let tx = TxRef { chain_id: 8453, hash: TxHash::from_bytes([number; 32]) };
+        let [payer, recipient] = [u8::try_from(agent).unwrap() + 1, 0xee].map(|byte| Address::from_bytes([byte; 20]));
+        let payment = Payment {
+            tx,
+            payer,
+            recipient,
+            token,
+            amount: TokenUnits::new(u128::from(dollars) * 1_000_000),
+            block_number: 38_000_000 - u64::from(back) * 43_200,
+            block_hash: Some([number; 32]),
+            mined_at: at,
+        };
+        let bought = Credits::from_whole(i64::from(dollars) * 2).unwrap();
+        let entry = NewLedgerEntry {
+            payment: Some(PaymentRef { tx, plan_id: Some("starter".to_owned()) }),
+            ..NewLedgerEntry::new(LedgerKind::PurchaseTopup, bought, "Starter")
+        };
+        let credit = PaymentCredit {
+            account: agents[agent].id.clone(),
+            payment,
+            used_as: PaymentUse::Topup,
+            entry,
+            sold: None,
+            value: None,
+            link_payer: true,
+            quotes: QuotePrecedence::Quote,
+            now: at,
+        };
+        assert!(matches!(store.credit_payment(credit).await.unwrap(), PaymentCredited::Account(_)), "{number}");
+    }
 }
 
 /// The requests of one time of a day that was so many days ago.
@@ -125,6 +175,7 @@ fn months(site: &Site, settings: &[(&str, &str)]) -> Vec<Agent> {
             first.used.push(ApiKey::parse(made["key"].as_str().unwrap()).unwrap().hash());
         }
     }
+    runtime.block_on(buy(site, &agents));
     runtime.block_on(use_keys(site, &agents));
     agents
 }
