@@ -36,6 +36,8 @@ export async function charges({ org_id: id }) {
     show();
   });
   show();
+  // Only so many are kept.
+  const older = entries.length === MOST ? " Older charges are in the Usage tab, added up by day." : "";
   const note = isExact ? "The balance after an entry counts credits as used when they were charged, not when they were held." : "The account is being charged right now, so the balance after each entry is left out.";
   return h(
     "div",
@@ -43,7 +45,7 @@ export async function charges({ org_id: id }) {
     h("div", { class: "field" }, h("label", { for: "charges-filter" }, "Filter by route, key or time"), input, h("p", { class: "hint", id: "charges-hint" }, "Requests to the same route at the same moment may share an entry. A request is found by its id in the search above.")),
     count,
     place,
-    h("p", { class: "soft" }, note),
+    h("p", { class: "soft" }, note, older),
     h("div", { class: "list-tools" }, csvButton(`charges-${id}`, CSV, () => shown.map(cells))),
   );
 }
