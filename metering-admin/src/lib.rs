@@ -35,6 +35,7 @@ pub mod wire;
 
 pub use action::Action;
 pub use administration::Administration;
+pub use attention::runways_after;
 pub use call::{AdminCall, Audit, Authority, Body, Document, Outcome, Running, Schema, Viewer, Visitor};
 pub use catalogue::{check_catalogue, compare_catalogues};
 pub use error::AdminError;

@@ -28,6 +28,7 @@ use crate::client::usage::UsageArgs;
 use crate::completions::Completions;
 use crate::failure::{EXIT_CODES, Failure};
 use crate::manual::Manual;
+use crate::table::Choice;
 
 /// API keys, exact prepaid credits and metered usage, from the command line.
 #[derive(Debug, Parser)]
@@ -36,6 +37,8 @@ pub(crate) struct Cli {
     /// Show tables in full on a terminal too, even if rows wrap.
     #[arg(long, global = true, help_heading = "Output")]
     pub(crate) wide: bool,
+    #[command(flatten)]
+    pub(crate) tables: Choice,
     #[command(subcommand)]
     pub(crate) command: Command,
 }

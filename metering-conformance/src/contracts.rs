@@ -351,6 +351,7 @@ macro_rules! payments_conformance {
             topups::payment_awaited_by_a_quote_is_not_credited_elsewhere,
             unclaimed::newest_unclaimed_payments_are_first,
             unclaimed::removed_payments_are_not_unclaimed,
+            unclaimed::unclaimed_payments_are_paged,
             unclaimed::unclaimed_payment_is_stored_once,
             unclaimed::used_payment_is_not_unclaimed,
             unreadable::arrival_is_deleted_once_it_was_read,

@@ -42,6 +42,7 @@ use url::Url;
 use crate::config::Config;
 use crate::front::Front;
 use crate::http::{Bodies, Connection, CrossOrigin, Problem, Response, Shutdown, accepts_json, bytes, into_response};
+use crate::pages::ErrorLinks;
 use crate::run::{Current, RunError};
 
 use caller::{Accounts, Caller};
@@ -68,6 +69,7 @@ const ACCEPTED: HeaderValue = HeaderValue::from_static("application/json, text/e
 pub(crate) struct Mcp {
     guard: Guard,
     cross_origin: CrossOrigin,
+    error_links: ErrorLinks,
     accounts: Accounts,
     sessions: Arc<Sessions>,
     sse: Sse,
@@ -124,6 +126,7 @@ impl Mcp {
         Ok(Self {
             guard,
             cross_origin,
+            error_links: ErrorLinks::new(config),
             accounts,
             sessions,
             sse,
@@ -154,7 +157,11 @@ impl Mcp {
         let serve = |request: Request<B>| async {
             let is_streamable = request.uri().path() == "/mcp";
             let refusal = |problem: Problem| {
-                into_response(if is_streamable { message::refusal(problem) } else { problem.into_reply() })
+                let links = &self.error_links;
+                into_response(match is_streamable {
+                    true => message::refusal(problem, links),
+                    false => links.link(problem.into_reply()),
+                })
             };
             self.serve(request).await.unwrap_or_else(refusal)
         };

@@ -258,7 +258,9 @@ export const consoleActions = {
   async consolePayments(visitor, { token, hash, org, wallet }) {
     const page = await visitor.window();
     await enter(page, token, "payments");
-    assert.match(await page.innerText("#credited tbody"), /USDC[\s\S]*Signup\s+starter/);
+    assert.match(await page.innerText("#credited tbody"), /USDC[\s\S]*org_[\s\S]*Signup\s+starter/);
+    assert.doesNotMatch(await page.innerText("#credited tbody a[href^='#/accounts/']"), /^org_/, "the account has its name");
+    assert.match(await page.innerText("#credited .payments-total"), /^1 payment shown: 5[.\d]* USDC on chain \d+\.$/);
     await page.click(".block-form [type=submit]");
     await page.waitForSelector("#arrivals tbody tr");
     assert.match(await page.innerText("#arrivals-status"), /^1 payment found\. Searched devnet, blocks [\d,]+ to [\d,]+\.$/);

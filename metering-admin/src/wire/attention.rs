@@ -9,18 +9,32 @@ use serde::{Deserialize, Serialize};
 
 use crate::wire::ArrivalDocument;
 
-/// What needs attention: at most 20 of each kind. Certificates, gas and chains are in the metrics and the health.
+/// What needs attention, a page of each kind. Certificates, gas and chains are in the metrics and the health.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct AttentionDocument {
     /// Payments that the watcher saw arrive, and that no account has, newest first.
     pub unclaimed: Vec<UnclaimedDocument>,
-    /// How many those are; more than are listed when there are many.
+    /// How many those are in all.
     pub unclaimed_count: u64,
     /// Webhooks whose next event waits because an attempt failed, the one that fails longest first.
     pub webhooks: Vec<FailingWebhookDocument>,
     /// Accounts that run out within a week at the pace of the last one, the first to run out first.
     pub running_out: Vec<RunwayDocument>,
+    /// Where each list continues: send it as `after`, with the list's name as `kind`.
+    pub next: AttentionNextDocument,
+}
+
+/// Where the lists of what needs attention continue; null at their ends.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct AttentionNextDocument {
+    /// The payments.
+    pub unclaimed: Option<String>,
+    /// The webhooks.
+    pub webhooks: Option<String>,
+    /// The accounts.
+    pub running_out: Option<String>,
 }
 
 /// A payment that nobody claimed.

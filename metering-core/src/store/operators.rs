@@ -119,7 +119,7 @@ pub trait OperatorStore: Store {
     /// Reads the daily totals of those days, of all accounts. Looks only at the 10,000 accounts that used most.
     async fn accounts_running_out(&self, days: DayRange, limit: u32) -> Result<Vec<AccountRunway>, StoreError>;
 
-    /// The deliveries that keep the next events from their webhooks because an attempt failed, at most `limit`, the one
-    /// that is tried longest first.
-    async fn failing_deliveries(&self, limit: u32) -> Result<Vec<Delivery>, StoreError>;
+    /// The deliveries that keep the next events from their webhooks because an attempt failed, after a cursor, at most
+    /// `limit`, the one that is tried longest first.
+    async fn failing_deliveries(&self, after: Option<&Cursor>, limit: u32) -> Result<Page<Delivery>, StoreError>;
 }

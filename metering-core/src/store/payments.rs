@@ -219,8 +219,9 @@ pub trait PaymentStore: Store {
     /// of its block change. The first record of its transaction deletes it.
     async fn put_unclaimed(&self, payment: UnclaimedPayment) -> Result<(), StoreError>;
 
-    /// The newest unclaimed payments, by the time when they were mined, at most `limit`; and how many there are.
-    async fn unclaimed(&self, limit: u32) -> Result<(Vec<UnclaimedPayment>, u64), StoreError>;
+    /// The newest unclaimed payments after a cursor, by the time when they were mined, at most `limit`; and how many there
+    /// are in all.
+    async fn unclaimed(&self, after: Option<&Cursor>, limit: u32) -> Result<(Page<UnclaimedPayment>, u64), StoreError>;
 
     /// The unclaimed payments in some blocks of a chain.
     async fn unclaimed_in(

@@ -159,6 +159,8 @@ pub struct ActivityEntry {
     pub client_source: Option<String>,
     /// The public id of the key that the requests came with, for usage.
     pub key_id: Option<String>,
+    /// Its name.
+    pub key_name: Option<String>,
     /// How many requests share the entry.
     pub calls: u64,
     /// The payment's transaction, for purchases.
@@ -271,6 +273,7 @@ impl ActivityEntry {
     fn new(activity: Activity, keys: &KeyLabels) -> Self {
         let line = activity.line.as_ref();
         let payment = activity.payment.as_ref();
+        let (key_id, key_name) = activity.key.map(|key| keys.id_and_name(key)).unzip();
         Self {
             id: activity.id,
             amount: activity.amount,
@@ -280,7 +283,8 @@ impl ActivityEntry {
             route_template: line.map(|line| line.route_template.to_string()),
             request_path: activity.request_path.map(|path| path.to_string()),
             client_source: line.map(|line| line.source.as_str().to_owned()),
-            key_id: activity.key.map(|key| keys.id_and_name(key).0),
+            key_id,
+            key_name,
             calls: activity.calls,
             tx_hash: payment.map(|payment| payment.tx.hash.to_string()),
             chain_id: payment.map(|payment| payment.tx.chain_id),

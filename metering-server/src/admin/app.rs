@@ -14,6 +14,7 @@ use super::sessions::Sessions;
 use crate::api::app::App;
 use crate::config::Config;
 use crate::http::Document;
+use crate::pages::ErrorLinks;
 use crate::run::conflict;
 
 /// The parts of a server that operators use.
@@ -33,6 +34,7 @@ pub(crate) struct AdminApp {
     pub(super) reports: Arc<Semaphore>,
     pub(super) scans: Arc<Semaphore>,
     pub(super) openapi: Document,
+    pub(super) error_links: ErrorLinks,
     pub(super) started_at: Timestamp,
     /// Held while a verification reads the whole database.
     pub(super) verifying: Arc<tokio::sync::Mutex<()>>,
@@ -51,6 +53,7 @@ impl AdminApp {
     ) -> Self {
         let chains = config.chains.iter().map(|(section, chain)| (section.clone(), chain.chain(section)));
         let chains: Vec<(String, Chain)> = chains.collect();
+        let error_links = ErrorLinks::for_operators(config);
         let (config, served) = shared(config);
         let recipients = chains.iter().map(|(_, chain)| (chain.chain_id, chain.recipient));
         Self {
@@ -69,6 +72,7 @@ impl AdminApp {
             reports: Arc::new(Semaphore::new(1)),
             scans: Arc::new(Semaphore::new(1)),
             openapi,
+            error_links,
             started_at: app.clock.now(),
             verifying: Arc::default(),
             runways: Arc::default(),
@@ -93,6 +97,7 @@ impl AdminApp {
             reports: Arc::clone(&self.reports),
             scans: Arc::clone(&self.scans),
             openapi,
+            error_links: self.error_links.clone(),
             started_at: self.started_at,
             verifying: Arc::clone(&self.verifying),
             runways: Arc::clone(&self.runways),

@@ -11,6 +11,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::http::{Problem, Reply};
+use crate::pages::ErrorLinks;
 
 /// The method that opens a session.
 const INITIALIZE: &str = "initialize";
@@ -61,7 +62,7 @@ impl Subject {
 /// A refusal of a request over Streamable HTTP, as an error of JSON-RPC. Newer SDKs show only the message of such an
 /// error; older ones show the whole body. Its `data` is the usual error document. It has no id: many requests are
 /// refused before their body is read.
-pub(super) fn refusal(problem: Problem) -> Reply {
+pub(super) fn refusal(problem: Problem, links: &ErrorLinks) -> Reply {
     let code = match (problem.code(), problem.code().status()) {
         (ErrorCode::InvalidJson, _) => RpcCode::PARSE_ERROR,
         (_, 400 | 404..=406 | 413 | 415) => RpcCode::INVALID_REQUEST,
@@ -70,7 +71,7 @@ pub(super) fn refusal(problem: Problem) -> Reply {
         _ => RpcCode(-32_000),
     };
     let message = problem.message().to_owned();
-    problem.into_reply().map(|body| {
+    links.link(problem.into_reply()).map(|body| {
         let data = serde_json::from_slice::<Value>(&body).ok();
         let error = json!({"code": code.0, "message": message, "data": data});
         json!({"jsonrpc": "2.0", "id": null, "error": error}).to_string().into()
@@ -149,6 +150,7 @@ mod tests {
 
     #[test]
     fn refusals_are_errors_of_json_rpc() {
+        let links = ErrorLinks::new(&toml::from_str("public_url = 'https://api.example'").unwrap());
         // code, that of JSON-RPC
         let table = [
             (ErrorCode::InvalidJson, -32_700),
@@ -158,7 +160,7 @@ mod tests {
             (ErrorCode::UpstreamUnreachable, -32_603),
         ];
         for (code, expected) in table {
-            let reply = refusal(Problem::new(code, "Why not").retry_after(5));
+            let reply = refusal(Problem::new(code, "Why not").retry_after(5), &links);
             assert_eq!(
                 (reply.status().as_u16(), &reply.headers()["retry-after"]),
                 (code.status(), &"5".parse().unwrap())
@@ -167,6 +169,8 @@ mod tests {
             assert_eq!((&body["jsonrpc"], &body["id"]), (&json!("2.0"), &Value::Null));
             assert_eq!((&body["error"]["code"], &body["error"]["message"]), (&json!(expected), &json!("Why not")));
             assert_eq!(body["error"]["data"]["error"], code.as_str());
+            let docs = format!("https://api.example/docs/guides/{}", code.guide());
+            assert_eq!(body["error"]["data"]["docs"], docs);
         }
     }
 }

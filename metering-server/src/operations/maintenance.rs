@@ -59,7 +59,7 @@ async fn count(store: &dyn FullStore, clock: &dyn Clock) {
         Ok(backlog) => metrics::deliveries_waiting(&backlog, now),
         Err(error) => tracing::warn!(%error, "could not count the deliveries of webhooks"),
     }
-    match store.unclaimed(0).await {
+    match store.unclaimed(None, 0).await {
         Ok((_, count)) => metrics::unclaimed(count),
         Err(error) => tracing::warn!(%error, "could not count the payments that nobody claimed"),
     }

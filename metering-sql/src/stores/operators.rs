@@ -118,8 +118,12 @@ macro_rules! operator_store {
                         .await
                 }
 
-                async fn failing_deliveries(&self, limit: u32) -> Result<Vec<Delivery>> {
-                    read(self, limit, |db, limit| shared(search::failing_deliveries(db, *limit))).await
+                async fn failing_deliveries(&self, after: Option<&Cursor>, limit: u32) -> Result<Page<Delivery>> {
+                    let args = (after.cloned(), limit);
+                    read(self, args, |db, (after, limit)| {
+                        shared(search::failing_deliveries(db, after.as_ref(), *limit))
+                    })
+                    .await
                 }
             }
         };

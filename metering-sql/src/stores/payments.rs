@@ -220,8 +220,12 @@ macro_rules! payment_store {
                     write(self, payment, |db, payment| shared($crate::unclaimed::put(db, payment))).await
                 }
 
-                async fn unclaimed(&self, limit: u32) -> Result<(Vec<UnclaimedPayment>, u64)> {
-                    snapshot(self, limit, |db, limit| shared($crate::unclaimed::newest(db, *limit))).await
+                async fn unclaimed(&self, after: Option<&Cursor>, limit: u32) -> Result<(Page<UnclaimedPayment>, u64)> {
+                    let args = (after.cloned(), limit);
+                    snapshot(self, args, |db, (after, limit)| {
+                        shared($crate::unclaimed::newest(db, after.as_ref(), *limit))
+                    })
+                    .await
                 }
 
                 async fn unclaimed_in(

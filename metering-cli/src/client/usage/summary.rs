@@ -67,11 +67,11 @@ impl Summary {
         write_pairs(
             out,
             &[
-                ("balance", &self.credit_balance),
-                ("days", &self.window_days),
-                ("calls", &window.usage_events),
-                ("used", &window.credits_used),
-                ("added", &window.credits_added),
+                ("Balance", &self.credit_balance),
+                ("Days", &self.window_days),
+                ("Calls", &window.usage_events),
+                ("Used", &window.credits_used),
+                ("Added", &window.credits_added),
             ],
         )?;
         if self.by_day.is_empty() {
