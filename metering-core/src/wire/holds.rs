@@ -243,6 +243,9 @@ pub struct CaptureRequest {
     #[cfg_attr(feature = "openapi", schema(value_type = Option<std::collections::BTreeMap<String, f64>>))]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub units: Option<Counts>,
+    /// The model that served it, on a route whose models have their own prices; by default the one in its path.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
 }
 
 /// The body of `POST /internal/billing/release`.
