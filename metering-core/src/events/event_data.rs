@@ -278,7 +278,7 @@ impl EventData {
             request_id: hold.id,
             held: hold.amount,
             charged,
-            route_template: hold.line.route_template.to_string(),
+            route_template: hold.line.template().to_owned(),
             http_method: hold.line.http_method.to_string(),
         }
     }

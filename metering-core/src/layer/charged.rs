@@ -103,7 +103,7 @@ impl Charged {
             account: receipt.account.clone(),
             amount: receipt.hold.map_or(receipt.charged, |held| held.amount),
             balance: Some(receipt.balance),
-            route_template: Arc::clone(&receipt.line.route_template),
+            route_template: Arc::clone(&route.template),
             usage_price: None,
             shared: Arc::new(Shared {
                 service: Arc::clone(service),

@@ -70,7 +70,7 @@ impl<'h> Holds<'h> {
             None => None,
         };
         let line = found.line().filter(|_| version == self.price_version);
-        let route = line.and_then(|line| route_of_template(self.catalogue, &line.route_template, &line.http_method));
+        let route = line.and_then(|line| route_of_template(self.catalogue, line.template(), &line.http_method));
         found.document(found.in_words(&keys, version, route)).ok_or(Error::NoSuchRequest)
     }
 
@@ -144,7 +144,7 @@ impl<'h> Holds<'h> {
             return Err(Error::field("status", "must be an HTTP status, 100 to 599"));
         }
         let hold = self.find(&ended.request_id).await?;
-        let route = route_of_template(self.catalogue, &hold.line.route_template, &hold.line.http_method);
+        let route = route_of_template(self.catalogue, hold.line.template(), &hold.line.http_method);
         let free = route.map_or_else(FreeStatuses::default, |route| route.free_statuses.clone());
         let action = if free.contains(ended.status) { HoldAction::Release } else { HoldAction::CaptureFallback };
         self.update(hold, action, None).await
@@ -165,7 +165,7 @@ impl<'h> Holds<'h> {
     /// The price that a hold is captured by, if its route is priced by usage: that of the model that the report or the
     /// request's path names. Without one, units have no price; an amount is captured by what holds for all models.
     fn price_of(self, hold: &Hold, report: &CaptureRequest) -> Result<Option<&'h Arc<UsagePrice>>, Error> {
-        let route = route_of_template(self.catalogue, &hold.line.route_template, &hold.line.http_method);
+        let route = route_of_template(self.catalogue, hold.line.template(), &hold.line.http_method);
         let Some((route, price)) = route.and_then(|route| Some((route, route.usage_price()?))) else { return Ok(None) };
         let found = match report.model.clone().or_else(|| route.model_in_path(&hold.request_path)) {
             Some(model) => {
@@ -263,5 +263,49 @@ mod tests {
                 (outcome, _) => panic!("{report:?}: {outcome:?}"),
             }
         }
+    }
+
+    #[tokio::test]
+    async fn usage_is_counted_by_model_and_keys_are_allowed_by_route() {
+        use crate::service::{AdmissionKind, RequestContent, RequestHead};
+        use crate::usage::ClientSource;
+        use crate::wire::CreateKeyRequest;
+
+        let catalogue = Catalogue::from_json(
+            r#"{"market": "M", "version": 1, "endpoints": [{"path": "/chat", "method": "POST", "metered": true,
+                "price": {"max": "1", "model": {"json": "/model"}, "report": {"json": {"t": "/t"}},
+                    "models": {"small": {"units": {"t": "0.1"}}, "large*": {"units": {"t": "0.2"}}}}}]}"#,
+        );
+        let service = Service::start(Arc::new(MemoryStore::new()), catalogue.unwrap(), ServiceConfig::default());
+        let (_, owner) = service.open_account("agent", "100".parse().unwrap()).await.unwrap();
+        let request: CreateKeyRequest = serde_json::from_str(r#"{"name": "chat", "routes": ["POST /chat"]}"#).unwrap();
+        let made = service.keys().create(Some(&owner), &request, None).await.unwrap();
+        let key = made.key.key();
+        for (model, cost) in [("small", "0.1"), ("large-1", "0.2"), ("large-2", "0.3")] {
+            let body = format!(r#"{{"model": "{model}"}}"#);
+            let body = Some(RequestContent { bytes: body.as_bytes(), is_encoded: false });
+            let (source, path, method) = (ClientSource::Direct, "/chat", "POST");
+            let head = RequestHead {
+                key: Some(key),
+                address: None,
+                method,
+                body,
+                path,
+                query: None,
+                source,
+                idempotency_key: None,
+                payment: None,
+            };
+            let AdmissionKind::Held(guard) = service.find(head).admit().await.unwrap().kind else { panic!("{model}") };
+            let held = guard.capture(cost.parse().unwrap()).await.unwrap().hold;
+            let found = service.holds().get(Some(key), &held.id.to_string()).await.unwrap();
+            assert_eq!(found.route_template, "/chat");
+        }
+        let usage = service.usage().by_endpoint(Some(&owner), 7, 10).await.unwrap();
+        let found = usage.by_endpoint.iter().map(|used| {
+            (used.route_template.as_str(), used.model.as_deref(), used.call_count, used.credits_used.to_string())
+        });
+        let expected = [("/chat", Some("large*"), 2, "0.5".to_owned()), ("/chat", Some("small"), 1, "0.1".to_owned())];
+        assert_eq!(found.collect::<Vec<_>>(), expected);
     }
 }

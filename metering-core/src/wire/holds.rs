@@ -101,7 +101,7 @@ impl From<&Hold> for RequestDocument {
             charged,
             released,
             settled_by: hold.settled.map(|settled| settled.reason.as_str().to_owned()),
-            route_template: hold.line.route_template.to_string(),
+            route_template: hold.line.template().to_owned(),
             http_method: hold.line.http_method.to_string(),
             request_path: hold.request_path.to_string(),
             created_at: hold.created_at,

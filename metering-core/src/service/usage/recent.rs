@@ -86,7 +86,7 @@ impl ActivityQuery {
     }
 
     fn matches(&self, entry: &Activity, key: Option<KeyNumber>) -> bool {
-        let allows = |line: &UsageLine| self.routes.allow(&line.http_method, &line.route_template);
+        let allows = |line: &UsageLine| self.routes.allow(&line.http_method, line.template());
         let day = entry.created_at.day();
         (key.is_none() || entry.key == key)
             && (self.routes.is_empty() || entry.line.as_ref().is_some_and(allows))
