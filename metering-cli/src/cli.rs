@@ -20,6 +20,7 @@ use crate::client::events::webhooks::WebhooksArgs;
 use crate::client::money::alert::AlertArgs;
 use crate::client::money::balance::BalanceArgs;
 use crate::client::payments::plans::PlansArgs;
+use crate::client::payments::processor::PaymentsArgs;
 use crate::client::payments::receipts::ReceiptsArgs;
 use crate::client::payments::topup::TopupArgs;
 use crate::client::signups::signup::SignupArgs;
@@ -50,6 +51,7 @@ pub(crate) enum Command {
     SignupPay(SignupPayArgs),
     Topup(TopupArgs),
     Receipts(ReceiptsArgs),
+    Payments(PaymentsArgs),
     Balance(BalanceArgs),
     Alert(AlertArgs),
     Usage(UsageArgs),
@@ -78,6 +80,7 @@ impl Command {
             Self::SignupPay(args) => args.run(out).await,
             Self::Topup(args) => args.run(out).await,
             Self::Receipts(args) => args.run(out).await,
+            Self::Payments(args) => args.run(out).await,
             Self::Balance(args) => args.run(out).await,
             Self::Alert(args) => args.run(out).await,
             Self::Usage(args) => args.run(out).await,

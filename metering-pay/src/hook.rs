@@ -14,7 +14,7 @@ use metering_core::wire::{PAYMENT_REQUIRED_HEADER, SIGN_IN_HEADER};
 use metering_core::{Credits, Error, SystemRandomness};
 use serde_json::Map;
 
-use crate::challenges::Challenged;
+use crate::challenges::{Challenged, with_problem};
 use crate::offers::{IdentifierHash, Offers, PayRefusal};
 use crate::received_payment::{Protocol, ReceiptSigning, ReceivedPayment};
 use crate::signed_payments::{PayRequest, SignedPayments};
@@ -109,6 +109,10 @@ impl RequestPayments for SignedPayments {
             extensions.insert(SIGN_IN_EXTENSION.to_owned(), terms);
         }
         notice.offers = PaymentRequiredV1::new(&offers, &resource).map(|required| required.members());
+        if self.challenges.is_some() {
+            let members = notice.offers.unwrap_or_default();
+            notice.offers = Some(with_problem(members, PayRefusal::of(error), &error.to_string()));
+        }
         if let Some(signer) = &self.signer {
             let signed = offers_extension(&**signer, &offers, &resource.url, self.clock.now());
             extensions.insert(OFFER_RECEIPT_EXTENSION.to_owned(), signed);

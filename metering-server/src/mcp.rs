@@ -188,12 +188,14 @@ impl Mcp {
                 }
                 let permit = self.sessions.reserve(&caller)?;
                 let body = self.bodies.read(body, self.max_body_bytes, &head.extensions).await?;
+                let body = message::with_nested_credential(body);
                 self.call(&caller, head, body, permit).await
             }
             // 405 tells clients that there is no standalone stream, and that sessions need not be ended.
             ("/mcp", _) => Err(Problem::method_not_allowed(&["POST"])),
             (_, &Method::POST) => {
                 let body = self.bodies.read(body, self.max_body_bytes, &head.extensions).await?;
+                let body = message::with_nested_credential(body);
                 self.sse.take(caller.key.as_ref(), head, &body).map(into_response)
             }
             _ => Err(Problem::method_not_allowed(&["POST"])),

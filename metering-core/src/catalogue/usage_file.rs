@@ -78,6 +78,7 @@ pub(super) fn read_price(price: &Object<'_>, unknown: UnknownKeys) -> Result<Usa
             estimate,
             tokens,
             models: None,
+            listed_as: None,
         };
         Some(match models? {
             Some(models) => by_model(price, models),
@@ -89,7 +90,7 @@ pub(super) fn read_price(price: &Object<'_>, unknown: UnknownKeys) -> Result<Usa
 /// The price of a route whose models have their own: its amounts are those that hold for all of them.
 fn by_model(price: UsagePrice, models: Models) -> UsagePrice {
     let of_model = |model: Model| {
-        let mut own = UsagePrice { units: model.units, ..price.clone() };
+        let mut own = UsagePrice { units: model.units, listed_as: Some(model.name.clone()), ..price.clone() };
         own.max = model.max.unwrap_or(price.max);
         own.min = model.min.unwrap_or(price.min).min(own.max);
         if let Some(estimate) = &mut own.estimate {

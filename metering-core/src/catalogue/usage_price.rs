@@ -52,6 +52,8 @@ pub struct UsagePrice {
     /// The prices of models, if they have their own. The amounts above then hold for all of them: the highest maximum, the
     /// lowest minimum, the dearest of each unit.
     pub(super) models: Option<ByModel>,
+    /// For the price of a model: the name or pattern that it is listed under.
+    pub(super) listed_as: Option<Box<str>>,
 }
 
 /// Prices by model.
@@ -171,6 +173,22 @@ impl UsagePrice {
     /// ```
     pub fn models(&self) -> impl Iterator<Item = (&str, &Self)> {
         self.models.iter().flat_map(|models| &models.prices).map(|(name, price)| (&**name, &**price))
+    }
+
+    /// For the price of a model: the name or pattern that it is listed under.
+    #[must_use]
+    pub fn listed_as(&self) -> Option<&str> {
+        self.listed_as.as_deref()
+    }
+
+    /// The price that was listed under this name or pattern: the one that is now, or else that of the model with this
+    /// name.
+    #[must_use]
+    pub fn of_listed(&self, listed_as: &str) -> Option<&Arc<Self>> {
+        let models = self.models.as_ref()?;
+        let same = models.prices.iter().position(|(name, _)| **name == *listed_as);
+        let (_, price) = models.prices.get(same.or_else(|| models.names.find(listed_as))?)?;
+        Some(price)
     }
 
     /// The path parameter that names the model, if that is where requests do.

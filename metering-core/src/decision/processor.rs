@@ -35,6 +35,7 @@ pub fn credit_processor_payment<K>(
         Decided::Refused(refusal) => Decided::Refused(refusal),
         Decided::Accepted(mut changes) => {
             changes.record.processor = Some(processor.clone());
+            changes.posted.name_processor(processor);
             let paid = vec![
                 ("id", processor.id().into()),
                 ("account", account.as_str().into()),
@@ -158,7 +159,10 @@ pub fn reverse_processor_payment<K>(
     } else {
         let entry = entry(&reversal, &change.payment, &record, moved);
         match EntryChanges::of((row, account.clone()), entry, change.now) {
-            Some(posted) => Some(posted),
+            Some(mut posted) => {
+                posted.name_processor(&change.payment);
+                Some(posted)
+            }
             None => return Ok(Refused(ProcessorReversed::OutOfRange)),
         }
     };
@@ -166,6 +170,15 @@ pub fn reverse_processor_payment<K>(
     let recorded =
         RecordedReversal { account, reversal: reversal.clone(), amount: after, currency: record.payment.token };
     Ok(Accepted(ReversalChanges { reversal, is_known, record, posted, recorded, action }))
+}
+
+impl<K> EntryChanges<K> {
+    /// Names the payment in the events as its processor does.
+    fn name_processor(&mut self, payment: &ProcessorRef) {
+        for event in &mut self.events {
+            event.data.paid_at(payment.processor(), payment.id());
+        }
+    }
 }
 
 fn entry(

@@ -188,6 +188,12 @@ pub struct PaymentEvent {
     pub tx_hash: String,
     /// The plan that was paid, if any.
     pub plan_id: Option<String>,
+    /// The processor that took it; absent for a payment on a chain.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub processor: Option<String>,
+    /// The processor's id of it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub processor_id: Option<String>,
 }
 
 impl EventData {
@@ -250,10 +256,19 @@ impl EventData {
             chain_id: paid.tx.chain_id,
             tx_hash: paid.tx.hash.to_string(),
             plan_id: paid.plan_id.clone(),
+            processor: None,
+            processor_id: None,
         };
         match reversed {
             true => Some(Self::PaymentReversed(event)),
             false => event.credits.is_positive().then_some(Self::PaymentCredited(event)),
+        }
+    }
+
+    /// Names the processor of an event's payment, and the processor's id of it.
+    pub(crate) fn paid_at(&mut self, processor: &str, id: &str) {
+        if let Self::PaymentCredited(paid) | Self::PaymentReversed(paid) = self {
+            (paid.processor, paid.processor_id) = (Some(processor.to_owned()), Some(id.to_owned()));
         }
     }
 
@@ -263,7 +278,7 @@ impl EventData {
             request_id: hold.id,
             held: hold.amount,
             charged,
-            route_template: hold.line.route_template.to_string(),
+            route_template: hold.line.template().to_owned(),
             http_method: hold.line.http_method.to_string(),
         }
     }

@@ -16,7 +16,7 @@ use super::late_refusal::LateRefusal;
 use super::money::Money;
 use super::response::{set_headers, set_metered};
 use crate::access::account::AccountId;
-use crate::catalogue::{Counts, FreeStatuses, ReportError, Route, UsagePrice};
+use crate::catalogue::{Counts, ErrorShape, FreeStatuses, ReportError, Route, UsagePrice};
 use crate::charging::charge::Settlement;
 use crate::charging::hold::HoldUpdated;
 use crate::charging::in_flight::Slot;
@@ -61,6 +61,8 @@ struct State {
     money: Money,
     /// `None` while the charge is not decided.
     rate: Option<RateStatus>,
+    /// Of the route: which headers its clients read.
+    errors: ErrorShape,
     /// What to record when the response is passed on.
     settlement: Option<Settlement>,
     /// The headers that say what the request cost; `None` if there are none to set, or once they are set.
@@ -101,7 +103,7 @@ impl Charged {
             account: receipt.account.clone(),
             amount: receipt.hold.map_or(receipt.charged, |held| held.amount),
             balance: Some(receipt.balance),
-            route_template: Arc::clone(&receipt.line.route_template),
+            route_template: Arc::clone(&route.template),
             usage_price: None,
             shared: Arc::new(Shared {
                 service: Arc::clone(service),
@@ -109,6 +111,7 @@ impl Charged {
                 span: trace::current(),
                 state: Mutex::new(State {
                     rate: Some(receipt.rate),
+                    errors: route.errors,
                     settlement: receipt.settlement(),
                     headers: Some(MeteredHeaders::of(receipt)),
                     money,
@@ -344,6 +347,9 @@ impl State {
         let metered = self.headers.take();
         if let Some(metered) = &metered {
             set_metered(response.headers_mut(), metered);
+            if let (ErrorShape::Anthropic, Some(rate)) = (self.errors, self.rate) {
+                response.extensions_mut().insert(rate);
+            }
         }
         let Some((presented, paid)) = self.payment.take() else { return };
         let balance = metered.map_or(paid.account.totals.balance, |metered| metered.balance());

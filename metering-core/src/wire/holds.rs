@@ -101,7 +101,7 @@ impl From<&Hold> for RequestDocument {
             charged,
             released,
             settled_by: hold.settled.map(|settled| settled.reason.as_str().to_owned()),
-            route_template: hold.line.route_template.to_string(),
+            route_template: hold.line.template().to_owned(),
             http_method: hold.line.http_method.to_string(),
             request_path: hold.request_path.to_string(),
             created_at: hold.created_at,
@@ -243,6 +243,9 @@ pub struct CaptureRequest {
     #[cfg_attr(feature = "openapi", schema(value_type = Option<std::collections::BTreeMap<String, f64>>))]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub units: Option<Counts>,
+    /// The model that served it, on a route whose models have their own prices; by default the one in its path.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
 }
 
 /// The body of `POST /internal/billing/release`.

@@ -6,9 +6,11 @@ use bytes::Bytes;
 use http::{StatusCode, header};
 use http_body_util::BodyExt;
 use metering_core::wire::ErrorCode;
+use metering_pay::wire::mcp::MPP_CREDENTIAL_META;
 use rmcp::model::{ClientJsonRpcMessage, ErrorCode as RpcCode, RequestId};
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde::de::IgnoredAny;
+use serde_json::{Map, Value, json};
 
 use crate::http::{Problem, Reply};
 use crate::pages::ErrorLinks;
@@ -45,6 +47,12 @@ struct Named {
     request_id: Option<RequestId>,
 }
 
+#[derive(Debug, Deserialize)]
+struct Root {
+    #[serde(rename = "_meta")]
+    meta: Option<IgnoredAny>,
+}
+
 impl Subject {
     /// Reads a message's method and id, and skips the rest.
     pub(super) fn of(body: &[u8]) -> Self {
@@ -76,6 +84,22 @@ pub(super) fn refusal(problem: Problem, links: &ErrorLinks) -> Reply {
         let error = json!({"code": code.0, "message": message, "data": data});
         json!({"jsonrpc": "2.0", "id": null, "error": error}).to_string().into()
     })
+}
+
+/// Moves the credential of MPP from `_meta` of the message, where it may be too (draft-payment-transport-mcp-00, "Metadata
+/// Placement"), to that of its parameters, where tools read it. What is there already stays.
+pub(super) fn with_nested_credential(body: Bytes) -> Bytes {
+    let is_at_root = serde_json::from_slice(&body).is_ok_and(|Root { meta }| meta.is_some());
+    if !is_at_root {
+        return body;
+    }
+    let Ok(mut message) = serde_json::from_slice::<Map<String, Value>>(&body) else { return body };
+    let credential = message.get_mut("_meta").and_then(|meta| meta.as_object_mut()?.remove(MPP_CREDENTIAL_META));
+    let params = message.get_mut("params").and_then(Value::as_object_mut);
+    let nested = params.and_then(|params| params.entry("_meta").or_insert_with(|| json!({})).as_object_mut());
+    let (Some(credential), Some(nested)) = (credential, nested) else { return body };
+    nested.entry(MPP_CREDENTIAL_META).or_insert(credential);
+    Value::Object(message).to_string().into()
 }
 
 /// Parses a client's message.
@@ -145,6 +169,27 @@ mod tests {
         ];
         for (text, subject) in table {
             assert_eq!(Subject::of(text.as_bytes()), subject, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_credential_next_to_the_parameters_is_moved_into_them() {
+        let key = MPP_CREDENTIAL_META;
+        // members of the message, its parameters' `_meta` after it
+        let table = [
+            (json!({"_meta": {key: {"a": 1}}, "params": {"name": "x"}}), json!({key: {"a": 1}})),
+            (json!({"_meta": {key: {"a": 1}}, "params": {"_meta": {"b": 2}}}), json!({key: {"a": 1}, "b": 2})),
+            (json!({"_meta": {key: {"a": 1}}, "params": {"_meta": {key: {"a": 3}}}}), json!({key: {"a": 3}})),
+            (json!({"_meta": {"b": 2}, "params": {}}), Value::Null),
+            (json!({"params": {"_meta": {key: {"a": 1}}}}), json!({key: {"a": 1}})),
+        ];
+        for (message, nested) in table {
+            let moved = with_nested_credential(message.to_string().into());
+            let moved: Value = serde_json::from_slice(&moved).unwrap();
+            assert_eq!(moved["params"]["_meta"], nested, "{message}");
+        }
+        for other in ["", "[]", r#"{"_meta": {"org.paymentauth/credential": 1}, "params": [1]}"#] {
+            assert_eq!(with_nested_credential(Bytes::from(other)), other);
         }
     }
 

@@ -17,6 +17,8 @@ struct Data {
     limit_remaining: Option<Amount>,
     credits: Option<Amount>,
     plan_id: Option<String>,
+    processor: Option<String>,
+    processor_id: Option<String>,
     held: Option<Amount>,
     charged: Option<Amount>,
     route_template: Option<String>,
@@ -33,6 +35,8 @@ pub(super) fn of(kind: &str, data: &RawValue) -> String {
 fn sentence(kind: &str, data: Data) -> Option<String> {
     let Data { balance, threshold, key_name, credits, limit, .. } = data;
     let plan = data.plan_id.map_or_else(String::new, |plan| format!(" for plan {plan}"));
+    let at = data.processor_id.zip(data.processor).map(|(id, processor)| format!(" {id} at {processor}"));
+    let plan = at.unwrap_or_default() + &plan;
     Some(match (kind, key_name) {
         ("balance.low", None) => format!("Balance fell below {} credits: {} left", threshold?, balance?),
         ("balance.low", Some(key)) => {
@@ -93,6 +97,11 @@ mod tests {
                 "payment.reversed",
                 r#"{"credits":11,"balance":1.5,"chain_id":8453,"tx_hash":"0x1","plan_id":null}"#,
                 "Payment was reversed, and 11 credits taken back: balance 1.5",
+            ),
+            (
+                "payment.credited",
+                r#"{"credits":11,"balance":12.5,"chain_id":0,"tx_hash":"0x1","plan_id":"starter","processor":"stripe","processor_id":"pi_1"}"#,
+                "Payment pi_1 at stripe for plan starter added 11 credits: balance 12.5",
             ),
             ("key.created", r#"{"key_id":"key_1","key_name":"ci"}"#, "Key ci was created"),
             ("key.revoked", r#"{"key_id":"key_1","key_name":"ci"}"#, "Key ci was deleted or revoked"),

@@ -148,3 +148,13 @@ fn a_credit_has_its_processor_in_record_and_audit_log() {
     );
     assert!(action.entry.request.contains(r#""amount":"5.003817 USDC""#), "{}", action.entry.request);
 }
+
+#[test]
+fn events_name_the_payment_as_its_processor_does() {
+    let decided = reverse_processor_payment(change("re_1", None, false), facts(&[], "re_1")).unwrap();
+    let Decided::Accepted(ReversalChanges { posted: Some(posted), .. }) = decided else {
+        panic!("it takes credits back")
+    };
+    let named = r#""processor":"stripe","processor_id":"pi_1""#;
+    assert!(posted.events.iter().any(|event| event.json().contains(named)), "{:?}", posted.events);
+}

@@ -132,6 +132,10 @@ impl<'s> MatchedRequest<'s, '_> {
         // Boxed, so that requests that cost nothing do not have the size of those that are charged.
         Box::pin(async move {
             let line = route.usage_line(request.source);
+            let line = match usage_price.as_ref().and_then(|price| price.listed_as()) {
+                Some(model) => line.of_model(model),
+                None => line,
+            };
             let fingerprint = || {
                 let fingerprint = Fingerprint::of(request.method, &target, &line);
                 let body = request.body.filter(|_| usage_price.is_some());
