@@ -16,6 +16,8 @@ const stripe = new Stripe(key);
 const id = (prefix) => `${prefix}_${randomBytes(12).toString("hex")}`;
 const sessions = new Map();
 const refunds = [];
+/** Disputes as they are now; their events may have an earlier state. */
+const disputes = new Map();
 /** The responses to requests with an idempotency key, which are the same for a day. */
 const answered = new Map();
 /** The requests to fail with this status, before others are answered. */
@@ -81,6 +83,8 @@ function api(method, { pathname, searchParams }, headers, body) {
   if (headers.authorization !== `Bearer ${key}`) throw new Refused(401, "invalid_request_error", "Invalid API Key provided");
   if (failures.length > 0) throw new Refused(failures.shift(), "api_error", "Something went wrong");
   const payment = searchParams.get("payment_intent");
+  const dispute = /^\/v1\/disputes\/(\w+)$/.exec(pathname)?.[1];
+  if (method === "GET" && disputes.has(dispute)) return disputes.get(dispute);
   switch (`${method} ${pathname}`) {
     case "POST /v1/checkout/sessions": {
       if (headers["content-type"] !== "application/x-www-form-urlencoded") throw invalid("Not a form");
@@ -115,6 +119,10 @@ const test = {
     const refund = { id: id("re"), object: "refund", amount, currency, payment_intent, charge: id("ch"), reason, status };
     refunds.unshift(refund);
     return refund;
+  },
+  dispute(dispute) {
+    disputes.set(dispute.id, dispute);
+    return dispute;
   },
   /** The next requests to the API fail. */
   fail({ statuses }) {

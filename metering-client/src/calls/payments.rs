@@ -83,7 +83,7 @@ call! {
     ///
     /// For refunds and disputes, in whole or in part, each named by its processor's id. It takes back the same part of the
     /// credits; the balance may go below zero. Reversals of a payment add up, to the whole payment at most, in any order.
-    /// With `restored`, the reversal ends and its credits return, for good, even if it is reported again.
+    /// With `restored`, the reversal ends and its credits return, even if it is reported again, unless with `again`.
     ReversePayment("reverse_payment") = POST "/internal/payments/reversals" in "internal" for BILLING;
     takes((), ProcessorReversalRequest);
     returns(200, "Recorded, now or earlier": ProcessorReversalResponse)

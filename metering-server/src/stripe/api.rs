@@ -145,6 +145,11 @@ impl Api {
         }
     }
 
+    /// A dispute as it is now.
+    pub(super) async fn dispute(&self, id: &str) -> Result<Dispute, ApiError> {
+        self.send(self.client.get(format!("{}/v1/disputes/{}", self.base, segment(id)))).await
+    }
+
     async fn send<T: DeserializeOwned>(&self, request: reqwest::RequestBuilder) -> Result<T, ApiError> {
         let unreachable = |error: reqwest::Error| ApiError::Unreachable(error.without_url());
         let response = request.bearer_auth(self.key.expose()).send().await.map_err(unreachable)?;
@@ -156,6 +161,11 @@ impl Api {
         }
         serde_json::from_slice(&body).map_err(ApiError::Unexpected)
     }
+}
+
+/// An id, as a segment of a path.
+fn segment(id: &str) -> String {
+    form_urlencoded::byte_serialize(id.as_bytes()).collect()
 }
 
 fn encoded(pairs: &[(&str, String)]) -> String {

@@ -1,14 +1,19 @@
 //! What is sold by card, and the Checkout session in which an account buys it.
 
+use std::sync::{Mutex, PoisonError};
+
 use metering_core::access::Account;
 use metering_core::wire::{CheckoutResponse, ErrorCode};
 use metering_core::{Credits, Timestamp};
+use tokio::time::Instant;
 use zeroize::Zeroizing;
 
 use super::api::{Api, ApiError};
 use super::signature;
 use crate::config::{CardPlan, Secret, StripeConfig};
 use crate::http::Problem;
+use crate::operations::metric::counter;
+use crate::operations::rare_warning::RareWarning;
 
 /// Seconds after which a request to Stripe may succeed.
 const RETRY_SECONDS: u64 = 5;
@@ -24,6 +29,8 @@ pub(super) const CURRENCY: &str = "metering_currency";
 pub(crate) struct Stripe {
     pub(super) api: Api,
     webhook_secrets: Vec<Secret>,
+    /// Anybody can send an event that Stripe did not sign.
+    unsigned: Mutex<RareWarning>,
     plans: Vec<Plan>,
     /// The URL of the pages, without a slash at the end.
     pages: String,
@@ -49,7 +56,8 @@ impl Stripe {
         let webhook_secrets = secrets.map(|secret| Secret::from(Zeroizing::new(secret.to_owned()))).collect();
         let plans = config.plans.iter().map(Plan::new).collect::<Result<_, _>>()?;
         let pages = pages.trim_end_matches('/').to_owned();
-        Ok(Self { api: Api::new(&config.api_base, key)?, webhook_secrets, plans, pages })
+        let (api, unsigned) = (Api::new(&config.api_base, key)?, Mutex::default());
+        Ok(Self { api, webhook_secrets, unsigned, plans, pages })
     }
 
     /// Creates a session in which an account buys a plan. With the same idempotency key, an account gets the same session
@@ -74,10 +82,17 @@ impl Stripe {
         Ok(CheckoutResponse { url, session_id: session.id })
     }
 
-    /// Checks that Stripe signed the body of an event.
-    pub(super) fn verify(&self, header: &str, body: &[u8], now: Timestamp) -> Result<(), signature::SignatureFault> {
+    /// Checks that Stripe signed the body of an event. One that it did not sign is counted, and logged at most once a minute.
+    pub(super) fn verify(&self, header: &str, body: &[u8], now: Timestamp) -> Result<(), Problem> {
         let secrets: Vec<&str> = self.webhook_secrets.iter().map(Secret::expose).collect();
-        signature::verify(&secrets, header, body, now)
+        let Err(fault) = signature::verify(&secrets, header, body, now) else { return Ok(()) };
+        counter!("metering_unsigned_stripe_events_total", "Requests to the webhook of Stripe that it did not sign")
+            .increment(1);
+        let warning = self.unsigned.lock().unwrap_or_else(PoisonError::into_inner).due(Instant::now());
+        if let Some(others) = warning {
+            tracing::warn!(%fault, others, "refused a webhook that Stripe did not sign");
+        }
+        Err(Problem::new(ErrorCode::Forbidden, format!("This is no event of Stripe: {fault}. Nothing was changed.")))
     }
 }
 

@@ -46,6 +46,8 @@ struct Reversal<'a> {
     is_dispute: bool,
     /// Whether it has ended.
     restored: bool,
+    /// Whether it takes back even if it has ended.
+    again: bool,
 }
 
 /// What became of a session.
@@ -68,10 +70,7 @@ impl Stripe {
         body: &[u8],
         now: Timestamp,
     ) -> Result<(), Problem> {
-        self.verify(signatures, body, now).map_err(|fault| {
-            tracing::warn!(%fault, "refused a webhook that Stripe did not sign");
-            Problem::new(ErrorCode::Forbidden, format!("This is no event of Stripe: {fault}. Nothing was changed."))
-        })?;
+        self.verify(signatures, body, now)?;
         let Event { id, kind, data } = read(body)?;
         let object = data.object.get().as_bytes();
         let outcome = match kind.as_str() {
@@ -91,7 +90,7 @@ impl Stripe {
             | "charge.dispute.updated"
             | "charge.dispute.closed"
             | "charge.dispute.funds_withdrawn"
-            | "charge.dispute.funds_reinstated" => self.dispute(payments, &read(object)?).await,
+            | "charge.dispute.funds_reinstated" => self.dispute(payments, read(object)?).await,
             _ => Ok(()),
         };
         outcome
@@ -154,21 +153,29 @@ impl Stripe {
         let reason = refund.reason.as_deref().unwrap_or("refund").to_owned();
         // A refund that failed or was cancelled has ended, even if nothing else of it is known here.
         let restored = matches!(refund.status.as_deref(), Some("failed" | "canceled"));
-        let (id, amount, currency, is_dispute) = (&refund.id, refund.amount, &refund.currency, false);
-        self.reverse(payments, Reversal { id, payment, amount, currency, reason, is_dispute, restored }).await
+        let (id, amount, currency) = (&refund.id, refund.amount, &refund.currency);
+        let (is_dispute, again) = (false, false);
+        self.reverse(payments, Reversal { id, payment, amount, currency, reason, is_dispute, restored, again }).await
     }
 
-    async fn dispute(&self, payments: Payments<'_>, dispute: &Dispute) -> Result<(), Problem> {
-        let restored = match dispute.status.as_str() {
-            "needs_response" | "under_review" | "lost" => false,
-            "won" => true,
+    /// A dispute may be lost after it was won, and events come in any order. So Stripe is asked how one that has closed
+    /// stands now.
+    async fn dispute(&self, payments: Payments<'_>, dispute: Dispute) -> Result<(), Problem> {
+        let dispute = match dispute.status.as_str() {
+            "won" | "lost" => self.api.dispute(&dispute.id).await.map_err(|error| unavailable(&error))?,
+            _ => dispute,
+        };
+        let (restored, again) = match dispute.status.as_str() {
+            "needs_response" | "under_review" => (false, false),
+            "lost" => (false, true),
+            "won" => (true, false),
             // An inquiry, or a dispute that was prevented: no money is withdrawn.
             _ => return Ok(()),
         };
         let Some(payment) = &dispute.payment_intent else { return Ok(()) };
         let reason = format!("dispute: {}", dispute.reason.as_deref().unwrap_or("no reason given"));
         let (id, amount, currency, is_dispute) = (&dispute.id, dispute.amount, &dispute.currency, true);
-        self.reverse(payments, Reversal { id, payment, amount, currency, reason, is_dispute, restored }).await
+        self.reverse(payments, Reversal { id, payment, amount, currency, reason, is_dispute, restored, again }).await
     }
 
     /// Takes back what was credited for a payment, or gives it back. A payment that is not known is looked up at Stripe
@@ -196,6 +203,7 @@ async fn recorded(payments: Payments<'_>, reversal: &Reversal<'_>) -> Result<(),
         payment_id: Some(reversal.payment.to_owned()),
         reason: Some(reversal.reason.clone()),
         restored: reversal.restored,
+        again: reversal.again,
         ..ProcessorReversalRequest::default()
     };
     let (amount_minor, currency) = (Some(reversal.amount), Some(reversal.currency.to_owned()));

@@ -155,7 +155,8 @@ async fn sales(store: &SqliteStore) {
     assert!(matches!(credited, PaymentCredited::Account(_)), "{credited:?}");
     for (id, restored) in [("re_1", false), ("dp_1", true)] {
         let (reversal, payment, amount) = (processor(id), processor("pi_1"), Some(TokenUnits::new(1)));
-        let change = ReversalChange { reversal, payment, amount, reason: "ü".to_owned(), restored, now: NOON };
+        let change =
+            ReversalChange { reversal, payment, amount, reason: "ü".to_owned(), restored, again: false, now: NOON };
         store.reverse_processor_payment(change).await.unwrap();
     }
     for (number, fault) in [(62, None), (63, Some(PaymentFault::HasInput))] {

@@ -68,6 +68,11 @@ impl Shop {
         client.send("POST", "/stripe/webhook", Some(event.as_bytes()))
     }
 
+    /// An event of a dispute that is as the event says.
+    fn disputed(&self, kind: &str, dispute: &Value) {
+        self.taken(kind, &self.stripe.act("dispute", dispute));
+    }
+
     fn taken(&self, kind: &str, object: &Value) {
         let response = self.event(kind, object);
         assert_eq!(response.status, 200, "{kind}: {}", response.text());
@@ -220,26 +225,35 @@ fn disputes_are_a_debt_until_they_are_won() {
     let Some(shop) = Shop::open() else { return };
     let session = shop.paid();
     shop.taken("checkout.session.completed", &session);
-    shop.taken("charge.dispute.created", &dispute(&session, "warning_needs_response"));
+    shop.disputed("charge.dispute.created", &dispute(&session, "warning_needs_response"));
     assert_eq!(shop.balance(), "100", "an inquiry withdraws nothing");
-    shop.taken("charge.dispute.funds_withdrawn", &dispute(&session, "needs_response"));
-    shop.taken("charge.dispute.created", &dispute(&session, "needs_response"));
+    shop.disputed("charge.dispute.funds_withdrawn", &dispute(&session, "needs_response"));
+    shop.disputed("charge.dispute.created", &dispute(&session, "needs_response"));
     assert_eq!(shop.balance(), "0");
     let events = shop.customer().get("/events?limit=5").expect(200).text();
     assert!(events.contains("payment.reversed"), "{events}");
-    shop.taken("charge.dispute.funds_reinstated", &dispute(&session, "won"));
+    shop.disputed("charge.dispute.funds_reinstated", &dispute(&session, "won"));
     for kind in ["charge.dispute.closed", "charge.dispute.created"] {
         let late = if kind == "charge.dispute.closed" { "won" } else { "needs_response" };
         shop.taken(kind, &dispute(&session, late));
         assert_eq!(shop.balance(), "100");
     }
+    // It is lost after all, and an event of its end arrives late.
+    for kind in ["charge.dispute.closed", "charge.dispute.funds_withdrawn"] {
+        shop.disputed(kind, &dispute(&session, "lost"));
+        assert_eq!(shop.balance(), "0");
+    }
+    shop.taken("charge.dispute.closed", &dispute(&session, "won"));
+    assert_eq!(shop.balance(), "0");
+    shop.disputed("charge.dispute.closed", &dispute(&session, "won"));
+    assert_eq!(shop.balance(), "100");
     // Of more than was paid, and in another currency: all is taken back.
     let second = shop.paid();
     shop.taken("checkout.session.completed", &second);
     let mut large = dispute(&second, "lost");
     (large["id"], large["amount"], large["currency"]) = (json!("du_2"), json!(1234), json!("usd"));
     for _ in 0..2 {
-        shop.taken("charge.dispute.closed", &large);
+        shop.disputed("charge.dispute.closed", &large);
         assert_eq!(shop.balance(), "100");
     }
 }
