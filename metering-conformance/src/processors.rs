@@ -41,7 +41,7 @@ fn paid(account: &AccountId, id: &str) -> PaymentCredit {
     PaymentCredit { used_as: PaymentUse::Processor, ..credit(account, payment) }
 }
 
-async fn credited(store: &dyn PaymentStore, account: &AccountId, id: &str) -> Credited {
+pub(super) async fn credited(store: &dyn PaymentStore, account: &AccountId, id: &str) -> Credited {
     store.credit_processor_payment(paid(account, id), reference(id)).await.unwrap()
 }
 

@@ -1,5 +1,6 @@
 //! What happened, in a sentence. An event that this version does not know is shown as the service sent it.
 
+use metering_core::payments::TopUpStop;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
@@ -22,6 +23,7 @@ struct Data {
     route_template: Option<String>,
     http_method: Option<String>,
     message: Option<String>,
+    reason: Option<String>,
 }
 
 /// The sentence about an event of a type.
@@ -47,6 +49,11 @@ fn sentence(kind: &str, data: Data) -> Option<String> {
         ("payment.credited", _) => format!("Payment{plan} added {} credits: balance {}", credits?, balance?),
         ("payment.reversed", _) => {
             format!("Payment{plan} was reversed, and {} credits taken back: balance {}", credits?, balance?)
+        }
+        ("top_up.stopped", _) => {
+            let reason = data.reason?;
+            let why = TopUpStop::from_name(&reason).map_or(reason.as_str(), |stop| stop.description());
+            format!("Automatic top-ups{plan} stopped: {}", why.trim_end_matches('.'))
         }
         ("key.created", Some(key)) => format!("Key {key} was created"),
         ("key.revoked", Some(key)) => format!("Key {key} was deleted or revoked"),
@@ -93,6 +100,11 @@ mod tests {
                 "payment.reversed",
                 r#"{"credits":11,"balance":1.5,"chain_id":8453,"tx_hash":"0x1","plan_id":null}"#,
                 "Payment was reversed, and 11 credits taken back: balance 1.5",
+            ),
+            (
+                "top_up.stopped",
+                r#"{"reason":"declined","plan_id":"starter"}"#,
+                "Automatic top-ups for plan starter stopped: The card was declined",
             ),
             ("key.created", r#"{"key_id":"key_1","key_name":"ci"}"#, "Key ci was created"),
             ("key.revoked", r#"{"key_id":"key_1","key_name":"ci"}"#, "Key ci was deleted or revoked"),

@@ -11,8 +11,9 @@ use crate::events::{
 use crate::random::SystemRandomness;
 use crate::service::fields::Fields;
 
-/// The events that are mailed: credits run out.
-const MAILED: [EventKind; 3] = [EventKind::BalanceLow, EventKind::BalanceExhausted, EventKind::BudgetExhausted];
+/// The events that are mailed: credits run out, or are not topped up any longer.
+const MAILED: [EventKind; 4] =
+    [EventKind::BalanceLow, EventKind::BalanceExhausted, EventKind::BudgetExhausted, EventKind::TopUpStopped];
 
 impl WebhookSetup {
     /// Where alerts to an account are mailed; `None` if they cannot be.
