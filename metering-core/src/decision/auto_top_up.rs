@@ -3,7 +3,7 @@
 use crate::access::account::Account;
 use crate::clock::Timestamp;
 use crate::events::{EventData, NewEvent};
-use crate::payments::auto_top_up::{AutoTopUp, TopUpCharge, TopUpChargeId, TopUpChargeState, TopUpStop};
+use crate::payments::auto_top_up::{AutoTopUp, TopUpCharge, TopUpChargeId, TopUpChargeState, TopUpRule, TopUpStop};
 use crate::store::{AutoTopUpChange, AutoTopUpSet};
 
 use super::Decided;
@@ -47,14 +47,11 @@ pub fn is_top_up_due(account: &Account, settings: &AutoTopUp) -> bool {
 #[must_use]
 pub fn begin_top_up(id: TopUpChargeId, facts: TopUpFacts, now: Timestamp) -> Option<TopUpCharge> {
     let TopUpFacts { account, settings, charges } = facts;
-    if !is_top_up_due(&account, &settings) || charges.iter().any(|charge| charge.state == TopUpChargeState::Open) {
+    if !is_top_up_due(&account, &settings) {
         return None;
     }
     let (rule, card) = (settings.rule?, settings.card?);
-    let of_currency = charges.iter().filter(|charge| charge.currency == rule.currency);
-    let charged = of_currency.fold(0_u64, |sum, charge| sum.saturating_add(charge.amount));
-    let is_within = charged.checked_add(rule.amount).is_some_and(|sum| sum <= rule.monthly_limit);
-    is_within.then(|| TopUpCharge {
+    has_room(&rule, &charges).then(|| TopUpCharge {
         id,
         account: account.id,
         card,
@@ -66,6 +63,15 @@ pub fn begin_top_up(id: TopUpChargeId, facts: TopUpFacts, now: Timestamp) -> Opt
         state: TopUpChargeState::Open,
         payment: None,
     })
+}
+
+/// Whether another charge may be made beside those of this month: none is open, and the limit covers it.
+#[must_use]
+pub fn has_room(rule: &TopUpRule, charges: &[TopUpCharge]) -> bool {
+    let is_open = charges.iter().any(|charge| charge.state == TopUpChargeState::Open);
+    let of_currency = charges.iter().filter(|charge| charge.currency == rule.currency);
+    let charged = of_currency.fold(0_u64, |sum, charge| sum.saturating_add(charge.amount));
+    !is_open && charged.checked_add(rule.amount).is_some_and(|sum| sum <= rule.monthly_limit)
 }
 
 /// Stops automatic top-ups: the settings to write, and what their owner is told. `None` if they are off, or stopped before.
@@ -82,7 +88,7 @@ mod tests {
     use super::super::scene::{NOW, account, revoked};
     use super::*;
     use crate::money::credits::Credits;
-    use crate::payments::auto_top_up::{SavedCard, TopUpRule};
+    use crate::payments::auto_top_up::SavedCard;
 
     /// The account has two atoms.
     fn rule() -> TopUpRule {

@@ -1,10 +1,11 @@
 //! What is sold by card, and the Checkout session in which an account buys it.
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use metering_core::access::Account;
+use metering_core::payments::TopUpRule;
 use metering_core::wire::{CheckoutResponse, ErrorCode};
-use metering_core::{Credits, Timestamp};
+use metering_core::{Credits, Error, PaymentStore, Timestamp};
 use tokio::time::Instant;
 use zeroize::Zeroizing;
 
@@ -23,11 +24,16 @@ pub(super) const PLAN: &str = "metering_plan";
 pub(super) const CREDITS: &str = "metering_credits";
 pub(super) const AMOUNT: &str = "metering_amount";
 pub(super) const CURRENCY: &str = "metering_currency";
+/// Whether its card is saved, and which charge of a saved card a payment is.
+pub(super) const SAVE_CARD: &str = "metering_save_card";
+pub(super) const TOP_UP: &str = "metering_top_up";
 
 /// Plans for sale by card, and the connection to Stripe.
 #[derive(Debug)]
 pub(crate) struct Stripe {
     pub(super) api: Api,
+    /// Has saved cards, and their charges.
+    pub(super) store: Arc<dyn PaymentStore>,
     webhook_secrets: Vec<Secret>,
     /// Anybody can send an event that Stripe did not sign.
     unsigned: Mutex<RareWarning>,
@@ -49,7 +55,11 @@ struct Plan {
 impl Stripe {
     /// # Errors
     /// When no HTTP client can be set up, or the section was not checked.
-    pub(crate) fn new(config: &StripeConfig, pages: &str) -> Result<Self, Box<dyn std::error::Error + Send + Sync>> {
+    pub(crate) fn new(
+        config: &StripeConfig,
+        pages: &str,
+        store: Arc<dyn PaymentStore>,
+    ) -> Result<Self, Box<dyn std::error::Error + Send + Sync>> {
         let key = config.key.clone().ok_or("stripe.key is missing")?;
         let secrets = config.webhook_secret.as_ref().ok_or("stripe.webhook_secret is missing")?;
         let secrets = secrets.expose().lines().map(str::trim).filter(|line| !line.is_empty());
@@ -57,7 +67,7 @@ impl Stripe {
         let plans = config.plans.iter().map(Plan::new).collect::<Result<_, _>>()?;
         let pages = pages.trim_end_matches('/').to_owned();
         let (api, unsigned) = (Api::new(&config.api_base, key)?, Mutex::default());
-        Ok(Self { api, webhook_secrets, unsigned, plans, pages })
+        Ok(Self { api, store, webhook_secrets, unsigned, plans, pages })
     }
 
     /// Creates a session in which an account buys a plan. With the same idempotency key, an account gets the same session
@@ -66,6 +76,7 @@ impl Stripe {
         &self,
         account: &Account,
         plan_id: &str,
+        save_card: bool,
         key: Option<&str>,
     ) -> Result<CheckoutResponse, Problem> {
         let Some(plan) = self.plans.iter().find(|plan| plan.id == plan_id) else {
@@ -73,13 +84,25 @@ impl Stripe {
                 "No plan with this plan_id is sold by card; `cards` of GET /credits/plans lists those that are.";
             return Err(Problem::new(ErrorCode::UnknownPlan, message));
         };
-        let form = plan.form(account, &self.pages);
+        let mut form = plan.form(account, &self.pages);
+        if save_card {
+            let settings = self.store.auto_top_up(&account.id).await.map_err(Error::from)?;
+            form.extend(saved_card(settings.and_then(|settings| settings.card).map(|card| card.customer)));
+        }
         let session = self.api.create_session(&form, key).await.map_err(|error| unavailable(&error))?;
         let url = session.url.ok_or_else(|| {
             tracing::error!(session = session.id, "Stripe made a Checkout session without a URL");
             Problem::internal()
         })?;
         Ok(CheckoutResponse { url, session_id: session.id })
+    }
+
+    /// Whether a plan is sold as it was when the owner of an account agreed to buy it.
+    pub(super) fn sells(&self, rule: &TopUpRule) -> bool {
+        let is_same = |plan: &Plan| {
+            (plan.credits, plan.amount, plan.currency) == (rule.credits, rule.amount, rule.currency.code())
+        };
+        self.plans.iter().any(|plan| plan.id == rule.plan_id && is_same(plan))
     }
 
     /// Checks that Stripe signed the body of an event. One that it did not sign is counted, and logged at most once a minute.
@@ -133,6 +156,18 @@ impl Plan {
             ("payment_intent_data[metadata][metering_plan]", self.id.clone()),
         ]
     }
+}
+
+/// The parameters of a session that saves its card, for a customer who is known or not.
+fn saved_card(customer: Option<String>) -> Vec<(&'static str, String)> {
+    let customer = customer.map_or(("customer_creation", "always".to_owned()), |customer| ("customer", customer));
+    vec![
+        customer,
+        ("payment_method_types[0]", "card".to_owned()),
+        // Stripe's page says that the card will be charged later, too.
+        ("payment_intent_data[setup_future_usage]", "off_session".to_owned()),
+        ("metadata[metering_save_card]", "yes".to_owned()),
+    ]
 }
 
 /// The error for a failed request to Stripe. Nothing was charged.

@@ -52,6 +52,19 @@ impl WebhookSetup {
         Ok(Some(wanted))
     }
 
+    /// Has alerts mailed to an account unless that was switched off, and one kind of event among them.
+    pub(super) async fn mail_also(&self, account: &Account, kind: EventKind, now: Timestamp) -> Result<(), Error> {
+        if self.set_mail_alerts(account, None, now).await? != Some(true) {
+            return Ok(());
+        }
+        let channel = self.mail_channel(account).await?;
+        let Some(channel) = channel.filter(|channel| !channel.terms.kinds.has(kind)) else { return Ok(()) };
+        let kinds = Some(channel.terms.kinds.iter().chain([kind]).collect());
+        let change = WebhookChange::Terms { url: None, kinds, disabled: None };
+        self.store()?.change_webhook(&account.id, &channel.id, change, now).await?;
+        Ok(())
+    }
+
     /// The URL of mail to an account's own address. An account has one such webhook, or it would get each alert twice, and
     /// switching mail off would leave the second on.
     pub(super) async fn read_mail(
