@@ -12,16 +12,16 @@ use crate::support::wire::balance;
 
 const SECRET: &str = "whsec_of_the_tests";
 
-struct Shop {
-    stripe: Stripe,
-    account: IssuedAccount,
-    server: Server,
-    site: Site,
+pub(super) struct Shop {
+    pub(super) stripe: Stripe,
+    pub(super) account: IssuedAccount,
+    pub(super) server: Server,
+    pub(super) site: Site,
 }
 
 impl Shop {
     /// `None` if these tests are disabled.
-    fn open() -> Option<Self> {
+    pub(super) fn open() -> Option<Self> {
         let stripe = Stripe::start()?;
         let site = Site::new();
         let account = site.account("0");
@@ -36,7 +36,7 @@ impl Shop {
         Some(Self { stripe, account, server, site })
     }
 
-    fn customer(&self) -> Client {
+    pub(super) fn customer(&self) -> Client {
         self.server.client_with(&self.account.api_key)
     }
 
@@ -49,7 +49,7 @@ impl Shop {
         self.stripe.act("pay", &json!({"session": self.checkout()["session_id"]}))
     }
 
-    fn refund(&self, session: &Value, amount: u64) -> Value {
+    pub(super) fn refund(&self, session: &Value, amount: u64) -> Value {
         self.stripe.act("refund", &json!({"payment_intent": session["payment_intent"], "amount": amount}))
     }
 
@@ -73,12 +73,12 @@ impl Shop {
         self.taken(kind, &self.stripe.act("dispute", dispute));
     }
 
-    fn taken(&self, kind: &str, object: &Value) {
+    pub(super) fn taken(&self, kind: &str, object: &Value) {
         let response = self.event(kind, object);
         assert_eq!(response.status, 200, "{kind}: {}", response.text());
     }
 
-    fn balance(&self) -> String {
+    pub(super) fn balance(&self) -> String {
         balance(&self.customer())
     }
 }
