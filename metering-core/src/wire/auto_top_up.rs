@@ -6,6 +6,7 @@ use crate::chains::units::TokenUnits;
 use crate::money::credits::{Credits, printed};
 use crate::money::currency::Currency;
 use crate::payments::auto_top_up::{AutoTopUp, TopUpCharge};
+use crate::wire::field::amount;
 
 /// The body of `PUT /credits/auto-top-up`.
 #[derive(Debug, Clone, Default, Deserialize, Serialize)]
@@ -14,8 +15,9 @@ pub struct AutoTopUpRequest {
     /// The plan to buy, one of the `cards` of `GET /credits/plans`, at its present price.
     #[cfg_attr(feature = "openapi", schema(value_type = String, example = "starter"))]
     pub plan_id: Option<String>,
-    /// The balance below which it is bought; above zero, and at most the credits of the plan.
-    #[cfg_attr(feature = "openapi", schema(value_type = f64, example = 5))]
+    /// The balance below which it is bought, as text or as a number; above zero, and at most the credits of the plan.
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "amount")]
+    #[cfg_attr(feature = "openapi", schema(value_type = String, example = "5"))]
     pub threshold: Option<Credits>,
     /// The most to charge in a calendar month (UTC), in the currency of the plan, as exact decimal text.
     #[cfg_attr(feature = "openapi", schema(value_type = String, example = "50.00"))]

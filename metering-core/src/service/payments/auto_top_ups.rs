@@ -139,7 +139,7 @@ mod tests {
         // body, the fields at fault
         let table: [(&str, &[&str]); 9] = [
             (r#"{"plan_id": "starter", "threshold": 100, "monthly_limit": "10"}"#, &[]),
-            (r#"{"plan_id": "starter", "threshold": 0.5, "monthly_limit": "50.00"}"#, &[]),
+            (r#"{"plan_id": "starter", "threshold": "0.5", "monthly_limit": "50.00"}"#, &[]),
             ("{}", &["monthly_limit", "plan_id", "threshold"]),
             (r#"{"plan_id": "other", "threshold": 5, "monthly_limit": "50"}"#, &["plan_id"]),
             (r#"{"plan_id": "starter", "threshold": 0, "monthly_limit": "50"}"#, &["threshold"]),

@@ -42,7 +42,7 @@ impl Saved {
     fn spend(&self, credits: &str) {
         let credits = format!("--credits=-{credits}");
         let _ =
-            self.shop.site.admin_json(&["account", "grant", &self.shop.account.org_id, &credits, "--note", "spent"]);
+            self.shop.site.admin_json(&["account", "adjust", &self.shop.account.org_id, &credits, "--note", "spent"]);
     }
 
     /// What Stripe knows of payments with the saved card.
