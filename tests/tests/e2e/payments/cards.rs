@@ -184,7 +184,7 @@ fn sessions_on_other_terms_or_of_others_are_not_credited() {
         let response = shop.event("checkout.session.completed", &session);
         assert_eq!(response.status, status, "{changes}: {}", response.text());
     }
-    shop.taken("payment_intent.succeeded", &json!({"id": "pi_1"}));
+    shop.taken("payment_intent.created", &json!({"id": "pi_1"}));
     assert_eq!(shop.event("checkout.session.completed", &json!({"id": 7})).expect(400).error(), "validation_failed");
     assert_eq!(shop.balance(), "0");
 }
