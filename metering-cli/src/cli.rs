@@ -19,6 +19,7 @@ use crate::client::events::list::EventsArgs;
 use crate::client::events::webhooks::WebhooksArgs;
 use crate::client::money::alert::AlertArgs;
 use crate::client::money::balance::BalanceArgs;
+use crate::client::payments::auto_topup::AutoTopupArgs;
 use crate::client::payments::plans::PlansArgs;
 use crate::client::payments::processor::PaymentsArgs;
 use crate::client::payments::receipts::ReceiptsArgs;
@@ -50,6 +51,7 @@ pub(crate) enum Command {
     Signup(SignupArgs),
     SignupPay(SignupPayArgs),
     Topup(TopupArgs),
+    AutoTopup(AutoTopupArgs),
     Receipts(ReceiptsArgs),
     Payments(PaymentsArgs),
     Balance(BalanceArgs),
@@ -79,6 +81,7 @@ impl Command {
             Self::Signup(args) => args.run(out).await,
             Self::SignupPay(args) => args.run(out).await,
             Self::Topup(args) => args.run(out).await,
+            Self::AutoTopup(args) => args.run(out).await,
             Self::Receipts(args) => args.run(out).await,
             Self::Payments(args) => args.run(out).await,
             Self::Balance(args) => args.run(out).await,

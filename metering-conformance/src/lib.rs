@@ -42,6 +42,7 @@ pub mod authorization_identifiers;
 pub mod authorization_places;
 mod authorization_scene;
 pub mod authorizations;
+pub mod auto_top_ups;
 pub mod browser_links;
 pub mod browser_sessions;
 pub mod buyers;

@@ -8,7 +8,9 @@
 //! [`decision`](crate::backend::decision) has the rules of every write.
 
 mod authorizations;
+mod auto_top_ups;
 mod browser_sessions;
+mod claims;
 mod commit_source;
 mod error;
 mod events;
@@ -46,7 +48,9 @@ use crate::money::ledger::{LedgerEntry, NewLedgerEntry};
 use crate::usage::{Activity, DailyTotal, DayRange, UsageReport};
 
 pub use authorizations::{AuthorizationCredited, AuthorizationOpened, AuthorizationStore, NewAuthorization};
+pub use auto_top_ups::{AutoTopUpChange, AutoTopUpSet, TopUpEnd};
 pub use browser_sessions::BrowserSessionStore;
+pub use claims::{Claim, Claimed, KeyDelivery};
 pub use commit_source::{CommitBatch, CommitSource};
 pub use refills::{RefillStore, Refilled};
 pub use signups::{EmailVerified, SignupApproved, SignupOpened, SignupRedeemed, SignupStore};
@@ -61,8 +65,8 @@ pub use keys::{KeyChange, KeyChanged, KeyCreated, KeyStore, NewKey, TermsChange}
 pub use operators::OperatorStore;
 pub use page::{Cursor, Page};
 pub use payments::{
-    Claim, Claimed, KeyDelivery, PaymentCredit, PaymentCredited, PaymentSettled, PaymentStore, QuoteOpened,
-    QuotePrecedence, ReceiptBuyerAdded, SettlementChange,
+    PaymentCredit, PaymentCredited, PaymentSettled, PaymentStore, QuoteOpened, QuotePrecedence, ReceiptBuyerAdded,
+    SettlementChange,
 };
 pub use prices::PriceStore;
 pub use processors::{ProcessorReversed, RecordedReversal, ReversalChange};

@@ -23,6 +23,7 @@
 //! ```
 
 mod account;
+mod auto_top_up;
 mod billing;
 mod browser_sessions;
 mod buyer;
@@ -59,6 +60,7 @@ mod webhook_health;
 mod webhooks;
 
 pub use account::BalanceDocument;
+pub use auto_top_up::{AutoTopUpRequest, AutoTopUpResponse, SavedCardDocument, TopUpRuleDocument};
 pub use billing::{DeductRequest, DeductResponse, LookupResponse};
 pub use browser_sessions::{
     BrowserSessionDocument, BrowserSessionResponse, BrowserSessionsDocument, EndedSessionsResponse,

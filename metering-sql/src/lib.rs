@@ -23,6 +23,7 @@ mod value;
 
 pub mod accounts;
 pub mod audit;
+pub mod auto_top_ups;
 pub mod browser_sessions;
 pub mod buyers;
 pub mod challenges;

@@ -13,7 +13,9 @@ use metering_core::events::{DeliveryId, DeliveryState, EventKind, EventKinds, We
 use metering_core::money::{Currency, LedgerKind};
 use metering_core::offers::{AuthorizationNonce, IdentifierHash, SettlementFailure};
 use metering_core::operators::{Actor, AuditId, AuditResult, OperatorName, OperatorTokenHash, Role};
-use metering_core::payments::{CurrencyAmount, ExchangeRate, NonceHash, PaymentUse};
+use metering_core::payments::{
+    CurrencyAmount, ExchangeRate, NonceHash, PaymentUse, TopUpChargeId, TopUpChargeState, TopUpStop,
+};
 use metering_core::prices::{CatalogueHash, PriceNumber};
 use metering_core::signups::{LinkHash, LinkPurpose, SessionHash, UserCode};
 use metering_core::store::SourceId;
@@ -264,6 +266,7 @@ wrappers! {
     NonceHash: [u8; 32], Self::from_bytes, |hash| *hash.as_bytes();
     Fingerprint: [u8; 16], Self::from_bytes, |fingerprint| *fingerprint.as_bytes();
     HoldId: [u8; 16], Self::from_bytes, |id| *id.as_bytes();
+    TopUpChargeId: [u8; 16], Self::from_bytes, |id| *id.as_bytes();
     LinkHash: [u8; 32], Self::from_bytes, |hash| *hash.as_bytes();
     SessionHash: [u8; 32], Self::from_bytes, |hash| *hash.as_bytes();
     DeliveryId: i64, Self::new, |id| id.get();
@@ -379,6 +382,8 @@ names! {
     Role: |name| name.parse().ok();
     SettleReason: Self::from_name;
     SettlementFailure: Self::from_name;
+    TopUpChargeState: Self::from_name;
+    TopUpStop: Self::from_name;
     WebhookState: Self::from_name;
 }
 

@@ -86,7 +86,8 @@ pub struct ReversalChanges<K> {
 /// Refused, in this order:
 /// - [`ProcessorReversed::NoSuchPayment`];
 /// - [`ProcessorReversed::OtherTerms`] when the reversal was recorded for another payment or amount;
-/// - [`ProcessorReversed::Repeated`] when it was recorded and does not end now: one that ended stays ended;
+/// - [`ProcessorReversed::Repeated`] when it was recorded and neither ends now nor takes back again: one that ended stays
+///   ended, whatever is late, until it is said to take back again;
 /// - [`ProcessorReversed::TooMuch`] when it is of nothing, or of more than was paid;
 /// - [`ProcessorReversed::OutOfRange`].
 ///
@@ -113,6 +114,7 @@ pub fn reverse_processor_payment<K>(
         Some(known) if known.payment != hash || change.amount.is_some_and(|amount| amount != known.amount) => {
             return Ok(Refused(ProcessorReversed::OtherTerms(Box::new(known))));
         }
+        Some(known) if known.restored_at.is_some() && change.again => ProcessorReversal { restored_at: None, ..known },
         Some(known) if known.restored_at.is_some() || !change.restored => {
             let recorded =
                 RecordedReversal { account, reversal: known, amount: before, currency: record.payment.token };

@@ -15,6 +15,7 @@ use crate::money::alert::AlertLevel;
 use crate::money::credits::Credits;
 use crate::money::ledger::{LedgerKind, NewLedgerEntry};
 use crate::named_enum::named_enum;
+use crate::payments::auto_top_up::TopUpStop;
 
 /// Declares the kinds of events: each has a description in its doc comment, of one line, and a name that receivers see.
 macro_rules! event_kinds {
@@ -53,6 +54,8 @@ event_kinds! {
     PaymentCredited = "payment.credited",
     /// A payment was reversed: its transaction is no longer on the chain, or it was refunded or disputed.
     PaymentReversed = "payment.reversed",
+    /// Automatic top-ups stopped, and go on only when they are turned on again.
+    TopUpStopped = "top_up.stopped",
     /// A key was created.
     KeyCreated = "key.created",
     /// A key was deleted or revoked.
@@ -111,6 +114,13 @@ pub enum EventData {
     PaymentCredited(PaymentEvent),
     /// [`EventKind::PaymentReversed`].
     PaymentReversed(PaymentEvent),
+    /// [`EventKind::TopUpStopped`].
+    TopUpStopped {
+        /// Why.
+        reason: TopUpStop,
+        /// The plan that they bought.
+        plan_id: String,
+    },
     /// [`EventKind::KeyCreated`].
     KeyCreated(KeyEvent),
     /// [`EventKind::KeyRevoked`].
@@ -209,6 +219,7 @@ impl EventData {
             Self::BudgetExhausted(_) => EventKind::BudgetExhausted,
             Self::PaymentCredited(_) => EventKind::PaymentCredited,
             Self::PaymentReversed(_) => EventKind::PaymentReversed,
+            Self::TopUpStopped { .. } => EventKind::TopUpStopped,
             Self::KeyCreated(_) => EventKind::KeyCreated,
             Self::KeyRevoked(_) => EventKind::KeyRevoked,
             Self::KeyLeaked(_) => EventKind::KeyLeaked,

@@ -69,7 +69,8 @@ pub(super) fn assemble(
     let signup = mail::settings(config, outbox.as_ref(), signup);
     let service = service.with_signup(Arc::clone(&store) as _, signup);
     let service = Arc::new(service.with_browser_sessions(Arc::clone(&store) as _));
-    let stripe = config.stripe.as_ref().map(|stripe| Stripe::new(stripe, urls.pages())).transpose();
+    let stripe = |stripe| Stripe::new(stripe, urls.pages(), Arc::clone(&store) as _);
+    let stripe = config.stripe.as_ref().map(stripe).transpose();
     let stripe = stripe.map_err(RunError::Setup)?;
     let upstreams = (source(config, Arc::clone(&clock))?, named_upstreams(config, &NamedUpstreams::default())?);
     let headers = HeaderSettings::new(&config.gateway)?;

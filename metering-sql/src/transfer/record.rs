@@ -13,8 +13,8 @@ use metering_core::money::{Credits, LedgerEntry, Refill};
 use metering_core::offers::{AuthorizationId, AuthorizationRecord};
 use metering_core::operators::{AuditEntry, Operator};
 use metering_core::payments::{
-    BuyerRecord, Challenge, PaymentRecord, Plan, ProcessorReversal, Quote, RecipientRecord, UnclaimedPayment,
-    UnreadableArrival,
+    AutoTopUp, BuyerRecord, Challenge, PaymentRecord, Plan, ProcessorReversal, Quote, RecipientRecord, TopUpCharge,
+    UnclaimedPayment, UnreadableArrival,
 };
 use metering_core::prices::PriceVersion;
 use metering_core::signups::{EmailLink, SignupSession};
@@ -49,6 +49,10 @@ pub enum Record {
     Reversal(Box<ProcessorReversal>),
     /// Who bought for an account, for some time.
     Buyer(Box<BuyerRecord>),
+    /// The saved card of an account, and the rule of its automatic top-ups.
+    AutoTopUp(Box<AutoTopUp>),
+    /// A charge of a saved card.
+    TopUpCharge(Box<TopUpCharge>),
     /// An authorization. Its claim is not moved: a pending one is free to claim.
     Authorization(Box<AuthorizationRecord>),
     /// The places of a wallet that pays gas.
@@ -243,6 +247,8 @@ impl Record {
             Self::Payment(_) => Section::Payments,
             Self::Reversal(_) => Section::Reversals,
             Self::Buyer(_) => Section::Buyers,
+            Self::AutoTopUp(_) => Section::AutoTopUps,
+            Self::TopUpCharge(_) => Section::TopUpCharges,
             Self::Authorization(_) => Section::Authorizations,
             Self::GasPlaces(_) => Section::GasPlaces,
             Self::Quote(_) => Section::Quotes,
@@ -342,6 +348,8 @@ impl Record {
                 format!("reversal {} at {}", reversal.reference.id(), reversal.reference.processor())
             }
             Self::Buyer(record) => format!("buyer of {} since {}", record.account, record.since),
+            Self::AutoTopUp(settings) => format!("saved card of {}", settings.account),
+            Self::TopUpCharge(charge) => format!("automatic top-up {} of {}", charge.id, charge.account),
             Self::Authorization(record) => {
                 let AuthorizationId { chain_id, payer, nonce, .. } = record.signed.id();
                 format!("authorization {nonce} of {payer} on chain {chain_id}")

@@ -8,8 +8,8 @@ use metering_core::money::{LedgerEntry, Refill};
 use metering_core::offers::AuthorizationRecord;
 use metering_core::operators::{AuditId, AuditOutcome, NewAuditEntry, Operator};
 use metering_core::payments::{
-    BuyerRecord, Challenge, PaymentRecord, Plan, ProcessorReversal, Quote, RecipientRecord, UnclaimedPayment,
-    UnreadableArrival,
+    AutoTopUp, BuyerRecord, Challenge, PaymentRecord, Plan, ProcessorReversal, Quote, RecipientRecord, TopUpCharge,
+    UnclaimedPayment, UnreadableArrival,
 };
 use metering_core::prices::PriceVersion;
 use metering_core::signups::{EmailLink, SignupSession};
@@ -68,6 +68,8 @@ impl Rows {
                 rows!(Reversal, ProcessorReversal, ["processor {bytes}", "reversal_id {bytes}"])
             }
             Section::Buyers => rows!(Buyer, BuyerRecord, ["account", "since"]),
+            Section::AutoTopUps => rows!(AutoTopUp, AutoTopUp, ["account"]),
+            Section::TopUpCharges => rows!(TopUpCharge, TopUpCharge, ["id"]),
             Section::Authorizations => {
                 rows!(Authorization, AuthorizationRecord, ["chain_id", "token", "payer", "nonce"])
             }

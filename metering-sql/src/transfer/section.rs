@@ -29,6 +29,10 @@ pub enum Section {
     Reversals,
     /// Who bought, for receipts: by account and time.
     Buyers,
+    /// Saved cards with the rules of automatic top-ups: by account.
+    AutoTopUps,
+    /// Charges of saved cards: by their id.
+    TopUpCharges,
     /// Authorizations: by chain, token, payer and nonce.
     Authorizations,
     /// The places of wallets that pay gas, by chain and wallet.
@@ -76,7 +80,7 @@ pub enum Section {
 impl Section {
     /// Every section, in the order in which they are written: records that others refer to come first. Secrets come
     /// last, so that nobody is charged on an incomplete store.
-    pub const ALL: [Self; 33] = [
+    pub const ALL: [Self; 35] = [
         Self::Accounts,
         Self::Keys,
         Self::Ledger,
@@ -90,6 +94,8 @@ impl Section {
         Self::Payments,
         Self::Reversals,
         Self::Buyers,
+        Self::AutoTopUps,
+        Self::TopUpCharges,
         Self::Authorizations,
         Self::GasPlaces,
         Self::Quotes,
@@ -128,6 +134,8 @@ impl Section {
             Self::Payments => "payments",
             Self::Reversals => "reversals",
             Self::Buyers => "buyers",
+            Self::AutoTopUps => "auto_top_ups",
+            Self::TopUpCharges => "top_up_charges",
             Self::Authorizations => "authorizations",
             Self::GasPlaces => "gas_places",
             Self::Quotes => "quotes",

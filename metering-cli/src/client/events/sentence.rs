@@ -1,5 +1,6 @@
 //! What happened, in a sentence. An event that this version does not know is shown as the service sent it.
 
+use metering_core::payments::TopUpStop;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
@@ -24,6 +25,7 @@ struct Data {
     route_template: Option<String>,
     http_method: Option<String>,
     message: Option<String>,
+    reason: Option<String>,
 }
 
 /// The sentence about an event of a type.
@@ -51,6 +53,11 @@ fn sentence(kind: &str, data: Data) -> Option<String> {
         ("payment.credited", _) => format!("Payment{plan} added {} credits: balance {}", credits?, balance?),
         ("payment.reversed", _) => {
             format!("Payment{plan} was reversed, and {} credits taken back: balance {}", credits?, balance?)
+        }
+        ("top_up.stopped", _) => {
+            let reason = data.reason?;
+            let why = TopUpStop::from_name(&reason).map_or(reason.as_str(), |stop| stop.description());
+            format!("Automatic top-ups{plan} stopped: {}", why.trim_end_matches('.'))
         }
         ("key.created", Some(key)) => format!("Key {key} was created"),
         ("key.revoked", Some(key)) => format!("Key {key} was deleted or revoked"),
@@ -102,6 +109,11 @@ mod tests {
                 "payment.credited",
                 r#"{"credits":11,"balance":12.5,"chain_id":0,"tx_hash":"0x1","plan_id":"starter","processor":"stripe","processor_id":"pi_1"}"#,
                 "Payment pi_1 at stripe for plan starter added 11 credits: balance 12.5",
+            ),
+            (
+                "top_up.stopped",
+                r#"{"reason":"declined","plan_id":"starter"}"#,
+                "Automatic top-ups for plan starter stopped: The card was declined",
             ),
             ("key.created", r#"{"key_id":"key_1","key_name":"ci"}"#, "Key ci was created"),
             ("key.revoked", r#"{"key_id":"key_1","key_name":"ci"}"#, "Key ci was deleted or revoked"),
