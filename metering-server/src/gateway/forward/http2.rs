@@ -41,7 +41,7 @@ const CONNECTION_WINDOW: u32 = 100 * STREAM_WINDOW;
 pub(super) struct Http2Connections {
     /// Offers HTTP/2 to the upstream.
     pub(super) connector: Connector,
-    /// Whether the upstream is not asked, and HTTP/1.1 is no choice.
+    /// Whether only HTTP/2 is used.
     pub(super) is_certain: bool,
     /// Whether the upstream has chosen HTTP/2 before.
     is_chosen: AtomicBool,
