@@ -68,7 +68,7 @@ pub use span::{Span, SpanError, SpanOrOff};
 pub use stripe::{CardPlan, StripeConfig};
 pub use tls::TlsConfig;
 pub use upstream_headers::UpstreamHeaders;
-pub use upstreams::UpstreamConfig;
+pub use upstreams::{Http2, UpstreamConfig};
 pub use web::{HostName, HostNameError, WebOrigin, WebOriginError};
 pub use webhooks::{EventName, WebhooksConfig};
 pub use weight::{FactorSetting, MultiplierSetting, SettableFactor, WeightSetting};

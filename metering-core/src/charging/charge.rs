@@ -328,7 +328,7 @@ impl Receipt {
         let delivery = self.delivery.clone().filter(|_| gives_up);
         let counted_in = self.counted_in();
         let account = self.account.clone();
-        self.hold.map(|held| HoldUpdate { account, id: held.id, action, delivery, counted_in, tokens: None })
+        self.hold.map(|held| HoldUpdate { delivery, counted_in, ..HoldUpdate::new(account, held.id, action) })
     }
 
     /// The month that the request was counted in. A repeated result shows a later count; the original was of its day.

@@ -2,6 +2,7 @@
 
 mod expected;
 mod refund;
+mod upstream;
 
 use std::fmt;
 use std::sync::Arc;

@@ -151,8 +151,7 @@ impl<'h> Holds<'h> {
     }
 
     async fn update(self, hold: Hold, action: HoldAction, tokens: Option<u32>) -> Result<HoldResponse, Error> {
-        let update =
-            HoldUpdate { account: hold.account, id: hold.id, action, delivery: None, counted_in: None, tokens };
+        let update = HoldUpdate { tokens, ..HoldUpdate::new(hold.account, hold.id, action) };
         let updated = self.meter.update_hold(update).await?;
         Ok(HoldResponse::new(&updated.hold, updated.balance, updated.changed))
     }

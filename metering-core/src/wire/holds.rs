@@ -77,7 +77,8 @@ pub struct RequestDocument {
     pub settled_at: Option<Timestamp>,
     /// Why it was charged, in words, for a request that held no credits; null for one that did.
     pub explanation: Option<String>,
-    /// The name of the upstream that served it, if its route names upstreams and this server served it recently.
+    /// The name of the upstream that served it, if its route names upstreams. For a request that held no credits, the
+    /// server that served it remembers it for a while.
     pub upstream: Option<String>,
 }
 
@@ -108,7 +109,7 @@ impl From<&Hold> for RequestDocument {
             expires_at: hold.expires_at,
             settled_at: hold.settled.map(|settled| settled.at),
             explanation: None,
-            upstream: None,
+            upstream: hold.upstream.as_deref().map(str::to_owned),
         }
     }
 }

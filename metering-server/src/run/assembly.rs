@@ -116,7 +116,12 @@ fn source(config: &Config, clock: Arc<dyn Clock>) -> Result<Source, RunError> {
         return Ok(Source::Sample(SampleFeed::new(clock, config.sample.block_time.duration())));
     };
     let url = Url::parse(url).map_err(|error| RunError::Setup(Box::new(error)))?;
-    let upstream = HttpUpstream::new(&url, public_url(config)?, &config.gateway, config.worker_count());
+    let upstream = HttpUpstream::new(
+        &url,
+        public_url(config)?,
+        (&config.gateway, config.gateway.upstream_http2),
+        config.worker_count(),
+    );
     Ok(Source::Http(upstream.map_err(|error| RunError::Setup(Box::new(error)))?))
 }
 
