@@ -201,7 +201,7 @@ pub async fn end(db: &mut dyn Executor, id: TopUpChargeId, end: &TopUpEnd, now: 
     let Some(TopUpCharge { account, .. }) = find(db, by_id, &values![id]).await? else { return Ok(false) };
     accounts::locked(db, &account).await?;
     let Some(TopUpCharge { state, .. }) = find(db, by_id, &values![id]).await? else { return Ok(false) };
-    let (ended, payment, stop) = match end {
+    let (ended, payment, why) = match end {
         TopUpEnd::Paid(payment) => {
             let hash = payment.tx().hash;
             let reversals = processors::reversals(db, &hash).await?;
@@ -215,7 +215,7 @@ pub async fn end(db: &mut dyn Executor, id: TopUpChargeId, end: &TopUpEnd, now: 
         return Ok(false);
     }
     set_columns::<TopUpCharge>(db, &["state", "payment"], &[values![id, ended, payment]]).await?;
-    if let Some(reason) = stop {
+    if let Some(reason) = why {
         stop(db, &account, reason, now).await?;
     }
     Ok(true)

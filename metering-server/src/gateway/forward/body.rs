@@ -16,7 +16,7 @@ use super::upstream_error::UpstreamError;
 /// What a response arrives on.
 pub(super) enum Link {
     Http1(UpstreamConnection),
-    Http2(OpenStream),
+    Http2(#[expect(dead_code, reason = "it counts until it is dropped")] OpenStream),
 }
 
 /// The body of the upstream's response. Once it has been read, its connection returns to the pool; if it is dropped
