@@ -29,6 +29,7 @@ mod signup;
 
 pub use authorization::{
     authorization_after, credit_authorization, gives_back_gas_place, keeps_gas_place, open_authorization,
+    use_authorization,
 };
 pub use browser_session::{BrowserSessionChanges, BrowserSessionFacts, open_browser_session, sign_in_by_link};
 pub use buyer::{BuyerChanges, BuyerFacts, add_receipt_buyer, set_buyer};

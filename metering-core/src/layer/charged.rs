@@ -1,5 +1,6 @@
 //! [`Charged`]: what the layer's inner service learns about the charge of its request, and how it settles a hold.
 
+mod backed;
 mod expected;
 mod refund;
 
@@ -66,7 +67,7 @@ struct State {
     /// The headers that say what the request cost; `None` if there are none to set, or once they are set.
     headers: Option<MeteredHeaders>,
     /// The payment that came with the request, and its outcome.
-    payment: Option<(Box<dyn RequestPayment>, Paid)>,
+    payment: Option<(Arc<dyn RequestPayment>, Paid)>,
     /// How the refund went, if there was one.
     refund: Result<(), Error>,
     /// Counts the request as in flight, if its key limits that.
@@ -123,7 +124,7 @@ impl Charged {
 
     /// Adds the receipt of a payment to the response.
     pub(super) async fn paid_with(&self, presented: Box<dyn RequestPayment>, paid: Paid) {
-        self.shared.state.lock().await.payment = Some((presented, paid));
+        self.shared.state.lock().await.payment = Some((presented.into(), paid));
     }
 
     /// How the route is priced by usage; `None` for a request at a fixed price.
@@ -260,6 +261,7 @@ impl Charged {
             drop(state);
             let (reported, tokens) = self.reported(&response);
             Box::pin(self.capture_reported(reported, tokens)).await;
+            Box::pin(self.await_payment()).await;
             state = self.shared.state.lock().await;
         }
         if let Some(settlement) = state.settlement.take() {
@@ -303,6 +305,7 @@ impl Charged {
             tracing::warn!(id = %settled.hold.id, "the cost of a request was reported after its hold was settled");
         }
         state.set_settled(&settled);
+        state.begin_to_settle_payment(&self.shared.service);
         Ok(Some(settled))
     }
 
@@ -345,10 +348,13 @@ impl State {
         if let Some(metered) = &metered {
             set_metered(response.headers_mut(), metered);
         }
-        let Some((presented, paid)) = self.payment.take() else { return };
+        let Some((presented, paid)) = &self.payment else { return };
         let balance = metered.map_or(paid.account.totals.balance, |metered| metered.balance());
-        let receipt = presented.receipt(&paid, balance, response.status().as_u16());
+        let receipt = presented.receipt(paid, balance, response.status().as_u16());
         set_headers(response.headers_mut(), receipt);
+        if paid.hold.is_none() {
+            self.payment = None;
+        }
     }
 
     /// The hold, if it is not being settled yet.
