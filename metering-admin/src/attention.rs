@@ -1,4 +1,5 @@
-//! What needs an operator's attention: payments that nobody claimed, webhooks that fail, and accounts that run out.
+//! What needs an operator's attention: payments that nobody claimed, usage that was not paid, webhooks that fail, and
+//! accounts that run out.
 
 use std::cmp::Reverse;
 
@@ -14,7 +15,8 @@ use crate::administration::Administration;
 use crate::error::AdminError;
 use crate::payments::{FoundPayment, PaymentStatus, Token};
 use crate::wire::{
-    ArrivalDocument, FailingWebhookDocument, NearestPlanDocument, PaidBeforeDocument, RunwayDocument, UnclaimedDocument,
+    ArrivalDocument, FailingWebhookDocument, NearestPlanDocument, PaidBeforeDocument, RunwayDocument,
+    UnclaimedDocument, UnpaidUsageDocument,
 };
 
 /// The most of each kind that is listed.
@@ -67,6 +69,22 @@ impl Administration {
             }
         }
         Ok(failing)
+    }
+
+    /// The newest payments for usage that failed although their requests were served, at most 20: those of accounts that
+    /// still owe.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub async fn unpaid_usage(&self) -> Result<Vec<UnpaidUsageDocument>, AdminError> {
+        let mut unpaid = Vec::new();
+        for record in self.store.unpaid_usage(u32::try_from(MOST).unwrap_or(u32::MAX)).await? {
+            let account = self.store.account(&record.account).await?;
+            if account.is_some_and(|account| account.totals.balance.is_negative()) {
+                unpaid.extend(UnpaidUsageDocument::new(&record));
+            }
+        }
+        Ok(unpaid)
     }
 
     /// The newest payments that nobody claimed, at most 20, and how many there are: what is known about them, the plan with

@@ -14,7 +14,7 @@ use crate::http::{Problem, Reply, json};
 /// For how long the list of accounts that run out is used. It reads the usage of all accounts.
 const MAX_AGE: Duration = Duration::from_secs(60);
 
-/// What needs attention: payments that nobody claimed, webhooks that fail, accounts that run out
+/// What needs attention: payments that nobody claimed, usage that was not paid, webhooks that fail, accounts that run out
 ///
 /// At most 20 of each. The accounts are at most a minute old.
 #[utoipa::path(get, path = "/admin/attention", tag = "reports", security(("operator" = [])), responses(
@@ -27,6 +27,7 @@ pub(super) async fn attention(app: &AdminApp, request: Request) -> Result<Reply,
     let document = AttentionDocument {
         unclaimed,
         unclaimed_count,
+        unpaid: app.administration.unpaid_usage().await?,
         webhooks: app.administration.failing_webhooks().await?,
         running_out: running_out(app).await?.to_vec(),
     };
