@@ -43,8 +43,8 @@ impl Debit {
 ///
 /// The rule for a charge is *balance above zero*, not *balance covers the price*: the last accepted request may take
 /// the balance below zero, by less than its own price. A hold must be covered in full, because what it holds may not be
-/// spent twice; one that a signed payment backs may take the balance below zero. A request within a free allowance needs no balance. A refused request changes nothing and does not
-/// count towards the limits.
+/// spent twice; one that a signed payment backs may take the balance below zero. A request within a free allowance needs
+/// no balance. A refused request changes nothing and does not count towards the limits.
 ///
 /// # Errors
 /// Why the request was refused.
