@@ -15,7 +15,7 @@ use metering_core::{AccountId, Credits, Error, SystemRandomness, Timestamp};
 
 use crate::offers::{
     AuthorizationFault, AuthorizationRecord, AuthorizationState, PayRefusal, PaymentAttempt, Permit,
-    SignedAuthorization, Spendable, Submitter, UPTO_PROXY, UsageOffer,
+    SignedAuthorization, Submitter, UPTO_PROXY, UsageOffer,
 };
 use crate::received_payment::{ReceivedPayment, UsagePaid};
 use crate::settling::{LEASE, OfferChain, Settler};
@@ -93,7 +93,7 @@ impl SignedPayments {
             return Err(PayRefusal::AlreadyCredited.into());
         }
         self.check_wallet(chain, signed).await?;
-        let spendable = check_execution(chain, &**submitter, signed).await?;
+        check_execution(chain, &**submitter, signed).await?;
         let account = self.account_of_wallet(signed, is_contract).await?;
         let (account, key) = match store.account(&account).await?.zip(store.first_key(&account).await?) {
             Some(found) => found,
@@ -116,26 +116,27 @@ impl SignedPayments {
             AuthorizationOpened::IdentifierUsed => return Err(PayRefusal::IdentifierUsed.into()),
             AuthorizationOpened::NoSuchAccount => return Err(Error::Unauthorized),
         }
-        if let Err(refusal) = self.check_others(signed, &account, spendable).await? {
+        if let Err(error) = self.check_others(chain, signed, &account).await {
             self.usage_not_charged(payment).await;
-            return Err(refusal.into());
+            return Err(error);
         }
         let request_id = Some(signed.id().request_id());
         Ok(Paid { account, key, request_id, tx: None, credits: price, received_at: now, hold: Some(hold) })
     }
 
     /// Checks whether the payer can pay for all of its requests in progress, and paid for those before. Called once the
-    /// new payment is stored: of two that arrive together, at least one sees the other.
+    /// new payment is stored: of two that arrive together, at least one sees the other. The chain is read last, so that it
+    /// shows what was transferred for those that are not pending any more.
     async fn check_others(
         &self,
+        chain: &OfferChain,
         signed: &SignedAuthorization,
         account: &Account,
-        spendable: Spendable,
-    ) -> Result<Result<(), PayRefusal>, Error> {
+    ) -> Result<(), Error> {
         let others = self.settling.store.unsettled_usage(&signed.authorization.from).await?;
         let owed = account.totals.balance.checked_neg().filter(|owed| owed.is_positive());
         if let Some(owed) = owed.filter(|_| others.iter().any(AuthorizationRecord::is_unpaid)) {
-            return Ok(Err(PayRefusal::Owes { owed }));
+            return Err(PayRefusal::Owes { owed }.into());
         }
         let shares_tokens = |other: &&AuthorizationRecord| {
             let is_pending = other.state == AuthorizationState::Pending;
@@ -144,9 +145,9 @@ impl SignedPayments {
         let need = others.iter().filter(shares_tokens).fold(0_u128, |need, other| {
             need.saturating_add(other.due().unwrap_or(other.signed.authorization.value).get())
         });
-        let have = spendable.balance.min(spendable.allowance);
-        let need = TokenUnits::new(need);
-        Ok(if need > have { Err(PayRefusal::Outstanding { have, need }) } else { Ok(()) })
+        let spendable = chain.tokens.spendable(signed.token, signed.authorization.from).await.map_err(unreadable)?;
+        let (have, need) = (spendable.balance.min(spendable.allowance), TokenUnits::new(need));
+        if need > have { Err(PayRefusal::Outstanding { have, need }.into()) } else { Ok(()) }
     }
 
     /// The request of a payment was not charged, so nothing is to be paid.
@@ -237,12 +238,12 @@ async fn is_signed_by_contract(chain: &OfferChain, permit: Permit<'_>) -> Result
     .into())
 }
 
-/// Checks whether the most could be transferred now. What the payer has.
+/// Checks whether the most could be transferred now.
 async fn check_execution(
     chain: &OfferChain,
     submitter: &dyn Submitter,
     signed: &SignedAuthorization,
-) -> Result<Spendable, Error> {
+) -> Result<(), Error> {
     let (token, need) = (signed.token, signed.authorization.value);
     let spendable = chain.tokens.spendable(token, signed.authorization.from).await.map_err(unreadable)?;
     if spendable.allowance < need {
@@ -258,7 +259,7 @@ async fn check_execution(
         return Err(PayRefusal::Unavailable.into());
     }
     match submitter.check(signed, Some(need)).await {
-        Ok(()) => Ok(spendable),
+        Ok(()) => Ok(()),
         Err(problem) => Err(match problem.refusal() {
             Some(reason) => PayRefusal::WouldFail(reason),
             None => {

@@ -228,7 +228,6 @@ mod tests {
             ("0.05", "3", "0.01", Some(3_334)),
             ("0.05", "1", "0.00000001", Some(1)),
             ("0.05", "1", "0", None),
-            ("0.05", "1", "-1", None),
         ];
         for (amount, rate, credits, units) in table {
             let offer = offer(amount, rate).unwrap();
