@@ -216,9 +216,8 @@ impl<'s> MatchedRequest<'s, '_> {
                 return Ok(Admission { route, target, body, usage_price, kind, paid, key: Some(key) });
             }
             let charged = service.charge(charge).await;
-            if let (Some(_), Some(presented), Err(error)) = (backing, request.payment, &charged)
-                && error.code() != ErrorCode::OutcomeUnknown
-            {
+            let is_refused = charged.as_ref().is_err_and(|error| error.code() != ErrorCode::OutcomeUnknown);
+            if let Some(presented) = request.payment.filter(|_| is_refused && backing.is_some()) {
                 Box::pin(service.offers().not_charged(presented)).await;
             }
             let mut receipt = charged.map_err(|error| match error {
