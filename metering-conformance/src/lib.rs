@@ -41,6 +41,7 @@ pub mod authorization_credits;
 pub mod authorization_identifiers;
 pub mod authorization_places;
 mod authorization_scene;
+pub mod authorization_usage;
 pub mod authorizations;
 pub mod auto_top_ups;
 pub mod browser_links;

@@ -14,4 +14,5 @@ pub const STEPS: &[&str] = &[
     include_str!("schema/0014_delivery_responses.sql"),
     include_str!("schema/0010_auto_top_ups.sql"),
     include_str!("schema/0011_upstreams.sql"),
+    include_str!("schema/0009_authorized_usage.sql"),
 ];

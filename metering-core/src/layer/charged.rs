@@ -1,5 +1,6 @@
 //! [`Charged`]: what the layer's inner service learns about the charge of its request, and how it settles a hold.
 
+mod backed;
 mod expected;
 mod refund;
 mod upstream;
@@ -69,7 +70,7 @@ struct State {
     /// The headers that say what the request cost; `None` if there are none to set, or once they are set.
     headers: Option<MeteredHeaders>,
     /// The payment that came with the request, and its outcome.
-    payment: Option<(Box<dyn RequestPayment>, Paid)>,
+    payment: Option<(Arc<dyn RequestPayment>, Paid)>,
     /// How the refund went, if there was one.
     refund: Result<(), Error>,
     /// Counts the request as in flight, if its key limits that.
@@ -127,7 +128,7 @@ impl Charged {
 
     /// Adds the receipt of a payment to the response.
     pub(super) async fn paid_with(&self, presented: Box<dyn RequestPayment>, paid: Paid) {
-        self.shared.state.lock().await.payment = Some((presented, paid));
+        self.shared.state.lock().await.payment = Some((presented.into(), paid));
     }
 
     /// How the route is priced by usage; `None` for a request at a fixed price.
@@ -264,6 +265,7 @@ impl Charged {
             drop(state);
             let (reported, tokens) = self.reported(&response);
             Box::pin(self.capture_reported(reported, tokens)).await;
+            Box::pin(self.await_payment()).await;
             state = self.shared.state.lock().await;
         }
         if let Some(settlement) = state.settlement.take() {
@@ -307,6 +309,7 @@ impl Charged {
             tracing::warn!(id = %settled.hold.id, "the cost of a request was reported after its hold was settled");
         }
         state.set_settled(&settled);
+        state.begin_to_settle_payment(&self.shared.service);
         Ok(Some(settled))
     }
 
@@ -352,10 +355,13 @@ impl State {
                 response.extensions_mut().insert(rate);
             }
         }
-        let Some((presented, paid)) = self.payment.take() else { return };
+        let Some((presented, paid)) = &self.payment else { return };
         let balance = metered.map_or(paid.account.totals.balance, |metered| metered.balance());
-        let receipt = presented.receipt(&paid, balance, response.status().as_u16());
+        let receipt = presented.receipt(paid, balance, response.status().as_u16());
         set_headers(response.headers_mut(), receipt);
+        if paid.hold.is_none() {
+            self.payment = None;
+        }
     }
 
     /// The hold, if it is not being settled yet.

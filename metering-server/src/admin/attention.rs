@@ -25,7 +25,7 @@ const UNCLAIMED: &str = "unclaimed";
 const WEBHOOKS: &str = "webhooks";
 const RUNNING_OUT: &str = "running_out";
 
-/// What needs attention: payments that nobody claimed, webhooks that fail, accounts that run out
+/// What needs attention: payments that nobody claimed, usage that was not paid, webhooks that fail, accounts that run out
 ///
 /// The accounts are at most a minute old. If a member of `next` is not null, the list of that name continues: send it as
 /// `after`, and the name as `kind`.
@@ -61,6 +61,7 @@ pub(super) async fn attention(app: &AdminApp, request: Request) -> Result<Reply,
     let document = AttentionDocument {
         unclaimed: unclaimed.items,
         unclaimed_count,
+        unpaid: if kind.is_none() { administration.unpaid_usage(limit).await? } else { Vec::new() },
         webhooks: webhooks.items,
         running_out: accounts.items,
         next: AttentionNextDocument {

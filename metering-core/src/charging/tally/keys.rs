@@ -99,7 +99,7 @@ where
             let touched = self.keys.get_mut(&(account, number)).expect("the key was just read");
             (touched.state.meter, touched.changed) = (meter, true);
             // Most of what is held returns to the budget: the settlement tells.
-            if !matches!(taking, Debit::Hold(_)) {
+            if !matches!(taking, Debit::Hold(_) | Debit::Backed(_)) {
                 self.raise_key(account, number, false);
             }
         }
