@@ -65,8 +65,15 @@ impl ReceivedPayment {
         identifier: Option<IdentifierHash>,
         protocol: Protocol,
     ) -> Self {
-        let (paid, signing, usage) = (OnceLock::new(), OnceLock::new(), OnceLock::new());
-        Self { signed, identifier, facilitator: None, protocol, paid, signing, usage }
+        Self {
+            signed,
+            identifier,
+            facilitator: None,
+            protocol,
+            paid: OnceLock::new(),
+            signing: OnceLock::new(),
+            usage: OnceLock::new(),
+        }
     }
 
     /// The same, for usage if there is a facilitator.
