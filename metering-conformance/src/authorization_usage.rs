@@ -79,7 +79,7 @@ pub async fn unsettled_usage_is_found(store: Arc<dyn AuthorizationStore>) {
     pending(&*store, &owner.id, 9).await;
     let open = authorized(&*store, &owner.id, 1).await;
     authorized(&*store, &owner.id, 2).await;
-    assert_eq!(of_payer().await, [open.clone()]);
+    assert_eq!(of_payer().await, std::slice::from_ref(&open));
     let id = open.signed.id();
     store.use_authorization(&id, atoms(1), at(1)).await.unwrap().unwrap();
     assert_eq!(of_payer().await, [record(&*store, &id).await]);

@@ -98,11 +98,11 @@ pub async fn accounts_with_a_low_balance_are_due(store: Arc<dyn PaymentStore>) {
         turn_on(&*store, &owner.id).await;
     }
     set(&*store, &off.id, AutoTopUpChange::Card(Some(card("4242")))).await;
-    assert_eq!(due(&*store).await, [second.id.clone()]);
+    assert_eq!(due(&*store).await, std::slice::from_ref(&second.id));
     accepted(&*store, charge(first.key, 2 * BASE), NOON).await;
     assert_eq!(due(&*store).await, [first.id.clone(), second.id.clone()]);
     post(&*store, &second.id, adjustment(BASE), NOON).await;
-    assert_eq!(due(&*store).await, [first.id.clone()]);
+    assert_eq!(due(&*store).await, std::slice::from_ref(&first.id));
     store.revoke_account(&first.id, NOON).await.unwrap();
     assert_eq!(due(&*store).await, []);
 }

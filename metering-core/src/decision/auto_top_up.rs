@@ -51,7 +51,7 @@ pub fn begin_top_up(id: TopUpChargeId, facts: TopUpFacts, now: Timestamp) -> Opt
         return None;
     }
     let (rule, card) = (settings.rule?, settings.card?);
-    has_room(&rule, &charges).then(|| TopUpCharge {
+    has_room(&rule, &charges).then_some(TopUpCharge {
         id,
         account: account.id,
         card,
