@@ -1,9 +1,10 @@
 //! The hosted MCP server: metered routes as tools, over both HTTP transports of MCP.
 //!
 //! `/mcp` is Streamable HTTP: each request is independent, so any node can serve it, and session ids only serve to
-//! [cancel](cancelling) calls. The stream of a subscription to changes of the tools is a session. `GET /sse` and `POST /messages/` are the older HTTP+SSE transport, whose sessions live
-//! on one node. Every request carries an API key, unless calls can be paid for without one. A tool call becomes a
-//! request with that key to the [service](service), which charges it.
+//! [cancel](cancelling) calls. The stream of a subscription to changes of the tools is a session. `GET /sse` and
+//! `POST /messages/` are the older HTTP+SSE transport, deprecated in MCP, whose sessions live on one node. Every
+//! request carries an API key, unless calls can be paid for without one. A tool call becomes a request with that key to
+//! the [service](service), which charges it.
 //!
 //! A session belongs to the key that opened it and ends with it. A call's key is checked before any JSON-RPC is read,
 //! and takes one of the key's slots. Nothing here charges: the request goes to the `Front` like one from outside, so
@@ -64,7 +65,7 @@ const READ_TIMEOUT: Duration = Duration::from_secs(60);
 /// nothing can be sent before its response to find out whether the client is still there.
 const HALF_CLOSED_WAIT: Duration = Duration::from_secs(1);
 
-/// The media types that rmcp wants clients to accept. The service only sends the first.
+/// The media types that rmcp wants clients to accept. The service sends the second to subscriptions only.
 const ACCEPTED: HeaderValue = HeaderValue::from_static("application/json, text/event-stream");
 
 /// The MCP surface.
