@@ -183,10 +183,11 @@ fn idle_session_is_ended() {
     let config = McpConfig { idle_timeout: crate::config::Span::seconds(0), ..McpConfig::default() };
     let sessions = Arc::new(Sessions::new(&config, &Shutdown::new()));
     let (_, permit) = sessions.open(caller(), inbox()).unwrap();
-    let (id, subscription) = sessions.open(caller(), None).unwrap();
+    let subscriber = caller();
+    let (id, subscription) = sessions.open(subscriber.clone(), None).unwrap();
     assert_eq!(sessions.end_idle().len(), 1, "the key of the subscription is still checked");
     assert!(permit.end().is_cancelled() && !subscription.end().is_cancelled());
-    assert!(sessions.inbox(&id, None).is_none());
+    assert!(sessions.inbox(&id, subscriber.key.as_ref()).is_none(), "it takes no messages");
 }
 
 #[test]
