@@ -1,9 +1,10 @@
 //! The hosted MCP server: metered routes as tools, over both HTTP transports of MCP.
 //!
 //! `/mcp` is Streamable HTTP: each request is independent, so any node can serve it, and session ids only serve to
-//! [cancel](cancelling) calls. `GET /sse` and `POST /messages/` are the older HTTP+SSE transport, whose sessions live
-//! on one node. Every request carries an API key, unless calls can be paid for without one. A tool call becomes a
-//! request with that key to the [service](service), which charges it.
+//! [cancel](cancelling) calls. The stream of a subscription to changes of the tools is a session. `GET /sse` and
+//! `POST /messages/` are the older HTTP+SSE transport, deprecated in MCP, whose sessions live on one node. Every
+//! request carries an API key, unless calls can be paid for without one. A tool call becomes a request with that key to
+//! the [service](service), which charges it.
 //!
 //! A session belongs to the key that opened it and ends with it. A call's key is checked before any JSON-RPC is read,
 //! and takes one of the key's slots. Nothing here charges: the request goes to the `Front` like one from outside, so
@@ -27,6 +28,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
+use futures_util::{Stream, StreamExt};
 use http::request::Parts;
 use http::{HeaderValue, Method, Request, StatusCode, header};
 use http_body::{Body, Frame};
@@ -35,6 +37,7 @@ use metering_client::tools::{Callers, McpServer, ToolSettings, Toolbox};
 use metering_client::{Client, HttpTransport, ServiceUrl};
 use metering_core::wire::ErrorCode;
 use metering_core::{Catalogue, ClientSource};
+use rmcp::ServerHandler;
 use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
 use url::Url;
@@ -50,7 +53,7 @@ use cancelling::{CallSession, Cancellable, Cancelling};
 use guard::Guard;
 use message::Subject;
 use service::{OtherProcesses, ThisProcess};
-use sessions::{CallPermit, Sessions};
+use sessions::{CallPermit, SessionPermit, Sessions};
 use sse::Sse;
 pub(crate) use standalone::run_alone;
 
@@ -62,7 +65,7 @@ const READ_TIMEOUT: Duration = Duration::from_secs(60);
 /// nothing can be sent before its response to find out whether the client is still there.
 const HALF_CLOSED_WAIT: Duration = Duration::from_secs(1);
 
-/// The media types that rmcp wants clients to accept. The service only sends the first.
+/// The media types that rmcp wants clients to accept. The service sends the second to subscriptions only.
 const ACCEPTED: HeaderValue = HeaderValue::from_static("application/json, text/event-stream");
 
 /// The MCP surface.
@@ -202,7 +205,8 @@ impl Mcp {
         }
     }
 
-    /// Serves a message over Streamable HTTP. Its slot is held until the response has been read.
+    /// Serves a message over Streamable HTTP. Its slot is held until the response has been read; that of a subscription,
+    /// which lasts, is one of the sessions'.
     async fn call(
         &self,
         caller: &Caller,
@@ -211,7 +215,15 @@ impl Mcp {
         permit: CallPermit,
     ) -> Result<Response, Problem> {
         let disconnected = client_disconnected(head.extensions.get::<Connection>());
+        let versions = self.server.supported_protocol_versions();
+        if let Some(refusal) = message::unsupported_version(&head.headers, &body, &versions) {
+            return Ok(into_response(refusal));
+        }
         let (subject, session) = (Subject::of(&body), CallSession::read(caller, &head.headers));
+        let slots = match subject {
+            Subject::Subscription => (None, Some(self.sessions.open(caller.clone(), None)?.1)),
+            _ => (Some(permit), None),
+        };
         let opens_session = matches!(subject, Subject::Initialize(_));
         let call = match (subject, session) {
             (Subject::Call(id), Some(session)) => Some(self.cancelling.begin(session, id)),
@@ -229,13 +241,14 @@ impl Mcp {
             () = disconnected => return Err(Problem::new(ErrorCode::RequestTimeout, "The client closed the connection.")),
         };
         let response = message::refused(response, &body).await?;
+        let ended = session_ended(slots.1.as_ref());
         let mut response = response.map(|body| {
-            let mut frames = Box::pin(body.into_data_stream());
+            let mut frames = Box::pin(body.into_data_stream().take_until(ended));
             let stream = futures_util::stream::poll_fn(move |context| {
-                let _permit = &permit;
-                futures_util::Stream::poll_next(frames.as_mut(), context)
+                let _slots = &slots;
+                frames.as_mut().poll_next(context)
             });
-            let frames = futures_util::StreamExt::map(stream, |data| match data {
+            let frames = stream.map(|data| match data {
                 Ok(data) => Ok(Frame::data(data)),
                 Err(never) => match never {},
             });
@@ -255,6 +268,18 @@ async fn cancelled(call: Option<&Cancellable>) {
     match call {
         Some(call) => call.cancelled().await,
         None => std::future::pending().await,
+    }
+}
+
+/// Resolves when the session of a subscription ends; never, for a call. The client reads the end of the stream as a lost
+/// connection, and subscribes again, at another node if this one shuts down.
+fn session_ended(session: Option<&SessionPermit>) -> impl Future<Output = ()> + Send + use<> {
+    let end = session.map(|session| session.end().clone());
+    async move {
+        match end {
+            Some(end) => end.cancelled().await,
+            None => std::future::pending().await,
+        }
     }
 }
 
