@@ -10,4 +10,5 @@ pub const STEPS: &[&str] = &[
     include_str!("schema/0005_repeated_changes.sql"),
     include_str!("schema/0006_processor_payments.sql"),
     include_str!("schema/0007_token_limits.sql"),
+    include_str!("schema/0013_oauth.sql"),
 ];

@@ -61,6 +61,10 @@ pub enum Section {
     EmailLinks,
     /// Sessions of browsers, by their token.
     BrowserSessions,
+    /// Clients of OAuth that registered, by the bytes of their id.
+    OAuthClients,
+    /// Grants of OAuth, by their id.
+    OAuthGrants,
     /// Operators, by the bytes of their name.
     Operators,
     /// Price versions, by number.
@@ -76,7 +80,7 @@ pub enum Section {
 impl Section {
     /// Every section, in the order in which they are written: records that others refer to come first. Secrets come
     /// last, so that nobody is charged on an incomplete store.
-    pub const ALL: [Self; 33] = [
+    pub const ALL: [Self; 35] = [
         Self::Accounts,
         Self::Keys,
         Self::Ledger,
@@ -106,6 +110,8 @@ impl Section {
         Self::Solutions,
         Self::EmailLinks,
         Self::BrowserSessions,
+        Self::OAuthClients,
+        Self::OAuthGrants,
         Self::Operators,
         Self::Prices,
         Self::AuditLog,
@@ -144,6 +150,8 @@ impl Section {
             Self::Solutions => "solutions",
             Self::EmailLinks => "email_links",
             Self::BrowserSessions => "browser_sessions",
+            Self::OAuthClients => "oauth_clients",
+            Self::OAuthGrants => "oauth_grants",
             Self::Operators => "operators",
             Self::Prices => "prices",
             Self::AuditLog => "audit_log",
