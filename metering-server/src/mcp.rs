@@ -42,6 +42,7 @@ use url::Url;
 use crate::config::Config;
 use crate::front::Front;
 use crate::http::{Bodies, Connection, CrossOrigin, Problem, Response, Shutdown, accepts_json, bytes, into_response};
+use crate::oauth::{Asking, Issuer};
 use crate::run::{Current, RunError};
 
 use caller::{Accounts, Caller};
@@ -76,6 +77,8 @@ pub(crate) struct Mcp {
     streamable: StreamableHttpService<McpServer, LocalSessionManager>,
     bodies: Bodies,
     max_body_bytes: usize,
+    /// Who gives tokens, if this process does.
+    issuer: Option<Issuer>,
 }
 
 impl std::fmt::Debug for Mcp {
@@ -132,6 +135,7 @@ impl Mcp {
             streamable,
             bodies,
             max_body_bytes,
+            issuer: Issuer::new(config, listen),
         })
     }
 
@@ -151,6 +155,7 @@ impl Mcp {
         B: Body<Data = Bytes> + Send,
         B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
     {
+        let asking = self.issuer.as_ref().map(|_| Asking::new(request.headers(), request.uri().path()));
         let serve = |request: Request<B>| async {
             let is_streamable = request.uri().path() == "/mcp";
             let refusal = |problem: Problem| {
@@ -158,7 +163,14 @@ impl Mcp {
             };
             self.serve(request).await.unwrap_or_else(refusal)
         };
-        self.cross_origin.respond(request, serve).await
+        let mut response = self.cross_origin.respond(request, serve).await;
+        if response.status() == StatusCode::UNAUTHORIZED
+            && let Some((issuer, asking)) = self.issuer.as_ref().zip(asking)
+            && let Some(challenge) = issuer.challenge(&asking)
+        {
+            response.headers_mut().insert(header::WWW_AUTHENTICATE, challenge);
+        }
+        response
     }
 
     async fn serve<B>(&self, request: Request<B>) -> Result<Response, Problem>
