@@ -84,7 +84,7 @@ impl Record for Grant {
     }
 }
 
-/// Stores a client that registers, unless there are `most` of them. Concurrent ones may exceed that by a few.
+/// Stores a client that registers, unless there are `most` of them.
 pub async fn register(db: &mut dyn Executor, client: &OAuthClient, most: u64) -> Result<bool> {
     let rows = db.query("SELECT count(*) FROM oauth_client", &[]).await?;
     if only(&rows)?.get::<u64>(0)? >= most {
