@@ -205,7 +205,7 @@ mod tests {
         let table = [
             ("[]", "", "invalid_redirect_uri"),
             (r#"["javascript:alert(1)"]"#, "", "invalid_redirect_uri"),
-            (&many, "", "invalid_redirect_uri"),
+            (many.as_str(), "", "invalid_redirect_uri"),
             (r#"["https://a.example/cb"]"#, r#", "grant_types": ["client_credentials"]"#, "invalid_client_metadata"),
             ("7", "", "invalid_client_metadata"),
         ];

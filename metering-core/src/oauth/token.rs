@@ -3,9 +3,8 @@
 //! All secrets of a grant begin alike, so that a used one still names its grant: whoever shows it has stolen it, or is
 //! the client from whom it was stolen, and the grant ends.
 
-use zeroize::Zeroizing;
-
 use sha3::{Digest, Sha3_256};
+use zeroize::Zeroizing;
 
 use crate::random::{Randomness, push_base62};
 use crate::raw_bytes::raw_bytes;

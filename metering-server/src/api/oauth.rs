@@ -16,6 +16,50 @@ use crate::http::{Problem, Reply, json, no_oauth};
 use crate::oauth::{ResourceMetadata, ServerMetadata};
 use crate::operations::metrics::counted;
 
+/// What a client says of itself when it registers. Other members are ignored.
+#[derive(Debug, utoipa::ToSchema)]
+#[expect(dead_code, reason = "describes what `OAuthClient` reads")]
+struct RegistrationRequest {
+    /// Where responses to it may go: `https`, or `http` on its own machine.
+    redirect_uris: Vec<String>,
+    /// Its name, for people.
+    client_name: Option<String>,
+}
+
+/// The form of `POST /oauth/token`. Each `grant_type` needs some of it.
+#[derive(Debug, utoipa::ToSchema)]
+#[expect(dead_code, reason = "describes what `TokenForm` reads")]
+struct TokenRequest {
+    /// `authorization_code`, `refresh_token` or `urn:ietf:params:oauth:grant-type:token-exchange`.
+    grant_type: String,
+    /// With a code or a refresh token.
+    client_id: Option<String>,
+    /// The authorization code.
+    code: Option<String>,
+    /// What the code challenge was made of.
+    code_verifier: Option<String>,
+    /// Where the code was sent.
+    redirect_uri: Option<String>,
+    /// The refresh token.
+    refresh_token: Option<String>,
+    /// What the token is for, as in the authorization request.
+    resource: Option<String>,
+    /// For token exchange: the key to make a narrower one of.
+    subject_token: Option<String>,
+    /// For token exchange: `urn:ietf:params:oauth:token-type:access_token`.
+    subject_token_type: Option<String>,
+    /// For token exchange: the scopes of the new key, separated by spaces.
+    scope: Option<String>,
+}
+
+/// The form of `POST /oauth/revoke`.
+#[derive(Debug, utoipa::ToSchema)]
+#[expect(dead_code, reason = "describes what `TokenForm` reads")]
+struct RevocationRequest {
+    /// An access token or a refresh token.
+    token: String,
+}
+
 pub(crate) async fn describe_authorization(app: &App, request: Request) -> Result<AuthorizationDocument, Problem> {
     let (oauth, issuer) = offered(app, &request)?;
     // It may have a document fetched.
@@ -36,7 +80,7 @@ pub(crate) async fn consent(app: &App, request: Request) -> Result<ConsentRespon
 /// For programs that have no client id metadata document (RFC 7591). A registration is forgotten after a day without a
 /// consent, and 180 days after its last use.
 #[utoipa::path(post, path = "/oauth/register", operation_id = "oauth_register", tag = "oauth",
-    request_body(content = String, content_type = "application/json", description = "`redirect_uris`, and `client_name`"),
+    request_body = RegistrationRequest,
     responses(
         (status = 201, description = "The client, which has no secret", body = RegisteredClientDocument),
         (status = 400, description = "`invalid_redirect_uri`, `invalid_client_metadata`", body = OAuthErrorBody),
@@ -56,7 +100,7 @@ pub(crate) async fn oauth_register(app: &App, request: Request) -> Result<Reply,
 /// For an authorization code, a refresh token, or another key (token exchange, RFC 8693). The access token is an API key
 /// that works for an hour.
 #[utoipa::path(post, path = "/oauth/token", operation_id = "oauth_token", tag = "oauth",
-    request_body(content = String, content_type = "application/x-www-form-urlencoded", description = "`grant_type`, and what it needs"),
+    request_body(content = TokenRequest, content_type = "application/x-www-form-urlencoded"),
     responses(
         (status = 200, description = "The token", body = TokenResponse),
         (status = 400, description = "`invalid_request`, `invalid_grant`, `invalid_scope`, `invalid_target`, \
@@ -88,7 +132,7 @@ pub(crate) async fn oauth_token(app: &App, request: Request) -> Result<Reply, Pr
 ///
 /// Ends the access that the owner gave, with its key (RFC 7009). The response is the same for tokens that are unknown.
 #[utoipa::path(post, path = "/oauth/revoke", operation_id = "oauth_revoke", tag = "oauth",
-    request_body(content = String, content_type = "application/x-www-form-urlencoded", description = "`token`"),
+    request_body(content = RevocationRequest, content_type = "application/x-www-form-urlencoded"),
     responses(
         (status = 200, description = "The token is not valid", content_type = "application/json"),
         (status = 400, description = "`invalid_request`, `invalid_client`", body = OAuthErrorBody),

@@ -143,6 +143,8 @@ mod tests {
             (Method::PUT, "/credits/buyer", true),
             (Method::GET, "/credits/receipt.pdf", true),
             (Method::DELETE, "/api-key/sessions/current", true),
+            (Method::POST, "/oauth/consents", true),
+            (Method::POST, "/oauth/token", false),
             (Method::POST, "/api-key/sessions", false),
             (Method::POST, "/api-key/recover/email", false),
             (Method::POST, "/signup/initiate", false),

@@ -43,8 +43,11 @@ impl OAuth<'_> {
         let caller = Caller { key: Some(&secret), session: None, address };
         let holder = self.access.holder(caller, None).await;
         let holder = holder.map_err(|error| OAuthError::of(error, "invalid_request"))?;
-        let key = holder.key().filter(|key| key.terms.scopes.has(Scope::Manage));
-        key.cloned().ok_or_else(|| invalid("subject_token lacks the scope manage, so it makes no other keys"))
+        let key = holder.key().filter(|key| key.terms.scopes.has(Scope::Manage)).cloned();
+        let mut key = key.ok_or_else(|| invalid("subject_token lacks the scope manage, so it makes no other keys"))?;
+        // What an access token gives ends with it.
+        key.terms.expires_at = [key.terms.expires_at, holder.secret_expires_at].into_iter().flatten().min();
+        Ok(key)
     }
 
     /// Makes a child of the subject's key. `scope`, and this service's own parameters `name`, `limit`, `limit_reset`,
