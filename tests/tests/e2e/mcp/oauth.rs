@@ -61,6 +61,19 @@ fn agents_of_both_sdks_get_a_key_with_a_budget_and_refresh_it() {
 }
 
 #[test]
+fn mcp_remote_signs_in_for_clients_that_start_programs() {
+    let site = Site::new();
+    let server = site.server().start();
+    let account = site.account("2");
+    let url = format!("http://{}/mcp", server.address());
+    let Some(done) = run_script(Sdk::TypeScript, "remote", &[&url, &account.api_key, BASE_TOOL]) else { return };
+    assert_eq!(done["asked"]["resource"], url.as_str());
+    let made = keys(&server.client_with(&account.api_key));
+    let [key] = &made[..] else { panic!("one key was made: {made:?}") };
+    assert_eq!((credits(&key["limit"]), credits(&key["usage"])), ("0.5".to_owned(), amount(BASE_CALL)), "{key}");
+}
+
+#[test]
 fn a_401_of_mcp_leads_to_the_metadata() {
     let site = Site::new();
     let server = site.server().start();
