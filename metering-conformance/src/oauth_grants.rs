@@ -3,11 +3,10 @@
 use std::sync::Arc;
 
 use metering_core::access::{ApiKey, Key};
-use metering_core::charging::Charge;
 use metering_core::service::{OAuthError, TokenForm};
 use metering_core::store::{KeyChange, TermsChange};
 use metering_core::wire::{AuthorizationRequest, ConsentRequest, CreateKeyRequest, TokenResponse};
-use metering_core::{Catalogue, Error, FullStore, Service, ServiceConfig};
+use metering_core::{Catalogue, Charge, Error, FullStore, Service, ServiceConfig};
 use tokio::task::JoinSet;
 
 use super::scene::{NOON, assert_verified, atoms, customer};

@@ -6,7 +6,6 @@ use std::time::Duration;
 use metering_core::clock::Timestamp;
 use metering_core::oauth::{Grant, GrantToken, OAuthClient};
 use metering_core::random::SystemRandomness;
-use metering_core::store::OAuthStore;
 use metering_core::{FullStore, Refusal};
 
 use super::scene::{MINUTE, NOON, accepted, charge, customer, new_key, refused};

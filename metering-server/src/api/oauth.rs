@@ -18,7 +18,7 @@ use crate::operations::metrics::counted;
 
 /// What a client says of itself when it registers. Other members are ignored.
 #[derive(Debug, utoipa::ToSchema)]
-#[expect(dead_code, reason = "describes what `OAuthClient` reads")]
+#[allow(dead_code, reason = "describes what `OAuthClient` reads")]
 struct RegistrationRequest {
     /// Where responses to it may go: `https`, or `http` on its own machine.
     redirect_uris: Vec<String>,
@@ -28,7 +28,7 @@ struct RegistrationRequest {
 
 /// The form of `POST /oauth/token`. Each `grant_type` needs some of it.
 #[derive(Debug, utoipa::ToSchema)]
-#[expect(dead_code, reason = "describes what `TokenForm` reads")]
+#[allow(dead_code, reason = "describes what `TokenForm` reads")]
 struct TokenRequest {
     /// `authorization_code`, `refresh_token` or `urn:ietf:params:oauth:grant-type:token-exchange`.
     grant_type: String,
@@ -54,7 +54,7 @@ struct TokenRequest {
 
 /// The form of `POST /oauth/revoke`.
 #[derive(Debug, utoipa::ToSchema)]
-#[expect(dead_code, reason = "describes what `TokenForm` reads")]
+#[allow(dead_code, reason = "describes what `TokenForm` reads")]
 struct RevocationRequest {
     /// An access token or a refresh token.
     token: String,
