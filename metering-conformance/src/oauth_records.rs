@@ -4,14 +4,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use metering_core::clock::Timestamp;
-use metering_core::oauth::{Grant, GrantToken, OAuthClient};
+use metering_core::oauth::{Grant, GrantToken, OAuthClient, RedirectUri};
 use metering_core::random::SystemRandomness;
 use metering_core::{FullStore, Refusal};
 
 use super::scene::{MINUTE, NOON, accepted, charge, customer, new_key, refused};
 
 fn client(id: &str, expires_at: Timestamp) -> OAuthClient {
-    let redirect_uris = ["https://a.example/cb?x=1", "http://127.0.0.1/cb"].map(|uri| uri.parse().unwrap()).to_vec();
+    let redirect_uris =
+        ["https://a.example/cb?x=1", "http://127.0.0.1/cb"].map(|uri| uri.parse::<RedirectUri>().unwrap()).to_vec();
     OAuthClient { id: id.to_owned(), name: "Größe".parse().unwrap(), redirect_uris, expires_at }
 }
 
