@@ -102,7 +102,12 @@ impl OAuth<'_> {
 
 impl Asking {
     /// The URL that tells the client.
-    fn response(&self, request: &AuthorizationRequest, issuer: &str, mut parts: Vec<(&str, &str)>) -> String {
+    fn response<'p>(
+        &self,
+        request: &'p AuthorizationRequest,
+        issuer: &'p str,
+        mut parts: Vec<(&'static str, &'p str)>,
+    ) -> String {
         parts.extend(request.state.as_deref().map(|state| ("state", state)));
         parts.push(("iss", issuer));
         self.redirect_uri.with(&parts)
