@@ -11,6 +11,7 @@ mod limits;
 mod list;
 mod load;
 mod mcp;
+mod oauth;
 mod operator;
 mod otlp;
 mod pay;
@@ -53,6 +54,7 @@ pub use list::List;
 pub use load::needs_gateway;
 pub use load::{Arguments, Loaded, load};
 pub use mcp::{McpConfig, Surface};
+pub use oauth::OAuthConfig;
 pub use operator::{OperatorConfig, PostalAddress};
 pub use otlp::OtlpConfig;
 pub use pay::{Amount, OfferConfig, PayConfig, Settle};
@@ -119,6 +121,8 @@ pub struct Config {
     pub authorize: AuthorizeConfig,
     /// The MCP server: routes as tools for agents.
     pub mcp: McpConfig,
+    /// Programs that get a key by their owner's consent.
+    pub oauth: OAuthConfig,
     /// How charges are committed.
     pub meter: MeterLimits,
     /// Charging over HTTP for other services.
@@ -253,6 +257,7 @@ impl Default for Config {
             gateway: GatewayConfig::default(),
             authorize: AuthorizeConfig::default(),
             mcp: McpConfig::default(),
+            oauth: OAuthConfig::default(),
             meter: MeterLimits::default(),
             billing: BillingConfig::default(),
             payments: PaymentsConfig::default(),

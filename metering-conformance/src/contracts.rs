@@ -9,6 +9,7 @@ mod events;
 mod holds;
 mod imports;
 mod keys;
+mod oauth;
 mod operators;
 mod prices;
 mod refills;
@@ -31,6 +32,7 @@ macro_rules! store_conformance {
         $crate::imports_conformance!($fresh);
         $crate::prices_conformance!($fresh);
         $crate::browser_sessions_conformance!($fresh);
+        $crate::oauth_conformance!($fresh);
         // What one trait writes and another one reads.
         $crate::conformance_tests! { $fresh;
             authorization_credits::credited_authorizations_are_told,

@@ -85,6 +85,8 @@ pub mod ledger;
 pub mod lookups;
 mod model;
 pub mod newest_lists;
+pub mod oauth_grants;
+pub mod oauth_records;
 mod operation;
 pub mod operations;
 pub mod operators;

@@ -2,7 +2,7 @@
 //!
 //! The contract has these parts: [`Store`] for accounts, charges and usage is all that charging needs. A service that
 //! sells plans on chains needs a [`PaymentStore`] too, one with free signups a [`SignupStore`], one that operators
-//! administer an [`OperatorStore`], one whose customers stay signed in a [`BrowserSessionStore`], one that refills accounts a [`RefillStore`], one that sends webhooks an
+//! administer an [`OperatorStore`], one whose customers stay signed in a [`BrowserSessionStore`], one that gives programs access by OAuth an [`OAuthStore`], one that refills accounts a [`RefillStore`], one that sends webhooks an
 //! [`EventStore`], one that accepts signed authorizations an [`AuthorizationStore`], one that accounts of another
 //! service can move to an [`ImportStore`], and one that records which catalogue was in force when a [`PriceStore`].
 //! [`decision`](crate::backend::decision) has the rules of every write.
@@ -20,6 +20,7 @@ mod imports;
 mod inspection;
 mod keys;
 pub(crate) mod memory;
+mod oauth;
 mod operators;
 mod page;
 mod payments;
@@ -62,6 +63,7 @@ pub use holds::HoldStore;
 pub use imports::ImportStore;
 pub use inspection::Inspection;
 pub use keys::{KeyChange, KeyChanged, KeyCreated, KeyStore, NewKey, TermsChange};
+pub use oauth::OAuthStore;
 pub use operators::OperatorStore;
 pub use page::{Cursor, Page};
 pub use payments::{

@@ -42,6 +42,7 @@ mod headers;
 mod holds;
 mod keys;
 mod metered_headers;
+mod oauth;
 mod payable_members;
 mod payment;
 mod payment_headers;
@@ -93,6 +94,10 @@ pub use keys::{
     KeysDocument, LeakedKeyRequest, LeakedKeyResponse, RemainingKeyDocument, RotateKeyRequest,
 };
 pub use metered_headers::MeteredHeaders;
+pub use oauth::{
+    AuthorizationDocument, AuthorizationRequest, ConsentRequest, ConsentResponse, OAuthErrorBody,
+    RegisteredClientDocument, TokenResponse,
+};
 pub use payable_members::PayableMembers;
 pub use payment::{
     ClaimRequest, ClaimResponse, CompletionRequest, CompletionResponse, QuoteRequest, QuoteResponse,

@@ -45,6 +45,7 @@ use url::Url;
 use crate::config::Config;
 use crate::front::Front;
 use crate::http::{Bodies, Connection, CrossOrigin, Problem, Response, Shutdown, accepts_json, bytes, into_response};
+use crate::oauth::{Asking, Issuer};
 use crate::pages::ErrorLinks;
 use crate::run::{Current, RunError};
 
@@ -81,6 +82,8 @@ pub(crate) struct Mcp {
     streamable: StreamableHttpService<McpServer, LocalSessionManager>,
     bodies: Bodies,
     max_body_bytes: usize,
+    /// Who gives tokens, if this process does.
+    issuer: Option<Issuer>,
 }
 
 impl std::fmt::Debug for Mcp {
@@ -138,6 +141,7 @@ impl Mcp {
             streamable,
             bodies,
             max_body_bytes,
+            issuer: Issuer::new(config, listen),
         })
     }
 
@@ -157,6 +161,7 @@ impl Mcp {
         B: Body<Data = Bytes> + Send,
         B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
     {
+        let asking = self.issuer.as_ref().map(|_| Asking::new(request.headers(), request.uri().path()));
         let serve = |request: Request<B>| async {
             let is_streamable = request.uri().path() == "/mcp";
             let refusal = |problem: Problem| {
@@ -168,7 +173,14 @@ impl Mcp {
             };
             self.serve(request).await.unwrap_or_else(refusal)
         };
-        self.cross_origin.respond(request, serve).await
+        let mut response = self.cross_origin.respond(request, serve).await;
+        if response.status() == StatusCode::UNAUTHORIZED
+            && let Some((issuer, asking)) = self.issuer.as_ref().zip(asking)
+            && let Some(challenge) = issuer.challenge(&asking)
+        {
+            response.headers_mut().insert(header::WWW_AUTHENTICATE, challenge);
+        }
+        response
     }
 
     async fn serve<B>(&self, request: Request<B>) -> Result<Response, Problem>

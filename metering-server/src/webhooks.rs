@@ -10,4 +10,5 @@ mod failure;
 mod resolver;
 mod sender;
 
+pub(crate) use self::client::{FetchedDocument, WebhookClient};
 pub(crate) use self::delivering::{Delivering, finish};

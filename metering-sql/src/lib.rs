@@ -46,6 +46,7 @@ pub mod lines;
 pub mod links;
 pub mod newest;
 pub mod numbered;
+pub mod oauth;
 pub mod offers;
 pub mod operations;
 pub mod operators;

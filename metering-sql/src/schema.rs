@@ -15,4 +15,5 @@ pub const STEPS: &[&str] = &[
     include_str!("schema/0010_auto_top_ups.sql"),
     include_str!("schema/0011_upstreams.sql"),
     include_str!("schema/0009_authorized_usage.sql"),
+    include_str!("schema/0013_oauth.sql"),
 ];

@@ -11,6 +11,7 @@ use metering_core::charging::{Fingerprint, HeldTokens, HoldId, SettleReason};
 use metering_core::clock::Month;
 use metering_core::events::{DeliveryId, DeliveryState, EventKind, EventKinds, WebhookId, WebhookSecret, WebhookState};
 use metering_core::money::{Currency, LedgerKind};
+use metering_core::oauth::{CodeChallenge, GrantId, GrantTokenHash, RedirectUri};
 use metering_core::offers::{AuthorizationNonce, IdentifierHash, SettlementFailure};
 use metering_core::operators::{Actor, AuditId, AuditResult, OperatorName, OperatorTokenHash, Role};
 use metering_core::payments::{
@@ -261,6 +262,8 @@ wrappers! {
     BrowserSessionId: [u8; 16], Self::from_bytes, |id| *id.as_bytes();
     BrowserTokenHash: [u8; 32], Self::from_bytes, |hash| *hash.as_bytes();
     KeyHash: [u8; 32], Self::from_bytes, |hash| *hash.as_bytes();
+    GrantId: [u8; 16], Self::from_bytes, |id| *id.as_bytes();
+    GrantTokenHash: [u8; 32], Self::from_bytes, |hash| *hash.as_bytes();
     AuthorizationNonce: [u8; 32], Self::from_bytes, |nonce| *nonce.as_bytes();
     IdentifierHash: [u8; 32], Self::from_bytes, |hash| *hash.as_bytes();
     NonceHash: [u8; 32], Self::from_bytes, |hash| *hash.as_bytes();
@@ -305,6 +308,7 @@ texts!(
     Actor,
     AgentName,
     BudgetReset,
+    CodeChallenge,
     Currency,
     CurrencyAmount,
     DeviceName,
@@ -318,6 +322,7 @@ texts!(
     KeyName,
     Networks,
     OperatorName,
+    RedirectUri,
     RoutePatterns,
     Scopes,
     UserCode

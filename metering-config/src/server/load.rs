@@ -129,6 +129,7 @@ fn check(config: &Config) -> Result<(), ConfigError> {
     }
     check_mcp(config)?;
     config.authorize.check(config)?;
+    config.oauth.check(config)?;
     check_signup(&config.signup)?;
     check_mail(config)?;
     config.webhooks.check()?;

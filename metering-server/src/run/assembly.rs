@@ -23,6 +23,7 @@ use crate::config::{Config, CurrencyConfig, Surface};
 use crate::gateway::{Gateway, HeaderSettings, HttpUpstream, NamedUpstreams, Source};
 use crate::http::Bodies;
 use crate::mail;
+use crate::oauth::{self, Issuer};
 use crate::operations::metrics;
 use crate::pages::Pages;
 use crate::pay;
@@ -68,7 +69,16 @@ pub(super) fn assemble(
     let signup = settings::signup(config, &urls, &bot_challenge);
     let signup = mail::settings(config, outbox.as_ref(), signup);
     let service = service.with_signup(Arc::clone(&store) as _, signup);
-    let service = Arc::new(service.with_browser_sessions(Arc::clone(&store) as _));
+    let service = service.with_browser_sessions(Arc::clone(&store) as _);
+    let issuer = Issuer::new(config, address);
+    let service = match &issuer {
+        Some(_) => {
+            let documents = oauth::Documents::new(&config.webhooks).map_err(RunError::Setup)?;
+            service.with_oauth(Arc::clone(&store), Arc::new(documents))
+        }
+        None => service,
+    };
+    let service = Arc::new(service);
     let stripe = |stripe| Stripe::new(stripe, urls.pages(), Arc::clone(&store) as _);
     let stripe = config.stripe.as_ref().map(stripe).transpose();
     let stripe = stripe.map_err(RunError::Setup)?;
@@ -86,6 +96,7 @@ pub(super) fn assemble(
         limits,
         billing_secret: config.billing.internal_secret.as_ref().map(BillingSecret::new),
         payments_secret: config.billing.payments_secret.as_ref().map(BillingSecret::new),
+        issuer,
         stripe: stripe.map(Arc::new),
         metrics: recorder,
         metrics_here: config.admin_listen.is_none(),

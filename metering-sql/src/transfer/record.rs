@@ -10,6 +10,7 @@ use metering_core::charging::{CountedRoute, Hold, StoredResult, UsageKind, Volum
 use metering_core::clock::{Day, Timestamp};
 use metering_core::events::{DeliveryId, Event, Progress, Webhook, WebhookId};
 use metering_core::money::{Credits, LedgerEntry, Refill};
+use metering_core::oauth::{Grant, OAuthClient};
 use metering_core::offers::{AuthorizationId, AuthorizationRecord};
 use metering_core::operators::{AuditEntry, Operator};
 use metering_core::payments::{
@@ -85,6 +86,10 @@ pub enum Record {
     EmailLink(EmailLink),
     /// A session of a browser.
     BrowserSession(Box<BrowserSession>),
+    /// A client of OAuth that registered.
+    OAuthClient(OAuthClient),
+    /// A grant of OAuth.
+    OAuthGrant(Box<Grant>),
     /// An operator.
     Operator(Operator),
     /// A price version, and the text of its catalogue.
@@ -265,6 +270,8 @@ impl Record {
             Self::Solution(_) => Section::Solutions,
             Self::EmailLink(_) => Section::EmailLinks,
             Self::BrowserSession(_) => Section::BrowserSessions,
+            Self::OAuthClient(_) => Section::OAuthClients,
+            Self::OAuthGrant(_) => Section::OAuthGrants,
             Self::Operator(_) => Section::Operators,
             Self::Price(..) => Section::Prices,
             Self::AuditEntry(_) => Section::AuditLog,
@@ -369,6 +376,8 @@ impl Record {
             Self::Solution(record) => format!("solution {record:?}"),
             Self::EmailLink(link) => format!("email link {:?} of {}", link.token, link.account),
             Self::BrowserSession(session) => format!("session {} of {}", session.id, session.account),
+            Self::OAuthClient(client) => format!("OAuth client {}", client.id),
+            Self::OAuthGrant(grant) => format!("OAuth grant {:?} of {}", grant.token, grant.account),
             Self::Operator(operator) => format!("operator {}", operator.name),
             Self::Price(version, _) => format!("price version {}", version.number),
             Self::AuditEntry(entry) => format!("audit entry {}", entry.id.0),

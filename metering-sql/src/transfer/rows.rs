@@ -5,6 +5,7 @@ use std::sync::Arc;
 use metering_core::access::{BrowserSession, SecretRecord};
 use metering_core::events::{Event, Webhook};
 use metering_core::money::{LedgerEntry, Refill};
+use metering_core::oauth::{Grant, OAuthClient};
 use metering_core::offers::AuthorizationRecord;
 use metering_core::operators::{AuditId, AuditOutcome, NewAuditEntry, Operator};
 use metering_core::payments::{
@@ -91,6 +92,8 @@ impl Rows {
             Section::Solutions => rows!(Solution, SolutionRecord, ["solution"]),
             Section::EmailLinks => rows!(EmailLink, EmailLink, ["token"]),
             Section::BrowserSessions => rows!(BrowserSession, BrowserSession, ["token"]),
+            Section::OAuthClients => rows!(OAuthClient, OAuthClient, ["id {bytes}"]),
+            Section::OAuthGrants => rows!(OAuthGrant, Grant, ["id"]),
             Section::Operators => rows!(Operator, Operator, ["name {bytes}"]),
             Section::Prices => Some(Rows {
                 table: Price::TABLE,

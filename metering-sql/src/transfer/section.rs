@@ -65,6 +65,10 @@ pub enum Section {
     EmailLinks,
     /// Sessions of browsers, by their token.
     BrowserSessions,
+    /// Clients of OAuth that registered, by the bytes of their id.
+    OAuthClients,
+    /// Grants of OAuth, by their id.
+    OAuthGrants,
     /// Operators, by the bytes of their name.
     Operators,
     /// Price versions, by number.
@@ -112,6 +116,8 @@ impl Section {
         Self::Solutions,
         Self::EmailLinks,
         Self::BrowserSessions,
+        Self::OAuthClients,
+        Self::OAuthGrants,
         Self::Operators,
         Self::Prices,
         Self::AuditLog,
@@ -152,6 +158,8 @@ impl Section {
             Self::Solutions => "solutions",
             Self::EmailLinks => "email_links",
             Self::BrowserSessions => "browser_sessions",
+            Self::OAuthClients => "oauth_clients",
+            Self::OAuthGrants => "oauth_grants",
             Self::Operators => "operators",
             Self::Prices => "prices",
             Self::AuditLog => "audit_log",
