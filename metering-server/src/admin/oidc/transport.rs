@@ -36,7 +36,7 @@ impl Transport {
     }
 
     async fn send(&self, request: HttpRequest) -> Result<HttpResponse, HttpError> {
-        let mut response = self.0.execute(request.try_into()?).await?;
+        let mut response = self.0.execute(reqwest::Request::try_from(request)?).await?;
         let mut body = Vec::new();
         while let Some(piece) = response.chunk().await? {
             if body.len() + piece.len() > MAX_BYTES {
