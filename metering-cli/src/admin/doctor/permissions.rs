@@ -36,7 +36,8 @@ fn secret_files(config: &Config) -> Vec<PathBuf> {
         &config.signup.turnstile.secret_file,
         &config.pay.facilitator_token_file,
     ];
-    let others = pay.into_iter().chain(webhooks).chain(stripe).chain(oidc).chain(more).chain(otlp).filter_map(Option::as_ref);
+    let others =
+        pay.into_iter().chain(webhooks).chain(stripe).chain(oidc).chain(more).chain(otlp).filter_map(Option::as_ref);
     let named = config.gateway.upstreams.iter().flat_map(UpstreamConfig::files);
     let upstream = config.gateway.upstream_headers.files().chain(named).map(Path::to_owned);
     tls.into_iter().chain(smtp).chain(others).cloned().chain(upstream).collect()
