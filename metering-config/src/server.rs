@@ -3,6 +3,7 @@
 mod authorize;
 mod brand;
 mod certificate_files;
+mod console;
 mod difference;
 mod docs;
 mod gateway;
@@ -46,6 +47,7 @@ use crate::{DEFAULT_DATA, FILE_IN_DATA};
 pub use authorize::AuthorizeConfig;
 pub use brand::{BrandConfig, BrandText, Colour, ColourError, Mark, MarkKind};
 pub use certificate_files::CertificateFiles;
+pub use console::{ConsoleConfig, OidcConfig, OidcOperator};
 pub use docs::DocsConfig;
 pub use gateway::{GatewayConfig, HeaderRules};
 pub use http::HttpConfig;
@@ -105,6 +107,8 @@ pub struct Config {
     pub pages_url: Option<String>,
     /// The plan chain that is listed first; by default the one with the lowest id.
     pub primary_chain: Option<String>,
+    /// The operators' console.
+    pub console: ConsoleConfig,
     /// Logging.
     pub log: LogConfig,
     /// Traces; without it there are none.
@@ -249,6 +253,7 @@ impl Default for Config {
             public_url: None,
             pages_url: None,
             primary_chain: None,
+            console: ConsoleConfig::default(),
             log: LogConfig::default(),
             otlp: None,
             http: HttpConfig::default(),
