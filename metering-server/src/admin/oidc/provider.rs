@@ -144,7 +144,8 @@ impl Provider {
 
     /// The URL to send a browser to.
     pub(super) async fn begin(&self) -> Result<(Url, Login), Refusal> {
-        let client = self.client(&self.metadata(None).await?);
+        let metadata = self.metadata(None).await?;
+        let client = self.client(&metadata);
         let (challenge, verifier) = PkceCodeChallenge::new_random_sha256();
         let flow = AuthenticationFlow::<CoreResponseType>::AuthorizationCode;
         let request = client.authorize_url(flow, CsrfToken::new_random, Nonce::new_random);
@@ -172,7 +173,8 @@ impl Provider {
         };
         let claims = match verified(&client) {
             Err(ClaimsVerificationError::SignatureVerification(SignatureVerificationError::NoMatchingKey)) => {
-                verified(&self.client(&self.metadata(Some(&metadata)).await?))
+                let renewed = self.metadata(Some(&metadata)).await?;
+                verified(&self.client(&renewed))
             }
             outcome => outcome,
         };
