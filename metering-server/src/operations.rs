@@ -9,6 +9,7 @@ pub(crate) mod metric;
 pub(crate) mod metrics;
 pub(crate) mod readiness;
 pub(crate) mod refills;
+pub(crate) mod retention;
 pub(crate) mod service_manager;
 pub(crate) mod spans;
 pub(crate) mod traces;
