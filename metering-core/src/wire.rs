@@ -35,6 +35,7 @@ mod deliveries;
 mod email;
 mod error;
 mod error_code;
+mod export;
 mod factor;
 mod field;
 mod headers;
@@ -77,6 +78,7 @@ pub use email::{
 };
 pub use error::{ErrorBody, Required};
 pub use error_code::ErrorCode;
+pub use export::AccountExportDocument;
 pub use factor::Factor;
 pub use headers::{
     BALANCE_HEADER, CHARGED_HEADER, HELD_HEADER, IDEMPOTENCY_HEADER, MAX_COST_HEADER, PRICE_VERSION_HEADER,
