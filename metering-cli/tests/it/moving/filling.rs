@@ -20,8 +20,9 @@ use metering_core::payments::{
 use metering_core::prices::{NewPriceVersion, PriceNumber, PriceRecorded};
 use metering_core::signups::{EmailLink, LinkHash, LinkPurpose, SessionHash, SignupSession};
 use metering_core::store::{
-    AutoTopUpChange, AutoTopUpSet, BrowserSessionStore, Claim, EmailVerified, KeyDelivery, KeyStore, OAuthStore, OperatorStore,
-    PaymentCredit, PaymentCredited, PriceStore, QuotePrecedence, RefillStore, ReversalChange, SignupStore, TopUpEnd,
+    AutoTopUpChange, AutoTopUpSet, BrowserSessionStore, Claim, EmailVerified, KeyDelivery, KeyStore, OAuthStore,
+    OperatorStore, PaymentCredit, PaymentCredited, PriceStore, QuotePrecedence, RefillStore, ReversalChange,
+    SignupStore, TopUpEnd,
 };
 use metering_core::{
     AccountId, Charge, ClientSource, Credits, FullStore, NewAccount, PaymentStore, RateLimits, RequestId, Store,
