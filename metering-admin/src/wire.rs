@@ -27,8 +27,8 @@ pub use accounts::{
 };
 pub use arrivals::{ArrivalDocument, ArrivalsDocument, QuotedDocument, ScannedDocument, UnreadableDocument};
 pub use attention::{
-    AttentionDocument, AttentionNextDocument, FailingWebhookDocument, NearestPlanDocument, PaidBeforeDocument,
-    RunwayDocument, UnclaimedDocument,
+    AttentionDocument, AttentionNextDocument, FailingSinkDocument, FailingWebhookDocument, NearestPlanDocument,
+    PaidBeforeDocument, RunwayDocument, UnclaimedDocument,
 };
 pub use audit::{AuditDocument, AuditEntryDocument, AuditOutcomeDocument};
 pub use credited::{AssignmentDetails, AssignmentDocument, PaymentRecordDocument, PaymentRecordsDocument};

@@ -27,6 +27,7 @@ mod stripe;
 mod tls;
 mod upstream_headers;
 mod upstreams;
+mod usage;
 mod values;
 mod web;
 mod webhooks;
@@ -69,6 +70,7 @@ pub use stripe::{CardPlan, StripeConfig};
 pub use tls::TlsConfig;
 pub use upstream_headers::UpstreamHeaders;
 pub use upstreams::UpstreamConfig;
+pub use usage::{UsageConfig, UsageSinkConfig};
 pub use web::{HostName, HostNameError, WebOrigin, WebOriginError};
 pub use webhooks::{EventName, WebhooksConfig};
 pub use weight::{FactorSetting, MultiplierSetting, SettableFactor, WeightSetting};
@@ -131,6 +133,8 @@ pub struct Config {
     pub smtp: Option<SmtpConfig>,
     /// Webhooks: those of customers, and the operator's own.
     pub webhooks: WebhooksConfig,
+    /// Where usage is sent to be analysed.
+    pub usage: UsageConfig,
     /// Payable 402s: what agents can pay with their requests, and how that is settled.
     pub pay: PayConfig,
     /// Selling plans by card; without it no cards are accepted.
@@ -259,6 +263,7 @@ impl Default for Config {
             signup: SignupConfig::default(),
             smtp: None,
             webhooks: WebhooksConfig::default(),
+            usage: UsageConfig::default(),
             pay: PayConfig::default(),
             stripe: None,
             topup: TopupConfig::default(),

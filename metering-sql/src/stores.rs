@@ -14,3 +14,4 @@ mod keys;
 mod operators;
 mod payments;
 mod signups;
+mod usage_sinks;
