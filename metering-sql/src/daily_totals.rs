@@ -45,6 +45,12 @@ pub(crate) async fn first(
     totals.into_iter().take(most(limit)).map(total).collect()
 }
 
+/// A cursor before all totals of a day.
+#[must_use]
+pub fn from_day(day: Day) -> Cursor {
+    cursor_of(&before(day))
+}
+
 /// Before all totals of a day.
 pub(crate) fn before(day: Day) -> DailyKey {
     (day, i64::MIN, "".into(), "".into(), "", KeyNumber::FIRST)
