@@ -18,7 +18,7 @@ use crate::store::{StoreError, UsageSinkStore};
 /// How long a turn may take. It reads all totals of [`SentUsage::DAYS`] days at most, and sends one batch.
 const LEASE: Duration = Duration::from_secs(10 * 60);
 /// How long to wait before looking whether the sink is due, and after the store failed.
-const POLL: Duration = Duration::from_secs(10);
+const POLL: Duration = Duration::from_secs(2);
 /// How many daily totals are compared at a time. What changed of them is staged in one transaction, which charges may
 /// have to wait for.
 const PAGE: u32 = 250;
