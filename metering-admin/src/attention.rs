@@ -1,4 +1,5 @@
-//! What needs an operator's attention: payments that nobody claimed, webhooks that fail, and accounts that run out.
+//! What needs an operator's attention: payments that nobody claimed, usage that was not paid, webhooks that fail, and
+//! accounts that run out.
 
 use std::cmp::Reverse;
 
@@ -18,7 +19,7 @@ use crate::error::AdminError;
 use crate::payments::{FoundPayment, PaymentStatus, Token};
 use crate::wire::{
     ArrivalDocument, FailingSinkDocument, FailingWebhookDocument, NearestPlanDocument, PaidBeforeDocument,
-    RunwayDocument, UnclaimedDocument,
+    RunwayDocument, UnclaimedDocument, UnpaidUsageDocument,
 };
 
 /// How often failing deliveries are read for a page: several may go to one webhook.
@@ -83,6 +84,22 @@ impl Administration {
         }
         let own = if has_own { WITH_OWN } else { WITHOUT_OWN };
         Ok(Page { items: failing, next: next.map(|next| Cursor::new(format!("{own}{}", next.as_str()))) })
+    }
+
+    /// The newest payments for usage that failed although their requests were served, at most `limit`: those of accounts
+    /// that still owe.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub async fn unpaid_usage(&self, limit: u32) -> Result<Vec<UnpaidUsageDocument>, AdminError> {
+        let mut unpaid = Vec::new();
+        for record in self.store.unpaid_usage(limit).await? {
+            let account = self.store.account(&record.account).await?;
+            if account.is_some_and(|account| account.totals.balance.is_negative()) {
+                unpaid.extend(UnpaidUsageDocument::new(&record));
+            }
+        }
+        Ok(unpaid)
     }
 
     /// The sinks that do not take usage. There are few.

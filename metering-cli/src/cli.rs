@@ -19,7 +19,9 @@ use crate::client::events::list::EventsArgs;
 use crate::client::events::webhooks::WebhooksArgs;
 use crate::client::money::alert::AlertArgs;
 use crate::client::money::balance::BalanceArgs;
+use crate::client::payments::auto_topup::AutoTopupArgs;
 use crate::client::payments::plans::PlansArgs;
+use crate::client::payments::processor::PaymentsArgs;
 use crate::client::payments::receipts::ReceiptsArgs;
 use crate::client::payments::topup::TopupArgs;
 use crate::client::signups::signup::SignupArgs;
@@ -49,7 +51,9 @@ pub(crate) enum Command {
     Signup(SignupArgs),
     SignupPay(SignupPayArgs),
     Topup(TopupArgs),
+    AutoTopup(AutoTopupArgs),
     Receipts(ReceiptsArgs),
+    Payments(PaymentsArgs),
     Balance(BalanceArgs),
     Alert(AlertArgs),
     Usage(UsageArgs),
@@ -77,7 +81,9 @@ impl Command {
             Self::Signup(args) => args.run(out).await,
             Self::SignupPay(args) => args.run(out).await,
             Self::Topup(args) => args.run(out).await,
+            Self::AutoTopup(args) => args.run(out).await,
             Self::Receipts(args) => args.run(out).await,
+            Self::Payments(args) => args.run(out).await,
             Self::Balance(args) => args.run(out).await,
             Self::Alert(args) => args.run(out).await,
             Self::Usage(args) => args.run(out).await,

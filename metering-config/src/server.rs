@@ -3,6 +3,7 @@
 mod authorize;
 mod brand;
 mod certificate_files;
+mod console;
 mod difference;
 mod docs;
 mod gateway;
@@ -11,6 +12,7 @@ mod limits;
 mod list;
 mod load;
 mod mcp;
+mod oauth;
 mod operator;
 mod otlp;
 mod pay;
@@ -46,6 +48,7 @@ use crate::{DEFAULT_DATA, FILE_IN_DATA};
 pub use authorize::AuthorizeConfig;
 pub use brand::{BrandConfig, BrandText, Colour, ColourError, Mark, MarkKind};
 pub use certificate_files::CertificateFiles;
+pub use console::{ConsoleConfig, OidcConfig, OidcOperator};
 pub use docs::DocsConfig;
 pub use gateway::{GatewayConfig, HeaderRules};
 pub use http::HttpConfig;
@@ -54,6 +57,7 @@ pub use list::List;
 pub use load::needs_gateway;
 pub use load::{Arguments, Loaded, load};
 pub use mcp::{McpConfig, Surface};
+pub use oauth::OAuthConfig;
 pub use operator::{OperatorConfig, PostalAddress};
 pub use otlp::OtlpConfig;
 pub use pay::{Amount, OfferConfig, PayConfig, Settle};
@@ -69,7 +73,7 @@ pub use span::{Span, SpanError, SpanOrOff};
 pub use stripe::{CardPlan, StripeConfig};
 pub use tls::TlsConfig;
 pub use upstream_headers::UpstreamHeaders;
-pub use upstreams::UpstreamConfig;
+pub use upstreams::{Http2, UpstreamConfig};
 pub use usage::{UsageConfig, UsageSinkConfig};
 pub use web::{HostName, HostNameError, WebOrigin, WebOriginError};
 pub use webhooks::{EventName, WebhooksConfig};
@@ -105,6 +109,8 @@ pub struct Config {
     pub pages_url: Option<String>,
     /// The plan chain that is listed first; by default the one with the lowest id.
     pub primary_chain: Option<String>,
+    /// The operators' console.
+    pub console: ConsoleConfig,
     /// Logging.
     pub log: LogConfig,
     /// Traces; without it there are none.
@@ -121,6 +127,8 @@ pub struct Config {
     pub authorize: AuthorizeConfig,
     /// The MCP server: routes as tools for agents.
     pub mcp: McpConfig,
+    /// Programs that get a key by their owner's consent.
+    pub oauth: OAuthConfig,
     /// How charges are committed.
     pub meter: MeterLimits,
     /// Charging over HTTP for other services.
@@ -249,6 +257,7 @@ impl Default for Config {
             public_url: None,
             pages_url: None,
             primary_chain: None,
+            console: ConsoleConfig::default(),
             log: LogConfig::default(),
             otlp: None,
             http: HttpConfig::default(),
@@ -257,6 +266,7 @@ impl Default for Config {
             gateway: GatewayConfig::default(),
             authorize: AuthorizeConfig::default(),
             mcp: McpConfig::default(),
+            oauth: OAuthConfig::default(),
             meter: MeterLimits::default(),
             billing: BillingConfig::default(),
             payments: PaymentsConfig::default(),

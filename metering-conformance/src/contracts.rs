@@ -9,6 +9,7 @@ mod events;
 mod holds;
 mod imports;
 mod keys;
+mod oauth;
 mod operators;
 mod prices;
 mod refills;
@@ -31,9 +32,12 @@ macro_rules! store_conformance {
         $crate::imports_conformance!($fresh);
         $crate::prices_conformance!($fresh);
         $crate::browser_sessions_conformance!($fresh);
+        $crate::oauth_conformance!($fresh);
         // What one trait writes and another one reads.
         $crate::conformance_tests! { $fresh;
             authorization_credits::credited_authorizations_are_told,
+            auto_top_ups::a_failed_top_up_is_told_and_not_repeated,
+            auto_top_ups::a_reversed_top_up_stops_them,
             browser_links::a_link_signs_in_once,
             browser_links::an_expired_link_does_not_sign_in,
             browser_links::concurrent_clicks_open_one_session,
@@ -229,6 +233,10 @@ macro_rules! charging_conformance {
 macro_rules! payments_conformance {
     ($fresh:expr) => {
         $crate::conformance_tests! { $fresh;
+            auto_top_ups::accounts_with_a_low_balance_are_due,
+            auto_top_ups::concurrent_top_ups_charge_once,
+            auto_top_ups::saved_cards_are_stored_unchanged,
+            auto_top_ups::top_ups_are_within_the_limit_of_the_month,
             buyers::a_receipt_gets_its_buyer_once,
             buyers::purchases_keep_their_buyer,
             challenges::a_challenge_with_a_nonce_in_use_is_an_error,

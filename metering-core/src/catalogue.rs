@@ -56,6 +56,8 @@ mod token_units;
 pub(crate) mod trie;
 mod undeclared;
 mod units;
+mod upstream_file;
+mod upstream_terms;
 mod usage_file;
 pub(crate) mod usage_price;
 mod volume_file;
@@ -94,6 +96,7 @@ pub use route::{Param, ParamLocation, ParamType, QueryRule, Route};
 pub use route_upstreams::{RouteUpstreams, is_upstream_name};
 pub use template::TemplateSegment;
 pub use units::{Count, Counts, UnitPrice};
+pub use upstream_terms::Renamed;
 pub use usage_price::{CostError, UsagePrice};
 pub use volume_tiers::{VolumeTier, VolumeTiers};
 

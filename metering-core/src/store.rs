@@ -2,13 +2,17 @@
 //!
 //! The contract has these parts: [`Store`] for accounts, charges and usage is all that charging needs. A service that
 //! sells plans on chains needs a [`PaymentStore`] too, one with free signups a [`SignupStore`], one that operators
-//! administer an [`OperatorStore`], one whose customers stay signed in a [`BrowserSessionStore`], one that refills accounts a [`RefillStore`], one that sends webhooks an
-//! [`EventStore`], one that sends usage to sinks a [`UsageSinkStore`], one that accepts signed authorizations an [`AuthorizationStore`], one that accounts of another
+//! administer an [`OperatorStore`], one whose customers stay signed in a [`BrowserSessionStore`], one that gives programs
+//! access by OAuth an [`OAuthStore`], one that refills accounts a [`RefillStore`], one that sends webhooks an
+//! [`EventStore`], one that sends usage to sinks a [`UsageSinkStore`], one that accepts signed authorizations an
+//! [`AuthorizationStore`], one that accounts of another
 //! service can move to an [`ImportStore`], and one that records which catalogue was in force when a [`PriceStore`].
 //! [`decision`](crate::backend::decision) has the rules of every write.
 
 mod authorizations;
+mod auto_top_ups;
 mod browser_sessions;
+mod claims;
 mod commit_source;
 mod error;
 mod events;
@@ -18,6 +22,7 @@ mod imports;
 mod inspection;
 mod keys;
 pub(crate) mod memory;
+mod oauth;
 mod operators;
 mod page;
 mod payments;
@@ -47,7 +52,9 @@ use crate::money::ledger::{LedgerEntry, NewLedgerEntry};
 use crate::usage::{Activity, DailyTotal, DayRange, UsageReport};
 
 pub use authorizations::{AuthorizationCredited, AuthorizationOpened, AuthorizationStore, NewAuthorization};
+pub use auto_top_ups::{AutoTopUpChange, AutoTopUpSet, TopUpEnd};
 pub use browser_sessions::BrowserSessionStore;
+pub use claims::{Claim, Claimed, KeyDelivery};
 pub use commit_source::{CommitBatch, CommitSource};
 pub use refills::{RefillStore, Refilled};
 pub use signups::{EmailVerified, SignupApproved, SignupOpened, SignupRedeemed, SignupStore};
@@ -59,11 +66,12 @@ pub use holds::HoldStore;
 pub use imports::ImportStore;
 pub use inspection::Inspection;
 pub use keys::{KeyChange, KeyChanged, KeyCreated, KeyStore, NewKey, TermsChange};
+pub use oauth::OAuthStore;
 pub use operators::OperatorStore;
 pub use page::{Cursor, Page};
 pub use payments::{
-    Claim, Claimed, KeyDelivery, PaymentCredit, PaymentCredited, PaymentSettled, PaymentStore, QuoteOpened,
-    QuotePrecedence, ReceiptBuyerAdded, SettlementChange,
+    PaymentCredit, PaymentCredited, PaymentSettled, PaymentStore, QuoteOpened, QuotePrecedence, ReceiptBuyerAdded,
+    SettlementChange,
 };
 pub use prices::PriceStore;
 pub use processors::{ProcessorReversed, RecordedReversal, ReversalChange};

@@ -23,6 +23,7 @@
 //! ```
 
 mod account;
+mod auto_top_up;
 mod billing;
 mod browser_sessions;
 mod buyer;
@@ -41,6 +42,7 @@ mod headers;
 mod holds;
 mod keys;
 mod metered_headers;
+mod oauth;
 mod payable_members;
 mod payment;
 mod payment_headers;
@@ -59,6 +61,7 @@ mod webhook_health;
 mod webhooks;
 
 pub use account::BalanceDocument;
+pub use auto_top_up::{AutoTopUpRequest, AutoTopUpResponse, SavedCardDocument, TopUpRuleDocument};
 pub use billing::{DeductRequest, DeductResponse, LookupResponse};
 pub use browser_sessions::{
     BrowserSessionDocument, BrowserSessionResponse, BrowserSessionsDocument, EndedSessionsResponse,
@@ -79,8 +82,8 @@ pub use error::{ErrorBody, Required};
 pub use error_code::ErrorCode;
 pub use factor::Factor;
 pub use headers::{
-    BALANCE_HEADER, CHARGED_HEADER, HELD_HEADER, IDEMPOTENCY_HEADER, MAX_COST_HEADER, PRICE_VERSION_HEADER,
-    REQUEST_ID_HEADER, SOURCE_HEADER, rate_headers, settled_trailers,
+    BALANCE_HEADER, BILLING_SECRET_HEADER, CHARGED_HEADER, HELD_HEADER, IDEMPOTENCY_HEADER, MAX_COST_HEADER,
+    PRICE_VERSION_HEADER, REQUEST_ID_HEADER, SOURCE_HEADER, rate_headers, settled_trailers,
 };
 pub use holds::{
     CaptureRequest, HoldFieldNames, HoldFields, HoldRequest, HoldResponse, ReleaseRequest, RequestDocument,
@@ -91,6 +94,10 @@ pub use keys::{
     KeysDocument, LeakedKeyRequest, LeakedKeyResponse, RemainingKeyDocument, RotateKeyRequest,
 };
 pub use metered_headers::MeteredHeaders;
+pub use oauth::{
+    AuthorizationDocument, AuthorizationRequest, ConsentRequest, ConsentResponse, OAuthErrorBody,
+    RegisteredClientDocument, TokenResponse,
+};
 pub use payable_members::PayableMembers;
 pub use payment::{
     ClaimRequest, ClaimResponse, CompletionRequest, CompletionResponse, QuoteRequest, QuoteResponse,

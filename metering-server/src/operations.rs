@@ -7,6 +7,7 @@ pub(crate) mod logging;
 pub(crate) mod maintenance;
 pub(crate) mod metric;
 pub(crate) mod metrics;
+pub(crate) mod rare_warning;
 pub(crate) mod readiness;
 pub(crate) mod refills;
 pub(crate) mod service_manager;

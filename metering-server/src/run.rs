@@ -40,6 +40,7 @@ use crate::operations::metrics::RequestTimes;
 use crate::operations::{maintenance, refills, service_manager};
 use crate::pay;
 use crate::rates::RateReader;
+use crate::stripe::TopUps;
 use crate::webhooks::{self, Delivering, Sinks};
 
 pub(crate) use catalogue::{catalogue, conflict};
@@ -158,6 +159,7 @@ async fn run_until(
     let upkeep = maintenance::maintain(store, clock, clock_watch, idle_state, used, metrics, shutdown.clone());
     let upkeep = tokio::spawn(upkeep);
     let watching = watch_chains(&app, &config, &shutdown);
+    let topping_up = top_up_automatically(&app, &shutdown);
     let paying = unread.map(|unread| {
         tokio::spawn(pay::run(Arc::clone(&app.payments), unread, Arc::clone(&app.gas), shutdown.clone()))
     });
@@ -221,6 +223,7 @@ async fn run_until(
         Some(refilling),
         Some(upkeep),
         paying,
+        topping_up,
     ]
     .into_iter()
     .flatten()
@@ -317,6 +320,14 @@ fn read_rates(app: &App, config: &Config, shutdown: &Shutdown) -> Result<Option<
     };
     let reader = RateReader::new(currency, rates, &app.clock).map_err(|error| RunError::Setup(Box::new(error)))?;
     Ok(reader.map(|reader| tokio::spawn(reader.follow(shutdown.clone()))))
+}
+
+/// Starts a task that charges saved cards, if cards are taken.
+fn top_up_automatically(app: &App, shutdown: &Shutdown) -> Option<JoinHandle<()>> {
+    let (clock, clock_watch) = (Arc::clone(&app.clock), Arc::clone(&app.clock_watch));
+    let stripe = app.stripe.clone()?;
+    let top_ups = TopUps { stripe, service: Arc::clone(&app.service), clock, clock_watch };
+    Some(tokio::spawn(top_ups.run(shutdown.clone())))
 }
 
 /// Starts a task that settles credited payments for each readable chain, and a watcher for each watched chain.

@@ -11,5 +11,6 @@ mod resolver;
 mod sender;
 mod usage;
 
+pub(crate) use self::client::{FetchedDocument, WebhookClient};
 pub(crate) use self::delivering::{Delivering, finish};
 pub(crate) use self::usage::Sinks;

@@ -23,6 +23,7 @@ mod value;
 
 pub mod accounts;
 pub mod audit;
+pub mod auto_top_ups;
 pub mod browser_sessions;
 pub mod buyers;
 pub mod challenges;
@@ -45,6 +46,7 @@ pub mod lines;
 pub mod links;
 pub mod newest;
 pub mod numbered;
+pub mod oauth;
 pub mod offers;
 pub mod operations;
 pub mod operators;

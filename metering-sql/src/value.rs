@@ -11,9 +11,12 @@ use metering_core::charging::{Fingerprint, HeldTokens, HoldId, SettleReason};
 use metering_core::clock::Month;
 use metering_core::events::{DeliveryId, DeliveryState, EventKind, EventKinds, WebhookId, WebhookSecret, WebhookState};
 use metering_core::money::{Currency, LedgerKind};
+use metering_core::oauth::{CodeChallenge, GrantId, GrantTokenHash, RedirectUri};
 use metering_core::offers::{AuthorizationNonce, IdentifierHash, SettlementFailure};
 use metering_core::operators::{Actor, AuditId, AuditResult, OperatorName, OperatorTokenHash, Role};
-use metering_core::payments::{CurrencyAmount, ExchangeRate, NonceHash, PaymentUse};
+use metering_core::payments::{
+    CurrencyAmount, ExchangeRate, NonceHash, PaymentUse, TopUpChargeId, TopUpChargeState, TopUpStop,
+};
 use metering_core::prices::{CatalogueHash, PriceNumber};
 use metering_core::signups::{LinkHash, LinkPurpose, SessionHash, UserCode};
 use metering_core::store::SourceId;
@@ -259,11 +262,14 @@ wrappers! {
     BrowserSessionId: [u8; 16], Self::from_bytes, |id| *id.as_bytes();
     BrowserTokenHash: [u8; 32], Self::from_bytes, |hash| *hash.as_bytes();
     KeyHash: [u8; 32], Self::from_bytes, |hash| *hash.as_bytes();
+    GrantId: [u8; 16], Self::from_bytes, |id| *id.as_bytes();
+    GrantTokenHash: [u8; 32], Self::from_bytes, |hash| *hash.as_bytes();
     AuthorizationNonce: [u8; 32], Self::from_bytes, |nonce| *nonce.as_bytes();
     IdentifierHash: [u8; 32], Self::from_bytes, |hash| *hash.as_bytes();
     NonceHash: [u8; 32], Self::from_bytes, |hash| *hash.as_bytes();
     Fingerprint: [u8; 16], Self::from_bytes, |fingerprint| *fingerprint.as_bytes();
     HoldId: [u8; 16], Self::from_bytes, |id| *id.as_bytes();
+    TopUpChargeId: [u8; 16], Self::from_bytes, |id| *id.as_bytes();
     LinkHash: [u8; 32], Self::from_bytes, |hash| *hash.as_bytes();
     SessionHash: [u8; 32], Self::from_bytes, |hash| *hash.as_bytes();
     DeliveryId: i64, Self::new, |id| id.get();
@@ -302,6 +308,7 @@ texts!(
     Actor,
     AgentName,
     BudgetReset,
+    CodeChallenge,
     Currency,
     CurrencyAmount,
     DeviceName,
@@ -315,6 +322,7 @@ texts!(
     KeyName,
     Networks,
     OperatorName,
+    RedirectUri,
     RoutePatterns,
     Scopes,
     UserCode
@@ -379,6 +387,8 @@ names! {
     Role: |name| name.parse().ok();
     SettleReason: Self::from_name;
     SettlementFailure: Self::from_name;
+    TopUpChargeState: Self::from_name;
+    TopUpStop: Self::from_name;
     WebhookState: Self::from_name;
 }
 

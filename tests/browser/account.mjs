@@ -227,7 +227,7 @@ export const account = {
     assert.ok(await list.locator("table").isVisible());
 
     for (const [button, path, columns] of [
-      ["Usage (CSV)", "/credits/usage.csv", "day,route,method,source,calls,credits,key_id,key_name"],
+      ["Usage (CSV)", "/credits/usage.csv", "day,route,method,source,calls,credits,key_id,key_name,model"],
       ["Ledger (CSV)", "/credits/ledger.csv", "id,created_at,type,credits,description,plan_id,chain_id,tx_hash"],
     ]) {
       const [download] = await Promise.all([page.waitForEvent("download"), page.getByRole("button", { name: button }).click()]);

@@ -79,6 +79,20 @@ export const operatorsConsole = {
     assert.equal(await page.getAttribute("#token", "type"), "password");
     assert.ok(await page.isHidden("#console-nav"));
     await checkPage(page, null);
+    assert.ok(await page.isHidden("#provider"), "no provider is configured");
+    // With a provider: a made-up one, and a browser that was sent back from it.
+    const sentBack = await visitor.window();
+    let problem = null;
+    await sentBack.route("**/admin/oidc", (route) => route.fulfill({ json: { name: "Acme", problem } }));
+    await sentBack.goto(`${page.base}/console?sign_in=no_role`);
+    await sentBack.waitForSelector('#provider-error:has-text("not among the operators")');
+    assert.equal(await sentBack.innerText('#provider-link[href="/admin/oidc/start"]'), "Sign in with Acme");
+    assert.ok(!sentBack.url().includes("sign_in"), "a reload does not say it again");
+    await checkPage(sentBack, null);
+    problem = "It cannot be reached.";
+    await sentBack.reload();
+    await sentBack.waitForSelector(`#provider-error:has-text("${problem}")`);
+    assert.ok(await sentBack.isHidden("#provider-link"));
     const wrong = [["sk_live_1", /starts with opr_/], [`opr_${"x".repeat(43)}`, /not valid/]];
     for (const [text, problem] of wrong) {
       await page.fill("#token", text);

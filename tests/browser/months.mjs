@@ -59,8 +59,8 @@ export const months = {
       await page.waitForSelector('[data-found="accounts"] tbody tr');
       await checkPage(page, `console-search-${look(options)}`);
       await visit(page, "Payments");
-      await page.waitForSelector("#credited tbody tr >> nth=6");
-      assert.match(await page.innerText("#credited .payments-total"), /^7 payments shown: 95 USDC on chain 8453\.$/);
+      await page.waitForSelector("#credited tbody tr >> nth=5");
+      assert.match(await page.innerText("#credited .payments-total"), /^6 payments shown: 330 USDC on chain 8453/);
       await checkPage(page, `console-payments-${look(options)}`);
       await visit(page, "Price versions");
       await page.locator("#view tbody tr", { hasText: "scheduled" }).locator("a").first().click();

@@ -3,6 +3,7 @@
 use metering_core::access::AccountId;
 use metering_core::events::Delivery;
 use metering_core::money::{Credits, printed};
+use metering_core::offers::{AuthorizationRecord, AuthorizationState};
 use metering_core::operators::AccountRunway;
 use metering_core::wire::WebhookDocument;
 use serde::{Deserialize, Serialize};
@@ -17,6 +18,10 @@ pub struct AttentionDocument {
     pub unclaimed: Vec<UnclaimedDocument>,
     /// How many those are in all.
     pub unclaimed_count: u64,
+    /// Payments for usage (`upto`) that failed although their requests were served, newest first, of accounts that still
+    /// owe.
+    #[serde(default)]
+    pub unpaid: Vec<UnpaidUsageDocument>,
     /// Webhooks whose next event waits because an attempt failed, the one that fails longest first.
     pub webhooks: Vec<FailingWebhookDocument>,
     /// Sinks that do not take usage, by name.
@@ -125,6 +130,27 @@ pub struct FailingSinkDocument {
     pub last_error: Option<String>,
 }
 
+/// A payment for usage that failed although its request was served.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct UnpaidUsageDocument {
+    /// The account that owes it.
+    pub org_id: String,
+    /// The wallet that signed (EIP-55).
+    pub payer_address: String,
+    /// The chain's id.
+    pub chain_id: u64,
+    /// What was used.
+    #[serde(deserialize_with = "printed")]
+    #[cfg_attr(feature = "openapi", schema(value_type = f64))]
+    pub credits_used: Credits,
+    /// Why it was not paid: `expired`, `cancelled` or `refused`.
+    pub reason: String,
+    /// Since when, as RFC 3339.
+    #[cfg_attr(feature = "openapi", schema(format = DateTime))]
+    pub since: String,
+}
+
 /// An account that runs out of credits.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
@@ -156,6 +182,21 @@ impl FailingWebhookDocument {
             last_status: last.and_then(|last| last.status),
             last_error: last.and_then(|last| last.error.clone()),
         }
+    }
+}
+
+impl UnpaidUsageDocument {
+    /// `None` if it did not fail.
+    pub(crate) fn new(record: &AuthorizationRecord) -> Option<Self> {
+        let AuthorizationState::Failed { failure, at } = record.state else { return None };
+        Some(Self {
+            org_id: record.account.to_string(),
+            payer_address: record.signed.authorization.from.to_checksummed(),
+            chain_id: record.signed.chain_id,
+            credits_used: record.credited()?,
+            reason: failure.as_str().to_owned(),
+            since: at.to_string(),
+        })
     }
 }
 

@@ -23,6 +23,8 @@ parameters! {
         key: Option<KeyId>,
         /// Only requests to this route, such as `GET /search` or `/quotes/*`
         route: Option<RoutePatterns>,
+        /// Only requests with this `model`, which entries of routes with prices by model have
+        model: Option<String>,
         /// Only this UTC day and later ones
         from: Option<Day> = "2026-11-01",
         /// Only this UTC day and earlier ones

@@ -74,8 +74,8 @@ call! {
     ///
     /// It gets the account's events, signed as [Standard Webhooks](https://www.standardwebhooks.com) specifies. The
     /// secret is shown only once. If the response is lost, list the webhooks, and rotate the secret of the new one.
-    /// `mailto:` and the account's verified address is a webhook, too, for `balance.low`, `balance.exhausted` and
-    /// `budget.exhausted`, if the service sends mail.
+    /// `mailto:` and the account's verified address is a webhook, too, for `balance.low`, `balance.exhausted`,
+    /// `budget.exhausted` and `top_up.stopped`, if the service sends mail.
     CreateWebhook("create_webhook") = POST "/webhooks" in "webhooks" for KEY;
     takes((), CreateWebhookRequest);
     returns(201, "The webhook and its secret": IssuedWebhookResponse)

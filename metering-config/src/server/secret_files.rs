@@ -15,7 +15,7 @@ use crate::server::{Config, Secret, UpstreamConfig, UsageSinkConfig, upstreams, 
 /// # Errors
 /// When a file cannot be read or is empty, or a secret is given twice.
 pub(super) fn take_in(config: &mut Config) -> Result<(), ConfigError> {
-    let Config { billing, signup, pay, stripe, gateway, usage, database, database_file, .. } = config;
+    let Config { billing, console, signup, pay, stripe, gateway, usage, database, database_file, .. } = config;
     gateway.upstream_headers.read_files(SECTION)?;
     gateway.upstreams.iter_mut().try_for_each(UpstreamConfig::read_files)?;
     usage.sinks.iter_mut().try_for_each(UsageSinkConfig::read_files)?;
@@ -25,6 +25,9 @@ pub(super) fn take_in(config: &mut Config) -> Result<(), ConfigError> {
     let turnstile = &mut signup.turnstile;
     fill("signup.turnstile.secret", &mut turnstile.secret, turnstile.secret_file.as_deref())?;
     fill("pay.facilitator_token", &mut pay.facilitator_token, pay.facilitator_token_file.as_deref())?;
+    if let Some(oidc) = &mut console.oidc {
+        fill("console.oidc.client_secret", &mut oidc.client_secret, oidc.client_secret_file.as_deref())?;
+    }
     if let Some(stripe) = stripe {
         fill("stripe.key", &mut stripe.key, stripe.key_file.as_deref())?;
         fill("stripe.webhook_secret", &mut stripe.webhook_secret, stripe.webhook_secret_file.as_deref())?;

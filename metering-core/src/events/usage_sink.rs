@@ -96,6 +96,8 @@ struct UsageData<'a> {
     org_id: &'a str,
     day: Day,
     route_template: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    model: Option<&'a str>,
     http_method: &'a str,
     client_source: &'a str,
     key_id: &'a KeyId,
@@ -201,7 +203,8 @@ impl SentUsage {
             data: UsageData {
                 org_id: self.account.as_str(),
                 day: self.day,
-                route_template: &self.line.route_template,
+                route_template: self.line.template(),
+                model: self.line.model(),
                 http_method: &self.line.http_method,
                 client_source: self.line.source.as_str(),
                 key_id: &self.key_id,
@@ -277,6 +280,16 @@ mod tests {
     }
 
     #[test]
+    fn an_event_names_route_and_model_apart() {
+        let parts = |line: UsageLine| {
+            let event = SentUsage { line, ..row() }.event("x").unwrap();
+            (event["data"]["route_template"].clone(), event["data"].get("model").cloned())
+        };
+        assert_eq!(parts(row().line), ("/a/{b}".into(), None));
+        assert_eq!(parts(row().line.of_model("m-*")), ("/a/{b}".into(), Some("m-*".into())));
+    }
+
+    #[test]
     fn an_id_names_one_event_of_one_total() {
         let row = row();
         let id = |row: &SentUsage| row.event("x").unwrap()["id"].as_str().unwrap().to_owned();
@@ -293,6 +306,7 @@ mod tests {
             SentUsage { key: KeyNumber::new(1), ..row.clone() },
             SentUsage { line: line("/a", "GET"), ..row.clone() },
             SentUsage { line: line("/a/{b}", "POST"), ..row.clone() },
+            SentUsage { line: row.line.clone().of_model("m"), ..row.clone() },
         ];
         for other in &others {
             assert_ne!(id(other), id(&row), "{other:?}");

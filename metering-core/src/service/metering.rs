@@ -10,6 +10,7 @@ use crate::clock::{Clock, SystemClock};
 use crate::prices::PriceNumber;
 use crate::service::billing::OwnTemplates;
 use crate::service::config::ServiceConfig;
+use crate::service::oauth::OAuthSetup;
 use crate::service::payments::{PaymentState, PlansCache};
 use crate::service::signups::SignupSetup;
 use crate::service::used_routes::UsedRoutes;
@@ -58,6 +59,8 @@ pub struct Service {
     pub(super) webhooks: WebhookSetup,
     /// `None` when the service keeps no sessions of browsers.
     pub(super) browser_sessions: Option<Arc<dyn BrowserSessionStore>>,
+    /// `None` when the service offers no OAuth.
+    pub(super) oauth: Option<OAuthSetup>,
 }
 
 /// What charges requests.
@@ -161,6 +164,7 @@ impl Service {
             signups: SignupSetup::default(),
             webhooks: WebhookSetup::default(),
             browser_sessions: None,
+            oauth: None,
         }
     }
 
@@ -198,6 +202,7 @@ impl Service {
             signups: self.signups.clone(),
             webhooks: self.webhooks.clone(),
             browser_sessions: self.browser_sessions.clone(),
+            oauth: self.oauth.clone(),
         }
     }
 

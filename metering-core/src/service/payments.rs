@@ -1,6 +1,7 @@
 //! Selling plans on chains: quotes, claims, top-ups, receipts, and the tasks that watch and settle payments.
 
 mod arrivals;
+mod auto_top_ups;
 mod buyers;
 mod claims;
 mod completion;

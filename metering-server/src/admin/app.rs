@@ -8,6 +8,7 @@ use metering_core::{FullStore, Timestamp};
 use tokio::sync::Semaphore;
 use tokio_util::task::TaskTracker;
 
+use super::oidc::Oidc;
 use super::reload_handle::Reload;
 use super::runways::Runways;
 use super::sessions::Sessions;
@@ -24,6 +25,8 @@ pub(crate) struct AdminApp {
     pub(super) administration: Administration,
     pub(super) reload: Reload,
     pub(super) sessions: Arc<Sessions>,
+    /// The provider that operators can sign in through.
+    pub(super) oidc: Option<Arc<Oidc>>,
     /// The chains by the names of their configuration sections.
     pub(super) chains: Vec<(String, Chain)>,
     pub(super) brand: String,
@@ -65,6 +68,7 @@ impl AdminApp {
                 .with_rates(app.service.payments().rates().cloned()),
             reload,
             sessions: Arc::default(),
+            oidc: Oidc::new(&config).map(Arc::new),
             chains,
             brand: config.brand.name.as_str().to_owned(),
             config,
@@ -90,6 +94,7 @@ impl AdminApp {
             app,
             reload: self.reload.clone(),
             sessions: Arc::clone(&self.sessions),
+            oidc: self.oidc.clone(),
             chains: self.chains.clone(),
             brand: config.brand.name.as_str().to_owned(),
             config,

@@ -25,10 +25,10 @@ const UNCLAIMED: &str = "unclaimed";
 const WEBHOOKS: &str = "webhooks";
 const RUNNING_OUT: &str = "running_out";
 
-/// What needs attention: payments that nobody claimed, webhooks and sinks that fail, accounts that run out
+/// What needs attention: unclaimed payments, unpaid usage, webhooks and sinks that fail, accounts that run out
 ///
-/// The accounts are at most a minute old. Sinks are listed without a kind only. If a member of `next` is not null, the list of that name continues: send it as
-/// `after`, and the name as `kind`.
+/// The accounts are at most a minute old. Usage that was not paid and sinks are listed without a kind only. If a member of
+/// `next` is not null, the list of that name continues: send it as `after`, and the name as `kind`.
 #[utoipa::path(get, path = "/admin/attention", tag = "reports", security(("operator" = [])), params(
     ("kind" = Option<String>, Query, description = "Only this list: `unclaimed`, `webhooks` or `running_out`"),
     ("after" = Option<String>, Query, description = "Where to continue; only with a kind"),
@@ -62,6 +62,7 @@ pub(super) async fn attention(app: &AdminApp, request: Request) -> Result<Reply,
     let document = AttentionDocument {
         unclaimed: unclaimed.items,
         unclaimed_count,
+        unpaid: if kind.is_none() { administration.unpaid_usage(limit).await? } else { Vec::new() },
         webhooks: webhooks.items,
         usage_sinks,
         running_out: accounts.items,

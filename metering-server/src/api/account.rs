@@ -16,8 +16,8 @@ pub(crate) async fn balance(app: &App, request: Request) -> Result<BalanceDocume
 
 pub(crate) async fn usage(app: &App, request: Request) -> Result<ActivityDocument, Problem> {
     let page = parameters::<ListActivity>(app, &request, Scope::Read).await?;
-    let ActivityPage { limit, before, key, route, from, to } = page;
-    let query = ActivityQuery { limit: limit.0, before, key, routes: route.unwrap_or_default(), from, to };
+    let ActivityPage { limit, before, key, route, model, from, to } = page;
+    let query = ActivityQuery { limit: limit.0, before, key, routes: route.unwrap_or_default(), model, from, to };
     Ok(app.service.usage().activity(&request.sender()?, query).await?)
 }
 

@@ -42,6 +42,7 @@ pub(crate) use description::Description;
         (name = "payments", description = "Buying credits on a chain: a new account, or a top-up"),
         (name = "signup", description = "Signing up without paying, as a device flow (RFC 8628)"),
         (name = "sessions", description = "Browsers that are signed in on the service's own pages"),
+        (name = "oauth", description = "Programs that get a key by its owner's consent (OAuth 2.1)"),
         (name = "recovery", description = "Replacing a lost key with a wallet's signature"),
         (name = "descriptions", description = "What this service serves, for programs"),
         (name = "operations", description = "Health and metrics, for operators and monitoring"),

@@ -5,7 +5,7 @@
 
 use std::sync::LazyLock;
 
-use metering_client::calls::{account, billing, keys, payments, sessions, signup, webhooks};
+use metering_client::calls::{account, billing, keys, oauth, payments, sessions, signup, webhooks};
 
 use crate::api;
 use crate::api::app::App;
@@ -60,6 +60,10 @@ pub(super) static ENDPOINTS: LazyLock<Table<App>> = LazyLock::new(|| {
         call!(payments::ListOffers => api::offers).compressed(),
         call!(payments::Pay as api::pay),
         call!(payments::CreateCheckout => api::create_checkout),
+        call!(payments::GetAutoTopUp => api::auto_top_up),
+        call!(payments::SetAutoTopUp => api::set_auto_top_up),
+        call!(payments::EndAutoTopUp => api::end_auto_top_up),
+        call!(payments::RemoveCard => api::remove_card),
         endpoint!(api::stripe_webhook),
         call!(signup::StartSignup => api::initiate),
         endpoint!(api::bot_challenge),
@@ -81,6 +85,14 @@ pub(super) static ENDPOINTS: LazyLock<Table<App>> = LazyLock::new(|| {
         call!(sessions::SendSignInLink => api::sign_in_link),
         call!(sessions::GetSignInAccount => api::sign_in_account),
         call!(sessions::SignInByLink as api::sign_in_by_link),
+        call!(oauth::DescribeAuthorization => api::describe_authorization),
+        call!(oauth::Consent => api::consent),
+        endpoint!(api::oauth_register),
+        endpoint!(api::oauth_token),
+        endpoint!(api::oauth_revoke),
+        endpoint!(api::oauth_service_metadata),
+        endpoint!(api::oauth_resource_metadata),
+        endpoint!(api::oauth_server_metadata),
         call!(billing::Deduct as api::deduct),
         call!(billing::Lookup => api::lookup),
         call!(billing::Hold as api::hold),
@@ -135,6 +147,8 @@ mod tests {
             (Method::PUT, "/credits/buyer", true),
             (Method::GET, "/credits/receipt.pdf", true),
             (Method::DELETE, "/api-key/sessions/current", true),
+            (Method::POST, "/oauth/consents", true),
+            (Method::POST, "/oauth/token", false),
             (Method::POST, "/api-key/sessions", false),
             (Method::POST, "/api-key/recover/email", false),
             (Method::POST, "/signup/initiate", false),

@@ -284,6 +284,15 @@ pub(crate) fn reverted_payments(chain_id: u64, reverts: usize, is_paused: bool) 
     .set(if is_paused { 1.0 } else { 0.0 });
 }
 
+/// Records how many payments for usage failed although their requests were served.
+pub(crate) fn unpaid_usage(count: u64) {
+    counter!(
+        "metering_unpaid_usage_total",
+        "Payments for usage (upto) that this node could not execute although their requests were served"
+    )
+    .absolute(count);
+}
+
 /// Records one batch of refilled accounts.
 pub(crate) fn refilled(batch: &Refilled) {
     counter!("metering_refilled_accounts_total", "Accounts that got recurring credits").increment(batch.accounts);

@@ -23,7 +23,7 @@ use crate::pages::guides::{self, GUIDES_PAGE};
 use crate::pages::headers::{Elsewhere, content_security_policy};
 use crate::pages::page::{HTML, Page};
 use crate::pages::site::{ICON, Site, content_type, file_name, own_terms_path};
-use crate::pages::{Pages, PagesError, head, terms};
+use crate::pages::{CONSENT_PAGE, Pages, PagesError, head, terms};
 
 /// The embedded files of the pages.
 #[derive(RustEmbed)]
@@ -90,6 +90,9 @@ impl Pages {
             ("/docs/mcp", "mcp.html", nothing),
             (GUIDES_PAGE, "guides.html", nothing),
         ];
+        if config.oauth.is_on(config) {
+            plain.push((CONSENT_PAGE, "consent.html", nothing));
+        }
         if config.smtp.is_some() {
             plain.extend([(VERIFY_PAGE, "verify-email.html", nothing), (RECOVER_PAGE, "recover.html", nothing)]);
         }

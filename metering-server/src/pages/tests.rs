@@ -50,6 +50,7 @@ fn the_pages_are_where_the_protocol_says() {
         "/metering",
         "/metering/account",
         "/metering/receipt",
+        "/oauth/authorize",
         "/verify",
         "/agents-tos/1",
         "/docs",

@@ -23,6 +23,7 @@ use crate::config::{Config, CurrencyConfig, Surface};
 use crate::gateway::{Gateway, HeaderSettings, HttpUpstream, NamedUpstreams, Source};
 use crate::http::Bodies;
 use crate::mail;
+use crate::oauth::{self, Issuer};
 use crate::operations::metrics;
 use crate::pages::Pages;
 use crate::pay;
@@ -68,8 +69,18 @@ pub(super) fn assemble(
     let signup = settings::signup(config, &urls, &bot_challenge);
     let signup = mail::settings(config, outbox.as_ref(), signup);
     let service = service.with_signup(Arc::clone(&store) as _, signup);
-    let service = Arc::new(service.with_browser_sessions(Arc::clone(&store) as _));
-    let stripe = config.stripe.as_ref().map(|stripe| Stripe::new(stripe, urls.pages())).transpose();
+    let service = service.with_browser_sessions(Arc::clone(&store) as _);
+    let issuer = Issuer::new(config, address);
+    let service = match &issuer {
+        Some(_) => {
+            let documents = oauth::Documents::new(&config.webhooks).map_err(RunError::Setup)?;
+            service.with_oauth(Arc::clone(&store), Arc::new(documents))
+        }
+        None => service,
+    };
+    let service = Arc::new(service);
+    let stripe = |stripe| Stripe::new(stripe, urls.pages(), Arc::clone(&store) as _);
+    let stripe = config.stripe.as_ref().map(stripe).transpose();
     let stripe = stripe.map_err(RunError::Setup)?;
     let upstreams = (source(config, Arc::clone(&clock))?, named_upstreams(config, &NamedUpstreams::default())?);
     let headers = HeaderSettings::new(&config.gateway)?;
@@ -85,6 +96,7 @@ pub(super) fn assemble(
         limits,
         billing_secret: config.billing.internal_secret.as_ref().map(BillingSecret::new),
         payments_secret: config.billing.payments_secret.as_ref().map(BillingSecret::new),
+        issuer,
         stripe: stripe.map(Arc::new),
         metrics: recorder,
         metrics_here: config.admin_listen.is_none(),
@@ -115,7 +127,12 @@ fn source(config: &Config, clock: Arc<dyn Clock>) -> Result<Source, RunError> {
         return Ok(Source::Sample(SampleFeed::new(clock, config.sample.block_time.duration())));
     };
     let url = Url::parse(url).map_err(|error| RunError::Setup(Box::new(error)))?;
-    let upstream = HttpUpstream::new(&url, public_url(config)?, &config.gateway, config.worker_count());
+    let upstream = HttpUpstream::new(
+        &url,
+        public_url(config)?,
+        (&config.gateway, config.gateway.upstream_http2),
+        config.worker_count(),
+    );
     Ok(Source::Http(upstream.map_err(|error| RunError::Setup(Box::new(error)))?))
 }
 

@@ -1,4 +1,6 @@
-//! The HTTP client for webhooks.
+//! The HTTP client for webhooks, and for documents that strangers name.
+
+mod fetch;
 
 use std::error::Error;
 use std::fmt;
@@ -16,6 +18,7 @@ use reqwest::{Certificate, Response, StatusCode};
 
 use super::failure::WebhookFailure;
 use super::resolver::{Lookup, Resolver, SystemLookup};
+pub(crate) use fetch::FetchedDocument;
 
 /// How much of a response's body is read. More than is kept: a receiver may log an error if it cannot send all of it.
 const BODY_BYTES_MAX: usize = 4 * 1024;

@@ -36,6 +36,7 @@ fn loaded(text: &str) -> Result<Config, String> {
     let secrets = ["smtp-password", "webhook-secret", "webhook-previous-secret", "gas-key", "mpp-secret"];
     let more = ["otlp-authorization", "billing-secret", "challenge-secret", "turnstile-secret", "database-url"];
     let more = more.into_iter().chain(["upstream-key", "payments-secret", "stripe-key", "stripe-webhook-secret"]);
+    let more = more.chain(["oidc-secret"]);
     for secret in secrets.into_iter().chain(more) {
         let text = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
         std::fs::write(folder.path().join(format!("metering_{secret}")), text).unwrap();
@@ -124,7 +125,8 @@ fn commented_values_are_the_defaults() {
 }
 
 /// Keys that exclude each other.
-const EITHER: [(&str, &str); 15] = [
+const EITHER: [(&str, &str); 16] = [
+    ("[console.oidc]", "client_secret = "),
     ("[billing]", "internal_secret = "),
     ("[billing]", "payments_secret = "),
     ("[stripe]", "key = "),

@@ -10,11 +10,12 @@ use metering_core::charging::{CountedRoute, Hold, StoredResult, UsageKind, Volum
 use metering_core::clock::{Day, Timestamp};
 use metering_core::events::{DeliveryId, Event, Progress, SentUsage, UsageSink, Webhook, WebhookId};
 use metering_core::money::{Credits, LedgerEntry, Refill};
+use metering_core::oauth::{Grant, OAuthClient};
 use metering_core::offers::{AuthorizationId, AuthorizationRecord};
 use metering_core::operators::{AuditEntry, Operator};
 use metering_core::payments::{
-    BuyerRecord, Challenge, PaymentRecord, Plan, ProcessorReversal, Quote, RecipientRecord, UnclaimedPayment,
-    UnreadableArrival,
+    AutoTopUp, BuyerRecord, Challenge, PaymentRecord, Plan, ProcessorReversal, Quote, RecipientRecord, TopUpCharge,
+    UnclaimedPayment, UnreadableArrival,
 };
 use metering_core::prices::PriceVersion;
 use metering_core::signups::{EmailLink, SignupSession};
@@ -49,6 +50,10 @@ pub enum Record {
     Reversal(Box<ProcessorReversal>),
     /// Who bought for an account, for some time.
     Buyer(Box<BuyerRecord>),
+    /// The saved card of an account, and the rule of its automatic top-ups.
+    AutoTopUp(Box<AutoTopUp>),
+    /// A charge of a saved card.
+    TopUpCharge(Box<TopUpCharge>),
     /// An authorization. Its claim is not moved: a pending one is free to claim.
     Authorization(Box<AuthorizationRecord>),
     /// The places of a wallet that pays gas.
@@ -85,6 +90,10 @@ pub enum Record {
     EmailLink(EmailLink),
     /// A session of a browser.
     BrowserSession(Box<BrowserSession>),
+    /// A client of OAuth that registered.
+    OAuthClient(OAuthClient),
+    /// A grant of OAuth.
+    OAuthGrant(Box<Grant>),
     /// An operator.
     Operator(Operator),
     /// A price version, and the text of its catalogue.
@@ -247,6 +256,8 @@ impl Record {
             Self::Payment(_) => Section::Payments,
             Self::Reversal(_) => Section::Reversals,
             Self::Buyer(_) => Section::Buyers,
+            Self::AutoTopUp(_) => Section::AutoTopUps,
+            Self::TopUpCharge(_) => Section::TopUpCharges,
             Self::Authorization(_) => Section::Authorizations,
             Self::GasPlaces(_) => Section::GasPlaces,
             Self::Quote(_) => Section::Quotes,
@@ -265,6 +276,8 @@ impl Record {
             Self::Solution(_) => Section::Solutions,
             Self::EmailLink(_) => Section::EmailLinks,
             Self::BrowserSession(_) => Section::BrowserSessions,
+            Self::OAuthClient(_) => Section::OAuthClients,
+            Self::OAuthGrant(_) => Section::OAuthGrants,
             Self::Operator(_) => Section::Operators,
             Self::Price(..) => Section::Prices,
             Self::AuditEntry(_) => Section::AuditLog,
@@ -349,6 +362,8 @@ impl Record {
                 format!("reversal {} at {}", reversal.reference.id(), reversal.reference.processor())
             }
             Self::Buyer(record) => format!("buyer of {} since {}", record.account, record.since),
+            Self::AutoTopUp(settings) => format!("saved card of {}", settings.account),
+            Self::TopUpCharge(charge) => format!("automatic top-up {} of {}", charge.id, charge.account),
             Self::Authorization(record) => {
                 let AuthorizationId { chain_id, payer, nonce, .. } = record.signed.id();
                 format!("authorization {nonce} of {payer} on chain {chain_id}")
@@ -370,6 +385,8 @@ impl Record {
             Self::Solution(record) => format!("solution {record:?}"),
             Self::EmailLink(link) => format!("email link {:?} of {}", link.token, link.account),
             Self::BrowserSession(session) => format!("session {} of {}", session.id, session.account),
+            Self::OAuthClient(client) => format!("OAuth client {}", client.id),
+            Self::OAuthGrant(grant) => format!("OAuth grant {:?} of {}", grant.token, grant.account),
             Self::Operator(operator) => format!("operator {}", operator.name),
             Self::Price(version, _) => format!("price version {}", version.number),
             Self::AuditEntry(entry) => format!("audit entry {}", entry.id.0),

@@ -5,11 +5,12 @@ use std::sync::Arc;
 use metering_core::access::{BrowserSession, SecretRecord};
 use metering_core::events::{Event, SentUsage, UsageSink, Webhook};
 use metering_core::money::{LedgerEntry, Refill};
+use metering_core::oauth::{Grant, OAuthClient};
 use metering_core::offers::AuthorizationRecord;
 use metering_core::operators::{AuditId, AuditOutcome, NewAuditEntry, Operator};
 use metering_core::payments::{
-    BuyerRecord, Challenge, PaymentRecord, Plan, ProcessorReversal, Quote, RecipientRecord, UnclaimedPayment,
-    UnreadableArrival,
+    AutoTopUp, BuyerRecord, Challenge, PaymentRecord, Plan, ProcessorReversal, Quote, RecipientRecord, TopUpCharge,
+    UnclaimedPayment, UnreadableArrival,
 };
 use metering_core::prices::PriceVersion;
 use metering_core::signups::{EmailLink, SignupSession};
@@ -68,6 +69,8 @@ impl Rows {
                 rows!(Reversal, ProcessorReversal, ["processor {bytes}", "reversal_id {bytes}"])
             }
             Section::Buyers => rows!(Buyer, BuyerRecord, ["account", "since"]),
+            Section::AutoTopUps => rows!(AutoTopUp, AutoTopUp, ["account"]),
+            Section::TopUpCharges => rows!(TopUpCharge, TopUpCharge, ["id"]),
             Section::Authorizations => {
                 rows!(Authorization, AuthorizationRecord, ["chain_id", "token", "payer", "nonce"])
             }
@@ -103,6 +106,8 @@ impl Rows {
             Section::Solutions => rows!(Solution, SolutionRecord, ["solution"]),
             Section::EmailLinks => rows!(EmailLink, EmailLink, ["token"]),
             Section::BrowserSessions => rows!(BrowserSession, BrowserSession, ["token"]),
+            Section::OAuthClients => rows!(OAuthClient, OAuthClient, ["id {bytes}"]),
+            Section::OAuthGrants => rows!(OAuthGrant, Grant, ["id"]),
             Section::Operators => rows!(Operator, Operator, ["name {bytes}"]),
             Section::Prices => Some(Rows {
                 table: Price::TABLE,

@@ -29,6 +29,10 @@ pub enum Section {
     Reversals,
     /// Who bought, for receipts: by account and time.
     Buyers,
+    /// Saved cards with the rules of automatic top-ups: by account.
+    AutoTopUps,
+    /// Charges of saved cards: by their id.
+    TopUpCharges,
     /// Authorizations: by chain, token, payer and nonce.
     Authorizations,
     /// The places of wallets that pay gas, by chain and wallet.
@@ -65,6 +69,10 @@ pub enum Section {
     EmailLinks,
     /// Sessions of browsers, by their token.
     BrowserSessions,
+    /// Clients of OAuth that registered, by the bytes of their id.
+    OAuthClients,
+    /// Grants of OAuth, by their id.
+    OAuthGrants,
     /// Operators, by the bytes of their name.
     Operators,
     /// Price versions, by number.
@@ -80,7 +88,7 @@ pub enum Section {
 impl Section {
     /// Every section, in the order in which they are written: records that others refer to come first. Secrets come
     /// last, so that nobody is charged on an incomplete store.
-    pub const ALL: [Self; 35] = [
+    pub const ALL: [Self; 39] = [
         Self::Accounts,
         Self::Keys,
         Self::Ledger,
@@ -94,6 +102,8 @@ impl Section {
         Self::Payments,
         Self::Reversals,
         Self::Buyers,
+        Self::AutoTopUps,
+        Self::TopUpCharges,
         Self::Authorizations,
         Self::GasPlaces,
         Self::Quotes,
@@ -112,6 +122,8 @@ impl Section {
         Self::Solutions,
         Self::EmailLinks,
         Self::BrowserSessions,
+        Self::OAuthClients,
+        Self::OAuthGrants,
         Self::Operators,
         Self::Prices,
         Self::AuditLog,
@@ -134,6 +146,8 @@ impl Section {
             Self::Payments => "payments",
             Self::Reversals => "reversals",
             Self::Buyers => "buyers",
+            Self::AutoTopUps => "auto_top_ups",
+            Self::TopUpCharges => "top_up_charges",
             Self::Authorizations => "authorizations",
             Self::GasPlaces => "gas_places",
             Self::Quotes => "quotes",
@@ -152,6 +166,8 @@ impl Section {
             Self::Solutions => "solutions",
             Self::EmailLinks => "email_links",
             Self::BrowserSessions => "browser_sessions",
+            Self::OAuthClients => "oauth_clients",
+            Self::OAuthGrants => "oauth_grants",
             Self::Operators => "operators",
             Self::Prices => "prices",
             Self::AuditLog => "audit_log",

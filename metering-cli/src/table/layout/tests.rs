@@ -89,7 +89,7 @@ fn no_line_is_wider_than_the_terminal() {
 #[test]
 fn tables_without_rows_have_headings() {
     let now = Timestamp::from_unix_millis(0);
-    let layout = lay_out(COLUMNS, &[], Room { columns: Some(40), now, ellipsis: "…" });
+    let layout = lay_out(COLUMNS, &[], Room { columns: Some(40), now, ellipsis: "…", colour: false });
     assert!(layout.lines[0].starts_with("ACCOUNT  AGENT NAME"), "{layout:?}");
     assert_eq!(layout.lines.len(), 1);
 }

@@ -221,3 +221,38 @@ fn each_event_and_alert_has_its_request() {
     );
     misuses(&program, &service, &["alert set 0", "alert set -1", "alert set much"]);
 }
+
+#[test]
+fn automatic_top_ups_are_shown_and_changed() {
+    let on = r#"{"org_id":"org_1","enabled":true,"card":{"brand":"visa","last4":"4242"},"rule":{"plan_id":"starter","credits":100,"amount":"10","currency":"EUR","threshold":5,"monthly_limit":"50","charged_this_month":"20"},"stopped":null}"#;
+    let stopped = on.replace("true", "false").replace("null", r#""declined""#);
+    let off = r#"{"org_id":"org_1","enabled":false,"card":null,"rule":null,"stopped":null}"#;
+    let (program, service) = client([
+        ("/credits/auto-top-up", Reply::ok(on)),
+        ("/credits/auto-top-up", Reply::ok(stopped)),
+        ("/credits/card", Reply::ok(off)),
+    ]);
+    let rule = "Below 5 credits, plan starter is bought for 10 EUR: at most 50 a month (UTC), of which 20 were charged.\nSaved card: visa ending in 4242.\n";
+    super::sends(
+        &program,
+        &service,
+        &[
+            (
+                "auto-topup on --plan starter --below 5 --monthly-limit 50",
+                r#"PUT /credits/auto-top-up {"plan_id":"starter","threshold":5,"monthly_limit":"50"}"#,
+                rule,
+            ),
+            (
+                "auto-topup show",
+                "GET /credits/auto-top-up",
+                "Stopped: The card was declined. Turn them on again to go on.\n",
+            ),
+            ("auto-topup remove-card", "DELETE /credits/card", "Automatic top-ups are off.\nNo saved card."),
+        ],
+    );
+    misuses(
+        &program,
+        &service,
+        &["auto-topup on --plan starter --below 0 --monthly-limit 50", "auto-topup on --below 5"],
+    );
+}

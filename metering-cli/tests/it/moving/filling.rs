@@ -10,20 +10,22 @@ use metering_core::access::{
 use metering_core::chains::{Address, TokenUnits, TxHash, TxRef};
 use metering_core::charging::Posting;
 use metering_core::money::{LedgerKind, NewLedgerEntry, PaymentRef, Refill};
+use metering_core::oauth::{Grant, GrantId, GrantTokenHash, OAuthClient, RedirectUri};
 use metering_core::operators::{Actor, AuditOutcome, AuditResult, NewAuditEntry, NewOperator, OperatorTokenHash, Role};
 use metering_core::payments::{
     Arrival, ArrivalLocation, Buyer, Challenge, ConvertedAmount, NonceHash, Payment, PaymentFault, PaymentTarget,
-    PaymentUse, PaymentValue, Plan, ProcessorRef, Quote, QuoteState, SoldPlan, UnclaimedPayment, UnreadableArrival,
+    PaymentUse, PaymentValue, Plan, ProcessorRef, Quote, QuoteState, SavedCard, SoldPlan, TopUpChargeId, TopUpRule,
+    UnclaimedPayment, UnreadableArrival,
 };
 use metering_core::prices::{NewPriceVersion, PriceNumber, PriceRecorded};
 use metering_core::signups::{EmailLink, LinkHash, LinkPurpose, SessionHash, SignupSession};
 use metering_core::store::{
-    BrowserSessionStore, Claim, EmailVerified, KeyDelivery, OperatorStore, PaymentCredit, PaymentCredited, PriceStore,
-    QuotePrecedence, RefillStore, ReversalChange, SignupStore,
+    AutoTopUpChange, AutoTopUpSet, BrowserSessionStore, Claim, EmailVerified, KeyDelivery, KeyStore, OAuthStore, OperatorStore,
+    PaymentCredit, PaymentCredited, PriceStore, QuotePrecedence, RefillStore, ReversalChange, SignupStore, TopUpEnd,
 };
 use metering_core::{
     AccountId, Charge, ClientSource, Credits, FullStore, NewAccount, PaymentStore, RateLimits, RequestId, Store,
-    UsageLine,
+    SystemRandomness, UsageLine,
 };
 use metering_sqlite::SqliteStore;
 use proptest::strategy::{Strategy, ValueTree};
@@ -155,8 +157,30 @@ async fn sales(store: &SqliteStore) {
     assert!(matches!(credited, PaymentCredited::Account(_)), "{credited:?}");
     for (id, restored) in [("re_1", false), ("dp_1", true)] {
         let (reversal, payment, amount) = (processor(id), processor("pi_1"), Some(TokenUnits::new(1)));
-        let change = ReversalChange { reversal, payment, amount, reason: "ü".to_owned(), restored, now: NOON };
+        let change =
+            ReversalChange { reversal, payment, amount, reason: "ü".to_owned(), restored, again: false, now: NOON };
         store.reverse_processor_payment(change).await.unwrap();
+    }
+    let [customer, method, brand, last4] = ["cus_1", "pm_1", "visa", "4242"].map(str::to_owned);
+    let card = SavedCard { customer, method, brand, last4 };
+    let rule = TopUpRule {
+        plan_id: "starter".to_owned(),
+        credits: "10.12345678".parse().unwrap(),
+        amount: 1_000,
+        currency: "EUR".parse().unwrap(),
+        threshold: Credits::MAX,
+        monthly_limit: 2_000,
+    };
+    for change in [AutoTopUpChange::Card(Some(card)), AutoTopUpChange::Rule(Some(rule))] {
+        let set = store.set_auto_top_up(&account_id(BUYER), change).await.unwrap();
+        assert!(matches!(set, AutoTopUpSet::Set(_)), "{set:?}");
+    }
+    for end in [Some(TopUpEnd::Paid(processor("pi_2"))), Some(TopUpEnd::NeverMade), None] {
+        let id = TopUpChargeId::generate(&SystemRandomness);
+        assert!(store.begin_top_up(&account_id(BUYER), id, NOON).await.unwrap().is_some());
+        if let Some(end) = end {
+            assert!(store.end_top_up(id, end, NOON).await.unwrap());
+        }
     }
     for (number, fault) in [(62, None), (63, Some(PaymentFault::HasInput))] {
         store.put_unclaimed(unclaimed(top_up(BUYER, number).payment, fault)).await.unwrap();
@@ -199,6 +223,35 @@ async fn readers_of_mail(store: &SqliteStore) {
     };
     let session = session.of_key(account_id(VERIFIED), KeyHash::from_bytes([VERIFIED; 32]));
     assert!(store.open_browser_session(session).await.unwrap());
+    program_with_access(store).await;
+}
+
+/// A program that registered, and what an owner consented to.
+async fn program_with_access(store: &SqliteStore) {
+    let redirect_uri: RedirectUri = "https://app.example/callback".parse().unwrap();
+    let client = OAuthClient {
+        id: "cli_moved".to_owned(),
+        name: "Größe".parse().unwrap(),
+        redirect_uris: vec![redirect_uri.clone()],
+        expires_at: later(60),
+    };
+    assert!(store.register_oauth_client(client, 1).await.unwrap());
+    let parent = store.keys(&account_id(VERIFIED), None, 1, NOON.day()).await.unwrap().items.remove(0).key.id;
+    let grant = Grant {
+        id: GrantId::from_bytes([VERIFIED; 16]),
+        account: account_id(VERIFIED),
+        parent: parent.clone(),
+        client: "cli_moved".to_owned(),
+        redirect_uri,
+        resource: "https://api.example/mcp".to_owned(),
+        challenge: "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM".parse().unwrap(),
+        terms: r#"{"name":"Größe"}"#.to_owned(),
+        token: GrantTokenHash::from_bytes([VERIFIED; 32]),
+        key: Some(parent),
+        secret: Some(KeyHash::from_bytes([VERIFIED; 32])),
+        expires_at: later(60),
+    };
+    store.put_oauth_grant(grant).await.unwrap();
 }
 
 /// Operators, one of them revoked, and an entry of the audit log for each outcome.

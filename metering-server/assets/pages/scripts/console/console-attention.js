@@ -26,7 +26,8 @@ export function attention({ counts, health, isWhole = false }) {
     const items = [
       ...services(state, metrics),
       ...(found ? KINDS.flatMap((kind) => listed(kind, found)) : []),
-      ...(found ? sinks(found) : []),
+      ...(found ? first(unpaid(found.unpaid), most, "unpaid", "Not paid") : []),
+      ...(found ? first(sinks(found.usage_sinks), most, "sink", "Sink") : []),
       ...first(unreported(counts), most, "unreported", "No report"),
     ];
     const trouble = known.problem && h("p", { class: "notice notice-bad", role: "alert" }, known.problem);
@@ -73,7 +74,7 @@ export function attention({ counts, health, isWhole = false }) {
 }
 
 const item = (kind, words, ...content) => h("li", { "data-attention": kind }, h("span", { class: `tag ${TAGS[kind] ?? "tag-warn"}` }, words), h("span", {}, ...content));
-const TAGS = { service: "tag-bad", chain: "tag-bad", webhook: "tag-bad", payment: "tag-accent" };
+const TAGS = { service: "tag-bad", chain: "tag-bad", webhook: "tag-bad", payment: "tag-accent", unpaid: "tag-bad" };
 
 /** The first of some items, and how many more there are, with a link to all. `isMore` if the items are not all, and only `count` knows how many. */
 function first(items, most, kind, words, { count = null, isMore = false } = {}) {
@@ -123,6 +124,12 @@ function history({ payer_address: payer }, [last]) {
   return ["This wallet paid ", last.paid, ` for ${last.plan_label ?? last.plan_id ?? "credits"} before, on `, day(last.at), ", for ", h("a", { href: `#/accounts/${last.org_id}`, class: "mono break" }, last.org_id), ". "];
 }
 
+function unpaid(payments) {
+  return payments.map(({ org_id: id, payer_address: payer, credits_used: used, reason, since }) =>
+    item("unpaid", "Not paid", "Wallet ", h("span", { class: "mono break" }, payer), " was served for ", figure(used), " credits and its payment failed (", reason, ") on ", time(since), " UTC. It gets no further requests on credit. ", h("a", { href: `#/accounts/${id}` }, "Its account", h("span", { class: "quietly-there" }, ` ${id}`))),
+  );
+}
+
 function webhooks({ webhooks: failing }) {
   return failing.map(({ org_id: account, webhook, since, attempts, last_status: status, last_error: error }) => {
     const why = error ?? (status ? `status ${status}` : "no response");
@@ -132,7 +139,7 @@ function webhooks({ webhooks: failing }) {
   });
 }
 
-function sinks({ usage_sinks: failing = [] }) {
+function sinks(failing = []) {
   return failing.map(({ name, since, last_status: status, last_error: error }) => {
     const why = error ?? (status ? `status ${status}` : "no response");
     return item("sink", "Sink", h("strong", {}, name), " takes no usage since ", time(since), ` UTC: ${why}. Check `, h("code", {}, "usage.sinks"), ".");

@@ -78,12 +78,13 @@ function inForce(versions, at) {
   return past.reduce((newest, version) => (newest && newest.since > version.since ? newest : version), null)?.number ?? null;
 }
 
-const words = (entry) => [entry.created_at, entry.http_method, entry.request_path, entry.route_template, entry.description, entry.key_id, entry.key_name].join(" ").toLowerCase();
+const words = (entry) => [entry.created_at, entry.http_method, entry.request_path, entry.route_template, entry.model, entry.description, entry.key_id, entry.key_name].join(" ").toLowerCase();
 
 function row(entry) {
   const times = entry.calls === "1" || entry.calls === "0" ? "" : ` × ${group(entry.calls)}`;
   const path = entry.request_path ?? entry.route_template;
-  const route = entry.route_template && [`${entry.http_method} ${path}${times}`, path !== entry.route_template && h("span", { class: "under" }, entry.route_template)].filter(Boolean);
+  const model = entry.model ? ` · ${entry.model}` : "";
+  const route = entry.route_template && [`${entry.http_method} ${path}${model}${times}`, path !== entry.route_template && h("span", { class: "under" }, entry.route_template)].filter(Boolean);
   return [
     time(entry.created_at),
     h("span", { "data-type": entry.type }, KINDS[entry.type] ?? "Ledger"),
