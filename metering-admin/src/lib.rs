@@ -16,6 +16,7 @@ mod call;
 pub mod calls;
 mod catalogue;
 mod configuration;
+mod erasure;
 mod error;
 mod imports;
 mod keys;

@@ -7,6 +7,7 @@ mod arrivals;
 mod attention;
 mod audit;
 mod credited;
+mod erasure;
 mod keys;
 mod operators;
 mod payments;
@@ -32,6 +33,7 @@ pub use attention::{
 };
 pub use audit::{AuditDocument, AuditEntryDocument, AuditOutcomeDocument};
 pub use credited::{AssignmentDetails, AssignmentDocument, PaymentRecordDocument, PaymentRecordsDocument};
+pub use erasure::{EraseRequest, ErasedRow, ErasureDocument};
 pub use keys::{KeyChangeRequest, KeyRotationRequest, NewKeyRequest};
 pub use operators::{
     CreateOperatorRequest, CreatedOperatorDocument, IssuedToken, OperatorDocument, OperatorsDocument, ReasonRequest,
@@ -57,6 +59,7 @@ crate::call::reasoned!(
     CreateAccountRequest,
     CreateOperatorRequest,
     EntryRequest,
+    EraseRequest,
     KeyChangeRequest,
     KeyRotationRequest,
     LimitsRequest,

@@ -6,6 +6,7 @@ use clap::{CommandFactory, Parser, Subcommand};
 
 use crate::admin::Admin;
 use crate::client::access::config::ConfigArgs;
+use crate::client::access::export::ExportArgs;
 use crate::client::access::keys::KeysArgs;
 use crate::client::access::recover::RecoverArgs;
 use crate::client::access::rotate::RotateArgs;
@@ -63,6 +64,7 @@ pub(crate) enum Command {
     Keys(KeysArgs),
     Webhooks(WebhooksArgs),
     Events(EventsArgs),
+    Export(ExportArgs),
     Routes(RoutesArgs),
     Call(CallArgs),
     Stream(StreamArgs),
@@ -93,6 +95,7 @@ impl Command {
             Self::Keys(args) => args.run(out).await,
             Self::Webhooks(args) => args.run(out).await,
             Self::Events(args) => args.run(out).await,
+            Self::Export(args) => args.run(out).await,
             Self::Routes(args) => args.run(out).await,
             Self::Call(args) => args.run(out).await,
             Self::Stream(args) => args.run(out).await,

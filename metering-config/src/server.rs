@@ -20,6 +20,7 @@ mod payments;
 mod proxies;
 mod quota;
 mod receipts;
+mod retention;
 mod secret;
 mod secret_files;
 mod signup;
@@ -65,6 +66,7 @@ pub use payments::{CreditAmount, PaymentsConfig, RecoveryConfig, TopupConfig};
 pub use proxies::{Network, NetworkError, TrustedProxies};
 pub use quota::{Quota, QuotaError};
 pub use receipts::{CurrencyConfig, RateFeed, ReceiptsConfig};
+pub use retention::RetentionConfig;
 pub use secret::MASK;
 pub use secret::Secret;
 pub use signup::{BotCheckKind, SignupConfig, TurnstileConfig};
@@ -141,6 +143,8 @@ pub struct Config {
     pub smtp: Option<SmtpConfig>,
     /// Webhooks: those of customers, and the operator's own.
     pub webhooks: WebhooksConfig,
+    /// For how many days records of what people did are kept.
+    pub retention: RetentionConfig,
     /// Where usage is sent to be analysed.
     pub usage: UsageConfig,
     /// Payable 402s: what agents can pay with their requests, and how that is settled.
@@ -273,6 +277,7 @@ impl Default for Config {
             signup: SignupConfig::default(),
             smtp: None,
             webhooks: WebhooksConfig::default(),
+            retention: RetentionConfig::default(),
             usage: UsageConfig::default(),
             pay: PayConfig::default(),
             stripe: None,

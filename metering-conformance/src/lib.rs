@@ -58,6 +58,7 @@ pub mod delivery_claims;
 pub mod email_links;
 pub mod emails;
 pub mod ended_keys;
+pub mod erasure;
 pub mod event_alerts;
 pub mod event_budgets;
 pub mod event_causes;

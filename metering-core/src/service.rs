@@ -10,6 +10,7 @@ mod browser_sessions;
 mod charged_request;
 pub(crate) mod config;
 mod emails;
+mod export;
 mod fields;
 mod gate;
 mod holds;

@@ -36,6 +36,7 @@ mod deliveries;
 mod email;
 mod error;
 mod error_code;
+mod export;
 mod factor;
 mod field;
 mod headers;
@@ -80,6 +81,7 @@ pub use email::{
 };
 pub use error::{ErrorBody, Required};
 pub use error_code::ErrorCode;
+pub use export::AccountExportDocument;
 pub use factor::Factor;
 pub use headers::{
     BALANCE_HEADER, BILLING_SECRET_HEADER, CHARGED_HEADER, HELD_HEADER, IDEMPOTENCY_HEADER, MAX_COST_HEADER,

@@ -10,6 +10,7 @@ pub(crate) mod metrics;
 pub(crate) mod rare_warning;
 pub(crate) mod readiness;
 pub(crate) mod refills;
+pub(crate) mod retention;
 pub(crate) mod service_manager;
 pub(crate) mod spans;
 pub(crate) mod traces;

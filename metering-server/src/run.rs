@@ -37,7 +37,7 @@ use crate::mail::MailTask;
 use crate::mcp::{self, Mcp};
 use crate::operations::forwarding::Forwarding;
 use crate::operations::metrics::RequestTimes;
-use crate::operations::{maintenance, refills, service_manager};
+use crate::operations::{maintenance, refills, retention, service_manager};
 use crate::pay;
 use crate::rates::RateReader;
 use crate::stripe::TopUps;
@@ -156,8 +156,12 @@ async fn run_until(
         let (store, clock, clock_watch) = (Arc::clone(&store), Arc::clone(&clock), Arc::clone(&clock_watch));
         tokio::spawn(refills::refill(store, clock, clock_watch, shutdown.clone()))
     };
+    let (kept, until, watch_of_clock) = (config.retention.kept(), shutdown.clone(), Arc::clone(&clock_watch));
+    let retention = retention::enforce(Arc::clone(&store), Arc::clone(&clock), watch_of_clock, kept, until);
     let upkeep = maintenance::maintain(store, clock, clock_watch, idle_state, used, metrics, shutdown.clone());
-    let upkeep = tokio::spawn(upkeep);
+    let upkeep = tokio::spawn(async move {
+        tokio::join!(upkeep, retention);
+    });
     let watching = watch_chains(&app, &config, &shutdown);
     let topping_up = top_up_automatically(&app, &shutdown);
     let paying = unread.map(|unread| {

@@ -105,6 +105,14 @@ export const consoleActions = {
     assert.match((await grant.innerText()).replace(/\s+/g, " "), /total_credits_granted 2 3\.25/);
     await checkPage(page, null);
 
+    await page.click("#erase");
+    await page.waitForSelector('#erased:has-text("profile: 1")');
+    const [org] = (await page.innerText("dialog")).match(/org_\w+/);
+    await checkPage(page, null);
+    await send(page, { confirmation: org, reason: "Asked to be forgotten" });
+    await says(page, "Erased the owner.");
+    await page.waitForSelector('#view-title:has-text("erased")');
+
     await visit(page, "Accounts");
     await page.click("#new-account");
     await send(page, { agent_name: "fourth", email: "fourth@example.com", credits: "0.5", reason: "Trial" });

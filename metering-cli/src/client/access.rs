@@ -3,6 +3,7 @@
 
 pub(crate) mod config;
 mod current_key;
+pub(crate) mod export;
 pub(crate) mod home;
 pub(crate) mod keys;
 mod new_key;

@@ -4,9 +4,9 @@ use metering_core::Day;
 use metering_core::access::{KeyId, RoutePatterns};
 use metering_core::wire::call::{Bounded, Clamped, EntryNumber};
 use metering_core::wire::{
-    ActivityDocument, BalanceDocument, BuyerRequest, BuyerResponse, ByEndpointDocument, DailyUsageDocument,
-    LedgerDocument, ReceiptDocument, ReceiptsDocument, RequestDocument, RequestsDocument, UsageSummary,
-    VolumesDocument,
+    AccountExportDocument, ActivityDocument, BalanceDocument, BuyerRequest, BuyerResponse, ByEndpointDocument,
+    DailyUsageDocument, LedgerDocument, ReceiptDocument, ReceiptsDocument, RequestDocument, RequestsDocument,
+    UsageSummary, VolumesDocument,
 };
 use metering_core::{call, parameters};
 
@@ -96,6 +96,13 @@ call! {
     /// Works at any balance, including zero and negative ones.
     GetBalance("balance") = GET "/credits/balance" in "account" for KEY;
     returns(200, "The account": BalanceDocument);
+
+    /// Everything that is stored of the account
+    ///
+    /// For the account's owner: needs the account's first key. Without secrets and their hashes. Long lists are cut; where a
+    /// part has a `next`, the call that it is named with has the rest.
+    ExportAccount("export") = GET "/account/export" in "account" for KEY;
+    returns(200, "The account": AccountExportDocument);
 
     /// Recent activity, newest first
     ///

@@ -199,6 +199,9 @@ pub trait PaymentStore: Store {
     /// The accounts that a wallet is linked to by an earlier proof, except revoked ones, in the order of linking.
     async fn linked_accounts(&self, wallet: &Address) -> Result<Vec<AccountId>, StoreError>;
 
+    /// The wallets that are linked to an account, in the order of linking.
+    async fn linked_wallets(&self, account: &AccountId) -> Result<Vec<Address>, StoreError>;
+
     /// Stores a challenge. A nonce that is in use is an error, and nothing changes.
     async fn open_challenge(&self, challenge: Challenge) -> Result<(), StoreError>;
 

@@ -4,7 +4,9 @@ use metering_client::calls::account::{ActivityPage, GetUsageByEndpoint, GetUsage
 use metering_core::access::Scope;
 use metering_core::service::ActivityQuery;
 use metering_core::wire::call::Call;
-use metering_core::wire::{ActivityDocument, BalanceDocument, ByEndpointDocument, UsageSummary, VolumesDocument};
+use metering_core::wire::{
+    AccountExportDocument, ActivityDocument, BalanceDocument, ByEndpointDocument, UsageSummary, VolumesDocument,
+};
 
 use crate::api::app::App;
 use crate::endpoints::Request;
@@ -12,6 +14,10 @@ use crate::http::Problem;
 
 pub(crate) async fn balance(app: &App, request: Request) -> Result<BalanceDocument, Problem> {
     Ok(app.service.usage().balance(&request.sender()?).await?)
+}
+
+pub(crate) async fn export(app: &App, request: Request) -> Result<AccountExportDocument, Problem> {
+    Ok(app.service.export(&request.sender()?).await?)
 }
 
 pub(crate) async fn usage(app: &App, request: Request) -> Result<ActivityDocument, Problem> {

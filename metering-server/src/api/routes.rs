@@ -16,6 +16,7 @@ pub(super) static ENDPOINTS: LazyLock<Table<App>> = LazyLock::new(|| {
     Table::new(vec![
         call!(payments::ListPlans as api::plans).compressed(),
         call!(account::GetBalance => api::balance),
+        call!(account::ExportAccount => api::export).compressed(),
         call!(account::ListActivity => api::usage).compressed(),
         call!(account::GetUsageSummary => api::usage_summary).compressed(),
         call!(account::GetUsageByEndpoint => api::usage_by_endpoint).compressed(),

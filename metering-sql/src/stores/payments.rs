@@ -165,6 +165,10 @@ macro_rules! payment_store {
                     read(self, *wallet, |db, wallet| shared($crate::wallets::accounts_of(db, wallet))).await
                 }
 
+                async fn linked_wallets(&self, account: &AccountId) -> Result<Vec<Address>> {
+                    read(self, account.clone(), |db, account| shared($crate::wallets::of_account(db, account))).await
+                }
+
                 async fn buyers(&self, account: &AccountId) -> Result<Vec<BuyerRecord>> {
                     read(self, account.clone(), |db, account| shared($crate::buyers::list(db, account))).await
                 }
