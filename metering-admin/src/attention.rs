@@ -5,7 +5,8 @@ use std::cmp::Reverse;
 
 use metering_core::access::{AccountId, AgentName};
 use metering_core::chains::{Chain, TokenUnits};
-use metering_core::events::{WebhookId, WebhookState};
+use metering_core::clock::Timestamp;
+use metering_core::events::{UsageSink, WebhookId, WebhookState};
 use metering_core::money::Credits;
 use metering_core::operators::{AccountRunway, Period};
 use metering_core::payments::{Payment, Plan, UnclaimedPayment};
@@ -17,8 +18,8 @@ use crate::administration::Administration;
 use crate::error::AdminError;
 use crate::payments::{FoundPayment, PaymentStatus, Token};
 use crate::wire::{
-    ArrivalDocument, FailingWebhookDocument, NearestPlanDocument, PaidBeforeDocument, RunwayDocument,
-    UnclaimedDocument, UnpaidUsageDocument,
+    ArrivalDocument, FailingSinkDocument, FailingWebhookDocument, NearestPlanDocument, PaidBeforeDocument,
+    RunwayDocument, UnclaimedDocument, UnpaidUsageDocument,
 };
 
 /// How often failing deliveries are read for a page: several may go to one webhook.
@@ -99,6 +100,23 @@ impl Administration {
             }
         }
         Ok(unpaid)
+    }
+
+    /// The sinks that do not take usage. There are few.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub async fn failing_sinks(&self) -> Result<Vec<FailingSinkDocument>, AdminError> {
+        let now = self.clock.now();
+        let failing = |UsageSink { name, progress }: UsageSink, since: Timestamp| FailingSinkDocument {
+            name,
+            since: since.to_string(),
+            next_attempt_at: progress.next_at.to_string(),
+            last_status: progress.last.as_ref().and_then(|last| last.status),
+            last_error: progress.last.and_then(|last| last.error),
+        };
+        let sinks = self.store.usage_sinks().await?.into_iter();
+        Ok(sinks.filter_map(|sink| sink.failing_since(now).map(|since| failing(sink, since))).collect())
     }
 
     /// The newest payments that nobody claimed, at most `limit` after a cursor, and how many there are in all: what is known
@@ -225,7 +243,6 @@ fn nearest_plan(plans: &[Plan], chain: &Chain, payment: &Payment) -> Option<Near
 #[cfg(test)]
 mod tests {
     use metering_core::chains::{Address, TxHash, TxRef};
-    use metering_core::clock::Timestamp;
 
     use super::*;
 

@@ -28,8 +28,8 @@ pub use accounts::{
 };
 pub use arrivals::{ArrivalDocument, ArrivalsDocument, QuotedDocument, ScannedDocument, UnreadableDocument};
 pub use attention::{
-    AttentionDocument, AttentionNextDocument, FailingWebhookDocument, NearestPlanDocument, PaidBeforeDocument,
-    RunwayDocument, UnclaimedDocument, UnpaidUsageDocument,
+    AttentionDocument, AttentionNextDocument, FailingSinkDocument, FailingWebhookDocument, NearestPlanDocument,
+    PaidBeforeDocument, RunwayDocument, UnclaimedDocument, UnpaidUsageDocument,
 };
 pub use audit::{AuditDocument, AuditEntryDocument, AuditOutcomeDocument};
 pub use credited::{AssignmentDetails, AssignmentDocument, PaymentRecordDocument, PaymentRecordsDocument};

@@ -30,6 +30,7 @@ mod stripe;
 mod tls;
 mod upstream_headers;
 mod upstreams;
+mod usage;
 mod values;
 mod web;
 mod webhooks;
@@ -75,6 +76,7 @@ pub use stripe::{CardPlan, StripeConfig};
 pub use tls::TlsConfig;
 pub use upstream_headers::UpstreamHeaders;
 pub use upstreams::{Http2, UpstreamConfig};
+pub use usage::{UsageConfig, UsageSinkConfig};
 pub use web::{HostName, HostNameError, WebOrigin, WebOriginError};
 pub use webhooks::{EventName, WebhooksConfig};
 pub use weight::{FactorSetting, MultiplierSetting, SettableFactor, WeightSetting};
@@ -143,6 +145,8 @@ pub struct Config {
     pub webhooks: WebhooksConfig,
     /// For how many days records of what people did are kept.
     pub retention: RetentionConfig,
+    /// Where usage is sent to be analysed.
+    pub usage: UsageConfig,
     /// Payable 402s: what agents can pay with their requests, and how that is settled.
     pub pay: PayConfig,
     /// Selling plans by card; without it no cards are accepted.
@@ -274,6 +278,7 @@ impl Default for Config {
             smtp: None,
             webhooks: WebhooksConfig::default(),
             retention: RetentionConfig::default(),
+            usage: UsageConfig::default(),
             pay: PayConfig::default(),
             stripe: None,
             topup: TopupConfig::default(),

@@ -65,6 +65,11 @@ macro_rules! store_conformance {
             transactions::a_transaction_changes_accounts_for_the_next_charge,
             transactions::a_transaction_does_not_charge,
             transactions::a_transaction_that_fails_leaves_nothing,
+            usage_sinks::a_difference_is_sent_once,
+            usage_sinks::a_stale_turn_changes_nothing,
+            usage_sinks::changes_are_staged_in_whole_days_of_an_account,
+            usage_sinks::one_process_has_a_turn,
+            usage_sinks::what_was_sent_of_old_days_is_forgotten,
             transactions::concurrent_transactions_name_exact_balances,
             transactions::steps_of_a_transaction_are_committed_together,
         }

@@ -122,6 +122,7 @@ pub mod transactions;
 pub mod unclaimed;
 pub mod unreadable;
 pub mod usage;
+pub mod usage_sinks;
 pub mod verification;
 pub mod volumes;
 pub mod wallets;

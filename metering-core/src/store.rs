@@ -2,8 +2,10 @@
 //!
 //! The contract has these parts: [`Store`] for accounts, charges and usage is all that charging needs. A service that
 //! sells plans on chains needs a [`PaymentStore`] too, one with free signups a [`SignupStore`], one that operators
-//! administer an [`OperatorStore`], one whose customers stay signed in a [`BrowserSessionStore`], one that gives programs access by OAuth an [`OAuthStore`], one that refills accounts a [`RefillStore`], one that sends webhooks an
-//! [`EventStore`], one that accepts signed authorizations an [`AuthorizationStore`], one that accounts of another
+//! administer an [`OperatorStore`], one whose customers stay signed in a [`BrowserSessionStore`], one that gives programs
+//! access by OAuth an [`OAuthStore`], one that refills accounts a [`RefillStore`], one that sends webhooks an
+//! [`EventStore`], one that sends usage to sinks a [`UsageSinkStore`], one that accepts signed authorizations an
+//! [`AuthorizationStore`], one that accounts of another
 //! service can move to an [`ImportStore`], and one that records which catalogue was in force when a [`PriceStore`].
 //! [`decision`](crate::backend::decision) has the rules of every write.
 
@@ -31,6 +33,7 @@ mod refills;
 mod signups;
 mod source_id;
 mod store_clock;
+mod usage_sinks;
 
 use std::num::NonZeroUsize;
 use std::sync::Arc;
@@ -75,6 +78,7 @@ pub use processors::{ProcessorReversed, RecordedReversal, ReversalChange};
 pub use progress::Progress;
 pub use source_id::SourceId;
 pub use store_clock::StoreClock;
+pub use usage_sinks::{StagedPage, UsageSinkStore};
 
 /// Stores accounts, keys, money and usage.
 ///

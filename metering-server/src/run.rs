@@ -41,7 +41,7 @@ use crate::operations::{maintenance, refills, retention, service_manager};
 use crate::pay;
 use crate::rates::RateReader;
 use crate::stripe::TopUps;
-use crate::webhooks::{self, Delivering};
+use crate::webhooks::{self, Delivering, Sinks};
 
 pub(crate) use catalogue::{catalogue, conflict};
 pub(crate) use current::Current;
@@ -113,6 +113,7 @@ async fn run_until(
     let delivering = Delivering::prepare(&config.webhooks, Arc::clone(&store), Arc::clone(&clock), wake, alerts);
     let delivering = delivering.await.map_err(RunError::Setup)?;
     app.courier = delivering.as_ref().map(Delivering::stats);
+    let sinks = Sinks::prepare(&config, &store, &clock).map_err(RunError::Setup)?;
     let app = Arc::new(app);
     let admin = match admin {
         Some(listener) => {
@@ -195,6 +196,7 @@ async fn run_until(
         tokio::spawn(gateway::warn_about_upstream(config.clone()));
     }
     let delivering = delivering.map(|delivering| delivering.start(shutdown.clone()));
+    let sinks = sinks.start(&shutdown);
     announce(address);
     let stop = listen_for(stop);
     let supervising = tokio::spawn(service_manager::supervise(checks(&app), shutdown.clone()));
@@ -229,7 +231,8 @@ async fn run_until(
     ]
     .into_iter()
     .flatten()
-    .chain(watching);
+    .chain(watching)
+    .chain(sinks);
     for task in tasks {
         if let Err(error) = task.await {
             tracing::error!(%error, "a server task failed");

@@ -76,6 +76,7 @@ pub mod unclaimed;
 pub mod unreadable;
 pub mod usage;
 pub mod usage_lines;
+pub mod usage_sinks;
 pub mod verify;
 pub mod volumes;
 pub mod wallets;

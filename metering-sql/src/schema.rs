@@ -11,10 +11,11 @@ pub const STEPS: &[&str] = &[
     include_str!("schema/0006_processor_payments.sql"),
     include_str!("schema/0007_token_limits.sql"),
     include_str!("schema/0008_key_hints.sql"),
-    include_str!("schema/0014_delivery_responses.sql"),
+    include_str!("schema/0009_authorized_usage.sql"),
     include_str!("schema/0010_auto_top_ups.sql"),
     include_str!("schema/0011_upstreams.sql"),
-    include_str!("schema/0009_authorized_usage.sql"),
     include_str!("schema/0013_oauth.sql"),
+    include_str!("schema/0014_delivery_responses.sql"),
     include_str!("schema/0017_erasure.sql"),
+    include_str!("schema/0019_usage_sinks.sql"),
 ];

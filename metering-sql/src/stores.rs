@@ -15,3 +15,4 @@ mod oauth;
 mod operators;
 mod payments;
 mod signups;
+mod usage_sinks;

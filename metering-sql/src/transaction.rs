@@ -156,3 +156,4 @@ crate::payment_store!(Transaction<'_>);
 crate::price_store!(Transaction<'_>);
 crate::refill_store!(Transaction<'_>);
 crate::signup_store!(Transaction<'_>);
+crate::usage_sink_store!(Transaction<'_>);

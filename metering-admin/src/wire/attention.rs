@@ -24,6 +24,9 @@ pub struct AttentionDocument {
     pub unpaid: Vec<UnpaidUsageDocument>,
     /// Webhooks whose next event waits because an attempt failed, the one that fails longest first.
     pub webhooks: Vec<FailingWebhookDocument>,
+    /// Sinks that do not take usage, by name.
+    #[serde(default)]
+    pub usage_sinks: Vec<FailingSinkDocument>,
     /// Accounts that run out within a week at the pace of the last one, the first to run out first.
     pub running_out: Vec<RunwayDocument>,
     /// Where each list continues: send it as `after`, with the list's name as `kind`.
@@ -103,6 +106,24 @@ pub struct FailingWebhookDocument {
     pub since: String,
     /// How many attempts were made.
     pub attempts: u32,
+    /// The status of the last response, if there was one.
+    pub last_status: Option<u16>,
+    /// Why the last attempt failed.
+    pub last_error: Option<String>,
+}
+
+/// A sink that usage cannot be sent to.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct FailingSinkDocument {
+    /// Its name in the configuration.
+    pub name: String,
+    /// Since when it fails, as RFC 3339.
+    #[cfg_attr(feature = "openapi", schema(format = DateTime))]
+    pub since: String,
+    /// When the next attempt is due, as RFC 3339.
+    #[cfg_attr(feature = "openapi", schema(format = DateTime))]
+    pub next_attempt_at: String,
     /// The status of the last response, if there was one.
     pub last_status: Option<u16>,
     /// Why the last attempt failed.

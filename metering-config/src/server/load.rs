@@ -135,6 +135,7 @@ fn check(config: &Config) -> Result<(), ConfigError> {
     check_mail(config)?;
     config.webhooks.check()?;
     config.retention.check()?;
+    config.usage.check(config.public_url.as_deref(), config.webhooks.deliver)?;
     config.pay.check(config)?;
     let returns_to = config.public_url.as_deref().or(config.pages_url.as_deref());
     config.stripe.as_ref().map_or(Ok(()), |stripe| stripe.check(returns_to))?;

@@ -9,7 +9,7 @@ use async_trait::async_trait;
 use crate::access::account::{Account, AccountId};
 use crate::store::{
     AuthorizationStore, BrowserSessionStore, EventStore, ImportStore, OAuthStore, OperatorStore, PaymentStore,
-    PriceStore, RefillStore, SignupStore, StoreError,
+    PriceStore, RefillStore, SignupStore, StoreError, UsageSinkStore,
 };
 
 /// A store for everything that a service can offer.
@@ -41,6 +41,7 @@ pub trait FullStore:
     + PriceStore
     + BrowserSessionStore
     + OAuthStore
+    + UsageSinkStore
 {
     /// Runs `steps` in one transaction, after all earlier writes and before all later ones, and returns their result.
     /// Nothing that they wrote stays if they fail. Use [`in_transaction`], which knows the types.

@@ -25,10 +25,10 @@ const UNCLAIMED: &str = "unclaimed";
 const WEBHOOKS: &str = "webhooks";
 const RUNNING_OUT: &str = "running_out";
 
-/// What needs attention: payments that nobody claimed, usage that was not paid, webhooks that fail, accounts that run out
+/// What needs attention: unclaimed payments, unpaid usage, webhooks and sinks that fail, accounts that run out
 ///
-/// The accounts are at most a minute old. If a member of `next` is not null, the list of that name continues: send it as
-/// `after`, and the name as `kind`.
+/// The accounts are at most a minute old. Usage that was not paid and sinks are listed without a kind only. If a member of
+/// `next` is not null, the list of that name continues: send it as `after`, and the name as `kind`.
 #[utoipa::path(get, path = "/admin/attention", tag = "reports", security(("operator" = [])), params(
     ("kind" = Option<String>, Query, description = "Only this list: `unclaimed`, `webhooks` or `running_out`"),
     ("after" = Option<String>, Query, description = "Where to continue; only with a kind"),
@@ -58,11 +58,13 @@ pub(super) async fn attention(app: &AdminApp, request: Request) -> Result<Reply,
     let accounts = if most(RUNNING_OUT) > 0 { running_out(app).await? } else { Arc::default() };
     let accounts = runways_after(&accounts, after(RUNNING_OUT), most(RUNNING_OUT))?;
     let text = |cursor: Option<Cursor>| cursor.map(|cursor| cursor.as_str().to_owned());
+    let usage_sinks = if kind.is_none() { administration.failing_sinks().await? } else { Vec::new() };
     let document = AttentionDocument {
         unclaimed: unclaimed.items,
         unclaimed_count,
         unpaid: if kind.is_none() { administration.unpaid_usage(limit).await? } else { Vec::new() },
         webhooks: webhooks.items,
+        usage_sinks,
         running_out: accounts.items,
         next: AttentionNextDocument {
             unclaimed: text(unclaimed.next),

@@ -23,7 +23,7 @@ const USAGE_INTERVALS: u32 = 10;
 const USAGE_WAIT: Duration = Duration::from_secs(1);
 
 /// Deletes expired records, forgets idle clients, and runs the metrics' upkeep, so that memory and database stay small.
-/// Counts the deliveries that wait, and the payments that nobody claimed. Reads the most used routes.
+/// Counts the deliveries that wait and the payments that nobody claimed, and says which sinks fail. Reads the most used routes.
 pub(crate) async fn maintain(
     store: Arc<dyn FullStore>,
     clock: Arc<dyn Clock>,
@@ -58,6 +58,10 @@ async fn count(store: &dyn FullStore, clock: &dyn Clock) {
     match store.delivery_backlog(now).await {
         Ok(backlog) => metrics::deliveries_waiting(&backlog, now),
         Err(error) => tracing::warn!(%error, "could not count the deliveries of webhooks"),
+    }
+    match store.usage_sinks().await {
+        Ok(sinks) => metrics::usage_sinks(&sinks, now),
+        Err(error) => tracing::warn!(%error, "could not read how the sinks of usage are doing"),
     }
     match store.unclaimed(None, 0).await {
         Ok((_, count)) => metrics::unclaimed(count),

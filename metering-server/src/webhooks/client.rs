@@ -11,8 +11,8 @@ use std::time::{Duration, SystemTime};
 
 use bytes::Bytes;
 use metering_core::Timestamp;
-use metering_core::events::{AddressPolicy, WebhookUrl};
-use reqwest::header::{CONTENT_TYPE, HeaderMap, RETRY_AFTER};
+use metering_core::events::{AddressPolicy, AttemptOutcome, WebhookUrl};
+use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderValue, RETRY_AFTER};
 use reqwest::redirect::Policy;
 use reqwest::{Certificate, Response, StatusCode};
 
@@ -68,6 +68,13 @@ pub(crate) struct WebhookResponse {
     pub(crate) retry_after: Option<Duration>,
     /// The beginning of the body.
     pub(crate) body: Vec<u8>,
+}
+
+impl WebhookResponse {
+    /// What it means for the delivery.
+    pub(crate) fn outcome(&self) -> AttemptOutcome {
+        AttemptOutcome::of_response(self.status.as_u16(), self.retry_after).with_body(&self.body)
+    }
 }
 
 /// Sends webhooks, either to customers or to the operator.
@@ -135,21 +142,34 @@ impl WebhookClient {
     /// # Errors
     /// When there is no response.
     pub(crate) async fn send(&self, request: WebhookRequest<'_>) -> Result<WebhookResponse, WebhookFailure> {
+        let WebhookRequest { url, id, timestamp, signature, body } = request;
+        let text = |text: &str| HeaderValue::from_str(text).map_err(|_| WebhookFailure::InvalidRequest);
+        let mut headers = HeaderMap::with_capacity(4);
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        headers.insert("webhook-id", text(id)?);
+        headers.insert("webhook-timestamp", timestamp.unix_seconds().into());
+        headers.insert("webhook-signature", text(signature)?);
+        self.post(url, headers, body, timestamp).await
+    }
+
+    /// Posts a body. `now` is what a date in `Retry-After` is compared with.
+    ///
+    /// # Errors
+    /// When there is no response.
+    pub(crate) async fn post(
+        &self,
+        url: &WebhookUrl,
+        headers: HeaderMap,
+        body: Bytes,
+        now: Timestamp,
+    ) -> Result<WebhookResponse, WebhookFailure> {
         // For an IP address there is no lookup, so the resolver would not check it.
-        if request.url.address().is_some_and(|address| !self.resolver.allows(address)) {
+        if url.address().is_some_and(|address| !self.resolver.allows(address)) {
             return Err(WebhookFailure::RefusedAddress);
         }
-        let sent = self
-            .http
-            .post(request.url.as_str())
-            .header(CONTENT_TYPE, "application/json")
-            .header("webhook-id", request.id)
-            .header("webhook-timestamp", request.timestamp.unix_seconds())
-            .header("webhook-signature", request.signature)
-            .body(request.body)
-            .send();
+        let sent = self.http.post(url.as_str()).headers(headers).body(body).send();
         let response = sent.await.map_err(|error| WebhookFailure::of(&error))?;
-        let retry_after = retry_after(response.headers(), request.timestamp);
+        let retry_after = retry_after(response.headers(), now);
         let mut outcome = WebhookResponse { status: response.status(), retry_after, body: Vec::new() };
         // The status is known, so it does not matter how the body ends.
         let _ = tokio::time::timeout(self.timeouts.body, read_beginning(response, &mut outcome.body)).await;

@@ -16,7 +16,11 @@ const CREDENTIALS: &str = "/run/credentials/metering-server.service";
 const MARK: &str = "/etc/metering/mark.svg";
 
 /// Tables whose keys are not those of the schema: names of headers, and symbols of tokens.
-const FREE: [&str; 3] = ["gateway.upstream_headers", "gateway.upstreams.headers", "receipts.currency.rates"];
+const FREE: [&str; 4] =
+    ["gateway.upstream_headers", "gateway.upstreams.headers", "usage.sinks.headers", "receipts.currency.rates"];
+
+/// Tables that can be repeated.
+const REPEATED: [&str; 3] = ["pay.offers", "gateway.upstreams", "usage.sinks"];
 
 /// Without the `#` of keys and sections. Comments for people have a space after it.
 fn uncommented() -> String {
@@ -49,7 +53,7 @@ fn loaded(text: &str) -> Result<Config, String> {
 fn keys(section: &str, found: &mut BTreeSet<String>) -> bool {
     let header = match section {
         "" => String::new(),
-        "pay.offers" | "gateway.upstreams" => format!("[[{section}]]\n"),
+        _ if REPEATED.contains(&section) => format!("[[{section}]]\n"),
         _ => format!("[{section}]\n"),
     };
     // Where any key is fine, keys are not those of the schema.
@@ -71,7 +75,7 @@ fn flatten(prefix: &str, table: &Table, found: &mut Vec<(String, Value)>) {
         let key = if prefix.is_empty() { key.clone() } else { format!("{prefix}.{key}") };
         match value {
             Value::Table(table) if !FREE.contains(&key.as_str()) => flatten(&key, table, found),
-            Value::Array(tables) if ["pay.offers", "gateway.upstreams"].contains(&key.as_str()) => {
+            Value::Array(tables) if REPEATED.contains(&key.as_str()) => {
                 tables.iter().for_each(|table| flatten(&key, table.as_table().unwrap(), found));
             }
             value => found.push((key, value.clone())),

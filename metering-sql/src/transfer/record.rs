@@ -8,7 +8,7 @@ use metering_core::access::{Account, AccountId, BrowserSession, KeyNumber, KeyRe
 use metering_core::chains::Address;
 use metering_core::charging::{CountedRoute, Hold, StoredResult, UsageKind, Volume, Window};
 use metering_core::clock::{Day, Timestamp};
-use metering_core::events::{DeliveryId, Event, Progress, Webhook, WebhookId};
+use metering_core::events::{DeliveryId, Event, Progress, SentUsage, UsageSink, Webhook, WebhookId};
 use metering_core::money::{Credits, LedgerEntry, Refill};
 use metering_core::oauth::{Grant, OAuthClient};
 use metering_core::offers::{AuthorizationId, AuthorizationRecord};
@@ -78,6 +78,10 @@ pub enum Record {
     Event(Box<Event>),
     /// A delivery.
     Delivery(DeliveryRecord),
+    /// A sink for usage.
+    UsageSink(UsageSink),
+    /// What a sink was sent of a daily total.
+    SentUsage(Box<SentUsage>),
     /// A signup session.
     Signup(SignupSession),
     /// A used solution of a bot challenge.
@@ -266,6 +270,8 @@ impl Record {
             Self::Webhook(_) => Section::Webhooks,
             Self::Event(_) => Section::Events,
             Self::Delivery(_) => Section::Deliveries,
+            Self::UsageSink(_) => Section::UsageSinks,
+            Self::SentUsage(_) => Section::SentUsage,
             Self::Signup(_) => Section::Signups,
             Self::Solution(_) => Section::Solutions,
             Self::EmailLink(_) => Section::EmailLinks,
@@ -313,6 +319,7 @@ impl Record {
             }
             Self::Ledger(record) => vec![("amount", record.entry.amount)],
             Self::Usage(total) => vec![("credits_used", total.credits_used)],
+            Self::SentUsage(row) => vec![("sent", row.sent.credits)],
             Self::Activity(record) => vec![("amount", record.amount)],
             Self::Idempotency(record) => vec![("charged", record.result.charged)],
             Self::Hold(hold) => vec![("held", hold.held())],
@@ -372,6 +379,8 @@ impl Record {
             Self::Webhook(webhook) => format!("webhook {}", webhook.id),
             Self::Event(event) => format!("event {}", event.id()),
             Self::Delivery(record) => format!("delivery {} to {}", record.id.get(), record.webhook),
+            Self::UsageSink(sink) => format!("usage sink {}", sink.name),
+            Self::SentUsage(row) => format!("usage of {} on {} at sink {}", row.account, row.day, row.sink),
             Self::Signup(session) => format!("signup {:?}", session.token),
             Self::Solution(record) => format!("solution {record:?}"),
             Self::EmailLink(link) => format!("email link {:?} of {}", link.token, link.account),

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use metering_core::access::{BrowserSession, SecretRecord};
-use metering_core::events::{Event, Webhook};
+use metering_core::events::{Event, SentUsage, UsageSink, Webhook};
 use metering_core::money::{LedgerEntry, Refill};
 use metering_core::oauth::{Grant, OAuthClient};
 use metering_core::offers::AuthorizationRecord;
@@ -88,6 +88,20 @@ impl Rows {
             Section::Webhooks => rows!(Webhook, Webhook, ["coalesce(webhook.account, 0)", "webhook.id"]),
             Section::Events => rows!(Event, Event, ["number"]),
             Section::Deliveries => rows!(Delivery, DeliveryRecord, ["id"]),
+            Section::UsageSinks => rows!(UsageSink, UsageSink, ["name {bytes}"]),
+            Section::SentUsage => rows!(
+                SentUsage,
+                SentUsage,
+                [
+                    "sink {bytes}",
+                    "day",
+                    "account",
+                    "route_template {bytes}",
+                    "http_method {bytes}",
+                    "source {bytes}",
+                    "key"
+                ]
+            ),
             Section::Signups => rows!(Signup, SignupSession, ["token"]),
             Section::Solutions => rows!(Solution, SolutionRecord, ["solution"]),
             Section::EmailLinks => rows!(EmailLink, EmailLink, ["token"]),

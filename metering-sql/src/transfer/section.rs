@@ -57,6 +57,10 @@ pub enum Section {
     Events,
     /// Deliveries of events that are still kept, in the order written.
     Deliveries,
+    /// Sinks for usage, by the bytes of their name.
+    UsageSinks,
+    /// What sinks were sent of usage: by the bytes of the sink, day, account, the bytes of route, method and source, and key.
+    SentUsage,
     /// Signup sessions, by their token.
     Signups,
     /// Used solutions of bot challenges, by their bytes.
@@ -84,7 +88,7 @@ pub enum Section {
 impl Section {
     /// Every section, in the order in which they are written: records that others refer to come first. Secrets come
     /// last, so that nobody is charged on an incomplete store.
-    pub const ALL: [Self; 37] = [
+    pub const ALL: [Self; 39] = [
         Self::Accounts,
         Self::Keys,
         Self::Ledger,
@@ -112,6 +116,8 @@ impl Section {
         Self::Webhooks,
         Self::Events,
         Self::Deliveries,
+        Self::UsageSinks,
+        Self::SentUsage,
         Self::Signups,
         Self::Solutions,
         Self::EmailLinks,
@@ -154,6 +160,8 @@ impl Section {
             Self::Webhooks => "webhooks",
             Self::Events => "events",
             Self::Deliveries => "deliveries",
+            Self::UsageSinks => "usage_sinks",
+            Self::SentUsage => "sent_usage",
             Self::Signups => "signups",
             Self::Solutions => "solutions",
             Self::EmailLinks => "email_links",

@@ -26,7 +26,8 @@ const KEPT: &str = "account.org_id api_key.budget_reset api_key.public_id api_ke
     payment_reversal.reversal_id plan.definition plan.id price_version.applied_by price_version.catalogue quote.plan_id \
     quote.state refill.every request_id.request_id route_volume.http_method route_volume.returned \
     route_volume.route_template unreadable_arrival.reason usage_line.http_method usage_line.route_template \
-    usage_line.source";
+    usage_line.source usage_sent.http_method usage_sent.key_id usage_sent.route_template usage_sent.sink \
+    usage_sent.source usage_sink.last_error usage_sink.last_response usage_sink.name usage_sink.state";
 
 #[test]
 fn every_column_with_text_is_erased_or_kept_on_purpose() {

@@ -124,3 +124,4 @@ metering_sql::payment_store!(ToyStore);
 metering_sql::price_store!(ToyStore);
 metering_sql::refill_store!(ToyStore);
 metering_sql::signup_store!(ToyStore);
+metering_sql::usage_sink_store!(ToyStore);

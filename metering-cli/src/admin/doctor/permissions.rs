@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use metering_config::server::{Config, Loaded, UpstreamConfig};
+use metering_config::server::{Config, Loaded, UpstreamConfig, UsageSinkConfig};
 
 use super::findings::Findings;
 
@@ -39,8 +39,9 @@ fn secret_files(config: &Config) -> Vec<PathBuf> {
     let others =
         pay.into_iter().chain(webhooks).chain(stripe).chain(oidc).chain(more).chain(otlp).filter_map(Option::as_ref);
     let named = config.gateway.upstreams.iter().flat_map(UpstreamConfig::files);
-    let upstream = config.gateway.upstream_headers.files().chain(named).map(Path::to_owned);
-    tls.into_iter().chain(smtp).chain(others).cloned().chain(upstream).collect()
+    let sinks = config.usage.sinks.iter().flat_map(UsageSinkConfig::files);
+    let headers = config.gateway.upstream_headers.files().chain(named).chain(sinks).map(Path::to_owned);
+    tls.into_iter().chain(smtp).chain(others).cloned().chain(headers).collect()
 }
 
 /// Whether a secret is written in the configuration file itself.

@@ -27,6 +27,7 @@ export function attention({ counts, health, isWhole = false }) {
       ...services(state, metrics),
       ...(found ? KINDS.flatMap((kind) => listed(kind, found)) : []),
       ...(found ? first(unpaid(found.unpaid), most, "unpaid", "Not paid") : []),
+      ...(found ? first(sinks(found.usage_sinks), most, "sink", "Sink") : []),
       ...first(unreported(counts), most, "unreported", "No report"),
     ];
     const trouble = known.problem && h("p", { class: "notice notice-bad", role: "alert" }, known.problem);
@@ -135,6 +136,13 @@ function webhooks({ webhooks: failing }) {
     const words = [h("span", { class: "break" }, webhook.url), " fails since ", time(since), ` UTC: ${why}, ${group(attempts)} ${plural(attempts, "attempt")}. `];
     const link = account ? h("a", { href: `#/accounts/${account}?tab=webhooks` }, "Its deliveries", h("span", { class: "quietly-there" }, ` of ${account}`)) : ["It is your own: check ", h("code", {}, "webhooks.url"), "."];
     return item("webhook", "Webhook", ...words, link);
+  });
+}
+
+function sinks(failing = []) {
+  return failing.map(({ name, since, last_status: status, last_error: error }) => {
+    const why = error ?? (status ? `status ${status}` : "no response");
+    return item("sink", "Sink", h("strong", {}, name), " takes no usage since ", time(since), ` UTC: ${why}. Check `, h("code", {}, "usage.sinks"), ".");
   });
 }
 
