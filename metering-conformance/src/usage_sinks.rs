@@ -66,7 +66,7 @@ pub async fn a_difference_is_sent_once(store: Arc<dyn FullStore>) {
     commit(&*store, vec![charge_on(owner.key, 5, line("/a")), charge_on(owner.key, 3, line("/b"))], NOON).await;
     let failed = finish(&*store, &sink, first.clone(), 500, NOON).await.unwrap();
     assert!(failed.is_failing());
-    assert_eq!(store.usage_sinks().await.unwrap(), [failed.clone()]);
+    assert_eq!(store.usage_sinks().await.unwrap(), std::slice::from_ref(&failed));
     let later = failed.progress.next_at;
     let sink = claim(&*store, later).await;
     assert_eq!(store.staged_usage(SINK, MANY).await.unwrap(), first, "it waits as it was staged");

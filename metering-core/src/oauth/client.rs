@@ -200,7 +200,7 @@ mod tests {
 
     #[test]
     fn metadata_that_makes_no_client_is_refused() {
-        let many = format!("[{}]", vec![r#""https://a.example/cb""#; 11].join(","));
+        let many = format!("[{}]", [r#""https://a.example/cb""#; 11].join(","));
         // redirect URIs, the rest, code
         let table = [
             ("[]", "", "invalid_redirect_uri"),
