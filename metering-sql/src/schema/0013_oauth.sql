@@ -29,4 +29,6 @@ CREATE TABLE oauth_grant (
   expires_at {integer} NOT NULL
 ){keyed};
 
+CREATE INDEX oauth_grant_account ON oauth_grant (account);
+
 CREATE INDEX oauth_grant_expiry ON oauth_grant (expires_at);
