@@ -1,4 +1,4 @@
--- Version 31 on SQLite, 29 on PostgreSQL: clients and grants of OAuth.
+-- Clients and grants of OAuth.
 
 -- Clients that registered.
 CREATE TABLE oauth_client (
