@@ -46,16 +46,16 @@ async fn set(store: &dyn PaymentStore, id: &AccountId, change: AutoTopUpChange) 
     }
 }
 
-async fn turn_on(store: &dyn PaymentStore, id: &AccountId) -> AutoTopUp {
+pub(super) async fn turn_on(store: &dyn PaymentStore, id: &AccountId) -> AutoTopUp {
     set(store, id, AutoTopUpChange::Card(Some(card("4242")))).await;
     set(store, id, AutoTopUpChange::Rule(Some(rule()))).await
 }
 
-async fn begin(store: &dyn PaymentStore, id: &AccountId, now: Timestamp) -> Option<TopUpCharge> {
+pub(super) async fn begin(store: &dyn PaymentStore, id: &AccountId, now: Timestamp) -> Option<TopUpCharge> {
     store.begin_top_up(id, TopUpChargeId::generate(&SystemRandomness), now).await.unwrap()
 }
 
-fn payment(id: &str) -> ProcessorRef {
+pub(super) fn payment(id: &str) -> ProcessorRef {
     ProcessorRef::new("stripe", id).unwrap()
 }
 

@@ -41,6 +41,7 @@ macro_rules! store_conformance {
             browser_links::a_link_signs_in_once,
             browser_links::an_expired_link_does_not_sign_in,
             browser_links::concurrent_clicks_open_one_session,
+            erasure::an_erased_account_has_no_card_and_no_programs,
             erasure::an_erased_account_keeps_only_its_postings,
             erasure::older_records_are_deleted,
             erasure::receipts_keep_who_bought_unless_erased,

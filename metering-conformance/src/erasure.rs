@@ -6,12 +6,14 @@ use metering_core::access::{Account, AccountId, AgentName, Payer};
 use metering_core::chains::Address;
 use metering_core::money::LedgerKind;
 use metering_core::operators::{Actor, AuditOutcome, AuditQuery, AuditResult, ErasedPart, NewAuditEntry, Retention};
-use metering_core::payments::Buyer;
-use metering_core::store::{FullStore, NewAccount, OperatorStore, Store};
+use metering_core::payments::{Buyer, SavedCard, TopUpCharge, TopUpChargeState};
+use metering_core::store::{FullStore, NewAccount, OperatorStore, Store, TopUpEnd};
 
+use super::auto_top_ups::{begin, payment, turn_on};
 use super::browser_sessions;
 use super::event_scene::{claim_one, delivered, deliveries, events, finish, hook, send_tests};
 use super::key_scene::{caller, issue};
+use super::oauth_records::grant_of;
 use super::scene::{
     Customer, DAY, MINUTE, NOON, accepted, account, assert_verified, charge_on, create, customer, entry, line,
     new_account, new_id, post,
@@ -120,6 +122,42 @@ pub async fn an_erased_account_keeps_only_its_postings(store: Arc<dyn FullStore>
     assert_eq!(store.erasure(&new_id(), true).await.unwrap(), None);
     assert_eq!(store.erase_account(&new_id(), true, NOON).await.unwrap(), None);
     assert_verified(&*store).await;
+}
+
+/// The card and its rule are gone, also from charges once these have ended, and so is what programs were given. Charges keep
+/// what was bought.
+pub async fn an_erased_account_has_no_card_and_no_programs(store: Arc<dyn FullStore>) {
+    let [owner, other] = [customer(&*store, 1).await, customer(&*store, 1).await];
+    let mut open = Vec::new();
+    for customer in [&owner, &other] {
+        turn_on(&*store, &customer.id).await;
+        let paid = begin(&*store, &customer.id, NOON).await.expect("it is due");
+        let end = TopUpEnd::Paid(payment(&format!("pi_{}", customer.id)));
+        assert!(store.end_top_up(paid.id, end, NOON).await.unwrap());
+        open.push(begin(&*store, &customer.id, NOON).await.expect("it is due"));
+        let grant = grant_of(&*store, customer.id.clone(), NOON.saturating_add(DAY)).await;
+        store.put_oauth_grant(grant).await.unwrap();
+    }
+    let before = store.top_up_charges(&owner.id, NOON).await.unwrap();
+    let erased = store.erase_account(&owner.id, false, NOON).await.unwrap().expect("the account exists");
+    let parts = counted(&erased.parts);
+    let ours = parts.into_iter().filter(|(kind, _)| ["oauth_grants", "saved_cards", "card_charges"].contains(kind));
+    assert_eq!(ours.collect::<Vec<_>>(), [("oauth_grants", 1), ("saved_cards", 1), ("card_charges", 1)]);
+    assert_eq!(store.auto_top_up(&owner.id).await.unwrap(), None);
+    assert_eq!(store.oauth_grants(&owner.id).await.unwrap(), []);
+    assert_eq!(store.open_top_ups(10).await.unwrap().len(), 2, "the processor is asked for the open one by its card");
+    assert!(store.end_top_up(open[0].id, TopUpEnd::Paid(payment("pi_late")), NOON).await.unwrap());
+    let after = store.top_up_charges(&owner.id, NOON).await.unwrap();
+    assert_eq!(after.len(), before.len());
+    for (was, is) in before.into_iter().zip(after) {
+        let [customer, method, brand, last4] = [(); 4].map(|()| String::new());
+        let (card, state, payment) = (SavedCard { customer, method, brand, last4 }, is.state, is.payment);
+        assert_eq!(is, TopUpCharge { card, state, payment, ..was });
+        assert_eq!(state, TopUpChargeState::Paid);
+    }
+    assert!(store.auto_top_up(&other.id).await.unwrap().is_some_and(|settings| settings.card.is_some()));
+    assert_eq!(store.oauth_grants(&other.id).await.unwrap().len(), 1);
+    assert_eq!(store.open_top_ups(10).await.unwrap(), open[1..]);
 }
 
 /// Who bought stays where a purchase was made, unless receipts are to be erased too.

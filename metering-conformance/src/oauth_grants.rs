@@ -3,12 +3,13 @@
 use std::sync::Arc;
 
 use metering_core::access::{ApiKey, Key};
-use metering_core::service::{OAuthError, TokenForm};
+use metering_core::service::{OAuthError, PaymentSettings, TokenForm};
 use metering_core::store::{KeyChange, TermsChange};
 use metering_core::wire::{AuthorizationRequest, ConsentRequest, CreateKeyRequest, TokenResponse};
-use metering_core::{Catalogue, Charge, Error, FullStore, Service, ServiceConfig};
+use metering_core::{Catalogue, Charge, Error, FullStore, Service, ServiceConfig, SystemRandomness};
 use tokio::task::JoinSet;
 
+use super::auto_top_ups::{begin, turn_on};
 use super::scene::{NOON, assert_verified, atoms, customer};
 
 const TASKS: usize = 16;
@@ -167,11 +168,42 @@ pub async fn a_revoked_token_ends_the_access(store: Arc<dyn FullStore>) {
         assert!(scene.charge(&given, 1).await.is_err());
         assert_eq!(scene.keys().await, []);
     }
-    let secret = ApiKey::generate(&metering_core::SystemRandomness);
+    let secret = ApiKey::generate(&SystemRandomness);
     let rotate = KeyChange::Rotate { secret: secret.hash(), old_until: None };
     let _ = scene.store.change_key(&scene.owner.account, &scene.owner.id, None, rotate, NOON).await.unwrap();
     revoke(secret.expose()).await.unwrap();
     assert_eq!(scene.store.live_keys(&[secret.hash()], NOON).await.unwrap(), [true]);
+}
+
+/// With the saved card, and without hashes or what the processor calls them.
+pub async fn an_export_has_programs_and_cards(store: Arc<dyn FullStore>) {
+    let scene = Scene::new(store).await;
+    let token = scene.redeem(&scene.code().await).await.unwrap();
+    let owner = &scene.owner;
+    turn_on(&*scene.store, &owner.account).await;
+    let charge = begin(&*scene.store, &owner.account, NOON).await.expect("it is due");
+    let secret = ApiKey::generate(&SystemRandomness);
+    let rotate = KeyChange::Rotate { secret: secret.hash(), old_until: None };
+    let _ = scene.store.change_key(&owner.account, &owner.id, None, rotate, NOON).await.unwrap();
+    let service = Service::start(Arc::clone(&scene.store) as _, Catalogue::default(), ServiceConfig::default())
+        .with_oauth(Arc::clone(&scene.store), Arc::new(()))
+        .with_payments(Arc::clone(&scene.store) as _, Default::default(), PaymentSettings::default());
+    let export = service.export(Some(&secret)).await.unwrap();
+    let [grant] = export.oauth_grants.as_deref().unwrap() else { panic!("{export:?}") };
+    assert_eq!((grant.client_id.as_str(), grant.client_name.as_deref()), (scene.client.as_str(), Some("Agent")));
+    assert_eq!((grant.terms.name.as_deref(), grant.terms.limit), (Some("Agent"), Some(atoms(BUDGET))));
+    assert_eq!(grant.terms.scopes.as_deref().unwrap(), ["call", "read"]);
+    let [key]: [Key; 1] = scene.keys().await.try_into().expect("one key");
+    assert_eq!((grant.key.as_deref(), grant.parent.as_str()), (Some(key.id.as_str()), owner.id.as_str()));
+    let saved = export.auto_top_up.as_ref().unwrap();
+    assert_eq!(saved.card.as_ref().map(|card| card.last4.as_str()), Some("4242"));
+    assert_eq!(saved.rule.as_ref().map(|rule| rule.plan_id.as_str()), Some("starter"));
+    let [charged] = export.card_charges.as_deref().unwrap() else { panic!("{export:?}") };
+    assert_eq!((charged.id.clone(), charged.amount.as_str()), (charge.id.to_string(), "10"));
+    let text = serde_json::to_string(&export).unwrap();
+    for hidden in [charge.card.customer.as_str(), &charge.card.method, refresh_token(&token), CHALLENGE] {
+        assert!(!text.contains(hidden), "{hidden}");
+    }
 }
 
 /// Switched on again, the key can be refreshed again.

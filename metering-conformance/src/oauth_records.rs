@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use metering_core::access::AccountId;
 use metering_core::clock::Timestamp;
 use metering_core::oauth::{Grant, GrantToken, OAuthClient, RedirectUri};
 use metering_core::random::SystemRandomness;
@@ -16,12 +17,17 @@ fn client(id: &str, expires_at: Timestamp) -> OAuthClient {
     OAuthClient { id: id.to_owned(), name: "Größe".parse().unwrap(), redirect_uris, expires_at }
 }
 
+/// A grant of a new account.
 async fn grant(store: &dyn FullStore, expires_at: Timestamp) -> Grant {
-    let (owner, code) = (customer(store, 100).await, GrantToken::generate(&SystemRandomness));
-    let parent = store.keys(&owner.id, None, 1, NOON.day()).await.unwrap().items.remove(0).key.id;
+    grant_of(store, customer(store, 100).await.id, expires_at).await
+}
+
+pub(super) async fn grant_of(store: &dyn FullStore, account: AccountId, expires_at: Timestamp) -> Grant {
+    let code = GrantToken::generate(&SystemRandomness);
+    let parent = store.keys(&account, None, 1, NOON.day()).await.unwrap().items.remove(0).key.id;
     Grant {
         id: code.grant(),
-        account: owner.id,
+        account,
         parent,
         client: "https://app.example/client.json".to_owned(),
         redirect_uri: "https://a.example/cb".parse().unwrap(),
@@ -59,7 +65,10 @@ pub async fn a_grant_is_found_by_its_id_and_its_access_token(store: Arc<dyn Full
     let redeemed = begun.clone().continued(next, begun.parent.clone(), secret, NOON);
     store.put_oauth_grant(redeemed.clone()).await.unwrap();
     assert_eq!(store.oauth_grant(&begun.id).await.unwrap(), Some(redeemed.clone()));
-    assert_eq!(store.oauth_grant_of(&secret).await.unwrap(), Some(redeemed));
+    assert_eq!(store.oauth_grant_of(&secret).await.unwrap(), Some(redeemed.clone()));
+    let other = grant(&*store, NOON).await;
+    store.put_oauth_grant(other).await.unwrap();
+    assert_eq!(store.oauth_grants(&begun.account).await.unwrap(), [redeemed]);
     assert!(store.delete_oauth_grant(&begun.id).await.unwrap());
     assert!(!store.delete_oauth_grant(&begun.id).await.unwrap());
     assert_eq!(store.oauth_grant(&begun.id).await.unwrap(), None);

@@ -62,7 +62,7 @@ mod webhook_health;
 mod webhooks;
 
 pub use account::BalanceDocument;
-pub use auto_top_up::{AutoTopUpRequest, AutoTopUpResponse, SavedCardDocument, TopUpRuleDocument};
+pub use auto_top_up::{AutoTopUpRequest, AutoTopUpResponse, CardChargeDocument, SavedCardDocument, TopUpRuleDocument};
 pub use billing::{DeductRequest, DeductResponse, LookupResponse};
 pub use browser_sessions::{
     BrowserSessionDocument, BrowserSessionResponse, BrowserSessionsDocument, EndedSessionsResponse,
@@ -97,7 +97,7 @@ pub use keys::{
 };
 pub use metered_headers::MeteredHeaders;
 pub use oauth::{
-    AuthorizationDocument, AuthorizationRequest, ConsentRequest, ConsentResponse, OAuthErrorBody,
+    AuthorizationDocument, AuthorizationRequest, ConsentRequest, ConsentResponse, OAuthErrorBody, OAuthGrantDocument,
     RegisteredClientDocument, TokenResponse,
 };
 pub use payable_members::PayableMembers;

@@ -199,7 +199,7 @@ pub async fn charges_since(db: &mut dyn Executor, id: &AccountId, since: Timesta
 pub async fn end(db: &mut dyn Executor, id: TopUpChargeId, end: &TopUpEnd, now: Timestamp) -> Result<bool> {
     let by_id = "WHERE id = ?1";
     let Some(TopUpCharge { account, .. }) = find(db, by_id, &values![id]).await? else { return Ok(false) };
-    accounts::locked(db, &account).await?;
+    let owner = accounts::locked(db, &account).await?;
     let Some(TopUpCharge { state, .. }) = find(db, by_id, &values![id]).await? else { return Ok(false) };
     let (ended, payment, why) = match end {
         TopUpEnd::Paid(payment) => {
@@ -215,6 +215,11 @@ pub async fn end(db: &mut dyn Executor, id: TopUpChargeId, end: &TopUpEnd, now: 
         return Ok(false);
     }
     set_columns::<TopUpCharge>(db, &["state", "payment"], &[values![id, ended, payment]]).await?;
+    if owner.is_some_and(|(_, owner)| owner.erased_at.is_some()) {
+        db.overwrite_deleted()?;
+        set_columns::<TopUpCharge>(db, &["customer", "method", "brand", "last4"], &[values![id, "", "", "", ""]])
+            .await?;
+    }
     if let Some(reason) = why {
         stop(db, &account, reason, now).await?;
     }

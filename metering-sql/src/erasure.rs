@@ -65,6 +65,16 @@ fn parts(row: i64, account: &Account, with_receipts: bool) -> Vec<Part> {
         of_account("events", "event"),
         of_account("webhooks", "webhook"),
         of_account("browser_sessions", "browser_session"),
+        of_account("oauth_grants", "oauth_grant"),
+        of_account("saved_cards", "auto_top_up"),
+        // An open charge has its card until it ends: the processor is asked for it by that.
+        Part::deleted(
+            "card_charges",
+            "top_up_charge",
+            "account = ?1 AND state <> 'open' AND customer <> ''",
+            values![row],
+        )
+        .set("customer = '', method = '', brand = '', last4 = ''"),
         of_account("email_links", "email_link"),
         of_account("wallets", "wallet_link"),
         Part::deleted("challenges", "challenge", "org_id = ?1", values![account.id]),

@@ -10,6 +10,7 @@ mod alert;
 mod backend;
 mod boxed;
 mod conditions;
+mod domain;
 mod executor;
 mod fault;
 mod lineage;

@@ -1,8 +1,8 @@
 //! Clients and grants of OAuth.
 
-use metering_core::Timestamp;
 use metering_core::access::{KeyHash, KeyName};
 use metering_core::oauth::{Grant, GrantId, OAuthClient, RedirectUri};
+use metering_core::{AccountId, Timestamp};
 
 use crate::executor::Executor;
 use crate::fault::Result;
@@ -116,6 +116,12 @@ pub async fn grant(db: &mut dyn Executor, id: &GrantId) -> Result<Option<Grant>>
 /// The grant whose last access token has this hash.
 pub async fn grant_of(db: &mut dyn Executor, secret: &KeyHash) -> Result<Option<Grant>> {
     find(db, "WHERE secret = ?1", &values![secret]).await
+}
+
+/// The grants of an account.
+pub async fn grants(db: &mut dyn Executor, account: &AccountId) -> Result<Vec<Grant>> {
+    record::list(db, "WHERE account = (SELECT a.id FROM account a WHERE a.org_id = ?1) ORDER BY id", &values![account])
+        .await
 }
 
 /// Deletes a grant.

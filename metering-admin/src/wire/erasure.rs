@@ -31,8 +31,9 @@ pub struct ErasureDocument {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct ErasedRow {
-    /// The kind: `profile`, `keys`, `webhooks`, `events`, `deliveries`, `browser_sessions`, `email_links`, `wallets`,
-    /// `challenges`, `signups`, `quotes`, `buyers`, `requests`, `activity` or `audit_entries`.
+    /// The kind: `profile`, `keys`, `webhooks`, `events`, `deliveries`, `browser_sessions`, `oauth_grants`, `saved_cards`,
+    /// `card_charges`, `email_links`, `wallets`, `challenges`, `signups`, `quotes`, `buyers`, `requests`, `activity` or
+    /// `audit_entries`.
     pub kind: String,
     /// How many.
     pub records: u64,

@@ -13,6 +13,7 @@ mod interruptions;
 mod keys;
 mod link;
 mod out;
+mod programs;
 mod refusals;
 mod snapshot;
 mod volumes;

@@ -10,6 +10,7 @@ macro_rules! oauth_conformance {
             oauth_grants::a_refresh_keeps_the_budget_and_what_was_spent_of_it,
             oauth_grants::a_refresh_token_that_comes_twice_ends_the_access,
             oauth_grants::a_revoked_token_ends_the_access,
+            oauth_grants::an_export_has_programs_and_cards,
             oauth_grants::an_owner_who_rotates_or_disables_the_key_ends_its_refreshes,
             oauth_records::a_grant_is_found_by_its_id_and_its_access_token,
             oauth_records::a_registered_client_is_found_as_it_was,

@@ -146,6 +146,13 @@ impl Grant {
         Self { token, key: Some(key), secret: Some(secret), expires_at, ..self }
     }
 
+    /// When the owner consented; or once the code was redeemed, when an access token was last given.
+    #[must_use]
+    pub fn given_at(&self) -> Timestamp {
+        let lifetime = if self.key.is_some() { Self::REFRESH_LIFETIME } else { Self::CODE_LIFETIME };
+        self.expires_at.saturating_sub(lifetime)
+    }
+
     /// When an access token that is given now stops working, for a key that expires then.
     #[must_use]
     pub fn access_until(key_expires_at: Option<Timestamp>, now: Timestamp) -> Timestamp {
@@ -217,6 +224,10 @@ mod tests {
         assert_eq!(grant.check(&Redemption { client: "cli_2", ..refresh }, NOW), Err(GrantRefusal::Client));
         let as_code = Redemption { token: next.hash(), ..redemption(&code) };
         assert_eq!(grant.check(&as_code, NOW), Err(GrantRefusal::Kind));
+        let hour = NOW.saturating_add(Grant::ACCESS_LIFETIME);
+        assert_eq!((begun(&code).given_at(), grant.given_at()), (NOW, NOW));
+        let later = grant.clone().continued(next.hash(), KeyId::of_first(&secret), secret, hour);
+        assert_eq!(later.given_at(), hour);
         let rotated = next.next(&SystemRandomness);
         let after = grant.continued(rotated.hash(), KeyId::of_first(&secret), secret, NOW);
         assert_eq!(after.check(&refresh, NOW), Err(GrantRefusal::Reused));

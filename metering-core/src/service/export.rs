@@ -57,11 +57,17 @@ impl Service {
             requests: self.holds().list(caller).await?,
             receipts: offered(self.payments().receipts(caller, None, PAGE).await)?,
             buyer: offered(self.payments().buyer(caller).await)?,
+            auto_top_up: offered(self.payments().auto_top_up(caller).await)?,
+            card_charges: offered(self.payments().card_charges(&account.id).await)?,
             linked_wallets: offered(self.payments().linked_wallets(&account.id).await)?,
             webhooks,
             deliveries,
             events: offered(self.webhooks().events(caller, None, PAGE).await)?,
             sessions: offered(self.browser_sessions().list(caller).await)?,
+            oauth_grants: match self.oauth() {
+                Some(oauth) => Some(oauth.grants(&account.id).await?),
+                None => None,
+            },
         })
     }
 

@@ -4,6 +4,7 @@ mod consent;
 mod error;
 mod exchange;
 mod form;
+mod grants;
 mod handle;
 mod registration;
 mod setup;

@@ -2,6 +2,7 @@
 
 use async_trait::async_trait;
 
+use crate::access::account::AccountId;
 use crate::access::key::KeyHash;
 use crate::clock::Timestamp;
 use crate::oauth::{Grant, GrantId, OAuthClient};
@@ -30,6 +31,9 @@ pub trait OAuthStore: Store {
 
     /// The grant whose last access token has this hash.
     async fn oauth_grant_of(&self, secret: &KeyHash) -> Result<Option<Grant>, StoreError>;
+
+    /// The grants of an account, expired or not.
+    async fn oauth_grants(&self, account: &AccountId) -> Result<Vec<Grant>, StoreError>;
 
     /// Deletes a grant, and says whether there was one. Its key stays.
     async fn delete_oauth_grant(&self, id: &GrantId) -> Result<bool, StoreError>;

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::chains::units::TokenUnits;
 use crate::money::credits::{Credits, printed};
 use crate::money::currency::Currency;
-use crate::payments::auto_top_up::{AutoTopUp, TopUpCharge};
+use crate::payments::auto_top_up::{AutoTopUp, SavedCard, TopUpCharge};
 use crate::wire::field::amount;
 
 /// The body of `PUT /credits/auto-top-up`.
@@ -32,6 +32,30 @@ pub struct SavedCardDocument {
     pub brand: String,
     /// The last four digits of its number.
     pub last4: String,
+}
+
+/// A charge of a saved card, in `GET /account/export`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct CardChargeDocument {
+    /// Its id.
+    pub id: String,
+    /// When it was decided, as RFC 3339.
+    #[cfg_attr(feature = "openapi", schema(format = DateTime))]
+    pub started_at: String,
+    /// The card.
+    pub card: SavedCardDocument,
+    /// The plan that is bought.
+    pub plan_id: String,
+    /// Its credits.
+    #[cfg_attr(feature = "openapi", schema(value_type = f64))]
+    pub credits: Credits,
+    /// Its price, as a string.
+    pub amount: String,
+    /// The currency (ISO 4217).
+    pub currency: String,
+    /// `open` until its outcome is known, then `paid`.
+    pub state: String,
 }
 
 /// When a saved card is charged, and for what.
@@ -75,6 +99,27 @@ pub struct AutoTopUpResponse {
     pub stopped: Option<String>,
 }
 
+impl From<&SavedCard> for SavedCardDocument {
+    fn from(card: &SavedCard) -> Self {
+        Self { brand: card.brand.clone(), last4: card.last4.clone() }
+    }
+}
+
+impl From<&TopUpCharge> for CardChargeDocument {
+    fn from(charge: &TopUpCharge) -> Self {
+        Self {
+            id: charge.id.to_string(),
+            started_at: charge.started_at.to_string(),
+            card: (&charge.card).into(),
+            plan_id: charge.plan_id.clone(),
+            credits: charge.credits,
+            amount: human(charge.amount, charge.currency),
+            currency: charge.currency.code().to_owned(),
+            state: charge.state.to_string(),
+        }
+    }
+}
+
 impl AutoTopUpResponse {
     /// `charges` are those of this month.
     pub(crate) fn new(settings: &AutoTopUp, charges: &[TopUpCharge]) -> Self {
@@ -91,11 +136,10 @@ impl AutoTopUpResponse {
                 charged_this_month: human(charged, rule.currency),
             }
         });
-        let card = settings.card.as_ref();
         Self {
             org_id: settings.account.to_string(),
             enabled: rule.is_some() && settings.stopped.is_none(),
-            card: card.map(|card| SavedCardDocument { brand: card.brand.clone(), last4: card.last4.clone() }),
+            card: settings.card.as_ref().map(SavedCardDocument::from),
             rule,
             stopped: settings.stopped.map(|reason| reason.to_string()),
         }

@@ -3,8 +3,9 @@
 use serde::Serialize;
 
 use crate::wire::{
-    ActivityDocument, BalanceDocument, BrowserSessionsDocument, BuyerResponse, DailyUsageDocument, DeliveriesDocument,
-    EventsDocument, KeysDocument, LedgerDocument, ReceiptsDocument, RequestsDocument, WebhooksDocument,
+    ActivityDocument, AutoTopUpResponse, BalanceDocument, BrowserSessionsDocument, BuyerResponse, CardChargeDocument,
+    DailyUsageDocument, DeliveriesDocument, EventsDocument, KeysDocument, LedgerDocument, OAuthGrantDocument,
+    ReceiptsDocument, RequestsDocument, WebhooksDocument,
 };
 
 /// The response to `GET /account/export`. Each part is what the call named with it returns; where a part has a `next`, that
@@ -31,6 +32,10 @@ pub struct AccountExportDocument {
     pub receipts: Option<ReceiptsDocument>,
     /// Who buys: `GET /credits/buyer`.
     pub buyer: Option<BuyerResponse>,
+    /// The saved card and automatic top-ups: `GET /credits/auto-top-up`.
+    pub auto_top_up: Option<AutoTopUpResponse>,
+    /// Charges of saved cards that were paid or may be.
+    pub card_charges: Option<Vec<CardChargeDocument>>,
     /// Wallets that are linked to the account by a proof of their owner, in lower case.
     pub linked_wallets: Option<Vec<String>>,
     /// Its webhooks, without secrets: `GET /webhooks`.
@@ -41,4 +46,6 @@ pub struct AccountExportDocument {
     pub events: Option<EventsDocument>,
     /// Signed-in browsers: `GET /api-key/sessions`.
     pub sessions: Option<BrowserSessionsDocument>,
+    /// Programs that the owner gave access with OAuth.
+    pub oauth_grants: Option<Vec<OAuthGrantDocument>>,
 }

@@ -83,6 +83,32 @@ pub struct ConsentResponse {
 
 shown_fields!(ConsentResponse:);
 
+/// A program with access to an account, in `GET /account/export`.
+#[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct OAuthGrantDocument {
+    /// The client's id, which may be the URL of its metadata document.
+    pub client_id: String,
+    /// The name that the client gave itself when it registered; null if it did not, or was forgotten.
+    pub client_name: Option<String>,
+    /// Where its code was sent.
+    pub redirect_uri: String,
+    /// What its token is for.
+    pub resource: String,
+    /// The owner's key that gave access.
+    pub parent: String,
+    /// What the owner consented to, as in `POST /keys`.
+    pub terms: CreateKeyRequest,
+    /// The client's key; null until its code is redeemed.
+    pub key: Option<String>,
+    /// When the owner consented, or when the client last got an access token, as RFC 3339.
+    #[cfg_attr(feature = "openapi", schema(format = DateTime))]
+    pub given_at: String,
+    /// Until when it can get another one, as RFC 3339.
+    #[cfg_attr(feature = "openapi", schema(format = DateTime))]
+    pub expires_at: String,
+}
+
 /// The response to `POST /oauth/token`.
 #[derive(Clone, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]

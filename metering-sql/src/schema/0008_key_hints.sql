@@ -1,4 +1,4 @@
--- Version 26 on SQLite, 24 on PostgreSQL: what is shown of the secrets of keys.
+-- What is shown of the secrets of keys.
 
 -- As in sk_live_…ab12. NULL until the key gets a new secret.
 ALTER TABLE api_key ADD COLUMN hint TEXT;

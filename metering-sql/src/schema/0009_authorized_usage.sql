@@ -1,4 +1,4 @@
--- Version 27 on SQLite, 25 on PostgreSQL: authorizations for what one request uses (the scheme `upto` of x402).
+-- Authorizations for what one request uses (the scheme `upto` of x402).
 
 -- The hold that it backs; NULL for an authorization of a fixed amount. A program of an earlier version would execute it as
 -- one; do not run one beside this version.

@@ -1,4 +1,4 @@
--- Version 28 on SQLite, 26 on PostgreSQL: automatic top-ups with saved cards.
+-- Automatic top-ups with saved cards.
 
 -- The saved card of an account, and the rule by which it is charged; NULL for none. Of the card are known its processor's names,
 -- its brand and the last four digits.

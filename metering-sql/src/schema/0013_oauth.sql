@@ -1,4 +1,4 @@
--- Version 31 on SQLite, 29 on PostgreSQL: clients and grants of OAuth.
+-- Clients and grants of OAuth.
 
 -- Clients that registered.
 CREATE TABLE oauth_client (
@@ -28,5 +28,7 @@ CREATE TABLE oauth_grant (
   secret {blob} UNIQUE CHECK ((secret IS NULL) = (key IS NULL)),
   expires_at {integer} NOT NULL
 ){keyed};
+
+CREATE INDEX oauth_grant_account ON oauth_grant (account);
 
 CREATE INDEX oauth_grant_expiry ON oauth_grant (expires_at);

@@ -1,4 +1,4 @@
--- Version 37 on SQLite, 35 on PostgreSQL: sinks for usage.
+-- Sinks for usage.
 
 -- How the attempts of a sink go. The columns are those of a delivery.
 CREATE TABLE usage_sink (

@@ -5,7 +5,7 @@ macro_rules! oauth_store {
         const _: () = {
             use $crate::private::metering_core::access::KeyHash;
             use $crate::private::metering_core::oauth::{Grant, GrantId, OAuthClient};
-            use $crate::private::metering_core::{StoreError, Timestamp};
+            use $crate::private::metering_core::{AccountId, StoreError, Timestamp};
             use $crate::{oauth, read, shared, write};
 
             type Result<T, E = StoreError> = ::core::result::Result<T, E>;
@@ -36,6 +36,10 @@ macro_rules! oauth_store {
 
                 async fn oauth_grant_of(&self, secret: &KeyHash) -> Result<Option<Grant>> {
                     read(self, *secret, |db, secret| shared(oauth::grant_of(db, secret))).await
+                }
+
+                async fn oauth_grants(&self, account: &AccountId) -> Result<Vec<Grant>> {
+                    read(self, account.clone(), |db, account| shared(oauth::grants(db, account))).await
                 }
 
                 async fn delete_oauth_grant(&self, id: &GrantId) -> Result<bool> {

@@ -11,23 +11,29 @@ use crate::scene::{NOON, database_path, new_account};
 
 /// Every column with text, as `table.column`. `metering_sql::erasure` takes what people wrote or are called by in the first
 /// list. The second has what stays; docs/privacy.md says why.
-const ERASED: &str = "account.agent_name account.email account.email_folded api_key.hint api_key.name api_key.networks \
-    audit_entry.before audit_entry.reason audit_entry.request audit_outcome.after audit_outcome.detail \
-    browser_session.device buyer.address buyer.name buyer.tax_id challenge.message challenge.nonce challenge.org_id \
-    delivery.last_error delivery.last_response delivery.state email_link.purpose event.data event.kind \
-    hold.request_path quote.agent_name quote.email signup.agent_name signup.email signup.user_code webhook.kinds \
+const ERASED: &str = "account.agent_name account.email account.email_folded api_key.hint api_key.name \
+    api_key.networks audit_entry.before audit_entry.reason audit_entry.request audit_outcome.after \
+    audit_outcome.detail auto_top_up.brand auto_top_up.currency auto_top_up.customer auto_top_up.last4 \
+    auto_top_up.method auto_top_up.plan_id auto_top_up.stopped browser_session.device buyer.address buyer.name \
+    buyer.tax_id challenge.message challenge.nonce challenge.org_id delivery.last_error delivery.last_response \
+    delivery.state email_link.purpose event.data event.kind hold.request_path oauth_grant.challenge \
+    oauth_grant.client oauth_grant.key oauth_grant.parent oauth_grant.redirect_uri oauth_grant.resource \
+    oauth_grant.terms quote.agent_name quote.email signup.agent_name signup.email signup.user_code \
+    top_up_charge.brand top_up_charge.customer top_up_charge.last4 top_up_charge.method webhook.kinds \
     webhook.old_secret webhook.secret webhook.state webhook.url";
 const KEPT: &str = "account.org_id api_key.budget_reset api_key.public_id api_key.routes api_key.scopes \
     audit_entry.action audit_entry.actor audit_entry.subject audit_outcome.result hold.reason hold.tokens \
-    key_secret.hash_kind ledger.description ledger.kind ledger.plan_id moved.destination operator.name operator.role \
-    payment.plan_id payment.plan_label payment.processor payment.processor_id payment.settlement payment.token_symbol \
+    hold.upstream key_secret.hash_kind ledger.description ledger.kind ledger.plan_id moved.destination \
+    oauth_client.id oauth_client.name oauth_client.redirect_uris operator.name operator.role payment.plan_id \
+    payment.plan_label payment.processor payment.processor_id payment.settlement payment.token_symbol \
     payment.used_as payment.value_amount payment.value_currency payment.value_rate payment.value_source \
     payment_authorization.failure payment_authorization.state payment_reversal.processor payment_reversal.reason \
-    payment_reversal.reversal_id plan.definition plan.id price_version.applied_by price_version.catalogue quote.plan_id \
-    quote.state refill.every request_id.request_id route_volume.http_method route_volume.returned \
-    route_volume.route_template unreadable_arrival.reason usage_line.http_method usage_line.route_template \
-    usage_line.source usage_sent.http_method usage_sent.key_id usage_sent.route_template usage_sent.sink \
-    usage_sent.source usage_sink.last_error usage_sink.last_response usage_sink.name usage_sink.state";
+    payment_reversal.reversal_id plan.definition plan.id price_version.applied_by price_version.catalogue \
+    quote.plan_id quote.state refill.every request_id.request_id route_volume.http_method route_volume.returned \
+    route_volume.route_template top_up_charge.currency top_up_charge.plan_id top_up_charge.state \
+    unreadable_arrival.reason usage_line.http_method usage_line.route_template usage_line.source \
+    usage_sent.http_method usage_sent.key_id usage_sent.route_template usage_sent.sink usage_sent.source \
+    usage_sink.last_error usage_sink.last_response usage_sink.name usage_sink.state";
 
 #[test]
 fn every_column_with_text_is_erased_or_kept_on_purpose() {

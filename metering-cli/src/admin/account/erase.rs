@@ -17,9 +17,10 @@ use crate::table::{Column, Table};
 #[derive(Debug, Args)]
 #[command(after_help = "\
 The account keeps its id, balance, ledger, usage and payments. Everything else about its owner goes: email address, wallet,
-names, networks, webhooks, events, sessions, paths of requests, and what the audit log says beyond who did what and when.
+names, networks, webhooks, events, sessions, saved card, access of programs, paths of requests, and what the audit log says
+beyond who did what and when. Stripe keeps its customer (docs/privacy.md).
 Receipts for purchases keep who bought, unless --receipts is given: tax law often demands them for years. Backups made
-before still have everything (docs/privacy.md).
+before still have everything.
 
 Asks for confirmation, unless --yes is given. Takes effect immediately, in running servers too. It can be repeated.
 

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use metering_core::chains::{Address, TokenUnits, TxHash, WalletSignature};
-use metering_core::charging::Fingerprint;
+use metering_core::charging::{Fingerprint, HoldId};
 use metering_core::money::{LedgerKind, NewLedgerEntry, PaymentRef};
 use metering_core::offers::{
     Authorization, AuthorizationId, AuthorizationNonce, IdentifierHash, SettlementFailure, SignedAuthorization,
@@ -28,8 +28,11 @@ const SUBMITTED: u8 = 0xc1;
 const CREDITED: u8 = 0xc2;
 const REVERSED: u8 = 0xc3;
 const FAILED_AFTER_REVERSAL: u8 = 0xc4;
-/// The last one: it gives its place back, and no other takes it.
+/// The last one with a place: it gives its place back, and no other takes it.
 const FAILED: u8 = 0xc5;
+/// For what a request uses, before and after that is known.
+const UNUSED: u8 = 0xc6;
+const USED: u8 = 0xc7;
 
 /// The wallet that pays the gas.
 const GAS: Address = Address::from_bytes([0xcc; 20]);
@@ -108,6 +111,17 @@ pub(crate) async fn fill(store: &SqliteStore) {
             assert!(store.fail_authorization(&id, SettlementFailure::Cancelled, later(3)).await.unwrap());
         }
     }
+    for number in [UNUSED, USED] {
+        let (signed, account) = (signed(number), account.clone());
+        let (id, credits, usage) = (signed.id(), Credits::BASE_CALL, Some(HoldId::from_bytes([number; 16])));
+        let (request, identifier, received_at) = (None, None, NOON);
+        let new = NewAuthorization { signed, account, credits, request, identifier, received_at, usage };
+        let opened = store.open_authorization(new, Duration::from_secs(60)).await.unwrap();
+        assert!(matches!(opened, AuthorizationOpened::Opened(_)), "{opened:?}");
+        if number == USED {
+            assert!(store.use_authorization(&id, Credits::from_atoms(7), later(1)).await.unwrap().is_some());
+        }
+    }
     // A wallet that has sent nearly as many transactions as there can be.
     let id = signed(WAITING).id();
     assert_eq!(store.assign_gas_place(&id, wallet(0), u64::MAX - 1).await.unwrap(), Some(u64::MAX - 1));
@@ -116,7 +130,7 @@ pub(crate) async fn fill(store: &SqliteStore) {
 /// Every authorization, as text.
 pub(crate) async fn snapshot(store: &dyn FullStore) -> Vec<String> {
     let mut texts = Vec::new();
-    for number in WAITING..=FAILED {
+    for number in WAITING..=USED {
         let id: AuthorizationId = signed(number).id();
         texts.push(format!("{:?}", store.authorization(&id).await.unwrap()));
     }

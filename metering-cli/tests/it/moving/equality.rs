@@ -75,6 +75,9 @@ fn every_later_change_is_found() {
     let busy = "(SELECT id FROM account WHERE org_id = 'org_x0000000000000000001')";
     let keyed = "account = (SELECT id FROM account WHERE org_id = 'org_x0000000000000000008')";
     let notified = "account = (SELECT id FROM account WHERE org_id = 'org_x0000000000000000010')";
+    let buyer = "account = (SELECT id FROM account WHERE org_id = 'org_x0000000000000000002')";
+    let sent = "account, day, route_template, http_method, source, key";
+    let first_sent = format!("({sent}) = (SELECT {sent} FROM usage_sent ORDER BY {sent} LIMIT 1)");
     let is = |column: &str, byte: &str, times: u32| format!("{column} = decode(repeat('{byte}', {times}), 'hex')");
     let gas = is("wallet", "cc", 20);
     let verified = "org_id = 'org_x0000000000000000007'";
@@ -91,6 +94,7 @@ fn every_later_change_is_found() {
             "hold req_e0e0e0e0e0e0e0e0e0e0e0e0e0e0e0e0 of org_x0000000000000000009 differs",
         ),
         ("payment_authorization", "failed_at", is("nonce", "c4", 32), "authorization 0xc4c4c4c4"),
+        ("payment_authorization", "used_credits", is("nonce", "c7", 32), "authorization 0xc7c7c7c7"),
         ("authorization_submission", "signed_at", is("hash", "c1", 32), "authorization 0xc1c1c1c1"),
         ("meter", "alert_below", notified.to_owned(), "account org_x0000000000000000010 differs"),
         (
@@ -119,6 +123,10 @@ fn every_later_change_is_found() {
             is("token", "07", 32),
             "session ses_07070707070707070707070707070707 of org_x0000000000000000007 differs",
         ),
+        ("auto_top_up", "monthly_limit", buyer.to_owned(), "saved card of org_x0000000000000000002 differs"),
+        ("top_up_charge", "amount", "state = 'open'".to_owned(), "of org_x0000000000000000002 differs"),
+        ("usage_sink", "since", "state = 'pending'".to_owned(), "usage sink größe's differs"),
+        ("usage_sent", "sequence", first_sent, "at sink größe's differs"),
         ("oauth_client", "expires_at", "id = 'cli_moved'".to_owned(), "OAuth client cli_moved differs"),
         (
             "oauth_grant",

@@ -10,7 +10,6 @@ use metering_core::access::{
 use metering_core::chains::{Address, TokenUnits, TxHash, TxRef};
 use metering_core::charging::Posting;
 use metering_core::money::{LedgerKind, NewLedgerEntry, PaymentRef, Refill};
-use metering_core::oauth::{Grant, GrantId, GrantTokenHash, OAuthClient, RedirectUri};
 use metering_core::operators::{Actor, AuditOutcome, AuditResult, NewAuditEntry, NewOperator, OperatorTokenHash, Role};
 use metering_core::payments::{
     Arrival, ArrivalLocation, Buyer, Challenge, ConvertedAmount, NonceHash, Payment, PaymentFault, PaymentTarget,
@@ -20,9 +19,8 @@ use metering_core::payments::{
 use metering_core::prices::{NewPriceVersion, PriceNumber, PriceRecorded};
 use metering_core::signups::{EmailLink, LinkHash, LinkPurpose, SessionHash, SignupSession};
 use metering_core::store::{
-    AutoTopUpChange, AutoTopUpSet, BrowserSessionStore, Claim, EmailVerified, KeyDelivery, KeyStore, OAuthStore,
-    OperatorStore, PaymentCredit, PaymentCredited, PriceStore, QuotePrecedence, RefillStore, ReversalChange,
-    SignupStore, TopUpEnd,
+    AutoTopUpChange, AutoTopUpSet, BrowserSessionStore, Claim, EmailVerified, KeyDelivery, OperatorStore,
+    PaymentCredit, PaymentCredited, PriceStore, QuotePrecedence, RefillStore, ReversalChange, SignupStore, TopUpEnd,
 };
 use metering_core::{
     AccountId, Charge, ClientSource, Credits, FullStore, NewAccount, PaymentStore, RateLimits, RequestId, Store,
@@ -32,7 +30,7 @@ use metering_sqlite::SqliteStore;
 use proptest::strategy::{Strategy, ValueTree};
 use proptest::test_runner::{Config, TestRunner};
 
-use super::{Move, NOON, account_id, authorizations, customer, events, holds, keys, volumes};
+use super::{Move, NOON, account_id, authorizations, customer, events, holds, keys, programs, volumes};
 
 /// More charges than activity keeps, with grants in between.
 const CHARGES: u32 = 2_300;
@@ -58,6 +56,7 @@ pub(crate) async fn fill(moving: &Move) {
     sales(&store).await;
     visitors(&store).await;
     readers_of_mail(&store).await;
+    programs::fill(&store).await;
     operators(&store).await;
     prices(&store).await;
     refills(&store).await;
@@ -224,35 +223,6 @@ async fn readers_of_mail(store: &SqliteStore) {
     };
     let session = session.of_key(account_id(VERIFIED), KeyHash::from_bytes([VERIFIED; 32]));
     assert!(store.open_browser_session(session).await.unwrap());
-    program_with_access(store).await;
-}
-
-/// A program that registered, and what an owner consented to.
-async fn program_with_access(store: &SqliteStore) {
-    let redirect_uri: RedirectUri = "https://app.example/callback".parse().unwrap();
-    let client = OAuthClient {
-        id: "cli_moved".to_owned(),
-        name: "Größe".parse().unwrap(),
-        redirect_uris: vec![redirect_uri.clone()],
-        expires_at: later(60),
-    };
-    assert!(store.register_oauth_client(client, 1).await.unwrap());
-    let parent = store.keys(&account_id(VERIFIED), None, 1, NOON.day()).await.unwrap().items.remove(0).key.id;
-    let grant = Grant {
-        id: GrantId::from_bytes([VERIFIED; 16]),
-        account: account_id(VERIFIED),
-        parent: parent.clone(),
-        client: "cli_moved".to_owned(),
-        redirect_uri,
-        resource: "https://api.example/mcp".to_owned(),
-        challenge: "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM".parse().unwrap(),
-        terms: r#"{"name":"Größe"}"#.to_owned(),
-        token: GrantTokenHash::from_bytes([VERIFIED; 32]),
-        key: Some(parent),
-        secret: Some(KeyHash::from_bytes([VERIFIED; 32])),
-        expires_at: later(60),
-    };
-    store.put_oauth_grant(grant).await.unwrap();
 }
 
 /// Operators, one of them revoked, and an entry of the audit log for each outcome.

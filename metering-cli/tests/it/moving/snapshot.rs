@@ -44,6 +44,9 @@ pub(crate) async fn snapshot(store: &dyn FullStore) -> Vec<String> {
     texts.push(format!("{:?}", store.processor_reversals(&processor.tx().hash).await.unwrap()));
     for account in &accounts {
         texts.push(format!("{:?}", store.top_up_quotes(&account.id).await.unwrap()));
+        texts.push(format!("{:?}", store.auto_top_up(&account.id).await.unwrap()));
+        texts.push(format!("{:?}", store.top_up_charges(&account.id, NOON).await.unwrap()));
+        texts.push(format!("{:?}", store.oauth_grants(&account.id).await.unwrap()));
     }
     texts.push(format!("{:?}", store.challenge("nonce").await.unwrap()));
     texts.push(format!("{:?}", store.recipients().await.unwrap()));

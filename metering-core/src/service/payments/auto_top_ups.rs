@@ -3,6 +3,7 @@
 use crate::access::account::AccountId;
 use crate::access::credentials::Caller;
 use crate::access::scope::Scope;
+use crate::clock::Timestamp;
 use crate::error::Error;
 use crate::money::currency::Currency;
 use crate::payments::auto_top_up::{AutoTopUp, TopUpRule};
@@ -10,7 +11,7 @@ use crate::payments::plan::TokenAmount;
 use crate::service::Payments;
 use crate::service::fields::Fields;
 use crate::store::{AutoTopUpChange, AutoTopUpSet};
-use crate::wire::{AutoTopUpRequest, AutoTopUpResponse, CardPlanDocument};
+use crate::wire::{AutoTopUpRequest, AutoTopUpResponse, CardChargeDocument, CardPlanDocument};
 
 impl Payments<'_> {
     /// The saved card of the caller's account, and its automatic top-ups.
@@ -48,6 +49,12 @@ impl Payments<'_> {
             return self.described(&AutoTopUp::none(account.id)).await;
         }
         self.change_auto_top_up(&account.id, AutoTopUpChange::Rule(None)).await
+    }
+
+    /// The charges of an account's cards that were paid or may be, the oldest first.
+    pub(in crate::service) async fn card_charges(self, account: &AccountId) -> Result<Vec<CardChargeDocument>, Error> {
+        let charges = self.state.store()?.top_up_charges(account, Timestamp::from_unix_millis(0)).await?;
+        Ok(charges.iter().map(CardChargeDocument::from).collect())
     }
 
     async fn change_auto_top_up(self, id: &AccountId, change: AutoTopUpChange) -> Result<AutoTopUpResponse, Error> {

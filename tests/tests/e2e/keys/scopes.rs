@@ -11,7 +11,7 @@ use crate::support::wire::BASE;
 
 /// Method, path and scope of every endpoint that takes a key, apart from the metered routes. One of several scopes is
 /// enough. With `first`, no scope is: the endpoint takes only the account's first key.
-const ENDPOINTS: [(&str, &str, &str); 49] = [
+const ENDPOINTS: [(&str, &str, &str); 54] = [
     ("GET", "/credits/balance", "read"),
     ("GET", "/account/export", "first"),
     ("GET", "/credits/usage", "read"),
@@ -32,6 +32,10 @@ const ENDPOINTS: [(&str, &str, &str); 49] = [
     ("POST", "/credits/topup", "topup"),
     ("POST", "/credits/topup/quote", "topup"),
     ("POST", "/credits/checkout", "topup"),
+    ("GET", "/credits/auto-top-up", "read"),
+    ("PUT", "/credits/auto-top-up", "first"),
+    ("DELETE", "/credits/auto-top-up", "first"),
+    ("DELETE", "/credits/card", "first"),
     ("POST", "/credits/pay", "topup"),
     ("POST", "/internal/billing/pay", "topup"),
     ("GET", "/requests", "read"),
@@ -56,6 +60,7 @@ const ENDPOINTS: [(&str, &str, &str); 49] = [
     ("PATCH", "/keys/{id}", "manage"),
     ("DELETE", "/keys/{id}", "manage"),
     ("POST", "/keys/{id}/rotate", "manage"),
+    ("POST", "/oauth/consents", "manage"),
     ("POST", "/api-key/sessions", "call read manage topup"),
     ("GET", "/api-key/sessions", "manage"),
     ("DELETE", "/api-key/sessions", "manage"),
