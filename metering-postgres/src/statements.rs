@@ -69,7 +69,7 @@ const WORDS: [(&str, &str); 24] = [
     ("{integer}", "BIGINT"),
     ("{blob}", "BYTEA"),
     ("{keyed}", ""),
-    ("{audit_guard}", include_str!("migrations/audit_guard.sql")),
+    ("{audit_guard}", include_str!("audit_guard.sql")),
     ("{join}", "JOIN"),
     ("{is}", "="),
     ("{no_account}", "0::BIGINT"),

@@ -205,7 +205,7 @@ const WORDS: [(&str, &str); 24] = [
     ("{integer}", "INTEGER"),
     ("{blob}", "BLOB"),
     ("{keyed}", " STRICT, WITHOUT ROWID"),
-    ("{audit_guard}", include_str!("migrations/audit_guard.sql")),
+    ("{audit_guard}", include_str!("audit_guard.sql")),
     ("{join}", "CROSS JOIN"),
     ("{is}", "IS"),
     ("{no_account}", "NULL"),

@@ -91,13 +91,13 @@ impl Balance {
         let held = held.map(|held| format!("{held} for requests whose cost is not known yet"));
         let mut pairs: Vec<(&str, &dyn Display)> = vec![("Balance", &self.credit_balance)];
         if let Some(lasts) = &lasts {
-            pairs.push(("lasts", lasts));
+            pairs.push(("Lasts", lasts));
         }
         if let Some(held) = &held {
-            pairs.push(("held", held));
+            pairs.push(("Held", held));
         }
         if let Some(below) = &self.alert_below {
-            pairs.push(("alert below", below));
+            pairs.push(("Alert below", below));
         }
         let email = self.email.as_deref().unwrap_or(none);
         let payer = self.payer_address.as_deref().unwrap_or(none);

@@ -42,7 +42,7 @@ fn plans_are_a_table_for_people_and_the_services_own_bytes_for_programs() {
         "starter Base (8453) 5 USDC 5.00 0.5 10 % Starter\u{fffd}[2J about 500 searches or 100 reports",
         "coin 77 0.0025 ETH 123456789012.1234567891 0 Coin",
         "",
-        "terms https://pay.example/terms",
+        "Terms https://pay.example/terms",
     ];
     assert_eq!(printed("plans", "/credits/plans", PLANS), expected);
     let service = StandIn::start();

@@ -28,11 +28,15 @@ fn payments_of_processors_and_their_reversals_are_reported() {
             (
                 &part,
                 &format!(
-                    r#"POST /internal/payments/reversals {{{taken},"amount":"2.50","currency":"EUR","reason":"One of four","restored":false}}"#
+                    r#"POST /internal/payments/reversals {{{taken},"amount":"2.50","currency":"EUR","reason":"One of four","restored":false,"again":false}}"#
                 ),
                 "2.50 EUR",
             ),
-            (&whole, &format!(r#"POST /internal/payments/reversals {{{taken},"restored":true}}"#), "-2.5"),
+            (
+                &whole,
+                &format!(r#"POST /internal/payments/reversals {{{taken},"restored":true,"again":false}}"#),
+                "-2.5",
+            ),
         ],
     );
     let last = service.last();
