@@ -81,6 +81,7 @@ pub mod keys;
 pub mod late_claims;
 pub mod ledger;
 pub mod lookups;
+pub mod members;
 mod model;
 pub mod newest_lists;
 mod operation;

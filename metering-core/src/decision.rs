@@ -16,6 +16,7 @@ mod entry;
 mod import;
 mod issued_key;
 mod key;
+mod member;
 mod operator;
 mod prices;
 mod processor;
@@ -45,6 +46,7 @@ pub use issued_key::{
     create_key, report_leaked, revokes_below,
 };
 pub use key::{KeyChanges, KeyFacts, replace_key};
+pub use member::{MemberChanges, MemberFacts, MemberSignIn, change_member, invite, join, sign_in};
 pub use operator::{OperatorFacts, create_operator, revoke_operator, rotate_operator_token};
 pub use prices::{cancel_prices, record_prices};
 pub use processor::{

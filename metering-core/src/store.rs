@@ -2,8 +2,8 @@
 //!
 //! The contract has these parts: [`Store`] for accounts, charges and usage is all that charging needs. A service that
 //! sells plans on chains needs a [`PaymentStore`] too, one with free signups a [`SignupStore`], one that operators
-//! administer an [`OperatorStore`], one whose customers stay signed in a [`BrowserSessionStore`], one that refills accounts a [`RefillStore`], one that sends webhooks an
-//! [`EventStore`], one that accepts signed authorizations an [`AuthorizationStore`], one that accounts of another
+//! administer an [`OperatorStore`], one whose customers stay signed in a [`BrowserSessionStore`], one whose accounts have
+//! members a [`MemberStore`], one that refills accounts a [`RefillStore`], one that sends webhooks an [`EventStore`], one that accepts signed authorizations an [`AuthorizationStore`], one that accounts of another
 //! service can move to an [`ImportStore`], and one that records which catalogue was in force when a [`PriceStore`].
 //! [`decision`](crate::backend::decision) has the rules of every write.
 
@@ -17,6 +17,7 @@ mod holds;
 mod imports;
 mod inspection;
 mod keys;
+mod members;
 pub(crate) mod memory;
 mod operators;
 mod page;
@@ -58,6 +59,7 @@ pub use holds::HoldStore;
 pub use imports::ImportStore;
 pub use inspection::Inspection;
 pub use keys::{KeyChange, KeyChanged, KeyCreated, KeyStore, NewKey, TermsChange};
+pub use members::{Invited, MemberChange, MemberChanged, MemberStore};
 pub use operators::OperatorStore;
 pub use page::{Cursor, Page};
 pub use payments::{

@@ -43,6 +43,7 @@ pub mod keys;
 pub mod ledger;
 pub mod lines;
 pub mod links;
+pub mod members;
 pub mod newest;
 pub mod numbered;
 pub mod offers;

@@ -11,6 +11,7 @@ mod full;
 mod holds;
 mod imports;
 mod keys;
+mod members;
 mod operators;
 mod payments;
 mod signups;

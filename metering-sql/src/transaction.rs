@@ -150,6 +150,7 @@ crate::full_store!(Transaction<'_>);
 crate::hold_store!(Transaction<'_>);
 crate::import_store!(Transaction<'_>);
 crate::key_store!(Transaction<'_>);
+crate::member_store!(Transaction<'_>);
 crate::operator_store!(Transaction<'_>);
 crate::payment_store!(Transaction<'_>);
 crate::price_store!(Transaction<'_>);

@@ -1,4 +1,5 @@
 use crate::store::PostgresStore;
 
 metering_sql::browser_session_store!(PostgresStore);
+metering_sql::member_store!(PostgresStore);
 metering_sql::signup_store!(PostgresStore);

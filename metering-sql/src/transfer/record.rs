@@ -4,7 +4,10 @@ use std::fmt;
 use std::sync::Arc;
 
 use metering_core::RequestId;
-use metering_core::access::{Account, AccountId, BrowserSession, KeyNumber, KeyRecord, SecretRecord};
+use metering_core::access::{
+    Account, AccountAction, AccountId, BrowserSession, Email, Identity, Invitation, KeyNumber, KeyRecord, Member,
+    SecretRecord, SignInProof,
+};
 use metering_core::chains::Address;
 use metering_core::charging::{CountedRoute, Hold, StoredResult, UsageKind, Volume, Window};
 use metering_core::clock::{Day, Timestamp};
@@ -81,6 +84,14 @@ pub enum Record {
     EmailLink(EmailLink),
     /// A session of a browser.
     BrowserSession(Box<BrowserSession>),
+    /// A member of an account.
+    Member(Box<Member>),
+    /// An invitation to become one.
+    Invitation(Box<Invitation>),
+    /// A sign-in that was begun.
+    SignIn(Box<SignInProof>),
+    /// An entry of an account's own log.
+    AccountAction(Box<AccountAction>),
     /// An operator.
     Operator(Operator),
     /// A price version, and the text of its catalogue.
@@ -259,6 +270,10 @@ impl Record {
             Self::Solution(_) => Section::Solutions,
             Self::EmailLink(_) => Section::EmailLinks,
             Self::BrowserSession(_) => Section::BrowserSessions,
+            Self::Member(_) => Section::Members,
+            Self::Invitation(_) => Section::Invitations,
+            Self::SignIn(_) => Section::SignIns,
+            Self::AccountAction(_) => Section::AccountLogs,
             Self::Operator(_) => Section::Operators,
             Self::Price(..) => Section::Prices,
             Self::AuditEntry(_) => Section::AuditLog,
@@ -279,9 +294,12 @@ impl Record {
             Self::Account(record) => record.account.email.as_ref(),
             Self::Quote(quote) => quote.email.as_ref(),
             Self::Signup(session) => Some(&session.email),
+            Self::Member(member) => address(&member.identity),
+            Self::Invitation(invitation) => invitation.email.as_ref(),
+            Self::SignIn(proof) => address(&proof.identity),
             _ => None,
         };
-        email.map(metering_core::access::Email::as_str)
+        email.map(Email::as_str)
     }
 
     /// Its amounts of credits, by name, for the sums.
@@ -361,11 +379,22 @@ impl Record {
             Self::Solution(record) => format!("solution {record:?}"),
             Self::EmailLink(link) => format!("email link {:?} of {}", link.token, link.account),
             Self::BrowserSession(session) => format!("session {} of {}", session.id, session.account),
+            Self::Member(member) => format!("member {} of {}", member.id, member.account),
+            Self::Invitation(invitation) => format!("invitation {} of {}", invitation.id, invitation.account),
+            Self::SignIn(proof) => format!("sign-in {:?}", proof.token),
+            Self::AccountAction(action) => format!("log entry {} of {}", action.number, action.account),
             Self::Operator(operator) => format!("operator {}", operator.name),
             Self::Price(version, _) => format!("price version {}", version.number),
             Self::AuditEntry(entry) => format!("audit entry {}", entry.id.0),
             Self::Key(record) => format!("key {} of {}", record.key.id, record.key.account),
             Self::Secret(record) => format!("secret {:?} of {}", record.hash, record.account),
         }
+    }
+}
+
+fn address(identity: &Identity) -> Option<&Email> {
+    match identity {
+        Identity::Email(email) => Some(email),
+        Identity::Wallet(_) => None,
     }
 }

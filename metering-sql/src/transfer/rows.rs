@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use metering_core::access::{BrowserSession, SecretRecord};
+use metering_core::access::{AccountAction, BrowserSession, Invitation, Member, SecretRecord, SignInProof};
 use metering_core::events::{Event, Webhook};
 use metering_core::money::{LedgerEntry, Refill};
 use metering_core::offers::AuthorizationRecord;
@@ -89,6 +89,10 @@ impl Rows {
             Section::Solutions => rows!(Solution, SolutionRecord, ["solution"]),
             Section::EmailLinks => rows!(EmailLink, EmailLink, ["token"]),
             Section::BrowserSessions => rows!(BrowserSession, BrowserSession, ["token"]),
+            Section::Members => rows!(Member, Member, ["account_member.id"]),
+            Section::Invitations => rows!(Invitation, Invitation, ["invitation.id"]),
+            Section::SignIns => rows!(SignIn, SignInProof, ["token"]),
+            Section::AccountLogs => rows!(AccountAction, AccountAction, ["account", "number"]),
             Section::Operators => rows!(Operator, Operator, ["name {bytes}"]),
             Section::Prices => Some(Rows {
                 table: Price::TABLE,

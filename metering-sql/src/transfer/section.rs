@@ -61,6 +61,14 @@ pub enum Section {
     EmailLinks,
     /// Sessions of browsers, by their token.
     BrowserSessions,
+    /// Members of accounts, by their id.
+    Members,
+    /// Invitations to become members, by their id.
+    Invitations,
+    /// Sign-ins that were begun, by their token.
+    SignIns,
+    /// The accounts' own logs, by account and number.
+    AccountLogs,
     /// Operators, by the bytes of their name.
     Operators,
     /// Price versions, by number.
@@ -76,7 +84,7 @@ pub enum Section {
 impl Section {
     /// Every section, in the order in which they are written: records that others refer to come first. Secrets come
     /// last, so that nobody is charged on an incomplete store.
-    pub const ALL: [Self; 33] = [
+    pub const ALL: [Self; 37] = [
         Self::Accounts,
         Self::Keys,
         Self::Ledger,
@@ -106,6 +114,10 @@ impl Section {
         Self::Solutions,
         Self::EmailLinks,
         Self::BrowserSessions,
+        Self::Members,
+        Self::Invitations,
+        Self::SignIns,
+        Self::AccountLogs,
         Self::Operators,
         Self::Prices,
         Self::AuditLog,
@@ -144,6 +156,10 @@ impl Section {
             Self::Solutions => "solutions",
             Self::EmailLinks => "email_links",
             Self::BrowserSessions => "browser_sessions",
+            Self::Members => "members",
+            Self::Invitations => "invitations",
+            Self::SignIns => "sign_ins",
+            Self::AccountLogs => "account_logs",
             Self::Operators => "operators",
             Self::Prices => "prices",
             Self::AuditLog => "audit_log",

@@ -1,4 +1,5 @@
 use crate::store::SqliteStore;
 
 metering_sql::browser_session_store!(SqliteStore);
+metering_sql::member_store!(SqliteStore);
 metering_sql::signup_store!(SqliteStore);
