@@ -17,7 +17,7 @@ use tokio::task::JoinSet;
 
 use super::browser_sessions::new;
 use super::event_scene::reported;
-use super::scene::{Customer, NOON, create, customer, new_account, new_id};
+use super::scene::{Customer, MINUTE, NOON, create, customer, new_account, new_id};
 
 const TASKS: usize = 16;
 
@@ -43,11 +43,12 @@ fn invitation(account: &AccountId, role: MemberRole, email: Option<&str>) -> Inv
     }
 }
 
-/// Invites somebody by mail, who joins.
-async fn member(store: &dyn FullStore, owner: &Customer, role: MemberRole, email: &str) -> Member {
+/// Invites somebody by mail, who joins in a minute of their own.
+async fn member(store: &dyn FullStore, owner: &Customer, minute: u32, role: MemberRole, email: &str) -> Member {
     let new_invitation = invitation(&owner.id, role, Some(email));
     assert_eq!(store.invite(new_invitation.clone(), owner_of(owner)).await.unwrap(), Invited::Invited);
-    let session = store.join(&new_invitation.token, new(NOON)).await.unwrap().expect("the invitation is live");
+    let session = store.join(&new_invitation.token, new(NOON.saturating_add(MINUTE * minute))).await.unwrap();
+    let session = session.expect("the invitation is live");
     let members = store.members(&owner.id).await.unwrap();
     members.into_iter().find(|member| Some(member.id) == session.member).expect("it joined")
 }
@@ -128,8 +129,8 @@ pub async fn an_invitation_makes_one_member(store: Arc<dyn FullStore>) {
 /// A removed member's sessions end; those of others stay. Each change is logged with who made it.
 pub async fn members_are_changed_and_removed(store: Arc<dyn FullStore>) {
     let owner = customer(&*store, 1).await;
-    let one = member(&*store, &owner, MemberRole::Owner, "one@example.com").await;
-    let two = member(&*store, &owner, MemberRole::Viewer, "two@example.com").await;
+    let one = member(&*store, &owner, 1, MemberRole::Owner, "one@example.com").await;
+    let two = member(&*store, &owner, 2, MemberRole::Viewer, "two@example.com").await;
     let by = || AccountActor::Member(one.clone());
     let change = async |id, actor, change| store.change_member(&owner.id, id, actor, change, NOON).await.unwrap();
     assert_eq!(change(two.id, by(), MemberChange::Role(MemberRole::Billing)).await, MemberChanged::Changed);
@@ -163,13 +164,13 @@ pub async fn one_person_signs_in_to_several_accounts(store: Arc<dyn FullStore>) 
     let own = NewAccount { email, email_status: EmailStatus::Verified { at: NOON }, payer, ..new_account() };
     create(&*store, own.clone()).await;
     let (first, second) = (customer(&*store, 1).await, customer(&*store, 1).await);
-    let as_first = member(&*store, &first, MemberRole::Viewer, "Jo@example.com").await;
-    member(&*store, &second, MemberRole::Owner, "jo@Example.com").await;
+    let as_first = member(&*store, &first, 1, MemberRole::Viewer, "jo@example.com").await;
+    member(&*store, &second, 2, MemberRole::Owner, "jo@example.com").await;
     let choices = async |identity: &str| {
         let found = store.sign_in_choices(&identity.parse().unwrap()).await.unwrap();
         found.into_iter().map(|choice| (choice.account, choice.member)).collect::<Vec<_>>()
     };
-    let found = choices("jo@example.com").await;
+    let found = choices("Jo@Example.com").await;
     assert_eq!(found[0], (own.id.clone(), None));
     assert_eq!((found.len(), found[1].clone()), (3, (first.id.clone(), Some(as_first.clone()))));
     let wallet = Address::from_bytes([7; 20]).to_string();
@@ -177,9 +178,11 @@ pub async fn one_person_signs_in_to_several_accounts(store: Arc<dyn FullStore>) 
     store.revoke_account(&second.id, NOON).await.unwrap();
     assert_eq!(choices("JO@example.com").await.len(), 2);
     assert_eq!(choices("nobody@example.com").await, []);
+    let spelt = proof(&*store, "Jo@example.com", None).await;
     let signed_in = async |token, account: &AccountId| store.sign_in(&token, account, new(NOON)).await.unwrap();
     let token = proof(&*store, "jo@example.com", None).await;
     assert_eq!(signed_in(token, &second.id).await, None);
+    assert_eq!(signed_in(spelt, &first.id).await, None, "perhaps another mailbox");
     assert_eq!(signed_in(token, &new_id()).await, None);
     let session = signed_in(token, &first.id).await.expect("refusals did not use it up");
     assert_eq!((session.account, session.secret, session.member), (first.id.clone(), first.key, Some(as_first.id)));

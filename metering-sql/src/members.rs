@@ -189,8 +189,11 @@ pub async fn choices(db: &mut dyn Executor, identity: &Identity) -> Result<Vec<S
         Identity::Email(email) => accounts::by_email(db, email).await?,
         Identity::Wallet(wallet) => accounts::by_payer(db, wallet).await?,
     };
-    let is_proven = matches!(identity, Identity::Wallet(_));
-    let own = own.filter(|account| is_proven || account.email_status.is_verified());
+    let own = own.and_then(|account| {
+        let email = account.email.clone().filter(|_| account.email_status.is_verified()).map(Identity::Email);
+        let identity = if let Identity::Email(_) = identity { email? } else { identity.clone() };
+        Some(SignInChoice { account: account.id, name: account.agent_name, identity, member: None })
+    });
     let sql = format!(
         "SELECT {}, a.agent_name FROM account_member {{join}} account a ON a.id = account_member.account \
          WHERE account_member.identity_key = ?1 AND a.revoked_at IS NULL \
@@ -200,14 +203,13 @@ pub async fn choices(db: &mut dyn Executor, identity: &Identity) -> Result<Vec<S
     let choice = |row: &Row| {
         let member = Member::of_row(row)?;
         let (account, name) = (member.account.clone(), row.get(Member::TABLE.columns.len())?);
-        Ok(SignInChoice { account, name, member: Some(member) })
+        Ok(SignInChoice { account, name, identity: member.identity.clone(), member: Some(member) })
     };
     let rows = db.query(&sql, &values![identity.key()]).await?;
     let members = rows.iter().map(choice).collect::<Result<Vec<_>>>()?;
-    let first = own.map(|own| SignInChoice { account: own.id, name: own.agent_name, member: None });
-    let others = members.into_iter().filter(|choice| first.as_ref().is_none_or(|own| own.account != choice.account));
-    let others: Vec<_> = others.collect();
-    Ok(first.into_iter().chain(others).collect())
+    let is_other = |choice: &SignInChoice| own.as_ref().is_none_or(|own| own.account != choice.account);
+    let others: Vec<_> = members.into_iter().filter(is_other).collect();
+    Ok(own.into_iter().chain(others).collect())
 }
 
 /// Uses up a sign-in, and opens a session.

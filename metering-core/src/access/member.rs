@@ -62,6 +62,12 @@ impl Identity {
             Self::Wallet(wallet) => wallet.to_string(),
         }
     }
+
+    /// Whether it is the same in every character: two addresses that are compared as equal need not be one mailbox.
+    #[must_use]
+    pub fn is_exactly(&self, other: &Self) -> bool {
+        self.to_string() == other.to_string()
+    }
 }
 
 impl FromStr for Identity {
@@ -191,6 +197,8 @@ pub struct SignInChoice {
     pub account: AccountId,
     /// Its name.
     pub name: AgentName,
+    /// The identity, as the account has it.
+    pub identity: Identity,
     /// The member that it signs in as; `None` for the owner of the address or wallet of the account itself.
     pub member: Option<Member>,
 }

@@ -157,7 +157,8 @@ pub struct MemberSignIn<K> {
 /// link, and `first_key` the secret of the account's first key. Whoever is a member already stays what they are, and the
 /// invitation stays for somebody else.
 ///
-/// `None` when the invitation has expired, was sent to another address, or is of an account that is revoked.
+/// `None` when the invitation has expired, was sent to another address, or is of an account that is revoked, and when the
+/// identity differs from a member's only in its spelling.
 pub fn join<K>(
     invitation: &Invitation,
     identity: Identity,
@@ -168,11 +169,12 @@ pub fn join<K>(
     let now = new.created_at;
     let (row, _) = active(facts.account)?;
     let first_key = first_key.filter(|_| invitation.is_live(now))?;
-    if invitation.email.as_ref().is_some_and(|email| identity != Identity::Email(email.clone())) {
+    if invitation.email.clone().is_some_and(|email| !identity.is_exactly(&Identity::Email(email))) {
         return None;
     }
     if let Some(member) = facts.members.iter().find(|member| member.identity == identity) {
-        return Some(MemberSignIn { session: new.of_member(member, first_key), joined: None });
+        let session = member.identity.is_exactly(&identity).then(|| new.of_member(member, first_key));
+        return session.map(|session| MemberSignIn { session, joined: None });
     }
     let Invitation { id, account, role, .. } = invitation.clone();
     let member = Member { id, account, role, identity, joined_at: now };
@@ -196,7 +198,8 @@ pub fn sign_in(
     new: NewBrowserSession,
 ) -> Option<BrowserSession> {
     let first_key = first_key.filter(|_| proof.is_live(new.created_at) && proof.invitation.is_none())?;
-    let choice = choices.iter().find(|choice| choice.account == *account)?;
+    let is_own = |choice: &&SignInChoice| choice.account == *account && choice.identity.is_exactly(&proof.identity);
+    let choice = choices.iter().find(is_own)?;
     Some(match &choice.member {
         Some(member) => new.of_member(member, first_key),
         None => new.of_key(account.clone(), first_key),

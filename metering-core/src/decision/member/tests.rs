@@ -155,7 +155,8 @@ fn an_invitation_is_joined_once_and_by_whom_it_was_sent_to() {
         (&open, identity(7), Some(KEY), late, true),
         (&open, identity(7), Some(KEY), end, false),
         (&open, identity(7), None, NOW, false),
-        (&sent, identity(4), Some(KEY), NOW, true),
+        (&sent, "M4@example.com".parse().unwrap(), Some(KEY), NOW, true),
+        (&sent, identity(4), Some(KEY), NOW, false),
         (&sent, identity(7), Some(KEY), NOW, false),
     ];
     for (invitation, identity, first_key, at, joins) in table {
@@ -174,6 +175,9 @@ fn a_member_who_follows_an_invitation_stays_what_he_is() {
     let viewer = member(1, MemberRole::Viewer);
     let signed_in = join(&invitation(3, None), identity(1), facts(&[viewer], &[]), Some(KEY), session(NOW)).unwrap();
     assert_eq!((signed_in.session.member, signed_in.joined), (Some(id(1)), None));
+    let spelt = "M1@example.com".parse().unwrap();
+    let viewer = member(1, MemberRole::Viewer);
+    assert_eq!(join(&invitation(3, None), spelt, facts(&[viewer], &[]), Some(KEY), session(NOW)), None);
 }
 
 #[test]
@@ -184,7 +188,9 @@ fn a_sign_in_is_to_an_account_of_the_identity() {
         invitation: None,
         expires_at: NOW.saturating_add(SignInProof::LIFETIME),
     };
-    let of = |member| SignInChoice { account: account().id, name: account().agent_name, member };
+    let of = |member| {
+        SignInChoice { account: account().id, name: account().agent_name, identity: identity(1), member }
+    };
     let other: AccountId = "org_yyyyyyyyyyyyyyyyyyyy".parse().unwrap();
     let opened = |proof: &SignInProof, id: &AccountId, choice, at| {
         sign_in(proof, id, &[of(choice)], Some(KEY), session(at)).map(|session| session.member)
@@ -194,6 +200,8 @@ fn a_sign_in_is_to_an_account_of_the_identity() {
     assert_eq!(opened(&proof, &account().id, None, NOW), Some(None), "the address is the account's own");
     assert_eq!(opened(&proof, &other, viewer(), NOW), None);
     assert_eq!(opened(&proof, &account().id, viewer(), proof.expires_at), None);
+    let spelt = SignInProof { identity: "M1@example.com".parse().unwrap(), ..proof.clone() };
+    assert_eq!(opened(&spelt, &account().id, viewer(), NOW), None);
     let joining = SignInProof { invitation: Some(proof.token), ..proof };
     assert_eq!(opened(&joining, &account().id, viewer(), NOW), None);
 }
