@@ -5,6 +5,7 @@ mod access;
 pub mod account;
 pub mod billing;
 pub mod keys;
+pub mod members;
 pub mod payments;
 pub mod sessions;
 pub mod signup;

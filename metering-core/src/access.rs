@@ -46,8 +46,8 @@ pub use key_record::KeyRecord;
 pub use key_terms::{KeyName, KeyNameError, KeyTerms, WiderTerms};
 pub use key_use::{KeyRefusal, KeyUse};
 pub use member::{
-    AccountAction, AccountActor, Identity, IdentityError, Invitation, Member, MemberId, MemberIdError, NewAccountAction,
-    SignInChoice, SignInProof,
+    AccountAction, AccountActor, Identity, IdentityError, Invitation, Member, MemberId, MemberIdError,
+    NewAccountAction, SignInChoice, SignInProof,
 };
 pub use network::{Networks, NetworksError};
 pub use role::{MemberRole, MemberRoleError, Right};

@@ -9,6 +9,7 @@
 mod causes;
 mod fields;
 mod keys;
+mod members;
 mod payment_refusal;
 mod response;
 
@@ -17,6 +18,7 @@ use std::sync::Arc;
 
 pub(crate) use fields::list;
 pub use keys::KeyConflict;
+pub use members::MemberError;
 pub use payment_refusal::PaymentRefusal;
 
 use crate::access::key::KeyFault;
@@ -74,6 +76,9 @@ pub enum Error {
     /// The state of the keys does not allow the change.
     #[error("{0}")]
     KeyConflict(KeyConflict),
+    /// A request about members of an account, or a sign-in of one, was refused.
+    #[error(transparent)]
+    Member(#[from] MemberError),
     /// No metered route has this path.
     #[error("No metered route has this path; nothing was charged.{}", route_hint(.nearest.as_deref(), .all.as_deref()))]
     UnknownRoute {

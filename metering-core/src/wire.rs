@@ -40,6 +40,7 @@ mod field;
 mod headers;
 mod holds;
 mod keys;
+mod members;
 mod metered_headers;
 mod payable_members;
 mod payment;
@@ -73,7 +74,7 @@ pub use deliveries::{
 };
 pub use email::{
     EmailVerification, LinkAccountResponse, LinkRequest, RecoverByEmailRequest, RecoverByEmailResponse,
-    SendLinkResponse, VerifiedResponse,
+    SendLinkResponse, SignInAccount, VerifiedResponse,
 };
 pub use error::{ErrorBody, Required};
 pub use error_code::ErrorCode;
@@ -89,6 +90,11 @@ pub use holds::{
 pub use keys::{
     ChangeKeyRequest, CreateKeyRequest, DeletedKeyResponse, IssuedKeyResponse, KeyDocument, KeyResponse, KeyState,
     KeysDocument, LeakedKeyRequest, LeakedKeyResponse, RemainingKeyDocument, RotateKeyRequest,
+};
+pub use members::{
+    AccountActionDocument, AccountLogDocument, ChangeMemberRequest, InvitationResponse, InviteMemberRequest,
+    MemberDocument, MemberResponse, MembersDocument, RemovedMemberResponse, SignInLinkRequest, WalletSignInRequest,
+    WalletSignInResponse,
 };
 pub use metered_headers::MeteredHeaders;
 pub use payable_members::PayableMembers;

@@ -10,6 +10,7 @@ use crate::clock::{Clock, SystemClock};
 use crate::prices::PriceNumber;
 use crate::service::billing::OwnTemplates;
 use crate::service::config::ServiceConfig;
+use crate::service::members::MemberSetup;
 use crate::service::payments::{PaymentState, PlansCache};
 use crate::service::signups::SignupSetup;
 use crate::service::webhooks::WebhookSetup;
@@ -56,6 +57,8 @@ pub struct Service {
     pub(super) webhooks: WebhookSetup,
     /// `None` when the service keeps no sessions of browsers.
     pub(super) browser_sessions: Option<Arc<dyn BrowserSessionStore>>,
+    /// `None` when accounts have no members.
+    pub(super) members: Option<MemberSetup>,
 }
 
 /// What charges requests.
@@ -158,6 +161,7 @@ impl Service {
             signups: SignupSetup::default(),
             webhooks: WebhookSetup::default(),
             browser_sessions: None,
+            members: None,
         }
     }
 
@@ -194,6 +198,7 @@ impl Service {
             signups: self.signups.clone(),
             webhooks: self.webhooks.clone(),
             browser_sessions: self.browser_sessions.clone(),
+            members: self.members.clone(),
         }
     }
 

@@ -188,9 +188,7 @@ fn a_sign_in_is_to_an_account_of_the_identity() {
         invitation: None,
         expires_at: NOW.saturating_add(SignInProof::LIFETIME),
     };
-    let of = |member| {
-        SignInChoice { account: account().id, name: account().agent_name, identity: identity(1), member }
-    };
+    let of = |member| SignInChoice { account: account().id, name: account().agent_name, identity: identity(1), member };
     let other: AccountId = "org_yyyyyyyyyyyyyyyyyyyy".parse().unwrap();
     let opened = |proof: &SignInProof, id: &AccountId, choice, at| {
         sign_in(proof, id, &[of(choice)], Some(KEY), session(at)).map(|session| session.member)

@@ -2,6 +2,7 @@
 
 use super::{Webhooks, read_threshold};
 use crate::access::credentials::Caller;
+use crate::access::role::Right;
 use crate::access::scope::Scope;
 use crate::error::Error;
 use crate::wire::{BalanceAlertDocument, BalanceAlertRequest};
@@ -27,7 +28,7 @@ impl Webhooks<'_> {
         caller: impl Into<Caller<'_>>,
         request: &BalanceAlertRequest,
     ) -> Result<BalanceAlertDocument, Error> {
-        let account = self.owner(caller).await?;
+        let account = self.owner(caller, Right::Pay).await?;
         let below = read_threshold(request)?;
         let changed = self.setup.store()?.set_balance_alert(&account.id, below).await?.ok_or(Error::Unauthorized)?;
         let email = match (below, request.email) {
