@@ -7,6 +7,7 @@ use clap::{CommandFactory, Parser, Subcommand};
 use crate::admin::Admin;
 use crate::client::access::config::ConfigArgs;
 use crate::client::access::keys::KeysArgs;
+use crate::client::access::members::MembersArgs;
 use crate::client::access::recover::RecoverArgs;
 use crate::client::access::rotate::RotateArgs;
 use crate::client::catalogue::routes::RoutesArgs;
@@ -54,6 +55,7 @@ pub(crate) enum Command {
     Rotate(RotateArgs),
     Recover(RecoverArgs),
     Keys(KeysArgs),
+    Members(MembersArgs),
     Webhooks(WebhooksArgs),
     Events(EventsArgs),
     Routes(RoutesArgs),
@@ -82,6 +84,7 @@ impl Command {
             Self::Rotate(args) => args.run(out).await,
             Self::Recover(args) => args.run(out).await,
             Self::Keys(args) => args.run(out).await,
+            Self::Members(args) => args.run(out).await,
             Self::Webhooks(args) => args.run(out).await,
             Self::Events(args) => args.run(out).await,
             Self::Routes(args) => args.run(out).await,

@@ -5,6 +5,7 @@ pub(crate) mod config;
 mod current_key;
 pub(crate) mod home;
 pub(crate) mod keys;
+pub(crate) mod members;
 mod new_key;
 pub(crate) mod private_file;
 pub(crate) mod profile;

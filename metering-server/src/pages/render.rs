@@ -77,6 +77,7 @@ impl Pages {
             ("/metering", "metering.html", challenged),
             ("/verify", "verify.html", challenged),
             ("/metering/account", "account.html", nothing),
+            (RECOVER_PAGE, "recover.html", nothing),
             ("/metering/receipt", "receipt.html", nothing),
             (COMPLETE_PAGE, "complete.html", nothing),
             ("/docs", "docs.html", reference),
@@ -84,7 +85,7 @@ impl Pages {
             (GUIDES_PAGE, "guides.html", nothing),
         ];
         if config.smtp.is_some() {
-            plain.extend([(VERIFY_PAGE, "verify-email.html", nothing), (RECOVER_PAGE, "recover.html", nothing)]);
+            plain.push((VERIFY_PAGE, "verify-email.html", nothing));
         }
         let mut by_path = HashMap::new();
         for (path, template, elsewhere) in plain {
