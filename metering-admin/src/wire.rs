@@ -8,6 +8,7 @@ mod attention;
 mod audit;
 mod credited;
 mod keys;
+mod members;
 mod operators;
 mod payments;
 mod plans;
@@ -33,6 +34,7 @@ pub use attention::{
 pub use audit::{AuditDocument, AuditEntryDocument, AuditOutcomeDocument};
 pub use credited::{AssignmentDetails, AssignmentDocument, PaymentRecordDocument, PaymentRecordsDocument};
 pub use keys::{KeyChangeRequest, KeyRotationRequest, NewKeyRequest};
+pub use members::AccountMembersDocument;
 pub use operators::{
     CreateOperatorRequest, CreatedOperatorDocument, IssuedToken, OperatorDocument, OperatorsDocument, ReasonRequest,
 };
