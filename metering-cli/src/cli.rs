@@ -5,6 +5,7 @@ use std::io::Write;
 use clap::{CommandFactory, Parser, Subcommand};
 
 use crate::admin::Admin;
+use crate::client::access::accounts::AccountsArgs;
 use crate::client::access::config::ConfigArgs;
 use crate::client::access::keys::KeysArgs;
 use crate::client::access::members::MembersArgs;
@@ -56,6 +57,7 @@ pub(crate) enum Command {
     Recover(RecoverArgs),
     Keys(KeysArgs),
     Members(MembersArgs),
+    Accounts(AccountsArgs),
     Webhooks(WebhooksArgs),
     Events(EventsArgs),
     Routes(RoutesArgs),
@@ -85,6 +87,7 @@ impl Command {
             Self::Recover(args) => args.run(out).await,
             Self::Keys(args) => args.run(out).await,
             Self::Members(args) => args.run(out).await,
+            Self::Accounts(args) => args.run(out).await,
             Self::Webhooks(args) => args.run(out).await,
             Self::Events(args) => args.run(out).await,
             Self::Routes(args) => args.run(out).await,

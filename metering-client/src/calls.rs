@@ -4,6 +4,7 @@
 mod access;
 pub mod account;
 pub mod billing;
+pub mod child_accounts;
 pub mod keys;
 pub mod members;
 pub mod payments;

@@ -7,6 +7,7 @@ mod authorization;
 mod browser_session;
 mod buyer;
 mod challenge;
+mod child_account;
 mod claim;
 mod create;
 mod credit;
@@ -34,6 +35,7 @@ pub use authorization::{
 pub use browser_session::{BrowserSessionChanges, BrowserSessionFacts, open_browser_session, sign_in_by_link};
 pub use buyer::{BuyerChanges, BuyerFacts, add_receipt_buyer, set_buyer};
 pub use challenge::{fail_challenge, open_challenge, rotate_key};
+pub use child_account::{MoveChanges, MoveFacts, NewChildFacts, close_child, create_child, move_credits};
 pub use claim::{ClaimChanges, ClaimStep, claim_open, claim_paid, claim_step};
 pub use create::{CreateChanges, CreateFacts, OwnerFacts, create_account};
 pub use credit::{CreditChanges, CreditFacts, credit_payment};

@@ -7,6 +7,7 @@
 //!   A cause is logged once, where it becomes an [`Error`], and never sent to a client.
 
 mod causes;
+mod child_accounts;
 mod fields;
 mod keys;
 mod members;
@@ -17,6 +18,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 pub(crate) use fields::list;
+pub use child_accounts::ChildAccountError;
 pub use keys::KeyConflict;
 pub use members::MemberError;
 pub use payment_refusal::PaymentRefusal;
@@ -79,6 +81,9 @@ pub enum Error {
     /// A request about members of an account, or a sign-in of one, was refused.
     #[error(transparent)]
     Member(#[from] MemberError),
+    /// A request about child accounts was refused.
+    #[error(transparent)]
+    ChildAccount(#[from] ChildAccountError),
     /// No metered route has this path.
     #[error("No metered route has this path; nothing was charged.{}", route_hint(.nearest.as_deref(), .all.as_deref()))]
     UnknownRoute {

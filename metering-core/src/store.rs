@@ -3,12 +3,14 @@
 //! The contract has these parts: [`Store`] for accounts, charges and usage is all that charging needs. A service that
 //! sells plans on chains needs a [`PaymentStore`] too, one with free signups a [`SignupStore`], one that operators
 //! administer an [`OperatorStore`], one whose customers stay signed in a [`BrowserSessionStore`], one whose accounts have
-//! members a [`MemberStore`], one that refills accounts a [`RefillStore`], one that sends webhooks an [`EventStore`], one that accepts signed authorizations an [`AuthorizationStore`], one that accounts of another
-//! service can move to an [`ImportStore`], and one that records which catalogue was in force when a [`PriceStore`].
+//! members a [`MemberStore`], or children a [`ChildAccountStore`], one that refills accounts a [`RefillStore`], one that
+//! sends webhooks an [`EventStore`], one that accepts signed authorizations an [`AuthorizationStore`], one that accounts of
+//! another service can move to an [`ImportStore`], and one that records which catalogue was in force when a [`PriceStore`].
 //! [`decision`](crate::backend::decision) has the rules of every write.
 
 mod authorizations;
 mod browser_sessions;
+mod child_accounts;
 mod commit_source;
 mod error;
 mod events;
@@ -48,6 +50,9 @@ use crate::usage::{Activity, DailyTotal, DayRange, UsageReport};
 
 pub use authorizations::{AuthorizationCredited, AuthorizationOpened, AuthorizationStore, NewAuthorization};
 pub use browser_sessions::BrowserSessionStore;
+pub use child_accounts::{
+    ChildAccount, ChildAccountStore, ChildClosed, ChildCreated, ChildUsage, CreditMove, CreditsMoved,
+};
 pub use commit_source::{CommitBatch, CommitSource};
 pub use refills::{RefillStore, Refilled};
 pub use signups::{EmailVerified, SignupApproved, SignupOpened, SignupRedeemed, SignupStore};

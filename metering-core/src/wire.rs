@@ -31,6 +31,7 @@ mod cache_control;
 pub mod call;
 mod chain_id;
 mod checkout;
+mod child_accounts;
 mod deliveries;
 mod email;
 mod error;
@@ -68,6 +69,11 @@ pub use buyer::{BuyerDocument, BuyerRequest, BuyerResponse};
 pub use cache_control::{TARGETED_CACHE_HEADERS, TARGETED_SUFFIX, private_cache_control};
 pub use chain_id::ChainIdInput;
 pub use checkout::{CardPlanDocument, CheckoutRequest, CheckoutResponse};
+pub use child_accounts::{
+    ChildAccountDocument, ChildAccountResponse, ChildAccountsDocument, ChildUsageEntry, ChildrenDay,
+    ChildrenUsageDocument, ClosedChildResponse, CreateChildRequest, IssuedChildResponse, MoveCreditsRequest,
+    MovedCreditsResponse,
+};
 pub use deliveries::{
     DeliveriesDocument, DeliveryDocument, DeliveryPayloadResponse, DeliveryResponse, DeliveryStatus,
     EarlierDeliveryDocument,

@@ -26,6 +26,7 @@ pub mod audit;
 pub mod browser_sessions;
 pub mod buyers;
 pub mod challenges;
+pub mod child_accounts;
 pub mod claims;
 pub mod daily_totals;
 pub mod deliveries;

@@ -12,4 +12,5 @@ pub const STEPS: &[&str] = &[
     include_str!("schema/0007_token_limits.sql"),
     include_str!("schema/0008_key_hints.sql"),
     include_str!("schema/0015_members.sql"),
+    include_str!("schema/0016_child_accounts.sql"),
 ];

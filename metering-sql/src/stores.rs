@@ -6,6 +6,7 @@
 mod accounts;
 mod authorizations;
 mod browser_sessions;
+mod child_accounts;
 mod events;
 mod full;
 mod holds;

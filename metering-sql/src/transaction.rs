@@ -146,6 +146,7 @@ crate::event_store! {
 
 crate::authorization_store!(Transaction<'_>);
 crate::browser_session_store!(Transaction<'_>);
+crate::child_account_store!(Transaction<'_>);
 crate::full_store!(Transaction<'_>);
 crate::hold_store!(Transaction<'_>);
 crate::import_store!(Transaction<'_>);

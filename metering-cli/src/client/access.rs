@@ -1,6 +1,7 @@
 //! Profiles: which service, which account, which key; and the files that keep them. A key never appears on a command
 //! line or in full on the screen.
 
+pub(crate) mod accounts;
 pub(crate) mod config;
 mod current_key;
 pub(crate) mod home;

@@ -28,6 +28,7 @@ impl Error {
             Self::NoSuchKey | Self::NoSuchSession | Self::SessionsNotOffered => ErrorCode::NotFound,
             Self::KeyConflict(_) => ErrorCode::Conflict,
             Self::Member(error) => error.code(),
+            Self::ChildAccount(error) => error.code(),
             Self::UnknownRoute { .. } => ErrorCode::UnknownRoute,
             Self::UnknownModel(_) => ErrorCode::ModelNotFound,
             Self::MethodNotAllowed(_) => ErrorCode::MethodNotAllowed,

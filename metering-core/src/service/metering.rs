@@ -15,7 +15,7 @@ use crate::service::payments::{PaymentState, PlansCache};
 use crate::service::signups::SignupSetup;
 use crate::service::webhooks::WebhookSetup;
 use crate::service::{Access, BillingSettings, RequestPayments};
-use crate::store::{BrowserSessionStore, PriceStore, Store};
+use crate::store::{BrowserSessionStore, ChildAccountStore, PriceStore, Store};
 
 /// The metering service without a transport.
 ///
@@ -57,6 +57,8 @@ pub struct Service {
     pub(super) webhooks: WebhookSetup,
     /// `None` when the service keeps no sessions of browsers.
     pub(super) browser_sessions: Option<Arc<dyn BrowserSessionStore>>,
+    /// `None` when accounts have no children.
+    pub(super) child_accounts: Option<Arc<dyn ChildAccountStore>>,
     /// `None` when accounts have no members.
     pub(super) members: Option<MemberSetup>,
 }
@@ -161,6 +163,7 @@ impl Service {
             signups: SignupSetup::default(),
             webhooks: WebhookSetup::default(),
             browser_sessions: None,
+            child_accounts: None,
             members: None,
         }
     }
@@ -198,6 +201,7 @@ impl Service {
             signups: self.signups.clone(),
             webhooks: self.webhooks.clone(),
             browser_sessions: self.browser_sessions.clone(),
+            child_accounts: self.child_accounts.clone(),
             members: self.members.clone(),
         }
     }

@@ -8,8 +8,8 @@ use async_trait::async_trait;
 
 use crate::access::account::{Account, AccountId};
 use crate::store::{
-    AuthorizationStore, EventStore, ImportStore, MemberStore, OperatorStore, PaymentStore, PriceStore, RefillStore,
-    SignupStore, StoreError,
+    AuthorizationStore, ChildAccountStore, EventStore, ImportStore, MemberStore, OperatorStore, PaymentStore,
+    PriceStore, RefillStore, SignupStore, StoreError,
 };
 
 /// A store for everything that a service can offer.
@@ -40,6 +40,7 @@ pub trait FullStore:
     + ImportStore
     + PriceStore
     + MemberStore
+    + ChildAccountStore
 {
     /// Runs `steps` in one transaction, after all earlier writes and before all later ones, and returns their result.
     /// Nothing that they wrote stays if they fail. Use [`in_transaction`], which knows the types.

@@ -5,7 +5,7 @@
 
 use std::sync::LazyLock;
 
-use metering_client::calls::{account, billing, keys, members, payments, sessions, signup, webhooks};
+use metering_client::calls::{account, billing, child_accounts, keys, members, payments, sessions, signup, webhooks};
 
 use crate::api;
 use crate::api::app::App;
@@ -40,6 +40,13 @@ pub(super) static ENDPOINTS: LazyLock<Table<App>> = LazyLock::new(|| {
         call!(keys::RotateCurrentKey => api::rotate_current_key),
         call!(keys::RotateKey => api::rotate_key),
         call!(keys::ReportLeaked => api::report_leaked),
+        call!(child_accounts::CreateChildAccount => api::create_child_account),
+        call!(child_accounts::ListChildAccounts => api::child_accounts).compressed(),
+        call!(child_accounts::GetChildrenUsage => api::child_accounts_usage).compressed(),
+        call!(child_accounts::GetChildAccount => api::child_account),
+        call!(child_accounts::MoveCredits => api::move_credits),
+        call!(child_accounts::RotateChildAccount => api::rotate_child_account),
+        call!(child_accounts::CloseChildAccount => api::close_child_account),
         call!(members::ListMembers => api::members),
         call!(members::InviteMember => api::invite_member),
         call!(members::ChangeMember => api::change_member),

@@ -68,6 +68,7 @@ pub(super) fn assemble(
     let service = service.with_signup(Arc::clone(&store) as _, signup);
     let service = service.with_browser_sessions(Arc::clone(&store) as _);
     let sign_in_page = format!("{}{}", urls.pages(), mail::RECOVER_PAGE);
+    let service = service.with_child_accounts(Arc::clone(&store) as _);
     let service = Arc::new(service.with_members(Arc::clone(&store) as _, &sign_in_page));
     let stripe = config.stripe.as_ref().map(|stripe| Stripe::new(stripe, urls.pages())).transpose();
     let stripe = stripe.map_err(RunError::Setup)?;

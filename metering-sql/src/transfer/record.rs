@@ -1,12 +1,14 @@
 //! The records of a store, in a form that does not depend on the backend.
 
+mod exact;
+
 use std::fmt;
 use std::sync::Arc;
 
 use metering_core::RequestId;
 use metering_core::access::{
-    Account, AccountAction, AccountId, BrowserSession, Email, Identity, Invitation, KeyNumber, KeyRecord, Member,
-    SecretRecord, SignInProof,
+    Account, AccountAction, AccountId, BrowserSession, Invitation, KeyNumber, KeyRecord, Member, SecretRecord,
+    SignInProof,
 };
 use metering_core::chains::Address;
 use metering_core::charging::{CountedRoute, Hold, StoredResult, UsageKind, Volume, Window};
@@ -21,6 +23,7 @@ use metering_core::payments::{
 };
 use metering_core::prices::PriceVersion;
 use metering_core::signups::{EmailLink, SignupSession};
+use metering_core::store::{ChildAccount, CreditMove};
 use metering_core::usage::{DailyTotal, UsageLine};
 
 use crate::transfer::section::Section;
@@ -92,6 +95,10 @@ pub enum Record {
     SignIn(Box<SignInProof>),
     /// An entry of an account's own log.
     AccountAction(Box<AccountAction>),
+    /// Whose child an account is.
+    Child(Box<ChildAccount>),
+    /// Credits that moved between an account and its child.
+    Move(Box<CreditMove>),
     /// An operator.
     Operator(Operator),
     /// A price version, and the text of its catalogue.
@@ -274,32 +281,14 @@ impl Record {
             Self::Invitation(_) => Section::Invitations,
             Self::SignIn(_) => Section::SignIns,
             Self::AccountAction(_) => Section::AccountLogs,
+            Self::Child(_) => Section::ChildAccounts,
+            Self::Move(_) => Section::CreditMoves,
             Self::Operator(_) => Section::Operators,
             Self::Price(..) => Section::Prices,
             Self::AuditEntry(_) => Section::AuditLog,
             Self::Key(_) => Section::Keys,
             Self::Secret(_) => Section::Secrets,
         }
-    }
-
-    /// Whether both records are identical, including the case of email addresses. `==` ignores that case, but a move
-    /// must preserve it.
-    #[must_use]
-    pub fn is_exactly(&self, other: &Self) -> bool {
-        self == other && self.email() == other.email()
-    }
-
-    fn email(&self) -> Option<&str> {
-        let email = match self {
-            Self::Account(record) => record.account.email.as_ref(),
-            Self::Quote(quote) => quote.email.as_ref(),
-            Self::Signup(session) => Some(&session.email),
-            Self::Member(member) => address(&member.identity),
-            Self::Invitation(invitation) => invitation.email.as_ref(),
-            Self::SignIn(proof) => address(&proof.identity),
-            _ => None,
-        };
-        email.map(Email::as_str)
     }
 
     /// Its amounts of credits, by name, for the sums.
@@ -322,6 +311,7 @@ impl Record {
             Self::Idempotency(record) => vec![("charged", record.result.charged)],
             Self::Hold(hold) => vec![("held", hold.held())],
             Self::Key(record) => vec![("spent", record.meter.map_or(Credits::ZERO, |meter| meter.spent.amount))],
+            Self::Move(moved) => vec![("moved", moved.amount)],
             Self::Authorization(record) => vec![("credits", record.credits)],
             Self::Quote(quote) => vec![("credits", quote.credits), ("bonus_credits", quote.bonus_credits)],
             _ => Vec::new(),
@@ -383,18 +373,13 @@ impl Record {
             Self::Invitation(invitation) => format!("invitation {} of {}", invitation.id, invitation.account),
             Self::SignIn(proof) => format!("sign-in {:?}", proof.token),
             Self::AccountAction(action) => format!("log entry {} of {}", action.number, action.account),
+            Self::Child(child) => format!("parent of {}", child.account),
+            Self::Move(moved) => format!("credits moved between {} and {}", moved.parent, moved.child),
             Self::Operator(operator) => format!("operator {}", operator.name),
             Self::Price(version, _) => format!("price version {}", version.number),
             Self::AuditEntry(entry) => format!("audit entry {}", entry.id.0),
             Self::Key(record) => format!("key {} of {}", record.key.id, record.key.account),
             Self::Secret(record) => format!("secret {:?} of {}", record.hash, record.account),
         }
-    }
-}
-
-fn address(identity: &Identity) -> Option<&Email> {
-    match identity {
-        Identity::Email(email) => Some(email),
-        Identity::Wallet(_) => None,
     }
 }

@@ -13,6 +13,7 @@ use metering_core::payments::{
 };
 use metering_core::prices::PriceVersion;
 use metering_core::signups::{EmailLink, SignupSession};
+use metering_core::store::{ChildAccount, CreditMove};
 
 use crate::executor::Executor;
 use crate::fault::Result;
@@ -93,6 +94,8 @@ impl Rows {
             Section::Invitations => rows!(Invitation, Invitation, ["invitation.id"]),
             Section::SignIns => rows!(SignIn, SignInProof, ["token"]),
             Section::AccountLogs => rows!(AccountAction, AccountAction, ["account", "number"]),
+            Section::ChildAccounts => rows!(Child, ChildAccount, ["account"]),
+            Section::CreditMoves => rows!(Move, CreditMove, ["parent", "request"]),
             Section::Operators => rows!(Operator, Operator, ["name {bytes}"]),
             Section::Prices => Some(Rows {
                 table: Price::TABLE,

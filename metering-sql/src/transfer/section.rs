@@ -69,6 +69,10 @@ pub enum Section {
     SignIns,
     /// The accounts' own logs, by account and number.
     AccountLogs,
+    /// Whose child an account is, by child.
+    ChildAccounts,
+    /// Credits that moved between accounts and their children, by parent and request.
+    CreditMoves,
     /// Operators, by the bytes of their name.
     Operators,
     /// Price versions, by number.
@@ -84,7 +88,7 @@ pub enum Section {
 impl Section {
     /// Every section, in the order in which they are written: records that others refer to come first. Secrets come
     /// last, so that nobody is charged on an incomplete store.
-    pub const ALL: [Self; 37] = [
+    pub const ALL: [Self; 39] = [
         Self::Accounts,
         Self::Keys,
         Self::Ledger,
@@ -118,6 +122,8 @@ impl Section {
         Self::Invitations,
         Self::SignIns,
         Self::AccountLogs,
+        Self::ChildAccounts,
+        Self::CreditMoves,
         Self::Operators,
         Self::Prices,
         Self::AuditLog,
@@ -160,6 +166,8 @@ impl Section {
             Self::Invitations => "invitations",
             Self::SignIns => "sign_ins",
             Self::AccountLogs => "account_logs",
+            Self::ChildAccounts => "child_accounts",
+            Self::CreditMoves => "credit_moves",
             Self::Operators => "operators",
             Self::Prices => "prices",
             Self::AuditLog => "audit_log",

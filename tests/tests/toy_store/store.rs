@@ -114,6 +114,7 @@ metering_sql::event_store! {
 
 metering_sql::authorization_store!(ToyStore);
 metering_sql::browser_session_store!(ToyStore);
+metering_sql::child_account_store!(ToyStore);
 metering_sql::full_store!(ToyStore);
 metering_sql::hold_store!(ToyStore);
 metering_sql::import_store!(ToyStore);

@@ -46,7 +46,7 @@ struct Stored<'a> {
 
 /// Sends a request until its response arrives. The request has an idempotency key, with which the service returns the
 /// same secret again.
-pub(super) async fn attempts(
+pub(in crate::client::access) async fn attempts(
     idempotency_key: &IdempotencyKey,
     send: impl AsyncFn() -> Result<Response, ClientError>,
 ) -> Result<Response, Failure> {
