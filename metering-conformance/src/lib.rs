@@ -47,6 +47,7 @@ pub mod browser_sessions;
 pub mod buyers;
 pub mod caps;
 pub mod challenges;
+pub mod child_accounts;
 pub mod charging;
 pub mod claim_refusals;
 pub mod claims;

@@ -5,8 +5,7 @@ use std::time::Duration;
 
 use metering_conformance::{agrees_with_model, operations};
 use metering_core::access::{
-    AccountActor, BrowserSessionId, BrowserTokenHash, BudgetReset, EmailStatus, Invitation, Key, KeyHash, MemberId,
-    MemberRole, NewBrowserSession, Payer, SignInProof,
+    BrowserSessionId, BrowserTokenHash, BudgetReset, EmailStatus, KeyHash, NewBrowserSession, Payer,
 };
 use metering_core::chains::{Address, TokenUnits, TxHash, TxRef};
 use metering_core::charging::Posting;
@@ -19,8 +18,8 @@ use metering_core::payments::{
 use metering_core::prices::{NewPriceVersion, PriceNumber, PriceRecorded};
 use metering_core::signups::{EmailLink, LinkHash, LinkPurpose, SessionHash, SignupSession};
 use metering_core::store::{
-    BrowserSessionStore, Claim, EmailVerified, Invited, KeyDelivery, MemberStore, OperatorStore, PaymentCredit,
-    PaymentCredited, PriceStore, QuotePrecedence, RefillStore, ReversalChange, SignupStore,
+    BrowserSessionStore, Claim, EmailVerified, KeyDelivery, OperatorStore, PaymentCredit, PaymentCredited, PriceStore,
+    QuotePrecedence, RefillStore, ReversalChange, SignupStore,
 };
 use metering_core::{
     AccountId, Charge, ClientSource, Credits, FullStore, NewAccount, PaymentStore, RateLimits, RequestId, Store,
@@ -30,7 +29,7 @@ use metering_sqlite::SqliteStore;
 use proptest::strategy::{Strategy, ValueTree};
 use proptest::test_runner::{Config, TestRunner};
 
-use super::{Move, NOON, account_id, authorizations, customer, events, holds, keys, volumes};
+use super::{Move, NOON, account_id, authorizations, customer, events, holds, keys, organisations, volumes};
 
 /// More charges than activity keeps, with grants in between.
 const CHARGES: u32 = 2_300;
@@ -56,7 +55,7 @@ pub(crate) async fn fill(moving: &Move) {
     sales(&store).await;
     visitors(&store).await;
     readers_of_mail(&store).await;
-    members(&store).await;
+    organisations::fill(&store).await;
     operators(&store).await;
     prices(&store).await;
     refills(&store).await;
@@ -201,39 +200,6 @@ async fn readers_of_mail(store: &SqliteStore) {
     };
     let session = session.of_key(account_id(VERIFIED), KeyHash::from_bytes([VERIFIED; 32]));
     assert!(store.open_browser_session(session).await.unwrap());
-}
-
-/// A member who joined by a wallet's sign-in, one who is invited, and a sign-in that was begun.
-async fn members(store: &SqliteStore) {
-    let Key { id, terms, .. } = Key::first(account_id(VERIFIED), &KeyHash::from_bytes([VERIFIED; 32]), NOON);
-    let actor = AccountActor::Key { id, name: terms.name, is_first: true };
-    let invitation = |number: u8, email: Option<&str>| Invitation {
-        id: MemberId::from_bytes([number; 16]),
-        token: LinkHash::from_bytes([number; 32]),
-        account: account_id(VERIFIED),
-        role: MemberRole::Developer,
-        email: email.map(|email| email.parse().unwrap()),
-        created_at: NOON,
-        expires_at: later(600),
-    };
-    for (number, email) in [(0xd1, None), (0xd2, Some("Jörg@Example.com"))] {
-        let invited = store.invite(invitation(number, email), actor.clone()).await.unwrap();
-        assert_eq!(invited, Invited::Invited);
-    }
-    let begun = [(0xd3, wallet(3).to_string(), Some(0xd1)), (0xd4, "Ann@Example.com".to_owned(), None)];
-    for (number, identity, invitation) in begun {
-        let invitation = invitation.map(|number| LinkHash::from_bytes([number; 32]));
-        let token = LinkHash::from_bytes([number; 32]);
-        let proof = SignInProof { token, identity: identity.parse().unwrap(), invitation, expires_at: later(600) };
-        store.open_sign_in(proof).await.unwrap();
-    }
-    let session = NewBrowserSession {
-        id: BrowserSessionId::from_bytes([0xd1; 16]),
-        token: BrowserTokenHash::from_bytes([0xd1; 32]),
-        device: "Safari on macOS".parse().unwrap(),
-        created_at: NOON,
-    };
-    assert!(store.join(&LinkHash::from_bytes([0xd3; 32]), session).await.unwrap().is_some());
 }
 
 /// Operators, one of them revoked, and an entry of the audit log for each outcome.

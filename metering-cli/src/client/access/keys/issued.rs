@@ -60,7 +60,7 @@ pub(in crate::client::access) async fn attempts(
         };
         if attempt == ATTEMPTS {
             return Err(Failure::TryLater(format!(
-                "the response was lost ({error}): there may be a new secret. To get it, run the same command again \
+                "the response was lost ({error}), so it may have been done. To get the result, run the same command again \
                  with --idempotency-key {}",
                 idempotency_key.as_str()
             )));
