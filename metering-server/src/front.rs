@@ -133,7 +133,8 @@ impl Front {
     {
         let destination = match destination {
             Destination::Api(found) => return self.call(found, request, None).await,
-            Destination::InSession(found) => return self.call_in_session(found, request).await,
+            // Rarer than others, and not to make their futures larger.
+            Destination::InSession(found) => return Box::pin(self.call_in_session(found, request)).await,
             other => other,
         };
         let at_pages_origin = self.pages_origin.as_ref().map(|origin| origin.is_named_by(&request));
@@ -168,8 +169,7 @@ impl Front {
         };
         match session {
             Ok(session) => match session.member.clone().filter(|_| !method.is_safe()) {
-                // Rare, and not to make the futures of others larger.
-                Some(member) => Box::pin(self.call_as_member(found, request, session, member)).await,
+                Some(member) => self.call_as_member(found, request, session, member).await,
                 None => self.call(found, request, Some(session)).await,
             },
             Err(problem) => into_response(session::refused(problem, request.headers())),
@@ -183,7 +183,7 @@ impl Front {
         found: Found<'static, App>,
         request: Request<B>,
         session: SessionCredentials,
-        member: Member,
+        member: Arc<Member>,
     ) -> Response
     where
         B: Body<Data = Bytes> + Send,

@@ -4,6 +4,7 @@
 //! without that secret: a rotation, a revocation, or an expiry of the key ends it, in every process. That of a member
 //! stands for the account's first key, has only the rights of the member's role, and ends with the member, too.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use crate::access::account::AccountId;
@@ -161,7 +162,7 @@ pub struct SessionCredentials {
     /// The hash of the secret that it stands for.
     pub secret: KeyHash,
     /// The member whose session it is, as the account has it now; `None` for that of a key.
-    pub member: Option<Member>,
+    pub member: Option<Arc<Member>>,
 }
 
 #[cfg(test)]

@@ -63,7 +63,7 @@ impl<'k> Caller<'k> {
     /// The member whose session it has.
     #[must_use]
     pub fn member(self) -> Option<&'k Member> {
-        self.session.filter(|_| self.key.is_none())?.member.as_ref()
+        self.session.filter(|_| self.key.is_none())?.member.as_deref()
     }
 
     /// Whether the role of a member has this right. A key has them all: its scopes say what it may do.

@@ -129,7 +129,7 @@ impl<'s> BrowserSessions<'s> {
         let member = match session.member {
             // Read with each request, so that a change of the role takes effect immediately.
             Some(id) => match self.member(&session.account, id).await? {
-                Some(member) => Some(member),
+                Some(member) => Some(Arc::new(member)),
                 None => return Ok(None),
             },
             None => None,

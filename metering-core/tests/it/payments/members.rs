@@ -124,7 +124,7 @@ async fn a_role_changes_and_a_member_leaves_immediately() {
     let expected = [
         ("remove_member", wallet.as_str()),
         ("change_member", "First key"),
-        ("join", &wallet),
+        ("join", wallet.as_str()),
         ("invite_member", "First key"),
     ];
     assert_eq!(shown, expected);
