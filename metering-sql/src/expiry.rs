@@ -1,5 +1,6 @@
 //! Deletes expired rows: remembered request ids, settled holds, quotes, challenges, signup sessions, used solutions, links
-//! sent by email, sessions of browsers, invitations, begun sign-ins, events and their deliveries, ended keys beyond the newest of an account.
+//! sent by email, sessions of browsers, invitations, begun sign-ins, events and their deliveries, ended keys beyond the newest
+//! of an account.
 
 use metering_core::charging::Hold;
 use metering_core::events::Event;

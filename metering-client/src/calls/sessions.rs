@@ -57,7 +57,8 @@ call! {
     SendSignInLink("sign_in_link") = POST "/api-key/sessions/email" in "sessions" for Access::ANYONE;
     takes((), SignInLinkRequest);
     returns(202, "Accepted, whether or not an account has the address": RecoverByEmailResponse)
-        or(NotFound: "this service sends no mail", LinkExpired: "the invitation was used or has expired", RateLimited, Overloaded: "too much mail is waiting");
+        or(NotFound: "this service sends no mail", LinkExpired: "the invitation was used or has expired", RateLimited,
+            Overloaded: "too much mail is waiting");
 
     /// Begin to sign in with a wallet
     ///
@@ -75,7 +76,8 @@ call! {
     GetSignInAccount("sign_in_account") = POST "/api-key/sessions/email/account" in "sessions" for Access::ANYONE;
     takes((), LinkRequest);
     returns(200, "The accounts": LinkAccountResponse)
-        or(InvalidSignature: "the wallet did not sign the message", LinkExpired: "used, replaced by a newer link, or expired", RateLimited, StorageUnavailable);
+        or(InvalidSignature: "the wallet did not sign the message",
+            LinkExpired: "used, replaced by a newer link, or expired", RateLimited, StorageUnavailable);
 
     /// Exchange the token of a sign-in link for a session
     ///

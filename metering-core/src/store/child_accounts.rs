@@ -12,8 +12,9 @@ use crate::usage::DayRange;
 /// children.
 #[async_trait]
 pub trait ChildAccountStore: Store {
-    /// Creates an account without credits as a child of another one, whose limit on tokens it gets, unless that has `most` children that are not
-    /// closed. [`create_child`](crate::backend::decision::create_child) has the refusals in order.
+    /// Creates an account without credits as a child of another one, whose limit on tokens it gets, unless that has
+    /// `most` children that are not closed. [`create_child`](crate::backend::decision::create_child) has the refusals in
+    /// order.
     async fn create_child(&self, parent: &AccountId, new: NewAccount, most: u32) -> Result<ChildCreated, StoreError>;
 
     /// The children of an account, closed ones too, in the order of creation, at most `limit` after `after`. Empty when
