@@ -1,5 +1,6 @@
 //! The use cases on a store. Those of each subject are in its own file.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::Arc;
 
@@ -113,6 +114,21 @@ impl Administration {
     #[must_use]
     pub fn store(&self) -> &Arc<dyn FullStore> {
         &self.store
+    }
+
+    /// The names of accounts, by their ids. Leaves out those that do not exist.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub async fn agent_names(&self, ids: BTreeSet<&str>) -> Result<BTreeMap<String, String>, AdminError> {
+        let mut names = BTreeMap::new();
+        for id in ids {
+            let Ok(account) = id.parse::<AccountId>() else { continue };
+            if let Some(account) = self.store.account(&account).await? {
+                names.insert(id.to_owned(), account.agent_name.to_string());
+            }
+        }
+        Ok(names)
     }
 
     /// The account with this id.

@@ -1,12 +1,16 @@
-//! What needs an operator's attention: payments that nobody claimed, webhooks that fail, and accounts that run out.
+//! What needs an operator's attention: payments that nobody claimed, usage that was not paid, webhooks that fail, and
+//! accounts that run out.
 
 use std::cmp::Reverse;
 
-use metering_core::access::AccountId;
+use metering_core::access::{AccountId, AgentName};
 use metering_core::chains::{Chain, TokenUnits};
-use metering_core::events::{Delivery, WebhookId, WebhookState};
-use metering_core::operators::Period;
+use metering_core::clock::Timestamp;
+use metering_core::events::{UsageSink, WebhookId, WebhookState};
+use metering_core::money::Credits;
+use metering_core::operators::{AccountRunway, Period};
 use metering_core::payments::{Payment, Plan, UnclaimedPayment};
+use metering_core::store::{Cursor, Page, StoreError};
 use metering_core::usage::DayRange;
 use metering_core::wire::WebhookDocument;
 
@@ -14,13 +18,16 @@ use crate::administration::Administration;
 use crate::error::AdminError;
 use crate::payments::{FoundPayment, PaymentStatus, Token};
 use crate::wire::{
-    ArrivalDocument, FailingWebhookDocument, NearestPlanDocument, PaidBeforeDocument, RunwayDocument, UnclaimedDocument,
+    ArrivalDocument, FailingSinkDocument, FailingWebhookDocument, NearestPlanDocument, PaidBeforeDocument,
+    RunwayDocument, UnclaimedDocument, UnpaidUsageDocument,
 };
 
-/// The most of each kind that is listed.
-const MOST: usize = 20;
-/// How many failing deliveries are read: several may go to one webhook.
-const DELIVERIES: u32 = 200;
+/// How often failing deliveries are read for a page: several may go to one webhook.
+const READS: usize = 10;
+/// The first letter of a cursor of failing webhooks: whether the operator's own was listed before. It may have a failing
+/// delivery for each account; every other webhook has one.
+const WITH_OWN: char = 'o';
+const WITHOUT_OWN: char = 'c';
 /// The days whose usage says how fast credits are used.
 const DAYS: u32 = 7;
 /// How many of a wallet's accounts are looked at, and how many of the entries and purchases of each.
@@ -29,57 +36,102 @@ const ENTRIES: u32 = 100;
 const PURCHASES: usize = 3;
 
 impl Administration {
-    /// The accounts that run out within a week at the pace of the last seven UTC days, today included: at most 20, the
-    /// first to run out first.
+    /// All accounts that run out within a week at the pace of the last seven UTC days, today included, the first to run
+    /// out first. [`runways_after`] makes pages of them.
     ///
     /// # Errors
     /// When the store fails.
-    pub async fn accounts_running_out(&self) -> Result<Vec<RunwayDocument>, AdminError> {
+    pub async fn accounts_running_out(&self) -> Result<Vec<AccountRunway>, AdminError> {
         let days = DayRange::last_days(self.clock.now(), DAYS);
-        let most = u32::try_from(MOST).unwrap_or(u32::MAX);
-        let runways = self.store.accounts_running_out(days, most).await?;
-        Ok(runways.iter().map(|runway| RunwayDocument::new(runway, DAYS)).collect())
+        Ok(self.store.accounts_running_out(days, u32::MAX).await?)
     }
 
-    /// The webhooks whose next event waits because an attempt to deliver it failed: at most 20, the one that fails longest
-    /// first. Those that are switched off are left out.
+    /// The webhooks whose next event waits because an attempt to deliver it failed, the one that fails longest first: at
+    /// most `limit` after a cursor. Those that are switched off are left out, so a page may have fewer although more follow.
     ///
     /// # Errors
-    /// When the store fails.
-    pub async fn failing_webhooks(&self) -> Result<Vec<FailingWebhookDocument>, AdminError> {
-        let mut first: Vec<Delivery> = Vec::new();
-        for delivery in self.store.failing_deliveries(DELIVERIES).await? {
-            if first.iter().all(|known| known.webhook != delivery.webhook) {
-                first.push(delivery);
-            }
-        }
+    /// When the store fails, or the cursor is of another list.
+    pub async fn failing_webhooks(
+        &self,
+        after: Option<&Cursor>,
+        limit: u32,
+    ) -> Result<Page<FailingWebhookDocument>, AdminError> {
+        let (mut has_own, mut next) = after.map(own_of_cursor).transpose()?.unwrap_or_default();
         let (mut failing, now) = (Vec::new(), self.clock.now());
-        for delivery in first {
-            let is_operators = delivery.webhook == WebhookId::OPERATOR;
-            let owner = delivery.event.account.as_ref().filter(|_| !is_operators);
-            let webhooks = self.store.webhooks(owner).await?;
-            let webhook = webhooks.iter().find(|webhook| webhook.id == delivery.webhook);
-            if let Some(webhook) = webhook.filter(|webhook| webhook.state == WebhookState::Active) {
-                failing.push(FailingWebhookDocument::new(WebhookDocument::new(webhook, now), owner, &delivery));
+        for _ in 0..READS {
+            // No more than there is room for, so that the cursor is that of the last one.
+            let room = limit.saturating_sub(u32::try_from(failing.len()).unwrap_or(u32::MAX));
+            if room == 0 {
+                break;
             }
-            if failing.len() == MOST {
+            let page = self.store.failing_deliveries(next.as_ref(), room).await?;
+            for delivery in page.items {
+                let is_own = delivery.webhook == WebhookId::OPERATOR;
+                if is_own && std::mem::replace(&mut has_own, true) {
+                    continue;
+                }
+                let owner = delivery.event.account.as_ref().filter(|_| !is_own);
+                let webhooks = self.store.webhooks(owner).await?;
+                let webhook = webhooks.iter().find(|webhook| webhook.id == delivery.webhook);
+                if let Some(webhook) = webhook.filter(|webhook| webhook.state == WebhookState::Active) {
+                    failing.push(FailingWebhookDocument::new(WebhookDocument::new(webhook, now), owner, &delivery));
+                }
+            }
+            next = page.next;
+            if next.is_none() {
                 break;
             }
         }
-        Ok(failing)
+        let own = if has_own { WITH_OWN } else { WITHOUT_OWN };
+        Ok(Page { items: failing, next: next.map(|next| Cursor::new(format!("{own}{}", next.as_str()))) })
     }
 
-    /// The newest payments that nobody claimed, at most 20, and how many there are: what is known about them, the plan with
-    /// the nearest price, and what the wallet's accounts bought before. `chains` are those that are configured, by their
-    /// names.
+    /// The newest payments for usage that failed although their requests were served, at most `limit`: those of accounts
+    /// that still owe.
     ///
     /// # Errors
     /// When the store fails.
+    pub async fn unpaid_usage(&self, limit: u32) -> Result<Vec<UnpaidUsageDocument>, AdminError> {
+        let mut unpaid = Vec::new();
+        for record in self.store.unpaid_usage(limit).await? {
+            let account = self.store.account(&record.account).await?;
+            if account.is_some_and(|account| account.totals.balance.is_negative()) {
+                unpaid.extend(UnpaidUsageDocument::new(&record));
+            }
+        }
+        Ok(unpaid)
+    }
+
+    /// The sinks that do not take usage. There are few.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub async fn failing_sinks(&self) -> Result<Vec<FailingSinkDocument>, AdminError> {
+        let now = self.clock.now();
+        let failing = |UsageSink { name, progress }: UsageSink, since: Timestamp| FailingSinkDocument {
+            name,
+            since: since.to_string(),
+            next_attempt_at: progress.next_at.to_string(),
+            last_status: progress.last.as_ref().and_then(|last| last.status),
+            last_error: progress.last.and_then(|last| last.error),
+        };
+        let sinks = self.store.usage_sinks().await?.into_iter();
+        Ok(sinks.filter_map(|sink| sink.failing_since(now).map(|since| failing(sink, since))).collect())
+    }
+
+    /// The newest payments that nobody claimed, at most `limit` after a cursor, and how many there are in all: what is known
+    /// about them, the plan with the nearest price, and what the wallet's accounts bought before. `chains` are those that are
+    /// configured, by their names.
+    ///
+    /// # Errors
+    /// When the store fails, or the cursor is of another list.
     pub async fn unclaimed_payments(
         &self,
         chains: &[(String, Chain)],
-    ) -> Result<(Vec<UnclaimedDocument>, u64), AdminError> {
-        let (unclaimed, count) = self.store.unclaimed(u32::try_from(MOST).unwrap_or(u32::MAX)).await?;
+        after: Option<&Cursor>,
+        limit: u32,
+    ) -> Result<(Page<UnclaimedDocument>, u64), AdminError> {
+        let (Page { items: unclaimed, next }, count) = self.store.unclaimed(after, limit).await?;
         let plans = if unclaimed.is_empty() { Vec::new() } else { self.store.plans().await? };
         let mut documents = Vec::new();
         for UnclaimedPayment { arrival, seen_at } in &unclaimed {
@@ -100,7 +152,7 @@ impl Administration {
                 paid_before,
             });
         }
-        Ok((documents, count))
+        Ok((Page { items: documents, next }, count))
     }
 
     /// The newest purchases of an account.
@@ -126,6 +178,49 @@ impl Administration {
     }
 }
 
+/// The accounts after a cursor, at most `limit`, of those that run out.
+///
+/// # Errors
+/// When the cursor is of another list.
+pub fn runways_after(
+    runways: &[AccountRunway],
+    after: Option<&Cursor>,
+    limit: u32,
+) -> Result<Page<RunwayDocument>, AdminError> {
+    let start = match (after, runways.first()) {
+        (Some(cursor), Some(AccountRunway { agent_name, .. })) => {
+            let last = runway_of_cursor(cursor, agent_name.clone()).ok_or(StoreError::UnknownCursor)?;
+            runways.partition_point(|runway| runway.cmp_by_end(&last).is_le())
+        }
+        _ => 0,
+    };
+    let rest = runways.get(start..).unwrap_or_default();
+    let limit = usize::try_from(limit).unwrap_or(usize::MAX);
+    let shown = rest.get(..limit).unwrap_or(rest);
+    let next = shown.last().filter(|_| shown.len() < rest.len());
+    let next = next.map(|AccountRunway { account, balance, used, .. }| {
+        Cursor::new(format!("{}.{}.{account}", balance.atoms(), used.atoms()))
+    });
+    Ok(Page { items: shown.iter().map(|runway| RunwayDocument::new(runway, DAYS)).collect(), next })
+}
+
+/// The last account of the page before, as it was then. It may have changed or be gone. Any name will do: nothing is ordered
+/// by it.
+fn runway_of_cursor(cursor: &Cursor, agent_name: AgentName) -> Option<AccountRunway> {
+    let (balance, rest) = cursor.as_str().split_once('.')?;
+    let (used, account) = rest.split_once('.')?;
+    let [balance, used] = [balance.parse().ok()?, used.parse().ok()?].map(Credits::from_atoms);
+    Some(AccountRunway { account: account.parse().ok()?, agent_name, balance, used })
+}
+
+/// Whether the operator's own webhook was listed before, and where the store continues.
+fn own_of_cursor(cursor: &Cursor) -> Result<(bool, Option<Cursor>), StoreError> {
+    let text = cursor.as_str();
+    let with = text.strip_prefix(WITH_OWN).map(|rest| (true, Some(Cursor::new(rest))));
+    let without = || text.strip_prefix(WITHOUT_OWN).map(|rest| (false, Some(Cursor::new(rest))));
+    with.or_else(without).ok_or(StoreError::UnknownCursor)
+}
+
 /// The plan on sale whose price is nearest to a payment; of equally near ones, the cheapest.
 fn nearest_plan(plans: &[Plan], chain: &Chain, payment: &Payment) -> Option<NearestPlanDocument> {
     let of_target = plans
@@ -148,7 +243,6 @@ fn nearest_plan(plans: &[Plan], chain: &Chain, payment: &Payment) -> Option<Near
 #[cfg(test)]
 mod tests {
     use metering_core::chains::{Address, TxHash, TxRef};
-    use metering_core::clock::Timestamp;
 
     use super::*;
 
@@ -192,5 +286,32 @@ mod tests {
         }
         let other = Payment { token: Address::ZERO, ..payment(5_000_000) };
         assert!(nearest_plan(&plans, &chain, &other).is_none());
+    }
+
+    #[test]
+    fn accounts_that_run_out_are_paged_although_they_change() {
+        let runway = |number: u32, balance, used| AccountRunway {
+            account: format!("org_x000000000000000000{number}").parse().unwrap(),
+            agent_name: "my-agent".parse().unwrap(),
+            balance: Credits::from_atoms(balance),
+            used: Credits::from_atoms(used),
+        };
+        // The second and the third run out at the same time.
+        let mut runways = vec![runway(4, 1, 10), runway(1, 2, 10), runway(3, 4, 20), runway(2, 9, 10)];
+        let names = |page: &Page<RunwayDocument>| -> Vec<char> {
+            page.items.iter().filter_map(|account| account.org_id.chars().last()).collect()
+        };
+        let all = runways_after(&runways, None, 4).unwrap();
+        assert_eq!((names(&all), all.next), (vec!['4', '1', '3', '2'], None));
+        let first = runways_after(&runways, None, 2).unwrap();
+        assert_eq!(names(&first), ['4', '1']);
+        // The last one of the page is gone.
+        runways.remove(1);
+        let second = runways_after(&runways, first.next.as_ref(), 2).unwrap();
+        assert_eq!((names(&second), second.next), (vec!['3', '2'], None));
+        assert_eq!(names(&runways_after(&[], first.next.as_ref(), 2).unwrap()), [' '; 0]);
+        for cursor in ["", "1.2", "1.x.org_x0000000000000000001", "1.2.org"] {
+            assert!(runways_after(&runways, Some(&Cursor::new(cursor)), 2).is_err(), "{cursor}");
+        }
     }
 }

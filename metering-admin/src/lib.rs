@@ -16,6 +16,7 @@ mod call;
 pub mod calls;
 mod catalogue;
 mod configuration;
+mod erasure;
 mod error;
 mod imports;
 mod keys;
@@ -36,6 +37,7 @@ pub mod wire;
 
 pub use action::Action;
 pub use administration::Administration;
+pub use attention::runways_after;
 pub use call::{AdminCall, Audit, Authority, Body, Document, Outcome, Running, Schema, Viewer, Visitor};
 pub use catalogue::{check_catalogue, compare_catalogues};
 pub use error::AdminError;

@@ -3,7 +3,9 @@
 //! Only daily totals are kept, not single requests. A new amount is therefore exact only if the total determines the
 //! price of every request; otherwise it is marked as an estimate.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use metering_core::Credits;
 use metering_core::catalogue::{Catalogue, Pricing, Ratio, Route, fixed_price};
@@ -50,7 +52,7 @@ impl<'c> Repricing<'c> {
     /// What `total` would have been. `month` counts the requests of its account, whose totals must be passed in the
     /// order of their days, from the first of a month on. `None` when that is out of range.
     pub(crate) fn of<'t>(&self, total: &'t DailyTotal, month: &mut MonthCounts<'t>) -> Option<Repriced> {
-        let key = (&*total.line.route_template, &*total.line.http_method);
+        let (key, model) = ((total.line.template(), &*total.line.http_method), total.line.model());
         let old = self.old.as_ref().map(|old| old.get(&key));
         let Some(new) = self.new.get(&key) else {
             // Charged without a route of either catalogue, for example by a resolver.
@@ -65,7 +67,10 @@ impl<'c> Repricing<'c> {
                 let calls = delivered(old, total.calls, total.credits_used).unwrap_or(total.calls);
                 tiers.total(month.add(total, calls), calls).map(Repriced::Estimate)
             }
-            pricing => reprice(old, pricing, total.calls, total.credits_used),
+            pricing => {
+                let old = old.map(|old| of_model(old, model));
+                reprice(old.as_deref(), &of_model(pricing, model), total.calls, total.credits_used)
+            }
         }
     }
 }
@@ -83,6 +88,15 @@ impl<'t> MonthCounts<'t> {
         *count = count.saturating_add(calls);
         before
     }
+}
+
+/// The price of a model, where models have their own; otherwise that of the route.
+fn of_model<'p>(pricing: &'p Pricing, model: Option<&str>) -> Cow<'p, Pricing> {
+    let own = match pricing {
+        Pricing::ByUsage(price) => model.and_then(|model| price.of_listed(model)),
+        _ => None,
+    };
+    own.map_or(Cow::Borrowed(pricing), |own| Cow::Owned(Pricing::ByUsage(Arc::clone(own))))
 }
 
 fn reprice(old: Option<&Pricing>, new: &Pricing, calls: u64, used: Credits) -> Option<Repriced> {

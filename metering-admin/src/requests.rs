@@ -72,7 +72,7 @@ impl Administration {
         };
         let catalogue = catalogue.and_then(|text| Catalogue::from_json(&text).ok());
         let route = catalogue.as_ref().zip(found.line());
-        let route = route.and_then(|(catalogue, line)| catalogue.by_template(&line.http_method, &line.route_template));
+        let route = route.and_then(|(catalogue, line)| catalogue.by_template(&line.http_method, line.template()));
         let words = found.in_words(&keys, version, route);
         let Some(request) = found.document(words.clone()) else {
             return Ok(Unheld::Unknown { account: Some(account), why: words });

@@ -6,7 +6,7 @@ use metering_core::charging::{Hold, HoldId};
 use metering_core::clock::Timestamp;
 use metering_core::money::Credits;
 use metering_core::operators::AccountFilter;
-use metering_core::payments::{PaymentRecord, ReceiptNumber};
+use metering_core::payments::{PaymentRecord, ProcessorRef, ProcessorRefError, ReceiptNumber};
 use metering_core::store::{Cursor, Page};
 use metering_core::usage::ACTIVITY_KEPT;
 
@@ -21,6 +21,9 @@ use crate::wire::{
 /// The most of each kind that a search returns.
 const MOST: u32 = 20;
 
+/// The processor whose payments this service takes itself.
+const STRIPE: &str = "stripe";
+
 /// How often a balance is read again if charges change it meanwhile.
 const ATTEMPTS: usize = 3;
 
@@ -30,6 +33,8 @@ enum Term {
     Transaction(TxHash),
     Wallet(Address),
     Receipt(ReceiptNumber),
+    /// A payment that a processor took, as `PROCESSOR:ID`.
+    Payment(ProcessorRef),
     Account(AccountId),
     Key(KeyId),
     Request(HoldId),
@@ -61,6 +66,12 @@ impl Term {
                 _ => Err(wrong("q", "a transaction is 0x and 64 hexadecimal digits, a wallet 0x and 40")),
             };
         }
+        if let Some((processor, id)) = text.split_once(':') {
+            return ProcessorRef::new(processor, id).map(Self::Payment).map_err(|error| {
+                let part = if error == ProcessorRefError::Processor { "processor" } else { "id" };
+                wrong("q", format_args!("a payment is PROCESSOR:ID, such as stripe:pi_1; the {part} {error}"))
+            });
+        }
         if text.contains('@') {
             return text.parse().map(Self::Email).map_err(|error| wrong("q", error));
         }
@@ -81,6 +92,7 @@ impl Term {
             Self::Transaction(_) => "transaction",
             Self::Wallet(_) => "wallet",
             Self::Receipt(_) => "receipt",
+            Self::Payment(_) => "payment",
             Self::Account(_) => "account",
             Self::Key(_) => "key",
             Self::Request(_) => "request",
@@ -102,8 +114,8 @@ struct Found {
 }
 
 impl Administration {
-    /// Searches for an account, email address, wallet, agent's name, key, transaction, receipt or request: the form of the
-    /// text decides. At most 20 of each; `after` continues a search for names.
+    /// Searches for an account, email address, wallet, agent's name, key, transaction, receipt, processor's payment or
+    /// request: the form of the text decides. At most 20 of each; `after` continues a search for names.
     ///
     /// # Errors
     /// [`AdminError::Request`] when the text is a secret or has the form of something that it is not, or when the store
@@ -113,6 +125,7 @@ impl Administration {
         let found = match &term {
             Term::Transaction(hash) => self.with_accounts(self.store.payments_by_hash(hash).await?).await?,
             Term::Receipt(number) => self.with_accounts(self.store.payments_by_receipt(number).await?).await?,
+            Term::Payment(payment) => self.of_processor(payment).await?,
             Term::Wallet(wallet) => self.of_wallet(wallet).await?,
             Term::Account(id) => {
                 Found { accounts: self.store.account(id).await?.into_iter().collect(), ..Found::default() }
@@ -126,7 +139,12 @@ impl Administration {
             Term::Name(prefix) => {
                 let filter = AccountFilter { name_prefix: Some(prefix.clone()), ..AccountFilter::default() };
                 let Page { items: accounts, next } = self.store.newest_accounts(&filter, after, MOST).await?;
-                Found { accounts, next, ..Found::default() }
+                // An id of Stripe has the form of a name, and is known without the processor's.
+                let at_stripe = ProcessorRef::new(STRIPE, prefix).ok().filter(|_| accounts.is_empty());
+                match at_stripe {
+                    Some(payment) => Found { next, ..self.of_processor(&payment).await? },
+                    None => Found { accounts, next, ..Found::default() },
+                }
             }
         };
         let Found { accounts, keys, payments, requests, note, next } = found;
@@ -150,6 +168,10 @@ impl Administration {
             }
         }
         Ok(Found { accounts, payments, ..Found::default() })
+    }
+
+    async fn of_processor(&self, payment: &ProcessorRef) -> Result<Found, AdminError> {
+        self.with_accounts(self.store.payments_by_hash(&payment.tx().hash).await?).await
     }
 
     /// The account that a wallet paid for, and those that it is linked to.
@@ -242,6 +264,8 @@ mod tests {
             (&wallet, "wallet"),
             ("R-8453-9F86D081884C7D65", "receipt"),
             ("r-8453-9f86d081884c7d65", "receipt"),
+            ("stripe:pi_1", "payment"),
+            ("paddle:a@b:c", "payment"),
             ("org_x0000000000000000001", "account"),
             (&key, "key"),
             (&request, "request"),
@@ -264,6 +288,7 @@ mod tests {
             ("opr_abc", "by their token"),
             ("0x12", "64 hexadecimal digits"),
             ("jo@localhost", "email address"),
+            ("Paddle:abc", "such as stripe:pi_1"),
             (" ", "enter what to search for"),
             ("abc\0", "1 to 64 letters"),
             ("abc def", "1 to 64 letters"),

@@ -7,6 +7,7 @@ mod arrivals;
 mod attention;
 mod audit;
 mod credited;
+mod erasure;
 mod keys;
 mod members;
 mod operators;
@@ -28,11 +29,12 @@ pub use accounts::{
 };
 pub use arrivals::{ArrivalDocument, ArrivalsDocument, QuotedDocument, ScannedDocument, UnreadableDocument};
 pub use attention::{
-    AttentionDocument, FailingWebhookDocument, NearestPlanDocument, PaidBeforeDocument, RunwayDocument,
-    UnclaimedDocument,
+    AttentionDocument, AttentionNextDocument, FailingSinkDocument, FailingWebhookDocument, NearestPlanDocument,
+    PaidBeforeDocument, RunwayDocument, UnclaimedDocument, UnpaidUsageDocument,
 };
 pub use audit::{AuditDocument, AuditEntryDocument, AuditOutcomeDocument};
 pub use credited::{AssignmentDetails, AssignmentDocument, PaymentRecordDocument, PaymentRecordsDocument};
+pub use erasure::{EraseRequest, ErasedRow, ErasureDocument};
 pub use keys::{KeyChangeRequest, KeyRotationRequest, NewKeyRequest};
 pub use members::AccountMembersDocument;
 pub use operators::{
@@ -59,6 +61,7 @@ crate::call::reasoned!(
     CreateAccountRequest,
     CreateOperatorRequest,
     EntryRequest,
+    EraseRequest,
     KeyChangeRequest,
     KeyRotationRequest,
     LimitsRequest,

@@ -7,6 +7,7 @@ use clap::{CommandFactory, Parser, Subcommand};
 use crate::admin::Admin;
 use crate::client::access::accounts::AccountsArgs;
 use crate::client::access::config::ConfigArgs;
+use crate::client::access::export::ExportArgs;
 use crate::client::access::keys::KeysArgs;
 use crate::client::access::members::MembersArgs;
 use crate::client::access::recover::RecoverArgs;
@@ -21,7 +22,9 @@ use crate::client::events::list::EventsArgs;
 use crate::client::events::webhooks::WebhooksArgs;
 use crate::client::money::alert::AlertArgs;
 use crate::client::money::balance::BalanceArgs;
+use crate::client::payments::auto_topup::AutoTopupArgs;
 use crate::client::payments::plans::PlansArgs;
+use crate::client::payments::processor::PaymentsArgs;
 use crate::client::payments::receipts::ReceiptsArgs;
 use crate::client::payments::topup::TopupArgs;
 use crate::client::signups::signup::SignupArgs;
@@ -30,6 +33,7 @@ use crate::client::usage::UsageArgs;
 use crate::completions::Completions;
 use crate::failure::{EXIT_CODES, Failure};
 use crate::manual::Manual;
+use crate::table::Choice;
 
 /// API keys, exact prepaid credits and metered usage, from the command line.
 #[derive(Debug, Parser)]
@@ -38,6 +42,8 @@ pub(crate) struct Cli {
     /// Show tables in full on a terminal too, even if rows wrap.
     #[arg(long, global = true, help_heading = "Output")]
     pub(crate) wide: bool,
+    #[command(flatten)]
+    pub(crate) tables: Choice,
     #[command(subcommand)]
     pub(crate) command: Command,
 }
@@ -48,7 +54,9 @@ pub(crate) enum Command {
     Signup(SignupArgs),
     SignupPay(SignupPayArgs),
     Topup(TopupArgs),
+    AutoTopup(AutoTopupArgs),
     Receipts(ReceiptsArgs),
+    Payments(PaymentsArgs),
     Balance(BalanceArgs),
     Alert(AlertArgs),
     Usage(UsageArgs),
@@ -60,6 +68,7 @@ pub(crate) enum Command {
     Accounts(AccountsArgs),
     Webhooks(WebhooksArgs),
     Events(EventsArgs),
+    Export(ExportArgs),
     Routes(RoutesArgs),
     Call(CallArgs),
     Stream(StreamArgs),
@@ -78,7 +87,9 @@ impl Command {
             Self::Signup(args) => args.run(out).await,
             Self::SignupPay(args) => args.run(out).await,
             Self::Topup(args) => args.run(out).await,
+            Self::AutoTopup(args) => args.run(out).await,
             Self::Receipts(args) => args.run(out).await,
+            Self::Payments(args) => args.run(out).await,
             Self::Balance(args) => args.run(out).await,
             Self::Alert(args) => args.run(out).await,
             Self::Usage(args) => args.run(out).await,
@@ -90,6 +101,7 @@ impl Command {
             Self::Accounts(args) => args.run(out).await,
             Self::Webhooks(args) => args.run(out).await,
             Self::Events(args) => args.run(out).await,
+            Self::Export(args) => args.run(out).await,
             Self::Routes(args) => args.run(out).await,
             Self::Call(args) => args.run(out).await,
             Self::Stream(args) => args.run(out).await,

@@ -36,6 +36,7 @@ use crate::screen::Screen;
 fn main() -> ExitCode {
     let cli = Cli::parse();
     Screen::init(cli.wide);
+    cli.tables.clone().init();
     // Not locked: `mcp` writes to standard output from another thread.
     let mut out = BufWriter::new(io::stdout());
     let result = run(cli, &mut out).and_then(|()| Ok(out.flush()?));

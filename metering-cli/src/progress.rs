@@ -4,20 +4,26 @@
 mod lines;
 mod part;
 
+use std::fmt;
 use std::io::{self, IsTerminal};
 use std::time::Duration;
 
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 
 use crate::output::notice;
 use lines::Lines;
-use part::Part;
+use part::{Part, figures};
 pub(crate) use part::{Unit, size};
 
 /// How often a run without a terminal says how far it is.
 const EVERY: Duration = Duration::from_secs(10);
 /// How often a bar moves while nothing is counted.
 const TICK: Duration = Duration::from_millis(200);
+
+/// The name of a part of a run that has several, such as `Comparing (2 of 3)`.
+pub(crate) fn numbered(what: &str, number: usize, of: usize) -> String {
+    format!("{what} ({number} of {of})")
+}
 
 /// The progress of a run. Clones share what is shown.
 #[derive(Debug, Clone)]
@@ -56,7 +62,6 @@ impl Progress {
             Shown::Bar(bar) => {
                 bar.set_style(style(unit, total.is_some()));
                 bar.set_message(what.to_owned());
-                bar.set_prefix(unit.noun());
                 match total {
                     Some(total) => bar.set_length(total),
                     None => bar.unset_length(),
@@ -112,11 +117,10 @@ impl metering_core::store::Progress for Progress {
 }
 
 fn style(unit: Unit, has_total: bool) -> ProgressStyle {
-    let template = match (unit, has_total) {
-        (Unit::Bytes, true) => "{msg} [{bar:30}] {bytes} of {total_bytes}, {bytes_per_sec}, {eta} left",
-        (Unit::Bytes, false) | (Unit::Steps, _) => "{spinner} {msg} ({elapsed})",
-        (Unit::Things(_), true) => "{msg} [{bar:30}] {human_pos} of {human_len} {prefix}, {per_sec}, {eta} left",
-        (Unit::Things(_), false) => "{spinner} {msg} {human_pos} {prefix}, {per_sec} ({elapsed})",
-    };
-    ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_spinner())
+    let template = if has_total { "{msg}: [{bar:16}] {figures}" } else { "{spinner} {msg}: {figures}" };
+    let template = ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_spinner());
+    template.with_key("figures", move |state: &ProgressState, bar: &mut dyn fmt::Write| {
+        // A bar has nowhere to report that it cannot be drawn.
+        let _ = bar.write_str(&figures(unit, state.pos(), state.len(), state.elapsed()));
+    })
 }

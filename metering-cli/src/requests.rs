@@ -17,6 +17,11 @@ const COLUMNS: &[Column] = &[
 
 const ABSENT: &str = "-";
 
+/// A route, with the model where models have their own prices.
+pub(crate) fn with_model(route: &str, model: Option<&str>) -> String {
+    model.map_or_else(|| route.to_owned(), |model| format!("{route} · {model}"))
+}
+
 /// Writes a table of requests whose credits are held.
 pub(crate) fn write_list<'r>(
     out: &mut dyn Write,

@@ -1,6 +1,9 @@
-//! Tables for people: aligned, without colours or borders. On a terminal they fit its width; everywhere else, and with
-//! `--wide`, everything is shown in full.
+//! Tables and values for people: aligned, without borders. On a terminal they fit its width, and states have their
+//! colour; everywhere else, and with `--wide`, everything is shown in full.
+//!
+//! One style: headings of columns are in capitals, labels of single values as a sentence begins ("Agent name").
 
+mod choice;
 mod column;
 mod layout;
 mod short;
@@ -12,6 +15,7 @@ use metering_core::{Clock, SystemClock};
 
 use crate::failure::Failure;
 use crate::screen::Screen;
+pub(crate) use choice::Choice;
 pub(crate) use column::Column;
 pub(crate) use layout::Layout;
 use layout::{Room, lay_out};
@@ -36,8 +40,12 @@ impl Table {
 
     /// Writes the table, fitted to the terminal, with a note if that hid or shortened anything. Without rows, it
     /// writes only the headings.
+    ///
+    /// # Errors
+    /// If the user chose a column that the table does not have.
     pub(crate) fn write(self, out: &mut dyn Write) -> Result<(), Failure> {
-        let layout = self.layout(Screen::current());
+        let (columns, rows) = Choice::current().apply(self.columns, self.rows)?;
+        let layout = fitted(&columns, &rows, Screen::current());
         for line in &layout.lines {
             writeln!(out, "{line}")?;
         }
@@ -47,15 +55,20 @@ impl Table {
         }
     }
 
-    /// The table as lines, for a caller that adds something to them.
+    /// The table as lines, for a caller that adds something to them: with all columns, and the rows in their order.
     pub(crate) fn layout(&self, screen: Screen) -> Layout {
-        let room = Room { columns: screen.table_columns(), now: SystemClock.now(), ellipsis: screen.ellipsis() };
-        lay_out(self.columns, &self.rows, room)
+        fitted(self.columns, &self.rows, screen)
     }
 }
 
-/// Writes names and values, one pair per line.
+fn fitted(columns: &[Column], rows: &[Vec<String>], screen: Screen) -> Layout {
+    let (now, ellipsis, colour) = (SystemClock.now(), screen.ellipsis(), screen.colour);
+    lay_out(columns, rows, Room { columns: screen.table_columns(), now, ellipsis, colour })
+}
+
+/// Writes labels and values, one pair per line.
 pub(crate) fn write_pairs(out: &mut dyn Write, pairs: &[(&str, &dyn Display)]) -> Result<(), Failure> {
+    debug_assert!(pairs.iter().all(|(label, _)| !label.starts_with(char::is_lowercase)), "labels begin with a capital");
     let width = pairs.iter().map(|(name, _)| name.len()).max().unwrap_or(0);
     for (name, value) in pairs {
         writeln!(out, "{name:width$}  {}", printable(&value.to_string()))?;
@@ -87,7 +100,7 @@ mod tests {
     #[test]
     fn control_characters_do_not_reach_the_terminal() {
         let mut out = Vec::new();
-        write_pairs(&mut out, &[("note", &"\u{1b}[2Jgone\nnext")]).unwrap();
-        assert_eq!(String::from_utf8(out).unwrap(), "note  \u{fffd}[2Jgone\u{fffd}next\n");
+        write_pairs(&mut out, &[("Note", &"\u{1b}[2Jgone\nnext")]).unwrap();
+        assert_eq!(String::from_utf8(out).unwrap(), "Note  \u{fffd}[2Jgone\u{fffd}next\n");
     }
 }

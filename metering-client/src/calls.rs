@@ -7,6 +7,7 @@ pub mod billing;
 pub mod child_accounts;
 pub mod keys;
 pub mod members;
+pub mod oauth;
 pub mod payments;
 pub mod sessions;
 pub mod signup;

@@ -9,7 +9,9 @@ use metering_core::access::ClientAddress;
 use metering_core::charging::IdempotencyKey;
 use metering_core::operators::OperatorToken;
 use metering_core::wire::call::{Call, has_body, target};
-use metering_core::wire::{ACCEPT_PAYMENT_HEADER, AUTHORIZATION_HEADER, IDEMPOTENCY_HEADER, SOURCE_HEADER};
+use metering_core::wire::{
+    ACCEPT_PAYMENT_HEADER, AUTHORIZATION_HEADER, BILLING_SECRET_HEADER, IDEMPOTENCY_HEADER, SOURCE_HEADER,
+};
 use metering_core::{ApiKey, ClientSource};
 use serde::Serialize;
 
@@ -64,6 +66,14 @@ impl Client {
     #[must_use]
     pub fn with_operator(&self, token: OperatorToken) -> Self {
         Self { operator: Some(token), ..self.clone() }
+    }
+
+    /// This client, for calls that need a secret of the service instead of a key, such as the payments secret.
+    ///
+    /// # Errors
+    /// When the secret cannot be sent as a header.
+    pub fn with_billing_secret(&self, secret: &str) -> Result<Self, ClientError> {
+        self.with_header(BILLING_SECRET_HEADER, secret)
     }
 
     /// This client, for one request that may have to be sent again: it is charged once.

@@ -3,6 +3,7 @@
 mod authorize;
 mod brand;
 mod certificate_files;
+mod console;
 mod difference;
 mod docs;
 mod gateway;
@@ -11,6 +12,7 @@ mod limits;
 mod list;
 mod load;
 mod mcp;
+mod oauth;
 mod operator;
 mod otlp;
 mod pay;
@@ -18,6 +20,7 @@ mod payments;
 mod proxies;
 mod quota;
 mod receipts;
+mod retention;
 mod secret;
 mod secret_files;
 mod signup;
@@ -27,6 +30,7 @@ mod stripe;
 mod tls;
 mod upstream_headers;
 mod upstreams;
+mod usage;
 mod values;
 mod web;
 mod webhooks;
@@ -45,6 +49,7 @@ use crate::{DEFAULT_DATA, FILE_IN_DATA};
 pub use authorize::AuthorizeConfig;
 pub use brand::{BrandConfig, BrandText, Colour, ColourError, Mark, MarkKind};
 pub use certificate_files::CertificateFiles;
+pub use console::{ConsoleConfig, OidcConfig, OidcOperator};
 pub use docs::DocsConfig;
 pub use gateway::{GatewayConfig, HeaderRules};
 pub use http::HttpConfig;
@@ -53,6 +58,7 @@ pub use list::List;
 pub use load::needs_gateway;
 pub use load::{Arguments, Loaded, load};
 pub use mcp::{McpConfig, Surface};
+pub use oauth::OAuthConfig;
 pub use operator::{OperatorConfig, PostalAddress};
 pub use otlp::OtlpConfig;
 pub use pay::{Amount, OfferConfig, PayConfig, Settle};
@@ -60,6 +66,7 @@ pub use payments::{CreditAmount, PaymentsConfig, RecoveryConfig, TopupConfig};
 pub use proxies::{Network, NetworkError, TrustedProxies};
 pub use quota::{Quota, QuotaError};
 pub use receipts::{CurrencyConfig, RateFeed, ReceiptsConfig};
+pub use retention::RetentionConfig;
 pub use secret::MASK;
 pub use secret::Secret;
 pub use signup::{BotCheckKind, SignupConfig, TurnstileConfig};
@@ -68,7 +75,8 @@ pub use span::{Span, SpanError, SpanOrOff};
 pub use stripe::{CardPlan, StripeConfig};
 pub use tls::TlsConfig;
 pub use upstream_headers::UpstreamHeaders;
-pub use upstreams::UpstreamConfig;
+pub use upstreams::{Http2, UpstreamConfig};
+pub use usage::{UsageConfig, UsageSinkConfig};
 pub use web::{HostName, HostNameError, WebOrigin, WebOriginError};
 pub use webhooks::{EventName, WebhooksConfig};
 pub use weight::{FactorSetting, MultiplierSetting, SettableFactor, WeightSetting};
@@ -103,6 +111,8 @@ pub struct Config {
     pub pages_url: Option<String>,
     /// The plan chain that is listed first; by default the one with the lowest id.
     pub primary_chain: Option<String>,
+    /// The operators' console.
+    pub console: ConsoleConfig,
     /// Logging.
     pub log: LogConfig,
     /// Traces; without it there are none.
@@ -119,6 +129,8 @@ pub struct Config {
     pub authorize: AuthorizeConfig,
     /// The MCP server: routes as tools for agents.
     pub mcp: McpConfig,
+    /// Programs that get a key by their owner's consent.
+    pub oauth: OAuthConfig,
     /// How charges are committed.
     pub meter: MeterLimits,
     /// Charging over HTTP for other services.
@@ -131,6 +143,10 @@ pub struct Config {
     pub smtp: Option<SmtpConfig>,
     /// Webhooks: those of customers, and the operator's own.
     pub webhooks: WebhooksConfig,
+    /// For how many days records of what people did are kept.
+    pub retention: RetentionConfig,
+    /// Where usage is sent to be analysed.
+    pub usage: UsageConfig,
     /// Payable 402s: what agents can pay with their requests, and how that is settled.
     pub pay: PayConfig,
     /// Selling plans by card; without it no cards are accepted.
@@ -245,6 +261,7 @@ impl Default for Config {
             public_url: None,
             pages_url: None,
             primary_chain: None,
+            console: ConsoleConfig::default(),
             log: LogConfig::default(),
             otlp: None,
             http: HttpConfig::default(),
@@ -253,12 +270,15 @@ impl Default for Config {
             gateway: GatewayConfig::default(),
             authorize: AuthorizeConfig::default(),
             mcp: McpConfig::default(),
+            oauth: OAuthConfig::default(),
             meter: MeterLimits::default(),
             billing: BillingConfig::default(),
             payments: PaymentsConfig::default(),
             signup: SignupConfig::default(),
             smtp: None,
             webhooks: WebhooksConfig::default(),
+            retention: RetentionConfig::default(),
+            usage: UsageConfig::default(),
             pay: PayConfig::default(),
             stripe: None,
             topup: TopupConfig::default(),

@@ -276,7 +276,7 @@ impl Pair {
                 HoldAction::Renew { until: Timestamp::from_unix_millis(self.now.unix_millis() + millis) }
             }
         };
-        Some(HoldUpdate { account, id, action, delivery: None, counted_in: None, tokens: None })
+        Some(HoldUpdate::new(account, id, action))
     }
 
     /// Takes a receipt and turns it into its refund.

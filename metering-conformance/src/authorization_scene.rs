@@ -54,6 +54,7 @@ pub(super) fn new(account: &AccountId, number: u8) -> NewAuthorization {
         request,
         identifier: None,
         received_at: NOON,
+        usage: None,
     }
 }
 

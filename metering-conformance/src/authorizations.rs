@@ -55,7 +55,7 @@ pub async fn authorizations_are_stored_unchanged(store: Arc<dyn AuthorizationSto
         let (account, credits) = (owner.id.clone(), atoms(credits));
         let request = (credits.atoms() > 2).then(|| Fingerprint::from_bytes([0xFF; 16]));
         let identifier = (credits.atoms() != 2).then(|| IdentifierHash::from_bytes([0xFF; 32]));
-        let new = NewAuthorization { signed, account, credits, request, identifier, received_at };
+        let new = NewAuthorization { signed, account, credits, request, identifier, received_at, usage: None };
         let record = opened(&*store, new).await;
         stored.push((record, (credits, received_at)));
     }
@@ -73,6 +73,7 @@ pub async fn authorizations_are_stored_unchanged(store: Arc<dyn AuthorizationSto
             tx: None,
             gas: None,
             submissions: Vec::new(),
+            usage: None,
         };
         assert_eq!(returned, &expected);
         assert_eq!(record(&*store, &expected.signed.id()).await, expected);

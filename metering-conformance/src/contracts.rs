@@ -1,7 +1,5 @@
-//! The lists of contracts, and the macros that generate a test for each.
-//!
-//! Each list has the contracts of one trait, so that a backend tests what it implements. Those of one list take that
-//! trait. Contracts about several traits are in the list of `store_conformance!` itself.
+//! The lists of contracts, and the macros that generate a test for each. Each list has the contracts of one trait, so that
+//! a backend tests what it implements. Contracts about several traits are in the list of `store_conformance!` itself.
 
 mod authorizations;
 mod browser_sessions;
@@ -9,7 +7,9 @@ mod events;
 mod holds;
 mod imports;
 mod keys;
+mod oauth;
 mod operators;
+mod organisations;
 mod prices;
 mod refills;
 mod signups;
@@ -31,18 +31,19 @@ macro_rules! store_conformance {
         $crate::imports_conformance!($fresh);
         $crate::prices_conformance!($fresh);
         $crate::browser_sessions_conformance!($fresh);
+        $crate::oauth_conformance!($fresh);
+        $crate::organisations_conformance!($fresh);
         // What one trait writes and another one reads.
         $crate::conformance_tests! { $fresh;
             authorization_credits::credited_authorizations_are_told,
+            auto_top_ups::a_failed_top_up_is_told_and_not_repeated,
+            auto_top_ups::a_reversed_top_up_stops_them,
             browser_links::a_link_signs_in_once,
             browser_links::an_expired_link_does_not_sign_in,
             browser_links::concurrent_clicks_open_one_session,
-            child_accounts::a_child_has_the_token_limit_of_its_parent,
-            child_accounts::a_closed_child_gives_its_credits_back,
-            child_accounts::children_are_those_of_their_parent,
-            child_accounts::concurrent_moves_add_up,
-            child_accounts::credits_move_exactly_and_once,
-            child_accounts::the_usage_of_all_children_is_read_at_once,
+            erasure::an_erased_account_keeps_only_its_postings,
+            erasure::older_records_are_deleted,
+            erasure::receipts_keep_who_bought_unless_erased,
             event_payments::a_claim_is_told,
             event_payments::a_refill_lowers_the_alert,
             event_payments::a_refused_claim_is_not_told,
@@ -52,13 +53,6 @@ macro_rules! store_conformance {
             lookups::failing_deliveries_are_listed,
             lookups::newest_payments_are_first,
             lookups::payments_are_found_by_hash_and_receipt,
-            members::a_link_to_pass_on_needs_an_identity,
-            members::an_accounts_log_has_its_newest_entries,
-            members::an_invitation_is_joined_once,
-            members::an_invitation_makes_one_member,
-            members::expired_invitations_are_deleted,
-            members::members_are_changed_and_removed,
-            members::one_person_signs_in_to_several_accounts,
             processors::processor_payments_are_reported,
             processors::reports_count_what_was_not_reversed,
             refills::refills_are_granted_in_the_report,
@@ -71,6 +65,11 @@ macro_rules! store_conformance {
             transactions::a_transaction_changes_accounts_for_the_next_charge,
             transactions::a_transaction_does_not_charge,
             transactions::a_transaction_that_fails_leaves_nothing,
+            usage_sinks::a_difference_is_sent_once,
+            usage_sinks::a_stale_turn_changes_nothing,
+            usage_sinks::changes_are_staged_in_whole_days_of_an_account,
+            usage_sinks::one_process_has_a_turn,
+            usage_sinks::what_was_sent_of_old_days_is_forgotten,
             transactions::concurrent_transactions_name_exact_balances,
             transactions::steps_of_a_transaction_are_committed_together,
         }
@@ -206,6 +205,7 @@ macro_rules! charging_conformance {
             usage::out_of_range_additions_are_an_error,
             usage::report_covers_only_its_days,
             usage::report_matches_the_account_totals,
+            usage::routes_are_ranked_by_the_requests_of_all_accounts,
             verification::a_working_store_passes_its_check,
             verification::an_empty_store_is_verified,
             verification::verify_recomputes_every_account,
@@ -236,6 +236,10 @@ macro_rules! charging_conformance {
 macro_rules! payments_conformance {
     ($fresh:expr) => {
         $crate::conformance_tests! { $fresh;
+            auto_top_ups::accounts_with_a_low_balance_are_due,
+            auto_top_ups::concurrent_top_ups_charge_once,
+            auto_top_ups::saved_cards_are_stored_unchanged,
+            auto_top_ups::top_ups_are_within_the_limit_of_the_month,
             buyers::a_receipt_gets_its_buyer_once,
             buyers::purchases_keep_their_buyer,
             challenges::a_challenge_with_a_nonce_in_use_is_an_error,
@@ -363,6 +367,7 @@ macro_rules! payments_conformance {
             topups::payment_awaited_by_a_quote_is_not_credited_elsewhere,
             unclaimed::newest_unclaimed_payments_are_first,
             unclaimed::removed_payments_are_not_unclaimed,
+            unclaimed::unclaimed_payments_are_paged,
             unclaimed::unclaimed_payment_is_stored_once,
             unclaimed::used_payment_is_not_unclaimed,
             unreadable::arrival_is_deleted_once_it_was_read,

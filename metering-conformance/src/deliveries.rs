@@ -114,7 +114,7 @@ pub async fn deliveries_are_paged_and_filtered(store: Arc<dyn EventStore>) {
         finish(&*store, &due, outcome, NOON).await.expect("the attempt is the current one");
     }
     let ids = |places: &[usize]| places.iter().rev().map(|place| sent[*place].id).collect::<Vec<_>>();
-    let filter = |webhook, state| DeliveryFilter { webhook, state };
+    let filter = |webhook, state| DeliveryFilter { webhook, state, kind: None };
     use DeliveryState::{Delivered, Parked, Pending};
     let (own, others) = (Some(&owner.id), Some(&other.id));
     let table = [
@@ -138,6 +138,35 @@ pub async fn deliveries_are_paged_and_filtered(store: Arc<dyn EventStore>) {
     }
     let unknown = metering_core::store::Cursor::new("not a cursor".to_owned());
     store.deliveries(own, DeliveryFilter::default(), Some(&unknown), 10).await.unwrap_err();
+}
+
+/// Deliveries are listed by the kind of their events, with the other filters.
+pub async fn deliveries_are_filtered_by_kind(store: Arc<dyn EventStore>) {
+    let owner = watched(&*store, 10, 8).await;
+    let webhook = hook(&*store, &owner.id, &[]).await;
+    let mut tests = send_tests(&*store, &webhook, 1).await;
+    charge_each(&*store, &owner, &[3]).await;
+    tests.extend(send_tests(&*store, &webhook, 2).await);
+    finish(&*store, &claim_one(&*store, NOON).await, delivered(), NOON).await.unwrap();
+    let all = deliveries(&*store, Some(&owner.id)).await;
+    let low: Vec<_> = all.iter().filter(|one| one.event.kind == EventKind::BalanceLow).map(|one| one.id).collect();
+    assert_eq!((all.len(), low.len()), (4, 1));
+    let filter = |webhook, state, kind| DeliveryFilter { webhook, state, kind: Some(kind) };
+    let ids = |places: &[usize]| places.iter().map(|place| tests[*place].id).collect::<Vec<_>>();
+    let (own, to, pending) = (Some(&owner.id), Some(webhook.id), Some(DeliveryState::Pending));
+    let table = [
+        (own, filter(to, None, EventKind::WebhookTest), ids(&[2, 1, 0])),
+        (own, filter(to, pending, EventKind::WebhookTest), ids(&[2, 1])),
+        (own, filter(None, None, EventKind::BalanceLow), low.clone()),
+        (None, filter(to, None, EventKind::BalanceLow), low.clone()),
+        (None, filter(None, pending, EventKind::BalanceLow), low),
+        (own, filter(to, None, EventKind::KeyLeaked), Vec::new()),
+    ];
+    for (account, filter, expected) in table {
+        for limit in [1, MANY] {
+            assert_eq!(all_pages(&*store, account, filter, limit).await, expected, "{account:?} {filter:?} {limit}");
+        }
+    }
 }
 
 /// A delivery can be resent, whether it was delivered or parked, and keeps its place.

@@ -65,7 +65,7 @@ pub async fn a_claim_lasts_as_long_as_its_lease(store: Arc<dyn EventStore>) {
     assert_eq!(finish(&*store, &first, delivered(), at(62)).await, None, "a later attempt has begun");
     assert_eq!(delivery(&*store, sent.id).await, second.delivery);
     let done = finish(&*store, &second, delivered(), at(63)).await.expect("it is the current attempt");
-    let last = Some(AttemptResult { at: at(63), status: Some(204), error: None });
+    let last = Some(AttemptResult { at: at(63), status: Some(204), error: None, response: None });
     assert_eq!((done.progress.state, &done.progress.last), (DeliveryState::Delivered, &last));
     assert_eq!(delivery(&*store, sent.id).await, done);
     assert_eq!(finish(&*store, &second, failed(None), at(64)).await, None, "it is over");
@@ -90,7 +90,12 @@ pub async fn a_failed_delivery_is_sent_again_later(store: Arc<dyn EventStore>) {
     let due = claim_one(&*store, NOON).await;
     assert_eq!(due.delivery.id, sent[0].id);
     let after = finish(&*store, &due, failed(Some(503)), at(2)).await.unwrap();
-    let last = AttemptResult { at: at(2), status: Some(503), error: Some("größer — “x”".to_owned()) };
+    let last = AttemptResult {
+        at: at(2),
+        status: Some(503),
+        error: Some("größer — “x”".to_owned()),
+        response: Some("voll — 满".to_owned()),
+    };
     assert_eq!((after.progress.state, after.progress.last.as_ref()), (DeliveryState::Pending, Some(&last)));
     assert_eq!(after.progress.next_at, at(7), "five seconds after the first failure");
     assert_eq!(delivery(&*store, sent[0].id).await, after);
@@ -98,7 +103,8 @@ pub async fn a_failed_delivery_is_sent_again_later(store: Arc<dyn EventStore>) {
     let due = claim_one(&*store, at(7)).await;
     assert_eq!((due.delivery.id, due.delivery.progress.attempts), (sent[0].id, 2));
     assert_eq!(due.delivery.progress.last.as_ref(), Some(&last));
-    let asked = AttemptOutcome::Failed { status: None, error: String::new(), retry_after: Some(MINUTE * 10) };
+    let asked =
+        AttemptOutcome::Failed { status: None, error: String::new(), retry_after: Some(MINUTE * 10), response: None };
     let after = finish(&*store, &due, asked, at(8)).await.unwrap();
     assert_eq!(after.progress.next_at, at(608), "the webhook asked to wait");
     let due = claim_one(&*store, at(608)).await;
@@ -238,7 +244,12 @@ pub async fn a_repaired_webhook_is_tried_without_waiting(store: Arc<dyn EventSto
     let sent = send_tests(&*store, &webhook, 2).await;
     let other = WebhookUrl::parse("https://repaired.example.com/hooks", &AddressPolicy::default()).unwrap();
     let url = |url| WebhookChange::Terms { url: Some(url), kinds: None, disabled: None };
-    let asked = || AttemptOutcome::Failed { status: None, error: String::new(), retry_after: Some(MINUTE * 10) };
+    let asked = || AttemptOutcome::Failed {
+        status: None,
+        error: String::new(),
+        retry_after: Some(MINUTE * 10),
+        response: None,
+    };
     let fail = async |seconds| {
         let due = claim_one(&*store, at(seconds)).await;
         assert_eq!(due.delivery.id, sent[0].id);
@@ -272,7 +283,7 @@ pub async fn a_gone_webhook_is_switched_off(store: Arc<dyn EventStore>) {
     send_tests(&*store, &webhook, 2).await;
     let due = claim_one(&*store, NOON).await;
     let after = finish(&*store, &due, AttemptOutcome::Gone, at(1)).await.unwrap();
-    let last = AttemptResult { at: at(1), status: Some(410), error: Some("410 Gone".to_owned()) };
+    let last = AttemptResult { at: at(1), status: Some(410), error: Some("410 Gone".to_owned()), response: None };
     assert_eq!((after.progress.state, after.progress.last), (DeliveryState::Parked, Some(last)));
     assert_eq!(state_of(&*store, &webhook).await, WebhookState::Gone);
     assert_eq!(state_of(&*store, &other).await, WebhookState::Active);

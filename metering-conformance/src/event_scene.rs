@@ -167,7 +167,8 @@ pub(super) fn delivered() -> AttemptOutcome {
 }
 
 pub(super) fn failed(status: Option<u16>) -> AttemptOutcome {
-    AttemptOutcome::Failed { status, error: "größer — “x”".to_owned(), retry_after: None }
+    let response = status.map(|_| "voll — 满".to_owned());
+    AttemptOutcome::Failed { status, error: "größer — “x”".to_owned(), retry_after: None, response }
 }
 
 /// Ends the attempt of a claimed delivery.

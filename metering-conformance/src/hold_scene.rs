@@ -56,7 +56,7 @@ pub(super) fn capture_in_full(cost: i64) -> HoldAction {
 }
 
 pub(super) fn update(account: &AccountId, id: HoldId, action: HoldAction) -> Posting {
-    Posting::Hold(HoldUpdate { account: account.clone(), id, action, delivery: None, counted_in: None, tokens: None })
+    Posting::Hold(HoldUpdate::new(account.clone(), id, action))
 }
 
 pub(super) fn updated(outcome: Outcome) -> Option<HoldUpdated> {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use metering_core::charging::{Hold, HoldAction, HoldId, HoldTerms, HoldUpdated, SettleReason};
+use metering_core::charging::{Hold, HoldAction, HoldId, HoldTerms, HoldUpdate, HoldUpdated, Posting, SettleReason};
 use metering_core::clock::Timestamp;
 use metering_core::money::Credits;
 use metering_core::random::SystemRandomness;
@@ -42,6 +42,7 @@ pub async fn an_open_hold_lowers_the_balance(store: Arc<dyn Store>) {
         expires_at: NOON.saturating_add(terms.lease),
         settled: None,
         tokens: None,
+        upstream: None,
     };
     assert_eq!(read(&*store, terms.id).await, expected);
     assert_eq!(store.open_holds(&customer.id, 10).await.unwrap(), [expected]);
@@ -99,6 +100,31 @@ pub async fn a_capture_returns_the_rest(store: Arc<dyn Store>) {
         assert_eq!(store.open_holds(&customer.id, 10).await.unwrap(), []);
         assert_verified(&*store).await;
     }
+}
+
+/// The update that settles a hold says which upstream served the request. What comes later does not change that.
+pub async fn a_settled_hold_says_which_upstream_served_it(store: Arc<dyn Store>) {
+    let customer = customer(&*store, 100).await;
+    for (number, action) in [capture(2), HoldAction::CaptureFallback, HoldAction::Release].into_iter().enumerate() {
+        let id = open(&*store, customer.key, 10).await;
+        let served_by = |name: &str, action| {
+            let update = HoldUpdate::new(customer.id.clone(), id, action);
+            Posting::Hold(HoldUpdate { upstream: Some(name.into()), ..update })
+        };
+        let renewal = HoldAction::Renew { until: later(100) };
+        let renewed = try_update(&*store, served_by("eu-1", renewal), later(1)).await.expect("it exists");
+        assert!(renewed.changed && renewed.hold.upstream.is_none(), "it is not settled");
+        let name = format!("eu-{number}");
+        let updated = try_update(&*store, served_by(&name, action), later(2)).await.expect("it exists");
+        assert_eq!(updated.hold.upstream.as_deref(), Some(&*name));
+        let late = try_update(&*store, served_by("late", action), later(3)).await.expect("it exists");
+        assert!(!late.changed);
+        assert_eq!(read(&*store, id).await, updated.hold);
+        let without = open(&*store, customer.key, 10).await;
+        act(&*store, &customer.id, without, action, later(2)).await;
+        assert_eq!(read(&*store, without).await.upstream, None);
+    }
+    assert_verified(&*store).await;
 }
 
 /// A capture in full takes what the request cost, also from a balance that does not cover it.

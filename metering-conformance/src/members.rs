@@ -243,3 +243,21 @@ pub async fn expired_invitations_are_deleted(store: Arc<dyn FullStore>) {
     store.forget_expired(invited.expires_at).await.unwrap();
     assert_eq!(store.invitations(&owner.id).await.unwrap(), []);
 }
+
+/// Members, invitations and the log go with the account. Other accounts keep theirs, also of the same person.
+pub async fn an_erasure_takes_members_and_the_log(store: Arc<dyn FullStore>) {
+    let (owner, other) = (customer(&*store, 1).await, customer(&*store, 1).await);
+    for one in [&owner, &other] {
+        member(&*store, one, 1, MemberRole::Owner, "Jo@Example.com").await;
+        let invited = invitation(&one.id, MemberRole::Viewer, Some("ann@example.com"));
+        assert_eq!(store.invite(invited, owner_of(one)).await.unwrap(), Invited::Invited);
+    }
+    let erased = store.erase_account(&owner.id, false, NOON).await.unwrap().expect("the account exists");
+    let counted = |kind: &str| erased.parts.iter().find(|part| part.kind == kind).map(|part| part.records);
+    assert_eq!(["members", "invitations", "account_log"].map(counted), [Some(1), Some(1), Some(3)]);
+    for (one, left) in [(&owner, 0), (&other, 1)] {
+        let found = (store.members(&one.id).await.unwrap().len(), store.invitations(&one.id).await.unwrap().len());
+        assert_eq!(found, (left, left));
+        assert_eq!(actions(&*store, &one.id).await.len(), 3 * left);
+    }
+}

@@ -41,7 +41,7 @@ fn paid(account: &AccountId, id: &str) -> PaymentCredit {
     PaymentCredit { used_as: PaymentUse::Processor, ..credit(account, payment) }
 }
 
-async fn credited(store: &dyn PaymentStore, account: &AccountId, id: &str) -> Credited {
+pub(super) async fn credited(store: &dyn PaymentStore, account: &AccountId, id: &str) -> Credited {
     store.credit_processor_payment(paid(account, id), reference(id)).await.unwrap()
 }
 
@@ -52,6 +52,7 @@ fn reversal(id: &str, amount: u128) -> ReversalChange {
         amount: Some(TokenUnits::new(amount)),
         reason: "requested_by_customer".to_owned(),
         restored: false,
+        again: false,
         now: after(MINUTE),
     }
 }
@@ -131,7 +132,8 @@ pub async fn reversals_of_a_processor_payment_add_up(store: Arc<dyn PaymentStore
     assert_verified(&*store).await;
 }
 
-/// A reversal counts once, on its first terms, and one that ended stays ended, even if its end came first.
+/// A reversal counts once, on its first terms, and one that ended stays ended, even if its end came first, until it is said
+/// to take back again.
 pub async fn a_reversal_counts_once(store: Arc<dyn PaymentStore>) {
     let customer = customer(&*store, BASE).await;
     let unknown = store.reverse_processor_payment(reversal("re_1", 1)).await.unwrap();
@@ -149,6 +151,13 @@ pub async fn a_reversal_counts_once(store: Arc<dyn PaymentStore>) {
     let more = store.reverse_processor_payment(reversal("re_2", PAID + 1)).await.unwrap();
     assert_eq!(more, ProcessorReversed::TooMuch(TokenUnits::new(PAID)));
     assert_eq!(Books::read(&*store).await, books, "nothing changed");
+    assert_eq!(balance(&*store, &customer.id).await, BASE + SOLD - SOLD / 4);
+    assert_verified(&*store).await;
+    let again = ReversalChange { again: true, ..reversal("dp_1", PAID) };
+    reversed(&*store, again.clone()).await;
+    assert_eq!(balance(&*store, &customer.id).await, BASE);
+    assert!(matches!(store.reverse_processor_payment(again).await.unwrap(), ProcessorReversed::Repeated(_)));
+    reversed(&*store, end("dp_1", PAID)).await;
     assert_eq!(balance(&*store, &customer.id).await, BASE + SOLD - SOLD / 4);
     assert_verified(&*store).await;
 }

@@ -44,7 +44,7 @@ pub(crate) async fn settle(
     tokens: Option<u32>,
     now: Timestamp,
 ) {
-    let update = HoldUpdate { account: account.clone(), id, action, delivery: None, counted_in: None, tokens };
+    let update = HoldUpdate { tokens, ..HoldUpdate::new(account.clone(), id, action) };
     assert!(try_update(store, Posting::Hold(update), now).await.expect("the hold exists").changed);
 }
 

@@ -3,9 +3,9 @@
 
 use std::sync::Arc;
 
-use metering_core::chains::{Block, TxHash, TxRef};
+use metering_core::chains::{Address, Block, TxHash, TxRef};
 use metering_core::payments::{Arrival, Payment, PaymentFault, UnclaimedPayment};
-use metering_core::store::PaymentStore;
+use metering_core::store::{Cursor, PaymentStore, StoreError};
 
 use super::sale::{after, buyer, credit, credited, payment_by, tx, tx_on};
 use super::scene::{BASE, MINUTE, NOON, customer};
@@ -26,16 +26,22 @@ async fn put(store: &dyn PaymentStore, payment: UnclaimedPayment) -> UnclaimedPa
     payment
 }
 
+/// The first page, and how many there are in all.
+async fn newest(store: &dyn PaymentStore, limit: u32) -> (Vec<UnclaimedPayment>, u64) {
+    let (page, count) = store.unclaimed(None, limit).await.unwrap();
+    (page.items, count)
+}
+
 /// The hashes of all that are stored, newest first.
 async fn stored(store: &dyn PaymentStore) -> Vec<TxHash> {
-    let (listed, count) = store.unclaimed(100).await.unwrap();
+    let (listed, count) = newest(store, 100).await;
     assert_eq!(u64::try_from(listed.len()).ok(), Some(count));
     listed.into_iter().map(|payment| payment.arrival.tx.hash).collect()
 }
 
 /// They are listed by the time when they were mined, also those of which it is unclear what they pay.
 pub async fn newest_unclaimed_payments_are_first(store: Arc<dyn PaymentStore>) {
-    assert_eq!(store.unclaimed(10).await.unwrap(), (vec![], 0));
+    assert_eq!(newest(&*store, 10).await, (vec![], 0));
     let of_fault = |number, fault| {
         let mut unclear = unclaimed(number, 7);
         unclear.arrival.payment = Err(fault);
@@ -44,16 +50,46 @@ pub async fn newest_unclaimed_payments_are_first(store: Arc<dyn PaymentStore>) {
     let first = put(&*store, unclaimed(1, 9)).await;
     let third = put(&*store, of_fault(3, PaymentFault::SeveralTransfers { count: 2 })).await;
     let second = put(&*store, of_fault(2, PaymentFault::HasInput)).await;
-    assert_eq!(store.unclaimed(10).await.unwrap(), (vec![third.clone(), second.clone(), first], 3));
-    assert_eq!(store.unclaimed(2).await.unwrap(), (vec![third, second], 3), "all are counted");
-    assert_eq!(store.unclaimed(0).await.unwrap(), (vec![], 3));
+    assert_eq!(newest(&*store, 10).await, (vec![third.clone(), second.clone(), first], 3));
+    assert_eq!(newest(&*store, 2).await, (vec![third, second], 3), "all are counted");
+    assert_eq!(newest(&*store, 0).await, (vec![], 3));
+}
+
+/// Pages have each payment once, also those of one block and one transaction, and although others arrive meanwhile.
+pub async fn unclaimed_payments_are_paged(store: Arc<dyn PaymentStore>) {
+    let mut same_block = unclaimed(2, 8);
+    same_block.arrival.tx = tx(3);
+    let mut elsewhere = unclaimed(2, 8);
+    elsewhere.arrival.target.token = Address::from_bytes([7; 20]);
+    for payment in [unclaimed(1, 7), unclaimed(2, 8), same_block, elsewhere, unclaimed(4, 9)] {
+        put(&*store, payment).await;
+    }
+    let (all, _) = newest(&*store, 100).await;
+    let (mut paged, mut after) = (Vec::new(), None);
+    loop {
+        let (page, count) = store.unclaimed(after.as_ref(), 1).await.unwrap();
+        assert_eq!(count, 5 + u64::from(after.is_some()), "all are counted");
+        paged.extend(page.items);
+        if after.is_none() {
+            put(&*store, unclaimed(5, 10)).await;
+        }
+        after = page.next;
+        if after.is_none() {
+            break;
+        }
+    }
+    assert_eq!(paged, all);
+    for cursor in ["", "1", "1.2.3.4.5.6"] {
+        let found = store.unclaimed(Some(&Cursor::new(cursor)), 1).await;
+        assert!(matches!(found, Err(StoreError::UnknownCursor)), "{cursor}");
+    }
 }
 
 /// A payment that is stored stays as it was first seen.
 pub async fn unclaimed_payment_is_stored_once(store: Arc<dyn PaymentStore>) {
     let first = put(&*store, unclaimed(1, 7)).await;
     put(&*store, UnclaimedPayment { seen_at: after(MINUTE), ..first.clone() }).await;
-    assert_eq!(store.unclaimed(10).await.unwrap(), (vec![first], 1));
+    assert_eq!(newest(&*store, 10).await, (vec![first], 1));
 }
 
 /// A payment that an account has is not unclaimed, whichever comes first.
@@ -90,7 +126,7 @@ pub async fn removed_payments_are_not_unclaimed(store: Arc<dyn PaymentStore>) {
     store.forget_unclaimed(gone).await.unwrap();
     let [fifth, fourth, second, first] = [5, 4, 2, 1].map(|number| tx(number).hash);
     assert_eq!(stored(&*store).await, [fifth, fourth, second, first]);
-    let kept = store.unclaimed(10).await.unwrap().0;
+    let kept = newest(&*store, 10).await.0;
     assert_eq!((kept[1].arrival.block.number, kept[2].arrival.block.hash), (10, [99; 32]));
     let rest = store.unclaimed_in(chain_id, 0..=u64::from(u32::MAX)).await.unwrap();
     store.forget_unclaimed(rest).await.unwrap();

@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use metering_core::clock::Day;
+use metering_core::charging::CountedRoute;
+use metering_core::clock::{Day, Timestamp};
 use metering_core::money::{Credits, LedgerKind};
 use metering_core::store::Store;
 use metering_core::usage::{ClientSource, DailyTotal, DayRange, DayUsage, EndpointUsage, UsageLine};
@@ -133,6 +134,31 @@ pub async fn endpoints_are_ordered_and_merge_sources(store: Arc<dyn Store>) {
     assert_eq!(report(&*store, &customer.id, ALWAYS).await.by_endpoint, expected);
     let sources = all_daily_totals(&*store).await.into_iter().filter(|total| &*total.line.route_template == "/much");
     assert_eq!(sources.count(), 4, "daily totals are kept per source");
+}
+
+/// Routes are listed by the requests of all accounts and kinds of clients, whatever they cost, in a range of days.
+pub async fn routes_are_ranked_by_the_requests_of_all_accounts(store: Arc<dyn Store>) {
+    assert_eq!(store.route_calls(ALWAYS).await.unwrap(), []);
+    let (first, second) = (customer(&*store, 1_000).await, customer(&*store, 1_000).await);
+    let batch = vec![
+        charge_on(first.key, 9, line_by("/a", "POST", ClientSource::Direct)),
+        charge_on(first.key, 0, line("/b")),
+        charge_on(first.key, 1, line_by("/b", "GET", ClientSource::Cli)),
+        charge_on(second.key, 1, line("/b")),
+        charge_on(second.key, 9, line("/a")),
+    ];
+    commit(&*store, batch, NOON).await;
+    let next = NOON.saturating_add(DAY);
+    commit(&*store, vec![charge_on(second.key, 1, line("/a")), charge_on(first.key, 1, line("/c"))], next).await;
+    let ranked = async |first: Timestamp, last: Timestamp| {
+        let calls = store.route_calls(DayRange { first: first.day(), last: last.day() }).await.unwrap();
+        let words =
+            |(route, calls): (CountedRoute, u64)| format!("{} {} {calls}", route.http_method, route.route_template);
+        calls.into_iter().map(words).collect::<Vec<_>>()
+    };
+    assert_eq!(ranked(NOON, next).await, ["GET /b 3", "GET /a 2", "POST /a 1", "GET /c 1"]);
+    assert_eq!(ranked(next, next).await, ["GET /a 1", "GET /c 1"]);
+    assert_eq!(store.route_calls(ALWAYS).await.unwrap().len(), 4);
 }
 
 /// Credits added are the sum of all entries, of any kind and sign.

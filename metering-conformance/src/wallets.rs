@@ -98,7 +98,8 @@ pub async fn wallet_is_linked_on_request(store: Arc<dyn PaymentStore>) {
     credited(&*store, assigned).await;
     assert_eq!(linked(&*store, 2).await, []);
     link(&*store, &customer.id, 2, 4).await;
-    assert_eq!(linked(&*store, 2).await, [customer.id]);
+    assert_eq!(linked(&*store, 2).await, std::slice::from_ref(&customer.id));
+    assert_eq!(store.linked_wallets(&customer.id).await.unwrap(), [wallet(2)]);
     assert_eq!((linked(&*store, 1).await, linked(&*store, 3).await), (vec![], vec![]));
 }
 

@@ -2,8 +2,8 @@
 //!
 //! Each is stated once, here: what a write changes or why it is refused ([`decision`]), whether an account's totals
 //! match its ledger and usage ([`Books`]), how reports are built ([`UsageSums`] for an account, [`OperationsSums`] for
-//! operators, [`KeyUsageSums`] for a key), how an account's days are listed ([`AccountDays`]), how a path is stored
-//! ([`StoredPath`]), and where a page ends ([`page`]).
+//! operators, [`KeyUsageSums`] for a key), how an account's days are listed ([`AccountDays`]), how routes are ranked
+//! ([`route_calls`]), how a path is stored ([`StoredPath`]), and where a page ends ([`page`]).
 
 mod account_days;
 mod books;
@@ -12,6 +12,7 @@ mod operations;
 mod page;
 mod path;
 mod report;
+mod route_calls;
 
 /// Every write except a charge, decided by a pure function of what was read.
 ///
@@ -31,6 +32,7 @@ pub use operations::OperationsSums;
 pub use page::{one_more_than, page, page_of_rows, row_of_cursor, unknown_cursor};
 pub use path::StoredPath;
 pub use report::UsageSums;
+pub use route_calls::route_calls;
 
 /// Converts a 128-bit sum of atoms to an amount.
 ///

@@ -56,6 +56,8 @@ mod token_units;
 pub(crate) mod trie;
 mod undeclared;
 mod units;
+mod upstream_file;
+mod upstream_terms;
 mod usage_file;
 pub(crate) mod usage_price;
 mod volume_file;
@@ -94,6 +96,7 @@ pub use route::{Param, ParamLocation, ParamType, QueryRule, Route};
 pub use route_upstreams::{RouteUpstreams, is_upstream_name};
 pub use template::TemplateSegment;
 pub use units::{Count, Counts, UnitPrice};
+pub use upstream_terms::Renamed;
 pub use usage_price::{CostError, UsagePrice};
 pub use volume_tiers::{VolumeTier, VolumeTiers};
 
@@ -183,6 +186,12 @@ impl Catalogue {
         self.version
     }
 
+    /// Whether the operator has chosen what plans are described by: some route with a price has a `unit`.
+    #[must_use]
+    pub fn has_units(&self) -> bool {
+        self.routes.iter().any(|route| route.unit.is_some() && !route.is_free())
+    }
+
     /// All routes, in the file's order.
     #[must_use]
     pub fn routes(&self) -> &[Route] {
@@ -190,10 +199,11 @@ impl Catalogue {
     }
 
     /// What an amount of credits buys, in plain words: each is an alternative to the others, such as `1,000 searches` and
-    /// `about 330 reports`. Counts routes that have a `unit`, or else the first ones of different prices.
+    /// `about 330 reports`. Counts the routes that have a `unit`, or else those of `most_used`, which are routes of this
+    /// catalogue, the most used first; if there are none, the first ones of different prices.
     #[must_use]
-    pub fn buys(&self, credits: Credits) -> Vec<String> {
-        buying_power::of(&self.routes, credits)
+    pub fn buys(&self, credits: Credits, most_used: &[&Route]) -> Vec<String> {
+        buying_power::of(&self.routes, most_used, credits)
     }
 
     /// The first segments of all paths, which a gateway must route to this catalogue.

@@ -4,6 +4,7 @@
 //! backends refuse nothing themselves. Backends use this as [`backend::decision`](crate::backend::decision).
 
 mod authorization;
+mod auto_top_up;
 mod browser_session;
 mod buyer;
 mod challenge;
@@ -31,7 +32,9 @@ mod signup;
 
 pub use authorization::{
     authorization_after, credit_authorization, gives_back_gas_place, keeps_gas_place, open_authorization,
+    use_authorization,
 };
+pub use auto_top_up::{TopUpFacts, begin_top_up, has_room, is_top_up_due, set_auto_top_up, stop_top_ups};
 pub use browser_session::{BrowserSessionChanges, BrowserSessionFacts, open_browser_session, sign_in_by_link};
 pub use buyer::{BuyerChanges, BuyerFacts, add_receipt_buyer, set_buyer};
 pub use challenge::{fail_challenge, open_challenge, rotate_key};

@@ -17,8 +17,8 @@ mod response;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-pub(crate) use fields::list;
 pub use child_accounts::ChildAccountError;
+pub(crate) use fields::list;
 pub use keys::KeyConflict;
 pub use members::MemberError;
 pub use payment_refusal::PaymentRefusal;

@@ -19,6 +19,8 @@ pub(crate) mod kinds;
 pub(crate) mod secret;
 pub(crate) mod signature;
 pub(crate) mod url;
+pub(crate) mod usage_courier;
+pub(crate) mod usage_sink;
 pub(crate) mod webhook;
 pub(crate) mod webhook_health;
 
@@ -35,6 +37,8 @@ pub use kinds::EventKinds;
 pub use secret::{MalformedWebhookSecret, WebhookSecret};
 pub use signature::signature;
 pub use url::{WebhookUrl, WebhookUrlError};
+pub use usage_courier::{UsageCourier, UsageCourierSettings, UsageSender};
+pub use usage_sink::{SentUsage, SinkTurn, StagedTotal, UsageSink, UsageTotal};
 pub use webhook::{
     NewWebhook, SigningSecret, Webhook, WebhookChange, WebhookId, WebhookIdError, WebhookOwner, WebhookState,
     WebhookTerms,

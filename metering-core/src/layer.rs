@@ -1,5 +1,6 @@
 //! [`MeteringLayer`]: puts any tower HTTP service behind the same checks as the standalone gateway.
 
+mod anthropic_limits;
 mod body;
 mod charged;
 mod head;

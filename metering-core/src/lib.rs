@@ -56,6 +56,7 @@ mod layer;
 mod lower_hex;
 pub mod money;
 mod named_enum;
+pub mod oauth;
 pub mod offers;
 pub mod operators;
 pub mod payments;

@@ -4,6 +4,7 @@
 //! A transaction counts once, for one account. Trouble with a chain consumes nothing and reverses nothing. Payments that
 //! processors took are recorded in the same way ([`ProcessorRef`]).
 
+pub(crate) mod auto_top_up;
 pub(crate) mod buyer;
 pub(crate) mod exchange_rate;
 pub(crate) mod exchange_rates;
@@ -19,6 +20,9 @@ pub(crate) mod recovery;
 mod uri;
 pub(crate) mod value;
 
+pub use auto_top_up::{
+    AutoTopUp, SavedCard, TopUpCharge, TopUpChargeId, TopUpChargeIdError, TopUpChargeState, TopUpRule, TopUpStop,
+};
 pub use buyer::{Buyer, BuyerError, BuyerRecord};
 pub use exchange_rate::{CurrencyAmount, ExchangeRate};
 pub use exchange_rates::{ExchangeRates, RateList, RateListError};

@@ -3,14 +3,18 @@
 //! The contract has these parts: [`Store`] for accounts, charges and usage is all that charging needs. A service that
 //! sells plans on chains needs a [`PaymentStore`] too, one with free signups a [`SignupStore`], one that operators
 //! administer an [`OperatorStore`], one whose customers stay signed in a [`BrowserSessionStore`], one whose accounts have
-//! members a [`MemberStore`], or children a [`ChildAccountStore`], one that refills accounts a [`RefillStore`], one that
-//! sends webhooks an [`EventStore`], one that accepts signed authorizations an [`AuthorizationStore`], one that accounts of
-//! another service can move to an [`ImportStore`], and one that records which catalogue was in force when a [`PriceStore`].
+//! members a [`MemberStore`], or children a [`ChildAccountStore`], one that gives programs access by OAuth an
+//! [`OAuthStore`], one that refills accounts a [`RefillStore`], one that sends webhooks an [`EventStore`], one that sends
+//! usage to sinks a [`UsageSinkStore`], one that accepts signed authorizations an [`AuthorizationStore`], one that accounts
+//! of another service can move to an [`ImportStore`], and one that records which catalogue was in force when a
+//! [`PriceStore`].
 //! [`decision`](crate::backend::decision) has the rules of every write.
 
 mod authorizations;
+mod auto_top_ups;
 mod browser_sessions;
 mod child_accounts;
+mod claims;
 mod commit_source;
 mod error;
 mod events;
@@ -21,6 +25,7 @@ mod inspection;
 mod keys;
 mod members;
 pub(crate) mod memory;
+mod oauth;
 mod operators;
 mod page;
 mod payments;
@@ -31,6 +36,7 @@ mod refills;
 mod signups;
 mod source_id;
 mod store_clock;
+mod usage_sinks;
 
 use std::num::NonZeroUsize;
 use std::sync::Arc;
@@ -49,10 +55,12 @@ use crate::money::ledger::{LedgerEntry, NewLedgerEntry};
 use crate::usage::{Activity, DailyTotal, DayRange, UsageReport};
 
 pub use authorizations::{AuthorizationCredited, AuthorizationOpened, AuthorizationStore, NewAuthorization};
+pub use auto_top_ups::{AutoTopUpChange, AutoTopUpSet, TopUpEnd};
 pub use browser_sessions::BrowserSessionStore;
 pub use child_accounts::{
     ChildAccount, ChildAccountStore, ChildClosed, ChildCreated, ChildUsage, CreditMove, CreditsMoved,
 };
+pub use claims::{Claim, Claimed, KeyDelivery};
 pub use commit_source::{CommitBatch, CommitSource};
 pub use refills::{RefillStore, Refilled};
 pub use signups::{EmailVerified, SignupApproved, SignupOpened, SignupRedeemed, SignupStore};
@@ -65,17 +73,19 @@ pub use imports::ImportStore;
 pub use inspection::Inspection;
 pub use keys::{KeyChange, KeyChanged, KeyCreated, KeyStore, NewKey, TermsChange};
 pub use members::{Invited, MemberChange, MemberChanged, MemberStore};
+pub use oauth::OAuthStore;
 pub use operators::OperatorStore;
 pub use page::{Cursor, Page};
 pub use payments::{
-    Claim, Claimed, KeyDelivery, PaymentCredit, PaymentCredited, PaymentSettled, PaymentStore, QuoteOpened,
-    QuotePrecedence, ReceiptBuyerAdded, SettlementChange,
+    PaymentCredit, PaymentCredited, PaymentSettled, PaymentStore, QuoteOpened, QuotePrecedence, ReceiptBuyerAdded,
+    SettlementChange,
 };
 pub use prices::PriceStore;
 pub use processors::{ProcessorReversed, RecordedReversal, ReversalChange};
 pub use progress::Progress;
 pub use source_id::SourceId;
 pub use store_clock::StoreClock;
+pub use usage_sinks::{StagedPage, UsageSinkStore};
 
 /// Stores accounts, keys, money and usage.
 ///
@@ -211,6 +221,10 @@ pub trait Store: KeyStore + HoldStore {
     /// The daily totals of one account in a range of days, as one consistent read: by day, then route, method and
     /// source, in ascending order. Empty when there is no such account.
     async fn account_daily_totals(&self, id: &AccountId, days: DayRange) -> Result<Vec<DailyTotal>, StoreError>;
+
+    /// How many requests all accounts made to each route in a range of days, most first; then by template and method.
+    /// Reads the daily totals of those days, of all accounts.
+    async fn route_calls(&self, days: DayRange) -> Result<Vec<(CountedRoute, u64)>, StoreError>;
 
     /// Daily totals of all accounts, oldest day first, at most `limit` after `after`.
     async fn daily_totals(&self, after: Option<&Cursor>, limit: u32) -> Result<Page<DailyTotal>, StoreError>;

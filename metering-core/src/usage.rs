@@ -1,10 +1,10 @@
 //! Usage: an account's charges by day and by route, and its recent activity.
 
+mod line;
+
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
-
-use serde::Serialize;
 
 use crate::access::account::{Account, AccountId};
 use crate::access::issued_key::Key;
@@ -13,77 +13,8 @@ use crate::access::key_terms::KeyName;
 use crate::clock::{Day, Timestamp};
 use crate::money::credits::Credits;
 use crate::money::ledger::{LedgerKind, PaymentRef};
-
-/// Which kind of client made a request.
-///
-/// ```
-/// use metering_core::ClientSource;
-///
-/// assert_eq!(ClientSource::from_name("cli"), ClientSource::Cli);
-/// assert_eq!(ClientSource::from_name("a browser"), ClientSource::Unknown);
-/// assert_eq!(ClientSource::default().as_str(), "direct");
-/// ```
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize)]
-#[serde(rename_all = "snake_case")]
-#[non_exhaustive]
-pub enum ClientSource {
-    /// The command-line client.
-    Cli,
-    /// The MCP server.
-    Mcp,
-    /// Any other client, the default.
-    #[default]
-    Direct,
-    /// A client that sends a name this service does not know.
-    Unknown,
-}
-
-impl ClientSource {
-    /// Every source.
-    pub const ALL: [Self; 4] = [Self::Cli, Self::Mcp, Self::Direct, Self::Unknown];
-
-    /// The source's name on the wire and in stores.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Cli => "cli",
-            Self::Mcp => "mcp",
-            Self::Direct => "direct",
-            Self::Unknown => "unknown",
-        }
-    }
-
-    /// The source with this name; [`ClientSource::Unknown`] if there is none.
-    #[must_use]
-    pub fn from_name(name: &str) -> Self {
-        let known = Self::ALL.into_iter().find(|source| source.as_str() == name);
-        known.unwrap_or(Self::Unknown)
-    }
-}
-
-/// The key of a daily total, besides account and day: route, method and source.
-///
-/// ```
-/// use metering_core::{Charge, ClientSource, Credits, UsageLine};
-/// # let key = metering_core::ApiKey::generate(&metering_core::SystemRandomness);
-///
-/// let line = UsageLine {
-///     route_template: "/quotes/{number}".into(),
-///     http_method: "GET".into(),
-///     source: ClientSource::Cli,
-/// };
-/// let charge = Charge::new(&key, Credits::BASE_CALL, "GET", "/quotes/{number}").with_line(line);
-/// assert_eq!(charge.line.source.as_str(), "cli");
-/// ```
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct UsageLine {
-    /// The route's template, for example `/mpp/ethPrice/{block_number}`.
-    pub route_template: Arc<str>,
-    /// The HTTP method, upper-case.
-    pub http_method: Arc<str>,
-    /// Which kind of client made the requests.
-    pub source: ClientSource,
-}
+use line::template_and_model;
+pub use line::{ClientSource, UsageLine};
 
 /// One day's calls and credits.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -99,7 +30,7 @@ pub struct DayUsage {
 /// One route's calls and credits.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EndpointUsage {
-    /// The route's template.
+    /// The route's template, and the model, as in [`UsageLine::route_template`].
     pub route_template: Arc<str>,
     /// The HTTP method.
     pub http_method: Arc<str>,
@@ -107,6 +38,20 @@ pub struct EndpointUsage {
     pub call_count: u64,
     /// Their charges, minus refunds.
     pub credits_used: Credits,
+}
+
+impl EndpointUsage {
+    /// The route's template, without the model.
+    #[must_use]
+    pub fn template(&self) -> &str {
+        template_and_model(&self.route_template).0
+    }
+
+    /// The model, if the route's models have their own prices.
+    #[must_use]
+    pub fn model(&self) -> Option<&str> {
+        template_and_model(&self.route_template).1
+    }
 }
 
 /// One key's calls and credits, without those of its child keys.

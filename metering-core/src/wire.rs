@@ -23,6 +23,7 @@
 //! ```
 
 mod account;
+mod auto_top_up;
 mod billing;
 mod browser_sessions;
 mod buyer;
@@ -36,6 +37,7 @@ mod deliveries;
 mod email;
 mod error;
 mod error_code;
+mod export;
 mod factor;
 mod field;
 mod headers;
@@ -43,6 +45,7 @@ mod holds;
 mod keys;
 mod members;
 mod metered_headers;
+mod oauth;
 mod payable_members;
 mod payment;
 mod payment_headers;
@@ -61,6 +64,7 @@ mod webhook_health;
 mod webhooks;
 
 pub use account::BalanceDocument;
+pub use auto_top_up::{AutoTopUpRequest, AutoTopUpResponse, SavedCardDocument, TopUpRuleDocument};
 pub use billing::{DeductRequest, DeductResponse, LookupResponse};
 pub use browser_sessions::{
     BrowserSessionDocument, BrowserSessionResponse, BrowserSessionsDocument, EndedSessionsResponse,
@@ -84,10 +88,11 @@ pub use email::{
 };
 pub use error::{ErrorBody, Required};
 pub use error_code::ErrorCode;
+pub use export::AccountExportDocument;
 pub use factor::Factor;
 pub use headers::{
-    BALANCE_HEADER, CHARGED_HEADER, HELD_HEADER, IDEMPOTENCY_HEADER, MAX_COST_HEADER, PRICE_VERSION_HEADER,
-    REQUEST_ID_HEADER, SOURCE_HEADER, rate_headers, settled_trailers,
+    BALANCE_HEADER, BILLING_SECRET_HEADER, CHARGED_HEADER, HELD_HEADER, IDEMPOTENCY_HEADER, MAX_COST_HEADER,
+    PRICE_VERSION_HEADER, REQUEST_ID_HEADER, SOURCE_HEADER, rate_headers, settled_trailers,
 };
 pub use holds::{
     CaptureRequest, HoldFieldNames, HoldFields, HoldRequest, HoldResponse, ReleaseRequest, RequestDocument,
@@ -103,6 +108,10 @@ pub use members::{
     WalletSignInResponse,
 };
 pub use metered_headers::MeteredHeaders;
+pub use oauth::{
+    AuthorizationDocument, AuthorizationRequest, ConsentRequest, ConsentResponse, OAuthErrorBody,
+    RegisteredClientDocument, TokenResponse,
+};
 pub use payable_members::PayableMembers;
 pub use payment::{
     ClaimRequest, ClaimResponse, CompletionRequest, CompletionResponse, QuoteRequest, QuoteResponse,

@@ -5,7 +5,7 @@ use std::cmp::Reverse;
 use metering_core::chains::{
     AccountCode, BlockHash, ChainError, Depth, Evidence, Heights, PendingTransaction, TransactionStatus, TxHash,
 };
-use metering_pay::offers::Asset;
+use metering_pay::offers::{Asset, Spendable};
 
 use crate::block_time::BlockTime;
 use crate::poll::{PollState, SourceResponse};
@@ -209,6 +209,13 @@ impl Describe for Option<u8> {
 impl Describe for Option<TxHash> {
     fn describe(&self) -> String {
         self.map_or_else(|| "that there is none".to_owned(), |hash| format!("that it is {hash}"))
+    }
+}
+
+impl Describe for Spendable {
+    fn describe(&self) -> String {
+        let Self { balance, allowance } = self;
+        format!("that the wallet has {} units, of which Permit2 may transfer {}", balance.get(), allowance.get())
     }
 }
 

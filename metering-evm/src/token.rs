@@ -1,8 +1,8 @@
 //! What one source reports about a token with signed authorizations (EIP-3009), and about one of these.
 
 use metering_core::Timestamp;
-use metering_core::chains::{Address, TokenDomain, TxHash};
-use metering_pay::offers::{Asset, AuthorizationId};
+use metering_core::chains::{Address, TokenDomain, TokenUnits, TxHash};
+use metering_pay::offers::{Asset, AuthorizationId, PERMIT2, Spendable};
 
 use crate::block::Head;
 use crate::call::{Call, word_of};
@@ -29,6 +29,15 @@ const VERSION: [u8; 4] = [0x54, 0xfd, 0x4d, 0x50];
 
 /// `authorizationState(address,bytes32)` (EIP-3009).
 const AUTHORIZATION_STATE: [u8; 4] = [0xe9, 0x4a, 0x01, 0x02];
+
+/// `nonceBitmap(address,uint256)` (Permit2).
+const NONCE_BITMAP: [u8; 4] = [0x4f, 0xe0, 0x2b, 0x44];
+
+/// `balanceOf(address)` (EIP-20).
+const BALANCE_OF: [u8; 4] = [0x70, 0xa0, 0x82, 0x31];
+
+/// `allowance(address,address)` (EIP-20).
+const ALLOWANCE: [u8; 4] = [0xdd, 0x62, 0xed, 0x3e];
 
 /// The fields of a domain in EIP-5267: name, version, chain id and contract, without a salt.
 const FIELDS: u8 = 0b0_1111;
@@ -77,6 +86,33 @@ pub(crate) async fn is_used(source: &Source, id: &AuthorizationId) -> Result<boo
         flag(&output).ok_or_else(|| Failure::malformed("eth_call", "the state of an authorization is not a boolean"))
     };
     source.send_batch(&[call], read).await
+}
+
+/// Whether Permit2 has executed or cancelled a permit. Each bit of a word is a nonce; the rest of the nonce names the word.
+pub(crate) async fn is_permit_used(source: &Source, id: &AuthorizationId) -> Result<bool, Failure> {
+    let nonce = id.nonce.as_bytes();
+    let (position, [bit]) = (&nonce[..31], [nonce[31]]);
+    let call = Call::contract(PERMIT2, &[&NONCE_BITMAP[..], &word_of(id.payer), &[0_u8], position].concat());
+    let bitmap = source.send_batch(&[call], |results| word(results, "the nonces of a payer are not a word")).await?;
+    Ok(bitmap[31 - usize::from(bit / 8)] & (1_u8 << (bit % 8)) != 0)
+}
+
+/// What Permit2 could transfer of an owner's tokens.
+pub(crate) async fn spendable(source: &Source, token: Address, owner: Address) -> Result<Spendable, Failure> {
+    let balance = Call::contract(token, &[&BALANCE_OF[..], &word_of(owner)].concat());
+    let allowance = Call::contract(token, &[&ALLOWANCE[..], &word_of(owner), &word_of(PERMIT2)].concat());
+    let read = |results: &mut BatchResults<'_>| {
+        let balance = TokenUnits::from_word(word(results, "the balance of a token is not a number")?);
+        let allowance = TokenUnits::from_word(word(results, "the allowance of a token is not a number")?);
+        Ok(Spendable { balance, allowance })
+    };
+    source.send_batch(&[balance, allowance], read).await
+}
+
+/// The word that a contract returned.
+fn word(results: &mut BatchResults<'_>, problem: &'static str) -> Result<[u8; 32], Failure> {
+    let Data(output) = results.next()?;
+    first_word(&output).ok_or_else(|| Failure::malformed("eth_call", problem))
 }
 
 /// The transaction that executed an authorization in the blocks since about this time.
@@ -178,6 +214,9 @@ mod tests {
             (NAME, "name()"),
             (VERSION, "version()"),
             (AUTHORIZATION_STATE, "authorizationState(address,bytes32)"),
+            (NONCE_BITMAP, "nonceBitmap(address,uint256)"),
+            (BALANCE_OF, "balanceOf(address)"),
+            (ALLOWANCE, "allowance(address,address)"),
         ];
         for (selector, signature) in table {
             assert_eq!(selector, Keccak256::digest(signature)[..4], "{signature}");

@@ -16,6 +16,7 @@ mod key;
 mod keystore;
 mod payer;
 mod payment;
+mod permit_call;
 mod signed_transaction;
 mod simulation;
 mod status;

@@ -57,6 +57,7 @@ impl SignedPayments {
             request: paying.caller.key.is_none().then_some(paying.request),
             identifier: paying.identifier,
             received_at: now,
+            usage: None,
         };
         Ok(self.settling.store.open_authorization(new, LEASE).await?)
     }
@@ -135,7 +136,7 @@ impl SignedPayments {
     }
 
     /// Checks whether the service executes payments of the payer's wallet at its own cost now.
-    async fn check_wallet(&self, chain: &OfferChain, signed: &SignedAuthorization) -> Result<(), Error> {
+    pub(crate) async fn check_wallet(&self, chain: &OfferChain, signed: &SignedAuthorization) -> Result<(), Error> {
         let Settler::Own(_) = &chain.settler else { return Ok(()) };
         let (chain_id, payer) = (signed.chain_id, signed.authorization.from);
         let code = chain.reader.code_hash(payer).await.map_err(unreadable)?;
@@ -156,7 +157,11 @@ impl SignedPayments {
     }
 
     /// The account of a wallet, made now if it has none.
-    async fn account_of_wallet(&self, signed: &SignedAuthorization, is_contract: bool) -> Result<AccountId, Error> {
+    pub(crate) async fn account_of_wallet(
+        &self,
+        signed: &SignedAuthorization,
+        is_contract: bool,
+    ) -> Result<AccountId, Error> {
         let payer = Payer { address: signed.authorization.from, chain_id: signed.chain_id };
         let store = &self.settling.store;
         for _ in 0..2 {
@@ -203,7 +208,7 @@ fn check_limit(payments: &SignedPayments, paying: &PayRequest<'_>, offer: Option
 async fn check_settler(chain: &OfferChain, paying: &PayRequest<'_>, offer: &Offer) -> Result<(), Error> {
     let (signed, listing) = (paying.signed, paying.listing.map(|listing| &**listing));
     match &chain.settler {
-        Settler::Own(submitter) => match submitter.check(signed).await {
+        Settler::Own(submitter) => match submitter.check(signed, None).await {
             Ok(()) => Ok(()),
             Err(problem) => Err(match problem.refusal() {
                 Some(reason) => PayRefusal::WouldFail(reason),

@@ -9,7 +9,7 @@ use metering_core::access::KeyHash;
 use metering_core::chains::TxRef;
 use metering_core::charging::Fingerprint;
 use metering_core::service::ChallengeClient;
-use metering_core::wire::{CHALLENGE_HEADER, PAYMENT_RECEIPT_HEADER};
+use metering_core::wire::{CHALLENGE_HEADER, PAYMENT_RECEIPT_HEADER, PayableMembers};
 
 use crate::offers::{Offers, PayRefusal, SignedAuthorization};
 use crate::wire::mpp::{Challenge, ChallengeFault, ChallengeSecret, ChallengeTerms, Credential, Realm, Receipt};
@@ -101,6 +101,20 @@ impl ChallengeSettings {
     }
 }
 
+/// Adds the members of a problem (RFC 9457) with one of the draft's types to those of a 402 with challenges.
+pub(crate) fn with_problem(members: PayableMembers, refusal: Option<&PayRefusal>, detail: &str) -> PayableMembers {
+    let (name, title) = match refusal {
+        None => ("payment-required", "Payment Required"),
+        Some(PayRefusal::Credential(_)) => ("malformed-credential", "Malformed Credential"),
+        Some(PayRefusal::Challenge(_)) => ("invalid-challenge", "Invalid Challenge"),
+        Some(PayRefusal::TooLittle { .. }) => ("payment-insufficient", "Payment Insufficient"),
+        Some(_) => ("verification-failed", "Verification Failed"),
+    };
+    let members = members.with("type", &format!("https://paymentauth.org/problems/{name}"));
+    let members = members.and_then(|members| members.with("title", &title)?.with("status", &402));
+    members.and_then(|members| members.with("detail", &detail)).expect("texts and numbers can be written as JSON")
+}
+
 impl ChallengeCredential {
     /// The receipt of the payment with this credential.
     pub(crate) fn receipt(
@@ -124,5 +138,34 @@ impl ChallengeCredential {
     /// the challenge does not: so others cannot reuse the authorization for the same request in another protocol.
     pub(crate) fn bind(&self, request: Fingerprint) -> Fingerprint {
         request.with_body(self.id.as_bytes())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use metering_core::Credits;
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn problems_have_the_types_of_the_draft() {
+        let (credits, missing) = (Credits::ZERO, Credits::BASE_CALL);
+        let expired = ChallengeFault::Expired { expires: Timestamp::from_unix_millis(0) };
+        let malformed = MalformedPayment::Several { first: "a", second: "b" };
+        // refusal, type
+        let table = [
+            (None, "payment-required"),
+            (Some(PayRefusal::Credential(malformed)), "malformed-credential"),
+            (Some(PayRefusal::Challenge(expired)), "invalid-challenge"),
+            (Some(PayRefusal::TooLittle { credits, missing }), "payment-insufficient"),
+            (Some(PayRefusal::NotOffered), "verification-failed"),
+        ];
+        for (refusal, name) in table {
+            let members = with_problem(PayableMembers::default(), refusal.as_ref(), "Pay.");
+            let members = serde_json::to_value(members).unwrap();
+            assert_eq!(members["type"], format!("https://paymentauth.org/problems/{name}"));
+            assert_eq!((&members["status"], &members["detail"]), (&json!(402), &json!("Pay.")));
+        }
     }
 }

@@ -14,10 +14,11 @@ use metering_core::wire::{PAYMENT_REQUIRED_HEADER, SIGN_IN_HEADER};
 use metering_core::{Credits, Error, SystemRandomness};
 use serde_json::Map;
 
-use crate::challenges::Challenged;
+use crate::challenges::{Challenged, with_problem};
 use crate::offers::{IdentifierHash, Offers, PayRefusal};
 use crate::received_payment::{Protocol, ReceiptSigning, ReceivedPayment};
 use crate::signed_payments::{PayRequest, SignedPayments};
+use crate::usage::UsageRequest;
 use crate::wire::x402::{
     BAZAAR_EXTENSION, OFFER_RECEIPT_EXTENSION, PAYMENT_IDENTIFIER_EXTENSION, PaymentIdentifier, PaymentPayload,
     PaymentPayloadV1, PaymentRequired, PaymentRequiredV1, Resource, SIGN_IN_EXTENSION, bazaar_extension,
@@ -57,7 +58,7 @@ impl RequestPayments for SignedPayments {
             Some(SentPayment::X402(text)) => {
                 let payload = PaymentPayload::parse(text).map_err(malformed)?;
                 let identifier = payload.identifier.map(|identifier| IdentifierHash::of(identifier.as_str()));
-                ReceivedPayment::new(payload.signed, identifier, Protocol::X402)
+                ReceivedPayment::new(payload.signed, identifier, Protocol::X402).with_facilitator(payload.facilitator)
             }
             Some(SentPayment::X402V1(text)) => {
                 let payload = PaymentPayloadV1::parse(text).map_err(malformed)?;
@@ -77,12 +78,28 @@ impl RequestPayments for SignedPayments {
         asked: RequestedResource<'_>,
     ) -> Result<Paid, Error> {
         let payment = ReceivedPayment::of(payment).ok_or(Error::Internal)?;
+        if let Some(facilitator) = payment.facilitator {
+            let usage = UsageRequest { payment, facilitator, caller, request, price, is_held: asked.is_held };
+            let paid = self.authorize_usage(usage).await?;
+            payment.credited(&paid, self.receipt_signing(asked.url));
+            return Ok(paid);
+        }
         let (signed, identifier, answer) = (&payment.signed, payment.identifier, payment.answer());
         let listing = self.listing(signed.chain_id, &asked);
         let listing = listing.as_ref();
         let paid = Self::pay(self, PayRequest { signed, caller, request, price, identifier, answer, listing }).await?;
         payment.credited(&paid, self.receipt_signing(asked.url));
         Ok(paid)
+    }
+
+    async fn not_charged(&self, payment: &dyn RequestPayment) {
+        if let Some(payment) = ReceivedPayment::of(payment) {
+            self.usage_not_charged(payment).await;
+        }
+    }
+
+    async fn settle_usage(&self, payment: &dyn RequestPayment) -> Option<Credits> {
+        self.settle_usage_of(ReceivedPayment::of(payment)?).await
     }
 
     fn notice(
@@ -98,7 +115,8 @@ impl RequestPayments for SignedPayments {
             (None, refusal) => refusal.and_then(ReceivedPayment::unread),
         });
         let Some(offers) = self.offered(error, payment.is_some()) else { return notice };
-        let RequestedResource { url, route } = asked;
+        let usage = self.usage_offered(error, payment.is_some(), asked.is_held);
+        let RequestedResource { url, route, .. } = asked;
         let resource = Resource::at(url, route);
         let mut extensions = Map::new();
         extensions.insert(PAYMENT_IDENTIFIER_EXTENSION.to_owned(), PaymentIdentifier::extension(false));
@@ -109,12 +127,16 @@ impl RequestPayments for SignedPayments {
             extensions.insert(SIGN_IN_EXTENSION.to_owned(), terms);
         }
         notice.offers = PaymentRequiredV1::new(&offers, &resource).map(|required| required.members());
+        if self.challenges.is_some() {
+            let members = notice.offers.unwrap_or_default();
+            notice.offers = Some(with_problem(members, PayRefusal::of(error), &error.to_string()));
+        }
         if let Some(signer) = &self.signer {
             let signed = offers_extension(&**signer, &offers, &resource.url, self.clock.now());
             extensions.insert(OFFER_RECEIPT_EXTENSION.to_owned(), signed);
         }
         let code = error.code().as_str();
-        if let Some(required) = PaymentRequired::new(&offers, resource, code, extensions) {
+        if let Some(required) = PaymentRequired::new(&offers, &usage, resource, code, extensions) {
             notice.headers.push((PAYMENT_REQUIRED_HEADER, required.header()));
         }
         notice

@@ -12,6 +12,9 @@
 //! that [`next_step`](offers::next_step) returns, and stores a transaction before it sends it. `credit_authorization`
 //! writes payment, ledger entry and state in one transaction. Then the request is charged like any other. If the process
 //! dies, [`SignedPayments::settle_authorizations`] of another one claims the authorization and continues.
+//!
+//! A payment for the usage of one request (x402's `upto`) is a signed permit for the most. It is stored with the id of a
+//! hold, which it backs instead of a balance; when that is settled, a task has what was captured transferred.
 #![deny(missing_docs)]
 
 mod accepting;
@@ -25,6 +28,7 @@ mod received_payment;
 mod settling;
 mod sign_in;
 mod signed_payments;
+mod usage;
 pub mod wire;
 
 pub use buying::Bought;

@@ -15,13 +15,13 @@ pub use limit::{PaymentAttempt, PaymentLimit, PaymentSource, TooManyPayments};
 pub use listing::Listing;
 pub use metering_core::offers::{
     Authorization, AuthorizationFault, AuthorizationId, AuthorizationNonce, AuthorizationNonceError,
-    AuthorizationRecord, AuthorizationState, ExpectedTransfer, GasPlace, IdentifierHash, SettlementFailure,
-    SignedAuthorization, Submission,
+    AuthorizationRecord, AuthorizationState, AuthorizedUsage, ExpectedTransfer, GasPlace, IdentifierHash, PERMIT2,
+    Permit, SettlementFailure, SignedAuthorization, Submission, UPTO_PROXY,
 };
-pub use offer::{Asset, Network, NetworkError, Offer, OfferError, Offers};
+pub use offer::{Asset, Network, NetworkError, Offer, OfferError, Offers, UsageOffer};
 pub use progress::{NextStep, Observation, OwnTransaction, SettlementPolicy, next_step};
 pub use refusal::PayRefusal;
 pub use reverts::{CodeHash, Exposure, RevertBook, RevertLimits, RevertPause, RevertSubject, RevertTurn};
-pub use settler::{Facilitator, FacilitatorError, GasFunds, SubmitError, Submitter, TokenReader};
+pub use settler::{Facilitator, FacilitatorError, GasFunds, Spendable, SubmitError, Submitter, TokenReader};
 pub use sign_in_refusal::SignInRefusal;
 pub use statement_signer::StatementSigner;

@@ -4,6 +4,7 @@ use std::any::Any;
 use std::sync::{Arc, OnceLock};
 
 use metering_core::Credits;
+use metering_core::chains::{Address, TokenUnits, TxHash};
 use metering_core::clock::Timestamp;
 use metering_core::service::{Paid, RequestPayment};
 use metering_core::wire::{
@@ -21,11 +22,24 @@ pub struct ReceivedPayment {
     pub signed: SignedAuthorization,
     /// The id that its client gave it.
     pub identifier: Option<IdentifierHash>,
+    /// Who may have it executed, if it pays for usage: what was signed is the most then.
+    pub facilitator: Option<Address>,
     protocol: Protocol,
     /// Its outcome, once it is credited: the request may still be refused.
     paid: OnceLock<Paid>,
     /// How its receipt is signed, once it is credited.
     signing: OnceLock<ReceiptSigning>,
+    /// How it ended, if it pays for usage.
+    usage: OnceLock<Result<UsagePaid, PayRefusal>>,
+}
+
+/// A payment for usage that was settled.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct UsagePaid {
+    /// The transaction; `None` if nothing was used.
+    pub(crate) tx: Option<TxHash>,
+    /// What was transferred.
+    pub(crate) amount: TokenUnits,
 }
 
 /// How a receipt is signed (the extension `offer-receipt` of x402).
@@ -51,7 +65,20 @@ impl ReceivedPayment {
         identifier: Option<IdentifierHash>,
         protocol: Protocol,
     ) -> Self {
-        Self { signed, identifier, protocol, paid: OnceLock::new(), signing: OnceLock::new() }
+        Self {
+            signed,
+            identifier,
+            facilitator: None,
+            protocol,
+            paid: OnceLock::new(),
+            signing: OnceLock::new(),
+            usage: OnceLock::new(),
+        }
+    }
+
+    /// The same, for usage if there is a facilitator.
+    pub(crate) fn with_facilitator(self, facilitator: Option<Address>) -> Self {
+        Self { facilitator, ..self }
     }
 
     /// The payment that [`SignedPayments`](crate::SignedPayments) has read; `None` if another hook read it.
@@ -75,6 +102,26 @@ impl ReceivedPayment {
         let _ = self.paid.set(paid.clone());
         if let Some(signing) = signing {
             let _ = self.signing.set(signing);
+        }
+    }
+
+    /// Remembers how a payment for usage ended. One that is still pending may end later.
+    pub(crate) fn ended(&self, outcome: Result<UsagePaid, PayRefusal>) {
+        if !matches!(outcome, Err(PayRefusal::Pending { .. })) {
+            let _ = self.usage.set(outcome);
+        }
+    }
+
+    /// What a response says of a payment for usage. The payment of a stream is settled when the stream has ended.
+    fn usage_receipt(&self, paid: &Paid, balance: Credits, was_served: bool) -> Option<(&'static str, String)> {
+        match self.usage.get() {
+            None if was_served => self.header(&SettleResponse::pending(&self.signed, None)),
+            None => None,
+            Some(Err(refusal)) => self.header(&self.not_settled(refusal, &Offers::NONE)),
+            Some(Ok(UsagePaid { tx, amount })) => {
+                let response = SettleResponse::used(&self.signed, *amount, *tx, &paid.account.id, balance);
+                self.header(&self.receipt_signed(response, was_served && tx.is_some()))
+            }
         }
     }
 
@@ -105,20 +152,24 @@ impl ReceivedPayment {
     fn any_receipt(&self, paid: &Paid, balance: Credits, was_served: bool) -> Option<(&'static str, String)> {
         match &self.protocol {
             Protocol::Mpp(answer) => Some(answer.receipt(&self.signed, paid.tx?, paid.received_at)),
+            Protocol::X402 if paid.hold.is_some() => self.usage_receipt(paid, balance, was_served),
             Protocol::X402 | Protocol::X402V1 => self.settled(paid, balance, was_served),
         }
     }
 
-    /// Only what was served has a signed receipt: it states that.
     fn settled(&self, paid: &Paid, balance: Credits, was_served: bool) -> Option<(&'static str, String)> {
         let response = SettleResponse::settled(&self.signed, paid.tx?.hash, &paid.account.id, balance);
-        let signing = self.signing.get().filter(|_| was_served);
-        self.header(&match signing {
+        self.header(&self.receipt_signed(response, was_served))
+    }
+
+    /// Only what was served has a signed receipt: it states that.
+    fn receipt_signed(&self, response: SettleResponse, was_served: bool) -> SettleResponse {
+        match self.signing.get().filter(|_| was_served) {
             Some(ReceiptSigning { signer, url, issued_at }) => {
                 response.with_extensions(receipt_extension(&**signer, &self.signed, url, *issued_at))
             }
             None => response,
-        })
+        }
     }
 
     /// MPP has nothing like it.
@@ -138,7 +189,12 @@ impl ReceivedPayment {
             PayRefusal::IdentifierUsed | PayRefusal::Challenge(_) => SettleRefusal::Malformed,
             PayRefusal::TooLittle { .. } => SettleRefusal::Amount,
             PayRefusal::NotOffered if !offers.iter().any(is_on_its_chain) => SettleRefusal::Network,
-            PayRefusal::NotOffered | PayRefusal::OtherChain { .. } => SettleRefusal::Offer,
+            PayRefusal::NotOffered | PayRefusal::UsageNotOffered | PayRefusal::OtherChain { .. } => {
+                SettleRefusal::Offer
+            }
+            PayRefusal::OtherFacilitator { .. } => SettleRefusal::PermitFacilitator,
+            PayRefusal::Allowance { .. } => SettleRefusal::PermitAllowance,
+            PayRefusal::Outstanding { .. } | PayRefusal::Owes { .. } => SettleRefusal::Balance,
             PayRefusal::Invalid(fault) => (*fault).into(),
             PayRefusal::Failed(failure) => (*failure).into(),
             PayRefusal::AlreadyCredited => SettleRefusal::NonceUsed,
@@ -146,6 +202,7 @@ impl ReceivedPayment {
             PayRefusal::WouldFail(reason) => SettleRefusal::of_simulation(reason),
             PayRefusal::Unavailable | PayRefusal::Paused { .. } | PayRefusal::TooMany(_) => SettleRefusal::Unavailable,
         };
+        let code = if self.facilitator.is_some() { code.of_permit() } else { code };
         SettleResponse::refused(Some(&self.signed), code, refusal.to_string())
     }
 }

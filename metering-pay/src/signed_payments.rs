@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
@@ -37,6 +38,10 @@ pub struct OfferSettings {
     pub replace_after: Duration,
     /// Whether requests without a key can pay.
     pub keyless: bool,
+    /// Whether requests without a key can be paid for by what they use, on routes priced by usage (the scheme `upto` of
+    /// x402), on chains where the service itself executes payments. Such a request is served before it is paid, and its
+    /// payer may have moved the tokens meanwhile. `false` by default.
+    pub usage: bool,
     /// Whether the service itself executes payments of wallets with code: contracts (EIP-1271), and delegations
     /// (EIP-7702). Their code decides whether a transaction succeeds, and can let a simulation succeed and the
     /// transaction revert at the service's cost. `false` by default. Payments that a facilitator executes are not
@@ -65,6 +70,7 @@ impl Default for OfferSettings {
             poll: Duration::from_secs(1),
             replace_after: Duration::from_secs(20),
             keyless: true,
+            usage: false,
             contract_wallets: false,
             reverts: RevertLimits::default(),
             limit: None,
@@ -106,6 +112,7 @@ pub struct SignedPayments {
     pub(crate) site: Option<Site>,
     wait: Duration,
     pub(crate) keyless: bool,
+    pub(crate) usage: bool,
     pub(crate) limit: Option<Arc<dyn PaymentLimit>>,
     pub(crate) challenges: Option<ChallengeSettings>,
     pub(crate) signer: Option<Arc<dyn StatementSigner>>,
@@ -131,7 +138,7 @@ impl SignedPayments {
         settings: OfferSettings,
     ) -> Self {
         let OfferSettings { offers, chains, confirmations, wait, poll, replace_after, keyless, limit, .. } = settings;
-        let OfferSettings { contract_wallets, reverts, challenges, rates, signer, .. } = settings;
+        let OfferSettings { usage, contract_wallets, reverts, challenges, rates, signer, .. } = settings;
         let policy = SettlementPolicy { confirmations: confirmations.into(), replace_after };
         let settling =
             Settling::new(store, chains, Arc::clone(&clock), policy, poll, (contract_wallets, reverts), rates);
@@ -140,7 +147,7 @@ impl SignedPayments {
             known.get_or_init(|| offers);
         }
         let site = public_url.parse().ok();
-        Self { settling, clock, offers: known, site, wait, keyless, limit, challenges, signer }
+        Self { settling, clock, offers: known, site, wait, keyless, usage, limit, challenges, signer }
     }
 
     /// Sets what is offered, once, if it was not known before: a server may start while the tokens' contracts cannot be
@@ -178,6 +185,12 @@ impl SignedPayments {
     #[must_use]
     pub fn reverted_payments(&self, chain_id: u64) -> (usize, Option<Timestamp>) {
         self.settling.guard.on_chain(chain_id)
+    }
+
+    /// How many payments for usage failed although their requests were served. Of this process, since its start.
+    #[must_use]
+    pub fn unpaid_usage(&self) -> u64 {
+        self.settling.unpaid.load(Ordering::Relaxed)
     }
 
     /// Resumes payments whose process has ended. Returns how many it took over.
@@ -235,6 +248,8 @@ impl SignedPayments {
             }
         }
         let record = match known {
+            // A permit that happens to have the same nonce.
+            Some(record) if record.usage.is_some() => return Err(PayRefusal::AlreadyCredited.into()),
             Some(record) if matches!(record.state, AuthorizationState::Failed { .. }) => {
                 self.reopen(&paying, record).await?
             }
@@ -260,16 +275,30 @@ impl SignedPayments {
         };
         let request_id = paying.caller.key.is_none().then(|| id.request_id());
         let AuthorizationRecord { tx, credits, received_at, .. } = record;
-        Ok(Paid { account, key, request_id, tx, credits, received_at })
+        Ok(Paid { account, key, request_id, tx, credits, received_at, hold: None })
     }
 
-    /// Waits until a payment is credited or has failed.
+    /// Waits until a payment is credited.
     async fn await_end(
         &self,
         record: AuthorizationRecord,
         listing: Option<Arc<Listing>>,
     ) -> Result<AuthorizationRecord, Error> {
-        let record = match record.state {
+        let record = self.await_settled(record, listing).await?;
+        match record.state {
+            AuthorizationState::Credited => Ok(record),
+            AuthorizationState::Failed { failure, .. } => Err(PayRefusal::Failed(failure).into()),
+            AuthorizationState::Pending => Err(PayRefusal::Pending { tx: None }.into()),
+        }
+    }
+
+    /// Waits until a payment is credited or has failed.
+    pub(crate) async fn await_settled(
+        &self,
+        record: AuthorizationRecord,
+        listing: Option<Arc<Listing>>,
+    ) -> Result<AuthorizationRecord, Error> {
+        Ok(match record.state {
             AuthorizationState::Pending => {
                 let newest = record.submissions.last().map(|submission| submission.hash);
                 let id = record.signed.id();
@@ -285,12 +314,7 @@ impl SignedPayments {
                 *record
             }
             AuthorizationState::Credited | AuthorizationState::Failed { .. } => record,
-        };
-        match record.state {
-            AuthorizationState::Credited => Ok(record),
-            AuthorizationState::Failed { failure, .. } => Err(PayRefusal::Failed(failure).into()),
-            AuthorizationState::Pending => Err(PayRefusal::Pending { tx: None }.into()),
-        }
+        })
     }
 
     /// Refuses a payment to callers who do not get its credits. It is settled anyway, because no request may be waiting for

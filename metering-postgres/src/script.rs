@@ -8,7 +8,7 @@ use metering_core::events::NewEvent;
 use metering_core::money::NewLedgerEntry;
 use metering_core::usage::DayRange;
 use metering_core::{Day, StoreError, Timestamp, UsageLine};
-use metering_sql::{Backend, BoxFuture, Erased, Executor, Row, Script, UsagePart, Value};
+use metering_sql::{Backend, BoxFuture, Erased, Executor, Row, Script, UsagePart, Value, WriteMode};
 
 use crate::access::keys::DRAW_ACCESS;
 use crate::charging::known;
@@ -22,7 +22,7 @@ use crate::rows::execute;
 use crate::statements::{Statements, fault};
 use crate::store::PostgresStore;
 use crate::transactions::serialized;
-use crate::usage::tails;
+use crate::usage::{activity, tails};
 
 /// Rows per table that one transaction deletes. All other serialized writes wait for it.
 pub(crate) const DELETED_AT_ONCE: u64 = 5_000;
@@ -98,6 +98,15 @@ impl<C: GenericClient> Executor for Statements<'_, C> {
         pairs: i64,
     ) -> BoxFuture<'_, metering_sql::Result<Vec<(i64, UsagePart)>>> {
         Box::pin(async move { tails::first(self.0, first, last, pairs).await.map_err(fault) })
+    }
+
+    fn erase_paths(
+        &mut self,
+        account: i64,
+        until: Timestamp,
+        mode: WriteMode,
+    ) -> BoxFuture<'_, metering_sql::Result<u64>> {
+        Box::pin(async move { activity::erase_paths(self.0, account, until, mode).await.map_err(fault) })
     }
 
     /// Nodes compare `access` with what they remember.

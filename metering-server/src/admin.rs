@@ -10,8 +10,11 @@ mod call;
 mod catalogue;
 mod documents;
 mod health;
+mod oidc;
+mod oidc_sign_in;
 mod openapi;
 mod payments;
+mod person;
 mod problem;
 mod reload;
 mod reload_handle;
@@ -85,7 +88,7 @@ where
     let is_compressed = ENDPOINTS
         .at(request.uri().path())
         .is_some_and(|found| found.endpoints().any(|endpoint| endpoint.is_compressed && endpoint.method == method));
-    let response = into_response(reply(app, request).await);
+    let response = into_response(app.error_links.link(reply(app, request).await));
     let response = if is_compressed { compressed(response, &headers).await } else { response };
     if is_head { without_body(response) } else { response }
 }

@@ -238,7 +238,7 @@ impl Front {
     /// 404, as a page for browsers and as JSON for programs, also for those that look for OAuth.
     fn not_found<B>(&self, request: &Request<B>, with_page: bool) -> Response {
         let is_head = request.method() == Method::HEAD;
-        if let Some(reply) = no_oauth(request.uri().path()) {
+        if let Some(reply) = no_oauth(request.uri().path()).filter(|_| self.app.issuer.is_none()) {
             return if is_head { without_body(into_response(reply)) } else { into_response(reply) };
         }
         let page = with_page && (request.method() == Method::GET || is_head) && prefers_html(request.headers());

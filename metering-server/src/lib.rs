@@ -15,6 +15,7 @@ mod gateway;
 mod http;
 mod mail;
 mod mcp;
+mod oauth;
 mod operations;
 mod pages;
 mod pay;

@@ -1,9 +1,10 @@
 //! The hosted MCP server: metered routes as tools, over both HTTP transports of MCP.
 //!
 //! `/mcp` is Streamable HTTP: each request is independent, so any node can serve it, and session ids only serve to
-//! [cancel](cancelling) calls. `GET /sse` and `POST /messages/` are the older HTTP+SSE transport, whose sessions live
-//! on one node. Every request carries an API key, unless calls can be paid for without one. A tool call becomes a
-//! request with that key to the [service](service), which charges it.
+//! [cancel](cancelling) calls. The stream of a subscription to changes of the tools is a session. `GET /sse` and
+//! `POST /messages/` are the older HTTP+SSE transport, deprecated in MCP, whose sessions live on one node. Every
+//! request carries an API key, unless calls can be paid for without one. A tool call becomes a request with that key to
+//! the [service](service), which charges it.
 //!
 //! A session belongs to the key that opened it and ends with it. A call's key is checked before any JSON-RPC is read,
 //! and takes one of the key's slots. Nothing here charges: the request goes to the `Front` like one from outside, so
@@ -27,6 +28,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
+use futures_util::{Stream, StreamExt};
 use http::request::Parts;
 use http::{HeaderValue, Method, Request, StatusCode, header};
 use http_body::{Body, Frame};
@@ -35,6 +37,7 @@ use metering_client::tools::{Callers, McpServer, ToolSettings, Toolbox};
 use metering_client::{Client, HttpTransport, ServiceUrl};
 use metering_core::wire::ErrorCode;
 use metering_core::{Catalogue, ClientSource};
+use rmcp::ServerHandler;
 use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
 use url::Url;
@@ -42,6 +45,8 @@ use url::Url;
 use crate::config::Config;
 use crate::front::Front;
 use crate::http::{Bodies, Connection, CrossOrigin, Problem, Response, Shutdown, accepts_json, bytes, into_response};
+use crate::oauth::{Asking, Issuer};
+use crate::pages::ErrorLinks;
 use crate::run::{Current, RunError};
 
 use caller::{Accounts, Caller};
@@ -49,7 +54,7 @@ use cancelling::{CallSession, Cancellable, Cancelling};
 use guard::Guard;
 use message::Subject;
 use service::{OtherProcesses, ThisProcess};
-use sessions::{CallPermit, Sessions};
+use sessions::{CallPermit, SessionPermit, Sessions};
 use sse::Sse;
 pub(crate) use standalone::run_alone;
 
@@ -61,13 +66,14 @@ const READ_TIMEOUT: Duration = Duration::from_secs(60);
 /// nothing can be sent before its response to find out whether the client is still there.
 const HALF_CLOSED_WAIT: Duration = Duration::from_secs(1);
 
-/// The media types that rmcp wants clients to accept. The service only sends the first.
+/// The media types that rmcp wants clients to accept. The service sends the second to subscriptions only.
 const ACCEPTED: HeaderValue = HeaderValue::from_static("application/json, text/event-stream");
 
 /// The MCP surface.
 pub(crate) struct Mcp {
     guard: Guard,
     cross_origin: CrossOrigin,
+    error_links: ErrorLinks,
     accounts: Accounts,
     sessions: Arc<Sessions>,
     sse: Sse,
@@ -76,6 +82,8 @@ pub(crate) struct Mcp {
     streamable: StreamableHttpService<McpServer, LocalSessionManager>,
     bodies: Bodies,
     max_body_bytes: usize,
+    /// Who gives tokens, if this process does.
+    issuer: Option<Issuer>,
 }
 
 impl std::fmt::Debug for Mcp {
@@ -124,6 +132,7 @@ impl Mcp {
         Ok(Self {
             guard,
             cross_origin,
+            error_links: ErrorLinks::new(config),
             accounts,
             sessions,
             sse,
@@ -132,6 +141,7 @@ impl Mcp {
             streamable,
             bodies,
             max_body_bytes,
+            issuer: Issuer::new(config, listen),
         })
     }
 
@@ -151,14 +161,26 @@ impl Mcp {
         B: Body<Data = Bytes> + Send,
         B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
     {
+        let asking = self.issuer.as_ref().map(|_| Asking::new(request.headers(), request.uri().path()));
         let serve = |request: Request<B>| async {
             let is_streamable = request.uri().path() == "/mcp";
             let refusal = |problem: Problem| {
-                into_response(if is_streamable { message::refusal(problem) } else { problem.into_reply() })
+                let links = &self.error_links;
+                into_response(match is_streamable {
+                    true => message::refusal(problem, links),
+                    false => links.link(problem.into_reply()),
+                })
             };
             self.serve(request).await.unwrap_or_else(refusal)
         };
-        self.cross_origin.respond(request, serve).await
+        let mut response = self.cross_origin.respond(request, serve).await;
+        if response.status() == StatusCode::UNAUTHORIZED
+            && let Some((issuer, asking)) = self.issuer.as_ref().zip(asking)
+            && let Some(challenge) = issuer.challenge(&asking)
+        {
+            response.headers_mut().insert(header::WWW_AUTHENTICATE, challenge);
+        }
+        response
     }
 
     async fn serve<B>(&self, request: Request<B>) -> Result<Response, Problem>
@@ -181,19 +203,22 @@ impl Mcp {
                 }
                 let permit = self.sessions.reserve(&caller)?;
                 let body = self.bodies.read(body, self.max_body_bytes, &head.extensions).await?;
+                let body = message::with_nested_credential(body);
                 self.call(&caller, head, body, permit).await
             }
             // 405 tells clients that there is no standalone stream, and that sessions need not be ended.
             ("/mcp", _) => Err(Problem::method_not_allowed(&["POST"])),
             (_, &Method::POST) => {
                 let body = self.bodies.read(body, self.max_body_bytes, &head.extensions).await?;
+                let body = message::with_nested_credential(body);
                 self.sse.take(caller.key.as_ref(), head, &body).map(into_response)
             }
             _ => Err(Problem::method_not_allowed(&["POST"])),
         }
     }
 
-    /// Serves a message over Streamable HTTP. Its slot is held until the response has been read.
+    /// Serves a message over Streamable HTTP. Its slot is held until the response has been read; that of a subscription,
+    /// which lasts, is one of the sessions'.
     async fn call(
         &self,
         caller: &Caller,
@@ -202,7 +227,15 @@ impl Mcp {
         permit: CallPermit,
     ) -> Result<Response, Problem> {
         let disconnected = client_disconnected(head.extensions.get::<Connection>());
+        let versions = self.server.supported_protocol_versions();
+        if let Some(refusal) = message::unsupported_version(&head.headers, &body, &versions) {
+            return Ok(into_response(refusal));
+        }
         let (subject, session) = (Subject::of(&body), CallSession::read(caller, &head.headers));
+        let slots = match subject {
+            Subject::Subscription => (None, Some(self.sessions.open(caller.clone(), None)?.1)),
+            _ => (Some(permit), None),
+        };
         let opens_session = matches!(subject, Subject::Initialize(_));
         let call = match (subject, session) {
             (Subject::Call(id), Some(session)) => Some(self.cancelling.begin(session, id)),
@@ -220,13 +253,14 @@ impl Mcp {
             () = disconnected => return Err(Problem::new(ErrorCode::RequestTimeout, "The client closed the connection.")),
         };
         let response = message::refused(response, &body).await?;
+        let ended = session_ended(slots.1.as_ref());
         let mut response = response.map(|body| {
-            let mut frames = Box::pin(body.into_data_stream());
+            let mut frames = Box::pin(body.into_data_stream().take_until(ended));
             let stream = futures_util::stream::poll_fn(move |context| {
-                let _permit = &permit;
-                futures_util::Stream::poll_next(frames.as_mut(), context)
+                let _slots = &slots;
+                frames.as_mut().poll_next(context)
             });
-            let frames = futures_util::StreamExt::map(stream, |data| match data {
+            let frames = stream.map(|data| match data {
                 Ok(data) => Ok(Frame::data(data)),
                 Err(never) => match never {},
             });
@@ -246,6 +280,18 @@ async fn cancelled(call: Option<&Cancellable>) {
     match call {
         Some(call) => call.cancelled().await,
         None => std::future::pending().await,
+    }
+}
+
+/// Resolves when the session of a subscription ends; never, for a call. The client reads the end of the stream as a lost
+/// connection, and subscribes again, at another node if this one shuts down.
+fn session_ended(session: Option<&SessionPermit>) -> impl Future<Output = ()> + Send + use<> {
+    let end = session.map(|session| session.end().clone());
+    async move {
+        match end {
+            Some(end) => end.cancelled().await,
+            None => std::future::pending().await,
+        }
     }
 }
 

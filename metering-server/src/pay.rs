@@ -102,6 +102,7 @@ pub(crate) fn prepare(
         poll: pay.poll.duration(),
         replace_after: pay.replace_after.duration(),
         keyless: pay.keyless,
+        usage: pay.upto,
         contract_wallets: pay.contract_wallets,
         reverts: RevertLimits { per_chain: pay.max_reverts, ..RevertLimits::default() },
         limit: Some(limit),

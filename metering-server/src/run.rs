@@ -37,10 +37,11 @@ use crate::mail::MailTask;
 use crate::mcp::{self, Mcp};
 use crate::operations::forwarding::Forwarding;
 use crate::operations::metrics::RequestTimes;
-use crate::operations::{maintenance, refills, service_manager};
+use crate::operations::{maintenance, refills, retention, service_manager};
 use crate::pay;
 use crate::rates::RateReader;
-use crate::webhooks::{self, Delivering};
+use crate::stripe::TopUps;
+use crate::webhooks::{self, Delivering, Sinks};
 
 pub(crate) use catalogue::{catalogue, conflict};
 pub(crate) use current::Current;
@@ -103,13 +104,16 @@ async fn run_until(
     let workers = workers(&config)?;
     let clock = follow_clock(&store).await;
     let wake = Wake::default();
-    let priced = prices::at_start(&*store, &*clock, catalogue(&config)?, &config).await?;
+    let (catalogue, version) = prices::at_start(&*store, &*clock, catalogue(&config)?, &config).await?;
+    let used = maintenance::used_routes(&*store, &*clock, &catalogue).await;
+    let priced = (catalogue, version, Arc::clone(&used));
     let (mut app, mail, unread) =
         assembly::assemble(&config, Arc::clone(&store), readers, Arc::clone(&clock), address, priced, wake.clone())?;
     let alerts = mail.as_ref().map(|mail| mail.alerts(Arc::clone(&app.service)));
     let delivering = Delivering::prepare(&config.webhooks, Arc::clone(&store), Arc::clone(&clock), wake, alerts);
     let delivering = delivering.await.map_err(RunError::Setup)?;
     app.courier = delivering.as_ref().map(Delivering::stats);
+    let sinks = Sinks::prepare(&config, &store, &clock).map_err(RunError::Setup)?;
     let app = Arc::new(app);
     let admin = match admin {
         Some(listener) => {
@@ -152,8 +156,14 @@ async fn run_until(
         let (store, clock, clock_watch) = (Arc::clone(&store), Arc::clone(&clock), Arc::clone(&clock_watch));
         tokio::spawn(refills::refill(store, clock, clock_watch, shutdown.clone()))
     };
-    let upkeep = tokio::spawn(maintenance::maintain(store, clock, clock_watch, idle_state, metrics, shutdown.clone()));
+    let (kept, until, watch_of_clock) = (config.retention.kept(), shutdown.clone(), Arc::clone(&clock_watch));
+    let retention = retention::enforce(Arc::clone(&store), Arc::clone(&clock), watch_of_clock, kept, until);
+    let upkeep = maintenance::maintain(store, clock, clock_watch, idle_state, used, metrics, shutdown.clone());
+    let upkeep = tokio::spawn(async move {
+        tokio::join!(upkeep, retention);
+    });
     let watching = watch_chains(&app, &config, &shutdown);
+    let topping_up = top_up_automatically(&app, &shutdown);
     let paying = unread.map(|unread| {
         tokio::spawn(pay::run(Arc::clone(&app.payments), unread, Arc::clone(&app.gas), shutdown.clone()))
     });
@@ -186,6 +196,7 @@ async fn run_until(
         tokio::spawn(gateway::warn_about_upstream(config.clone()));
     }
     let delivering = delivering.map(|delivering| delivering.start(shutdown.clone()));
+    let sinks = sinks.start(&shutdown);
     announce(address);
     let stop = listen_for(stop);
     let supervising = tokio::spawn(service_manager::supervise(checks(&app), shutdown.clone()));
@@ -216,10 +227,12 @@ async fn run_until(
         Some(refilling),
         Some(upkeep),
         paying,
+        topping_up,
     ]
     .into_iter()
     .flatten()
-    .chain(watching);
+    .chain(watching)
+    .chain(sinks);
     for task in tasks {
         if let Err(error) = task.await {
             tracing::error!(%error, "a server task failed");
@@ -311,6 +324,14 @@ fn read_rates(app: &App, config: &Config, shutdown: &Shutdown) -> Result<Option<
     };
     let reader = RateReader::new(currency, rates, &app.clock).map_err(|error| RunError::Setup(Box::new(error)))?;
     Ok(reader.map(|reader| tokio::spawn(reader.follow(shutdown.clone()))))
+}
+
+/// Starts a task that charges saved cards, if cards are taken.
+fn top_up_automatically(app: &App, shutdown: &Shutdown) -> Option<JoinHandle<()>> {
+    let (clock, clock_watch) = (Arc::clone(&app.clock), Arc::clone(&app.clock_watch));
+    let stripe = app.stripe.clone()?;
+    let top_ups = TopUps { stripe, service: Arc::clone(&app.service), clock, clock_watch };
+    Some(tokio::spawn(top_ups.run(shutdown.clone())))
 }
 
 /// Starts a task that settles credited payments for each readable chain, and a watcher for each watched chain.

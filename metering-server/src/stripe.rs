@@ -2,12 +2,16 @@
 //! credit and reverse payments, like those of any processor.
 //!
 //! A session's metadata says what it sells, and only that is credited: later changes of plans do not matter. No session is
-//! stored here. If a refund or dispute arrives before its payment, Stripe is asked for the session.
+//! stored here. If a refund or dispute arrives before its payment, Stripe is asked for the session. Saved cards are charged
+//! when balances are low ([`TopUps`]).
 
 mod api;
+mod cards;
 mod checkout;
 mod events;
 mod signature;
+mod top_ups;
 
 pub(crate) use checkout::Stripe;
 pub(crate) use signature::SIGNATURE_HEADER;
+pub(crate) use top_ups::TopUps;

@@ -9,5 +9,8 @@ mod delivering;
 mod failure;
 mod resolver;
 mod sender;
+mod usage;
 
+pub(crate) use self::client::{FetchedDocument, WebhookClient};
 pub(crate) use self::delivering::{Delivering, finish};
+pub(crate) use self::usage::Sinks;

@@ -29,9 +29,9 @@ use crate::{keys, values};
 pub(crate) const COLUMNS: &str = "a.id, a.org_id, a.agent_name, a.email, a.email_credits, a.email_verified_at, \
      a.payer_address, a.payer_chain_id, a.created_at, a.revoked_at, m.requests_per_minute, m.requests_per_day, \
      m.balance, m.purchased, m.granted, m.used, CAST(m.alert_below AS BIGINT), CAST(m.alert_raised AS BIGINT), \
-     m.tokens_per_minute";
+     m.tokens_per_minute, a.erased_at";
 /// How many there are.
-const COLUMN_COUNT: usize = 19;
+const COLUMN_COUNT: usize = 20;
 /// The account's own row.
 pub(crate) const TABLE: Table = Table {
     name: "account",
@@ -49,6 +49,7 @@ pub(crate) const TABLE: Table = Table {
         Own("created_at"),
         Own("revoked_at"),
         Own("refilled_on"),
+        Own("erased_at"),
     ],
 };
 
@@ -174,12 +175,13 @@ pub async fn insert(db: &mut dyn Executor, changes: &CreateChanges) -> Result<i6
 pub async fn insert_rows(db: &mut dyn Executor, records: &[AccountRecord]) -> Result<Vec<i64>> {
     let ids = db.next_ids(records.len()).await?;
     let values = |(AccountRecord { account, refilled_on, .. }, id): (&AccountRecord, &Option<i64>)| {
-        let Account { id: org_id, agent_name, email, email_status, payer, created_at, revoked_at, .. } = account;
+        let Account { id: org_id, agent_name, email, email_status, payer, created_at, revoked_at, erased_at, .. } =
+            account;
         let folded = account.held_email().map(Email::folded);
         let (credits, verified_at) = email_columns(*email_status);
         let (address, chain) = (payer.map(|payer| payer.address), payer.map(|payer| payer.chain_id));
         let mut values = values![id, org_id, agent_name, email, folded, credits, verified_at, address, chain];
-        values.extend(values![created_at, revoked_at, refilled_on]);
+        values.extend(values![created_at, revoked_at, refilled_on, erased_at]);
         values
     };
     db.execute(&TABLE.insert(), &records.iter().zip(&ids).map(values).collect::<Vec<_>>()).await?;
@@ -332,6 +334,7 @@ pub(crate) fn account(db: &mut dyn Executor, row: &Row) -> Result<AccountRow> {
     account.alert = BalanceAlert { threshold: row.get(16)?, raised: alert_level(row, 17, "meter.alert_raised")? };
     account.tokens_per_minute = row.get(18)?;
     account.revoked_at = row.get(9)?;
+    account.erased_at = row.get(19)?;
     Ok((id, account))
 }
 

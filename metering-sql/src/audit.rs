@@ -1,9 +1,10 @@
 //! The audit log. Triggers in the schema make its tables append-only.
 
+use metering_core::Timestamp;
 use metering_core::operators::{AuditEntry, AuditId, AuditOutcome, AuditQuery, NewAuditEntry};
 
 use crate::conditions::Conditions;
-use crate::executor::Executor;
+use crate::executor::{Executor, WriteMode};
 use crate::fault::Result;
 use crate::record::{self, Record};
 use crate::row::{Reader, Row, only};
@@ -104,4 +105,100 @@ pub async fn list(db: &mut dyn Executor, query: &AuditQuery, limit: u32) -> Resu
     conditions.within("audit_entry.at", *at);
     let sql = format!("SELECT {} FROM {TABLES} WHERE {} ORDER BY id DESC LIMIT ?2", columns(), conditions.sql());
     db.query(&sql, conditions.values()).await?.iter().map(read).collect()
+}
+
+/// The triggers let a transaction change the log while this row is there.
+const OPEN: &str = "INSERT INTO audit_exception (id) VALUES (1)";
+const CLOSE: &str = "DELETE FROM audit_exception";
+
+/// Takes all but who did what and when from the entries that name one of `names`: addresses and ids. Entries of `kept`, an
+/// action, stay. Returns how many entries have something to take.
+pub(crate) async fn redact(db: &mut dyn Executor, names: &[String], kept: &str, mode: WriteMode) -> Result<u64> {
+    let sql = format!("SELECT {} FROM {TABLES}", columns());
+    let mut found: Vec<i64> = Vec::new();
+    let mut note = |row: &Row| -> Result<()> {
+        let AuditEntry { id, entry, outcome } = read(row)?;
+        if entry.action != kept && is_to_redact(&entry, outcome.as_ref(), names) {
+            found.push(id.0);
+        }
+        Ok(())
+    };
+    db.each(&sql, &[], &mut note).await?;
+    let count = found.len() as u64;
+    if mode == WriteMode::Write && count > 0 {
+        db.execute(OPEN, &[Vec::new()]).await?;
+        let sql = "UPDATE audit_entry SET reason = ?2, request = ?3, before = NULL WHERE id {in ?1}";
+        db.execute(sql, &[values![found, "", NOTHING]]).await?;
+        db.execute("UPDATE audit_outcome SET detail = ?2, after = NULL WHERE entry {in ?1}", &[values![found, ""]])
+            .await?;
+        db.execute(CLOSE, &[Vec::new()]).await?;
+    }
+    Ok(count)
+}
+
+/// The request of an entry of which nothing else is left.
+const NOTHING: &str = "{}";
+
+fn is_to_redact(entry: &NewAuditEntry, outcome: Option<&AuditOutcome>, names: &[String]) -> bool {
+    let NewAuditEntry { subject, reason, request, before, .. } = entry;
+    let (detail, after) = outcome.map_or(("", None), |outcome| (&*outcome.detail, outcome.after.as_deref()));
+    let texts = [Some(&**reason), Some(&**request), before.as_deref(), Some(detail), after];
+    let is_redacted = texts.iter().flatten().all(|text| text.is_empty() || *text == NOTHING);
+    let is_named = |text: &str| {
+        let text = text.to_lowercase();
+        names.iter().any(|name| contains_name(&text, &name.to_lowercase()))
+    };
+    !is_redacted && texts.into_iter().flatten().chain([&**subject]).any(is_named)
+}
+
+/// Whether a text has a name, and not as a part of a longer one.
+fn contains_name(text: &str, name: &str) -> bool {
+    let before = |at: usize| text[..at].chars().next_back();
+    let after = |at: usize| text[at + name.len()..].chars().next();
+    let is_part = |char: char| char.is_alphanumeric() || matches!(char, '_' | '-' | '+' | '%');
+    let begins = |char: Option<char>| !char.is_some_and(|char| is_part(char) || char == '.');
+    text.match_indices(name).any(|(at, _)| begins(before(at)) && !after(at).is_some_and(is_part))
+}
+
+/// Deletes the oldest entries of `until` or earlier with their outcomes, at most `limit`, and returns how many.
+pub(crate) async fn forget(db: &mut dyn Executor, until: Timestamp, limit: u64) -> Result<u64> {
+    // Ids increase with time. So that no index of times is needed, only the oldest are looked at.
+    let rows = db.query(&format!("SELECT id, at FROM audit_entry ORDER BY id LIMIT {limit}"), &[]).await?;
+    let mut old: Vec<i64> = Vec::new();
+    for row in &rows {
+        if row.get::<Timestamp>(1)? <= until {
+            old.push(row.get(0)?);
+        }
+    }
+    if old.is_empty() {
+        return Ok(0);
+    }
+    db.execute(OPEN, &[Vec::new()]).await?;
+    db.execute("DELETE FROM audit_outcome WHERE entry {in ?1}", &[values![old]]).await?;
+    db.execute("DELETE FROM audit_entry WHERE id {in ?1}", &[values![old]]).await?;
+    db.execute(CLOSE, &[Vec::new()]).await?;
+    Ok(old.len() as u64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::contains_name;
+
+    #[test]
+    fn a_name_is_not_a_part_of_a_longer_one() {
+        // text, whether it names jo@example.com
+        let table = [
+            (r#"{"email":"jo@example.com"}"#, true),
+            ("jo@example.com belongs to another account", true),
+            ("asked by jo@example.com.", true),
+            ("big.jo@example.com or jo@example.com", true),
+            ("mojo@example.com", false),
+            ("big.jo@example.com", false),
+            ("jo@example.community", false),
+            ("", false),
+        ];
+        for (text, expected) in table {
+            assert_eq!(contains_name(text, "jo@example.com"), expected, "{text}");
+        }
+    }
 }

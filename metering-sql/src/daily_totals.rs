@@ -16,7 +16,7 @@ use crate::{accounts, usage_lines, values};
 
 /// What daily totals are ordered by: day, row number of the account, the line's route, method and source, compared as
 /// bytes, and the key.
-type DailyKey = (Day, i64, Arc<str>, Arc<str>, &'static str, KeyNumber);
+pub(crate) type DailyKey = (Day, i64, Arc<str>, Arc<str>, &'static str, KeyNumber);
 
 /// The account, calls and atoms.
 type DailyTotals = BTreeMap<DailyKey, (AccountId, u64, i128)>;
@@ -24,17 +24,36 @@ type DailyTotals = BTreeMap<DailyKey, (AccountId, u64, i128)>;
 /// Daily totals of all accounts after a cursor, at most `limit`.
 pub async fn list(db: &mut dyn Executor, after: Option<&Cursor>, limit: u32) -> Result<Page<DailyTotal>> {
     let position = after.map(position_of).transpose()?;
+    Ok(page(first(db, position.as_ref(), limit).await?, limit, cursor_of))
+}
+
+/// The totals after a position, and one more than `limit` if there are so many.
+pub(crate) async fn first(
+    db: &mut dyn Executor,
+    after: Option<&DailyKey>,
+    limit: u32,
+) -> Result<Vec<(DailyKey, DailyTotal)>> {
     // The first totals overall are among the first of the table and of what is not in it yet. A total with a part in each
     // is among the first of both.
-    let mut totals = in_table(db, position.as_ref(), limit).await?;
-    add_unfolded(db, position.as_ref(), limit, &mut totals).await?;
+    let mut totals = in_table(db, after, limit).await?;
+    add_unfolded(db, after, limit, &mut totals).await?;
     let total = |(key, (account, calls, atoms)): (DailyKey, (AccountId, u64, i128))| {
         let (day, _, route_template, http_method, source, number) = key.clone();
         let line = UsageLine { route_template, http_method, source: ClientSource::from_name(source) };
         Ok((key, DailyTotal { account, day, line, key: number, calls, credits_used: credits(atoms)? }))
     };
-    let totals = totals.into_iter().take(most(limit)).map(total).collect::<Result<_>>()?;
-    Ok(page(totals, limit, cursor_of))
+    totals.into_iter().take(most(limit)).map(total).collect()
+}
+
+/// A cursor before all totals of a day.
+#[must_use]
+pub fn from_day(day: Day) -> Cursor {
+    cursor_of(&before(day))
+}
+
+/// Before all totals of a day.
+pub(crate) fn before(day: Day) -> DailyKey {
+    (day, i64::MIN, "".into(), "".into(), "", KeyNumber::FIRST)
 }
 
 fn most(limit: u32) -> usize {
@@ -93,13 +112,13 @@ fn key_of(day: Day, account: i64, line: UsageLine, key: KeyNumber) -> DailyKey {
     (day, account, line.route_template, line.http_method, line.source.as_str(), key)
 }
 
-fn cursor_of((day, account, route, method, source, key): &DailyKey) -> Cursor {
+pub(crate) fn cursor_of((day, account, route, method, source, key): &DailyKey) -> Cursor {
     let text = |text: &str| Part::Text(text.to_owned());
     let [day, account, key] = [day.unix_days(), *account, key.get().into()].map(Part::Number);
     Position(vec![day, account, text(route), text(method), text(source), key]).cursor()
 }
 
-fn position_of(cursor: &Cursor) -> Result<DailyKey> {
+pub(crate) fn position_of(cursor: &Cursor) -> Result<DailyKey> {
     let parts = Position::of(cursor, 6)?.0;
     let [Part::Number(day), Part::Number(account), texts @ .., Part::Number(key)] = &*parts else {
         return Err(unknown_cursor().into());

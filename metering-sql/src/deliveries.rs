@@ -34,6 +34,7 @@ impl Record for DeliveryRecord {
             Own("last_at"),
             Own("last_status"),
             Own("last_error"),
+            Own("last_response"),
         ],
     };
 

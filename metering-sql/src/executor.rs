@@ -16,6 +16,15 @@ use crate::fault::Result;
 use crate::row::Row;
 use crate::value::Value;
 
+/// Whether to make a change, or only to say how much it would be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum WriteMode {
+    /// Make it.
+    Write,
+    /// Only say how much it would change.
+    DryRun,
+}
+
 /// What an account used on one day by one line and key, or a part of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct UsagePart {
@@ -60,6 +69,7 @@ pub struct UsagePart {
 /// | `{integer}` | in a script of the [schema](crate::schema): the type of numbers | `INTEGER` | `BIGINT` |
 /// | `{blob}` | in such a script: the type of bytes | `BLOB` | `BYTEA` |
 /// | `{keyed}` | in such a script: after a table whose rows have a key of their own | ` STRICT, WITHOUT ROWID` | nothing |
+/// | `{audit_guard}` | in such a script: makes the triggers of the audit log allow changes while `audit_exception` has a row | creates them again | replaces their function |
 /// | `{budget}` | the column of `api_key` with the budget's limit | `budget_limit` | `budget` |
 ///
 /// The other methods are for what cold writes share with the charge path, which each backend has in its own way. Those with a
@@ -143,6 +153,20 @@ pub trait Executor: Send {
         _pairs: i64,
     ) -> BoxFuture<'_, Result<Vec<(i64, UsagePart)>>> {
         Box::pin(ready(Ok(Vec::new())))
+    }
+
+    /// Replaces the paths of requests in an account's recent activity of `until` or earlier by the templates of their routes,
+    /// unless it is only to count them, and returns how many entries that are. Those that are in no table yet may be left
+    /// out while the account is not erased.
+    fn erase_paths(&mut self, account: i64, until: Timestamp, mode: WriteMode) -> BoxFuture<'_, Result<u64>>;
+
+    /// From now on in this transaction, overwrites what is deleted or replaced, if the database can do that and would not by
+    /// itself.
+    ///
+    /// # Errors
+    /// When the database refuses.
+    fn overwrite_deleted(&mut self) -> Result<()> {
+        Ok(())
     }
 
     /// Makes every process read an account's keys and settings again before its next charge.

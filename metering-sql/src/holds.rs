@@ -13,7 +13,7 @@ use crate::values;
 
 /// The columns of a hold: from `hold h`, its account `a` and its usage line `n`.
 pub const COLUMNS: &str = "h.id, a.org_id, h.key, h.amount, h.fallback, n.route_template, n.http_method, n.source, \
-     h.request_path, h.created_at, h.expires_at, h.captured, h.reason, h.settled_at, h.tokens";
+     h.request_path, h.created_at, h.expires_at, h.captured, h.reason, h.settled_at, h.tokens, h.upstream";
 
 /// Holds with their accounts and usage lines.
 pub(crate) const TABLES: &str = "hold h {join} account a ON a.id = h.account {join} usage_line n ON n.id = h.line";
@@ -77,5 +77,6 @@ pub(crate) fn hold(row: &Row) -> Result<Hold> {
         expires_at: row.get(10)?,
         settled,
         tokens: row.get(14)?,
+        upstream: row.get::<Option<String>>(15)?.map(Into::into),
     })
 }

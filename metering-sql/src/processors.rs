@@ -13,7 +13,7 @@ use crate::settlements::purchased_amount;
 use crate::table::Column::Own;
 use crate::table::Table;
 use crate::value::Value;
-use crate::{accounts, audit, payments, values};
+use crate::{accounts, audit, auto_top_ups, payments, values};
 
 impl Record for ProcessorReversal {
     const TABLE: Table = Table {
@@ -88,6 +88,9 @@ pub async fn reverse(db: &mut dyn Executor, change: &ReversalChange) -> Result<P
     let values = values![tx.chain_id, tx.hash, settlement.as_str(), settlement.reversed_at()];
     set::<PaymentRecord>(db, &["settlement", "reversed_at"], &[values]).await?;
     log(db, &action).await?;
+    if recorded.reversal.restored_at.is_none() {
+        auto_top_ups::payment_reversed(db, &tx.hash, change.now).await?;
+    }
     Ok(ProcessorReversed::Recorded(Box::new(recorded)))
 }
 

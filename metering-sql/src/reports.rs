@@ -1,6 +1,7 @@
 //! Reports on usage.
 
-use metering_core::backend::{AccountDays, OperationsSums, UsageSums};
+use metering_core::backend::{AccountDays, OperationsSums, UsageSums, route_calls};
+use metering_core::charging::CountedRoute;
 use metering_core::operators::OperationsReport;
 use metering_core::usage::{DailyTotal, DayRange, UsageReport};
 use metering_core::{AccountId, Day};
@@ -32,6 +33,13 @@ pub async fn days_of_account(db: &mut dyn Executor, id: &AccountId, days: DayRan
         sums.add(day, lines[&line].clone(), key, calls, atoms);
     }
     Ok(sums.totals(id)?)
+}
+
+/// How many requests all accounts made to each route in a range of days, most first.
+pub async fn calls_by_route(db: &mut dyn Executor, days: DayRange) -> Result<Vec<(CountedRoute, u64)>> {
+    let calls = usage::calls_by_line(db, days).await?;
+    let lines = usage_lines::numbered(db, calls.iter().map(|(line, _)| *line).collect()).await?;
+    Ok(route_calls(calls.into_iter().map(|(line, calls)| (CountedRoute::of(&lines[&line]), calls))))
 }
 
 /// The report about the business.

@@ -28,7 +28,7 @@ pub async fn shortest(db: &mut dyn Executor, days: DayRange, limit: u32) -> Resu
         let atoms = used.get(&row).copied().unwrap_or_default();
         runways.extend(AccountRunway::of(&account, credits(atoms)?));
     }
-    runways.sort_by(|one, other| one.soonest_first(other).then_with(|| one.account.cmp(&other.account)));
+    runways.sort_by(AccountRunway::cmp_by_end);
     runways.truncate(usize::try_from(limit).unwrap_or(usize::MAX));
     Ok(runways)
 }

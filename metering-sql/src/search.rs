@@ -1,9 +1,12 @@
 //! Finds what operators look for, each by an index.
 
+use metering_core::Timestamp;
 use metering_core::access::{Key, KeyId};
+use metering_core::backend::{one_more_than, page, unknown_cursor};
 use metering_core::chains::TxHash;
 use metering_core::events::Delivery;
 use metering_core::payments::{PaymentRecord, ReceiptNumber};
+use metering_core::store::{Cursor, Page};
 
 use crate::deliveries;
 use crate::executor::Executor;
@@ -33,12 +36,26 @@ pub async fn payments_by_receipt(db: &mut dyn Executor, number: &ReceiptNumber) 
     list(db, rest, &values![number.chain_id(), hashes.start(), hashes.end()]).await
 }
 
-/// What follows `WHERE` for the heads of lines whose last attempt failed, at most `?1`.
+/// What follows `WHERE` for the heads of lines whose last attempt failed, after the one that is tried since `?2` and has the
+/// number `?3`, at most `?1`.
 pub const FAILING: &str = "delivery.is_head AND delivery.attempts > 0 AND delivery.last_error IS NOT NULL \
-     ORDER BY delivery.since, delivery.id LIMIT ?1";
+     AND (delivery.since, delivery.id) > (?2, ?3) ORDER BY delivery.since, delivery.id LIMIT ?1";
 
-/// The first deliveries of their lines whose last attempt failed, the one that is tried longest first.
-pub async fn failing_deliveries(db: &mut dyn Executor, limit: u32) -> Result<Vec<Delivery>> {
-    let rows = db.query(&deliveries::select(FAILING), &values![limit]).await?;
-    rows.iter().map(|row| deliveries::delivery(row).map(|(delivery, _)| delivery)).collect()
+/// The first deliveries of their lines whose last attempt failed, after a cursor, the one that is tried longest first.
+pub async fn failing_deliveries(db: &mut dyn Executor, after: Option<&Cursor>, limit: u32) -> Result<Page<Delivery>> {
+    let (since, id) = match after {
+        None => (i64::MIN, i64::MIN),
+        Some(after) => position(after).ok_or_else(unknown_cursor)?,
+    };
+    let values = values![one_more_than(limit), Timestamp::from_unix_millis(since), id];
+    let rows = db.query(&deliveries::select(FAILING), &values).await?;
+    let keyed = |(delivery, _): (Delivery, _)| ((delivery.progress.since.unix_millis(), delivery.id.get()), delivery);
+    let found = rows.iter().map(|row| deliveries::delivery(row).map(keyed)).collect::<Result<Vec<_>>>()?;
+    Ok(page(found, limit, |(since, id)| Cursor::new(format!("{since}.{id}"))))
+}
+
+/// What failing deliveries are ordered by.
+fn position(cursor: &Cursor) -> Option<(i64, i64)> {
+    let (since, id) = cursor.as_str().split_once('.')?;
+    Some((since.parse().ok()?, id.parse().ok()?))
 }

@@ -13,6 +13,8 @@ mod holds;
 mod imports;
 mod keys;
 mod members;
+mod oauth;
 mod operators;
 mod payments;
 mod signups;
+mod usage_sinks;

@@ -2,8 +2,11 @@
 
 use std::ops::RangeInclusive;
 
-use metering_core::chains::{Address, Block, TokenUnits, TxRef};
+use metering_core::Timestamp;
+use metering_core::backend::{one_more_than, page, unknown_cursor};
+use metering_core::chains::{Address, Block, TokenUnits, TxHash, TxRef};
 use metering_core::payments::{Arrival, Payment, PaymentFault, PaymentTarget, UnclaimedPayment};
+use metering_core::store::{Cursor, Page};
 
 use crate::executor::Executor;
 use crate::fault::Result;
@@ -84,11 +87,40 @@ pub async fn put(db: &mut dyn Executor, payment: &UnclaimedPayment) -> Result<()
     db.execute(&sql, &[payment.values()?]).await.map(drop)
 }
 
-/// The newest payments, at most `limit`, and how many there are.
-pub async fn newest(db: &mut dyn Executor, limit: u32) -> Result<(Vec<UnclaimedPayment>, u64)> {
+/// The newest payments after a cursor, at most `limit`, and how many there are in all.
+pub async fn newest(
+    db: &mut dyn Executor,
+    after: Option<&Cursor>,
+    limit: u32,
+) -> Result<(Page<UnclaimedPayment>, u64)> {
     let rows = db.query("SELECT count(*) FROM unclaimed_payment", &[]).await?;
-    let order = "ORDER BY mined_at DESC, block DESC, chain_id, tx_hash, token, recipient LIMIT ?1";
-    Ok((list(db, order, &values![limit]).await?, only(&rows)?.get(0)?))
+    let (mut rest, mut values) = (String::new(), values![one_more_than(limit)]);
+    if let Some(after) = after {
+        rest = "WHERE (mined_at, block, chain_id, tx_hash, token, recipient) < (?2, ?3, ?4, ?5, ?6, ?7) ".to_owned();
+        values.extend(position(after).ok_or_else(unknown_cursor)?);
+    }
+    rest.push_str(
+        "ORDER BY mined_at DESC, block DESC, chain_id DESC, tx_hash DESC, token DESC, recipient DESC LIMIT ?1",
+    );
+    let found: Vec<UnclaimedPayment> = list(db, &rest, &values).await?;
+    let found = found.into_iter().map(|payment| (cursor(&payment), payment)).collect();
+    Ok((page(found, limit, Cursor::clone), only(&rows)?.get(0)?))
+}
+
+/// What payments are ordered by.
+fn cursor(UnclaimedPayment { arrival: Arrival { tx, target, block, .. }, .. }: &UnclaimedPayment) -> Cursor {
+    let (mined_at, PaymentTarget { token, recipient, .. }) = (block.time.unix_millis(), target);
+    Cursor::new(format!("{mined_at}.{}.{}.{}.{token}.{recipient}", block.number, tx.chain_id, tx.hash))
+}
+
+fn position(cursor: &Cursor) -> Option<Vec<Value>> {
+    let parts: Vec<&str> = cursor.as_str().split('.').collect();
+    let [mined_at, block, chain, hash, token, recipient] = parts[..] else { return None };
+    let mined_at = Timestamp::from_unix_millis(mined_at.parse().ok()?);
+    let (block, chain): (u64, u64) = (block.parse().ok()?, chain.parse().ok()?);
+    let (hash, token, recipient): (TxHash, Address, Address) =
+        (hash.parse().ok()?, token.parse().ok()?, recipient.parse().ok()?);
+    Some(values![mined_at, block, chain, hash, token, recipient])
 }
 
 /// The payments in some blocks of a chain.

@@ -74,6 +74,16 @@ pub async fn of_keys(db: &mut dyn Executor, account: i64, keys: &[KeyNumber], si
     Ok(days)
 }
 
+/// How many requests all accounts made to each usage line in a range of days, in any order; a line may have several parts.
+pub async fn calls_by_line(db: &mut dyn Executor, days: DayRange) -> Result<Vec<(i64, u64)>> {
+    let sql = "SELECT line, CAST(sum(calls) AS BIGINT) FROM usage_daily WHERE day BETWEEN ?1 AND ?2 GROUP BY line";
+    let rows = db.query(sql, &values![days.first, days.last]).await?;
+    let mut calls = rows.iter().map(|row| Ok((row.get(0)?, row.get(1)?))).collect::<Result<Vec<_>>>()?;
+    let unfolded = db.unfolded_usage(None).await?.into_iter().map(|(_, part)| part);
+    calls.extend(unfolded.filter(|part| days.contains(part.day)).map(|part| (part.line, part.calls)));
+    Ok(calls)
+}
+
 /// Adds the usage of all accounts in a range of days to the sums of the report about the business.
 pub async fn add_all(db: &mut dyn Executor, days: DayRange, sums: &mut OperationsSums<i64, i64>) -> Result<()> {
     db.add_daily_totals(days, sums).await?;

@@ -1,19 +1,24 @@
 //! Parameters and columns, and the domain types that are stored as them.
 
+mod proofs;
+
 use std::fmt;
 
 use metering_core::access::{
     AgentName, BrowserSessionId, BrowserTokenHash, BudgetReset, DeviceName, Email, HashKind, Identity, KeyHash,
     KeyHint, KeyId, KeyName, KeyNumber, MemberId, MemberRole, Networks, RoutePatterns, Scopes,
 };
-use metering_core::chains::{Address, TokenUnits, TxHash, WalletSignature};
+use metering_core::chains::{Address, TokenUnits, TxHash};
 use metering_core::charging::{Fingerprint, HeldTokens, HoldId, SettleReason};
 use metering_core::clock::Month;
-use metering_core::events::{DeliveryId, DeliveryState, EventKind, EventKinds, WebhookId, WebhookSecret, WebhookState};
+use metering_core::events::{DeliveryId, DeliveryState, EventKind, EventKinds, WebhookId, WebhookState};
 use metering_core::money::{Currency, LedgerKind};
+use metering_core::oauth::{CodeChallenge, GrantId, GrantTokenHash, RedirectUri};
 use metering_core::offers::{AuthorizationNonce, IdentifierHash, SettlementFailure};
 use metering_core::operators::{Actor, AuditId, AuditResult, OperatorName, OperatorTokenHash, Role};
-use metering_core::payments::{CurrencyAmount, ExchangeRate, NonceHash, PaymentUse};
+use metering_core::payments::{
+    CurrencyAmount, ExchangeRate, NonceHash, PaymentUse, TopUpChargeId, TopUpChargeState, TopUpStop,
+};
 use metering_core::prices::{CatalogueHash, PriceNumber};
 use metering_core::signups::{LinkHash, LinkPurpose, SessionHash, UserCode};
 use metering_core::store::SourceId;
@@ -259,11 +264,14 @@ wrappers! {
     BrowserSessionId: [u8; 16], Self::from_bytes, |id| *id.as_bytes();
     BrowserTokenHash: [u8; 32], Self::from_bytes, |hash| *hash.as_bytes();
     KeyHash: [u8; 32], Self::from_bytes, |hash| *hash.as_bytes();
+    GrantId: [u8; 16], Self::from_bytes, |id| *id.as_bytes();
+    GrantTokenHash: [u8; 32], Self::from_bytes, |hash| *hash.as_bytes();
     AuthorizationNonce: [u8; 32], Self::from_bytes, |nonce| *nonce.as_bytes();
     IdentifierHash: [u8; 32], Self::from_bytes, |hash| *hash.as_bytes();
     NonceHash: [u8; 32], Self::from_bytes, |hash| *hash.as_bytes();
     Fingerprint: [u8; 16], Self::from_bytes, |fingerprint| *fingerprint.as_bytes();
     HoldId: [u8; 16], Self::from_bytes, |id| *id.as_bytes();
+    TopUpChargeId: [u8; 16], Self::from_bytes, |id| *id.as_bytes();
     LinkHash: [u8; 32], Self::from_bytes, |hash| *hash.as_bytes();
     MemberId: [u8; 16], Self::from_bytes, |id| *id.as_bytes();
     SessionHash: [u8; 32], Self::from_bytes, |hash| *hash.as_bytes();
@@ -303,6 +311,7 @@ texts!(
     Actor,
     AgentName,
     BudgetReset,
+    CodeChallenge,
     Currency,
     CurrencyAmount,
     DeviceName,
@@ -317,38 +326,11 @@ texts!(
     KeyName,
     Networks,
     OperatorName,
+    RedirectUri,
     RoutePatterns,
     Scopes,
     UserCode
 );
-
-impl ToValue for WebhookSecret {
-    const NULL: Value = Value::Text(None);
-
-    fn to_value(&self) -> Value {
-        self.expose().as_str().to_value()
-    }
-}
-
-impl FromValue for WebhookSecret {
-    fn from_value(value: &Value) -> Option<Self> {
-        Self::parse(&String::from_value(value)?).ok()
-    }
-}
-
-impl ToValue for WalletSignature {
-    const NULL: Value = Value::Bytes(None);
-
-    fn to_value(&self) -> Value {
-        self.as_bytes().to_value()
-    }
-}
-
-impl FromValue for WalletSignature {
-    fn from_value(value: &Value) -> Option<Self> {
-        Self::from_bytes(Vec::from_value(value)?).ok()
-    }
-}
 
 /// Domain types that are stored as their name: the type, and how to find it by its name.
 macro_rules! names {
@@ -382,6 +364,8 @@ names! {
     Role: |name| name.parse().ok();
     SettleReason: Self::from_name;
     SettlementFailure: Self::from_name;
+    TopUpChargeState: Self::from_name;
+    TopUpStop: Self::from_name;
     WebhookState: Self::from_name;
 }
 

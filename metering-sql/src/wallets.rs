@@ -40,3 +40,9 @@ pub async fn accounts_of(db: &mut dyn Executor, wallet: &Address) -> Result<Vec<
                WHERE w.wallet = ?1 AND a.revoked_at IS NULL ORDER BY w.id";
     db.query(sql, &values![wallet]).await?.iter().map(|row| row.get(0)).collect()
 }
+
+/// The wallets that are linked to an account, in the order of linking.
+pub async fn of_account(db: &mut dyn Executor, account: &AccountId) -> Result<Vec<Address>> {
+    let sql = "SELECT w.wallet FROM wallet_link w JOIN account a ON a.id = w.account WHERE a.org_id = ?1 ORDER BY w.id";
+    db.query(sql, &values![account]).await?.iter().map(|row| row.get(0)).collect()
+}

@@ -12,7 +12,8 @@ use metering_core::money::NewLedgerEntry;
 use metering_core::usage::DayRange;
 use metering_core::{Day, Timestamp, UsageLine};
 use metering_sql::{
-    BoxFuture, Erased, Executor, Row, Script, UsagePart, Value, accounts, now, outbox, usage, usage_lines, words,
+    BoxFuture, Erased, Executor, Row, Script, UsagePart, Value, WriteMode, accounts, now, outbox, usage, usage_lines,
+    words,
 };
 use rusqlite::types::{ToSqlOutput, ValueRef};
 use rusqlite::{ToSql, params_from_iter};
@@ -22,6 +23,7 @@ use crate::error::{Result, corrupt, store_error};
 use crate::journal::sequence::record_settings;
 use crate::journal::{Snapshot, Unfolded};
 use crate::money::ledger;
+use crate::usage::history;
 
 /// Statements of one transaction.
 ///
@@ -154,6 +156,20 @@ impl Executor for Statements<'_, '_> {
         done(self.0.unfolded().map(|unfolded| first_parts(&unfolded, first, last, pairs)))
     }
 
+    fn erase_paths(
+        &mut self,
+        account: i64,
+        until: Timestamp,
+        mode: WriteMode,
+    ) -> BoxFuture<'_, metering_sql::Result<u64>> {
+        done(history::erase_paths(&self.0, account, until, mode))
+    }
+
+    /// Until the connection is closed: erasures are rare.
+    fn overwrite_deleted(&mut self) -> metering_sql::Result<()> {
+        Ok(self.0.pragma_update(None, "secure_delete", true).map_err(store_error)?)
+    }
+
     fn settings_changed(&mut self, account: i64) -> BoxFuture<'_, metering_sql::Result<()>> {
         let recorded = record_settings(&self.0, account);
         self.0.wrote_journal();
@@ -180,7 +196,7 @@ fn first_parts(unfolded: &Unfolded, first: (Day, i64), last: Day, pairs: i64) ->
 }
 
 /// What the words of statements stand for. SQLite compares bytes anyway, and only one transaction writes.
-const WORDS: [(&str, &str); 23] = [
+const WORDS: [(&str, &str); 24] = [
     ("{bytes}", ""),
     ("{lock m}", ""),
     ("{lock webhook}", ""),
@@ -189,6 +205,7 @@ const WORDS: [(&str, &str); 23] = [
     ("{integer}", "INTEGER"),
     ("{blob}", "BLOB"),
     ("{keyed}", " STRICT, WITHOUT ROWID"),
+    ("{audit_guard}", include_str!("migrations/audit_guard.sql")),
     ("{join}", "CROSS JOIN"),
     ("{is}", "IS"),
     ("{no_account}", "NULL"),

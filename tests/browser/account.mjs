@@ -227,7 +227,7 @@ export const account = {
     assert.ok(await list.locator("table").isVisible());
 
     for (const [button, path, columns] of [
-      ["Usage (CSV)", "/credits/usage.csv", "day,route,method,source,calls,credits,key_id,key_name"],
+      ["Usage (CSV)", "/credits/usage.csv", "day,route,method,source,calls,credits,key_id,key_name,model"],
       ["Ledger (CSV)", "/credits/ledger.csv", "id,created_at,type,credits,description,plan_id,chain_id,tx_hash"],
     ]) {
       const [download] = await Promise.all([page.waitForEvent("download"), page.getByRole("button", { name: button }).click()]);
@@ -236,6 +236,9 @@ export const account = {
       assert.match(download.suggestedFilename(), /^(usage|ledger).*\.csv$/);
       if (path.includes("ledger")) assert.equal(text, await (await call(page, path, key)).text());
     }
+    const everything = page.getByRole("button", { name: "Download everything (JSON)" });
+    const [stored] = await Promise.all([page.waitForEvent("download"), everything.click()]);
+    assert.equal(JSON.parse(readFileSync(await stored.path(), "utf8")).account.agent_name, name);
     // A file in several parts is saved as one.
     await page.route("**/credits/ledger.csv*", (route) => {
       const isLast = route.request().url().includes("after=2");

@@ -105,6 +105,14 @@ export const consoleActions = {
     assert.match((await grant.innerText()).replace(/\s+/g, " "), /total_credits_granted 2 3\.25/);
     await checkPage(page, null);
 
+    await page.click("#erase");
+    await page.waitForSelector('#erased:has-text("profile: 1")');
+    const [org] = (await page.innerText("dialog")).match(/org_\w+/);
+    await checkPage(page, null);
+    await send(page, { confirmation: org, reason: "Asked to be forgotten" });
+    await says(page, "Erased the owner.");
+    await page.waitForSelector('#view-title:has-text("erased")');
+
     await visit(page, "Accounts");
     await page.click("#new-account");
     await send(page, { agent_name: "fourth", email: "fourth@example.com", credits: "0.5", reason: "Trial" });
@@ -258,7 +266,9 @@ export const consoleActions = {
   async consolePayments(visitor, { token, hash, org, wallet }) {
     const page = await visitor.window();
     await enter(page, token, "payments");
-    assert.match(await page.innerText("#credited tbody"), /USDC[\s\S]*Signup\s+starter/);
+    assert.match(await page.innerText("#credited tbody"), /USDC[\s\S]*org_[\s\S]*Signup\s+starter/);
+    assert.doesNotMatch(await page.innerText("#credited tbody a[href^='#/accounts/']"), /^org_/, "the account has its name");
+    assert.match(await page.innerText("#credited .payments-total"), /^1 payment shown: 5[.\d]* USDC on chain \d+\.$/);
     await page.click(".block-form [type=submit]");
     await page.waitForSelector("#arrivals tbody tr");
     assert.match(await page.innerText("#arrivals-status"), /^1 payment found\. Searched devnet, blocks [\d,]+ to [\d,]+\.$/);

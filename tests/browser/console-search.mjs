@@ -38,6 +38,7 @@ const needs = (org) => ({
   unclaimed_count: 1,
   webhooks: [{ org_id: org, webhook: { id: "wh_1", url: "https://example.com/hook", events: [], state: "active", old_secret_expires_at: null, created_at: "2026-11-01T00:00:00.000Z" }, since: "2026-11-20T22:51:00.000Z", attempts: 7, last_status: 500, last_error: "HTTP 500" }],
   running_out: [{ org_id: org, agent_name: "price-watcher", credit_balance: 3, credits_used: 10.5, days_left: 2 }],
+  next: { unclaimed: null, webhooks: null, running_out: null },
 });
 
 export const consoleSearch = {
@@ -218,6 +219,22 @@ export const consoleSearch = {
       assert.equal(await page.innerText("#view-title"), "All that needs attention");
       assert.equal(await page.locator('a[href="#/attention"]').count(), 0);
       await checkPage(page, null);
+      // What the service sends in pages is read page by page.
+      await page.unroute("**/admin/attention");
+      await page.route(/\/admin\/attention(\?|$)/, (route) => {
+        const after = new URL(route.request().url()).searchParams.get("after");
+        const next = { ...others.next, running_out: after ? null : "2.10.org" };
+        return route.fulfill(json({ ...others, running_out: [{ ...runway, agent_name: after ?? "first" }], next }));
+      });
+      await visit(page, "Overview");
+      await page.waitForSelector('[data-attention="runway"]:has-text("There may be more.")');
+      await page.click('[data-attention="runway"] a[href="#/attention"]');
+      await page.waitForSelector('[data-more="running_out"]');
+      await checkPage(page, null);
+      await page.press('[data-more="running_out"]', "Enter");
+      await page.waitForSelector('[data-attention="runway"]:has-text("2.10.org"):focus');
+      assert.equal(await page.locator('[data-attention="runway"]').count(), 2);
+      assert.equal(await page.locator("[data-more]").count(), 0);
     }
   },
 };

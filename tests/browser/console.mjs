@@ -56,6 +56,19 @@ async function madeUpMonth(page) {
   });
 }
 
+/** Chooses days that are over, the wrong way round first. */
+async function customDays(page) {
+  await page.click("[data-choice=custom]");
+  await page.waitForSelector("#report-from:focus");
+  await page.fill("#report-to", "2020-01-01");
+  await page.waitForSelector('#report-days-error:has-text("The first day must not be after the last.")');
+  await page.fill("#report-from", "2019-12-01");
+  await page.waitForSelector('.lead:has-text("2019-12-01 to 2020-01-01, UTC")');
+  await checkPage(page, null);
+  await page.click('[data-choice="30"]');
+  await page.waitForSelector("#report-from", { state: "detached" });
+}
+
 export const operatorsConsole = {
   /** Signs in with wrong tokens and the right one; signs out. The token is kept nowhere. */
   async consoleSignIn(visitor, { token, service }) {
@@ -66,6 +79,20 @@ export const operatorsConsole = {
     assert.equal(await page.getAttribute("#token", "type"), "password");
     assert.ok(await page.isHidden("#console-nav"));
     await checkPage(page, null);
+    assert.ok(await page.isHidden("#provider"), "no provider is configured");
+    // With a provider: a made-up one, and a browser that was sent back from it.
+    const sentBack = await visitor.window();
+    let problem = null;
+    await sentBack.route("**/admin/oidc", (route) => route.fulfill({ json: { name: "Acme", problem } }));
+    await sentBack.goto(`${page.base}/console?sign_in=no_role`);
+    await sentBack.waitForSelector('#provider-error:has-text("not among the operators")');
+    assert.equal(await sentBack.innerText('#provider-link[href="/admin/oidc/start"]'), "Sign in with Acme");
+    assert.ok(!sentBack.url().includes("sign_in"), "a reload does not say it again");
+    await checkPage(sentBack, null);
+    problem = "It cannot be reached.";
+    await sentBack.reload();
+    await sentBack.waitForSelector(`#provider-error:has-text("${problem}")`);
+    assert.ok(await sentBack.isHidden("#provider-link"));
     const wrong = [["sk_live_1", /starts with opr_/], [`opr_${"x".repeat(43)}`, /not valid/]];
     for (const [text, problem] of wrong) {
       await page.fill("#token", text);
@@ -193,6 +220,8 @@ export const operatorsConsole = {
       assert.match((await page.innerText("#health")).replace(/\s+/g, " "), /Gas wallet base, chain 8453 0x5aAe\w+ PROBLEM Pays the gas of about 17 more payments\. Refill it\./i);
       assert.match((await page.innerText("#unreported")).replace(/\s+/g, " "), /Settled without a report .*\/v1\/chat\/completions\s.*1,204\s.*3\s.* 08:01:02/i);
       await checkPage(page, null);
+      assert.equal(await page.locator("#daily svg.chart rect.bar.open").count(), 1, "today is not over");
+      if (options === LOOKS[0]) await customDays(page);
       for (const measure of ["credits_sold", "credits_granted", "usage_events", "new_accounts"]) {
         await page.click(`#daily [data-choice=${measure}]`);
         await page.waitForSelector("#daily svg.chart rect.bar");

@@ -34,8 +34,9 @@ export const guides = {
     assert.match(await shownCode(page), /standardwebhooks\.NewWebhook/);
     await page.locator(".code-choices [role=tabpanel]:visible button").first().click();
     assert.equal(await copied(page), await page.locator(".code-choices [role=tabpanel]:visible code").first().textContent());
-    await page.click(".guide-contents a:text-is('Delivery')");
+    await page.click(".contents a:text-is('Delivery')");
     assert.ok(page.url().endsWith("#delivery"));
+    assert.ok(await page.locator(".contents a:text-is('Delivery')").evaluate((link) => link.getBoundingClientRect().top >= 0 && link.getBoundingClientRect().bottom <= innerHeight), "the list stays in view");
 
     // With the keyboard: to the tabs, along them, and on to the next guide.
     await page.goto(`${page.base}/docs/guides/quickstart`);
@@ -58,9 +59,14 @@ export const guides = {
     await found.first().locator("a").click();
     await page.waitForURL("**/docs/guides/webhooks#verify-the-signature");
     await openReference(page);
-    await page.fill("#filter", "no such words");
+    await page.fill("#filter", "nosuchword");
     assert.equal(await page.textContent("#docs-status"), "0 endpoints");
     assert.ok(await page.isHidden("#guides"));
+    // Words that no title has are looked for in the text.
+    await page.fill("#filter", "webhook-timestamp");
+    await page.waitForSelector("#guides [data-heading]:not([hidden]) a[href^='/docs/guides/webhooks#']");
+    assert.match(await page.textContent("#docs-status"), /^1 guide\b/);
+    await checkPage(page, null);
   },
 
   /** The operator's name, URL and routes are in the guides, and their own pages are next to them. */

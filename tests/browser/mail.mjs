@@ -3,6 +3,7 @@
 import assert from "node:assert/strict";
 import { checkPage, storedData } from "./browser.mjs";
 import { KEY, LOOKS, call, look, signIn, signUp, tabTo } from "./steps.mjs";
+import { act } from "./webhooksteps.mjs";
 
 const balanceOf = async (page, key) => (await call(page, "/credits/balance", key)).json();
 const noToken = async (page) => {
@@ -209,11 +210,11 @@ export const mail = {
     await page.click("#tab-webhooks");
     const row = page.locator("#webhooks tbody tr", { hasText: `Email to ${email}` });
     await row.waitFor();
-    assert.deepEqual(await row.locator("button").evaluateAll((all) => all.map(({ dataset }) => dataset.action)), ["deliveries", "test", "disable", "delete"]);
-    await row.locator("[data-action=test]").click();
+    assert.deepEqual(await row.locator("[role=menuitem]").evaluateAll((all) => all.map(({ dataset }) => dataset.action)), ["deliveries", "test", "disable", "delete"]);
+    await act(page, `Email to ${email}`, "test");
     await page.waitForSelector("#deliveries tbody tr:first-child [data-state=delivered]");
     await checkPage(page, null);
-    await row.locator("[data-action=disable]").click();
+    await act(page, `Email to ${email}`, "disable");
     await page.click("dialog [type=submit]");
     await row.locator("[data-state=disabled]").waitFor();
     assert.equal((await alert()).email, false);

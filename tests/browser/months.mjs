@@ -1,5 +1,6 @@
 // Scenes on a store with months of data, which take screenshots of docs/pages.md.
 
+import assert from "node:assert/strict";
 import { checkPage } from "./browser.mjs";
 import { enter, shown, visit } from "./console-steps.mjs";
 import { LOOKS, look, signIn } from "./steps.mjs";
@@ -8,7 +9,7 @@ import { LOOKS, look, signIn } from "./steps.mjs";
 const TABS = ["charges", "usage", "keys"];
 
 export const months = {
-  /** The usage of an account: by route over a month, and by key over three, with the tooltip of a bar. */
+  /** The usage of an account: by route over a month, and by key over three, with the tooltip of a bar. Its purchases, with a receipt. */
   async months(visitor, { key }) {
     for (const options of LOOKS) {
       const page = await visitor.window(options);
@@ -16,6 +17,8 @@ export const months = {
       await signIn(page, key);
       await page.waitForSelector("svg.chart rect.part");
       await page.waitForSelector("#activity tbody tr");
+      await page.waitForSelector("#billing address");
+      assert.deepEqual(await page.locator("#purchases tbody th").allInnerTexts().then((days) => days.length), 3);
       await checkPage(page, ["month", narrow && "phone", dark && "dark"].filter(Boolean).join("-"));
       await page.click('#trend [data-choice="90"]');
       await page.waitForFunction(() => document.querySelectorAll(".stacked .day").length === 90);
@@ -24,6 +27,12 @@ export const months = {
       // On a phone, there is no pointer that rests on a bar.
       if (!narrow) await page.locator(".stacked .day").nth(30).locator(".part").first().hover();
       await checkPage(page, `usage-keys-${look(options)}`);
+      if (narrow || dark) continue;
+      await page.locator("#purchases a").first().click();
+      await page.waitForSelector("#receipt-number");
+      const words = await page.innerText("#receipt");
+      for (const part of ["Acme Data GmbH", "DE 123456789", "Team", "90 USDC", "77.08 EUR at 0.8612"]) assert.ok(words.includes(part), `${part} in ${words}`);
+      await checkPage(page, null);
     }
   },
 
@@ -49,6 +58,10 @@ export const months = {
       await page.press("#find-text", "Enter");
       await page.waitForSelector('[data-found="accounts"] tbody tr');
       await checkPage(page, `console-search-${look(options)}`);
+      await visit(page, "Payments");
+      await page.waitForSelector("#credited tbody tr >> nth=5");
+      assert.match(await page.innerText("#credited .payments-total"), /^6 payments shown: 330 USDC on chain 8453/);
+      await checkPage(page, `console-payments-${look(options)}`);
       await visit(page, "Price versions");
       await page.locator("#view tbody tr", { hasText: "scheduled" }).locator("a").first().click();
       await page.waitForSelector("#rehearsed");

@@ -34,6 +34,50 @@ async function isSignedOut(page, words) {
 }
 
 export const signin = {
+  /** A program asks for access. Its owner signs in on the consent page, chooses a budget, and finds its key among the others. */
+  async giveAccess(visitor, { key }) {
+    const page = await visitor.window({ expected: [400] });
+    const back = `${page.base}/docs`;
+    const registered = await fetch(`${page.base}/oauth/register`, { method: "POST", body: JSON.stringify({ client_name: "Claude", redirect_uris: [back] }) });
+    const { client_id: id } = await registered.json();
+    const challenge = "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM";
+    const asked = { response_type: "code", client_id: id, redirect_uri: back, state: "s&1", code_challenge: challenge, code_challenge_method: "S256" };
+    const ask = (more = {}) => page.goto(`${page.base}/oauth/authorize?${new URLSearchParams({ ...asked, ...more })}`);
+    const landed = async () => {
+      await page.waitForURL((url) => url.href.startsWith(`${back}?`));
+      return new URL(page.url()).searchParams;
+    };
+
+    await ask({ redirect_uri: "https://evil.example/" });
+    await page.waitForSelector("#over-step:not([hidden])");
+    assert.ok(await page.isHidden("#over-back"), "there is no way to where the program has not registered");
+    await ask();
+    await page.waitForSelector("#key-form");
+    assert.match(await page.innerText("#program-step"), /Claude asks for a key/);
+    await checkPage(page, null);
+    await page.click("#sign-in-deny");
+    assert.equal((await landed()).get("error"), "access_denied");
+
+    // Signing in on the account page leads back.
+    await ask();
+    await page.click("#key-form ~ p a:last-child");
+    await signIn(page, key);
+    await page.click("#waiting-program a");
+    await page.waitForSelector("#terms-form form");
+    await page.fill("#field-limit", "0.5");
+    await checkPage(page, null);
+    await page.click("#terms-form [type=submit]");
+    const response = await landed();
+    assert.deepEqual([response.get("state"), response.get("iss")], ["s&1", page.base]);
+    const form = new URLSearchParams({ grant_type: "authorization_code", code: response.get("code"), client_id: id, code_verifier: "dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk" });
+    const token = await (await fetch(`${page.base}/oauth/token`, { method: "POST", body: form })).json();
+    assert.equal((await call(page, "/mpp/ethPrice", token.access_token)).status, 200);
+    await page.goto(`${page.base}/metering/account`);
+    await openKeys(page);
+    assert.match(await page.innerText("#keys"), /Claude/);
+    assert.ok(await page.isHidden("#waiting-program"), "nothing waits any more");
+  },
+
   /** Reloads and new tabs stay signed in; signing out, here or elsewhere, and a rotation end it. */
   async keepSignedIn(visitor, { key }) {
     const page = await visitor.window({ expected: [401] });

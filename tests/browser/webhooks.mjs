@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { createRequire } from "node:module";
 import { checkPage, shows, storedData } from "./browser.mjs";
 import { LOOKS, copied, look, signIn, tabTo, watchClipboard } from "./steps.mjs";
-import { act, api, firstIs, openWebhooks, refreshUntil, row, sent, submit, withReceiver } from "./webhooksteps.mjs";
+import { act, api, firstIs, menu, openWebhooks, refreshUntil, row, sent, submit, withReceiver } from "./webhooksteps.mjs";
 
 // The packages of all clients are installed in tests/clients.
 const { Webhook } = createRequire(new URL("../clients/package.json", import.meta.url))("standardwebhooks");
@@ -94,7 +94,19 @@ export const webhooks = {
     await page.click("#deliveries [data-choice='']");
     await refreshUntil(page, "webhook.test", "delivered");
     assert.equal(hooks.got.at(-1).headers["webhook-id"], hooks.got.at(-2).headers["webhook-id"], "the id stays");
-
+    const shown = (count) => page.waitForFunction((count) => document.querySelectorAll("#deliveries tbody tr").length === count, count);
+    await page.selectOption("#delivery-events", "key.created");
+    await shown(1);
+    assert.match(await sent(page).first().innerText(), /key\.created/);
+    await page.click("#deliveries [data-choice=parked]");
+    await page.waitForSelector("#no-deliveries");
+    // A refresh keeps both filters; a test is shown without them.
+    await page.click("#refresh");
+    await page.waitForFunction(() => !document.querySelector("#refresh").hasAttribute("aria-busy"));
+    assert.equal(await page.locator("#delivery-events").inputValue(), "key.created");
+    await act(page, hooks.url, "test");
+    await firstIs(page, "delivered");
+    assert.equal(await page.locator("#delivery-events").inputValue(), "");
     // Changed, switched off, on again and deleted.
     await act(page, hooks.url, "change");
     await page.uncheck("#field-events input[value='balance.low']");
@@ -118,7 +130,7 @@ export const webhooks = {
 
   /** A webhook that fails says since when, why, and how many events wait; each of those says what it waits for. */
   failingWebhook: withReceiver(async (visitor, { key }, hooks) => {
-    hooks.status = 500;
+    [hooks.status, hooks.text] = [500, '{"error": "<b>no space left</b>"}'];
     const page = await visitor.window();
     const { data: webhook } = await api(page, key, "POST", "/webhooks", { url: hooks.url });
     for (const name of ["crawler", "laptop"]) await api(page, key, "POST", "/keys", { name });
@@ -141,7 +153,9 @@ export const webhooks = {
     const body = sent(page).first().locator(".payload pre");
     await body.waitFor();
     assert.equal(JSON.parse(await body.innerText()).data.key_name, "laptop");
-    assert.deepEqual(JSON.parse(await sent(page).last().locator(".payload summary").click().then(() => sent(page).last().locator(".payload pre").innerText())), JSON.parse(hooks.got[0].text));
+    assert.deepEqual(JSON.parse(await sent(page).last().locator(".payload summary").click().then(() => sent(page).last().locator(".payload [data-part=Payload]").innerText())), JSON.parse(hooks.got[0].text));
+    assert.deepEqual(JSON.parse(await sent(page).last().locator(".payload [data-part=Response]").innerText()), JSON.parse(hooks.text), "as text");
+    assert.equal(await page.locator("#deliveries pre b").count(), 0);
     await checkPage(page, "webhook-failing");
     hooks.status = 204;
     await sent(page).last().locator("[data-action=resend]").click();
@@ -210,8 +224,18 @@ export const webhooks = {
     await page.waitForSelector("#secret-kept");
     await tabTo(page, "#secret-kept");
     await press("Enter");
-    await page.waitForFunction(() => document.activeElement.dataset.action === "deliveries");
-    await tabTo(page, "[data-action=test]");
+    await page.waitForFunction(() => document.activeElement.matches("#webhooks .menu-button"));
+    // The menu: arrows, a letter, Escape.
+    const chosen = () => page.evaluate(() => document.activeElement.dataset.action);
+    await press("Enter");
+    assert.equal(await chosen(), "deliveries");
+    await press("ArrowUp");
+    assert.equal(await chosen(), "delete");
+    await press("Escape");
+    assert.ok(await page.evaluate(() => document.activeElement.matches("#webhooks .menu-button")));
+    await press("ArrowDown");
+    await press("t");
+    assert.equal(await chosen(), "test");
     await press("Enter");
     await firstIs(page, "delivered");
     assert.equal(await page.evaluate(() => document.activeElement.id), "deliveries-title");
@@ -224,14 +248,28 @@ export const webhooks = {
     const pressed = await page.$("[data-action=resend]");
     await press("Enter");
     await page.waitForFunction((pressed) => !pressed.isConnected && document.activeElement.dataset.action === "resend", pressed);
+    // The filters.
+    await page.focus("#deliveries-title");
+    await tabTo(page, "#delivery-events");
+    await press("End");
+    await page.waitForFunction(() => document.querySelector("#delivery-events").value === "webhook.test");
+    await page.waitForSelector("#deliveries tbody tr");
     await page.focus("#tab-webhooks");
-    await tabTo(page, "[data-action=delete]");
+    await tabTo(page, "#webhooks [data-webhook]");
     await press("Enter");
-    await page.waitForSelector("dialog");
-    await press("Escape");
-    await page.waitForSelector("dialog", { state: "detached" });
-    assert.equal(await page.evaluate(() => document.activeElement.dataset.action), "delete");
-    await press("Enter");
+    await page.waitForFunction(() => document.activeElement.id === "deliveries-title");
+    for (const confirm of [false, true]) {
+      await page.focus("#tab-webhooks");
+      await tabTo(page, "#webhooks .menu-button");
+      await press("ArrowUp");
+      assert.equal(await chosen(), "delete");
+      await press("Enter");
+      await page.waitForSelector("dialog");
+      if (confirm) break;
+      await press("Escape");
+      await page.waitForSelector("dialog", { state: "detached" });
+      await page.waitForFunction(() => document.activeElement.matches("#webhooks .menu-button"));
+    }
     await tabTo(page, "dialog [type=submit]");
     await press("Enter");
     await page.waitForSelector("#no-webhooks");
@@ -246,8 +284,8 @@ export const webhooks = {
     await signIn(page, reader);
     await openWebhooks(page);
     assert.match(await page.innerText("#webhooks-not-first"), /first key/);
-    assert.deepEqual(await page.locator("#webhooks button").evaluateAll((all) => all.map(({ dataset }) => dataset.action)), ["deliveries"]);
-    await page.click("[data-action=deliveries]");
+    assert.deepEqual(await page.locator("#webhooks [role=menuitem]").evaluateAll((all) => all.map(({ dataset }) => dataset.action)), ["deliveries"]);
+    await page.click("#webhooks [data-webhook]");
     await page.waitForSelector("#deliveries table, #no-deliveries");
     assert.equal(await page.locator("[data-action=resend]").count(), 0);
 
@@ -261,7 +299,7 @@ export const webhooks = {
     await other.click("#panel-webhooks [role=alert] button");
     await other.waitForSelector("#webhooks table");
     await other.route("**/deliveries?*", (route) => route.fulfill(broken), { times: 1 });
-    await other.click("[data-action=deliveries]");
+    await other.click("#webhooks [data-webhook]");
     await other.waitForSelector("#deliveries [role=alert] button");
     await other.click("#deliveries [role=alert] button");
     await other.waitForSelector("#deliveries table, #no-deliveries");
@@ -297,7 +335,7 @@ export const webhooks = {
       const after = Number(new URL(route.request().url()).searchParams.get("after") ?? 0);
       return route.fulfill({ json: { data: Array.from({ length: 25 }, (_, place) => item(100 - after - place)), next: after < 25 ? String(after + 25) : null } });
     });
-    await other.click("[data-action=deliveries]");
+    await other.click("#webhooks [data-webhook]");
     await other.click("#more-deliveries");
     await other.waitForFunction(() => document.querySelectorAll("#deliveries tbody tr").length === 50);
     assert.equal(await other.locator("#more-deliveries").count(), 0);
@@ -328,7 +366,10 @@ export const webhooks = {
       await act(page, hooks.url, "deliveries");
       await page.waitForSelector("#deliveries table");
       await checkPage(page, `webhooks-${look(options)}`);
-      await page.locator(`[data-actions="${closed.id}"] [data-action=deliveries]`).click();
+      await menu(page, hooks.url).click();
+      await checkPage(page, null);
+      await page.keyboard.press("Escape");
+      await page.click(`[data-webhook="${closed.id}"]`);
       await page.waitForSelector("#deliveries [data-state=pending]");
       await checkPage(page, `webhook-pending-${look(options)}`);
       await page.click("#new-webhook");

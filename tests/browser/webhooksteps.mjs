@@ -4,15 +4,15 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import https from "node:https";
 
-/** A server that remembers requests. It responds with `status`, or with what the test sets it to. */
+/** A server that remembers requests. It responds with `status` and `text`, or with what the test sets them to. */
 export async function receiver({ certificate, key }) {
   const got = [];
-  const state = { status: 204, got };
+  const state = { status: 204, text: "", got };
   const server = https.createServer({ cert: readFileSync(certificate), key: readFileSync(key) }, async (request, response) => {
     const chunks = [];
     for await (const chunk of request) chunks.push(chunk);
     got.push({ headers: request.headers, text: Buffer.concat(chunks).toString() });
-    response.writeHead(state.status).end();
+    response.writeHead(state.status).end(state.text);
   });
   await new Promise((resolve) => server.listen(0, "127.0.0.1", resolve));
   const { port } = server.address();
@@ -38,7 +38,14 @@ export async function api(page, key, method, path, body) {
 }
 
 export const row = (page, url) => page.locator("#webhooks tbody tr", { has: page.getByText(url, { exact: true }) });
-export const act = (page, url, action) => row(page, url).locator(`[data-action=${action}]`).click();
+export const menu = (page, url) => row(page, url).locator(".menu-button");
+
+/** Chooses an entry of a webhook's menu. */
+export async function act(page, url, action) {
+  await menu(page, url).click();
+  await row(page, url).locator(`[data-action=${action}]`).click();
+}
+
 export const sent = (page) => page.locator("#deliveries tbody tr");
 export const firstIs = (page, state) => page.waitForSelector(`#deliveries tbody tr:first-child [data-state=${state}]`);
 

@@ -78,6 +78,12 @@ class Anthropic:
         message = self.client.messages.create(model="small", max_tokens=1000, messages=self.messages)
         return {"text": message.content[0].text, "id": message._request_id}
 
+    def limits(self):
+        create = self.client.messages.with_raw_response.create
+        headers = create(model="small", max_tokens=40, messages=self.messages).headers
+        named = {name: headers.get(f"anthropic-ratelimit-tokens-{name}") for name in ["limit", "reset"]}
+        return {"text": headers.get("anthropic-ratelimit-tokens-remaining"), **named}
+
     def unsold(self):
         return self.client.messages.create(model="unsold", max_tokens=1000, messages=self.messages).model_dump()
 

@@ -77,6 +77,11 @@ const anthropic: Client = (base, apiKey, prompt) => {
       const message = await client.messages.create(request);
       return { text: text(message), id: message._request_id };
     },
+    limits: async () => {
+      const { headers } = (await client.messages.create({ ...request, max_tokens: 40 }).withResponse()).response;
+      const [left, limit, reset] = ["remaining", "limit", "reset"].map((name) => headers.get(`anthropic-ratelimit-tokens-${name}`));
+      return { text: left, limit, reset };
+    },
     unsold: async () => ({ text: text(await client.messages.create({ ...request, model: "unsold" })) }),
     stream: async () => ({ text: await client.messages.stream(request).finalText() }),
     tools: async () => {

@@ -29,6 +29,7 @@ class Session:
         self.params = params
         self.statuses = []
         self.client = None
+        self.change = None
         self.leave = asyncio.Event()
         self.ready = asyncio.get_running_loop().create_future()
         self.task = asyncio.create_task(self.live())
@@ -64,6 +65,14 @@ class Session:
                 self.ready.set_exception(innermost(error))
         finally:
             self.client = None
+
+
+    async def subscribe(self, acknowledged):
+        """Returns the first change of the tools, by its name in the SDK."""
+        async with self.client.listen(tools_list_changed=True) as changes:
+            acknowledged.set_result(plain(changes.honored))
+            async for change in changes:
+                return type(change).__name__
 
 
 def innermost(error):
@@ -112,6 +121,20 @@ class Driver:
         client = self.client(params["session"])
         return plain(await client.call_tool(params["tool"], params["arguments"]))
 
+    async def listen(self, params):
+        """Subscribes to changes of the tools, and lists them: what the server will send, and how long the list is fresh."""
+        client, session = self.client(params["session"]), self.sessions[params["session"]]
+        acknowledged = asyncio.get_running_loop().create_future()
+        session.change = asyncio.create_task(session.subscribe(acknowledged))
+        await asyncio.wait({session.change, acknowledged}, return_when=asyncio.FIRST_COMPLETED)
+        if not acknowledged.done():
+            return session.change.result()
+        page = await client.list_tools()
+        return {"acknowledged": acknowledged.result(), "ttl_ms": page.ttl_ms, "cache_scope": page.cache_scope}
+
+    async def changed(self, params):
+        return await self.sessions[params["session"]].change
+
     async def statuses(self, params):
         return self.sessions[params["session"]].statuses
 
@@ -125,7 +148,7 @@ class Driver:
         request = json.loads(line)
         try:
             method = {"connect": self.connect, "tools": self.tools, "call": self.call}
-            method |= {"statuses": self.statuses, "close": self.close}
+            method |= {"statuses": self.statuses, "close": self.close, "listen": self.listen, "changed": self.changed}
             response = {"result": await method[request["method"]](request["params"])}
         except BaseException as error:
             error = innermost(error)

@@ -7,6 +7,7 @@ mod packages;
 mod process;
 mod session;
 
+use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -47,6 +48,30 @@ pub struct Agent {
 impl Sdk {
     /// Both SDKs.
     pub const ALL: [Self; 2] = [Self::Python, Self::TypeScript];
+
+    #[track_caller]
+    fn script(self, name: &str) -> Command {
+        match self {
+            Self::Python => packages::python(name),
+            Self::TypeScript => packages::node(name),
+        }
+    }
+}
+
+/// Runs a script of `tests/mcp` with an SDK, and returns the JSON that it prints; `None` if these tests are disabled.
+///
+/// # Panics
+/// If the SDK is not installed, or the script fails.
+#[track_caller]
+#[must_use]
+pub fn run_script(sdk: Sdk, name: &str, arguments: &[&str]) -> Option<Value> {
+    if packages::are_skipped() {
+        return None;
+    }
+    let run = sdk.script(name).args(arguments).output().unwrap_or_else(|error| panic!("{name} cannot be run: {error}"));
+    let (printed, errors) = (String::from_utf8_lossy(&run.stdout), String::from_utf8_lossy(&run.stderr));
+    assert!(run.status.success(), "{sdk:?} {name}: {printed}{errors}");
+    Some(serde_json::from_str(&printed).unwrap_or_else(|error| panic!("{error} in {printed}")))
 }
 
 impl Transport {
@@ -81,10 +106,7 @@ impl Agent {
         if packages::are_skipped() {
             return None;
         }
-        let command = match sdk {
-            Sdk::Python => packages::python(),
-            Sdk::TypeScript => packages::node(),
-        };
+        let command = sdk.script("client");
         Some(Self { sdk, process: Arc::new(Process::start(command)), sessions: AtomicU64::new(0) })
     }
 

@@ -1,9 +1,10 @@
 // Makes the same request several times with a published client, unchanged, and returns what came of it. Each line has
-// `client`, `url`, `payerKey` and `calls`, and perhaps `apiKey` and `method`.
+// `client`, `url`, `payerKey` and `calls`, and perhaps `apiKey`, `method` and `json`, the body of the request.
 // A client that ends in `-lower` has a signer that spells its address in lower case, as many wallets do.
 
 import { wrapAxiosWithPayment, x402Client as AxiosX402Client } from "@x402/axios";
 import { registerExactEvmScheme } from "@x402/evm/exact/client";
+import { UptoEvmScheme } from "@x402/evm/upto/client";
 import {
   decodeSignedOffers,
   extractOffersFromPaymentRequired,
@@ -54,9 +55,10 @@ async function read(body, contentType) {
   return text;
 }
 
-function clientOfFetch(paying, { url, method, headers }) {
+function clientOfFetch(paying, { url, method, headers, json }) {
   return async () => {
-    const response = await paying(url, { method, headers });
+    const body = json === undefined ? undefined : JSON.stringify(json);
+    const response = await paying(url, { method, headers, body });
     const header = (name) => response.headers.get(name);
     return { status: response.status, header, body: await read(response.body, header("Content-Type")) };
   };
@@ -78,6 +80,12 @@ function clientOfAxios(request) {
     const header = (name) => response.headers.get(name);
     return { status: response.status, header, body: await read(response.data, header("Content-Type")) };
   };
+}
+
+// Signs the most that a request may cost, and nothing else.
+function clientOfUpto(request) {
+  const x402 = new x402Client().register("eip155:84532", new UptoEvmScheme(request.signer));
+  return clientOfFetch(wrapFetchWithPayment(countingFetch, x402), request);
 }
 
 // Signs in if it can, and pays otherwise.
@@ -150,16 +158,18 @@ const clients = {
   "key-for-wallet": clientOfKeys,
   "fetch-identified": clientOfIdentified,
   "fetch-receipts": clientOfReceipts,
+  "fetch-upto": clientOfUpto,
   axios: clientOfAxios,
   "fetch-v1": (request) => clientOfFetch(wrapFetchWithPaymentV1(countingFetch, request.signer), request),
 };
 
-await serve(async ({ client: name, url, payerKey, calls, apiKey, method = "GET" }) => {
+await serve(async ({ client: name, url, payerKey, calls, apiKey, method = "GET", json }) => {
   const client = name.replace(/-lower$/, "");
   const account = privateKeyToAccount(payerKey);
   const signer = name === client ? account : { ...account, address: account.address.toLowerCase() };
   const headers = apiKey ? { Authorization: `Bearer ${apiKey}` } : {};
-  const call = clients[client]({ url, method, headers, signer });
+  if (json !== undefined) headers["Content-Type"] = "application/json";
+  const call = clients[client]({ url, method, headers, signer, json });
   const results = [];
   for (let count = 0; count < calls; count += 1) {
     requests = [];

@@ -15,7 +15,8 @@ use crate::call::{Viewer, call};
 use crate::error::{AdminError, wrong};
 use crate::wire::{
     AccountDocument, AccountMembersDocument, AccountRequestDocument, AccountRequestsDocument, AccountsDocument,
-    CreateAccountRequest, CreatedAccountDocument, EntryRequest, LimitsRequest, PaymentRecordsDocument, ReasonRequest,
+    CreateAccountRequest, CreatedAccountDocument, EntryRequest, EraseRequest, ErasureDocument, LimitsRequest,
+    PaymentRecordsDocument, ReasonRequest,
 };
 
 register!(
@@ -33,6 +34,8 @@ register!(
     Adjust,
     SetLimits,
     RevokeAccount,
+    ShowErasure,
+    EraseAccount,
     RotateAccountKey
 );
 
@@ -100,6 +103,14 @@ parameters! {
         id: AccountId,
         /// Maximum number of entries, 100 by default
         limit: Bounded<100, 1000>,
+    }
+
+    /// An erasure.
+    ErasureOf {
+        /// The account's id
+        id: AccountId,
+        /// Whether receipts lose who bought too
+        receipts: Option<bool>,
     }
 
     /// A request.
@@ -267,6 +278,30 @@ call! {
     returns(200, "The account afterwards") or(NotFound);
     async fn run(admin, by: Action, of: OfAccount, _body: ReasonRequest) -> AccountDocument {
         Ok(AccountDocument::from(&admin.revoke_account(by, &of.id).await?))
+    }
+}
+
+call! {
+    /// What erasing the owner of an account would change
+    ShowErasure("erasure") = GET "/admin/accounts/{id}/erasure" in "accounts";
+    returns(200, "What would be erased") or(NotFound);
+    async fn run(admin, _by: Viewer, of: ErasureOf, _body: ()) -> ErasureDocument {
+        admin.erasure(&of.id, of.receipts.unwrap_or_default()).await
+    }
+}
+
+call! {
+    /// Erase what is stored of the owner of an account, permanently
+    ///
+    /// The account is revoked. It keeps its id, balance, ledger, usage and payments; its name becomes `erased`. Email
+    /// address, wallet, names and networks of keys, webhooks, events, sessions and paths of requests are gone, and entries
+    /// of the audit log about it keep only who did what and when. With `receipts`, receipts lose who bought. Erasing it
+    /// again erases only what came in since.
+    EraseAccount("erase") = POST "/admin/accounts/{id}/erase" in "accounts";
+    audit("account.erase", "Erased the owner");
+    returns(200, "What was erased") or(NotFound);
+    async fn run(admin, by: Action, of: OfAccount, request: EraseRequest) -> ErasureDocument {
+        admin.erase_account(by, &of.id, &request).await
     }
 }
 

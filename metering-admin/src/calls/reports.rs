@@ -75,11 +75,15 @@ call! {
     async fn run(admin, _by: Viewer, page: PaymentsPage, _body: ()) -> PaymentRecordsDocument {
         let PaymentsPage { order, from, to, state, after, limit } = page;
         let filter = PaymentFilter { recorded: Period::of_days(from, to), state };
-        let records = match is_newest_first(order, filter != PaymentFilter::default())? {
-            true => admin.newest_payments(&filter, after.as_ref(), limit.0).await?,
-            false => admin.payments(after.as_ref(), limit.0).await?,
-        };
-        Ok(PaymentRecordsDocument::new(&records, &admin.plans().await?))
+        if !is_newest_first(order, filter != PaymentFilter::default())? {
+            let records = admin.payments(after.as_ref(), limit.0).await?;
+            return Ok(PaymentRecordsDocument::new(&records, &admin.plans().await?));
+        }
+        let records = admin.newest_payments(&filter, after.as_ref(), limit.0).await?;
+        let mut document = PaymentRecordsDocument::new(&records, &admin.plans().await?);
+        let accounts = document.payments.iter().map(|payment| &*payment.org_id);
+        document.agent_names = admin.agent_names(accounts.collect()).await?;
+        Ok(document)
     }
 }
 

@@ -12,7 +12,7 @@ register!(Search);
 parameters! {
     /// What to search for.
     Searched {
-        /// An id, an email address, a wallet, the start of an agent's name, a transaction's hash or a receipt's number
+        /// An id, an email address, a wallet, the start of an agent's name, a transaction's hash, a receipt's number or PROCESSOR:ID
         q: String,
         /// Where to continue a search for a name
         after: Option<Cursor>,

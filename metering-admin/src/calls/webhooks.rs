@@ -60,7 +60,7 @@ call! {
     ListDeliveries("deliveries") = GET "/admin/webhooks/deliveries" in "webhooks";
     returns(200, "Deliveries") or(NotFound);
     async fn run(admin, _by: Viewer, page: DeliveriesPage, _body: ()) -> DeliveriesDocument {
-        let filter = DeliveryFilter { webhook: page.webhook, state: page.state };
+        let filter = DeliveryFilter { webhook: page.webhook, state: page.state, kind: None };
         admin.deliveries(page.account.as_ref(), filter, page.after.as_ref(), page.limit.0).await
     }
 }

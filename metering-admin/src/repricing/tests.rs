@@ -195,3 +195,26 @@ fn volume_tiers_continue_through_the_month_and_begin_again() {
     assert_eq!(of(&same, &on("2026-11-01", "/a", 12, 3)), Some(Repriced::Exact(Credits::from_atoms(216))));
     assert_eq!(of(&Repricing::new(None, &after), &total("/a", u64::MAX, 0)), None, "out of range");
 }
+
+#[test]
+fn usage_of_a_model_is_repriced_by_that_models_price() {
+    let catalogue = |max: &str, price: &str| {
+        let catalogue = Catalogue::from_json(&format!(
+            r#"{{"market": "M", "version": 1, "endpoints": [{{"path": "/chat", "method": "POST", "metered": true,
+                "price": {{"max": "1", "model": {{"json": "/model"}}, "report": {{"json": {{"t": "/t"}}}}, "models": {{
+                    "small": {{"max": "{max}", "units": {{"t": "{price}"}}}}, "large*": {{"units": {{"t": "0.3"}}}}}}}}}}]}}"#
+        ));
+        catalogue.unwrap_or_else(|error| panic!("{error}"))
+    };
+    let (old, new) = (catalogue("1", "0.1"), catalogue("2", "0.2"));
+    let repricing = Repricing::new(Some(&old), &new);
+    let of_model = |model: Option<&str>| {
+        let total = total("/chat", 3, 1_000);
+        let line = UsageLine { http_method: "POST".into(), ..total.line.clone() };
+        let line = model.map_or(line.clone(), |model| line.of_model(model));
+        of(&repricing, &DailyTotal { line, ..total })
+    };
+    assert_eq!(of_model(Some("small")), Some(Repriced::Estimate(Credits::from_atoms(2_000))));
+    assert_eq!(of_model(Some("large*")), Some(Repriced::Exact(Credits::from_atoms(1_000))));
+    assert_eq!(of_model(None), Some(Repriced::Unknown), "no model was recorded");
+}

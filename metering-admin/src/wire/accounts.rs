@@ -61,6 +61,10 @@ pub struct AccountDocument {
     /// When it was revoked, if it was, as RFC 3339.
     #[cfg_attr(feature = "openapi", schema(format = DateTime))]
     pub revoked_at: Option<String>,
+    /// When what was stored of its owner was erased, if it was, as RFC 3339.
+    #[cfg_attr(feature = "openapi", schema(format = DateTime))]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub erased_at: Option<String>,
 }
 
 impl From<&Account> for AccountDocument {
@@ -89,6 +93,7 @@ impl From<&Account> for AccountDocument {
             tokens_per_minute: account.tokens_per_minute,
             created_at: account.created_at.to_string(),
             revoked_at: account.revoked_at.map(|at| at.to_string()),
+            erased_at: account.erased_at.map(|at| at.to_string()),
         }
     }
 }

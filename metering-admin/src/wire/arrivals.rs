@@ -1,6 +1,6 @@
 //! Payments that arrived on the chains, for operators.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use metering_core::payments::{ArrivalLocation, PaymentTarget, Plan, Quote};
 use serde::{Deserialize, Serialize};
@@ -18,6 +18,9 @@ pub struct ArrivalsDocument {
     pub unreadable: Vec<UnreadableDocument>,
     /// The blocks that were scanned.
     pub scanned: Vec<ScannedDocument>,
+    /// The names of accounts in `org_ids`, by their ids. Absent on the command line.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub agent_names: BTreeMap<String, String>,
 }
 
 /// A payment that arrived.

@@ -3,24 +3,46 @@
 use metering_core::access::AccountId;
 use metering_core::events::Delivery;
 use metering_core::money::{Credits, printed};
+use metering_core::offers::{AuthorizationRecord, AuthorizationState};
 use metering_core::operators::AccountRunway;
 use metering_core::wire::WebhookDocument;
 use serde::{Deserialize, Serialize};
 
 use crate::wire::ArrivalDocument;
 
-/// What needs attention: at most 20 of each kind. Certificates, gas and chains are in the metrics and the health.
+/// What needs attention, a page of each kind. Certificates, gas and chains are in the metrics and the health.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct AttentionDocument {
     /// Payments that the watcher saw arrive, and that no account has, newest first.
     pub unclaimed: Vec<UnclaimedDocument>,
-    /// How many those are; more than are listed when there are many.
+    /// How many those are in all.
     pub unclaimed_count: u64,
+    /// Payments for usage (`upto`) that failed although their requests were served, newest first, of accounts that still
+    /// owe.
+    #[serde(default)]
+    pub unpaid: Vec<UnpaidUsageDocument>,
     /// Webhooks whose next event waits because an attempt failed, the one that fails longest first.
     pub webhooks: Vec<FailingWebhookDocument>,
+    /// Sinks that do not take usage, by name.
+    #[serde(default)]
+    pub usage_sinks: Vec<FailingSinkDocument>,
     /// Accounts that run out within a week at the pace of the last one, the first to run out first.
     pub running_out: Vec<RunwayDocument>,
+    /// Where each list continues: send it as `after`, with the list's name as `kind`.
+    pub next: AttentionNextDocument,
+}
+
+/// Where the lists of what needs attention continue; null at their ends.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct AttentionNextDocument {
+    /// The payments.
+    pub unclaimed: Option<String>,
+    /// The webhooks.
+    pub webhooks: Option<String>,
+    /// The accounts.
+    pub running_out: Option<String>,
 }
 
 /// A payment that nobody claimed.
@@ -90,6 +112,45 @@ pub struct FailingWebhookDocument {
     pub last_error: Option<String>,
 }
 
+/// A sink that usage cannot be sent to.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct FailingSinkDocument {
+    /// Its name in the configuration.
+    pub name: String,
+    /// Since when it fails, as RFC 3339.
+    #[cfg_attr(feature = "openapi", schema(format = DateTime))]
+    pub since: String,
+    /// When the next attempt is due, as RFC 3339.
+    #[cfg_attr(feature = "openapi", schema(format = DateTime))]
+    pub next_attempt_at: String,
+    /// The status of the last response, if there was one.
+    pub last_status: Option<u16>,
+    /// Why the last attempt failed.
+    pub last_error: Option<String>,
+}
+
+/// A payment for usage that failed although its request was served.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct UnpaidUsageDocument {
+    /// The account that owes it.
+    pub org_id: String,
+    /// The wallet that signed (EIP-55).
+    pub payer_address: String,
+    /// The chain's id.
+    pub chain_id: u64,
+    /// What was used.
+    #[serde(deserialize_with = "printed")]
+    #[cfg_attr(feature = "openapi", schema(value_type = f64))]
+    pub credits_used: Credits,
+    /// Why it was not paid: `expired`, `cancelled` or `refused`.
+    pub reason: String,
+    /// Since when, as RFC 3339.
+    #[cfg_attr(feature = "openapi", schema(format = DateTime))]
+    pub since: String,
+}
+
 /// An account that runs out of credits.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
@@ -121,6 +182,21 @@ impl FailingWebhookDocument {
             last_status: last.and_then(|last| last.status),
             last_error: last.and_then(|last| last.error.clone()),
         }
+    }
+}
+
+impl UnpaidUsageDocument {
+    /// `None` if it did not fail.
+    pub(crate) fn new(record: &AuthorizationRecord) -> Option<Self> {
+        let AuthorizationState::Failed { failure, at } = record.state else { return None };
+        Some(Self {
+            org_id: record.account.to_string(),
+            payer_address: record.signed.authorization.from.to_checksummed(),
+            chain_id: record.signed.chain_id,
+            credits_used: record.credited()?,
+            reason: failure.as_str().to_owned(),
+            since: at.to_string(),
+        })
     }
 }
 

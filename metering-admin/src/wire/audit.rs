@@ -23,7 +23,7 @@ pub struct AuditEntryDocument {
     /// When, as RFC 3339.
     #[cfg_attr(feature = "openapi", schema(format = DateTime))]
     pub at: String,
-    /// Who: `operator:NAME`, `command_line:USER`, or `processor:NAME`.
+    /// Who: `operator:NAME`, `oidc:MAIL (SUB at ISSUER)`, `command_line:USER`, or `processor:NAME`.
     pub actor: String,
     /// The kind of action, such as `account.grant`.
     pub action: String,

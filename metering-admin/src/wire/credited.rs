@@ -1,5 +1,7 @@
 //! The payments that were credited, and the assignment of payments to accounts, for operators.
 
+use std::collections::BTreeMap;
+
 use metering_core::chains::TxRef;
 use metering_core::money::{Credits, printed};
 use metering_core::payments::{PaymentRecord, Plan};
@@ -16,6 +18,9 @@ use crate::wire::{AccountDocument, QuotedDocument};
 pub struct PaymentRecordsDocument {
     /// The payments.
     pub payments: Vec<PaymentRecordDocument>,
+    /// The names of their accounts, by the accounts' ids. Absent when the list is not newest first.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub agent_names: BTreeMap<String, String>,
     /// The cursor for the payments that follow; absent when there are none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next: Option<String>,
@@ -128,7 +133,11 @@ impl PaymentRecordsDocument {
     #[must_use]
     pub fn new(page: &Page<PaymentRecord>, plans: &[Plan]) -> Self {
         let payments = page.items.iter().map(|record| PaymentRecordDocument::new(record, plans)).collect();
-        Self { payments, next: page.next.as_ref().map(Cursor::as_str).map(ToOwned::to_owned) }
+        Self {
+            payments,
+            agent_names: BTreeMap::new(),
+            next: page.next.as_ref().map(Cursor::as_str).map(ToOwned::to_owned),
+        }
     }
 }
 

@@ -10,8 +10,8 @@ use crate::wire::{AccountDocument, AccountRequestDocument, PaymentRecordDocument
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct SearchDocument {
-    /// What the text was taken for, by its form: `account`, `email`, `wallet`, `name`, `key`, `transaction`, `receipt` or
-    /// `request`.
+    /// What the text was taken for, by its form: `account`, `email`, `wallet`, `name`, `key`, `transaction`, `receipt`,
+    /// `payment` or `request`.
     pub kind: String,
     /// The accounts, also those of the other parts.
     pub accounts: Vec<AccountDocument>,

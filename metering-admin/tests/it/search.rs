@@ -8,7 +8,9 @@ use metering_core::charging::HoldId;
 use metering_core::clock::{Clock, SystemClock};
 use metering_core::operators::AccountFilter;
 use metering_core::prices::NewPriceVersion;
+use metering_core::service::PaymentSettings;
 use metering_core::store::PriceStore;
+use metering_core::wire::ProcessorPaymentRequest;
 use metering_core::{Account, Charge, Credits, Service, SystemRandomness};
 use metering_sqlite::SqliteStore;
 
@@ -136,4 +138,27 @@ async fn a_list_newest_first_may_be_searched() {
     let page = administration.newest_accounts(Some("ONE"), &AccountFilter::default(), None, 10).await.unwrap();
     let found: Vec<_> = page.items.iter().map(|account| account.agent_name.as_str()).collect();
     assert_eq!((found, page.next), (vec!["another-one", "one"], None));
+}
+
+#[tokio::test]
+async fn a_processors_payment_is_found_by_its_id() {
+    let store = Arc::new(SqliteStore::in_memory().unwrap());
+    let service = Service::with_defaults(store.clone());
+    let service = service.with_payments(store.clone(), Default::default(), PaymentSettings::default());
+    let administration = Administration::new(store);
+    let (account, _) = service.open_account("my-agent", credits("1")).await.unwrap();
+    for processor in ["stripe", "paddle"] {
+        let paid: ProcessorPaymentRequest = serde_json::from_value(serde_json::json!({
+            "processor": processor, "id": "pi_1", "org_id": account.id.as_str(),
+            "amount": "10.00", "currency": "EUR", "credits": 100,
+        }))
+        .unwrap();
+        service.payments().credit_from_processor(&paid).await.unwrap();
+    }
+    for (text, processor) in [("stripe:pi_1", "stripe"), ("paddle:pi_1", "paddle"), ("pi_1", "stripe")] {
+        let found = administration.search(text, None).await.unwrap();
+        let processors: Vec<_> = found.payments.iter().map(|payment| payment.processor.as_deref()).collect();
+        assert_eq!((processors, names(&found)), (vec![Some(processor)], vec!["my-agent"]), "{text}");
+    }
+    assert!(administration.search("paddle:pi_2", None).await.unwrap().payments.is_empty());
 }

@@ -4,6 +4,7 @@ mod alert;
 mod create;
 pub(super) mod document;
 mod entry;
+mod erase;
 mod issued;
 mod limits;
 mod list;
@@ -41,6 +42,7 @@ commands! {
     Grant(entry::GrantArgs),
     Adjust(entry::AdjustArgs),
     Revoke(revoke::RevokeArgs),
+    Erase(erase::EraseArgs),
     RotateKey(rotate_key::RotateKeyArgs),
 }
 

@@ -3,22 +3,27 @@
 
 mod columns;
 mod counted;
+mod day_files;
+mod days;
 mod hashed;
 mod keyed;
 mod sink;
 
 use std::fmt;
 use std::io::{self, BufWriter, IsTerminal, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
+use flate2::Compression;
+use flate2::write::GzEncoder;
 use indicatif::HumanCount;
 use metering_core::store::{Cursor, Page};
-use metering_core::{FullStore, StoreError};
+use metering_core::{Clock, FullStore, StoreError, SystemClock};
 use metering_sql::transfer::Section;
 
 use self::columns::Exported;
 use self::counted::Counted;
+use self::days::Days;
 use self::sink::Sink;
 use super::session::Session;
 use crate::failure::Failure;
@@ -40,7 +45,8 @@ Each page of 1,000 rows is a snapshot of one moment; rows written during the exp
 
 Examples:
   metering admin export ledger > ledger.csv
-  metering admin export usage --format jsonl --output usage.jsonl
+  metering admin export usage --from 2026-11-01 --to 2026-11-30 --format jsonl --output november.jsonl
+  metering admin export usage --gzip --incremental /srv/usage
   metering admin export accounts --with-hashes --format jsonl --output accounts.jsonl")]
 pub(crate) struct ExportArgs {
     /// What to export.
@@ -53,6 +59,15 @@ pub(crate) struct ExportArgs {
     /// another service can take them over. Keep the file private.
     #[arg(long)]
     with_hashes: bool,
+    #[command(flatten)]
+    days: Days,
+    /// For usage: write each whole UTC day to a file of its own in this directory, such as usage-2026-11-21.csv. Run it
+    /// again to add the days since; of the last 35 days, files whose usage has changed are replaced.
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["output", "force"])]
+    incremental: Option<PathBuf>,
+    /// Compress with gzip.
+    #[arg(long)]
+    gzip: bool,
     /// The file to create, or - for standard output.
     #[arg(long, value_name = "FILE", default_value = "-")]
     output: PathBuf,
@@ -112,23 +127,45 @@ impl ExportArgs {
         if self.with_hashes && !matches!(self.what, ExportKind::Accounts) {
             return Err(Failure::Usage("--with-hashes is for `export accounts` only".to_owned()));
         }
+        if !matches!(self.what, ExportKind::Usage) && (self.days.are_given() || self.incremental.is_some()) {
+            return Err(Failure::Usage("--from, --to and --incremental are for `export usage` only".to_owned()));
+        }
+        self.days.check()?;
         let database = session.database().await?;
         let store = database.store();
-        let total = database.count(self.what.section()).await?;
+        if let Some(directory) = &self.incremental {
+            return day_files::write(&self, store.as_ref(), directory, SystemClock.now().day(), out).await;
+        }
+        let total = if self.days.are_given() { None } else { database.count(self.what.section()).await? };
         let is_stdout = self.output.as_os_str() == "-";
         let progress = if is_stdout { Progress::beside_stdout() } else { Progress::new() };
         progress.begin("Writing", Unit::Things("rows"), total);
         if is_stdout {
-            let written = self.write(store.as_ref(), out, &progress).await?;
+            let written = self.write(store.as_ref(), out, &progress, self.days).await?;
             progress.end();
             if io::stderr().is_terminal() && !io::stdout().is_terminal() {
                 notice(&format!("Wrote {written}."));
             }
             return Ok(());
         }
-        let mut file = NewFile::next_to(&self.output, self.force)?;
+        let (file, written) = self.write_file(store.as_ref(), &self.output, self.force, &progress, self.days).await?;
+        file.finish()?;
+        progress.end();
+        Ok(writeln!(out, "Wrote {written}, to {}.", self.output.display())?)
+    }
+
+    /// Writes a file, which appears when it is finished.
+    async fn write_file(
+        &self,
+        store: &dyn FullStore,
+        target: &Path,
+        replace: bool,
+        progress: &Progress,
+        days: Days,
+    ) -> Result<(NewFile, Written), Failure> {
+        let mut file = NewFile::next_to(target, replace)?;
         let mut writer = BufWriter::new(&mut file);
-        let written = match self.write(store.as_ref(), &mut writer, &progress).await {
+        let written = match self.write(store, &mut writer, progress, days).await {
             Ok(written) => writer.flush().map(|()| written).map_err(Failure::Output),
             failed => failed,
         };
@@ -137,32 +174,49 @@ impl ExportArgs {
             Failure::Output(error) => file.cannot_write(&error),
             other => other,
         })?;
-        file.finish()?;
-        progress.end();
-        Ok(writeln!(out, "Wrote {written}, to {}.", self.output.display())?)
+        Ok((file, written))
     }
 
-    async fn write(&self, store: &dyn FullStore, out: &mut dyn Write, progress: &Progress) -> Result<Written, Failure> {
+    async fn write(
+        &self,
+        store: &dyn FullStore,
+        out: &mut dyn Write,
+        progress: &Progress,
+        days: Days,
+    ) -> Result<Written, Failure> {
         let mut out = Counted::new(out);
-        let rows = match self.what {
-            ExportKind::Accounts if self.with_hashes => {
-                let page = async |after: Option<&Cursor>| hashed::page(store, store.accounts(after, PAGE).await?).await;
-                self.pages(&mut out, progress, page).await?
-            }
-            ExportKind::Accounts => {
-                self.pages(&mut out, progress, async |after| store.accounts(after, PAGE).await).await?
-            }
-            ExportKind::Ledger => self.pages(&mut out, progress, async |after| store.ledger(after, PAGE).await).await?,
-            ExportKind::Payments => {
-                self.pages(&mut out, progress, async |after| store.payments(after, PAGE).await).await?
-            }
-            ExportKind::Usage => {
-                let page =
-                    async |after: Option<&Cursor>| keyed::page(store, store.daily_totals(after, PAGE).await?).await;
-                self.pages(&mut out, progress, page).await?
-            }
+        let rows = if self.gzip {
+            let mut gzip = GzEncoder::new(&mut out, Compression::default());
+            let rows = self.write_rows(store, &mut gzip, progress, days).await?;
+            gzip.finish()?;
+            rows
+        } else {
+            self.write_rows(store, &mut out, progress, days).await?
         };
         Ok(Written { rows, bytes: out.bytes })
+    }
+
+    async fn write_rows(
+        &self,
+        store: &dyn FullStore,
+        out: &mut dyn Write,
+        progress: &Progress,
+        days: Days,
+    ) -> Result<u64, Failure> {
+        match self.what {
+            ExportKind::Accounts if self.with_hashes => {
+                let page = async |after: Option<&Cursor>| hashed::page(store, store.accounts(after, PAGE).await?).await;
+                self.pages(out, progress, page).await
+            }
+            ExportKind::Accounts => self.pages(out, progress, async |after| store.accounts(after, PAGE).await).await,
+            ExportKind::Ledger => self.pages(out, progress, async |after| store.ledger(after, PAGE).await).await,
+            ExportKind::Payments => self.pages(out, progress, async |after| store.payments(after, PAGE).await).await,
+            ExportKind::Usage => {
+                let page =
+                    async |after: Option<&Cursor>| keyed::page(store, days.page(store, after, PAGE).await?).await;
+                self.pages(out, progress, page).await
+            }
+        }
     }
 
     /// Writes all pages, and returns how many rows there are.

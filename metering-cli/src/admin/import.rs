@@ -25,10 +25,12 @@ use self::source::{FileFormat, Item, Source};
 use super::session::Session;
 use crate::failure::Failure;
 use crate::output::Format;
-use crate::progress::{Progress, Unit};
+use crate::progress::{Progress, Unit, numbered};
 
 /// How many accounts are written in one transaction.
 const BATCH: usize = 200;
+/// The parts of an import: importing, comparing, verifying.
+const PARTS: usize = 3;
 
 /// Import accounts of another service, with their key hashes and balances.
 #[derive(Debug, Args)]
@@ -82,7 +84,8 @@ impl ImportArgs {
         };
         let administration = Administration::new(store.clone());
         let mut batch = Vec::with_capacity(BATCH);
-        progress.begin(if self.dry_run { "Reading" } else { "Importing" }, accounts, total);
+        let first = if self.dry_run { "Reading".to_owned() } else { numbered("Importing", 1, PARTS) };
+        progress.begin(&first, accounts, total);
         loop {
             let item = source.next()?;
             let ended = item.is_none();
@@ -105,9 +108,9 @@ impl ImportArgs {
         quotes::open(target, source.quotes()?, &mut report).await?;
         report.oddities(source.oddities()?);
         if !self.dry_run {
-            progress.begin("Comparing", accounts, total);
+            progress.begin(&numbered("Comparing", 2, PARTS), accounts, total);
             prove(store.as_ref(), Source::open(&self.from, self.format, now)?, &mut report, progress).await?;
-            progress.begin("Verifying the books", Unit::Steps, None);
+            progress.begin(&numbered("Verifying the books", 3, PARTS), Unit::Steps, None);
             report.verified(&store.verify().await?);
         }
         Ok(report)

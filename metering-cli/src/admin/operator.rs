@@ -112,7 +112,7 @@ struct Listed {
 }
 
 const COLUMNS: &[Column] =
-    &[Column::text("NAME"), Column::word("ROLE"), Column::word("STATUS"), Column::time("CREATED").optional(1)];
+    &[Column::text("NAME"), Column::word("ROLE"), Column::state("STATUS"), Column::time("CREATED").optional(1)];
 
 fn role(text: &str) -> Result<Role, MalformedRole> {
     text.parse()

@@ -13,6 +13,7 @@ use super::failures::out_of_range;
 use super::session::Session;
 use crate::failure::Failure;
 use crate::output::{Format, write_json};
+use crate::requests::with_model;
 use crate::table::{Column, Table, write_pairs};
 
 /// Show one account's usage by day, route and key, or the totals of all accounts.
@@ -86,7 +87,8 @@ fn write_summary(out: &mut dyn Write, agent_name: &str, summary: &UsageSummary) 
     }
     let mut endpoints = Table::new(BY_ENDPOINT);
     for endpoint in &summary.by_endpoint {
-        endpoints.row([&endpoint.route_template, &endpoint.http_method, &endpoint.call_count, &endpoint.credits_used]);
+        let route = with_model(&endpoint.route_template, endpoint.model.as_deref());
+        endpoints.row([&route, &endpoint.http_method, &endpoint.call_count, &endpoint.credits_used]);
     }
     writeln!(out)?;
     days.write(out)?;

@@ -4,6 +4,7 @@
 pub(crate) mod accounts;
 pub(crate) mod config;
 mod current_key;
+pub(crate) mod export;
 pub(crate) mod home;
 pub(crate) mod keys;
 pub(crate) mod members;

@@ -1,7 +1,9 @@
-//! Buying credits from a wallet. A payment that may have been sent is only ever resent as the same bytes.
+//! Buying credits from a wallet, and for operators, reporting what a processor took. A wallet's payment that may have been sent is only ever resent as the same bytes.
 
+pub(crate) mod auto_topup;
 pub(crate) mod payment;
 pub(crate) mod plans;
+pub(crate) mod processor;
 pub(crate) mod receipts;
 pub(crate) mod topup;
 pub(crate) mod wallet;

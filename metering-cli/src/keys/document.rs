@@ -12,7 +12,7 @@ const COLUMNS: &[Column] = &[
     Column::id("ID"),
     Column::text("NAME"),
     Column::word("SECRET").optional(5),
-    Column::word("STATE"),
+    Column::state("STATE"),
     Column::text("SCOPES").optional(6),
     Column::amount("USED"),
     Column::amount("LIMIT").optional(1),

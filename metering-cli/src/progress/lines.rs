@@ -61,7 +61,7 @@ mod tests {
         });
         lines.set(Some(Part::new("Writing", Unit::Things("rows"), Some(8))));
         lines.change(|part| part.done += 2);
-        let first = said.iter().find(|line| line.contains("2 of 8 rows (25 %)"));
+        let first = said.iter().find(|line| line.contains("2 of 8 rows (25%)"));
         assert!(first.is_some_and(|line| line.starts_with("Writing: ")));
         lines.set(None);
         drop(lines);

@@ -1,4 +1,4 @@
-//! A part of a run: what is done, and how much of it.
+//! A part of a run: what is done, and how much of it. Bars and lines have the same words.
 
 use std::time::{Duration, Instant};
 
@@ -7,22 +7,12 @@ use indicatif::HumanCount;
 /// What is counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Unit {
-    /// Things with this name, such as rows.
+    /// Things with this name, in the plural that ends in `s`, such as `rows`.
     Things(&'static str),
     /// Bytes.
     Bytes,
     /// Nothing: only time passes.
     Steps,
-}
-
-impl Unit {
-    /// Its name, for people.
-    pub(super) const fn noun(self) -> &'static str {
-        match self {
-            Self::Things(noun) => noun,
-            Self::Bytes | Self::Steps => "",
-        }
-    }
 }
 
 /// A part that has begun.
@@ -46,29 +36,35 @@ impl Part {
     }
 
     fn line_after(&self, elapsed: Duration) -> String {
-        let Self { what, unit, total, done, .. } = self;
-        if *unit == Unit::Steps {
-            return format!("{what}: {} s so far", elapsed.as_secs());
-        }
-        let per_second = u128::from(*done) * 1_000 / elapsed.as_millis().max(1);
-        let rate = quantity(u64::try_from(per_second).unwrap_or(u64::MAX), *unit);
-        let Some(total) = total.filter(|total| *total > 0) else {
-            return format!("{what}: {}, {rate}/s", quantity(*done, *unit));
-        };
-        // More than was counted may be there by now.
-        let total = total.max(*done);
-        let percent = u128::from(*done) * 100 / u128::from(total);
-        let of_total = format!("{what}: {} of {} ({percent} %)", number(*done, *unit), quantity(total, *unit));
-        match u128::from(total - *done).checked_div(per_second) {
-            Some(seconds) => format!("{of_total}, {rate}/s, {} left", duration(seconds)),
-            None => of_total,
-        }
+        format!("{}: {}", self.what, figures(self.unit, self.done, self.total, elapsed))
     }
+}
+
+/// How much is done, how fast, and how long the rest takes. The rate is the average so far; none below one a second.
+pub(super) fn figures(unit: Unit, done: u64, total: Option<u64>, elapsed: Duration) -> String {
+    if unit == Unit::Steps {
+        return format!("{} so far", duration(elapsed.as_secs().into()));
+    }
+    let per_second = u128::from(done) * 1_000 / elapsed.as_millis().max(1);
+    let rate = match u64::try_from(per_second).unwrap_or(u64::MAX) {
+        0 => String::new(),
+        rate => format!(", {}/s", quantity(rate, unit)),
+    };
+    let Some(total) = total.filter(|total| *total > 0) else {
+        return format!("{}{rate}", quantity(done, unit));
+    };
+    // More than was counted may be there by now.
+    let total = total.max(done);
+    let percent = u128::from(done) * 100 / u128::from(total);
+    let left = u128::from(total - done).checked_div(per_second);
+    let left = left.map_or_else(String::new, |seconds| format!(", {} left", duration(seconds)));
+    format!("{} of {} ({percent}%){rate}{left}", number(done, unit), quantity(total, unit))
 }
 
 fn quantity(count: u64, unit: Unit) -> String {
     match unit {
         Unit::Bytes => size(count),
+        Unit::Things(noun) if count == 1 => format!("1 {}", noun.strip_suffix('s').unwrap_or(noun)),
         Unit::Things(noun) => format!("{} {noun}", HumanCount(count)),
         Unit::Steps => String::new(),
     }
@@ -105,13 +101,16 @@ mod tests {
         let rows = Unit::Things("rows");
         // unit, total, done, seconds, line
         let table = [
-            (rows, Some(808_727), 120_000, 10, "Writing: 120,000 of 808,727 rows (14 %), 12,000 rows/s, 57 s left"),
-            (rows, Some(808_727), 120_000, 100, "Writing: 120,000 of 808,727 rows (14 %), 1,200 rows/s, 9 min left"),
-            (rows, Some(10), 12, 10, "Writing: 12 of 12 rows (100 %), 1 rows/s, 0 s left"),
-            (rows, Some(10), 0, 10, "Writing: 0 of 10 rows (0 %)"),
+            (rows, Some(808_727), 120_000, 10, "Writing: 120,000 of 808,727 rows (14%), 12,000 rows/s, 57 s left"),
+            (rows, Some(808_727), 120_000, 100, "Writing: 120,000 of 808,727 rows (14%), 1,200 rows/s, 9 min left"),
+            (rows, Some(10), 12, 10, "Writing: 12 of 12 rows (100%), 1 row/s, 0 s left"),
+            (rows, Some(1), 1, 2, "Writing: 1 of 1 row (100%)"),
+            (rows, Some(10), 0, 10, "Writing: 0 of 10 rows (0%)"),
             (rows, None, 120_000, 10, "Writing: 120,000 rows, 12,000 rows/s"),
-            (Unit::Bytes, Some(1 << 30), 512 << 20, 8, "Writing: 512 MiB of 1.0 GiB (50 %), 64 MiB/s, 8 s left"),
+            (Unit::Bytes, Some(1 << 30), 512 << 20, 8, "Writing: 512 MiB of 1.0 GiB (50%), 64 MiB/s, 8 s left"),
+            (rows, None, 3, 10, "Writing: 3 rows"),
             (Unit::Steps, None, 0, 20, "Writing: 20 s so far"),
+            (Unit::Steps, None, 0, 300, "Writing: 5 min so far"),
         ];
         for (unit, total, done, seconds, expected) in table {
             let part = Part { done, ..Part::new("Writing", unit, total) };

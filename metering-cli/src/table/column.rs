@@ -23,13 +23,15 @@ pub(crate) struct Column {
     pub(crate) heading: &'static str,
     pub(crate) is_right_aligned: bool,
     pub(crate) short: Short,
+    /// Whether its words are coloured by what they mean.
+    pub(crate) is_state: bool,
     /// Where columns must be hidden, the one with the largest rank goes first. One with rank 0 stays.
     pub(crate) rank: u8,
 }
 
 impl Column {
     const fn new(heading: &'static str, is_right_aligned: bool, short: Short) -> Self {
-        Self { heading, is_right_aligned, short, rank: 0 }
+        Self { heading, is_right_aligned, short, is_state: false, rank: 0 }
     }
 
     /// Text of any length.
@@ -40,6 +42,11 @@ impl Column {
     /// One of a few words.
     pub(crate) const fn word(heading: &'static str) -> Self {
         Self::new(heading, false, Short::Never)
+    }
+
+    /// The state of something, in one of a few words.
+    pub(crate) const fn state(heading: &'static str) -> Self {
+        Self { is_state: true, ..Self::word(heading) }
     }
 
     /// A whole number, or an amount that must be exact.

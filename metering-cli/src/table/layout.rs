@@ -27,6 +27,8 @@ pub(super) struct Room {
     /// What times are relative to.
     pub(super) now: Timestamp,
     pub(super) ellipsis: &'static str,
+    /// Whether states have their colour.
+    pub(super) colour: bool,
 }
 
 /// A table as lines.
@@ -79,7 +81,8 @@ pub(super) fn lay_out(columns: &[Column], rows: &[Vec<String>], room: Room) -> L
         _ => Plan { kept: full.into_iter().enumerate().collect(), stage: STAGES[0] },
     };
     let mut layout = Layout { hidden: columns.len() - plan.kept.len(), ..Layout::default() };
-    layout.lines.push(line(columns, &plan.kept, room, |position| columns[position].heading.to_owned()));
+    let headings = Room { colour: false, ..room };
+    layout.lines.push(line(columns, &plan.kept, headings, |position| columns[position].heading.to_owned()));
     for row in rows {
         let cells = line(columns, &plan.kept, room, |position| {
             let (column, cell) = (&columns[position], &row[position]);
@@ -148,12 +151,13 @@ fn total(widths: impl ExactSizeIterator<Item = usize>) -> usize {
     widths.sum::<usize>() + gaps
 }
 
-/// A line of a table, cut where even the gaps do not fit.
+/// A line of a table, cut where even the gaps do not fit; then it has no colours.
 fn line(columns: &[Column], kept: &[(usize, usize)], room: Room, cell: impl Fn(usize) -> String) -> String {
-    let mut line = String::new();
+    let (mut line, mut coloured) = (String::new(), String::new());
     for (place, (position, columns_of_cell)) in kept.iter().enumerate() {
         if place > 0 {
             line.push_str(&" ".repeat(GAP));
+            coloured.push_str(&" ".repeat(GAP));
         }
         let cell = match room.columns {
             Some(_) => cut(&cell(*position), *columns_of_cell, room.ellipsis),
@@ -164,9 +168,28 @@ fn line(columns: &[Column], kept: &[(usize, usize)], room: Room, cell: impl Fn(u
         let [before, after] = if is_right_aligned { [&*padding, &*cell] } else { [&*cell, &*padding] };
         line.push_str(before);
         line.push_str(after);
+        match colour(&cell).filter(|_| columns[*position].is_state) {
+            Some(colour) => coloured.push_str(&format!("\u{1b}[{colour}m{cell}\u{1b}[0m{padding}")),
+            None => coloured.extend([before, after]),
+        }
     }
     let line = line.trim_end();
-    room.columns.map_or_else(|| line.to_owned(), |limit| cut(line, limit, room.ellipsis))
+    match room.columns {
+        Some(limit) if width(line) > limit => cut(line, limit, room.ellipsis),
+        _ if room.colour => coloured.trim_end().to_owned(),
+        _ => line.to_owned(),
+    }
+}
+
+/// The colour (ECMA-48, 8.3.117) of a state: green where all is well, yellow where something is awaited or off, red where
+/// something is lost. Other words have none.
+fn colour(state: &str) -> Option<u8> {
+    match state {
+        "active" | "delivered" | "final" | "in_force" | "paid" => Some(32),
+        "disabled" | "parent inactive" | "partly_reversed" | "pending" | "scheduled" | "unsettled" => Some(33),
+        "expired" | "gone" | "leaked" | "parked" | "reversed" | "revoked" | "unclear" => Some(31),
+        _ => None,
+    }
 }
 
 #[cfg(test)]

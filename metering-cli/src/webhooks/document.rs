@@ -9,7 +9,7 @@ use crate::table::{Column, Table, write_pairs};
 
 const COLUMNS: &[Column] = &[
     Column::id("ID"),
-    Column::word("STATE"),
+    Column::state("STATE"),
     Column::text("DELIVERIES"),
     Column::text("EVENTS").optional(1),
     Column::time("CREATED").optional(2),

@@ -7,6 +7,7 @@ mod keys;
 mod mcp;
 mod paying;
 mod prices;
+mod processor;
 mod receipts;
 mod recover;
 mod requests;

@@ -14,6 +14,7 @@ mod keys;
 mod link;
 mod organisations;
 mod out;
+mod programs;
 mod refusals;
 mod snapshot;
 mod volumes;

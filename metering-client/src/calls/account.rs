@@ -4,9 +4,9 @@ use metering_core::Day;
 use metering_core::access::{KeyId, RoutePatterns};
 use metering_core::wire::call::{Bounded, Clamped, EntryNumber};
 use metering_core::wire::{
-    ActivityDocument, BalanceDocument, BuyerRequest, BuyerResponse, ByEndpointDocument, DailyUsageDocument,
-    LedgerDocument, ReceiptDocument, ReceiptsDocument, RequestDocument, RequestsDocument, UsageSummary,
-    VolumesDocument,
+    AccountExportDocument, ActivityDocument, BalanceDocument, BuyerRequest, BuyerResponse, ByEndpointDocument,
+    DailyUsageDocument, LedgerDocument, ReceiptDocument, ReceiptsDocument, RequestDocument, RequestsDocument,
+    UsageSummary, VolumesDocument,
 };
 use metering_core::{call, parameters};
 
@@ -23,6 +23,8 @@ parameters! {
         key: Option<KeyId>,
         /// Only requests to this route, such as `GET /search` or `/quotes/*`
         route: Option<RoutePatterns>,
+        /// Only requests with this `model`, which entries of routes with prices by model have
+        model: Option<String>,
         /// Only this UTC day and later ones
         from: Option<Day> = "2026-11-01",
         /// Only this UTC day and earlier ones
@@ -94,6 +96,13 @@ call! {
     /// Works at any balance, including zero and negative ones.
     GetBalance("balance") = GET "/credits/balance" in "account" for KEY;
     returns(200, "The account": BalanceDocument);
+
+    /// Everything that is stored of the account
+    ///
+    /// For the account's owner: needs the account's first key. Without secrets and their hashes. Long lists are cut; where a
+    /// part has a `next`, the call that it is named with has the rest.
+    ExportAccount("export") = GET "/account/export" in "account" for KEY;
+    returns(200, "The account": AccountExportDocument);
 
     /// Recent activity, newest first
     ///

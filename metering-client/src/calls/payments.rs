@@ -2,10 +2,10 @@
 
 use metering_core::wire::call::Access;
 use metering_core::wire::{
-    CheckoutRequest, CheckoutResponse, ClaimRequest, ClaimResponse, CompletionRequest, CompletionResponse,
-    PlansDocument, ProcessorPaymentRequest, ProcessorPaymentResponse, ProcessorReversalRequest,
-    ProcessorReversalResponse, QuoteRequest, QuoteResponse, TopUpQuoteDocument, TopUpQuoteRequest, TopUpRequest,
-    TopUpResponse,
+    AutoTopUpRequest, AutoTopUpResponse, CheckoutRequest, CheckoutResponse, ClaimRequest, ClaimResponse,
+    CompletionRequest, CompletionResponse, PlansDocument, ProcessorPaymentRequest, ProcessorPaymentResponse,
+    ProcessorReversalRequest, ProcessorReversalResponse, QuoteRequest, QuoteResponse, TopUpQuoteDocument,
+    TopUpQuoteRequest, TopUpRequest, TopUpResponse,
 };
 use metering_core::{call, parameters};
 use metering_pay::wire::{BoughtResponse, OffersDocument};
@@ -37,12 +37,43 @@ call! {
     /// Buy a plan by card
     ///
     /// Makes a checkout at the card processor, where a person pays. Its credits are in the account soon after. With an
-    /// `Idempotency-Key`, a retry gets the same checkout.
+    /// `Idempotency-Key`, a retry gets the same checkout. With `save_card`, the processor saves the card for automatic top-ups;
+    /// only the account's first key may ask for that.
     CreateCheckout("create_checkout") = POST "/credits/checkout" in "payments" for KEY;
     takes((), CheckoutRequest);
     returns(200, "The checkout": CheckoutResponse)
         or(UnknownPlan, NotFound: "the service takes no cards", RateLimited,
             UpstreamUnreachable: "the processor cannot be reached; nothing was charged");
+
+    /// The saved card and the automatic top-ups of the account
+    GetAutoTopUp("auto_top_up") = GET "/credits/auto-top-up" in "payments" for KEY;
+    returns(200, "The card and the top-ups": AutoTopUpResponse);
+
+    /// Turn automatic top-ups on
+    ///
+    /// When the balance falls below the threshold, the saved card is charged for the plan at the price that it has now: one
+    /// charge at a time, and no more than `monthly_limit` in a calendar month (UTC). If a charge fails, or its payment is
+    /// refunded or disputed, or the plan changes, they stop, and the event `top_up.stopped` says why; send this again to go
+    /// on. The account needs a saved card: buy a plan with `POST /credits/checkout` and `save_card`.
+    SetAutoTopUp("set_auto_top_up") = PUT "/credits/auto-top-up" in "payments" for KEY;
+    takes((), AutoTopUpRequest);
+    returns(200, "The card and the top-ups as they are now": AutoTopUpResponse)
+        or(ValidationFailed: "also if no card is saved", NotFound: "the service takes no cards", RateLimited,
+            OutcomeUnknown);
+
+    /// Turn automatic top-ups off
+    ///
+    /// The card stays saved. A charge in progress is not undone.
+    EndAutoTopUp("end_auto_top_up") = DELETE "/credits/auto-top-up" in "payments" for KEY;
+    returns(200, "The card and the top-ups as they are now": AutoTopUpResponse) or(RateLimited, OutcomeUnknown);
+
+    /// Remove the saved card
+    ///
+    /// Turns automatic top-ups off, and removes the card here and at the card processor.
+    RemoveCard("remove_card") = DELETE "/credits/card" in "payments" for KEY;
+    returns(200, "The card and the top-ups as they are now": AutoTopUpResponse)
+        or(NotFound: "the service takes no cards", RateLimited, OutcomeUnknown,
+            UpstreamUnreachable: "top-ups are off, but the processor cannot remove the card at the moment; try again");
 
     /// Buy credits with a signed payment
     ///
@@ -83,7 +114,7 @@ call! {
     ///
     /// For refunds and disputes, in whole or in part, each named by its processor's id. It takes back the same part of the
     /// credits; the balance may go below zero. Reversals of a payment add up, to the whole payment at most, in any order.
-    /// With `restored`, the reversal ends and its credits return, for good, even if it is reported again.
+    /// With `restored`, the reversal ends and its credits return, even if it is reported again, unless with `again`.
     ReversePayment("reverse_payment") = POST "/internal/payments/reversals" in "internal" for BILLING;
     takes((), ProcessorReversalRequest);
     returns(200, "Recorded, now or earlier": ProcessorReversalResponse)

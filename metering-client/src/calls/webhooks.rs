@@ -33,6 +33,8 @@ parameters! {
         id: String = "we_0123456789abcdef0123456789abcdef",
         /// Only deliveries in this state: `pending`, `delivered` or `parked`
         state: Option<String>,
+        /// Only deliveries of events of this type, such as `balance.low`
+        event: Option<String>,
         /// Maximum number of deliveries, 20 by default
         limit: Bounded<20, 100> = 20,
         /// The value of `next` in the previous response
@@ -72,8 +74,8 @@ call! {
     ///
     /// It gets the account's events, signed as [Standard Webhooks](https://www.standardwebhooks.com) specifies. The
     /// secret is shown only once. If the response is lost, list the webhooks, and rotate the secret of the new one.
-    /// `mailto:` and the account's verified address is a webhook, too, for `balance.low`, `balance.exhausted` and
-    /// `budget.exhausted`, if the service sends mail.
+    /// `mailto:` and the account's verified address is a webhook, too, for `balance.low`, `balance.exhausted`,
+    /// `budget.exhausted` and `top_up.stopped`, if the service sends mail.
     CreateWebhook("create_webhook") = POST "/webhooks" in "webhooks" for KEY;
     takes((), CreateWebhookRequest);
     returns(201, "The webhook and its secret": IssuedWebhookResponse)
@@ -131,7 +133,8 @@ call! {
 
     /// One delivery, with the body of its requests
     ///
-    /// The body is what was or will be sent, byte for byte, and what the signature is for.
+    /// The body is what was or will be sent, byte for byte, and what the signature is for. If the last attempt failed,
+    /// `response` is the beginning of what the webhook responded.
     GetDelivery("delivery") = GET "/webhooks/{id}/deliveries/{delivery}" in "webhooks" for KEY;
     takes(OfDelivery, ());
     returns(200, "The delivery": DeliveryPayloadResponse) or(WebhookNotFound, DeliveryNotFound);

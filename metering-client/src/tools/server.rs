@@ -1,19 +1,22 @@
-//! The MCP server: lists the tools and runs calls.
+//! The MCP server: lists the tools, reports when the list changes, and runs calls.
 
 use std::borrow::Cow;
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::Arc;
 use std::time::Duration;
 
 use metering_core::wire::{ErrorBody, ErrorCode};
 use metering_core::{Catalogue, Error};
 use rmcp::model::{
-    CallToolRequestMethod, CallToolRequestParams, CallToolResponse, CallToolResult, ConstString, CustomRequest,
-    CustomResult, Implementation, InitializeRequestParams, InitializeResult, InitializeResultMethod, JsonObject,
-    ListToolsRequestMethod, ListToolsResult, PaginatedRequestParams, ProtocolVersion, ServerCapabilities, ServerConfig,
-    Tool,
+    CacheScope, CallToolRequestMethod, CallToolRequestParams, CallToolResponse, CallToolResult, ConstString,
+    CustomRequest, CustomResult, DiscoverRequestMethod, DiscoverResult, Implementation, InitializeRequestParams,
+    InitializeResult, InitializeResultMethod, JsonObject, ListToolsRequestMethod, ListToolsResult, MetaObject,
+    PaginatedRequestParams, ProtocolVersion, ServerCapabilities, ServerConfig, SubscriptionFilter,
+    SubscriptionsListenRequestMethod, Tool,
 };
-use rmcp::service::RequestContext;
+use rmcp::service::{RequestContext, SubscriptionContext};
 use rmcp::{ErrorData, RoleServer, ServerHandler};
+use serde_json::json;
+use tokio::sync::watch;
 
 use super::callers::Callers;
 use super::document::Document;
@@ -62,10 +65,19 @@ const VERSIONS: &[ProtocolVersion] = &[
     ProtocolVersion::V_2026_07_28,
 ];
 
+/// How long clients may keep the list of tools, in milliseconds. It is the same for every caller, so they may share it.
+const CACHE_MS: u64 = 60_000;
+
+/// The server's name.
+const NAME: &str = "metering";
+
+/// The member of a result's `_meta` that names the server.
+const SERVER_INFO_META: &str = "io.modelcontextprotocol/serverInfo";
+
 /// An MCP server with the tools of a catalogue. Cheap to clone; each session can have its own. Clones share the tools.
 #[derive(Debug, Clone)]
 pub struct McpServer {
-    toolbox: Arc<RwLock<Arc<Toolbox>>>,
+    toolbox: watch::Sender<Arc<Toolbox>>,
     callers: Callers,
     settings: ToolSettings,
 }
@@ -88,16 +100,21 @@ impl McpServer {
     /// Serves these tools to these callers. Usage records name them `mcp`.
     #[must_use]
     pub fn new(toolbox: Arc<Toolbox>, callers: Callers, settings: ToolSettings) -> Self {
-        Self { toolbox: Arc::new(RwLock::new(toolbox)), callers: callers.as_mcp(), settings }
+        Self { toolbox: watch::Sender::new(toolbox), callers: callers.as_mcp(), settings }
     }
 
-    /// Serves other tools from now on, in open sessions too. Calls in progress are not affected.
+    /// Serves other tools from now on, in open sessions too, and notifies the clients that subscribed to changes, if the
+    /// list is another. Calls in progress are not affected.
     pub fn replace_tools(&self, toolbox: Arc<Toolbox>) {
-        *self.toolbox.write().unwrap_or_else(PoisonError::into_inner) = toolbox;
+        self.toolbox.send_if_modified(|current| {
+            let changes = current.tools() != toolbox.tools();
+            *current = toolbox;
+            changes
+        });
     }
 
     fn toolbox(&self) -> Arc<Toolbox> {
-        Arc::clone(&self.toolbox.read().unwrap_or_else(PoisonError::into_inner))
+        Arc::clone(&self.toolbox.borrow())
     }
 
     fn instructions(&self) -> String {
@@ -178,8 +195,8 @@ impl McpServer {
 
 impl ServerHandler for McpServer {
     fn get_info(&self) -> ServerConfig {
-        ServerConfig::new(ServerCapabilities::builder().enable_tools().build())
-            .with_server_info(Implementation::new("metering", env!("CARGO_PKG_VERSION")))
+        ServerConfig::new(ServerCapabilities::builder().enable_tools().enable_tool_list_changed().build())
+            .with_server_info(Implementation::new(NAME, env!("CARGO_PKG_VERSION")))
             .with_instructions(self.instructions())
     }
 
@@ -197,8 +214,37 @@ impl ServerHandler for McpServer {
             // Clients of that version support the previous one, but may not support any later one.
             result.protocol_version = ProtocolVersion::V_2024_11_05;
         }
+        // Changes are sent on subscriptions, which the versions with this handshake do not have.
+        if let Some(tools) = &mut result.capabilities.tools {
+            tools.list_changed = None;
+        }
         context.peer.set_peer_info(request);
         Ok(result)
+    }
+
+    async fn discover(&self, _context: RequestContext<RoleServer>) -> Result<DiscoverResult, ErrorData> {
+        let result = DiscoverResult::from_server_info(VERSIONS.to_vec(), self.get_info());
+        Ok(result.with_ttl_ms(CACHE_MS).with_cache_scope(CacheScope::Public))
+    }
+
+    fn accepted_subscription_filter(&self, requested: &SubscriptionFilter) -> Option<SubscriptionFilter> {
+        // rmcp removes what the capabilities do not have.
+        Some(requested.clone())
+    }
+
+    async fn listen(&self, subscription: SubscriptionContext) -> Result<(), ErrorData> {
+        let mut toolbox = self.toolbox.subscribe();
+        let is_wanted = subscription.accepted().tools_list_changed == Some(true);
+        loop {
+            tokio::select! {
+                () = subscription.cancelled() => return Ok(()),
+                _ = toolbox.changed(), if is_wanted => {
+                    if subscription.sink().notify_tool_list_changed().await.is_err() {
+                        return Ok(());
+                    }
+                }
+            }
+        }
     }
 
     fn get_tool(&self, name: &str) -> Option<Tool> {
@@ -208,9 +254,14 @@ impl ServerHandler for McpServer {
     async fn list_tools(
         &self,
         _request: Option<PaginatedRequestParams>,
-        _context: RequestContext<RoleServer>,
+        context: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
-        Ok(ListToolsResult::with_all_items(self.toolbox().tools().to_vec()))
+        let mut list = ListToolsResult::with_all_items(self.toolbox().tools().to_vec());
+        if is_stateless(&context) {
+            name_server(&mut list.meta);
+            list = list.with_ttl_ms(CACHE_MS).with_cache_scope(CacheScope::Public);
+        }
+        Ok(list)
     }
 
     async fn on_custom_request(
@@ -220,9 +271,14 @@ impl ServerHandler for McpServer {
     ) -> Result<CustomResult, ErrorData> {
         let method = request.method;
         // rmcp treats an MCP method whose parameters it cannot parse as a custom one.
-        if [InitializeResultMethod::VALUE, ListToolsRequestMethod::VALUE, CallToolRequestMethod::VALUE]
-            .contains(&&*method)
-        {
+        let methods = [
+            InitializeResultMethod::VALUE,
+            DiscoverRequestMethod::VALUE,
+            ListToolsRequestMethod::VALUE,
+            CallToolRequestMethod::VALUE,
+            SubscriptionsListenRequestMethod::VALUE,
+        ];
+        if methods.contains(&&*method) {
             return Err(ErrorData::invalid_params(format!("The params of {method} are not valid in MCP."), None));
         }
         Err(ErrorData::new(rmcp::model::ErrorCode::METHOD_NOT_FOUND, method, None))
@@ -240,9 +296,25 @@ impl ServerHandler for McpServer {
         tokio::select! {
             // Dropping the call closes its request. Nothing waits for this response.
             () = context.ct.cancelled() => Err(ErrorData::internal_error("The call was cancelled.", None)),
-            result = self.call(&toolbox, purpose, &request, &context) => result.map(CallToolResponse::from),
+            result = self.call(&toolbox, purpose, &request, &context) => result.map(|mut result| {
+                if is_stateless(&context) {
+                    name_server(&mut result.meta);
+                }
+                CallToolResponse::from(result)
+            }),
         }
     }
+}
+
+/// Whether a request is of MCP 2026-07-28 or newer, in which requests are independent.
+fn is_stateless(context: &RequestContext<RoleServer>) -> bool {
+    context.protocol_version().is_some_and(|version| !version.has_initialize())
+}
+
+/// Puts the server's name into `_meta` of a result: no handshake tells it to such clients.
+fn name_server(meta: &mut Option<MetaObject>) {
+    let server = json!({"name": NAME, "version": env!("CARGO_PKG_VERSION")});
+    meta.get_or_insert_default().insert(SERVER_INFO_META.to_owned(), server);
 }
 
 /// Why a call has no result from its route.

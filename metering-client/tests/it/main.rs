@@ -11,5 +11,6 @@ mod payments;
 mod requests;
 mod script;
 mod session;
+mod stateless;
 mod streams;
 mod webhooks;

@@ -41,6 +41,7 @@ async fn each_call_about_webhooks_sends_its_request() {
     let deliveries = |state: Option<&str>, limit, after: Option<&str>| DeliveriesPage {
         id: ID.to_owned(),
         state: state.map(str::to_owned),
+        event: state.map(|_| "balance.low".to_owned()),
         limit,
         after: after.map(Cursor::new),
     };
@@ -67,7 +68,7 @@ async fn each_call_about_webhooks_sends_its_request() {
         format!(r#"POST /webhooks/{ID}/rotate {{"grace_seconds":0}}"#),
         format!("POST /webhooks/{ID}/test "),
         format!("GET /webhooks/{ID}/deliveries?limit=20 "),
-        format!("GET /webhooks/{ID}/deliveries?state=parked&limit=5&after=a%2Bb%26c "),
+        format!("GET /webhooks/{ID}/deliveries?state=parked&event=balance.low&limit=5&after=a%2Bb%26c "),
         format!("POST /webhooks/{ID}/deliveries/42/resend "),
         format!("DELETE /webhooks/{ID} "),
     ];

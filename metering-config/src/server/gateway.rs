@@ -5,7 +5,7 @@ use std::num::NonZeroUsize;
 use metering_core::catalogue::HeaderPattern;
 use serde::{Deserialize, Serialize};
 
-use super::{List, Span, UpstreamConfig, UpstreamHeaders};
+use super::{Http2, List, Span, UpstreamConfig, UpstreamHeaders};
 
 /// How requests are forwarded.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -52,6 +52,8 @@ pub struct GatewayConfig {
     /// Headers that are added to every request to the default upstream, such as credentials. They replace those of the
     /// client.
     pub upstream_headers: UpstreamHeaders,
+    /// Whether requests to the default upstream go over HTTP/2.
+    pub upstream_http2: Http2,
     /// Further upstreams, for the routes that name them.
     pub upstreams: Vec<UpstreamConfig>,
 }
@@ -85,6 +87,7 @@ impl Default for GatewayConfig {
             request_headers: HeaderRules::default(),
             response_headers: HeaderRules::default(),
             upstream_headers: UpstreamHeaders::default(),
+            upstream_http2: Http2::default(),
             upstreams: Vec::new(),
         }
     }

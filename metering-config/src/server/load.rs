@@ -100,6 +100,7 @@ fn digest(key: &str, value: &toml::Value) -> [u8; 32] {
 fn check(config: &Config) -> Result<(), ConfigError> {
     check_address("listen", &config.listen)?;
     config.admin_listen.as_ref().map_or(Ok(()), |address| check_address("admin_listen", address))?;
+    config.console.check(config.admin_listen.is_some())?;
     if config.workers.is_some_and(|workers| workers.get() > 1024) {
         return Err(ConfigError::key("workers", "must be 1 to 1024"));
     }
@@ -129,9 +130,12 @@ fn check(config: &Config) -> Result<(), ConfigError> {
     }
     check_mcp(config)?;
     config.authorize.check(config)?;
+    config.oauth.check(config)?;
     check_signup(&config.signup)?;
     check_mail(config)?;
     config.webhooks.check()?;
+    config.retention.check()?;
+    config.usage.check(config.public_url.as_deref(), config.webhooks.deliver)?;
     config.pay.check(config)?;
     let returns_to = config.public_url.as_deref().or(config.pages_url.as_deref());
     config.stripe.as_ref().map_or(Ok(()), |stripe| stripe.check(returns_to))?;

@@ -49,6 +49,9 @@ pub struct PayConfig {
     pub replace_after: Span,
     /// Whether requests without a key can pay. If not, they get 401.
     pub keyless: bool,
+    /// Whether those requests can also be paid for by what they use, on routes priced by usage (the scheme `upto` of
+    /// x402). They are served before they are paid.
+    pub upto: bool,
     /// What is offered.
     pub offers: Vec<OfferConfig>,
 }
@@ -114,6 +117,7 @@ impl Default for PayConfig {
             poll: Span::seconds(1),
             replace_after: Span::seconds(20),
             keyless: true,
+            upto: false,
             offers: Vec::new(),
         }
     }

@@ -18,7 +18,7 @@ const OTHER_UNITS: [&str; 3] = ["ISK", "MGA", "UGX"];
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct StripeConfig {
-    /// The secret key of the API, or better a restricted one that may write Checkout sessions and read refunds.
+    /// The secret key of the API, or better a restricted one: `docs/stripe.md` says with which rights.
     pub key: Option<Secret>,
     /// A file with that key, instead of `key`.
     pub key_file: Option<PathBuf>,

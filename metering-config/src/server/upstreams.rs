@@ -12,6 +12,19 @@ use crate::server::{Span, UpstreamHeaders};
 /// The key of the tables.
 pub(super) const KEY: &str = "gateway.upstreams";
 
+/// Whether requests to an upstream go over HTTP/2.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Http2 {
+    /// If its TLS offers it (ALPN). Without TLS never.
+    #[default]
+    Auto,
+    /// Never.
+    Never,
+    /// Always, also without TLS (prior knowledge).
+    Always,
+}
+
 /// A service behind the gateway, besides the default one.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -35,6 +48,9 @@ pub struct UpstreamConfig {
     /// How often that path is requested.
     #[serde(default = "default_health_interval")]
     pub health_interval: Span,
+    /// Whether its requests go over HTTP/2.
+    #[serde(default)]
+    pub http2: Http2,
     /// Headers that are added to its requests, such as credentials. They replace those of the client. Those of
     /// `gateway.upstream_headers` are for the default upstream alone.
     #[serde(default)]
@@ -66,7 +82,7 @@ impl UpstreamConfig {
     /// Whether nothing differs, what is in its files included.
     #[must_use]
     pub fn is_same(&self, other: &Self) -> bool {
-        let parts = |of: &Self| (of.weight, of.eject_after, of.eject_time, of.health_interval);
+        let parts = |of: &Self| (of.weight, of.eject_after, of.eject_time, of.health_interval, of.http2);
         let Self { name, url, health, .. } = self;
         (name, url, health) == (&other.name, &other.url, &other.health)
             && parts(self) == parts(other)

@@ -8,6 +8,7 @@ macro_rules! events_conformance {
         $crate::conformance_tests! { $fresh;
             deliveries::a_delivery_is_resent,
             deliveries::a_webhooks_health_is_read_from_its_deliveries,
+            deliveries::deliveries_are_filtered_by_kind,
             deliveries::deliveries_are_paged_and_filtered,
             deliveries::events_go_to_webhooks_that_ask_for_them,
             deliveries::old_events_are_forgotten,

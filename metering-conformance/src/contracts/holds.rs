@@ -56,6 +56,7 @@ macro_rules! holds_conformance {
             holds::a_late_capture_counts,
             holds::a_release_returns_everything,
             holds::a_renewed_hold_expires_later,
+            holds::a_settled_hold_says_which_upstream_served_it,
             holds::an_open_hold_lowers_the_balance,
             holds::an_unknown_hold_is_none,
             holds::held_credits_are_part_of_every_account,

@@ -25,9 +25,24 @@ impl Model {
             Some((failure, at)) => AuthorizationState::Failed { failure, at },
             None => AuthorizationState::Pending,
         };
-        let NewAuthorization { signed, account, credits, request, identifier, received_at } = accepted.new.clone();
+        let NewAuthorization { signed, account, credits, request, identifier, received_at, usage: _ } =
+            accepted.new.clone();
+        // The operations of the model authorize fixed amounts.
+        let usage = None;
         let (tx, gas, submissions) = (accepted.tx, accepted.gas, accepted.submissions.clone());
-        AuthorizationRecord { signed, account, credits, request, identifier, received_at, state, tx, gas, submissions }
+        AuthorizationRecord {
+            signed,
+            account,
+            credits,
+            request,
+            identifier,
+            received_at,
+            state,
+            tx,
+            gas,
+            submissions,
+            usage,
+        }
     }
 
     pub(crate) fn authorization(&self, id: &AuthorizationId) -> Option<AuthorizationRecord> {

@@ -106,6 +106,8 @@ pub struct AgentNameError;
 
 impl AgentName {
     const MAX_BYTES: usize = 64;
+    /// The name of every account whose owner was erased.
+    pub const ERASED: &str = "erased";
 
     /// The name as text.
     #[must_use]
@@ -274,6 +276,8 @@ pub struct Account {
     pub created_at: Timestamp,
     /// When it was revoked; its keys are rejected from then on.
     pub revoked_at: Option<Timestamp>,
+    /// When what the store had of its owner was erased. It is revoked then.
+    pub erased_at: Option<Timestamp>,
 }
 
 impl Account {
@@ -292,6 +296,7 @@ impl Account {
             alert: BalanceAlert::default(),
             created_at,
             revoked_at: None,
+            erased_at: None,
         }
     }
 

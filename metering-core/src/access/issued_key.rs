@@ -81,7 +81,7 @@ pub struct KeyHolder {
     pub account: Account,
     /// The keys, at least one. Each one's parent follows it.
     pub chain: Vec<Key>,
-    /// When this secret stops working, if it was replaced with a grace period.
+    /// When this secret stops working, if it was replaced with a grace period or is an access token of OAuth.
     pub secret_expires_at: Option<Timestamp>,
     /// What counts against the account's rate limits.
     pub windows: RateWindows,
@@ -108,7 +108,7 @@ impl KeyHolder {
     }
 
     /// Checks that the key may be used for this, from this address, at `now`. A secret in its grace period is for
-    /// clients that still have it: it can only call and read.
+    /// clients that still have it, and an access token for others than the owner: they can only call and read.
     ///
     /// # Errors
     /// As [`KeyUse::check`], for the first key of the chain that refuses it.

@@ -1,7 +1,7 @@
 //! What an amount of credits buys, in requests to real routes and in plain words.
 //!
-//! The operator chooses the routes: those with a `unit` in the catalogue. Without any, the first routes with different
-//! prices stand for all, so that the words are the same on every process without reading anybody's usage.
+//! The operator chooses the routes: those with a `unit` in the catalogue. Without any, they are the ones that customers use
+//! most, and before anybody has used one, the first routes with different prices.
 
 use rust_decimal::Decimal;
 
@@ -39,9 +39,14 @@ struct Bought {
 }
 
 /// The alternatives: `about 1,000 searches`, `200 reports`. Empty when no route has a price, or the amount buys nothing.
-pub(super) fn of(routes: &[Route], credits: Credits) -> Vec<String> {
+/// `most_used` are routes of the same catalogue that have a price, the most used first.
+pub(super) fn of(routes: &[Route], most_used: &[&Route], credits: Credits) -> Vec<String> {
     let named: Vec<&Route> = routes.iter().filter(|route| route.unit.is_some() && !route.is_free()).collect();
-    let routes = if named.is_empty() { first_prices(routes) } else { named };
+    let routes = match (named.is_empty(), most_used) {
+        (false, _) => named,
+        (true, []) => first_prices(routes),
+        (true, used) => used.to_vec(),
+    };
     let mut all: Vec<Bought> = Vec::with_capacity(MOST);
     for bought in routes.into_iter().flat_map(|route| bought(route, credits)) {
         if all.len() < MOST && bought.count > 0 && all.iter().all(|other| other.many != bought.many) {
@@ -153,7 +158,7 @@ mod tests {
 
     fn buys(endpoints: &str, credits: &str) -> String {
         let text = format!(r#"{{"market": "M", "version": 1, "endpoints": [{endpoints}]}}"#);
-        Catalogue::from_json(&text).unwrap().buys(credits.parse().unwrap()).join(" or ")
+        Catalogue::from_json(&text).unwrap().buys(credits.parse().unwrap(), &[]).join(" or ")
     }
 
     fn route(path: &str, fields: &str) -> String {
@@ -185,6 +190,22 @@ mod tests {
         assert_eq!(buys(&route("/free", r#""price": "0""#), "10"), "");
         assert_eq!(buys(&of_price("/a", "0.003"), "100"), "about 33,300 calls to /a", "rounded down to three digits");
         assert_eq!(buys(&of_price("/a", "0.00001"), "100"), "10 million calls to /a");
+    }
+
+    #[test]
+    fn without_units_the_most_used_routes_are_named() {
+        let of_price = |path: &str, price: &str| route(path, &format!(r#""price": "{price}""#));
+        let routes = [of_price("/a", "1"), of_price("/b", "0.01"), of_price("/c", "0.01"), of_price("/d", "0.02")];
+        let buys = |routes: &[String], used: &[usize]| {
+            let text = format!(r#"{{"market": "M", "version": 1, "endpoints": [{}]}}"#, routes.join(","));
+            let catalogue = Catalogue::from_json(&text).unwrap();
+            let used: Vec<_> = used.iter().map(|place| &catalogue.routes()[*place]).collect();
+            catalogue.buys("1".parse().unwrap(), &used).join(" or ")
+        };
+        assert_eq!(buys(&routes, &[2, 3, 1, 0]), "100 calls to /c or 50 calls to /d or 100 calls to /b");
+        assert_eq!(buys(&routes, &[3]), "50 calls to /d");
+        let chosen = [&routes[..], &[route("/e", r#""price": "0.5", "unit": "report""#)]].concat();
+        assert_eq!(buys(&chosen, &[2]), "2 reports", "the operator's choice comes first");
     }
 
     #[test]

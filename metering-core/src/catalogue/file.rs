@@ -11,7 +11,9 @@ use super::preset::{Expansion, ModelFiles};
 use super::problem::{CatalogueError, CatalogueProblem, Problems};
 use super::route_upstreams::{self, RouteUpstreams};
 use super::template_file::check_template;
-use super::{body, overlap, param_file, removed_headers, schema, served, usage_file, volume_file, websocket};
+use super::{
+    body, overlap, param_file, removed_headers, schema, served, upstream_file, usage_file, volume_file, websocket,
+};
 use crate::catalogue::free_statuses::{self, FreeStatuses};
 use crate::catalogue::price::{LookbackTiers, MAX_PRICE, Multiplier, Pricing, Weight};
 use crate::catalogue::route::{Param, ParamLocation, ParamType, QueryRule, Route};
@@ -135,6 +137,9 @@ fn read_endpoint(endpoint: &str, (free, upstreams): &Defaults, unknown: UnknownK
     let query: Option<Option<QueryRule>> = problems.keep(documentation(endpoint.get("query"), unknown));
     let encoded_slash = problems.keep(encoded_slash(endpoint, params.as_deref(), unknown));
     let upstreams = problems.keep(RouteUpstreams::read(endpoint, upstreams.as_ref(), unknown));
+    if let (Some(Pricing::ByUsage(price)), Some(upstreams), UnknownKeys::Refuse) = (&pricing, &upstreams, unknown) {
+        problems.keep(upstream_file::check_names(price, upstreams.as_ref()));
+    }
     let removed_headers = problems.keep(removed_headers::read(endpoint, pricing.as_ref(), unknown));
     let documented = problems.keep(documented_response(endpoint, unknown));
     let metered = problems.keep(endpoint.require("metered"));

@@ -63,15 +63,30 @@ impl Route {
             ModelPlace::Json(pointer) => in_body(pointer, body).map_err(ModelRefusal::Unread)?,
             ModelPlace::Param(param) => self.path_value(param, path).unwrap_or_default(),
         };
-        match models.names.find(&name).and_then(|position| models.prices.get(position)) {
-            Some((_, price)) => Ok(Some(Arc::clone(price))),
-            None => Err(ModelRefusal::Unsold(name.chars().take(NAME_CHARS_SHOWN).collect())),
-        }
+        price.of_model(&name).map(|price| Some(Arc::clone(price)))
+    }
+
+    /// The model of a request with this path, if that is where the route's requests name it.
+    pub(crate) fn model_in_path(&self, path: &str) -> Option<String> {
+        self.path_value(self.usage_price()?.model_param()?, &RequestPath::parse(path).ok()?)
     }
 
     fn path_value(&self, param: &str, path: &RequestPath<'_>) -> Option<String> {
         let (piece, segment) = self.segments().zip(path.segments()).find(|(piece, _)| piece.param() == Some(param))?;
         decode(piece.value(segment)?, false).ok().map(|value| value.into_owned())
+    }
+}
+
+impl UsagePrice {
+    /// The price of requests with this model: the model's own, or this one if models have none.
+    ///
+    /// # Errors
+    /// [`ModelRefusal::Unsold`] if the model has no price.
+    pub(crate) fn of_model<'p>(self: &'p Arc<Self>, name: &str) -> Result<&'p Arc<Self>, ModelRefusal> {
+        let Some(models) = &self.models else { return Ok(self) };
+        let found = models.names.find(name).and_then(|position| models.prices.get(position));
+        let unsold = || ModelRefusal::Unsold(name.chars().take(NAME_CHARS_SHOWN).collect());
+        found.map(|(_, price)| price).ok_or_else(unsold)
     }
 }
 

@@ -6,13 +6,14 @@ use super::by_unit::{Units, by_unit, known_unit, read_units};
 use super::credits_file::{read_max, read_min};
 use super::object::{Object, UnknownKeys};
 use super::problem::Problems;
+use super::upstream_file::{self, Terms};
 use crate::catalogue::model_names::{ModelNames, ModelPlace};
 use crate::catalogue::pointer::Pointer;
-use crate::catalogue::units::Count;
+use crate::catalogue::units::{Count, UnitPrice};
 use crate::money::credits::Credits;
 
 const PLACE_KEYS: [&str; 2] = ["json", "param"];
-const MODEL_KEYS: [&str; 5] = ["max", "min", "units", "per_million", "limits"];
+const MODEL_KEYS: [&str; 6] = ["max", "min", "units", "per_million", "limits", upstream_file::KEY];
 
 /// The models of a price, in the file's order.
 pub(super) struct Models {
@@ -28,13 +29,22 @@ pub(super) struct Model {
     pub(super) min: Option<Credits>,
     pub(super) units: Units,
     pub(super) limits: Vec<(Box<str>, Count)>,
+    /// What is different at single upstreams.
+    pub(super) upstreams: Vec<Terms>,
+}
+
+impl Model {
+    /// All of its prices.
+    fn prices(&self) -> impl Iterator<Item = &(Box<str>, UnitPrice)> {
+        self.units.iter().chain(self.upstreams.iter().flat_map(Terms::units))
+    }
 }
 
 impl Models {
     /// Each unit that some model has a price for, with the highest of its prices.
     pub(super) fn dearest_units(&self) -> Units {
         let mut dearest = Units::new();
-        for (unit, price) in self.models.iter().flat_map(|model| &model.units) {
+        for (unit, price) in self.models.iter().flat_map(Model::prices) {
             match dearest.iter_mut().find(|(known, _)| known == unit) {
                 Some((_, known)) => *known = (*known).max(*price),
                 None => dearest.push((unit.clone(), *price)),
@@ -70,7 +80,7 @@ pub(super) fn read(price: &Object<'_>, unknown: UnknownKeys) -> Result<Option<Mo
     if object.members().next().is_none() {
         problems.add(located("must have at least one model".to_owned()));
     }
-    let models = problems.all(object.members().map(|(name, _)| read_model(&object, name, unknown)));
+    let models = problems.all(object.members().map(|(name, _)| read_model(&object, name, place.as_ref(), unknown)));
     let read = problems.or(|| Some(Models { place: place?, names: names?, models: models? }))?;
     check_units(&read, &object)?;
     Ok(Some(read))
@@ -106,7 +116,12 @@ fn read_place(price: &Object<'_>, unknown: UnknownKeys) -> Result<ModelPlace, Pr
     }
 }
 
-fn read_model(models: &Object<'_>, name: &str, unknown: UnknownKeys) -> Result<Model, Problems> {
+fn read_model(
+    models: &Object<'_>,
+    name: &str,
+    place: Option<&ModelPlace>,
+    unknown: UnknownKeys,
+) -> Result<Model, Problems> {
     let model = models.object(name)?.ok_or_else(|| format!("{} is missing", models.location_of(name)))?;
     let mut problems = Problems::default();
     problems.keep(model.only(&MODEL_KEYS, unknown));
@@ -117,7 +132,11 @@ fn read_model(models: &Object<'_>, name: &str, unknown: UnknownKeys) -> Result<M
         problems.add(format!("{}: has no prices; add units or per_million", models.location_of(name)));
     }
     let limits = units.as_ref().and_then(|units| problems.keep(read_limits(&model, units)));
-    problems.or(|| Some(Model { name: name.into(), max: max?, min: min?, units: units?, limits: limits? }))
+    let of = place.map(|place| (name, place));
+    let upstreams = units.as_ref().and_then(|units| problems.keep(upstream_file::read(&model, units, of, unknown)));
+    problems.or(|| {
+        Some(Model { name: name.into(), max: max?, min: min?, units: units?, limits: limits?, upstreams: upstreams? })
+    })
 }
 
 fn read_limits(model: &Object<'_>, units: &Units) -> Result<Vec<(Box<str>, Count)>, Problems> {

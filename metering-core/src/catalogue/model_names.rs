@@ -16,6 +16,25 @@ pub(super) enum ModelPlace {
     Param(Box<str>),
 }
 
+/// The name that an upstream has for a model.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct UpstreamModel {
+    /// Where a request names its model.
+    pub(super) place: ModelPlace,
+    /// The name, or how it begins.
+    pub(super) name: Box<str>,
+    /// If it begins so: how many bytes of the name in the request are replaced. The rest follows.
+    pub(super) replaced: Option<usize>,
+}
+
+impl UpstreamModel {
+    /// The name for a request of this model.
+    pub(super) fn name_for(&self, requested: &str) -> String {
+        let rest = self.replaced.and_then(|replaced| requested.get(replaced..)).unwrap_or_default();
+        [&*self.name, rest].concat()
+    }
+}
+
 /// The names of models and patterns, which are the beginning of a name and an asterisk. Each entry has the position that
 /// it was added at.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]

@@ -167,7 +167,8 @@ fn by_usage(price: &UsagePrice) -> String {
         (false, Some(least)) => parts.push(format!("at least {least}")),
         (false, None) => {}
     }
-    parts.join(", ")
+    let at_upstreams = price.upstreams().map(|(name, price)| format!(", or at {name} {}", by_usage(price)));
+    parts.join(", ") + &at_upstreams.collect::<String>()
 }
 
 /// The price of one of a price's units.

@@ -103,6 +103,13 @@ fn amounts(old: &UsagePrice, new: &UsagePrice) -> Option<Vec<(u128, u128)>> {
         let (_, new) = new.units.iter().find(|(known, _)| known == unit)?;
         pairs.push((price.attocredits(), new.attocredits()));
     }
+    let names = |price: &UsagePrice| price.upstreams().map(|(name, _)| name.to_owned()).collect::<Vec<_>>();
+    if names(old) != names(new) {
+        return None;
+    }
+    for ((_, old), (_, new)) in old.upstreams().zip(new.upstreams()) {
+        pairs.extend(amounts(old, new)?);
+    }
     Some(pairs)
 }
 

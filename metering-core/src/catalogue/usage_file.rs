@@ -5,6 +5,7 @@ use std::sync::Arc;
 use super::credits_file::{read_max, read_min};
 use super::model_file::{self, Model, Models};
 use super::object::{Object, UnknownKeys, choice, documentation, texts};
+use super::upstream_file;
 use crate::catalogue::by_unit::{Units, by_unit, known_unit, pointers, read_units};
 use crate::catalogue::estimate::Estimate;
 use crate::catalogue::problem::Problems;
@@ -12,7 +13,7 @@ use crate::catalogue::report::{Report, Source};
 use crate::catalogue::report_file::read_report;
 use crate::catalogue::usage_price::{ByModel, Missing, Over, UsagePrice};
 
-const PRICE_KEYS: [&str; 13] = [
+const PRICE_KEYS: [&str; 14] = [
     "max",
     "min",
     "units",
@@ -26,6 +27,7 @@ const PRICE_KEYS: [&str; 13] = [
     "failed",
     "delivered",
     "tokens",
+    upstream_file::KEY,
 ];
 const ESTIMATE_KEYS: [&str; 3] = ["json", "bytes", "times"];
 
@@ -48,6 +50,15 @@ pub(super) fn read_price(price: &Object<'_>, unknown: UnknownKeys) -> Result<Usa
         // The units of models that could not be read are not known.
         None if price.has("models") => None,
         None => problems.keep(read_units(price)),
+    };
+    let upstreams = match &units {
+        Some(_) if of_models.is_some() && price.has(upstream_file::KEY) => {
+            problems
+                .add(format!("{}: each model has its own; move it into models", price.location_of(upstream_file::KEY)));
+            None
+        }
+        Some(units) => problems.keep(upstream_file::read(price, units, None, unknown)),
+        None => None,
     };
     // What is reported and estimated is checked against the units, if those could be read.
     let of_units = units.as_ref().map(|units| {
@@ -78,10 +89,15 @@ pub(super) fn read_price(price: &Object<'_>, unknown: UnknownKeys) -> Result<Usa
             estimate,
             tokens,
             models: None,
+            listed_as: None,
+            upstreams: Vec::new(),
         };
         Some(match models? {
             Some(models) => by_model(price, models),
-            None => price,
+            None => {
+                let terms = upstreams?.into_iter().map(|terms| terms.of(&price)).collect();
+                price.with_upstreams(terms)
+            }
         })
     })
 }
@@ -89,13 +105,14 @@ pub(super) fn read_price(price: &Object<'_>, unknown: UnknownKeys) -> Result<Usa
 /// The price of a route whose models have their own: its amounts are those that hold for all of them.
 fn by_model(price: UsagePrice, models: Models) -> UsagePrice {
     let of_model = |model: Model| {
-        let mut own = UsagePrice { units: model.units, ..price.clone() };
+        let mut own = UsagePrice { units: model.units, listed_as: Some(model.name.clone()), ..price.clone() };
         own.max = model.max.unwrap_or(price.max);
         own.min = model.min.unwrap_or(price.min).min(own.max);
         if let Some(estimate) = &mut own.estimate {
             estimate.limits = model.limits;
         }
-        (model.name, Arc::new(own))
+        let terms = model.upstreams.into_iter().map(|terms| terms.of(&own)).collect();
+        (model.name, Arc::new(own.with_upstreams(terms)))
     };
     let prices: Vec<(Box<str>, Arc<UsagePrice>)> = models.models.into_iter().map(of_model).collect();
     let max = prices.iter().map(|(_, own)| own.max).max().unwrap_or(price.max);

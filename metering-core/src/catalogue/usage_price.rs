@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use crate::catalogue::estimate::Estimate;
 use crate::catalogue::json_report::JsonReport;
-use crate::catalogue::model_names::{ModelNames, ModelPlace};
+use crate::catalogue::model_names::{ModelNames, ModelPlace, UpstreamModel};
 use crate::catalogue::nearest::nearest;
 use crate::catalogue::report::{Report, Source};
 use crate::catalogue::units::{Count, Counts, ExactCost, UnitPrice};
@@ -52,6 +52,10 @@ pub struct UsagePrice {
     /// The prices of models, if they have their own. The amounts above then hold for all of them: the highest maximum, the
     /// lowest minimum, the dearest of each unit.
     pub(super) models: Option<ByModel>,
+    /// For the price of a model: the name or pattern that it is listed under.
+    pub(super) listed_as: Option<Box<str>>,
+    /// What is different at single upstreams. The maximum above covers all of them.
+    pub(super) upstreams: Vec<UpstreamTerms>,
 }
 
 /// Prices by model.
@@ -61,6 +65,16 @@ pub(super) struct ByModel {
     pub(super) names: ModelNames,
     /// Each name or pattern, and its price, in the file's order.
     pub(super) prices: Vec<(Box<str>, Arc<UsagePrice>)>,
+}
+
+/// What is different at an upstream of the route.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct UpstreamTerms {
+    pub(super) upstream: Box<str>,
+    /// What it calls the model, if that is another name.
+    pub(super) model: Option<UpstreamModel>,
+    /// The price of a request that it serves, if that is not the price of the others.
+    pub(super) price: Option<Arc<UsagePrice>>,
 }
 
 /// The most that a request costs, whatever its response reports: a million credits.
@@ -130,14 +144,15 @@ impl UsagePrice {
     }
 
     /// What to hold for a request: the estimate of its cost, from [`UsagePrice::min`] to [`UsagePrice::max`]. Without
-    /// an estimate, the maximum.
+    /// an estimate, the maximum. It covers the dearest upstream.
     ///
     /// `body` is the request's whole body. Pass `None` when it is encoded (`Content-Encoding`) or was not read: its
     /// length would say nothing about its content.
     #[must_use]
     pub fn hold(&self, body: Option<&[u8]>) -> Credits {
         let estimate = self.estimate.as_ref().zip(body).and_then(|(estimate, body)| estimate.cost(&self.units, body));
-        estimate.map_or(self.max, |cost| cost.round_up().clamp(self.min, self.max))
+        let own = estimate.map_or(self.max, |cost| cost.round_up().clamp(self.min, self.max));
+        self.upstreams().map(|(_, price)| price.hold(body)).fold(own, Ord::max)
     }
 
     /// Whether what is held for a request depends on its body.
@@ -171,6 +186,22 @@ impl UsagePrice {
     /// ```
     pub fn models(&self) -> impl Iterator<Item = (&str, &Self)> {
         self.models.iter().flat_map(|models| &models.prices).map(|(name, price)| (&**name, &**price))
+    }
+
+    /// For the price of a model: the name or pattern that it is listed under.
+    #[must_use]
+    pub fn listed_as(&self) -> Option<&str> {
+        self.listed_as.as_deref()
+    }
+
+    /// The price that was listed under this name or pattern: the one that is now, or else that of the model with this
+    /// name.
+    #[must_use]
+    pub fn of_listed(&self, listed_as: &str) -> Option<&Arc<Self>> {
+        let models = self.models.as_ref()?;
+        let same = models.prices.iter().position(|(name, _)| **name == *listed_as);
+        let (_, price) = models.prices.get(same.or_else(|| models.names.find(listed_as))?)?;
+        Some(price)
     }
 
     /// The path parameter that names the model, if that is where requests do.
@@ -290,6 +321,10 @@ impl UsagePrice {
     fn write_units(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (position, (unit, price)) in self.units().enumerate() {
             write!(f, "{}{unit} {price} each", if position == 0 { "" } else { ", " })?;
+        }
+        for (upstream, price) in self.upstreams() {
+            write!(f, ", or at {upstream} ")?;
+            price.write_units(f)?;
         }
         Ok(())
     }

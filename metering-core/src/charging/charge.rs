@@ -59,6 +59,9 @@ pub struct Charge {
     /// For a hold: the most tokens that the request is expected to use, which count towards limits on tokens per minute.
     /// `None` if it uses none.
     pub tokens: Option<u32>,
+    /// For a hold: whether a signed payment backs it, so that the balance need not cover it. The hold keeps the id of its
+    /// terms, because the payment names it.
+    pub is_backed: bool,
 }
 
 impl Charge {
@@ -88,6 +91,7 @@ impl Charge {
             hold: None,
             price_version: None,
             tokens: None,
+            is_backed: false,
         }
     }
 
@@ -328,7 +332,7 @@ impl Receipt {
         let delivery = self.delivery.clone().filter(|_| gives_up);
         let counted_in = self.counted_in();
         let account = self.account.clone();
-        self.hold.map(|held| HoldUpdate { account, id: held.id, action, delivery, counted_in, tokens: None })
+        self.hold.map(|held| HoldUpdate { delivery, counted_in, ..HoldUpdate::new(account, held.id, action) })
     }
 
     /// The month that the request was counted in. A repeated result shows a later count; the original was of its day.

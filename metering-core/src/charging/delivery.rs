@@ -113,7 +113,7 @@ impl Fingerprint {
     #[must_use]
     pub fn of(method: &str, target: &str, line: &UsageLine) -> Self {
         let mut hash = Sha3_256::new();
-        for part in [method, target, &line.route_template, &line.http_method, line.source.as_str()] {
+        for part in [method, target, line.template(), &line.http_method, line.source.as_str()] {
             hash.update(u64::try_from(part.len()).unwrap_or(u64::MAX).to_be_bytes());
             hash.update(part);
         }

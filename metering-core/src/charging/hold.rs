@@ -102,6 +102,9 @@ pub struct Hold {
     pub settled: Option<SettledHold>,
     /// The tokens that were counted for it when it was opened; `None` if nobody had a limit on them.
     pub tokens: Option<HeldTokens>,
+    /// The name of the upstream that served its request, once it is settled; `None` if its route names none, or none
+    /// served it.
+    pub upstream: Option<Arc<str>>,
 }
 
 /// How a hold was settled.
@@ -171,9 +174,17 @@ pub struct HoldUpdate {
     /// For a [capture](HoldAction::Capture): the tokens that the request used, which then count instead of those that
     /// were held. If they are not known, those stay.
     pub tokens: Option<u32>,
+    /// If the update settles the hold: the name of the upstream that served the request.
+    pub upstream: Option<Arc<str>>,
 }
 
 impl HoldUpdate {
+    /// An update that says nothing besides what to do.
+    #[must_use]
+    pub const fn new(account: AccountId, id: HoldId, action: HoldAction) -> Self {
+        Self { account, id, action, delivery: None, counted_in: None, tokens: None, upstream: None }
+    }
+
     /// The route in whose count the update may give a place back, if this is its hold: a release, of a route with
     /// volume tiers.
     #[must_use]
@@ -220,8 +231,21 @@ impl Hold {
     ) -> Self {
         let HoldTerms { id, lease, fallback } = terms;
         let (fallback, expires_at) = (fallback.max(Credits::ZERO).min(amount), now.saturating_add(lease));
-        let (created_at, settled) = (now, None);
-        Self { id, account, key, amount, fallback, line, request_path, created_at, expires_at, settled, tokens }
+        let (created_at, settled, upstream) = (now, None, None);
+        Self {
+            id,
+            account,
+            key,
+            amount,
+            fallback,
+            line,
+            request_path,
+            created_at,
+            expires_at,
+            settled,
+            tokens,
+            upstream,
+        }
     }
 
     /// What it holds now: nothing once it is settled.

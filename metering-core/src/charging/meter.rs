@@ -180,10 +180,11 @@ impl Meter {
     /// # Errors
     /// When the charge could not be decided.
     pub async fn charge(&self, charge: Charge) -> Result<Decision, MeterError> {
-        // A charge may be a clone, and the id of a hold is used once.
-        let id = || HoldId::generate(&SystemRandomness);
+        // A charge may be a clone, and the id of a hold is used once. A payment that backs a hold has it from the start.
+        let is_backed = charge.is_backed;
+        let id = |given: HoldId| if is_backed { given } else { HoldId::generate(&SystemRandomness) };
         let lease = |lease: Duration| lease.clamp(*HoldTerms::LEASES.start(), *HoldTerms::LEASES.end());
-        let hold = charge.hold.map(|terms| HoldTerms { id: id(), lease: lease(terms.lease), ..terms });
+        let hold = charge.hold.map(|terms| HoldTerms { id: id(terms.id), lease: lease(terms.lease), ..terms });
         let span = info_span!(target: trace::TARGET, "charge", metering.decision = Empty);
         let decision = self.decide(charge.with_hold(hold)).instrument(span.clone()).await?;
         span.record("metering.decision", decision.name());

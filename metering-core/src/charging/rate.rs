@@ -153,15 +153,21 @@ impl RateStatus {
         (cap != 0).then(|| cap.saturating_sub(used))
     }
 
+    /// When the window ends.
+    #[must_use]
+    pub fn resets_at(&self, window: LimitWindow) -> Timestamp {
+        let minute = match window {
+            LimitWindow::Minute => self.minute,
+            LimitWindow::Tokens => self.tokens.minute,
+            LimitWindow::Day => return Day::from_unix_days(self.day.index + 1).start(),
+        };
+        Timestamp::from_unix_millis(minute.index.saturating_add(1).saturating_mul(60_000))
+    }
+
     /// Whole seconds until the window ends, at least one.
     #[must_use]
     pub fn reset_seconds(&self, window: LimitWindow) -> u64 {
-        let end = match window {
-            LimitWindow::Minute => (self.minute.index + 1).saturating_mul(60_000),
-            LimitWindow::Tokens => self.tokens.minute.index.saturating_add(1).saturating_mul(60_000),
-            LimitWindow::Day => Day::from_unix_days(self.day.index + 1).start().unix_millis(),
-        };
-        let left = end.saturating_sub(self.at.unix_millis());
+        let left = self.resets_at(window).unix_millis().saturating_sub(self.at.unix_millis());
         u64::try_from(left).unwrap_or(0).div_ceil(1_000).max(1)
     }
 }

@@ -14,6 +14,8 @@ pub(crate) enum Debit {
     Charge(Credits),
     /// The most that it may cost, until its cost is known.
     Hold(Credits),
+    /// The same, backed by a signed payment, which is executed once the cost is known.
+    Backed(Credits),
     /// Nothing: the request is within the free allowance of its route.
     Nothing,
 }
@@ -31,7 +33,7 @@ impl Debit {
     /// How much.
     pub(crate) const fn amount(self) -> Credits {
         match self {
-            Self::Charge(amount) | Self::Hold(amount) => amount,
+            Self::Charge(amount) | Self::Hold(amount) | Self::Backed(amount) => amount,
             Self::Nothing => Credits::ZERO,
         }
     }
@@ -41,8 +43,8 @@ impl Debit {
 ///
 /// The rule for a charge is *balance above zero*, not *balance covers the price*: the last accepted request may take
 /// the balance below zero, by less than its own price. A hold must be covered in full, because what it holds may not be
-/// spent twice. A request within a free allowance needs no balance. A refused request changes nothing and does not
-/// count towards the limits.
+/// spent twice; one that a signed payment backs may take the balance below zero. A request within a free allowance needs
+/// no balance. A refused request changes nothing and does not count towards the limits.
 ///
 /// # Errors
 /// Why the request was refused.
@@ -65,7 +67,7 @@ pub(crate) fn apply(state: &mut MeterState, taking: Debit, now: Timestamp) -> Re
     let is_covered = match taking {
         Debit::Charge(_) => balance.is_positive(),
         Debit::Hold(_) => balance.is_positive() && balance >= amount,
-        Debit::Nothing => true,
+        Debit::Backed(_) | Debit::Nothing => true,
     };
     if !is_covered {
         return Err(insufficient());
@@ -77,7 +79,7 @@ pub(crate) fn apply(state: &mut MeterState, taking: Debit, now: Timestamp) -> Re
     let sum = |of: Credits| of.checked_add(amount).ok_or_else(insufficient);
     state.totals = match taking {
         Debit::Charge(_) => Totals { balance, used: sum(used)?, ..state.totals },
-        Debit::Hold(_) => Totals { balance, held: sum(held)?, ..state.totals },
+        Debit::Hold(_) | Debit::Backed(_) => Totals { balance, held: sum(held)?, ..state.totals },
         Debit::Nothing => state.totals,
     };
     state.minute = minute;

@@ -188,7 +188,10 @@ where
                 }
             }
         }
-        let taking = Debit::of(price, charge.hold.is_some(), counted.is_some());
+        let taking = match charge.is_backed && charge.hold.is_some() {
+            true => Debit::Backed(price),
+            false => Debit::of(price, charge.hold.is_some(), counted.is_some()),
+        };
         let applied = self.apply(account, key, taking, charge.counted_tokens());
         let (rate, tokens) = applied.inspect_err(|refusal| self.raise_refused(account, refusal))?;
         receipt.rate = rate;

@@ -4,7 +4,9 @@ use super::credit::{CreditChanges, CreditFacts, credit_payment};
 use super::{Decided, active};
 use crate::access::account::Account;
 use crate::chains::address::Address;
-use crate::offers::{AuthorizationRecord, AuthorizationState, GasPlace};
+use crate::clock::Timestamp;
+use crate::money::credits::Credits;
+use crate::offers::{AuthorizationRecord, AuthorizationState, AuthorizedUsage, GasPlace, SettlementFailure};
 use crate::payments::payment::SettlementStep;
 use crate::store::{AuthorizationCredited, AuthorizationOpened, NewAuthorization, PaymentCredit, PaymentCredited};
 
@@ -27,7 +29,8 @@ pub fn open_authorization<K>(
         return Decided::Refused(AuthorizationOpened::IdentifierUsed);
     }
     let Some((row, _)) = active(account) else { return Decided::Refused(AuthorizationOpened::NoSuchAccount) };
-    let NewAuthorization { signed, account, credits, request, identifier, received_at } = new;
+    let NewAuthorization { signed, account, credits, request, identifier, received_at, usage } = new;
+    let usage = usage.map(|hold| AuthorizedUsage { hold, used: None });
     let record = AuthorizationRecord {
         signed,
         account,
@@ -39,8 +42,23 @@ pub fn open_authorization<K>(
         tx: None,
         gas: None,
         submissions: Vec::new(),
+        usage,
     };
     Decided::Accepted((row, record))
+}
+
+/// Decides [`AuthorizationStore::use_authorization`](crate::store::AuthorizationStore::use_authorization): the record with
+/// what its request used, at most what it authorizes. If that is nothing, it is not executed, and expires unused. `None`
+/// when it is not pending, does not pay for usage, or has that already.
+#[must_use]
+pub fn use_authorization(record: AuthorizationRecord, used: Credits, now: Timestamp) -> Option<AuthorizationRecord> {
+    let usage = record.usage.filter(|usage| usage.used.is_none() && record.state == AuthorizationState::Pending)?;
+    let used = used.max(Credits::ZERO).min(record.credits);
+    let state = match used.is_positive() {
+        true => AuthorizationState::Pending,
+        false => AuthorizationState::Failed { failure: SettlementFailure::Expired, at: now },
+    };
+    Some(AuthorizationRecord { state, usage: Some(AuthorizedUsage { used: Some(used), ..usage }), ..record })
 }
 
 /// Decides [`AuthorizationStore::credit_authorization`](crate::store::AuthorizationStore::credit_authorization).
@@ -110,8 +128,8 @@ mod tests {
     use crate::chains::signature::WalletSignature;
     use crate::chains::transaction::TxHash;
     use crate::chains::units::TokenUnits;
-    use crate::money::credits::Credits;
-    use crate::offers::{Authorization, AuthorizationNonce, SettlementFailure, SignedAuthorization, Submission};
+    use crate::charging::hold::HoldId;
+    use crate::offers::{Authorization, AuthorizationNonce, SignedAuthorization, Submission};
     use crate::payments::payment::PaymentUse;
     use crate::store::QuotePrecedence;
 
@@ -130,6 +148,7 @@ mod tests {
             request: None,
             identifier: None,
             received_at: NOW,
+            usage: None,
         }
     }
 
@@ -158,6 +177,37 @@ mod tests {
         let opened = record(AuthorizationState::Pending);
         assert_eq!((opened.tx, opened.gas, opened.submissions.len()), (None, None, 0));
         assert_eq!((opened.signed, opened.account, opened.credits), (new().signed, new().account, new().credits));
+    }
+
+    #[test]
+    fn what_was_used_is_recorded_once_and_nothing_ends_it() {
+        let hold = HoldId::from_bytes([9; 16]);
+        let of = |state, used: Option<i64>| {
+            let usage = Some(AuthorizedUsage { hold, used: used.map(Credits::from_atoms) });
+            AuthorizationRecord { usage, ..record(state) }
+        };
+        let pending = || of(AuthorizationState::Pending, None);
+        // used, recorded, state
+        let table = [
+            (3, 3, AuthorizationState::Pending),
+            (5, 5, AuthorizationState::Pending),
+            (6, 5, AuthorizationState::Pending),
+            (0, 0, failed()),
+            (-1, 0, failed()),
+        ];
+        for (used, recorded, state) in table {
+            let after = use_authorization(pending(), Credits::from_atoms(used), NOW);
+            assert_eq!(after, Some(of(state, Some(recorded))), "{used}");
+        }
+        let refused = [
+            record(AuthorizationState::Pending),
+            of(AuthorizationState::Pending, Some(3)),
+            of(AuthorizationState::Credited, Some(3)),
+            of(failed(), None),
+        ];
+        for record in refused {
+            assert_eq!(use_authorization(record, Credits::from_atoms(1), NOW), None);
+        }
     }
 
     #[test]

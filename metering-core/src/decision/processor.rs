@@ -35,6 +35,7 @@ pub fn credit_processor_payment<K>(
         Decided::Refused(refusal) => Decided::Refused(refusal),
         Decided::Accepted(mut changes) => {
             changes.record.processor = Some(processor.clone());
+            changes.posted.name_processor(processor);
             let paid = vec![
                 ("id", processor.id().into()),
                 ("account", account.as_str().into()),
@@ -85,7 +86,8 @@ pub struct ReversalChanges<K> {
 /// Refused, in this order:
 /// - [`ProcessorReversed::NoSuchPayment`];
 /// - [`ProcessorReversed::OtherTerms`] when the reversal was recorded for another payment or amount;
-/// - [`ProcessorReversed::Repeated`] when it was recorded and does not end now: one that ended stays ended;
+/// - [`ProcessorReversed::Repeated`] when it was recorded and neither ends now nor takes back again: one that ended stays
+///   ended, whatever is late, until it is said to take back again;
 /// - [`ProcessorReversed::TooMuch`] when it is of nothing, or of more than was paid;
 /// - [`ProcessorReversed::OutOfRange`].
 ///
@@ -112,6 +114,7 @@ pub fn reverse_processor_payment<K>(
         Some(known) if known.payment != hash || change.amount.is_some_and(|amount| amount != known.amount) => {
             return Ok(Refused(ProcessorReversed::OtherTerms(Box::new(known))));
         }
+        Some(known) if known.restored_at.is_some() && change.again => ProcessorReversal { restored_at: None, ..known },
         Some(known) if known.restored_at.is_some() || !change.restored => {
             let recorded =
                 RecordedReversal { account, reversal: known, amount: before, currency: record.payment.token };
@@ -158,7 +161,10 @@ pub fn reverse_processor_payment<K>(
     } else {
         let entry = entry(&reversal, &change.payment, &record, moved);
         match EntryChanges::of((row, account.clone()), entry, change.now) {
-            Some(posted) => Some(posted),
+            Some(mut posted) => {
+                posted.name_processor(&change.payment);
+                Some(posted)
+            }
             None => return Ok(Refused(ProcessorReversed::OutOfRange)),
         }
     };
@@ -166,6 +172,15 @@ pub fn reverse_processor_payment<K>(
     let recorded =
         RecordedReversal { account, reversal: reversal.clone(), amount: after, currency: record.payment.token };
     Ok(Accepted(ReversalChanges { reversal, is_known, record, posted, recorded, action }))
+}
+
+impl<K> EntryChanges<K> {
+    /// Names the payment in the events as its processor does.
+    fn name_processor(&mut self, payment: &ProcessorRef) {
+        for event in &mut self.events {
+            event.data.paid_at(payment.processor(), payment.id());
+        }
+    }
 }
 
 fn entry(

@@ -6,7 +6,7 @@ use super::Error;
 use crate::access::budget::BudgetReset;
 use crate::access::key_use::KeyRefusal;
 use crate::charging::delivery::Repetition;
-use crate::charging::rate::LimitWindow;
+use crate::charging::rate::{LimitWindow, RateStatus};
 use crate::charging::refusal::Refusal;
 use crate::wire::{ErrorBody, ErrorCode, Required, rate_headers};
 
@@ -113,6 +113,15 @@ impl Error {
         body
     }
 
+    /// The use of the caller's rate limits, if the response shows it.
+    pub(crate) fn rate(&self) -> Option<&RateStatus> {
+        match self {
+            Self::Refused(refusal) => refusal.rate(),
+            Self::InsufficientCredits(payment_required) => Some(&payment_required.rate),
+            _ => None,
+        }
+    }
+
     /// The response headers, other than `Content-Type`.
     #[must_use]
     pub fn headers(&self) -> Vec<(&'static str, String)> {
@@ -128,9 +137,7 @@ impl Error {
             Self::UpgradeRequired => {
                 vec![("upgrade", "websocket".to_owned()), ("connection", "upgrade".to_owned())]
             }
-            Self::Refused(refusal) => refusal.rate().map(rate_headers).unwrap_or_default(),
-            Self::InsufficientCredits(payment_required) => rate_headers(&payment_required.rate),
-            _ => Vec::new(),
+            _ => self.rate().map(rate_headers).unwrap_or_default(),
         };
         if let Some(seconds) = self.retry_after_seconds() {
             headers.push(("retry-after", seconds.to_string()));

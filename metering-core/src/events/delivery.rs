@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use crate::clock::Timestamp;
 use crate::events::event::Event;
+use crate::events::event_data::EventKind;
 use crate::events::webhook::{Webhook, WebhookId};
 use crate::named_enum::named_enum;
 
@@ -78,6 +79,8 @@ pub struct AttemptResult {
     pub status: Option<u16>,
     /// Why it failed; `None` if it did not.
     pub error: Option<String>,
+    /// The beginning of the response's body, if it failed and there was one.
+    pub response: Option<String>,
 }
 
 /// How an attempt ended.
@@ -96,6 +99,8 @@ pub enum AttemptOutcome {
         error: String,
         /// How long the webhook asks to wait (RFC 9110, `Retry-After`).
         retry_after: Option<Duration>,
+        /// The beginning of the response's body, if there was one.
+        response: Option<String>,
     },
     /// The webhook wants no more events: status 410.
     Gone,
@@ -117,6 +122,8 @@ pub struct DeliveryFilter {
     pub webhook: Option<WebhookId>,
     /// Those in this state; `None` for all states.
     pub state: Option<DeliveryState>,
+    /// Those of events of this kind; `None` for all kinds.
+    pub kind: Option<EventKind>,
 }
 
 /// How many deliveries wait, in the whole store.
@@ -149,8 +156,34 @@ impl AttemptOutcome {
             300..=399 => "the response is a redirect, which is not followed",
             _ => "the response status was not 2xx",
         };
-        Self::Failed { status: Some(status), error: error.to_owned(), retry_after }
+        Self::Failed { status: Some(status), error: error.to_owned(), retry_after, response: None }
     }
+
+    /// Adds the body of the response, if the attempt failed: as text, at most [`AttemptResult::MAX_RESPONSE_BYTES`] of
+    /// it, and without control characters, which not every store can hold.
+    ///
+    /// ```
+    /// use metering_core::events::AttemptOutcome;
+    ///
+    /// let AttemptOutcome::Failed { response, .. } = AttemptOutcome::of_response(500, None).with_body(b"out of\0disk\n")
+    /// else { panic!("it failed") };
+    /// assert_eq!(response.as_deref(), Some("out of\u{fffd}disk"));
+    /// ```
+    #[must_use]
+    pub fn with_body(self, body: &[u8]) -> Self {
+        let Self::Failed { status, error, retry_after, .. } = self else { return self };
+        let body = body.get(..AttemptResult::MAX_RESPONSE_BYTES).unwrap_or(body);
+        let is_shown = |c: char| !c.is_control() || matches!(c, '\n' | '\r' | '\t');
+        let text = String::from_utf8_lossy(body);
+        let text: String = text.chars().map(|c| if is_shown(c) { c } else { char::REPLACEMENT_CHARACTER }).collect();
+        let text = text.trim_end();
+        Self::Failed { status, error, retry_after, response: (!text.is_empty()).then(|| text.to_owned()) }
+    }
+}
+
+impl AttemptResult {
+    /// How much of the body of a response is kept.
+    pub const MAX_RESPONSE_BYTES: usize = 1024;
 }
 
 impl Delivery {
@@ -183,16 +216,16 @@ impl Progress {
         if self.state != DeliveryState::Pending || self.attempts != attempt {
             return None;
         }
-        let (state, status, error, retry_after) = match outcome {
-            AttemptOutcome::Delivered { status } => (DeliveryState::Delivered, Some(*status), None, None),
-            AttemptOutcome::Gone => (DeliveryState::Parked, Some(410), Some("410 Gone".to_owned()), None),
-            AttemptOutcome::Failed { status, error, retry_after } => {
+        let (state, status, error, response, retry_after) = match outcome {
+            AttemptOutcome::Delivered { status } => (DeliveryState::Delivered, Some(*status), None, None, None),
+            AttemptOutcome::Gone => (DeliveryState::Parked, Some(410), Some("410 Gone".to_owned()), None, None),
+            AttemptOutcome::Failed { status, error, retry_after, response } => {
                 let gives_up = now >= self.since.saturating_add(Delivery::GIVE_UP_AFTER);
                 let state = if gives_up { DeliveryState::Parked } else { DeliveryState::Pending };
-                (state, *status, Some(error.clone()), *retry_after)
+                (state, *status, Some(error.clone()), response.clone(), *retry_after)
             }
         };
-        let last = Some(AttemptResult { at: now, status, error });
+        let last = Some(AttemptResult { at: now, status, error, response });
         let wait = self.backoff(now).max(retry_after.unwrap_or_default().min(Self::MAX_RETRY_AFTER));
         Some(Self { state, next_at: now.saturating_add(wait), last, ..self })
     }
@@ -228,7 +261,7 @@ mod tests {
 
     fn failed(status: Option<u16>, retry_after: Option<u64>) -> AttemptOutcome {
         let retry_after = retry_after.map(Duration::from_secs);
-        AttemptOutcome::Failed { status, error: "it failed".to_owned(), retry_after }
+        AttemptOutcome::Failed { status, error: "it failed".to_owned(), retry_after, response: None }
     }
 
     #[test]
@@ -254,6 +287,21 @@ mod tests {
         let attempt = again.attempts;
         let again = again.finished(attempt, &failed(None, None), now).unwrap();
         assert_eq!(again.next_at, now.saturating_add(Duration::from_secs(5)), "it begins anew");
+    }
+
+    #[test]
+    fn the_beginning_of_a_failed_response_is_kept() {
+        let claimed = Progress::new(START).claimed(START, Duration::from_secs(60));
+        let kept = |status: u16, body: &[u8]| {
+            let outcome = AttemptOutcome::of_response(status, None).with_body(body);
+            claimed.clone().finished(1, &outcome, START).unwrap().last.unwrap().response
+        };
+        assert_eq!(kept(500, b"{\"error\":\t\"no disk\"}\r\n").as_deref(), Some("{\"error\":\t\"no disk\"}"));
+        assert_eq!(kept(302, b"\x1b[31m\xff").as_deref(), Some("\u{fffd}[31m\u{fffd}"));
+        assert_eq!(kept(500, &[b'x'; 5_000]).map(|text| text.len()), Some(AttemptResult::MAX_RESPONSE_BYTES));
+        assert_eq!(kept(503, b" \n"), None);
+        assert_eq!(kept(200, b"thanks"), None, "it was delivered");
+        assert_eq!(kept(410, b"gone"), None);
     }
 
     #[test]

@@ -17,6 +17,7 @@ use crate::money::alert::AlertLevel;
 use crate::money::credits::Credits;
 use crate::money::ledger::{LedgerKind, NewLedgerEntry};
 use crate::named_enum::named_enum;
+use crate::payments::auto_top_up::TopUpStop;
 
 /// Declares the kinds of events: each has a description in its doc comment, of one line, and a name that receivers see.
 macro_rules! event_kinds {
@@ -55,6 +56,8 @@ event_kinds! {
     PaymentCredited = "payment.credited",
     /// A payment was reversed: its transaction is no longer on the chain, or it was refunded or disputed.
     PaymentReversed = "payment.reversed",
+    /// Automatic top-ups stopped, and go on only when they are turned on again.
+    TopUpStopped = "top_up.stopped",
     /// A key was created.
     KeyCreated = "key.created",
     /// A key was deleted or revoked.
@@ -119,6 +122,13 @@ pub enum EventData {
     PaymentCredited(PaymentEvent),
     /// [`EventKind::PaymentReversed`].
     PaymentReversed(PaymentEvent),
+    /// [`EventKind::TopUpStopped`].
+    TopUpStopped {
+        /// Why.
+        reason: TopUpStop,
+        /// The plan that they bought.
+        plan_id: String,
+    },
     /// [`EventKind::KeyCreated`].
     KeyCreated(KeyEvent),
     /// [`EventKind::KeyRevoked`].
@@ -219,6 +229,12 @@ pub struct PaymentEvent {
     pub tx_hash: String,
     /// The plan that was paid, if any.
     pub plan_id: Option<String>,
+    /// The processor that took it; absent for a payment on a chain.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub processor: Option<String>,
+    /// The processor's id of it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub processor_id: Option<String>,
 }
 
 impl EventData {
@@ -234,6 +250,7 @@ impl EventData {
             Self::BudgetExhausted(_) => EventKind::BudgetExhausted,
             Self::PaymentCredited(_) => EventKind::PaymentCredited,
             Self::PaymentReversed(_) => EventKind::PaymentReversed,
+            Self::TopUpStopped { .. } => EventKind::TopUpStopped,
             Self::KeyCreated(_) => EventKind::KeyCreated,
             Self::KeyRevoked(_) => EventKind::KeyRevoked,
             Self::KeyLeaked(_) => EventKind::KeyLeaked,
@@ -284,10 +301,19 @@ impl EventData {
             chain_id: paid.tx.chain_id,
             tx_hash: paid.tx.hash.to_string(),
             plan_id: paid.plan_id.clone(),
+            processor: None,
+            processor_id: None,
         };
         match reversed {
             true => Some(Self::PaymentReversed(event)),
             false => event.credits.is_positive().then_some(Self::PaymentCredited(event)),
+        }
+    }
+
+    /// Names the processor of an event's payment, and the processor's id of it.
+    pub(crate) fn paid_at(&mut self, processor: &str, id: &str) {
+        if let Self::PaymentCredited(paid) | Self::PaymentReversed(paid) = self {
+            (paid.processor, paid.processor_id) = (Some(processor.to_owned()), Some(id.to_owned()));
         }
     }
 
@@ -297,7 +323,7 @@ impl EventData {
             request_id: hold.id,
             held: hold.amount,
             charged,
-            route_template: hold.line.route_template.to_string(),
+            route_template: hold.line.template().to_owned(),
             http_method: hold.line.http_method.to_string(),
         }
     }

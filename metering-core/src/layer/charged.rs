@@ -1,7 +1,9 @@
 //! [`Charged`]: what the layer's inner service learns about the charge of its request, and how it settles a hold.
 
+mod backed;
 mod expected;
 mod refund;
+mod upstream;
 
 use std::fmt;
 use std::sync::Arc;
@@ -16,7 +18,7 @@ use super::late_refusal::LateRefusal;
 use super::money::Money;
 use super::response::{set_headers, set_metered};
 use crate::access::account::AccountId;
-use crate::catalogue::{Counts, FreeStatuses, ReportError, Route, UsagePrice};
+use crate::catalogue::{Counts, ErrorShape, FreeStatuses, ReportError, Route, UsagePrice};
 use crate::charging::charge::Settlement;
 use crate::charging::hold::HoldUpdated;
 use crate::charging::in_flight::Slot;
@@ -61,12 +63,14 @@ struct State {
     money: Money,
     /// `None` while the charge is not decided.
     rate: Option<RateStatus>,
+    /// Of the route: which headers its clients read.
+    errors: ErrorShape,
     /// What to record when the response is passed on.
     settlement: Option<Settlement>,
     /// The headers that say what the request cost; `None` if there are none to set, or once they are set.
     headers: Option<MeteredHeaders>,
     /// The payment that came with the request, and its outcome.
-    payment: Option<(Box<dyn RequestPayment>, Paid)>,
+    payment: Option<(Arc<dyn RequestPayment>, Paid)>,
     /// How the refund went, if there was one.
     refund: Result<(), Error>,
     /// Counts the request as in flight, if its key limits that.
@@ -101,7 +105,7 @@ impl Charged {
             account: receipt.account.clone(),
             amount: receipt.hold.map_or(receipt.charged, |held| held.amount),
             balance: Some(receipt.balance),
-            route_template: Arc::clone(&receipt.line.route_template),
+            route_template: Arc::clone(&route.template),
             usage_price: None,
             shared: Arc::new(Shared {
                 service: Arc::clone(service),
@@ -109,6 +113,7 @@ impl Charged {
                 span: trace::current(),
                 state: Mutex::new(State {
                     rate: Some(receipt.rate),
+                    errors: route.errors,
                     settlement: receipt.settlement(),
                     headers: Some(MeteredHeaders::of(receipt)),
                     money,
@@ -123,7 +128,7 @@ impl Charged {
 
     /// Adds the receipt of a payment to the response.
     pub(super) async fn paid_with(&self, presented: Box<dyn RequestPayment>, paid: Paid) {
-        self.shared.state.lock().await.payment = Some((presented, paid));
+        self.shared.state.lock().await.payment = Some((presented.into(), paid));
     }
 
     /// How the route is priced by usage; `None` for a request at a fixed price.
@@ -260,6 +265,7 @@ impl Charged {
             drop(state);
             let (reported, tokens) = self.reported(&response);
             Box::pin(self.capture_reported(reported, tokens)).await;
+            Box::pin(self.await_payment()).await;
             state = self.shared.state.lock().await;
         }
         if let Some(settlement) = state.settlement.take() {
@@ -303,6 +309,7 @@ impl Charged {
             tracing::warn!(id = %settled.hold.id, "the cost of a request was reported after its hold was settled");
         }
         state.set_settled(&settled);
+        state.begin_to_settle_payment(&self.shared.service);
         Ok(Some(settled))
     }
 
@@ -344,11 +351,17 @@ impl State {
         let metered = self.headers.take();
         if let Some(metered) = &metered {
             set_metered(response.headers_mut(), metered);
+            if let (ErrorShape::Anthropic, Some(rate)) = (self.errors, self.rate) {
+                response.extensions_mut().insert(rate);
+            }
         }
-        let Some((presented, paid)) = self.payment.take() else { return };
+        let Some((presented, paid)) = &self.payment else { return };
         let balance = metered.map_or(paid.account.totals.balance, |metered| metered.balance());
-        let receipt = presented.receipt(&paid, balance, response.status().as_u16());
+        let receipt = presented.receipt(paid, balance, response.status().as_u16());
         set_headers(response.headers_mut(), receipt);
+        if paid.hold.is_none() {
+            self.payment = None;
+        }
     }
 
     /// The hold, if it is not being settled yet.

@@ -20,12 +20,17 @@ const OF_BODY: [&str; 7] = [
 
 /// Has the checked body forwarded instead of what the client sent.
 pub(super) fn forward_checked(head: &mut Parts, body: CheckedBody) {
-    drop_headers(&mut head.headers, |name| OF_BODY.iter().any(|known| is_same_header(name, known)));
+    drop_body_headers(&mut head.headers);
     forward_as_json(&mut head.headers);
     if let Some(hidden) = body.hidden_events() {
         head.extensions.insert(hidden.clone());
     }
     head.extensions.insert(body);
+}
+
+/// Removes what describes a body that is not forwarded as the client sent it.
+pub(super) fn drop_body_headers(headers: &mut HeaderMap) {
+    drop_headers(headers, |name| OF_BODY.iter().any(|known| is_same_header(name, known)));
 }
 
 /// Makes the upstream read the body as it was read here: as JSON. Some servers would read a form or another charset if the

@@ -4,12 +4,13 @@
 use http::request::Parts;
 use http::{Extensions, HeaderName, HeaderValue, Response, header};
 
+use super::anthropic_limits::set_anthropic_limits;
 use super::header_value::header_value;
 use super::privacy::Privacy;
 use super::received::Received;
 use crate::access::key::KeyHash;
 use crate::catalogue::{ErrorShape, Route};
-use crate::charging::HoldId;
+use crate::charging::{HoldId, RateStatus};
 use crate::clock::Timestamp;
 use crate::random::SystemRandomness;
 use crate::service::AdmissionKind;
@@ -129,6 +130,11 @@ impl ErrorShape {
                 response.headers_mut().insert(header::CONTENT_TYPE, kind);
                 response.headers_mut().remove(header::CONTENT_LENGTH);
             }
+        }
+        if self == Self::Anthropic
+            && let Some(rate) = response.extensions_mut().remove::<RateStatus>()
+        {
+            set_anthropic_limits(response.headers_mut(), &rate);
         }
         if let Ok(id) = id {
             response.headers_mut().insert(HeaderName::from_static(self.request_id_header()), id);

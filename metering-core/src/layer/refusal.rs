@@ -4,7 +4,7 @@ use http::{Response, Uri};
 
 use crate::catalogue::route::Route;
 use crate::error::Error;
-use crate::service::{ChallengeClient, Offers, RequestPayment};
+use crate::service::{ChallengeClient, Offers, RequestPayment, RequestedResource};
 
 pub(super) fn response<R: From<String>>(
     offers: Offers<'_>,
@@ -13,7 +13,9 @@ pub(super) fn response<R: From<String>>(
     client: ChallengeClient,
     presented: Option<&dyn RequestPayment>,
 ) -> Response<R> {
-    let mut notice = offers.notice(error, offers.resource(uri.path(), uri.query(), route), presented);
+    let is_held = route.is_some_and(|route| route.usage_price().is_some());
+    let asked = RequestedResource { is_held, ..offers.resource(uri.path(), uri.query(), route) };
+    let mut notice = offers.notice(error, asked, presented);
     notice.headers.extend(offers.challenges(error, client, presented));
     error.to_response_with(notice)
 }

@@ -52,6 +52,9 @@ impl Error {
         let mut response = Response::new(R::from(ErrorShape::Own.document(&body, None)));
         // For the shape of its route.
         response.extensions_mut().insert(body);
+        if let Some(rate) = self.rate() {
+            response.extensions_mut().insert(*rate);
+        }
         *response.status_mut() =
             StatusCode::from_u16(self.code().status()).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
         let headers = response.headers_mut();

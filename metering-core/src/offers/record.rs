@@ -8,7 +8,9 @@ use crate::access::account::AccountId;
 use crate::chains::address::Address;
 use crate::chains::signature::WalletSignature;
 use crate::chains::transaction::{TxHash, TxRef};
+use crate::chains::units::TokenUnits;
 use crate::charging::delivery::Fingerprint;
+use crate::charging::hold::HoldId;
 use crate::charging::request_id::RequestId;
 use crate::clock::Timestamp;
 use crate::money::credits::Credits;
@@ -106,9 +108,54 @@ pub struct AuthorizationRecord {
     /// The transactions that were signed to execute it, oldest first. At most one can succeed, because the token's
     /// contract executes the authorization once.
     pub submissions: Vec<Submission>,
+    /// Set if it is for what one request uses, instead of a fixed amount.
+    pub usage: Option<AuthorizedUsage>,
+}
+
+/// What an authorization for the usage of one request pays for (the scheme `upto` of x402): at most what was signed, and
+/// exactly what the request's hold captures.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct AuthorizedUsage {
+    /// The hold that it backs. No other one has this id.
+    pub hold: HoldId,
+    /// What was captured, at most what was authorized. `None` until the hold is settled; zero if nothing is to be paid.
+    pub used: Option<Credits>,
 }
 
 impl AuthorizationRecord {
+    /// What it credits, once it is executed. `None` while that is not known.
+    #[must_use]
+    pub const fn credited(&self) -> Option<Credits> {
+        match self.usage {
+            None => Some(self.credits),
+            Some(usage) => usage.used,
+        }
+    }
+
+    /// How many units of the token to transfer: what was signed, or the part of it that the request used, rounded up.
+    /// `None` while that is not known.
+    #[must_use]
+    pub fn due(&self) -> Option<TokenUnits> {
+        let signed = self.signed.authorization.value;
+        let Some(usage) = self.usage else { return Some(signed) };
+        let part = |credits: Credits| u128::try_from(credits.atoms()).unwrap_or(0);
+        let (used, all) = (part(usage.used?), part(self.credits));
+        if all == 0 {
+            return Some(TokenUnits::ZERO);
+        }
+        let used = used.min(all);
+        // Neither product overflows: the first is at most the amount, and both factors of the second are below 2^63.
+        let (whole, rest) = (signed.get() / all, signed.get() % all);
+        Some(TokenUnits::new(whole * used + (rest * used).div_ceil(all)))
+    }
+
+    /// Whether a request was served for it that is not paid, and will not be.
+    #[must_use]
+    pub fn is_unpaid(&self) -> bool {
+        let used = self.usage.and_then(|usage| usage.used);
+        matches!(self.state, AuthorizationState::Failed { .. }) && used.is_some_and(Credits::is_positive)
+    }
+
     /// Whether one of its transactions may still be mined, if a transaction with its place is in the chain or not.
     #[must_use]
     pub const fn has_open_place(&self, is_place_used: bool) -> bool {
@@ -175,7 +222,6 @@ impl fmt::Debug for Submission {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::chains::units::TokenUnits;
 
     #[test]
     fn failures_are_stored_by_name() {
@@ -184,6 +230,74 @@ mod tests {
             assert_eq!(SettlementFailure::from_name(failure.as_str()), Some(failure));
         }
         assert_eq!(SettlementFailure::from_name("lost"), None);
+    }
+
+    fn authorized(units: u128, credits: i64, usage: Option<AuthorizedUsage>) -> AuthorizationRecord {
+        let address = Address::from_bytes([3; 20]);
+        let (value, nonce) = (TokenUnits::new(units), AuthorizationNonce::from_bytes([4; 32]));
+        let authorization = Authorization { from: address, to: address, value, valid_after: 0, valid_before: 6, nonce };
+        let signature = WalletSignature::parse(&format!("0x{}", "ab".repeat(65))).unwrap();
+        AuthorizationRecord {
+            signed: SignedAuthorization { chain_id: 1, token: address, authorization, signature },
+            account: "org_yyyyyyyyyyyyyyyyyyyy".parse().unwrap(),
+            credits: Credits::from_atoms(credits),
+            request: None,
+            identifier: None,
+            received_at: Timestamp::from_unix_millis(0),
+            state: AuthorizationState::Pending,
+            tx: None,
+            gas: None,
+            submissions: Vec::new(),
+            usage,
+        }
+    }
+
+    #[test]
+    fn what_was_used_is_due_and_never_more_than_was_signed() {
+        // signed units, authorized credits, used credits, units that are due
+        let table = [
+            (50_000, 5_000_000, 0, 0),
+            (50_000, 5_000_000, 310_000, 3_100),
+            (50_000, 5_000_000, 310_001, 3_101),
+            (50_000, 5_000_000, 5_000_000, 50_000),
+            (50_000, 5_000_000, 9_000_000, 50_000),
+            (1, 5_000_000, 1, 1),
+            (u128::MAX, i64::MAX, i64::MAX, u128::MAX),
+            (7, i64::MAX, i64::MAX - 1, 7),
+            (5, 0, 0, 0),
+        ];
+        let hold = HoldId::from_bytes([1; 16]);
+        for (units, credits, used, due) in table {
+            let used = Some(Credits::from_atoms(used));
+            let record = authorized(units, credits, Some(AuthorizedUsage { hold, used }));
+            assert_eq!(record.due(), Some(TokenUnits::new(due)), "{units} {credits} {used:?}");
+            assert_eq!(record.credited(), used);
+        }
+        let open = authorized(5, 5, Some(AuthorizedUsage { hold, used: None }));
+        assert_eq!((open.due(), open.credited()), (None, None));
+        let fixed = authorized(5, 7, None);
+        assert_eq!((fixed.due(), fixed.credited()), (Some(TokenUnits::new(5)), Some(Credits::from_atoms(7))));
+    }
+
+    #[test]
+    fn only_usage_that_failed_is_unpaid() {
+        let hold = HoldId::from_bytes([1; 16]);
+        let failed =
+            AuthorizationState::Failed { failure: SettlementFailure::Expired, at: Timestamp::from_unix_millis(9) };
+        // state, used, whether it is unpaid
+        let table = [
+            (failed, Some(3), true),
+            (failed, Some(0), false),
+            (failed, None, false),
+            (AuthorizationState::Pending, Some(3), false),
+            (AuthorizationState::Credited, Some(3), false),
+        ];
+        for (state, used, is_unpaid) in table {
+            let usage = Some(AuthorizedUsage { hold, used: used.map(Credits::from_atoms) });
+            let record = AuthorizationRecord { state, ..authorized(5, 5, usage) };
+            assert_eq!(record.is_unpaid(), is_unpaid, "{state:?} {used:?}");
+        }
+        assert!(!AuthorizationRecord { state: failed, ..authorized(5, 5, None) }.is_unpaid());
     }
 
     #[test]

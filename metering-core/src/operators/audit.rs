@@ -17,6 +17,9 @@ use crate::operators::operator::OperatorName;
 pub enum Actor {
     /// An operator, over HTTP.
     Operator(OperatorName),
+    /// A person who signed in to the console through an OpenID Connect provider: the verified mail address, if there is
+    /// one, and the provider's `sub` and `iss`.
+    Oidc(String),
     /// A user of the command line with access to the store: the operating system's user name, if known.
     CommandLine(String),
     /// A payment processor, whose payments a checkout reports.
@@ -25,15 +28,18 @@ pub enum Actor {
 
 impl Actor {
     const OPERATOR: &str = "operator:";
+    const OIDC: &str = "oidc:";
     const COMMAND_LINE: &str = "command_line:";
     const PROCESSOR: &str = "processor:";
 }
 
 impl fmt::Display for Actor {
-    /// The actor's name on the wire and in stores: `operator:jo`, `command_line:jo` or `processor:stripe`.
+    /// The actor's name on the wire and in stores: `operator:jo`, `oidc:jo@example.com (2489 at https://id.example.com)`,
+    /// `command_line:jo` or `processor:stripe`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Operator(name) => write!(f, "{}{name}", Self::OPERATOR),
+            Self::Oidc(person) => write!(f, "{}{person}", Self::OIDC),
             Self::CommandLine(user) => write!(f, "{}{user}", Self::COMMAND_LINE),
             Self::Processor(name) => write!(f, "{}{name}", Self::PROCESSOR),
         }
@@ -46,6 +52,9 @@ impl FromStr for Actor {
     fn from_str(text: &str) -> Result<Self, MalformedActor> {
         if let Some(name) = text.strip_prefix(Self::OPERATOR) {
             return name.parse().map(Self::Operator).map_err(|_| MalformedActor);
+        }
+        if let Some(person) = text.strip_prefix(Self::OIDC) {
+            return Ok(Self::Oidc(person.to_owned()));
         }
         if let Some(name) = text.strip_prefix(Self::PROCESSOR) {
             return Ok(Self::Processor(name.to_owned()));
@@ -140,7 +149,8 @@ mod tests {
     fn actors_and_results_are_read_as_they_are_written() {
         let jo: OperatorName = "jo".parse().unwrap();
         let [root, nobody] = ["root", ""].map(|user| Actor::CommandLine(user.to_owned()));
-        for actor in [Actor::Operator(jo), root, nobody, Actor::Processor("stripe".to_owned())] {
+        let person = Actor::Oidc("jo@example.com (2489 at https://id.example.com)".to_owned());
+        for actor in [Actor::Operator(jo), person, root, nobody, Actor::Processor("stripe".to_owned())] {
             assert_eq!(actor.to_string().parse(), Ok(actor));
         }
         for text in ["", "jo", "operator:", "operator:a b"] {

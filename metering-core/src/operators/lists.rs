@@ -137,6 +137,12 @@ impl AccountRunway {
         let share = |one: &Self, by: &Self| i128::from(one.balance.atoms()) * i128::from(by.used.atoms());
         share(self, other).cmp(&share(other, self))
     }
+
+    /// Orders by how soon it runs out; those that do at the same time, by their ids.
+    #[must_use]
+    pub fn cmp_by_end(&self, other: &Self) -> std::cmp::Ordering {
+        self.soonest_first(other).then_with(|| self.account.cmp(&other.account))
+    }
 }
 
 #[cfg(test)]

@@ -96,7 +96,7 @@ pub struct ProcessorReversal {
     pub reason: String,
     /// When it was recorded.
     pub reversed_at: Timestamp,
-    /// When it ended, as when a dispute was won: it takes nothing back any longer, for good.
+    /// When it ended, as when a dispute was won: it takes nothing back any longer, unless it is reported to do so again.
     pub restored_at: Option<Timestamp>,
 }
 

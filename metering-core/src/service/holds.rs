@@ -70,7 +70,7 @@ impl<'h> Holds<'h> {
             None => None,
         };
         let line = found.line().filter(|_| version == self.price_version);
-        let route = line.and_then(|line| route_of_template(self.catalogue, &line.route_template, &line.http_method));
+        let route = line.and_then(|line| route_of_template(self.catalogue, line.template(), &line.http_method));
         found.document(found.in_words(&keys, version, route)).ok_or(Error::NoSuchRequest)
     }
 
@@ -91,8 +91,9 @@ impl<'h> Holds<'h> {
     /// [`Error::NoSuchRequest`], [`Error::ValidationFailed`], or when the meter or the store fails.
     pub async fn capture(self, report: &CaptureRequest) -> Result<HoldResponse, Error> {
         let hold = self.find(&report.id).await?;
-        let action = self.capture_action(&hold, report)?;
-        let tokens = report.units.as_ref().and_then(|units| self.price_of(&hold)?.used_tokens(units));
+        let price = self.price_of(&hold, report)?;
+        let action = capture_action(price, report)?;
+        let tokens = price.zip(report.units.as_ref()).and_then(|(price, units)| price.used_tokens(units));
         self.update(hold, action, tokens).await
     }
 
@@ -143,15 +144,14 @@ impl<'h> Holds<'h> {
             return Err(Error::field("status", "must be an HTTP status, 100 to 599"));
         }
         let hold = self.find(&ended.request_id).await?;
-        let route = route_of_template(self.catalogue, &hold.line.route_template, &hold.line.http_method);
+        let route = route_of_template(self.catalogue, hold.line.template(), &hold.line.http_method);
         let free = route.map_or_else(FreeStatuses::default, |route| route.free_statuses.clone());
         let action = if free.contains(ended.status) { HoldAction::Release } else { HoldAction::CaptureFallback };
         self.update(hold, action, None).await
     }
 
     async fn update(self, hold: Hold, action: HoldAction, tokens: Option<u32>) -> Result<HoldResponse, Error> {
-        let update =
-            HoldUpdate { account: hold.account, id: hold.id, action, delivery: None, counted_in: None, tokens };
+        let update = HoldUpdate { tokens, ..HoldUpdate::new(hold.account, hold.id, action) };
         let updated = self.meter.update_hold(update).await?;
         Ok(HoldResponse::new(&updated.hold, updated.balance, updated.changed))
     }
@@ -161,39 +161,42 @@ impl<'h> Holds<'h> {
         self.access.store.hold(&id).await?.ok_or(Error::NoSuchRequest)
     }
 
-    /// The price of a hold's route, if that is priced by usage.
-    fn price_of(self, hold: &Hold) -> Option<&'h Arc<UsagePrice>> {
-        route_of_template(self.catalogue, &hold.line.route_template, &hold.line.http_method)?.usage_price()
-    }
-
-    /// What to capture: the amount, or the cost of the units by the price of the route, or else the fallback.
-    fn capture_action(self, hold: &Hold, report: &CaptureRequest) -> Result<HoldAction, Error> {
-        let price = || self.price_of(hold);
-        let may_exceed = || price().is_some_and(|price| price.may_exceed_hold());
-        match (report.amount, &report.units) {
-            (Some(_), Some(_)) => Err(Error::field("units", "must not be given together with amount")),
-            (Some(cost), None) if cost.is_negative() => Err(Error::field("amount", "must be zero or more")),
-            (Some(cost), None) if cost > MAX_PRICE => {
-                Err(Error::field("amount", format!("must be at most {MAX_PRICE}")))
+    /// The price that a hold is captured by, if its route is priced by usage: that of the model that the report or the
+    /// request's path names. Without one, units have no price; an amount is captured by what holds for all models.
+    fn price_of(self, hold: &Hold, report: &CaptureRequest) -> Result<Option<&'h Arc<UsagePrice>>, Error> {
+        let route = route_of_template(self.catalogue, hold.line.template(), &hold.line.http_method);
+        let Some((route, price)) = route.and_then(|route| Some((route, route.usage_price()?))) else { return Ok(None) };
+        let found = match report.model.clone().or_else(|| route.model_in_path(&hold.request_path)) {
+            Some(model) => {
+                price.of_model(&model).map_err(|_| "has no price on this route; send amount instead of units")
             }
-            (Some(cost), None) => {
-                let cost = price().map_or(cost, |price| price.cost_of_credits(cost));
-                Ok(HoldAction::Capture { cost, may_exceed: may_exceed() })
-            }
-            (None, Some(units)) => {
-                let missing =
-                    || Error::field("units", "the catalogue has no prices of units for this route; send amount");
-                let price = price().ok_or_else(missing)?;
-                if price.is_by_model() {
-                    let problem =
-                        "their prices depend on the model on this route, which is not known here; send amount";
-                    return Err(Error::field("units", problem));
-                }
-                let cost = price.cost(units).map_err(|error| Error::field("units", error))?;
-                Ok(HoldAction::Capture { cost, may_exceed: may_exceed() })
-            }
-            (None, None) => Ok(HoldAction::CaptureFallback),
+            None if price.is_by_model() => Err("is required: the prices of units depend on the model on this route"),
+            None => Ok(price),
+        };
+        match found {
+            Err(problem) if report.units.is_some() => Err(Error::field("model", problem)),
+            found => Ok(Some(found.unwrap_or(price))),
         }
+    }
+}
+
+/// What to capture: the amount, or the cost of the units by the price, or else the fallback.
+fn capture_action(price: Option<&Arc<UsagePrice>>, report: &CaptureRequest) -> Result<HoldAction, Error> {
+    let may_exceed = price.is_some_and(|price| price.may_exceed_hold());
+    match (report.amount, &report.units) {
+        (Some(_), Some(_)) => Err(Error::field("units", "must not be given together with amount")),
+        (Some(cost), None) if cost.is_negative() => Err(Error::field("amount", "must be zero or more")),
+        (Some(cost), None) if cost > MAX_PRICE => Err(Error::field("amount", format!("must be at most {MAX_PRICE}"))),
+        (Some(cost), None) => {
+            let cost = price.map_or(cost, |price| price.cost_of_credits(cost));
+            Ok(HoldAction::Capture { cost, may_exceed })
+        }
+        (None, Some(units)) => {
+            let missing = || Error::field("units", "the catalogue has no prices of units for this route; send amount");
+            let cost = price.ok_or_else(missing)?.cost(units).map_err(|error| Error::field("units", error))?;
+            Ok(HoldAction::Capture { cost, may_exceed })
+        }
+        (None, None) => Ok(HoldAction::CaptureFallback),
     }
 }
 
@@ -201,4 +204,107 @@ impl<'h> Holds<'h> {
 pub(super) fn route_of_template<'c>(catalogue: &'c Catalogue, template: &str, method: &str) -> Option<&'c Route> {
     let of = |method| catalogue.by_template(method, template);
     of(method).or_else(|| if method == "HEAD" { of("GET") } else { None })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::service::config::ServiceConfig;
+    use crate::store::memory::MemoryStore;
+    use crate::wire::HoldRequest;
+
+    #[tokio::test]
+    async fn units_are_captured_by_the_price_of_the_model() {
+        let price = |place: &str| {
+            format!(
+                r#""price": {{"max": "1", "model": {place}, "report": {{"json": {{"t": "/t"}}}},
+                   "models": {{"small": {{"units": {{"t": "0.1"}}}}, "large*": {{"units": {{"t": "0.2"}}, "min": "0.3"}}}}}}"#
+            )
+        };
+        let (in_body, in_path) = (price(r#"{"json": "/model"}"#), price(r#"{"param": "model"}"#));
+        let catalogue = Catalogue::from_json(&format!(
+            r#"{{"market": "M", "version": 1, "endpoints": [
+                {{"path": "/chat", "method": "POST", "metered": true, {in_body}}},
+                {{"path": "/m/{{model}}:run", "method": "POST", "metered": true, {in_path},
+                  "params": [{{"name": "model", "in": "path", "type": "string"}}]}}]}}"#
+        ));
+        let catalogue = catalogue.unwrap_or_else(|error| panic!("{error}"));
+        let service = Service::start(Arc::new(MemoryStore::new()), catalogue, ServiceConfig::default());
+        let (_, key) = service.open_account("agent", "100".parse().unwrap()).await.unwrap();
+        // path, report, charged or the field with the problem
+        let table = [
+            ("/chat", r#""model": "small", "units": {"t": 3}"#, Ok("0.3")),
+            ("/chat", r#""model": "large-2", "units": {"t": 3}"#, Ok("0.6")),
+            ("/chat", r#""model": "large-2", "amount": "0.1""#, Ok("0.3")),
+            ("/chat", r#""amount": "0.1""#, Ok("0.1")),
+            ("/chat", r#""model": "gone", "amount": "0.1""#, Ok("0.1")),
+            ("/chat", r#""model": "gone", "units": {"t": 3}"#, Err("model")),
+            ("/chat", r#""units": {"t": 3}"#, Err("model")),
+            ("/chat", r#""model": "small", "units": {"x": 3}"#, Err("units")),
+            ("/m/small:run", r#""units": {"t": 3}"#, Ok("0.3")),
+            ("/m/large-2:run", r#""units": {"t": 3}"#, Ok("0.6")),
+            ("/m/large-2:run", r#""model": "small", "units": {"t": 3}"#, Ok("0.3")),
+        ];
+        for (path, report, expected) in table {
+            let template = if path == "/chat" { path } else { "/m/{model}:run" };
+            let request: HoldRequest = serde_json::from_str(&format!(
+                r#"{{"path": "{path}", "method": "POST", "route_template": "{template}"}}"#
+            ))
+            .unwrap();
+            let held = service.hold_for(Some(&key), &request, None).await.unwrap();
+            let report: CaptureRequest =
+                serde_json::from_str(&format!(r#"{{"id": "{}", {report}}}"#, held.request.id)).unwrap();
+            match (service.holds().capture(&report).await, expected) {
+                (Ok(captured), Ok(charged)) => assert_eq!(captured.request.charged.to_string(), charged, "{report:?}"),
+                (Err(Error::ValidationFailed(problems)), Err(field)) => {
+                    assert!(problems.contains_key(field), "{report:?}: {problems:?}");
+                }
+                (outcome, _) => panic!("{report:?}: {outcome:?}"),
+            }
+        }
+    }
+
+    #[tokio::test]
+    async fn usage_is_counted_by_model_and_keys_are_allowed_by_route() {
+        use crate::service::{AdmissionKind, RequestContent, RequestHead};
+        use crate::usage::ClientSource;
+        use crate::wire::CreateKeyRequest;
+
+        let catalogue = Catalogue::from_json(
+            r#"{"market": "M", "version": 1, "endpoints": [{"path": "/chat", "method": "POST", "metered": true,
+                "price": {"max": "1", "model": {"json": "/model"}, "report": {"json": {"t": "/t"}},
+                    "models": {"small": {"units": {"t": "0.1"}}, "large*": {"units": {"t": "0.2"}}}}}]}"#,
+        );
+        let service = Service::start(Arc::new(MemoryStore::new()), catalogue.unwrap(), ServiceConfig::default());
+        let (_, owner) = service.open_account("agent", "100".parse().unwrap()).await.unwrap();
+        let request: CreateKeyRequest = serde_json::from_str(r#"{"name": "chat", "routes": ["POST /chat"]}"#).unwrap();
+        let made = service.keys().create(Some(&owner), &request, None).await.unwrap();
+        let key = made.key.key();
+        for (model, cost) in [("small", "0.1"), ("large-1", "0.2"), ("large-2", "0.3")] {
+            let body = format!(r#"{{"model": "{model}"}}"#);
+            let body = Some(RequestContent { bytes: body.as_bytes(), is_encoded: false });
+            let (source, path, method) = (ClientSource::Direct, "/chat", "POST");
+            let head = RequestHead {
+                key: Some(key),
+                address: None,
+                method,
+                body,
+                path,
+                query: None,
+                source,
+                idempotency_key: None,
+                payment: None,
+            };
+            let AdmissionKind::Held(guard) = service.find(head).admit().await.unwrap().kind else { panic!("{model}") };
+            let held = guard.capture(cost.parse().unwrap()).await.unwrap().hold;
+            let found = service.holds().get(Some(key), &held.id.to_string()).await.unwrap();
+            assert_eq!(found.route_template, "/chat");
+        }
+        let usage = service.usage().by_endpoint(Some(&owner), 7, 10).await.unwrap();
+        let found = usage.by_endpoint.iter().map(|used| {
+            (used.route_template.as_str(), used.model.as_deref(), used.call_count, used.credits_used.to_string())
+        });
+        let expected = [("/chat", Some("large*"), 2, "0.5".to_owned()), ("/chat", Some("small"), 1, "0.1".to_owned())];
+        assert_eq!(found.collect::<Vec<_>>(), expected);
+    }
 }

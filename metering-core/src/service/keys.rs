@@ -120,7 +120,8 @@ impl<'s> Keys<'s> {
         Ok(IssuedKeyResponse { key: secret.into(), data })
     }
 
-    fn terms_below(self, parent: &Key, request: &CreateKeyRequest) -> Result<KeyTerms, Error> {
+    /// The terms that a request asks for, of a key below this one.
+    pub(in crate::service) fn terms_below(self, parent: &Key, request: &CreateKeyRequest) -> Result<KeyTerms, Error> {
         let mut terms = self.terms_reader().terms(request)?;
         if request.scopes.is_none() {
             // Of the default scopes, those that it may give away.
@@ -131,15 +132,14 @@ impl<'s> Keys<'s> {
     }
 
     async fn key_below(self, parent: &Key, terms: KeyTerms, secret: &ApiKey) -> Result<Key, Error> {
-        let new = NewKey {
-            account: parent.account.clone(),
-            parent: Some(parent.id.clone()),
-            secret: secret.hash(),
-            terms,
-            max_keys: self.max_per_account,
-            created_at: self.access.now(),
-        };
-        created(self.access.store.create_key(new).await?)
+        created(self.access.store.create_key(self.new_key(parent, terms, secret.hash())).await?)
+    }
+
+    /// The key to create below another.
+    pub(in crate::service) fn new_key(self, parent: &Key, terms: KeyTerms, secret: KeyHash) -> NewKey {
+        let (account, parent) = (parent.account.clone(), Some(parent.id.clone()));
+        let (max_keys, created_at) = (self.max_per_account, self.access.now());
+        NewKey { account, parent, secret, terms, max_keys, created_at }
     }
 
     async fn is_secret_of(self, secret: &ApiKey, key: &Key) -> Result<bool, Error> {
@@ -350,7 +350,7 @@ fn new_secret(
 }
 
 /// Whether a member may give these scopes to a key. Keys are checked by the store.
-fn may_give(member: Option<&Member>, scopes: Scopes) -> Result<(), Error> {
+pub(in crate::service) fn may_give(member: Option<&Member>, scopes: Scopes) -> Result<(), Error> {
     match member {
         Some(member) if !member.role.may_give(scopes) => {
             Err(Error::KeyNotAllowed(KeyRefusal::Role { role: member.role }))
@@ -364,7 +364,7 @@ fn own(holder: &KeyHolder) -> Result<&Key, Error> {
 }
 
 /// The key that was created, or why none was.
-fn created(outcome: KeyCreated) -> Result<Key, Error> {
+pub(in crate::service) fn created(outcome: KeyCreated) -> Result<Key, Error> {
     match outcome {
         KeyCreated::Key(key) => Ok(key),
         KeyCreated::NoSuchAccount | KeyCreated::NoSuchParent => Err(Error::KeyRefused(KeyFault::NotLive)),

@@ -11,8 +11,10 @@ use crate::prices::PriceNumber;
 use crate::service::billing::OwnTemplates;
 use crate::service::config::ServiceConfig;
 use crate::service::members::MemberSetup;
+use crate::service::oauth::OAuthSetup;
 use crate::service::payments::{PaymentState, PlansCache};
 use crate::service::signups::SignupSetup;
+use crate::service::used_routes::UsedRoutes;
 use crate::service::webhooks::WebhookSetup;
 use crate::service::{Access, BillingSettings, RequestPayments};
 use crate::store::{BrowserSessionStore, ChildAccountStore, PriceStore, Store};
@@ -53,6 +55,7 @@ pub struct Service {
     pub(super) charging: Charging,
     pub(super) payments: Arc<PaymentState>,
     pub(super) plans: PlansCache,
+    pub(super) used_routes: Arc<UsedRoutes>,
     pub(super) signups: SignupSetup,
     pub(super) webhooks: WebhookSetup,
     /// `None` when the service keeps no sessions of browsers.
@@ -61,6 +64,8 @@ pub struct Service {
     pub(super) child_accounts: Option<Arc<dyn ChildAccountStore>>,
     /// `None` when accounts have no members.
     pub(super) members: Option<MemberSetup>,
+    /// `None` when the service offers no OAuth.
+    pub(super) oauth: Option<OAuthSetup>,
 }
 
 /// What charges requests.
@@ -160,11 +165,13 @@ impl Service {
             charging,
             payments: Arc::default(),
             plans: PlansCache::default(),
+            used_routes: Arc::default(),
             signups: SignupSetup::default(),
             webhooks: WebhookSetup::default(),
             browser_sessions: None,
             child_accounts: None,
             members: None,
+            oauth: None,
         }
     }
 
@@ -198,12 +205,28 @@ impl Service {
             charging: Charging { catalogue, ..self.charging.clone() },
             payments: Arc::clone(&self.payments),
             plans: PlansCache::default(),
+            used_routes: Arc::clone(&self.used_routes),
             signups: self.signups.clone(),
             webhooks: self.webhooks.clone(),
             browser_sessions: self.browser_sessions.clone(),
             child_accounts: self.child_accounts.clone(),
             members: self.members.clone(),
+            oauth: self.oauth.clone(),
         }
+    }
+
+    /// Describes plans by the routes that customers use most, if the catalogue does not choose. Without this, or until
+    /// they are [read](UsedRoutes::refresh), the first routes of different prices stand for all.
+    #[must_use]
+    pub fn with_used_routes(mut self, used: Arc<UsedRoutes>) -> Self {
+        self.used_routes = used;
+        self
+    }
+
+    /// The routes that customers use most.
+    #[must_use]
+    pub fn used_routes(&self) -> &UsedRoutes {
+        &self.used_routes
     }
 
     /// Who sends requests: the accounts and keys behind their secrets.

@@ -53,7 +53,7 @@ impl<'s> Offers<'s> {
     #[must_use]
     pub fn resource<'r>(self, path: &str, query: Option<&str>, route: Option<&'r Route>) -> RequestedResource<'r> {
         let query = query.map(|query| format!("?{query}")).unwrap_or_default();
-        RequestedResource { url: format!("{}{path}{query}", self.public_url), route }
+        RequestedResource { url: format!("{}{path}{query}", self.public_url), route, is_held: false }
     }
 
     /// What to add to a refusal: offers, if the client can pay one of them now, and the outcome of the payment that
@@ -112,6 +112,18 @@ impl<'s> Offers<'s> {
     ) -> Result<Paid, Error> {
         let payments = self.payments.ok_or(Error::OffersNotMade)?;
         payments.pay(payment, caller, request, price, asked).await
+    }
+
+    /// The request of a payment that backs a hold was not charged.
+    pub(super) async fn not_charged(self, payment: &dyn RequestPayment) {
+        if let Some(payments) = self.payments {
+            payments.not_charged(payment).await;
+        }
+    }
+
+    /// Executes a payment that backed a hold. The balance after it, if it is executed.
+    pub(crate) async fn settle_usage(self, payment: &dyn RequestPayment) -> Option<Credits> {
+        self.payments?.settle_usage(payment).await
     }
 
     /// The key that a request is charged to when it came with neither a key nor a payment: that of its wallet.

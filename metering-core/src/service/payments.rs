@@ -1,6 +1,7 @@
 //! Selling plans on chains: quotes, claims, top-ups, receipts, and the tasks that watch and settle payments.
 
 mod arrivals;
+mod auto_top_ups;
 mod buyers;
 mod claims;
 mod completion;
@@ -37,7 +38,7 @@ use crate::payments::exchange_rates::ExchangeRates;
 use crate::service::config::ServiceConfig;
 use crate::service::metering::Service;
 use crate::service::signups::SignupSetup;
-use crate::service::{Access, PaymentSettings, RequestPayments};
+use crate::service::{Access, PaymentSettings, RequestPayments, UsedRoutes};
 use crate::store::PaymentStore;
 use crate::wire::PlansDocument;
 
@@ -52,6 +53,7 @@ pub struct Payments<'s> {
     config: &'s ServiceConfig,
     state: &'s PaymentState,
     plans: &'s PlansCache,
+    used_routes: &'s UsedRoutes,
     catalogue: &'s Catalogue,
     request_payments: Option<&'s dyn RequestPayments>,
     signups: &'s SignupSetup,
@@ -115,6 +117,7 @@ impl Service {
             config: &self.config,
             state: &self.payments,
             plans: &self.plans,
+            used_routes: &self.used_routes,
             catalogue: &self.charging.catalogue,
             request_payments: self.charging.request_payments.as_deref(),
             signups: &self.signups,
@@ -149,7 +152,8 @@ impl<'s> Payments<'s> {
             Err(_) => Vec::new(),
         };
         self.register_recipients_of(&on_sale).await;
-        let plans = PlansDocument::new(&on_sale, &chains, self.catalogue, terms_url, terms_version);
+        let used = self.used_routes.of(self.catalogue);
+        let plans = PlansDocument::new(&on_sale, &chains, self.catalogue, &used, terms_url, terms_version);
         let plans = Arc::new(PlansDocument { cards: cards.clone(), ..plans });
         *self.plans.lock().unwrap_or_else(PoisonError::into_inner) = Some((now, Arc::clone(&plans)));
         Ok(plans)

@@ -12,6 +12,7 @@ use crate::access::key::{ApiKey, KeyHash};
 use crate::catalogue::Route;
 use crate::chains::transaction::TxRef;
 use crate::charging::delivery::Fingerprint;
+use crate::charging::hold::HoldId;
 use crate::charging::request_id::RequestId;
 use crate::clock::Timestamp;
 use crate::error::Error;
@@ -55,6 +56,13 @@ pub trait RequestPayments: Send + Sync + fmt::Debug {
         asked: RequestedResource<'_>,
     ) -> Result<Paid, Error>;
 
+    /// The request of a payment that [backs a hold](Paid::hold) was not charged, and will not be.
+    async fn not_charged(&self, payment: &dyn RequestPayment);
+
+    /// Executes a payment that [backed a hold](Paid::hold), once that is settled, and waits for it, but not for long: it
+    /// continues without the caller. The balance after it, if it is executed. The payment then has its receipt.
+    async fn settle_usage(&self, payment: &dyn RequestPayment) -> Option<Credits>;
+
     /// What to add to a refusal: offers, if the client can pay one of them now, and the outcome of the payment that
     /// came with the request.
     fn notice(
@@ -95,7 +103,7 @@ pub trait RequestPayment: Any + Send + Sync + fmt::Debug {
     fn receipt_of_charge(&self, balance: Credits) -> Option<(&'static str, String)>;
 }
 
-/// A payment that was credited.
+/// A payment that was credited, or that backs the hold of its request.
 #[derive(Debug, Clone)]
 pub struct Paid {
     /// The account.
@@ -106,10 +114,13 @@ pub struct Paid {
     pub request_id: Option<RequestId>,
     /// The transaction that executed the payment.
     pub tx: Option<TxRef>,
-    /// What it bought.
+    /// What it bought, or buys at most.
     pub credits: Credits,
     /// When it was received.
     pub received_at: Timestamp,
+    /// Set if nothing is credited yet: it pays for what its request uses. The request is to be held under this id, and the
+    /// balance need not cover that.
+    pub hold: Option<HoldId>,
 }
 
 /// What a request asks for: what its payment buys, as clients see it.
@@ -119,6 +130,8 @@ pub struct RequestedResource<'r> {
     pub url: String,
     /// Its route, if it matches one. Refusals describe how it is called.
     pub route: Option<&'r Route>,
+    /// Whether what it may cost is held until its cost is known, so that a payment may back that.
+    pub is_held: bool,
 }
 
 /// What a response says about payments, in addition to its normal content.

@@ -4,6 +4,7 @@ use serde::Deserialize;
 
 use crate::events::EventKind;
 use crate::money::credits::{Credits, printed_if_any};
+use crate::payments::auto_top_up::TopUpStop;
 
 /// What a mailed alert is about.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -35,6 +36,11 @@ pub enum MailedAlert {
         key_name: String,
         /// The budget.
         limit: Credits,
+    },
+    /// Automatic top-ups stopped.
+    TopUpStopped {
+        /// Why.
+        reason: TopUpStop,
     },
     /// A test. Nothing happened.
     Test,
@@ -69,6 +75,7 @@ impl MailedAlert {
             limit: Option<Credits>,
             #[serde(default, deserialize_with = "printed_if_any")]
             limit_remaining: Option<Credits>,
+            reason: Option<String>,
         }
         let Body { kind, data } = serde_json::from_str(body).ok()?;
         match (EventKind::from_name(&kind)?, data.key_name) {
@@ -82,6 +89,7 @@ impl MailedAlert {
             (EventKind::BudgetExhausted, Some(key_name)) => {
                 Some(Self::BudgetExhausted { key_name, limit: data.limit? })
             }
+            (EventKind::TopUpStopped, _) => Some(Self::TopUpStopped { reason: TopUpStop::from_name(&data.reason?)? }),
             (EventKind::WebhookTest, _) => Some(Self::Test),
             _ => None,
         }
@@ -92,7 +100,7 @@ impl MailedAlert {
     pub const fn balance(&self) -> Option<Credits> {
         match self {
             Self::BalanceLow { balance, .. } | Self::BalanceExhausted { balance } => Some(*balance),
-            Self::BudgetLow { .. } | Self::BudgetExhausted { .. } | Self::Test => None,
+            Self::BudgetLow { .. } | Self::BudgetExhausted { .. } | Self::TopUpStopped { .. } | Self::Test => None,
         }
     }
 }
@@ -117,6 +125,9 @@ mod tests {
         let required = Some(threshold);
         let exhausted = read(EventData::BalanceExhausted { balance, required });
         assert_eq!(exhausted, Some(MailedAlert::BalanceExhausted { balance }));
+        let reason = TopUpStop::Declined;
+        let stopped = read(EventData::TopUpStopped { reason, plan_id: "starter".to_owned() });
+        assert_eq!(stopped, Some(MailedAlert::TopUpStopped { reason }));
         assert_eq!(read(EventData::TEST), Some(MailedAlert::Test));
     }
 

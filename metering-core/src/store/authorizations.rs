@@ -9,6 +9,7 @@ use crate::access::key::KeyHash;
 use crate::chains::address::Address;
 use crate::chains::transaction::TxRef;
 use crate::charging::delivery::Fingerprint;
+use crate::charging::hold::HoldId;
 use crate::clock::Timestamp;
 use crate::money::credits::Credits;
 use crate::offers::{
@@ -93,6 +94,24 @@ pub trait AuthorizationStore: PaymentStore {
         now: Timestamp,
     ) -> Result<bool, StoreError>;
 
+    /// Records what the request of an authorization for usage used, once. From then on, it is executed for that; if it is
+    /// nothing, it is not executed, and has [expired](SettlementFailure::Expired). Its record after that; `None`, and
+    /// nothing changes, when it is not pending, or that is known already.
+    ///
+    /// [`use_authorization`](crate::backend::decision::use_authorization) decides.
+    async fn use_authorization(
+        &self,
+        id: &AuthorizationId,
+        used: Credits,
+        now: Timestamp,
+    ) -> Result<Option<AuthorizationRecord>, StoreError>;
+
+    /// The authorizations of this payer for usage that are pending, or were [not paid](AuthorizationRecord::is_unpaid).
+    async fn unsettled_usage(&self, payer: &Address) -> Result<Vec<AuthorizationRecord>, StoreError>;
+
+    /// The newest authorizations for usage that were [not paid](AuthorizationRecord::is_unpaid), at most `limit`.
+    async fn unpaid_usage(&self, limit: u32) -> Result<Vec<AuthorizationRecord>, StoreError>;
+
     /// Makes an authorization that has failed pending again, claimed until `until`: it can be executed after all, or
     /// was. Its record after that; `None`, and nothing changes, when it has not failed.
     async fn reopen_authorization(
@@ -133,6 +152,8 @@ pub struct NewAuthorization {
     pub identifier: Option<IdentifierHash>,
     /// When it was accepted.
     pub received_at: Timestamp,
+    /// The hold that it backs, if it is for what its request uses.
+    pub usage: Option<HoldId>,
 }
 
 /// The outcome of [`AuthorizationStore::open_authorization`].

@@ -8,8 +8,8 @@ use async_trait::async_trait;
 
 use crate::access::account::{Account, AccountId};
 use crate::store::{
-    AuthorizationStore, ChildAccountStore, EventStore, ImportStore, MemberStore, OperatorStore, PaymentStore,
-    PriceStore, RefillStore, SignupStore, StoreError,
+    AuthorizationStore, BrowserSessionStore, ChildAccountStore, EventStore, ImportStore, MemberStore, OAuthStore,
+    OperatorStore, PaymentStore, PriceStore, RefillStore, SignupStore, StoreError, UsageSinkStore,
 };
 
 /// A store for everything that a service can offer.
@@ -39,8 +39,11 @@ pub trait FullStore:
     + AuthorizationStore
     + ImportStore
     + PriceStore
+    + BrowserSessionStore
     + MemberStore
     + ChildAccountStore
+    + OAuthStore
+    + UsageSinkStore
 {
     /// Runs `steps` in one transaction, after all earlier writes and before all later ones, and returns their result.
     /// Nothing that they wrote stays if they fail. Use [`in_transaction`], which knows the types.

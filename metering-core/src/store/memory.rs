@@ -141,6 +141,10 @@ impl Store for MemoryStore {
         self.state()?.account_daily_totals(id, days)
     }
 
+    async fn route_calls(&self, days: DayRange) -> Result<Vec<(CountedRoute, u64)>, StoreError> {
+        Ok(self.state()?.route_calls(days))
+    }
+
     async fn daily_totals(&self, after: Option<&Cursor>, limit: u32) -> Result<Page<DailyTotal>, StoreError> {
         self.state()?.daily_totals_page(after, limit)
     }

@@ -10,6 +10,7 @@ use crate::clock::Timestamp;
 use crate::events::delivery::Delivery;
 use crate::money::ledger::LedgerEntry;
 use crate::operators::audit::{AuditEntry, AuditId, AuditOutcome, AuditQuery, NewAuditEntry};
+use crate::operators::erasure::{Erasure, Retention};
 use crate::operators::lists::{AccountFilter, AccountRunway, PaymentFilter, Period};
 use crate::operators::operator::{NewOperator, Operator, OperatorName, OperatorTokenHash};
 use crate::operators::report::OperationsReport;
@@ -66,6 +67,32 @@ pub trait OperatorStore: Store {
     /// ([`FullStore::transact`](crate::FullStore::transact)). Ids increase with time.
     async fn log_action(&self, entry: NewAuditEntry, outcome: AuditOutcome) -> Result<AuditId, StoreError>;
 
+    /// What [`OperatorStore::erase_account`] would change. `None` when there is no such account.
+    async fn erasure(&self, id: &AccountId, with_receipts: bool) -> Result<Option<Erasure>, StoreError>;
+
+    /// Erases what is stored of the owner of an account, and revokes the account. `None` when there is no such account.
+    ///
+    /// The account keeps its id, which is a pseudonym from then on, its balance and totals, ledger, usage and payments.
+    /// Its name becomes [`AgentName::ERASED`](crate::access::AgentName::ERASED). Email address, wallet, names and
+    /// networks of keys, webhooks, events, deliveries, sessions, links, signups, and the paths of requests go, and entries
+    /// of the audit log about it keep only who did what and when. Who bought stays on receipts for purchases, unless
+    /// `with_receipts`. A second call finds nothing more, unless something came in between.
+    async fn erase_account(
+        &self,
+        id: &AccountId,
+        with_receipts: bool,
+        now: Timestamp,
+    ) -> Result<Option<Erasure>, StoreError>;
+
+    /// Deletes records that are older than `kept` says, a slice of each kind, and of recent activity those of the next
+    /// accounts after a cursor. Returns how many records, and the cursor for the next call, `None` after the last account.
+    async fn forget_older(
+        &self,
+        kept: &Retention,
+        now: Timestamp,
+        after: Option<&Cursor>,
+    ) -> Result<(u64, Option<Cursor>), StoreError>;
+
     /// Entries of the audit log, newest first, at most `limit`.
     async fn audit_log(&self, query: &AuditQuery, limit: u32) -> Result<Vec<AuditEntry>, StoreError>;
 
@@ -119,7 +146,7 @@ pub trait OperatorStore: Store {
     /// Reads the daily totals of those days, of all accounts. Looks only at the 10,000 accounts that used most.
     async fn accounts_running_out(&self, days: DayRange, limit: u32) -> Result<Vec<AccountRunway>, StoreError>;
 
-    /// The deliveries that keep the next events from their webhooks because an attempt failed, at most `limit`, the one
-    /// that is tried longest first.
-    async fn failing_deliveries(&self, limit: u32) -> Result<Vec<Delivery>, StoreError>;
+    /// The deliveries that keep the next events from their webhooks because an attempt failed, after a cursor, at most
+    /// `limit`, the one that is tried longest first.
+    async fn failing_deliveries(&self, after: Option<&Cursor>, limit: u32) -> Result<Page<Delivery>, StoreError>;
 }

@@ -11,6 +11,7 @@ use crate::chains::address::Address;
 use crate::chains::transaction::TxRef;
 use crate::clock::Timestamp;
 use crate::money::ledger::NewLedgerEntry;
+use crate::payments::auto_top_up::{AutoTopUp, TopUpCharge, TopUpChargeId, TopUpStop};
 use crate::payments::buyer::{Buyer, BuyerRecord};
 use crate::payments::payment::{
     ArrivalLocation, Payment, PaymentRecord, PaymentTarget, PaymentUse, SettlementStep, SoldPlan, UnclaimedPayment,
@@ -22,7 +23,10 @@ use crate::payments::quote::{NonceHash, Quote};
 use crate::payments::recipient::{RecipientRecord, Registration};
 use crate::payments::recovery::Challenge;
 use crate::payments::value::PaymentValue;
-use crate::store::{Cursor, NewAccount, Page, ProcessorReversed, ReversalChange, Store, StoreError};
+use crate::store::{
+    AutoTopUpChange, AutoTopUpSet, Claim, Claimed, Cursor, Page, ProcessorReversed, ReversalChange, Store, StoreError,
+    TopUpEnd,
+};
 
 /// Stores quotes, payments, linked wallets and challenges.
 ///
@@ -139,6 +143,41 @@ pub trait PaymentStore: Store {
     /// The recorded reversals of a processor's payment, by time, then id.
     async fn processor_reversals(&self, payment: &TxHash) -> Result<Vec<ProcessorReversal>, StoreError>;
 
+    /// The saved card of an account and its automatic top-ups, if it ever had a card.
+    async fn auto_top_up(&self, account: &AccountId) -> Result<Option<AutoTopUp>, StoreError>;
+
+    /// Saves or removes the card of an account, or turns its automatic top-ups on or off, as
+    /// [`set_auto_top_up`](crate::backend::decision::set_auto_top_up) decides.
+    async fn set_auto_top_up(&self, account: &AccountId, change: AutoTopUpChange) -> Result<AutoTopUpSet, StoreError>;
+
+    /// Stops the automatic top-ups of an account and writes the event for its owner, as
+    /// [`stop_top_ups`](crate::backend::decision::stop_top_ups) decides.
+    async fn stop_top_ups(&self, account: &AccountId, reason: TopUpStop, now: Timestamp) -> Result<(), StoreError>;
+
+    /// Accounts whose card is to be charged ([`is_top_up_due`](crate::backend::decision::is_top_up_due)), of the next `limit`
+    /// that have automatic top-ups, in the order of their creation. A page may have fewer, even none, and not be the last.
+    async fn due_top_ups(&self, after: Option<&Cursor>, limit: u32) -> Result<Page<AutoTopUp>, StoreError>;
+
+    /// Stores a charge of the card of an account that is to be made now, and returns it, as
+    /// [`begin_top_up`](crate::backend::decision::begin_top_up) decides. Of concurrent calls, one gets a charge.
+    async fn begin_top_up(
+        &self,
+        account: &AccountId,
+        id: TopUpChargeId,
+        now: Timestamp,
+    ) -> Result<Option<TopUpCharge>, StoreError>;
+
+    /// The charges whose outcome is not known, the oldest first, at most `limit`.
+    async fn open_top_ups(&self, limit: u32) -> Result<Vec<TopUpCharge>, StoreError>;
+
+    /// The charges of an account since a moment that were paid or may be, the oldest first.
+    async fn top_up_charges(&self, account: &AccountId, since: Timestamp) -> Result<Vec<TopUpCharge>, StoreError>;
+
+    /// Ends a charge, once; `false` if it has ended or is not known. One that was taken for failed may turn out to be paid. One
+    /// that failed, or whose payment has been reversed,
+    /// stops the automatic top-ups of its account, with an event.
+    async fn end_top_up(&self, id: TopUpChargeId, end: TopUpEnd, now: Timestamp) -> Result<bool, StoreError>;
+
     /// Who bought for an account: all details that it had, by time.
     async fn buyers(&self, account: &AccountId) -> Result<Vec<BuyerRecord>, StoreError>;
 
@@ -159,6 +198,9 @@ pub trait PaymentStore: Store {
 
     /// The accounts that a wallet is linked to by an earlier proof, except revoked ones, in the order of linking.
     async fn linked_accounts(&self, wallet: &Address) -> Result<Vec<AccountId>, StoreError>;
+
+    /// The wallets that are linked to an account, in the order of linking.
+    async fn linked_wallets(&self, account: &AccountId) -> Result<Vec<Address>, StoreError>;
 
     /// Stores a challenge. A nonce that is in use is an error, and nothing changes.
     async fn open_challenge(&self, challenge: Challenge) -> Result<(), StoreError>;
@@ -219,8 +261,9 @@ pub trait PaymentStore: Store {
     /// of its block change. The first record of its transaction deletes it.
     async fn put_unclaimed(&self, payment: UnclaimedPayment) -> Result<(), StoreError>;
 
-    /// The newest unclaimed payments, by the time when they were mined, at most `limit`; and how many there are.
-    async fn unclaimed(&self, limit: u32) -> Result<(Vec<UnclaimedPayment>, u64), StoreError>;
+    /// The newest unclaimed payments after a cursor, by the time when they were mined, at most `limit`; and how many there
+    /// are in all.
+    async fn unclaimed(&self, after: Option<&Cursor>, limit: u32) -> Result<(Page<UnclaimedPayment>, u64), StoreError>;
 
     /// The unclaimed payments in some blocks of a chain.
     async fn unclaimed_in(
@@ -246,51 +289,6 @@ pub enum QuoteOpened {
     TooManyTopUps,
     /// Another quote of its payer has that amount; draw a new one.
     AmountTaken,
-}
-
-/// A quote and the payment that pays it.
-#[derive(Debug, Clone)]
-pub struct Claim {
-    /// The nonce of the quote.
-    pub nonce: NonceHash,
-    /// The payment, already checked.
-    pub payment: Payment,
-    /// The account to create, with its key, payer and first entries.
-    pub account: NewAccount,
-    /// The quote's plan as it is sold; `None` when it no longer exists.
-    pub sold: Option<SoldPlan>,
-    /// What the payment is worth now, if the operator has set a currency.
-    pub value: Option<PaymentValue>,
-    /// Whether the key is delivered now.
-    pub delivery: KeyDelivery,
-    /// The time of the claim.
-    pub now: Timestamp,
-}
-
-/// When a quote's owner gets the account's key.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum KeyDelivery {
-    /// Now: the claim's response contains it.
-    Now,
-    /// Later: the watcher makes the claim, and the quote's owner will claim a key later.
-    Later,
-}
-
-/// The outcome of [`PaymentStore::claim_quote`].
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Claimed {
-    /// The account, with the claim's key.
-    Account(Account),
-    /// No quote has that nonce.
-    NoSuchQuote,
-    /// The quote was already claimed.
-    AlreadyClaimed,
-    /// The transaction was used before.
-    TxUsed,
-    /// The payer now has an account.
-    PayerTaken,
-    /// The entries add up to more than a balance can hold.
-    OutOfRange,
 }
 
 /// A payment to credit to an existing account.

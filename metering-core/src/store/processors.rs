@@ -19,6 +19,8 @@ pub struct ReversalChange {
     pub reason: String,
     /// Whether it has ended, and takes nothing back. It may have ended before it was recorded.
     pub restored: bool,
+    /// Whether it takes back again what it gave back when it ended.
+    pub again: bool,
     /// The time of the change.
     pub now: Timestamp,
 }

@@ -80,6 +80,10 @@ pub struct DeliveryPayloadResponse {
     pub data: DeliveryDocument,
     /// The body of its requests, byte for byte: what the signature is for.
     pub body: String,
+    /// If the last attempt failed: the beginning of the response's body, as text, at most 1,024 bytes. Control characters
+    /// are replaced. Omitted if there was none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub response: Option<String>,
 }
 
 /// The response to `GET /webhooks/{id}/deliveries`.

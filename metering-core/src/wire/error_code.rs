@@ -84,6 +84,8 @@ error_codes! {
     PaymentRequired = "payment_required" 402,
     /// The payment that came with the request is not valid, or would fail. Nothing was taken.
     PaymentRefused = "payment_refused" 402,
+    /// The payer has not approved Permit2 for the token, or for too little.
+    Permit2AllowanceRequired = "permit2_allowance_required" 412,
     /// The payment that came with the request was credited before.
     PaymentCredited = "payment_credited" 409,
     /// The payment that came with the request is not confirmed yet.
@@ -216,9 +218,11 @@ impl ErrorCode {
     pub const fn guide(self) -> &'static str {
         match self {
             Self::PaymentRequired => "payments#what-a-402-says",
-            Self::PaymentRefused | Self::PaymentCredited | Self::SettlementPending | Self::SettlementUnavailable => {
-                "payments#never-pay-twice"
-            }
+            Self::PaymentRefused
+            | Self::Permit2AllowanceRequired
+            | Self::PaymentCredited
+            | Self::SettlementPending
+            | Self::SettlementUnavailable => "payments#never-pay-twice",
             Self::UnsupportedChain
             | Self::UnknownPlan
             | Self::UnsupportedToken

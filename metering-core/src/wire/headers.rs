@@ -12,6 +12,8 @@ pub const SOURCE_HEADER: &str = "x-bds-client-source";
 pub const IDEMPOTENCY_HEADER: &str = "idempotency-key";
 /// The most that a request may cost, in credits; above that, it is refused for free.
 pub const MAX_COST_HEADER: &str = "max-cost";
+/// The secret of the calls below `/internal/`, which services of the operator make.
+pub const BILLING_SECRET_HEADER: &str = "x-bds-internal-billing-secret";
 /// The balance after the charge, in credits.
 pub const BALANCE_HEADER: &str = "x-bds-credit-balance";
 /// What was charged, in credits.

@@ -77,7 +77,8 @@ pub struct RequestDocument {
     pub settled_at: Option<Timestamp>,
     /// Why it was charged, in words, for a request that held no credits; null for one that did.
     pub explanation: Option<String>,
-    /// The name of the upstream that served it, if its route names upstreams and this server served it recently.
+    /// The name of the upstream that served it, if its route names upstreams. For a request that held no credits, the
+    /// server that served it remembers it for a while.
     pub upstream: Option<String>,
 }
 
@@ -101,14 +102,14 @@ impl From<&Hold> for RequestDocument {
             charged,
             released,
             settled_by: hold.settled.map(|settled| settled.reason.as_str().to_owned()),
-            route_template: hold.line.route_template.to_string(),
+            route_template: hold.line.template().to_owned(),
             http_method: hold.line.http_method.to_string(),
             request_path: hold.request_path.to_string(),
             created_at: hold.created_at,
             expires_at: hold.expires_at,
             settled_at: hold.settled.map(|settled| settled.at),
             explanation: None,
-            upstream: None,
+            upstream: hold.upstream.as_deref().map(str::to_owned),
         }
     }
 }
@@ -243,6 +244,9 @@ pub struct CaptureRequest {
     #[cfg_attr(feature = "openapi", schema(value_type = Option<std::collections::BTreeMap<String, f64>>))]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub units: Option<Counts>,
+    /// The model that served it, on a route whose models have their own prices; by default the one in its path.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
 }
 
 /// The body of `POST /internal/billing/release`.

@@ -85,6 +85,12 @@ impl MeteredHeaders {
         self.balance
     }
 
+    /// The same with another balance: after a payment that was executed once the cost was known.
+    #[must_use]
+    pub(crate) const fn with_balance(self, balance: Credits) -> Self {
+        Self { balance, ..self }
+    }
+
     /// The names and values of these headers, for any HTTP library.
     #[must_use]
     pub fn lines(&self) -> Vec<(&'static str, String)> {

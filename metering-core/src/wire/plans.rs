@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::catalogue::Catalogue;
+use crate::catalogue::{Catalogue, Route};
 use crate::chains::chain::Chain;
 use crate::money::credits::{ATOMS_PER_CREDIT, Credits};
 use crate::payments::plan::{PaymentKind, Plan};
@@ -112,13 +112,21 @@ pub struct EpochUnit {
 }
 
 impl PlansDocument {
-    /// Lists the active plans of `plans` whose chain is configured, and what they buy of `catalogue`.
+    /// Lists the active plans of `plans` whose chain is configured, and what they buy of `catalogue`. `most_used` are its
+    /// routes that customers use most.
     #[must_use]
-    pub fn new(plans: &[Plan], chains: &[Chain], catalogue: &Catalogue, terms_url: &str, terms_version: &str) -> Self {
+    pub fn new(
+        plans: &[Plan],
+        chains: &[Chain],
+        catalogue: &Catalogue,
+        most_used: &[&Route],
+        terms_url: &str,
+        terms_version: &str,
+    ) -> Self {
         let primary = chains.first();
         let on_sale = plans.iter().filter(|plan| plan.active).filter_map(|plan| {
             let chain = chains.iter().find(|chain| chain.chain_id == plan.chain_id)?;
-            Some(PlanDocument::new(plan, chain, catalogue))
+            Some(PlanDocument::new(plan, chain, catalogue, most_used))
         });
         Self {
             plans: on_sale.collect(),
@@ -140,7 +148,7 @@ impl PlansDocument {
 }
 
 impl PlanDocument {
-    fn new(plan: &Plan, chain: &Chain, catalogue: &Catalogue) -> Self {
+    fn new(plan: &Plan, chain: &Chain, catalogue: &Catalogue, most_used: &[&Route]) -> Self {
         let credits = plan.credits.checked_add(plan.bonus_credits).unwrap_or(plan.credits);
         Self {
             id: plan.id.clone(),
@@ -149,7 +157,7 @@ impl PlanDocument {
             payment_kind: plan.payment_kind,
             credits: plan.credits,
             bonus_credits: plan.bonus_credits,
-            buys: catalogue.buys(credits),
+            buys: catalogue.buys(credits, most_used),
             token_amount: plan.token_amount.to_string(),
             token_contract: plan.token_contract.to_string(),
             token_decimals: plan.token_decimals,

@@ -89,9 +89,14 @@ pub struct ProcessorReversalRequest {
     /// Why, for the account's ledger: one line of at most 200 characters.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// Whether the reversal has ended, as when a dispute was won or a refund failed. Its credits return, for good.
+    /// Whether the reversal has ended, as when a dispute was won or a refund failed. Its credits return, and late reports
+    /// of it change nothing.
     #[serde(default)]
     pub restored: bool,
+    /// Whether a reversal that has ended takes its credits back again, as when a dispute that was won is lost after all.
+    /// Not with `restored`. Send it only if that is the reversal's present state, not with a late report.
+    #[serde(default)]
+    pub again: bool,
 }
 
 /// The response to `POST /internal/payments/reversals`.

@@ -73,6 +73,9 @@ pub struct DailyUsageEntry {
     pub day: String,
     /// The route's template.
     pub route_template: String,
+    /// The model, or the pattern that its price is listed under; only on routes whose models have their own prices.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
     /// The HTTP method.
     pub http_method: String,
     /// Which kind of client made the requests.
@@ -122,7 +125,8 @@ impl DailyUsageEntry {
             key_id,
             key_name,
             day: total.day.to_string(),
-            route_template: total.line.route_template.to_string(),
+            route_template: total.line.template().to_owned(),
+            model: total.line.model().map(str::to_owned),
             http_method: total.line.http_method.to_string(),
             client_source: total.line.source.as_str().to_owned(),
             calls: total.calls,

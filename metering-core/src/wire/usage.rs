@@ -99,6 +99,9 @@ pub struct DayEntry {
 pub struct EndpointEntry {
     /// The route's template.
     pub route_template: String,
+    /// The model, or the pattern that its price is listed under; only on routes whose models have their own prices.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
     /// The HTTP method.
     pub http_method: String,
     /// Accepted requests.
@@ -154,12 +157,17 @@ pub struct ActivityEntry {
     pub http_method: Option<String>,
     /// The route's template, for usage.
     pub route_template: Option<String>,
+    /// The model, or the pattern that its price is listed under; only on routes whose models have their own prices.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
     /// The requested path, if it is the same for all requests of the entry.
     pub request_path: Option<String>,
     /// Which kind of client made the requests, for usage.
     pub client_source: Option<String>,
     /// The public id of the key that the requests came with, for usage.
     pub key_id: Option<String>,
+    /// Its name.
+    pub key_name: Option<String>,
     /// How many requests share the entry.
     pub calls: u64,
     /// The payment's transaction, for purchases.
@@ -251,7 +259,8 @@ impl DayEntry {
 impl From<&EndpointUsage> for EndpointEntry {
     fn from(usage: &EndpointUsage) -> Self {
         Self {
-            route_template: usage.route_template.to_string(),
+            route_template: usage.template().to_owned(),
+            model: usage.model().map(str::to_owned),
             http_method: usage.http_method.to_string(),
             call_count: usage.call_count,
             credits_used: usage.credits_used,
@@ -272,16 +281,19 @@ impl ActivityEntry {
     fn new(activity: Activity, keys: &KeyLabels) -> Self {
         let line = activity.line.as_ref();
         let payment = activity.payment.as_ref();
+        let (key_id, key_name) = activity.key.map(|key| keys.id_and_name(key)).unzip();
         Self {
             id: activity.id,
             amount: activity.amount,
             kind: activity.kind.as_str().to_owned(),
             description: activity.description,
             http_method: line.map(|line| line.http_method.to_string()),
-            route_template: line.map(|line| line.route_template.to_string()),
+            route_template: line.map(|line| line.template().to_owned()),
+            model: line.and_then(|line| line.model()).map(str::to_owned),
             request_path: activity.request_path.map(|path| path.to_string()),
             client_source: line.map(|line| line.source.as_str().to_owned()),
-            key_id: activity.key.map(|key| keys.id_and_name(key).0),
+            key_id,
+            key_name,
             calls: activity.calls,
             tx_hash: payment.map(|payment| payment.tx.hash.to_string()),
             chain_id: payment.map(|payment| payment.tx.chain_id),

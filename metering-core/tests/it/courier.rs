@@ -236,7 +236,7 @@ async fn a_webhook_that_is_gone_gets_nothing_until_it_is_switched_on() {
     let on = ChangeWebhookRequest { disabled: Some(false), ..ChangeWebhookRequest::default() };
     scene.service.webhooks().change(Some(&scene.key), &webhook, &on).await.unwrap();
     let parked =
-        scene.service.webhooks().deliveries(Some(&scene.key), &webhook, Some("parked"), None, 10).await.unwrap();
+        scene.service.webhooks().deliveries(Some(&scene.key), &webhook, Some("parked"), None, None, 10).await.unwrap();
     let id = parked.data[0].id.to_string();
     scene.service.webhooks().resend(Some(&scene.key), &webhook, &id).await.unwrap();
     scene.attempts(2).await;
@@ -265,7 +265,7 @@ async fn no_more_than_the_maximum_are_in_progress_and_all_end_before_it_does() {
     sender.permits.add_permits(5);
     stopping.await.unwrap();
     assert_eq!((sender.sent().len(), stats.delivered()), (2, 2), "no more begin");
-    let waiting = DeliveryFilter { state: Some(DeliveryState::Pending), webhook: None };
+    let waiting = DeliveryFilter { state: Some(DeliveryState::Pending), ..Default::default() };
     assert_eq!(store.deliveries(None, waiting, None, 10).await.unwrap().items.len(), 3);
 }
 

@@ -13,3 +13,4 @@ mod payments;
 mod signups;
 mod statements;
 mod stopped_clock;
+mod usage_courier;

@@ -3,7 +3,7 @@
 use async_trait::async_trait;
 use metering_core::Timestamp;
 use metering_core::chains::{Address, ChainError, TxHash};
-use metering_pay::offers::{Asset, AuthorizationId, TokenReader};
+use metering_pay::offers::{Asset, AuthorizationId, Spendable, TokenReader};
 
 use super::EvmReader;
 use crate::agreement::{self, Describe};
@@ -54,5 +54,14 @@ impl TokenReader for EvmReader {
     async fn executed_in(&self, id: &AuthorizationId, since: Timestamp) -> Result<Option<TxHash>, ChainError> {
         self.check_chain(id)?;
         self.newest(None, |source| token::executed_in(source, id, since)).await
+    }
+
+    async fn is_permit_used(&self, id: &AuthorizationId) -> Result<bool, ChainError> {
+        self.check_chain(id)?;
+        self.newest(false, |source| token::is_permit_used(source, id)).await
+    }
+
+    async fn spendable(&self, token: Address, owner: Address) -> Result<Spendable, ChainError> {
+        self.common(|source| token::spendable(source, token, owner)).await
     }
 }

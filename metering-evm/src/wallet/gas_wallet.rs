@@ -16,6 +16,7 @@ use super::fees;
 use super::key::Wallet;
 use super::payer::Payer;
 use super::payment::{SignedPayment, hash_of};
+use super::permit_call::permit_call;
 use super::signed_transaction::{SignedTransaction, fee_max};
 use super::simulation::{self, Simulation};
 use super::transaction::{GasPrice, Transaction};
@@ -107,6 +108,14 @@ impl GasWallet {
         self.coin_prices.lock().unwrap_or_else(PoisonError::into_inner).insert(token, price);
     }
 
+    /// The call that executes an authorization, or transfers this much of a permit.
+    fn call_of(&self, signed: &SignedAuthorization, used: Option<TokenUnits>) -> (Address, Vec<u8>) {
+        match used {
+            Some(amount) => permit_call(signed, self.wallet.address(), amount),
+            None => transfer_call(signed),
+        }
+    }
+
     /// The limits of a transfer's gas and fee.
     fn limits_of(&self, signed: &SignedAuthorization) -> Limits {
         let price = self.coin_prices.lock().unwrap_or_else(PoisonError::into_inner).get(&signed.token).copied();
@@ -188,21 +197,22 @@ impl Submitter for GasWallet {
         self.try_each(|payer| funds(payer, self.wallet.address()).boxed()).await
     }
 
-    async fn check(&self, signed: &SignedAuthorization) -> Result<(), SubmitError> {
+    async fn check(&self, signed: &SignedAuthorization, used: Option<TokenUnits>) -> Result<(), SubmitError> {
         self.check_chain(signed)?;
-        let (to, input) = transfer_call(signed);
+        let (to, input) = self.call_of(signed, used);
         self.cost(to, &input, &[], self.limits_of(signed)).await.map(|_| ())
     }
 
     async fn sign(
         &self,
         signed: &SignedAuthorization,
+        used: Option<TokenUnits>,
         place: u64,
         replaced: &[Submission],
         now: Timestamp,
     ) -> Result<Submission, SubmitError> {
         self.check_chain(signed)?;
-        let (to, input) = transfer_call(signed);
+        let (to, input) = self.call_of(signed, used);
         self.sign_call(to, input, place, replaced, (self.limits_of(signed), now)).await
     }
 

@@ -30,20 +30,22 @@ pub(super) fn transfer_call(signed: &SignedAuthorization) -> (Address, Vec<u8>) 
     let signature = signed.signature.as_bytes();
     let input = match key_signature(signature) {
         Some((r, s, v)) => [&BY_KEY[..], terms.as_flattened(), &number(v.into()), r, s].concat(),
-        None => {
-            let length = u128::try_from(signature.len()).unwrap_or(u128::MAX);
-            let padding = vec![0; signature.len().next_multiple_of(WORD) - signature.len()];
-            // The signature follows the seven words of the arguments.
-            let head = [&BY_BYTES[..], terms.as_flattened(), &number(7 * 32), &number(length)].concat();
-            [&head[..], signature, &padding].concat()
-        }
+        // The signature follows the seven words of the arguments.
+        None => [&BY_BYTES[..], terms.as_flattened(), &number(7 * 32), &bytes(signature)].concat(),
     };
     (signed.token, input)
 }
 
+/// Bytes in the contract ABI: their length, and they themselves, padded to words.
+pub(super) fn bytes(bytes: &[u8]) -> Vec<u8> {
+    let length = u128::try_from(bytes.len()).unwrap_or(u128::MAX);
+    let padding = vec![0; bytes.len().next_multiple_of(WORD) - bytes.len()];
+    [&number(length)[..], bytes, &padding].concat()
+}
+
 /// The parts r, s and v of a signature that a key made. Contracts accept only 27 and 28 as v, but some clients write 0
 /// and 1.
-fn key_signature(signature: &[u8]) -> Option<(&[u8], &[u8], u8)> {
+pub(super) fn key_signature(signature: &[u8]) -> Option<(&[u8], &[u8], u8)> {
     let (r, rest) = signature.split_at_checked(WORD)?;
     let (s, v) = rest.split_at_checked(WORD)?;
     match *v {
@@ -53,7 +55,7 @@ fn key_signature(signature: &[u8]) -> Option<(&[u8], &[u8], u8)> {
     }
 }
 
-fn number(number: u128) -> [u8; WORD] {
+pub(super) fn number(number: u128) -> [u8; WORD] {
     let mut word = [0; WORD];
     word[16..].copy_from_slice(&number.to_be_bytes());
     word

@@ -63,7 +63,7 @@ async fn scene(chain: Chain) -> (Node, GasWallet) {
 /// A transaction that executes the authorization, at place 7.
 async fn submission(chain: Chain) -> (Node, GasWallet, Submission) {
     let (node, gas) = scene(chain).await;
-    let submission = gas.sign(&signed(), 7, &[], now()).await.unwrap();
+    let submission = gas.sign(&signed(), None, 7, &[], now()).await.unwrap();
     (node, gas, submission)
 }
 
@@ -80,13 +80,13 @@ async fn transactions_are_those_that_another_library_signs() {
         "0x735229e2520d219e49a2ac89dc9ad889566080aabbb7738254cd1df3eea57717",
     );
     let (node, gas) = scene(chain()).await;
-    let first = gas.sign(&signed(), 3, &[], now()).await.unwrap();
+    let first = gas.sign(&signed(), None, 3, &[], now()).await.unwrap();
     assert_eq!((first.hash.to_string(), first.signed_at), (by_key.to_owned(), now()));
-    let of_contract = gas.sign(&signed_as(&format!("0x{}", "07".repeat(70))), 3, &[], now()).await.unwrap();
+    let of_contract = gas.sign(&signed_as(&format!("0x{}", "07".repeat(70))), None, 3, &[], now()).await.unwrap();
     assert_eq!(of_contract.hash.to_string(), by_bytes);
     assert_eq!(gas.sign_nothing(3, &[], now()).await.unwrap().hash.to_string(), nothing);
     // 3 and 2,003 wei become 4 and 2,254, and then 5 and 2,536.
-    let replaced = gas.sign(&signed(), 3, std::slice::from_ref(&first), now()).await.unwrap();
+    let replaced = gas.sign(&signed(), None, 3, std::slice::from_ref(&first), now()).await.unwrap();
     assert_eq!(replaced.hash.to_string(), replacement);
     let nothing_more = gas.sign_nothing(3, &[replaced, first], now()).await.unwrap();
     assert_eq!(nothing_more.hash.to_string(), second);
@@ -96,8 +96,8 @@ async fn transactions_are_those_that_another_library_signs() {
 #[tokio::test]
 async fn v_of_zero_or_one_is_written_as_contracts_expect_it() {
     let (_node, gas) = scene(chain()).await;
-    let usual = gas.sign(&signed(), 3, &[], now()).await.unwrap();
-    let zero = gas.sign(&signed_as(&BY_KEY.replace("c137801b", "c1378000")), 3, &[], now()).await.unwrap();
+    let usual = gas.sign(&signed(), None, 3, &[], now()).await.unwrap();
+    let zero = gas.sign(&signed_as(&BY_KEY.replace("c137801b", "c1378000")), None, 3, &[], now()).await.unwrap();
     assert_eq!(usual, zero);
 }
 
@@ -111,14 +111,14 @@ async fn what_the_contract_refuses_is_not_submitted() {
         (failing, "account is blacklisted"),
     ] {
         let (node, gas) = scene(chain).await;
-        let (checked, signed) = (gas.check(&signed()).await, gas.sign(&signed(), 3, &[], now()).await);
+        let (checked, signed) = (gas.check(&signed(), None).await, gas.sign(&signed(), None, 3, &[], now()).await);
         for error in [checked.unwrap_err(), signed.unwrap_err()] {
             assert!(matches!(&error, SubmitError::WouldFail(reason) if reason.contains(why)), "{error}");
         }
         assert!(node.state().requests.iter().flatten().all(|method| method != "eth_sendRawTransaction"));
     }
     let (node, gas) = scene(chain()).await;
-    assert_eq!(gas.check(&signed()).await, Ok(()));
+    assert_eq!(gas.check(&signed(), None).await, Ok(()));
     let called = node.state().parameters[0][0].clone();
     assert_eq!((&called["from"], &called["to"]), (&json!(gas.wallet()), &json!(token())));
 }
@@ -132,22 +132,22 @@ async fn fees_are_paid_up_to_the_limit_and_the_balance() {
         chain
     };
     let (_node, gas) = scene(with(FEE)).await;
-    assert_eq!(gas.check(&signed()).await, Ok(()));
+    assert_eq!(gas.check(&signed(), None).await, Ok(()));
     let short = |have, need| SubmitError::ShortOfGas { have: units(have), need: units(need) };
     let (node, gas) = scene(with(FEE - 1)).await;
-    assert_eq!(gas.check(&signed()).await, Err(short(FEE - 1, FEE)));
-    assert_eq!(gas.sign(&signed(), 3, &[], now()).await, Err(short(FEE - 1, FEE)));
+    assert_eq!(gas.check(&signed(), None).await, Err(short(FEE - 1, FEE)));
+    assert_eq!(gas.sign(&signed(), None, 3, &[], now()).await, Err(short(FEE - 1, FEE)));
     assert_eq!(gas.sign_nothing(3, &[], now()).await, Err(short(FEE - 1, FEE)));
     // A replacement costs more.
     node.state().chain.wallet_state.balance = json!(format!("{FEE:#x}"));
-    let first = gas.sign(&signed(), 3, &[], now()).await.unwrap();
+    let first = gas.sign(&signed(), None, 3, &[], now()).await.unwrap();
     let more = 62_500 * 2_254;
     assert_eq!(gas.sign_nothing(3, std::slice::from_ref(&first), now()).await, Err(short(FEE, more)));
     node.state().chain.wallet_state.balance = json!("0xde0b6b3a7640000");
     let limit = units(more - 1);
     let gas = gas.with_fee_limit(limit);
     let above = Err(SubmitError::FeesAboveLimit { need: units(more), limit });
-    assert_eq!(gas.sign(&signed(), 3, &[first], now()).await, above);
+    assert_eq!(gas.sign(&signed(), None, 3, &[first], now()).await, above);
 }
 
 #[tokio::test]
@@ -160,28 +160,28 @@ async fn gas_and_fees_of_a_transfer_have_limits_of_their_own() {
     // A contract wallet may use any gas in its simulation.
     let (node, gas) = scene(with_gas(200_001)).await;
     let above = SubmitError::GasAboveLimit { need: 200_001, limit: 200_000 };
-    assert_eq!(gas.check(&signed()).await, Err(above.clone()));
-    assert_eq!(gas.sign(&signed(), 3, &[], now()).await, Err(above.clone()));
+    assert_eq!(gas.check(&signed(), None).await, Err(above.clone()));
+    assert_eq!(gas.sign(&signed(), None, 3, &[], now()).await, Err(above.clone()));
     assert!(above.refusal().is_some_and(|why| why.contains("needs 200001 gas")));
     assert!(gas.sign_nothing(3, &[], now()).await.is_ok());
     // The limit of the transaction is not above it either, and the fee is computed from that.
     node.state().chain = with_gas(190_000);
     node.state().chain.wallet_state.balance = json!(format!("{:#x}", 200_000_u128 * 2_003));
-    assert_eq!(gas.check(&signed()).await, Ok(()));
+    assert_eq!(gas.check(&signed(), None).await, Ok(()));
     node.state().chain = with_gas(50_000);
     let gas = gas.with_gas_limit(49_999);
-    assert!(matches!(gas.check(&signed()).await, Err(SubmitError::GasAboveLimit { .. })));
+    assert!(matches!(gas.check(&signed(), None).await, Err(SubmitError::GasAboveLimit { .. })));
     let gas = gas.with_gas_limit(60_000);
     // With a price, no fee is above what the payment is worth: 50,000 units.
     let fee = 60_000 * 2_003;
     let price = 50_000 * 1_000_000_000_000_000_000 / fee;
     gas.set_coin_price(token(), TokenUnits::new(price));
-    assert_eq!(gas.check(&signed()).await, Ok(()));
+    assert_eq!(gas.check(&signed(), None).await, Ok(()));
     gas.set_coin_price(token(), TokenUnits::new(price + price / 100));
-    let refused = gas.check(&signed()).await.unwrap_err();
+    let refused = gas.check(&signed(), None).await.unwrap_err();
     assert!(matches!(refused, SubmitError::FeesAboveLimit { need, .. } if need.get() == fee), "{refused}");
     gas.set_coin_price(address(0xbb), TokenUnits::new(1));
-    assert!(gas.check(&signed()).await.is_err(), "each token has its price");
+    assert!(gas.check(&signed(), None).await.is_err(), "each token has its price");
 }
 
 #[tokio::test]
@@ -190,12 +190,12 @@ async fn by_default_a_fee_is_at_most_a_hundredth_of_a_coin() {
     chain.wallet_state.base_fee = json!("0x174876e800"); // 100 gwei
     let (node, gas) = scene(chain).await;
     let limit = TokenUnits::new(10_000_000_000_000_000);
-    let error = gas.check(&signed()).await.unwrap_err();
+    let error = gas.check(&signed(), None).await.unwrap_err();
     assert!(matches!(error, SubmitError::FeesAboveLimit { limit: found, .. } if found == limit), "{error}");
     node.state().chain.wallet_state.base_fee = json!("0x12a05f2000"); // 80 gwei
-    assert!(matches!(gas.check(&signed()).await, Err(SubmitError::FeesAboveLimit { .. })));
+    assert!(matches!(gas.check(&signed(), None).await, Err(SubmitError::FeesAboveLimit { .. })));
     node.state().chain.wallet_state.base_fee = json!("0x1176592e00"); // 75 gwei
-    assert_eq!(gas.check(&signed()).await, Ok(()));
+    assert_eq!(gas.check(&signed(), None).await, Ok(()));
 }
 
 #[tokio::test]
@@ -203,7 +203,7 @@ async fn chains_without_a_base_fee_are_paid_too() {
     let mut chain = chain();
     (chain.wallet_state.base_fee, chain.wallet_state.tip) = (json!(null), Err((-32_601, "no such method")));
     let (_node, gas, first) = submission(chain).await;
-    let second = gas.sign(&signed(), 7, std::slice::from_ref(&first), now()).await.unwrap();
+    let second = gas.sign(&signed(), None, 7, std::slice::from_ref(&first), now()).await.unwrap();
     assert!(first.raw[0] >= 0xc0 && second.raw[0] >= 0xc0, "legacy transactions are lists");
     assert_ne!(first.hash, second.hash);
 }
@@ -268,7 +268,7 @@ async fn a_damaged_transaction_is_not_sent() {
         assert!(matches!(error, SubmitError::Chain(ChainError::Unreadable(_))), "{error}");
     }
     let odd = Submission { hash: TxHash::from_bytes([1; 32]), raw: vec![1, 2], signed_at: now() };
-    assert!(gas.sign(&signed(), 7, &[odd], now()).await.is_err());
+    assert!(gas.sign(&signed(), None, 7, &[odd], now()).await.is_err());
     assert_eq!(node.state().chain.wallet_state.received, [""; 0]);
 }
 
@@ -281,20 +281,20 @@ async fn another_source_is_used_when_one_fails() {
     };
     down.always(Fault::Status(403, None));
     let gas = with(&[down.url(), up.url()]).unwrap();
-    assert_eq!((gas.check(&signed()).await, gas.mined().await), (Ok(()), Ok(7)));
-    let submission = gas.sign(&signed(), 7, &[], now()).await.unwrap();
+    assert_eq!((gas.check(&signed(), None).await, gas.mined().await), (Ok(()), Ok(7)));
+    let submission = gas.sign(&signed(), None, 7, &[], now()).await.unwrap();
     assert_eq!(gas.send(&submission).await, Ok(()));
     assert_eq!(up.state().chain.wallet_state.received.len(), 1);
     // A refusal by the contract is not a failure of the source.
     let other = Node::start(chain()).await;
     let gas = with(&[up.url(), other.url()]).unwrap();
     up.refuse(|method, _| (method == "eth_call").then_some((3, "execution reverted: expired")));
-    assert!(matches!(gas.check(&signed()).await, Err(SubmitError::WouldFail(_))));
+    assert!(matches!(gas.check(&signed(), None).await, Err(SubmitError::WouldFail(_))));
     assert_eq!(other.requests(), 0);
     // All fail.
     up.always(Fault::Status(403, None));
     let gas = with(&[down.url(), up.url()]).unwrap();
-    for error in [gas.check(&signed()).await.unwrap_err(), gas.send(&submission).await.unwrap_err()] {
+    for error in [gas.check(&signed(), None).await.unwrap_err(), gas.send(&submission).await.unwrap_err()] {
         let text = error.to_string();
         assert!(matches!(error, SubmitError::Chain(ChainError::Unavailable(_))), "{error}");
         assert!(text.contains(&down.host()) && text.contains(&up.host()), "{text}");
@@ -317,14 +317,14 @@ async fn nothing_is_done_on_another_chain() {
     let (node, gas) = scene(chain()).await;
     let other = SignedAuthorization { chain_id: 5, ..signed() };
     let wrong = SubmitError::Chain(ChainError::WrongChain { expected: 5, found: 1 });
-    assert_eq!(gas.check(&other).await, Err(wrong.clone()));
-    assert_eq!(gas.sign(&other, 3, &[], now()).await, Err(wrong));
+    assert_eq!(gas.check(&other, None).await, Err(wrong.clone()));
+    assert_eq!(gas.sign(&other, None, 3, &[], now()).await, Err(wrong));
     assert_eq!(node.requests(), 0);
-    let first = gas.sign(&signed(), 3, &[], now()).await.unwrap();
+    let first = gas.sign(&signed(), None, 3, &[], now()).await.unwrap();
     node.state().chain.id = 10;
     let wrong = SubmitError::Chain(ChainError::WrongChain { expected: 1, found: 10 });
     assert_eq!(gas.mined().await, Err(wrong.clone()));
-    assert_eq!(gas.check(&signed()).await, Err(wrong.clone()));
+    assert_eq!(gas.check(&signed(), None).await, Err(wrong.clone()));
     assert_eq!(gas.send(&first).await, Err(wrong));
 }
 
@@ -334,7 +334,7 @@ async fn errors_and_debug_output_show_no_secret() {
     let node = Node::start(chain()).await;
     let gas = gas_wallet(&format!("{}/v2/{secret}", node.url()));
     node.always(Fault::Errs(-32_001, "unknown key topsecret-0123456789"));
-    let error = gas.check(&signed()).await.unwrap_err();
+    let error = gas.check(&signed(), None).await.unwrap_err();
     assert!(matches!(error, SubmitError::Chain(ChainError::Unavailable(_))), "{error}");
     let shown: Value = json!(format!("{error} {error:?} {gas:?}"));
     let shown = shown.as_str().unwrap();

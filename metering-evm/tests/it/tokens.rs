@@ -1,8 +1,8 @@
 //! Tokens with signed authorizations (EIP-3009): what they are called, and which authorizations they have executed.
 
 use metering_core::Timestamp;
-use metering_core::chains::{Address, ChainError, TokenDomain, TxHash};
-use metering_pay::offers::{Asset, AuthorizationId, AuthorizationNonce, TokenReader};
+use metering_core::chains::{Address, ChainError, TokenDomain, TokenUnits, TxHash};
+use metering_pay::offers::{Asset, AuthorizationId, AuthorizationNonce, PERMIT2, Spendable, TokenReader};
 use serde_json::{Value, json};
 use sha3::{Digest, Keccak256};
 
@@ -137,6 +137,29 @@ async fn an_authorization_is_used_when_the_contract_says_so() {
         let error = reader.is_used(&id()).await;
         assert!(matches!(error, Err(ChainError::Unavailable(_))), "{output:?}: {error:?}");
     }
+}
+
+#[tokio::test]
+async fn a_permit_is_used_when_its_bit_is_set() {
+    // the word of its nonces, whether it is used: its nonce ends with 7
+    for (bitmap, used) in [("0", false), ("80", true), ("7f", false), ("f".repeat(64).as_str(), true)] {
+        let permits = Chain::default().with_contract(PERMIT2, "0x4fe02b44", Ok(json!(word(bitmap))));
+        let (node, reader) = alone(permits).await;
+        assert_eq!(reader.is_permit_used(&id()).await, Ok(used), "{bitmap}");
+        let call = ["4fe02b44", &"00".repeat(12), &"bb".repeat(20), "00", &"07".repeat(31)].concat();
+        assert_eq!(node.state().parameters[0][0]["data"], format!("0x{call}"));
+    }
+    let (_node, reader) = alone(Chain::default().with_contract(PERMIT2, "0x4fe02b44", Ok(json!("0x")))).await;
+    assert!(reader.is_permit_used(&id()).await.is_err(), "there is no such contract");
+}
+
+#[tokio::test]
+async fn what_permit2_could_transfer_is_read() {
+    let chain = Chain::default().with_contract(token(), "0x70a08231", Ok(json!(word("9"))));
+    let chain = chain.with_contract(token(), "0xdd62ed3e", Ok(json!(word("7"))));
+    let (_node, reader) = alone(chain).await;
+    let expected = Spendable { balance: TokenUnits::new(9), allowance: TokenUnits::new(7) };
+    assert_eq!(reader.spendable(token(), address(0xbb)).await, Ok(expected));
 }
 
 #[tokio::test]

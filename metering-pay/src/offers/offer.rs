@@ -74,6 +74,17 @@ impl Offer {
         }
     }
 
+    /// The same token at the same rate, for these credits; units are rounded up. `None` if that is nothing, or too much.
+    #[must_use]
+    pub fn for_credits(&self, credits: Credits) -> Option<Self> {
+        let atoms = |credits: Credits| u128::try_from(credits.atoms()).ok().filter(|atoms| *atoms > 0);
+        let (wanted, bought) = (atoms(credits)?, atoms(self.credits)?);
+        let (whole, rest) = (self.amount.get() / bought, self.amount.get() % bought);
+        // Both factors of the second product are below 2^63.
+        let amount = whole.checked_mul(wanted)?.checked_add((rest * wanted).div_ceil(bought))?;
+        Some(Self { asset: self.asset.clone(), pay_to: self.pay_to, amount: TokenUnits::new(amount), credits })
+    }
+
     /// What an authorization that takes this offer says.
     #[must_use]
     pub const fn expected(&self) -> ExpectedTransfer {
@@ -85,6 +96,15 @@ impl Offer {
     pub fn network(&self) -> Network {
         Network(self.asset.domain.chain_id)
     }
+}
+
+/// An offer to pay for what a request uses (the scheme `upto` of x402).
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct UsageOffer {
+    /// The most that the request may cost.
+    pub most: Offer,
+    /// Who has payments executed, and signs for it: the wallet that pays the gas.
+    pub facilitator: Address,
 }
 
 /// An EVM chain, written as in CAIP-2: `eip155:8453`.
@@ -196,6 +216,25 @@ mod tests {
         }
         let text = offer("0.05", "0").unwrap_err().to_string();
         assert!(text.starts_with("0.05 at 0 credits per token"), "{text}");
+    }
+
+    #[test]
+    fn any_credits_are_sold_at_the_same_rate_and_rounded_up() {
+        // amount, rate, credits, units
+        let table = [
+            ("0.05", "1", "0.02", Some(20_000)),
+            ("0.05", "1", "0.05", Some(50_000)),
+            ("0.05", "1", "0.0200001", Some(20_001)),
+            ("0.05", "3", "0.01", Some(3_334)),
+            ("0.05", "1", "0.00000001", Some(1)),
+            ("0.05", "1", "0", None),
+        ];
+        for (amount, rate, credits, units) in table {
+            let offer = offer(amount, rate).unwrap();
+            let sold = offer.for_credits(credits.parse().unwrap());
+            assert_eq!(sold.as_ref().map(|sold| sold.amount.get()), units, "{amount} {rate} {credits}");
+            assert!(sold.is_none_or(|sold| sold.credits == credits.parse().unwrap() && sold.asset == offer.asset));
+        }
     }
 
     #[test]

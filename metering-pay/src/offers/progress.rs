@@ -162,6 +162,7 @@ mod tests {
             tx: None,
             gas: (!signed_at.is_empty()).then_some(GasPlace { wallet: from, nonce: 0 }),
             submissions: signed_at.iter().map(submission).collect(),
+            usage: None,
         }
     }
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use metering_core::chains::TxHash;
+use metering_core::chains::{Address, TokenUnits, TxHash};
 use metering_core::offers::{AuthorizationFault, SettlementFailure};
 use metering_core::wire::ErrorCode;
 use metering_core::{Credits, Error, PaymentRefusal};
@@ -44,6 +44,57 @@ pub enum PayRefusal {
         credits: Credits,
         /// What the account lacks for the request.
         missing: Credits,
+    },
+    /// It pays for usage, and that is not on offer for this request.
+    #[error(
+        "Payments for usage (the scheme upto) are taken for requests without a key, on routes that offer them; nothing was \
+         taken. Send the request without a payment to see what it offers."
+    )]
+    UsageNotOffered,
+    /// It names another facilitator.
+    #[error(
+        "The payment names the facilitator {found}, and this service has {expected}; nothing was taken. Sign it again."
+    )]
+    OtherFacilitator {
+        /// Who executes payments.
+        expected: Address,
+        /// Who the payment names.
+        found: Address,
+    },
+    /// Permit2 may not transfer the payer's tokens.
+    #[error(
+        "The wallet allows Permit2 (0x000000000022D473030F116dDEE9F6B43aC78BA3) to transfer {} units of {token}, and the \
+         payment needs {}; nothing was taken. Approve Permit2 for the token, then send the request again.",
+        have.get(), need.get()
+    )]
+    Allowance {
+        /// The token.
+        token: Address,
+        /// What it may transfer.
+        have: TokenUnits,
+        /// What the payment needs.
+        need: TokenUnits,
+    },
+    /// The payer's tokens may be needed for payments that were accepted before.
+    #[error(
+        "The wallet has {} units that can be transferred, and its payments for requests in progress, with this one, may need \
+         {}; nothing was taken for this one. Wait until those have ended, or add tokens.",
+        have.get(), need.get()
+    )]
+    Outstanding {
+        /// What can be transferred.
+        have: TokenUnits,
+        /// What all of them may need.
+        need: TokenUnits,
+    },
+    /// The payer was served before and did not pay.
+    #[error(
+        "An earlier request of this wallet was served, and its payment could not be executed: the account owes {owed} \
+         credits. Pay one of the fixed amounts first; nothing was taken for this request."
+    )]
+    Owes {
+        /// How much.
+        owed: Credits,
     },
     /// The authorization is not what the offer asks for.
     #[error("The payment is not valid: {0}. Nothing was taken.")]
@@ -125,6 +176,11 @@ impl PayRefusal {
             Self::Credential(_)
             | Self::Challenge(_)
             | Self::NotOffered
+            | Self::UsageNotOffered
+            | Self::OtherFacilitator { .. }
+            | Self::Allowance { .. }
+            | Self::Outstanding { .. }
+            | Self::Owes { .. }
             | Self::TooLittle { .. }
             | Self::Invalid(_)
             | Self::OtherChain { .. }
@@ -148,6 +204,7 @@ impl PaymentRefusal for PayRefusal {
             Self::Malformed(_) => ErrorCode::ValidationFailed,
             Self::AlreadyCredited => ErrorCode::PaymentCredited,
             Self::IdentifierUsed => ErrorCode::Conflict,
+            Self::Allowance { .. } => ErrorCode::Permit2AllowanceRequired,
             Self::Pending { .. } => ErrorCode::SettlementPending,
             Self::Unavailable => ErrorCode::SettlementUnavailable,
             Self::TooMany(_) | Self::Paused { .. } => ErrorCode::RateLimited,

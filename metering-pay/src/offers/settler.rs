@@ -28,9 +28,27 @@ pub trait TokenReader: Send + Sync + fmt::Debug {
     /// The transaction that executed an authorization, by its `AuthorizationUsed` event in the blocks since about this
     /// time. `None` when there is none: the authorization is unused, was cancelled, or was executed before that.
     async fn executed_in(&self, id: &AuthorizationId, since: Timestamp) -> Result<Option<TxHash>, ChainError>;
+
+    /// Whether Permit2 has executed or cancelled a permit with this payer and nonce (`nonceBitmap`), for any token.
+    async fn is_permit_used(&self, id: &AuthorizationId) -> Result<bool, ChainError>;
+
+    /// What Permit2 could transfer of a token now.
+    async fn spendable(&self, token: Address, owner: Address) -> Result<Spendable, ChainError>;
+}
+
+/// What Permit2 could transfer of a wallet's tokens.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Spendable {
+    /// What the wallet has.
+    pub balance: TokenUnits,
+    /// How much of it Permit2 may transfer (`allowance`).
+    pub allowance: TokenUnits,
 }
 
 /// Executes authorizations with transactions of its own wallet, which holds only coins for gas.
+///
+/// With `used`, an authorization is a permit ([`Permit`](crate::offers::Permit)) whose facilitator is the wallet, and that
+/// much of it is transferred.
 ///
 /// Every transaction is signed and stored before it is sent, and has a place among those of the wallet, so that it can
 /// be sent again at any time and is executed at most once.
@@ -46,13 +64,14 @@ pub trait Submitter: Send + Sync + fmt::Debug {
     async fn funds(&self) -> Result<GasFunds, SubmitError>;
 
     /// Checks whether the contract would execute an authorization now, and whether the wallet can pay for it.
-    async fn check(&self, signed: &SignedAuthorization) -> Result<(), SubmitError>;
+    async fn check(&self, signed: &SignedAuthorization, used: Option<TokenUnits>) -> Result<(), SubmitError>;
 
     /// Signs the transaction that executes an authorization, at this place. It pays more than `replaced`, which have
     /// the same place, so that nodes accept it instead of them.
     async fn sign(
         &self,
         signed: &SignedAuthorization,
+        used: Option<TokenUnits>,
         place: u64,
         replaced: &[Submission],
         now: Timestamp,

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
+use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -59,6 +60,8 @@ pub(crate) struct Settling {
     pub(crate) guard: Arc<RevertGuard>,
     /// The rates of the currency in which receipts say what was paid.
     pub(super) rates: Option<Arc<ExchangeRates>>,
+    /// How many payments for usage failed in this process although their requests were served.
+    pub(crate) unpaid: AtomicU64,
     /// The tasks of this process.
     pub(super) tasks: Mutex<HashMap<AuthorizationId, watch::Receiver<SettlingStatus>>>,
 }
@@ -80,6 +83,17 @@ impl Settling {
         rates: Option<Arc<ExchangeRates>>,
     ) -> Arc<Self> {
         let guard = RevertGuard::new(reverts, Arc::clone(&clock));
-        Arc::new(Self { store, chains, clock, policy, poll, contract_wallets, guard, rates, tasks: Mutex::default() })
+        Arc::new(Self {
+            store,
+            chains,
+            clock,
+            policy,
+            poll,
+            contract_wallets,
+            guard,
+            rates,
+            unpaid: AtomicU64::new(0),
+            tasks: Mutex::default(),
+        })
     }
 }

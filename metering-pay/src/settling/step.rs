@@ -1,24 +1,29 @@
 //! One step of settling an authorization: look at the chain, decide, act.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use metering_core::chains::{ChainError, Evidence, TransactionStatus};
-use metering_core::chains::{TxHash, TxRef};
+use metering_core::chains::{TokenUnits, TxHash, TxRef};
+use metering_core::charging::HoldId;
 use metering_core::clock::Timestamp;
-use metering_core::money::{LedgerKind, NewLedgerEntry, PaymentRef};
+use metering_core::money::{Credits, LedgerKind, NewLedgerEntry, PaymentRef};
 use metering_core::payments::{Payment, PaymentTarget, PaymentUse, PaymentValue, Plan};
 use metering_core::store::{AuthorizationCredited, PaymentCredit, QuotePrecedence, StoreError};
 
 use crate::offers::{
-    AuthorizationRecord, FacilitatorError, Listing, NextStep, Observation, Offer, OwnTransaction, SettlementFailure,
-    SignedAuthorization, Submission, SubmitError, Submitter, next_step,
+    AuthorizationRecord, AuthorizedUsage, FacilitatorError, Listing, NextStep, Observation, Offer, OwnTransaction,
+    SettlementFailure, SignedAuthorization, Submission, SubmitError, Submitter, next_step,
 };
 use crate::settling::guard::{Permit, Turn};
 use crate::settling::state::{OfferChain, Settler, Settling};
 
 /// How far back to search for a transaction that executed an authorization before the service knew it.
 const LOOK_BACK: Duration = Duration::from_secs(24 * 60 * 60);
+/// By when the request of an authorization for usage must have its hold. It is placed as soon as the authorization is
+/// stored.
+const HELD_BY: Duration = Duration::from_secs(2 * 60);
 /// How often in a row an authorization must be refused. Sources may lag: one may refuse an authorization because it is
 /// used, and the next may not show that yet.
 const REFUSALS: u32 = 3;
@@ -69,11 +74,16 @@ pub(super) enum StepError {
     Credit(&'static str),
     #[error("its transaction cannot be read yet")]
     NotReadYet,
+    #[error("it would fail now: {0}")]
+    Refused(String),
 }
 
 impl Step<'_> {
     /// Takes the next step. Whether to wait before the one after it.
     pub(super) async fn take(mut self) -> Result<bool, StepError> {
+        if let Some(AuthorizedUsage { hold, used: None }) = self.record.usage {
+            return self.await_usage(&hold).await;
+        }
         let seen = self.observe().await?;
         self.keep_count(&seen).await?;
         let now = self.settling.clock.now();
@@ -82,13 +92,33 @@ impl Step<'_> {
             NextStep::Wait => Ok(true),
             NextStep::Execute => self.execute(seen.is_place_used).await,
             NextStep::FreePlace => self.free_place().await.map(|()| true),
-            NextStep::Fail(SettlementFailure::Refused) => self.refused("its transaction did not execute it").await,
+            NextStep::Fail(SettlementFailure::Refused) if self.record.usage.is_none() => {
+                self.refused("its transaction did not execute it").await
+            }
             NextStep::Fail(failure) => self.fail(failure).await.map(|()| false),
         }
     }
 
+    /// Waits until the hold that it backs is settled: it is for what that captured.
+    async fn await_usage(&self, hold: &HoldId) -> Result<bool, StepError> {
+        let (store, now) = (&self.settling.store, self.settling.clock.now());
+        let used = match store.hold(hold).await? {
+            Some(hold) => hold.settled.map(|settled| settled.captured),
+            // The request was never charged.
+            None if now >= self.record.received_at.saturating_add(HELD_BY) => Some(Credits::ZERO),
+            None => None,
+        };
+        let Some(used) = used else { return Ok(true) };
+        store.use_authorization(&self.record.signed.id(), used, now).await?;
+        Ok(false)
+    }
+
+    /// How much of a permit to transfer. `None` if it is no permit.
+    fn used(&self) -> Option<TokenUnits> {
+        self.record.usage.and(self.record.due())
+    }
+
     async fn observe(&self) -> Result<Observation, StepError> {
-        let id = self.record.signed.id();
         let mut own = None;
         for submission in self.record.submissions.iter().rev() {
             let status = self.chain.reader.transaction(&submission.hash).await?;
@@ -106,12 +136,19 @@ impl Step<'_> {
             (Settler::Own(submitter), Some(place)) => submitter.mined().await.map_err(StepError::Submit)? > place.nonce,
             _ => false,
         };
-        let is_used = self.chain.tokens.is_used(&id).await?;
-        let executed = match is_used {
-            true => self.executed().await?,
-            false => None,
-        };
+        let is_used = self.is_used().await?;
+        // Nobody else can execute a permit.
+        let executed = if is_used && self.record.usage.is_none() { self.executed().await? } else { None };
         Ok(Observation { executed, is_used, is_place_used, own })
+    }
+
+    /// Whether it was executed or cancelled.
+    async fn is_used(&self) -> Result<bool, ChainError> {
+        let (id, tokens) = (self.record.signed.id(), &self.chain.tokens);
+        match self.record.usage {
+            Some(_) => tokens.is_permit_used(&id).await,
+            None => tokens.is_used(&id).await,
+        }
     }
 
     /// The payment of this authorization in another party's transaction. `None` if it was cancelled, or its nonce was
@@ -134,7 +171,7 @@ impl Step<'_> {
     fn payment_of(&self, hash: TxHash, evidence: &Evidence) -> Option<(Payment, u64)> {
         let SignedAuthorization { chain_id, token, authorization, .. } = self.record.signed;
         let target = PaymentTarget { chain_id, token, recipient: authorization.to };
-        let paid = (authorization.from, authorization.value);
+        let paid = (authorization.from, self.record.due()?);
         let payment = target.transfer(TxRef { chain_id, hash }, evidence, paid)?;
         Some((payment, evidence.depth.confirmations))
     }
@@ -143,9 +180,10 @@ impl Step<'_> {
         let (record, now) = (self.record, self.settling.clock.now());
         let tx = payment.tx;
         let value = self.value_of(&payment, now).await;
+        let Some(amount) = record.credited() else { return Err(StepError::Credit("what was used is not known")) };
         let entry = NewLedgerEntry {
             kind: LedgerKind::PurchaseTopup,
-            amount: record.credits,
+            amount,
             description: format!("Paid by {} with a signed authorization", payment.payer),
             payment: Some(PaymentRef { tx, plan_id: None }),
         };
@@ -192,6 +230,9 @@ impl Step<'_> {
     async fn execute(&mut self, is_place_used: bool) -> Result<bool, StepError> {
         match &self.chain.settler {
             Settler::Own(submitter) => self.execute_itself(&**submitter, is_place_used).await,
+            Settler::Facilitator(_) if self.record.usage.is_some() => Err(StepError::Credit(
+                "only the wallet that paid the gas can execute it; set pay.settle = \"self\" again",
+            )),
             Settler::Facilitator(facilitator) => {
                 let now = self.settling.clock.now();
                 let again_at = self.memory.asked_at.map(|at| at.saturating_add(self.settling.policy.replace_after));
@@ -233,6 +274,7 @@ impl Step<'_> {
             (Turn::Never(_), Some(place)) if has_open_place => {
                 return self.use_up(submitter, place, &record.submissions).await.map(|()| true);
             }
+            (Turn::Never(reason), _) if record.usage.is_some() => return Err(StepError::Refused(reason)),
             (Turn::Never(reason), _) => return self.give_up(&reason).await.map(|()| false),
         }
         let submitted = self.submit(submitter).await;
@@ -251,7 +293,7 @@ impl Step<'_> {
         if !has_place {
             // It may have waited for others of its payer. A place that is given back delays those after it, and one
             // with transactions cannot give its place back.
-            match submitter.check(&self.record.signed).await {
+            match submitter.check(&self.record.signed, self.used()).await {
                 Ok(()) => {}
                 Err(error) => return self.not_executed(error).await,
             }
@@ -260,7 +302,7 @@ impl Step<'_> {
         let is_same_place = self.record.gas.is_some_and(|gas| gas.nonce == place);
         let replaced = if is_same_place { self.record.submissions.as_slice() } else { &[] };
         let now = self.settling.clock.now();
-        let submission = match submitter.sign(&self.record.signed, place, replaced, now).await {
+        let submission = match submitter.sign(&self.record.signed, self.used(), place, replaced, now).await {
             Ok(submission) => submission,
             Err(error) if frees_place(&error) && !self.record.submissions.is_empty() => {
                 return self.use_up(submitter, place, replaced).await.map(|()| true);
@@ -297,11 +339,14 @@ impl Step<'_> {
         Ok(())
     }
 
-    /// It will not be executed. Gives up, unless it was executed after all.
+    /// It will not be executed. Gives up, unless it was executed after all. One for usage is tried again until its
+    /// deadline: its request was served.
     async fn refused(&mut self, reason: &str) -> Result<bool, StepError> {
-        let id = self.record.signed.id();
+        if self.record.usage.is_some() {
+            return Err(StepError::Refused(reason.to_owned()));
+        }
         self.memory.refusals += 1;
-        if self.memory.refusals < REFUSALS || self.chain.tokens.is_used(&id).await? {
+        if self.memory.refusals < REFUSALS || self.is_used().await? {
             return Ok(true);
         }
         self.give_up(reason).await.map(|()| false)
@@ -315,7 +360,13 @@ impl Step<'_> {
 
     async fn fail(&self, failure: SettlementFailure) -> Result<(), StepError> {
         let now = self.settling.clock.now();
-        self.settling.store.fail_authorization(&self.record.signed.id(), failure, now).await?;
+        let id = self.record.signed.id();
+        let has_failed = self.settling.store.fail_authorization(&id, failure, now).await?;
+        if let Some(used) = self.record.usage.and_then(|usage| usage.used).filter(|_| has_failed) {
+            let (account, failure) = (&self.record.account, failure.as_str());
+            tracing::error!(payer = %id.payer, %account, %used, failure, "a request was served, and its payment failed; the account owes it");
+            self.settling.unpaid.fetch_add(1, Ordering::Relaxed);
+        }
         Ok(())
     }
 }

@@ -8,16 +8,21 @@ use std::str::FromStr;
 use base64::Engine;
 use base64::alphabet;
 use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
-use metering_core::chains::WalletSignature;
+use metering_core::chains::{Address, WalletSignature};
+use metering_core::offers::UPTO_PROXY;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use crate::offers::Authorization;
+use crate::offers::{Authorization, AuthorizationNonce};
 use crate::wire::malformed_payment::MalformedPayment;
 
 /// The longest payment that is read, in bytes of base64: signatures of contract wallets have up to 8 kB, and clients
 /// send back all extensions of a 402.
 pub(super) const MAX_PAYMENT_BYTES: usize = 32 * 1_024;
+
+const ADDRESS: &str = "must be an address: 0x and 40 hexadecimal digits, with a valid checksum if the case is mixed";
+const UNITS: &str = "must be a whole number of the token's smallest unit, in decimal digits";
+const SECONDS: &str = "must be a time in seconds since 1970, below 2^64, in decimal digits";
 
 const LENIENT: GeneralPurposeConfig =
     GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent);
@@ -162,16 +167,36 @@ impl<'v> Fields<'v> {
 
     /// The message of EIP-3009 whose fields are in this object.
     pub(super) fn authorization(&self) -> Result<Authorization, MalformedPayment> {
-        const SECONDS: &str = "must be a time in seconds since 1970, below 2^64, in decimal digits";
-        let address = "must be an address: 0x and 40 hexadecimal digits, with a valid checksum if the case is mixed";
         Ok(Authorization {
-            from: self.parse("from", address)?,
-            to: self.parse("to", address)?,
-            value: self.whole("value", "must be a whole number of the token's smallest unit, in decimal digits")?,
+            from: self.parse("from", ADDRESS)?,
+            to: self.parse("to", ADDRESS)?,
+            value: self.whole("value", UNITS)?,
             valid_after: self.whole("validAfter", SECONDS)?,
             valid_before: self.whole("validBefore", SECONDS)?,
             nonce: self.parse("nonce", "must be 0x and 64 hexadecimal digits")?,
         })
+    }
+
+    /// The permit (Permit2, with the witness of x402's `upto`) for `token` whose fields are in this object, as an
+    /// authorization of the most, and its facilitator.
+    pub(super) fn permit(&self, token: Address) -> Result<(Authorization, Address), MalformedPayment> {
+        let (permitted, witness) = (self.object("permitted")?, self.object("witness")?);
+        if self.parse::<Address>("spender", ADDRESS)? != UPTO_PROXY {
+            return Err(self.fault("spender", "must be 0x4020A4f3b7b90ccA423B9fabCc0CE57C6C240002, the proxy for upto"));
+        }
+        if permitted.parse::<Address>("token", ADDRESS)? != token {
+            return Err(permitted.fault("token", "must be accepted.asset"));
+        }
+        let nonce = AuthorizationNonce::of_permit(self.text("nonce")?);
+        let authorization = Authorization {
+            from: self.parse("from", ADDRESS)?,
+            to: witness.parse("to", ADDRESS)?,
+            value: permitted.whole("amount", UNITS)?,
+            valid_after: witness.whole("validAfter", SECONDS)?,
+            valid_before: self.whole("deadline", SECONDS)?,
+            nonce: nonce.ok_or_else(|| self.fault("nonce", "must be a number of at most 256 bits"))?,
+        };
+        Ok((authorization, witness.parse("facilitator", ADDRESS)?))
     }
 
     pub(super) fn signature(&self) -> Result<WalletSignature, MalformedPayment> {

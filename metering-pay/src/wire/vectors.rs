@@ -42,6 +42,7 @@ vectors!(
     "x402-v2-mppx",
     "x402-v2-payment-identifier",
     "x402-v2-py-httpx",
+    "x402-v2-upto",
 );
 
 /// Whose key signed them.

@@ -43,6 +43,7 @@ async fn each_402_with_offers_has_challenges() {
         let response = ask(&scene, path, sends).await;
         assert_eq!((response.status().as_u16(), refusal(&response).2), (402, true), "{sends:?}");
         assert_eq!(response.headers()["cache-control"], "no-store");
+        assert_eq!(body(&response)["type"], "https://paymentauth.org/problems/payment-required", "{sends:?}");
         let challenges = challenges(&response);
         let asked: Vec<_> = challenges.iter().map(|challenge| decoded(&challenge["request"])).collect();
         assert_eq!(asked.iter().map(|asked| &asked["amount"]).collect::<Vec<_>>(), amounts, "{sends:?}");

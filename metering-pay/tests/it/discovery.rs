@@ -62,7 +62,7 @@ async fn offers_are_signed_and_so_is_the_receipt_of_what_was_served() {
 async fn the_manifest_has_what_402s_offer() {
     let scene = Scene::new().await;
     let manifest = serde_json::to_value(scene.payments.manifest(&scene.service)).unwrap();
-    let resources = ["/quote", "/dear", "/tiered"].map(|path| format!("https://api.example{path}"));
+    let resources = ["/quote", "/dear", "/tiered", "/tokens"].map(|path| format!("https://api.example{path}"));
     assert_eq!(manifest["resources"], json!(resources));
     for (item, path) in manifest["items"].as_array().unwrap().iter().zip(["/quote", "/dear"]) {
         let offered = decoded(&scene.send(path, None, None).await, "payment-required");

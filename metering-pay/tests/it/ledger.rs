@@ -7,7 +7,7 @@ use metering_core::Timestamp;
 use metering_core::chains::{
     Address, Block, BlockHash, Depth, Evidence, NativeTransfer, TokenDomain, TokenTransfer, TokenUnits, TxHash,
 };
-use metering_core::offers::{AuthorizationNonce, SignedAuthorization};
+use metering_core::offers::{AuthorizationNonce, Permit, SignedAuthorization};
 
 pub(super) const CHAIN: u64 = 84_532;
 /// Where stock clients expect the token of this chain.
@@ -37,6 +37,8 @@ pub(super) struct Tx {
 #[derive(Debug, Clone)]
 pub(super) enum Call {
     Execute(SignedAuthorization),
+    /// Transfers a part of what the gas wallet may have transferred.
+    Settle(SignedAuthorization, TokenUnits),
     Cancel(Address, AuthorizationNonce),
     Transfer(Address, Address, u128),
 }
@@ -71,6 +73,8 @@ pub(super) struct Ledger {
     pub(super) contracts: BTreeSet<Address>,
     /// Wallets whose payments succeed in simulations and revert when they are mined.
     pub(super) traps: BTreeSet<Address>,
+    /// What Permit2 may transfer, if not everything.
+    pub(super) allowances: BTreeMap<Address, u128>,
     blocks: Vec<Mined>,
     pub(super) mempool: Vec<Tx>,
     salts: u64,
@@ -156,7 +160,7 @@ impl Ledger {
                     }
                 };
                 for call in &tx.calls {
-                    if let (Call::Execute(signed), true) = (call, succeeded) {
+                    if let (Call::Execute(signed) | Call::Settle(signed, _), true) = (call, succeeded) {
                         let id = signed.id();
                         world.used.insert((id.payer, id.nonce), Some((tx.hash, mined.time)));
                     }
@@ -196,6 +200,23 @@ impl Ledger {
                     return Err("authorization is used".to_owned());
                 }
                 (authorization.from, authorization.to, authorization.value.get())
+            }
+            Call::Settle(signed, used) => {
+                let authorization = &signed.authorization;
+                let seconds = u64::try_from(now.unix_millis() / 1_000).unwrap();
+                let is_signed = Permit { signed, facilitator: GAS }.is_signed_by_key();
+                if seconds < authorization.valid_after || seconds > authorization.valid_before {
+                    return Err("SignatureExpired".to_owned());
+                } else if *used > authorization.value || *used == TokenUnits::ZERO {
+                    return Err("AmountExceedsPermitted".to_owned());
+                } else if !is_signed || signed.token != TOKEN || signed.chain_id != CHAIN {
+                    return Err("InvalidSigner".to_owned());
+                } else if world.used.insert((authorization.from, authorization.nonce), None).is_some() {
+                    return Err("InvalidNonce".to_owned());
+                } else if self.allowances.get(&authorization.from).is_some_and(|allowed| *allowed < used.get()) {
+                    return Err("TRANSFER_FROM_FAILED".to_owned());
+                }
+                (authorization.from, authorization.to, used.get())
             }
         };
         let balance = world.balances.entry(from).or_default();

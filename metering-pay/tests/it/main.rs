@@ -17,4 +17,5 @@ mod reverts;
 mod scene;
 mod sign_in;
 mod theft;
+mod usage;
 mod wallet;

@@ -10,8 +10,8 @@ use metering_core::chains::{
 };
 use metering_core::{Clock, Timestamp};
 use metering_pay::offers::{
-    Asset, AuthorizationId, Facilitator, FacilitatorError, GasFunds, Listing, Offer, SignedAuthorization, Submission,
-    SubmitError, Submitter, TokenReader,
+    Asset, AuthorizationId, Facilitator, FacilitatorError, GasFunds, Listing, Offer, SignedAuthorization, Spendable,
+    Submission, SubmitError, Submitter, TokenReader, UPTO_PROXY,
 };
 
 use super::ledger::{CHAIN, Call, GAS, Ledger, TOKEN, Tx, domain};
@@ -151,7 +151,7 @@ impl ChainReader for Node {
 
     async fn code(&self, address: Address) -> Result<AccountCode, ChainError> {
         self.call().await?;
-        let is_contract = self.ledger().contracts.contains(&address);
+        let is_contract = address == UPTO_PROXY || self.ledger().contracts.contains(&address);
         Ok(if is_contract { AccountCode::Contract } else { AccountCode::Empty })
     }
 
@@ -181,6 +181,24 @@ impl TokenReader for Node {
         let used = self.ledger().world().used.get(&(id.payer, id.nonce)).copied().flatten();
         Ok(used.filter(|(_, time)| *time >= since).map(|(hash, _)| hash))
     }
+
+    async fn is_permit_used(&self, id: &AuthorizationId) -> Result<bool, ChainError> {
+        self.is_used(id).await
+    }
+
+    async fn spendable(&self, token: Address, owner: Address) -> Result<Spendable, ChainError> {
+        self.call().await?;
+        assert_eq!(token, TOKEN);
+        let ledger = self.ledger();
+        let balance = ledger.world().balances.get(&owner).copied().unwrap_or_default();
+        let allowance = ledger.allowances.get(&owner).copied().unwrap_or(u128::MAX);
+        Ok(Spendable { balance: TokenUnits::new(balance), allowance: TokenUnits::new(allowance) })
+    }
+}
+
+/// The call that executes an authorization, or a part of a permit.
+fn call_of(signed: &SignedAuthorization, used: Option<TokenUnits>) -> Call {
+    used.map_or_else(|| Call::Execute(signed.clone()), |used| Call::Settle(signed.clone(), used))
 }
 
 #[async_trait]
@@ -200,27 +218,28 @@ impl Submitter for Node {
         Ok(GasFunds { balance, cost: TokenUnits::new(1) })
     }
 
-    async fn check(&self, signed: &SignedAuthorization) -> Result<(), SubmitError> {
+    async fn check(&self, signed: &SignedAuthorization, used: Option<TokenUnits>) -> Result<(), SubmitError> {
         self.call().await?;
         if !self.has_gas.load(Ordering::SeqCst) {
             return Err(SubmitError::ShortOfGas { have: TokenUnits::ZERO, need: TokenUnits::new(1) });
         }
-        self.ledger().simulate(&Call::Execute(signed.clone()), self.clock.now()).map_err(SubmitError::WouldFail)
+        self.ledger().simulate(&call_of(signed, used), self.clock.now()).map_err(SubmitError::WouldFail)
     }
 
     async fn sign(
         &self,
         signed: &SignedAuthorization,
+        used: Option<TokenUnits>,
         place: u64,
         replaced: &[Submission],
         now: Timestamp,
     ) -> Result<Submission, SubmitError> {
-        Submitter::check(self, signed).await?;
+        Submitter::check(self, signed, used).await?;
         let known = self.signed.lock().unwrap().clone();
         let is_known =
             |submission: &Submission| known.iter().any(|tx| tx.hash == submission.hash && tx.place <= Some(place));
         assert!(replaced.iter().all(is_known));
-        Ok(self.submission(place, vec![Call::Execute(signed.clone())], now))
+        Ok(self.submission(place, vec![call_of(signed, used)], now))
     }
 
     async fn sign_nothing(&self, place: u64, _: &[Submission], now: Timestamp) -> Result<Submission, SubmitError> {

@@ -36,6 +36,7 @@ const CATALOGUE: &str = r#"{"market": "M", "version": 1, "endpoints": [
     {"path": "/dear", "method": "GET", "metered": true, "price": "0.4"},
     {"path": "/tiered", "method": "GET", "metered": true, "price": [
         {"up_to": 1, "credits": "0.01"}, {"credits": "0.02"}]},
+    {"path": "/tokens", "method": "GET", "metered": true, "price": {"max": "0.02", "report": {"header": "x-cost"}}},
     {"path": "/free", "method": "GET", "metered": false}]}"#;
 
 /// The smaller and the larger offer, in units of the token. Each unit of the token buys one credit.
@@ -107,6 +108,11 @@ impl Scene {
     /// The same service, whose receipts have values by these rates.
     pub(super) fn with_rates(&self, rates: ExchangeRates) -> Self {
         self.on(OfferSettings { rates: Some(Arc::new(rates)), ..terms() })
+    }
+
+    /// The same service, which takes payments for usage.
+    pub(super) fn with_usage(&self) -> Self {
+        self.on(OfferSettings { usage: true, ..terms() })
     }
 
     /// The same service, with other limits on reverts.

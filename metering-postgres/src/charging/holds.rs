@@ -30,6 +30,7 @@ pub(crate) fn hold(row: &Row, first: usize) -> Result<Hold> {
         expires_at: timestamp(row, first + 10)?,
         settled: settled(row, first + 11)?,
         tokens: row.try_get::<_, Option<&str>>(first + 14)?.map(parse).transpose()?,
+        upstream: row.try_get::<_, Option<&str>>(first + 15)?.map(Into::into),
     })
 }
 
@@ -49,11 +50,11 @@ pub(crate) fn path_column(hold: &Hold) -> Option<&str> {
 /// Writes holds that a batch opened or changed. Both with `ON CONFLICT`, which always uses the index: an `UPDATE` that is
 /// planned while the table is small would go on reading all of it for a while.
 pub(crate) const HOLDS: &str = "INSERT INTO hold AS old (id, account, key, line, amount, fallback, request_path, \
-     created_at, expires_at, captured, reason, settled_at, tokens) \
+     created_at, expires_at, captured, reason, settled_at, tokens, upstream) \
      SELECT * FROM unnest($1::BYTEA[], $2::BIGINT[], $3::BIGINT[], $4::BIGINT[], $5::BIGINT[], $6::BIGINT[], $7::TEXT[], \
-     $8::BIGINT[], $9::BIGINT[], $10::BIGINT[], $11::TEXT[], $12::BIGINT[], $13::TEXT[]) \
+     $8::BIGINT[], $9::BIGINT[], $10::BIGINT[], $11::TEXT[], $12::BIGINT[], $13::TEXT[], $14::TEXT[]) \
      ON CONFLICT (id) DO UPDATE SET expires_at = excluded.expires_at, captured = excluded.captured, \
-     reason = excluded.reason, settled_at = excluded.settled_at WHERE old.account = excluded.account";
+     reason = excluded.reason, settled_at = excluded.settled_at, upstream = excluded.upstream WHERE old.account = excluded.account";
 
 /// The columns of [`HOLDS`].
 #[derive(Default)]
@@ -71,6 +72,7 @@ pub(crate) struct HoldRows<'h> {
     reasons: Vec<Option<&'h str>>,
     settled_at: Vec<Option<i64>>,
     tokens: Vec<Option<String>>,
+    upstreams: Vec<Option<&'h str>>,
 }
 
 impl<'h> HoldRows<'h> {
@@ -90,11 +92,12 @@ impl<'h> HoldRows<'h> {
             rows.reasons.push(hold.settled.map(|settled| settled.reason.as_str()));
             rows.settled_at.push(hold.settled.map(|settled| settled.at.unix_millis()));
             rows.tokens.push(hold.tokens.as_ref().map(ToString::to_string));
+            rows.upstreams.push(hold.upstream.as_deref());
         }
         rows
     }
 
-    pub(crate) fn values(&self) -> [&dyn Value; 13] {
+    pub(crate) fn values(&self) -> [&dyn Value; 14] {
         [
             &self.ids,
             &self.accounts,
@@ -109,6 +112,7 @@ impl<'h> HoldRows<'h> {
             &self.reasons,
             &self.settled_at,
             &self.tokens,
+            &self.upstreams,
         ]
     }
 }

@@ -20,13 +20,20 @@ pub(crate) fn deliveries(
     let mut values = values![metering_sql::events::before(after)?, states, one_more_than(limit)];
     values.extend(account.iter().flat_map(|account| values![account]));
     values.extend(filter.webhook.iter().flat_map(|webhook| values![webhook]));
-    Ok((listed(account.is_some(), filter.webhook.is_some()), values))
+    values.extend(filter.kind.iter().flat_map(|kind| values![*kind]));
+    Ok((listed(account.is_some(), filter.webhook.is_some(), filter.kind.is_some()), values))
 }
 
 /// The condition for deliveries below `$1` in the states `$2`, at most `$3`: those of an account, those to a webhook, both
-/// (`$4` and `$5`), or all. Each has only the conditions that apply, and so a plan of its own that does not depend on the
+/// (`$4` and `$5`), or all; if `of_kind`, those of events of the kind that is the last parameter. Each has only the conditions that apply, and so a plan of its own that does not depend on the
 /// values: a seek in an index per webhook and state, each for at most as many rows as the page has.
-fn listed(of_account: bool, to_webhook: bool) -> String {
+fn listed(of_account: bool, to_webhook: bool, of_kind: bool) -> String {
+    let number = 4 + usize::from(of_account) + usize::from(to_webhook);
+    let kind = if of_kind {
+        format!("(SELECT e.kind FROM event e WHERE e.number = p.event) = ${number} AND ")
+    } else {
+        String::new()
+    };
     let hooks = match (of_account, to_webhook) {
         (false, false) => "",
         (true, false) => "JOIN webhook h ON h.account = (SELECT id FROM account WHERE org_id = $4)",
@@ -43,7 +50,7 @@ fn listed(of_account: bool, to_webhook: bool) -> String {
     format!(
         "delivery.id = ANY (ARRAY ( \
            SELECT page.id FROM unnest(string_to_array($2, ',')) AS s (state) {hooks} CROSS JOIN LATERAL ( \
-             SELECT p.id FROM delivery p WHERE {page} LIMIT $3) page \
+             SELECT p.id FROM delivery p WHERE {kind}{page} LIMIT $3) page \
            ORDER BY page.id DESC LIMIT $3)) ORDER BY delivery.id DESC"
     )
 }
@@ -86,7 +93,7 @@ mod tests {
             (true, true, every, format!(", 'org_7', {second}"), 0),
         ];
         for (of_account, to_webhook, states, values, count) in table {
-            let statement = dialect(&metering_sql::deliveries::select(&listed(of_account, to_webhook)));
+            let statement = dialect(&metering_sql::deliveries::select(&listed(of_account, to_webhook, false)));
             let execute = format!("EXECUTE listed (1000000, {states}, 5{values})");
             let prepared = format!("SET plan_cache_mode = force_generic_plan; PREPARE listed AS {statement}");
             let listed = run(&format!("{prepared}; {execute}"));

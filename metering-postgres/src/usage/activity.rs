@@ -4,15 +4,15 @@ use std::sync::Arc;
 
 use metering_core::usage::{ACTIVITY_KEPT, Activity};
 use metering_core::{AccountId, Credits, Timestamp, UsageLine};
-use metering_sql::{accounts, ledger};
+use metering_sql::{WriteMode, accounts, ledger};
 
-use crate::charging::entry::{Entry, unpack};
+use crate::charging::entry::{Entry, Path, unpack};
 use crate::charging::known::Known;
 use crate::charging::tail::Folds;
 use crate::connection::session::GenericClient;
 use crate::connection::value::Value;
 use crate::error::Result;
-use crate::rows::{all, one};
+use crate::rows::{all, execute, one};
 use crate::statements::Statements;
 
 /// How many of the newest entry numbers are shown. Older entries may still be stored, but with gaps between them.
@@ -94,6 +94,43 @@ async fn usage_entries<C: GenericClient>(
     Ok(entries)
 }
 
+/// Replaces the paths of an account's usage of `until` or earlier, or only counts the entries that have one.
+pub(crate) async fn erase_paths<C: GenericClient>(
+    client: &C,
+    account: i64,
+    until: Timestamp,
+    mode: WriteMode,
+) -> Result<u64> {
+    let lock = if mode == WriteMode::Write { "FOR UPDATE" } else { "" };
+    let meter = one(client, &format!("SELECT tail FROM meter WHERE account = $1 {lock}"), &[&account]).await?;
+    let (tail, mut erased) = without_paths(meter.try_get(0)?, until)?;
+    if erased > 0 && mode == WriteMode::Write {
+        execute(client, "UPDATE meter SET tail = $2 WHERE account = $1", &[&account, &tail]).await?;
+    }
+    for row in all(client, "SELECT slot, entries FROM activity WHERE account = $1", &[&account]).await? {
+        let (entries, found) = without_paths(row.try_get(1)?, until)?;
+        if found > 0 && mode == WriteMode::Write {
+            let sql = "UPDATE activity SET entries = $3 WHERE account = $1 AND slot = $2";
+            execute(client, sql, &[&account, &row.try_get::<_, i64>(0)?, &entries]).await?;
+        }
+        erased += found;
+    }
+    Ok(erased)
+}
+
+/// Packed entries with the templates of their routes in place of the paths of those of `until` or earlier, and how many of
+/// these had one.
+fn without_paths(packed: &[u8], until: Timestamp) -> Result<(Vec<u8>, u64)> {
+    let (mut repacked, mut found) = (Vec::with_capacity(packed.len()), 0);
+    for mut entry in unpack(packed)? {
+        if entry.created_at <= until.unix_millis() && matches!(entry.path, Path::Other(_)) {
+            (entry.path, found) = (Path::Template, found + 1);
+        }
+        repacked = entry.pack(repacked)?;
+    }
+    Ok((repacked, found))
+}
+
 fn usage_entry(entry: &Entry<'_>, line: UsageLine) -> Activity {
     Activity {
         id: format!("act_{}", entry.number),
@@ -106,5 +143,20 @@ fn usage_entry(entry: &Entry<'_>, line: UsageLine) -> Activity {
         payment: None,
         key: Some(entry.key),
         created_at: Timestamp::from_unix_millis(entry.created_at),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::charging::entry::tests::entry;
+
+    #[test]
+    fn only_old_entries_lose_their_path() {
+        let with_path = |number, path| Entry { path: Path::Other(path), created_at: number, ..entry(number, -1) };
+        let [newer, old] = [with_path(3, "/c"), with_path(2, "/b")];
+        let packed = old.pack(newer.pack(Vec::new()).unwrap()).unwrap();
+        let (repacked, found) = without_paths(&packed, Timestamp::from_unix_millis(2)).unwrap();
+        assert_eq!((unpack(&repacked).unwrap(), found), (vec![newer, Entry { path: Path::Template, ..old }], 1));
     }
 }

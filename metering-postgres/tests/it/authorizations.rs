@@ -51,7 +51,7 @@ async fn opened(store: &PostgresStore, account: &AccountId, signed: SignedAuthor
     let request = Some(Fingerprint::from_bytes([7; 16]));
     let credits = Credits::from_atoms(50);
     let (account, identifier) = (account.clone(), Some(IdentifierHash::of(&format!("{:?}", signed.id()))));
-    let new = NewAuthorization { signed, account, credits, request, identifier, received_at: NOON };
+    let new = NewAuthorization { signed, account, credits, request, identifier, received_at: NOON, usage: None };
     match store.open_authorization(new, LEASE).await.unwrap() {
         AuthorizationOpened::Opened(record) => record.signed.id(),
         refusal => panic!("{refusal:?}"),

@@ -115,7 +115,7 @@ async fn two_nodes_deliver_each_event_once_and_in_order() {
     for account in &accounts {
         assert_eq!(reported(&scene.other, account).await.len(), EVENTS);
     }
-    let pending = DeliveryFilter { state: Some(DeliveryState::Pending), webhook: None };
+    let pending = DeliveryFilter { state: Some(DeliveryState::Pending), ..Default::default() };
     assert_eq!(scene.node.deliveries(None, pending, None, 9).await.unwrap().items, []);
 }
 
@@ -199,7 +199,7 @@ async fn webhooks_events_and_deliveries_are_moved_and_their_numbers_go_on() {
     source.test_webhook(None, &metering_core::events::WebhookId::OPERATOR, NOON).await.unwrap().unwrap();
     let due = claim(source, NOON, 2).await;
     let (status, error) = (Some(500), "500 Internal Server Error".to_owned());
-    let failed = AttemptOutcome::Failed { status, error, retry_after: None };
+    let failed = AttemptOutcome::Failed { status, error, retry_after: None, response: None };
     source.finish_delivery(due[0].delivery.id, 1, failed, NOON).await.unwrap().unwrap();
 
     // A server was started on the target by mistake: its webhook does not make it occupied.

@@ -60,7 +60,9 @@ async fn charge(store: &PostgresStore, (account, key): &(AccountId, ApiKey), now
 fn outcome(number: usize) -> AttemptOutcome {
     match number {
         0 => AttemptOutcome::Gone,
-        1..4 => AttemptOutcome::Failed { status: Some(500), error: "500".to_owned(), retry_after: None },
+        1..4 => {
+            AttemptOutcome::Failed { status: Some(500), error: "500".to_owned(), retry_after: None, response: None }
+        }
         _ => AttemptOutcome::Delivered { status: 204 },
     }
 }

@@ -28,7 +28,7 @@ async fn open(store: &PostgresStore, key: &ApiKey, path: &str, request: Option<&
 }
 
 async fn update(store: &PostgresStore, account: &AccountId, id: HoldId, action: HoldAction, now: Timestamp) {
-    let update = HoldUpdate { account: account.clone(), id, action, delivery: None, counted_in: None, tokens: None };
+    let update = HoldUpdate::new(account.clone(), id, action);
     match store.commit(vec![Posting::Hold(update)], now).await.unwrap().remove(0) {
         Outcome::Hold(Some(updated)) => assert!(updated.changed),
         outcome => panic!("{outcome:?}"),

@@ -110,7 +110,7 @@ pub(crate) async fn update(
     action: HoldAction,
     now: Timestamp,
 ) -> HoldUpdated {
-    let update = HoldUpdate { account: account.clone(), id, action, delivery: None, counted_in: None, tokens: None };
+    let update = HoldUpdate::new(account.clone(), id, action);
     match node.commit(vec![Posting::Hold(update)], now).await.unwrap().remove(0) {
         Outcome::Hold(Some(updated)) => updated,
         outcome => panic!("{outcome:?}"),

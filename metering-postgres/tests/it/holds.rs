@@ -115,14 +115,7 @@ async fn lost_holds_are_found() {
     assert!(error.contains("2 holds belong to no key"), "{error}");
     run_in(&scene.url, "UPDATE hold SET key = 0; DELETE FROM hold WHERE settled_at IS NULL");
     assert_eq!(scene.found().await, [("balance", balance, balance + AMOUNT)]);
-    let update = HoldUpdate {
-        account: scene.id.clone(),
-        id,
-        action: capture(4),
-        delivery: None,
-        counted_in: None,
-        tokens: None,
-    };
+    let update = HoldUpdate::new(scene.id.clone(), id, capture(4));
     let outcomes = scene.node.commit(vec![Posting::Hold(update)], NOON).await.unwrap();
     assert_eq!(outcomes, [Outcome::Hold(None)], "a node that opened it does not trust its memory");
 }
@@ -138,16 +131,7 @@ async fn a_batch_updates_many_holds_at_once() {
     for _ in 0..6 {
         ids.push(scene.open(&scene.node).await);
     }
-    let posting = |id, action| {
-        Posting::Hold(HoldUpdate {
-            account: scene.id.clone(),
-            id,
-            action,
-            delivery: None,
-            counted_in: None,
-            tokens: None,
-        })
-    };
+    let posting = |id, action| Posting::Hold(HoldUpdate::new(scene.id.clone(), id, action));
     for node in [&scene.other, &scene.node] {
         let (own, twice) = (ids.split_off(ids.len() - 3), capture(1));
         let batch = vec![

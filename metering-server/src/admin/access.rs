@@ -1,13 +1,15 @@
-//! Authentication: an operator with a bearer token, or a browser with a session.
+//! Authentication: an operator with a bearer token, or a browser with a session of an operator or a person.
 
 use http::{HeaderMap, header};
 use metering_admin::Action;
-use metering_core::operators::{Actor, Operator, OperatorToken, Role};
+use metering_admin::wire::OperatorDocument;
+use metering_core::operators::{Actor, OperatorToken, Role};
 use metering_core::wire::ErrorCode;
 use serde::de::DeserializeOwned;
 
 use super::app::AdminApp;
-use super::sessions::Session;
+use super::person::Person;
+use super::sessions::{Session, SignedIn};
 use crate::endpoints::{Request, body};
 use crate::http::{Problem, cookie};
 
@@ -19,7 +21,10 @@ const CSRF_HEADER: &str = "x-csrf-token";
 /// An authenticated operator.
 #[derive(Debug)]
 pub(super) struct Caller {
-    pub(super) operator: Operator,
+    /// As the audit log names them.
+    pub(super) actor: Actor,
+    pub(super) role: Role,
+    pub(super) operator: OperatorDocument,
     /// The browser's session, if it is one.
     pub(super) session: Option<Session>,
 }
@@ -30,16 +35,32 @@ impl AdminApp {
     /// # Errors
     /// 401 without a token or session that is live.
     pub(super) async fn viewer(&self, request: &Request) -> Result<Caller, Problem> {
-        let (hash, session) = match bearer(&request.headers)? {
-            Some(token) => (token.hash(), None),
+        let (who, session) = match bearer(&request.headers)? {
+            Some(token) => (SignedIn::Operator(token.hash()), None),
             None => {
                 let session = session_id(&request.headers).and_then(|id| self.sessions.find(id));
                 let session = session.ok_or_else(unauthorized)?;
-                (session.token, Some(session))
+                (session.who.clone(), Some(session))
             }
         };
-        let operator = self.administration.operator_by_token(&hash).await?.ok_or_else(unauthorized)?;
-        Ok(Caller { operator, session })
+        match who {
+            SignedIn::Operator(hash) => {
+                let found = self.administration.operator_by_token(&hash).await?.ok_or_else(unauthorized)?;
+                let (role, operator) = (found.role, OperatorDocument::from(&found));
+                Ok(Caller { actor: Actor::Operator(found.name), role, operator, session })
+            }
+            SignedIn::Person(person, at) => {
+                let role = self.role(&person).ok_or_else(unauthorized)?;
+                let operator = person.document(role, at);
+                Ok(Caller { actor: Actor::Oidc(person.to_string()), role, operator, session })
+            }
+        }
+    }
+
+    /// What a person may do now; `None` for somebody who may not sign in any more. Read from the configuration, so that
+    /// sessions end when a reload takes an entry away.
+    pub(super) fn role(&self, person: &Person) -> Option<Role> {
+        self.config.console.oidc.as_ref()?.role(person.email(), person.groups())
     }
 
     /// The body of an action. The caller is authenticated first, so that only operators learn what is wrong with it.
@@ -58,7 +79,7 @@ impl AdminApp {
     pub(super) async fn action(&self, request: &Request, reason: &str) -> Result<Action, Problem> {
         let caller = self.viewer(request).await?;
         caller.check_manager(&request.headers)?;
-        Ok(Action::new(Actor::Operator(caller.operator.name), reason)?)
+        Ok(Action::new(caller.actor, reason)?)
     }
 }
 
@@ -67,7 +88,7 @@ impl Caller {
     /// 403 for a viewer, or without the session's secret.
     pub(super) fn check_manager(&self, headers: &HeaderMap) -> Result<(), Problem> {
         self.check_csrf(headers)?;
-        if self.operator.role == Role::Manager {
+        if self.role == Role::Manager {
             return Ok(());
         }
         Err(Problem::new(ErrorCode::Forbidden, "Only managers may do this; your role is viewer."))

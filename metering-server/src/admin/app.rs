@@ -8,12 +8,14 @@ use metering_core::{FullStore, Timestamp};
 use tokio::sync::Semaphore;
 use tokio_util::task::TaskTracker;
 
+use super::oidc::Oidc;
 use super::reload_handle::Reload;
 use super::runways::Runways;
 use super::sessions::Sessions;
 use crate::api::app::App;
 use crate::config::Config;
 use crate::http::Document;
+use crate::pages::ErrorLinks;
 use crate::run::conflict;
 
 /// The parts of a server that operators use.
@@ -23,6 +25,8 @@ pub(crate) struct AdminApp {
     pub(super) administration: Administration,
     pub(super) reload: Reload,
     pub(super) sessions: Arc<Sessions>,
+    /// The provider that operators can sign in through.
+    pub(super) oidc: Option<Arc<Oidc>>,
     /// The chains by the names of their configuration sections.
     pub(super) chains: Vec<(String, Chain)>,
     pub(super) brand: String,
@@ -33,6 +37,7 @@ pub(crate) struct AdminApp {
     pub(super) reports: Arc<Semaphore>,
     pub(super) scans: Arc<Semaphore>,
     pub(super) openapi: Document,
+    pub(super) error_links: ErrorLinks,
     pub(super) started_at: Timestamp,
     /// Held while a verification reads the whole database.
     pub(super) verifying: Arc<tokio::sync::Mutex<()>>,
@@ -51,6 +56,7 @@ impl AdminApp {
     ) -> Self {
         let chains = config.chains.iter().map(|(section, chain)| (section.clone(), chain.chain(section)));
         let chains: Vec<(String, Chain)> = chains.collect();
+        let error_links = ErrorLinks::for_operators(config);
         let (config, served) = shared(config);
         let recipients = chains.iter().map(|(_, chain)| (chain.chain_id, chain.recipient));
         Self {
@@ -62,6 +68,7 @@ impl AdminApp {
                 .with_rates(app.service.payments().rates().cloned()),
             reload,
             sessions: Arc::default(),
+            oidc: Oidc::new(&config).map(Arc::new),
             chains,
             brand: config.brand.name.as_str().to_owned(),
             config,
@@ -69,6 +76,7 @@ impl AdminApp {
             reports: Arc::new(Semaphore::new(1)),
             scans: Arc::new(Semaphore::new(1)),
             openapi,
+            error_links,
             started_at: app.clock.now(),
             verifying: Arc::default(),
             runways: Arc::default(),
@@ -86,6 +94,7 @@ impl AdminApp {
             app,
             reload: self.reload.clone(),
             sessions: Arc::clone(&self.sessions),
+            oidc: self.oidc.clone(),
             chains: self.chains.clone(),
             brand: config.brand.name.as_str().to_owned(),
             config,
@@ -93,6 +102,7 @@ impl AdminApp {
             reports: Arc::clone(&self.reports),
             scans: Arc::clone(&self.scans),
             openapi,
+            error_links: self.error_links.clone(),
             started_at: self.started_at,
             verifying: Arc::clone(&self.verifying),
             runways: Arc::clone(&self.runways),

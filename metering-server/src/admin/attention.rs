@@ -4,37 +4,79 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use http::StatusCode;
-use metering_admin::wire::{AttentionDocument, RunwayDocument};
+use metering_admin::runways_after;
+use metering_admin::wire::{AttentionDocument, AttentionNextDocument};
+use metering_core::Error;
+use metering_core::operators::AccountRunway;
+use metering_core::store::Cursor;
 use metering_core::wire::ErrorBody;
 
 use super::app::AdminApp;
+use super::reports::bounded;
 use crate::endpoints::Request;
+use crate::endpoints::query::optional;
 use crate::http::{Problem, Reply, json};
 
 /// For how long the list of accounts that run out is used. It reads the usage of all accounts.
 const MAX_AGE: Duration = Duration::from_secs(60);
 
-/// What needs attention: payments that nobody claimed, webhooks that fail, accounts that run out
+/// The kinds of what needs attention, by the names of their lists.
+const UNCLAIMED: &str = "unclaimed";
+const WEBHOOKS: &str = "webhooks";
+const RUNNING_OUT: &str = "running_out";
+
+/// What needs attention: unclaimed payments, unpaid usage, webhooks and sinks that fail, accounts that run out
 ///
-/// At most 20 of each. The accounts are at most a minute old.
-#[utoipa::path(get, path = "/admin/attention", tag = "reports", security(("operator" = [])), responses(
+/// The accounts are at most a minute old. Usage that was not paid and sinks are listed without a kind only. If a member of
+/// `next` is not null, the list of that name continues: send it as `after`, and the name as `kind`.
+#[utoipa::path(get, path = "/admin/attention", tag = "reports", security(("operator" = [])), params(
+    ("kind" = Option<String>, Query, description = "Only this list: `unclaimed`, `webhooks` or `running_out`"),
+    ("after" = Option<String>, Query, description = "Where to continue; only with a kind"),
+    ("limit" = Option<u32>, Query, description = "Maximum number of each, 20 by default", minimum = 1, maximum = 100),
+), responses(
     (status = 200, description = "What needs attention", body = AttentionDocument),
+    (status = 400, description = "`validation_failed`", body = ErrorBody),
     (status = 401, description = "`unauthorized`", body = ErrorBody),
 ))]
 pub(super) async fn attention(app: &AdminApp, request: Request) -> Result<Reply, Problem> {
     app.viewer(&request).await?;
-    let (unclaimed, unclaimed_count) = app.administration.unclaimed_payments(&app.chains).await?;
+    let kind: Option<String> = optional(&request.query, "kind")?;
+    let after = optional::<String>(&request.query, "after")?.map(Cursor::new);
+    let limit = bounded::<20, 100>(&request.query, "limit")?;
+    if kind.as_ref().is_some_and(|kind| ![UNCLAIMED, WEBHOOKS, RUNNING_OUT].contains(&&**kind)) {
+        return Err(Error::field("kind", "must be unclaimed, webhooks or running_out").into());
+    }
+    if after.is_some() && kind.is_none() {
+        return Err(Error::field("after", "needs a kind: each list continues somewhere else").into());
+    }
+    let most = |list: &str| if kind.as_ref().is_none_or(|kind| kind == list) { limit } else { 0 };
+    let after = |list: &str| after.as_ref().filter(|_| most(list) > 0);
+    let administration = &app.administration;
+    let (unclaimed, unclaimed_count) =
+        administration.unclaimed_payments(&app.chains, after(UNCLAIMED), most(UNCLAIMED)).await?;
+    let webhooks = administration.failing_webhooks(after(WEBHOOKS), most(WEBHOOKS)).await?;
+    let accounts = if most(RUNNING_OUT) > 0 { running_out(app).await? } else { Arc::default() };
+    let accounts = runways_after(&accounts, after(RUNNING_OUT), most(RUNNING_OUT))?;
+    let text = |cursor: Option<Cursor>| cursor.map(|cursor| cursor.as_str().to_owned());
+    let usage_sinks = if kind.is_none() { administration.failing_sinks().await? } else { Vec::new() };
     let document = AttentionDocument {
-        unclaimed,
+        unclaimed: unclaimed.items,
         unclaimed_count,
-        webhooks: app.administration.failing_webhooks().await?,
-        running_out: running_out(app).await?.to_vec(),
+        unpaid: if kind.is_none() { administration.unpaid_usage(limit).await? } else { Vec::new() },
+        webhooks: webhooks.items,
+        usage_sinks,
+        running_out: accounts.items,
+        next: AttentionNextDocument {
+            unclaimed: text(unclaimed.next),
+            webhooks: text(webhooks.next),
+            running_out: text(accounts.next),
+        },
     };
     Ok(json(StatusCode::OK, &document))
 }
 
 /// Several operators who ask at the same time share one read.
-async fn running_out(app: &AdminApp) -> Result<Arc<[RunwayDocument]>, Problem> {
+async fn running_out(app: &AdminApp) -> Result<Arc<[AccountRunway]>, Problem> {
     let mut known = app.runways.lock().await;
     let now = app.app.clock.now();
     if let Some((read_at, runways)) = &*known
@@ -42,7 +84,7 @@ async fn running_out(app: &AdminApp) -> Result<Arc<[RunwayDocument]>, Problem> {
     {
         return Ok(Arc::clone(runways));
     }
-    let runways: Arc<[RunwayDocument]> = app.administration.accounts_running_out().await?.into();
+    let runways: Arc<[AccountRunway]> = app.administration.accounts_running_out().await?.into();
     *known = Some((now, Arc::clone(&runways)));
     Ok(runways)
 }

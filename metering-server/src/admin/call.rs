@@ -2,7 +2,7 @@
 
 use http::Method;
 use metering_admin::{AdminCall, Authority, Body, Visitor, calls};
-use metering_core::operators::{Actor, Role};
+use metering_core::operators::Role;
 
 use super::app::AdminApp;
 use super::session::no_content;
@@ -37,7 +37,7 @@ async fn serve<C: AdminCall>(app: &AdminApp, request: Request) -> Result<Reply, 
     if C::By::ROLE == Role::Manager {
         caller.check_manager(&request.headers)?;
     }
-    let by = C::By::of(Actor::Operator(caller.operator.name), body.reason())?;
+    let by = C::By::of(caller.actor, body.reason())?;
     let parameters = request.parameters::<C>()?;
     let reply = C::run(&app.administration, &by, parameters, body).await?;
     if C::By::ROLE == Role::Manager {

@@ -89,7 +89,8 @@ mod tests {
             let operation = &document["paths"][&endpoint.path][&method];
             let is_open = matches!(
                 (method.as_str(), endpoint.path.as_str()),
-                ("post" | "delete", "/admin/session") | ("get", "/admin/openapi.json")
+                ("post" | "delete", "/admin/session")
+                    | ("get", "/admin/openapi.json" | "/admin/oidc" | "/admin/oidc/start" | "/admin/oidc/callback")
             );
             assert_eq!(operation["security"].is_null(), is_open, "{method} {}", endpoint.path);
         }

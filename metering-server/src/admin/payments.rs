@@ -50,6 +50,8 @@ pub(super) async fn arrivals(app: &AdminApp, request: Request) -> Result<Reply, 
     let scanned = scan(store, &plans, chain, wanted, &mut |_, _| {}).await?;
     let mut document = ArrivalsDocument::default();
     document.add(chain, &scanned, &plans);
+    let accounts = document.payments.iter().flat_map(|payment| &payment.org_ids).map(String::as_str);
+    document.agent_names = app.administration.agent_names(accounts.collect()).await?;
     Ok(json(StatusCode::OK, &document))
 }
 

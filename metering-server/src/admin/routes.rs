@@ -3,7 +3,7 @@
 use std::sync::LazyLock;
 
 use super::app::AdminApp;
-use super::{attention, audit, call, catalogue, documents, health, payments, reload, reports, session};
+use super::{attention, audit, call, catalogue, documents, health, oidc_sign_in, payments, reload, reports, session};
 use crate::endpoints::{Table, endpoint};
 
 /// All endpoints of the operators' API.
@@ -12,6 +12,9 @@ pub(super) static ENDPOINTS: LazyLock<Table<AdminApp>> = LazyLock::new(|| {
         endpoint!(session::sign_in),
         endpoint!(session::session),
         endpoint!(session::sign_out),
+        endpoint!(oidc_sign_in::provider),
+        endpoint!(oidc_sign_in::start),
+        endpoint!(oidc_sign_in::callback),
         endpoint!(catalogue::catalogue).compressed(),
         endpoint!(catalogue::check),
         endpoint!(catalogue::rehearse).compressed(),

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use metering_admin::wire::RunwayDocument;
 use metering_core::Timestamp;
+use metering_core::operators::AccountRunway;
 
 /// The accounts that run out, and when they were read.
-pub(super) type Runways = tokio::sync::Mutex<Option<(Timestamp, Arc<[RunwayDocument]>)>>;
+pub(super) type Runways = tokio::sync::Mutex<Option<(Timestamp, Arc<[AccountRunway]>)>>;

@@ -13,6 +13,7 @@ use utoipa::ToSchema;
 
 use super::access::{COOKIE, session_id, unauthorized};
 use super::app::AdminApp;
+use super::sessions::SignedIn;
 use crate::endpoints::{Request, body};
 use crate::http::{Cookie, Problem, Reply, is_from_elsewhere, json};
 
@@ -59,14 +60,14 @@ pub(super) async fn sign_in(app: &AdminApp, request: Request) -> Result<Reply, P
     let token = OperatorToken::parse(token.trim()).map_err(|_| refused())?;
     let operator = app.administration.operator_by_token(&token.hash()).await?.ok_or_else(refused)?;
     tracing::info!(operator = %operator.name, client = %client.ip(), "an operator signed in");
-    let (id, session) = app.sessions.open(token.hash(), &SystemRandomness);
+    let (id, session) = app.sessions.open(SignedIn::Operator(token.hash()), &SystemRandomness);
     let document = SessionDocument {
         operator: OperatorDocument::from(&operator),
         csrf_token: Some(session.csrf().to_owned()),
         name: app.brand.clone(),
         actions: labels(),
     };
-    Ok(with_cookie(json(StatusCode::OK, &document), &request.headers, &id))
+    Ok(with_session(json(StatusCode::OK, &document), is_secure(&request.headers), &id))
 }
 
 /// Who is signed in
@@ -83,7 +84,7 @@ pub(super) async fn session(app: &AdminApp, request: Request) -> Result<Reply, P
     }
     let caller = app.viewer(&request).await?;
     let document = SessionDocument {
-        operator: OperatorDocument::from(&caller.operator),
+        operator: caller.operator,
         csrf_token: caller.session.map(|session| session.csrf().to_owned()),
         name: app.brand.clone(),
         actions: labels(),
@@ -105,7 +106,7 @@ pub(super) async fn sign_out(app: &AdminApp, request: Request) -> Result<Reply, 
     if let Some(id) = session_id(&request.headers) {
         app.sessions.close(id);
     }
-    Ok(with_cookie(no_content(), &request.headers, ""))
+    Ok(with_session(no_content(), is_secure(&request.headers), ""))
 }
 
 /// Another site must not sign a browser in with a token of its own: the operator would act under another name.
@@ -119,10 +120,13 @@ fn check_site(headers: &HeaderMap) -> Result<(), Problem> {
     Ok(())
 }
 
-/// Sets the cookie, or deletes it if `id` is empty. `Secure` if the browser came over HTTPS, which only it knows behind
-/// a proxy: it says so in `Origin`.
-fn with_cookie(mut reply: Reply, headers: &HeaderMap, id: &str) -> Reply {
-    let is_secure = headers.get(header::ORIGIN).is_some_and(|origin| origin.as_bytes().starts_with(b"https://"));
+/// Whether the browser came over HTTPS, which only it knows behind a proxy: it says so in `Origin`.
+fn is_secure(headers: &HeaderMap) -> bool {
+    headers.get(header::ORIGIN).is_some_and(|origin| origin.as_bytes().starts_with(b"https://"))
+}
+
+/// Sets the cookie of a session, or deletes it if `id` is empty.
+pub(super) fn with_session(mut reply: Reply, is_secure: bool, id: &str) -> Reply {
     Cookie { name: COOKIE, path: "/admin", value: id, is_secure, max_age: None }.set(&mut reply);
     reply
 }

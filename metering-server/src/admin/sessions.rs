@@ -1,15 +1,17 @@
 //! The sessions of signed-in browsers. They are kept in memory: after a restart, operators sign in again.
 
 use std::collections::HashMap;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use metering_core::Randomness;
 use metering_core::operators::OperatorTokenHash;
+use metering_core::{Randomness, Timestamp};
 use sha3::{Digest, Sha3_256};
 use subtle::ConstantTimeEq;
 use tokio::time::Instant;
 use zeroize::Zeroizing;
+
+use super::person::Person;
 
 /// How long a session lasts.
 const LIFETIME: Duration = Duration::from_secs(12 * 60 * 60);
@@ -22,11 +24,19 @@ pub(super) struct Sessions {
     by_hash: Mutex<HashMap<[u8; 32], Session>>,
 }
 
+/// Who opened a session. What they may do is looked up for each request, so that a revocation ends their sessions too.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum SignedIn {
+    /// An operator, with this token.
+    Operator(OperatorTokenHash),
+    /// A person, through an OpenID Connect provider, at this time.
+    Person(Arc<Person>, Timestamp),
+}
+
 /// A session.
 #[derive(Clone)]
 pub(super) struct Session {
-    /// The token that it was opened with. It is looked up for each request, so a revocation ends its sessions too.
-    pub(super) token: OperatorTokenHash,
+    pub(super) who: SignedIn,
     /// The secret that every action must repeat in a header, so that no other site can make a browser act.
     csrf: String,
     expires_at: Instant,
@@ -34,7 +44,7 @@ pub(super) struct Session {
 
 impl std::fmt::Debug for Session {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Session").field("token", &self.token).finish_non_exhaustive()
+        f.debug_struct("Session").field("who", &self.who).finish_non_exhaustive()
     }
 }
 
@@ -52,9 +62,9 @@ impl Session {
 
 impl Sessions {
     /// Opens a session, and returns its id for the cookie.
-    pub(super) fn open(&self, token: OperatorTokenHash, randomness: &dyn Randomness) -> (Zeroizing<String>, Session) {
+    pub(super) fn open(&self, who: SignedIn, randomness: &dyn Randomness) -> (Zeroizing<String>, Session) {
         let id = Zeroizing::new(random_hex(randomness));
-        let session = Session { token, csrf: random_hex(randomness), expires_at: Instant::now() + LIFETIME };
+        let session = Session { who, csrf: random_hex(randomness), expires_at: Instant::now() + LIFETIME };
         let mut sessions = self.by_hash.lock().unwrap_or_else(PoisonError::into_inner);
         let now = Instant::now();
         sessions.retain(|_, session| now < session.expires_at);
@@ -79,11 +89,13 @@ impl Sessions {
     }
 }
 
-fn hash(id: &str) -> [u8; 32] {
+/// The hash of an id.
+pub(super) fn hash(id: &str) -> [u8; 32] {
     Sha3_256::digest(id.as_bytes()).into()
 }
 
-fn random_hex(randomness: &dyn Randomness) -> String {
+/// 256 random bits.
+pub(super) fn random_hex(randomness: &dyn Randomness) -> String {
     let mut bytes = Zeroizing::new([0; 32]);
     randomness.fill(&mut *bytes);
     hex::encode(*bytes)
@@ -95,8 +107,8 @@ mod tests {
 
     use super::*;
 
-    fn token(number: u8) -> OperatorTokenHash {
-        OperatorTokenHash::from_bytes([number; 32])
+    fn token(number: u8) -> SignedIn {
+        SignedIn::Operator(OperatorTokenHash::from_bytes([number; 32]))
     }
 
     #[tokio::test(start_paused = true)]
@@ -105,7 +117,7 @@ mod tests {
         let (id, session) = sessions.open(token(1), &SystemRandomness);
         let (other, _) = sessions.open(token(2), &SystemRandomness);
         let found = sessions.find(&id).unwrap();
-        assert_eq!((found.token, found.csrf()), (token(1), session.csrf()));
+        assert_eq!((&found.who, found.csrf()), (&token(1), session.csrf()));
         assert!(found.admits(session.csrf().as_bytes()) && !found.admits(b"") && !found.admits(id.as_bytes()));
         assert!(sessions.find("").is_none() && sessions.find(session.csrf()).is_none());
         sessions.close(&id);

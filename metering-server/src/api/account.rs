@@ -4,7 +4,9 @@ use metering_client::calls::account::{ActivityPage, GetUsageByEndpoint, GetUsage
 use metering_core::access::Scope;
 use metering_core::service::ActivityQuery;
 use metering_core::wire::call::Call;
-use metering_core::wire::{ActivityDocument, BalanceDocument, ByEndpointDocument, UsageSummary, VolumesDocument};
+use metering_core::wire::{
+    AccountExportDocument, ActivityDocument, BalanceDocument, ByEndpointDocument, UsageSummary, VolumesDocument,
+};
 
 use crate::api::app::App;
 use crate::endpoints::Request;
@@ -14,10 +16,14 @@ pub(crate) async fn balance(app: &App, request: Request) -> Result<BalanceDocume
     Ok(app.service.usage().balance(&request.sender()?).await?)
 }
 
+pub(crate) async fn export(app: &App, request: Request) -> Result<AccountExportDocument, Problem> {
+    Ok(app.service.export(&request.sender()?).await?)
+}
+
 pub(crate) async fn usage(app: &App, request: Request) -> Result<ActivityDocument, Problem> {
     let page = parameters::<ListActivity>(app, &request, Scope::Read).await?;
-    let ActivityPage { limit, before, key, route, from, to } = page;
-    let query = ActivityQuery { limit: limit.0, before, key, routes: route.unwrap_or_default(), from, to };
+    let ActivityPage { limit, before, key, route, model, from, to } = page;
+    let query = ActivityQuery { limit: limit.0, before, key, routes: route.unwrap_or_default(), model, from, to };
     Ok(app.service.usage().activity(&request.sender()?, query).await?)
 }
 

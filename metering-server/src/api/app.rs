@@ -16,6 +16,7 @@ use crate::chains::progress::ChainProgress;
 use crate::config::Secret;
 use crate::gateway::Gateway;
 use crate::http::{Bodies, ClientAddress, Problem};
+use crate::oauth::Issuer;
 use crate::operations::clock_watch::ClockWatch;
 use crate::operations::readiness::Readiness;
 use crate::pages::Pages;
@@ -38,6 +39,8 @@ pub(crate) struct App {
     pub(crate) billing_secret: Option<BillingSecret>,
     /// What admits reports of payments.
     pub(crate) payments_secret: Option<BillingSecret>,
+    /// Who issues tokens of OAuth, if this process offers them.
+    pub(crate) issuer: Option<Issuer>,
     /// Takes payments by card, if that is configured.
     pub(crate) stripe: Option<Arc<Stripe>>,
     pub(crate) metrics: PrometheusHandle,

@@ -3,7 +3,8 @@
 use http::{HeaderMap, StatusCode};
 use metering_core::ApiKey;
 use metering_core::wire::{
-    DeductRequest, DeductResponse, ErrorCode, HoldResponse, LookupResponse, MeteredHeaders, SettleRequest,
+    BILLING_SECRET_HEADER, DeductRequest, DeductResponse, ErrorCode, HoldResponse, LookupResponse, MeteredHeaders,
+    SettleRequest,
 };
 
 use crate::access::credentials;
@@ -12,8 +13,6 @@ use crate::api::payable::Payable;
 use crate::endpoints::Request;
 use crate::endpoints::body::read;
 use crate::http::{Problem, Reply, json, with_headers};
-
-const SECRET_HEADER: &str = "x-bds-internal-billing-secret";
 
 pub(crate) async fn deduct(app: &App, request: Request) -> Result<Reply, Problem> {
     let key = caller(app, &request.headers)?;
@@ -62,7 +61,7 @@ pub(super) fn caller(app: &App, headers: &HeaderMap) -> Result<Option<ApiKey>, P
 /// Rejects callers without a secret of this name.
 pub(super) fn admit(secret: Option<&BillingSecret>, name: &str, headers: &HeaderMap) -> Result<(), Problem> {
     let secret = secret.ok_or_else(Problem::not_found)?;
-    let sent = headers.get(SECRET_HEADER).map(http::HeaderValue::as_bytes).unwrap_or_default();
+    let sent = headers.get(BILLING_SECRET_HEADER).map(http::HeaderValue::as_bytes).unwrap_or_default();
     if secret.admits(sent) {
         return Ok(());
     }

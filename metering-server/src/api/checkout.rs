@@ -2,14 +2,18 @@
 
 use http::StatusCode;
 use metering_core::Error;
-use metering_core::access::Scope;
+use metering_core::access::{Right, Scope};
 use metering_core::charging::IdempotencyKey;
-use metering_core::wire::{CheckoutRequest, CheckoutResponse, ErrorBody, ErrorCode};
+use metering_core::wire::{
+    AutoTopUpRequest, AutoTopUpResponse, CheckoutRequest, CheckoutResponse, ErrorBody, ErrorCode,
+};
 
+use super::receipts::first_key;
 use crate::api::app::App;
 use crate::endpoints::Request;
 use crate::endpoints::body::read;
 use crate::http::{Problem, Reply, json};
+use crate::operations::metrics::counted;
 use crate::stripe::{SIGNATURE_HEADER, Stripe};
 
 fn stripe(app: &App) -> Result<&Stripe, Problem> {
@@ -19,13 +23,41 @@ fn stripe(app: &App) -> Result<&Stripe, Problem> {
 }
 
 pub(crate) async fn create_checkout(app: &App, request: Request) -> Result<CheckoutResponse, Problem> {
-    let account = app.service.access().authorize(&request.sender()?, Scope::TopUp).await?;
+    let sender = request.sender()?;
+    let account = app.service.access().authorize(&sender, Scope::TopUp).await?;
     app.limits.signup(&request.client()?)?;
     let stripe = stripe(app)?;
     let wanted: CheckoutRequest = read(&request.body)?;
+    if wanted.save_card {
+        app.service.access().first_key(&sender, Right::Pay).await?;
+    }
     let plan = wanted.plan_id.ok_or_else(|| Error::field("plan_id", "is required"))?;
     let key = request.idempotency_key()?;
-    stripe.checkout(&account, &plan, key.as_ref().map(IdempotencyKey::as_str)).await
+    stripe.checkout(&account, &plan, wanted.save_card, key.as_ref().map(IdempotencyKey::as_str)).await
+}
+
+pub(crate) async fn auto_top_up(app: &App, request: Request) -> Result<AutoTopUpResponse, Problem> {
+    Ok(app.service.payments().auto_top_up(&request.sender()?).await?)
+}
+
+pub(crate) async fn set_auto_top_up(app: &App, request: Request) -> Result<AutoTopUpResponse, Problem> {
+    let (sender, _) = first_key(app, &request).await?;
+    stripe(app)?;
+    let wanted: AutoTopUpRequest = read(&request.body)?;
+    let set = counted("auto_top_up", app.service.payments().set_auto_top_up(&sender, &wanted).await)?;
+    app.service.webhooks().mail_stopped_top_ups(&sender).await?;
+    Ok(set)
+}
+
+pub(crate) async fn end_auto_top_up(app: &App, request: Request) -> Result<AutoTopUpResponse, Problem> {
+    let (sender, _) = first_key(app, &request).await?;
+    Ok(counted("auto_top_up", app.service.payments().end_auto_top_up(&sender).await)?)
+}
+
+pub(crate) async fn remove_card(app: &App, request: Request) -> Result<AutoTopUpResponse, Problem> {
+    let (sender, account) = first_key(app, &request).await?;
+    stripe(app)?.remove_card(&account).await?;
+    Ok(app.service.payments().auto_top_up(&sender).await?)
 }
 
 /// Take an event of Stripe

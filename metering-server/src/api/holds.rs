@@ -20,8 +20,10 @@ pub(crate) async fn held_requests(app: &App, request: Request) -> Result<Request
 pub(crate) async fn request(app: &App, request: Request) -> Result<RequestDocument, Problem> {
     let id = request.path.first().map(String::as_str).unwrap_or_default();
     let mut document = app.service.holds().get(&request.sender()?, id).await?;
-    let upstream = id.parse().ok().and_then(|id| app.gateway.named_upstreams().served(id));
-    document.upstream = upstream.map(str::to_owned);
+    if document.upstream.is_none() {
+        let upstream = id.parse().ok().and_then(|id| app.gateway.named_upstreams().served(id));
+        document.upstream = upstream.map(str::to_owned);
+    }
     Ok(document)
 }
 

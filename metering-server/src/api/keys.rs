@@ -3,7 +3,7 @@
 use http::HeaderValue;
 use metering_client::calls::keys::ListKeys;
 use metering_core::Error;
-use metering_core::access::Scope;
+use metering_core::access::{Key, Scope};
 use metering_core::store::Cursor;
 use metering_core::wire::{
     ChangeKeyRequest, CreateKeyRequest, DeletedKeyResponse, IssuedKeyResponse, KeyResponse, KeysDocument,
@@ -19,10 +19,8 @@ use crate::http::Problem;
 use crate::operations::metrics::counted;
 
 pub(crate) async fn create_key(app: &App, request: Request) -> Result<IssuedKeyResponse, Problem> {
-    let is_keyless = request.session.is_none() && request.sender()?.key.is_none();
-    let values = |name: &'static str| request.headers.get_all(name).iter().map(HeaderValue::as_bytes);
-    if let Some(sign_in) = app.service.offers().sign_in(values).filter(|_| is_keyless) {
-        return create_key_of_wallet(app, &request, sign_in).await;
+    if request.session.is_none() && request.sender()?.key.is_none() && sign_in(app, &request).is_some() {
+        return create_key_of_wallet(app, &request).await;
     }
     let sender = manager(app, &request).await?;
     let idempotency_key = request.idempotency_key()?;
@@ -31,11 +29,31 @@ pub(crate) async fn create_key(app: &App, request: Request) -> Result<IssuedKeyR
     Ok(counted("key_creation", made)?)
 }
 
-/// Makes a key for the account of a wallet that signed in.
-async fn create_key_of_wallet(app: &App, request: &Request, sign_in: &str) -> Result<IssuedKeyResponse, Problem> {
-    app.limits.recovery(&request.client()?)?;
-    let parent = app.payments.signed_in_key(sign_in, request.sender()?.address).await?;
+/// The key below which a request makes another: the caller's, or that of a wallet that signed in. Counts a change of the
+/// account's keys.
+pub(super) async fn parent_key(app: &App, request: &Request) -> Result<Key, Problem> {
+    let sender = request.sender()?;
+    let is_keyless = request.session.is_none() && sender.key.is_none();
+    let parent = match sign_in(app, request).filter(|_| is_keyless) {
+        Some(sign_in) => {
+            app.limits.recovery(&request.client()?)?;
+            app.payments.signed_in_key(sign_in, sender.address).await?
+        }
+        None => app.service.access().current_key(&sender, Scope::Manage).await?,
+    };
     app.limits.key_changes(&parent)?;
+    Ok(parent)
+}
+
+/// The signature of a wallet that signs in with the request.
+fn sign_in<'r>(app: &App, request: &'r Request) -> Option<&'r str> {
+    let values = |name: &'static str| request.headers.get_all(name).iter().map(HeaderValue::as_bytes);
+    app.service.offers().sign_in(values)
+}
+
+/// Makes a key for the account of a wallet that signed in.
+async fn create_key_of_wallet(app: &App, request: &Request) -> Result<IssuedKeyResponse, Problem> {
+    let parent = parent_key(app, request).await?;
     if request.idempotency_key()?.is_some() {
         // The new secret would be derived from this header alone.
         return Err(Error::field("Idempotency-Key", "works only with an API key; sign in again without it").into());

@@ -44,6 +44,7 @@ pub(crate) use description::Description;
         (name = "child_accounts", description = "Accounts of a customer's customers, which the customer fills"),
         (name = "members", description = "People who sign in to an account as themselves, each with a role"),
         (name = "sessions", description = "Browsers that are signed in on the service's own pages"),
+        (name = "oauth", description = "Programs that get a key by its owner's consent (OAuth 2.1)"),
         (name = "recovery", description = "Replacing a lost key with a wallet's signature"),
         (name = "descriptions", description = "What this service serves, for programs"),
         (name = "operations", description = "Health and metrics, for operators and monitoring"),

@@ -5,7 +5,9 @@
 
 use std::sync::LazyLock;
 
-use metering_client::calls::{account, billing, child_accounts, keys, members, payments, sessions, signup, webhooks};
+use metering_client::calls::{
+    account, billing, child_accounts, keys, members, oauth, payments, sessions, signup, webhooks,
+};
 
 use crate::api;
 use crate::api::app::App;
@@ -16,6 +18,7 @@ pub(super) static ENDPOINTS: LazyLock<Table<App>> = LazyLock::new(|| {
     Table::new(vec![
         call!(payments::ListPlans as api::plans).compressed(),
         call!(account::GetBalance => api::balance),
+        call!(account::ExportAccount => api::export).compressed(),
         call!(account::ListActivity => api::usage).compressed(),
         call!(account::GetUsageSummary => api::usage_summary).compressed(),
         call!(account::GetUsageByEndpoint => api::usage_by_endpoint).compressed(),
@@ -72,6 +75,10 @@ pub(super) static ENDPOINTS: LazyLock<Table<App>> = LazyLock::new(|| {
         call!(payments::ListOffers => api::offers).compressed(),
         call!(payments::Pay as api::pay),
         call!(payments::CreateCheckout => api::create_checkout),
+        call!(payments::GetAutoTopUp => api::auto_top_up),
+        call!(payments::SetAutoTopUp => api::set_auto_top_up),
+        call!(payments::EndAutoTopUp => api::end_auto_top_up),
+        call!(payments::RemoveCard => api::remove_card),
         endpoint!(api::stripe_webhook),
         call!(signup::StartSignup => api::initiate),
         endpoint!(api::bot_challenge),
@@ -94,6 +101,14 @@ pub(super) static ENDPOINTS: LazyLock<Table<App>> = LazyLock::new(|| {
         call!(sessions::SignInWithWallet => api::sign_in_with_wallet),
         call!(sessions::GetSignInAccount => api::sign_in_account),
         call!(sessions::SignInByLink as api::sign_in_by_link),
+        call!(oauth::DescribeAuthorization => api::describe_authorization),
+        call!(oauth::Consent => api::consent),
+        endpoint!(api::oauth_register),
+        endpoint!(api::oauth_token),
+        endpoint!(api::oauth_revoke),
+        endpoint!(api::oauth_service_metadata),
+        endpoint!(api::oauth_resource_metadata),
+        endpoint!(api::oauth_server_metadata),
         call!(billing::Deduct as api::deduct),
         call!(billing::Lookup => api::lookup),
         call!(billing::Hold as api::hold),
@@ -149,6 +164,8 @@ mod tests {
             (Method::PUT, "/credits/buyer", true),
             (Method::GET, "/credits/receipt.pdf", true),
             (Method::DELETE, "/api-key/sessions/current", true),
+            (Method::POST, "/oauth/consents", true),
+            (Method::POST, "/oauth/token", false),
             (Method::POST, "/api-key/sessions", false),
             (Method::POST, "/api-key/recover/email", false),
             (Method::POST, "/signup/initiate", false),

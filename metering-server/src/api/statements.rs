@@ -54,9 +54,10 @@ pub(crate) async fn usage_csv(app: &App, request: Request) -> Result<Reply, Prob
             Cell::Value(entry.credits_used.to_string()),
             Cell::Text(&entry.key_id),
             Cell::Text(&entry.key_name),
+            Cell::Text(entry.model.as_deref().unwrap_or_default()),
         ]
     });
-    let columns = ["day", "route", "method", "source", "calls", "credits", "key_id", "key_name"];
+    let columns = ["day", "route", "method", "source", "calls", "credits", "key_id", "key_name", "model"];
     Ok(csv(&format!("usage-{org_id}-{from}-{to}"), columns, rows, next))
 }
 

@@ -60,7 +60,8 @@ pub(crate) async fn test_webhook(app: &App, request: Request) -> Result<Delivery
 pub(crate) async fn deliveries(app: &App, request: Request) -> Result<DeliveriesDocument, Problem> {
     let page = parameters::<ListDeliveries>(app, &request, Scope::Read).await?;
     let (sender, after) = (request.sender()?, page.after.as_ref().map(Cursor::as_str));
-    Ok(app.service.webhooks().deliveries(&sender, &page.id, page.state.as_deref(), after, page.limit.0).await?)
+    let (state, kind) = (page.state.as_deref(), page.event.as_deref());
+    Ok(app.service.webhooks().deliveries(&sender, &page.id, state, kind, after, page.limit.0).await?)
 }
 
 pub(crate) async fn delivery(app: &App, request: Request) -> Result<DeliveryPayloadResponse, Problem> {

@@ -3,7 +3,9 @@
 
 mod body;
 mod connection;
+mod exchange;
 mod failure;
+mod http2;
 mod pool;
 mod upstream_error;
 
@@ -25,7 +27,7 @@ use tokio::time::{MissedTickBehavior, interval, timeout};
 use tracing::Instrument;
 use url::Url;
 
-use crate::config::GatewayConfig;
+use crate::config::{GatewayConfig, Http2};
 use crate::gateway::delivery::BodyError;
 use crate::gateway::passed_headers::PassedHeaders;
 use crate::gateway::public_address::{PublicAddress, PublicUrl};
@@ -35,7 +37,7 @@ use crate::gateway::websocket::{Accepted, Handshake, handshake};
 use crate::gateway::{delivery, headers};
 use crate::http::{ClientAddress, Connection, Problem, Response};
 use crate::operations::spans;
-use body::UpstreamBody;
+use body::{Link, UpstreamBody};
 use connection::UpstreamConnection;
 use pool::Pool;
 pub(crate) use upstream_error::Reached;
@@ -84,7 +86,7 @@ impl HttpUpstream {
     pub(crate) fn new(
         base: &Url,
         public_url: Option<Url>,
-        config: &GatewayConfig,
+        (config, http2): (&GatewayConfig, Http2),
         workers: NonZeroUsize,
     ) -> std::io::Result<Self> {
         let host = &base[url::Position::BeforeHost..url::Position::AfterPort];
@@ -92,7 +94,7 @@ impl HttpUpstream {
         let host = HeaderValue::try_from(host).map_err(std::io::Error::other)?;
         let upstream = upstream.map_err(std::io::Error::other)?;
         let (connect_timeout, max_idle) = (config.connect_timeout.duration(), config.max_idle_connections);
-        let pool = Arc::new(Pool::new(upstream, connect_timeout, max_idle, workers)?);
+        let pool = Arc::new(Pool::new(upstream, connect_timeout, http2, max_idle, workers)?);
         tokio::spawn(expire(Arc::downgrade(&pool)));
         let prefix = base.path().trim_end_matches('/').to_owned();
         let (redirects, preserve_host) = (Redirects::of(base), config.preserve_host);
@@ -141,16 +143,19 @@ impl HttpUpstream {
         let exchanged = exchanged.unwrap_or(Err(UpstreamError::TimedOut));
         spans::upstream_responded(&span, exchanged.as_ref().ok().map(|(response, _)| response.status()));
         drop(span);
-        let (response, connection) = exchanged.map_err(|error| self.unserved(&error))?;
-        if let (StatusCode::SWITCHING_PROTOCOLS, Some(handshake)) = (response.status(), head.extensions.get()) {
-            let switched = self.switched(handshake, head.extensions.get(), response, connection).await;
-            return switched.map_err(|problem| Unserved { problem, reached: Reached::End });
-        }
+        let (response, link) = exchanged.map_err(|error| self.unserved(&error))?;
+        let link = match (response.status(), head.extensions.get(), link) {
+            (StatusCode::SWITCHING_PROTOCOLS, Some(handshake), Link::Http1(connection)) => {
+                let switched = self.switched(handshake, head.extensions.get(), response, connection).await;
+                return switched.map_err(|problem| Unserved { problem, reached: Reached::End });
+            }
+            (_, _, link) => link,
+        };
         let request = head;
         let (mut head, incoming) = response.into_parts();
         let silence = (!streams).then_some(self.response_timeout);
         let streams = streams || delivery::is_stream(&head.headers);
-        let body = UpstreamBody::new(incoming, connection, Arc::clone(&self.pool), silence);
+        let body = UpstreamBody::new(incoming, link, Arc::clone(&self.pool), silence);
         if let Some(problem) = undelivered(head.status, &head.headers) {
             body.discard();
             return Err(Unserved { problem, reached: Reached::Upstream });
@@ -192,32 +197,6 @@ impl HttpUpstream {
         Ok(http::Response::from_parts(head, Empty::new().map_err(|never| match never {}).boxed_unsync()))
     }
 
-    /// Sends the request, and receives the head of the response.
-    async fn exchange(
-        &self,
-        head: &Parts,
-        body: Bytes,
-    ) -> Result<(http::Response<Incoming>, UpstreamConnection), UpstreamError> {
-        if let Some(mut connection) = self.pool.take() {
-            match connection.send(self.request(head, body.clone())?).await {
-                Ok(response) => return Ok((response, connection)),
-                // The upstream closed the connection before a complete response head. Retry if the request was never
-                // written, or if its method is idempotent (RFC 9110, section 9.2.2).
-                Err(refused) if refused.message().is_some() => {}
-                Err(refused) if is_closed(refused.error()) && head.method.is_idempotent() => {}
-                Err(refused) => return Err(refused.into_error().into()),
-            }
-        }
-        // Boxed, since it is rare and its future is large.
-        let mut connection = Box::pin(self.pool.connect()).await?;
-        match connection.send(self.request(head, body)?).await {
-            Ok(response) => Ok((response, connection)),
-            // It was closed before the request was written.
-            Err(refused) if refused.message().is_some() => Err(UpstreamError::Connect(refused.into_error().into())),
-            Err(refused) => Err(refused.into_error().into()),
-        }
-    }
-
     /// Requests a path of the upstream itself, to see whether it works.
     ///
     /// # Errors
@@ -226,9 +205,9 @@ impl HttpUpstream {
         let (mut head, ()) = Request::new(()).into_parts();
         head.uri = Uri::from(path.clone());
         let exchanged = timeout(within, self.exchange(&head, Bytes::new())).await;
-        let (response, connection) = exchanged.unwrap_or(Err(UpstreamError::TimedOut)).map_err(|e| e.to_string())?;
+        let (response, link) = exchanged.unwrap_or(Err(UpstreamError::TimedOut)).map_err(|e| e.to_string())?;
         let status = response.status();
-        UpstreamBody::new(response.into_body(), connection, Arc::clone(&self.pool), None).discard();
+        UpstreamBody::new(response.into_body(), link, Arc::clone(&self.pool), None).discard();
         if status.is_success() || status.is_redirection() {
             return Ok(());
         }
@@ -297,12 +276,6 @@ async fn expire(pool: Weak<Pool>) {
 fn announces_length(head: &Parts) -> bool {
     matches!(head.method, Method::POST | Method::PUT | Method::PATCH)
         || head.headers.contains_key(header::CONTENT_LENGTH)
-}
-
-/// Whether the connection was closed or reset before a complete response head arrived, as opposed to an invalid head.
-fn is_closed(error: &hyper::Error) -> bool {
-    let source = std::error::Error::source(error).and_then(|source| source.downcast_ref::<std::io::Error>());
-    error.is_incomplete_message() || error.is_canceled() || error.is_closed() || source.is_some()
 }
 
 /// The response broke off while its body was read, before any of it was passed on.

@@ -9,6 +9,9 @@ use http::header::HeaderName;
 use metering_core::access::KEY_HEADERS;
 use metering_core::catalogue::{GATEWAY_HEADER_PREFIXES, HOP_BY_HOP_HEADERS};
 
+/// Tells the client which upstream served its request.
+pub(crate) const UPSTREAM_HEADER: HeaderName = HeaderName::from_static("x-metering-upstream");
+
 /// Headers that a client must not send to the upstream: its payment, and information that only a proxy in front of the
 /// upstream has. The layer has dropped the headers that change which request the upstream runs.
 const OF_CLIENT: [&str; 31] = [

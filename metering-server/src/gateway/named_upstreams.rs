@@ -16,8 +16,8 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::HeaderName;
 use http::request::Parts;
+use metering_core::Charged;
 use metering_core::catalogue::RouteUpstreams;
 use metering_core::charging::HoldId;
 use metering_core::wire::ErrorCode;
@@ -26,14 +26,12 @@ use url::Url;
 
 use crate::config::{ConfigError, GatewayConfig, UpstreamConfig};
 use crate::gateway::forward::Reached;
+use crate::gateway::header_names::UPSTREAM_HEADER;
 use crate::gateway::request_id::id_in;
 use crate::http::{Problem, Response};
 use choice::{Candidate, Indices};
 use named_upstream::NamedUpstream;
 use served_by::ServedBy;
-
-/// Tells the client which upstream served its request.
-pub(crate) const UPSTREAM_HEADER: HeaderName = HeaderName::from_static("x-metering-upstream");
 
 /// All upstreams with names.
 #[derive(Debug, Default)]
@@ -121,6 +119,8 @@ impl NamedUpstreams {
             if left.is_zero() && !is_first {
                 break;
             }
+            let own = own_request(&upstream.config.name, head, &body);
+            let (head, body) = own.as_deref().map_or((head, &body), |(head, body)| (head, body));
             let unserved = match upstream.attempt(head, body.clone(), streams, left).await {
                 Ok(mut response) => {
                     response.headers_mut().insert(UPSTREAM_HEADER, upstream.header.clone());
@@ -200,6 +200,13 @@ impl NamedUpstreams {
     pub(crate) fn record(&self) {
         self.all.iter().for_each(|upstream| upstream.record());
     }
+}
+
+/// The request as this upstream gets it, if it has another name for the model.
+fn own_request(upstream: &str, head: &Parts, body: &Bytes) -> Option<Box<(Parts, Bytes)>> {
+    let charged = head.extensions.get::<Charged>()?;
+    let (head, own_body) = charged.request_for(upstream, head, body)?;
+    Some(Box::new((head, own_body.map_or_else(|| body.clone(), Bytes::from))))
 }
 
 #[cfg(test)]

@@ -18,7 +18,7 @@ use http_body_util::BodyExt;
 use metering_core::access::{Caller, ClientAddress, Credentials, KeyHash, Scope};
 use metering_core::catalogue::Route;
 use metering_core::charging::{REPLAYED_HEADER, ReplayKey, Retry, is_kept};
-use metering_core::wire::PAYMENT_SIGNATURE_HEADER;
+use metering_core::wire::{AUTHORIZATION_HEADER, PAYMENT_SIGNATURE_HEADER, payment_credential};
 use metering_core::{ApiKey, Service, trace};
 use metering_pay::ReceivedPayment;
 use sha3::{Digest, Sha3_256};
@@ -32,7 +32,7 @@ use reader::Reader;
 use recording::{Head, Recording};
 use shelf::Shelf;
 
-/// Headers of payments. Such a request is paid once by what it carries, so it is replayed only if its payment has an id.
+/// Headers of payments, besides a credential of MPP in `Authorization`. Such a request is paid once by what it carries, so it is replayed only if its payment has an id.
 const PAYMENTS: [&str; 3] = ["payment-signature", "x-payment", "payment-authorization"];
 
 /// Separates the hashes of payments from those of keys.
@@ -66,7 +66,9 @@ impl Replayable {
         let values = |name: &'static str| head.headers.get_all(name).iter().map(HeaderValue::as_bytes);
         let credentials = Credentials::read(values);
         let key = credentials.key.as_ref().map(ApiKey::hash);
-        let (key, retry) = match PAYMENTS.iter().any(|name| head.headers.contains_key(*name)) {
+        let pays = PAYMENTS.iter().any(|name| head.headers.contains_key(*name))
+            || values(AUTHORIZATION_HEADER).any(|value| payment_credential(value).is_some());
+        let (key, retry) = match pays {
             true => (paid_key(service, route, key, head)?, Retry::Keyed),
             false if route.replay => (key?, Retry::read(values)),
             false => return None,

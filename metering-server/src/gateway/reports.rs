@@ -25,6 +25,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::config::GatewayConfig;
+use crate::gateway::header_names::UPSTREAM_HEADER;
 use crate::http::{BodyShare, Problem, Response};
 use request::{HeldRequest, Reply};
 use rest::{Bounds, Unattended};
@@ -161,6 +162,10 @@ where
 async fn pass_on(mut request: HeldRequest, response: Response, reply: Reply) {
     let status = response.status();
     request.settling.is_error = status.is_client_error() || status.is_server_error();
+    let upstream = response.headers().get(UPSTREAM_HEADER).cloned();
+    if let Some(upstream) = upstream.as_ref().and_then(|name| name.to_str().ok()) {
+        Box::pin(request.settling.served_by(upstream)).await;
+    }
     let settling = &request.settling;
     if settling.charged.is_free(status) {
         drop(settling.settle_as(Settlement::Nothing, BodyEnd::Complete).await);

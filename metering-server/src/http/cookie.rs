@@ -32,11 +32,20 @@ pub(crate) struct Cookie<'c> {
 impl Cookie<'_> {
     /// Sets or deletes it with a reply.
     pub(crate) fn set(&self, reply: &mut Reply) {
+        self.set_with("Strict", reply);
+    }
+
+    /// The same, for a cookie that the browser also sends when another site leads it here.
+    pub(crate) fn set_for_links(&self, reply: &mut Reply) {
+        self.set_with("Lax", reply);
+    }
+
+    fn set_with(&self, same_site: &str, reply: &mut Reply) {
         let Self { name, path, value, is_secure, max_age } = self;
         let secure = if *is_secure { "; Secure" } else { "" };
         let max_age = if value.is_empty() { Some(Duration::ZERO) } else { *max_age };
         let age = max_age.map(|age| format!("; Max-Age={}", age.as_secs())).unwrap_or_default();
-        let cookie = format!("{name}={value}; Path={path}; HttpOnly; SameSite=Strict{secure}{age}");
+        let cookie = format!("{name}={value}; Path={path}; HttpOnly; SameSite={same_site}{secure}{age}");
         if let Ok(mut value) = HeaderValue::try_from(cookie) {
             value.set_sensitive(true);
             reply.headers_mut().insert(header::SET_COOKIE, value);

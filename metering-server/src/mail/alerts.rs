@@ -77,5 +77,5 @@ impl fmt::Debug for AlertMail {
 }
 
 fn failed(error: &str) -> AttemptOutcome {
-    AttemptOutcome::Failed { status: None, error: error.to_owned(), retry_after: None }
+    AttemptOutcome::Failed { status: None, error: error.to_owned(), retry_after: None, response: None }
 }

@@ -193,6 +193,10 @@ fn alert_of(alert: &MailedAlert, brand: &str) -> (String, Value) {
             format!("A key's budget at {brand} is used up"),
             context! { kind => "budget_exhausted", key_name, limit => limit.to_string() },
         ),
+        MailedAlert::TopUpStopped { reason } => (
+            format!("Automatic top-ups at {brand} have stopped"),
+            context! { kind => "top_up_stopped", reason => reason.description() },
+        ),
         MailedAlert::Test => (format!("Test: alerts from {brand}"), context! { kind => "test" }),
     }
 }

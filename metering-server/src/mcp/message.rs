@@ -3,19 +3,28 @@
 use std::convert::Infallible;
 
 use bytes::Bytes;
-use http::{StatusCode, header};
+use http::{HeaderMap, StatusCode, header};
 use http_body_util::BodyExt;
 use metering_core::wire::ErrorCode;
-use rmcp::model::{ClientJsonRpcMessage, ErrorCode as RpcCode, RequestId};
+use metering_pay::wire::mcp::MPP_CREDENTIAL_META;
+use rmcp::model::{
+    ClientJsonRpcMessage, ClientRequest, ConstString, ErrorCode as RpcCode, ErrorData, GetMeta, JsonRpcError,
+    JsonRpcMessage, ProtocolVersion, RequestId, SubscriptionsListenRequestMethod,
+};
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde::de::IgnoredAny;
+use serde_json::{Map, Value, json};
 
-use crate::http::{Problem, Reply};
+use crate::http::{Problem, Reply, json};
+use crate::pages::ErrorLinks;
 
 /// The method that opens a session.
 const INITIALIZE: &str = "initialize";
 /// The notification that cancels a call.
 const CANCELLED: &str = "notifications/cancelled";
+
+/// The header with the version of MCP that a request is of.
+const VERSION_HEADER: &str = "mcp-protocol-version";
 
 /// What a message is about, as far as it matters outside of rmcp.
 #[derive(Debug, PartialEq, Eq)]
@@ -24,6 +33,8 @@ pub(super) enum Subject {
     Call(RequestId),
     /// The call that opens a session.
     Initialize(RequestId),
+    /// A call whose response is a stream of changes.
+    Subscription,
     /// The end of a call with this id.
     Cancelled(RequestId),
     /// Something else, or nothing that can be read. rmcp says what is wrong with it.
@@ -44,11 +55,20 @@ struct Named {
     request_id: Option<RequestId>,
 }
 
+#[derive(Debug, Deserialize)]
+struct Root {
+    #[serde(rename = "_meta")]
+    meta: Option<IgnoredAny>,
+}
+
 impl Subject {
     /// Reads a message's method and id, and skips the rest.
     pub(super) fn of(body: &[u8]) -> Self {
         match serde_json::from_slice(body) {
             Ok(Envelope { id: Some(id), method, .. }) if method == INITIALIZE => Self::Initialize(id),
+            Ok(Envelope { id: Some(_), method, .. }) if method == SubscriptionsListenRequestMethod::VALUE => {
+                Self::Subscription
+            }
             Ok(Envelope { id: Some(id), .. }) => Self::Call(id),
             Ok(Envelope { id: None, method, params: Named { request_id: Some(id) } }) if method == CANCELLED => {
                 Self::Cancelled(id)
@@ -61,7 +81,7 @@ impl Subject {
 /// A refusal of a request over Streamable HTTP, as an error of JSON-RPC. Newer SDKs show only the message of such an
 /// error; older ones show the whole body. Its `data` is the usual error document. It has no id: many requests are
 /// refused before their body is read.
-pub(super) fn refusal(problem: Problem) -> Reply {
+pub(super) fn refusal(problem: Problem, links: &ErrorLinks) -> Reply {
     let code = match (problem.code(), problem.code().status()) {
         (ErrorCode::InvalidJson, _) => RpcCode::PARSE_ERROR,
         (_, 400 | 404..=406 | 413 | 415) => RpcCode::INVALID_REQUEST,
@@ -70,11 +90,47 @@ pub(super) fn refusal(problem: Problem) -> Reply {
         _ => RpcCode(-32_000),
     };
     let message = problem.message().to_owned();
-    problem.into_reply().map(|body| {
+    links.link(problem.into_reply()).map(|body| {
         let data = serde_json::from_slice::<Value>(&body).ok();
         let error = json!({"code": code.0, "message": message, "data": data});
         json!({"jsonrpc": "2.0", "id": null, "error": error}).to_string().into()
     })
+}
+
+/// The error for a request whose header names a version of MCP that is not spoken (MCP 2026-07-28, "Protocol Version
+/// Header"). rmcp only refuses versions that it does not know, and those that a request also has in `_meta`.
+pub(super) fn unsupported_version(headers: &HeaderMap, body: &[u8], spoken: &[ProtocolVersion]) -> Option<Reply> {
+    let requested = headers.get(VERSION_HEADER)?.to_str().ok()?;
+    if spoken.iter().any(|version| version.as_str() == requested) {
+        return None;
+    }
+    let Ok(JsonRpcMessage::Request(request)) = serde_json::from_slice::<ClientJsonRpcMessage>(body) else {
+        return None;
+    };
+    let is_in_meta = request.request.get_meta().protocol_version().is_some();
+    // The handshake agrees on another version.
+    if is_in_meta || matches!(request.request, ClientRequest::InitializeRequest(_)) {
+        return None;
+    }
+    let requested = serde_json::from_value(requested.into()).ok()?;
+    let error = ErrorData::unsupported_protocol_version(requested, spoken);
+    Some(json(StatusCode::BAD_REQUEST, &JsonRpcError::new(Some(request.id), error)))
+}
+
+/// Moves the credential of MPP from `_meta` of the message, where it may be too (draft-payment-transport-mcp-00, "Metadata
+/// Placement"), to that of its parameters, where tools read it. What is there already stays.
+pub(super) fn with_nested_credential(body: Bytes) -> Bytes {
+    let is_at_root = serde_json::from_slice(&body).is_ok_and(|Root { meta }| meta.is_some());
+    if !is_at_root {
+        return body;
+    }
+    let Ok(mut message) = serde_json::from_slice::<Map<String, Value>>(&body) else { return body };
+    let credential = message.get_mut("_meta").and_then(|meta| meta.as_object_mut()?.remove(MPP_CREDENTIAL_META));
+    let params = message.get_mut("params").and_then(Value::as_object_mut);
+    let nested = params.and_then(|params| params.entry("_meta").or_insert_with(|| json!({})).as_object_mut());
+    let (Some(credential), Some(nested)) = (credential, nested) else { return body };
+    nested.entry(MPP_CREDENTIAL_META).or_insert(credential);
+    Value::Object(message).to_string().into()
 }
 
 /// Parses a client's message.
@@ -122,6 +178,8 @@ where
 
 #[cfg(test)]
 mod tests {
+    use http::HeaderValue;
+
     use super::*;
 
     #[test]
@@ -135,6 +193,7 @@ mod tests {
             ),
             (r#"{"id": "a", "method": "ping"}"#, Subject::Call(RequestId::String("a".into()))),
             (r#"{"id": 1, "method": "initialize", "params": {}}"#, Subject::Initialize(number(1))),
+            (r#"{"id": 1, "method": "subscriptions/listen", "params": {}}"#, Subject::Subscription),
             (r#"{"method": "notifications/cancelled", "params": {"requestId": 7}}"#, Subject::Cancelled(number(7))),
             (r#"{"method": "notifications/cancelled", "params": {}}"#, Subject::Other),
             (r#"{"method": "notifications/progress", "params": {"requestId": 7}}"#, Subject::Other),
@@ -148,7 +207,59 @@ mod tests {
     }
 
     #[test]
+    fn versions_that_are_not_spoken_are_refused_with_those_that_are() {
+        let spoken = [ProtocolVersion::V_2025_11_25, ProtocolVersion::V_2026_07_28];
+        let client = json!({"name": "test", "version": "1"});
+        let initialize = json!({"protocolVersion": "2025-03-26", "capabilities": {}, "clientInfo": client});
+        let meta = json!({"_meta": {"io.modelcontextprotocol/protocolVersion": "2025-03-26"}});
+        // header, method, parameters, whether it is refused here
+        let table = [
+            (Some("2025-03-26"), "tools/list", json!({}), true),
+            (Some("1999-01-01"), "ping", json!({}), true),
+            (Some("2025-11-25"), "tools/list", json!({}), false),
+            (None, "tools/list", json!({}), false),
+            (Some("2025-03-26"), "initialize", initialize, false),
+            // rmcp compares the two.
+            (Some("2025-03-26"), "tools/list", meta, false),
+        ];
+        for (version, method, params, is_refused) in table {
+            let message = json!({"jsonrpc": "2.0", "id": 7, "method": method, "params": params});
+            let header = version.map(|version| (VERSION_HEADER.parse().unwrap(), HeaderValue::from_static(version)));
+            let refusal = unsupported_version(&header.into_iter().collect(), message.to_string().as_bytes(), &spoken);
+            assert_eq!(refusal.is_some(), is_refused, "{version:?} {message}");
+            if let Some(refusal) = refusal {
+                let body: Value = serde_json::from_slice(refusal.body()).unwrap();
+                assert_eq!((refusal.status(), &body["id"]), (StatusCode::BAD_REQUEST, &json!(7)));
+                let data = json!({"requested": version, "supported": ["2025-11-25", "2026-07-28"]});
+                assert_eq!((&body["error"]["code"], &body["error"]["data"]), (&json!(-32_022), &data));
+            }
+        }
+    }
+
+    #[test]
+    fn a_credential_next_to_the_parameters_is_moved_into_them() {
+        let key = MPP_CREDENTIAL_META;
+        // members of the message, its parameters' `_meta` after it
+        let table = [
+            (json!({"_meta": {key: {"a": 1}}, "params": {"name": "x"}}), json!({key: {"a": 1}})),
+            (json!({"_meta": {key: {"a": 1}}, "params": {"_meta": {"b": 2}}}), json!({key: {"a": 1}, "b": 2})),
+            (json!({"_meta": {key: {"a": 1}}, "params": {"_meta": {key: {"a": 3}}}}), json!({key: {"a": 3}})),
+            (json!({"_meta": {"b": 2}, "params": {}}), Value::Null),
+            (json!({"params": {"_meta": {key: {"a": 1}}}}), json!({key: {"a": 1}})),
+        ];
+        for (message, nested) in table {
+            let moved = with_nested_credential(message.to_string().into());
+            let moved: Value = serde_json::from_slice(&moved).unwrap();
+            assert_eq!(moved["params"]["_meta"], nested, "{message}");
+        }
+        for other in ["", "[]", r#"{"_meta": {"org.paymentauth/credential": 1}, "params": [1]}"#] {
+            assert_eq!(with_nested_credential(Bytes::from(other)), other);
+        }
+    }
+
+    #[test]
     fn refusals_are_errors_of_json_rpc() {
+        let links = ErrorLinks::new(&toml::from_str("public_url = 'https://api.example'").unwrap());
         // code, that of JSON-RPC
         let table = [
             (ErrorCode::InvalidJson, -32_700),
@@ -158,7 +269,7 @@ mod tests {
             (ErrorCode::UpstreamUnreachable, -32_603),
         ];
         for (code, expected) in table {
-            let reply = refusal(Problem::new(code, "Why not").retry_after(5));
+            let reply = refusal(Problem::new(code, "Why not").retry_after(5), &links);
             assert_eq!(
                 (reply.status().as_u16(), &reply.headers()["retry-after"]),
                 (code.status(), &"5".parse().unwrap())
@@ -167,6 +278,8 @@ mod tests {
             assert_eq!((&body["jsonrpc"], &body["id"]), (&json!("2.0"), &Value::Null));
             assert_eq!((&body["error"]["code"], &body["error"]["message"]), (&json!(expected), &json!("Why not")));
             assert_eq!(body["error"]["data"]["error"], code.as_str());
+            let docs = format!("https://api.example/docs/guides/{}", code.guide());
+            assert_eq!(body["error"]["data"]["docs"], docs);
         }
     }
 }

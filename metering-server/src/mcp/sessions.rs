@@ -1,4 +1,4 @@
-//! Open MCP sessions and calls: their owners, limits and end.
+//! Open MCP sessions and calls: their owners, limits and end. A subscription to changes of the tools is a session too.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -66,7 +66,8 @@ struct Session {
     key: Option<ApiKey>,
     address: Option<ClientAddress>,
     account: AccountKey,
-    inbox: Inbox,
+    /// `None` for a subscription: it takes no messages, so it is never idle.
+    inbox: Option<Inbox>,
     last_request: Instant,
     end: CancellationToken,
 }
@@ -137,7 +138,11 @@ impl Sessions {
     }
 
     /// Opens a session for a caller, and returns its id and slot.
-    pub(crate) fn open(self: &Arc<Self>, caller: Caller, inbox: Inbox) -> Result<(SessionId, SessionPermit), Problem> {
+    pub(crate) fn open(
+        self: &Arc<Self>,
+        caller: Caller,
+        inbox: Option<Inbox>,
+    ) -> Result<(SessionId, SessionPermit), Problem> {
         let (id, end) = (SessionId::draw(), self.shutdown.child_token());
         let Caller { key, address, account, has_credit } = caller;
         let mut open = self.lock();
@@ -165,7 +170,7 @@ impl Sessions {
         let hash = key.map(ApiKey::hash);
         let session = open.sessions.get_mut(id).filter(|session| session.key.as_ref().map(ApiKey::hash) == hash)?;
         session.last_request = Instant::now();
-        Some(session.inbox.clone())
+        session.inbox.clone()
     }
 
     /// Ends idle sessions, and sessions of keys that are no longer live or may no longer be used from where the session
@@ -208,7 +213,7 @@ impl Sessions {
         let open = self.lock();
         let mut keys: HashMap<(KeyHash, Option<IpAddr>), (ApiKey, Option<ClientAddress>)> = HashMap::new();
         for session in open.sessions.values() {
-            if session.last_request.elapsed() >= self.idle_timeout {
+            if session.inbox.is_some() && session.last_request.elapsed() >= self.idle_timeout {
                 session.end.cancel();
             } else if let Some(key) = &session.key {
                 let place = (key.hash(), session.address.map(|client| client.0));
@@ -238,7 +243,7 @@ impl Sessions {
     fn update_gauge(&self) {
         let open = self.lock();
         // Set while holding the lock; otherwise an older value could be set last.
-        gauge!("metering_mcp_sessions", "Open MCP sessions (HTTP+SSE) on this node")
+        gauge!("metering_mcp_sessions", "Open MCP sessions (HTTP+SSE) and subscriptions on this node")
             .set(u32::try_from(open.sessions.len()).map_or(f64::INFINITY, f64::from));
     }
 

@@ -64,7 +64,8 @@ impl Sse {
         let (inbox, received) = mpsc::channel(INBOX);
         let (outbox, messages) = mpsc::channel(OUTBOX);
         let backlog = Arc::new(Backlog::new());
-        let (id, permit) = self.sessions.open(caller, Inbox { messages: inbox, backlog: Arc::clone(&backlog) })?;
+        let inbox = Inbox { messages: inbox, backlog: Arc::clone(&backlog) };
+        let (id, permit) = self.sessions.open(caller, Some(inbox))?;
         let end = permit.end().clone();
         let channel = Channel { received, outbox, backlog: Arc::clone(&backlog), end: end.clone() };
         let (server, serving) = (self.server.clone(), end.clone());

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use metering_core::{Clock, FullStore, Store, StoreError};
+use metering_core::service::UsedRoutes;
+use metering_core::{Catalogue, Clock, FullStore, Store, StoreError};
 use metrics_exporter_prometheus::PrometheusHandle;
 
 use crate::access::limits::Limits;
@@ -16,18 +17,23 @@ use crate::signups::bot::BotChallenge;
 const STORE_CHECK_INTERVAL: Duration = Duration::from_secs(1);
 
 const INTERVAL: Duration = Duration::from_secs(60);
+/// How many of these pass until the most used routes are read again.
+const USAGE_INTERVALS: u32 = 10;
+/// How long a start waits for the most used routes. Until they are read, others describe the plans.
+const USAGE_WAIT: Duration = Duration::from_secs(1);
 
 /// Deletes expired records, forgets idle clients, and runs the metrics' upkeep, so that memory and database stay small.
-/// Counts the deliveries that wait, and the payments that nobody claimed.
+/// Counts the deliveries that wait and the payments that nobody claimed, and says which sinks fail. Reads the most used routes.
 pub(crate) async fn maintain(
     store: Arc<dyn FullStore>,
     clock: Arc<dyn Clock>,
     clock_watch: Arc<ClockWatch>,
     (limits, bot_challenge): (Arc<Limits>, BotChallenge),
+    used: Arc<UsedRoutes>,
     recorder: PrometheusHandle,
     shutdown: Shutdown,
 ) {
-    loop {
+    for intervals in 1_u32.. {
         count(&*store, &*clock).await;
         tokio::select! {
             () = tokio::time::sleep(INTERVAL) => {}
@@ -41,6 +47,9 @@ pub(crate) async fn maintain(
             Ok(count) => tracing::debug!(count, "deleted expired records"),
             Err(error) => tracing::warn!(%error, "could not delete expired records"),
         }
+        if intervals.is_multiple_of(USAGE_INTERVALS) {
+            refresh(&used, &*store, &*clock).await;
+        }
     }
 }
 
@@ -50,9 +59,30 @@ async fn count(store: &dyn FullStore, clock: &dyn Clock) {
         Ok(backlog) => metrics::deliveries_waiting(&backlog, now),
         Err(error) => tracing::warn!(%error, "could not count the deliveries of webhooks"),
     }
-    match store.unclaimed(0).await {
+    match store.usage_sinks().await {
+        Ok(sinks) => metrics::usage_sinks(&sinks, now),
+        Err(error) => tracing::warn!(%error, "could not read how the sinks of usage are doing"),
+    }
+    match store.unclaimed(None, 0).await {
         Ok((_, count)) => metrics::unclaimed(count),
         Err(error) => tracing::warn!(%error, "could not count the payments that nobody claimed"),
+    }
+}
+
+/// The most used routes at start, if the catalogue needs them.
+pub(crate) async fn used_routes(store: &dyn Store, clock: &dyn Clock, catalogue: &Catalogue) -> Arc<UsedRoutes> {
+    let used = Arc::new(UsedRoutes::default());
+    // So that they are read.
+    let _ = used.of(catalogue);
+    if tokio::time::timeout(USAGE_WAIT, refresh(&used, store, clock)).await.is_err() {
+        tracing::info!("reading the most used routes takes long; plans are described by other routes until then");
+    }
+    used
+}
+
+async fn refresh(used: &UsedRoutes, store: &dyn Store, clock: &dyn Clock) {
+    if let Err(error) = used.refresh(store, clock.now()).await {
+        tracing::warn!(%error, "could not read the most used routes");
     }
 }
 

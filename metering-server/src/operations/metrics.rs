@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use metering_core::chains::SourceStatus;
 use metering_core::charging::{MeterStats, RefusalKind};
-use metering_core::events::{CourierStats, DeliveryBacklog};
+use metering_core::events::{CourierStats, DeliveryBacklog, UsageSink};
 use metering_core::prices::PriceNumber;
 use metering_core::service::{SettlementReport, WatchReport};
 use metering_core::store::Refilled;
@@ -214,13 +214,41 @@ pub(crate) fn deliveries_waiting(backlog: &DeliveryBacklog, now: Timestamp) {
         .set(gauge_of(backlog.pending));
     gauge!("metering_webhook_deliveries_parked", "Deliveries in the database that are parked")
         .set(gauge_of(backlog.parked));
-    let millis = backlog.oldest_due.map_or(0, |due| now.unix_millis().saturating_sub(due.unix_millis()));
-    let due = Duration::from_millis(u64::try_from(millis).unwrap_or(0));
     gauge!(
         "metering_webhook_oldest_due_seconds",
         "For how long the oldest delivery that can be sent has been due; 0 if there is none"
     )
-    .set(due.as_secs_f64());
+    .set(seconds_since(backlog.oldest_due, now));
+}
+
+/// Counts an attempt to send usage to a sink.
+pub(crate) fn usage_batch(sink: &str, is_delivered: bool) {
+    let outcome = if is_delivered { "delivered" } else { "failed" };
+    counter!(
+        "metering_usage_sink_batches_total",
+        "Attempts of this node to send a batch of usage to a sink, by sink and outcome",
+        "sink" => sink.to_owned(),
+        "outcome" => outcome
+    )
+    .increment(1);
+}
+
+/// Records for how long sinks fail, as the database has it for all nodes.
+pub(crate) fn usage_sinks(sinks: &[UsageSink], now: Timestamp) {
+    for sink in sinks {
+        gauge!(
+            "metering_usage_sink_failing_seconds",
+            "For how long a sink has failed to take usage; 0 if it takes it",
+            "sink" => sink.name.clone()
+        )
+        .set(seconds_since(sink.failing_since(now), now));
+    }
+}
+
+/// 0 for never.
+fn seconds_since(then: Option<Timestamp>, now: Timestamp) -> f64 {
+    let millis = then.map_or(0, |then| now.unix_millis().saturating_sub(then.unix_millis()));
+    Duration::from_millis(u64::try_from(millis).unwrap_or(0)).as_secs_f64()
 }
 
 /// Records what a wallet that pays gas has.
@@ -254,6 +282,15 @@ pub(crate) fn reverted_payments(chain_id: u64, reverts: usize, is_paused: bool) 
         "chain_id" => chain
     )
     .set(if is_paused { 1.0 } else { 0.0 });
+}
+
+/// Records how many payments for usage failed although their requests were served.
+pub(crate) fn unpaid_usage(count: u64) {
+    counter!(
+        "metering_unpaid_usage_total",
+        "Payments for usage (upto) that this node could not execute although their requests were served"
+    )
+    .absolute(count);
 }
 
 /// Records one batch of refilled accounts.

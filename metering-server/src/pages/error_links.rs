@@ -9,7 +9,8 @@ use metering_core::catalogue::ErrorShape;
 use metering_core::wire::ErrorBody;
 
 use crate::config::{Config, Surface};
-use crate::pages::guides::GUIDES_PAGE;
+use crate::http::Reply;
+use crate::pages::guides::{GUIDES_PAGE, OPERATORS_SECTION};
 use crate::pages::site::origin;
 
 /// The links of a service.
@@ -17,13 +18,28 @@ use crate::pages::site::origin;
 pub(crate) struct ErrorLinks {
     /// What the guides' URLs begin with. `None` if nobody knows where the pages are.
     guides: Option<String>,
+    /// The section for all errors; each code has one of its own if this is `None`.
+    section: Option<&'static str>,
 }
 
 impl ErrorLinks {
     pub(crate) fn new(config: &Config) -> Self {
         let has_pages = config.pages_url.is_some() || config.serves(Surface::Metering);
         let origin = has_pages.then(|| origin(config)).filter(|origin| !origin.is_empty());
-        Self { guides: origin.map(|origin| format!("{origin}{GUIDES_PAGE}/")) }
+        Self { guides: origin.map(|origin| format!("{origin}{GUIDES_PAGE}/")), section: None }
+    }
+
+    /// The links of the operators' API.
+    pub(crate) fn for_operators(config: &Config) -> Self {
+        Self { section: Some(OPERATORS_SECTION), ..Self::new(config) }
+    }
+
+    /// A reply with the link of its error, if it is one.
+    pub(crate) fn link(&self, mut reply: Reply) -> Reply {
+        match self.linked(&mut reply) {
+            Some(body) => reply.map(|_| body),
+            None => reply,
+        }
     }
 
     /// The body of an error with its link; `None` for all other responses, whose bodies stay. Corrects the length.
@@ -33,7 +49,7 @@ impl ErrorLinks {
             return None;
         }
         let mut error = response.extensions_mut().remove::<ErrorBody>()?;
-        error.docs = Some(format!("{guides}{}", error.error.guide()));
+        error.docs = Some(format!("{guides}{}", self.section.unwrap_or_else(|| error.error.guide())));
         let body = Bytes::from(ErrorShape::Own.document(&error, None));
         if let Some(length) = response.headers_mut().get_mut(header::CONTENT_LENGTH) {
             *length = HeaderValue::from(body.len());
@@ -73,6 +89,19 @@ mod tests {
             let expected = link.map(|link| serde_json::json!({"error": "key_scope", "message": "No.", "docs": link}));
             assert_eq!(linked(toml, &mut reply), expected, "{toml}");
         }
+    }
+
+    #[test]
+    fn errors_of_operators_link_to_their_section() {
+        let config = toml::from_str("public_url = 'https://api.example'").unwrap();
+        let link = |reply| -> serde_json::Value {
+            serde_json::from_slice(ErrorLinks::for_operators(&config).link(reply).body()).unwrap()
+        };
+        for code in [ErrorCode::Unauthorized, ErrorCode::Conflict, ErrorCode::PaymentUnconfirmed] {
+            let error = link(Problem::new(code, "No.").into_reply());
+            assert_eq!(error["docs"], "https://api.example/docs/guides/errors#requests-of-operators", "{error}");
+        }
+        assert_eq!(link(Response::new(Bytes::from_static(b"[]"))), serde_json::json!([]));
     }
 
     #[test]

@@ -3,12 +3,17 @@
 use metering_core::Catalogue;
 use metering_core::catalogue::{ParamLocation, Pricing, Route};
 
+/// How long an example of a response may be that the first page shows.
+const RESPONSE_MOST: usize = 600;
+
 /// A path to call, and what a call costs.
 #[derive(Debug)]
 pub(super) struct Example {
     pub(super) path: String,
     /// In words: `0.01 credits`.
     pub(super) price: String,
+    /// An example of its response, in the catalogue's words; empty if there is none, or it is long.
+    pub(super) response: String,
 }
 
 impl Example {
@@ -19,10 +24,15 @@ impl Example {
             route.metered && !route.sse && !route.websocket && &*route.method == "GET" && plain
         });
         callable.map_or_else(
-            || Self { path: "/credits/balance".to_owned(), price: "nothing".to_owned() },
-            |route| Self { path: route.template.to_string(), price: in_words(route) },
+            || Self { path: "/credits/balance".to_owned(), price: "nothing".to_owned(), response: String::new() },
+            |route| Self { path: route.template.to_string(), price: in_words(route), response: response(route) },
         )
     }
+}
+
+fn response(route: &Route) -> String {
+    let text = route.example.as_ref().map_or("", |example| example.text());
+    if text.len() > RESPONSE_MOST { String::new() } else { text.to_owned() }
 }
 
 fn in_words(route: &Route) -> String {
@@ -43,7 +53,7 @@ mod tests {
 
     fn example(routes: &str) -> (String, String) {
         let text = format!(r#"{{"market": "X", "version": 1, "endpoints": [{routes}]}}"#);
-        let Example { path, price } = Example::of(&Catalogue::from_json(&text).unwrap());
+        let Example { path, price, .. } = Example::of(&Catalogue::from_json(&text).unwrap());
         (path, price)
     }
 
@@ -65,5 +75,16 @@ mod tests {
         for (routes, path, price) in table {
             assert_eq!(example(&routes), (path.to_owned(), price.to_owned()), "{routes}");
         }
+    }
+
+    #[test]
+    fn a_short_response_is_shown_as_the_catalogue_has_it() {
+        let shown = |example: &str| {
+            let route = format!(r#"{{"path": "/c", "method": "GET", "metered": true, "example": {example}}}"#);
+            let text = format!(r#"{{"market": "X", "version": 1, "endpoints": [{route}]}}"#);
+            Example::of(&Catalogue::from_json(&text).unwrap()).response
+        };
+        assert_eq!(shown(r#"{"b": "1.50", "a": [2]}"#), r#"{"b":"1.50","a":[2]}"#);
+        assert_eq!(shown(&format!("\"{}\"", "x".repeat(RESPONSE_MOST))), "");
     }
 }

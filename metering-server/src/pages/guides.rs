@@ -12,6 +12,8 @@ use folder::{PageFile, is_name};
 
 /// The list of guides. A guide's path is below this one.
 pub(super) const GUIDES_PAGE: &str = "/docs/guides";
+/// The section about errors of the operators' API: all others are about keys and charges, which operators do not have.
+pub(super) const OPERATORS_SECTION: &str = "errors#requests-of-operators";
 /// Our guides, in the order of the side bar.
 const OWN: [(&str, &str); 8] = [
     ("quickstart", include_str!("../../../docs/guides/quickstart.md")),

@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use metering_core::Catalogue;
 use metering_core::events::EventKind;
+use metering_core::service::UsedRoutes;
 use minijinja::value::Serde;
 use minijinja::{AutoEscape, Environment, UndefinedBehavior, Value, context};
 use rust_embed::RustEmbed;
@@ -22,7 +23,7 @@ use crate::pages::guides::{self, GUIDES_PAGE};
 use crate::pages::headers::{Elsewhere, content_security_policy};
 use crate::pages::page::{HTML, Page};
 use crate::pages::site::{ICON, Site, content_type, file_name, own_terms_path};
-use crate::pages::{Pages, PagesError, head, terms};
+use crate::pages::{CONSENT_PAGE, Pages, PagesError, head, terms};
 
 /// The embedded files of the pages.
 #[derive(RustEmbed)]
@@ -39,18 +40,24 @@ pub(crate) const COMPLETE_PAGE: &str = "/metering/complete";
 const TURNSTILE: &str = "https://challenges.cloudflare.com/turnstile/v0/api.js?render=explicit";
 
 impl Pages {
-    /// The pages of a service with this configuration. `base_url` is where clients reach it, without a trailing slash.
+    /// The pages of a service with this configuration. `used` are the routes that customers use most, and `base_url` is
+    /// where clients reach the service, without a trailing slash.
     ///
     /// # Errors
     /// When the operator's terms, pages or mark cannot be read, or the embedded files are inconsistent.
-    pub(crate) fn new(config: &Config, catalogue: &Catalogue, base_url: &str) -> Result<Self, PagesError> {
+    pub(crate) fn new(
+        config: &Config,
+        catalogue: &Catalogue,
+        used: &UsedRoutes,
+        base_url: &str,
+    ) -> Result<Self, PagesError> {
         let mark = config.brand.mark.as_deref().map(Mark::read).transpose()?;
         let rendered_assets = rendered_assets(config, mark.as_ref());
         let icon = rendered_assets[mark.as_ref().map_or(ICON, file_name)].clone();
         let icon = Document::new(content_type(mark.as_ref()), icon);
         let mut assets = AssetBuilder::new(files(rendered_assets))?;
         let example = Example::of(catalogue);
-        let site = Site::new(config, catalogue, &example, mark.as_ref(), &mut assets)?;
+        let site = Site::new(config, (catalogue, used), (&example, base_url), mark.as_ref(), &mut assets)?;
         let shown = guides::all(config, &site.variables(base_url, &example))?;
         let guide_list = Value::from(Serde(&shown));
         let environment = environment(&mut assets)?;
@@ -84,6 +91,9 @@ impl Pages {
             ("/docs/mcp", "mcp.html", nothing),
             (GUIDES_PAGE, "guides.html", nothing),
         ];
+        if config.oauth.is_on(config) {
+            plain.push((CONSENT_PAGE, "consent.html", nothing));
+        }
         if config.smtp.is_some() {
             plain.push((VERIFY_PAGE, "verify-email.html", nothing));
         }

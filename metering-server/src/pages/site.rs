@@ -2,6 +2,7 @@
 
 use metering_core::Catalogue;
 use metering_core::access::Email;
+use metering_core::service::UsedRoutes;
 use serde::Serialize;
 use url::Url;
 
@@ -46,6 +47,10 @@ pub(super) struct Site {
     terms_version: String,
     /// A path that can be called without parameters, for examples.
     sample_path: String,
+    /// Its URL, what a call costs in words, and an example of its response; empty if there is none to show.
+    sample_url: String,
+    sample_price: String,
+    sample_response: String,
     /// The URL of the metered routes if the pages have a separate origin; otherwise empty.
     pub(super) api_url: String,
     /// The origin of the pages, if it is configured; otherwise empty.
@@ -57,8 +62,8 @@ pub(super) struct Site {
 impl Site {
     pub(super) fn new(
         config: &Config,
-        catalogue: &Catalogue,
-        example: &Example,
+        (catalogue, used): (&Catalogue, &UsedRoutes),
+        (example, base_url): (&Example, &str),
         mark: Option<&Mark>,
         assets: &mut AssetBuilder,
     ) -> Result<Self, AssetError> {
@@ -76,7 +81,7 @@ impl Site {
             headline: config.brand.headline.as_str().to_owned(),
             tagline: config.brand.tagline.as_str().to_owned(),
             free_credits: free_credits.to_string(),
-            free_buys: catalogue.buys(free_credits).join(" or "),
+            free_buys: catalogue.buys(free_credits, &used.of(catalogue)).join(" or "),
             prices: PriceTable::new(catalogue),
             mail: config.smtp.is_some(),
             contact: contact.to_owned(),
@@ -87,6 +92,9 @@ impl Site {
             terms_url: config.terms.url.clone().unwrap_or_else(|| own_terms_path(config)),
             terms_version: config.terms.version.clone(),
             sample_path: example.path.clone(),
+            sample_url: format!("{base_url}{}", example.path),
+            sample_price: example.price.clone(),
+            sample_response: example.response.clone(),
             api_url: api_url(config),
             image_url: if has_image { format!("{origin}{icon}") } else { String::new() },
             origin,

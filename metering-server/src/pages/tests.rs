@@ -15,7 +15,7 @@ fn catalogue() -> Catalogue {
 }
 
 fn pages_of(toml: &str) -> Pages {
-    Pages::new(&toml::from_str(toml).unwrap(), &catalogue(), BASE_URL).unwrap()
+    Pages::new(&toml::from_str(toml).unwrap(), &catalogue(), &Default::default(), BASE_URL).unwrap()
 }
 
 fn get(pages: &Pages, path: &str) -> Reply {
@@ -50,6 +50,7 @@ fn the_pages_are_where_the_protocol_says() {
         "/metering",
         "/metering/account",
         "/metering/receipt",
+        "/oauth/authorize",
         "/verify",
         "/agents-tos/1",
         "/docs",
@@ -299,7 +300,7 @@ fn terms_come_from_the_operator_where_they_give_any() {
     assert!(attributes(body(&get(&elsewhere, "/metering")), "href").contains(&"https://example.com/terms".to_owned()));
 
     let missing = toml::from_str("[terms]\nfile = '/nonexistent/terms.md'").unwrap();
-    let error = Pages::new(&missing, &catalogue(), BASE_URL).unwrap_err().to_string();
+    let error = Pages::new(&missing, &catalogue(), &Default::default(), BASE_URL).unwrap_err().to_string();
     assert!(error.starts_with("configuration key terms.file: /nonexistent/terms.md: "), "{error}");
 }
 
@@ -351,9 +352,8 @@ fn a_known_icon_is_not_sent_again() {
 fn examples_call_a_route_of_the_catalogue() {
     let path = |pages: &Pages| attributes(body(&get(pages, "/metering")), "data-sample-path").remove(0);
     assert!(path(&pages_of("")).starts_with("/mpp/"));
-    let none = Catalogue::from_json(r#"{"market": "X", "version": 1, "endpoints": []}"#).unwrap();
-    let pages = Pages::new(&Config::default(), &none, BASE_URL).unwrap();
-    assert_eq!(path(&pages), "/credits/balance");
+    let none = Pages::new(&Config::default(), &Catalogue::default(), &Default::default(), BASE_URL).unwrap();
+    assert_eq!(path(&none), "/credits/balance");
 }
 
 #[test]
@@ -388,13 +388,12 @@ fn prices_are_said_in_credits_and_requests() {
     };
     let routes = [route("/search", "0.01", "search"), route("/report", "0.05", "report")].join(",");
     let priced = Catalogue::from_json(&format!(r#"{{"market": "X", "version": 1, "endpoints": [{routes}]}}"#)).unwrap();
-    let pages = Pages::new(&toml::from_str("[signup]\nfree_credits = 2").unwrap(), &priced, BASE_URL).unwrap();
+    let config = toml::from_str("[signup]\nfree_credits = 2").unwrap();
+    let pages = Pages::new(&config, &priced, &Default::default(), BASE_URL).unwrap();
     let first = get(&pages, "/metering");
     assert!(body(&first).contains("enough for 200 searches or 40 reports."), "{}", body(&first));
     assert!(body(&first).contains("<td>0.01 credits per search</td>"), "{}", body(&first));
-    for pages in [&pages, &pages_of("")] {
-        for (path, reply) in all(pages) {
-            assert!(!body(&reply).to_lowercase().contains("weight"), "{path} speaks of weights");
-        }
+    for (path, reply) in all(&pages).into_iter().chain(all(&pages_of(""))) {
+        assert!(!body(&reply).to_lowercase().contains("weight"), "{path} speaks of weights");
     }
 }

@@ -74,6 +74,7 @@ impl GasWatch {
     }
 
     async fn look(&self, payments: &SignedPayments) {
+        metrics::unpaid_usage(payments.unpaid_usage());
         for (chain_id, submitter) in payments.gas_wallets() {
             let wallet = submitter.wallet();
             let (reverts, paused_until) = payments.reverted_payments(chain_id);

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use metering_core::events::Wake;
 use metering_core::prices::PriceNumber;
+use metering_core::service::UsedRoutes;
 use metering_core::{Catalogue, Clock, FullStore, Meter, MeterConfig, Service};
 use metering_pay::{OfferSettings, SignedPayments};
 use metering_sample::SampleFeed;
@@ -22,6 +23,7 @@ use crate::config::{Config, CurrencyConfig, Surface};
 use crate::gateway::{Gateway, HeaderSettings, HttpUpstream, NamedUpstreams, Source};
 use crate::http::Bodies;
 use crate::mail;
+use crate::oauth::{self, Issuer};
 use crate::operations::metrics;
 use crate::pages::Pages;
 use crate::pay;
@@ -34,18 +36,19 @@ pub(super) fn assemble(
     readers: Readers,
     clock: Arc<dyn Clock>,
     address: SocketAddr,
-    (catalogue, version): (Arc<Catalogue>, PriceNumber),
+    (catalogue, version, used): (Arc<Catalogue>, PriceNumber, Arc<UsedRoutes>),
     wake: Wake,
 ) -> Result<(App, Option<mail::Unstarted>, Option<pay::Unread>), RunError> {
     let recorder = metrics::install().map_err(|error| RunError::Setup(Box::new(error)))?;
     let urls = settings::Urls::new(config, address);
-    let pages = Pages::new(config, &catalogue, urls.public()).map_err(|error| RunError::Setup(Box::new(error)))?;
+    let pages = Pages::new(config, &catalogue, &used, urls.public());
+    let pages = pages.map_err(|error| RunError::Setup(Box::new(error)))?;
     let documents = documents(config, &catalogue)?;
     let meter_limits = MeterConfig { queue: config.meter.queue, batch: config.meter.batch };
     let meter = Arc::new(Meter::start(Arc::clone(&store) as _, Arc::clone(&clock), meter_limits));
     let service = settings::service(config, &urls);
     let service = Service::new(Arc::clone(&store) as _, Arc::clone(&meter), catalogue, Arc::clone(&clock), service);
-    let service = service.with_prices(Arc::clone(&store) as _, version);
+    let service = service.with_prices(Arc::clone(&store) as _, version).with_used_routes(used);
     metrics::price_version(Some(version));
     let bot_challenge = BotChallenge::new(&config.signup).map_err(RunError::Setup)?;
     let rates = config.receipts.currency.as_ref().map(CurrencyConfig::exchange_rates).transpose()?.map(Arc::new);
@@ -67,10 +70,20 @@ pub(super) fn assemble(
     let signup = mail::settings(config, outbox.as_ref(), signup);
     let service = service.with_signup(Arc::clone(&store) as _, signup);
     let service = service.with_browser_sessions(Arc::clone(&store) as _);
-    let sign_in_page = format!("{}{}", urls.pages(), mail::RECOVER_PAGE);
     let service = service.with_child_accounts(Arc::clone(&store) as _);
-    let service = Arc::new(service.with_members(Arc::clone(&store) as _, &sign_in_page));
-    let stripe = config.stripe.as_ref().map(|stripe| Stripe::new(stripe, urls.pages())).transpose();
+    let sign_in_page = format!("{}{}", urls.pages(), mail::RECOVER_PAGE);
+    let service = service.with_members(Arc::clone(&store) as _, &sign_in_page);
+    let issuer = Issuer::new(config, address);
+    let service = match &issuer {
+        Some(_) => {
+            let documents = oauth::Documents::new(&config.webhooks).map_err(RunError::Setup)?;
+            service.with_oauth(Arc::clone(&store), Arc::new(documents))
+        }
+        None => service,
+    };
+    let service = Arc::new(service);
+    let stripe = |stripe| Stripe::new(stripe, urls.pages(), Arc::clone(&store) as _);
+    let stripe = config.stripe.as_ref().map(stripe).transpose();
     let stripe = stripe.map_err(RunError::Setup)?;
     let upstreams = (source(config, Arc::clone(&clock))?, named_upstreams(config, &NamedUpstreams::default())?);
     let headers = HeaderSettings::new(&config.gateway)?;
@@ -86,6 +99,7 @@ pub(super) fn assemble(
         limits,
         billing_secret: config.billing.internal_secret.as_ref().map(BillingSecret::new),
         payments_secret: config.billing.payments_secret.as_ref().map(BillingSecret::new),
+        issuer,
         stripe: stripe.map(Arc::new),
         metrics: recorder,
         metrics_here: config.admin_listen.is_none(),
@@ -116,7 +130,12 @@ fn source(config: &Config, clock: Arc<dyn Clock>) -> Result<Source, RunError> {
         return Ok(Source::Sample(SampleFeed::new(clock, config.sample.block_time.duration())));
     };
     let url = Url::parse(url).map_err(|error| RunError::Setup(Box::new(error)))?;
-    let upstream = HttpUpstream::new(&url, public_url(config)?, &config.gateway, config.worker_count());
+    let upstream = HttpUpstream::new(
+        &url,
+        public_url(config)?,
+        (&config.gateway, config.gateway.upstream_http2),
+        config.worker_count(),
+    );
     Ok(Source::Http(upstream.map_err(|error| RunError::Setup(Box::new(error)))?))
 }
 

@@ -35,9 +35,10 @@ use shared_runs::SharedRuns;
 pub(crate) type Load = Box<dyn Fn() -> Result<Loaded, ConfigError> + Send + Sync>;
 
 /// The keys and sections that a reload takes.
-const RELOADED: [&str; 12] = [
+const RELOADED: [&str; 13] = [
     "brand",
     "catalogue",
+    "console.oidc.operators",
     "docs",
     "gateway.request_headers",
     "gateway.response_headers",
@@ -278,7 +279,7 @@ impl Parts {
         let front = self.front.load();
         let app = front.app();
         let urls = settings::Urls::new(config, self.address);
-        let pages = Pages::new(config, catalogue, urls.public()).map_err(setup)?;
+        let pages = Pages::new(config, catalogue, app.service.used_routes(), urls.public()).map_err(setup)?;
         let documents = assembly::documents(config, catalogue)?;
         let mut service = app.service.reconfigured(Arc::clone(catalogue), settings::service(config, &urls));
         if let Some(version) = version {
@@ -366,13 +367,19 @@ fn is_reloaded(key: &str) -> bool {
 
 /// The configuration in use, with those keys of a new one that a reload takes.
 fn with_reloaded(config: &Config, new: Config) -> Config {
-    let Config { brand, catalogue, docs, gateway, limits, operator, terms, tls, .. } = new;
+    let Config { brand, catalogue, console, docs, gateway, limits, operator, terms, tls, .. } = new;
     let GatewayConfig { request_headers, response_headers, upstream_headers, upstreams, .. } = gateway;
     let gateway =
         GatewayConfig { request_headers, response_headers, upstream_headers, upstreams, ..config.gateway.clone() };
     // Whether `listen` serves HTTPS is settled when it is bound.
     let tls = config.tls.as_ref().map(|old| tls.unwrap_or_else(|| old.clone()));
-    Config { brand, catalogue, docs, gateway, limits, operator, terms, tls, ..config.clone() }
+    // Without the section, nobody may sign in any more.
+    let operators = console.oidc.map(|oidc| oidc.operators).unwrap_or_default();
+    let mut console = config.console.clone();
+    if let Some(oidc) = &mut console.oidc {
+        oidc.operators = operators;
+    }
+    Config { brand, catalogue, console, docs, gateway, limits, operator, terms, tls, ..config.clone() }
 }
 
 fn list(keys: &[String]) -> String {

@@ -1,4 +1,6 @@
-//! The HTTP client for webhooks.
+//! The HTTP client for webhooks, and for documents that strangers name.
+
+mod fetch;
 
 use std::error::Error;
 use std::fmt;
@@ -9,15 +11,16 @@ use std::time::{Duration, SystemTime};
 
 use bytes::Bytes;
 use metering_core::Timestamp;
-use metering_core::events::{AddressPolicy, WebhookUrl};
-use reqwest::header::{CONTENT_TYPE, HeaderMap, RETRY_AFTER};
+use metering_core::events::{AddressPolicy, AttemptOutcome, WebhookUrl};
+use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderValue, RETRY_AFTER};
 use reqwest::redirect::Policy;
 use reqwest::{Certificate, Response, StatusCode};
 
 use super::failure::WebhookFailure;
 use super::resolver::{Lookup, Resolver, SystemLookup};
+pub(crate) use fetch::FetchedDocument;
 
-/// How much of a response's body is read. Nothing in it is used, but a receiver may log an error if it cannot send it.
+/// How much of a response's body is read. More than is kept: a receiver may log an error if it cannot send all of it.
 const BODY_BYTES_MAX: usize = 4 * 1024;
 
 /// The most headers that a response may have.
@@ -57,12 +60,21 @@ pub(crate) struct WebhookRequest<'a> {
 }
 
 /// What a receiver responded.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct WebhookResponse {
     /// The HTTP status. A redirect is a response like any other: it is not followed.
     pub(crate) status: StatusCode,
     /// How long the receiver asks to wait before the next attempt, without a limit.
     pub(crate) retry_after: Option<Duration>,
+    /// The beginning of the body.
+    pub(crate) body: Vec<u8>,
+}
+
+impl WebhookResponse {
+    /// What it means for the delivery.
+    pub(crate) fn outcome(&self) -> AttemptOutcome {
+        AttemptOutcome::of_response(self.status.as_u16(), self.retry_after).with_body(&self.body)
+    }
 }
 
 /// Sends webhooks, either to customers or to the operator.
@@ -130,34 +142,47 @@ impl WebhookClient {
     /// # Errors
     /// When there is no response.
     pub(crate) async fn send(&self, request: WebhookRequest<'_>) -> Result<WebhookResponse, WebhookFailure> {
+        let WebhookRequest { url, id, timestamp, signature, body } = request;
+        let text = |text: &str| HeaderValue::from_str(text).map_err(|_| WebhookFailure::InvalidRequest);
+        let mut headers = HeaderMap::with_capacity(4);
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        headers.insert("webhook-id", text(id)?);
+        headers.insert("webhook-timestamp", timestamp.unix_seconds().into());
+        headers.insert("webhook-signature", text(signature)?);
+        self.post(url, headers, body, timestamp).await
+    }
+
+    /// Posts a body. `now` is what a date in `Retry-After` is compared with.
+    ///
+    /// # Errors
+    /// When there is no response.
+    pub(crate) async fn post(
+        &self,
+        url: &WebhookUrl,
+        headers: HeaderMap,
+        body: Bytes,
+        now: Timestamp,
+    ) -> Result<WebhookResponse, WebhookFailure> {
         // For an IP address there is no lookup, so the resolver would not check it.
-        if request.url.address().is_some_and(|address| !self.resolver.allows(address)) {
+        if url.address().is_some_and(|address| !self.resolver.allows(address)) {
             return Err(WebhookFailure::RefusedAddress);
         }
-        let sent = self
-            .http
-            .post(request.url.as_str())
-            .header(CONTENT_TYPE, "application/json")
-            .header("webhook-id", request.id)
-            .header("webhook-timestamp", request.timestamp.unix_seconds())
-            .header("webhook-signature", request.signature)
-            .body(request.body)
-            .send();
+        let sent = self.http.post(url.as_str()).headers(headers).body(body).send();
         let response = sent.await.map_err(|error| WebhookFailure::of(&error))?;
-        let retry_after = retry_after(response.headers(), request.timestamp);
-        let outcome = WebhookResponse { status: response.status(), retry_after };
+        let retry_after = retry_after(response.headers(), now);
+        let mut outcome = WebhookResponse { status: response.status(), retry_after, body: Vec::new() };
         // The status is known, so it does not matter how the body ends.
-        let _ = tokio::time::timeout(self.timeouts.body, discard(response)).await;
+        let _ = tokio::time::timeout(self.timeouts.body, read_beginning(response, &mut outcome.body)).await;
         Ok(outcome)
     }
 }
 
-/// Reads the beginning of the body.
-async fn discard(mut response: Response) {
-    let mut read = 0;
+/// Reads the beginning of the body, as far as there is time.
+async fn read_beginning(mut response: Response, body: &mut Vec<u8>) {
     while let Ok(Some(chunk)) = response.chunk().await {
-        read += chunk.len();
-        if read >= BODY_BYTES_MAX {
+        let left = BODY_BYTES_MAX.saturating_sub(body.len());
+        body.extend_from_slice(chunk.get(..left).unwrap_or(&chunk));
+        if body.len() >= BODY_BYTES_MAX {
             return;
         }
     }

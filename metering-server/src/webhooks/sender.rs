@@ -6,7 +6,7 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use metering_core::events::{AttemptOutcome, WebhookMessage, WebhookSender};
 
-use super::client::{WebhookClient, WebhookRequest, WebhookResponse};
+use super::client::{WebhookClient, WebhookRequest};
 use crate::config::WebhooksConfig;
 use crate::mail::AlertMail;
 
@@ -43,7 +43,7 @@ impl WebhookSender for EventSender {
         let client = if is_customers { &self.customers } else { &self.operator };
         let (url, body) = (&webhook.terms.url, Bytes::copy_from_slice(body));
         match client.send(WebhookRequest { url, id, timestamp, signature, body }).await {
-            Ok(WebhookResponse { status, retry_after }) => AttemptOutcome::of_response(status.as_u16(), retry_after),
+            Ok(response) => response.outcome(),
             Err(failure) => {
                 tracing::info!(webhook = %webhook.id, event = id, reason = %failure, "a webhook got no response");
                 let error = if is_customers { failure.for_customers() } else { failure.to_string() };
@@ -53,6 +53,6 @@ impl WebhookSender for EventSender {
     }
 }
 
-fn failed(error: String) -> AttemptOutcome {
-    AttemptOutcome::Failed { status: None, error, retry_after: None }
+pub(super) fn failed(error: String) -> AttemptOutcome {
+    AttemptOutcome::Failed { status: None, error, retry_after: None, response: None }
 }

@@ -16,7 +16,11 @@ const CREDENTIALS: &str = "/run/credentials/metering-server.service";
 const MARK: &str = "/etc/metering/mark.svg";
 
 /// Tables whose keys are not those of the schema: names of headers, and symbols of tokens.
-const FREE: [&str; 3] = ["gateway.upstream_headers", "gateway.upstreams.headers", "receipts.currency.rates"];
+const FREE: [&str; 4] =
+    ["gateway.upstream_headers", "gateway.upstreams.headers", "usage.sinks.headers", "receipts.currency.rates"];
+
+/// Tables that can be repeated.
+const REPEATED: [&str; 3] = ["pay.offers", "gateway.upstreams", "usage.sinks"];
 
 /// Without the `#` of keys and sections. Comments for people have a space after it.
 fn uncommented() -> String {
@@ -32,6 +36,7 @@ fn loaded(text: &str) -> Result<Config, String> {
     let secrets = ["smtp-password", "webhook-secret", "webhook-previous-secret", "gas-key", "mpp-secret"];
     let more = ["otlp-authorization", "billing-secret", "challenge-secret", "turnstile-secret", "database-url"];
     let more = more.into_iter().chain(["upstream-key", "payments-secret", "stripe-key", "stripe-webhook-secret"]);
+    let more = more.chain(["oidc-secret"]);
     for secret in secrets.into_iter().chain(more) {
         let text = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
         std::fs::write(folder.path().join(format!("metering_{secret}")), text).unwrap();
@@ -48,7 +53,7 @@ fn loaded(text: &str) -> Result<Config, String> {
 fn keys(section: &str, found: &mut BTreeSet<String>) -> bool {
     let header = match section {
         "" => String::new(),
-        "pay.offers" | "gateway.upstreams" => format!("[[{section}]]\n"),
+        _ if REPEATED.contains(&section) => format!("[[{section}]]\n"),
         _ => format!("[{section}]\n"),
     };
     // Where any key is fine, keys are not those of the schema.
@@ -70,7 +75,7 @@ fn flatten(prefix: &str, table: &Table, found: &mut Vec<(String, Value)>) {
         let key = if prefix.is_empty() { key.clone() } else { format!("{prefix}.{key}") };
         match value {
             Value::Table(table) if !FREE.contains(&key.as_str()) => flatten(&key, table, found),
-            Value::Array(tables) if ["pay.offers", "gateway.upstreams"].contains(&key.as_str()) => {
+            Value::Array(tables) if REPEATED.contains(&key.as_str()) => {
                 tables.iter().for_each(|table| flatten(&key, table.as_table().unwrap(), found));
             }
             value => found.push((key, value.clone())),
@@ -120,7 +125,8 @@ fn commented_values_are_the_defaults() {
 }
 
 /// Keys that exclude each other.
-const EITHER: [(&str, &str); 15] = [
+const EITHER: [(&str, &str); 16] = [
+    ("[console.oidc]", "client_secret = "),
     ("[billing]", "internal_secret = "),
     ("[billing]", "payments_secret = "),
     ("[stripe]", "key = "),

@@ -1,20 +1,21 @@
 //! Stores authorizations, each once, and what becomes of them.
 
+use std::cmp::Reverse;
 use std::time::Duration;
 
-use metering_core::Timestamp;
 use metering_core::backend::decision::{self, Decided};
 use metering_core::chains::{Address, TxRef};
 use metering_core::offers::{
     AuthorizationId, AuthorizationRecord, AuthorizationState, IdentifierHash, SettlementFailure,
 };
 use metering_core::store::{AuthorizationCredited, AuthorizationOpened, NewAuthorization, PaymentCredit};
+use metering_core::{Credits, Timestamp};
 
 use crate::executor::Executor;
 use crate::fault::Result;
 use crate::offers::rows::Stored;
 use crate::offers::{claims, places, rows, states};
-use crate::{accounts, numbered, payments};
+use crate::{accounts, numbered, payments, values};
 
 /// The record of an authorization.
 pub async fn by_id(db: &mut dyn Executor, id: &AuthorizationId) -> Result<Option<AuthorizationRecord>> {
@@ -33,6 +34,24 @@ pub async fn by_identifier(
     identifier: &IdentifierHash,
 ) -> Result<Option<AuthorizationRecord>> {
     Ok(rows::by_identifier(db, payer, identifier).await?.map(|stored| stored.record))
+}
+
+/// The authorizations of a payer for usage that are pending, or were not paid.
+pub async fn unsettled_usage(db: &mut dyn Executor, payer: &Address) -> Result<Vec<AuthorizationRecord>> {
+    let mut found = rows::all(db, rows::OPEN_USAGE, &values![payer]).await?;
+    found.extend(rows::all(db, rows::UNPAID_OF_PAYER, &values![payer]).await?);
+    Ok(found)
+}
+
+/// The newest authorizations for usage that were not paid, newest first, at most `limit`.
+pub async fn unpaid_usage(db: &mut dyn Executor, limit: u32) -> Result<Vec<AuthorizationRecord>> {
+    let mut found = rows::all(db, &rows::unpaid(limit), &[]).await?;
+    let at = |record: &AuthorizationRecord| match record.state {
+        AuthorizationState::Failed { at, .. } => at,
+        AuthorizationState::Pending | AuthorizationState::Credited => record.received_at,
+    };
+    found.sort_by_key(|record| Reverse(at(record)));
+    Ok(found)
 }
 
 /// Stores an accepted authorization, claimed for `lease`.
@@ -71,6 +90,20 @@ pub async fn credit(
     let account = payments::write_credit(db, changes).await?;
     states::set_credited(db, row, tx).await?;
     Ok(AuthorizationCredited::Account(account))
+}
+
+/// Records what the request of a pending authorization used. The record after that; `None`, and nothing changes, when
+/// that is known already, or it is not pending.
+pub async fn set_used(
+    db: &mut dyn Executor,
+    id: &AuthorizationId,
+    used: Credits,
+    now: Timestamp,
+) -> Result<Option<AuthorizationRecord>> {
+    let Some(Stored { row, record, .. }) = rows::pending(db, id).await? else { return Ok(None) };
+    let Some(after) = decision::use_authorization(record, used, now) else { return Ok(None) };
+    states::set_used(db, row, &after).await?;
+    Ok(Some(after))
 }
 
 /// Records that a pending authorization cannot be executed. Returns whether it was pending.

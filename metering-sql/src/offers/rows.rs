@@ -5,8 +5,9 @@ use std::collections::BTreeMap;
 
 use metering_core::Timestamp;
 use metering_core::chains::{Address, TxRef};
+use metering_core::charging::HoldId;
 use metering_core::offers::{
-    Authorization, AuthorizationId, AuthorizationRecord, AuthorizationState, GasPlace, IdentifierHash,
+    Authorization, AuthorizationId, AuthorizationRecord, AuthorizationState, AuthorizedUsage, GasPlace, IdentifierHash,
     SignedAuthorization, Submission,
 };
 
@@ -43,6 +44,8 @@ const COLUMNS: &[Column] = &[
     Own("gas_wallet"),
     Place("gas_nonce"),
     Own("identifier"),
+    Own("usage_hold"),
+    Own("used_credits"),
     Own("claimed_until"),
 ];
 
@@ -51,7 +54,7 @@ impl Record for AuthorizationRecord {
     const TABLE: Table = Table {
         name: "payment_authorization",
         key: &["chain_id", "token", "payer", "nonce"],
-        columns: COLUMNS.split_at(21).0,
+        columns: COLUMNS.split_at(23).0,
     };
 
     fn values(&self) -> Result<Vec<Value>> {
@@ -63,6 +66,7 @@ impl Record for AuthorizationRecord {
         values.extend(values![self.tx.map(|tx| tx.chain_id), self.tx.map(|tx| tx.hash)]);
         let (wallet, nonce) = (self.gas.map(|place| place.wallet), self.gas.map(|place| StoredPlace(place.nonce)));
         values.extend(values![wallet, nonce, self.identifier]);
+        values.extend(values![self.usage.map(|usage| usage.hold), self.usage.and_then(|usage| usage.used)]);
         Ok(values)
     }
 
@@ -76,8 +80,9 @@ impl Record for AuthorizationRecord {
         // The schema ensures that both are set or neither is.
         let place: (Option<Address>, Option<StoredPlace>) = (row.next()?, row.next()?);
         let gas = place.0.zip(place.1).map(|(wallet, StoredPlace(nonce))| GasPlace { wallet, nonce });
-        let (identifier, submissions) = (row.next()?, Vec::new());
-        Ok(Self { signed, account, credits, request, identifier, received_at, state, tx, gas, submissions })
+        let (identifier, hold, used): (_, Option<HoldId>, _) = (row.next()?, row.next()?, row.next()?);
+        let (usage, submissions) = (hold.map(|hold| AuthorizedUsage { hold, used }), Vec::new());
+        Ok(Self { signed, account, credits, request, identifier, received_at, state, tx, gas, submissions, usage })
     }
 }
 
@@ -129,6 +134,22 @@ pub const BY_TX: &str = "tx_hash = ?1 AND tx_chain_id = ?2";
 /// The condition for the one of a payer whose client gave it an id.
 pub const BY_IDENTIFIER: &str = "payer = ?1 AND identifier = ?2";
 
+/// The condition for those of a payer that pay for usage and may still be executed.
+pub const OPEN_USAGE: &str = "payer = ?1 AND usage_hold IS NOT NULL AND state = 'pending'";
+
+/// The condition for those of a payer that pay for usage and were not paid.
+pub const UNPAID_OF_PAYER: &str = "payer = ?1 AND used_credits > 0 AND state = 'failed'";
+
+/// The condition for those that pay for usage and were not paid, the newest `limit`. The limit is a literal, as in
+/// [`from`].
+#[must_use]
+pub fn unpaid(limit: u32) -> String {
+    format!(
+        "payment_authorization.id IN (SELECT p.id FROM payment_authorization p \
+           WHERE p.used_credits > 0 AND p.state = 'failed' ORDER BY p.failed_at DESC, p.id DESC LIMIT {limit})"
+    )
+}
+
 /// An authorization with its transactions.
 #[derive(Debug)]
 pub struct Stored {
@@ -178,6 +199,11 @@ fn submission(row: &Row) -> Result<Option<(i64, Submission)>> {
     let Some(number) = row.get(SUBMISSION)? else { return Ok(None) };
     let (hash, raw, signed_at) = (row.get(SUBMISSION + 1)?, row.get(SUBMISSION + 2)?, row.get(SUBMISSION + 3)?);
     Ok(Some((number, Submission { hash, raw, signed_at })))
+}
+
+/// The records that match, oldest row first.
+pub(crate) async fn all(db: &mut dyn Executor, condition: &str, values: &[Value]) -> Result<Vec<AuthorizationRecord>> {
+    rows(db, condition, values).await?.values().map(|rows| read(rows).map(|stored| stored.record)).collect()
 }
 
 async fn one(db: &mut dyn Executor, condition: &str, values: &[Value]) -> Result<Option<Stored>> {

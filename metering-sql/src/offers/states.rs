@@ -25,6 +25,14 @@ pub(crate) async fn set(db: &mut dyn Executor, row: i64, state: AuthorizationSta
     numbered::set::<AuthorizationRecord>(db, &["state", "failure", "failed_at"], &[row]).await.map(drop)
 }
 
+/// Sets what an authorization's request used, and its state after that.
+pub(crate) async fn set_used(db: &mut dyn Executor, row: i64, after: &AuthorizationRecord) -> Result<()> {
+    let used = after.usage.and_then(|usage| usage.used);
+    let row = [values![row, used], state_values(after.state)].concat();
+    let columns = ["used_credits", "state", "failure", "failed_at"];
+    numbered::set::<AuthorizationRecord>(db, &columns, &[row]).await.map(drop)
+}
+
 /// Records that an authorization was credited for a transaction.
 pub(crate) async fn set_credited(db: &mut dyn Executor, row: i64, tx: TxRef) -> Result<()> {
     let row = values![row, "credited", tx.chain_id, tx.hash];

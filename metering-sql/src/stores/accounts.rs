@@ -94,6 +94,10 @@ macro_rules! store {
                         .await
                 }
 
+                async fn route_calls(&self, days: DayRange) -> Result<Vec<(CountedRoute, u64)>> {
+                    snapshot(self, days, |db, days| shared($crate::reports::calls_by_route(db, *days))).await
+                }
+
                 async fn daily_totals(&self, after: Option<&Cursor>, limit: u32) -> Result<Page<DailyTotal>> {
                     let args = (after.cloned(), limit);
                     snapshot(self, args, |db, (after, limit)| {

@@ -12,7 +12,7 @@ macro_rules! authorization_store {
             use $crate::private::metering_core::store::{
                 AuthorizationCredited, AuthorizationOpened, NewAuthorization, PaymentCredit,
             };
-            use $crate::private::metering_core::{AccountId, StoreError, Timestamp};
+            use $crate::private::metering_core::{AccountId, Credits, StoreError, Timestamp};
             use $crate::{read, shared, write};
 
             type Result<T, E = StoreError> = ::core::result::Result<T, E>;
@@ -91,6 +91,24 @@ macro_rules! authorization_store {
                     let args = (*id, failure, now);
                     write(self, args, |db, (id, failure, now)| shared(authorizations::fail(db, id, *failure, *now)))
                         .await
+                }
+
+                async fn use_authorization(
+                    &self,
+                    id: &AuthorizationId,
+                    used: Credits,
+                    now: Timestamp,
+                ) -> Result<Option<AuthorizationRecord>> {
+                    let args = (*id, used, now);
+                    write(self, args, |db, (id, used, now)| shared(authorizations::set_used(db, id, *used, *now))).await
+                }
+
+                async fn unsettled_usage(&self, payer: &Address) -> Result<Vec<AuthorizationRecord>> {
+                    read(self, *payer, |db, payer| shared(authorizations::unsettled_usage(db, payer))).await
+                }
+
+                async fn unpaid_usage(&self, limit: u32) -> Result<Vec<AuthorizationRecord>> {
+                    read(self, limit, |db, limit| shared(authorizations::unpaid_usage(db, *limit))).await
                 }
 
                 async fn reopen_authorization(

@@ -52,6 +52,36 @@ macro_rules! operator_store {
                     write(self, args, |db, (entry, outcome)| shared($crate::audit::log(db, entry, outcome))).await
                 }
 
+                async fn erasure(&self, id: &AccountId, with_receipts: bool) -> Result<Option<Erasure>> {
+                    let args = (id.clone(), with_receipts);
+                    snapshot(self, args, |db, (id, with_receipts)| {
+                        shared($crate::erasure::count(db, id, *with_receipts))
+                    })
+                    .await
+                }
+
+                async fn erase_account(
+                    &self,
+                    id: &AccountId,
+                    with_receipts: bool,
+                    now: Timestamp,
+                ) -> Result<Option<Erasure>> {
+                    let args = (id.clone(), with_receipts, now);
+                    write(self, args, |db, (id, with_receipts, now)| {
+                        shared($crate::erasure::erase(db, id, *with_receipts, *now))
+                    })
+                    .await
+                }
+
+                async fn forget_older(
+                    &self,
+                    kept: &Retention,
+                    now: Timestamp,
+                    after: Option<&Cursor>,
+                ) -> Result<(u64, Option<Cursor>)> {
+                    $crate::retention::forget(self, kept, now, after).await
+                }
+
                 async fn audit_log(&self, query: &AuditQuery, limit: u32) -> Result<Vec<AuditEntry>> {
                     let args = (query.clone(), limit);
                     read(self, args, |db, (query, limit)| shared($crate::audit::list(db, query, *limit))).await
@@ -118,8 +148,12 @@ macro_rules! operator_store {
                         .await
                 }
 
-                async fn failing_deliveries(&self, limit: u32) -> Result<Vec<Delivery>> {
-                    read(self, limit, |db, limit| shared(search::failing_deliveries(db, *limit))).await
+                async fn failing_deliveries(&self, after: Option<&Cursor>, limit: u32) -> Result<Page<Delivery>> {
+                    let args = (after.cloned(), limit);
+                    read(self, args, |db, (after, limit)| {
+                        shared(search::failing_deliveries(db, after.as_ref(), *limit))
+                    })
+                    .await
                 }
             }
         };

@@ -106,8 +106,67 @@ macro_rules! payment_store {
                     read(self, *payment, |db, payment| shared($crate::processors::reversals(db, payment))).await
                 }
 
+                async fn auto_top_up(&self, account: &AccountId) -> Result<Option<AutoTopUp>> {
+                    read(self, account.clone(), |db, account| shared($crate::auto_top_ups::of_account(db, account)))
+                        .await
+                }
+
+                async fn set_auto_top_up(&self, account: &AccountId, change: AutoTopUpChange) -> Result<AutoTopUpSet> {
+                    let args = (account.clone(), change);
+                    write(self, args, |db, (account, change)| shared($crate::auto_top_ups::set(db, account, change)))
+                        .await
+                }
+
+                async fn stop_top_ups(&self, account: &AccountId, reason: TopUpStop, now: Timestamp) -> Result<()> {
+                    let args = (account.clone(), reason, now);
+                    write(self, args, |db, (account, reason, now)| {
+                        shared($crate::auto_top_ups::stop(db, account, *reason, *now))
+                    })
+                    .await
+                }
+
+                async fn due_top_ups(&self, after: Option<&Cursor>, limit: u32) -> Result<Page<AutoTopUp>> {
+                    let args = (after.cloned(), limit);
+                    read(self, args, |db, (after, limit)| shared($crate::auto_top_ups::due(db, after.as_ref(), *limit)))
+                        .await
+                }
+
+                async fn begin_top_up(
+                    &self,
+                    account: &AccountId,
+                    id: TopUpChargeId,
+                    now: Timestamp,
+                ) -> Result<Option<TopUpCharge>> {
+                    let args = (account.clone(), id, now);
+                    write(self, args, |db, (account, id, now)| {
+                        shared($crate::auto_top_ups::begin(db, account, *id, *now))
+                    })
+                    .await
+                }
+
+                async fn open_top_ups(&self, limit: u32) -> Result<Vec<TopUpCharge>> {
+                    read(self, limit, |db, limit| shared($crate::auto_top_ups::open(db, *limit))).await
+                }
+
+                async fn top_up_charges(&self, account: &AccountId, since: Timestamp) -> Result<Vec<TopUpCharge>> {
+                    let args = (account.clone(), since);
+                    read(self, args, |db, (account, since)| {
+                        shared($crate::auto_top_ups::charges_since(db, account, *since))
+                    })
+                    .await
+                }
+
+                async fn end_top_up(&self, id: TopUpChargeId, end: TopUpEnd, now: Timestamp) -> Result<bool> {
+                    let args = (id, end, now);
+                    write(self, args, |db, (id, end, now)| shared($crate::auto_top_ups::end(db, *id, end, *now))).await
+                }
+
                 async fn linked_accounts(&self, wallet: &Address) -> Result<Vec<AccountId>> {
                     read(self, *wallet, |db, wallet| shared($crate::wallets::accounts_of(db, wallet))).await
+                }
+
+                async fn linked_wallets(&self, account: &AccountId) -> Result<Vec<Address>> {
+                    read(self, account.clone(), |db, account| shared($crate::wallets::of_account(db, account))).await
                 }
 
                 async fn buyers(&self, account: &AccountId) -> Result<Vec<BuyerRecord>> {
@@ -220,8 +279,12 @@ macro_rules! payment_store {
                     write(self, payment, |db, payment| shared($crate::unclaimed::put(db, payment))).await
                 }
 
-                async fn unclaimed(&self, limit: u32) -> Result<(Vec<UnclaimedPayment>, u64)> {
-                    snapshot(self, limit, |db, limit| shared($crate::unclaimed::newest(db, *limit))).await
+                async fn unclaimed(&self, after: Option<&Cursor>, limit: u32) -> Result<(Page<UnclaimedPayment>, u64)> {
+                    let args = (after.cloned(), limit);
+                    snapshot(self, args, |db, (after, limit)| {
+                        shared($crate::unclaimed::newest(db, after.as_ref(), *limit))
+                    })
+                    .await
                 }
 
                 async fn unclaimed_in(

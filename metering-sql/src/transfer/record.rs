@@ -1,5 +1,6 @@
 //! The records of a store, in a form that does not depend on the backend.
 
+mod amounts;
 mod exact;
 
 use std::fmt;
@@ -13,13 +14,14 @@ use metering_core::access::{
 use metering_core::chains::Address;
 use metering_core::charging::{CountedRoute, Hold, StoredResult, UsageKind, Volume, Window};
 use metering_core::clock::{Day, Timestamp};
-use metering_core::events::{DeliveryId, Event, Progress, Webhook, WebhookId};
+use metering_core::events::{DeliveryId, Event, Progress, SentUsage, UsageSink, Webhook, WebhookId};
 use metering_core::money::{Credits, LedgerEntry, Refill};
+use metering_core::oauth::{Grant, OAuthClient};
 use metering_core::offers::{AuthorizationId, AuthorizationRecord};
 use metering_core::operators::{AuditEntry, Operator};
 use metering_core::payments::{
-    BuyerRecord, Challenge, PaymentRecord, Plan, ProcessorReversal, Quote, RecipientRecord, UnclaimedPayment,
-    UnreadableArrival,
+    AutoTopUp, BuyerRecord, Challenge, PaymentRecord, Plan, ProcessorReversal, Quote, RecipientRecord, TopUpCharge,
+    UnclaimedPayment, UnreadableArrival,
 };
 use metering_core::prices::PriceVersion;
 use metering_core::signups::{EmailLink, SignupSession};
@@ -55,6 +57,10 @@ pub enum Record {
     Reversal(Box<ProcessorReversal>),
     /// Who bought for an account, for some time.
     Buyer(Box<BuyerRecord>),
+    /// The saved card of an account, and the rule of its automatic top-ups.
+    AutoTopUp(Box<AutoTopUp>),
+    /// A charge of a saved card.
+    TopUpCharge(Box<TopUpCharge>),
     /// An authorization. Its claim is not moved: a pending one is free to claim.
     Authorization(Box<AuthorizationRecord>),
     /// The places of a wallet that pays gas.
@@ -79,6 +85,10 @@ pub enum Record {
     Event(Box<Event>),
     /// A delivery.
     Delivery(DeliveryRecord),
+    /// A sink for usage.
+    UsageSink(UsageSink),
+    /// What a sink was sent of a daily total.
+    SentUsage(Box<SentUsage>),
     /// A signup session.
     Signup(SignupSession),
     /// A used solution of a bot challenge.
@@ -99,6 +109,10 @@ pub enum Record {
     Child(Box<ChildAccount>),
     /// Credits that moved between an account and its child.
     Move(Box<CreditMove>),
+    /// A client of OAuth that registered.
+    OAuthClient(OAuthClient),
+    /// A grant of OAuth.
+    OAuthGrant(Box<Grant>),
     /// An operator.
     Operator(Operator),
     /// A price version, and the text of its catalogue.
@@ -261,6 +275,8 @@ impl Record {
             Self::Payment(_) => Section::Payments,
             Self::Reversal(_) => Section::Reversals,
             Self::Buyer(_) => Section::Buyers,
+            Self::AutoTopUp(_) => Section::AutoTopUps,
+            Self::TopUpCharge(_) => Section::TopUpCharges,
             Self::Authorization(_) => Section::Authorizations,
             Self::GasPlaces(_) => Section::GasPlaces,
             Self::Quote(_) => Section::Quotes,
@@ -273,6 +289,8 @@ impl Record {
             Self::Webhook(_) => Section::Webhooks,
             Self::Event(_) => Section::Events,
             Self::Delivery(_) => Section::Deliveries,
+            Self::UsageSink(_) => Section::UsageSinks,
+            Self::SentUsage(_) => Section::SentUsage,
             Self::Signup(_) => Section::Signups,
             Self::Solution(_) => Section::Solutions,
             Self::EmailLink(_) => Section::EmailLinks,
@@ -283,38 +301,13 @@ impl Record {
             Self::AccountAction(_) => Section::AccountLogs,
             Self::Child(_) => Section::ChildAccounts,
             Self::Move(_) => Section::CreditMoves,
+            Self::OAuthClient(_) => Section::OAuthClients,
+            Self::OAuthGrant(_) => Section::OAuthGrants,
             Self::Operator(_) => Section::Operators,
             Self::Price(..) => Section::Prices,
             Self::AuditEntry(_) => Section::AuditLog,
             Self::Key(_) => Section::Keys,
             Self::Secret(_) => Section::Secrets,
-        }
-    }
-
-    /// Its amounts of credits, by name, for the sums.
-    #[must_use]
-    pub fn amounts(&self) -> Vec<(&'static str, Credits)> {
-        match self {
-            Self::Account(record) => {
-                let totals = record.account.totals;
-                vec![
-                    ("balance", totals.balance),
-                    ("purchased", totals.purchased),
-                    ("granted", totals.granted),
-                    ("used", totals.used),
-                    ("held", totals.held),
-                ]
-            }
-            Self::Ledger(record) => vec![("amount", record.entry.amount)],
-            Self::Usage(total) => vec![("credits_used", total.credits_used)],
-            Self::Activity(record) => vec![("amount", record.amount)],
-            Self::Idempotency(record) => vec![("charged", record.result.charged)],
-            Self::Hold(hold) => vec![("held", hold.held())],
-            Self::Key(record) => vec![("spent", record.meter.map_or(Credits::ZERO, |meter| meter.spent.amount))],
-            Self::Move(moved) => vec![("moved", moved.amount)],
-            Self::Authorization(record) => vec![("credits", record.credits)],
-            Self::Quote(quote) => vec![("credits", quote.credits), ("bonus_credits", quote.bonus_credits)],
-            _ => Vec::new(),
         }
     }
 
@@ -350,6 +343,8 @@ impl Record {
                 format!("reversal {} at {}", reversal.reference.id(), reversal.reference.processor())
             }
             Self::Buyer(record) => format!("buyer of {} since {}", record.account, record.since),
+            Self::AutoTopUp(settings) => format!("saved card of {}", settings.account),
+            Self::TopUpCharge(charge) => format!("automatic top-up {} of {}", charge.id, charge.account),
             Self::Authorization(record) => {
                 let AuthorizationId { chain_id, payer, nonce, .. } = record.signed.id();
                 format!("authorization {nonce} of {payer} on chain {chain_id}")
@@ -365,6 +360,8 @@ impl Record {
             Self::Webhook(webhook) => format!("webhook {}", webhook.id),
             Self::Event(event) => format!("event {}", event.id()),
             Self::Delivery(record) => format!("delivery {} to {}", record.id.get(), record.webhook),
+            Self::UsageSink(sink) => format!("usage sink {}", sink.name),
+            Self::SentUsage(row) => format!("usage of {} on {} at sink {}", row.account, row.day, row.sink),
             Self::Signup(session) => format!("signup {:?}", session.token),
             Self::Solution(record) => format!("solution {record:?}"),
             Self::EmailLink(link) => format!("email link {:?} of {}", link.token, link.account),
@@ -375,6 +372,8 @@ impl Record {
             Self::AccountAction(action) => format!("log entry {} of {}", action.number, action.account),
             Self::Child(child) => format!("parent of {}", child.account),
             Self::Move(moved) => format!("credits moved between {} and {}", moved.parent, moved.child),
+            Self::OAuthClient(client) => format!("OAuth client {}", client.id),
+            Self::OAuthGrant(grant) => format!("OAuth grant {:?} of {}", grant.token, grant.account),
             Self::Operator(operator) => format!("operator {}", operator.name),
             Self::Price(version, _) => format!("price version {}", version.number),
             Self::AuditEntry(entry) => format!("audit entry {}", entry.id.0),

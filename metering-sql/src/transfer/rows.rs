@@ -3,13 +3,14 @@
 use std::sync::Arc;
 
 use metering_core::access::{AccountAction, BrowserSession, Invitation, Member, SecretRecord, SignInProof};
-use metering_core::events::{Event, Webhook};
+use metering_core::events::{Event, SentUsage, UsageSink, Webhook};
 use metering_core::money::{LedgerEntry, Refill};
+use metering_core::oauth::{Grant, OAuthClient};
 use metering_core::offers::AuthorizationRecord;
 use metering_core::operators::{AuditId, AuditOutcome, NewAuditEntry, Operator};
 use metering_core::payments::{
-    BuyerRecord, Challenge, PaymentRecord, Plan, ProcessorReversal, Quote, RecipientRecord, UnclaimedPayment,
-    UnreadableArrival,
+    AutoTopUp, BuyerRecord, Challenge, PaymentRecord, Plan, ProcessorReversal, Quote, RecipientRecord, TopUpCharge,
+    UnclaimedPayment, UnreadableArrival,
 };
 use metering_core::prices::PriceVersion;
 use metering_core::signups::{EmailLink, SignupSession};
@@ -69,6 +70,8 @@ impl Rows {
                 rows!(Reversal, ProcessorReversal, ["processor {bytes}", "reversal_id {bytes}"])
             }
             Section::Buyers => rows!(Buyer, BuyerRecord, ["account", "since"]),
+            Section::AutoTopUps => rows!(AutoTopUp, AutoTopUp, ["account"]),
+            Section::TopUpCharges => rows!(TopUpCharge, TopUpCharge, ["id"]),
             Section::Authorizations => {
                 rows!(Authorization, AuthorizationRecord, ["chain_id", "token", "payer", "nonce"])
             }
@@ -86,6 +89,20 @@ impl Rows {
             Section::Webhooks => rows!(Webhook, Webhook, ["coalesce(webhook.account, 0)", "webhook.id"]),
             Section::Events => rows!(Event, Event, ["number"]),
             Section::Deliveries => rows!(Delivery, DeliveryRecord, ["id"]),
+            Section::UsageSinks => rows!(UsageSink, UsageSink, ["name {bytes}"]),
+            Section::SentUsage => rows!(
+                SentUsage,
+                SentUsage,
+                [
+                    "sink {bytes}",
+                    "day",
+                    "account",
+                    "route_template {bytes}",
+                    "http_method {bytes}",
+                    "source {bytes}",
+                    "key"
+                ]
+            ),
             Section::Signups => rows!(Signup, SignupSession, ["token"]),
             Section::Solutions => rows!(Solution, SolutionRecord, ["solution"]),
             Section::EmailLinks => rows!(EmailLink, EmailLink, ["token"]),
@@ -96,6 +113,8 @@ impl Rows {
             Section::AccountLogs => rows!(AccountAction, AccountAction, ["account", "number"]),
             Section::ChildAccounts => rows!(Child, ChildAccount, ["account"]),
             Section::CreditMoves => rows!(Move, CreditMove, ["parent", "request"]),
+            Section::OAuthClients => rows!(OAuthClient, OAuthClient, ["id {bytes}"]),
+            Section::OAuthGrants => rows!(OAuthGrant, Grant, ["id"]),
             Section::Operators => rows!(Operator, Operator, ["name {bytes}"]),
             Section::Prices => Some(Rows {
                 table: Price::TABLE,

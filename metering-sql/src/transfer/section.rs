@@ -29,6 +29,10 @@ pub enum Section {
     Reversals,
     /// Who bought, for receipts: by account and time.
     Buyers,
+    /// Saved cards with the rules of automatic top-ups: by account.
+    AutoTopUps,
+    /// Charges of saved cards: by their id.
+    TopUpCharges,
     /// Authorizations: by chain, token, payer and nonce.
     Authorizations,
     /// The places of wallets that pay gas, by chain and wallet.
@@ -53,6 +57,10 @@ pub enum Section {
     Events,
     /// Deliveries of events that are still kept, in the order written.
     Deliveries,
+    /// Sinks for usage, by the bytes of their name.
+    UsageSinks,
+    /// What sinks were sent of usage: by the bytes of the sink, day, account, the bytes of route, method and source, and key.
+    SentUsage,
     /// Signup sessions, by their token.
     Signups,
     /// Used solutions of bot challenges, by their bytes.
@@ -73,6 +81,10 @@ pub enum Section {
     ChildAccounts,
     /// Credits that moved between accounts and their children, by parent and request.
     CreditMoves,
+    /// Clients of OAuth that registered, by the bytes of their id.
+    OAuthClients,
+    /// Grants of OAuth, by their id.
+    OAuthGrants,
     /// Operators, by the bytes of their name.
     Operators,
     /// Price versions, by number.
@@ -88,7 +100,7 @@ pub enum Section {
 impl Section {
     /// Every section, in the order in which they are written: records that others refer to come first. Secrets come
     /// last, so that nobody is charged on an incomplete store.
-    pub const ALL: [Self; 39] = [
+    pub const ALL: [Self; 45] = [
         Self::Accounts,
         Self::Keys,
         Self::Ledger,
@@ -102,6 +114,8 @@ impl Section {
         Self::Payments,
         Self::Reversals,
         Self::Buyers,
+        Self::AutoTopUps,
+        Self::TopUpCharges,
         Self::Authorizations,
         Self::GasPlaces,
         Self::Quotes,
@@ -114,6 +128,8 @@ impl Section {
         Self::Webhooks,
         Self::Events,
         Self::Deliveries,
+        Self::UsageSinks,
+        Self::SentUsage,
         Self::Signups,
         Self::Solutions,
         Self::EmailLinks,
@@ -124,6 +140,8 @@ impl Section {
         Self::AccountLogs,
         Self::ChildAccounts,
         Self::CreditMoves,
+        Self::OAuthClients,
+        Self::OAuthGrants,
         Self::Operators,
         Self::Prices,
         Self::AuditLog,
@@ -146,6 +164,8 @@ impl Section {
             Self::Payments => "payments",
             Self::Reversals => "reversals",
             Self::Buyers => "buyers",
+            Self::AutoTopUps => "auto_top_ups",
+            Self::TopUpCharges => "top_up_charges",
             Self::Authorizations => "authorizations",
             Self::GasPlaces => "gas_places",
             Self::Quotes => "quotes",
@@ -158,6 +178,8 @@ impl Section {
             Self::Webhooks => "webhooks",
             Self::Events => "events",
             Self::Deliveries => "deliveries",
+            Self::UsageSinks => "usage_sinks",
+            Self::SentUsage => "sent_usage",
             Self::Signups => "signups",
             Self::Solutions => "solutions",
             Self::EmailLinks => "email_links",
@@ -168,6 +190,8 @@ impl Section {
             Self::AccountLogs => "account_logs",
             Self::ChildAccounts => "child_accounts",
             Self::CreditMoves => "credit_moves",
+            Self::OAuthClients => "oauth_clients",
+            Self::OAuthGrants => "oauth_grants",
             Self::Operators => "operators",
             Self::Prices => "prices",
             Self::AuditLog => "audit_log",

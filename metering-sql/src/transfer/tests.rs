@@ -294,6 +294,7 @@ async fn authorizations_and_gas_places_are_copied_named_and_compared() {
         tx: None,
         gas: Some(GasPlace { wallet: token, nonce: 4 }),
         submissions: Vec::new(),
+        usage: None,
     };
     let places = GasPlacesRecord { chain_id: 7, wallet: token, next: 5, given_back: vec![1, 3] };
     let records = || [Record::Authorization(Box::new(record.clone())), Record::GasPlaces(places.clone())];

@@ -35,7 +35,8 @@ pub(crate) fn write(connection: &Connection, changes: &[HoldChange<i64, i64>]) -
 
 fn insert(connection: &Connection, account: i64, line: i64, hold: &Hold) -> rusqlite::Result<()> {
     let sql = "INSERT INTO hold (id, account, key, amount, fallback, line, request_path, created_at, expires_at, \
-                 captured, reason, settled_at, tokens) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)";
+                 captured, reason, settled_at, tokens, upstream) \
+               VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14)";
     let (captured, reason, settled_at) = settled_columns(hold);
     let values = params![
         hold.id.as_bytes(),
@@ -51,14 +52,17 @@ fn insert(connection: &Connection, account: i64, line: i64, hold: &Hold) -> rusq
         reason,
         settled_at,
         hold.tokens.as_ref().map(ToString::to_string),
+        hold.upstream.as_deref(),
     ];
     connection.prepare_cached(sql)?.execute(values).map(drop)
 }
 
 fn update(connection: &Connection, hold: &Hold) -> rusqlite::Result<()> {
-    let sql = "UPDATE hold SET expires_at = ?2, captured = ?3, reason = ?4, settled_at = ?5 WHERE id = ?1";
+    let sql =
+        "UPDATE hold SET expires_at = ?2, captured = ?3, reason = ?4, settled_at = ?5, upstream = ?6 WHERE id = ?1";
     let (captured, reason, settled_at) = settled_columns(hold);
-    let values = params![hold.id.as_bytes(), hold.expires_at.unix_millis(), captured, reason, settled_at];
+    let (expires_at, upstream) = (hold.expires_at.unix_millis(), hold.upstream.as_deref());
+    let values = params![hold.id.as_bytes(), expires_at, captured, reason, settled_at, upstream];
     connection.prepare_cached(sql)?.execute(values).map(drop)
 }
 
@@ -69,7 +73,7 @@ fn settled_columns(hold: &Hold) -> (Option<i64>, Option<&'static str>, Option<i6
 
 /// Reads a hold, and the row number of its account, from the columns of [`select`].
 fn hold(row: &Row<'_>) -> rusqlite::Result<Result<(i64, Hold)>> {
-    let (account, org_id): (i64, String) = (row.get(15)?, row.get(1)?);
+    let (account, org_id): (i64, String) = (row.get(16)?, row.get(1)?);
     let text = |index| row.get::<_, String>(index);
     let amount = |index| row.get(index).map(Credits::from_atoms);
     let source = ClientSource::from_name(&text(7)?);
@@ -78,7 +82,7 @@ fn hold(row: &Row<'_>) -> rusqlite::Result<Result<(i64, Hold)>> {
     let (id, key) = (HoldId::from_bytes(row.get(0)?), KeyNumber::new(row.get(2)?));
     let (amount, fallback, request_path) = (amount(3)?, amount(4)?, text(8)?.into());
     let (created_at, expires_at) = (timestamp(row, 9)?, timestamp(row, 10)?);
-    let tokens: Option<String> = row.get(14)?;
+    let (tokens, upstream): (Option<String>, Option<String>) = (row.get(14)?, row.get(15)?);
     let read = || {
         let of = parse(&org_id)?;
         let (settled, tokens) = (settled?, tokens.as_deref().map(parse).transpose()?);
@@ -94,6 +98,7 @@ fn hold(row: &Row<'_>) -> rusqlite::Result<Result<(i64, Hold)>> {
             expires_at,
             settled,
             tokens,
+            upstream: upstream.map(Into::into),
         };
         Ok((account, hold))
     };

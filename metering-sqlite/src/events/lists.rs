@@ -34,6 +34,10 @@ pub(crate) fn deliveries(
         let plus = if filter.webhook.is_some() || account.is_some() { "+" } else { "" };
         condition.push_str(&format!(" AND {plus}delivery.state = '{}'", state.as_str()));
     }
+    if let Some(kind) = filter.kind {
+        values.extend(values![kind]);
+        condition.push_str(&format!(" AND event.kind = ?{}", values.len()));
+    }
     condition.push_str(" ORDER BY delivery.id DESC LIMIT ?2");
     Ok((condition, values))
 }
@@ -59,7 +63,7 @@ pub(super) fn queries() -> Vec<(String, &'static str)> {
         (None, None, None, "SEARCH delivery USING INTEGER PRIMARY KEY (rowid<?)"),
     ]
     .map(|(account, webhook, state, step)| {
-        let (condition, _) = deliveries(account, DeliveryFilter { webhook, state }, None, 10).unwrap();
+        let (condition, _) = deliveries(account, DeliveryFilter { webhook, state, kind: None }, None, 10).unwrap();
         (metering_sql::deliveries::select(&condition), step)
     })
     .into()

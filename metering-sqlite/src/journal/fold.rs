@@ -199,7 +199,11 @@ impl<'c> Statements<'c> {
     fn prepare(connection: &'c Connection) -> Result<Self> {
         let prepare = |sql: &str| connection.prepare_cached(sql).map_err(store_error);
         Ok(Self {
-            read: prepare(&format!("SELECT {METER_COLUMNS}, m.activity_count FROM meter m WHERE m.account = ?1"))?,
+            read: prepare(&format!(
+                "SELECT {METER_COLUMNS}, m.activity_count, \
+                 EXISTS (SELECT 1 FROM account a WHERE a.id = ?1 AND a.erased_at IS NOT NULL) \
+                 FROM meter m WHERE m.account = ?1"
+            ))?,
             add_to_day: prepare(
                 "INSERT INTO usage_daily (day, account, line, key, calls, amount) VALUES (?1, ?2, ?3, ?4, ?5, ?6) \
                  ON CONFLICT DO UPDATE SET calls = calls + excluded.calls, amount = amount + excluded.amount",
@@ -214,15 +218,15 @@ impl<'c> Statements<'c> {
 
     fn fold(&mut self, account: i64, changes: &NotedChanges) -> Result<()> {
         let stored = first(&mut self.read, [account], |row| {
-            let count: i64 = row.get(METER_COLUMN_COUNT)?;
-            Ok(meter_state(row, 0)?.map(|state| (state, count)))
+            let (count, is_erased): (i64, bool) = (row.get(METER_COLUMN_COUNT)?, row.get(METER_COLUMN_COUNT + 1)?);
+            Ok(meter_state(row, 0)?.map(|state| (state, count, is_erased)))
         })?;
         let missing =
             || corrupt(format_args!("the charge journal has changes of account {account}, which has no meter"));
-        let (state, count) = stored.ok_or_else(missing)?;
+        let (state, count, is_erased) = stored.ok_or_else(missing)?;
         let state = changes.state(state)?;
         // Of recent activity, older entries would be overwritten by the newest.
-        let (mut days, mut newest) = (Days::new(), Newest::new(activity::KEPT));
+        let (mut days, mut newest) = (Days::new(), Newest::new(activity::KEPT, is_erased));
         for noted in changes.iter() {
             if let Change::Usage(usage) = &noted.change {
                 let row = (usage.day(noted.at).unix_days(), usage.line(), usage.key.get());

@@ -68,6 +68,7 @@ mod tests {
                 expires_at: NOON,
                 settled,
                 tokens: None,
+                upstream: None,
             }
         };
         let change = |is_new, hold| HoldChange { account: 1, line: 1, is_new, hold };

@@ -1,6 +1,7 @@
 //! The changes of the charge journal that are not folded into the tables yet, in memory and by account.
 
 use std::cmp::Reverse;
+use std::hint::black_box;
 
 use foldhash::HashMap;
 use metering_core::access::Totals;
@@ -100,6 +101,8 @@ impl Unfolded {
                 return Err(corrupt(format_args!("row {} of the charge journal is missing", unpacked.after)));
             }
             touched.extend(unpacked.changes.iter().map(|(account, _)| *account));
+            let ahead = unpacked.changes.iter().map(|(account, _)| self.read_ahead(*account));
+            _ = black_box(ahead.fold(0, u64::wrapping_add));
             self.note(id, unpacked);
         }
         self.sort();
@@ -203,8 +206,8 @@ impl Unfolded {
         self.seen
     }
 
-    /// Reads where the next change of an account will be noted, for
-    /// [`Cache::read_ahead`](crate::charging::cache::Cache::read_ahead).
+    /// Reads where the next change of an account will be noted. In a short loop over many accounts, a processor fetches
+    /// this for several of them at once; while changes are noted, it would wait for each.
     pub(crate) fn read_ahead(&self, account: i64) -> u64 {
         self.newer.get(&account).map_or(0, NotedChanges::end).into()
     }

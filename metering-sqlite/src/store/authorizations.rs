@@ -28,6 +28,8 @@ mod tests {
             ),
             (rows::select(rows::BY_TX), "INDEX payment_authorization_tx (tx_hash=? AND tx_chain_id=?)"),
             (rows::select(rows::BY_IDENTIFIER), "INDEX payment_authorization_identifier (payer=? AND identifier=?)"),
+            (rows::select(rows::OPEN_USAGE), "INDEX payment_authorization_open_usage (payer=?)"),
+            (rows::select(rows::UNPAID_OF_PAYER), "INDEX payment_authorization_unpaid (payer=?)"),
             (rows::select(rows::BY_ID), "s USING PRIMARY KEY (payment_authorization=?)"),
             (places::TAKE_FREE.to_owned(), "USING PRIMARY KEY (chain_id=? AND wallet=? AND nonce=?)"),
             (places::TAKE_FREE.to_owned(), "USING PRIMARY KEY (chain_id=? AND wallet=? AND nonce>?)"),

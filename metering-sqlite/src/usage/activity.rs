@@ -10,6 +10,7 @@ use metering_core::access::KeyNumber;
 use metering_core::charging::UsageKind;
 use metering_core::usage::{ACTIVITY_KEPT, Activity};
 use metering_core::{ClientSource, Credits, Timestamp, UsageLine};
+use metering_sql::WriteMode;
 use rusqlite::{Connection, Statement, params};
 use serde::{Deserialize, Serialize};
 
@@ -77,6 +78,15 @@ impl Entry {
             key: usage.key,
             path: usage.path,
         })
+    }
+
+    /// Replaces its path by the template of its route. Returns whether it had one.
+    pub(crate) fn erase_path(&mut self) -> bool {
+        let has_path = matches!(self.path, Path::Other(_));
+        if has_path {
+            self.path = Path::Template;
+        }
+        has_path
     }
 
     /// Whether all else than id and time is the same.
@@ -162,6 +172,27 @@ pub(crate) fn append(insert: &mut Statement<'_>, account: i64, count: i64, entri
         (number, rest) = (number + i64::try_from(room).unwrap_or(i64::MAX), after);
     }
     Ok(())
+}
+
+/// Replaces the paths of an account's entries of `until` or earlier, or only counts those that have one.
+pub(crate) fn erase_paths(connection: &Connection, account: i64, until: Timestamp, mode: WriteMode) -> Result<u64> {
+    let sql = "SELECT slot, entries FROM recent_activity WHERE account = ?1";
+    let mut read = connection.prepare_cached(sql).map_err(store_error)?;
+    let slots: Vec<(i64, Vec<u8>)> =
+        all(&mut read, [account], |row| Ok(Ok((row.get(0)?, row.get_ref(1)?.as_blob()?.to_vec()))))?;
+    let sql = "UPDATE recent_activity SET entries = ?3 WHERE account = ?1 AND slot = ?2";
+    let mut write = connection.prepare_cached(sql).map_err(store_error)?;
+    let mut erased = 0;
+    for (slot, packed) in slots {
+        let mut entries = unpack(&packed)?;
+        let old = entries.iter_mut().filter(|entry| entry.created_at <= until.unix_millis());
+        let found = old.map(|entry| u64::from(entry.erase_path())).sum::<u64>();
+        if found > 0 && mode == WriteMode::Write {
+            write.execute(params![account, slot, pack(&entries)?]).map_err(store_error)?;
+        }
+        erased += found;
+    }
+    Ok(erased)
 }
 
 /// Checks that all entries can be read, and that the blocks of an account are those of its newest entries.
@@ -255,6 +286,21 @@ mod tests {
         assert_eq!(unpack(&joined).unwrap(), [&entries[..], &[entry(10), entry(12)]].concat());
         let again = postcard::to_allocvec(&Stored::<Entry>::Again(0, 1, 0)).unwrap();
         assert!(unpack(&again).is_err(), "nothing to repeat");
+    }
+
+    #[test]
+    fn paths_of_old_entries_are_erased() {
+        let mut connection = Connection::open_in_memory().unwrap();
+        crate::migrations::migrate(&mut connection).unwrap();
+        let with_path = |id, path: &str| Entry { path: Path::Other(path.into()), created_at: id, ..entry(id) };
+        let entries = [with_path(1, "/a"), with_path(2, "/b"), with_path(3, "/c")];
+        append(&mut connection.prepare(APPEND).unwrap(), 7, 3, &entries).unwrap();
+        let erase = |mode| erase_paths(&connection, 7, Timestamp::from_unix_millis(2), mode).unwrap();
+        assert_eq!([WriteMode::DryRun, WriteMode::DryRun, WriteMode::Write, WriteMode::Write].map(erase), [2, 2, 2, 0]);
+        let sql = "SELECT entries FROM recent_activity";
+        let stored: Vec<u8> = connection.query_row(sql, [], |row| row.get(0)).unwrap();
+        let paths: Vec<_> = unpack(&stored).unwrap().into_iter().map(|entry| entry.path).collect();
+        assert_eq!(paths, [Path::Template, Path::Template, Path::Other("/c".into())]);
     }
 
     #[test]

@@ -9,6 +9,8 @@ use crate::usage::activity::Entry;
 #[derive(Debug)]
 pub(crate) struct Newest {
     most: usize,
+    /// Whether the account is erased: its entries keep no path.
+    is_erased: bool,
     /// Oldest first.
     entries: VecDeque<Entry>,
     /// How many there were in all.
@@ -17,13 +19,16 @@ pub(crate) struct Newest {
 
 impl Newest {
     /// At most this many are kept.
-    pub(crate) const fn new(most: usize) -> Self {
-        Self { most, entries: VecDeque::new(), added: 0 }
+    pub(crate) const fn new(most: usize, is_erased: bool) -> Self {
+        Self { most, is_erased, entries: VecDeque::new(), added: 0 }
     }
 
     /// Adds a change, if it is usage, that is newer than all others.
     pub(crate) fn add(&mut self, noted: Noted) {
-        let Some(entry) = Entry::of(noted) else { return };
+        let Some(mut entry) = Entry::of(noted) else { return };
+        if self.is_erased {
+            entry.erase_path();
+        }
         self.added += 1;
         self.entries.push_back(entry);
         if self.entries.len() > self.most {

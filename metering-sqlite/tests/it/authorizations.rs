@@ -50,6 +50,7 @@ async fn opened(store: &SqliteStore, account: &AccountId, chain_id: u64, number:
         request: Some(Fingerprint::from_bytes([number; 16])),
         identifier: Some(IdentifierHash::of(&format!("{chain_id}:{number}"))),
         received_at: NOON,
+        usage: None,
     };
     match store.open_authorization(new, LEASE).await.unwrap() {
         AuthorizationOpened::Opened(record) => record,

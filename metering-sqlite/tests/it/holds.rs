@@ -46,14 +46,7 @@ fn hold_of(key: KeyHash, count: i64, number: u8) -> Charge {
 }
 
 fn update(account: &AccountId, number: u8, action: HoldAction) -> Posting {
-    Posting::Hold(HoldUpdate {
-        account: account.clone(),
-        id: id_of(number),
-        action,
-        delivery: None,
-        counted_in: None,
-        tokens: None,
-    })
+    Posting::Hold(HoldUpdate::new(account.clone(), id_of(number), action))
 }
 
 fn capture(count: i64) -> HoldAction {

@@ -8,6 +8,7 @@ mod damage;
 mod dice;
 mod disk;
 mod embedding;
+mod erasure;
 mod events;
 mod examples;
 mod expiry;

@@ -24,8 +24,10 @@ contract UsdCoin {
     mapping(address => uint256) public balanceOf;
     mapping(address => bool) public isBlacklisted;
     mapping(address => mapping(bytes32 => bool)) public authorizationState;
+    mapping(address => mapping(address => uint256)) public allowance;
 
     event Transfer(address indexed from, address indexed to, uint256 value);
+    event Approval(address indexed owner, address indexed spender, uint256 value);
     event AuthorizationUsed(address indexed authorizer, bytes32 indexed nonce);
     event AuthorizationCanceled(address indexed authorizer, bytes32 indexed nonce);
 
@@ -63,6 +65,24 @@ contract UsdCoin {
         returns (bool)
     {
         _transfer(msg.sender, to, amount);
+        return true;
+    }
+
+    function approve(address spender, uint256 amount) external notBlacklisted(msg.sender) returns (bool) {
+        allowance[msg.sender][spender] = amount;
+        emit Approval(msg.sender, spender, amount);
+        return true;
+    }
+
+    function transferFrom(address from, address to, uint256 amount)
+        external
+        notBlacklisted(from)
+        notBlacklisted(to)
+        returns (bool)
+    {
+        require(allowance[from][msg.sender] >= amount, "ERC20: transfer amount exceeds allowance");
+        allowance[from][msg.sender] -= amount;
+        _transfer(from, to, amount);
         return true;
     }
 

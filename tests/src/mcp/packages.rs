@@ -12,22 +12,22 @@ pub(super) fn are_skipped() -> bool {
     crate::skipped::by(SKIP)
 }
 
-/// The command that runs the TypeScript SDK's client.
+/// The command that runs a script with the TypeScript SDK.
 #[track_caller]
-pub(super) fn node() -> Command {
+pub(super) fn node(script: &str) -> Command {
     let installed = folder().join("node_modules/@modelcontextprotocol/sdk");
     assert!(installed.is_dir(), "{} is missing: run `npm ci` in tests/mcp, or ./test.sh", installed.display());
     let mut command = Command::new("node");
-    command.arg(folder().join("client.mjs"));
+    command.arg(folder().join(format!("{script}.mjs")));
     command
 }
 
-/// The command that runs the Python SDK's client, in the virtual environment that `./test.sh` creates in the target
+/// The command that runs a script with the Python SDK, in the virtual environment that `./test.sh` creates in the target
 /// directory.
 #[track_caller]
-pub(super) fn python() -> Command {
+pub(super) fn python(script: &str) -> Command {
     let mut command = Command::new(crate::venv::program("mcp-venv", "python"));
-    command.arg(folder().join("client.py"));
+    command.arg(folder().join(format!("{script}.py")));
     command
 }
 

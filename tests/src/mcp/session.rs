@@ -79,6 +79,27 @@ impl Session {
         PendingCall(self.begin("call", json!({ "tool": tool, "arguments": arguments })))
     }
 
+    /// Subscribes to changes of the tools, and returns what the server acknowledged and the cache hints of the list. Only
+    /// the Python SDK's client can.
+    ///
+    /// # Panics
+    /// If the client cannot.
+    #[track_caller]
+    #[must_use]
+    pub fn listen(&self) -> Value {
+        self.begin("listen", json!({})).wait().expect("the client subscribes")
+    }
+
+    /// Waits for the first change after [`Session::listen`], and returns its name.
+    ///
+    /// # Panics
+    /// If the subscription is lost.
+    #[track_caller]
+    #[must_use]
+    pub fn changed(&self) -> Value {
+        self.begin("changed", json!({})).wait().expect("the subscription lasts")
+    }
+
     /// Aborts the calls in progress, and returns how many there were. Only the TypeScript SDK's client can.
     ///
     /// # Panics

@@ -6,6 +6,7 @@ mod fairness;
 pub(crate) mod http;
 mod keys;
 mod limits;
+mod oauth;
 mod restricted_keys;
 mod separate_process;
 mod stdio;

@@ -10,6 +10,7 @@ mod disk_faults;
 mod endpoints;
 mod litestream;
 mod monitoring;
+mod oidc;
 mod prices;
 mod refills;
 mod reload;

@@ -4,6 +4,7 @@ pub(crate) mod calendar;
 pub(crate) mod certificates;
 pub(crate) mod collector;
 pub(crate) mod https;
+pub(crate) mod oidc_provider;
 pub(crate) mod script;
 pub(crate) mod shop;
 pub(crate) mod sockets;

@@ -6,6 +6,7 @@ mod nodes;
 mod operators;
 mod receivers;
 mod refused;
+mod usage;
 
 use metering_tests::client::Client;
 use metering_tests::response::Response;

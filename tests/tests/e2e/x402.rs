@@ -15,3 +15,4 @@ mod reverts;
 mod sign_in;
 mod signing;
 mod topping_up;
+mod upto;

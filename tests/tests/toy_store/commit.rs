@@ -158,14 +158,16 @@ async fn write(
 
 async fn write_holds(db: &mut Statements<'_>, changes: &[HoldChange<i64, i64>]) -> metering_sql::Result<()> {
     let sql = "INSERT INTO hold (id, account, key, amount, fallback, line, request_path, created_at, expires_at, \
-                 captured, reason, settled_at, tokens) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13) \
+                 captured, reason, settled_at, tokens, upstream) \
+               VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14) \
                ON CONFLICT (id) DO UPDATE SET expires_at = excluded.expires_at, captured = excluded.captured, \
-                 reason = excluded.reason, settled_at = excluded.settled_at";
+                 reason = excluded.reason, settled_at = excluded.settled_at, upstream = excluded.upstream";
     let row = |HoldChange { account, line, hold, .. }: &HoldChange<i64, i64>| {
-        let Hold { id, key, amount, fallback, request_path, created_at, expires_at, settled, tokens, .. } = hold;
+        let Hold { id, key, amount, fallback, request_path, created_at, expires_at, settled, tokens, upstream, .. } =
+            hold;
         let mut values = values![id, account, key, amount, fallback, line, &**request_path, created_at, expires_at];
         values.extend(values![settled.map(|settled| settled.captured), settled.map(|settled| settled.reason)]);
-        values.extend(values![settled.map(|settled| settled.at), tokens]);
+        values.extend(values![settled.map(|settled| settled.at), tokens, upstream.as_deref()]);
         values
     };
     db.execute(sql, &changes.iter().map(row).collect::<Vec<_>>()).await.map(drop)

@@ -10,7 +10,7 @@ use metering_core::events::NewEvent;
 use metering_core::money::NewLedgerEntry;
 use metering_core::usage::DayRange;
 use metering_core::{Account, StoreError, Timestamp, UsageLine};
-use metering_sql::{BoxFuture, Executor, Result, Row, Value, outbox, usage, usage_lines, values, words};
+use metering_sql::{BoxFuture, Executor, Result, Row, Value, WriteMode, outbox, usage, usage_lines, values, words};
 use rusqlite::types::{ToSqlOutput, ValueRef};
 use rusqlite::{Connection, ToSql, params_from_iter};
 
@@ -127,6 +127,26 @@ impl Executor for Statements<'_> {
 
     fn write_events<'a>(&'a mut self, account: Option<i64>, events: &'a [NewEvent]) -> BoxFuture<'a, Result<()>> {
         Box::pin(outbox::write(self, account, events))
+    }
+
+    fn erase_paths(&mut self, account: i64, until: Timestamp, mode: WriteMode) -> BoxFuture<'_, Result<u64>> {
+        let template = "(SELECT n.route_template FROM usage_line n WHERE n.id = history.line)";
+        let old = format!("account = ?1 AND created_at <= ?2 AND request_path <> {template}");
+        let values = values![account, until];
+        let found = match mode {
+            WriteMode::Write => {
+                self.run(&format!("UPDATE history SET request_path = {template} WHERE {old}"), &[values])
+            }
+            WriteMode::DryRun => {
+                let mut count = 0;
+                let note = |_| {
+                    count += 1;
+                    Ok(())
+                };
+                self.pass(&format!("SELECT 1 FROM history WHERE {old}"), &values, note).map(|()| count)
+            }
+        };
+        Box::pin(ready(found))
     }
 
     fn add_daily_totals<'a>(

@@ -33,9 +33,10 @@ fn write_account(out: &mut dyn Write, account: &AccountDocument) -> Result<(), F
             (None, None) => email.clone(),
         }));
     let payer = or_none(account.payer_address.map(|payer| payer.to_checksummed()));
-    let status = match &account.revoked_at {
-        Some(at) => format!("revoked at {at}"),
-        None => "active".to_owned(),
+    let status = match (&account.erased_at, &account.revoked_at) {
+        (Some(at), _) => format!("revoked, and its owner erased at {at}"),
+        (None, Some(at)) => format!("revoked at {at}"),
+        (None, None) => "active".to_owned(),
     };
     write_pairs(
         out,

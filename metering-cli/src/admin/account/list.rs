@@ -36,7 +36,7 @@ const COLUMNS: &[Column] = &[
     Column::amount("BALANCE"),
     Column::amount("HELD").optional(5),
     Column::amount("USED").optional(2),
-    Column::word("STATUS").optional(1),
+    Column::state("STATUS").optional(1),
     Column::time("CREATED").optional(4),
 ];
 

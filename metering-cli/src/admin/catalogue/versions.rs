@@ -26,7 +26,7 @@ pub(crate) struct VersionsArgs {
 
 const COLUMNS: &[Column] = &[
     Column::number("VERSION"),
-    Column::word("STATUS"),
+    Column::state("STATUS"),
     Column::time("SINCE"),
     Column::text("APPLIED BY").optional(1),
     Column::word("SHA3-256").optional(2),

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use metering_config::server::{Config, Loaded, UpstreamConfig};
+use metering_config::server::{Config, Loaded, UpstreamConfig, UsageSinkConfig};
 
 use super::findings::Findings;
 
@@ -27,6 +27,7 @@ fn secret_files(config: &Config) -> Vec<PathBuf> {
     let webhooks = [&config.webhooks.secret_file, &config.webhooks.previous_secret_file];
     let otlp = config.otlp.as_ref().map(|otlp| &otlp.authorization_file);
     let stripe = config.stripe.iter().flat_map(|stripe| [&stripe.key_file, &stripe.webhook_secret_file]);
+    let oidc = config.console.oidc.as_ref().map(|oidc| &oidc.client_secret_file);
     let more = [
         &config.database_file,
         &config.billing.internal_secret_file,
@@ -35,10 +36,12 @@ fn secret_files(config: &Config) -> Vec<PathBuf> {
         &config.signup.turnstile.secret_file,
         &config.pay.facilitator_token_file,
     ];
-    let others = pay.into_iter().chain(webhooks).chain(stripe).chain(more).chain(otlp).filter_map(Option::as_ref);
+    let others =
+        pay.into_iter().chain(webhooks).chain(stripe).chain(oidc).chain(more).chain(otlp).filter_map(Option::as_ref);
     let named = config.gateway.upstreams.iter().flat_map(UpstreamConfig::files);
-    let upstream = config.gateway.upstream_headers.files().chain(named).map(Path::to_owned);
-    tls.into_iter().chain(smtp).chain(others).cloned().chain(upstream).collect()
+    let sinks = config.usage.sinks.iter().flat_map(UsageSinkConfig::files);
+    let headers = config.gateway.upstream_headers.files().chain(named).chain(sinks).map(Path::to_owned);
+    tls.into_iter().chain(smtp).chain(others).cloned().chain(headers).collect()
 }
 
 /// Whether a secret is written in the configuration file itself.

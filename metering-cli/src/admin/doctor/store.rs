@@ -108,7 +108,7 @@ async fn open(location: &Location, config: &Config, findings: &mut Findings) {
     clock(&database, findings).await;
     imported::check(config, &*database.store(), findings).await;
     // A store that cannot be read was found above.
-    if let Ok((_, count)) = database.store().unclaimed(0).await
+    if let Ok((_, count)) = database.store().unclaimed(None, 0).await
         && count > 0
     {
         let advice = "`metering admin payments list` finds them, older ones with --from-block; then assign them";

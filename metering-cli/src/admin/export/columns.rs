@@ -92,7 +92,7 @@ impl Exported for KeyedTotal {
     const COLUMNS: &'static [Column<Self>] = &[
         ("org_id", |row| text(&row.total.account)),
         ("day", |row| text(&row.total.day)),
-        ("route_template", |row| text(&row.total.line.route_template)),
+        ("route_template", |row| text(&row.total.line.template())),
         ("http_method", |row| text(&row.total.line.http_method)),
         ("client_source", |row| text(&row.total.line.source.as_str())),
         ("calls", |row| Value::Unsigned(row.total.calls)),
@@ -100,6 +100,7 @@ impl Exported for KeyedTotal {
         ("credits_used_atoms", |row| atoms(row.total.credits_used)),
         ("key_id", |row| text(&row.key.id)),
         ("key_name", |row| text(&row.key.name)),
+        ("model", |row| optional(row.total.line.model().as_ref())),
     ];
 }
 

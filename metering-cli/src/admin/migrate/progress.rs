@@ -3,7 +3,7 @@
 use metering_core::StoreError;
 use metering_sql::transfer::{Export, Section};
 
-use crate::progress::{Progress, Unit};
+use crate::progress::{Progress, Unit, numbered};
 
 /// How many records each section has, as far as that is known.
 pub(super) async fn counts(store: &dyn Export) -> Result<Vec<(Section, Option<u64>)>, StoreError> {
@@ -34,7 +34,8 @@ impl<'p> Sections<'p> {
             Some((current, before)) if current == section => before,
             _ => {
                 let total = self.counts.iter().find(|(counted, _)| *counted == section).and_then(|(_, count)| *count);
-                let what = format!("{} {}", self.what, section.as_str());
+                let number = Section::ALL.iter().position(|other| *other == section).unwrap_or(0) + 1;
+                let what = numbered(&format!("{} {}", self.what, section.as_str()), number, Section::ALL.len());
                 self.progress.begin(&what, Unit::Things("records"), total);
                 0
             }

@@ -54,8 +54,8 @@ const COLUMNS: &[Column] = &[
     Column::id("PAYER").optional(4),
     Column::number("AMOUNT"),
     Column::word("TOKEN"),
-    Column::word("STATUS"),
-    Column::word("STATE").optional(5),
+    Column::state("STATUS"),
+    Column::state("STATE").optional(5),
     Column::text("NOTE").optional(7),
 ];
 

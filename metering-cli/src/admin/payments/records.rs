@@ -37,7 +37,7 @@ const COLUMNS: &[Column] = &[
     Column::word("USED AS").optional(6),
     Column::word("PLAN").optional(5),
     Column::time("RECORDED").optional(1),
-    Column::word("STATE").optional(2),
+    Column::state("STATE").optional(2),
 ];
 
 impl RecordsArgs {

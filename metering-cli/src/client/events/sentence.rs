@@ -1,5 +1,6 @@
 //! What happened, in a sentence. An event that this version does not know is shown as the service sent it.
 
+use metering_core::payments::TopUpStop;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
@@ -17,6 +18,8 @@ struct Data {
     limit_remaining: Option<Amount>,
     credits: Option<Amount>,
     plan_id: Option<String>,
+    processor: Option<String>,
+    processor_id: Option<String>,
     held: Option<Amount>,
     charged: Option<Amount>,
     route_template: Option<String>,
@@ -24,6 +27,7 @@ struct Data {
     message: Option<String>,
     identity: Option<String>,
     role: Option<String>,
+    reason: Option<String>,
 }
 
 /// The sentence about an event of a type.
@@ -35,6 +39,8 @@ pub(super) fn of(kind: &str, data: &RawValue) -> String {
 fn sentence(kind: &str, data: Data) -> Option<String> {
     let Data { balance, threshold, key_name, credits, limit, .. } = data;
     let plan = data.plan_id.map_or_else(String::new, |plan| format!(" for plan {plan}"));
+    let at = data.processor_id.zip(data.processor).map(|(id, processor)| format!(" {id} at {processor}"));
+    let plan = at.unwrap_or_default() + &plan;
     Some(match (kind, key_name) {
         ("balance.low", None) => format!("Balance fell below {} credits: {} left", threshold?, balance?),
         ("balance.low", Some(key)) => {
@@ -49,6 +55,11 @@ fn sentence(kind: &str, data: Data) -> Option<String> {
         ("payment.credited", _) => format!("Payment{plan} added {} credits: balance {}", credits?, balance?),
         ("payment.reversed", _) => {
             format!("Payment{plan} was reversed, and {} credits taken back: balance {}", credits?, balance?)
+        }
+        ("top_up.stopped", _) => {
+            let reason = data.reason?;
+            let why = TopUpStop::from_name(&reason).map_or(reason.as_str(), |stop| stop.description());
+            format!("Automatic top-ups{plan} stopped: {}", why.trim_end_matches('.'))
         }
         ("key.created", Some(key)) => format!("Key {key} was created"),
         ("key.revoked", Some(key)) => format!("Key {key} was deleted or revoked"),
@@ -98,6 +109,16 @@ mod tests {
                 "payment.reversed",
                 r#"{"credits":11,"balance":1.5,"chain_id":8453,"tx_hash":"0x1","plan_id":null}"#,
                 "Payment was reversed, and 11 credits taken back: balance 1.5",
+            ),
+            (
+                "payment.credited",
+                r#"{"credits":11,"balance":12.5,"chain_id":0,"tx_hash":"0x1","plan_id":"starter","processor":"stripe","processor_id":"pi_1"}"#,
+                "Payment pi_1 at stripe for plan starter added 11 credits: balance 12.5",
+            ),
+            (
+                "top_up.stopped",
+                r#"{"reason":"declined","plan_id":"starter"}"#,
+                "Automatic top-ups for plan starter stopped: The card was declined",
             ),
             ("key.created", r#"{"key_id":"key_1","key_name":"ci"}"#, "Key ci was created"),
             ("key.revoked", r#"{"key_id":"key_1","key_name":"ci"}"#, "Key ci was deleted or revoked"),

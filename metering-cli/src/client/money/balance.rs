@@ -89,7 +89,7 @@ impl Balance {
         let none = "-";
         let held = self.credits_held.as_ref().filter(|held| !held.is_used_up());
         let held = held.map(|held| format!("{held} for requests whose cost is not known yet"));
-        let mut pairs: Vec<(&str, &dyn Display)> = vec![("balance", &self.credit_balance)];
+        let mut pairs: Vec<(&str, &dyn Display)> = vec![("Balance", &self.credit_balance)];
         if let Some(lasts) = &lasts {
             pairs.push(("lasts", lasts));
         }
@@ -102,18 +102,18 @@ impl Balance {
         let email = self.email.as_deref().unwrap_or(none);
         let payer = self.payer_address.as_deref().unwrap_or(none);
         let others: [(&str, &dyn Display); 8] = [
-            ("purchased", &self.total_credits_purchased),
-            ("granted", &self.total_credits_granted),
-            ("used", &self.total_credits_used),
-            ("requests", &self.rate_limits),
-            ("account", &self.org_id),
-            ("agent name", &self.agent_name),
-            ("email", &email),
-            ("payer", &payer),
+            ("Purchased", &self.total_credits_purchased),
+            ("Granted", &self.total_credits_granted),
+            ("Used", &self.total_credits_used),
+            ("Requests", &self.rate_limits),
+            ("Account", &self.org_id),
+            ("Agent name", &self.agent_name),
+            ("Email", &email),
+            ("Payer", &payer),
         ];
         pairs.extend(others);
         if self.tokens_per_minute > 0 {
-            pairs.push(("tokens per minute", &self.tokens_per_minute));
+            pairs.push(("Tokens per minute", &self.tokens_per_minute));
         }
         write_pairs(out, &pairs)
     }

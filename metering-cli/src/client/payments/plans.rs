@@ -96,7 +96,7 @@ impl Plans {
         table.write(out)?;
         if !self.terms_url.is_empty() {
             writeln!(out)?;
-            write_pairs(out, &[("terms", &self.terms_url as &dyn Display)])?;
+            write_pairs(out, &[("Terms", &self.terms_url as &dyn Display)])?;
         }
         Ok(())
     }

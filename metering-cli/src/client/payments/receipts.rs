@@ -81,7 +81,7 @@ struct Receipts {
 const COLUMNS: &[Column] = &[
     Column::word("NUMBER"),
     Column::time("ISSUED"),
-    Column::word("STATUS").optional(2),
+    Column::state("STATUS").optional(2),
     Column::text("PLAN").optional(1),
     Column::amount("CREDITS"),
     Column::word("PAID").optional(3),

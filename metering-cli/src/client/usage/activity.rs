@@ -6,6 +6,7 @@ use serde::Deserialize;
 
 use crate::client::money::amount::Amount;
 use crate::failure::Failure;
+use crate::requests::with_model;
 use crate::table::{Column, Table};
 
 /// The fields read from the response to `GET /credits/usage`.
@@ -22,6 +23,7 @@ struct Entry {
     description: Option<String>,
     http_method: Option<String>,
     route_template: Option<String>,
+    model: Option<String>,
     request_path: Option<String>,
     client_source: Option<String>,
     calls: Option<u64>,
@@ -65,9 +67,10 @@ impl Entry {
     /// The route of a usage entry; of any other entry, the plan or its description.
     fn subject(&self) -> String {
         let path = self.request_path.as_deref().or(self.route_template.as_deref());
+        let path = path.map(|path| with_model(path, self.model.as_deref()));
         match (&self.http_method, path) {
             (Some(method), Some(path)) => format!("{method} {path}"),
-            (None, Some(path)) => path.to_owned(),
+            (None, Some(path)) => path,
             (_, None) => self.plan_id.clone().or_else(|| self.description.clone()).unwrap_or_default(),
         }
     }

@@ -7,6 +7,7 @@ use serde::Deserialize;
 use crate::client::money::amount::Amount;
 use crate::client::usage::bars::Bars;
 use crate::failure::Failure;
+use crate::requests::with_model;
 use crate::screen::Screen;
 use crate::table::{Column, Table, write_pairs};
 
@@ -42,6 +43,8 @@ struct Day {
 #[derive(Debug, Deserialize)]
 struct Endpoint {
     route_template: String,
+    /// Only on routes whose models have their own prices.
+    model: Option<String>,
     http_method: String,
     call_count: u64,
     credits_used: Amount,
@@ -67,11 +70,11 @@ impl Summary {
         write_pairs(
             out,
             &[
-                ("balance", &self.credit_balance),
-                ("days", &self.window_days),
-                ("calls", &window.usage_events),
-                ("used", &window.credits_used),
-                ("added", &window.credits_added),
+                ("Balance", &self.credit_balance),
+                ("Days", &self.window_days),
+                ("Calls", &window.usage_events),
+                ("Used", &window.credits_used),
+                ("Added", &window.credits_added),
             ],
         )?;
         if self.by_day.is_empty() {
@@ -123,8 +126,9 @@ impl Summary {
     fn write_endpoints(&self, top: usize, out: &mut dyn Write) -> Result<(), Failure> {
         let mut table = Table::new(BY_ROUTE);
         for endpoint in self.by_endpoint.iter().take(top) {
-            let Endpoint { route_template, http_method, call_count, credits_used } = endpoint;
-            table.row([route_template, http_method, call_count, credits_used]);
+            let Endpoint { route_template, model, http_method, call_count, credits_used } = endpoint;
+            let route = with_model(route_template, model.as_deref());
+            table.row([&route, http_method, call_count, credits_used]);
         }
         table.write(out)?;
         let more = self.by_endpoint.len().saturating_sub(top);

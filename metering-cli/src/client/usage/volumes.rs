@@ -35,7 +35,7 @@ const COLUMNS: &[Column] = &[
 
 impl Volumes {
     pub(super) fn write(&self, out: &mut dyn Write) -> Result<(), Failure> {
-        write_pairs(out, &[("month", &self.month), ("resets at", &self.resets_at)])?;
+        write_pairs(out, &[("Month", &self.month), ("Resets at", &self.resets_at)])?;
         writeln!(out)?;
         if self.routes.is_empty() {
             writeln!(out, "No route of this service has volume tiers.")?;

@@ -25,7 +25,7 @@ fn at(columns: Option<usize>) -> Layout {
             "waits for its email address, since the first day",
         ]),
     ];
-    lay_out(COLUMNS, &rows, Room { columns, now, ellipsis: "…" })
+    lay_out(COLUMNS, &rows, Room { columns, now, ellipsis: "…", colour: false })
 }
 
 #[test]
@@ -89,7 +89,22 @@ fn no_line_is_wider_than_the_terminal() {
 #[test]
 fn tables_without_rows_have_headings() {
     let now = Timestamp::from_unix_millis(0);
-    let layout = lay_out(COLUMNS, &[], Room { columns: Some(40), now, ellipsis: "…" });
+    let layout = lay_out(COLUMNS, &[], Room { columns: Some(40), now, ellipsis: "…", colour: false });
     assert!(layout.lines[0].starts_with("ACCOUNT  AGENT NAME"), "{layout:?}");
     assert_eq!(layout.lines.len(), 1);
+}
+
+#[test]
+fn states_have_colours_that_take_no_room() {
+    const STATES: &[Column] = &[Column::state("STATE"), Column::number("CALLS"), Column::state("THEN")];
+    let now = "2026-11-21T12:00:00Z".parse().unwrap();
+    let rows = [["active", "1", "revoked"], ["unheard of", "20", "pending"]].map(|row| row.map(str::to_owned).to_vec());
+    let lines = |columns, colour| lay_out(STATES, &rows, Room { columns, now, ellipsis: "…", colour }).lines;
+    let coloured = lines(Some(80), true);
+    assert_eq!(coloured[0], "STATE       CALLS  THEN");
+    assert_eq!(coloured[1], "\u{1b}[32mactive\u{1b}[0m          1  \u{1b}[31mrevoked\u{1b}[0m");
+    assert_eq!(coloured[2], "unheard of     20  \u{1b}[33mpending\u{1b}[0m");
+    assert_eq!(lines(Some(80), false)[1], "active          1  revoked");
+    // Cut lines have no colours, whose ends would be missing.
+    assert_eq!(lines(Some(4), true)[1], lines(Some(4), false)[1]);
 }

@@ -195,6 +195,22 @@ fn revoking_needs_confirmation_and_ends_the_key_immediately() {
 }
 
 #[test]
+fn an_erased_owner_leaves_only_postings() {
+    let (program, account) = Program::with_account();
+    program.refuses(&[("account erase $org", 2, "--yes"), ("account erase $nobody --yes", 4, "no account")]);
+    program.prints(&[("account erase $org --dry-run", &["Nothing was changed", "profile"])]);
+    assert!(program.works(&account.api_key), "nothing was erased");
+    let erased: Value = program.json("account erase $org --yes --reason 'Asked for it'");
+    assert_eq!(erased["account"]["agent_name"], "erased");
+    assert_eq!(erased["account"]["status"], "revoked");
+    assert_eq!(program.charge(&account.api_key, "0.001"), Decision::Refused(Refusal::UnknownKey));
+    program.prints(&[("account erase $org", &["already erased"]), ("account show $org", &["owner erased at"])]);
+    let log: Value = program.json("audit");
+    assert_eq!(log["entries"][0]["action"], "account.erase");
+    assert_eq!(log["entries"][0]["reason"], "Asked for it");
+}
+
+#[test]
 fn rotated_key_replaces_the_old_one() {
     let (program, account) = Program::with_account();
     let rotated: Value = program.json("account rotate-key $org");

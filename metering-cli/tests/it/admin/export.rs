@@ -1,9 +1,12 @@
 //! Exports: every row, exact, and harmless in a spreadsheet.
 
 use std::collections::BTreeMap;
+use std::process::Command;
+use std::time::Duration;
 
 use metering_core::money::ATOMS_PER_CREDIT;
 use metering_core::{Credits, Day, Store, Timestamp};
+use metering_tests::{skipped, venv};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
@@ -141,4 +144,89 @@ fn every_page_of_a_long_list_is_exported_once() {
     assert_eq!(usage.len(), 2_500);
     assert!(usage.windows(2).all(|pair| pair[0]["day"] < pair[1]["day"]));
     assert_eq!(usage.iter().map(|row| atoms(row, "credits_used_atoms")).sum::<i64>(), 2_500 * 1_000_000);
+}
+
+/// An account with usage on four days, the last of which is today; and today.
+fn four_days() -> (Program, Day) {
+    let program = Program::without_store();
+    let account = program.create("a", "1000");
+    let (store, now) = (program.store(), now());
+    block_on(async {
+        for days_ago in [40, 2, 1, 0] {
+            let at = now.saturating_sub(Duration::from_secs(days_ago * 86_400));
+            charge(store.as_ref(), &account.api_key, "/a", Credits::from_atoms(1_000_001), at).await;
+        }
+    });
+    (program, now.day())
+}
+
+#[test]
+fn usage_is_exported_by_its_days() {
+    let (program, today) = four_days();
+    let days = |options: &str| -> Vec<String> {
+        export(&program, &format!("usage {options}")).into_iter().map(|row| row["day"].clone()).collect()
+    };
+    let [first, before, yesterday] = [40, 2, 1].map(|days| today.minus_days(days).to_string());
+    assert_eq!(days("").len(), 4);
+    assert_eq!(days(&format!("--from {before} --to {yesterday}")), [before.clone(), yesterday.clone()]);
+    assert_eq!(days(&format!("--to {before}")), [first, before.clone()]);
+    assert_eq!(days(&format!("--from {today}")), [today.to_string()]);
+    let swapped = format!("export usage --from {yesterday} --to {before}");
+    let of_ledger = format!("export ledger --from {before}");
+    program.refuses(&[
+        (swapped.as_str(), 2, "is after"),
+        ("export usage --from yesterday", 2, "2026-11-21"),
+        (of_ledger.as_str(), 2, "export usage"),
+        ("export ledger --incremental .", 2, "export usage"),
+        ("export usage --incremental missing", 2, "create it first"),
+    ]);
+}
+
+#[test]
+fn whole_days_are_added_to_and_replaced_when_they_change() {
+    let (program, today) = four_days();
+    let files = tempfile::tempdir().unwrap();
+    let run = format!("export usage --incremental {}", files.path().display());
+    let name = |days: u32| files.path().join(format!("usage-{}.csv", today.minus_days(days)));
+    let said = program.run(&run).success();
+    assert!(said.ends_with(": 3 new, 0 replaced, 0 unchanged.\n"), "{said}");
+    assert!([40, 2, 1].iter().all(|days| name(*days).exists()) && !name(0).exists());
+    let text = std::fs::read_to_string(name(1)).unwrap();
+    assert_eq!((text.lines().count(), text.starts_with("org_id,day,")), (2, true));
+
+    // What is older than the days that are compared stays as it is.
+    std::fs::write(name(40), "kept").unwrap();
+    std::fs::remove_file(name(2)).unwrap();
+    std::fs::write(name(1), &text.as_bytes()[1..]).unwrap();
+    let said = program.run(&run).success();
+    assert!(said.ends_with(": 1 new, 1 replaced, 1 unchanged.\n"), "{said}");
+    assert_eq!(std::fs::read_to_string(name(1)).unwrap(), text);
+    assert_eq!(std::fs::read_to_string(name(40)).unwrap(), "kept");
+    let said = program.run(&run).success();
+    assert!(said.ends_with(": 0 new, 0 replaced, 3 unchanged.\n"), "{said}");
+}
+
+/// By the standard library of Python: amounts are exact as text, and atoms as integers.
+#[test]
+fn python_reads_the_exact_amounts() {
+    if skipped::by("TESTS_SKIP_CLIENTS") {
+        return;
+    }
+    const READ: &str = "import csv, gzip, json, sys
+from decimal import Decimal
+with gzip.open(sys.argv[1], 'rt', newline='') as file: rows = list(csv.DictReader(file))
+with gzip.open(sys.argv[2], 'rt') as file: lines = [json.loads(line, parse_float=Decimal) for line in file]
+assert [int(row['credits_used_atoms']) for row in rows] == [line['credits_used_atoms'] for line in lines]
+for row, line in zip(rows, lines):
+    exact = Decimal(row['credits_used_atoms']) / 7200000000
+    assert Decimal(row['credits_used']) == line['credits_used'] == round(exact, 10), row
+print(sum(int(row['credits_used_atoms']) for row in rows), sum(int(row['calls']) for row in rows))";
+    let (program, _) = four_days();
+    let [csv, lines] = ["csv", "jsonl"].map(|format| {
+        program.run(&format!("export usage --format {format} --gzip --output usage.{format}.gz")).success();
+        program.path(&format!("usage.{format}.gz"))
+    });
+    let python = venv::program("clients-venv", "python");
+    let read = Command::new(python).args(["-c", READ]).arg(csv).arg(lines).output().unwrap();
+    assert_eq!(String::from_utf8_lossy(&read.stdout).trim(), "4000004 4", "{read:?}");
 }

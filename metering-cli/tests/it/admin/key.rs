@@ -95,7 +95,10 @@ fn a_deleted_key_is_gone_but_stays_in_reports() {
     ]);
     let names = [("/by_key/0/key_name", "\"First key\""), ("/by_key/1/key_name", "\"batch\"")];
     program.documents(&[("usage $org", &names)]);
-    program.prints(&[("usage $org", &["KEY ", "$key"]), ("export usage", &[",key_id,key_name\n", ",$key,batch\n"])]);
+    program.prints(&[
+        ("usage $org", &["KEY ", "$key"]),
+        ("export usage", &[",key_id,key_name,model\n", ",$key,batch,\n"]),
+    ]);
 }
 
 #[test]

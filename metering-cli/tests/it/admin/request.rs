@@ -21,8 +21,7 @@ async fn hold(store: &dyn Store, key: &str, amount: &str, now: Timestamp) -> Hol
 }
 
 async fn settle(store: &dyn Store, org: &str, id: HoldId, action: HoldAction, now: Timestamp) {
-    let update =
-        HoldUpdate { account: org.parse().unwrap(), id, action, delivery: None, counted_in: None, tokens: None };
+    let update = HoldUpdate::new(org.parse().unwrap(), id, action);
     let outcomes = store.commit(vec![Posting::Hold(update)], now).await.unwrap();
     assert!(matches!(&outcomes[..], [Outcome::Hold(Some(updated))] if updated.changed), "{outcomes:?}");
 }

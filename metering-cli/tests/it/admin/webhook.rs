@@ -52,7 +52,8 @@ async fn park(store: &dyn EventStore, id: DeliveryId, now: Timestamp) {
     let due = store.claim_deliveries(now, Duration::from_secs(60), 1, WebhookOwner::Customers).await.unwrap();
     assert_eq!(due[0].delivery.id, id);
     let late = now.saturating_add(Duration::from_secs(4 * 86_400));
-    let failed = AttemptOutcome::Failed { status: Some(503), error: "503 \u{7}".to_owned(), retry_after: None };
+    let failed =
+        AttemptOutcome::Failed { status: Some(503), error: "503 \u{7}".to_owned(), retry_after: None, response: None };
     let attempt = due[0].delivery.progress.attempts;
     let parked = store.finish_delivery(id, attempt, failed, late).await.unwrap().unwrap();
     assert_eq!(parked.progress.state, DeliveryState::Parked);

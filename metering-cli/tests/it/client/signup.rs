@@ -91,7 +91,7 @@ fn an_approved_signup_puts_the_key_into_the_profile() {
         assert!(ran.stderr.contains(shown), "{ran:?}");
     }
     let profile = scene.program.profile("default", "profile.toml");
-    for shown in ["account        org_7", "balance        2.00", profile.to_str().unwrap()] {
+    for shown in ["Account        org_7", "Balance        2.00", profile.to_str().unwrap()] {
         assert!(ran.stdout.contains(shown), "{ran:?}");
     }
     assert!(scene.stored().contains(&scene.key) && scene.stored().contains("org_7"));

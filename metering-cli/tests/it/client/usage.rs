@@ -45,14 +45,14 @@ fn summary(document: impl Into<String>) -> (Program, StandIn) {
 fn the_balance_is_shown_digit_by_digit() {
     let (program, service) = balance("7.4999305556", "");
     let lines = [
-        "balance 7.4999305556",
-        "granted 2.50",
-        "used 0.0000694444",
-        "alert below 0.5000000001",
-        "requests 240 per minute, no limit per day",
-        "agent name bot\u{fffd}",
-        "email -",
-        "payer 0xabc",
+        "Balance 7.4999305556",
+        "Granted 2.50",
+        "Used 0.0000694444",
+        "Alert below 0.5000000001",
+        "Requests 240 per minute, no limit per day",
+        "Agent name bot\u{fffd}",
+        "Email -",
+        "Payer 0xabc",
     ];
     program.tabulates(&[("balance", &lines)]);
     assert_eq!(service.last().key(), Some(program.text("$key").as_str()));
@@ -66,11 +66,11 @@ fn the_balance_lasts_as_long_as_the_usage_of_the_week_says() {
     let days: Vec<_> = (0..=8).map(day).collect();
     let (program, service) = balance("12.5", "");
     service.on("/credits/usage/summary", Reply::ok(format!(r#"{{"by_day":[{}]}}"#, days.join(","))));
-    program.tabulates(&[("balance", &["balance 12.5", "lasts About 12 days at this pace."])]);
+    program.tabulates(&[("balance", &["Balance 12.5", "Lasts About 12 days at this pace."])]);
     assert_eq!(service.last().target, "/credits/usage/summary?days=30");
-    assert!(!program.run("balance --json").success().contains("lasts"));
+    assert!(!program.run("balance --json").success().contains("Lasts"));
     let (program, _without_usage) = balance("12.5", "");
-    assert!(!program.run("balance").success().contains("lasts"));
+    assert!(!program.run("balance").success().contains("Lasts"));
 }
 
 #[test]
@@ -91,8 +91,8 @@ fn held_credits_are_shown_when_there_are_any() {
         let field = format!("\"credits_held\":{held},");
         let (program, _service) = balance("7", &field);
         let shown = program.run("balance").success();
-        let line = format!("held         {held} for requests whose cost is not known yet");
-        let found = shown.lines().find(|line| line.starts_with("held"));
+        let line = format!("Held         {held} for requests whose cost is not known yet");
+        let found = shown.lines().find(|line| line.starts_with("Held"));
         assert_eq!(found, (held != "0").then_some(line.as_str()), "{shown}");
         assert_eq!(program.run("balance --json").success(), format!("{}\n", balance_document("7", &field)));
     }
@@ -168,7 +168,7 @@ fn an_account_without_usage_has_no_tables() {
     let (program, service) = summary(
         r#"{"credit_balance":2,"window_days":7,"totals":{"usage_events":0,"credits_used":0,"credits_added":2},"by_day":[],"by_endpoint":[]}"#,
     );
-    assert_eq!(program.run("usage").success(), "balance  2\ndays     7\ncalls    0\nused     0\nadded    2\n");
+    assert_eq!(program.run("usage").success(), "Balance  2\nDays     7\nCalls    0\nUsed     0\nAdded    2\n");
     let lines = [
         "usage --days 0",
         "usage --days 91",
@@ -185,7 +185,7 @@ fn tiers_show_the_requests_of_the_month_and_the_next_price() {
     let (program, service) = client([("/credits/usage/volumes", Reply::ok(VOLUMES))]);
     assert_eq!(
         program.run("usage --tiers").success(),
-        "month      2026-11\nresets at  2026-12-01T00:00:00.000Z\n\n\
+        "Month      2026-11\nResets at  2026-12-01T00:00:00.000Z\n\n\
          ROUTE      METHOD  CALLS  FREE CALLS LEFT    NEXT PRICE\n\
          /v1/quote  GET      1200                0  0.0010000001\n\
          /v1/\u{fffd}news  POST        0               50             0\n"
@@ -220,4 +220,39 @@ fn each_event_and_alert_has_its_request() {
         ],
     );
     misuses(&program, &service, &["alert set 0", "alert set -1", "alert set much"]);
+}
+
+#[test]
+fn automatic_top_ups_are_shown_and_changed() {
+    let on = r#"{"org_id":"org_1","enabled":true,"card":{"brand":"visa","last4":"4242"},"rule":{"plan_id":"starter","credits":100,"amount":"10","currency":"EUR","threshold":5,"monthly_limit":"50","charged_this_month":"20"},"stopped":null}"#;
+    let stopped = on.replace("true", "false").replace("null", r#""declined""#);
+    let off = r#"{"org_id":"org_1","enabled":false,"card":null,"rule":null,"stopped":null}"#;
+    let (program, service) = client([
+        ("/credits/auto-top-up", Reply::ok(on)),
+        ("/credits/auto-top-up", Reply::ok(stopped)),
+        ("/credits/card", Reply::ok(off)),
+    ]);
+    let rule = "Below 5 credits, plan starter is bought for 10 EUR: at most 50 a month (UTC), of which 20 were charged.\nSaved card: visa ending in 4242.\n";
+    super::sends(
+        &program,
+        &service,
+        &[
+            (
+                "auto-topup on --plan starter --below 5 --monthly-limit 50",
+                r#"PUT /credits/auto-top-up {"plan_id":"starter","threshold":5,"monthly_limit":"50"}"#,
+                rule,
+            ),
+            (
+                "auto-topup show",
+                "GET /credits/auto-top-up",
+                "Stopped: The card was declined. Turn them on again to go on.\n",
+            ),
+            ("auto-topup remove-card", "DELETE /credits/card", "Automatic top-ups are off.\nNo saved card."),
+        ],
+    );
+    misuses(
+        &program,
+        &service,
+        &["auto-topup on --plan starter --below 0 --monthly-limit 50", "auto-topup on --below 5"],
+    );
 }

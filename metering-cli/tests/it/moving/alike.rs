@@ -121,8 +121,7 @@ async fn hold(store: &dyn Store, account: &AccountId, key: KeyHash, step: usize,
         3 => (HoldAction::Expire, now.saturating_add(LEASE)),
         _ => return,
     };
-    let update =
-        HoldUpdate { account: account.clone(), id: terms.id, action, delivery: None, counted_in: None, tokens: None };
+    let update = HoldUpdate::new(account.clone(), terms.id, action);
     let settled = store.commit(vec![Posting::Hold(update)], now).await.unwrap();
     assert!(matches!(&settled[..], [Outcome::Hold(Some(updated))] if updated.changed), "{settled:?}");
 }

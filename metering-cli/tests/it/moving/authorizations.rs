@@ -80,7 +80,7 @@ pub(crate) async fn fill(store: &SqliteStore) {
         let id = signed.id();
         let (credits, identifier) =
             (Credits::BASE_CALL, (number % 3 == 0).then(|| IdentifierHash::from_bytes([number; 32])));
-        let new = NewAuthorization { signed, account, credits, request, identifier, received_at: NOON };
+        let new = NewAuthorization { signed, account, credits, request, identifier, received_at: NOON, usage: None };
         let opened = store.open_authorization(new, Duration::from_secs(60)).await.unwrap();
         assert!(matches!(opened, AuthorizationOpened::Opened(_)), "{opened:?}");
         if number == WAITING {

@@ -119,6 +119,13 @@ fn every_later_change_is_found() {
             is("token", "07", 32),
             "session ses_07070707070707070707070707070707 of org_x0000000000000000007 differs",
         ),
+        ("oauth_client", "expires_at", "id = 'cli_moved'".to_owned(), "OAuth client cli_moved differs"),
+        (
+            "oauth_grant",
+            "expires_at",
+            is("id", "07", 16),
+            "OAuth grant GrantTokenHash(07070707…) of org_x0000000000000000007 differs",
+        ),
         ("account", "email_verified_at", verified.to_owned(), "account org_x0000000000000000007 differs"),
     ];
     let numbers = numbers.map(|(table, column, row, expected)| {

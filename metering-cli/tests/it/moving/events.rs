@@ -4,10 +4,11 @@ use std::time::Duration;
 
 use metering_core::FullStore;
 use metering_core::events::{
-    AttemptOutcome, DeliveryFilter, NewWebhook, Webhook, WebhookChange, WebhookId, WebhookSecret, WebhookTerms,
+    AttemptOutcome, DeliveryFilter, NewWebhook, SinkTurn, Webhook, WebhookChange, WebhookId, WebhookSecret,
+    WebhookTerms,
 };
 use metering_core::events::{DueDelivery, WebhookOwner};
-use metering_core::store::{EventStore, WebhookCreated};
+use metering_core::store::{EventStore, UsageSinkStore, WebhookCreated};
 use metering_core::{AccountId, Credits, Store, Timestamp};
 use metering_sqlite::SqliteStore;
 
@@ -18,6 +19,7 @@ use super::{NOON, account_id, customer};
 pub(crate) const NOTIFIED: u8 = 10;
 
 const LEASE: Duration = Duration::from_secs(60);
+const SINK: &str = "größe's";
 
 fn id(number: u8) -> WebhookId {
     WebhookId::from_bytes([number; 16])
@@ -70,8 +72,13 @@ pub(crate) async fn fill(store: &SqliteStore) {
     let due = claim(store, later(2), 5).await;
     let error = "größer — 'x'".to_owned();
     let outcomes = [
-        AttemptOutcome::Failed { status: Some(503), error: error.clone(), retry_after: Some(LEASE) },
-        AttemptOutcome::Failed { status: None, error, retry_after: None },
+        AttemptOutcome::Failed {
+            status: Some(503),
+            error: error.clone(),
+            retry_after: Some(LEASE),
+            response: Some("disk\tfull".to_owned()),
+        },
+        AttemptOutcome::Failed { status: None, error, retry_after: None, response: None },
         AttemptOutcome::Gone,
         AttemptOutcome::Delivered { status: 204 },
     ];
@@ -80,6 +87,17 @@ pub(crate) async fn fill(store: &SqliteStore) {
         assert!(store.finish_delivery(id, attempt, outcome, later(3)).await.unwrap().is_some());
     }
     assert_eq!(due.len(), 5, "one delivery is being sent");
+    fill_sink(store).await;
+}
+
+/// A sink that some usage was sent to, and more is on its way.
+async fn fill_sink(store: &SqliteStore) {
+    let sink = store.claim_usage_sink(SINK, NOON, LEASE).await.unwrap().unwrap();
+    let staged = store.stage_usage(SINK, NOON.day(), None, 50, NOON).await.unwrap();
+    let batch = store.staged_usage(SINK, 5).await.unwrap();
+    assert!(staged.items > 5 && batch.len() == 5, "{staged:?}");
+    let (attempt, turn) = (sink.progress.attempts, SinkTurn::Sent(AttemptOutcome::Delivered { status: 204 }));
+    assert!(store.finish_usage(SINK, attempt, batch, turn, NOON).await.unwrap().is_some());
 }
 
 /// Claims at most `limit` deliveries: to customers, then to the operator.
@@ -100,6 +118,11 @@ pub(crate) async fn snapshot(store: &dyn FullStore, accounts: impl Iterator<Item
         texts.push(format!("{deliveries:?}"));
     }
     texts.push(format!("{:?}", store.deliveries(None, DeliveryFilter::default(), None, u32::MAX).await.unwrap()));
+    texts.push(format!("{:?}", store.usage_sinks().await.unwrap()));
+    let mut staged: Vec<_> =
+        store.staged_usage(SINK, u32::MAX).await.unwrap().iter().map(|row| format!("{row:?}")).collect();
+    staged.sort_unstable();
+    texts.extend(staged);
     // Their debug output leaves secrets out.
     let of_notified = store.webhooks(Some(&account_id(NOTIFIED))).await.unwrap();
     let secrets = of_notified.iter().flat_map(|webhook| &webhook.secrets);

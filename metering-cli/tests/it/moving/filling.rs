@@ -13,23 +13,24 @@ use metering_core::money::{LedgerKind, NewLedgerEntry, PaymentRef, Refill};
 use metering_core::operators::{Actor, AuditOutcome, AuditResult, NewAuditEntry, NewOperator, OperatorTokenHash, Role};
 use metering_core::payments::{
     Arrival, ArrivalLocation, Buyer, Challenge, ConvertedAmount, NonceHash, Payment, PaymentFault, PaymentTarget,
-    PaymentUse, PaymentValue, Plan, ProcessorRef, Quote, QuoteState, SoldPlan, UnclaimedPayment, UnreadableArrival,
+    PaymentUse, PaymentValue, Plan, ProcessorRef, Quote, QuoteState, SavedCard, SoldPlan, TopUpChargeId, TopUpRule,
+    UnclaimedPayment, UnreadableArrival,
 };
 use metering_core::prices::{NewPriceVersion, PriceNumber, PriceRecorded};
 use metering_core::signups::{EmailLink, LinkHash, LinkPurpose, SessionHash, SignupSession};
 use metering_core::store::{
-    BrowserSessionStore, Claim, EmailVerified, KeyDelivery, OperatorStore, PaymentCredit, PaymentCredited, PriceStore,
-    QuotePrecedence, RefillStore, ReversalChange, SignupStore,
+    AutoTopUpChange, AutoTopUpSet, BrowserSessionStore, Claim, EmailVerified, KeyDelivery, OperatorStore,
+    PaymentCredit, PaymentCredited, PriceStore, QuotePrecedence, RefillStore, ReversalChange, SignupStore, TopUpEnd,
 };
 use metering_core::{
     AccountId, Charge, ClientSource, Credits, FullStore, NewAccount, PaymentStore, RateLimits, RequestId, Store,
-    UsageLine,
+    SystemRandomness, UsageLine,
 };
 use metering_sqlite::SqliteStore;
 use proptest::strategy::{Strategy, ValueTree};
 use proptest::test_runner::{Config, TestRunner};
 
-use super::{Move, NOON, account_id, authorizations, customer, events, holds, keys, organisations, volumes};
+use super::{Move, NOON, account_id, authorizations, customer, events, holds, keys, organisations, programs, volumes};
 
 /// More charges than activity keeps, with grants in between.
 const CHARGES: u32 = 2_300;
@@ -55,6 +56,7 @@ pub(crate) async fn fill(moving: &Move) {
     sales(&store).await;
     visitors(&store).await;
     readers_of_mail(&store).await;
+    programs::fill(&store).await;
     organisations::fill(&store).await;
     operators(&store).await;
     prices(&store).await;
@@ -156,8 +158,30 @@ async fn sales(store: &SqliteStore) {
     assert!(matches!(credited, PaymentCredited::Account(_)), "{credited:?}");
     for (id, restored) in [("re_1", false), ("dp_1", true)] {
         let (reversal, payment, amount) = (processor(id), processor("pi_1"), Some(TokenUnits::new(1)));
-        let change = ReversalChange { reversal, payment, amount, reason: "ü".to_owned(), restored, now: NOON };
+        let change =
+            ReversalChange { reversal, payment, amount, reason: "ü".to_owned(), restored, again: false, now: NOON };
         store.reverse_processor_payment(change).await.unwrap();
+    }
+    let [customer, method, brand, last4] = ["cus_1", "pm_1", "visa", "4242"].map(str::to_owned);
+    let card = SavedCard { customer, method, brand, last4 };
+    let rule = TopUpRule {
+        plan_id: "starter".to_owned(),
+        credits: "10.12345678".parse().unwrap(),
+        amount: 1_000,
+        currency: "EUR".parse().unwrap(),
+        threshold: Credits::MAX,
+        monthly_limit: 2_000,
+    };
+    for change in [AutoTopUpChange::Card(Some(card)), AutoTopUpChange::Rule(Some(rule))] {
+        let set = store.set_auto_top_up(&account_id(BUYER), change).await.unwrap();
+        assert!(matches!(set, AutoTopUpSet::Set(_)), "{set:?}");
+    }
+    for end in [Some(TopUpEnd::Paid(processor("pi_2"))), Some(TopUpEnd::NeverMade), None] {
+        let id = TopUpChargeId::generate(&SystemRandomness);
+        assert!(store.begin_top_up(&account_id(BUYER), id, NOON).await.unwrap().is_some());
+        if let Some(end) = end {
+            assert!(store.end_top_up(id, end, NOON).await.unwrap());
+        }
     }
     for (number, fault) in [(62, None), (63, Some(PaymentFault::HasInput))] {
         store.put_unclaimed(unclaimed(top_up(BUYER, number).payment, fault)).await.unwrap();

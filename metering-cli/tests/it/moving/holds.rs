@@ -75,14 +75,7 @@ pub(crate) async fn fill(store: &SqliteStore) {
         (RELEASED, HoldAction::Release, later(3)),
         (EXPIRED, HoldAction::Expire, later(LEASE)),
     ] {
-        let update = HoldUpdate {
-            account: holder.clone(),
-            id: id(number),
-            action,
-            delivery: None,
-            counted_in: None,
-            tokens: None,
-        };
+        let update = HoldUpdate::new(holder.clone(), id(number), action);
         let outcomes = store.commit(vec![Posting::Hold(update)], now).await.unwrap();
         assert!(matches!(&outcomes[..], [Outcome::Hold(Some(updated))] if updated.changed), "{outcomes:?}");
     }

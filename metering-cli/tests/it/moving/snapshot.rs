@@ -39,7 +39,7 @@ pub(crate) async fn snapshot(store: &dyn FullStore) -> Vec<String> {
         texts.push(format!("{:?}", store.scan_mark(chain).await.unwrap()));
         texts.push(format!("{:?}", store.unreadable(chain, 0, u32::MAX).await.unwrap()));
     }
-    texts.push(format!("{:?}", store.unclaimed(u32::MAX).await.unwrap()));
+    texts.push(format!("{:?}", store.unclaimed(None, u32::MAX).await.unwrap()));
     let processor = ProcessorRef::new("stripe", "pi_1").unwrap();
     texts.push(format!("{:?}", store.processor_reversals(&processor.tx().hash).await.unwrap()));
     for account in &accounts {

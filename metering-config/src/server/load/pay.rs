@@ -16,6 +16,15 @@ impl PayConfig {
     /// The first key that is missing or does not fit the others.
     pub(in crate::server) fn check(&self, config: &Config) -> Result<(), ConfigError> {
         let invalid = |key: &str, problem: &str| Err(ConfigError::key(format!("pay.{key}"), problem));
+        if self.upto && self.settle != Settle::Own {
+            return invalid(
+                "upto",
+                "needs pay.settle = \"self\": the wallet that pays the gas is part of what clients sign",
+            );
+        }
+        if self.upto && !self.keyless {
+            return invalid("upto", "needs pay.keyless: requests with a key are paid for with its balance");
+        }
         if self.settle == Settle::Off {
             return match self.offers.is_empty() {
                 true => Ok(()),

@@ -64,6 +64,8 @@ fn sections_that_do_not_fit_are_refused() {
         (format!("{OWN}facilitator = 'https://x402.example'\n{OFFER}"), "pay.facilitator", "\"facilitator\""),
         (format!("settle = 'facilitator'\n{OFFER}"), "pay.facilitator", "is required"),
         (format!("{facilitator}gas_key_file = 'gas.key'\n{OFFER}"), "pay.gas_key_file", "\"self\""),
+        (format!("{facilitator}upto = true\n{OFFER}"), "pay.upto", "\"self\""),
+        (format!("{OWN}upto = true\nkeyless = false\n{OFFER}"), "pay.upto", "pay.keyless"),
         (format!("{OWN}confirmations = 0\n{OFFER}"), "pay.confirmations", "at least 1"),
         (offer("'base-sepolia'", "'base'"), "pay.offers", "there is no section [chains.base]"),
         (offer(ASSET, &Address::ZERO.to_string()), "pay.offers", "a token's contract"),

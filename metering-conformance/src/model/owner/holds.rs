@@ -41,6 +41,7 @@ impl Owner {
             expires_at: now.saturating_add(terms.lease),
             settled: None,
             tokens: None,
+            upstream: None,
         });
     }
 

@@ -5,11 +5,14 @@
 
 use super::data::{Preset, UnitRule};
 use crate::catalogue::json_tree::Tree;
+use crate::catalogue::upstream_file;
 
 /// The keys of a model that have amounts by unit.
 const BY_UNIT: [&str; 3] = ["units", "per_million", "limits"];
 /// Those of them with prices.
 const PRICES: [&str; 2] = ["units", "per_million"];
+/// The key of a model that has such amounts for single upstreams.
+const UPSTREAMS: &str = upstream_file::KEY;
 
 /// A model's price of a unit, and the key that it is in.
 pub(super) fn price_of<'m>(model: &'m Tree, unit: &str) -> Option<(&'static str, &'m Tree)> {
@@ -28,6 +31,14 @@ pub(super) fn drop_foreign_units(preset: &Preset, model: &mut Tree) {
     if preset.units.iter().all(|unit| unit.estimate.is_empty()) {
         // Without an estimate, they have no effect.
         model.take("limits");
+    }
+    at_upstreams(model, |terms| drop_foreign_units(preset, terms));
+}
+
+/// Changes what a model says of each upstream.
+fn at_upstreams(model: &mut Tree, change: impl Fn(&mut Tree)) {
+    if let Some(Tree::Object(upstreams)) = model.get_mut(UPSTREAMS) {
+        upstreams.iter_mut().for_each(|(_, terms)| change(terms));
     }
 }
 
@@ -84,6 +95,7 @@ impl<'p> Active<'p> {
                 limits.set(&unit.name, limit);
             }
         }
+        at_upstreams(model, |terms| self.fill(terms));
     }
 
     /// `report`.

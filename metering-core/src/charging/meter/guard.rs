@@ -32,8 +32,17 @@ pub struct HoldGuard {
     receipt: Receipt,
     /// `None` once the hold is being settled.
     keeping: Option<Keeping>,
-    /// The tokens that the request used, if that is known.
+    /// Boxed, since most requests are moved about before anything is noted.
+    noted: Option<Box<Noted>>,
+}
+
+/// What is known of the request when its hold is settled.
+#[derive(Default)]
+struct Noted {
+    /// The tokens that it used.
     tokens: Option<u32>,
+    /// The upstream that served it, if its route names any.
+    upstream: Option<Arc<str>>,
 }
 
 /// What is needed to settle the hold and renew its lease.
@@ -51,7 +60,7 @@ impl HoldGuard {
     pub(super) fn new(receipt: Receipt, queue: Queue, open: Arc<OpenHolds>) -> Result<Self, Receipt> {
         let Some(held) = receipt.hold else { return Err(receipt) };
         open.insert(held, receipt.account.clone());
-        Ok(Self { receipt, keeping: Some(Keeping { queue, open }), tokens: None })
+        Ok(Self { receipt, keeping: Some(Keeping { queue, open }), noted: None })
     }
 
     /// What is held, and for whom.
@@ -68,8 +77,13 @@ impl HoldGuard {
 
     /// Notes the tokens that the request used: when its cost is captured, they count towards limits on tokens per minute,
     /// instead of those that it was expected to use. `None` if they are not known.
-    pub const fn used_tokens(&mut self, tokens: Option<u32>) {
-        self.tokens = tokens;
+    pub fn used_tokens(&mut self, tokens: Option<u32>) {
+        self.noted.get_or_insert_default().tokens = tokens;
+    }
+
+    /// Notes which upstream served the request, to be stored when the hold is settled.
+    pub fn served_by(&mut self, upstream: Arc<str>) {
+        self.noted.get_or_insert_default().upstream = Some(upstream);
     }
 
     /// Captures what the request cost, at most what is held, and releases the rest. When this returns, it is on disk.
@@ -114,7 +128,9 @@ impl HoldGuard {
         let (Some(keeping), Some(mut update)) = (self.keeping.take(), self.receipt.hold_update(action)) else {
             return Err(MeterError::Closed);
         };
-        update.tokens = self.tokens;
+        if let Some(noted) = self.noted.take() {
+            (update.tokens, update.upstream) = (noted.tokens, noted.upstream);
+        }
         let settling = async move {
             let settled = keeping.settle(&update).await;
             keeping.open.remove(&update.id);
@@ -160,8 +176,9 @@ impl Drop for HoldGuard {
     fn drop(&mut self) {
         let Some(keeping) = self.keeping.take() else { return };
         let is_of_another = self.receipt.repeated && self.receipt.delivery.is_none();
-        if let Some(update) = self.receipt.hold_update(HoldAction::CaptureFallback) {
+        if let Some(mut update) = self.receipt.hold_update(HoldAction::CaptureFallback) {
             let id = update.id;
+            update.upstream = self.noted.take().and_then(|noted| noted.upstream);
             if !is_of_another {
                 // If it cannot be recorded now, the end of the lease has the same effect.
                 drop(keeping.queue.post_now(Posting::Hold(update)));

@@ -117,14 +117,7 @@ impl OpenHolds {
         due.map(|(id, hold)| {
             hold.renew_at = at + hold.lease / RENEWALS_PER_LEASE;
             let action = HoldAction::Renew { until: now.saturating_add(hold.lease) };
-            HoldUpdate {
-                account: hold.account.clone(),
-                id: *id,
-                action,
-                delivery: None,
-                counted_in: None,
-                tokens: None,
-            }
+            HoldUpdate::new(hold.account.clone(), *id, action)
         })
         .collect()
     }
@@ -212,8 +205,7 @@ impl Keeper {
         let (found, mut replies) = (expired.len(), Vec::new());
         for Hold { id, account, .. } in expired.into_iter().filter(|hold| !self.open.contains(&hold.id)) {
             tracing::warn!(%account, %id, "settling a hold whose lease has ended");
-            let update =
-                HoldUpdate { account, id, action: HoldAction::Expire, delivery: None, counted_in: None, tokens: None };
+            let update = HoldUpdate::new(account, id, HoldAction::Expire);
             replies.extend(queue.post_now(Posting::Hold(update)));
         }
         for reply in replies {

@@ -304,3 +304,20 @@ fn a_free_allowance_needs_no_balance_and_counts_towards_the_limits() {
         assert_eq!(Debit::of(price, is_hold, is_by_volume), taking, "{price} {is_hold} {is_by_volume}");
     }
 }
+
+#[test]
+fn a_backed_hold_needs_no_balance_and_counts_towards_the_limits() {
+    for balance in [-3, 0, 3, 9] {
+        let mut state = state(balance, 1, 5);
+        let rate = apply(&mut state, Debit::Backed(Credits::from_atoms(7)), NOON).unwrap();
+        let Totals { balance: after, held, used, .. } = state.totals;
+        assert_eq!((after.atoms(), held.atoms(), used.atoms()), (balance - 7, 7, 0));
+        assert_eq!(rate.minute.count, 1);
+        let before = state;
+        let refused = apply(&mut state, Debit::Backed(Credits::from_atoms(7)), NOON);
+        assert!(matches!(refused, Err(Refusal::RateLimited { .. })), "{refused:?}");
+        assert_eq!(state, before);
+        assert!(apply_settled(&mut state, Credits::from_atoms(7), Credits::from_atoms(2)));
+        assert_eq!((state.totals.balance.atoms(), state.totals.held.atoms()), (balance - 2, 0));
+    }
+}

@@ -62,8 +62,9 @@ where
         };
         let after = after.and_then(|(after, excess)| Some((self.settled(account, after)?, excess)));
         let changed = after.is_some();
-        let (hold, excess) = after.unwrap_or((hold, Credits::ZERO));
+        let (mut hold, excess) = after.unwrap_or((hold, Credits::ZERO));
         if let Some(SettledHold { captured, reason, .. }) = hold.settled.filter(|_| changed) {
+            hold.upstream.clone_from(&update.upstream);
             self.settle_keys(account, &hold, captured);
             self.settle_tokens(account, &hold, update);
             self.raise_balance(account, None);

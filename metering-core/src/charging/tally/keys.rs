@@ -14,7 +14,6 @@ use crate::charging::refusal::Refusal;
 use crate::charging::rule::Debit;
 use crate::money::alert::AlertLevel;
 use crate::money::credits::Credits;
-use crate::usage::UsageLine;
 
 use super::Tally;
 use super::touched::TouchedKey;
@@ -44,8 +43,7 @@ where
 
     /// Whether the key, and each parent key, may be used for the request.
     pub(super) fn check_use(&self, account: K, key: KeyNumber, charge: &Charge) -> Result<(), Refusal> {
-        let UsageLine { route_template, http_method, .. } = &charge.line;
-        let route = Some((&**http_method, &**route_template));
+        let route = Some((&*charge.line.http_method, charge.line.template()));
         let used_for = KeyUse { scope: Some(Scope::Call), route, address: charge.address, at: self.now };
         if !self.chain(account, key).all(|(_, touched)| touched.state.is_live) {
             return Err(Refusal::UnknownKey);
@@ -101,7 +99,7 @@ where
             let touched = self.keys.get_mut(&(account, number)).expect("the key was just read");
             (touched.state.meter, touched.changed) = (meter, true);
             // Most of what is held returns to the budget: the settlement tells.
-            if !matches!(taking, Debit::Hold(_)) {
+            if !matches!(taking, Debit::Hold(_) | Debit::Backed(_)) {
                 self.raise_key(account, number, false);
             }
         }

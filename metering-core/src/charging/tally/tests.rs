@@ -91,6 +91,7 @@ fn request(atoms: i64) -> Charge {
         hold: None,
         price_version: None,
         tokens: None,
+        is_backed: false,
     }
 }
 

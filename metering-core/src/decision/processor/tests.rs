@@ -39,6 +39,7 @@ fn change(id: &str, amount: Option<u128>, restored: bool) -> ReversalChange {
         amount: amount.map(TokenUnits::new),
         reason: "asked".to_owned(),
         restored,
+        again: false,
         now: NOW,
     }
 }
@@ -78,6 +79,25 @@ fn reversals_take_back_their_part_in_any_order() {
         let balance = account().totals.balance.atoms() + moved;
         assert_eq!(changes.recorded.account.totals.balance.atoms(), balance, "it may go below zero");
     }
+}
+
+#[test]
+fn what_was_given_back_is_taken_again_only_if_that_is_said() {
+    let ended = [reversal("re_1", 80, false), reversal("dp_1", 100, true)];
+    let again = ReversalChange { again: true, ..change("dp_1", Some(100), false) };
+    let Ok(Decided::Accepted(changes)) = reverse_processor_payment(again.clone(), facts(&ended, "dp_1")) else {
+        panic!("it is taken back again")
+    };
+    assert_eq!(
+        (changes.is_known, changes.reversal.restored_at, changes.action.entry.action.as_str()),
+        (true, None, "payment.reverse")
+    );
+    assert_eq!(changes.posted.map(|posted| posted.entry.amount.atoms()), Some(-60));
+    let stands = [reversal("dp_1", 100, false)];
+    let decided = reverse_processor_payment(again.clone(), facts(&stands, "dp_1")).unwrap();
+    assert!(matches!(decided, Decided::Refused(ProcessorReversed::Repeated(_))), "{decided:?}");
+    let decided = reverse_processor_payment(again, facts(&[], "dp_1")).unwrap();
+    assert!(matches!(&decided, Decided::Accepted(changes) if !changes.is_known), "its end was never known");
 }
 
 #[test]
@@ -147,4 +167,14 @@ fn a_credit_has_its_processor_in_record_and_audit_log() {
         ("processor:stripe".into(), "payment.credit".into())
     );
     assert!(action.entry.request.contains(r#""amount":"5.003817 USDC""#), "{}", action.entry.request);
+}
+
+#[test]
+fn events_name_the_payment_as_its_processor_does() {
+    let decided = reverse_processor_payment(change("re_1", None, false), facts(&[], "re_1")).unwrap();
+    let Decided::Accepted(ReversalChanges { posted: Some(posted), .. }) = decided else {
+        panic!("it takes credits back")
+    };
+    let named = r#""processor":"stripe","processor_id":"pi_1""#;
+    assert!(posted.events.iter().any(|event| event.json().contains(named)), "{:?}", posted.events);
 }

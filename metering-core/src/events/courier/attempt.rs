@@ -103,7 +103,7 @@ async fn unless_it_panics<T>(future: impl Future<Output = T>) -> Option<T> {
 }
 
 fn failed(error: &str) -> AttemptOutcome {
-    AttemptOutcome::Failed { status: None, error: error.to_owned(), retry_after: None }
+    AttemptOutcome::Failed { status: None, error: error.to_owned(), retry_after: None, response: None }
 }
 
 fn log_parked(delivery: &Delivery) {

@@ -37,6 +37,7 @@ impl Charged {
                 state: Mutex::new(State {
                     money: Money::Expected(charge),
                     rate: None,
+                    errors: route.errors,
                     settlement: None,
                     headers: None,
                     payment: None,

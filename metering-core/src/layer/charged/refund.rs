@@ -84,6 +84,7 @@ impl Charged {
             Money::Held(guard) => match self.settling(guard.release()).await {
                 Some(Ok(released)) => {
                     state.set_settled(&released);
+                    state.begin_to_settle_payment(&self.shared.service);
                     // An earlier settlement stays.
                     if released.hold.settled.is_some_and(|settled| settled.captured.is_positive()) {
                         state.refund = Err(Error::NotRefunded);

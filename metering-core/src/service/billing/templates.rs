@@ -52,7 +52,7 @@ impl Service {
         let Ok(Some(account)) = self.access.store.account_by_key(&key).await else { return false };
         let days = DayRange::last_days(now, LOOK_BACK_DAYS);
         let Ok(Some(report)) = self.access.store.usage_report(&account.id, days).await else { return false };
-        let lines = report.by_endpoint.iter().map(|used| (&*used.route_template, &*used.http_method));
+        let lines = report.by_endpoint.iter().map(|used| (used.template(), &*used.http_method));
         let unlisted = lines.filter(|(template, method)| {
             *template != OTHER && self.catalogue().by_template(method, template).is_none()
         });

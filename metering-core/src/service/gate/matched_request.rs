@@ -19,9 +19,10 @@ use crate::charging::request_id::RequestId;
 use crate::charging::volume::VolumeTerms;
 use crate::error::Error;
 use crate::money::credits::Credits;
-use crate::service::RequestPayment;
 use crate::service::metering::Service;
+use crate::service::{RequestPayment, RequestedResource};
 use crate::trace;
+use crate::wire::ErrorCode;
 
 use super::admission::{Admission, AdmissionKind};
 use super::no_match::NoMatch;
@@ -132,6 +133,10 @@ impl<'s> MatchedRequest<'s, '_> {
         // Boxed, so that requests that cost nothing do not have the size of those that are charged.
         Box::pin(async move {
             let line = route.usage_line(request.source);
+            let line = match usage_price.as_ref().and_then(|price| price.listed_as()) {
+                Some(model) => line.of_model(model),
+                None => line,
+            };
             let fingerprint = || {
                 let fingerprint = Fingerprint::of(request.method, &target, &line);
                 let body = request.body.filter(|_| usage_price.is_some());
@@ -169,11 +174,14 @@ impl<'s> MatchedRequest<'s, '_> {
             let paid = match request.payment {
                 Some(presented) => {
                     let asked = service.offers().resource(request.path, request.query, Some(route));
+                    let asked = RequestedResource { is_held: usage_price.is_some(), ..asked };
                     let paying = service.offers().pay(presented, request.caller(), fingerprint(), price, asked);
                     Some(Box::pin(paying.instrument(info_span!(target: trace::TARGET, "pay"))).await?)
                 }
                 None => None,
             };
+            let backing = paid.as_ref().and_then(|paid| paid.hold);
+            let hold = hold.map(|terms| HoldTerms { id: backing.unwrap_or(terms.id), ..terms });
             let key = match (&paid, request.key) {
                 (Some(paid), _) => paid.key,
                 (None, Some(key)) => key.hash(),
@@ -204,6 +212,7 @@ impl<'s> MatchedRequest<'s, '_> {
                 hold,
                 price_version,
                 tokens,
+                is_backed: backing.is_some(),
             };
             let is_charged_once = charge.request_id.is_none() && charge.hold.is_none();
             if may_overlap && route.overlaps() && is_charged_once && paid.is_none() && proxied.is_none() {
@@ -211,6 +220,10 @@ impl<'s> MatchedRequest<'s, '_> {
                 return Ok(Admission { route, target, body, usage_price, kind, paid, key: Some(key) });
             }
             let charged = service.charge(charge).await;
+            let is_refused = charged.as_ref().is_err_and(|error| error.code() != ErrorCode::OutcomeUnknown);
+            if let Some(presented) = request.payment.filter(|_| is_refused && backing.is_some()) {
+                Box::pin(service.offers().not_charged(presented)).await;
+            }
             let mut receipt = charged.map_err(|error| match error {
                 // The client sent no idempotency key.
                 Error::Repeated(repetition) if is_of_payment => Error::PaymentRepeated(repetition),

@@ -1,7 +1,7 @@
 //! Proof that a payment is the caller's: hashes are public, so an account that names one must show that it owns the
 //! payer.
 
-use crate::access::account::Account;
+use crate::access::account::{Account, AccountId};
 use crate::chains::signature::{WalletSignature, signer, signing_digest};
 use crate::chains::transaction::TxRef;
 use crate::error::Error;
@@ -12,6 +12,12 @@ use crate::service::payments::top_ups::{Entitlement, is_own_wallet};
 use crate::store::QuotePrecedence;
 
 impl Payments<'_> {
+    /// The wallets that are linked to the account by an earlier proof.
+    pub(in crate::service) async fn linked_wallets(self, account: &AccountId) -> Result<Vec<String>, Error> {
+        let wallets = self.state.store()?.linked_wallets(account).await?;
+        Ok(wallets.iter().map(ToString::to_string).collect())
+    }
+
     /// Decides whether the account may use the payment. If not, the error asks for the payer's signature.
     pub(super) async fn entitlement(
         self,

@@ -136,6 +136,9 @@ impl Payments<'_> {
         if reason.chars().count() > MAX_REASON_CHARS || reason.chars().any(char::is_control) {
             fields.wrong("reason", format_args!("must be one line of at most {MAX_REASON_CHARS} characters"));
         }
+        if request.restored && request.again {
+            fields.wrong("again", "must not come with restored");
+        }
         let (Some(reversal), Some(payment), true) = (reversal, payment, fields.is_empty()) else {
             return Err(fields.into_error());
         };
@@ -145,9 +148,9 @@ impl Payments<'_> {
         if currency.is_some_and(|currency| currency.code() != paid_in) {
             return Err(Error::field("currency", format_args!("must be that of the payment, {paid_in}")));
         }
-        let (restored, now) = (request.restored, self.access.now());
-        let change =
-            ReversalChange { reversal: reversal.clone(), payment: payment.clone(), amount, reason, restored, now };
+        let (restored, again, now) = (request.restored, request.again, self.access.now());
+        let (of, payment_ref) = (reversal.clone(), payment.clone());
+        let change = ReversalChange { reversal: of, payment: payment_ref, amount, reason, restored, again, now };
         let (recorded, already_recorded) = match self.state.store()?.reverse_processor_payment(change).await? {
             ProcessorReversed::Recorded(recorded) => (recorded, false),
             ProcessorReversed::Repeated(recorded) => (recorded, true),

@@ -43,6 +43,8 @@ pub struct ActivityQuery {
     pub key: Option<KeyId>,
     /// Only requests to these routes; empty for all entries.
     pub routes: RoutePatterns,
+    /// Only requests that were priced by this entry of the route's models.
+    pub model: Option<String>,
     /// Only entries of this UTC day and later.
     pub from: Option<Day>,
     /// Only entries of this UTC day and earlier.
@@ -52,7 +54,7 @@ pub struct ActivityQuery {
 impl From<u32> for ActivityQuery {
     /// The newest entries, at most `limit`.
     fn from(limit: u32) -> Self {
-        Self { limit, before: None, key: None, routes: RoutePatterns::default(), from: None, to: None }
+        Self { limit, before: None, key: None, routes: RoutePatterns::default(), model: None, from: None, to: None }
     }
 }
 
@@ -86,10 +88,11 @@ impl ActivityQuery {
     }
 
     fn matches(&self, entry: &Activity, key: Option<KeyNumber>) -> bool {
-        let allows = |line: &UsageLine| self.routes.allow(&line.http_method, &line.route_template);
+        let allows = |line: &UsageLine| self.routes.allow(&line.http_method, line.template());
         let day = entry.created_at.day();
         (key.is_none() || entry.key == key)
             && (self.routes.is_empty() || entry.line.as_ref().is_some_and(allows))
+            && (self.model.is_none() || entry.line.as_ref().and_then(UsageLine::model) == self.model.as_deref())
             && self.from.is_none_or(|from| from <= day)
             && self.to.is_none_or(|to| day <= to)
     }
@@ -134,7 +137,7 @@ mod tests {
             entry("5", 12, Some(("/a", second))),
             entry("4", 11, None),
             entry("3", 11, Some(("/b/{x}", first))),
-            entry("2", 10, Some(("/a", first))),
+            entry("2", 10, Some(("/a · small*", first))),
             entry("1", 10, None),
         ]
     }
@@ -149,6 +152,8 @@ mod tests {
             (all.clone(), None, "54321"),
             (all.clone(), Some(KeyNumber::FIRST), "32"),
             (ActivityQuery { routes: routes("GET /a"), ..all.clone() }, None, "52"),
+            (ActivityQuery { model: Some("small*".to_owned()), ..all.clone() }, None, "2"),
+            (ActivityQuery { model: Some("small".to_owned()), ..all.clone() }, None, ""),
             (ActivityQuery { routes: routes("/b/*"), ..all.clone() }, None, "3"),
             (ActivityQuery { routes: routes("POST /a"), ..all.clone() }, None, ""),
             (ActivityQuery { routes: routes("GET /a"), ..all.clone() }, Some(KeyNumber::new(2)), "5"),

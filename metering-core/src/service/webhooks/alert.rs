@@ -5,6 +5,7 @@ use crate::access::credentials::Caller;
 use crate::access::role::Right;
 use crate::access::scope::Scope;
 use crate::error::Error;
+use crate::events::EventKind;
 use crate::wire::{BalanceAlertDocument, BalanceAlertRequest};
 
 impl Webhooks<'_> {
@@ -37,5 +38,15 @@ impl Webhooks<'_> {
             (_, wanted) => self.setup.set_mail_alerts(&changed, wanted, self.access.now()).await?,
         };
         Ok(BalanceAlertDocument::new(&changed.id, changed.alert, email))
+    }
+
+    /// Has the end of automatic top-ups mailed to the verified address of the caller's account, as alerts are, where the
+    /// service sends mail and that was not switched off.
+    ///
+    /// # Errors
+    /// As [`Webhooks::set_balance_alert`].
+    pub async fn mail_stopped_top_ups(self, caller: impl Into<Caller<'_>>) -> Result<(), Error> {
+        let account = self.owner(caller, Right::Pay).await?;
+        self.setup.mail_also(&account, EventKind::TopUpStopped, self.access.now()).await
     }
 }

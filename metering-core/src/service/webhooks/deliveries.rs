@@ -5,7 +5,7 @@ use crate::access::account::AccountId;
 use crate::access::credentials::Caller;
 use crate::access::scope::Scope;
 use crate::error::Error;
-use crate::events::{Delivery, DeliveryFilter, DeliveryId, DeliveryState, WebhookId};
+use crate::events::{Delivery, DeliveryFilter, DeliveryId, DeliveryState, EventKind, WebhookId};
 use crate::service::fields::{known_cursor, within};
 use crate::store::{Cursor, Page};
 use crate::wire::{DeliveriesDocument, DeliveryDocument, DeliveryPayloadResponse, DeliveryResponse};
@@ -25,7 +25,7 @@ impl Webhooks<'_> {
     }
 
     /// The deliveries to a webhook of the caller's account, newest first: at most `limit` (1 to 100) after `after`, in
-    /// the state with this name if one is given.
+    /// the state with this name if one is given, and of events of the kind with this name.
     ///
     /// # Errors
     /// As [`Webhooks::list`]; [`Error::NoSuchWebhook`], and [`Error::ValidationFailed`].
@@ -34,14 +34,15 @@ impl Webhooks<'_> {
         caller: impl Into<Caller<'_>>,
         id: &str,
         state: Option<&str>,
+        kind: Option<&str>,
         after: Option<&str>,
         limit: u32,
     ) -> Result<DeliveriesDocument, Error> {
         let account = self.access.authorize(caller, Scope::Read).await?;
         let limit = within("limit", limit, MAX_ENTRIES)?;
-        let state = state.map(read_delivery_state).transpose()?;
+        let (state, kind) = (state.map(read_delivery_state).transpose()?, kind.map(read_event_kind).transpose()?);
         let webhook = self.find(&account.id, id).await?;
-        let filter = DeliveryFilter { webhook: Some(webhook.id), state };
+        let filter = DeliveryFilter { webhook: Some(webhook.id), state, kind };
         let after = after.map(Cursor::new);
         let page = self.setup.store()?.deliveries(Some(&account.id), filter, after.as_ref(), limit).await;
         let Page { items, next } = known_cursor(page)?;
@@ -51,7 +52,8 @@ impl Webhooks<'_> {
         Ok(DeliveriesDocument { data, next: next.map(|next| next.as_str().to_owned()) })
     }
 
-    /// A delivery to a webhook of the caller's account, with the body of its requests.
+    /// A delivery to a webhook of the caller's account, with the body of its requests and, if the last one failed, of the
+    /// response.
     ///
     /// # Errors
     /// As [`Webhooks::list`]; [`Error::NoSuchWebhook`], and [`Error::NoSuchDelivery`].
@@ -65,8 +67,9 @@ impl Webhooks<'_> {
         let webhook = self.find(&account.id, id).await?;
         let found = self.find_delivery_to(&account.id, webhook.id, delivery).await?;
         let body = found.event.body().ok_or(Error::Internal)?;
+        let response = found.progress.last.as_ref().and_then(|last| last.response.clone());
         let DeliveryResponse { data } = self.response(&webhook.id, found).await?;
-        Ok(DeliveryPayloadResponse { data, body })
+        Ok(DeliveryPayloadResponse { data, body, response })
     }
 
     /// Sends a delivery of a webhook of the caller's account again, regardless of its state.
@@ -94,7 +97,7 @@ impl Webhooks<'_> {
         delivery: &str,
     ) -> Result<Delivery, Error> {
         let number: i64 = delivery.parse().map_err(|_| Error::NoSuchDelivery)?;
-        let filter = DeliveryFilter { webhook: Some(webhook), state: None };
+        let filter = DeliveryFilter { webhook: Some(webhook), ..DeliveryFilter::default() };
         let found = find_delivery(self.setup.store()?, Some(account), filter, DeliveryId::new(number)).await?;
         found.ok_or(Error::NoSuchDelivery)
     }
@@ -109,4 +112,11 @@ impl Webhooks<'_> {
 fn read_delivery_state(name: &str) -> Result<DeliveryState, Error> {
     let names = || DeliveryState::ALL.map(DeliveryState::as_str).join(", ");
     DeliveryState::from_name(name).ok_or_else(|| Error::field("state", format_args!("must be one of {}", names())))
+}
+
+/// Includes the kind of tests, which webhooks cannot ask for.
+fn read_event_kind(name: &str) -> Result<EventKind, Error> {
+    let names = || EventKind::ALL.map(EventKind::as_str).join(", ");
+    let problem = || Error::field("event", format_args!("must be webhook.test or one of {}", names()));
+    EventKind::from_name(name).ok_or_else(problem)
 }

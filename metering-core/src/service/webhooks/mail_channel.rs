@@ -11,8 +11,9 @@ use crate::events::{
 use crate::random::SystemRandomness;
 use crate::service::fields::Fields;
 
-/// The events that are mailed: credits run out.
-const MAILED: [EventKind; 3] = [EventKind::BalanceLow, EventKind::BalanceExhausted, EventKind::BudgetExhausted];
+/// The events that are mailed: credits run out, or are not topped up any longer.
+const MAILED: [EventKind; 4] =
+    [EventKind::BalanceLow, EventKind::BalanceExhausted, EventKind::BudgetExhausted, EventKind::TopUpStopped];
 
 impl WebhookSetup {
     /// Where alerts to an account are mailed; `None` if they cannot be.
@@ -49,6 +50,19 @@ impl WebhookSetup {
         self.store()?.change_webhook(&account.id, &channel.id, change, now).await?;
         self.settings.wake.wake();
         Ok(Some(wanted))
+    }
+
+    /// Has alerts mailed to an account unless that was switched off, and one kind of event among them.
+    pub(super) async fn mail_also(&self, account: &Account, kind: EventKind, now: Timestamp) -> Result<(), Error> {
+        if self.set_mail_alerts(account, None, now).await? != Some(true) {
+            return Ok(());
+        }
+        let channel = self.mail_channel(account).await?;
+        let Some(channel) = channel.filter(|channel| !channel.terms.kinds.has(kind)) else { return Ok(()) };
+        let kinds = Some(channel.terms.kinds.iter().chain([kind]).collect());
+        let change = WebhookChange::Terms { url: None, kinds, disabled: None };
+        self.store()?.change_webhook(&account.id, &channel.id, change, now).await?;
+        Ok(())
     }
 
     /// The URL of mail to an account's own address. An account has one such webhook, or it would get each alert twice, and

@@ -4,7 +4,8 @@ use std::cmp::Reverse;
 use std::collections::HashMap;
 
 use crate::access::account::AccountId;
-use crate::backend::{AccountDays, Books, UsageSums, credits, restarted_budget};
+use crate::backend::{AccountDays, Books, UsageSums, credits, restarted_budget, route_calls};
+use crate::charging::volume::CountedRoute;
 use crate::money::ledger::LedgerEntry;
 use crate::store::{Discrepancy, StoreError, Verification};
 use crate::usage::{Activity, ActivityKind, DailyTotal, DayRange, UsageReport};
@@ -35,6 +36,12 @@ impl State {
             sums.add(*day, line.clone(), *key, total.calls, total.atoms);
         }
         sums.totals(id)
+    }
+
+    pub(super) fn route_calls(&self, days: DayRange) -> Vec<(CountedRoute, u64)> {
+        let usage = self.accounts.iter().flat_map(|record| &record.usage);
+        let of_days = usage.filter(|((day, ..), _)| days.contains(*day));
+        route_calls(of_days.map(|((_, line, _), total)| (CountedRoute::of(line), total.calls)))
     }
 
     pub(super) fn activity(&self, id: &AccountId, limit: u32) -> Vec<Activity> {

@@ -229,6 +229,9 @@ impl<S: Store + 'static> Store for Gated<S> {
     async fn account_daily_totals(&self, id: &AccountId, days: DayRange) -> Result<Vec<DailyTotal>> {
         self.store.account_daily_totals(id, days).await
     }
+    async fn route_calls(&self, days: DayRange) -> Result<Vec<(CountedRoute, u64)>> {
+        self.store.route_calls(days).await
+    }
     async fn daily_totals(&self, after: Option<&Cursor>, limit: u32) -> Result<Page<DailyTotal>> {
         self.store.daily_totals(after, limit).await
     }

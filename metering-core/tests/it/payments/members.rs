@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use metering_core::access::{Caller, DeviceName, SessionCredentials};
+use metering_core::access::{Caller, DeviceName, Scope, SessionCredentials};
 use metering_core::charging::IdempotencyKey;
 use metering_core::wire::{
-    ChangeMemberRequest, CreateKeyRequest, ErrorCode, InviteMemberRequest, LinkRequest, RotateKeyRequest,
-    WalletSignInRequest,
+    AuthorizationRequest, ChangeMemberRequest, ConsentRequest, CreateKeyRequest, ErrorCode, InviteMemberRequest,
+    LinkRequest, RotateKeyRequest, WalletSignInRequest,
 };
 use metering_core::{ApiKey, Error, Service};
 use metering_sqlite::SqliteStore;
@@ -16,7 +16,8 @@ use super::wallet::Wallet;
 fn service() -> Service {
     let store = Arc::new(SqliteStore::in_memory().unwrap());
     let service = Service::with_defaults(Arc::clone(&store) as _).with_browser_sessions(Arc::clone(&store) as _);
-    service.with_members(store, "https://acme.example/sign-in")
+    let service = service.with_members(Arc::clone(&store) as _, "https://acme.example/sign-in");
+    service.with_oauth(store, Arc::new(()))
 }
 
 fn role(role: &str) -> InviteMemberRequest {
@@ -103,6 +104,38 @@ async fn a_developer_does_not_get_the_secret_of_a_key_that_buys() {
     let wider = serde_json::from_str(r#"{"scopes": ["read", "topup"]}"#).unwrap();
     assert_eq!(code(service.keys().change(&session, &own.data.id, &wider).await), Some(ErrorCode::KeyScope));
     assert!(service.keys().delete(&session, &own.data.id).await.is_ok());
+}
+
+#[tokio::test]
+async fn nobody_gives_a_program_more_than_the_role_has() {
+    let (service, issuer) = (service(), "https://api.example");
+    let (_, key) = service.open_account("acme", "2".parse().unwrap()).await.unwrap();
+    let oauth = service.oauth().unwrap();
+    let client = oauth.register(br#"{"client_name": "Agent", "redirect_uris": ["https://app.example/back"]}"#).await;
+    let text = |text: &str| Some(text.to_owned());
+    let authorization = AuthorizationRequest {
+        response_type: text("code"),
+        client_id: Some(client.unwrap().client_id),
+        redirect_uri: text("https://app.example/back"),
+        code_challenge: text("E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM"),
+        code_challenge_method: text("S256"),
+        ..AuthorizationRequest::default()
+    };
+    let asked =
+        |key: &str| ConsentRequest { authorization: authorization.clone(), key: serde_json::from_str(key).unwrap() };
+    let billing = joined(&service, &key, "billing", &Wallet::of(1)).await;
+    assert_eq!(code(service.access().current_key(&billing, Scope::Manage).await), Some(ErrorCode::KeyScope));
+    let developer = joined(&service, &key, "developer", &Wallet::of(2)).await;
+    let parent = service.access().current_key(&developer, Scope::Manage).await.unwrap();
+    let member = Caller::from(&developer).member();
+    let buying = oauth.consent(&parent, member, &asked(r#"{"scopes": ["read", "topup"]}"#), issuer).await;
+    assert_eq!(code(buying.map(|_| ())), Some(ErrorCode::KeyScope));
+    assert!(oauth.consent(&parent, member, &asked("{}"), issuer).await.is_ok());
+    assert_eq!(code(service.export(&developer).await), Some(ErrorCode::KeyScope));
+    let owner = joined(&service, &key, "owner", &Wallet::of(3)).await;
+    let export = service.export(&owner).await.unwrap();
+    assert_eq!(export.members.unwrap().data.len(), 3);
+    assert!(export.account_log.is_some_and(|log| !log.data.is_empty()) && export.child_accounts.is_none());
 }
 
 #[tokio::test]

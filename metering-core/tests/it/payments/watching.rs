@@ -149,9 +149,9 @@ async fn payment_is_unclaimed_until_an_account_has_it_or_a_reorganisation_remove
     let scene = Scene::new().await;
     let wallet = Wallet::of(2);
     let unclaimed = async || {
-        let (payments, count) = scene.store.unclaimed(10).await.unwrap();
+        let (payments, count) = scene.store.unclaimed(None, 10).await.unwrap();
         let seen = |payment: UnclaimedPayment| (payment.arrival.tx.hash, payment.seen_at);
-        (payments.into_iter().map(seen).collect::<Vec<_>>(), count)
+        (payments.items.into_iter().map(seen).collect::<Vec<_>>(), count)
     };
     let pay = || scene.main.pay(USDC, wallet.address, RECIPIENT, STARTER);
     let (gone, kept) = (pay(), pay());
@@ -181,8 +181,8 @@ async fn payment_that_a_scan_no_longer_finds_in_its_block_stays_unclaimed() {
     // The block of the first is not replaced, but scanned again.
     scene.main.reorganise(gone);
     watch(&scene, MAIN).await;
-    let (unclaimed, count) = scene.store.unclaimed(10).await.unwrap();
-    assert_eq!((unclaimed[0].arrival.tx.hash, count), (kept, 1));
+    let (unclaimed, count) = scene.store.unclaimed(None, 10).await.unwrap();
+    assert_eq!((unclaimed.items[0].arrival.tx.hash, count), (kept, 1));
 }
 
 /// The tags of a native coin are small compared to its price, whatever a hundredth of the coin is worth.

@@ -34,7 +34,7 @@ const FIELDS: [&[&str]; 11] = [
 const FIELDS_V1: [&[&str]; 3] = [&["x402Version"], &["scheme"], &["network"]];
 
 /// What was signed, and the signature.
-const SIGNED: [&[&str]; 7] = [
+const SIGNED: [&[&str]; 16] = [
     &["payload", "signature"],
     &["payload", "authorization", "from"],
     &["payload", "authorization", "to"],
@@ -42,6 +42,15 @@ const SIGNED: [&[&str]; 7] = [
     &["payload", "authorization", "validAfter"],
     &["payload", "authorization", "validBefore"],
     &["payload", "authorization", "nonce"],
+    &["payload", "permit2Authorization", "from"],
+    &["payload", "permit2Authorization", "spender"],
+    &["payload", "permit2Authorization", "nonce"],
+    &["payload", "permit2Authorization", "deadline"],
+    &["payload", "permit2Authorization", "permitted", "token"],
+    &["payload", "permit2Authorization", "permitted", "amount"],
+    &["payload", "permit2Authorization", "witness", "to"],
+    &["payload", "permit2Authorization", "witness", "facilitator"],
+    &["payload", "permit2Authorization", "witness", "validAfter"],
 ];
 
 /// The header that a request over HTTP has instead of the payment in `_meta` of a tool call; `None` if there is none.
@@ -215,8 +224,14 @@ mod tests {
 
     #[test]
     fn what_a_service_reads_survives_and_nothing_else() {
-        let files =
-            ["x402-v2-fetch", "x402-v2-axios", "x402-v2-py-httpx", "x402-v2-mppx", "x402-v2-payment-identifier"];
+        let files = [
+            "x402-v2-fetch",
+            "x402-v2-axios",
+            "x402-v2-py-httpx",
+            "x402-v2-mppx",
+            "x402-v2-payment-identifier",
+            "x402-v2-upto",
+        ];
         for file in files {
             let payment = vector(file)["payload"].clone();
             // PyPI's session writes what it leaves out as null.

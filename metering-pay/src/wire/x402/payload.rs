@@ -1,5 +1,6 @@
 //! A payment of version 2.
 
+use metering_core::chains::Address;
 use serde_json::Value;
 
 use crate::offers::{Offer, Offers, SignedAuthorization};
@@ -7,7 +8,9 @@ use crate::wire::accepted::{Accepted, OfferMismatch};
 use crate::wire::fields::{Base64, Fields};
 use crate::wire::malformed_payment::MalformedPayment;
 use crate::wire::x402::identifier::{PAYMENT_IDENTIFIER_EXTENSION, PaymentIdentifier};
-use crate::wire::x402::requirements::{PAYMENT_FLOW, SCHEME, TRANSFER_METHOD};
+use crate::wire::x402::requirements::{
+    PAYMENT_FLOW, SCHEME, TRANSFER_METHOD, UPTO_PAYMENT_FLOW, UPTO_SCHEME, UPTO_TRANSFER_METHOD,
+};
 
 const HEADER: &str = "PAYMENT-SIGNATURE";
 /// Where the payment of a tool call is.
@@ -15,7 +18,8 @@ pub(super) const META: &str = "_meta[\"x402/payment\"]";
 pub(super) const ADDRESS: &str =
     "must be an address: 0x and 40 hexadecimal digits, with a valid checksum if the case is mixed";
 pub(super) const AMOUNT: &str = "must be a whole number of the token's smallest unit, in decimal digits";
-pub(super) const ONLY_EXACT: &str = "must be \"exact\", the only scheme on offer";
+pub(super) const ONLY_EXACT: &str = "must be \"exact\", the only scheme on offer in version 1";
+const SCHEMES: &str = "must be \"exact\" or \"upto\", the only schemes on offer";
 
 /// A payment of x402 version 2: which offer it accepts, and the signed authorization.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -24,6 +28,8 @@ pub struct PaymentPayload {
     pub accepted: Accepted,
     /// What was signed, for the chain and the token of that offer.
     pub signed: SignedAuthorization,
+    /// Who may have it executed, for at most what was signed, if its scheme is `upto`; `None` for `exact`.
+    pub facilitator: Option<Address>,
     /// The URL that it claims to pay for. Not signed.
     pub resource: Option<String>,
     /// The id that the client gave it.
@@ -50,23 +56,30 @@ impl PaymentPayload {
     fn read(what: &'static str, value: &Value) -> Result<Self, MalformedPayment> {
         let root = Fields::of(what, value)?;
         root.version(2, "must be 2; version 1 belongs in X-PAYMENT")?;
-        let accepted = read_accepted(&root.object("accepted")?)?;
+        let accepted = root.object("accepted")?;
+        let is_for_usage = match accepted.text("scheme")? {
+            SCHEME => false,
+            UPTO_SCHEME => true,
+            _ => return Err(accepted.fault("scheme", SCHEMES)),
+        };
+        let accepted = read_accepted(&accepted, is_for_usage)?;
         let payload = root.object("payload")?;
-        let Some(authorization) = payload.optional_object("authorization")? else {
+        let (authorization, facilitator) = if is_for_usage {
+            let (authorization, facilitator) = payload.object("permit2Authorization")?.permit(accepted.asset)?;
+            (authorization, Some(facilitator))
+        } else if let Some(authorization) = payload.optional_object("authorization")? {
+            (authorization.authorization()?, None)
+        } else {
             let problem =
-                "is missing; only transferWithAuthorization (EIP-3009) is accepted, neither Permit2 nor ERC-7710";
+                "is missing; with the scheme \"exact\", only transferWithAuthorization (EIP-3009) is accepted";
             return Err(payload.fault("authorization", problem));
         };
-        let signed = SignedAuthorization {
-            chain_id: accepted.network.0,
-            token: accepted.asset,
-            authorization: authorization.authorization()?,
-            signature: payload.signature()?,
-        };
+        let (chain_id, token, signature) = (accepted.network.0, accepted.asset, payload.signature()?);
+        let signed = SignedAuthorization { chain_id, token, authorization, signature };
         let resource = root.optional_object("resource")?;
         let resource = resource.map(|resource| resource.optional_text("url")).transpose()?.flatten();
         let identifier = read_identifier(&root)?;
-        Ok(Self { accepted, signed, resource: resource.map(str::to_owned), identifier })
+        Ok(Self { accepted, signed, facilitator, resource: resource.map(str::to_owned), identifier })
     }
 
     /// The offer that it accepts. What was signed is compared by
@@ -79,14 +92,16 @@ impl PaymentPayload {
     }
 }
 
-fn read_accepted(accepted: &Fields<'_>) -> Result<Accepted, MalformedPayment> {
-    accepted.exactly("scheme", SCHEME, ONLY_EXACT)?;
+fn read_accepted(accepted: &Fields<'_>, is_for_usage: bool) -> Result<Accepted, MalformedPayment> {
     let extra = accepted.optional_object("extra")?;
     if let Some(extra) = &extra {
         // Clients that are older than payment flows leave this out.
-        extra.exactly_if_sent("paymentFlow", PAYMENT_FLOW, "must be \"upfront\", the only payment flow on offer")?;
-        let only = "must be \"eip3009\", the only transfer method on offer";
-        extra.exactly_if_sent("assetTransferMethod", TRANSFER_METHOD, only)?;
+        let (flow, method) = match is_for_usage {
+            false => ((PAYMENT_FLOW, "must be \"upfront\""), (TRANSFER_METHOD, "must be \"eip3009\"")),
+            true => ((UPTO_PAYMENT_FLOW, "must be \"authorization\""), (UPTO_TRANSFER_METHOD, "must be \"permit2\"")),
+        };
+        extra.exactly_if_sent("paymentFlow", flow.0, flow.1)?;
+        extra.exactly_if_sent("assetTransferMethod", method.0, method.1)?;
     }
     let domain = |name| extra.as_ref().map(|extra| extra.optional_text(name)).transpose();
     Ok(Accepted {
@@ -178,7 +193,7 @@ mod tests {
             ("x402Version", json!(1)),
             ("x402Version", json!("2")),
             ("accepted", json!(null)),
-            ("accepted.scheme", json!("upto")),
+            ("accepted.scheme", json!("deferred")),
             ("accepted.network", json!("base-sepolia")),
             ("accepted.asset", json!("0x036cbD53842c5426634e7929541eC2318f3dCF7e")),
             ("accepted.amount", json!(50_000)),
@@ -203,6 +218,44 @@ mod tests {
             let MalformedPayment::Field { field, .. } = &error else { panic!("{path}: {error}") };
             assert_eq!(field, path);
             assert!(error.to_string().ends_with("Nothing was taken."), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_permit_of_a_published_client_is_read() {
+        use crate::offers::Permit;
+        let vector = vector("x402-v2-upto");
+        let payment = PaymentPayload::parse(vector["header"].as_str().unwrap()).unwrap();
+        let (signed, facilitator) = (&payment.signed, payment.facilitator.unwrap());
+        assert_eq!((signed.authorization.value.get(), signed.authorization.from), (20_000, payer()));
+        assert_eq!(facilitator, Address::from_bytes([0x99; 20]));
+        let permit = Permit { signed, facilitator };
+        assert_eq!(format!("0x{}", hex::encode(permit.digest())), vector["eip712_digest"].as_str().unwrap());
+        assert!(permit.is_signed_by_key());
+    }
+
+    #[test]
+    fn a_field_of_a_permit_that_cannot_be_read_is_named() {
+        let original = vector("x402-v2-upto")["payload"].clone();
+        let table = [
+            ("accepted.extra.paymentFlow", json!("upfront")),
+            ("accepted.extra.assetTransferMethod", json!("eip3009")),
+            ("payload.permit2Authorization", json!(null)),
+            ("payload.permit2Authorization.spender", json!("0x402085c248EeA27D92E8b30b2C58ed07f9E20001")),
+            ("payload.permit2Authorization.from", json!("0x1")),
+            ("payload.permit2Authorization.nonce", json!("1e9")),
+            ("payload.permit2Authorization.deadline", json!("soon")),
+            ("payload.permit2Authorization.permitted.token", json!("0x209693Bc6afc0C5328bA36FaF03C514EF312287C")),
+            ("payload.permit2Authorization.permitted.amount", json!("-1")),
+            ("payload.permit2Authorization.witness.facilitator", json!(null)),
+            ("payload.permit2Authorization.witness.to", json!(7)),
+            ("payload.permit2Authorization.witness.validAfter", json!("x")),
+        ];
+        for (path, value) in table {
+            let pointer = format!("/{}", path.replace('.', "/"));
+            let error = PaymentPayload::from_value(&mutated(&original, &pointer, value)).unwrap_err();
+            let MalformedPayment::Field { field, .. } = &error else { panic!("{path}: {error}") };
+            assert_eq!(field, path);
         }
     }
 

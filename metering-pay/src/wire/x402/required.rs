@@ -3,7 +3,7 @@
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use crate::offers::Offers;
+use crate::offers::{Offers, UsageOffer};
 use crate::wire::fields::Base64;
 use crate::wire::x402::bazaar::BAZAAR_EXTENSION;
 use crate::wire::x402::identifier::PAYMENT_IDENTIFIER_EXTENSION;
@@ -40,15 +40,19 @@ impl PaymentRequired {
     /// what the functions of this module return: objects with `info` and `schema`. A client that finds one without them
     /// ignores all.
     ///
+    /// Those of `usage` follow: a client that takes the first one that it can pays a fixed amount.
+    ///
     /// `None` if there is no offer: clients refuse an empty list, so such a 402 is sent without the header.
     #[must_use]
     pub fn new(
         offers: &Offers,
+        usage: &[UsageOffer],
         resource: Resource,
         error: impl Into<String>,
         extensions: Map<String, Value>,
     ) -> Option<Self> {
-        let accepts: Vec<_> = offers.iter().map(Requirements::from).collect();
+        let accepts: Vec<_> =
+            offers.iter().map(Requirements::from).chain(usage.iter().map(Requirements::from)).collect();
         (!accepts.is_empty()).then(|| Self { version: 2, error: error.into(), resource, accepts, extensions })
     }
 
@@ -103,7 +107,7 @@ mod tests {
     fn with_extensions(names: &[(&str, usize)]) -> PaymentRequired {
         let extension = |size: usize| json!({"info": {"text": "x".repeat(size)}, "schema": {}});
         let extensions = names.iter().map(|(name, size)| ((*name).to_owned(), extension(*size))).collect();
-        PaymentRequired::new(&offers(), resource(), "insufficient_credits", extensions).unwrap()
+        PaymentRequired::new(&offers(), &[], resource(), "insufficient_credits", extensions).unwrap()
     }
 
     /// The extensions that are left in the header.
@@ -126,7 +130,7 @@ mod tests {
             }
             let extensions = expected["extensions"].as_object().unwrap().clone();
             let error = expected["error"].as_str().unwrap();
-            let required = PaymentRequired::new(&offers(), resource(), error, extensions).unwrap();
+            let required = PaymentRequired::new(&offers(), &[], resource(), error, extensions).unwrap();
             assert_eq!(required.to_value(), expected);
             assert_eq!(decoded(&required.header()), expected);
             assert_eq!(&decoded(vector["payment_required_header"].as_str().unwrap()), recorded);
@@ -134,11 +138,24 @@ mod tests {
     }
 
     #[test]
+    fn offers_for_usage_come_last_and_are_as_a_published_client_signs_them() {
+        let expected = &vector("x402-v2-upto")["payment_required"]["accepts"][0];
+        let most = offers().iter().next().unwrap().for_credits("0.02".parse().unwrap()).unwrap();
+        let usage = [UsageOffer { most, facilitator: metering_core::chains::Address::from_bytes([0x99; 20]) }];
+        let required = PaymentRequired::new(&offers(), &usage, resource(), "payment_required", Map::new()).unwrap();
+        let document = required.to_value();
+        let mut last = document["accepts"].as_array().unwrap().last().unwrap().clone();
+        assert_eq!(last["extra"].as_object_mut().unwrap().remove("paymentFlow"), Some(json!("authorization")));
+        assert_eq!(&last, expected);
+        assert_eq!(document["accepts"][0]["scheme"], "exact");
+    }
+
+    #[test]
     fn nothing_is_null_and_no_offer_is_no_document() {
         let required = with_extensions(&[]).to_value();
         assert_eq!(required.get("extensions"), None);
         assert!(!required.to_string().contains("null"), "{required}");
-        assert_eq!(PaymentRequired::new(&Offers::default(), resource(), "e", Map::new()), None);
+        assert_eq!(PaymentRequired::new(&Offers::default(), &[], resource(), "e", Map::new()), None);
     }
 
     #[test]
@@ -156,14 +173,14 @@ mod tests {
     fn a_long_header_keeps_the_cheapest_offer() {
         let many: Vec<_> = (0..20).flat_map(|_| offers().iter().cloned().collect::<Vec<_>>()).collect();
         let long = Resource { description: "long ".repeat(1_000), ..resource() };
-        let required = PaymentRequired::new(&Offers::new(many), long, "e", Map::new()).unwrap();
+        let required = PaymentRequired::new(&Offers::new(many), &[], long, "e", Map::new()).unwrap();
         assert!(required.header().len() <= MAX_PAYMENT_REQUIRED_BYTES);
         let document = decoded(&required.header());
         assert_eq!(document["resource"]["description"], "");
         assert_eq!(document["accepts"][0]["amount"], "50000");
         assert!(document["accepts"].as_array().unwrap().len() > 1);
         let endless = Resource { url: format!("https://x/{}", "y".repeat(9_000)), ..resource() };
-        let required = PaymentRequired::new(&offers(), endless, "e", Map::new()).unwrap();
+        let required = PaymentRequired::new(&offers(), &[], endless, "e", Map::new()).unwrap();
         assert_eq!(decoded(&required.header())["accepts"].as_array().unwrap().len(), 1);
     }
 }

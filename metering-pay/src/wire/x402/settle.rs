@@ -56,9 +56,20 @@ impl SettleResponse {
     /// The payment is confirmed and credited. The account and its balance are in `extra`, which all clients keep.
     #[must_use]
     pub fn settled(signed: &SignedAuthorization, tx: TxHash, account: &AccountId, balance: Credits) -> Self {
+        Self::used(signed, signed.authorization.value, Some(tx), account, balance)
+    }
+
+    /// A payment for usage is settled: `amount` was transferred, in `tx` unless it is nothing.
+    #[must_use]
+    pub fn used(
+        signed: &SignedAuthorization,
+        amount: TokenUnits,
+        tx: Option<TxHash>,
+        account: &AccountId,
+        balance: Credits,
+    ) -> Self {
         let extra = json!({"account": account.as_str(), "credit_balance": balance.to_string()});
-        let outcome = Outcome::Settled { amount: signed.authorization.value, extra };
-        Self { transaction: Some(tx), ..Self::of(signed, outcome) }
+        Self { transaction: tx, ..Self::of(signed, Outcome::Settled { amount, extra }) }
     }
 
     /// The payment was accepted, but is not confirmed yet. Send this with a status other than 402, and without offers.

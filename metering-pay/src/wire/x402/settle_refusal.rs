@@ -41,12 +41,46 @@ named_enum! {
         Simulation = "invalid_exact_evm_transaction_simulation_failed",
         /// The token's contract refused it.
         Transaction = "invalid_transaction_state",
+        /// A permit's spender is not the proxy for `upto`.
+        PermitSpender = "invalid_permit2_spender",
+        /// A permit is for another token.
+        PermitToken = "permit2_token_mismatch",
+        /// A permit pays another recipient.
+        PermitRecipient = "invalid_permit2_recipient_mismatch",
+        /// A permit is for another amount.
+        PermitAmount = "permit2_amount_mismatch",
+        /// A permit is not valid yet.
+        PermitNotYetValid = "permit2_not_yet_valid",
+        /// A permit's deadline has passed, or is too soon.
+        PermitExpired = "permit2_deadline_expired",
+        /// A permit's signature is not the payer's.
+        PermitSignature = "invalid_permit2_signature",
+        /// A permit's nonce was used.
+        PermitNonce = "permit2_invalid_nonce",
+        /// A permit is for another facilitator.
+        PermitFacilitator = "upto_facilitator_mismatch",
+        /// The payer has not approved Permit2.
+        PermitAllowance = "permit2_allowance_required",
         /// It cannot be checked or executed at the moment.
         Unavailable = "unexpected_settle_error",
     }
 }
 
 impl SettleRefusal {
+    /// The same for a permit, whose faults have names of their own.
+    #[must_use]
+    pub const fn of_permit(self) -> Self {
+        match self {
+            Self::Recipient => Self::PermitRecipient,
+            Self::Amount => Self::PermitAmount,
+            Self::NotYetValid => Self::PermitNotYetValid,
+            Self::Expired => Self::PermitExpired,
+            Self::Signature => Self::PermitSignature,
+            Self::NonceUsed => Self::PermitNonce,
+            other => other,
+        }
+    }
+
     /// Why a payment would fail, from the unstandardised message of its token or of a facilitator: too few tokens, as
     /// the reference implementation recognises it, or anything else.
     #[must_use]
@@ -69,6 +103,8 @@ impl From<&MalformedPayment> for SettleRefusal {
             "x402Version" => Self::Version,
             "scheme" | "accepted.scheme" => Self::Scheme,
             "network" | "accepted.network" => Self::Network,
+            "payload.permit2Authorization.spender" => Self::PermitSpender,
+            "payload.permit2Authorization.permitted.token" => Self::PermitToken,
             _ => Self::Malformed,
         }
     }
@@ -131,6 +167,8 @@ mod tests {
             ("accepted.scheme", "invalid_scheme"),
             ("network", "invalid_network"),
             ("payload.signature", "invalid_payload"),
+            ("payload.permit2Authorization.spender", "invalid_permit2_spender"),
+            ("payload.permit2Authorization.permitted.token", "permit2_token_mismatch"),
         ] {
             assert_eq!(SettleRefusal::from(&of(field)).as_str(), code);
         }

@@ -8,6 +8,7 @@ import { startFigures } from "/assets/figure.js";
 import { showSignedIn } from "/assets/header.js";
 import { isHolding } from "/assets/held.js";
 import { keepNamedPlan } from "/assets/namedplan.js";
+import { waitingNotice } from "/assets/pending.js";
 import { onReturn } from "/assets/returning.js";
 import { SESSION, forgetEverything, forgetKey, forgetRotation, forgetSession, hasSession, readKey, rememberKey, rememberName, rememberedKey, rememberedPayment, rememberedPlan, rememberedQuote, rememberedRotation, rememberedSigned } from "/assets/session.js";
 import { canKeep, endSession, keepSignedIn, staySignedIn } from "/assets/signin.js";
@@ -58,7 +59,7 @@ function show(key, data) {
   const { balance } = data;
   byId("account-name").textContent = balance.agent_name;
   byId("account-facts").replaceChildren(h("code", {}, balance.org_id), balance.email ? ` · ${balance.email}` : "", balance.payer_address ? " · paid by " : "", balance.payer_address ? h("code", {}, balance.payer_address) : "");
-  byId("dashboard-notice").replaceChildren(...pendingNotice(balance, rememberedKey), ...outOfCredits(balance));
+  byId("dashboard-notice").replaceChildren(...waitingNotice(), ...pendingNotice(balance, rememberedKey), ...outOfCredits(balance));
   showVerification(byId("email-recovery"), balance, rememberedKey);
   showUsage(byId("panel-usage"), data, refresh);
   rememberName(balance.agent_name);

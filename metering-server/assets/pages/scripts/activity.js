@@ -67,6 +67,6 @@ function timeOf(text) {
 
 function about(entry) {
   const times = entry.calls === "1" || entry.calls === "0" ? "" : ` × ${group(entry.calls)}`;
-  if (entry.route_template) return `${entry.http_method} ${entry.request_path ?? entry.route_template}${times}`;
+  if (entry.route_template) return `${entry.http_method} ${entry.request_path ?? entry.route_template}${entry.model ? ` · ${entry.model}` : ""}${times}`;
   return entry.description ?? entry.plan_id ?? "";
 }

@@ -88,8 +88,9 @@ export class ActivityList {
   }
 
   #path(limit, before = null) {
-    const { route, key, activityFrom: from, activityTo: to } = this.view;
-    const given = Object.entries({ limit, route, key, from, to, before }).filter(([, value]) => value);
+    const { route: chosen, key, activityFrom: from, activityTo: to } = this.view;
+    const [route, model] = chosen.split(" · ");
+    const given = Object.entries({ limit, route, model, key, from, to, before }).filter(([, value]) => value);
     return `/credits/usage?${given.map(([name, value]) => `${name}=${encodeURIComponent(value)}`).join("&")}`;
   }
 

@@ -2,7 +2,7 @@
 
 import { bar, largest } from "/assets/bar.js";
 import { fromUnits, group } from "/assets/decimal.js";
-import { h } from "/assets/dom.js";
+import { breakable, h } from "/assets/dom.js";
 import { figure } from "/assets/figure.js";
 import { NAMED, change } from "/assets/split.js";
 import { swatch } from "/assets/stack.js";
@@ -30,7 +30,7 @@ export function breakdown(usage, { isChosen, choose }) {
 }
 
 function button({ id, name }, pressed, choose) {
-  return h("button", { class: "legend-name", type: "button", "data-series": id, "aria-pressed": String(pressed), title: pressed ? "Show all" : "Show only this", on: { click: () => choose(id) } }, name);
+  return h("button", { class: "legend-name", type: "button", "data-series": id, "aria-pressed": String(pressed), title: pressed ? "Show all" : "Show only this", on: { click: () => choose(id) } }, ...breakable(name));
 }
 
 /** How much more that is than in the period before. */

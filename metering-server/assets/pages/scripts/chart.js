@@ -1,6 +1,6 @@
 // Amounts by day, as a bar chart. For screen readers it is a single image; the table below it has the same numbers.
 
-import { longDay, shortDay } from "/assets/days.js";
+import { dayBefore, longDay, shortDay } from "/assets/days.js";
 import { PLACES, fromUnits, group, plural, toUnits } from "/assets/decimal.js";
 import { h, s } from "/assets/dom.js";
 import { figure, rounded } from "/assets/figure.js";
@@ -18,12 +18,18 @@ export function chart(days, total, measure = "credits", { read = usage, what = m
   const reading = h("p", { class: "chart-reading soft" });
   const svg = s("svg", { class: "chart", role: "img", "aria-label": inWords(days, total, measure, what) });
   const frame = h("div", { class: "chart-frame" }, reading, svg);
-  const all = `Last ${days.length} days`;
-  const draw = () => plot(svg, days, measure, (day) => reading.replaceChildren(...(day ? read(longDay(day.day), day) : read(all, total))));
+  const all = spanOf(days);
+  const one = (day) => read(`${longDay(day.day)}${isOpen(day) ? " so far" : ""}`, day);
+  const draw = () => plot(svg, days, measure, (day) => reading.replaceChildren(...(day ? one(day) : read(all, total))));
   reading.replaceChildren(...read(all, total));
   new ResizeObserver(draw).observe(frame);
   return frame;
 }
+
+/** Whether a day is not over. */
+const isOpen = ({ day }) => day >= dayBefore(new Date(), 0);
+
+const spanOf = (days) => (isOpen(days.at(-1)) ? `Last ${days.length} days` : `${shortDay(days[0].day)} to ${shortDay(days.at(-1).day)}`);
 
 function usage(name, { credits, calls }) {
   return [h("strong", {}, name), " · ", figure(credits), ` ${plural(credits, "credit")} · ${group(calls)} ${plural(calls, "call")}`];
@@ -34,7 +40,7 @@ function inWords(days, total, measure, what) {
   const text = (amount) => group(measure === "credits" ? rounded(amount) : amount);
   const busiest = days.reduce((most, day) => (toUnits(day[measure]) > toUnits(most[measure]) ? day : most));
   const most = toUnits(busiest[measure]) > 0n ? ` Most on ${longDay(busiest.day)}: ${text(busiest[measure])}.` : "";
-  return `Bar chart of ${what} by day, last ${days.length} days. Total: ${text(total[measure])}${unit}.${most} The table below has the numbers.`;
+  return `Bar chart of ${what} by day, ${spanOf(days).replace("Last", "last")}${isOpen(days.at(-1)) ? "; today is not over" : ""}. Total: ${text(total[measure])}${unit}.${most} The table below has the numbers.`;
 }
 
 function plot(svg, days, measure, show) {
@@ -66,7 +72,7 @@ function plot(svg, days, measure, show) {
     const parts = [zone];
     if (values[index] > 0n) {
       const size = Math.max(height(values[index]), 2);
-      parts.push(s("rect", { class: "bar", x: x + (step - bar) / 2, y: floor - size, width: bar, height: size, rx: Math.min(3, bar / 4) }));
+      parts.push(s("rect", { class: isOpen(day) ? "bar open" : "bar", x: x + (step - bar) / 2, y: floor - size, width: bar, height: size, rx: Math.min(3, bar / 4) }));
     }
     return parts;
   });

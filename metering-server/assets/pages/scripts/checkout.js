@@ -33,6 +33,7 @@ export function cardForm(plans, key) {
     h("h2", {}, "Pay by card"),
     status,
     h("fieldset", { class: "offers-chain" }, h("legend", {}, "Plan"), h("div", { class: "offers" }, ...plans.map(card))),
+    h("label", { class: "check" }, h("input", { type: "checkbox", name: "save" }), "Save the card, so that I can turn on automatic top-ups"),
     h("div", { class: "plan-next" }, button),
   );
   form.querySelector("input").checked = true;
@@ -40,7 +41,7 @@ export function cardForm(plans, key) {
   onSubmit(form, () =>
     busy(button, async () => {
       try {
-        const { url } = await callApi("/credits/checkout", { method: "POST", key: key(), body: { plan_id: form.elements.card.value } });
+        const { url } = await callApi("/credits/checkout", { method: "POST", key: key(), body: { plan_id: form.elements.card.value, ...(form.elements.save.checked && { save_card: true }) } });
         location.assign(url);
       } catch (error) {
         status.textContent = sentence(error);

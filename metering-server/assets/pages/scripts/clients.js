@@ -32,7 +32,7 @@ export const CLIENTS = [
       const args = ["-y", "mcp-remote", url, ...insecure, "--header", "Authorization:${AUTH_HEADER}"];
       return json({ mcpServers: { [name]: { command: "npx", args, env: { AUTH_HEADER: `Bearer ${key}` } } } });
     },
-    note: "Custom connectors (Settings, Connectors) sign in with OAuth, which this server does not have. mcp-remote sends the key instead.",
+    note: "Custom connectors (Settings, Connectors) need only the URL where this service offers OAuth: you choose there what Claude may spend. mcp-remote sends the key instead.",
   },
   {
     id: "cursor",

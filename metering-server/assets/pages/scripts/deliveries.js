@@ -4,6 +4,7 @@ import { callApi, sentence } from "/assets/api.js";
 import { choice } from "/assets/choice.js";
 import { toSecond } from "/assets/days.js";
 import { busy, h, wait } from "/assets/dom.js";
+import { KINDS } from "/assets/eventkinds.js";
 import { payload } from "/assets/payload.js";
 import { table } from "/assets/table.js";
 import { target } from "/assets/webhookhealth.js";
@@ -13,7 +14,10 @@ const PAGE = 25;
 /** How often, and how many times, to look whether a delivery has arrived. */
 const PAUSE = 1_000;
 const LOOKS = 10;
+/** The status of a webhook that wants no more events. */
+const GONE = 410;
 const FILTERS = [["", "All"], ["pending", "Pending"], ["delivered", "Delivered"], ["parked", "Parked"]];
+const EVENTS = [["", "All events"], ...[...KINDS.map(([kind]) => kind), "webhook.test"].map((kind) => [kind, kind])];
 const STATES = { pending: ["Pending", "tag-warn"], delivered: ["Delivered", "tag-good"], parked: ["Parked", "tag-bad"] };
 const COLUMNS = [{ name: "Event", head: true }, { name: "State" }, { name: "Attempts", number: true }, { name: "Last attempt" }];
 
@@ -22,7 +26,8 @@ const second = (text) => h("time", { datetime: text, title: text, class: "whole"
 
 /**
  * Shows the deliveries to `webhook` in `place`. `key` is the key of the visit, `here()` whether its user is still on the
- * page, and `manages` whether the key may resend deliveries. `state` is the state that is shown first; empty for all.
+ * page, and `manages` whether the key may resend deliveries. `state` and `kind` are the state and the kind of events that
+ * are shown first; empty for all.
  */
 export class Deliveries {
   #place;
@@ -31,25 +36,27 @@ export class Deliveries {
   #next = null;
   #over = new AbortController();
 
-  constructor(place, webhook, { key, here, manages, state = "" }) {
+  constructor(place, webhook, { key, here, manages, state = "", kind = "" }) {
     this.#place = place;
     this.#visit = { key, here, manages };
     this.webhook = webhook;
-    this.state = state;
+    [this.state, this.kind] = [state, kind];
     this.list = h("div", { id: "deliveries-list" }, h("p", { class: "status", role: "status" }, "Loading …"));
     this.problem = h("div", { role: "alert" });
-    const filter = choice("State", FILTERS, state, (chosen) => {
-      this.state = chosen;
+    const show = (chosen) => {
+      Object.assign(this, chosen);
       this.#rows = [];
       this.load();
-    });
+    };
+    const states = choice("State", FILTERS, state, (chosen) => show({ state: chosen }));
+    const kinds = h("select", { id: "delivery-events", "aria-label": "Events", on: { change: ({ currentTarget }) => show({ kind: currentTarget.value }) } }, ...EVENTS.map(([value, label]) => h("option", { value, selected: value === kind }, label)));
     place.replaceChildren(
       h(
         "section",
         { "aria-labelledby": "deliveries-title", class: "stack-gap", id: "deliveries" },
         h("div", { class: "section-head" }, h("h2", { id: "deliveries-title", tabindex: "-1" }, "Deliveries"), h("p", { class: "soft" }, "Times are UTC")),
         h("p", { class: "soft webhook-url" }, "To ", target(webhook)),
-        filter,
+        h("div", { class: "chart-choices" }, states, kinds),
         this.problem,
         this.list,
         h("p", { class: "soft hint" }, "Events are sent one after the other: while one is retried, later ones wait for it. One that fails for three days is parked: no more retries, unless you resend it. Deliveries are kept for 30 days."),
@@ -70,11 +77,11 @@ export class Deliveries {
   /** Loads and shows the deliveries: at least as many as were shown. */
   load() {
     return this.#try(async () => {
-      const { state } = this;
+      const { state, kind } = this;
       const shown = this.#rows.length;
       let [rows, next] = await this.#part(null);
       while (next && rows.length < shown) [rows, next] = await this.#part(next, rows);
-      if (this.#isLate || this.state !== state) return;
+      if (this.#isLate || this.state !== state || this.kind !== kind) return;
       [this.#rows, this.#next] = [rows, next];
       this.#draw();
     });
@@ -105,7 +112,7 @@ export class Deliveries {
   #draw() {
     const { manages } = this.#visit;
     const rows = this.#rows.map((delivery) => this.#row(delivery));
-    const empty = this.state ? "No deliveries are in this state." : "No deliveries yet.";
+    const empty = this.state || this.kind ? "No deliveries match." : "No deliveries yet.";
     this.list.replaceChildren(rows.length === 0 ? h("p", { class: "soft", id: "no-deliveries" }, empty) : table("Deliveries", manages ? [...COLUMNS, { name: "Actions" }] : COLUMNS, rows), ...(this.#next ? [this.#more()] : []));
   }
 
@@ -123,7 +130,7 @@ export class Deliveries {
       [h("strong", { "data-delivery": id }, event.type), h("span", { class: "under" }, second(event.timestamp)), h("code", { class: "under break" }, event.id)],
       h("span", { class: "cell" }, h("span", { class: `tag ${kind}`.trim(), "data-state": state }, words), state === "pending" && due && h("span", { class: "under" }, ...due)),
       attempts,
-      [result, payload(`/webhooks/${this.webhook.id}/deliveries/${id}`, `${event.type} of ${event.timestamp}`, { key: this.#visit.key, here: () => !this.#isLate })],
+      [result, payload(`/webhooks/${this.webhook.id}/deliveries/${id}`, `${event.type} of ${event.timestamp}`, { responded: Boolean(error && status) && status !== GONE, key: this.#visit.key, here: () => !this.#isLate })],
       ...(this.#visit.manages ? [h("span", { class: "row-actions", "data-resend": id }, state === "pending" && !last ? "" : resend)] : []),
     ];
   }
@@ -159,7 +166,8 @@ export class Deliveries {
   async #part(after, known = []) {
     const from = after ? `&after=${encodeURIComponent(after)}` : "";
     const state = this.state ? `&state=${this.state}` : "";
-    const { data, next } = await callApi(`/webhooks/${this.webhook.id}/deliveries?limit=${PAGE}${state}${from}`, { key: this.#visit.key });
+    const kind = this.kind ? `&event=${this.kind}` : "";
+    const { data, next } = await callApi(`/webhooks/${this.webhook.id}/deliveries?limit=${PAGE}${state}${kind}${from}`, { key: this.#visit.key });
     return [[...known, ...data], next];
   }
 }

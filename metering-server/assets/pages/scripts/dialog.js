@@ -5,18 +5,27 @@ import { sentence } from "/assets/api.js";
 import { busy, h, say } from "/assets/dom.js";
 import { secret } from "/assets/secret.js";
 
+/** Asks for values in a dialog, which is closed when they were sent. `dismiss` is what the other button says. The rest is as for `checkedForm`. */
+export function formDialog({ title, about = [], dismiss = "Cancel", done, ...rest }) {
+  const close = (result, values) => {
+    dialog.close();
+    done(result, values);
+  };
+  const cancel = h("button", { class: "button button-quiet", type: "button", on: { click: () => dialog.close() } }, dismiss);
+  const dialog = openDialog(title, [...about, checkedForm({ ...rest, other: cancel, done: close })]);
+  return dialog;
+}
+
 /**
- * Asks for values. `fields` are those of `field` and `boxes`, and `layout` the elements that show them. `send` takes the
- * values by name, and `done` is called with its result once the dialog is closed. `dismiss` is what the other button says.
+ * A form that asks for values. `fields` are those of `field` and `boxes`, and `layout` the elements that show them. `send`
+ * takes the values by name, and `done` its result. `other` is the button beside that which sends.
  * `problemOf` words an error that is about no field, and `explain` one that the service has found in a field.
  */
-export function formDialog({ title, about = [], fields = [], layout = null, confirm, dismiss = "Cancel", danger = false, problemOf = sentence, explain = (_, text) => text, send, done }) {
+export function checkedForm({ fields = [], layout = null, confirm, other, danger = false, problemOf = sentence, explain = (_, text) => text, send, done }) {
   const problem = h("p", { class: "notice notice-bad", role: "alert", id: "dialog-error", hidden: true });
   const submit = h("button", { class: danger ? "button button-danger" : "button", type: "submit" }, confirm);
-  const cancel = h("button", { class: "button button-quiet", type: "button", on: { click: () => dialog.close() } }, dismiss);
   const shown = layout ?? fields.map(({ element }) => element);
-  const form = h("form", { novalidate: true, autocomplete: "off" }, ...shown, problem, h("div", { class: "actions" }, submit, cancel));
-  const dialog = openDialog(title, [...about, form]);
+  const form = h("form", { novalidate: true, autocomplete: "off" }, ...shown, problem, h("div", { class: "actions" }, submit, other));
   const asked = () => fields.filter((one) => one.isVisible());
   form.addEventListener("submit", (event) => {
     event.preventDefault();
@@ -35,7 +44,6 @@ export function formDialog({ title, about = [], fields = [], layout = null, conf
         refuse(error);
         return;
       }
-      dialog.close();
       done(result, values);
     });
   });
@@ -45,7 +53,7 @@ export function formDialog({ title, about = [], fields = [], layout = null, conf
     if (named.length > 0) goTo(named[0]);
     else say(problem, problemOf(error));
   };
-  return dialog;
+  return form;
 }
 
 /** Moves the focus to a field, which may be in a closed part of the form. */

@@ -79,7 +79,7 @@ function filter() {
     group.hidden = words.length > 0 && operations.every((operation) => operation.hidden);
     openForSearch(group.querySelector(".endpoints-more"), words.length > 0);
   }
-  const guides = searchGuides(words);
+  const guides = searchGuides(words, filter);
   const found = [guides > 0 && counted(guides, "guide"), (count > 0 || guides === 0) && endpoints(count)].filter(Boolean);
   byId("docs-status").textContent = words.length > 0 ? found.join(", ") : "";
 }

@@ -23,6 +23,9 @@ function fill(element, attributes, children) {
   return element;
 }
 
+/** A text whose paths may break after a slash, rather than within a word. */
+export const breakable = (text) => text.split("/").flatMap((part, place, all) => (place === 0 ? [part] : ["/", !all[place - 1].endsWith(" ") && h("wbr"), part]));
+
 /** Sets the text of an element, which is hidden while the text is empty. */
 export function say(element, text) {
   element.textContent = text ?? "";

@@ -1,17 +1,17 @@
-// Downloads of CSV files. A plain link cannot fetch them: they need the key in a header, and come in several parts.
+// Downloads of files. A plain link cannot fetch them: they need the key in a header, and come in several parts.
 
 import { fetchText, sentence } from "/assets/api.js";
 import { busy, h } from "/assets/dom.js";
 
 /** A button that downloads the file at `path()`, and says so when it cannot. `access` has the `key` or `credentials`. */
-export function downloadButton(label, name, access, path) {
+export function downloadButton(label, name, access, path, type = "text/csv") {
   const button = h("button", { class: "button button-quiet button-small", type: "button", "data-download": name }, label);
   const status = h("span", { class: "bad", role: "alert", hidden: true });
   button.addEventListener("click", () =>
     busy(button, async () => {
       status.hidden = true;
       try {
-        save(name, await parts(path(), access), "text/csv");
+        save(name, await parts(path(), access), type);
       } catch (error) {
         status.textContent = ` ${sentence(error)}`;
         status.hidden = false;

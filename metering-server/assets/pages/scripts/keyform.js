@@ -1,4 +1,4 @@
-// The dialog for a new key, which also changes a key.
+// The dialog for a new key, which also changes a key; and its fields, for the page that gives a key to a program.
 
 import { toMinute } from "/assets/days.js";
 import { formDialog } from "/assets/dialog.js";
@@ -40,17 +40,30 @@ export function keyForm({ key = null, own, now, title, confirm, send, done, prob
     title,
     about: words,
     fields,
-    layout: [
-      ...main.map(({ element }) => element),
-      h("details", { class: "more field", open: isOpen }, h("summary", {}, "More limits"), ...more.map(({ element }) => element)),
-    ],
+    layout: layoutOf(main, more, isOpen),
     confirm,
     problemOf,
-    explain: (one, text) => `${one.label} ${text}.`,
+    explain,
     send: (values) => send(key ? changed(before, values, now) : wire(values, now)),
     done,
   });
 }
+
+/**
+ * The fields for the terms of a new key, filled in with those of `preset`, and what a form does with them. `own` is the key
+ * that gives it.
+ */
+export function keyFields(preset, own) {
+  const [main, more] = [[...budgetOf(preset), ...expiryOf(preset, own), scopesOf(preset, own)], moreOf(preset)];
+  return { fields: [...main, ...more], layout: layoutOf(main, more, false), explain, body: wire };
+}
+
+const explain = (one, text) => `${one.label} ${text}.`;
+
+const layoutOf = (main, more, isOpen) => [
+  ...main.map(({ element }) => element),
+  h("details", { class: "more field", open: isOpen }, h("summary", {}, "More limits"), ...more.map(({ element }) => element)),
+];
 
 const valuesOf = (fields) => Object.fromEntries(fields.map((one) => [one.name, one.value()]));
 

@@ -7,7 +7,7 @@ import { KeyActions } from "/assets/keyactions.js";
 import { openKeyPanel } from "/assets/keypanel.js";
 import { keyTable } from "/assets/keyrow.js";
 import { ORDERS, treeOf } from "/assets/keytree.js";
-import { menuButton } from "/assets/menu.js";
+import { menuButton, openMenu } from "/assets/menu.js";
 
 /** How many keys are asked for at once. */
 const PAGE = 50;
@@ -102,7 +102,7 @@ export class KeysTab {
       ? h("p", { class: "soft" }, "Give each program a key of its own, with a budget and no more than it needs. A key sees and changes only itself and its child keys. ", guideLink("keys", "How keys work"), ", and ", guideLink("rate-limits#limits-of-a-key", "how their rate limits work"), ".")
       : h("p", { class: "notice", id: "keys-no-scope" }, "You see only the key that you signed in with, because it does not have the scope manage. Sign in with a key that has it to see, create and change keys.");
     const focused = where(this.#panel);
-    const opened = this.#panel.querySelector("[data-actions]:has(:popover-open)")?.dataset.actions;
+    const reopen = openMenu(this.#panel);
     this.#panel.replaceChildren(
       h(
         "section",
@@ -118,8 +118,7 @@ export class KeysTab {
     );
     this.#list();
     if (focused) this.#panel.querySelector(focused)?.focus({ preventScroll: true });
-    // A menu that is open while the list arrives stays open.
-    if (opened) this.#panel.querySelector(`[data-actions="${opened}"] .menu-button`)?.click();
+    reopen();
   }
 
   #list() {

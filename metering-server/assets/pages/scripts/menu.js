@@ -48,6 +48,12 @@ export function menuButton(subject, items) {
   return h("span", { class: "menu-place" }, button, menu);
 }
 
+/** The menu that is open in a panel: a function that opens it again after the panel was drawn anew. */
+export function openMenu(panel) {
+  const opened = panel.querySelector("[data-actions]:has(:popover-open)")?.dataset.actions;
+  return () => opened && panel.querySelector(`[data-actions="${opened}"] .menu-button`)?.click();
+}
+
 function move(event, entries, { close, away }) {
   const here = entries.indexOf(document.activeElement);
   const moves = { ArrowDown: here + 1, ArrowUp: here - 1 + entries.length, Home: 0, End: entries.length - 1 };

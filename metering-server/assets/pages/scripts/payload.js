@@ -1,19 +1,22 @@
-// What was or will be sent to a webhook: the body, byte for byte, loaded when somebody wants to see it.
+// What was or will be sent to a webhook, byte for byte, and the beginning of its response if that was a failure. Loaded when
+// somebody wants to see it.
 
 import { callApi, sentence } from "/assets/api.js";
 import { h } from "/assets/dom.js";
 import { pretty } from "/assets/pretty.js";
 
-/** A part that can be opened. `path` is the delivery's, and `label` names it for screen readers. */
-export function payload(path, label, { key, here }) {
+/** A part that can be opened. `path` is the delivery's, `label` names it for screen readers, and `responded` is whether its last attempt failed with a response. */
+export function payload(path, label, { responded, key, here }) {
   const place = h("div", {});
-  const part = h("details", { class: "payload" }, h("summary", {}, "Payload", h("span", { class: "quietly-there" }, ` of ${label}`)), place);
+  const part = h("details", { class: "payload" }, h("summary", {}, responded ? "Payload and response" : "Payload", h("span", { class: "quietly-there" }, ` of ${label}`)), place);
   part.addEventListener("toggle", async () => {
     if (!part.open || place.hasChildNodes()) return;
     place.replaceChildren(h("p", { class: "status", role: "status" }, "Loading …"));
     try {
-      const { body } = await callApi(path, { key });
-      if (here()) place.replaceChildren(h("pre", { class: "message", tabindex: "0", role: "group", "aria-label": `Payload of ${label}` }, ...pretty(body)));
+      const { body, response } = await callApi(path, { key });
+      const text = (name, content) => h("pre", { class: "message", tabindex: "0", role: "group", "aria-label": `${name} of ${label}`, "data-part": name }, ...pretty(content));
+      const answered = response ? [h("p", { class: "soft" }, "Response"), text("Response", response)] : [h("p", { class: "soft" }, "The response was empty.")];
+      if (here()) place.replaceChildren(text("Payload", body), ...(responded ? answered : []));
     } catch (error) {
       place.replaceChildren();
       part.open = false;

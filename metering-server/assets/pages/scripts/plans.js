@@ -3,7 +3,7 @@
 import { callApi, sentence } from "/assets/api.js";
 import { cardFace } from "/assets/checkout.js";
 import { amount, group, plural } from "/assets/decimal.js";
-import { h } from "/assets/dom.js";
+import { breakable, h } from "/assets/dom.js";
 
 /** The chains with their plans, in the service's order. */
 export function byChain({ plans, chains }) {
@@ -33,9 +33,6 @@ function face(plan, chain) {
     plan.description && h("span", { class: "offer-words" }, plan.description),
   ];
 }
-
-/** A text whose paths may break after a slash, rather than within a word. */
-const breakable = (text) => text.split("/").flatMap((part, place, all) => (place === 0 ? [part] : ["/", !all[place - 1].endsWith(" ") && h("wbr"), part]));
 
 /** Cards to choose one plan from, as radio buttons of a form. */
 export const choices = ({ chain, plans }) =>

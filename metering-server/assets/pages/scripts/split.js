@@ -11,7 +11,8 @@ export const REST = "";
 const MOST_DAYS = 120;
 const WEEK = 7;
 
-export const routeOf = ({ http_method: method, route_template: template }) => `${method} ${template}`;
+/** A route, with the model where models have their own prices. */
+export const routeOf = ({ http_method: method, route_template: template, model }) => `${method} ${template}${model ? ` · ${model}` : ""}`;
 /** The service counts in atoms, of which a credit has 7,200,000,000; a printed amount says exactly how many. */
 const [ATOMS, UNITS] = [72n, 100n];
 const nearest = (amount, by) => (amount < 0n ? amount - by / 2n : amount + by / 2n) / by;

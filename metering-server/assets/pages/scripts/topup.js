@@ -1,6 +1,7 @@
 // The TOP UP tab: choose a plan, pay its quote from any wallet, or register a payment that was made without one.
 
 import { callApi, sentence } from "/assets/api.js";
+import { autoTopUp } from "/assets/autotopup.js";
 import { cardForm } from "/assets/checkout.js";
 import { busy, h, onSubmit } from "/assets/dom.js";
 import { TX_HASH, follow, look, register, untilReversed } from "/assets/payment.js";
@@ -84,7 +85,7 @@ export class TopUp {
   #choose(problem, unsigned) {
     const signal = this.#leave();
     const bySignature = this.#bySignature(unsigned, signal);
-    const byCard = this.#cards.length > 0 && cardForm(this.#cards, () => this.#key);
+    const byCard = this.#cards.length > 0 && h("div", { class: "panel-parts" }, cardForm(this.#cards, () => this.#key), autoTopUp(this.#cards, () => this.#key));
     if (this.#groups.length === 0 && !bySignature && !byCard) {
       this.#panel.replaceChildren(h("div", { class: "card centred" }, h("h2", {}, "No plans on sale"), h("p", { class: "soft" }, "There is nothing to buy at the moment.")));
       return;

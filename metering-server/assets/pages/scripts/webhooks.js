@@ -3,7 +3,8 @@
 import { callApi, sentence } from "/assets/api.js";
 import { toMinute } from "/assets/days.js";
 import { Deliveries } from "/assets/deliveries.js";
-import { busy, h } from "/assets/dom.js";
+import { h } from "/assets/dom.js";
+import { menuButton, openMenu } from "/assets/menu.js";
 import { table } from "/assets/table.js";
 import { WebhookActions } from "/assets/webhookactions.js";
 import { conditionCell, isMail, target } from "/assets/webhookhealth.js";
@@ -40,7 +41,7 @@ export class WebhooksTab {
       [this.#webhooks, this.#now] = [data, date];
       this.#draw();
       const shown = this.#deliveries && data.find(({ id }) => id === this.#deliveries.webhook.id);
-      if (shown) this.#openDeliveries(shown);
+      if (shown) this.#openDeliveries(shown, this.#deliveries);
       else this.end();
     } catch (error) {
       if (late()) return;
@@ -53,7 +54,7 @@ export class WebhooksTab {
     }
   }
 
-  /** Shows the webhooks after a change. The focus goes to the first button of the webhook with this id. */
+  /** Shows the webhooks after a change. The focus goes to the menu of the webhook with this id. */
   async changed(id) {
     if (!this.#visit.here()) return;
     await this.load();
@@ -64,7 +65,8 @@ export class WebhooksTab {
   /** Shows the deliveries to a webhook; with `follow`, until the newest has arrived. The focus goes to their heading. */
   async show(webhook, { follow = false } = {}) {
     if (!this.#visit.here()) return;
-    this.#openDeliveries(webhook);
+    // A test is shown whatever was filtered before.
+    this.#openDeliveries(webhook, follow ? {} : this.#deliveries);
     this.#place.querySelector("h2").focus();
     await (follow ? this.#deliveries.follow() : this.#deliveries.loaded);
   }
@@ -79,14 +81,15 @@ export class WebhooksTab {
     return this.#panel.querySelector("#deliveries-place");
   }
 
-  #openDeliveries(webhook) {
-    const { state } = this.#deliveries ?? {};
+  #openDeliveries(webhook, filters) {
+    const { state, kind } = filters ?? {};
     this.end();
-    this.#deliveries = new Deliveries(this.#place, webhook, { key: this.secret(), here: () => this.#visit.here(), manages: this.#manages, state });
+    this.#deliveries = new Deliveries(this.#place, webhook, { key: this.secret(), here: () => this.#visit.here(), manages: this.#manages, state, kind });
   }
 
   #draw() {
     const create = h("button", { class: "button", type: "button", id: "new-webhook", on: { click: () => this.actions.create() } }, "New webhook");
+    const reopen = openMenu(this.#panel);
     const none = h("p", { class: "soft", id: "no-webhooks" }, this.#isFirst ? "None yet." : "The account has none.");
     this.#panel.replaceChildren(
       h(
@@ -100,32 +103,33 @@ export class WebhooksTab {
       ),
       h("div", { id: "deliveries-place" }),
     );
+    reopen();
   }
 
   #row(webhook) {
     const { id, events, created_at: created, old_secret_expires_at: old } = webhook;
     return [
-      [h("span", { class: "webhook-url", "data-webhook": id }, target(webhook)), h("code", { class: "under" }, id), h("span", { class: "under" }, `since ${toMinute(created)}`)],
+      [h("button", { class: "link-button webhook-url", type: "button", "data-webhook": id, "aria-label": `Deliveries to ${target(webhook)}`, on: { click: () => this.show(webhook) } }, target(webhook)), h("code", { class: "under" }, id), h("span", { class: "under" }, `since ${toMinute(created)}`)],
       conditionCell(webhook, this.#now, old ? [`Old secret until ${toMinute(old)}`] : []),
       events.length === 0 ? "All" : h("span", { class: "cell" }, ...events.map((event) => h("code", {}, event))),
-      this.#buttons(webhook),
+      this.#menu(webhook),
     ];
   }
 
-  #buttons(webhook) {
+  /** What can be done with a webhook. Mail goes to the account's own address, and is not signed. */
+  #menu(webhook) {
     const { actions } = this;
-    const button = (action, label, work, kind = "") =>
-      h("button", { class: `button button-quiet button-small ${kind}`.trim(), type: "button", "data-action": action, on: { click: ({ currentTarget }) => busy(currentTarget, () => this.#try(() => work(webhook))) } }, label, h("span", { class: "quietly-there" }, ` ${target(webhook)}`));
+    const item = (action, label, work, danger = false) => ({ action, label, danger, work: () => this.#try(() => work(webhook)) });
     const isOn = webhook.state === "active";
-    const test = isOn && this.#manages && button("test", "Test", (one) => actions.test(one));
-    // Mail goes to the account's own address, and is not signed.
-    const terms = [button("change", "Change", (one) => actions.change(one)), button("rotate", "Rotate secret", (one) => actions.rotate(one))];
+    const test = isOn && this.#manages ? [item("test", "Test", (one) => actions.test(one))] : [];
+    const terms = [item("change", "Change", (one) => actions.change(one)), item("rotate", "Rotate secret", (one) => actions.rotate(one))];
     const manage = [
       ...(isMail(webhook) ? [] : terms),
-      isOn ? button("disable", "Switch off", (one) => actions.disable(one)) : button("enable", "Switch on", (one) => actions.enable(one)),
-      button("delete", "Delete", (one) => actions.remove(one), "danger"),
+      isOn ? item("disable", "Switch off", (one) => actions.disable(one)) : item("enable", "Switch on", (one) => actions.enable(one)),
+      item("delete", "Delete", (one) => actions.remove(one), true),
     ];
-    return h("span", { class: "row-actions", "data-actions": webhook.id }, button("deliveries", "Deliveries", (one) => this.show(one)), test, ...(this.#isFirst ? manage : []));
+    const items = [item("deliveries", "Deliveries", (one) => this.show(one)), ...test, ...(this.#isFirst ? manage : [])];
+    return h("span", { class: "row-actions", "data-actions": webhook.id }, menuButton(target(webhook), items));
   }
 
   async #try(work) {

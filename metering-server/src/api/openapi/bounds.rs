@@ -38,6 +38,9 @@ const PATTERNS: [(&str, &str); 23] = [
     ("user_code", USER_CODE),
 ];
 
+/// Schemas whose fields have the names that RFCs gave them.
+const OF_RFCS: [&str; 2] = ["RevocationRequest", "TokenRequest"];
+
 /// Credits. The server also takes more digits, and exponents.
 const AMOUNT: &str = r"^(0|[1-9][0-9]{0,9})(\.[0-9]{1,10})?$";
 const ADDRESS: &str = "^0x[0-9a-fA-F]{40}$";
@@ -121,7 +124,7 @@ fn within(name: &str, schema: &mut RefOr<Schema>) {
 
 fn bound(name: &str, field: &str, schema: &mut RefOr<Schema>) {
     let RefOr::T(Schema::Object(object)) = schema else { return };
-    if let Some((_, pattern)) = PATTERNS.iter().find(|(known, _)| *known == field) {
+    if let Some((_, pattern)) = PATTERNS.iter().find(|(known, _)| *known == field && !OF_RFCS.contains(&name)) {
         object.pattern = Some((*pattern).to_owned());
     }
     if NOT_NEGATIVE.contains(&(name, field)) {

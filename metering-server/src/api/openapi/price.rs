@@ -25,7 +25,7 @@ pub(super) fn sentence(route: &Route) -> String {
 /// The price as data: `per` is `request` or `connection`. If it depends on a parameter, `credits` is the lowest price,
 /// `tiers` has the price up to each number of seconds, and `beyond` the price above the last one. If it depends on what
 /// the response used, `credits` is the most that is held, and `units` has the price of each unit; `models` has the same
-/// for each model with its own prices. If it depends on the request's number in the month, `credits` is the lowest price,
+/// for each model with its own prices, and `upstreams` for each upstream with its own. If it depends on the request's number in the month, `credits` is the lowest price,
 /// and `volume` has the tiers, each but the last one with the number of its last request.
 pub(super) fn document(route: &Route) -> Value {
     let per = if matches!(route.pricing, Pricing::PerConnection(_)) { "connection" } else { "request" };
@@ -34,6 +34,7 @@ pub(super) fn document(route: &Route) -> Value {
     if let Pricing::ByUsage(price) = &route.pricing {
         document["min"] = amount(price.min());
         document["units"] = units(price);
+        add_upstreams(&mut document, price);
         if price.is_by_model() {
             document["models"] = price.models().map(|(name, price)| (name.to_owned(), model(price))).collect();
         }
@@ -69,7 +70,17 @@ fn model(price: &UsagePrice) -> Value {
     let mut document = amount(price.max());
     document["min"] = amount(price.min());
     document["units"] = units(price);
+    add_upstreams(&mut document, price);
     document
+}
+
+/// What a request costs that one of these upstreams serves.
+fn add_upstreams(document: &mut Value, price: &UsagePrice) {
+    let upstreams: serde_json::Map<String, Value> =
+        price.upstreams().map(|(name, price)| (name.to_owned(), model(price))).collect();
+    if !upstreams.is_empty() {
+        document["upstreams"] = upstreams.into();
+    }
 }
 
 fn volume_tier(tier: VolumeTier) -> Value {

@@ -9,14 +9,21 @@ use hyper::body::Incoming;
 use tokio::time::{Instant, Sleep, sleep_until};
 
 use super::connection::UpstreamConnection;
+use super::http2::OpenStream;
 use super::pool::Pool;
 use super::upstream_error::UpstreamError;
 
+/// What a response arrives on.
+pub(super) enum Link {
+    Http1(UpstreamConnection),
+    Http2(#[expect(dead_code, reason = "it counts until it is dropped")] OpenStream),
+}
+
 /// The body of the upstream's response. Once it has been read, its connection returns to the pool; if it is dropped
-/// before, the connection is closed.
+/// before, the connection is closed, or over HTTP/2 its stream.
 pub(super) struct UpstreamBody {
     incoming: Incoming,
-    connection: Option<UpstreamConnection>,
+    link: Option<Link>,
     pool: Arc<Pool>,
     silence: Option<Silence>,
 }
@@ -32,14 +39,9 @@ struct Silence {
 
 impl UpstreamBody {
     /// `silence` is how long the upstream may send nothing between two parts; `None` for no limit.
-    pub(super) fn new(
-        incoming: Incoming,
-        connection: UpstreamConnection,
-        pool: Arc<Pool>,
-        silence: Option<Duration>,
-    ) -> Self {
+    pub(super) fn new(incoming: Incoming, link: Link, pool: Arc<Pool>, silence: Option<Duration>) -> Self {
         let silence = silence.map(|allowed| Silence { allowed, timer: None, last_frame: Instant::now() });
-        let mut body = Self { incoming, connection: Some(connection), pool, silence };
+        let mut body = Self { incoming, link: Some(link), pool, silence };
         if body.incoming.is_end_stream() {
             body.release();
         }
@@ -60,7 +62,7 @@ impl UpstreamBody {
 
     /// Returns the connection to the pool, if it can be used again.
     fn release(&mut self) {
-        if let Some(mut connection) = self.connection.take()
+        if let Some(Link::Http1(mut connection)) = self.link.take()
             && connection.is_idle()
         {
             self.pool.put(connection);
@@ -68,9 +70,9 @@ impl UpstreamBody {
     }
 
     fn poll_incoming(&mut self, context: &mut Context<'_>) -> Poll<Option<hyper::Result<Frame<Bytes>>>> {
-        match &mut self.connection {
-            Some(connection) => connection.poll_body(&mut self.incoming, context),
-            None => Pin::new(&mut self.incoming).poll_frame(context),
+        match &mut self.link {
+            Some(Link::Http1(connection)) => connection.poll_body(&mut self.incoming, context),
+            Some(Link::Http2(_)) | None => Pin::new(&mut self.incoming).poll_frame(context),
         }
     }
 }
@@ -104,7 +106,7 @@ impl Body for UpstreamBody {
                     // Nothing follows trailers.
                     Some(Ok(frame)) if !frame.is_trailers() && !self.incoming.is_end_stream() => {}
                     Some(Ok(_)) | None => self.release(),
-                    Some(Err(_)) => self.connection = None,
+                    Some(Err(_)) => self.link = None,
                 }
                 if let Some(silence) = &mut self.silence {
                     silence.last_frame = Instant::now();
@@ -123,6 +125,10 @@ impl Body for UpstreamBody {
     }
 
     fn size_hint(&self) -> SizeHint {
-        self.incoming.size_hint()
+        match self.link {
+            // Over HTTP/2, trailers may follow a body of a known length.
+            Some(Link::Http2(_)) => SizeHint::default(),
+            Some(Link::Http1(_)) | None => self.incoming.size_hint(),
+        }
     }
 }

@@ -24,7 +24,8 @@ pub(super) type Connector = hyper_rustls::HttpsConnector<HttpConnector>;
 /// These are hardly used in an open stream, but if they were filled before, all of their memory is resident.
 pub(super) const MAX_HEADERS: usize = 224;
 
-type Stream = MaybeHttpsStream<TokioIo<TcpStream>>;
+/// A connection before any request.
+pub(super) type Stream = MaybeHttpsStream<TokioIo<TcpStream>>;
 type Outgoing = Full<Bytes>;
 
 /// The largest head of a response, and the most that is read ahead of a client that does not read, in bytes.

@@ -10,14 +10,17 @@ use std::time::Duration;
 use std::{fmt, io};
 
 use http::Uri;
+use http::uri::Scheme;
 use hyper_rustls::ConfigBuilderExt;
-use hyper_util::client::legacy::connect::HttpConnector;
+use hyper_util::client::legacy::connect::{Connection, HttpConnector};
 use rustls::ClientConfig;
 use tokio::time::{Instant, timeout};
 use tower::ServiceExt;
 
 use super::connection::{Connector, UpstreamConnection};
+use super::http2::{Http2Connections, SharedConnection};
 use super::upstream_error::UpstreamError;
+use crate::config::Http2;
 use crate::http::Workers;
 
 /// Idle connections are closed after this time. Many servers close them sooner; `HttpUpstream::exchange` handles that.
@@ -25,6 +28,10 @@ pub(super) const MAX_IDLE: Duration = Duration::from_secs(60);
 
 /// After this time without traffic, and as often again, the kernel checks that the upstream is still there.
 const KEEPALIVE: Duration = Duration::from_secs(15);
+
+/// The names of protocols (ALPN).
+const HTTP1: &[u8] = b"http/1.1";
+const HTTP2: &[u8] = b"h2";
 
 /// Idle connections, and since when they are. The most recently used is at the back, and is reused first, so under light
 /// load the others expire.
@@ -39,6 +46,14 @@ pub(super) struct Pool {
     max_idle: usize,
     /// By place: first those that were opened outside of workers, then those of each worker.
     idle: Vec<Mutex<Idle>>,
+    /// Those over HTTP/2, unless the upstream is never asked for that.
+    pub(super) http2: Option<Box<Http2Connections>>,
+}
+
+/// A new connection, or one over HTTP/2 that another request has opened.
+pub(super) enum Opened {
+    Http1(UpstreamConnection),
+    Http2(SharedConnection),
 }
 
 impl Pool {
@@ -49,9 +64,22 @@ impl Pool {
     pub(super) fn new(
         upstream: Uri,
         connect_timeout: Duration,
+        http2: Http2,
         max_idle: NonZeroUsize,
         workers: NonZeroUsize,
     ) -> io::Result<Self> {
+        Ok(Self::trusting(&tls()?, upstream, connect_timeout, http2, max_idle, workers))
+    }
+
+    /// The same with this TLS.
+    pub(super) fn trusting(
+        tls: &ClientConfig,
+        upstream: Uri,
+        connect_timeout: Duration,
+        http2: Http2,
+        max_idle: NonZeroUsize,
+        workers: NonZeroUsize,
+    ) -> Self {
         let mut tcp = HttpConnector::new();
         tcp.enforce_http(false);
         tcp.set_nodelay(true);
@@ -63,10 +91,29 @@ impl Pool {
         tcp.set_keepalive_retries(Some(3));
         #[cfg(target_os = "linux")]
         tcp.set_tcp_user_timeout(Some(KEEPALIVE * 2));
-        let connector = Connector::from((tcp, tls()?));
         let max_idle = (max_idle.get() / workers).max(1);
-        let idle = (0..=workers.get()).map(|_| Mutex::default()).collect();
-        Ok(Self { connector, upstream, connect_timeout, max_idle, idle })
+        let idle: Vec<_> = (0..=workers.get()).map(|_| Mutex::default()).collect();
+        let protocols: &[&[u8]] = match http2 {
+            Http2::Auto if is_https(&upstream) => &[HTTP2, HTTP1],
+            Http2::Auto | Http2::Never => &[],
+            Http2::Always => &[HTTP2],
+        };
+        let http2 = (!protocols.is_empty()).then(|| {
+            let connector = Connector::from((tcp.clone(), offering(tls, protocols)));
+            Box::new(Http2Connections::new(connector, http2 == Http2::Always, idle.len()))
+        });
+        let connector = Connector::from((tcp, offering(tls, &[HTTP1])));
+        Self { connector, upstream, connect_timeout, max_idle, idle, http2 }
+    }
+
+    /// The upstream's URL, without a path.
+    pub(super) const fn upstream(&self) -> &Uri {
+        &self.upstream
+    }
+
+    /// A connection of this worker over HTTP/2 that can take another request.
+    pub(super) fn shared(&self) -> Option<SharedConnection> {
+        self.http2.as_ref()?.take(self.place())
     }
 
     /// An idle connection of this worker that the upstream has not closed, as far as is known.
@@ -80,7 +127,29 @@ impl Pool {
         }
     }
 
-    /// Opens a connection.
+    /// Opens a connection, over HTTP/2 if that is configured and the upstream offers it.
+    pub(super) async fn open(&self) -> Result<Opened, UpstreamError> {
+        let Some(http2) = &self.http2 else { return self.connect().await.map(Opened::Http1) };
+        let place = self.place();
+        let opened = async {
+            let _opening = http2.opening(place).await;
+            if let Some(shared) = http2.take(place) {
+                return Ok(Opened::Http2(shared));
+            }
+            let stream = http2.connector.clone().oneshot(self.upstream.clone()).await;
+            let stream = stream.map_err(UpstreamError::Connect)?;
+            if stream.connected().is_negotiated_h2() || (http2.is_certain && !is_https(&self.upstream)) {
+                return Ok(Opened::Http2(http2.handshake(stream, place).await?));
+            }
+            if http2.is_certain {
+                return Err(UpstreamError::Connect("the upstream does not offer HTTP/2".into()));
+            }
+            Ok(Opened::Http1(UpstreamConnection::handshake(stream, place).await?))
+        };
+        timeout(self.connect_timeout, opened).await.unwrap_or(Err(UpstreamError::ConnectTimedOut))
+    }
+
+    /// Opens a connection over HTTP/1.1.
     pub(super) async fn connect(&self) -> Result<UpstreamConnection, UpstreamError> {
         let opened = async {
             let stream = self.connector.clone().oneshot(self.upstream.clone()).await;
@@ -103,6 +172,9 @@ impl Pool {
 
     /// Closes expired connections, and those that the upstream has closed.
     pub(super) fn expire(&self) {
+        if let Some(http2) = &self.http2 {
+            http2.expire(MAX_IDLE);
+        }
         for idle in &self.idle {
             let mut expired = Vec::new();
             let mut idle = lock(idle);
@@ -137,15 +209,23 @@ fn lock(idle: &Mutex<Idle>) -> MutexGuard<'_, Idle> {
     idle.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+fn is_https(upstream: &Uri) -> bool {
+    upstream.scheme() == Some(&Scheme::HTTPS)
+}
+
+/// The same TLS, which offers these protocols. Some servers choose by this (ALPN, RFC 7301).
+fn offering(tls: &ClientConfig, protocols: &[&[u8]]) -> ClientConfig {
+    let mut offered = tls.clone();
+    offered.alpn_protocols = protocols.iter().map(|protocol| protocol.to_vec()).collect();
+    offered
+}
+
 /// TLS that trusts what the system trusts.
 fn tls() -> io::Result<ClientConfig> {
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let builder = ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions();
     let verified = builder.and_then(ConfigBuilderExt::try_with_platform_verifier).map_err(io::Error::other)?;
-    let mut config = verified.with_no_client_auth();
-    // Some servers choose by this (ALPN, RFC 7301).
-    config.alpn_protocols = vec![b"http/1.1".to_vec()];
-    Ok(config)
+    Ok(verified.with_no_client_auth())
 }
 
 impl fmt::Debug for Pool {
@@ -153,6 +233,7 @@ impl fmt::Debug for Pool {
         f.debug_struct("Pool")
             .field("upstream", &self.upstream)
             .field("idle", &self.idle.iter().map(|idle| lock(idle).len()).sum::<usize>())
+            .field("http2", &self.http2)
             .finish_non_exhaustive()
     }
 }

@@ -54,7 +54,7 @@ impl Upstream {
             }
         });
         let config = GatewayConfig { upstream_timeout: timeout.parse().unwrap(), ..GatewayConfig::default() };
-        Self { http: HttpUpstream::new(&url, None, &config, WORKERS).unwrap(), requests }
+        Self { http: HttpUpstream::new(&url, None, (&config, Http2::Auto), WORKERS).unwrap(), requests }
     }
 
     async fn call(&self, method: Method, body: &'static str) -> Result<String, ErrorCode> {
@@ -201,7 +201,7 @@ async fn idle_connections_are_limited_and_expire() {
     let pool = &upstream.http.pool;
     let opened = [pool.connect().await.unwrap(), pool.connect().await.unwrap(), pool.connect().await.unwrap()];
     let (elsewhere, max_idle) = (Uri::from_static("http://127.0.0.1:1"), NonZeroUsize::new(5).unwrap());
-    let limited = Pool::new(elsewhere, Duration::from_secs(1), max_idle, WORKERS).unwrap();
+    let limited = Pool::new(elsewhere, Duration::from_secs(1), Http2::Auto, max_idle, WORKERS).unwrap();
     opened.into_iter().for_each(|connection| limited.put(connection));
     assert_eq!(limited.idle_connections(), 2);
     limited.expire();

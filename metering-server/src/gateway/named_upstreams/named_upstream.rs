@@ -44,7 +44,8 @@ impl NamedUpstream {
         let invalid =
             |error: &dyn std::fmt::Display| ConfigError::key(format!("gateway.upstreams.{}", config.name), error);
         let url = Url::parse(&config.url).map_err(|error| invalid(&error))?;
-        let http = HttpUpstream::new(&url, public_url, gateway, workers).map_err(|error| invalid(&error))?;
+        let http =
+            HttpUpstream::new(&url, public_url, (gateway, config.http2), workers).map_err(|error| invalid(&error))?;
         let http = http.named(&config.name, config.header_pairs()?);
         let header = HeaderValue::from_str(&config.name).map_err(|error| invalid(&error))?;
         let requests = |outcome: &'static str| {

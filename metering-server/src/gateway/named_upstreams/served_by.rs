@@ -1,6 +1,6 @@
 //! Remembers which upstream served a request, for lookups soon after: the last 65,536 requests of this process.
 //!
-//! Nothing is stored for a request (ADR 47), so this is in memory. Each entry is one number: parts of the hashes of
+//! Only what is held for a request is stored (ADR 47), so that of other requests is in memory. Each entry is one number: parts of the hashes of
 //! the request's id and of the upstream's name. A new request replaces the one in its place.
 
 use std::fmt;

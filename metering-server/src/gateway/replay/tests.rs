@@ -9,7 +9,7 @@ use http_body::Frame;
 use http_body_util::StreamBody;
 use metering_core::access::KeyHash;
 use metering_core::wire::CHARGED_HEADER;
-use metering_core::{ApiKey, MemoryStore, SystemRandomness};
+use metering_core::{ApiKey, Catalogue, MemoryStore, ServiceConfig, SystemRandomness};
 use tokio::sync::mpsc;
 use tokio::time::{Duration, sleep};
 
@@ -241,6 +241,23 @@ async fn a_payment_with_an_id_needs_no_key() {
         drop(sender);
         let found = read(scene.replays.respond(&scene.service, paid(), serving).await).await;
         assert_eq!(found, (1, replayed, "a".to_owned()));
+    }
+}
+
+#[tokio::test]
+async fn a_credential_next_to_a_key_is_a_payment() {
+    let catalogue = Catalogue::from_json(
+        r#"{"market": "M", "version": 1, "endpoints": [{"path": "/chat", "method": "POST", "metered": true, "replay": true}]}"#,
+    );
+    let store = Arc::new(MemoryStore::new());
+    let service = Service::start(store, catalogue.unwrap(), ServiceConfig::default());
+    let (_, key) = service.open_account("my-agent", "2".parse().unwrap()).await.unwrap();
+    let budget = BodyBudget::new(1 << 30, 1 << 30);
+    for (authorization, is_replayed) in [("Basic eDp5", true), ("Payment e30", false), ("payment e30", false)] {
+        let request = http::Request::post("/chat").header("x-api-key", key.expose());
+        let request = request.header("authorization", authorization).header("idempotency-key", "a");
+        let head = request.body(()).unwrap().into_parts().0;
+        assert_eq!(Replayable::read(&service, &head, b"", &budget).is_some(), is_replayed, "{authorization}");
     }
 }
 

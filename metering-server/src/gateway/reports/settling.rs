@@ -33,6 +33,14 @@ pub(super) struct Settling {
 }
 
 impl Settling {
+    /// Notes which upstream served the request: the hold says so once it is settled, at the price there.
+    pub(super) async fn served_by(&mut self, upstream: &str) {
+        self.charged.served_by(upstream).await;
+        if let Some(price) = self.charged.usage_price() {
+            self.price = Arc::clone(price);
+        }
+    }
+
     /// The cost that headers or trailers report.
     pub(super) fn cost_from(&self, headers: &HeaderMap) -> Reported {
         self.price.cost_from_headers(|name: &str| headers.get(name).map(HeaderValue::as_bytes))

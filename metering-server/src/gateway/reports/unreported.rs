@@ -6,15 +6,12 @@
 use std::collections::BTreeMap;
 use std::fmt::Display;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
 
 use metering_core::{Clock, Credits, SystemClock, Timestamp};
 use tokio::time::Instant;
 
 use crate::operations::metric::counter;
-
-/// The shortest time between two warnings about a route.
-const WARNING_INTERVAL: Duration = Duration::from_secs(60);
+use crate::operations::rare_warning::RareWarning;
 
 /// The routes that had such requests since the server started.
 #[derive(Debug, Default)]
@@ -38,9 +35,7 @@ struct Counted {
     requests: u64,
     in_full: u64,
     last: Timestamp,
-    warned: Option<Instant>,
-    /// How many there were since the last warning.
-    not_warned: u64,
+    warning: RareWarning,
 }
 
 impl Unreported {
@@ -82,8 +77,8 @@ impl Unreported {
 }
 
 impl Counted {
-    const fn new(now: Timestamp) -> Self {
-        Self { requests: 0, in_full: 0, last: now, warned: None, not_warned: 0 }
+    fn new(now: Timestamp) -> Self {
+        Self { requests: 0, in_full: 0, last: now, warning: RareWarning::default() }
     }
 
     /// Counts one. Returns the number of those that were not warned about, if it is time for a warning.
@@ -91,12 +86,7 @@ impl Counted {
         self.requests += 1;
         self.in_full += u64::from(outcome == HOLD);
         self.last = time;
-        if self.warned.is_some_and(|warned| now.duration_since(warned) < WARNING_INTERVAL) {
-            self.not_warned += 1;
-            return None;
-        }
-        self.warned = Some(now);
-        Some(std::mem::take(&mut self.not_warned))
+        self.warning.due(now)
     }
 }
 
@@ -123,19 +113,6 @@ mod tests {
         {
             assert_eq!(outcome(held, captured), label, "{held} {captured}");
         }
-    }
-
-    #[test]
-    fn warnings_are_a_minute_apart_and_name_those_between() {
-        let (start, time) = (Instant::now(), SystemClock.now());
-        let mut counted = Counted::new(time);
-        // seconds, whether there is a warning, and how many had none before it
-        let table =
-            [(0, Some(0)), (0, None), (1, None), (59, None), (60, Some(3)), (61, None), (119, None), (500, Some(2))];
-        for (seconds, warning) in table {
-            assert_eq!(counted.count(HOLD, time, start + Duration::from_secs(seconds)), warning, "{seconds}");
-        }
-        assert_eq!((counted.requests, counted.in_full), (8, 8));
     }
 
     #[test]

@@ -1,5 +1,6 @@
 use metering_core::access::{Email, MemberRole};
 use metering_core::money::Runway;
+use metering_core::payments::TopUpStop;
 
 use super::*;
 
@@ -107,6 +108,7 @@ fn every_alert_is_written() {
         (MailedAlert::BalanceExhausted { balance: amount() }, "Your Acme credits are used up"),
         (low, "A key's budget at Acme is low"),
         (MailedAlert::BudgetExhausted { key_name, limit: amount() }, "A key's budget at Acme is used up"),
+        (MailedAlert::TopUpStopped { reason: TopUpStop::Declined }, "Automatic top-ups at Acme have stopped"),
         (MailedAlert::Test, "Test: alerts from Acme"),
     ];
     for (alert, subject) in table {

@@ -26,8 +26,8 @@ fn caller() -> Caller {
     Caller { key: Some(key), address: None, account, has_credit: true }
 }
 
-fn inbox() -> Inbox {
-    Inbox { messages: mpsc::channel(1).0, backlog: Arc::new(Backlog::new()) }
+fn inbox() -> Option<Inbox> {
+    Some(Inbox { messages: mpsc::channel(1).0, backlog: Arc::new(Backlog::new()) })
 }
 
 /// A service where one key is unknown, another one hangs, the account of a third has no credit, and requests with any
@@ -183,8 +183,11 @@ fn idle_session_is_ended() {
     let config = McpConfig { idle_timeout: crate::config::Span::seconds(0), ..McpConfig::default() };
     let sessions = Arc::new(Sessions::new(&config, &Shutdown::new()));
     let (_, permit) = sessions.open(caller(), inbox()).unwrap();
-    assert!(sessions.end_idle().is_empty());
-    assert!(permit.end().is_cancelled());
+    let subscriber = caller();
+    let (id, subscription) = sessions.open(subscriber.clone(), None).unwrap();
+    assert_eq!(sessions.end_idle().len(), 1, "the key of the subscription is still checked");
+    assert!(permit.end().is_cancelled() && !subscription.end().is_cancelled());
+    assert!(sessions.inbox(&id, subscriber.key.as_ref()).is_none(), "it takes no messages");
 }
 
 #[test]

@@ -51,7 +51,7 @@ fn the_mark_of_the_operator_replaces_ours() {
         assert_eq!((image.is_some(), image), (in_previews, expected), "{name}");
     }
     let invalid = toml::from_str("[brand]\nmark = '/nonexistent/mark.svg'").unwrap();
-    let error = Pages::new(&invalid, &catalogue(), BASE_URL).unwrap_err().to_string();
+    let error = Pages::new(&invalid, &catalogue(), &Default::default(), BASE_URL).unwrap_err().to_string();
     assert!(error.contains("/nonexistent/mark.svg"), "{error}");
 }
 

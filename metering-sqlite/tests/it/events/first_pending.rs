@@ -118,7 +118,12 @@ impl World {
         let Delivery { id, progress, .. } = dice.choose(recent).delivery;
         let outcome = match dice.below(8) {
             0 => AttemptOutcome::Gone,
-            1 | 2 => AttemptOutcome::Failed { status: Some(500), error: "failed".to_owned(), retry_after: None },
+            1 | 2 => AttemptOutcome::Failed {
+                status: Some(500),
+                error: "failed".to_owned(),
+                retry_after: None,
+                response: None,
+            },
             _ => AttemptOutcome::Delivered { status: 204 },
         };
         store.finish_delivery(id, progress.attempts, outcome, self.now).await.unwrap();

@@ -102,7 +102,7 @@ impl World {
         let attempts = self.receipts.iter().filter_map(|[after, _]| after.as_ref()?.attempt.clone());
         let attempts: Vec<_> = attempts.collect();
         let delivery = (!attempts.is_empty() && dice.one_in(3)).then(|| dice.choose(&attempts));
-        HoldUpdate { account, id, action, delivery, counted_in: None, tokens: None }
+        HoldUpdate { delivery, ..HoldUpdate::new(account, id, action) }
     }
 
     fn posting(&mut self) -> Both {

@@ -10,6 +10,12 @@ use crate::chain::write::Write;
 /// Where USDC is on Base Sepolia (chain 84532), in lower case. Stock clients of x402 pay this token by default there.
 pub const USDC: &str = "0x036cbd53842c5426634e7929541ec2318f3dcf7e";
 
+/// Where Permit2 is on every chain.
+const PERMIT2: &str = "0x000000000022d473030f116ddee9f6b43ac78ba3";
+
+/// Where x402's proxy for the scheme `upto` is on every chain.
+const UPTO_PROXY: &str = "0x4020a4f3b7b90cca423b9fabcc0ce57c6c240002";
+
 /// A transfer to be signed.
 #[derive(Debug, Clone)]
 pub struct TransferAuthorization {
@@ -31,9 +37,29 @@ impl Wallet {
     /// Places the token at the address that USDC has on Base Sepolia. Its signatures are bound to this chain's id.
     #[track_caller]
     pub fn place_usdc(&self) {
-        let deployed = self.deploy("UsdCoin", json!([]));
+        self.place("UsdCoin", USDC);
+    }
+
+    /// Places stand-ins for Permit2 and for x402's proxy for `upto` at their addresses.
+    #[track_caller]
+    pub fn place_permit2(&self) {
+        self.place("Permit2", PERMIT2);
+        self.place("UptoProxy", UPTO_PROXY);
+    }
+
+    /// Places a contract without a constructor at an address.
+    #[track_caller]
+    fn place(&self, contract: &str, address: &str) {
+        let deployed = self.deploy(contract, json!([]));
         let code = self.rpc.call("eth_getCode", json!([deployed, "latest"]));
-        let _ = self.rpc.call("anvil_setCode", json!([USDC, code]));
+        let _ = self.rpc.call("anvil_setCode", json!([address, code]));
+    }
+
+    /// Lets Permit2 transfer so many units of an account's USDC. It is mined when this returns.
+    #[track_caller]
+    pub fn approve_permit2(&self, by: &Account, units: u128) {
+        let approve = Write::new("UsdCoin", USDC, "approve", json!([PERMIT2, units.to_string()]));
+        self.wait_until_mined(&self.write(by, &approve));
     }
 
     /// Signs a transfer of USDC on the chain with this id: 65 bytes as `0x` and hex. The signer need not be the owner

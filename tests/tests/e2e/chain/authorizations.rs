@@ -66,11 +66,11 @@ impl Scene {
     }
 
     fn check(&self, signed: &SignedAuthorization) -> Result<(), SubmitError> {
-        self.runtime.block_on(self.gas.check(signed))
+        self.runtime.block_on(self.gas.check(signed, None))
     }
 
     fn sign(&self, signed: &SignedAuthorization, place: u64, replaced: &[Submission]) -> Submission {
-        self.runtime.block_on(self.gas.sign(signed, place, replaced, self.started)).unwrap()
+        self.runtime.block_on(self.gas.sign(signed, None, place, replaced, self.started)).unwrap()
     }
 
     fn sign_nothing(&self, place: u64, replaced: &[Submission]) -> Submission {
@@ -96,7 +96,7 @@ impl Scene {
     fn is_refused(&self, signed: &SignedAuthorization, why: &str) {
         let error = self.check(signed).unwrap_err();
         assert!(matches!(&error, SubmitError::WouldFail(reason) if reason.contains(why)), "{error}");
-        let signed = self.runtime.block_on(self.gas.sign(signed, 0, &[], self.started));
+        let signed = self.runtime.block_on(self.gas.sign(signed, None, 0, &[], self.started));
         assert!(matches!(signed, Err(SubmitError::WouldFail(_))), "{signed:?}");
     }
 
@@ -176,7 +176,7 @@ fn an_execution_by_somebody_else_is_found() {
     let Some(scene) = Scene::new() else { return };
     let signed = scene.signed(1);
     let other = gas_wallet(&scene.chain, &scene.chain.wallet().new_account());
-    let submission = scene.runtime.block_on(other.sign(&signed, 0, &[], scene.started)).unwrap();
+    let submission = scene.runtime.block_on(other.sign(&signed, None, 0, &[], scene.started)).unwrap();
     scene.runtime.block_on(other.send(&submission)).unwrap();
     let _ = scene.chain.mined(&submission.hash.to_string());
     // Much later, too.
@@ -316,14 +316,14 @@ fn a_wallet_without_coins_executes_nothing() {
     let account = scene.chain.wallet().poor_account();
     let gas = gas_wallet(&scene.chain, &account);
     let signed = scene.signed(1);
-    let short = scene.runtime.block_on(gas.check(&signed)).unwrap_err();
+    let short = scene.runtime.block_on(gas.check(&signed, None)).unwrap_err();
     assert!(matches!(short, SubmitError::ShortOfGas { have: TokenUnits::ZERO, .. }), "{short}");
     let refused = scene.runtime.block_on(gas.sign_nothing(0, &[], scene.started)).unwrap_err();
     assert!(matches!(refused, SubmitError::ShortOfGas { .. }), "{refused}");
     // Coins that are gone when the transaction is sent.
     let set = |wei: &str| _ = scene.chain.rpc("anvil_setBalance", json!([account.address(), wei]));
     set("0xde0b6b3a7640000");
-    let submission = scene.runtime.block_on(gas.sign(&signed, 0, &[], scene.started)).unwrap();
+    let submission = scene.runtime.block_on(gas.sign(&signed, None, 0, &[], scene.started)).unwrap();
     set("0x7");
     let late = scene.runtime.block_on(gas.send(&submission)).unwrap_err();
     assert!(matches!(late, SubmitError::ShortOfGas { have, .. } if have == TokenUnits::new(7)), "{late}");

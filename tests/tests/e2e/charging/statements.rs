@@ -45,7 +45,7 @@ fn daily_usage_adds_up_to_the_summary() {
     assert_eq!(file.header("link"), None);
     let text = file.text();
     let mut lines = text.split("\r\n");
-    assert_eq!(lines.next(), Some("day,route,method,source,calls,credits,key_id,key_name"));
+    assert_eq!(lines.next(), Some("day,route,method,source,calls,credits,key_id,key_name,model"));
     assert!(
         lines.any(|line| line.starts_with(&format!("{today},/mpp/ethPrice,GET,direct,2,0.0013888889,key_"))),
         "{text}"

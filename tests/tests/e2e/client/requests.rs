@@ -56,7 +56,7 @@ fn what_is_held_is_shown_until_its_cost_is_known() {
     let id = held["id"].as_str().unwrap();
     assert_eq!((held["held"].to_string().as_str(), &held["state"]), ("0.5", &"held".into()));
     let balance = terminal.run_successfully(&["balance"]).stdout;
-    assert!(balance.contains("balance     1.45\n") && balance.contains("held        0.5 for requests"), "{balance}");
+    assert!(balance.contains("Balance     1.45\n") && balance.contains("Held        0.5 for requests"), "{balance}");
     assert_eq!(terminal.json(&["balance"])["credits_held"].to_string(), "0.5");
     let list = terminal.run_successfully(&["requests"]).stdout;
     assert!(list.lines().nth(1).unwrap().starts_with(&format!("{id}  POST /v1/chat   0.5  ")), "{list}");
@@ -72,7 +72,7 @@ fn what_is_held_is_shown_until_its_cost_is_known() {
     let amounts = ["held", "charged", "released"].map(|name| settled[name].to_string());
     assert_eq!((amounts, &settled["settled_by"]), (["0", "0.03", "0.47"].map(str::to_owned), &"report".into()));
     let balance = terminal.run_successfully(&["balance"]).stdout;
-    assert!(balance.contains("balance     1.92\n") && !balance.contains("held"), "{balance}");
+    assert!(balance.contains("Balance     1.92\n") && !balance.contains("Held"), "{balance}");
     drop(server);
     site.verify();
 }

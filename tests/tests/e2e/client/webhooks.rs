@@ -76,7 +76,7 @@ fn a_webhook_lives_on_the_command_line() {
     assert_eq!(amounts, ["1.9993055556", "1.9999"]);
     wait_for(&terminal, id, "balance.low", "delivered");
     let balance = terminal.run_successfully(&["balance"]).stdout;
-    assert!(balance.contains("alert below  1.9999\n"), "{balance}");
+    assert!(balance.contains("Alert below  1.9999\n"), "{balance}");
     let events = terminal.run_successfully(&["events"]).stdout;
     let kinds: Vec<_> = events.lines().skip(1).map(|line| line.split_whitespace().nth(1).unwrap()).collect();
     assert_eq!(kinds[..3], ["balance.low", "key.created", "webhook.test"], "{events}");

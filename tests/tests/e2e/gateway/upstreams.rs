@@ -18,6 +18,8 @@ const BUSY: &str = "HTTP/1.1 503 Service Unavailable\r\nContent-Length: 4\r\nCon
 const PART: &str = "HTTP/1.1 200 OK\r\nContent-Length: 9\r\nConnection: close\r\n\r\npart";
 const COST: &str = "HTTP/1.1 200 OK\r\nX-Cost: 0.03\r\nContent-Length: 2\r\nConnection: close\r\n\r\nok";
 
+const TOKENS: &str = "HTTP/1.1 200 OK\r\nX-Tokens: 10\r\nContent-Length: 2\r\nConnection: close\r\n\r\nok";
+
 /// An upstream that gives every request the same response, and requests for `/health` another one.
 struct Upstream {
     address: SocketAddr,
@@ -27,7 +29,7 @@ struct Upstream {
 struct State {
     response: &'static str,
     health: &'static str,
-    /// The heads of the requests, without those for its health.
+    /// The heads of the requests, each with its body, without those for its health.
     heads: Vec<String>,
 }
 
@@ -86,7 +88,9 @@ fn respond(mut stream: TcpStream, state: &Mutex<State>) -> std::io::Result<()> {
     if head.is_empty() {
         return Ok(());
     }
-    reader.read_exact(&mut vec![0; length])?;
+    let mut body = vec![0; length];
+    reader.read_exact(&mut body)?;
+    head.push_str(&String::from_utf8_lossy(&body));
     let response = {
         let mut state = state.lock().unwrap();
         if head.starts_with("GET /health ") {
@@ -103,11 +107,15 @@ fn respond(mut stream: TcpStream, state: &Mutex<State>) -> std::io::Result<()> {
 fn catalogue() -> String {
     let both = json!(["first", "second"]);
     let by_usage = json!({"max": "0.5", "report": {"header": "x-cost"}});
+    let at_second = json!({"second": {"model": "vendor/small", "max": "1", "units": {"tokens": "0.002"}}});
+    let by_model = json!({"max": "0.5", "model": {"json": "/model"}, "report": {"header": {"tokens": "x-tokens"}},
+        "models": {"small": {"units": {"tokens": "0.001"}, "upstreams": at_second}}});
     let routes = json!([
         {"path": "/v1/read", "method": "GET", "metered": true, "price": "0.01", "upstream": both},
         {"path": "/v1/write", "method": "POST", "metered": true, "price": "0.01", "upstream": both},
         {"path": "/v1/retry", "method": "POST", "metered": true, "price": "0.01", "upstream": both, "retry": true},
         {"path": "/v1/chat", "method": "POST", "metered": true, "price": by_usage, "upstream": both, "retry": true},
+        {"path": "/v1/model", "method": "POST", "metered": true, "price": by_model, "upstream": both, "retry": true},
         {"path": "/v1/second", "method": "GET", "metered": true, "price": "0.01", "upstream": "second"},
         {"path": "/v1/default", "method": "GET", "metered": true, "price": "0.01"},
     ]);
@@ -186,6 +194,22 @@ fn a_refused_connection_goes_on_to_the_next_upstream_and_is_charged_once() {
     let request = scene.request(&held);
     assert_eq!((request["upstream"].as_str(), request["settled_by"].as_str()), (Some("second"), Some("report")));
     assert_eq!(scene.balance(), "1.94");
+    scene.site.verify();
+}
+
+#[test]
+fn an_upstream_has_its_own_name_for_the_model_and_its_own_price() {
+    let (first, second) = (Upstream::start(TOKENS), Upstream::start(TOKENS));
+    let scene = Scene::of(&first.url(), &second.url(), "eject_after = 0");
+    let ask = || scene.server.client_with(&scene.account.api_key).post("/v1/model", &json!({"model": "small"}));
+    let response = served_by(ask(), "first");
+    assert_eq!(response.header("x-bds-credit-charged"), Some("0.01"));
+    assert!(first.last_head().ends_with(r#"{"model":"small"}"#), "{}", first.last_head());
+    first.responds_with(BUSY);
+    let response = served_by(ask(), "second");
+    assert_eq!(response.header("x-bds-credit-charged"), Some("0.02"));
+    assert!(second.last_head().ends_with(r#"{"model":"vendor/small"}"#), "{}", second.last_head());
+    assert_eq!((scene.request(&response)["upstream"].as_str(), scene.balance().as_str()), (Some("second"), "1.97"));
     scene.site.verify();
 }
 

@@ -218,6 +218,6 @@ fn usage_names_the_key() {
     let of_key = summary["by_key"].as_array().unwrap().iter().find(|entry| entry["key_id"] == json!(key.id));
     assert_eq!(of_key.unwrap()["call_count"], 2, "{summary}");
     let file = client.get("/credits/usage.csv").expect(200).text();
-    assert!(file.starts_with("day,route,method,source,calls,credits,key_id,key_name\r\n"), "{file}");
-    assert!(file.contains(&format!(",direct,2,0.0002777778,{},'=cmd()\r\n", key.id)), "{file}");
+    assert!(file.starts_with("day,route,method,source,calls,credits,key_id,key_name,model\r\n"), "{file}");
+    assert!(file.contains(&format!(",direct,2,0.0002777778,{},'=cmd(),\r\n", key.id)), "{file}");
 }

@@ -186,6 +186,11 @@ fn clients_see_how_many_tokens_are_left() {
         let left: u32 = got["text"].as_str().and_then(|left| left.parse().ok()).unwrap_or_default();
         // The body is at most some hundred bytes long, and 40 tokens of output may come.
         assert!((99_000..99_960).contains(&left) && got["limit"] == "100000", "{language:?}: {got}");
+        // Anthropic's clients have the same by its names.
+        let got = language.run_script("sdks", &scene.server, &account.api_key, &["anthropic", "limits", PLAIN]);
+        let left: u32 = got["text"].as_str().and_then(|left| left.parse().ok()).unwrap_or_default();
+        assert!(left < 99_960 && left > 0 && got["limit"] == "100000", "{language:?}: {got}");
+        assert!(got["reset"].as_str().is_some_and(|reset| reset.ends_with(":00Z")), "{language:?}: {got}");
         limit("10");
         let error = &run("plain")["error"];
         assert_eq!((&error["status"], &error["code"]), (&json!(429), &json!("rate_limited")), "{language:?}: {error}");

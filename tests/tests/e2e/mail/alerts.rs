@@ -70,7 +70,7 @@ fn alerts_are_mailed_where_they_are_switched_on() {
     let listed = || client.get("/webhooks").expect(200).json()["data"].clone();
     let webhook = listed()[0].clone();
     assert_eq!(webhook["url"], "mailto:jo@example.com");
-    assert_eq!(webhook["events"], json!(["balance.low", "balance.exhausted", "budget.exhausted"]));
+    assert_eq!(webhook["events"], json!(["balance.low", "balance.exhausted", "budget.exhausted", "top_up.stopped"]));
 
     // Off stays off until its owner says otherwise.
     assert_eq!(put(&client, &json!({"below": 1, "email": false})).expect(200).json()["email"], false);

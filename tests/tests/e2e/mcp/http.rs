@@ -22,6 +22,16 @@ pub(crate) fn call(id: u64, tool: &str) -> Value {
     json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": {"name": tool, "arguments": {}}})
 }
 
+/// A request of MCP 2026-07-28, which needs no session. Its `_meta` names this version.
+fn stateless(version: &str, method: &str, mut params: Value) -> Value {
+    params["_meta"] = json!({
+        "io.modelcontextprotocol/protocolVersion": version,
+        "io.modelcontextprotocol/clientInfo": {"name": "metering-tests", "version": "1"},
+        "io.modelcontextprotocol/clientCapabilities": {},
+    });
+    json!({"jsonrpc": "2.0", "id": 7, "method": method, "params": params})
+}
+
 /// Posts a message with the required headers.
 #[track_caller]
 pub(crate) fn post(client: &Client, path: &str, message: &Value) -> Response {
@@ -197,7 +207,6 @@ fn invalid_message_is_refused_and_session_continues() {
         ([json, "Accept: text/event-stream", "X: 1"], 406, "not_acceptable"),
         ([json, "Accept: text/html, */*;q=0", "X: 1"], 406, "not_acceptable"),
         (["Content-Type: text/plain", both, "X: 1"], 415, "unsupported_media_type"),
-        ([json, both, "MCP-Protocol-Version: 1999-01-01"], 400, "validation_failed"),
     ];
     for (headers, status, code) in table {
         let response = send(&headers);
@@ -234,6 +243,66 @@ fn batches_are_refused_and_their_version_is_not_spoken() {
     let refused = post(&client, "/mcp", &json!([call(1, BASE_TOOL), call(2, BASE_TOOL)])).expect(400);
     assert!(refused.text().contains("batch"), "{refused:?}");
     assert_eq!(balance(&client), "1");
+}
+
+#[test]
+fn requests_of_2026_07_28_need_no_session_but_headers_that_match() {
+    let site = Site::new();
+    let server = site.server().start();
+    let client = server.client_with(&site.account("1").api_key);
+    let (newest, newer, older) = ("2026-07-28", "2099-01-01", "2025-11-25");
+    let send = |message: &Value, [version, method, name]: [&str; 3]| {
+        let headers = [("MCP-Protocol-Version", version), ("Mcp-Method", method), ("Mcp-Name", name)];
+        let given = headers.iter().filter(|(_, value)| !value.is_empty());
+        post(&given.fold(client.clone(), |client, (name, value)| client.with_header(name, value)), "/mcp", message)
+    };
+    let (list, tool) = ("tools/list", json!({"name": BASE_TOOL, "arguments": {}}));
+    let result = |method: &str, params: &Value, name: &str| {
+        let response = send(&stateless(newest, method, params.clone()), [newest, method, name]).expect(200);
+        assert_eq!(response.header("mcp-session-id"), None);
+        let result = response.json()["result"].take();
+        assert_eq!(result["resultType"], "complete", "{result}");
+        assert_eq!(result["_meta"]["io.modelcontextprotocol/serverInfo"]["name"], "metering", "{result}");
+        result
+    };
+    let discovered = result("server/discover", &json!({}), "");
+    assert_eq!(discovered["supportedVersions"], json!(["2024-11-05", "2025-06-18", older, newest]));
+    assert_eq!(discovered["capabilities"], json!({"tools": {"listChanged": true}}));
+    for cacheable in [discovered, result(list, &json!({}), "")] {
+        assert_eq!((&cacheable["ttlMs"], &cacheable["cacheScope"]), (&json!(60_000), &json!("public")));
+    }
+    for name in [BASE_TOOL, "=?base64?YmRzX21wcF9zbmFwc2hvdF9hbGxUcmFkZXM=?="] {
+        assert_eq!(result("tools/call", &tool, name)["isError"], false, "{name}");
+    }
+    // version in `_meta`, method, parameters, headers, status, error
+    let none = json!({});
+    let table = [
+        (newest, list, &none, [newest, "", ""], 400, -32_020),
+        (newest, list, &none, [newest, "tools/call", ""], 400, -32_020),
+        (newest, list, &none, ["", list, ""], 400, -32_020),
+        (newest, list, &none, [older, list, ""], 400, -32_020),
+        (newest, "tools/call", &tool, [newest, "tools/call", ""], 400, -32_020),
+        (newest, "tools/call", &tool, [newest, "tools/call", "list_plans"], 400, -32_020),
+        (newer, list, &none, [newer, list, ""], 400, -32_022),
+        (newest, "ping", &none, [newest, "ping", ""], 404, -32_601),
+        (newest, "tools/steal", &none, [newest, "tools/steal", ""], 404, -32_601),
+    ];
+    for (version, method, params, headers, status, code) in table {
+        let response = send(&stateless(version, method, params.clone()), headers);
+        let error = response.json();
+        assert_eq!((response.status, &error["error"]["code"]), (status, &json!(code)), "{headers:?}: {error}");
+        assert_eq!(error["id"], 7, "{error}");
+    }
+    // Without `_meta`: the newest version requires it, and others are only spoken if they are supported.
+    for (version, code) in [(newest, -32_602), ("2025-03-26", -32_022), ("1999-01-01", -32_022)] {
+        let message = json!({"jsonrpc": "2.0", "id": 7, "method": list, "params": {}});
+        let error = send(&message, [version, list, ""]).expect(400).json();
+        assert_eq!((&error["id"], &error["error"]["code"]), (&json!(7), &json!(code)), "{error}");
+    }
+    // Older clients open a session as before. Their versions have no subscriptions.
+    let opened = post(&client, "/mcp", &initialize()).expect(200);
+    assert_eq!(opened.json()["result"]["capabilities"], json!({"tools": {}}));
+    assert_eq!(balance(&client), amount(CREDIT - 2 * BASE_CALL), "refused requests cost nothing");
 }
 
 #[test]

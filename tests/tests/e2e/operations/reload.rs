@@ -7,6 +7,7 @@ use std::time::Duration;
 use metering_core::Credits;
 use metering_tests::client::Client;
 use metering_tests::load::{self, LoadPlan, Stop, request};
+use metering_tests::mcp::{Agent, Sdk, Transport};
 use metering_tests::ports::free_address;
 use metering_tests::server::Server;
 use metering_tests::site::Site;
@@ -175,11 +176,21 @@ fn open_tools_have_the_new_routes_and_prices() {
     };
     let is_listed = || list().contains(r#""name":"bds_mpp_ethPrice","#);
     assert!(is_listed());
+    let agent = Agent::start(Sdk::Python);
+    let session = agent.as_ref().map(|agent| agent.connect(&at.server, Transport::Streamable, &account.api_key));
+    if let Some(session) = &session {
+        let expected = json!({"acknowledged": {"toolsListChanged": true}, "ttl_ms": 60_000, "cache_scope": "public"});
+        assert_eq!(session.listen(), expected);
+    }
     let mut fewer = catalogue(5);
     fewer["endpoints"].as_array_mut().unwrap().retain(|route| route["path"] != PATH);
     at.site.write("catalogue.json", &fewer.to_string());
     at.server.hang_up();
     at.server.expect_log("the configuration was reloaded");
     assert!(!is_listed(), "{}", list());
+    if let Some(session) = &session {
+        assert_eq!(session.changed(), "ToolsListChanged");
+        assert!(session.tools().iter().all(|tool| tool["name"] != "bds_mpp_ethPrice"));
+    }
     let _ = client.get(PATH).expect(404);
 }

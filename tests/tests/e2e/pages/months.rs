@@ -3,12 +3,14 @@
 use std::time::Duration;
 
 use metering_core::access::KeyHash;
+use metering_core::chains::{Address, TokenUnits, TxHash, TxRef};
 use metering_core::charging::{Outcome, Posting};
-use metering_core::money::{LedgerKind, NewLedgerEntry};
-use metering_core::store::Created;
+use metering_core::money::{LedgerKind, NewLedgerEntry, PaymentRef};
+use metering_core::payments::{Buyer, ConvertedAmount, Payment, PaymentUse, PaymentValue, SoldPlan};
+use metering_core::store::{Created, PaymentCredit, PaymentCredited, PaymentStore, QuotePrecedence};
 use metering_core::{
     AccountId, ApiKey, Charge, ClientSource, Clock, Credits, Decision, NewAccount, RateLimits, Store, SystemClock,
-    SystemRandomness, UsageLine,
+    SystemRandomness, Timestamp, UsageLine,
 };
 use metering_sqlite::SqliteStore;
 use metering_tests::ports::free_address;
@@ -34,6 +36,16 @@ const ROUTES: [(&str, &str, &str); 4] = [
 /// Names, and how busy they are.
 const AGENTS: [(&str, u32); 5] =
     [("price-watcher", 12), ("arbitrage-7", 6), ("research", 5), ("my-agent", 3), ("backtest", 2)];
+
+/// Who bought which plan, its credits, what it cost in dollars and what that was in euros, and how many days ago.
+const PURCHASES: [(usize, &str, i64, u128, &str, u32); 6] = [
+    (0, "Starter", 100, 20, "17.22", 84),
+    (3, "Starter", 100, 20, "17.30", 61),
+    (0, "Team", 500, 90, "77.51", 52),
+    (2, "Starter", 100, 20, "17.19", 33),
+    (0, "Team", 500, 90, "77.08", 19),
+    (2, "Team", 500, 90, "77.36", 4),
+];
 
 /// An account, and the keys that it uses in turns.
 struct Agent {
@@ -113,6 +125,56 @@ async fn use_keys(site: &Site, agents: &[Agent]) {
     let _ = store.post_entry(id, moved, now).await.unwrap();
 }
 
+/// Buys plans with tokens. The first account has billing details.
+async fn buy(site: &Site, agents: &[Agent]) {
+    let (store, now) = (open(site), SystemClock.now());
+    let buyer = Buyer::new("Acme Data GmbH", &["Example Street 1", "10115 Berlin"], Some("DE 123456789")).unwrap();
+    assert!(store.set_buyer(&agents[0].id, Some(buyer), now.saturating_sub(DAY * DAYS)).await.unwrap());
+    for ((agent, plan, credits, dollars, euros, back), number) in PURCHASES.into_iter().zip(1_u8..) {
+        let (at, account) = (now.saturating_sub(DAY * back), &agents[agent].id);
+        let credited =
+            store.credit_payment(purchase(account, plan, credits, (dollars, euros), number, at)).await.unwrap();
+        assert!(matches!(credited, PaymentCredited::Account(_)), "{credited:?}");
+    }
+}
+
+fn purchase(
+    account: &AccountId,
+    plan: &str,
+    credits: i64,
+    (dollars, euros): (u128, &str),
+    number: u8,
+    at: Timestamp,
+) -> PaymentCredit {
+    let tx = TxRef { chain_id: 8453, hash: TxHash::from_bytes([0x5E + number; 32]) };
+    let payment = Payment {
+        tx,
+        payer: Address::from_bytes([0xA0 + number; 20]),
+        recipient: Address::from_bytes([0xD0; 20]),
+        token: Address::from_bytes([0xC0; 20]),
+        amount: TokenUnits::new(dollars * 1_000_000),
+        block_number: 17 + u64::from(number),
+        block_hash: Some([number; 32]),
+        mined_at: at,
+    };
+    let credits = Credits::from_whole(credits).unwrap();
+    let entry = NewLedgerEntry::new(LedgerKind::PurchaseTopup, credits, format!("Plan {plan}"));
+    let (amount, rate) = (euros.parse().unwrap(), "0.8612".parse().unwrap());
+    let converted = Some(ConvertedAmount { amount, rate, source: "ECB".to_owned(), as_of: at });
+    let (label, token_symbol) = (plan.to_owned(), "USDC".to_owned());
+    PaymentCredit {
+        account: account.clone(),
+        payment,
+        used_as: PaymentUse::Topup,
+        entry: NewLedgerEntry { payment: Some(PaymentRef { tx, plan_id: Some(plan.to_lowercase()) }), ..entry },
+        sold: Some(SoldPlan { label, bonus_credits: Some(Credits::ZERO), token_symbol, token_decimals: 6 }),
+        value: Some(PaymentValue { currency: "EUR".parse().unwrap(), converted }),
+        link_payer: false,
+        quotes: QuotePrecedence::Quote,
+        now: at,
+    }
+}
+
 /// Fills a site with months of data.
 fn months(site: &Site, settings: &[(&str, &str)]) -> Vec<Agent> {
     let runtime = Builder::new_current_thread().enable_all().build().unwrap();
@@ -125,6 +187,7 @@ fn months(site: &Site, settings: &[(&str, &str)]) -> Vec<Agent> {
             first.used.push(ApiKey::parse(made["key"].as_str().unwrap()).unwrap().hash());
         }
     }
+    runtime.block_on(buy(site, &agents));
     runtime.block_on(use_keys(site, &agents));
     agents
 }

@@ -12,16 +12,16 @@ use crate::support::wire::balance;
 
 const SECRET: &str = "whsec_of_the_tests";
 
-struct Shop {
-    stripe: Stripe,
-    account: IssuedAccount,
-    server: Server,
-    site: Site,
+pub(super) struct Shop {
+    pub(super) stripe: Stripe,
+    pub(super) account: IssuedAccount,
+    pub(super) server: Server,
+    pub(super) site: Site,
 }
 
 impl Shop {
     /// `None` if these tests are disabled.
-    fn open() -> Option<Self> {
+    pub(super) fn open() -> Option<Self> {
         let stripe = Stripe::start()?;
         let site = Site::new();
         let account = site.account("0");
@@ -36,7 +36,7 @@ impl Shop {
         Some(Self { stripe, account, server, site })
     }
 
-    fn customer(&self) -> Client {
+    pub(super) fn customer(&self) -> Client {
         self.server.client_with(&self.account.api_key)
     }
 
@@ -49,7 +49,7 @@ impl Shop {
         self.stripe.act("pay", &json!({"session": self.checkout()["session_id"]}))
     }
 
-    fn refund(&self, session: &Value, amount: u64) -> Value {
+    pub(super) fn refund(&self, session: &Value, amount: u64) -> Value {
         self.stripe.act("refund", &json!({"payment_intent": session["payment_intent"], "amount": amount}))
     }
 
@@ -68,12 +68,17 @@ impl Shop {
         client.send("POST", "/stripe/webhook", Some(event.as_bytes()))
     }
 
-    fn taken(&self, kind: &str, object: &Value) {
+    /// An event of a dispute that is as the event says.
+    fn disputed(&self, kind: &str, dispute: &Value) {
+        self.taken(kind, &self.stripe.act("dispute", dispute));
+    }
+
+    pub(super) fn taken(&self, kind: &str, object: &Value) {
         let response = self.event(kind, object);
         assert_eq!(response.status, 200, "{kind}: {}", response.text());
     }
 
-    fn balance(&self) -> String {
+    pub(super) fn balance(&self) -> String {
         balance(&self.customer())
     }
 }
@@ -179,7 +184,7 @@ fn sessions_on_other_terms_or_of_others_are_not_credited() {
         let response = shop.event("checkout.session.completed", &session);
         assert_eq!(response.status, status, "{changes}: {}", response.text());
     }
-    shop.taken("payment_intent.succeeded", &json!({"id": "pi_1"}));
+    shop.taken("payment_intent.created", &json!({"id": "pi_1"}));
     assert_eq!(shop.event("checkout.session.completed", &json!({"id": 7})).expect(400).error(), "validation_failed");
     assert_eq!(shop.balance(), "0");
 }
@@ -220,26 +225,35 @@ fn disputes_are_a_debt_until_they_are_won() {
     let Some(shop) = Shop::open() else { return };
     let session = shop.paid();
     shop.taken("checkout.session.completed", &session);
-    shop.taken("charge.dispute.created", &dispute(&session, "warning_needs_response"));
+    shop.disputed("charge.dispute.created", &dispute(&session, "warning_needs_response"));
     assert_eq!(shop.balance(), "100", "an inquiry withdraws nothing");
-    shop.taken("charge.dispute.funds_withdrawn", &dispute(&session, "needs_response"));
-    shop.taken("charge.dispute.created", &dispute(&session, "needs_response"));
+    shop.disputed("charge.dispute.funds_withdrawn", &dispute(&session, "needs_response"));
+    shop.disputed("charge.dispute.created", &dispute(&session, "needs_response"));
     assert_eq!(shop.balance(), "0");
     let events = shop.customer().get("/events?limit=5").expect(200).text();
     assert!(events.contains("payment.reversed"), "{events}");
-    shop.taken("charge.dispute.funds_reinstated", &dispute(&session, "won"));
+    shop.disputed("charge.dispute.funds_reinstated", &dispute(&session, "won"));
     for kind in ["charge.dispute.closed", "charge.dispute.created"] {
         let late = if kind == "charge.dispute.closed" { "won" } else { "needs_response" };
         shop.taken(kind, &dispute(&session, late));
         assert_eq!(shop.balance(), "100");
     }
+    // It is lost after all, and an event of its end arrives late.
+    for kind in ["charge.dispute.closed", "charge.dispute.funds_withdrawn"] {
+        shop.disputed(kind, &dispute(&session, "lost"));
+        assert_eq!(shop.balance(), "0");
+    }
+    shop.taken("charge.dispute.closed", &dispute(&session, "won"));
+    assert_eq!(shop.balance(), "0");
+    shop.disputed("charge.dispute.closed", &dispute(&session, "won"));
+    assert_eq!(shop.balance(), "100");
     // Of more than was paid, and in another currency: all is taken back.
     let second = shop.paid();
     shop.taken("checkout.session.completed", &second);
     let mut large = dispute(&second, "lost");
     (large["id"], large["amount"], large["currency"]) = (json!("du_2"), json!(1234), json!("usd"));
     for _ in 0..2 {
-        shop.taken("charge.dispute.closed", &large);
+        shop.disputed("charge.dispute.closed", &large);
         assert_eq!(shop.balance(), "100");
     }
 }

@@ -212,7 +212,7 @@ fn credits_are_bought_by_signature() {
     market.assert_paid(&customer.wallet, 0);
     let args = ["topup", "--sign", "--amount", "0.5", "--yes"];
     let ran = customer.succeed(key(), &args);
-    assert!(ran.stdout.starts_with("credited     0.5\nbalance      0.5\ntransaction  0x"), "{ran:?}");
+    assert!(ran.stdout.starts_with("Credited     0.5\nBalance      0.5\nTransaction  0x"), "{ran:?}");
     market.assert_paid(&customer.wallet, 500_000);
     // As if the program had been killed before it read the response: the service knows the payment.
     let journal = market.site.path("client/profiles/default/pay/journal.jsonl");

@@ -40,6 +40,8 @@ pub(crate) enum Stock {
     FetchIdentified,
     /// npm `@x402/fetch` with `@x402/extensions`, which checks what the service signed: its body says what it found.
     FetchReceipts,
+    /// npm `@x402/fetch` with the scheme `upto` of `@x402/evm`.
+    FetchUpto,
     /// npm `@x402/axios`.
     Axios,
     /// npm `x402-fetch`, which speaks version 1.
@@ -212,6 +214,7 @@ impl Stock {
             Self::KeyForWallet => "key-for-wallet",
             Self::FetchIdentified => "fetch-identified",
             Self::FetchReceipts => "fetch-receipts",
+            Self::FetchUpto => "fetch-upto",
             Self::Axios => "axios",
             Self::FetchV1 => "fetch-v1",
             Self::Httpx => "httpx",

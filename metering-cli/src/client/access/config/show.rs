@@ -68,12 +68,12 @@ impl Document {
         write_pairs(
             out,
             &[
-                ("profile", &self.profile),
-                ("url", &or_none(&self.url)),
-                ("api-key", &or_none(&self.api_key)),
-                ("account", &or_none(&self.org_id)),
-                ("daily-limit", &self.daily_limit),
-                ("file", &self.file),
+                ("Profile", &self.profile),
+                ("URL", &or_none(&self.url)),
+                ("API key", &or_none(&self.api_key)),
+                ("Account", &or_none(&self.org_id)),
+                ("Daily limit", &self.daily_limit),
+                ("File", &self.file),
             ],
         )?;
         if !self.environment.is_empty() {

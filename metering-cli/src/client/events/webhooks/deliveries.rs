@@ -55,6 +55,7 @@ impl DeliveriesArgs {
         let page = DeliveriesPage {
             id: self.id.to_string(),
             state: self.state.map(|state| state.as_str().to_owned()),
+            event: None,
             limit: Bounded(self.limit),
             after: self.after.map(Cursor::new),
         };

@@ -120,7 +120,7 @@ impl Receipt {
             ("Email", &email),
             ("Plan", &self.plan()),
             ("Credits", &self.credits),
-            ("of these, bonus", &bonus),
+            ("Of these, bonus", &bonus),
             ("Paid", &paid),
             ("Value", &value),
             ("Chain", &chain),

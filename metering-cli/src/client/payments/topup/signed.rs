@@ -106,7 +106,7 @@ impl SignArgs {
         }
         let Credited { credited, balance, transaction } = &document.content;
         let transaction = transaction.as_ref().map_or_else(|| "-".to_owned(), |found| found.hash().to_string());
-        write_pairs(out, &[("credited", &plain(credited)), ("balance", &plain(balance)), ("transaction", &transaction)])
+        write_pairs(out, &[("Credited", &plain(credited)), ("Balance", &plain(balance)), ("Transaction", &transaction)])
     }
 
     /// The failure that lists the amounts to choose from.

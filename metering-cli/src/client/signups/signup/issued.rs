@@ -53,10 +53,10 @@ impl Issued {
         write_pairs(
             out,
             &[
-                ("account", &self.org_id),
-                ("balance", &self.credit_balance),
-                ("requests", &self.rate_limits),
-                ("key stored in", &stored_in),
+                ("Account", &self.org_id),
+                ("Balance", &self.credit_balance),
+                ("Requests", &self.rate_limits),
+                ("Key stored in", &stored_in),
             ],
         )?;
         if let Some(key) = key {

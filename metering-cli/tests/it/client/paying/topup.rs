@@ -13,7 +13,7 @@ fn chosen_amount_is_signed_and_credited() {
     let (program, service) = own_service(PATH, [ask(), ask(), Reply::ok(credited)]);
     program.refuses(&[("topup --sign", 2, "--amount: 0.05 USDC, 0.5 USDC"), ("topup --sign --amount 0.5", 2, "--yes")]);
     let ran = program.run("topup --sign --amount 0.5 --yes").expect(0);
-    assert_eq!(ran.stdout, format!("credited     0.5\nbalance      1.25\ntransaction  {TX}\n"));
+    assert_eq!(ran.stdout, format!("Credited     0.5\nBalance      1.25\nTransaction  {TX}\n"));
     let _ = ran.says(&format!("To pay: 0.5 USDC on chain 84532 to {SHOP}, from 0x"));
     let (requests, key) = (service.requests(), program.text("$key"));
     assert_signed(requests[2].header("payment-signature").unwrap(), 500_000);

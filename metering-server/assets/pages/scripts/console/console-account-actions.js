@@ -1,6 +1,7 @@
 // What a manager can do to an account.
 
-import { act, exact } from "/assets/console-api.js";
+import { sentence } from "/assets/api.js";
+import { act, admin, exact } from "/assets/console-api.js";
 import { ask, issued } from "/assets/console-dialog.js";
 import { checks } from "/assets/field.js";
 import { reload } from "/assets/console-router.js";
@@ -10,19 +11,21 @@ import { h } from "/assets/dom.js";
 
 const NOTE = { name: "note", label: "Note", hint: "The account's owner reads it in the ledger.", maxlength: "500", check: checks.given };
 
-/** The buttons. A viewer gets none, and a revoked account can only be corrected. */
+/** The buttons. A viewer gets none, and a revoked account can only be corrected and erased. */
 export function accountActions(account) {
   if (!isManager()) return [];
   const path = (action) => `/accounts/${account.org_id}/${action}`;
   const button = (id, label, work, kind = "button-quiet") => h("button", { class: `button ${kind}`, type: "button", id, on: { click: () => work(account, path) } }, label);
   const adjustment = button("adjust", "Adjust", adjust);
-  if (account.status === "revoked") return [adjustment];
+  const erasure = button("erase", "Erase owner", erase, "button-quiet danger");
+  if (account.status === "revoked") return [adjustment, erasure];
   return [
     button("grant", "Grant", grant, ""),
     adjustment,
     button("limits", "Limits", limits),
     button("rotate", "Rotate key", rotate),
     button("revoke", "Revoke", revoke, "button-quiet danger"),
+    erasure,
   ];
 }
 
@@ -84,5 +87,24 @@ function revoke({ agent_name: name }, path) {
     danger: true,
     send: ({ reason }) => act(path("revoke"), { reason }),
     done: () => reload("Revoked the account."),
+  });
+}
+
+function erase({ agent_name: name, org_id: org }, path) {
+  const found = h("ul", { class: "soft", id: "erased" }, h("li", {}, "Counting …"));
+  const line = ({ kind, records }) => h("li", {}, `${kind.replaceAll("_", " ")}: ${group(records)}`);
+  const count = ({ erased }) => found.replaceChildren(...(erased.length > 0 ? erased.map(line) : [h("li", {}, "There is nothing to erase.")]));
+  admin(path("erasure")).then(count, (error) => found.replaceChildren(h("li", {}, sentence(error))));
+  ask({
+    title: `Erase the owner of ${name}`,
+    about: [
+      h("p", {}, "What is stored of the owner is erased, and the account is revoked. This cannot be undone. Id, balance, ledger, usage and payments stay, and receipts keep who bought."),
+      found,
+    ],
+    fields: [{ name: "confirmation", label: `Type ${org} to confirm`, autocapitalize: "none", check: (text) => (text === org ? "" : `Type ${org}, exactly.`) }],
+    confirm: "Erase owner",
+    danger: true,
+    send: ({ reason }) => act(path("erase"), { reason }),
+    done: () => reload("Erased the owner."),
   });
 }

@@ -99,6 +99,7 @@ function figures(data) {
     ["Wallet", data.payer_address ? h("span", { class: "mono break" }, data.payer_address) : "None"],
     ["Created", day(data.created_at)],
     data.revoked_at && ["Revoked", day(data.revoked_at)],
+    data.erased_at && ["Owner erased", day(data.erased_at)],
   ];
   return h("dl", { class: "figures", id: "figures" }, ...facts.filter(Boolean).map(([name, value, id]) => h("div", {}, h("dt", {}, name), h("dd", { id: id ?? null }, value))));
 }

@@ -4,9 +4,10 @@
 import { sentence } from "/assets/api.js";
 import { askToAssign } from "/assets/console-assign.js";
 import { admin, query } from "/assets/console-api.js";
+import { csvButton } from "/assets/console-csv.js";
 import { fragmentQuery } from "/assets/console-filter.js";
 import { checks, field, optional } from "/assets/field.js";
-import { paid } from "/assets/console-records.js";
+import { accountLink, paid } from "/assets/console-records.js";
 import { isManager } from "/assets/console-session.js";
 import { time } from "/assets/console-time.js";
 import { group, plural } from "/assets/decimal.js";
@@ -16,6 +17,8 @@ import { table } from "/assets/table.js";
 
 /** Reading a chain takes longer than reading the database. */
 const TIMEOUT = 120_000;
+
+const CSV = ["mined_at", "chain", "block_number", "tx_hash", "payer_address", "amount_human", "token_symbol", "amount_atomic", "token_contract", "status", "org_ids", "note"];
 
 const STATUSES = {
   used: "Credited",
@@ -88,12 +91,13 @@ function inWords({ payments, scanned }) {
 }
 
 /** The lists. `search` searches again, from a block if one is given. */
-function results({ payments, unreadable, scanned }, search) {
+function results({ payments, unreadable, scanned, agent_names: names = {} }, search) {
   const lists = [];
   if (payments.length > 0) {
     const columns = [{ name: "Mined (UTC)", head: true }, { name: "Transaction" }, { name: "Paid", number: true }, { name: "Status" }, isManager() && { name: "Action" }];
-    const rows = payments.map((payment) => [time(payment.mined_at), [transaction(payment.tx_hash), payer(payment)], paid(payment), judged(payment), isManager() && assignable(payment, () => search())]);
-    lists.push(table("Payments found", columns.filter(Boolean), rows.map((cells) => cells.filter((cell) => cell !== false))));
+    const rows = payments.map((payment) => [time(payment.mined_at), [transaction(payment.tx_hash), payer(payment)], paid(payment), judged(payment, names), isManager() && assignable(payment, () => search())]);
+    const file = csvButton("arrivals", CSV, () => payments.map((payment) => CSV.map((column) => (column === "org_ids" ? payment.org_ids.join(" ") : payment[column]))));
+    lists.push(h("div", {}, table("Payments found", columns.filter(Boolean), rows.map((cells) => cells.filter((cell) => cell !== false))), h("div", { class: "list-tools" }, file)));
   }
   if (unreadable.length > 0) {
     const columns = [{ name: "Block", head: true }, { name: "Transaction" }, { name: "Reason" }];
@@ -107,9 +111,9 @@ function results({ payments, unreadable, scanned }, search) {
 
 const payer = ({ payer_address: address }) => h("span", { class: "under mono break" }, address ? `from ${address}` : "");
 
-function judged(payment) {
+function judged(payment, names) {
   const [first] = payment.org_ids;
-  const owner = first && h("a", { class: "under mono break", href: `#/accounts/${first}` }, first);
+  const owner = first && h("span", { class: "under" }, ...[accountLink(first, names[first])].flat());
   return [STATUSES[payment.status] ?? payment.status, h("span", { class: "under" }, payment.note), owner].filter(Boolean);
 }
 

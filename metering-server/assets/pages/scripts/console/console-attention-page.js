@@ -12,7 +12,7 @@ export async function attentionPage() {
   return {
     title: "All that needs attention",
     back: h("p", { class: "back" }, h("a", { href: "#/overview" }, "Overview")),
-    lead: "At most 20 payments, webhooks and accounts: the newest payments, the webhooks that have failed longest, and the accounts that run out first.",
-    body: [problem && trouble(problem), attention({ counts: value?.unreported, health, most: Infinity })],
+    lead: "The newest payments, the webhooks that have failed longest, and the accounts that run out first.",
+    body: [problem && trouble(problem), attention({ counts: value?.unreported, health, isWhole: true })],
   };
 }

@@ -7,30 +7,58 @@ import { readMetrics } from "/assets/console-metrics.js";
 import { paid } from "/assets/console-records.js";
 import { day, time } from "/assets/console-time.js";
 import { group, plural } from "/assets/decimal.js";
-import { h } from "/assets/dom.js";
+import { busy, h } from "/assets/dom.js";
 import { figure } from "/assets/figure.js";
 
 /** How many items the overview shows of each kind before the rest is only counted. */
 const MOST = 5;
 
 /**
- * The section, which fills itself. `counts` are the requests without a report, `health` is a promise of `{value}`, and
- * `most` items of each kind are shown.
+ * The section, which fills itself. `counts` are the requests without a report, `health` is a promise of `{value}`. Shows a
+ * few items of each kind and how many more there are, or, if it `isWhole`, all of them, page by page.
  */
-export function attention({ counts, health, most = MOST }) {
+export function attention({ counts, health, isWhole = false }) {
+  const most = isWhole ? Infinity : MOST;
   const place = h("div", {});
   const [known, waits] = [{}, new Set(["attention", "metrics", "health"])];
   const draw = () => {
     const { attention: found, health: state, metrics } = known;
     const items = [
       ...services(state, metrics),
-      ...(found ? [...unclaimed(found, most), ...webhooks(found.webhooks, most), ...runways(found.running_out, most)] : []),
-      ...unreported(counts, most),
+      ...(found ? KINDS.flatMap((kind) => listed(kind, found)) : []),
+      ...(found ? first(unpaid(found.unpaid), most, "unpaid", "Not paid") : []),
+      ...(found ? first(sinks(found.usage_sinks), most, "sink", "Sink") : []),
+      ...first(unreported(counts), most, "unreported", "No report"),
     ];
     const trouble = known.problem && h("p", { class: "notice notice-bad", role: "alert" }, known.problem);
     const list = items.length > 0 && h("ul", { class: "attention" }, ...items);
     const none = waits.size > 0 ? h("p", { class: "soft", role: "status" }, "Looking …") : !trouble && !list && h("p", { class: "soft", id: "no-attention" }, "Nothing needs attention.");
     place.replaceChildren(...[trouble, list, none].filter(Boolean));
+  };
+  // The items of a kind, and what leads to the rest of them.
+  const listed = ({ list, kind, words, items }, found) => {
+    const shown = items(found);
+    const isMore = found.next[list] !== null;
+    if (!isWhole) return first(shown, most, kind, words, { count: list === "unclaimed" ? found.unclaimed_count : null, isMore });
+    if (!isMore) return shown;
+    const button = h("button", { class: "button button-quiet button-small", type: "button", "data-more": list }, "Show more", h("span", { class: "quietly-there" }, `: ${words}`));
+    button.addEventListener("click", () => busy(button, () => further(list, kind, found, shown.length)));
+    return [...shown, item(kind, words, button)];
+  };
+  const further = async (list, kind, found, shown) => {
+    try {
+      const page = await admin(`/attention${query({ kind: list, after: found.next[list] })}`);
+      known.attention = { ...found, [list]: [...found[list], ...page[list]], next: { ...found.next, [list]: page.next[list] } };
+      known.problem = null;
+    } catch (error) {
+      known.problem = sentence(error);
+    }
+    draw();
+    // The button that was pressed is gone with the list.
+    const rows = place.querySelectorAll(`[data-attention="${kind}"]`);
+    const grown = rows[Math.min(shown, rows.length - 1)];
+    if (grown) grown.tabIndex = -1;
+    grown?.focus({ preventScroll: true });
   };
   // A chain that is down makes the health slow: the rest does not wait for it.
   const take = (name, promise) =>
@@ -46,15 +74,16 @@ export function attention({ counts, health, most = MOST }) {
 }
 
 const item = (kind, words, ...content) => h("li", { "data-attention": kind }, h("span", { class: `tag ${TAGS[kind] ?? "tag-warn"}` }, words), h("span", {}, ...content));
-const TAGS = { service: "tag-bad", chain: "tag-bad", webhook: "tag-bad", payment: "tag-accent" };
+const TAGS = { service: "tag-bad", chain: "tag-bad", webhook: "tag-bad", payment: "tag-accent", unpaid: "tag-bad" };
 
-/** The first of some items, and how many more there are, with a link to all. */
-function first(items, most, kind, words, { count = items.length, more = ALL } = {}) {
+/** The first of some items, and how many more there are, with a link to all. `isMore` if the items are not all, and only `count` knows how many. */
+function first(items, most, kind, words, { count = null, isMore = false } = {}) {
   const shown = items.slice(0, most);
-  const rest = count - shown.length;
-  return rest > 0 ? [...shown, item(kind, words, `${group(String(rest))} more. `, h("a", { href: more[0] }, more[1], h("span", { class: "quietly-there" }, `: ${words}`)))] : shown;
+  const rest = BigInt(count ?? items.length) - BigInt(shown.length);
+  if (rest <= 0n && !isMore) return shown;
+  const least = rest > 0n ? `${group(String(rest))} more. ` : "There may be more. ";
+  return [...shown, item(kind, words, isMore && count === null && rest > 0n ? `At least ${least}` : least, h("a", { href: "#/attention" }, "Show all", h("span", { class: "quietly-there" }, `: ${words}`)))];
 }
-const ALL = ["#/attention", "Show all"];
 
 function services(health, metrics) {
   const items = [];
@@ -75,13 +104,12 @@ function services(health, metrics) {
   return items;
 }
 
-function unclaimed({ unclaimed: payments, unclaimed_count: count }, most) {
-  const items = payments.map(({ payment, nearest_plan: plan, paid_before: before }) => {
+function unclaimed({ unclaimed: payments }) {
+  return payments.map(({ payment, nearest_plan: plan, paid_before: before }) => {
     const block = payment.block_number;
     const link = h("a", { href: `#/payments${query({ chain: payment.chain, from_block: block, to_block: block })}` }, "Assign it", h("span", { class: "quietly-there" }, ` ${payment.tx_hash}`));
     return item("payment", "Payment", h("strong", {}, paid(payment)), ` on ${payment.chain}, `, time(payment.mined_at), ` UTC${fit(payment, plan)}. `, history(payment, before), link);
   });
-  return first(items, most, "payment", "Payments", { count: Number(count), more: ["#/payments", "All payments"] });
 }
 
 /** How a payment compares to the plan with the nearest price. */
@@ -96,27 +124,44 @@ function history({ payer_address: payer }, [last]) {
   return ["This wallet paid ", last.paid, ` for ${last.plan_label ?? last.plan_id ?? "credits"} before, on `, day(last.at), ", for ", h("a", { href: `#/accounts/${last.org_id}`, class: "mono break" }, last.org_id), ". "];
 }
 
-function webhooks(failing, most) {
-  const items = failing.map(({ org_id: account, webhook, since, attempts, last_status: status, last_error: error }) => {
+function unpaid(payments) {
+  return payments.map(({ org_id: id, payer_address: payer, credits_used: used, reason, since }) =>
+    item("unpaid", "Not paid", "Wallet ", h("span", { class: "mono break" }, payer), " was served for ", figure(used), " credits and its payment failed (", reason, ") on ", time(since), " UTC. It gets no further requests on credit. ", h("a", { href: `#/accounts/${id}` }, "Its account", h("span", { class: "quietly-there" }, ` ${id}`))),
+  );
+}
+
+function webhooks({ webhooks: failing }) {
+  return failing.map(({ org_id: account, webhook, since, attempts, last_status: status, last_error: error }) => {
     const why = error ?? (status ? `status ${status}` : "no response");
     const words = [h("span", { class: "break" }, webhook.url), " fails since ", time(since), ` UTC: ${why}, ${group(attempts)} ${plural(attempts, "attempt")}. `];
     const link = account ? h("a", { href: `#/accounts/${account}?tab=webhooks` }, "Its deliveries", h("span", { class: "quietly-there" }, ` of ${account}`)) : ["It is your own: check ", h("code", {}, "webhooks.url"), "."];
     return item("webhook", "Webhook", ...words, link);
   });
-  return first(items, most, "webhook", "Webhooks");
 }
 
-function runways(accounts, most) {
-  const items = accounts.map(({ org_id: id, agent_name: name, credit_balance: balance, credits_used: used, days_left: days }) => {
+function sinks(failing = []) {
+  return failing.map(({ name, since, last_status: status, last_error: error }) => {
+    const why = error ?? (status ? `status ${status}` : "no response");
+    return item("sink", "Sink", h("strong", {}, name), " takes no usage since ", time(since), ` UTC: ${why}. Check `, h("code", {}, "usage.sinks"), ".");
+  });
+}
+
+function runways({ running_out: accounts }) {
+  return accounts.map(({ org_id: id, agent_name: name, credit_balance: balance, credits_used: used, days_left: days }) => {
     const lasts = days === "0" ? "less than a day" : `about ${days} ${plural(days, "day")}`;
     return item("runway", "Runs out", h("a", { href: `#/accounts/${id}?tab=usage` }, name), ` in ${lasts}: `, figure(balance), " credits left, ", figure(used), " used in 7 days.");
   });
-  return first(items, most, "runway", "Runs out");
 }
 
-function unreported(counts, most) {
-  const items = (counts?.routes ?? []).map(({ route_template: route, requests, in_full: full }) =>
+function unreported(counts) {
+  return (counts?.routes ?? []).map(({ route_template: route, requests, in_full: full }) =>
     item("unreported", "No report", h("span", { class: "mono break" }, route), `: ${group(requests)} ${plural(requests, "response")} did not say what they cost, and ${group(full)} were charged the whole hold. Check what the upstream sends. `, h("a", { href: "#/catalogue" }, "Its price", h("span", { class: "quietly-there" }, ` of ${route}`))),
   );
-  return first(items, most, "unreported", "No report");
 }
+
+/** The lists of the service: their names there, what their items are called here, and the items. */
+const KINDS = [
+  { list: "unclaimed", kind: "payment", words: "Payments", items: unclaimed },
+  { list: "webhooks", kind: "webhook", words: "Webhooks", items: webhooks },
+  { list: "running_out", kind: "runway", words: "Runs out", items: runways },
+];

@@ -17,7 +17,7 @@ const ATTEMPTS = 3;
 
 const KINDS = { usage: "Charge", usage_refund: "Refund", hold_expired: "Charged on expiry", hold_released: "Released" };
 const COLUMNS = [{ name: "Time (UTC)", head: true }, { name: "What" }, { name: "Route", route: true }, { name: "Key" }, { name: "Amount", number: true }, { name: "Balance after", number: true }, { name: "Price version" }];
-const CSV = ["time", "type", "method", "path", "route", "calls", "key_id", "source", "amount", "balance_after", "price_version"];
+const CSV = ["time", "type", "method", "path", "route", "calls", "key_id", "key_name", "source", "amount", "balance_after", "price_version"];
 
 /** The tab. */
 export async function charges({ org_id: id }) {
@@ -36,6 +36,8 @@ export async function charges({ org_id: id }) {
     show();
   });
   show();
+  // Only so many are kept.
+  const older = entries.length === MOST ? " Older charges are in the Usage tab, added up by day." : "";
   const note = isExact ? "The balance after an entry counts credits as used when they were charged, not when they were held." : "The account is being charged right now, so the balance after each entry is left out.";
   return h(
     "div",
@@ -43,7 +45,7 @@ export async function charges({ org_id: id }) {
     h("div", { class: "field" }, h("label", { for: "charges-filter" }, "Filter by route, key or time"), input, h("p", { class: "hint", id: "charges-hint" }, "Requests to the same route at the same moment may share an entry. A request is found by its id in the search above.")),
     count,
     place,
-    h("p", { class: "soft" }, note),
+    h("p", { class: "soft" }, note, older),
     h("div", { class: "list-tools" }, csvButton(`charges-${id}`, CSV, () => shown.map(cells))),
   );
 }
@@ -76,21 +78,22 @@ function inForce(versions, at) {
   return past.reduce((newest, version) => (newest && newest.since > version.since ? newest : version), null)?.number ?? null;
 }
 
-const words = (entry) => [entry.created_at, entry.http_method, entry.request_path, entry.route_template, entry.description, entry.key_id, entry.key_name].join(" ").toLowerCase();
+const words = (entry) => [entry.created_at, entry.http_method, entry.request_path, entry.route_template, entry.model, entry.description, entry.key_id, entry.key_name].join(" ").toLowerCase();
 
 function row(entry) {
   const times = entry.calls === "1" || entry.calls === "0" ? "" : ` × ${group(entry.calls)}`;
   const path = entry.request_path ?? entry.route_template;
-  const route = entry.route_template && [`${entry.http_method} ${path}${times}`, path !== entry.route_template && h("span", { class: "under" }, entry.route_template)].filter(Boolean);
+  const model = entry.model ? ` · ${entry.model}` : "";
+  const route = entry.route_template && [`${entry.http_method} ${path}${model}${times}`, path !== entry.route_template && h("span", { class: "under" }, entry.route_template)].filter(Boolean);
   return [
     time(entry.created_at),
     h("span", { "data-type": entry.type }, KINDS[entry.type] ?? "Ledger"),
     route ?? entry.description ?? "",
-    entry.key_id ? h("code", {}, entry.key_id) : "",
+    entry.key_id ? [entry.key_name && h("span", { class: "break" }, entry.key_name), h("span", { class: entry.key_name ? "under mono" : "mono" }, entry.key_id)].filter(Boolean) : "",
     h("span", { class: toUnits(entry.amount) > 0n ? "good" : null }, figure(entry.amount, { sign: true })),
     entry.balance === null ? "–" : figure(entry.balance),
     entry.version === null || !entry.route_template ? "–" : h("a", { href: `#/prices/${entry.version}` }, `Version ${entry.version}`),
   ];
 }
 
-const cells = (entry) => [entry.created_at, entry.type, entry.http_method, entry.request_path, entry.route_template, entry.calls, entry.key_id, entry.client_source, entry.amount, entry.balance, entry.route_template && entry.version];
+const cells = (entry) => [entry.created_at, entry.type, entry.http_method, entry.request_path, entry.route_template, entry.calls, entry.key_id, entry.key_name, entry.client_source, entry.amount, entry.balance, entry.route_template && entry.version];

@@ -54,4 +54,4 @@ function about(subject) {
 }
 
 /** Who took an action. */
-export const who = (actor) => h("span", { class: "break" }, actor.replace(/^operator:/, "").replace(/^command_line:(.*)$/, "$1 on the command line").replace(/^processor:/, "processor "));
+export const who = (actor) => h("span", { class: "break" }, actor.replace(/^(operator|oidc):/, "").replace(/^command_line:(.*)$/, "$1 on the command line").replace(/^processor:/, "processor "));

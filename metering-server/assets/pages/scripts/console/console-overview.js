@@ -2,7 +2,7 @@
 
 import { sentence } from "/assets/api.js";
 import { choice } from "/assets/choice.js";
-import { admin } from "/assets/console-api.js";
+import { admin, query } from "/assets/console-api.js";
 import { attention } from "/assets/console-attention.js";
 import { change } from "/assets/console-change.js";
 import { knownChains, readHealth } from "/assets/console-chains.js";
@@ -13,23 +13,36 @@ import { reload } from "/assets/console-router.js";
 import { sales } from "/assets/console-sales.js";
 import { topAccounts, topRoutes } from "/assets/console-top.js";
 import { unreported } from "/assets/console-unreported.js";
-import { dayBefore } from "/assets/days.js";
+import { dayBefore, dayCount } from "/assets/days.js";
 import { group } from "/assets/decimal.js";
-import { byId, h, wait } from "/assets/dom.js";
+import { byId, h, say, wait } from "/assets/dom.js";
 import { figure } from "/assets/figure.js";
 
 const WINDOWS = ["7", "30", "90"];
-/** How many days are shown. It outlives leaving the view. */
-let days = "30";
+const CUSTOM = "custom";
+/** What the service makes reports of, at most. */
+const MOST_DAYS = 3_660;
+/** What is shown: a number of days, or those of `dates`. It outlives leaving the view. */
+const view = { period: "30", dates: null };
+
+/** The first and the last day that are shown. */
+function range() {
+  if (view.period === CUSTOM) return view.dates;
+  const now = new Date();
+  return { from: dayBefore(now, Number(view.period) - 1), to: dayBefore(now, 0) };
+}
 
 /** The view. The report does not wait for the health, which is slow while a chain is down. */
 export async function overview() {
   const health = settled(readHealth());
-  const report = await settled(readReport(`/report?days=${days}`));
-  const period = choice("Period", WINDOWS.map((count) => [count, `${count} days`]), days, async (chosen) => {
-    days = chosen;
+  const { from, to } = range();
+  const days = String(dayCount(from, to));
+  const report = await settled(readReport(`/report${query({ days, until: view.period === CUSTOM ? to : undefined })}`));
+  const period = choice("Period", [...WINDOWS.map((count) => [count, `${count} days`]), [CUSTOM, "Custom"]], view.period, async (chosen) => {
+    if (chosen === CUSTOM) view.dates = { from, to };
+    view.period = chosen;
     await reload();
-    document.querySelector(`#view [data-choice="${chosen}"]`)?.focus();
+    document.querySelector(chosen === CUSTOM ? "#report-from" : `#view [data-choice="${chosen}"]`)?.focus();
   });
   const [revenue, state] = [h("div", {}), h("div", { id: "health-place" }, h("p", { class: "soft", role: "status" }, "Asking the chains …"))];
   const drawRevenue = () => report.value && revenue.replaceChildren(sales(report.value, Number(days), knownChains()));
@@ -39,15 +52,40 @@ export async function overview() {
     // Now the chains have names.
     drawRevenue();
   });
-  const business = report.problem ? [trouble(report.problem)] : shown(report.value, revenue);
-  if (report.value) compare(report.value);
+  const business = report.problem ? [trouble(report.problem)] : shown(report.value, revenue, days);
+  if (report.value) compare(report.value, days);
   const needs = attention({ counts: report.value?.unreported, health });
   return {
     title: "Overview",
     lead: report.value && `${report.value.from} to ${report.value.to}, UTC`,
     actions: [period],
-    body: [h("div", { class: "sections" }, needs, ...business, h("div", { class: "pair" }, report.value && refusals(report.value.refusals), state), report.value && unreported(report.value.unreported))],
+    body: [view.period === CUSTOM && datesForm(view.dates), h("div", { class: "sections" }, needs, ...business, h("div", { class: "pair" }, report.value && refusals(report.value.refusals), state), report.value && unreported(report.value.unreported))],
   };
+}
+
+/** The first and the last day, to choose. */
+function datesForm({ from, to }) {
+  const problem = h("p", { class: "field-error", id: "report-days-error", role: "alert", hidden: true });
+  const input = (id, label, value) => h("div", { class: "field field-short" }, h("label", { for: id }, label), h("input", { id, type: "date", value, max: dayBefore(new Date(), 0), "aria-describedby": "report-days-error" }));
+  const fields = [input("report-from", "From (UTC)", from), input("report-to", "To (UTC)", to)];
+  const form = h("form", { class: "search-form filter-form", "aria-label": "Days", novalidate: true }, ...fields, problem);
+  const [first, last] = form.querySelectorAll("input");
+  const show = (event) => {
+    event.preventDefault();
+    say(problem, datesProblem(first.value, last.value));
+    if (!problem.hidden) return;
+    view.dates = { from: first.value, to: last.value };
+    reload();
+  };
+  form.addEventListener("change", show);
+  form.addEventListener("submit", show);
+  return form;
+}
+
+function datesProblem(from, to) {
+  if (!from || !to) return "Choose the first and the last day.";
+  if (from > to) return "The first day must not be after the last.";
+  return dayCount(from, to) > MOST_DAYS ? "Choose at most ten years." : "";
 }
 
 /** The report. The service makes one at a time, so another operator's may be in the way. */
@@ -69,12 +107,11 @@ export const trouble = (problem) => h("p", { class: "notice notice-bad", role: "
 const COMPARED = { sold: "credits_sold", granted: "credits_granted", used: "credits_used", accounts: "new_accounts" };
 
 /** Says in each tile how it changed, once the report of the period before is there. Without it the tiles are still right. */
-async function compare(report) {
-  const count = days;
+async function compare(report, count) {
   const until = dayBefore(new Date(`${report.from}T00:00:00Z`), 1);
   const before = await readReport(`/report?days=${count}&until=${until}`).catch(() => null);
   // Another period may have been chosen meanwhile.
-  if (!before || count !== days) return;
+  if (!before || count !== String(dayCount(range().from, range().to))) return;
   for (const [id, name] of Object.entries(COMPARED)) {
     const place = byId(`${id}-change`);
     const words = change(sum(report.by_day, name), sum(before.by_day, name), count);
@@ -82,7 +119,7 @@ async function compare(report) {
   }
 }
 
-function shown(report, revenue) {
+function shown(report, revenue, days) {
   const tile = (title, id, value, words) => h("section", { class: "tile", "aria-labelledby": `${id}-title` }, h("h2", { id: `${id}-title` }, title), h("p", { class: "figure", id }, value), h("p", { class: "soft" }, words), h("p", { class: "soft change", id: `${id}-change` }));
   const [opened, calls] = ["new_accounts", "usage_events"].map((name) => sum(report.by_day, name));
   const tiles = h(

@@ -4,6 +4,7 @@ import { admin } from "/assets/console-api.js";
 import { countdown } from "/assets/console-countdown.js";
 import { who } from "/assets/console-log.js";
 import { cancelButton } from "/assets/console-price-actions.js";
+import { parts } from "/assets/console-rows.js";
 import { isManager } from "/assets/console-session.js";
 import { time } from "/assets/console-time.js";
 import { h } from "/assets/dom.js";
@@ -19,6 +20,7 @@ const STATES = {
   past: ["tag", "past"],
   cancelled: ["tag tag-bad", "cancelled"],
 };
+const CSV = ["number", "status", "since", "applied_by", "hash"];
 const COLUMNS = [{ name: "Version", head: true }, { name: "State" }, { name: "Since (UTC)" }, { name: "Applied by" }, { name: "SHA3-256" }];
 
 /** All versions, newest first. */
@@ -29,7 +31,12 @@ export async function prices() {
   const versions = await readVersions();
   const apply = isManager() && h("a", { class: "button", href: "#/catalogue", id: "new-version" }, "Apply a catalogue");
   const columns = isManager() ? [...COLUMNS, { name: "Action" }] : COLUMNS;
-  const list = versions.length > 0 ? longTable("Price versions", columns, versions.map(row), FIRST) : h("p", { class: "soft empty" }, "No catalogue was recorded yet.");
+  const list = await parts({
+    load: async () => ({ items: versions, next: null }),
+    empty: "No catalogue was recorded yet.",
+    draw: (items) => longTable("Price versions", columns, items.map(row), FIRST),
+    csv: { name: "price-versions", columns: CSV, cells: (version) => CSV.map((column) => version[column]) },
+  });
   return { title: "Price versions", lead: "The catalogues that were, are or will be in force, on all servers of this database.", actions: [apply], body: [list] };
 }
 

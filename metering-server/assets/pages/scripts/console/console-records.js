@@ -4,6 +4,7 @@ import { admin, query } from "/assets/console-api.js";
 import { DAYS, filtered, isInDays } from "/assets/console-filter.js";
 import { parts } from "/assets/console-rows.js";
 import { time } from "/assets/console-time.js";
+import { fromUnits, group, plural, toUnits } from "/assets/decimal.js";
 import { h } from "/assets/dom.js";
 import { transaction } from "/assets/steps.js";
 import { table } from "/assets/table.js";
@@ -22,7 +23,7 @@ export function paid({ amount_human: amount, token_symbol: symbol, amount_atomic
 
 const CSV = {
   name: "payments",
-  columns: ["recorded_at", "mined_at", "chain_id", "block_number", "tx_hash", "payer", "amount", "token", "org_id", "used_as", "plan_id", "state", "value_amount", "value_currency", "value_rate", "value_rate_source", "value_rate_as_of", "processor", "processor_id"],
+  columns: ["recorded_at", "mined_at", "chain_id", "block_number", "tx_hash", "payer", "amount", "token", "org_id", "agent_name", "used_as", "plan_id", "state", "value_amount", "value_currency", "value_rate", "value_rate_source", "value_rate_as_of", "processor", "processor_id"],
   cells: (payment) => [
     payment.recorded_at,
     payment.mined_at,
@@ -33,6 +34,7 @@ const CSV = {
     payment.amount_human ?? payment.amount_atomic,
     payment.amount_human === null ? payment.token_contract : payment.token_symbol,
     payment.org_id,
+    payment.agent_name ?? "",
     payment.used_as,
     payment.plan_id,
     payment.state,
@@ -49,6 +51,39 @@ const CSV = {
 /** A table of payments. */
 export const paymentTable = (payments, { accounts = false } = {}) => table("Payments credited", columnsOf(accounts), payments.map((payment) => row(payment, accounts)));
 
+/** More decimals than any token has. */
+const PLACES = 36;
+
+/** A table of payments with its totals. */
+const listed = (payments, options) => h("div", {}, paymentTable(payments, options), h("p", { class: "soft payments-total" }, totals(payments)));
+
+/** What was paid, by token and by currency of the value. Amounts of different tokens are never added up. */
+function totals(payments) {
+  const kept = payments.filter(({ state }) => state !== "reversed");
+  const count = String(payments.length);
+  const reversed = payments.length > kept.length ? ` Without ${payments.length - kept.length} reversed.` : "";
+  const named = kept.filter(({ amount_human: amount }) => amount !== null);
+  const unnamed = kept.length > named.length ? [`${kept.length - named.length} in tokens without a plan`] : [];
+  const where = ({ processor, chain_id: chain }) => (processor ? `by ${processor}` : `on chain ${chain}`);
+  const tokens = added(named.map((payment) => [`${payment.token_symbol} ${where(payment)}`, payment.amount_human]));
+  const values = added(kept.filter(({ value }) => value && value.amount !== null).map(({ value }) => [value.currency, value.amount]));
+  const sums = [...tokens, ...unnamed].join(", ");
+  return `${group(count)} ${plural(count, "payment")} shown${sums ? `: ${sums}` : ""}${values.length > 0 ? `; with a value, ${values.join(" and ")}` : ""}.${reversed}`;
+}
+
+/** The sums of amounts by their unit, in words. */
+function added(amounts) {
+  const sums = new Map();
+  for (const [unit, amount] of amounts) sums.set(unit, (sums.get(unit) ?? 0n) + toUnits(amount, PLACES));
+  return [...sums].map(([unit, sum]) => `${group(fromUnits(sum, PLACES))} ${unit}`);
+}
+
+/** A link to an account, by its name if that is known. */
+export function accountLink(id, name) {
+  const href = `#/accounts/${id}`;
+  return name ? [h("a", { href, class: "break" }, name), h("span", { class: "under mono break" }, id)] : h("a", { href, class: "mono break" }, id);
+}
+
 function columnsOf(accounts) {
   const columns = [{ name: "Recorded (UTC)", head: true }, { name: "Transaction" }, { name: "Paid", number: true }, accounts && { name: "Account" }, { name: "Used as" }, { name: "State" }];
   return columns.filter(Boolean);
@@ -63,7 +98,7 @@ function row(payment, accounts) {
       ? [h("span", { class: "mono break" }, payment.processor_id), h("span", { class: "under" }, payment.processor)]
       : [transaction(payment.tx_hash), h("span", { class: "under" }, `Chain ${payment.chain_id}, block ${payment.block_number}`)],
     [paid(payment), payment.value && h("span", { class: "under", title: rate(payment.value) }, payment.value.amount === null ? `no value in ${payment.value.currency}` : `${payment.value.amount} ${payment.value.currency}`)],
-    accounts && h("a", { href: `#/accounts/${payment.org_id}`, class: "mono break" }, payment.org_id),
+    accounts && accountLink(payment.org_id, payment.agent_name),
     [USES[payment.used_as] ?? payment.used_as, h("span", { class: "under" }, payment.plan_id ?? "without a plan")],
     h("span", { class: STATES[payment.state] ?? "tag" }, payment.state),
   ];
@@ -78,7 +113,7 @@ export async function ownRecords({ org_id: id }) {
     parts({
       load: async () => ({ items: newest.filter((payment) => (!state || payment.state === state) && isInDays(payment.recorded_at, days)), next: null }),
       empty: newest.length > 0 ? "No payment matches." : "No payment was credited to this account.",
-      draw: (items) => paymentTable(items),
+      draw: (items) => listed(items),
       csv: { ...CSV, name: `payments-${id}` },
     });
   return h("div", {}, ...(await filtered({ label: "Payments", fields: FIELDS, list, prefix: "payments" })));
@@ -88,12 +123,12 @@ export async function ownRecords({ org_id: id }) {
 export function records(filter) {
   return parts({
     load: async (after) => {
-      const { payments: items, next } = await admin(`/payments${query({ ...filter, order: "newest", after, limit: 50 })}`);
-      return { items, next: next ?? null };
+      const { payments, agent_names: names, next } = await admin(`/payments${query({ ...filter, order: "newest", after, limit: 50 })}`);
+      return { items: payments.map((payment) => ({ ...payment, agent_name: names?.[payment.org_id] })), next: next ?? null };
     },
     empty: Object.values(filter).some(Boolean) ? "No payment matches." : "No payment was credited yet.",
     more: "Show older payments",
-    draw: (payments) => paymentTable(payments, { accounts: true }),
+    draw: (payments) => listed(payments, { accounts: true }),
     csv: CSV,
   });
 }

@@ -24,6 +24,7 @@ export function explained({ request: of, price_version: version, balance_after: 
     ["Balance after", balance === null ? "Not known" : figure(balance), "balance-after"],
     ["Price version", version === null ? "None recorded" : h("a", { href: `#/prices/${version}` }, `Version ${version}`), "price-version"],
     ["Route", h("span", { class: "mono" }, `${request.http_method} ${request.route_template}`), "route"],
+    request.upstream && ["Upstream", h("span", { class: "mono" }, request.upstream), "upstream"],
     request.request_path !== request.route_template && ["Path", h("span", { class: "mono" }, request.request_path)],
     ["Key", [of.key_name, " ", h("a", { class: "mono", href: `#/accounts/${of.org_id}?tab=keys` }, of.key_id)], "key"],
     [isHeld ? "Accepted (UTC)" : "Charged at (UTC)", time(request.created_at), "accepted"],

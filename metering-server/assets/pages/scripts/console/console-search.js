@@ -19,6 +19,7 @@ const NONE = {
   key: "No key has this id. Keys that were deleted long ago are forgotten.",
   transaction: "No payment with this transaction was credited. One that nobody claimed is found under Payments.",
   receipt: "No receipt has this number.",
+  payment: "No payment of this processor has this id. The name is the one that it was reported with, such as stripe:pi_1.",
 };
 const KEYS = [{ name: "Key", head: true }, { name: "Account" }, { name: "Created (UTC)" }, { name: "Deleted (UTC)" }];
 
@@ -53,7 +54,7 @@ export function startSearch() {
 export async function search() {
   const { q = "" } = fragmentQuery();
   const title = "Search";
-  if (!q || secretProblem(q)) return { title, body: [h("p", { class: "soft empty" }, secretProblem(q) || "Enter an account, email address, wallet, agent name, key id, transaction, receipt or request.")] };
+  if (!q || secretProblem(q)) return { title, body: [h("p", { class: "soft empty" }, secretProblem(q) || "Enter an account, email address, wallet, agent name, key id, transaction, receipt, processor's payment or request.")] };
   byId("find-text").value = q;
   const first = await admin(`/search${query({ q })}`);
   const { kind, keys, payments, requests, note } = first;

@@ -2,9 +2,18 @@
 
 import { sentence } from "/assets/api.js";
 import { admin, onSessionEnd, useCsrfToken } from "/assets/console-api.js";
-import { busy, byId, complain, onSubmit } from "/assets/dom.js";
+import { busy, byId, complain, onSubmit, say } from "/assets/dom.js";
 
 const ENDED = "Your session has ended. Sign in again.";
+
+/** Why signing in through the provider did not work, by what the server says in `sign_in`. */
+const REFUSED = {
+  expired: "This sign-in took too long, was used before, or began in another browser. Try again.",
+  refused: "The provider did not sign you in. Try again, or sign in with a token.",
+  unavailable: "The provider cannot be reached. Try again later, or sign in with a token.",
+  invalid: "The provider's response is not valid. Sign in with a token, and look at the server's log.",
+  no_role: "You are not among the operators of this service. Ask whoever runs it to add you to console.oidc.operators.",
+};
 
 let operator = null;
 let labels = {};
@@ -65,6 +74,25 @@ function ask(problem) {
   byId("token").value = "";
   complain(byId("token"), problem);
   byId("token").focus({ preventScroll: true });
+  showProvider();
+}
+
+/** Offers the provider to sign in through, if there is one. Tokens work whatever becomes of this. */
+async function showProvider() {
+  // Said once, and not again after a reload.
+  const address = new URL(location.href);
+  const refused = address.searchParams.get("sign_in");
+  if (refused !== null) {
+    address.searchParams.delete("sign_in");
+    history.replaceState(null, "", address);
+  }
+  const provider = await admin("/oidc", { signsIn: true }).catch(() => null);
+  byId("provider").hidden = !provider;
+  if (!provider) return;
+  const link = byId("provider-link");
+  link.textContent = `Sign in with ${provider.name}`;
+  link.hidden = provider.problem !== null;
+  say(byId("provider-error"), provider.problem ?? REFUSED[refused] ?? "");
 }
 
 async function signIn(enter) {

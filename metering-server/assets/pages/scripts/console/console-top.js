@@ -13,7 +13,7 @@ const FIRST = 5;
 export function topRoutes(routes) {
   const most = largest(routes.map((route) => route.credits_used));
   const rows = routes.map((route) => [
-    [h("span", { class: "method" }, route.http_method), ` ${route.route_template}`, bar(route.credits_used, most)],
+    [h("span", { class: "method" }, route.http_method), ` ${route.route_template}${route.model ? ` · ${route.model}` : ""}`, bar(route.credits_used, most)],
     group(route.call_count),
     figure(route.credits_used),
   ]);

@@ -8,7 +8,7 @@ async fn a_customers_webhook_has_its_headers_and_a_valid_signature() {
     let receiver = Receiver::https(&authority, &[HOST], accept);
     let client = customers(&authority, &[&["127.0.0.1"]]);
     let response = send(&client, &format!("https://{HOST}:{}/in?team=7", receiver.port)).await;
-    assert_eq!(response, Ok(WebhookResponse { status: StatusCode::NO_CONTENT, retry_after: None }));
+    assert_eq!(response, Ok(WebhookResponse { status: StatusCode::NO_CONTENT, retry_after: None, body: Vec::new() }));
 
     let [received] = receiver.received().try_into().unwrap();
     assert_eq!(received.head.lines().next(), Some("POST /in?team=7 HTTP/1.1"));
@@ -38,12 +38,13 @@ async fn a_customers_webhook_has_its_headers_and_a_valid_signature() {
 }
 
 #[tokio::test]
-async fn every_status_is_a_result() {
+async fn every_status_is_a_result_with_its_body() {
     for code in [200, 202, 400, 401, 404, 410, 429, 500, 502, 503] {
         let receiver = Receiver::http(move |mut connection| {
             let _ = connection.send(&format!("HTTP/1.1 {code} X\r\ncontent-length: 2\r\n\r\nno"));
         });
-        assert_eq!(status(send(&operators(), &format!("http://{HOST}:{}/", receiver.port)).await), Ok(code));
+        let response = send(&operators(), &format!("http://{HOST}:{}/", receiver.port)).await.unwrap();
+        assert_eq!((response.status.as_u16(), response.body), (code, b"no".to_vec()));
     }
 }
 

@@ -72,6 +72,12 @@ fn nothing_needs_attention_at_first() {
         assert_eq!(nothing[kind], json!([]), "{kind}");
     }
     let _ = Client::new(console.admin).get("/admin/attention").expect(401);
+    // Pages are of one list.
+    let get = |query: &str| console.viewer().get(&format!("/admin/attention?{query}"));
+    assert_eq!(get("kind=webhooks&limit=1").expect(200).json()["next"]["webhooks"], json!(null));
+    for query in ["kind=payments", "after=x", "kind=unclaimed&after=x", "kind=webhooks&after=x", "limit=0"] {
+        assert_eq!(get(query).expect(400).error(), "validation_failed", "{query}");
+    }
 }
 
 #[test]

@@ -1,0 +1,47 @@
+//! The erasure of what is stored of the owner of an account.
+
+use metering_core::operators::Erasure;
+use serde::{Deserialize, Serialize};
+
+use super::AccountDocument;
+
+/// What to erase.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct EraseRequest {
+    /// Whether to erase who bought from receipts too. Without it, receipts for purchases keep that.
+    #[serde(default)]
+    pub receipts: bool,
+    /// Why, for the audit log.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub reason: String,
+}
+
+/// What an erasure changed, or would change.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct ErasureDocument {
+    /// The account: afterwards, or as it is now.
+    pub account: AccountDocument,
+    /// What was found of its owner, by kind. Empty if there is nothing to erase.
+    pub erased: Vec<ErasedRow>,
+}
+
+/// Records of one kind.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct ErasedRow {
+    /// The kind: `profile`, `keys`, `webhooks`, `events`, `deliveries`, `browser_sessions`, `email_links`, `wallets`,
+    /// `challenges`, `signups`, `quotes`, `buyers`, `requests`, `members`, `invitations`, `account_log`, `sign_ins`,
+    /// `activity` or `audit_entries`.
+    pub kind: String,
+    /// How many.
+    pub records: u64,
+}
+
+impl From<&Erasure> for ErasureDocument {
+    fn from(erasure: &Erasure) -> Self {
+        let erased = erasure.parts.iter().map(|part| ErasedRow { kind: part.kind.to_owned(), records: part.records });
+        Self { account: AccountDocument::from(&erasure.account), erased: erased.collect() }
+    }
+}

@@ -1,0 +1,19 @@
+//! OAuth: programs that get a key of an account by its owner's consent, without ever seeing another key.
+//!
+//! An access token is the secret of a child key, which a grant replaces with each refresh. What the program may do is in
+//! the terms of that key; a grant only says who may have the next secret. Rules follow OAuth 2.1
+//! (draft-ietf-oauth-v2-1-13) for public clients: authorization codes with PKCE, and refresh tokens that rotate.
+
+mod authorization;
+mod client;
+mod code_challenge;
+mod grant;
+mod redirect_uri;
+mod token;
+
+pub use authorization::{AuthorizationFault, RequestedAuthorization};
+pub use client::{ClientDocuments, ClientMetadataError, OAuthClient, new_client_id};
+pub use code_challenge::{CodeChallenge, CodeChallengeError};
+pub use grant::{Grant, GrantRefusal, Redemption};
+pub use redirect_uri::{RedirectUri, RedirectUriError};
+pub use token::{GrantId, GrantToken, GrantTokenHash, GrantTokenKind, MalformedGrantToken};

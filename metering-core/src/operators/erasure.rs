@@ -1,0 +1,55 @@
+//! What the erasure of a person takes away, and for how long records of people are kept.
+
+use std::time::Duration;
+
+use crate::access::account::Account;
+
+/// What an erasure changes, or has changed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Erasure {
+    /// The account, afterwards.
+    pub account: Account,
+    /// What was found of its owner, by kind. Kinds of which nothing was found are left out, so that it is empty for an
+    /// account that is erased.
+    pub parts: Vec<ErasedPart>,
+}
+
+/// Records of one kind.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ErasedPart {
+    /// The kind, such as `webhooks`.
+    pub kind: &'static str,
+    /// How many.
+    pub records: u64,
+}
+
+/// For how long records are kept that say what people did. `None` means as long as the store keeps them by itself.
+///
+/// ```
+/// use std::time::Duration;
+///
+/// use metering_core::operators::Retention;
+///
+/// assert!(Retention::default().is_unlimited());
+/// let week = Some(Duration::from_secs(7 * 24 * 60 * 60));
+/// assert!(!Retention { events: week, ..Retention::default() }.is_unlimited());
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Retention {
+    /// The paths of requests in recent activity. The entries stay.
+    pub activity: Option<Duration>,
+    /// Events, with their deliveries.
+    pub events: Option<Duration>,
+    /// Deliveries that were made or parked.
+    pub deliveries: Option<Duration>,
+    /// Entries of the audit log.
+    pub audit: Option<Duration>,
+}
+
+impl Retention {
+    /// Whether everything is kept as long as the store keeps it by itself.
+    #[must_use]
+    pub fn is_unlimited(&self) -> bool {
+        *self == Self::default()
+    }
+}

@@ -1,0 +1,61 @@
+use std::sync::Arc;
+
+use super::setup::OAuthSetup;
+use crate::error::Error;
+use crate::oauth::{ClientDocuments, OAuthClient};
+use crate::service::metering::Service;
+use crate::service::{Access, Keys};
+use crate::store::FullStore;
+
+/// OAuth for the holders of keys, from [`Service::oauth`].
+///
+/// `issuer` is the URL of the service as the client knows it, without a slash at the end: all parts of an authorization
+/// must come with the same.
+#[derive(Debug, Clone, Copy)]
+pub struct OAuth<'s> {
+    pub(super) access: &'s Access,
+    pub(super) keys: Keys<'s>,
+    setup: &'s OAuthSetup,
+}
+
+impl Service {
+    /// Offers OAuth.
+    ///
+    /// `store` must be the service's own store. `documents` fetches what clients publish about themselves; `()` fetches
+    /// nothing, so that clients must register.
+    #[must_use]
+    pub fn with_oauth(mut self, store: Arc<dyn FullStore>, documents: Arc<dyn ClientDocuments>) -> Self {
+        self.oauth = Some(OAuthSetup { store, documents });
+        self
+    }
+
+    /// OAuth, if the service offers it.
+    #[must_use]
+    pub fn oauth(&self) -> Option<OAuth<'_>> {
+        let setup = self.oauth.as_ref()?;
+        Some(OAuth { access: self.access(), keys: self.keys(), setup })
+    }
+}
+
+impl<'s> OAuth<'s> {
+    pub(super) fn store(self) -> &'s dyn FullStore {
+        &*self.setup.store
+    }
+
+    /// The URLs of this service that a token may be for. Each is good for all of them.
+    #[must_use]
+    pub fn resources(issuer: &str) -> [String; 3] {
+        [format!("{issuer}/mcp"), issuer.to_owned(), format!("{issuer}/sse")]
+    }
+
+    /// The client with this id.
+    pub(super) async fn client(self, id: &str) -> Result<OAuthClient, Error> {
+        let (wrong, now) = (|problem: &dyn std::fmt::Display| Error::field("client_id", problem), self.access.now());
+        if OAuthClient::is_document_url(id) {
+            let json = self.setup.documents.fetch(id).await.map_err(|problem| wrong(&problem))?;
+            return OAuthClient::of_document(id, &json, now).map_err(|problem| wrong(&problem));
+        }
+        let found = self.store().oauth_client(id).await?.filter(|client| now < client.expires_at);
+        found.ok_or_else(|| wrong(&"is unknown here, or was forgotten; have the program register again"))
+    }
+}

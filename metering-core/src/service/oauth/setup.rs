@@ -1,0 +1,13 @@
+//! What a service needs for OAuth.
+
+use std::sync::Arc;
+
+use crate::oauth::ClientDocuments;
+use crate::store::FullStore;
+
+/// What [`Service::with_oauth`](crate::Service::with_oauth) sets.
+#[derive(Debug, Clone)]
+pub(in crate::service) struct OAuthSetup {
+    pub(super) store: Arc<dyn FullStore>,
+    pub(super) documents: Arc<dyn ClientDocuments>,
+}

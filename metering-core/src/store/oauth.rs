@@ -1,0 +1,39 @@
+//! The part of the storage contract for OAuth.
+
+use async_trait::async_trait;
+
+use crate::access::key::KeyHash;
+use crate::clock::Timestamp;
+use crate::oauth::{Grant, GrantId, OAuthClient};
+use crate::store::{Store, StoreError};
+
+/// Stores clients that registered, and grants.
+///
+/// What a grant gives is a key, and is changed as keys are. A code or a refresh token is used in one transaction
+/// ([`in_transaction`](crate::store::in_transaction)) with what becomes of its key.
+#[async_trait]
+pub trait OAuthStore: Store {
+    /// Stores a client that registers. `false`, and nothing changes, when there are `most` of them.
+    async fn register_oauth_client(&self, client: OAuthClient, most: u64) -> Result<bool, StoreError>;
+
+    /// The registered client with this id, expired or not.
+    async fn oauth_client(&self, id: &str) -> Result<Option<OAuthClient>, StoreError>;
+
+    /// Keeps a registered client until then. Does nothing if it is gone.
+    async fn keep_oauth_client(&self, id: &str, until: Timestamp) -> Result<(), StoreError>;
+
+    /// Stores a grant, in place of the one with its id.
+    async fn put_oauth_grant(&self, grant: Grant) -> Result<(), StoreError>;
+
+    /// The grant with this id, expired or not.
+    async fn oauth_grant(&self, id: &GrantId) -> Result<Option<Grant>, StoreError>;
+
+    /// The grant whose last access token has this hash.
+    async fn oauth_grant_of(&self, secret: &KeyHash) -> Result<Option<Grant>, StoreError>;
+
+    /// Deletes a grant, and says whether there was one. Its key stays.
+    async fn delete_oauth_grant(&self, id: &GrantId) -> Result<bool, StoreError>;
+
+    /// Has the secret of a key stop working then. Does nothing if there is no such secret.
+    async fn expire_secret(&self, secret: &KeyHash, at: Timestamp) -> Result<(), StoreError>;
+}

@@ -1,0 +1,51 @@
+//! What is stored of an account, for its owner.
+
+use serde::Serialize;
+
+use crate::wire::{
+    AccountLogDocument, ActivityDocument, BalanceDocument, BrowserSessionsDocument, BuyerResponse,
+    ChildAccountsDocument, DailyUsageDocument, DeliveriesDocument, EventsDocument, KeysDocument, LedgerDocument,
+    MembersDocument, ReceiptsDocument, RequestsDocument, WebhooksDocument,
+};
+
+/// The response to `GET /account/export`. Each part is what the call named with it returns; where a part has a `next`, that
+/// call has the rest. What the service does not offer is null.
+#[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct AccountExportDocument {
+    /// When it was read, as RFC 3339.
+    #[cfg_attr(feature = "openapi", schema(format = DateTime))]
+    pub exported_at: String,
+    /// The account: `GET /credits/balance`.
+    pub account: BalanceDocument,
+    /// Its keys, without secrets: `GET /keys`.
+    pub keys: KeysDocument,
+    /// Every change of the balance except usage, the first 10,000: `GET /credits/ledger`.
+    pub ledger: LedgerDocument,
+    /// Usage of the last 366 days: `GET /credits/usage/daily`.
+    pub usage: DailyUsageDocument,
+    /// The newest entries of recent activity, at most 1,000: `GET /credits/usage`.
+    pub activity: ActivityDocument,
+    /// Requests whose credits are held: `GET /requests`.
+    pub requests: RequestsDocument,
+    /// The newest receipts, at most 100: `GET /credits/receipts`.
+    pub receipts: Option<ReceiptsDocument>,
+    /// Who buys: `GET /credits/buyer`.
+    pub buyer: Option<BuyerResponse>,
+    /// Wallets that are linked to the account by a proof of their owner, in lower case.
+    pub linked_wallets: Option<Vec<String>>,
+    /// Its webhooks, without secrets: `GET /webhooks`.
+    pub webhooks: Option<WebhooksDocument>,
+    /// The newest deliveries to each webhook, at most 100, in the order of `webhooks`: `GET /webhooks/{id}/deliveries`.
+    pub deliveries: Option<Vec<DeliveriesDocument>>,
+    /// The newest events, at most 100: `GET /events`.
+    pub events: Option<EventsDocument>,
+    /// Signed-in browsers: `GET /api-key/sessions`.
+    pub sessions: Option<BrowserSessionsDocument>,
+    /// Its members and open invitations: `GET /members`.
+    pub members: Option<MembersDocument>,
+    /// The newest entries of its own log, at most 100: `GET /members/log`.
+    pub account_log: Option<AccountLogDocument>,
+    /// Accounts below it, the first 100: `GET /accounts`. A child does not learn whose it is.
+    pub child_accounts: Option<ChildAccountsDocument>,
+}

@@ -1,0 +1,76 @@
+//! What clients read before they ask for a token: RFC 9728 for the resource, RFC 8414 for the server.
+
+use metering_core::oauth::RequestedAuthorization;
+use serde::Serialize;
+
+/// What protects a resource of this service.
+#[derive(Debug, Clone, Serialize)]
+pub(crate) struct ResourceMetadata {
+    /// The URL of the resource.
+    resource: String,
+    /// The issuers of its tokens: this service.
+    authorization_servers: [String; 1],
+    /// What a client needs to use it.
+    scopes_supported: [&'static str; 2],
+    /// How a token is sent.
+    bearer_methods_supported: [&'static str; 1],
+}
+
+/// How this service gives tokens.
+#[derive(Debug, Clone, Serialize)]
+pub(crate) struct ServerMetadata {
+    issuer: String,
+    authorization_endpoint: String,
+    token_endpoint: String,
+    registration_endpoint: String,
+    revocation_endpoint: String,
+    scopes_supported: Vec<&'static str>,
+    response_types_supported: [&'static str; 1],
+    response_modes_supported: [&'static str; 1],
+    grant_types_supported: [&'static str; 3],
+    token_endpoint_auth_methods_supported: [&'static str; 1],
+    revocation_endpoint_auth_methods_supported: [&'static str; 1],
+    code_challenge_methods_supported: [&'static str; 1],
+    /// RFC 9207.
+    authorization_response_iss_parameter_supported: bool,
+    /// draft-ietf-oauth-client-id-metadata-document-00.
+    client_id_metadata_document_supported: bool,
+}
+
+impl ResourceMetadata {
+    /// That of the resource at this path of the issuer; empty for all of it.
+    pub(crate) fn new(issuer: &str, path: &str) -> Self {
+        Self {
+            resource: format!("{issuer}{path}"),
+            authorization_servers: [issuer.to_owned()],
+            scopes_supported: ["call", "read"],
+            bearer_methods_supported: ["header"],
+        }
+    }
+}
+
+impl ServerMetadata {
+    pub(crate) fn new(issuer: &str) -> Self {
+        let at = |path: &str| format!("{issuer}{path}");
+        Self {
+            issuer: issuer.to_owned(),
+            authorization_endpoint: at("/oauth/authorize"),
+            token_endpoint: at("/oauth/token"),
+            registration_endpoint: at("/oauth/register"),
+            revocation_endpoint: at("/oauth/revoke"),
+            scopes_supported: RequestedAuthorization::OFFERED.iter().map(|scope| scope.as_str()).collect(),
+            response_types_supported: ["code"],
+            response_modes_supported: ["query"],
+            grant_types_supported: [
+                "authorization_code",
+                "refresh_token",
+                "urn:ietf:params:oauth:grant-type:token-exchange",
+            ],
+            token_endpoint_auth_methods_supported: ["none"],
+            revocation_endpoint_auth_methods_supported: ["none"],
+            code_challenge_methods_supported: ["S256"],
+            authorization_response_iss_parameter_supported: true,
+            client_id_metadata_document_supported: true,
+        }
+    }
+}
