@@ -21,6 +21,7 @@ mod error;
 mod imports;
 mod keys;
 mod labels;
+mod members;
 mod operators;
 pub mod payments;
 mod plans;

@@ -9,6 +9,7 @@ mod audit;
 mod credited;
 mod erasure;
 mod keys;
+mod members;
 mod operators;
 mod payments;
 mod plans;
@@ -35,6 +36,7 @@ pub use audit::{AuditDocument, AuditEntryDocument, AuditOutcomeDocument};
 pub use credited::{AssignmentDetails, AssignmentDocument, PaymentRecordDocument, PaymentRecordsDocument};
 pub use erasure::{EraseRequest, ErasedRow, ErasureDocument};
 pub use keys::{KeyChangeRequest, KeyRotationRequest, NewKeyRequest};
+pub use members::AccountMembersDocument;
 pub use operators::{
     CreateOperatorRequest, CreatedOperatorDocument, IssuedToken, OperatorDocument, OperatorsDocument, ReasonRequest,
 };

@@ -5,9 +5,11 @@ use std::io::Write;
 use clap::{CommandFactory, Parser, Subcommand};
 
 use crate::admin::Admin;
+use crate::client::access::accounts::AccountsArgs;
 use crate::client::access::config::ConfigArgs;
 use crate::client::access::export::ExportArgs;
 use crate::client::access::keys::KeysArgs;
+use crate::client::access::members::MembersArgs;
 use crate::client::access::recover::RecoverArgs;
 use crate::client::access::rotate::RotateArgs;
 use crate::client::catalogue::routes::RoutesArgs;
@@ -62,6 +64,8 @@ pub(crate) enum Command {
     Rotate(RotateArgs),
     Recover(RecoverArgs),
     Keys(KeysArgs),
+    Members(MembersArgs),
+    Accounts(AccountsArgs),
     Webhooks(WebhooksArgs),
     Events(EventsArgs),
     Export(ExportArgs),
@@ -93,6 +97,8 @@ impl Command {
             Self::Rotate(args) => args.run(out).await,
             Self::Recover(args) => args.run(out).await,
             Self::Keys(args) => args.run(out).await,
+            Self::Members(args) => args.run(out).await,
+            Self::Accounts(args) => args.run(out).await,
             Self::Webhooks(args) => args.run(out).await,
             Self::Events(args) => args.run(out).await,
             Self::Export(args) => args.run(out).await,

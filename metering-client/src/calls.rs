@@ -4,7 +4,9 @@
 mod access;
 pub mod account;
 pub mod billing;
+pub mod child_accounts;
 pub mod keys;
+pub mod members;
 pub mod oauth;
 pub mod payments;
 pub mod sessions;

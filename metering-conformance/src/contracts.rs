@@ -1,7 +1,5 @@
-//! The lists of contracts, and the macros that generate a test for each.
-//!
-//! Each list has the contracts of one trait, so that a backend tests what it implements. Those of one list take that
-//! trait. Contracts about several traits are in the list of `store_conformance!` itself.
+//! The lists of contracts, and the macros that generate a test for each. Each list has the contracts of one trait, so that
+//! a backend tests what it implements. Contracts about several traits are in the list of `store_conformance!` itself.
 
 mod authorizations;
 mod browser_sessions;
@@ -11,6 +9,7 @@ mod imports;
 mod keys;
 mod oauth;
 mod operators;
+mod organisations;
 mod prices;
 mod refills;
 mod signups;
@@ -33,6 +32,7 @@ macro_rules! store_conformance {
         $crate::prices_conformance!($fresh);
         $crate::browser_sessions_conformance!($fresh);
         $crate::oauth_conformance!($fresh);
+        $crate::organisations_conformance!($fresh);
         // What one trait writes and another one reads.
         $crate::conformance_tests! { $fresh;
             authorization_credits::credited_authorizations_are_told,

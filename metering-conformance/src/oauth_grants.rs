@@ -54,7 +54,7 @@ impl Scene {
         };
         let key = CreateKeyRequest { limit: Some(atoms(BUDGET)), ..CreateKeyRequest::default() };
         let request = ConsentRequest { authorization, key };
-        let consented = self.service.oauth().unwrap().consent(&self.owner, &request, ISSUER).await.unwrap();
+        let consented = self.service.oauth().unwrap().consent(&self.owner, None, &request, ISSUER).await.unwrap();
         let response = consented.redirect_to.strip_prefix(&format!("{REDIRECT_URI}?code=")).unwrap();
         let (code, rest) = response.split_once('&').unwrap();
         assert_eq!(rest, "state=s&iss=https%3A%2F%2Fapi.example");

@@ -18,7 +18,9 @@ pub(crate) mod key_id;
 pub(crate) mod key_record;
 pub(crate) mod key_terms;
 pub(crate) mod key_use;
+pub(crate) mod member;
 pub(crate) mod network;
+pub(crate) mod role;
 pub(crate) mod route_pattern;
 pub(crate) mod scope;
 pub(crate) mod secret_record;
@@ -43,7 +45,12 @@ pub use key_id::{KeyId, KeyIdError, KeyNumber};
 pub use key_record::KeyRecord;
 pub use key_terms::{KeyName, KeyNameError, KeyTerms, WiderTerms};
 pub use key_use::{KeyRefusal, KeyUse};
+pub use member::{
+    AccountAction, AccountActor, Identity, IdentityError, Invitation, Member, MemberId, MemberIdError,
+    NewAccountAction, SignInChoice, SignInProof,
+};
 pub use network::{Networks, NetworksError};
+pub use role::{MemberRole, MemberRoleError, Right};
 pub use route_pattern::{RoutePatterns, RoutePatternsError};
 pub use scope::{Scope, Scopes, ScopesError};
 pub use secret_record::SecretRecord;

@@ -8,6 +8,7 @@ mod auto_top_up;
 mod browser_session;
 mod buyer;
 mod challenge;
+mod child_account;
 mod claim;
 mod create;
 mod credit;
@@ -17,6 +18,7 @@ mod entry;
 mod import;
 mod issued_key;
 mod key;
+mod member;
 mod operator;
 mod prices;
 mod processor;
@@ -36,6 +38,7 @@ pub use auto_top_up::{TopUpFacts, begin_top_up, has_room, is_top_up_due, set_aut
 pub use browser_session::{BrowserSessionChanges, BrowserSessionFacts, open_browser_session, sign_in_by_link};
 pub use buyer::{BuyerChanges, BuyerFacts, add_receipt_buyer, set_buyer};
 pub use challenge::{fail_challenge, open_challenge, rotate_key};
+pub use child_account::{MoveChanges, MoveFacts, NewChildFacts, close_child, create_child, move_credits};
 pub use claim::{ClaimChanges, ClaimStep, claim_open, claim_paid, claim_step};
 pub use create::{CreateChanges, CreateFacts, OwnerFacts, create_account};
 pub use credit::{CreditChanges, CreditFacts, credit_payment};
@@ -48,6 +51,7 @@ pub use issued_key::{
     create_key, report_leaked, revokes_below,
 };
 pub use key::{KeyChanges, KeyFacts, replace_key};
+pub use member::{MemberChanges, MemberFacts, MemberSignIn, change_member, invite, join, sign_in};
 pub use operator::{OperatorFacts, create_operator, revoke_operator, rotate_operator_token};
 pub use prices::{cancel_prices, record_prices};
 pub use processor::{

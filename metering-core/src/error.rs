@@ -7,16 +7,20 @@
 //!   A cause is logged once, where it becomes an [`Error`], and never sent to a client.
 
 mod causes;
+mod child_accounts;
 mod fields;
 mod keys;
+mod members;
 mod payment_refusal;
 mod response;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+pub use child_accounts::ChildAccountError;
 pub(crate) use fields::list;
 pub use keys::KeyConflict;
+pub use members::MemberError;
 pub use payment_refusal::PaymentRefusal;
 
 use crate::access::key::KeyFault;
@@ -74,6 +78,12 @@ pub enum Error {
     /// The state of the keys does not allow the change.
     #[error("{0}")]
     KeyConflict(KeyConflict),
+    /// A request about members of an account, or a sign-in of one, was refused.
+    #[error(transparent)]
+    Member(#[from] MemberError),
+    /// A request about child accounts was refused.
+    #[error(transparent)]
+    ChildAccount(#[from] ChildAccountError),
     /// No metered route has this path.
     #[error("No metered route has this path; nothing was charged.{}", route_hint(.nearest.as_deref(), .all.as_deref()))]
     UnknownRoute {

@@ -32,7 +32,7 @@ pub use delivery::{
 };
 pub use delivery_shares::DeliveryShares;
 pub use event::{Event, EventId, NewEvent};
-pub use event_data::{BudgetEvent, EventData, EventKind, EventKindError, KeyEvent, PaymentEvent};
+pub use event_data::{BudgetEvent, EventData, EventKind, EventKindError, KeyEvent, MemberEvent, PaymentEvent};
 pub use kinds::EventKinds;
 pub use secret::{MalformedWebhookSecret, WebhookSecret};
 pub use signature::signature;

@@ -80,7 +80,7 @@ pub use charging::meter::{Meter, MeterConfig, MeterError};
 pub use charging::refusal::Refusal;
 pub use charging::request_id::RequestId;
 pub use clock::{Clock, Day, SystemClock, Timestamp};
-pub use error::{Error, KeyConflict, PaymentRefusal, PaymentRequired};
+pub use error::{ChildAccountError, Error, KeyConflict, MemberError, PaymentRefusal, PaymentRequired};
 #[cfg(feature = "tower")]
 pub use layer::{Charged, InFlightSlot, Metered, MeteringLayer, Privacy, RequestBody};
 pub use money::Credits;

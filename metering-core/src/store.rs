@@ -2,16 +2,18 @@
 //!
 //! The contract has these parts: [`Store`] for accounts, charges and usage is all that charging needs. A service that
 //! sells plans on chains needs a [`PaymentStore`] too, one with free signups a [`SignupStore`], one that operators
-//! administer an [`OperatorStore`], one whose customers stay signed in a [`BrowserSessionStore`], one that gives programs
-//! access by OAuth an [`OAuthStore`], one that refills accounts a [`RefillStore`], one that sends webhooks an
-//! [`EventStore`], one that sends usage to sinks a [`UsageSinkStore`], one that accepts signed authorizations an
-//! [`AuthorizationStore`], one that accounts of another
-//! service can move to an [`ImportStore`], and one that records which catalogue was in force when a [`PriceStore`].
+//! administer an [`OperatorStore`], one whose customers stay signed in a [`BrowserSessionStore`], one whose accounts have
+//! members a [`MemberStore`], or children a [`ChildAccountStore`], one that gives programs access by OAuth an
+//! [`OAuthStore`], one that refills accounts a [`RefillStore`], one that sends webhooks an [`EventStore`], one that sends
+//! usage to sinks a [`UsageSinkStore`], one that accepts signed authorizations an [`AuthorizationStore`], one that accounts
+//! of another service can move to an [`ImportStore`], and one that records which catalogue was in force when a
+//! [`PriceStore`].
 //! [`decision`](crate::backend::decision) has the rules of every write.
 
 mod authorizations;
 mod auto_top_ups;
 mod browser_sessions;
+mod child_accounts;
 mod claims;
 mod commit_source;
 mod error;
@@ -21,6 +23,7 @@ mod holds;
 mod imports;
 mod inspection;
 mod keys;
+mod members;
 pub(crate) mod memory;
 mod oauth;
 mod operators;
@@ -54,6 +57,9 @@ use crate::usage::{Activity, DailyTotal, DayRange, UsageReport};
 pub use authorizations::{AuthorizationCredited, AuthorizationOpened, AuthorizationStore, NewAuthorization};
 pub use auto_top_ups::{AutoTopUpChange, AutoTopUpSet, TopUpEnd};
 pub use browser_sessions::BrowserSessionStore;
+pub use child_accounts::{
+    ChildAccount, ChildAccountStore, ChildClosed, ChildCreated, ChildUsage, CreditMove, CreditsMoved,
+};
 pub use claims::{Claim, Claimed, KeyDelivery};
 pub use commit_source::{CommitBatch, CommitSource};
 pub use refills::{RefillStore, Refilled};
@@ -66,6 +72,7 @@ pub use holds::HoldStore;
 pub use imports::ImportStore;
 pub use inspection::Inspection;
 pub use keys::{KeyChange, KeyChanged, KeyCreated, KeyStore, NewKey, TermsChange};
+pub use members::{Invited, MemberChange, MemberChanged, MemberStore};
 pub use oauth::OAuthStore;
 pub use operators::OperatorStore;
 pub use page::{Cursor, Page};

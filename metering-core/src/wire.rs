@@ -32,6 +32,7 @@ mod cache_control;
 pub mod call;
 mod chain_id;
 mod checkout;
+mod child_accounts;
 mod deliveries;
 mod email;
 mod error;
@@ -42,6 +43,7 @@ mod field;
 mod headers;
 mod holds;
 mod keys;
+mod members;
 mod metered_headers;
 mod oauth;
 mod payable_members;
@@ -71,13 +73,18 @@ pub use buyer::{BuyerDocument, BuyerRequest, BuyerResponse};
 pub use cache_control::{TARGETED_CACHE_HEADERS, TARGETED_SUFFIX, private_cache_control};
 pub use chain_id::ChainIdInput;
 pub use checkout::{CardPlanDocument, CheckoutRequest, CheckoutResponse};
+pub use child_accounts::{
+    ChildAccountDocument, ChildAccountResponse, ChildAccountsDocument, ChildUsageEntry, ChildrenDay,
+    ChildrenUsageDocument, ClosedChildResponse, CreateChildRequest, IssuedChildResponse, MoveCreditsRequest,
+    MovedCreditsResponse,
+};
 pub use deliveries::{
     DeliveriesDocument, DeliveryDocument, DeliveryPayloadResponse, DeliveryResponse, DeliveryStatus,
     EarlierDeliveryDocument,
 };
 pub use email::{
     EmailVerification, LinkAccountResponse, LinkRequest, RecoverByEmailRequest, RecoverByEmailResponse,
-    SendLinkResponse, VerifiedResponse,
+    SendLinkResponse, SignInAccount, VerifiedResponse,
 };
 pub use error::{ErrorBody, Required};
 pub use error_code::ErrorCode;
@@ -94,6 +101,11 @@ pub use holds::{
 pub use keys::{
     ChangeKeyRequest, CreateKeyRequest, DeletedKeyResponse, IssuedKeyResponse, KeyDocument, KeyResponse, KeyState,
     KeysDocument, LeakedKeyRequest, LeakedKeyResponse, RemainingKeyDocument, RotateKeyRequest,
+};
+pub use members::{
+    AccountActionDocument, AccountLogDocument, ChangeMemberRequest, InvitationResponse, InviteMemberRequest,
+    MemberDocument, MemberResponse, MembersDocument, RemovedMemberResponse, SignInLinkRequest, WalletSignInRequest,
+    WalletSignInResponse,
 };
 pub use metered_headers::MeteredHeaders;
 pub use oauth::{

@@ -46,6 +46,7 @@ macro_rules! call {
             $handler,
             $crate::endpoints::describe::<$call>,
         )
+        .named(<$call as metering_core::wire::call::Call>::ID)
         .in_sessions(<$call as metering_core::wire::call::Call>::ACCESS.takes_session)
     };
 }

@@ -10,7 +10,9 @@ use std::sync::Arc;
 use bytes::Bytes;
 use http::{HeaderValue, Method, Request, header};
 use http_body::Body;
-use metering_core::access::SessionCredentials;
+use metering_client::calls::members::{ChangeMember, InviteMember, RemoveMember};
+use metering_core::access::{Member, SessionCredentials};
+use metering_core::wire::call::Call;
 use metering_core::{Privacy, Service};
 use tracing::Instrument;
 
@@ -131,7 +133,8 @@ impl Front {
     {
         let destination = match destination {
             Destination::Api(found) => return self.call(found, request, None).await,
-            Destination::InSession(found) => return self.call_in_session(found, request).await,
+            // Rarer than others, and not to make their futures larger.
+            Destination::InSession(found) => return Box::pin(self.call_in_session(found, request)).await,
             other => other,
         };
         let at_pages_origin = self.pages_origin.as_ref().map(|origin| origin.is_named_by(&request));
@@ -165,9 +168,42 @@ impl Front {
             Err(problem) => Err(problem),
         };
         match session {
-            Ok(session) => self.call(found, request, Some(session)).await,
+            Ok(session) => match session.member.clone().filter(|_| !method.is_safe()) {
+                Some(member) => self.call_as_member(found, request, session, member).await,
+                None => self.call(found, request, Some(session)).await,
+            },
             Err(problem) => into_response(session::refused(problem, request.headers())),
         }
+    }
+
+    /// Calls an endpoint that may change something for a member, whose account's log has it. Changes of members are logged
+    /// with what they change.
+    async fn call_as_member<B>(
+        &self,
+        found: Found<'static, App>,
+        request: Request<B>,
+        session: SessionCredentials,
+        member: Arc<Member>,
+    ) -> Response
+    where
+        B: Body<Data = Bytes> + Send,
+        B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
+    {
+        let (call, subject) = found.named(request.method());
+        let members = self.app.service.members();
+        let begun = match [InviteMember::ID, ChangeMember::ID, RemoveMember::ID].contains(&call) {
+            true => Ok(None),
+            false => members.begin_action(&member, call, &subject).await,
+        };
+        let begun = match begun {
+            Ok(begun) => begun,
+            Err(error) => return into_response(Problem::from(error).into_reply()),
+        };
+        let response = self.call(found, request, Some(session)).await;
+        if let Some(begun) = begun {
+            members.end_action(begun, response.status().as_u16()).await;
+        }
+        response
     }
 
     /// Calls the endpoint of the metering API that has the method of the request.

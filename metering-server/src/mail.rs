@@ -101,12 +101,12 @@ impl Mailer for Outbox {
     /// Beyond an address's budget for recovery mail, nothing is queued, and the caller does not learn that: the mailbox
     /// has a link that still works (see `Limits::recovery_mail`). A request that finds no room does not use the budget.
     fn queue(&self, request: MailRequest) -> bool {
-        let is_awaited = matches!(request, MailRequest::Recovery(_) | MailRequest::SignIn(_));
+        let is_awaited = matches!(request, MailRequest::Recovery(_) | MailRequest::SignIn(_) | MailRequest::Join(..));
         let queue = if is_awaited { &self.recoveries } else { &self.others };
         let Ok(room) = queue.try_reserve() else { return false };
         match &request {
             MailRequest::Recovery(email) if !self.limits.recovery_mail(email) => {}
-            MailRequest::SignIn(email) if !self.limits.sign_in_mail(email) => {}
+            MailRequest::SignIn(email) | MailRequest::Join(email, _) if !self.limits.sign_in_mail(email) => {}
             _ => room.send(request),
         }
         true

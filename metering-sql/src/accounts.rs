@@ -123,7 +123,9 @@ pub type Turn = (i64, (Account, Option<Day>));
 /// Accounts after a row number, at most `limit`, with the day each was last processed for a refill. Charges do not change
 /// them until the transaction ends.
 pub async fn turns_after(db: &mut dyn Executor, after: i64, limit: i64) -> Result<Vec<Turn>> {
-    let rest = "WHERE a.id > ?1 ORDER BY a.id LIMIT ?2 {lock m}";
+    // Children get their credits from their parents: recurring ones would be multiplied by them.
+    let rest =
+        "WHERE a.id > ?1 AND a.id NOT IN (SELECT c.account FROM child_account c) ORDER BY a.id LIMIT ?2 {lock m}";
     let sql = format!("SELECT {COLUMNS}, a.refilled_on FROM {TABLES} {rest}");
     let rows = db.query(&sql, &values![after, limit]).await?;
     let turn = |row| account(db, row).and_then(|(id, account)| Ok((id, (account, row.get(COLUMN_COUNT)?))));

@@ -27,18 +27,20 @@ impl Record for BrowserSession {
             Own("created_at"),
             Own("used_at"),
             Own("expires_at"),
+            Own("member"),
         ],
     };
 
     fn values(&self) -> Result<Vec<Value>> {
-        let Self { id, token, account, secret, device, created_at, used_at, expires_at } = self;
-        Ok(values![token, id, account, secret, device, created_at, used_at, expires_at])
+        let Self { id, token, account, secret, device, created_at, used_at, expires_at, member } = self;
+        Ok(values![token, id, account, secret, device, created_at, used_at, expires_at, member])
     }
 
     fn read(row: &mut Reader<'_>) -> Result<Self> {
         let (token, id, account, secret) = (row.next()?, row.next()?, row.next()?, row.next()?);
         let (device, created_at, used_at, expires_at) = (row.next()?, row.next()?, row.next()?, row.next()?);
-        Ok(Self { id, token, account, secret, device, created_at, used_at, expires_at })
+        let member = row.next()?;
+        Ok(Self { id, token, account, secret, device, created_at, used_at, expires_at, member })
     }
 }
 

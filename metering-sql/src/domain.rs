@@ -1,8 +1,8 @@
 //! The domain types that are stored as one value each.
 
 use metering_core::access::{
-    AgentName, BrowserSessionId, BrowserTokenHash, BudgetReset, DeviceName, Email, HashKind, KeyHash, KeyHint, KeyId,
-    KeyName, KeyNumber, Networks, RoutePatterns, Scopes,
+    AgentName, BrowserSessionId, BrowserTokenHash, BudgetReset, DeviceName, Email, HashKind, Identity, KeyHash,
+    KeyHint, KeyId, KeyName, KeyNumber, MemberId, MemberRole, Networks, RoutePatterns, Scopes,
 };
 use metering_core::chains::{Address, TokenUnits, TxHash, WalletSignature};
 use metering_core::charging::{Fingerprint, HeldTokens, HoldId, SettleReason};
@@ -63,6 +63,7 @@ wrappers! {
     HoldId: [u8; 16], Self::from_bytes, |id| *id.as_bytes();
     TopUpChargeId: [u8; 16], Self::from_bytes, |id| *id.as_bytes();
     LinkHash: [u8; 32], Self::from_bytes, |hash| *hash.as_bytes();
+    MemberId: [u8; 16], Self::from_bytes, |id| *id.as_bytes();
     SessionHash: [u8; 32], Self::from_bytes, |hash| *hash.as_bytes();
     DeliveryId: i64, Self::new, |id| id.get();
     WebhookId: [u8; 16], Self::from_bytes, |id| *id.as_bytes();
@@ -109,6 +110,7 @@ texts!(
     ExchangeRate,
     HashKind,
     HeldTokens,
+    Identity,
     KeyHint,
     KeyId,
     KeyName,
@@ -174,6 +176,7 @@ names! {
     EventKind: Self::from_name;
     LedgerKind: Self::from_name;
     LinkPurpose: |name| name.parse().ok();
+    MemberRole: Self::from_name;
     PaymentUse: Self::from_name;
     RequestId: |id| Self::from_stored(id).ok();
     Role: |name| name.parse().ok();

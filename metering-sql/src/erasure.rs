@@ -91,14 +91,25 @@ fn parts(row: i64, account: &Account, with_receipts: bool) -> Vec<Part> {
         )
         .set(&format!("name = '{name}', networks = '', hint = NULL")),
     ];
+    // Those of members expire within minutes.
+    let sign_ins = |condition: &str, values| Part::deleted("sign_ins", "sign_in_proof", condition, values);
+    if let Some(payer) = account.payer {
+        parts.push(sign_ins("identity = ?1", values![payer.address.to_string()]));
+    }
     if let Some(email) = &account.email {
         // SQLite folds only ASCII.
         let (condition, spellings) =
             ("lower(email) IN (?1, ?2)", [email.folded(), email.as_str().to_ascii_lowercase()]);
         let values = values![spellings[0], spellings[1]];
         parts.push(Part::deleted("signups", "signup", condition, values.clone()));
+        parts.push(sign_ins("lower(identity) IN (?1, ?2)", values.clone()));
         parts.push(Part::deleted("quotes", "quote", condition, values).set(&pseudonym));
     }
+    parts.extend([
+        of_account("members", "account_member"),
+        of_account("invitations", "invitation"),
+        of_account("account_log", "account_log"),
+    ]);
     let profile = "id = ?1 AND (agent_name <> ?2 OR email IS NOT NULL OR payer_address IS NOT NULL)";
     parts.push(Part::deleted("profile", "account", profile, values![row, name]).set(
         "agent_name = ?2, email = NULL, email_folded = NULL, email_credits = NULL, email_verified_at = NULL, \

@@ -1,6 +1,6 @@
 //! Deletes expired rows: remembered request ids, settled holds, quotes, challenges, signup sessions, used solutions, links
-//! sent by email, sessions of browsers, clients and grants of OAuth, what sinks were sent of old usage, events and their
-//! deliveries, ended keys beyond the newest of an account.
+//! sent by email, sessions of browsers, invitations, begun sign-ins, clients and grants of OAuth, what sinks were sent of old
+//! usage, events and their deliveries, ended keys beyond the newest of an account.
 
 use metering_core::charging::Hold;
 use metering_core::events::Event;
@@ -54,7 +54,7 @@ impl Expiring {
 
 /// What expires, and when each is deleted. A `paid` quote, whose key has not been handed out yet, is kept no matter how
 /// old it is.
-fn expired(now: Timestamp) -> [(Expiring, Timestamp); 13] {
+fn expired(now: Timestamp) -> [(Expiring, Timestamp); 15] {
     let holds = Expiring { table: "hold", key: "id", ends_at: "settled_at", condition: "settled_at IS NOT NULL" };
     let unpaid_quotes = Expiring::quotes("state = 'open' AND top_up IS NULL");
     let unpaid_top_ups = Expiring::quotes("state = 'open' AND top_up IS NOT NULL");
@@ -69,6 +69,8 @@ fn expired(now: Timestamp) -> [(Expiring, Timestamp); 13] {
         (Expiring::all("used_solution", "solution"), now),
         (Expiring::all("email_link", "token"), now),
         (Expiring::all("browser_session", "token"), now),
+        (Expiring::all("invitation", "id"), now),
+        (Expiring::all("sign_in_proof", "token"), now),
         (Expiring::all("oauth_client", "id"), now),
         (Expiring::all("oauth_grant", "id"), now),
         (Expiring::all("usage_sent", "sink, day, account, route_template, http_method, source, key"), now),

@@ -16,6 +16,8 @@ pub const STEPS: &[&str] = &[
     include_str!("schema/0011_upstreams.sql"),
     include_str!("schema/0013_oauth.sql"),
     include_str!("schema/0014_delivery_responses.sql"),
+    include_str!("schema/0015_members.sql"),
+    include_str!("schema/0016_child_accounts.sql"),
     include_str!("schema/0017_erasure.sql"),
     include_str!("schema/0019_usage_sinks.sql"),
 ];

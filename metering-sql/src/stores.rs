@@ -6,11 +6,13 @@
 mod accounts;
 mod authorizations;
 mod browser_sessions;
+mod child_accounts;
 mod events;
 mod full;
 mod holds;
 mod imports;
 mod keys;
+mod members;
 mod oauth;
 mod operators;
 mod payments;

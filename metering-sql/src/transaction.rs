@@ -146,10 +146,12 @@ crate::event_store! {
 
 crate::authorization_store!(Transaction<'_>);
 crate::browser_session_store!(Transaction<'_>);
+crate::child_account_store!(Transaction<'_>);
 crate::full_store!(Transaction<'_>);
 crate::hold_store!(Transaction<'_>);
 crate::import_store!(Transaction<'_>);
 crate::key_store!(Transaction<'_>);
+crate::member_store!(Transaction<'_>);
 crate::oauth_store!(Transaction<'_>);
 crate::operator_store!(Transaction<'_>);
 crate::payment_store!(Transaction<'_>);

@@ -14,9 +14,9 @@ use crate::action::Action;
 use crate::call::{Viewer, call};
 use crate::error::{AdminError, wrong};
 use crate::wire::{
-    AccountDocument, AccountRequestDocument, AccountRequestsDocument, AccountsDocument, CreateAccountRequest,
-    CreatedAccountDocument, EntryRequest, EraseRequest, ErasureDocument, LimitsRequest, PaymentRecordsDocument,
-    ReasonRequest,
+    AccountDocument, AccountMembersDocument, AccountRequestDocument, AccountRequestsDocument, AccountsDocument,
+    CreateAccountRequest, CreatedAccountDocument, EntryRequest, EraseRequest, ErasureDocument, LimitsRequest,
+    PaymentRecordsDocument, ReasonRequest,
 };
 
 register!(
@@ -27,6 +27,7 @@ register!(
     AccountUsage,
     AccountActivity,
     AccountPayments,
+    AccountMembers,
     HeldRequests,
     HeldRequest,
     Grant,
@@ -201,6 +202,15 @@ call! {
     async fn run(admin, _by: Viewer, of: OfAccount, _body: ()) -> PaymentRecordsDocument {
         let page = Page { items: admin.payments_of(&of.id).await?, next: None };
         Ok(PaymentRecordsDocument::new(&page, &admin.plans().await?))
+    }
+}
+
+call! {
+    /// Who belongs to an account, and the newest entries of its own log
+    AccountMembers("account_members") = GET "/admin/accounts/{id}/members" in "accounts";
+    returns(200, "Members, open invitations and the log") or(NotFound);
+    async fn run(admin, _by: Viewer, of: OfAccount, _body: ()) -> AccountMembersDocument {
+        admin.members(&of.id).await
     }
 }
 

@@ -32,8 +32,8 @@ pub struct ErasureDocument {
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct ErasedRow {
     /// The kind: `profile`, `keys`, `webhooks`, `events`, `deliveries`, `browser_sessions`, `oauth_grants`, `saved_cards`,
-    /// `card_charges`, `email_links`, `wallets`, `challenges`, `signups`, `quotes`, `buyers`, `requests`, `activity` or
-    /// `audit_entries`.
+    /// `card_charges`, `email_links`, `wallets`, `challenges`, `signups`, `quotes`, `buyers`, `requests`, `members`,
+    /// `invitations`, `account_log`, `sign_ins`, `activity` or `audit_entries`.
     pub kind: String,
     /// How many.
     pub records: u64,

@@ -3,7 +3,7 @@
 use metering_core::wire::call::Access;
 use metering_core::wire::{
     BrowserSessionResponse, BrowserSessionsDocument, EndedSessionsResponse, LinkAccountResponse, LinkRequest,
-    RecoverByEmailRequest, RecoverByEmailResponse,
+    RecoverByEmailResponse, SignInLinkRequest, WalletSignInRequest, WalletSignInResponse,
 };
 use metering_core::{call, parameters};
 
@@ -51,27 +51,41 @@ call! {
 
     /// Send a link that signs a browser in
     ///
-    /// If an account has verified this address, it gets a link that works once and expires after 15 minutes. The key stays
-    /// as it is. The response is the same for every address.
+    /// If an account has verified this address, or has a member with it, it gets a link that works once and expires after 15
+    /// minutes. The key stays as it is. The response is the same for every address. With the token of an invitation, the
+    /// link joins that account.
     SendSignInLink("sign_in_link") = POST "/api-key/sessions/email" in "sessions" for Access::ANYONE;
-    takes((), RecoverByEmailRequest);
+    takes((), SignInLinkRequest);
     returns(202, "Accepted, whether or not an account has the address": RecoverByEmailResponse)
-        or(NotFound: "this service sends no mail", RateLimited, Overloaded: "too much mail is waiting");
+        or(NotFound: "this service sends no mail", LinkExpired: "the invitation was used or has expired", RateLimited,
+            Overloaded: "too much mail is waiting");
 
-    /// The account that a sign-in link is for
+    /// Begin to sign in with a wallet
     ///
-    /// The page names it before it signs in. The link stays as it is.
+    /// For a wallet that paid for an account, or that is a member's. The wallet signs the message; the token and the signature
+    /// are then sent in place of a link's token. Contracts cannot sign in.
+    SignInWithWallet("sign_in_with_wallet") = POST "/api-key/sessions/wallet" in "sessions" for Access::ANYONE;
+    takes((), WalletSignInRequest);
+    returns(201, "The message to sign": WalletSignInResponse)
+        or(NoLinkedWallet: "no account has this wallet", NotFound: "accounts of this service have no members",
+            LinkExpired: "the invitation was used or has expired", RateLimited, StorageUnavailable, OutcomeUnknown);
+
+    /// The accounts that a sign-in link is for
+    ///
+    /// The page names them before it signs in. The link stays as it is.
     GetSignInAccount("sign_in_account") = POST "/api-key/sessions/email/account" in "sessions" for Access::ANYONE;
     takes((), LinkRequest);
-    returns(200, "The account": LinkAccountResponse)
-        or(LinkExpired: "used, replaced by a newer link, or expired", RateLimited, StorageUnavailable);
+    returns(200, "The accounts": LinkAccountResponse)
+        or(InvalidSignature: "the wallet did not sign the message",
+            LinkExpired: "used, replaced by a newer link, or expired", RateLimited, StorageUnavailable);
 
     /// Exchange the token of a sign-in link for a session
     ///
-    /// The session is one of the account's first key, as if that key had been sent.
+    /// The session is one of the account's first key, as if that key had been sent, or one of a member, with the rights of
+    /// the member's role. The link of an invitation makes whoever follows it a member first.
     SignInByLink("sign_in_by_link") = POST "/api-key/sessions/email/confirm" in "sessions" for Access::ANYONE;
     takes((), LinkRequest);
     returns(201, "The session, and the cookie": BrowserSessionResponse)
-        or(Forbidden: "a page of another site sent the request",
+        or(Forbidden: "a page of another site sent the request", InvalidSignature: "the wallet did not sign the message",
             LinkExpired: "used, replaced by a newer link, or expired", RateLimited, StorageUnavailable, OutcomeUnknown);
 }

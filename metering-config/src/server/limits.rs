@@ -56,6 +56,8 @@ pub struct LimitsConfig {
     pub payments_per_wallet: Quota,
     /// How many keys an account may have at a time. Not a rate: all processes of a database count together.
     pub max_keys_per_account: NonZeroU32,
+    /// How many child accounts an account may have that are not closed; 0 for none.
+    pub max_child_accounts: u32,
 }
 
 impl Default for LimitsConfig {
@@ -100,6 +102,7 @@ impl Default for LimitsConfig {
             payments_per_ip: quota(120, minute),
             payments_per_wallet: quota(60, minute),
             max_keys_per_account: NonZeroU32::new(1_000).expect("not zero"),
+            max_child_accounts: 0,
         }
     }
 }

@@ -1,13 +1,16 @@
 //! Sessions of browsers: a key, exchanged for a cookie that scripts cannot read and that can be revoked on its own.
 //!
 //! A session stands for the secret that it was opened with, and has the rights of that key, no more. It is not live
-//! without that secret: a rotation, a revocation, or an expiry of the key ends it, in every process.
+//! without that secret: a rotation, a revocation, or an expiry of the key ends it, in every process. That of a member
+//! stands for the account's first key, has only the rights of the member's role, and ends with the member, too.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use crate::access::account::AccountId;
 use crate::access::device::DeviceName;
 use crate::access::key::{ApiKey, KeyHash};
+use crate::access::member::{Member, MemberId};
 use crate::access::succession::{ShortRotationKey, derived_key};
 use crate::charging::delivery::IdempotencyKey;
 use crate::clock::Timestamp;
@@ -84,7 +87,14 @@ impl NewBrowserSession {
     pub fn of_key(self, account: AccountId, secret: KeyHash) -> BrowserSession {
         let Self { id, token, device, created_at } = self;
         let expires_at = BrowserSession::end(created_at, created_at);
-        BrowserSession { id, token, account, secret, device, created_at, used_at: created_at, expires_at }
+        let (used_at, member) = (created_at, None);
+        BrowserSession { id, token, account, secret, device, created_at, used_at, expires_at, member }
+    }
+
+    /// The session of a member of an account whose first key has this secret.
+    #[must_use]
+    pub fn of_member(self, member: &Member, first_key: KeyHash) -> BrowserSession {
+        BrowserSession { member: Some(member.id), ..self.of_key(member.account.clone(), first_key) }
     }
 }
 
@@ -107,6 +117,8 @@ pub struct BrowserSession {
     pub used_at: Timestamp,
     /// When it ends if it is not used again.
     pub expires_at: Timestamp,
+    /// The member whose it is; `None` for that of a key.
+    pub member: Option<MemberId>,
 }
 
 impl BrowserSession {
@@ -114,7 +126,8 @@ impl BrowserSession {
     pub const MAX_AGE: Duration = Duration::from_secs(90 * 24 * 60 * 60);
     /// How long it lasts without being used.
     pub const MAX_IDLE: Duration = Duration::from_secs(30 * 24 * 60 * 60);
-    /// How many an account may have. One more ends the least recently used of the key that has the most.
+    /// How many an account may have for its keys, and how many each of its members. One more ends the least recently used
+    /// of the key that has the most.
     pub const MAX_PER_ACCOUNT: usize = 20;
     /// How often its use is written: not with every request, so that reading an account costs no writes.
     pub const USE_NOTED_EVERY: Duration = Duration::from_secs(10 * 60);
@@ -148,6 +161,8 @@ pub struct SessionCredentials {
     pub token: BrowserToken,
     /// The hash of the secret that it stands for.
     pub secret: KeyHash,
+    /// The member whose session it is, as the account has it now; `None` for that of a key.
+    pub member: Option<Arc<Member>>,
 }
 
 #[cfg(test)]

@@ -4,6 +4,9 @@ use std::net::IpAddr;
 
 use crate::access::browser_session::SessionCredentials;
 use crate::access::key::{ApiKey, KeyFault, KeyHash};
+use crate::access::key_use::KeyRefusal;
+use crate::access::member::Member;
+use crate::access::role::Right;
 use crate::access::succession::ShortRotationKey;
 use crate::charging::delivery::{IdempotencyKey, IdempotencyKeyError};
 use crate::charging::max_cost::{MaxCost, MaxCostError};
@@ -55,6 +58,20 @@ impl<'k> Caller<'k> {
     #[must_use]
     pub fn secret(self) -> Option<KeyHash> {
         self.key.map(ApiKey::hash).or_else(|| self.session.map(|session| session.secret))
+    }
+
+    /// The member whose session it has.
+    #[must_use]
+    pub fn member(self) -> Option<&'k Member> {
+        self.session.filter(|_| self.key.is_none())?.member.as_deref()
+    }
+
+    /// Whether the role of a member has this right. A key has them all: its scopes say what it may do.
+    pub(crate) fn check_role(self, right: Right) -> Result<(), KeyRefusal> {
+        match self.member() {
+            Some(member) if !member.role.may(right) => Err(KeyRefusal::Role { role: member.role }),
+            _ => Ok(()),
+        }
     }
 
     /// What it sent as proof: what other secrets are derived from, so that it can repeat a request.

@@ -3,6 +3,7 @@
 use std::net::IpAddr;
 
 use crate::access::key_terms::KeyTerms;
+use crate::access::role::MemberRole;
 use crate::access::scope::Scope;
 use crate::clock::Timestamp;
 use crate::wire::ErrorCode;
@@ -52,6 +53,12 @@ pub enum KeyRefusal {
     /// Only the account's first key may do this.
     #[error("only the account's first key may do this")]
     NotFirst,
+    /// The member's role has no right to this.
+    #[error("your role in this account, {role}, may not do this")]
+    Role {
+        /// Which.
+        role: MemberRole,
+    },
 }
 
 impl KeyRefusal {
@@ -62,7 +69,7 @@ impl KeyRefusal {
             Self::NotLive => ErrorCode::Unauthorized,
             Self::Expired { .. } => ErrorCode::KeyExpired,
             Self::Network { .. } => ErrorCode::KeyNetwork,
-            Self::Scope { .. } | Self::Route | Self::NotFirst => ErrorCode::KeyScope,
+            Self::Scope { .. } | Self::Route | Self::NotFirst | Self::Role { .. } => ErrorCode::KeyScope,
         }
     }
 
@@ -71,6 +78,7 @@ impl KeyRefusal {
         let next = match self {
             Self::Expired { .. } => "Use a newer key.",
             Self::Network { .. } => "Call from one of its networks, or use another key.",
+            Self::Role { .. } => "Ask an owner of the account for another role.",
             _ => "Use another key, or ask its owner to change this one.",
         };
         format!("{self}. {next}")

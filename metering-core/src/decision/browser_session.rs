@@ -42,8 +42,10 @@ pub fn open_browser_session(
     if facts.token_in_use {
         return Err(StoreError::Corrupt("the token of a new session is already in use".to_owned()));
     }
+    // Each member has sessions of its own, so that none signs out another.
+    let others = facts.others.into_iter().filter(|(session, _)| session.member == opened.member);
     let is_live = |(session, works): &(BrowserSession, bool)| *works && session.is_live(opened.created_at);
-    let (mut live, mut ended): (Vec<_>, Vec<_>) = facts.others.into_iter().partition(is_live);
+    let (mut live, mut ended): (Vec<_>, Vec<_>) = others.partition(is_live);
     while live.len() >= BrowserSession::MAX_PER_ACCOUNT
         && let Some(place) = place_to_free(&live, &opened)
     {
@@ -83,6 +85,7 @@ mod tests {
     use crate::access::account::AccountId;
     use crate::access::browser_session::{BrowserSessionId, BrowserToken};
     use crate::access::device::DeviceName;
+    use crate::access::member::MemberId;
     use crate::clock::Timestamp;
     use crate::random::SystemRandomness;
     use crate::signups::link::LinkHash;
@@ -142,6 +145,14 @@ mod tests {
         };
         let first_of_given = others[2].0.token;
         assert_eq!((ended(of(2, 30)), ended(of(1, 30))), (vec![first_of_given], vec![first_of_given]));
+    }
+
+    #[test]
+    fn a_member_signs_out_nobody_else() {
+        let others = (0..20).map(|minute| (session(at(minute)), true)).collect();
+        let facts = BrowserSessionFacts { is_live: true, token_in_use: false, others };
+        let opened = BrowserSession { member: Some(MemberId::from_bytes([1; 16])), ..session(at(30)) };
+        assert!(open_browser_session(opened, facts).unwrap().unwrap().ended.is_empty());
     }
 
     #[test]

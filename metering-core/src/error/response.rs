@@ -27,6 +27,8 @@ impl Error {
             Self::MaxCostExceeded { .. } => ErrorCode::MaxCostExceeded,
             Self::NoSuchKey | Self::NoSuchSession | Self::SessionsNotOffered => ErrorCode::NotFound,
             Self::KeyConflict(_) => ErrorCode::Conflict,
+            Self::Member(error) => error.code(),
+            Self::ChildAccount(error) => error.code(),
             Self::UnknownRoute { .. } => ErrorCode::UnknownRoute,
             Self::UnknownModel(_) => ErrorCode::ModelNotFound,
             Self::MethodNotAllowed(_) => ErrorCode::MethodNotAllowed,

@@ -9,6 +9,8 @@ use crate::access::budget::{Budget, BudgetReset};
 use crate::access::issued_key::Key;
 use crate::access::key_id::KeyId;
 use crate::access::key_terms::KeyName;
+use crate::access::member::{Identity, Member, MemberId};
+use crate::access::role::MemberRole;
 use crate::charging::hold::{Hold, HoldId};
 use crate::clock::Timestamp;
 use crate::money::alert::AlertLevel;
@@ -64,6 +66,12 @@ event_kinds! {
     KeyLeaked = "key.leaked",
     /// A request's cost was not reported in time.
     HoldExpired = "hold.expired",
+    /// Somebody accepted an invitation, and is a member now.
+    MemberJoined = "member.joined",
+    /// A member got another role.
+    MemberChanged = "member.changed",
+    /// A member left or was removed.
+    MemberRemoved = "member.removed",
 }
 
 /// The text names no kind of event.
@@ -140,6 +148,12 @@ pub enum EventData {
         /// Its method.
         http_method: String,
     },
+    /// [`EventKind::MemberJoined`].
+    MemberJoined(MemberEvent),
+    /// [`EventKind::MemberChanged`].
+    MemberChanged(MemberEvent),
+    /// [`EventKind::MemberRemoved`].
+    MemberRemoved(MemberEvent),
     /// [`EventKind::WebhookTest`].
     Test {
         /// What it says.
@@ -159,6 +173,23 @@ pub struct KeyEvent {
 impl From<&Key> for KeyEvent {
     fn from(key: &Key) -> Self {
         Self { key_id: key.id.clone(), key_name: key.terms.name.clone() }
+    }
+}
+
+/// A member, in an event.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct MemberEvent {
+    /// The member.
+    pub member_id: MemberId,
+    /// Who it is: an email address or a wallet.
+    pub identity: Identity,
+    /// Its role, after the change.
+    pub role: MemberRole,
+}
+
+impl From<&Member> for MemberEvent {
+    fn from(member: &Member) -> Self {
+        Self { member_id: member.id, identity: member.identity.clone(), role: member.role }
     }
 }
 
@@ -224,6 +255,9 @@ impl EventData {
             Self::KeyRevoked(_) => EventKind::KeyRevoked,
             Self::KeyLeaked(_) => EventKind::KeyLeaked,
             Self::HoldExpired { .. } => EventKind::HoldExpired,
+            Self::MemberJoined(_) => EventKind::MemberJoined,
+            Self::MemberChanged(_) => EventKind::MemberChanged,
+            Self::MemberRemoved(_) => EventKind::MemberRemoved,
             Self::Test { .. } => EventKind::WebhookTest,
         }
     }

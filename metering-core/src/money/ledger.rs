@@ -25,6 +25,10 @@ named_enum! {
         PaymentReversed = "payment_reversed",
         /// The same credits restored because the payment was mined after all, or the reversal ended.
         PaymentRestored = "payment_restored",
+        /// Credits that a parent account or a child account gave.
+        TransferIn = "transfer_in",
+        /// Credits that were given to a parent account or a child account.
+        TransferOut = "transfer_out",
     }
 }
 
@@ -45,7 +49,7 @@ impl LedgerKind {
             | Self::PurchaseImported
             | Self::PaymentReversed
             | Self::PaymentRestored => true,
-            Self::SignupBonus | Self::Refill | Self::Adjustment => false,
+            Self::SignupBonus | Self::Refill | Self::Adjustment | Self::TransferIn | Self::TransferOut => false,
         }
     }
 }

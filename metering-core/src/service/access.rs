@@ -9,6 +9,7 @@ use crate::access::credentials::Caller;
 use crate::access::issued_key::{Key, KeyHolder};
 use crate::access::key::KeyFault;
 use crate::access::key_use::KeyRefusal;
+use crate::access::role::Right;
 use crate::access::scope::Scope;
 use crate::clock::{Clock, Timestamp};
 use crate::error::Error;
@@ -78,26 +79,37 @@ impl Access {
         holder.key().cloned().ok_or(Error::KeyRefused(KeyFault::NotLive))
     }
 
-    /// The caller's key, if it is the account's first one.
+    /// The caller's key, if it is the account's first one. A member's session stands for it where the role has this right.
     ///
     /// # Errors
-    /// As [`Access::authorize`] for [`Scope::Manage`]; [`Error::KeyNotAllowed`] for another key.
-    pub async fn first_key(&self, caller: impl Into<Caller<'_>>) -> Result<Key, Error> {
-        let holder = self.first_holder(caller.into()).await?;
+    /// As [`Access::authorize`] for [`Scope::Manage`]; [`Error::KeyNotAllowed`] for another key or role.
+    pub async fn first_key(&self, caller: impl Into<Caller<'_>>, right: Right) -> Result<Key, Error> {
+        let holder = self.first_holder(caller.into(), right).await?;
         holder.key().cloned().ok_or(Error::KeyRefused(KeyFault::NotLive))
     }
 
     /// Who holds the first key of an account.
-    pub(super) async fn first_holder(&self, caller: Caller<'_>) -> Result<KeyHolder, Error> {
-        let holder = self.holder(caller, Some(Scope::Manage)).await?;
+    pub(super) async fn first_holder(&self, caller: Caller<'_>, right: Right) -> Result<KeyHolder, Error> {
+        let holder = self.holder_as(caller, Some(Scope::Manage), right).await?;
         let is_first = holder.key().is_some_and(|key| key.number.is_first());
         if is_first { Ok(holder) } else { Err(Error::KeyNotAllowed(KeyRefusal::NotFirst)) }
     }
 
     /// Who holds a key that may be used for this, now and from there.
     pub(super) async fn holder(&self, caller: Caller<'_>, scope: Option<Scope>) -> Result<KeyHolder, Error> {
+        self.holder_as(caller, scope, scope.map_or(Right::Read, Right::of)).await
+    }
+
+    /// Like [`Access::holder`], where a member needs another right than that of the scope.
+    pub(super) async fn holder_as(
+        &self,
+        caller: Caller<'_>,
+        scope: Option<Scope>,
+        right: Right,
+    ) -> Result<KeyHolder, Error> {
         let holder = self.holder_of(caller).await?;
         holder.check(scope, caller.address, self.now())?;
+        caller.check_role(right)?;
         Ok(holder)
     }
 
@@ -108,6 +120,7 @@ impl Access {
         let mut refused = holder.check(None, caller.address, now);
         for scope in scopes {
             refused = holder.check(Some(*scope), caller.address, now);
+            refused = refused.and_then(|()| caller.check_role(Right::of(*scope)));
             if refused.is_ok() {
                 break;
             }

@@ -1,10 +1,13 @@
-//! Sessions of browsers: a key, or a link that was sent by email, exchanged for a token that a browser keeps as a cookie.
+//! Sessions of browsers: a key, or a link that signs in, exchanged for a token that a browser keeps as a cookie.
 //!
 //! A session has the rights of its key. Every request looks up the session and then the key, so whatever ends one of them
 //! ends the session, in every process.
 
+mod sign_in;
+
 use std::sync::Arc;
 
+use crate::access::account::AccountId;
 use crate::access::browser_session::{
     BrowserSession, BrowserSessionId, BrowserToken, NewBrowserSession, SessionCredentials,
 };
@@ -12,23 +15,25 @@ use crate::access::credentials::Caller;
 use crate::access::device::DeviceName;
 use crate::access::issued_key::{Key, KeyHolder};
 use crate::access::key::KeyFault;
+use crate::access::member::{Member, MemberId};
+use crate::access::role::Right;
 use crate::access::scope::Scope;
 use crate::error::Error;
 use crate::random::SystemRandomness;
-use crate::service::Access;
-use crate::service::emails::link_token;
+use crate::service::config::ServiceConfig;
 use crate::service::metering::Service;
-use crate::signups::signup::SignupError;
-use crate::store::BrowserSessionStore;
-use crate::wire::{
-    BrowserSessionDocument, BrowserSessionResponse, BrowserSessionsDocument, EndedSessionsResponse, LinkRequest,
-};
+use crate::service::{Access, Emails};
+use crate::store::{BrowserSessionStore, MemberStore};
+use crate::wire::{BrowserSessionDocument, BrowserSessionResponse, BrowserSessionsDocument, EndedSessionsResponse};
 
 /// Sessions of browsers, from [`Service::browser_sessions`].
 #[derive(Debug, Clone, Copy)]
 pub struct BrowserSessions<'s> {
     access: &'s Access,
+    config: &'s ServiceConfig,
+    emails: Emails<'s>,
     store: Option<&'s dyn BrowserSessionStore>,
+    members: Option<&'s dyn MemberStore>,
 }
 
 /// A session that was opened now.
@@ -53,7 +58,9 @@ impl Service {
     /// Sessions of browsers.
     #[must_use]
     pub fn browser_sessions(&self) -> BrowserSessions<'_> {
-        BrowserSessions { access: &self.access, store: self.browser_sessions.as_deref() }
+        let members = self.members.as_ref().map(|setup| &*setup.store);
+        let (store, emails) = (self.browser_sessions.as_deref(), self.emails());
+        BrowserSessions { access: &self.access, config: &self.config, emails, store, members }
     }
 }
 
@@ -100,22 +107,7 @@ impl<'s> BrowserSessions<'s> {
         if !store.open_browser_session(session.clone()).await? {
             return Err(Error::KeyRefused(KeyFault::NotLive));
         }
-        opened(token, &session, &holder)
-    }
-
-    /// Opens a session of the first key of the account that a link was sent to. The key stays as it is. Works once for
-    /// each link.
-    ///
-    /// # Errors
-    /// [`Error::ValidationFailed`]; [`SignupError::LinkNotLive`]; or when the store fails.
-    pub async fn open_by_link(self, request: &LinkRequest, device: DeviceName) -> Result<OpenedSession, Error> {
-        let link = link_token(request)?;
-        let (token, new) = self.new_session(device);
-        let session = self.store()?.sign_in_by_link(&link.hash(), new).await?.ok_or(SignupError::LinkNotLive)?;
-        let holder = self.access.store.key_holder(&session.secret).await?;
-        // Only if the key was revoked in this moment.
-        let holder = holder.ok_or(Error::KeyRefused(KeyFault::NotLive))?;
-        opened(token, &session, &holder)
+        opened(token, &session, &holder, None)
     }
 
     /// The session with this token, for [`Caller::session`]; `None` if it has ended. Its key is looked up by what it is
@@ -134,10 +126,19 @@ impl<'s> BrowserSessions<'s> {
                 tracing::warn!(%error, session = %session.id, "could not note the use of a session");
             }
         }
-        Ok(Some(SessionCredentials { id: session.id, token: token.clone(), secret: session.secret }))
+        let member = match session.member {
+            // Read with each request, so that a change of the role takes effect immediately.
+            Some(id) => match self.member(&session.account, id).await? {
+                Some(member) => Some(Arc::new(member)),
+                None => return Ok(None),
+            },
+            None => None,
+        };
+        Ok(Some(SessionCredentials { id: session.id, token: token.clone(), secret: session.secret, member }))
     }
 
-    /// The sessions of the caller's key and its child keys, the most recently used first.
+    /// The sessions of the caller's key and its child keys, the most recently used first. A member who is no owner gets only
+    /// their own.
     ///
     /// # Errors
     /// [`Error::Unauthorized`] without a live key or session; [`Error::KeyNotAllowed`] when it may not manage keys; or
@@ -146,8 +147,15 @@ impl<'s> BrowserSessions<'s> {
         let caller = caller.into();
         let visible = self.visible(caller).await?;
         let current = caller.session.map(|session| session.id);
-        let data = visible.iter().map(|(session, key)| document(session, key, current == Some(session.id))).collect();
-        Ok(BrowserSessionsDocument { data })
+        let members = match (self.members, visible.first()) {
+            (Some(members), Some((session, _))) => members.members(&session.account).await?,
+            _ => Vec::new(),
+        };
+        let member = |id: Option<MemberId>| members.iter().find(|member| Some(member.id) == id);
+        let document = |(session, key): &(BrowserSession, Key)| {
+            document(session, key, current == Some(session.id), member(session.member))
+        };
+        Ok(BrowserSessionsDocument { data: visible.iter().map(document).collect() })
     }
 
     /// Ends one of those sessions.
@@ -189,7 +197,8 @@ impl<'s> BrowserSessions<'s> {
 
     /// The sessions that are live, each with its key, which is the caller's or a child of it.
     async fn visible(self, caller: Caller<'_>) -> Result<Vec<(BrowserSession, Key)>, Error> {
-        let holder = self.access.holder(caller, Some(Scope::Manage)).await?;
+        let holder = self.access.holder_as(caller, Some(Scope::Manage), Right::Read).await?;
+        let own_only = caller.member().filter(|member| !member.role.may(Right::Own)).map(|member| member.id);
         let own = holder.key().ok_or(Error::KeyRefused(KeyFault::NotLive))?.number;
         let store = self.store()?;
         let labels = self.access.key_labels(&holder.account.id).await?;
@@ -201,11 +210,17 @@ impl<'s> BrowserSessions<'s> {
             };
             if let Some(key) = holder.key().filter(|key| labels.is_at_or_below(key.number, own))
                 && session.is_live(now)
+                && (own_only.is_none() || own_only == session.member)
             {
                 visible.push((session, key.clone()));
             }
         }
         Ok(visible)
+    }
+
+    async fn member(self, account: &AccountId, id: MemberId) -> Result<Option<Member>, Error> {
+        let Some(members) = self.members else { return Ok(None) };
+        Ok(members.members(account).await?.into_iter().find(|member| member.id == id))
     }
 
     fn new_session(self, device: DeviceName) -> (BrowserToken, NewBrowserSession) {
@@ -220,18 +235,25 @@ impl<'s> BrowserSessions<'s> {
     }
 }
 
-fn opened(token: BrowserToken, session: &BrowserSession, holder: &KeyHolder) -> Result<OpenedSession, Error> {
+fn opened(
+    token: BrowserToken,
+    session: &BrowserSession,
+    holder: &KeyHolder,
+    member: Option<&Member>,
+) -> Result<OpenedSession, Error> {
     let key = holder.key().ok_or(Error::KeyRefused(KeyFault::NotLive))?;
-    Ok(OpenedSession { token, response: BrowserSessionResponse { data: document(session, key, true) } })
+    Ok(OpenedSession { token, response: BrowserSessionResponse { data: document(session, key, true, member) } })
 }
 
-fn document(session: &BrowserSession, key: &Key, current: bool) -> BrowserSessionDocument {
+fn document(session: &BrowserSession, key: &Key, current: bool, member: Option<&Member>) -> BrowserSessionDocument {
     BrowserSessionDocument {
         id: session.id.to_string(),
         device: session.device.to_string(),
         current,
         key_id: key.id.to_string(),
         key_name: key.terms.name.to_string(),
+        member: member.map(|member| member.identity.to_string()),
+        role: member.map(|member| member.role.to_string()),
         created_at: session.created_at,
         last_used_at: session.used_at,
         expires_at: session.expires_at,

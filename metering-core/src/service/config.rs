@@ -55,6 +55,8 @@ pub struct ServiceConfig {
     pub seller: Seller,
     /// How many keys an account may have. 1,000 by default.
     pub max_keys_per_account: u32,
+    /// How many child accounts an account may have that are not closed; 0, the default, for none.
+    pub max_child_accounts: u32,
 }
 
 impl ServiceConfig {
@@ -81,6 +83,7 @@ impl Default for ServiceConfig {
             hold_lease: Duration::from_secs(60),
             seller,
             max_keys_per_account: 1_000,
+            max_child_accounts: 0,
         }
     }
 }

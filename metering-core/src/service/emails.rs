@@ -1,4 +1,7 @@
-//! Mail to the owners of accounts: links that verify an address, replace a lost key or sign a browser in, and alerts.
+//! Mail to the owners and members of accounts: links that verify an address, replace a lost key, sign a browser in or
+//! invite, and alerts.
+
+mod members;
 
 use std::time::Duration;
 
@@ -7,6 +10,7 @@ use crate::access::credentials::Caller;
 use crate::access::email::Email;
 use crate::access::email_status::EmailStatus;
 use crate::access::key::ApiKey;
+use crate::access::role::Right;
 use crate::access::scope::Scope;
 use crate::charging::delivery::IdempotencyKey;
 use crate::error::Error;
@@ -23,11 +27,11 @@ use crate::signups::alert_mail::MailedAlert;
 use crate::signups::link::{EmailLink, LinkPurpose, LinkToken};
 use crate::signups::mail::{Mail, MailMessage, MailRequest, Mailer};
 use crate::signups::signup::SignupError;
-use crate::store::EmailVerified;
+use crate::store::{EmailVerified, MemberStore};
 use crate::usage::DayRange;
 use crate::wire::{
-    LinkAccountResponse, LinkRequest, RecoverByEmailRequest, RecoverByEmailResponse, SendLinkResponse,
-    VerifiedResponse, VerifyResponse,
+    LinkRequest, RecoverByEmailRequest, RecoverByEmailResponse, SendLinkResponse, SignInAccount, VerifiedResponse,
+    VerifyResponse,
 };
 
 /// The days whose usage says how long a balance lasts.
@@ -39,13 +43,15 @@ pub struct Emails<'s> {
     access: &'s Access,
     setup: &'s SignupSetup,
     webhooks: &'s WebhookSetup,
+    members: Option<&'s dyn MemberStore>,
 }
 
 impl Service {
     /// Links by email.
     #[must_use]
     pub fn emails(&self) -> Emails<'_> {
-        Emails { access: &self.access, setup: &self.signups, webhooks: &self.webhooks }
+        let members = self.members.as_ref().map(|setup| &*setup.store);
+        Emails { access: &self.access, setup: &self.signups, webhooks: &self.webhooks, members }
     }
 }
 
@@ -56,7 +62,8 @@ impl Emails<'_> {
     /// [`Error::Unauthorized`] without a live key; [`Error::Signup`] when the account has no address, another account
     /// holds it, or the mail cannot be queued; or when the store fails.
     pub async fn send_verification(self, caller: impl Into<Caller<'_>>) -> Result<SendLinkResponse, Error> {
-        let account = self.access.authorize(caller, Scope::Manage).await?;
+        let holder = self.access.holder_as(caller.into(), Some(Scope::Manage), Right::Own).await?;
+        let account = holder.account;
         let mailer = self.setup.mailer()?;
         let email = account.email.as_ref().ok_or(SignupError::NoEmail)?;
         let response = |status| SendLinkResponse {
@@ -117,17 +124,7 @@ impl Emails<'_> {
     /// # Errors
     /// [`Error::ValidationFailed`]; [`Error::Signup`] when the request cannot be queued, for any address.
     pub fn request_recovery(self, request: &RecoverByEmailRequest) -> Result<RecoverByEmailResponse, Error> {
-        self.request_link(request, LinkPurpose::RecoverKey, MailRequest::Recovery)
-    }
-
-    /// Asks for a link that signs a browser in to the account with this verified address. Otherwise as
-    /// [`Emails::request_recovery`]; [`BrowserSessions::open_by_link`](crate::service::BrowserSessions::open_by_link)
-    /// takes the link.
-    ///
-    /// # Errors
-    /// As [`Emails::request_recovery`].
-    pub fn request_sign_in(self, request: &RecoverByEmailRequest) -> Result<RecoverByEmailResponse, Error> {
-        self.request_link(request, LinkPurpose::SignIn, MailRequest::SignIn)
+        self.request_link(request.email.as_deref(), LinkPurpose::RecoverKey, MailRequest::Recovery)
     }
 
     /// The account that a link for signing in was sent to, so that a page can name it first: somebody else may have passed
@@ -135,24 +132,25 @@ impl Emails<'_> {
     ///
     /// # Errors
     /// [`Error::ValidationFailed`]; [`SignupError::LinkNotLive`]; or when the store fails.
-    pub async fn sign_in_account(self, request: &LinkRequest) -> Result<LinkAccountResponse, Error> {
+    pub(super) async fn sign_in_account(self, request: &LinkRequest) -> Result<SignInAccount, Error> {
         let link = self.setup.store()?.email_link(&link_token(request)?.hash()).await?;
         let link = link.filter(|link| link.is_live(LinkPurpose::SignIn, self.access.now()));
         let id = link.ok_or(SignupError::LinkNotLive)?.account;
         let account = self.access.store.account(&id).await?.filter(|account| account.revoked_at.is_none());
         let account = account.ok_or(SignupError::LinkNotLive)?;
-        Ok(LinkAccountResponse { org_id: account.id.to_string(), agent_name: account.agent_name.to_string() })
+        let (org_id, agent_name) = (account.id.to_string(), account.agent_name.to_string());
+        Ok(SignInAccount { org_id, agent_name, role: None })
     }
 
     fn request_link(
         self,
-        request: &RecoverByEmailRequest,
+        email: Option<&str>,
         purpose: LinkPurpose,
-        mail: fn(Email) -> MailRequest,
+        mail: impl FnOnce(Email) -> MailRequest,
     ) -> Result<RecoverByEmailResponse, Error> {
         let mailer = self.setup.mailer()?;
         let mut fields = Fields::default();
-        let email: Option<Email> = fields.parsed("email", request.email.as_deref());
+        let email: Option<Email> = fields.parsed("email", email);
         let email = email.ok_or_else(|| fields.into_error())?;
         queue(mailer, mail(email))?;
         Ok(link_accepted(purpose))
@@ -197,7 +195,11 @@ impl Emails<'_> {
     /// # Errors
     /// When the store fails; the request can be tried again.
     pub async fn prepare(self, request: &MailRequest) -> Result<Option<Mail>, Error> {
+        if let Some(mail) = self.member_mail(request).await? {
+            return Ok(Some(mail));
+        }
         let account = match request {
+            MailRequest::Invitation(..) | MailRequest::Join(..) => None,
             MailRequest::Verification(id) | MailRequest::KeyReplaced(id) => self.access.store.account(id).await?,
             MailRequest::Recovery(email) | MailRequest::SignIn(email) => {
                 self.setup.store()?.account_by_email(email).await?
@@ -220,6 +222,7 @@ impl Emails<'_> {
                     .await?
             }
             MailRequest::KeyReplaced(_) => account.email_status.is_verified().then_some(MailMessage::KeyReplaced),
+            MailRequest::Invitation(..) | MailRequest::Join(..) => None,
         };
         Ok(message.map(|message| Mail { to, agent_name: account.agent_name, message }))
     }

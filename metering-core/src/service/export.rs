@@ -1,7 +1,8 @@
 //! What is stored of an account, for its owner.
 
 use crate::access::credentials::Caller;
-use crate::error::Error;
+use crate::access::role::Right;
+use crate::error::{ChildAccountError, Error, MemberError};
 use crate::payments::payment::PaymentError;
 use crate::service::metering::Service;
 use crate::wire::{AccountExportDocument, DeliveriesDocument, WebhooksDocument};
@@ -35,11 +36,11 @@ impl Service {
     /// ```
     ///
     /// # Errors
-    /// [`Error::Unauthorized`] without a live key, [`Error::KeyNotAllowed`] unless it is the account's first one, or when
-    /// the store fails.
+    /// [`Error::Unauthorized`] without a live key, [`Error::KeyNotAllowed`] unless it is the account's first one or an owner's
+    /// session, or when the store fails.
     pub async fn export(&self, caller: impl Into<Caller<'_>>) -> Result<AccountExportDocument, Error> {
         let caller = caller.into();
-        let account = self.access.first_holder(caller).await?.account;
+        let account = self.access.first_holder(caller, Right::Own).await?.account;
         let now = self.access.now();
         let today = now.day();
         let webhooks = offered(self.webhooks().list(caller).await)?;
@@ -68,6 +69,9 @@ impl Service {
                 Some(oauth) => Some(oauth.grants(&account.id).await?),
                 None => None,
             },
+            members: offered(self.members().list(caller).await)?,
+            account_log: offered(self.members().log(caller, None, PAGE).await)?,
+            child_accounts: offered(self.child_accounts().list(caller, None, PAGE).await)?,
         })
     }
 
@@ -92,6 +96,7 @@ impl Service {
 fn offered<T>(part: Result<T, Error>) -> Result<Option<T>, Error> {
     match part {
         Err(Error::WebhooksNotOffered | Error::SessionsNotOffered) => Ok(None),
+        Err(Error::Member(MemberError::NotOffered) | Error::ChildAccount(ChildAccountError::NotOffered)) => Ok(None),
         Err(Error::Payment(cause)) if matches!(*cause, PaymentError::NotConfigured) => Ok(None),
         part => part.map(Some),
     }

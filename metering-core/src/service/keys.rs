@@ -15,6 +15,9 @@ use crate::access::issued_key::{Key, KeyHolder};
 use crate::access::key::{ApiKey, KeyFault, KeyHash};
 use crate::access::key_id::KeyId;
 use crate::access::key_terms::KeyTerms;
+use crate::access::key_use::KeyRefusal;
+use crate::access::member::Member;
+use crate::access::role::Right;
 use crate::access::scope::{Scope, Scopes};
 use crate::access::succession::derived_key;
 use crate::catalogue::Catalogue;
@@ -92,6 +95,7 @@ impl<'s> Keys<'s> {
         let caller = caller.into();
         let (holder, parent) = self.manager(caller).await?;
         let terms = self.terms_below(&parent, request)?;
+        may_give(caller.member(), terms.scopes)?;
         // Another request with the same idempotency key gets another key.
         let content = serde_json::to_vec(request).map_err(|_| Error::Internal)?;
         let secret = new_secret(CHILD, caller, &content, idempotency_key)?;
@@ -153,7 +157,8 @@ impl<'s> Keys<'s> {
         after: Option<&str>,
         limit: u32,
     ) -> Result<KeysDocument, Error> {
-        let (holder, own) = self.manager(caller.into()).await?;
+        let holder = self.access.holder_as(caller.into(), Some(Scope::Manage), Right::Read).await?;
+        let own = own(&holder)?;
         let limit = within("limit", limit, MAX_ENTRIES)?;
         let (id, now) = (&holder.account.id, self.access.now());
         let labels = self.access.key_labels(id).await?;
@@ -177,7 +182,7 @@ impl<'s> Keys<'s> {
     pub async fn get(self, caller: impl Into<Caller<'_>>, id: &str) -> Result<KeyResponse, Error> {
         let caller = caller.into();
         let scope = (id != CURRENT).then_some(Scope::Manage);
-        let holder = self.access.holder(caller, scope).await?;
+        let holder = self.access.holder_as(caller, scope, Right::Read).await?;
         let own = own(&holder)?;
         let key = self.find_key(&holder.account.id, own, id).await?;
         Ok(KeyResponse { data: self.document(&holder.account.id, &key).await? })
@@ -272,8 +277,30 @@ impl<'s> Keys<'s> {
         let (holder, own) = self.manager(caller).await?;
         let account = holder.account.id;
         let id = if id == CURRENT { own.id.clone() } else { id.parse().map_err(|_| Error::NoSuchKey)? };
+        if let Some(member) = caller.member() {
+            self.check_member(member, &account, &id, &change).await?;
+        }
         let changed = self.access.store.change_key(&account, &id, Some(&own.id), change, self.access.now()).await?;
         Ok((account, changed_key(changed)?))
+    }
+
+    /// A member changes the first key only as an owner, and other keys only if the role could have made them.
+    async fn check_member(
+        self,
+        member: &Member,
+        account: &AccountId,
+        id: &KeyId,
+        change: &KeyChange,
+    ) -> Result<(), Error> {
+        let found = self.access.store.key(account, id, self.access.now().day()).await?.ok_or(Error::NoSuchKey)?;
+        if found.key.number.is_first() && !member.role.may(Right::Own) {
+            return Err(Error::KeyNotAllowed(KeyRefusal::Role { role: member.role }));
+        }
+        may_give(Some(member), found.key.terms.scopes)?;
+        match change {
+            KeyChange::Terms(terms) => terms.scopes.map_or(Ok(()), |scopes| may_give(Some(member), scopes)),
+            KeyChange::Rotate { .. } | KeyChange::Revoke => Ok(()),
+        }
     }
 
     /// The id of a key that is the caller's own or a child of it.
@@ -320,6 +347,16 @@ fn new_secret(
     let purpose = [purpose, b" ", target].concat();
     let derived = derived_key(&purpose, proof, idempotency_key);
     derived.map_err(|problem| Error::field("Idempotency-Key", problem))
+}
+
+/// Whether a member may give these scopes to a key. Keys are checked by the store.
+pub(in crate::service) fn may_give(member: Option<&Member>, scopes: Scopes) -> Result<(), Error> {
+    match member {
+        Some(member) if !member.role.may_give(scopes) => {
+            Err(Error::KeyNotAllowed(KeyRefusal::Role { role: member.role }))
+        }
+        _ => Ok(()),
+    }
 }
 
 fn own(holder: &KeyHolder) -> Result<&Key, Error> {

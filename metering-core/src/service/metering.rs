@@ -10,13 +10,14 @@ use crate::clock::{Clock, SystemClock};
 use crate::prices::PriceNumber;
 use crate::service::billing::OwnTemplates;
 use crate::service::config::ServiceConfig;
+use crate::service::members::MemberSetup;
 use crate::service::oauth::OAuthSetup;
 use crate::service::payments::{PaymentState, PlansCache};
 use crate::service::signups::SignupSetup;
 use crate::service::used_routes::UsedRoutes;
 use crate::service::webhooks::WebhookSetup;
 use crate::service::{Access, BillingSettings, RequestPayments};
-use crate::store::{BrowserSessionStore, PriceStore, Store};
+use crate::store::{BrowserSessionStore, ChildAccountStore, PriceStore, Store};
 
 /// The metering service without a transport.
 ///
@@ -59,6 +60,10 @@ pub struct Service {
     pub(super) webhooks: WebhookSetup,
     /// `None` when the service keeps no sessions of browsers.
     pub(super) browser_sessions: Option<Arc<dyn BrowserSessionStore>>,
+    /// `None` when accounts have no children.
+    pub(super) child_accounts: Option<Arc<dyn ChildAccountStore>>,
+    /// `None` when accounts have no members.
+    pub(super) members: Option<MemberSetup>,
     /// `None` when the service offers no OAuth.
     pub(super) oauth: Option<OAuthSetup>,
 }
@@ -164,6 +169,8 @@ impl Service {
             signups: SignupSetup::default(),
             webhooks: WebhookSetup::default(),
             browser_sessions: None,
+            child_accounts: None,
+            members: None,
             oauth: None,
         }
     }
@@ -202,6 +209,8 @@ impl Service {
             signups: self.signups.clone(),
             webhooks: self.webhooks.clone(),
             browser_sessions: self.browser_sessions.clone(),
+            child_accounts: self.child_accounts.clone(),
+            members: self.members.clone(),
             oauth: self.oauth.clone(),
         }
     }

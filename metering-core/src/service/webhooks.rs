@@ -11,6 +11,7 @@ pub(super) use setup::WebhookSetup;
 
 use crate::access::account::{Account, AccountId};
 use crate::access::credentials::Caller;
+use crate::access::role::Right;
 use crate::access::scope::Scope;
 use crate::error::Error;
 use crate::events::{
@@ -103,7 +104,7 @@ impl Webhooks<'_> {
         caller: impl Into<Caller<'_>>,
         request: &CreateWebhookRequest,
     ) -> Result<IssuedWebhookResponse, Error> {
-        let account = self.owner(caller).await?;
+        let account = self.owner(caller, Right::Develop).await?;
         if self.setup.settings.max_per_account == 0 {
             return Err(Error::WebhooksNotOffered);
         }
@@ -172,7 +173,7 @@ impl Webhooks<'_> {
         id: &str,
         request: &ChangeWebhookRequest,
     ) -> Result<WebhookResponse, Error> {
-        let account = self.owner(caller).await?;
+        let account = self.owner(caller, Right::Develop).await?;
         let is_mailed = self.find(&account.id, id).await?.terms.url.email().is_some();
         let mut fields = Fields::default();
         let kinds = request.events.as_ref();
@@ -202,7 +203,7 @@ impl Webhooks<'_> {
     /// # Errors
     /// As [`Webhooks::create`], and [`Error::NoSuchWebhook`].
     pub async fn delete(self, caller: impl Into<Caller<'_>>, id: &str) -> Result<DeletedWebhookResponse, Error> {
-        let account = self.owner(caller).await?;
+        let account = self.owner(caller, Right::Develop).await?;
         let deleted = self.setup.store()?.delete_webhook(&account.id, &read_id(id)?).await?;
         if deleted { Ok(DeletedWebhookResponse { deleted }) } else { Err(Error::NoSuchWebhook) }
     }
@@ -218,7 +219,7 @@ impl Webhooks<'_> {
         id: &str,
         request: &RotateWebhookRequest,
     ) -> Result<IssuedWebhookResponse, Error> {
-        let account = self.owner(caller).await?;
+        let account = self.owner(caller, Right::Develop).await?;
         let now = self.access.now();
         let old_until = end_of_grace(request.grace_seconds.or(Some(DEFAULT_GRACE_SECONDS)), now)?;
         let secret = WebhookSecret::generate(&SystemRandomness);
@@ -248,8 +249,8 @@ impl Webhooks<'_> {
 
     /// The account, if the caller has its first key. Webhooks cover the whole account and outlive the key that made
     /// them, so a key that was given away must not control them.
-    async fn owner(self, caller: impl Into<Caller<'_>>) -> Result<Account, Error> {
-        Ok(self.access.first_holder(caller.into()).await?.account)
+    async fn owner(self, caller: impl Into<Caller<'_>>, right: Right) -> Result<Account, Error> {
+        Ok(self.access.first_holder(caller.into(), right).await?.account)
     }
 
     /// A webhook, with how its deliveries are doing.

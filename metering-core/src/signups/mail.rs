@@ -1,4 +1,4 @@
-//! Mail to the owners of accounts: what is sent, and who sends it.
+//! Mail to the owners and members of accounts: what is sent, and who sends it.
 //!
 //! A request only queues mail. The mailer's own task then asks [`Emails::prepare`](crate::service::Emails::prepare) what
 //! to send, which creates the link. So a request takes the same time whether or not an account has the address, and
@@ -9,10 +9,12 @@ use std::time::Duration;
 
 use crate::access::account::{AccountId, AgentName};
 use crate::access::email::Email;
+use crate::access::member::MemberId;
+use crate::access::role::MemberRole;
 use crate::money::credits::Credits;
 use crate::money::runway::Runway;
 use crate::signups::alert_mail::MailedAlert;
-use crate::signups::link::LinkToken;
+use crate::signups::link::{LinkHash, LinkToken};
 
 /// Sends mail in the background.
 pub trait Mailer: Send + Sync + fmt::Debug {
@@ -30,8 +32,12 @@ pub enum MailRequest {
     Verification(AccountId),
     /// A link that replaces the key of the account with this verified address, if there is one.
     Recovery(Email),
-    /// A link that signs in to the account with this verified address, if there is one.
+    /// A link that signs in to the accounts of this address, if there are any.
     SignIn(Email),
+    /// A link with which this address accepts the invitation with this token.
+    Join(Email, LinkHash),
+    /// The link of an invitation that an account made.
+    Invitation(AccountId, MemberId),
     /// The notice that the key of this account was replaced.
     KeyReplaced(AccountId),
 }
@@ -44,6 +50,8 @@ impl MailRequest {
             Self::Verification(_) => "verification",
             Self::Recovery(_) => "recovery",
             Self::SignIn(_) => "sign_in",
+            Self::Join(..) => "join",
+            Self::Invitation(..) => "invitation",
             Self::KeyReplaced(_) => "key_replaced",
         }
     }
@@ -53,8 +61,10 @@ impl fmt::Debug for MailRequest {
     /// Leaves out addresses: requests of strangers are logged too.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Verification(account) | Self::KeyReplaced(account) => write!(f, "{} of {account}", self.kind()),
-            Self::Recovery(_) | Self::SignIn(_) => write!(f, "{} of …", self.kind()),
+            Self::Verification(account) | Self::KeyReplaced(account) | Self::Invitation(account, _) => {
+                write!(f, "{} of {account}", self.kind())
+            }
+            Self::Recovery(_) | Self::SignIn(_) | Self::Join(..) => write!(f, "{} of …", self.kind()),
         }
     }
 }
@@ -95,6 +105,15 @@ pub enum MailMessage {
         token: LinkToken,
         /// How long it works.
         lifetime: Duration,
+    },
+    /// Follow this link to become a member of the account.
+    Invitation {
+        /// The link's token.
+        token: LinkToken,
+        /// How long it works.
+        lifetime: Duration,
+        /// The role that the member will have.
+        role: MemberRole,
     },
     /// The key was replaced.
     KeyReplaced,

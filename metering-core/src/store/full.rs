@@ -8,8 +8,8 @@ use async_trait::async_trait;
 
 use crate::access::account::{Account, AccountId};
 use crate::store::{
-    AuthorizationStore, BrowserSessionStore, EventStore, ImportStore, OAuthStore, OperatorStore, PaymentStore,
-    PriceStore, RefillStore, SignupStore, StoreError, UsageSinkStore,
+    AuthorizationStore, BrowserSessionStore, ChildAccountStore, EventStore, ImportStore, MemberStore, OAuthStore,
+    OperatorStore, PaymentStore, PriceStore, RefillStore, SignupStore, StoreError, UsageSinkStore,
 };
 
 /// A store for everything that a service can offer.
@@ -40,6 +40,8 @@ pub trait FullStore:
     + ImportStore
     + PriceStore
     + BrowserSessionStore
+    + MemberStore
+    + ChildAccountStore
     + OAuthStore
     + UsageSinkStore
 {

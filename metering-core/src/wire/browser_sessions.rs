@@ -18,6 +18,12 @@ pub struct BrowserSessionDocument {
     pub key_id: String,
     /// The name of that key.
     pub key_name: String,
+    /// The member whose session it is: an email address or a wallet. Left out for that of a key.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub member: Option<String>,
+    /// The member's role.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub role: Option<String>,
     /// When it was opened, as RFC 3339.
     #[cfg_attr(feature = "openapi", schema(value_type = String, format = DateTime))]
     pub created_at: Timestamp,

@@ -55,9 +55,27 @@ pub struct LinkRequest {
     /// The link's token: the part after `#`.
     #[cfg_attr(feature = "openapi", schema(value_type = String))]
     pub token: Option<zeroize::Zeroizing<String>>,
+    /// The wallet's signature, where the token is that of `POST /api-key/sessions/wallet`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub signature: Option<String>,
+    /// The account to sign in to, of those that the address or wallet has. May be omitted if there is one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub org_id: Option<String>,
 }
 
-shown_fields!(LinkRequest:);
+shown_fields!(LinkRequest: org_id);
+
+/// An account that a link signs in to.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct SignInAccount {
+    /// The account's id.
+    pub org_id: String,
+    /// The account's name.
+    pub agent_name: String,
+    /// The role of the member: `owner`, `billing`, `developer` or `viewer`; null for the account's own address or wallet.
+    pub role: Option<String>,
+}
 
 /// The response to `POST /api-key/sessions/email/account`.
 #[derive(Debug, Clone, Serialize)]
@@ -67,6 +85,13 @@ pub struct LinkAccountResponse {
     pub org_id: String,
     /// The account's name.
     pub agent_name: String,
+    /// All accounts that the link signs in to; the first is the one above.
+    pub accounts: Vec<SignInAccount>,
+    /// Whether the link accepts an invitation to the account.
+    pub joins: bool,
+    /// Whether the link is an invitation alone: send its token with an email address to `POST /api-key/sessions/email`, or
+    /// with a wallet to `POST /api-key/sessions/wallet`.
+    pub needs_identity: bool,
 }
 
 /// The response to `POST /signup/email/verify`.

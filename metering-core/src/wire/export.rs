@@ -3,9 +3,9 @@
 use serde::Serialize;
 
 use crate::wire::{
-    ActivityDocument, AutoTopUpResponse, BalanceDocument, BrowserSessionsDocument, BuyerResponse, CardChargeDocument,
-    DailyUsageDocument, DeliveriesDocument, EventsDocument, KeysDocument, LedgerDocument, OAuthGrantDocument,
-    ReceiptsDocument, RequestsDocument, WebhooksDocument,
+    AccountLogDocument, ActivityDocument, AutoTopUpResponse, BalanceDocument, BrowserSessionsDocument, BuyerResponse,
+    CardChargeDocument, ChildAccountsDocument, DailyUsageDocument, DeliveriesDocument, EventsDocument, KeysDocument,
+    LedgerDocument, MembersDocument, OAuthGrantDocument, ReceiptsDocument, RequestsDocument, WebhooksDocument,
 };
 
 /// The response to `GET /account/export`. Each part is what the call named with it returns; where a part has a `next`, that
@@ -48,4 +48,10 @@ pub struct AccountExportDocument {
     pub sessions: Option<BrowserSessionsDocument>,
     /// Programs that the owner gave access with OAuth.
     pub oauth_grants: Option<Vec<OAuthGrantDocument>>,
+    /// Its members and open invitations: `GET /members`.
+    pub members: Option<MembersDocument>,
+    /// The newest entries of its own log, at most 100: `GET /members/log`.
+    pub account_log: Option<AccountLogDocument>,
+    /// Accounts below it, the first 100: `GET /accounts`. A child does not learn whose it is.
+    pub child_accounts: Option<ChildAccountsDocument>,
 }

@@ -29,7 +29,7 @@ pub struct LedgerEntryDocument {
     #[cfg_attr(feature = "openapi", schema(format = DateTime))]
     pub created_at: String,
     /// `signup_bonus`, `purchase_pay_signup`, `purchase_topup`, `purchase_imported`, `refill`, `adjustment`,
-    /// `payment_reversed` or `payment_restored`.
+    /// `payment_reversed`, `payment_restored`, `transfer_in` or `transfer_out`.
     #[serde(rename = "type")]
     pub kind: String,
     /// The change of the balance.

@@ -147,7 +147,8 @@ pub struct ActivityEntry {
     pub amount: Credits,
     /// `usage`, `usage_refund`, `signup_bonus`, `purchase_pay_signup`, `purchase_topup`, `purchase_imported`,
     /// `refill`, `adjustment`, `payment_reversed` (a reorganisation removed the payment, or its processor reversed
-    /// it) or `payment_restored` (it was mined again, or the reversal ended).
+    /// it), `payment_restored` (it was mined again, or the reversal ended), `transfer_in` or `transfer_out` (a parent or
+    /// child account gave or got credits).
     #[serde(rename = "type")]
     pub kind: String,
     /// A sentence about it.

@@ -3,6 +3,7 @@
 mod chain;
 mod claims;
 mod email;
+mod members;
 mod not_before;
 mod other_quotes;
 mod quotes;

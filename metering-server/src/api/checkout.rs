@@ -2,7 +2,7 @@
 
 use http::StatusCode;
 use metering_core::Error;
-use metering_core::access::Scope;
+use metering_core::access::{Right, Scope};
 use metering_core::charging::IdempotencyKey;
 use metering_core::wire::{
     AutoTopUpRequest, AutoTopUpResponse, CheckoutRequest, CheckoutResponse, ErrorBody, ErrorCode,
@@ -29,7 +29,7 @@ pub(crate) async fn create_checkout(app: &App, request: Request) -> Result<Check
     let stripe = stripe(app)?;
     let wanted: CheckoutRequest = read(&request.body)?;
     if wanted.save_card {
-        app.service.access().first_key(&sender).await?;
+        app.service.access().first_key(&sender, Right::Pay).await?;
     }
     let plan = wanted.plan_id.ok_or_else(|| Error::field("plan_id", "is required"))?;
     let key = request.idempotency_key()?;

@@ -40,7 +40,7 @@ pub(crate) async fn recovery_link(app: &App, request: Request) -> Result<Recover
 ///
 /// # Errors
 /// 400 for a body that is not valid; 429 when a limit is reached.
-pub(super) fn address(app: &App, request: &Request) -> Result<RecoverByEmailRequest, Problem> {
+fn address(app: &App, request: &Request) -> Result<RecoverByEmailRequest, Problem> {
     let client = request.client()?;
     app.limits.recovery(&client)?;
     let wanted: RecoverByEmailRequest = read(&request.body)?;

@@ -1,7 +1,7 @@
 //! Events of the caller's account, and the balance below which it gets one.
 
 use metering_client::calls::webhooks::ListEvents;
-use metering_core::access::Scope;
+use metering_core::access::{Right, Scope};
 use metering_core::store::Cursor;
 use metering_core::wire::{BalanceAlertDocument, BalanceAlertRequest, EventsDocument};
 
@@ -24,7 +24,7 @@ pub(crate) async fn balance_alert(app: &App, request: Request) -> Result<Balance
 
 pub(crate) async fn set_balance_alert(app: &App, request: Request) -> Result<BalanceAlertDocument, Problem> {
     let sender = request.sender()?;
-    let actor = app.service.access().first_key(&sender).await?;
+    let actor = app.service.access().first_key(&sender, Right::Pay).await?;
     app.limits.key_changes(&actor)?;
     let wanted: BalanceAlertRequest = read(&request.body)?;
     let set = app.service.webhooks().set_balance_alert(&sender, &wanted).await;

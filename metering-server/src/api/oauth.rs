@@ -1,6 +1,7 @@
 //! OAuth: the consent page's calls, and the endpoints of clients.
 
 use http::{HeaderValue, StatusCode, header};
+use metering_core::access::Caller;
 use metering_core::service::{OAuth, OAuthError, TokenForm};
 use metering_core::wire::{
     AuthorizationDocument, AuthorizationRequest, ConsentRequest, ConsentResponse, ErrorBody, OAuthErrorBody,
@@ -71,8 +72,10 @@ pub(crate) async fn describe_authorization(app: &App, request: Request) -> Resul
 pub(crate) async fn consent(app: &App, request: Request) -> Result<ConsentResponse, Problem> {
     let (oauth, issuer) = offered(app, &request)?;
     let parent = parent_key(app, &request).await?;
+    let sender = request.sender()?;
+    let member = Caller::from(&sender).member();
     let wanted: ConsentRequest = read(&request.body)?;
-    Ok(counted("oauth_consent", oauth.consent(&parent, &wanted, &issuer).await)?)
+    Ok(counted("oauth_consent", oauth.consent(&parent, member, &wanted, &issuer).await)?)
 }
 
 /// Register a client

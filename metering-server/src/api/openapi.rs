@@ -41,6 +41,8 @@ pub(crate) use description::Description;
         (name = "plans", description = "Plans on sale"),
         (name = "payments", description = "Buying credits on a chain: a new account, or a top-up"),
         (name = "signup", description = "Signing up without paying, as a device flow (RFC 8628)"),
+        (name = "child_accounts", description = "Accounts of a customer's customers, which the customer fills"),
+        (name = "members", description = "People who sign in to an account as themselves, each with a role"),
         (name = "sessions", description = "Browsers that are signed in on the service's own pages"),
         (name = "oauth", description = "Programs that get a key by its owner's consent (OAuth 2.1)"),
         (name = "recovery", description = "Replacing a lost key with a wallet's signature"),

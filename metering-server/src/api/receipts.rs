@@ -2,7 +2,7 @@
 
 use metering_client::calls::account::{AddReceiptBuyer, GetReceipt, GetReceiptPdf, ListReceipts};
 use metering_core::AccountId;
-use metering_core::access::Scope;
+use metering_core::access::{Right, Scope};
 use metering_core::wire::{BuyerRequest, BuyerResponse, ReceiptDocument, ReceiptsDocument};
 
 use crate::access::credentials::Sender;
@@ -50,7 +50,7 @@ pub(crate) async fn set_buyer(app: &App, request: Request) -> Result<BuyerRespon
 /// The sender, whose key is the first one of the account, and the account. Counts a change.
 pub(super) async fn first_key(app: &App, request: &Request) -> Result<(Sender, AccountId), Problem> {
     let sender = request.sender()?;
-    let actor = app.service.access().first_key(&sender).await?;
+    let actor = app.service.access().first_key(&sender, Right::Pay).await?;
     app.limits.key_changes(&actor)?;
     Ok((sender, actor.account))
 }

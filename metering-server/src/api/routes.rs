@@ -5,7 +5,9 @@
 
 use std::sync::LazyLock;
 
-use metering_client::calls::{account, billing, keys, oauth, payments, sessions, signup, webhooks};
+use metering_client::calls::{
+    account, billing, child_accounts, keys, members, oauth, payments, sessions, signup, webhooks,
+};
 
 use crate::api;
 use crate::api::app::App;
@@ -41,6 +43,18 @@ pub(super) static ENDPOINTS: LazyLock<Table<App>> = LazyLock::new(|| {
         call!(keys::RotateCurrentKey => api::rotate_current_key),
         call!(keys::RotateKey => api::rotate_key),
         call!(keys::ReportLeaked => api::report_leaked),
+        call!(child_accounts::CreateChildAccount => api::create_child_account),
+        call!(child_accounts::ListChildAccounts => api::child_accounts).compressed(),
+        call!(child_accounts::GetChildrenUsage => api::child_accounts_usage).compressed(),
+        call!(child_accounts::GetChildAccount => api::child_account),
+        call!(child_accounts::MoveCredits => api::move_credits),
+        call!(child_accounts::RotateChildAccount => api::rotate_child_account),
+        call!(child_accounts::CloseChildAccount => api::close_child_account),
+        call!(members::ListMembers => api::members),
+        call!(members::InviteMember => api::invite_member),
+        call!(members::ChangeMember => api::change_member),
+        call!(members::RemoveMember => api::remove_member),
+        call!(members::GetAccountLog => api::account_log).compressed(),
         call!(webhooks::GetBalanceAlert => api::balance_alert),
         call!(webhooks::SetBalanceAlert => api::set_balance_alert),
         call!(webhooks::ListEvents => api::events).compressed(),
@@ -84,6 +98,7 @@ pub(super) static ENDPOINTS: LazyLock<Table<App>> = LazyLock::new(|| {
         call!(sessions::EndSessions as api::end_sessions),
         call!(sessions::EndSession as api::end_session),
         call!(sessions::SendSignInLink => api::sign_in_link),
+        call!(sessions::SignInWithWallet => api::sign_in_with_wallet),
         call!(sessions::GetSignInAccount => api::sign_in_account),
         call!(sessions::SignInByLink as api::sign_in_by_link),
         call!(oauth::DescribeAuthorization => api::describe_authorization),
@@ -145,6 +160,7 @@ mod tests {
         let table = [
             (Method::GET, "/credits/balance", true),
             (Method::POST, "/keys", true),
+            (Method::POST, "/members", true),
             (Method::PUT, "/credits/buyer", true),
             (Method::GET, "/credits/receipt.pdf", true),
             (Method::DELETE, "/api-key/sessions/current", true),
@@ -174,6 +190,7 @@ mod tests {
             ("/keys/%ff", None, &[]),
             ("/keys/", Some("/keys"), &[]),
             ("/keys/leaked", Some("/keys/leaked"), &[]),
+            ("/members/log", Some("/members/log"), &[]),
             ("/keys/leaked/rotate", Some("/keys/{id}/rotate"), &["leaked"]),
             ("/", None, &[]),
             ("", None, &[]),

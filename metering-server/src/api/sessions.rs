@@ -1,16 +1,16 @@
 //! Signs browsers in and out, and lists where an account is signed in.
 
 use metering_client::calls::sessions::{CreateSession, EndSession, EndSessions, SignInByLink};
-use metering_core::access::DeviceName;
+use metering_core::access::{DeviceName, Email};
 use metering_core::service::OpenedSession;
 use metering_core::wire::call::Call;
 use metering_core::wire::{
     BrowserSessionResponse, BrowserSessionsDocument, LinkAccountResponse, LinkRequest, RecoverByEmailResponse,
+    SignInLinkRequest, WalletSignInRequest, WalletSignInResponse,
 };
 
 use crate::access::session::{check_sign_in, close, open};
 use crate::api::app::App;
-use crate::api::email::address;
 use crate::endpoints::body::read;
 use crate::endpoints::{Request, reply};
 use crate::http::{Problem, Reply};
@@ -27,14 +27,27 @@ pub(crate) async fn create_session(app: &App, request: Request) -> Result<Reply,
 }
 
 pub(crate) async fn sign_in_link(app: &App, request: Request) -> Result<RecoverByEmailResponse, Problem> {
-    let wanted = address(app, &request)?;
-    Ok(counted("sign_in_link", app.service.emails().request_sign_in(&wanted))?)
+    let client = request.client()?;
+    app.limits.recovery(&client)?;
+    let wanted: SignInLinkRequest = read(&request.body)?;
+    // Known or not, so that a refusal says nothing about accounts. The service refuses a malformed address.
+    if let Some(Ok(email)) = wanted.email.as_deref().map(str::parse::<Email>) {
+        app.limits.mail(&client, &email)?;
+    }
+    Ok(counted("sign_in_link", app.service.emails().request_sign_in(&wanted).await)?)
+}
+
+pub(crate) async fn sign_in_with_wallet(app: &App, request: Request) -> Result<WalletSignInResponse, Problem> {
+    app.limits.recovery(&request.client()?)?;
+    let wanted: WalletSignInRequest = read(&request.body)?;
+    app.limit_wallet(wanted.address.as_deref())?;
+    Ok(counted("wallet_sign_in", app.service.browser_sessions().begin_with_wallet(&wanted).await)?)
 }
 
 pub(crate) async fn sign_in_account(app: &App, request: Request) -> Result<LinkAccountResponse, Problem> {
     app.limits.recovery(&request.client()?)?;
     let link: LinkRequest = read(&request.body)?;
-    Ok(app.service.emails().sign_in_account(&link).await?)
+    Ok(app.service.browser_sessions().accounts_of_link(&link).await?)
 }
 
 pub(crate) async fn sign_in_by_link(app: &App, request: Request) -> Result<Reply, Problem> {

@@ -1,7 +1,7 @@
 //! Webhooks of the caller's account, and their deliveries.
 
 use metering_client::calls::webhooks::ListDeliveries;
-use metering_core::access::Scope;
+use metering_core::access::{Right, Scope};
 use metering_core::store::Cursor;
 use metering_core::wire::{
     ChangeWebhookRequest, CreateWebhookRequest, DeletedWebhookResponse, DeliveriesDocument, DeliveryPayloadResponse,
@@ -82,7 +82,7 @@ fn segment(request: &Request, index: usize) -> &str {
 /// The sender, whose key is the first one of the account. Counts a change.
 async fn manager(app: &App, request: &Request) -> Result<Sender, Problem> {
     let sender = request.sender()?;
-    let actor = app.service.access().first_key(&sender).await?;
+    let actor = app.service.access().first_key(&sender, Right::Develop).await?;
     app.limits.key_changes(&actor)?;
     Ok(sender)
 }

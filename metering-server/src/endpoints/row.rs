@@ -85,6 +85,8 @@ pub(crate) struct Endpoint<A> {
     pub(crate) method: Method,
     /// Parameters are in braces, as in `/admin/accounts/{id}`.
     pub(crate) path: String,
+    /// The name of its call; empty if it is described by other means.
+    pub(super) id: &'static str,
     pub(super) handler: Handler<A>,
     describe: fn() -> OpenApi,
     pub(crate) is_compressed: bool,
@@ -116,6 +118,7 @@ impl<A> Endpoint<A> {
         Self {
             method,
             path: path.to_owned(),
+            id: "",
             handler,
             describe,
             takes_head,
@@ -128,6 +131,11 @@ impl<A> Endpoint<A> {
     /// For responses that are worth compressing and contain no secret.
     pub(crate) fn compressed(self) -> Self {
         Self { is_compressed: true, ..self }
+    }
+
+    /// Names its call.
+    pub(crate) fn named(self, id: &'static str) -> Self {
+        Self { id, ..self }
     }
 
     /// Whether the session of a signed-in browser may stand for the key.

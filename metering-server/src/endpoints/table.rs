@@ -81,6 +81,12 @@ impl<'t, A> Found<'t, A> {
         self.endpoints().any(|endpoint| endpoint.takes_session && endpoint.method == *method)
     }
 
+    /// The name of the call with this method, and the values in its path, for the log of an account.
+    pub(crate) fn named(&self, method: &Method) -> (&'static str, String) {
+        let id = self.endpoints().find(|endpoint| endpoint.method == *method).map_or("", |endpoint| endpoint.id);
+        (id, self.parameters.join(" "))
+    }
+
     /// Whether responses of the path may be compressed.
     pub(crate) fn is_compressed(&self) -> bool {
         self.endpoints().any(|endpoint| endpoint.is_compressed)

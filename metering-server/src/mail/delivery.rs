@@ -116,7 +116,8 @@ impl Delivery {
         parcel.expires_at = match mail.message {
             MailMessage::Verify { lifetime, .. }
             | MailMessage::Recover { lifetime, .. }
-            | MailMessage::SignIn { lifetime, .. } => Some(Instant::now() + lifetime),
+            | MailMessage::SignIn { lifetime, .. }
+            | MailMessage::Invitation { lifetime, .. } => Some(Instant::now() + lifetime),
             MailMessage::KeyReplaced | MailMessage::Alert { .. } => None,
         };
         let message = self.letterhead.load().message(&mail);

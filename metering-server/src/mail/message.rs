@@ -21,7 +21,7 @@ const ACCOUNT_PAGE: &str = "/metering/account";
 /// The page that a link for recovery or for signing in opens.
 pub(crate) const RECOVER_PAGE: &str = "/metering/recover";
 
-const TEMPLATES: [(&str, &str); 12] = [
+const TEMPLATES: [(&str, &str); 14] = [
     ("layout.html", include_str!("../../assets/mail/layout.html")),
     ("verify.html", include_str!("../../assets/mail/verify.html")),
     ("verify.txt", include_str!("../../assets/mail/verify.txt")),
@@ -29,6 +29,8 @@ const TEMPLATES: [(&str, &str); 12] = [
     ("recover.txt", include_str!("../../assets/mail/recover.txt")),
     ("sign_in.html", include_str!("../../assets/mail/sign_in.html")),
     ("sign_in.txt", include_str!("../../assets/mail/sign_in.txt")),
+    ("invitation.html", include_str!("../../assets/mail/invitation.html")),
+    ("invitation.txt", include_str!("../../assets/mail/invitation.txt")),
     ("replaced.html", include_str!("../../assets/mail/replaced.html")),
     ("replaced.txt", include_str!("../../assets/mail/replaced.txt")),
     ("alert.html", include_str!("../../assets/mail/alert.html")),
@@ -125,6 +127,16 @@ impl Letterhead {
                     ..common
                 },
             ),
+            MailMessage::Invitation { token, lifetime, role } => (
+                "invitation",
+                format!("Join {account} at {brand}"),
+                context! {
+                    link => url(format!("{}{RECOVER_PAGE}#sign-in={}", self.pages, token.expose())),
+                    lifetime => Lifetime(*lifetime).to_string(),
+                    role => role.as_str(),
+                    ..common
+                },
+            ),
             MailMessage::KeyReplaced => (
                 "replaced",
                 format!("Your {brand} API key was replaced"),
@@ -193,12 +205,15 @@ fn url(text: String) -> Value {
     Value::from_safe_string(text)
 }
 
-/// How long a link works, as people say it: whole hours, or minutes.
+/// How long a link works, as people say it: days, whole hours, or minutes.
 struct Lifetime(Duration);
 
 impl fmt::Display for Lifetime {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let minutes = self.0.as_secs() / 60;
+        if minutes > 24 * 60 && minutes.is_multiple_of(24 * 60) {
+            return write!(f, "{} days", minutes / (24 * 60));
+        }
         if minutes.is_multiple_of(60) { write!(f, "{} hours", minutes / 60) } else { write!(f, "{minutes} minutes") }
     }
 }

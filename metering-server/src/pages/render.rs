@@ -84,6 +84,7 @@ impl Pages {
             ("/metering", "metering.html", challenged),
             ("/verify", "verify.html", challenged),
             ("/metering/account", "account.html", nothing),
+            (RECOVER_PAGE, "recover.html", nothing),
             ("/metering/receipt", "receipt.html", nothing),
             (COMPLETE_PAGE, "complete.html", nothing),
             ("/docs", "docs.html", reference),
@@ -94,7 +95,7 @@ impl Pages {
             plain.push((CONSENT_PAGE, "consent.html", nothing));
         }
         if config.smtp.is_some() {
-            plain.extend([(VERIFY_PAGE, "verify-email.html", nothing), (RECOVER_PAGE, "recover.html", nothing)]);
+            plain.push((VERIFY_PAGE, "verify-email.html", nothing));
         }
         let mut by_path = HashMap::new();
         for (path, template, elsewhere) in plain {

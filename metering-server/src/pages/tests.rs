@@ -332,9 +332,7 @@ fn prices_are_said_in_credits_and_requests() {
     let first = get(&pages, "/metering");
     assert!(body(&first).contains("enough for 200 searches or 40 reports."), "{}", body(&first));
     assert!(body(&first).contains("<td>0.01 credits per search</td>"), "{}", body(&first));
-    for pages in [&pages, &pages_of("")] {
-        for (path, reply) in all(pages) {
-            assert!(!body(&reply).to_lowercase().contains("weight"), "{path} speaks of weights");
-        }
+    for (path, reply) in all(&pages).into_iter().chain(all(&pages_of(""))) {
+        assert!(!body(&reply).to_lowercase().contains("weight"), "{path} speaks of weights");
     }
 }

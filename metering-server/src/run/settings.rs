@@ -76,6 +76,7 @@ pub(super) fn service(config: &Config, urls: &Urls) -> ServiceConfig {
         hold_lease,
         seller,
         max_keys_per_account,
+        max_child_accounts: config.limits.max_child_accounts,
     }
 }
 

@@ -1,10 +1,16 @@
 //! The records of a store, in a form that does not depend on the backend.
 
+mod amounts;
+mod exact;
+
 use std::fmt;
 use std::sync::Arc;
 
 use metering_core::RequestId;
-use metering_core::access::{Account, AccountId, BrowserSession, KeyNumber, KeyRecord, SecretRecord};
+use metering_core::access::{
+    Account, AccountAction, AccountId, BrowserSession, Invitation, KeyNumber, KeyRecord, Member, SecretRecord,
+    SignInProof,
+};
 use metering_core::chains::Address;
 use metering_core::charging::{CountedRoute, Hold, StoredResult, UsageKind, Volume, Window};
 use metering_core::clock::{Day, Timestamp};
@@ -19,6 +25,7 @@ use metering_core::payments::{
 };
 use metering_core::prices::PriceVersion;
 use metering_core::signups::{EmailLink, SignupSession};
+use metering_core::store::{ChildAccount, CreditMove};
 use metering_core::usage::{DailyTotal, UsageLine};
 
 use crate::transfer::section::Section;
@@ -90,6 +97,18 @@ pub enum Record {
     EmailLink(EmailLink),
     /// A session of a browser.
     BrowserSession(Box<BrowserSession>),
+    /// A member of an account.
+    Member(Box<Member>),
+    /// An invitation to become one.
+    Invitation(Box<Invitation>),
+    /// A sign-in that was begun.
+    SignIn(Box<SignInProof>),
+    /// An entry of an account's own log.
+    AccountAction(Box<AccountAction>),
+    /// Whose child an account is.
+    Child(Box<ChildAccount>),
+    /// Credits that moved between an account and its child.
+    Move(Box<CreditMove>),
     /// A client of OAuth that registered.
     OAuthClient(OAuthClient),
     /// A grant of OAuth.
@@ -276,6 +295,12 @@ impl Record {
             Self::Solution(_) => Section::Solutions,
             Self::EmailLink(_) => Section::EmailLinks,
             Self::BrowserSession(_) => Section::BrowserSessions,
+            Self::Member(_) => Section::Members,
+            Self::Invitation(_) => Section::Invitations,
+            Self::SignIn(_) => Section::SignIns,
+            Self::AccountAction(_) => Section::AccountLogs,
+            Self::Child(_) => Section::ChildAccounts,
+            Self::Move(_) => Section::CreditMoves,
             Self::OAuthClient(_) => Section::OAuthClients,
             Self::OAuthGrant(_) => Section::OAuthGrants,
             Self::Operator(_) => Section::Operators,
@@ -283,50 +308,6 @@ impl Record {
             Self::AuditEntry(_) => Section::AuditLog,
             Self::Key(_) => Section::Keys,
             Self::Secret(_) => Section::Secrets,
-        }
-    }
-
-    /// Whether both records are identical, including the case of email addresses. `==` ignores that case, but a move
-    /// must preserve it.
-    #[must_use]
-    pub fn is_exactly(&self, other: &Self) -> bool {
-        self == other && self.email() == other.email()
-    }
-
-    fn email(&self) -> Option<&str> {
-        let email = match self {
-            Self::Account(record) => record.account.email.as_ref(),
-            Self::Quote(quote) => quote.email.as_ref(),
-            Self::Signup(session) => Some(&session.email),
-            _ => None,
-        };
-        email.map(metering_core::access::Email::as_str)
-    }
-
-    /// Its amounts of credits, by name, for the sums.
-    #[must_use]
-    pub fn amounts(&self) -> Vec<(&'static str, Credits)> {
-        match self {
-            Self::Account(record) => {
-                let totals = record.account.totals;
-                vec![
-                    ("balance", totals.balance),
-                    ("purchased", totals.purchased),
-                    ("granted", totals.granted),
-                    ("used", totals.used),
-                    ("held", totals.held),
-                ]
-            }
-            Self::Ledger(record) => vec![("amount", record.entry.amount)],
-            Self::Usage(total) => vec![("credits_used", total.credits_used)],
-            Self::SentUsage(row) => vec![("sent", row.sent.credits)],
-            Self::Activity(record) => vec![("amount", record.amount)],
-            Self::Idempotency(record) => vec![("charged", record.result.charged)],
-            Self::Hold(hold) => vec![("held", hold.held())],
-            Self::Key(record) => vec![("spent", record.meter.map_or(Credits::ZERO, |meter| meter.spent.amount))],
-            Self::Authorization(record) => vec![("credits", record.credits)],
-            Self::Quote(quote) => vec![("credits", quote.credits), ("bonus_credits", quote.bonus_credits)],
-            _ => Vec::new(),
         }
     }
 
@@ -385,6 +366,12 @@ impl Record {
             Self::Solution(record) => format!("solution {record:?}"),
             Self::EmailLink(link) => format!("email link {:?} of {}", link.token, link.account),
             Self::BrowserSession(session) => format!("session {} of {}", session.id, session.account),
+            Self::Member(member) => format!("member {} of {}", member.id, member.account),
+            Self::Invitation(invitation) => format!("invitation {} of {}", invitation.id, invitation.account),
+            Self::SignIn(proof) => format!("sign-in {:?}", proof.token),
+            Self::AccountAction(action) => format!("log entry {} of {}", action.number, action.account),
+            Self::Child(child) => format!("parent of {}", child.account),
+            Self::Move(moved) => format!("credits moved between {} and {}", moved.parent, moved.child),
             Self::OAuthClient(client) => format!("OAuth client {}", client.id),
             Self::OAuthGrant(grant) => format!("OAuth grant {:?} of {}", grant.token, grant.account),
             Self::Operator(operator) => format!("operator {}", operator.name),

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use metering_core::access::{BrowserSession, SecretRecord};
+use metering_core::access::{AccountAction, BrowserSession, Invitation, Member, SecretRecord, SignInProof};
 use metering_core::events::{Event, SentUsage, UsageSink, Webhook};
 use metering_core::money::{LedgerEntry, Refill};
 use metering_core::oauth::{Grant, OAuthClient};
@@ -14,6 +14,7 @@ use metering_core::payments::{
 };
 use metering_core::prices::PriceVersion;
 use metering_core::signups::{EmailLink, SignupSession};
+use metering_core::store::{ChildAccount, CreditMove};
 
 use crate::executor::Executor;
 use crate::fault::Result;
@@ -106,6 +107,12 @@ impl Rows {
             Section::Solutions => rows!(Solution, SolutionRecord, ["solution"]),
             Section::EmailLinks => rows!(EmailLink, EmailLink, ["token"]),
             Section::BrowserSessions => rows!(BrowserSession, BrowserSession, ["token"]),
+            Section::Members => rows!(Member, Member, ["account_member.id"]),
+            Section::Invitations => rows!(Invitation, Invitation, ["invitation.id"]),
+            Section::SignIns => rows!(SignIn, SignInProof, ["token"]),
+            Section::AccountLogs => rows!(AccountAction, AccountAction, ["account", "number"]),
+            Section::ChildAccounts => rows!(Child, ChildAccount, ["account"]),
+            Section::CreditMoves => rows!(Move, CreditMove, ["parent", "request"]),
             Section::OAuthClients => rows!(OAuthClient, OAuthClient, ["id {bytes}"]),
             Section::OAuthGrants => rows!(OAuthGrant, Grant, ["id"]),
             Section::Operators => rows!(Operator, Operator, ["name {bytes}"]),

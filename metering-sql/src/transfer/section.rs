@@ -69,6 +69,18 @@ pub enum Section {
     EmailLinks,
     /// Sessions of browsers, by their token.
     BrowserSessions,
+    /// Members of accounts, by their id.
+    Members,
+    /// Invitations to become members, by their id.
+    Invitations,
+    /// Sign-ins that were begun, by their token.
+    SignIns,
+    /// The accounts' own logs, by account and number.
+    AccountLogs,
+    /// Whose child an account is, by child.
+    ChildAccounts,
+    /// Credits that moved between accounts and their children, by parent and request.
+    CreditMoves,
     /// Clients of OAuth that registered, by the bytes of their id.
     OAuthClients,
     /// Grants of OAuth, by their id.
@@ -88,7 +100,7 @@ pub enum Section {
 impl Section {
     /// Every section, in the order in which they are written: records that others refer to come first. Secrets come
     /// last, so that nobody is charged on an incomplete store.
-    pub const ALL: [Self; 39] = [
+    pub const ALL: [Self; 45] = [
         Self::Accounts,
         Self::Keys,
         Self::Ledger,
@@ -122,6 +134,12 @@ impl Section {
         Self::Solutions,
         Self::EmailLinks,
         Self::BrowserSessions,
+        Self::Members,
+        Self::Invitations,
+        Self::SignIns,
+        Self::AccountLogs,
+        Self::ChildAccounts,
+        Self::CreditMoves,
         Self::OAuthClients,
         Self::OAuthGrants,
         Self::Operators,
@@ -166,6 +184,12 @@ impl Section {
             Self::Solutions => "solutions",
             Self::EmailLinks => "email_links",
             Self::BrowserSessions => "browser_sessions",
+            Self::Members => "members",
+            Self::Invitations => "invitations",
+            Self::SignIns => "sign_ins",
+            Self::AccountLogs => "account_logs",
+            Self::ChildAccounts => "child_accounts",
+            Self::CreditMoves => "credit_moves",
             Self::OAuthClients => "oauth_clients",
             Self::OAuthGrants => "oauth_grants",
             Self::Operators => "operators",

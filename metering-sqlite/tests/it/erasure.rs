@@ -2,7 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use metering_core::store::OperatorStore;
+use metering_core::access::SignInProof;
+use metering_core::signups::LinkHash;
+use metering_core::store::{MemberStore, OperatorStore};
 use metering_core::{NewAccount, Store};
 use metering_sqlite::SqliteStore;
 use rusqlite::Connection;
@@ -20,7 +22,9 @@ const ERASED: &str = "account.agent_name account.email account.email_folded api_
     oauth_grant.client oauth_grant.key oauth_grant.parent oauth_grant.redirect_uri oauth_grant.resource \
     oauth_grant.terms quote.agent_name quote.email signup.agent_name signup.email signup.user_code \
     top_up_charge.brand top_up_charge.customer top_up_charge.last4 top_up_charge.method webhook.kinds \
-    webhook.old_secret webhook.secret webhook.state webhook.url";
+    webhook.old_secret webhook.secret webhook.state webhook.url account_log.action account_log.actor \
+    account_log.actor_name account_log.subject account_member.identity account_member.identity_key account_member.role \
+    invitation.email invitation.role sign_in_proof.identity";
 const KEPT: &str = "account.org_id api_key.budget_reset api_key.public_id api_key.routes api_key.scopes \
     audit_entry.action audit_entry.actor audit_entry.subject audit_outcome.result hold.reason hold.tokens \
     hold.upstream key_secret.hash_kind ledger.description ledger.kind ledger.plan_id moved.destination \
@@ -57,6 +61,8 @@ async fn an_erased_address_is_not_in_the_file() {
     let new = NewAccount { agent_name: "forgotten-agent".parse().unwrap(), email, ..new_account() };
     let id = new.id.clone();
     store.create_account(new).await.unwrap();
+    let (token, identity) = (LinkHash::from_bytes([1; 32]), "forGOTTEN@example.com".parse().unwrap());
+    store.open_sign_in(SignInProof { token, identity, invitation: None, expires_at: NOON }).await.unwrap();
     store.erase_account(&id, false, NOON).await.unwrap().expect("the account exists");
     drop(store);
     let bytes = std::fs::read(&file).unwrap().to_ascii_lowercase();

@@ -114,10 +114,12 @@ metering_sql::event_store! {
 
 metering_sql::authorization_store!(ToyStore);
 metering_sql::browser_session_store!(ToyStore);
+metering_sql::child_account_store!(ToyStore);
 metering_sql::full_store!(ToyStore);
 metering_sql::hold_store!(ToyStore);
 metering_sql::import_store!(ToyStore);
 metering_sql::key_store!(ToyStore);
+metering_sql::member_store!(ToyStore);
 metering_sql::oauth_store!(ToyStore);
 metering_sql::operator_store!(ToyStore);
 metering_sql::payment_store!(ToyStore);

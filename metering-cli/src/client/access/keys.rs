@@ -3,7 +3,7 @@
 mod change;
 mod create;
 mod delete;
-mod issued;
+pub(super) mod issued;
 mod leaked;
 mod list;
 mod response;

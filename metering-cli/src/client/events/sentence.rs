@@ -25,6 +25,8 @@ struct Data {
     route_template: Option<String>,
     http_method: Option<String>,
     message: Option<String>,
+    identity: Option<String>,
+    role: Option<String>,
     reason: Option<String>,
 }
 
@@ -66,6 +68,9 @@ fn sentence(kind: &str, data: Data) -> Option<String> {
             "Cost of {} {} was not reported in time: {} of {} credits held were charged",
             data.http_method?, data.route_template?, data.charged?, data.held?
         ),
+        ("member.joined", _) => format!("{} joined as {}", data.identity?, data.role?),
+        ("member.changed", _) => format!("{} is {} now", data.identity?, data.role?),
+        ("member.removed", _) => format!("{} is no longer a member", data.identity?),
         ("webhook.test", _) => data.message?,
         _ => return None,
     })
@@ -127,6 +132,9 @@ mod tests {
                 r#"{"request_id":"req_1","held":0.5,"charged":0.2,"route_template":"/v1/chat","http_method":"POST"}"#,
                 "Cost of POST /v1/chat was not reported in time: 0.2 of 0.5 credits held were charged",
             ),
+            ("member.joined", r#"{"identity":"jo@example.com","role":"viewer"}"#, "jo@example.com joined as viewer"),
+            ("member.changed", r#"{"identity":"jo@example.com","role":"owner"}"#, "jo@example.com is owner now"),
+            ("member.removed", r#"{"identity":"jo@example.com"}"#, "jo@example.com is no longer a member"),
             ("webhook.test", r#"{"message":"This is a test."}"#, "This is a test."),
             ("later.kind", r#"{"a":1.00}"#, r#"{"a":1.00}"#),
             ("balance.low", r#"{"balance":1}"#, r#"{"balance":1}"#),

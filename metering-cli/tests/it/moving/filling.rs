@@ -30,7 +30,7 @@ use metering_sqlite::SqliteStore;
 use proptest::strategy::{Strategy, ValueTree};
 use proptest::test_runner::{Config, TestRunner};
 
-use super::{Move, NOON, account_id, authorizations, customer, events, holds, keys, programs, volumes};
+use super::{Move, NOON, account_id, authorizations, customer, events, holds, keys, organisations, programs, volumes};
 
 /// More charges than activity keeps, with grants in between.
 const CHARGES: u32 = 2_300;
@@ -57,6 +57,7 @@ pub(crate) async fn fill(moving: &Move) {
     visitors(&store).await;
     readers_of_mail(&store).await;
     programs::fill(&store).await;
+    organisations::fill(&store).await;
     operators(&store).await;
     prices(&store).await;
     refills(&store).await;

@@ -5,6 +5,7 @@ use crate::access::account::Account;
 use crate::access::credentials::Caller;
 use crate::access::issued_key::{KeyHolder, KeyStatus};
 use crate::access::key::{ApiKey, KeyFault, KeyHash};
+use crate::access::role::Right;
 use crate::access::scope::Scope;
 use crate::charging::delivery::IdempotencyKey;
 use crate::clock::Timestamp;
@@ -70,7 +71,7 @@ impl Keys<'_> {
             None => ApiKey::generate(&SystemRandomness),
         };
         let old_until = end_of_grace(request.grace_seconds, self.access.now())?;
-        let replaced = match self.access.holder(caller, Some(Scope::Manage)).await {
+        let replaced = match self.access.holder_as(caller, Some(Scope::Manage), Right::Own).await {
             Ok(holder) if old_until.is_some() => Some(self.rotate_with_grace(holder, new.hash(), old_until).await?),
             Ok(_) => self.access.store.replace_live_key(&old, new.hash(), self.access.now()).await?,
             Err(Error::KeyRefused(KeyFault::NotLive)) => None,

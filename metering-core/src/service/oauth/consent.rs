@@ -2,11 +2,12 @@
 
 use super::handle::OAuth;
 use crate::access::issued_key::Key;
+use crate::access::member::Member;
 use crate::access::scope::{Scope, Scopes};
 use crate::error::Error;
 use crate::oauth::{Grant, GrantToken, OAuthClient, RedirectUri, RequestedAuthorization};
 use crate::random::SystemRandomness;
-use crate::service::keys::wider_terms;
+use crate::service::keys::{may_give, wider_terms};
 use crate::wire::{AuthorizationDocument, AuthorizationRequest, ConsentRequest, ConsentResponse, CreateKeyRequest};
 
 /// A client, and where it wants the response.
@@ -43,11 +44,19 @@ impl OAuth<'_> {
         })
     }
 
-    /// Begins a grant that the holder of `parent` consents to. The key of the client is made when its code is redeemed.
+    /// Begins a grant that the holder of `parent` consents to, or a member whose session stands for it. The key of the client
+    /// is made when its code is redeemed.
     ///
     /// # Errors
-    /// [`Error::ValidationFailed`], also when `parent` may not give such a key, or when the store fails.
-    pub async fn consent(self, parent: &Key, request: &ConsentRequest, issuer: &str) -> Result<ConsentResponse, Error> {
+    /// [`Error::ValidationFailed`], also when `parent` may not give such a key; [`Error::KeyNotAllowed`] for more than the
+    /// member's role may give; or when the store fails.
+    pub async fn consent(
+        self,
+        parent: &Key,
+        member: Option<&Member>,
+        request: &ConsentRequest,
+        issuer: &str,
+    ) -> Result<ConsentResponse, Error> {
         let asking = self.asking(&request.authorization).await?;
         let asked = RequestedAuthorization::read(&request.authorization, &Self::resources(issuer));
         let asked = asked.map_err(|fault| Error::field("authorization", fault))?;
@@ -58,6 +67,7 @@ impl OAuth<'_> {
             wanted.scopes = Scopes::of(given).ok().map(names);
         }
         let terms = self.keys.terms_below(parent, &wanted)?;
+        may_give(member, terms.scopes)?;
         if terms.scopes.has(Scope::TopUp) {
             return Err(Error::field("scopes", "must not have topup: a program with a token buys no credits"));
         }

@@ -2,6 +2,7 @@
 
 use crate::access::account::AccountId;
 use crate::access::credentials::Caller;
+use crate::access::role::Right;
 use crate::access::scope::Scope;
 use crate::clock::Timestamp;
 use crate::error::Error;
@@ -34,7 +35,7 @@ impl Payments<'_> {
         caller: impl Into<Caller<'_>>,
         request: &AutoTopUpRequest,
     ) -> Result<AutoTopUpResponse, Error> {
-        let account = self.access.first_holder(caller.into()).await?.account;
+        let account = self.access.first_holder(caller.into(), Right::Pay).await?.account;
         let rule = read(request, &self.config.cards)?;
         self.change_auto_top_up(&account.id, AutoTopUpChange::Rule(Some(rule))).await
     }
@@ -44,7 +45,7 @@ impl Payments<'_> {
     /// # Errors
     /// As [`Payments::set_auto_top_up`].
     pub async fn end_auto_top_up(self, caller: impl Into<Caller<'_>>) -> Result<AutoTopUpResponse, Error> {
-        let account = self.access.first_holder(caller.into()).await?.account;
+        let account = self.access.first_holder(caller.into(), Right::Pay).await?.account;
         if self.state.store()?.auto_top_up(&account.id).await?.is_none() {
             return self.described(&AutoTopUp::none(account.id)).await;
         }

@@ -1,6 +1,7 @@
 //! Who buys for an account, for its receipts.
 
 use crate::access::credentials::Caller;
+use crate::access::role::Right;
 use crate::access::scope::Scope;
 use crate::error::Error;
 use crate::payments::buyer::{Buyer, BuyerError};
@@ -30,7 +31,7 @@ impl Payments<'_> {
         caller: impl Into<Caller<'_>>,
         request: &BuyerRequest,
     ) -> Result<BuyerResponse, Error> {
-        let account = self.access.first_holder(caller.into()).await?.account;
+        let account = self.access.first_holder(caller.into(), Right::Pay).await?.account;
         let buyer = read(request)?;
         let is_set = self.state.store()?.set_buyer(&account.id, buyer.clone(), self.access.now()).await?;
         if !is_set {
@@ -48,7 +49,7 @@ impl Payments<'_> {
         caller: impl Into<Caller<'_>>,
         number: &str,
     ) -> Result<ReceiptDocument, Error> {
-        let account = self.access.first_holder(caller.into()).await?.account;
+        let account = self.access.first_holder(caller.into(), Right::Pay).await?.account;
         let (entry, payment) = self.find_purchase(&account, number).await?;
         match self.state.store()?.add_receipt_buyer(&account.id, entry.created_at).await? {
             ReceiptBuyerAdded::Added => self.receipt_for(&account, &entry, &payment).await,

@@ -2,6 +2,7 @@
 
 use super::{Webhooks, read_threshold};
 use crate::access::credentials::Caller;
+use crate::access::role::Right;
 use crate::access::scope::Scope;
 use crate::error::Error;
 use crate::events::EventKind;
@@ -28,7 +29,7 @@ impl Webhooks<'_> {
         caller: impl Into<Caller<'_>>,
         request: &BalanceAlertRequest,
     ) -> Result<BalanceAlertDocument, Error> {
-        let account = self.owner(caller).await?;
+        let account = self.owner(caller, Right::Pay).await?;
         let below = read_threshold(request)?;
         let changed = self.setup.store()?.set_balance_alert(&account.id, below).await?.ok_or(Error::Unauthorized)?;
         let email = match (below, request.email) {
@@ -45,7 +46,7 @@ impl Webhooks<'_> {
     /// # Errors
     /// As [`Webhooks::set_balance_alert`].
     pub async fn mail_stopped_top_ups(self, caller: impl Into<Caller<'_>>) -> Result<(), Error> {
-        let account = self.owner(caller).await?;
+        let account = self.owner(caller, Right::Pay).await?;
         self.setup.mail_also(&account, EventKind::TopUpStopped, self.access.now()).await
     }
 }

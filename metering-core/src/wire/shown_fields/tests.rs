@@ -4,7 +4,7 @@ use std::fmt::Debug;
 
 use crate::wire::{
     ApproveRequest, ClaimRequest, CompletionRequest, InitiateResponse, LeakedKeyRequest, LinkRequest, TopUpRequest,
-    VerifyRequest,
+    VerifyRequest, WalletSignInRequest,
 };
 
 const SECRET: &str = "what nobody may read in a log";
@@ -35,6 +35,9 @@ fn secrets_are_not_printed() {
     assert_hidden("0xab", &initiated);
     let claim = ClaimRequest { signup_nonce: secret().map(Into::into), tx_hash: shown(), signature: secret() };
     assert_hidden("0xab", &claim);
-    assert_hidden("LinkRequest", &LinkRequest { token: secret().map(Into::into) });
+    let link = LinkRequest { token: secret().map(Into::into), signature: secret(), org_id: shown() };
+    assert_hidden("0xab", &link);
+    let wallet = WalletSignInRequest { address: shown(), invitation: secret().map(Into::into) };
+    assert_hidden("0xab", &wallet);
     assert_hidden("LeakedKeyRequest", &LeakedKeyRequest { key: secret() });
 }

@@ -57,7 +57,7 @@ async fn bought_account_has_its_free_credits_and_verifies_without() {
     assert_eq!(mail.to.as_str(), "Jo@Example.com");
     let MailMessage::Verify { token, free_credits, .. } = mail.message else { panic!("{mail:?}") };
     assert_eq!(free_credits, Credits::ZERO);
-    let link = LinkRequest { token: Some(token.expose().to_owned().into()) };
+    let link = LinkRequest { token: Some(token.expose().to_owned().into()), ..LinkRequest::default() };
     assert!(!format!("{link:?}").contains(token.expose()));
     let verified = scene.service.emails().verify(&link).await.unwrap();
     assert_eq!(verified.credits_granted, Credits::ZERO);

@@ -21,7 +21,9 @@ const PACE_DAYS = 30;
 const STALE = 15_000;
 
 /** What the script of the other tabs fills. */
-const REST = ["keys-place", "panel-webhooks", "panel-top-up", "panel-connect", "devices-list"];
+const REST = ["keys-place", "panel-webhooks", "panel-top-up", "panel-connect", "devices-list", "members-list"];
+/** The parts below the tabs, each filled when it is opened. */
+const PARTS = ["devices", "members"];
 
 const loadRest = () => import("/assets/accounttabs.js");
 
@@ -33,8 +35,8 @@ const toStart = new Map();
 let topUp = null;
 let keys = null;
 let webhooks = null;
-/** Lists where the account is signed in, once that can be shown. */
-let showPlaces = null;
+/** What fills each of the parts below the tabs, once that can be shown. */
+let showParts = null;
 let tabs = null;
 
 async function load(key) {
@@ -71,7 +73,7 @@ function show(key, data) {
     return;
   }
   visit = { key, balance, isFilled: false };
-  if (byId("devices").open) fillTabs(visit);
+  if (PARTS.some((part) => byId(part).open)) fillTabs(visit);
   tabs ??= startTabs(byId("tabs"), { opened: loadOpened });
   tabs.openNamed();
   if (rememberedPlan()) tabs.open("tab-top-up");
@@ -86,7 +88,7 @@ function fillTabs(opened) {
   if (opened.isFilled) return;
   opened.isFilled = true;
   const [here, secret] = [() => rememberedKey() === opened.key, () => opened.key];
-  withRest(REST.map(byId), ({ KeysTab, TopUp, WebhooksTab, showConnect, showDevices, showReplace }) => {
+  withRest(REST.map(byId), ({ KeysTab, TopUp, WebhooksTab, showConnect, showDevices, showMembers, showReplace }) => {
     // Signed out meanwhile.
     if (visit !== opened) return;
     // Programs need the key itself.
@@ -106,8 +108,9 @@ function fillTabs(opened) {
     unfinished();
     keys = new KeysTab(byId("keys-place"), { secret, here, rotated, ended: leaveKey, unfinished });
     webhooks = new WebhooksTab(byId("panel-webhooks"), { secret, here, ended: leaveKey });
-    showPlaces = () => showDevices(byId("devices-list"), { key: secret, here, ended: () => (forgetSession(), signOut()) });
-    if (byId("devices").open) showPlaces();
+    const below = { key: secret, here, ended: () => (forgetSession(), signOut()) };
+    showParts = { devices: () => showDevices(byId("devices-list"), below), members: () => showMembers(byId("members-list"), below) };
+    for (const part of PARTS) if (byId(part).open) showParts[part]();
     connect();
     if (isPaying()) topUp.start();
     else toStart.set("panel-top-up", () => topUp.start());
@@ -259,14 +262,16 @@ function endTabs() {
   keys = null;
   webhooks?.end();
   webhooks = null;
-  showPlaces = null;
+  showParts = null;
 }
 
 /** Forgets the key and clears the account's data from the page. Keeps a payment in progress for its account. */
 function close() {
   endTabs();
-  byId("devices").open = false;
-  byId("devices-list").replaceChildren();
+  for (const part of PARTS) {
+    byId(part).open = false;
+    byId(`${part}-list`).replaceChildren();
+  }
   forgetKey();
   resetView();
   for (const id of ["panel-usage", "keys-place", "panel-webhooks", "panel-top-up", "panel-connect", "rotate", "email-recovery", "account-facts", "dashboard-notice", "lost-key-rotate"]) byId(id).replaceChildren();
@@ -351,11 +356,13 @@ startFigures();
 onSubmit(byId("key-form"), signIn);
 byId("key").addEventListener("input", () => complain(byId("key"), ""));
 byId("lost-key").addEventListener("toggle", () => byId("lost-key").open && helpToSignIn());
-byId("devices").addEventListener("toggle", () => {
-  if (!visit || !byId("devices").open) return;
-  fillTabs(visit);
-  showPlaces?.();
-});
+for (const part of PARTS) {
+  byId(part).addEventListener("toggle", () => {
+    if (!visit || !byId(part).open) return;
+    fillTabs(visit);
+    showParts?.[part]();
+  });
+}
 // Whoever comes near the tabs is about to open one.
 for (const event of ["pointerover", "focusin"]) byId("tabs").addEventListener(event, () => loadRest().catch(() => {}), { once: true });
 byId("refresh").addEventListener("click", () => busy(byId("refresh"), () => refresh()));

@@ -6,12 +6,15 @@ import { checkedForm } from "/assets/dialog.js";
 import { busy, byId, complain, h, onSubmit } from "/assets/dom.js";
 import { keyFields } from "/assets/keyform.js";
 import { forgetPending, keepPending } from "/assets/pending.js";
-import { forgetKey, readKey, rememberKey, rememberedKey } from "/assets/session.js";
+import { SESSION, forgetKey, readKey, rememberKey, rememberedKey } from "/assets/session.js";
 import { canKeep, keepSignedIn } from "/assets/signin.js";
 
 const PARAMETERS = ["response_type", "client_id", "redirect_uri", "scope", "state", "code_challenge", "code_challenge_method", "resource"];
 /** What a program may spend at first, until the owner says otherwise. */
 const BUDGET = { limit: "2", limit_reset: "monthly" };
+
+/** Members with other roles cannot make keys. */
+const GIVERS = ["owner", "developer"];
 
 const query = new URLSearchParams(location.search);
 const authorization = Object.fromEntries(PARAMETERS.filter((name) => query.has(name)).map((name) => [name, query.get(name)]));
@@ -78,7 +81,8 @@ async function look() {
   }
   try {
     const { data, date } = await callApi("/keys/current", { key });
-    showTerms(key, data, date);
+    const member = key === SESSION && data.scopes.includes("manage") ? await signedInMember(key) : null;
+    showTerms(key, data, date, member);
   } catch (error) {
     if (error.code === "unauthorized") forgetKey();
     showStep("sign-in-step");
@@ -86,10 +90,21 @@ async function look() {
   }
 }
 
-function showTerms(key, own, date) {
+/** The session of a member, if this browser is signed in as one. */
+async function signedInMember(key) {
+  const { data } = await callApi("/api-key/sessions", { key });
+  return data.find(({ current, member }) => current && member) ?? null;
+}
+
+function showTerms(key, own, date, member) {
   if (!own.scopes.includes("manage")) {
     showStep("sign-in-step");
     complain(byId("key"), "The key that is signed in cannot give access: it lacks the scope manage. Use another key.");
+    return;
+  }
+  if (member && !GIVERS.includes(member.role)) {
+    showStep("sign-in-step");
+    complain(byId("key"), `Your role in this account, ${member.role}, may not give access. Ask an owner of the account, or use a key.`);
     return;
   }
   const later = date.getTime() - Date.now();
@@ -106,7 +121,7 @@ function showTerms(key, own, date) {
     send: (values) => callApi("/oauth/consents", { method: "POST", key, body: { authorization, key: body(values, now) } }),
     done: ({ redirect_to: url }) => leave(url),
   });
-  byId("terms-account").replaceChildren("You are signed in with the key ", h("strong", {}, own.name), ". The program gets a key below it, never this one.");
+  byId("terms-account").replaceChildren(...(member ? ["You are signed in as ", h("strong", {}, member.member), `, ${member.role}. The program gets a key below the account's first one, never that one.`] : ["You are signed in with the key ", h("strong", {}, own.name), ". The program gets a key below it, never this one."]));
   byId("terms-form").replaceChildren(form);
   showStep("terms-step");
 }

@@ -5,7 +5,7 @@ import { busy, h } from "/assets/dom.js";
 import { table } from "/assets/table.js";
 
 const PATH = "/api-key/sessions";
-const COLUMNS = [{ name: "Device", head: true }, { name: "Signed in" }, { name: "Last used" }, { name: "Key" }, { name: "Action" }];
+const COLUMNS = [{ name: "Device", head: true }, { name: "Signed in" }, { name: "Last used" }, { name: "Key or member" }, { name: "Action" }];
 const moment = new Intl.DateTimeFormat("en-GB", { dateStyle: "medium", timeStyle: "short" });
 
 /**
@@ -50,7 +50,7 @@ function content(place, visit, sessions) {
     [session.device, session.current && h("span", { class: "soft", "data-current": "" }, " · this browser")].filter(Boolean),
     moment.format(new Date(session.created_at)),
     moment.format(new Date(session.last_used_at)),
-    session.key_name,
+    session.member ? `${session.member}, ${session.role}` : session.key_name,
     button("Sign out", session.device, `${PATH}/${encodeURIComponent(session.id)}`, session.current),
   ]);
   const all = button("Sign out everywhere", "", PATH, sessions.some((session) => session.current));

@@ -1,4 +1,5 @@
-// Signs in by email, or replaces a lost key: asks for a link, and exchanges it for a session or for a new key.
+// Signs in by email or with a wallet, accepts an invitation, or replaces a lost key: asks for a link, and exchanges it for a
+// session or for a new key.
 
 import { callApi, sentence } from "/assets/api.js";
 import { busy, byId, complain, h, onSubmit, say } from "/assets/dom.js";
@@ -6,10 +7,15 @@ import { forgetLink, linkToken, signInToken } from "/assets/link.js";
 import { newKey } from "/assets/rotate.js";
 import { secretText } from "/assets/rotation.js";
 import { forgetRecovery, forgetRotation, rememberKey, rememberRecovery, rememberedRecovery } from "/assets/session.js";
-import { accountOfLink, signInByLink } from "/assets/signin.js";
+import { accountsOfLink, signInByLink } from "/assets/signin.js";
+import { WalletError, connect, onWallets, sign, wallets } from "/assets/wallet.js";
 
 const email = byId("email");
 const replaces = () => byId("ask-replace").checked;
+/** The link that signs in: its token, and the signature of a wallet if it needs one. */
+let link = null;
+/** The token of an invitation that is accepted with an address or a wallet. */
+let invitation = null;
 
 function showStep(name, title) {
   for (const step of ["ask-step", "sent-step", "sign-in-step", "confirm-step", "done-step"]) byId(step).hidden = step !== name;
@@ -31,7 +37,8 @@ async function ask() {
   }
   await busy(byId("ask-button"), async () => {
     try {
-      await callApi(replaces() ? "/api-key/recover/email" : "/api-key/sessions/email", { method: "POST", body: { email: address } });
+      const body = { email: address, ...(invitation && { invitation }) };
+      await callApi(replaces() ? "/api-key/recover/email" : "/api-key/sessions/email", { method: "POST", body });
     } catch (error) {
       complain(email, error.fields?.email ? `The email address ${error.fields.email}.` : sentence(error));
       email.focus();
@@ -85,23 +92,64 @@ function notSignedIn(error) {
   byId("recover-title").focus();
 }
 
-/** Names the account before anybody signs in to it: somebody else may have passed on the link. */
-async function nameAccount(token) {
+/** Names the accounts before anybody signs in to one: somebody else may have passed on the link. */
+async function nameAccounts(shown) {
   const place = byId("sign-in-account");
   place.replaceChildren();
   try {
-    const { agent_name: name, org_id: id } = await accountOfLink(token);
-    if (token === signInToken()) place.replaceChildren("This signs you in to ", h("strong", {}, name), " (", h("code", {}, id), "). If that is not your account, close this page.");
+    const { accounts, joins, needs_identity: asks } = await accountsOfLink(shown);
+    if (shown !== link) return;
+    if (asks) acceptAs(shown.token, accounts[0]);
+    else place.replaceChildren(...(accounts.length > 1 ? chooser(accounts) : only(accounts[0], joins)));
   } catch (error) {
-    if (token === signInToken()) notSignedIn(error);
+    if (shown === link) notSignedIn(error);
   }
+}
+
+const named = ({ agent_name: name, org_id: id, role }) => [h("strong", {}, name), " (", h("code", {}, id), ")", role && `, as ${role}`];
+
+const only = (account, joins) => [joins ? "You are invited to " : "This signs you in to ", ...named(account), joins ? ". If you do not know it, close this page." : ". If that is not your account, close this page."].filter(Boolean);
+
+function chooser(accounts) {
+  const option = (account, place) => h("label", { class: "check" }, h("input", { type: "radio", name: "account", value: account.org_id, checked: place === 0 }), h("span", {}, ...named(account)));
+  return [h("span", { id: "choose-account" }, "Which account?"), h("div", { class: "field", role: "radiogroup", "aria-labelledby": "choose-account" }, ...accounts.map(option))];
+}
+
+/** Asks who accepts an invitation: its link alone does not say. */
+function acceptAs(token, { agent_name: name, role }) {
+  invitation = token;
+  link = null;
+  forgetLink();
+  byId("ask-sign-in").checked = true;
+  byId("ask-kinds").hidden = true;
+  byId("ask-about").textContent = "Enter your email address, and we'll send you a link, or use a wallet. You sign in with it from then on.";
+  showAsk(`You are invited to ${name}, as ${role}.`);
+}
+
+/** Signs in with a wallet: it signs a text, which is as good as a link by mail. */
+async function useWallet() {
+  say(byId("wallet-error"), "");
+  await busy(byId("wallet-button"), async () => {
+    try {
+      const address = await connect();
+      const { token, message } = await callApi("/api-key/sessions/wallet", { method: "POST", body: { address, ...(invitation && { invitation }) } });
+      link = { token, signature: await sign(message, address) };
+    } catch (error) {
+      say(byId("wallet-error"), error instanceof WalletError ? error.message : sentence(error));
+      return;
+    }
+    showStep("sign-in-step", "Sign in");
+    nameAccounts(link);
+    byId("recover-title").focus();
+  });
 }
 
 async function signIn() {
   say(byId("sign-in-error"), "");
   await busy(byId("sign-in-button"), async () => {
     try {
-      await signInByLink(signInToken());
+      const chosen = document.querySelector('input[name="account"]:checked')?.value;
+      await signInByLink({ ...link, ...(chosen && { org_id: chosen }) });
     } catch (error) {
       notSignedIn(error);
       return;
@@ -124,8 +172,9 @@ function showDone(key, others) {
 
 function start() {
   if (signInToken()) {
+    link = { token: signInToken() };
     showStep("sign-in-step", "Sign in");
-    nameAccount(signInToken());
+    nameAccounts(link);
   } else if (linkToken()) showStep("confirm-step", "Replace your key");
   else showAsk();
 }
@@ -138,6 +187,12 @@ byId("again").addEventListener("click", () => {
   showAsk();
   email.focus();
 });
+byId("wallet-button").addEventListener("click", useWallet);
+const offerWallet = () => {
+  byId("wallet-part").hidden = wallets().length === 0;
+};
+onWallets(offerWallet, new AbortController().signal);
+offerWallet();
 addEventListener("hashchange", () => {
   if (linkToken() || signInToken()) start();
 });

@@ -13,12 +13,12 @@ export async function keepSignedIn(key) {
   rememberSession();
 }
 
-/** The account that a link is for. The link stays as it is. */
-export const accountOfLink = (token) => callApi("/api-key/sessions/email/account", { method: "POST", body: { token } });
+/** The accounts that a link, with its `token` and perhaps a wallet's `signature`, is for. The link stays as it is. */
+export const accountsOfLink = (link) => callApi("/api-key/sessions/email/account", { method: "POST", body: link });
 
-/** Opens a session with the token of a link. */
-export async function signInByLink(token) {
-  await callApi("/api-key/sessions/email/confirm", { method: "POST", body: { token }, credentials: "same-origin" });
+/** Opens a session with a link, in the account `org_id` if it has several. */
+export async function signInByLink(link) {
+  await callApi("/api-key/sessions/email/confirm", { method: "POST", body: link, credentials: "same-origin" });
   rememberSession();
 }
 

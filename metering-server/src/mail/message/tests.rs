@@ -1,4 +1,4 @@
-use metering_core::access::Email;
+use metering_core::access::{Email, MemberRole};
 use metering_core::money::Runway;
 use metering_core::payments::TopUpStop;
 
@@ -71,6 +71,11 @@ fn recovery_and_notice_say_what_happened() {
     assert!(sign_in.contains("Subject: Sign in to Acme") && sign_in.contains("for 15 minutes"), "{sign_in}");
     let link = format!("https://acme.example/metering/recover#sign-in={}", token.expose());
     assert_eq!(sign_in.matches(&link).count(), 2, "{sign_in}");
+    let (lifetime, role) = (Duration::from_secs(7 * 24 * 60 * 60), MemberRole::Billing);
+    let invited = MailMessage::Invitation { token: token.clone(), lifetime, role };
+    let invited = text(&letterhead("Acme").message(&mail("jo@example.com", invited)).unwrap());
+    assert!(invited.contains("as billing") && invited.contains("for 7 days"), "{invited}");
+    assert_eq!(invited.matches(&link).count(), 2, "{invited}");
     let notice = text(&letterhead("Acme").message(&mail("jo@example.com", MailMessage::KeyReplaced)).unwrap());
     assert!(notice.contains("Subject: Your Acme API key was replaced"), "{notice}");
     assert!(!notice.contains("eml_"), "{notice}");

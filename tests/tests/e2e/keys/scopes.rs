@@ -11,7 +11,7 @@ use crate::support::wire::BASE;
 
 /// Method, path and scope of every endpoint that takes a key, apart from the metered routes. One of several scopes is
 /// enough. With `first`, no scope is: the endpoint takes only the account's first key.
-const ENDPOINTS: [(&str, &str, &str); 54] = [
+const ENDPOINTS: [(&str, &str, &str); 66] = [
     ("GET", "/credits/balance", "read"),
     ("GET", "/account/export", "first"),
     ("GET", "/credits/usage", "read"),
@@ -28,6 +28,10 @@ const ENDPOINTS: [(&str, &str, &str); 54] = [
     ("POST", "/credits/receipt/buyer", "first"),
     ("GET", "/credits/buyer", "read"),
     ("PUT", "/credits/buyer", "first"),
+    ("GET", "/credits/auto-top-up", "read"),
+    ("PUT", "/credits/auto-top-up", "first"),
+    ("DELETE", "/credits/auto-top-up", "first"),
+    ("DELETE", "/credits/card", "first"),
     ("GET", "/credits/topup/quote", "topup read"),
     ("POST", "/credits/topup", "topup"),
     ("POST", "/credits/topup/quote", "topup"),
@@ -61,6 +65,18 @@ const ENDPOINTS: [(&str, &str, &str); 54] = [
     ("DELETE", "/keys/{id}", "manage"),
     ("POST", "/keys/{id}/rotate", "manage"),
     ("POST", "/oauth/consents", "manage"),
+    ("GET", "/members", "first"),
+    ("POST", "/members", "first"),
+    ("GET", "/members/log", "first"),
+    ("PATCH", "/members/{id}", "first"),
+    ("DELETE", "/members/{id}", "first"),
+    ("GET", "/accounts", "first"),
+    ("POST", "/accounts", "first"),
+    ("GET", "/accounts/usage", "first"),
+    ("GET", "/accounts/{id}", "first"),
+    ("POST", "/accounts/{id}/credits", "first"),
+    ("POST", "/accounts/{id}/rotate", "first"),
+    ("DELETE", "/accounts/{id}", "first"),
     ("POST", "/api-key/sessions", "call read manage topup"),
     ("GET", "/api-key/sessions", "manage"),
     ("DELETE", "/api-key/sessions", "manage"),

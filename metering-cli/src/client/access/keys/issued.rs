@@ -46,7 +46,7 @@ struct Stored<'a> {
 
 /// Sends a request until its response arrives. The request has an idempotency key, with which the service returns the
 /// same secret again.
-pub(super) async fn attempts(
+pub(in crate::client::access) async fn attempts(
     idempotency_key: &IdempotencyKey,
     send: impl AsyncFn() -> Result<Response, ClientError>,
 ) -> Result<Response, Failure> {
@@ -60,7 +60,7 @@ pub(super) async fn attempts(
         };
         if attempt == ATTEMPTS {
             return Err(Failure::TryLater(format!(
-                "the response was lost ({error}): there may be a new secret. To get it, run the same command again \
+                "the response was lost ({error}), so it may have been done. To get the result, run the same command again \
                  with --idempotency-key {}",
                 idempotency_key.as_str()
             )));

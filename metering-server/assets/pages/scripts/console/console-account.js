@@ -10,6 +10,7 @@ import { fragmentQuery } from "/assets/console-filter.js";
 import { holds } from "/assets/console-holds.js";
 import { keys } from "/assets/console-keys.js";
 import { ledger } from "/assets/console-ledger.js";
+import { members } from "/assets/console-members.js";
 import { ownRecords } from "/assets/console-records.js";
 import { day } from "/assets/console-time.js";
 import { usage } from "/assets/console-usage.js";
@@ -26,6 +27,7 @@ const TABS = {
   charges: ["Charges", charges],
   usage: ["Usage", usage],
   keys: ["Keys", keys],
+  members: ["Members", members],
   holds: ["In progress", holds],
   webhooks: ["Webhooks", webhooks],
   payments: ["Payments", ownRecords],

@@ -16,6 +16,8 @@ const KINDS = {
   adjustment: "Adjustment",
   payment_reversed: "Payment reversed",
   payment_restored: "Payment restored",
+  transfer_in: "Received",
+  transfer_out: "Given",
 };
 
 const CSV = {

@@ -1,0 +1,252 @@
+//! Child accounts: created, filled, emptied and closed by their parent.
+//!
+//! Credits that are moved are granted to one account and taken from the other: what was bought, and what a reversal takes
+//! back, stays with the account that bought.
+
+use super::entry::EntryChanges;
+use super::{Decided, active};
+use crate::access::account::Account;
+use crate::clock::Timestamp;
+use crate::money::credits::Credits;
+use crate::money::ledger::{LedgerKind, NewLedgerEntry};
+use crate::store::{ChildClosed, ChildCreated, CreditMove, CreditsMoved};
+
+/// What is read before a child is created.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NewChildFacts {
+    /// The parent, revoked or not.
+    pub parent: Option<Account>,
+    /// Whether it is a child itself.
+    pub is_child: bool,
+    /// How many children it has that are not closed.
+    pub children: u64,
+}
+
+/// Decides whether [`ChildAccountStore::create_child`](crate::store::ChildAccountStore::create_child) creates an account,
+/// as [`create_account`](super::create_account) then does.
+///
+/// Refused, in this order: [`ChildCreated::NoSuchParent`], [`ChildCreated::IsChild`], [`ChildCreated::TooMany`].
+pub fn create_child(facts: &NewChildFacts, most: u32) -> Decided<(), ChildCreated> {
+    if facts.parent.as_ref().is_none_or(|parent| parent.revoked_at.is_some()) {
+        return Decided::Refused(ChildCreated::NoSuchParent);
+    }
+    if facts.is_child {
+        return Decided::Refused(ChildCreated::IsChild);
+    }
+    if facts.children >= u64::from(most) {
+        return Decided::Refused(ChildCreated::TooMany);
+    }
+    Decided::Accepted(())
+}
+
+/// What is read before credits are moved.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MoveFacts<K> {
+    /// The parent, revoked or not, and its row.
+    pub parent: Option<(K, Account)>,
+    /// The account that is to be its child, revoked or not, and its row. `None` if it is no child of the parent.
+    pub child: Option<(K, Account)>,
+    /// What the same request of the parent moved before.
+    pub before: Option<CreditMove>,
+}
+
+/// The entries to write.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MoveChanges<K> {
+    /// That of the parent.
+    pub parent: EntryChanges<K>,
+    /// That of the child.
+    pub child: EntryChanges<K>,
+}
+
+impl<K: Clone> MoveChanges<K> {
+    /// The outcome, once the entries are written.
+    #[must_use]
+    pub fn outcome(&self) -> CreditsMoved {
+        let (parent, child) = (Box::new(self.parent.account.clone()), Box::new(self.child.account.clone()));
+        CreditsMoved::Moved { parent, child }
+    }
+}
+
+/// Decides [`ChildAccountStore::move_credits`](crate::store::ChildAccountStore::move_credits).
+///
+/// Refused, in this order: [`CreditsMoved::NoSuchChild`]; [`CreditsMoved::OtherRequest`]; [`CreditsMoved::Moved`] when the
+/// same request moved them before; [`CreditsMoved::NotEnough`]; [`CreditsMoved::OutOfRange`].
+pub fn move_credits<K>(facts: MoveFacts<K>, wanted: &CreditMove) -> Decided<MoveChanges<K>, CreditsMoved> {
+    let (Some(parent), Some(child)) = (active(facts.parent), active(facts.child)) else {
+        return Decided::Refused(CreditsMoved::NoSuchChild);
+    };
+    if let Some(before) = facts.before {
+        let is_same = (&before.child, before.amount) == (&wanted.child, wanted.amount);
+        return Decided::Refused(if is_same {
+            CreditsMoved::Moved { parent: Box::new(parent.1), child: Box::new(child.1) }
+        } else {
+            CreditsMoved::OtherRequest
+        });
+    }
+    let Some(given) = Credits::ZERO.checked_sub(wanted.amount) else {
+        return Decided::Refused(CreditsMoved::OutOfRange);
+    };
+    let (giver, amount) = if wanted.amount.is_negative() { (&child.1, given) } else { (&parent.1, wanted.amount) };
+    if giver.totals.balance < amount {
+        return Decided::Refused(CreditsMoved::NotEnough(giver.totals.balance));
+    }
+    match moved(parent, child, wanted.amount, wanted.at) {
+        Some(changes) => Decided::Accepted(changes),
+        None => Decided::Refused(CreditsMoved::OutOfRange),
+    }
+}
+
+/// The entries that give `amount` to the child.
+fn moved<K>(parent: (K, Account), child: (K, Account), amount: Credits, at: Timestamp) -> Option<MoveChanges<K>> {
+    let given = Credits::ZERO.checked_sub(amount)?;
+    let (here, there) = if amount.is_negative() {
+        (format!("From account {}", child.1.id), "Back to the parent account")
+    } else {
+        (format!("To account {}", child.1.id), "From the parent account")
+    };
+    let entry = |amount: Credits, words: String| {
+        let kind = if amount.is_negative() { LedgerKind::TransferOut } else { LedgerKind::TransferIn };
+        NewLedgerEntry::new(kind, amount, words)
+    };
+    let parent = EntryChanges::of(parent, entry(given, here), at)?;
+    let child = EntryChanges::of(child, entry(amount, there.to_owned()), at)?;
+    Some(MoveChanges { parent, child })
+}
+
+/// Decides [`ChildAccountStore::close_child`](crate::store::ChildAccountStore::close_child), and returns the entries to
+/// write, if the child has credits. It is then revoked.
+///
+/// Refused, in this order: [`ChildClosed::NoSuchChild`]; [`ChildClosed::InProgress`]; [`ChildClosed::Owes`];
+/// [`ChildClosed::OutOfRange`].
+pub fn close_child<K>(facts: MoveFacts<K>, now: Timestamp) -> Decided<Option<MoveChanges<K>>, ChildClosed> {
+    let (Some(parent), Some(child)) = (active(facts.parent), active(facts.child)) else {
+        return Decided::Refused(ChildClosed::NoSuchChild);
+    };
+    let totals = child.1.totals;
+    if totals.held.is_positive() {
+        return Decided::Refused(ChildClosed::InProgress(totals.held));
+    }
+    if totals.balance.is_negative() {
+        return Decided::Refused(ChildClosed::Owes(totals.balance));
+    }
+    if totals.balance == Credits::ZERO {
+        return Decided::Accepted(None);
+    }
+    let changes = Credits::ZERO.checked_sub(totals.balance).and_then(|given| moved(parent, child, given, now));
+    changes.map_or(Decided::Refused(ChildClosed::OutOfRange), |changes| Decided::Accepted(Some(changes)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::scene::{NOW, account, revoked};
+    use super::*;
+    use crate::access::account::{AccountId, Totals};
+
+    const fn atoms(atoms: i64) -> Credits {
+        Credits::from_atoms(atoms)
+    }
+
+    fn child_id() -> AccountId {
+        "org_yyyyyyyyyyyyyyyyyyyy".parse().unwrap()
+    }
+
+    /// A child with this balance, of which it was granted all.
+    fn child(balance: i64) -> Account {
+        let totals = Totals { balance: atoms(balance), granted: atoms(balance), ..Totals::default() };
+        Account { id: child_id(), totals, ..account() }
+    }
+
+    fn wanted(amount: i64) -> CreditMove {
+        let (parent, child, amount) = (account().id, child_id(), atoms(amount));
+        CreditMove { parent, request: [1; 32], child, amount, at: NOW }
+    }
+
+    /// The parent has two atoms.
+    fn facts(child: Account, before: Option<CreditMove>) -> MoveFacts<i64> {
+        MoveFacts { parent: Some((1, account())), child: Some((2, child)), before }
+    }
+
+    #[test]
+    fn the_first_reason_refuses() {
+        let nobody = MoveFacts { child: None, ..facts(child(0), None) };
+        let closed = facts(Account { revoked_at: Some(NOW), ..child(0) }, None);
+        let gone = MoveFacts { parent: Some((1, revoked())), ..facts(child(0), None) };
+        // facts, amount, refusal
+        let table = [
+            (nobody, 1, CreditsMoved::NoSuchChild),
+            (closed, 1, CreditsMoved::NoSuchChild),
+            (gone, 1, CreditsMoved::NoSuchChild),
+            (facts(child(0), Some(wanted(2))), 1, CreditsMoved::OtherRequest),
+            (facts(child(0), None), 3, CreditsMoved::NotEnough(atoms(2))),
+            (facts(child(5), None), -6, CreditsMoved::NotEnough(atoms(5))),
+            (facts(child(-1), None), -1, CreditsMoved::NotEnough(atoms(-1))),
+            (facts(child(i64::MAX), None), 1, CreditsMoved::OutOfRange),
+        ];
+        for (facts, amount, refusal) in table {
+            assert_eq!(move_credits(facts, &wanted(amount)), Decided::Refused(refusal), "{amount}");
+        }
+        let again = move_credits(facts(child(0), Some(wanted(2))), &wanted(2));
+        let (parent, child) = (Box::new(account()), Box::new(child(0)));
+        assert_eq!(again, Decided::Refused(CreditsMoved::Moved { parent, child }), "whatever the balances are by now");
+    }
+
+    #[test]
+    fn what_one_gives_the_other_gets() {
+        for amount in [2, 1, -1, -5] {
+            let Decided::Accepted(changes) = move_credits(facts(child(5), None), &wanted(amount)) else {
+                panic!("{amount}")
+            };
+            let [parent, child] = [&changes.parent, &changes.child];
+            assert_eq!((parent.entry.amount, child.entry.amount), (atoms(-amount), atoms(amount)));
+            assert_eq!(parent.account.totals.balance, atoms(2 - amount));
+            assert_eq!(child.account.totals.balance, atoms(5 + amount));
+            assert_eq!(parent.account.totals.purchased, account().totals.purchased, "it bought what it bought");
+            assert_eq!(child.account.totals.purchased, Credits::ZERO);
+            let kinds = [LedgerKind::TransferOut, LedgerKind::TransferIn];
+            let shown =
+                if amount > 0 { [parent.entry.kind, child.entry.kind] } else { [child.entry.kind, parent.entry.kind] };
+            assert_eq!(shown, kinds);
+            assert!(!child.entry.description.contains("org_"), "a child does not learn whose it is");
+        }
+    }
+
+    #[test]
+    fn a_child_is_closed_when_nothing_is_open() {
+        let held = |balance| {
+            let account = child(balance);
+            Account { totals: Totals { held: atoms(1), ..account.totals }, ..account }
+        };
+        // child, refusal, or what moves
+        let table = [
+            (held(5), Err(ChildClosed::InProgress(atoms(1)))),
+            (child(-1), Err(ChildClosed::Owes(atoms(-1)))),
+            (child(0), Ok(0)),
+            (child(5), Ok(-5)),
+        ];
+        for (child, expected) in table {
+            match (close_child(facts(child, None), NOW), expected) {
+                (Decided::Refused(refusal), Err(expected)) => assert_eq!(refusal, expected),
+                (Decided::Accepted(changes), Ok(amount)) => {
+                    assert_eq!(changes.map_or(atoms(0), |changes| changes.child.entry.amount), atoms(amount));
+                }
+                (decided, expected) => panic!("{decided:?} {expected:?}"),
+            }
+        }
+    }
+
+    #[test]
+    fn a_child_has_no_children_and_a_parent_not_too_many() {
+        let facts = |parent, is_child, children| NewChildFacts { parent, is_child, children };
+        let table = [
+            (facts(None, true, 9), Some(ChildCreated::NoSuchParent)),
+            (facts(Some(revoked()), true, 9), Some(ChildCreated::NoSuchParent)),
+            (facts(Some(account()), true, 9), Some(ChildCreated::IsChild)),
+            (facts(Some(account()), false, 3), Some(ChildCreated::TooMany)),
+            (facts(Some(account()), false, 2), None),
+        ];
+        for (facts, refusal) in table {
+            assert_eq!(create_child(&facts, 3), refusal.map_or(Decided::Accepted(()), Decided::Refused));
+        }
+    }
+}

@@ -1,0 +1,49 @@
+//! What callers learn when child accounts do not allow what they ask for.
+
+use crate::money::credits::Credits;
+use crate::wire::ErrorCode;
+
+/// Why a request about child accounts was refused. Nothing was moved or changed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ChildAccountError {
+    /// The service has no child accounts ([`ServiceConfig`](crate::ServiceConfig)`::max_child_accounts`).
+    #[error("This service does not offer child accounts.")]
+    NotOffered,
+    /// The account has no such child, or it is closed.
+    #[error("The account has no such child account, or it is closed. Nothing was moved or changed.")]
+    NoSuchChild,
+    /// The account is a child itself.
+    #[error("This account is a child account itself, and has none of its own.")]
+    IsChild,
+    /// The account has as many as it may have.
+    #[error("The account has as many child accounts as it may have. Close one first.")]
+    TooMany,
+    /// The balance of the account that gives does not cover the credits.
+    #[error("Nothing was moved: the account that would give the credits has {0} left.")]
+    NotEnough(Credits),
+    /// A balance could not hold the credits.
+    #[error("Nothing was moved: a balance could not hold so many credits.")]
+    OutOfRange,
+    /// Requests of the child are in progress.
+    #[error("The account was not closed: its requests in progress hold {0} credits. Try again when they are done.")]
+    InProgress(Credits),
+    /// The child's balance is below zero.
+    #[error("The account was not closed: its balance is {0}. Give it credits first.")]
+    Owes(Credits),
+}
+
+impl ChildAccountError {
+    /// The code that clients get.
+    pub(super) const fn code(self) -> ErrorCode {
+        match self {
+            Self::NotOffered | Self::NoSuchChild => ErrorCode::NotFound,
+            Self::IsChild
+            | Self::TooMany
+            | Self::NotEnough(_)
+            | Self::OutOfRange
+            | Self::InProgress(_)
+            | Self::Owes(_) => ErrorCode::Conflict,
+        }
+    }
+}

@@ -1,0 +1,48 @@
+//! What callers learn when members of an account, or their sign-ins, are refused.
+
+use crate::access::member::Member;
+use crate::wire::ErrorCode;
+
+/// Why a request about members was refused.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum MemberError {
+    /// The service has no members ([`Service::with_members`](crate::Service::with_members)).
+    #[error("Accounts of this service have no members; sign in with the API key.")]
+    NotOffered,
+    /// The account has no such member or invitation.
+    #[error("The account has no such member, and no such invitation.")]
+    NoSuchMember,
+    /// The address is that of a member.
+    #[error("This address is a member's already. Change the role with PATCH /members/{{id}} instead.")]
+    IsMember,
+    /// The account has as many members as it may have.
+    #[error("An account has at most {} members and open invitations. Remove one first.", Member::MAX_PER_ACCOUNT)]
+    TooMany,
+    /// No owner would be left.
+    #[error("The last owner among the members stays one. Make somebody else an owner first, or use the first key.")]
+    LastOwner,
+    /// No account has the wallet.
+    #[error(
+        "No account was paid for by this wallet, and it is no member's. Sign in with another, or with the API key."
+    )]
+    UnknownWallet,
+    /// The wallet did not sign the text.
+    #[error(
+        "This wallet did not sign the message: sign it unchanged (EIP-191, personal_sign) and send all 65 bytes as \
+         hexadecimal digits after 0x. Contracts cannot sign in."
+    )]
+    WrongSignature,
+}
+
+impl MemberError {
+    /// The code that clients get.
+    pub(super) const fn code(self) -> ErrorCode {
+        match self {
+            Self::NotOffered | Self::NoSuchMember => ErrorCode::NotFound,
+            Self::IsMember | Self::TooMany | Self::LastOwner => ErrorCode::Conflict,
+            Self::UnknownWallet => ErrorCode::NoLinkedWallet,
+            Self::WrongSignature => ErrorCode::InvalidSignature,
+        }
+    }
+}

@@ -1,0 +1,127 @@
+//! The part of the storage contract for child accounts: accounts of a customer's customers, which their parent fills.
+
+use async_trait::async_trait;
+
+use crate::access::account::{Account, AccountId};
+use crate::clock::{Day, Timestamp};
+use crate::money::credits::Credits;
+use crate::store::{Cursor, NewAccount, Page, Store, StoreError};
+use crate::usage::DayRange;
+
+/// Stores child accounts. A child is an account like any other; that it has a parent shows here alone. A child has no
+/// children.
+#[async_trait]
+pub trait ChildAccountStore: Store {
+    /// Creates an account without credits as a child of another one, whose limit on tokens it gets, unless that has
+    /// `most` children that are not closed. [`create_child`](crate::backend::decision::create_child) has the refusals in
+    /// order.
+    async fn create_child(&self, parent: &AccountId, new: NewAccount, most: u32) -> Result<ChildCreated, StoreError>;
+
+    /// The children of an account, closed ones too, in the order of creation, at most `limit` after `after`. Empty when
+    /// there is no such account.
+    async fn child_accounts(
+        &self,
+        parent: &AccountId,
+        after: Option<&Cursor>,
+        limit: u32,
+    ) -> Result<Page<Account>, StoreError>;
+
+    /// A child of an account, closed or not.
+    async fn child_account(&self, parent: &AccountId, id: &AccountId) -> Result<Option<Account>, StoreError>;
+
+    /// Moves credits between an account and its child. Both entries are written in one transaction, at most once for each
+    /// request of the parent. [`move_credits`](crate::backend::decision::move_credits) has the refusals in order.
+    async fn move_credits(&self, wanted: CreditMove) -> Result<CreditsMoved, StoreError>;
+
+    /// Moves a child's whole balance to its parent, and revokes the child.
+    /// [`close_child`](crate::backend::decision::close_child) has the refusals in order.
+    async fn close_child(&self, parent: &AccountId, id: &AccountId, now: Timestamp) -> Result<ChildClosed, StoreError>;
+
+    /// What each child of an account used on each day of a range, by account and day; days without usage are left out.
+    async fn child_usage(&self, parent: &AccountId, days: DayRange) -> Result<Vec<ChildUsage>, StoreError>;
+}
+
+/// Whose child an account is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ChildAccount {
+    /// The child.
+    pub account: AccountId,
+    /// Its parent.
+    pub parent: AccountId,
+}
+
+/// Credits to move between an account and its child.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CreditMove {
+    /// The parent.
+    pub parent: AccountId,
+    /// The hash of the request's idempotency key.
+    pub request: [u8; 32],
+    /// The child.
+    pub child: AccountId,
+    /// What the child gets; below zero for what it gives back.
+    pub amount: Credits,
+    /// When.
+    pub at: Timestamp,
+}
+
+/// What a child used on one day.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ChildUsage {
+    /// The child.
+    pub account: AccountId,
+    /// The UTC day.
+    pub day: Day,
+    /// Accepted requests, including refunded ones.
+    pub usage_events: u64,
+    /// Their charges, minus refunds.
+    pub credits_used: Credits,
+}
+
+/// The outcome of [`ChildAccountStore::create_child`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ChildCreated {
+    /// It was created.
+    Account(Account),
+    /// There is no such parent, or it is revoked; nothing was created.
+    NoSuchParent,
+    /// The parent is a child itself; nothing was created.
+    IsChild,
+    /// The parent has as many children as it may have; nothing was created.
+    TooMany,
+}
+
+/// The outcome of [`ChildAccountStore::move_credits`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum CreditsMoved {
+    /// They were moved, now or by the same request before. Both accounts as they are now.
+    Moved {
+        /// The parent.
+        parent: Box<Account>,
+        /// The child.
+        child: Box<Account>,
+    },
+    /// There is no such child, or it or its parent is revoked; nothing was moved.
+    NoSuchChild,
+    /// The parent's request moved something else before; nothing was moved.
+    OtherRequest,
+    /// The balance of the account that gives does not cover them; nothing was moved.
+    NotEnough(Credits),
+    /// A balance or a total could not hold them; nothing was moved.
+    OutOfRange,
+}
+
+/// The outcome of [`ChildAccountStore::close_child`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ChildClosed {
+    /// It is closed, and its credits are the parent's.
+    Closed(Credits),
+    /// There is no such child, or it or its parent is revoked; nothing changed.
+    NoSuchChild,
+    /// Requests of the child hold credits; nothing changed.
+    InProgress(Credits),
+    /// The child's balance is below zero; nothing changed.
+    Owes(Credits),
+    /// The parent's balance or totals could not hold its credits; nothing changed.
+    OutOfRange,
+}

@@ -1,0 +1,172 @@
+//! Child accounts, as their parent sees them.
+
+use serde::{Deserialize, Serialize};
+
+use crate::access::account::{Account, RateLimits};
+use crate::clock::Timestamp;
+use crate::money::credits::Credits;
+use crate::wire::field::amount;
+use crate::wire::secret::IssuedKey;
+
+/// A child account.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct ChildAccountDocument {
+    /// Its id.
+    pub org_id: String,
+    /// Its name.
+    pub agent_name: String,
+    /// Credits left.
+    #[cfg_attr(feature = "openapi", schema(value_type = f64))]
+    pub credit_balance: Credits,
+    /// Credits held for requests in flight. They are not part of the balance.
+    #[cfg_attr(feature = "openapi", schema(value_type = f64))]
+    pub credits_held: Credits,
+    /// Credits bought by itself.
+    #[cfg_attr(feature = "openapi", schema(value_type = f64))]
+    pub total_credits_purchased: Credits,
+    /// Credits that it was given, less what it gave back.
+    #[cfg_attr(feature = "openapi", schema(value_type = f64))]
+    pub total_credits_granted: Credits,
+    /// Credits used in total, minus refunds.
+    #[cfg_attr(feature = "openapi", schema(value_type = f64))]
+    pub total_credits_used: Credits,
+    /// Rate limits on accepted requests; 0 means no limit.
+    pub rate_limits: RateLimits,
+    /// When it was created, as RFC 3339.
+    #[cfg_attr(feature = "openapi", schema(value_type = String, format = DateTime))]
+    pub created_at: Timestamp,
+    /// When it was closed; null if it is open.
+    #[cfg_attr(feature = "openapi", schema(value_type = Option<String>, format = DateTime))]
+    pub closed_at: Option<Timestamp>,
+}
+
+impl From<&Account> for ChildAccountDocument {
+    fn from(account: &Account) -> Self {
+        Self {
+            org_id: account.id.to_string(),
+            agent_name: account.agent_name.to_string(),
+            credit_balance: account.totals.balance,
+            credits_held: account.totals.held,
+            total_credits_purchased: account.totals.purchased,
+            total_credits_granted: account.totals.granted,
+            total_credits_used: account.totals.used,
+            rate_limits: account.limits,
+            created_at: account.created_at,
+            closed_at: account.revoked_at,
+        }
+    }
+}
+
+/// The response to `GET /accounts`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct ChildAccountsDocument {
+    /// Child accounts, oldest first.
+    pub data: Vec<ChildAccountDocument>,
+    /// Send it as `after` for those that follow; null if there are none.
+    pub next: Option<String>,
+}
+
+/// The body of `POST /accounts`.
+#[derive(Debug, Clone, Default, Deserialize, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(deny_unknown_fields)]
+pub struct CreateChildRequest {
+    /// Its name: 1 to 64 letters, digits, hyphens or underscores.
+    #[cfg_attr(feature = "openapi", schema(value_type = String))]
+    pub agent_name: Option<String>,
+    /// Rate limits on accepted requests, at most those of the parent, which it has by default.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rate_limits: Option<RateLimits>,
+}
+
+/// The response to `GET /accounts/{id}`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct ChildAccountResponse {
+    /// The child account.
+    pub data: ChildAccountDocument,
+}
+
+/// The response to `POST /accounts` and `POST /accounts/{id}/rotate`.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct IssuedChildResponse {
+    /// The child's first key, shown only once.
+    #[cfg_attr(feature = "openapi", schema(value_type = String))]
+    pub api_key: IssuedKey,
+    /// The child account.
+    pub data: ChildAccountDocument,
+}
+
+/// The body of `POST /accounts/{id}/credits`.
+#[derive(Debug, Clone, Default, Deserialize, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(deny_unknown_fields)]
+pub struct MoveCreditsRequest {
+    /// What the child gets, as text or a number; below zero for what it gives back.
+    #[serde(default, deserialize_with = "amount")]
+    #[cfg_attr(feature = "openapi", schema(value_type = f64))]
+    pub credits: Option<Credits>,
+}
+
+/// The response to `POST /accounts/{id}/credits`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct MovedCreditsResponse {
+    /// Credits that the parent has left.
+    #[cfg_attr(feature = "openapi", schema(value_type = f64))]
+    pub credit_balance: Credits,
+    /// The child account as it is now.
+    pub data: ChildAccountDocument,
+}
+
+/// The response to `DELETE /accounts/{id}`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct ClosedChildResponse {
+    /// Always true.
+    pub closed: bool,
+    /// Credits that went back to the parent.
+    #[cfg_attr(feature = "openapi", schema(value_type = f64))]
+    pub credits_returned: Credits,
+}
+
+/// What a child account used in a range of days.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct ChildUsageEntry {
+    /// The child account.
+    pub org_id: String,
+    /// Accepted requests, including refunded ones.
+    pub usage_events: u64,
+    /// Their charges, minus refunds.
+    #[cfg_attr(feature = "openapi", schema(value_type = f64))]
+    pub credits_used: Credits,
+}
+
+/// What all child accounts used on one day.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct ChildrenDay {
+    /// The UTC day.
+    pub date: String,
+    /// Accepted requests, including refunded ones.
+    pub usage_events: u64,
+    /// Their charges, minus refunds.
+    #[cfg_attr(feature = "openapi", schema(value_type = f64))]
+    pub credits_used: Credits,
+}
+
+/// The response to `GET /accounts/usage`. All of it is of one moment.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct ChildrenUsageDocument {
+    /// How many UTC days it covers: today and those before it.
+    pub window_days: u32,
+    /// What each child used, in the order of creation; those without usage are left out.
+    pub data: Vec<ChildUsageEntry>,
+    /// What all of them used on each day, oldest first; days without usage are left out.
+    pub by_day: Vec<ChildrenDay>,
+}

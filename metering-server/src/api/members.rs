@@ -1,0 +1,61 @@
+//! Members of an account, and its own log.
+
+use metering_client::calls::members::GetAccountLog;
+use metering_core::access::{Email, Right, Scope};
+use metering_core::store::Cursor;
+use metering_core::wire::{
+    AccountLogDocument, ChangeMemberRequest, InvitationResponse, InviteMemberRequest, MemberResponse, MembersDocument,
+    RemovedMemberResponse,
+};
+
+use crate::access::credentials::Sender;
+use crate::api::account::parameters;
+use crate::api::app::App;
+use crate::endpoints::Request;
+use crate::endpoints::body::read;
+use crate::http::Problem;
+use crate::operations::metrics::counted;
+
+pub(crate) async fn members(app: &App, request: Request) -> Result<MembersDocument, Problem> {
+    Ok(app.service.members().list(&request.sender()?).await?)
+}
+
+pub(crate) async fn invite_member(app: &App, request: Request) -> Result<InvitationResponse, Problem> {
+    let sender = changing(app, &request, Right::Own).await?;
+    let wanted: InviteMemberRequest = read(&request.body)?;
+    if let Some(Ok(email)) = wanted.email.as_deref().map(str::parse::<Email>) {
+        // Each is mail to an address that the account chose.
+        app.limits.mail(&request.client()?, &email)?;
+    }
+    Ok(counted("invitation", app.service.members().invite(&sender, &wanted).await)?)
+}
+
+pub(crate) async fn change_member(app: &App, request: Request) -> Result<MemberResponse, Problem> {
+    let sender = changing(app, &request, Right::Own).await?;
+    let wanted: ChangeMemberRequest = read(&request.body)?;
+    Ok(counted("member_change", app.service.members().change(&sender, id(&request), &wanted).await)?)
+}
+
+pub(crate) async fn remove_member(app: &App, request: Request) -> Result<RemovedMemberResponse, Problem> {
+    // Every member may leave.
+    let sender = changing(app, &request, Right::Read).await?;
+    Ok(counted("member_removal", app.service.members().remove(&sender, id(&request)).await)?)
+}
+
+pub(crate) async fn account_log(app: &App, request: Request) -> Result<AccountLogDocument, Problem> {
+    let page = parameters::<GetAccountLog>(app, &request, Scope::Read).await?;
+    let after = page.after.as_ref().map(Cursor::as_str);
+    Ok(app.service.members().log(&request.sender()?, after, page.limit.0).await?)
+}
+
+/// The sender, who may use this right. Counts a change.
+async fn changing(app: &App, request: &Request, right: Right) -> Result<Sender, Problem> {
+    let sender = request.sender()?;
+    let actor = app.service.access().first_key(&sender, right).await?;
+    app.limits.key_changes(&actor)?;
+    Ok(sender)
+}
+
+fn id(request: &Request) -> &str {
+    request.path.first().map(String::as_str).unwrap_or_default()
+}
