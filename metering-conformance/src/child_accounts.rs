@@ -45,7 +45,7 @@ pub async fn children_are_those_of_their_parent(store: Arc<dyn FullStore>) {
     let (one, two) = (child(&*store, &parent).await, child(&*store, &parent).await);
     let ids = |accounts: &[Account]| accounts.iter().map(|account| account.id.clone()).collect::<Vec<_>>();
     let page = store.child_accounts(&parent.id, None, 1).await.unwrap();
-    assert_eq!(ids(&page.items), [one.id.clone()]);
+    assert_eq!(ids(&page.items), std::slice::from_ref(&one.id));
     let rest = store.child_accounts(&parent.id, page.next.as_ref(), 1).await.unwrap();
     assert_eq!((ids(&rest.items), rest.next), (vec![two.id.clone()], None::<Cursor>));
     assert!(store.child_accounts(&other.id, None, 10).await.unwrap().items.is_empty());

@@ -72,7 +72,7 @@ pub async fn an_invitation_is_joined_once(store: Arc<dyn FullStore>) {
     let invited = invitation(&owner.id, MemberRole::Developer, Some("Jo@Example.com"));
     assert_eq!(store.invite(invited.clone(), owner_of(&owner)).await.unwrap(), Invited::Invited);
     assert_eq!(store.invitation(&invited.token).await.unwrap(), Some(invited.clone()));
-    assert_eq!(store.invitations(&owner.id).await.unwrap(), [invited.clone()]);
+    assert_eq!(store.invitations(&owner.id).await.unwrap(), std::slice::from_ref(&invited));
     let token = token();
     let readdressed = store.readdress_invitation(&owner.id, invited.id, token).await.unwrap();
     assert_eq!(readdressed, Some(Invitation { token, ..invited.clone() }));
