@@ -42,7 +42,7 @@ fn problem(config: &Config) -> Option<&'static str> {
         let is_local = host == "localhost" || host.parse::<IpAddr>().is_ok_and(|ip| ip.is_loopback());
         return (!is_local).then_some("needs public_url, the https URL under which clients reach this service");
     };
-    let Ok(url) = Url::parse(public) else { return Some("needs a public_url that is a URL") };
+    let Ok(url) = Url::parse(public) else { return Some("needs a valid URL in public_url") };
     if url.path() != "/" {
         return Some("needs a public_url without a path: clients look for OAuth at the root of the host");
     }

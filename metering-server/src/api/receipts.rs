@@ -47,7 +47,7 @@ pub(crate) async fn set_buyer(app: &App, request: Request) -> Result<BuyerRespon
     Ok(counted("buyer", app.service.payments().set_buyer(&sender, &wanted).await)?)
 }
 
-/// The sender, whose key is the first one of the account, and the account. Counts a change.
+/// The sender, if the key is the account's first one, and the account. Counts a change.
 pub(super) async fn first_key(app: &App, request: &Request) -> Result<(Sender, AccountId), Problem> {
     let sender = request.sender()?;
     let actor = app.service.access().first_key(&sender, Right::Pay).await?;

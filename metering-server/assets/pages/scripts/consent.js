@@ -44,7 +44,7 @@ function leave(url) {
 
 async function start() {
   if (PARAMETERS.some((name) => query.getAll(name).length > 1)) {
-    showOver("The address of this page names something twice. Go back to the program, and connect again.");
+    showOver("A parameter occurs twice in the address of this page. Go back to the program and connect again.");
     return;
   }
   try {
@@ -67,7 +67,7 @@ async function start() {
 function present() {
   title.textContent = `Give ${asked.client_name} access?`;
   byId("consent-program").textContent = asked.client_name;
-  byId("consent-who").textContent = asked.client_host ? `Published by ${asked.client_host}.` : "It named itself, as any program can.";
+  byId("consent-who").textContent = asked.client_host ? `Published by ${asked.client_host}.` : "The program chose this name itself, as any program can.";
   byId("consent-redirect").textContent = asked.redirect_host;
   byId("consent-here").hidden = !asked.redirects_to_this_machine;
 }
