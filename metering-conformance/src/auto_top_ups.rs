@@ -151,7 +151,7 @@ pub async fn top_ups_are_within_the_limit_of_the_month(store: Arc<dyn PaymentSto
     assert_eq!(store.top_up_charges(&owner.id, next_month).await.unwrap().len(), 1);
 }
 
-/// A failure stops automatic top-ups and is told once. They go on when their owner says so.
+/// A failure stops automatic top-ups and is reported once. They continue when their owner turns them on again.
 pub async fn a_failed_top_up_is_told_and_not_repeated(store: Arc<dyn FullStore>) {
     let owner = customer(&*store, BASE).await;
     turn_on(&*store, &owner.id).await;

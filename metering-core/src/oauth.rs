@@ -1,4 +1,4 @@
-//! OAuth: programs that get a key of an account by its owner's consent, without ever seeing another key.
+//! OAuth: programs that get a key by the consent of an account's owner, without seeing the owner's key.
 //!
 //! An access token is the secret of a child key, which a grant replaces with each refresh. What the program may do is in
 //! the terms of that key; a grant only says who may have the next secret. Rules follow OAuth 2.1

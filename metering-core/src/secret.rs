@@ -35,7 +35,7 @@ pub trait SecretKind {
         Sha3_256::digest(text.as_bytes()).into()
     }
 
-    /// The last characters of a text, if they may be shown so that its owner recognises it; otherwise zeros.
+    /// The last characters of a text, if they may be shown to its owner; otherwise zeros.
     fn shown_end(_text: &str) -> [u8; 4] {
         [0; 4]
     }

@@ -124,9 +124,9 @@ impl SignedPayments {
         Ok(Paid { account, key, request_id, tx: None, credits: price, received_at: now, hold: Some(hold) })
     }
 
-    /// Checks whether the payer can pay for all of its requests in progress, and paid for those before. Called once the
-    /// new payment is stored: of two that arrive together, at least one sees the other. The chain is read last, so that it
-    /// shows what was transferred for those that are not pending any more.
+    /// Checks whether the payer can pay for all of its requests in progress and has paid for earlier ones. Called once the new
+    /// payment is stored: of two that arrive together, at least one sees the other. The chain is read last, so that it shows
+    /// what was transferred for payments that are no longer pending.
     async fn check_others(
         &self,
         chain: &OfferChain,
@@ -159,7 +159,7 @@ impl SignedPayments {
         }
     }
 
-    /// Has a payment executed whose request's hold is settled, and waits for that. The balance after it.
+    /// Executes the payment of a request whose hold is settled, and waits for it. Returns the balance after it.
     pub(crate) async fn settle_usage_of(&self, payment: &ReceivedPayment) -> Option<Credits> {
         let (id, store) = (payment.signed.id(), &self.settling.store);
         let record = match store.authorization(&id).await {

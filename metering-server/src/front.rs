@@ -133,7 +133,7 @@ impl Front {
     {
         let destination = match destination {
             Destination::Api(found) => return self.call(found, request, None).await,
-            // Rarer than others, and not to make their futures larger.
+            // Boxed, because it is rare and would make every future larger.
             Destination::InSession(found) => return Box::pin(self.call_in_session(found, request)).await,
             other => other,
         };
@@ -176,8 +176,8 @@ impl Front {
         }
     }
 
-    /// Calls an endpoint that may change something for a member, whose account's log has it. Changes of members are logged
-    /// with what they change.
+    /// Calls an endpoint that may change something for a member, and logs the call in the account's log. Changes of members
+    /// are logged in the transaction that makes them.
     async fn call_as_member<B>(
         &self,
         found: Found<'static, App>,

@@ -123,7 +123,7 @@ pub type Turn = (i64, (Account, Option<Day>));
 /// Accounts after a row number, at most `limit`, with the day each was last processed for a refill. Charges do not change
 /// them until the transaction ends.
 pub async fn turns_after(db: &mut dyn Executor, after: i64, limit: i64) -> Result<Vec<Turn>> {
-    // Children get their credits from their parents: recurring ones would be multiplied by them.
+    // Children get credits from their parents. With recurring credits, every child would multiply them.
     let rest =
         "WHERE a.id > ?1 AND a.id NOT IN (SELECT c.account FROM child_account c) ORDER BY a.id LIMIT ?2 {lock m}";
     let sql = format!("SELECT {COLUMNS}, a.refilled_on FROM {TABLES} {rest}");

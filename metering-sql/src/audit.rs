@@ -111,8 +111,8 @@ pub async fn list(db: &mut dyn Executor, query: &AuditQuery, limit: u32) -> Resu
 const OPEN: &str = "INSERT INTO audit_exception (id) VALUES (1)";
 const CLOSE: &str = "DELETE FROM audit_exception";
 
-/// Takes all but who did what and when from the entries that name one of `names`: addresses and ids. Entries of `kept`, an
-/// action, stay. Returns how many entries have something to take.
+/// Reduces the entries that name one of `names` (addresses and ids) to who did what and when, except those of the action
+/// `kept`. Returns how many entries have something to remove.
 pub(crate) async fn redact(db: &mut dyn Executor, names: &[String], kept: &str, mode: WriteMode) -> Result<u64> {
     let sql = format!("SELECT {} FROM {TABLES}", columns());
     let mut found: Vec<i64> = Vec::new();
@@ -151,7 +151,7 @@ fn is_to_redact(entry: &NewAuditEntry, outcome: Option<&AuditOutcome>, names: &[
     !is_redacted && texts.into_iter().flatten().chain([&**subject]).any(is_named)
 }
 
-/// Whether a text has a name, and not as a part of a longer one.
+/// Whether a text has a name as a whole word.
 fn contains_name(text: &str, name: &str) -> bool {
     let before = |at: usize| text[..at].chars().next_back();
     let after = |at: usize| text[at + name.len()..].chars().next();
@@ -162,7 +162,7 @@ fn contains_name(text: &str, name: &str) -> bool {
 
 /// Deletes the oldest entries of `until` or earlier with their outcomes, at most `limit`, and returns how many.
 pub(crate) async fn forget(db: &mut dyn Executor, until: Timestamp, limit: u64) -> Result<u64> {
-    // Ids increase with time. So that no index of times is needed, only the oldest are looked at.
+    // Ids increase with time, so the oldest entries are found without an index of times.
     let rows = db.query(&format!("SELECT id, at FROM audit_entry ORDER BY id LIMIT {limit}"), &[]).await?;
     let mut old: Vec<i64> = Vec::new();
     for row in &rows {

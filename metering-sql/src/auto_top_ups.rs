@@ -154,7 +154,7 @@ pub async fn due(db: &mut dyn Executor, after: Option<&Cursor>, limit: u32) -> R
     if found.is_empty() {
         return Ok(Page { items: Vec::new(), next: None });
     }
-    // Their balances are not in the tables alone.
+    // Balances also depend on charges that are not in the tables yet.
     let rows: Vec<i64> = found.iter().map(|(row, _)| *row).collect();
     let accounts = accounts::select(db, "a.id {in ?1}", &values![rows]).await?;
     let accounts: HashMap<i64, Account> = accounts.into_iter().collect();
@@ -195,7 +195,7 @@ pub async fn charges_since(db: &mut dyn Executor, id: &AccountId, since: Timesta
     record::list(db, rest, &values![id, since]).await
 }
 
-/// Ends a charge. One that was taken for failed may turn out to be paid.
+/// Ends a charge. One that counted as failed may turn out to be paid.
 pub async fn end(db: &mut dyn Executor, id: TopUpChargeId, end: &TopUpEnd, now: Timestamp) -> Result<bool> {
     let by_id = "WHERE id = ?1";
     let Some(TopUpCharge { account, .. }) = find(db, by_id, &values![id]).await? else { return Ok(false) };

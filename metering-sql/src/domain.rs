@@ -22,7 +22,7 @@ use metering_core::{AccountId, Credits, Day, RequestId, Timestamp};
 
 use crate::value::{FromValue, ToValue, Value};
 
-/// Domain types that wrap what is stored: the type, how to make it, and how to get at what it wraps.
+/// Domain types that wrap what is stored: the type, how to construct it, and how to read the wrapped value.
 macro_rules! wrappers {
     ($($wrapper:ty: $stored:ty, $from:expr, $to:expr;)*) => {
         $(impl ToValue for $wrapper {

@@ -67,7 +67,7 @@ fn parts(row: i64, account: &Account, with_receipts: bool) -> Vec<Part> {
         of_account("browser_sessions", "browser_session"),
         of_account("oauth_grants", "oauth_grant"),
         of_account("saved_cards", "auto_top_up"),
-        // An open charge has its card until it ends: the processor is asked for it by that.
+        // An open charge keeps its card until it ends, because the processor is asked for it by its card.
         Part::deleted(
             "card_charges",
             "top_up_charge",

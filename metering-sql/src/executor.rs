@@ -16,12 +16,12 @@ use crate::fault::Result;
 use crate::row::Row;
 use crate::value::Value;
 
-/// Whether to make a change, or only to say how much it would be.
+/// Whether to make a change, or only count it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WriteMode {
     /// Make it.
     Write,
-    /// Only say how much it would change.
+    /// Only count what it would change.
     DryRun,
 }
 
@@ -160,8 +160,7 @@ pub trait Executor: Send {
     /// out while the account is not erased.
     fn erase_paths(&mut self, account: i64, until: Timestamp, mode: WriteMode) -> BoxFuture<'_, Result<u64>>;
 
-    /// From now on in this transaction, overwrites what is deleted or replaced, if the database can do that and would not by
-    /// itself.
+    /// From now on in this transaction, overwrites deleted and replaced data in the file, if the database can.
     ///
     /// # Errors
     /// When the database refuses.

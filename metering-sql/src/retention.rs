@@ -11,9 +11,9 @@ use crate::fault::Result;
 use crate::transfer::DeliveryRecord;
 use crate::{audit, events, record, values};
 
-/// Accounts whose recent activity a call looks at: it takes milliseconds, and a day has calls for 288,000 accounts.
+/// How many accounts' recent activity a call reads: it takes milliseconds, and a day's calls cover 288,000 accounts.
 const ACCOUNTS: i64 = 200;
-/// A transaction of the deletion looks at no more rows of a kind.
+/// The most rows of a kind that one transaction reads.
 const MOST: u64 = 5_000;
 
 /// Deletes a slice of each kind, and the paths in the recent activity of the next accounts.

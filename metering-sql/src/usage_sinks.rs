@@ -1,4 +1,4 @@
-//! What the operator's sinks were sent of the daily totals, and what is on its way to them.
+//! What the operator's sinks were sent of the daily totals, and what is staged for them.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -130,7 +130,7 @@ async fn replace(db: &mut dyn Executor, attempts: u32, sink: &UsageSink) -> Resu
     Ok(db.execute(sql, &[row]).await? > 0)
 }
 
-/// What a sink was not sent yet of the totals after a position.
+/// Totals after a position that a sink was not sent yet.
 #[derive(Debug)]
 pub struct Changes {
     rows: Vec<SentUsage>,

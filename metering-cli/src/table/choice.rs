@@ -1,6 +1,6 @@
 //! `--columns` and `--sort`: what the user chose to see of tables.
 //!
-//! Kept for the whole run, which is one command: a choice is about every table that the command prints.
+//! Set once per run. It applies to every table that the command prints.
 
 use std::cmp::Reverse;
 use std::sync::OnceLock;

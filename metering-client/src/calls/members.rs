@@ -31,7 +31,7 @@ call! {
     ///
     /// For the account's first key, and for members of any role.
     ListMembers("members") = GET "/members" in "members" for KEY;
-    returns(200, "Members": MembersDocument) or(NotFound: "accounts of this service have no members");
+    returns(200, "Members": MembersDocument) or(NotFound: "this service does not offer members");
 
     /// Invite somebody
     ///
@@ -40,7 +40,7 @@ call! {
     InviteMember("invite_member") = POST "/members" in "members" for KEY;
     takes((), InviteMemberRequest);
     returns(201, "The invitation": InvitationResponse)
-        or(NotFound: "accounts of this service have no members, or it sends no mail",
+        or(NotFound: "this service does not offer members, or it sends no mail",
             Conflict: "the address is that of a member, or the account has 100 members and open invitations", RateLimited,
             Overloaded: "too much mail is waiting", OutcomeUnknown);
 
@@ -70,5 +70,5 @@ call! {
     GetAccountLog("account_log") = GET "/members/log" in "members" for KEY;
     takes(LogPage, ());
     returns(200, "Entries": AccountLogDocument)
-        or(ValidationFailed, NotFound: "accounts of this service have no members");
+        or(ValidationFailed, NotFound: "this service does not offer members");
 }

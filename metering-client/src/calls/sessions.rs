@@ -67,7 +67,7 @@ call! {
     SignInWithWallet("sign_in_with_wallet") = POST "/api-key/sessions/wallet" in "sessions" for Access::ANYONE;
     takes((), WalletSignInRequest);
     returns(201, "The message to sign": WalletSignInResponse)
-        or(NoLinkedWallet: "no account has this wallet", NotFound: "accounts of this service have no members",
+        or(NoLinkedWallet: "no account has this wallet", NotFound: "this service does not offer members",
             LinkExpired: "the invitation was used or has expired", RateLimited, StorageUnavailable, OutcomeUnknown);
 
     /// The accounts that a sign-in link is for

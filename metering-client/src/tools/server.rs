@@ -311,7 +311,7 @@ fn is_stateless(context: &RequestContext<RoleServer>) -> bool {
     context.protocol_version().is_some_and(|version| !version.has_initialize())
 }
 
-/// Puts the server's name into `_meta` of a result: no handshake tells it to such clients.
+/// Puts the server's name into `_meta` of a result, because clients without a handshake have no other way to learn it.
 fn name_server(meta: &mut Option<MetaObject>) {
     let server = json!({"name": NAME, "version": env!("CARGO_PKG_VERSION")});
     meta.get_or_insert_default().insert(SERVER_INFO_META.to_owned(), server);

@@ -4,9 +4,10 @@ use std::path::PathBuf;
 
 use metering_core::operators::Role;
 use serde::{Deserialize, Serialize};
-use url::{Host, Url};
+use url::Url;
 
 use crate::ConfigError;
+use crate::server::own_machine::is_own_machine;
 use crate::server::{List, Secret, WebOrigin};
 
 /// The operators' console.
@@ -174,13 +175,7 @@ impl ConsoleConfig {
 
 /// Whether it can be an issuer (OpenID Connect Discovery 1.0, section 3). Plain HTTP is for a provider on this machine.
 fn is_issuer(url: &Url) -> bool {
-    let is_here = match url.host() {
-        Some(Host::Domain(name)) => name == "localhost",
-        Some(Host::Ipv4(ip)) => ip.is_loopback(),
-        Some(Host::Ipv6(ip)) => ip.is_loopback(),
-        None => return false,
-    };
-    let is_encrypted = url.scheme() == "https" || (url.scheme() == "http" && is_here);
+    let is_encrypted = url.scheme() == "https" || (url.scheme() == "http" && is_own_machine(url));
     is_encrypted && url.query().is_none() && url.fragment().is_none() && url.username().is_empty()
 }
 

@@ -3,9 +3,10 @@
 use std::net::IpAddr;
 
 use serde::{Deserialize, Serialize};
-use url::{Host, Url};
+use url::Url;
 
 use crate::ConfigError;
+use crate::server::own_machine::is_own_machine;
 use crate::server::{Config, Surface};
 
 /// Programs that get a key by their owner's consent.
@@ -41,17 +42,11 @@ fn problem(config: &Config) -> Option<&'static str> {
         let is_local = host == "localhost" || host.parse::<IpAddr>().is_ok_and(|ip| ip.is_loopback());
         return (!is_local).then_some("needs public_url, the https URL under which clients reach this service");
     };
-    let Ok(url) = Url::parse(public) else { return Some("needs a public_url that is a URL") };
+    let Ok(url) = Url::parse(public) else { return Some("needs a valid URL in public_url") };
     if url.path() != "/" {
         return Some("needs a public_url without a path: clients look for OAuth at the root of the host");
     }
-    let is_local = match url.host() {
-        Some(Host::Domain(name)) => name == "localhost",
-        Some(Host::Ipv4(address)) => address.is_loopback(),
-        Some(Host::Ipv6(address)) => address.is_loopback(),
-        None => false,
-    };
-    (url.scheme() != "https" && !is_local).then_some("needs a public_url that starts with https://")
+    (url.scheme() != "https" && !is_own_machine(&url)).then_some("needs a public_url that starts with https://")
 }
 
 #[cfg(test)]

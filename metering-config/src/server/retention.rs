@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::ConfigError;
 
-/// For how many days records of what people did are kept. Without a number, they are kept as long as without this section.
+/// For how many days records of what people did are kept. Without a number, the default applies.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct RetentionConfig {
@@ -16,7 +16,7 @@ pub struct RetentionConfig {
     pub activity_days: Option<u32>,
     /// Events with their deliveries, at most 30, which is the default.
     pub events_days: Option<u32>,
-    /// Deliveries that were made or parked; by default as long as their events.
+    /// Finished deliveries (delivered or parked); by default as long as their events.
     pub deliveries_days: Option<u32>,
     /// Entries of the audit log; by default for ever.
     pub audit_days: Option<u32>,

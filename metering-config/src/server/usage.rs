@@ -31,7 +31,7 @@ pub struct UsageConfig {
     pub sinks: Vec<UsageSinkConfig>,
 }
 
-/// A sink: it gets what daily totals grew by, as CloudEvents over HTTP.
+/// A sink: it gets changes of daily totals, as CloudEvents over HTTP.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct UsageSinkConfig {
@@ -67,7 +67,7 @@ impl UsageConfig {
     /// The first key that does not fit. `public_url` is that of the service.
     pub(super) fn check(&self, public_url: Option<&str>, delivers: bool) -> Result<(), ConfigError> {
         if self.sinks.len() > MAX {
-            let problem = format!("has {} sinks; at most {MAX} are possible", self.sinks.len());
+            let problem = format!("has {} sinks; at most {MAX} are allowed", self.sinks.len());
             return Err(ConfigError::key(KEY, problem));
         }
         if !self.sinks.is_empty() && !delivers {

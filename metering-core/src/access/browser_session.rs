@@ -117,7 +117,7 @@ pub struct BrowserSession {
     pub used_at: Timestamp,
     /// When it ends if it is not used again.
     pub expires_at: Timestamp,
-    /// The member whose it is; `None` for that of a key.
+    /// The member whose session it is; `None` for a key's session.
     pub member: Option<MemberId>,
 }
 
@@ -161,7 +161,7 @@ pub struct SessionCredentials {
     pub token: BrowserToken,
     /// The hash of the secret that it stands for.
     pub secret: KeyHash,
-    /// The member whose session it is, as the account has it now; `None` for that of a key.
+    /// The member whose session it is, as the account has it now; `None` for a key's session.
     pub member: Option<Arc<Member>>,
 }
 

@@ -6,8 +6,8 @@ use std::str::FromStr;
 use crate::access::key::{ApiKey, ApiKeyKind, KeyHash};
 use crate::secret::SecretKind;
 
-/// What is shown of a key's secret, so that its owner can tell which one a program has: what all secrets begin with, and
-/// the last four characters.
+/// What is shown of a key's secret, so that its owner can tell which one a program has: the prefix of all secrets, and the
+/// last four characters.
 ///
 /// In a key of ours these are four of the six digits of the checksum: less than 24 bits about the 190 random ones. In an
 /// imported key they are 16 of 384 bits.
@@ -37,7 +37,7 @@ impl KeyHint {
 }
 
 impl ApiKey {
-    /// What is shown of it.
+    /// Its hint.
     #[must_use]
     pub fn hint(&self) -> KeyHint {
         KeyHint(ApiKeyKind::shown_end(self.expose()))
@@ -45,13 +45,13 @@ impl ApiKey {
 }
 
 impl KeyHash {
-    /// What is shown of the key; `None` if the hash was made of bytes.
+    /// The key's hint; `None` if the hash was made of bytes.
     #[must_use]
     pub fn hint(&self) -> Option<KeyHint> {
         KeyHint::of_end(self.end)
     }
 
-    /// The hash of a key of which this is shown.
+    /// The hash of a key with this hint.
     #[must_use]
     pub const fn with_hint(mut self, hint: KeyHint) -> Self {
         self.end = hint.0;

@@ -44,7 +44,7 @@ random_id!(MemberId, MemberIdError, "mem_");
 pub enum Identity {
     /// They read mail to this address.
     Email(Email),
-    /// They sign with the private key of this wallet. A contract cannot: another's may have its address elsewhere.
+    /// They sign with the private key of this wallet. A contract cannot: on another chain, its address may be another's.
     Wallet(Address),
 }
 
@@ -63,7 +63,7 @@ impl Identity {
         }
     }
 
-    /// Whether it is the same in every character: two addresses that are compared as equal need not be one mailbox.
+    /// Whether both have the same spelling: two addresses that compare as equal need not be the same mailbox.
     #[must_use]
     pub fn is_exactly(&self, other: &Self) -> bool {
         self.to_string() == other.to_string()
@@ -116,7 +116,7 @@ impl Member {
     pub const MAX_PER_ACCOUNT: usize = 100;
 }
 
-/// An invitation to become a member. It is used up by whoever joins with it.
+/// An invitation to become a member. Works once.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Invitation {
     /// The id that the member will have.
@@ -147,8 +147,7 @@ impl Invitation {
     }
 }
 
-/// A sign-in that was begun by email or with a wallet. Its link's token is half of the proof where the identity is a
-/// wallet: the other half is the signature of a text that names it.
+/// A sign-in that was begun by email or with a wallet. A wallet must also sign a text that names the token.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SignInProof {
     /// The hash of the link's token.
@@ -171,8 +170,8 @@ impl SignInProof {
         now < self.expires_at
     }
 
-    /// The text that a wallet signs. It names the service and what signing does, and by the hash of its token the sign-in:
-    /// a signature is of no use without the token, nor for another sign-in.
+    /// The text that a wallet signs. It names the service, what signing does, and the hash of the token: a signature is useless
+    /// without the token, and for any other sign-in.
     #[must_use]
     pub fn message(&self, service: &str) -> String {
         format!(

@@ -21,7 +21,7 @@ pub(super) enum ModelPlace {
 pub(super) struct UpstreamModel {
     /// Where a request names its model.
     pub(super) place: ModelPlace,
-    /// The name, or how it begins.
+    /// The name, or its beginning.
     pub(super) name: Box<str>,
     /// If it begins so: how many bytes of the name in the request are replaced. The rest follows.
     pub(super) replaced: Option<usize>,

@@ -1,4 +1,4 @@
-//! Reads what a price says of single upstreams of its route.
+//! Reads the names and prices of single upstreams in a price.
 
 use std::sync::Arc;
 
@@ -31,7 +31,7 @@ impl Terms {
         self.units.iter().flatten()
     }
 
-    /// What it is, where others have this price.
+    /// The price that the other upstreams have.
     pub(super) fn of(self, price: &UsagePrice) -> UpstreamTerms {
         let Self { upstream, model, max, units } = self;
         let is_own = max.is_some() || units.is_some();

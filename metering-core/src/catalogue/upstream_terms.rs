@@ -1,5 +1,4 @@
-//! What a price says of single upstreams of its route: what the upstream calls the model, and what a request costs that
-//! it serves.
+//! What differs at single upstreams of a route: the name of the model, and the price of a request.
 
 use std::sync::Arc;
 

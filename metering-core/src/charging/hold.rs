@@ -179,7 +179,7 @@ pub struct HoldUpdate {
 }
 
 impl HoldUpdate {
-    /// An update that says nothing besides what to do.
+    /// An update without further details.
     #[must_use]
     pub const fn new(account: AccountId, id: HoldId, action: HoldAction) -> Self {
         Self { account, id, action, delivery: None, counted_in: None, tokens: None, upstream: None }

@@ -90,7 +90,7 @@ mod tests {
     use crate::money::credits::Credits;
     use crate::payments::auto_top_up::SavedCard;
 
-    /// The account has two atoms.
+    /// The account has a balance of two atoms.
     fn rule() -> TopUpRule {
         TopUpRule {
             plan_id: "starter".to_owned(),

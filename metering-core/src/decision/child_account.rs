@@ -162,7 +162,7 @@ mod tests {
         CreditMove { parent, request: [1; 32], child, amount, at: NOW }
     }
 
-    /// The parent has two atoms.
+    /// The parent has a balance of two atoms.
     fn facts(child: Account, before: Option<CreditMove>) -> MoveFacts<i64> {
         MoveFacts { parent: Some((1, account())), child: Some((2, child)), before }
     }

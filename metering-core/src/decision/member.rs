@@ -1,5 +1,5 @@
-//! Members of an account: invited, joined, changed and removed. The owner may always return by the first key, so the last
-//! owner among the members is kept only from members.
+//! Members of an account: invited, joined, changed and removed. No member can remove the last owner among them. The first key
+//! can, since its holder stays an owner.
 
 use super::{Decided, active};
 use crate::access::account::{Account, AccountId};
@@ -149,7 +149,7 @@ fn change_invitation<K>(
 pub struct MemberSignIn<K> {
     /// The session.
     pub session: BrowserSession,
-    /// Whoever joins by it.
+    /// The new member, if somebody joins.
     pub joined: Option<MemberChanges<K>>,
 }
 

@@ -87,7 +87,7 @@ pub struct ReversalChanges<K> {
 /// - [`ProcessorReversed::NoSuchPayment`];
 /// - [`ProcessorReversed::OtherTerms`] when the reversal was recorded for another payment or amount;
 /// - [`ProcessorReversed::Repeated`] when it was recorded and neither ends now nor takes back again: one that ended stays
-///   ended, whatever is late, until it is said to take back again;
+///   ended despite late reports, unless one says `again`;
 /// - [`ProcessorReversed::TooMuch`] when it is of nothing, or of more than was paid;
 /// - [`ProcessorReversed::OutOfRange`].
 ///

@@ -8,19 +8,19 @@ use crate::wire::ErrorCode;
 #[non_exhaustive]
 pub enum MemberError {
     /// The service has no members ([`Service::with_members`](crate::Service::with_members)).
-    #[error("Accounts of this service have no members; sign in with the API key.")]
+    #[error("This service does not offer members. Sign in with the API key.")]
     NotOffered,
     /// The account has no such member or invitation.
     #[error("The account has no such member, and no such invitation.")]
     NoSuchMember,
     /// The address is that of a member.
-    #[error("This address is a member's already. Change the role with PATCH /members/{{id}} instead.")]
+    #[error("This address already belongs to a member. Change the role with PATCH /members/{{id}} instead.")]
     IsMember,
     /// The account has as many members as it may have.
     #[error("An account has at most {} members and open invitations. Remove one first.", Member::MAX_PER_ACCOUNT)]
     TooMany,
     /// No owner would be left.
-    #[error("The last owner among the members stays one. Make somebody else an owner first, or use the first key.")]
+    #[error("This member is the last owner. Make another member an owner first, or use the account's first key.")]
     LastOwner,
     /// No account has the wallet.
     #[error(

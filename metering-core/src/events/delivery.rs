@@ -122,7 +122,7 @@ pub struct DeliveryFilter {
     pub webhook: Option<WebhookId>,
     /// Those in this state; `None` for all states.
     pub state: Option<DeliveryState>,
-    /// Those of events of this kind; `None` for all kinds.
+    /// Only events of this kind; `None` for all kinds.
     pub kind: Option<EventKind>,
 }
 

@@ -1,7 +1,7 @@
 //! Sends usage to one of the operator's sinks: stages what changed, sends it in batches, and records the outcome.
 //!
-//! Any number of processes may run a courier for the same sink: one has its turn at a time. If that one ends, another
-//! takes over when the claim has expired, and sends what was staged again.
+//! Any number of processes may run a courier for the same sink; one at a time claims it. If that process ends, another takes
+//! over when the claim has expired, and sends what was staged again.
 
 use std::fmt;
 use std::pin::pin;
@@ -17,10 +17,10 @@ use crate::store::{StoreError, UsageSinkStore};
 
 /// How long a turn may take. It reads all totals of [`SentUsage::DAYS`] days at most, and sends one batch.
 const LEASE: Duration = Duration::from_secs(10 * 60);
-/// How long to wait before looking whether the sink is due, and after the store failed.
+/// How often to check whether the sink is due, and the pause after a failure of the store.
 const POLL: Duration = Duration::from_secs(2);
-/// How many daily totals are compared at a time. What changed of them is staged in one transaction, which charges may
-/// have to wait for.
+/// How many daily totals are compared at a time. Their changes are staged in one transaction, which charges may have to wait
+/// for.
 const PAGE: u32 = 250;
 
 /// Sends batches of CloudEvents, over HTTP or otherwise.
@@ -50,7 +50,7 @@ pub struct UsageCourier {
     sender: Arc<dyn UsageSender>,
     clock: Arc<dyn Clock>,
     settings: UsageCourierSettings,
-    /// The day on which it compared all days. On the same day, it then compares only those that most changes are of.
+    /// The day on which it last compared all days. For the rest of that day, it compares only the most recent days.
     compared_all: Option<Day>,
 }
 
@@ -160,7 +160,7 @@ impl UsageCourier {
                     "could not send usage to a sink; retrying"
                 );
             }
-            (true, _) if !sink.is_failing() => tracing::info!(sink = sink.name, "usage is sent to the sink again"),
+            (true, _) if !sink.is_failing() => tracing::info!(sink = sink.name, "the sink takes usage again"),
             _ => {}
         }
         Ok(())

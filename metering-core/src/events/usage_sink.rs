@@ -1,8 +1,8 @@
-//! Usage for the operator's own systems: what daily totals grew by, as [CloudEvents] 1.0.2.
+//! Usage for the operator's own systems: changes of daily totals, as [CloudEvents] 1.0.2.
 //!
 //! A daily total can change long after its day, because a refund and a settled hold are booked on the day of their
-//! request. So a sink is sent differences. Each is staged in the store before it is sent, so that an attempt that is
-//! repeated has the same ids and the same contents: whoever counts each id once has the exact sums.
+//! request. So a sink is sent differences. Each is staged in the store before it is sent, so a retry has the same ids and
+//! contents: a receiver that counts each id once has exact sums.
 //!
 //! [CloudEvents]: https://github.com/cloudevents/spec/blob/v1.0.2/cloudevents/spec.md
 
@@ -18,12 +18,12 @@ use crate::events::delivery::{AttemptOutcome, AttemptResult, DeliveryState, Prog
 use crate::money::credits::Credits;
 use crate::usage::UsageLine;
 
-/// The operator's sink for usage, and how far it is.
+/// A sink of the operator for usage, and the state of its attempts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UsageSink {
     /// Its name in the configuration.
     pub name: String,
-    /// How its attempts go. Always pending, since a sink is never given up.
+    /// The state of its attempts. Always pending, since retries never stop.
     pub progress: Progress,
 }
 
@@ -49,13 +49,13 @@ pub struct SentUsage {
     pub line: UsageLine,
     /// The key that the requests came with.
     pub key: KeyNumber,
-    /// Its id, which is still known here when the key has been deleted.
+    /// Its id, kept here after the key is deleted.
     pub key_id: KeyId,
     /// How many of its events were delivered.
     pub sequence: u32,
     /// The sum of these events.
     pub sent: UsageTotal,
-    /// The total that the next event brings the sum to, if there is one on its way.
+    /// The sum after the next event, if one is staged.
     pub staged: Option<StagedTotal>,
 }
 
@@ -177,7 +177,7 @@ impl SentUsage {
     /// The type of the events.
     pub const EVENT_TYPE: &str = "metering.usage.v1";
 
-    /// When it is forgotten.
+    /// When it is deleted.
     #[must_use]
     pub fn expires_at(&self) -> Timestamp {
         self.day.start().saturating_add(Self::RETENTION)

@@ -63,7 +63,7 @@ struct State {
     money: Money,
     /// `None` while the charge is not decided.
     rate: Option<RateStatus>,
-    /// Of the route: which headers its clients read.
+    /// Which headers the route's clients read.
     errors: ErrorShape,
     /// What to record when the response is passed on.
     settlement: Option<Settlement>,

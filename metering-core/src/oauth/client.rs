@@ -33,7 +33,7 @@ pub struct OAuthClient {
     pub expires_at: Timestamp,
 }
 
-/// Why metadata makes no client.
+/// Why metadata is rejected.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ClientMetadataError {

@@ -28,7 +28,7 @@ pub struct CodeChallengeError;
 impl CodeChallenge {
     const DIGITS: usize = 43;
 
-    /// Whether this is the verifier that it was made of: 43 to 128 unreserved characters.
+    /// Whether it is the challenge of this verifier (43 to 128 unreserved characters).
     #[must_use]
     pub fn is_met_by(&self, verifier: &str) -> bool {
         let is_unreserved = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~".contains(&byte);

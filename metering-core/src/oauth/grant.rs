@@ -47,11 +47,11 @@ pub struct Grant {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum GrantRefusal {
-    /// No grant has, or had, this token.
+    /// No grant has or had this token.
     #[error("the code or refresh token is unknown, was revoked, or has expired")]
     Unknown,
-    /// It was used before. The grant ends: one of the two who used it has stolen it.
-    #[error("the code or refresh token was used before, so the access that it gave was ended; ask the owner again")]
+    /// It was used before. The grant ends, because one of its two users stole it.
+    #[error("the code or refresh token was used before, so its access was revoked; ask the owner again")]
     Reused,
     /// It is a code that was not redeemed yet, or a refresh token, and the other is needed.
     #[error("this is not a token of the kind that grant_type names")]

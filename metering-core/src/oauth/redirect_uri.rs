@@ -48,7 +48,7 @@ impl RedirectUri {
         is_equal || (self.is_loopback() && requested.is_loopback() && self.without_port() == requested.without_port())
     }
 
-    /// Whether it is of the machine that the browser runs on. Any program there may answer at it.
+    /// Whether it leads to the machine that the browser runs on, where any program may listen.
     #[must_use]
     pub fn is_loopback(&self) -> bool {
         self.url().is_some_and(|url| url.scheme() == "http")

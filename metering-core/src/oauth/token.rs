@@ -1,7 +1,7 @@
 //! The secret of a grant: first an authorization code, then one refresh token after the other.
 //!
-//! All secrets of a grant begin alike, so that a used one still names its grant: whoever shows it has stolen it, or is
-//! the client from whom it was stolen, and the grant ends.
+//! All secrets of a grant share a prefix, so a used one still identifies its grant. If one is used again, either it was stolen
+//! or the first user stole it, and the grant ends.
 
 use sha3::{Digest, Sha3_256};
 use zeroize::Zeroizing;
@@ -35,7 +35,7 @@ impl SecretKind for GrantTokenKind {
     const NAME: &'static str = "GrantToken";
     const HASH_NAME: &'static str = "GrantTokenHash";
     const PREFIX: &'static str = "ogt_";
-    /// Those that are shared, and 43 of its own: 256 bits.
+    /// The shared digits, and 43 of its own: 256 bits.
     const RANDOM_DIGITS: usize = SHARED_DIGITS + 43;
     type Malformed = MalformedGrantToken;
 

@@ -1,4 +1,4 @@
-//! What the erasure of a person takes away, and for how long records of people are kept.
+//! What the erasure of a person removes, and for how long records of people are kept.
 
 use std::time::Duration;
 
@@ -40,7 +40,7 @@ pub struct Retention {
     pub activity: Option<Duration>,
     /// Events, with their deliveries.
     pub events: Option<Duration>,
-    /// Deliveries that were made or parked.
+    /// Finished deliveries: delivered or parked.
     pub deliveries: Option<Duration>,
     /// Entries of the audit log.
     pub audit: Option<Duration>,

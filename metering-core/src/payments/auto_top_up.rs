@@ -1,8 +1,8 @@
 //! Automatic top-ups: an account buys a plan with its saved card when its balance is low.
 //!
 //! A charge of the card is stored before it is made, and counts against the month's limit in the same transaction. So each is
-//! made once, whatever fails and however many processes look for accounts whose balance is low. Of a card only its processor's
-//! names, its brand and its last four digits are known here.
+//! made once, whatever fails and however many processes look for low balances. Only the card's ids at the processor, its brand
+//! and its last four digits are stored.
 
 use std::fmt;
 
@@ -17,9 +17,9 @@ use crate::random_id::random_id;
 /// A card that may be charged without its owner.
 #[derive(Clone, PartialEq, Eq)]
 pub struct SavedCard {
-    /// The processor's name of the customer.
+    /// The processor's id of the customer.
     pub customer: String,
-    /// The processor's name of the card.
+    /// The processor's id of the card.
     pub method: String,
     /// The card's brand, such as `visa`.
     pub brand: String,
@@ -28,7 +28,7 @@ pub struct SavedCard {
 }
 
 impl fmt::Debug for SavedCard {
-    /// Without the processor's names: logs have none.
+    /// Without the processor's ids, which must not be logged.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "SavedCard({} {})", self.brand, self.last4)
     }
@@ -128,7 +128,7 @@ named_enum! {
 /// A charge of a saved card. It does not change except for its state and payment.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TopUpCharge {
-    /// Its id, which makes it once at the processor.
+    /// Its id, which is the idempotency key at the processor.
     pub id: TopUpChargeId,
     /// The account.
     pub account: AccountId,

@@ -1,6 +1,6 @@
 //! Child accounts: accounts of a customer's customers, which the customer creates, fills and closes.
 //!
-//! A child has keys, limits, usage and receipts of its own, and does not learn whose it is.
+//! A child has keys, limits, usage and receipts of its own, and cannot see who its parent is.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

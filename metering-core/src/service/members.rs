@@ -54,7 +54,7 @@ pub struct BegunAction {
 }
 
 impl Service {
-    /// Offers members of accounts. Without this, only keys and what an account was opened with sign in to it.
+    /// Offers members of accounts. Without this, only keys and the account's own address or wallet sign in to it.
     ///
     /// `store` must be the service's own store. `sign_in_url` is the page that links of invitations open; it takes the
     /// token after `#sign-in=`.
@@ -127,7 +127,7 @@ impl<'s> Members<'s> {
         let role = role.filter(|_| fields.is_empty());
         let Some(role) = role else { return Err(fields.into_error()) };
         let mailer = email.is_some().then(|| self.signups.mailer()).transpose()?;
-        // Of one that is mailed nobody knows this token: the mailer makes another.
+        // An invitation that is mailed does not use this token: the mailer makes another.
         let (token, created_at) = (LinkToken::generate(&SystemRandomness), self.access.now());
         let invitation = Invitation {
             id: MemberId::generate(&SystemRandomness),
@@ -207,8 +207,7 @@ impl<'s> Members<'s> {
         Ok(AccountLogDocument { data, next: page.next.map(|next| next.as_str().to_owned()) })
     }
 
-    /// Writes to the account's log that a member makes a call that may change something. Nothing is done that cannot be
-    /// logged.
+    /// Logs that a member makes a call that may change something. If this fails, the call must not be made.
     ///
     /// # Errors
     /// When the store fails.

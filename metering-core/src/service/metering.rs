@@ -215,8 +215,8 @@ impl Service {
         }
     }
 
-    /// Describes plans by the routes that customers use most, if the catalogue does not choose. Without this, or until
-    /// they are [read](UsedRoutes::refresh), the first routes of different prices stand for all.
+    /// Describes plans by the routes that customers use most, if no route has a `unit`. Without this, or until they are
+    /// [read](UsedRoutes::refresh), plans are described by the first routes of different prices.
     #[must_use]
     pub fn with_used_routes(mut self, used: Arc<UsedRoutes>) -> Self {
         self.used_routes = used;

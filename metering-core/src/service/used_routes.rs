@@ -11,7 +11,7 @@ use crate::usage::DayRange;
 
 /// How many days count, with the current one.
 const DAYS: u32 = 7;
-/// How many routes of a catalogue are looked at: not each has a price that can be put in words.
+/// How many routes of a catalogue are considered: not every price can be put in words.
 const MOST: usize = 8;
 
 /// The routes of all requests in the last week, most used first. None until the first [`refresh`](Self::refresh).
@@ -46,7 +46,7 @@ const MOST: usize = 8;
 #[derive(Debug, Default)]
 pub struct UsedRoutes {
     ranking: RwLock<Arc<[CountedRoute]>>,
-    /// Whether there was a catalogue that chooses no routes.
+    /// Whether some catalogue has no route with a `unit`.
     is_needed: AtomicBool,
 }
 

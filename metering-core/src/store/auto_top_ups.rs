@@ -1,4 +1,4 @@
-//! What the storage contract says of automatic top-ups.
+//! The part of the storage contract for automatic top-ups.
 
 use crate::payments::auto_top_up::{AutoTopUp, SavedCard, TopUpRule, TopUpStop};
 use crate::payments::processor::ProcessorRef;
@@ -15,7 +15,7 @@ pub enum AutoTopUpChange {
 /// The outcome of [`PaymentStore::set_auto_top_up`](crate::PaymentStore::set_auto_top_up).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum AutoTopUpSet {
-    /// What holds now.
+    /// The settings now.
     Set(Box<AutoTopUp>),
     /// The account has no saved card.
     NoCard,

@@ -8,8 +8,7 @@ use crate::money::credits::Credits;
 use crate::store::{Cursor, NewAccount, Page, Store, StoreError};
 use crate::usage::DayRange;
 
-/// Stores child accounts. A child is an account like any other; that it has a parent shows here alone. A child has no
-/// children.
+/// Stores child accounts. A child is an account like any other; only this trait knows its parent. A child has no children.
 #[async_trait]
 pub trait ChildAccountStore: Store {
     /// Creates an account without credits as a child of another one, whose limit on tokens it gets, unless that has

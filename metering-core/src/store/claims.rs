@@ -1,4 +1,4 @@
-//! What the storage contract says of quotes that are claimed with a payment.
+//! The part of the storage contract for quotes that are claimed with a payment.
 
 use crate::access::account::Account;
 use crate::clock::Timestamp;

@@ -10,8 +10,8 @@ use crate::store::{Store, StoreError};
 
 /// Stores clients that registered, and grants.
 ///
-/// What a grant gives is a key, and is changed as keys are. A code or a refresh token is used in one transaction
-/// ([`in_transaction`](crate::store::in_transaction)) with what becomes of its key.
+/// The key of a grant is changed like other keys. A code or a refresh token is used in one transaction with the change of its
+/// key ([`in_transaction`](crate::store::in_transaction)).
 #[async_trait]
 pub trait OAuthStore: Store {
     /// Stores a client that registers. `false`, and nothing changes, when there are `most` of them.
@@ -38,6 +38,6 @@ pub trait OAuthStore: Store {
     /// Deletes a grant, and says whether there was one. Its key stays.
     async fn delete_oauth_grant(&self, id: &GrantId) -> Result<bool, StoreError>;
 
-    /// Has the secret of a key stop working then. Does nothing if there is no such secret.
+    /// Makes the secret of a key expire then. Does nothing if there is no such secret.
     async fn expire_secret(&self, secret: &KeyHash, at: Timestamp) -> Result<(), StoreError>;
 }

@@ -84,7 +84,7 @@ pub trait OperatorStore: Store {
         now: Timestamp,
     ) -> Result<Option<Erasure>, StoreError>;
 
-    /// Deletes records that are older than `kept` says, a slice of each kind, and of recent activity those of the next
+    /// Deletes records that are older than `kept` says: a slice of each kind, and the paths in the recent activity of the next
     /// accounts after a cursor. Returns how many records, and the cursor for the next call, `None` after the last account.
     async fn forget_older(
         &self,

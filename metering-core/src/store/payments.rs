@@ -173,9 +173,8 @@ pub trait PaymentStore: Store {
     /// The charges of an account since a moment that were paid or may be, the oldest first.
     async fn top_up_charges(&self, account: &AccountId, since: Timestamp) -> Result<Vec<TopUpCharge>, StoreError>;
 
-    /// Ends a charge, once; `false` if it has ended or is not known. One that was taken for failed may turn out to be paid. One
-    /// that failed, or whose payment has been reversed,
-    /// stops the automatic top-ups of its account, with an event.
+    /// Ends a charge, once; `false` if it has ended or is not known. A charge that counted as failed may turn out to be paid. A
+    /// charge that failed, or whose payment was reversed, stops the automatic top-ups of its account, with an event.
     async fn end_top_up(&self, id: TopUpChargeId, end: TopUpEnd, now: Timestamp) -> Result<bool, StoreError>;
 
     /// Who bought for an account: all details that it had, by time.

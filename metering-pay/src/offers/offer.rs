@@ -74,7 +74,7 @@ impl Offer {
         }
     }
 
-    /// The same token at the same rate, for these credits; units are rounded up. `None` if that is nothing, or too much.
+    /// The same token at the same rate, for these credits; units are rounded up. `None` if that is zero or out of range.
     #[must_use]
     pub fn for_credits(&self, credits: Credits) -> Option<Self> {
         let atoms = |credits: Credits| u128::try_from(credits.atoms()).ok().filter(|atoms| *atoms > 0);

@@ -339,8 +339,8 @@ impl Step<'_> {
         Ok(())
     }
 
-    /// It will not be executed. Gives up, unless it was executed after all. One for usage is tried again until its
-    /// deadline: its request was served.
+    /// It will not be executed. Gives up, unless it was executed after all. A payment for usage is tried again until its
+    /// deadline, because its request was served.
     async fn refused(&mut self, reason: &str) -> Result<bool, StepError> {
         if self.record.usage.is_some() {
             return Err(StepError::Refused(reason.to_owned()));

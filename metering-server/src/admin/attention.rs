@@ -47,7 +47,7 @@ pub(super) async fn attention(app: &AdminApp, request: Request) -> Result<Reply,
         return Err(Error::field("kind", "must be unclaimed, webhooks or running_out").into());
     }
     if after.is_some() && kind.is_none() {
-        return Err(Error::field("after", "needs a kind: each list continues somewhere else").into());
+        return Err(Error::field("after", "needs kind: each list has its own cursor").into());
     }
     let most = |list: &str| if kind.as_ref().is_none_or(|kind| kind == list) { limit } else { 0 };
     let after = |list: &str| after.as_ref().filter(|_| most(list) > 0);

@@ -29,7 +29,7 @@ pub(super) struct Oidc {
 }
 
 impl Oidc {
-    /// `None` without a provider. It is asked for nothing before somebody opens the sign-in page.
+    /// `None` without a provider. Sends no request to it until somebody opens the sign-in page.
     pub(super) fn new(config: &Config) -> Option<Self> {
         let (url, oidc) = (config.console.url.as_ref()?, config.console.oidc.as_ref()?);
         let provider = Provider::new(oidc, &format!("{url}/admin/oidc/callback"));

@@ -6,7 +6,7 @@ use metering_admin::wire::OperatorDocument;
 use metering_core::Timestamp;
 use metering_core::operators::Role;
 
-/// A person. `sub` and `iss` together are never those of somebody else; a mail address may be, later.
+/// A person. `sub` and `iss` together identify them for ever; a mail address may later be somebody else's.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Person {
     issuer: String,
@@ -17,7 +17,7 @@ pub(super) struct Person {
 }
 
 impl Person {
-    /// `None` for a subject that the standard does not allow, or that could not be told from other text in the audit log.
+    /// `None` for a subject that the standard does not allow, or that would be ambiguous in the audit log.
     pub(super) fn new(issuer: &str, subject: &str, email: Option<&str>, groups: Vec<String>) -> Option<Self> {
         let is_plain = |text: &str| (1..=255).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_graphic());
         // An address that is not plain belongs to no entry of the configuration, and is left out.

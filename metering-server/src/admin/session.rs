@@ -120,7 +120,7 @@ fn check_site(headers: &HeaderMap) -> Result<(), Problem> {
     Ok(())
 }
 
-/// Whether the browser came over HTTPS, which only it knows behind a proxy: it says so in `Origin`.
+/// Whether the browser uses HTTPS. Behind a proxy, only its `Origin` tells.
 fn is_secure(headers: &HeaderMap) -> bool {
     headers.get(header::ORIGIN).is_some_and(|origin| origin.as_bytes().starts_with(b"https://"))
 }

@@ -24,7 +24,7 @@ pub(super) struct Sessions {
     by_hash: Mutex<HashMap<[u8; 32], Session>>,
 }
 
-/// Who opened a session. What they may do is looked up for each request, so that a revocation ends their sessions too.
+/// Who opened a session. Their rights are looked up with each request, so a revocation ends their sessions too.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum SignedIn {
     /// An operator, with this token.

@@ -1,13 +1,15 @@
 //! Balance and usage of the caller's account.
 
 use metering_client::calls::account::{ActivityPage, GetUsageByEndpoint, GetUsageSummary, ListActivity};
-use metering_core::access::Scope;
+use metering_core::AccountId;
+use metering_core::access::{Right, Scope};
 use metering_core::service::ActivityQuery;
 use metering_core::wire::call::Call;
 use metering_core::wire::{
     AccountExportDocument, ActivityDocument, BalanceDocument, ByEndpointDocument, UsageSummary, VolumesDocument,
 };
 
+use crate::access::credentials::Sender;
 use crate::api::app::App;
 use crate::endpoints::Request;
 use crate::http::Problem;
@@ -39,6 +41,14 @@ pub(crate) async fn usage_by_endpoint(app: &App, request: Request) -> Result<ByE
 
 pub(crate) async fn usage_volumes(app: &App, request: Request) -> Result<VolumesDocument, Problem> {
     Ok(app.service.usage().volumes(&request.sender()?).await?)
+}
+
+/// The sender, if it is the account's first key or a member with this right, and the account. Counts a change.
+pub(super) async fn first_key(app: &App, request: &Request, right: Right) -> Result<(Sender, AccountId), Problem> {
+    let sender = request.sender()?;
+    let actor = app.service.access().first_key(&sender, right).await?;
+    app.limits.key_changes(&actor)?;
+    Ok((sender, actor.account))
 }
 
 /// The parameters of a call. What is wrong with them is said only to callers with a live key that has the scope.

@@ -8,7 +8,7 @@ use metering_core::wire::{
     AutoTopUpRequest, AutoTopUpResponse, CheckoutRequest, CheckoutResponse, ErrorBody, ErrorCode,
 };
 
-use super::receipts::first_key;
+use crate::api::account::first_key;
 use crate::api::app::App;
 use crate::endpoints::Request;
 use crate::endpoints::body::read;
@@ -41,7 +41,7 @@ pub(crate) async fn auto_top_up(app: &App, request: Request) -> Result<AutoTopUp
 }
 
 pub(crate) async fn set_auto_top_up(app: &App, request: Request) -> Result<AutoTopUpResponse, Problem> {
-    let (sender, _) = first_key(app, &request).await?;
+    let (sender, _) = first_key(app, &request, Right::Pay).await?;
     stripe(app)?;
     let wanted: AutoTopUpRequest = read(&request.body)?;
     let set = counted("auto_top_up", app.service.payments().set_auto_top_up(&sender, &wanted).await)?;
@@ -50,12 +50,12 @@ pub(crate) async fn set_auto_top_up(app: &App, request: Request) -> Result<AutoT
 }
 
 pub(crate) async fn end_auto_top_up(app: &App, request: Request) -> Result<AutoTopUpResponse, Problem> {
-    let (sender, _) = first_key(app, &request).await?;
+    let (sender, _) = first_key(app, &request, Right::Pay).await?;
     Ok(counted("auto_top_up", app.service.payments().end_auto_top_up(&sender).await)?)
 }
 
 pub(crate) async fn remove_card(app: &App, request: Request) -> Result<AutoTopUpResponse, Problem> {
-    let (sender, account) = first_key(app, &request).await?;
+    let (sender, account) = first_key(app, &request, Right::Pay).await?;
     stripe(app)?.remove_card(&account).await?;
     Ok(app.service.payments().auto_top_up(&sender).await?)
 }

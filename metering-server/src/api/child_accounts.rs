@@ -8,8 +8,7 @@ use metering_core::wire::{
     IssuedChildResponse, MoveCreditsRequest, MovedCreditsResponse,
 };
 
-use crate::access::credentials::Sender;
-use crate::api::account::parameters;
+use crate::api::account::{first_key, parameters};
 use crate::api::app::App;
 use crate::endpoints::Request;
 use crate::endpoints::body::read;
@@ -17,7 +16,7 @@ use crate::http::Problem;
 use crate::operations::metrics::counted;
 
 pub(crate) async fn create_child_account(app: &App, request: Request) -> Result<IssuedChildResponse, Problem> {
-    let sender = owner(app, &request).await?;
+    let (sender, _) = first_key(app, &request, Right::Own).await?;
     let once = request.idempotency_key()?;
     let wanted: CreateChildRequest = read(&request.body)?;
     Ok(counted("child_account", app.service.child_accounts().create(&sender, &wanted, once.as_ref()).await)?)
@@ -35,35 +34,23 @@ pub(crate) async fn child_accounts_usage(app: &App, request: Request) -> Result<
 }
 
 pub(crate) async fn child_account(app: &App, request: Request) -> Result<ChildAccountResponse, Problem> {
-    Ok(app.service.child_accounts().get(&request.sender()?, id(&request)).await?)
+    Ok(app.service.child_accounts().get(&request.sender()?, request.segment(0)).await?)
 }
 
 pub(crate) async fn move_credits(app: &App, request: Request) -> Result<MovedCreditsResponse, Problem> {
-    let sender = owner(app, &request).await?;
+    let (sender, _) = first_key(app, &request, Right::Own).await?;
     let once = request.idempotency_key()?;
     let wanted: MoveCreditsRequest = read(&request.body)?;
-    let moved = app.service.child_accounts().move_credits(&sender, id(&request), &wanted, once.as_ref()).await;
+    let moved = app.service.child_accounts().move_credits(&sender, request.segment(0), &wanted, once.as_ref()).await;
     Ok(counted("credit_move", moved)?)
 }
 
 pub(crate) async fn rotate_child_account(app: &App, request: Request) -> Result<IssuedChildResponse, Problem> {
-    let sender = owner(app, &request).await?;
-    Ok(counted("child_key", app.service.child_accounts().rotate(&sender, id(&request)).await)?)
+    let (sender, _) = first_key(app, &request, Right::Own).await?;
+    Ok(counted("child_key", app.service.child_accounts().rotate(&sender, request.segment(0)).await)?)
 }
 
 pub(crate) async fn close_child_account(app: &App, request: Request) -> Result<ClosedChildResponse, Problem> {
-    let sender = owner(app, &request).await?;
-    Ok(counted("child_closing", app.service.child_accounts().close(&sender, id(&request)).await)?)
-}
-
-/// The sender, who owns the account. Counts a change.
-async fn owner(app: &App, request: &Request) -> Result<Sender, Problem> {
-    let sender = request.sender()?;
-    let actor = app.service.access().first_key(&sender, Right::Own).await?;
-    app.limits.key_changes(&actor)?;
-    Ok(sender)
-}
-
-fn id(request: &Request) -> &str {
-    request.path.first().map(String::as_str).unwrap_or_default()
+    let (sender, _) = first_key(app, &request, Right::Own).await?;
+    Ok(counted("child_closing", app.service.child_accounts().close(&sender, request.segment(0)).await)?)
 }

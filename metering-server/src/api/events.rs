@@ -5,7 +5,7 @@ use metering_core::access::{Right, Scope};
 use metering_core::store::Cursor;
 use metering_core::wire::{BalanceAlertDocument, BalanceAlertRequest, EventsDocument};
 
-use crate::api::account::parameters;
+use crate::api::account::{first_key, parameters};
 use crate::api::app::App;
 use crate::endpoints::Request;
 use crate::endpoints::body::read;
@@ -23,9 +23,7 @@ pub(crate) async fn balance_alert(app: &App, request: Request) -> Result<Balance
 }
 
 pub(crate) async fn set_balance_alert(app: &App, request: Request) -> Result<BalanceAlertDocument, Problem> {
-    let sender = request.sender()?;
-    let actor = app.service.access().first_key(&sender, Right::Pay).await?;
-    app.limits.key_changes(&actor)?;
+    let (sender, _) = first_key(app, &request, Right::Pay).await?;
     let wanted: BalanceAlertRequest = read(&request.body)?;
     let set = app.service.webhooks().set_balance_alert(&sender, &wanted).await;
     Ok(counted("balance_alert", set)?)

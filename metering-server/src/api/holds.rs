@@ -18,7 +18,7 @@ pub(crate) async fn held_requests(app: &App, request: Request) -> Result<Request
 }
 
 pub(crate) async fn request(app: &App, request: Request) -> Result<RequestDocument, Problem> {
-    let id = request.path.first().map(String::as_str).unwrap_or_default();
+    let id = request.segment(0);
     let mut document = app.service.holds().get(&request.sender()?, id).await?;
     if document.upstream.is_none() {
         let upstream = id.parse().ok().and_then(|id| app.gateway.named_upstreams().served(id));

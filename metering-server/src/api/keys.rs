@@ -70,19 +70,19 @@ pub(crate) async fn keys(app: &App, request: Request) -> Result<KeysDocument, Pr
 }
 
 pub(crate) async fn key(app: &App, request: Request) -> Result<KeyResponse, Problem> {
-    Ok(app.service.keys().get(&request.sender()?, id(&request)).await?)
+    Ok(app.service.keys().get(&request.sender()?, request.segment(0)).await?)
 }
 
 pub(crate) async fn change_key(app: &App, request: Request) -> Result<KeyResponse, Problem> {
     let sender = manager(app, &request).await?;
     let change: ChangeKeyRequest = read(&request.body)?;
-    let changed = app.service.keys().change(&sender, id(&request), &change).await;
+    let changed = app.service.keys().change(&sender, request.segment(0), &change).await;
     Ok(counted("key_change", changed)?)
 }
 
 pub(crate) async fn delete_key(app: &App, request: Request) -> Result<DeletedKeyResponse, Problem> {
     let sender = manager(app, &request).await?;
-    let deleted = app.service.keys().delete(&sender, id(&request)).await;
+    let deleted = app.service.keys().delete(&sender, request.segment(0)).await;
     Ok(counted("key_deletion", deleted)?)
 }
 
@@ -116,7 +116,7 @@ pub(crate) async fn rotate_key(app: &App, request: Request) -> Result<IssuedKeyR
         Err(_) if idempotency_key.is_some() => {}
         Err(refused) => return Err(refused.into()),
     }
-    let rotated = app.service.keys().rotate(&sender, id(&request), &wanted, idempotency_key.as_ref()).await;
+    let rotated = app.service.keys().rotate(&sender, request.segment(0), &wanted, idempotency_key.as_ref()).await;
     Ok(counted("rotation", rotated)?)
 }
 
@@ -128,10 +128,6 @@ pub(crate) async fn report_leaked(app: &App, request: Request) -> Result<LeakedK
 }
 
 /// The id in the path.
-fn id(request: &Request) -> &str {
-    request.path.first().map(String::as_str).unwrap_or_default()
-}
-
 /// The sender, whose key may manage keys. Counts a change of the account's keys.
 async fn manager(app: &App, request: &Request) -> Result<Sender, Problem> {
     let sender = request.sender()?;

@@ -8,8 +8,7 @@ use metering_core::wire::{
     RemovedMemberResponse,
 };
 
-use crate::access::credentials::Sender;
-use crate::api::account::parameters;
+use crate::api::account::{first_key, parameters};
 use crate::api::app::App;
 use crate::endpoints::Request;
 use crate::endpoints::body::read;
@@ -21,7 +20,7 @@ pub(crate) async fn members(app: &App, request: Request) -> Result<MembersDocume
 }
 
 pub(crate) async fn invite_member(app: &App, request: Request) -> Result<InvitationResponse, Problem> {
-    let sender = changing(app, &request, Right::Own).await?;
+    let (sender, _) = first_key(app, &request, Right::Own).await?;
     let wanted: InviteMemberRequest = read(&request.body)?;
     if let Some(Ok(email)) = wanted.email.as_deref().map(str::parse::<Email>) {
         // Each is mail to an address that the account chose.
@@ -31,31 +30,19 @@ pub(crate) async fn invite_member(app: &App, request: Request) -> Result<Invitat
 }
 
 pub(crate) async fn change_member(app: &App, request: Request) -> Result<MemberResponse, Problem> {
-    let sender = changing(app, &request, Right::Own).await?;
+    let (sender, _) = first_key(app, &request, Right::Own).await?;
     let wanted: ChangeMemberRequest = read(&request.body)?;
-    Ok(counted("member_change", app.service.members().change(&sender, id(&request), &wanted).await)?)
+    Ok(counted("member_change", app.service.members().change(&sender, request.segment(0), &wanted).await)?)
 }
 
 pub(crate) async fn remove_member(app: &App, request: Request) -> Result<RemovedMemberResponse, Problem> {
     // Every member may leave.
-    let sender = changing(app, &request, Right::Read).await?;
-    Ok(counted("member_removal", app.service.members().remove(&sender, id(&request)).await)?)
+    let (sender, _) = first_key(app, &request, Right::Read).await?;
+    Ok(counted("member_removal", app.service.members().remove(&sender, request.segment(0)).await)?)
 }
 
 pub(crate) async fn account_log(app: &App, request: Request) -> Result<AccountLogDocument, Problem> {
     let page = parameters::<GetAccountLog>(app, &request, Scope::Read).await?;
     let after = page.after.as_ref().map(Cursor::as_str);
     Ok(app.service.members().log(&request.sender()?, after, page.limit.0).await?)
-}
-
-/// The sender, who may use this right. Counts a change.
-async fn changing(app: &App, request: &Request, right: Right) -> Result<Sender, Problem> {
-    let sender = request.sender()?;
-    let actor = app.service.access().first_key(&sender, right).await?;
-    app.limits.key_changes(&actor)?;
-    Ok(sender)
-}
-
-fn id(request: &Request) -> &str {
-    request.path.first().map(String::as_str).unwrap_or_default()
 }

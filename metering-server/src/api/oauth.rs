@@ -63,7 +63,7 @@ struct RevocationRequest {
 
 pub(crate) async fn describe_authorization(app: &App, request: Request) -> Result<AuthorizationDocument, Problem> {
     let (oauth, issuer) = offered(app, &request)?;
-    // It may have a document fetched.
+    // It may cause a document to be fetched.
     app.limits.verification(&request.client()?)?;
     let asked: AuthorizationRequest = read(&request.body)?;
     Ok(oauth.describe(&asked, &issuer).await?)
@@ -213,7 +213,7 @@ fn metadata<T: Serialize>(
 ) -> Result<Reply, Problem> {
     let Some(issuer) = &app.issuer else { return no_oauth(path).ok_or_else(Problem::not_found) };
     let mut reply = json(StatusCode::OK, &document(&issuer.of(&request.headers)));
-    // The same for everybody, but for a name of this machine.
+    // The same for everybody, except for the name that a client uses for its own machine.
     reply.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static("public, max-age=60"));
     reply.headers_mut().insert(header::VARY, HeaderValue::from_static("host"));
     Ok(reply)

@@ -1,12 +1,10 @@
 //! Receipts for the purchases of the caller's account, and whom they name.
 
 use metering_client::calls::account::{AddReceiptBuyer, GetReceipt, GetReceiptPdf, ListReceipts};
-use metering_core::AccountId;
 use metering_core::access::{Right, Scope};
 use metering_core::wire::{BuyerRequest, BuyerResponse, ReceiptDocument, ReceiptsDocument};
 
-use crate::access::credentials::Sender;
-use crate::api::account::parameters;
+use crate::api::account::{first_key, parameters};
 use crate::api::app::App;
 use crate::endpoints::Request;
 use crate::endpoints::body::read;
@@ -31,7 +29,7 @@ pub(crate) async fn receipt_pdf(app: &App, request: Request) -> Result<Reply, Pr
 }
 
 pub(crate) async fn add_receipt_buyer(app: &App, request: Request) -> Result<ReceiptDocument, Problem> {
-    let (sender, _) = first_key(app, &request).await?;
+    let (sender, _) = first_key(app, &request, Right::Pay).await?;
     let of = parameters::<AddReceiptBuyer>(app, &request, Scope::Manage).await?;
     let added = app.service.payments().add_receipt_buyer(&sender, &of.number).await;
     Ok(counted("receipt_buyer", added)?)
@@ -42,15 +40,7 @@ pub(crate) async fn buyer(app: &App, request: Request) -> Result<BuyerResponse, 
 }
 
 pub(crate) async fn set_buyer(app: &App, request: Request) -> Result<BuyerResponse, Problem> {
-    let (sender, _) = first_key(app, &request).await?;
+    let (sender, _) = first_key(app, &request, Right::Pay).await?;
     let wanted: BuyerRequest = read(&request.body)?;
     Ok(counted("buyer", app.service.payments().set_buyer(&sender, &wanted).await)?)
-}
-
-/// The sender, whose key is the first one of the account, and the account. Counts a change.
-pub(super) async fn first_key(app: &App, request: &Request) -> Result<(Sender, AccountId), Problem> {
-    let sender = request.sender()?;
-    let actor = app.service.access().first_key(&sender, Right::Pay).await?;
-    app.limits.key_changes(&actor)?;
-    Ok((sender, actor.account))
 }

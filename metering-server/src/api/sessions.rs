@@ -72,7 +72,7 @@ pub(crate) async fn end_sessions(app: &App, request: Request) -> Result<Reply, P
 }
 
 pub(crate) async fn end_session(app: &App, request: Request) -> Result<Reply, Problem> {
-    let id = request.path.first().map(String::as_str).unwrap_or_default();
+    let id = request.segment(0);
     let own = request.session.as_ref().filter(|session| id == CURRENT || id == session.id.to_string());
     let sessions = app.service.browser_sessions();
     let ended = match own {

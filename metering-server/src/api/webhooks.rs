@@ -9,7 +9,7 @@ use metering_core::wire::{
 };
 
 use crate::access::credentials::Sender;
-use crate::api::account::parameters;
+use crate::api::account::{first_key, parameters};
 use crate::api::app::App;
 use crate::endpoints::Request;
 use crate::endpoints::body::read;
@@ -17,7 +17,7 @@ use crate::http::Problem;
 use crate::operations::metrics::counted;
 
 pub(crate) async fn create_webhook(app: &App, request: Request) -> Result<IssuedWebhookResponse, Problem> {
-    let sender = manager(app, &request).await?;
+    let (sender, _) = first_key(app, &request, Right::Develop).await?;
     let wanted: CreateWebhookRequest = read(&request.body)?;
     let created = app.service.webhooks().create(&sender, &wanted).await;
     Ok(counted("webhook_creation", created)?)
@@ -28,32 +28,32 @@ pub(crate) async fn webhooks(app: &App, request: Request) -> Result<WebhooksDocu
 }
 
 pub(crate) async fn webhook(app: &App, request: Request) -> Result<WebhookResponse, Problem> {
-    Ok(app.service.webhooks().get(&request.sender()?, segment(&request, 0)).await?)
+    Ok(app.service.webhooks().get(&request.sender()?, request.segment(0)).await?)
 }
 
 pub(crate) async fn change_webhook(app: &App, request: Request) -> Result<WebhookResponse, Problem> {
-    let sender = manager(app, &request).await?;
+    let (sender, _) = first_key(app, &request, Right::Develop).await?;
     let change: ChangeWebhookRequest = read(&request.body)?;
-    let changed = app.service.webhooks().change(&sender, segment(&request, 0), &change).await;
+    let changed = app.service.webhooks().change(&sender, request.segment(0), &change).await;
     Ok(counted("webhook_change", changed)?)
 }
 
 pub(crate) async fn delete_webhook(app: &App, request: Request) -> Result<DeletedWebhookResponse, Problem> {
-    let sender = manager(app, &request).await?;
-    let deleted = app.service.webhooks().delete(&sender, segment(&request, 0)).await;
+    let (sender, _) = first_key(app, &request, Right::Develop).await?;
+    let deleted = app.service.webhooks().delete(&sender, request.segment(0)).await;
     Ok(counted("webhook_deletion", deleted)?)
 }
 
 pub(crate) async fn rotate_webhook(app: &App, request: Request) -> Result<IssuedWebhookResponse, Problem> {
-    let sender = manager(app, &request).await?;
+    let (sender, _) = first_key(app, &request, Right::Develop).await?;
     let wanted = if request.body.is_empty() { RotateWebhookRequest::default() } else { read(&request.body)? };
-    let rotated = app.service.webhooks().rotate(&sender, segment(&request, 0), &wanted).await;
+    let rotated = app.service.webhooks().rotate(&sender, request.segment(0), &wanted).await;
     Ok(counted("webhook_rotation", rotated)?)
 }
 
 pub(crate) async fn test_webhook(app: &App, request: Request) -> Result<DeliveryResponse, Problem> {
     let sender = tester(app, &request).await?;
-    let tested = app.service.webhooks().test(&sender, segment(&request, 0)).await;
+    let tested = app.service.webhooks().test(&sender, request.segment(0)).await;
     Ok(counted("webhook_test", tested)?)
 }
 
@@ -66,25 +66,13 @@ pub(crate) async fn deliveries(app: &App, request: Request) -> Result<Deliveries
 
 pub(crate) async fn delivery(app: &App, request: Request) -> Result<DeliveryPayloadResponse, Problem> {
     let sender = request.sender()?;
-    Ok(app.service.webhooks().delivery(&sender, segment(&request, 0), segment(&request, 1)).await?)
+    Ok(app.service.webhooks().delivery(&sender, request.segment(0), request.segment(1)).await?)
 }
 
 pub(crate) async fn resend_delivery(app: &App, request: Request) -> Result<DeliveryResponse, Problem> {
     let sender = tester(app, &request).await?;
-    let resent = app.service.webhooks().resend(&sender, segment(&request, 0), segment(&request, 1)).await;
+    let resent = app.service.webhooks().resend(&sender, request.segment(0), request.segment(1)).await;
     Ok(counted("webhook_resend", resent)?)
-}
-
-fn segment(request: &Request, index: usize) -> &str {
-    request.path.get(index).map(String::as_str).unwrap_or_default()
-}
-
-/// The sender, whose key is the first one of the account. Counts a change.
-async fn manager(app: &App, request: &Request) -> Result<Sender, Problem> {
-    let sender = request.sender()?;
-    let actor = app.service.access().first_key(&sender, Right::Develop).await?;
-    app.limits.key_changes(&actor)?;
-    Ok(sender)
 }
 
 /// The sender, whose key may manage the account. Counts a test or a resend.

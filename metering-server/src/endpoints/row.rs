@@ -60,6 +60,11 @@ impl Request {
         Ok(Sender { key, session: self.session.clone(), address: self.address.map(|client| client.0) })
     }
 
+    /// The value of the path's parameter with this index; empty if there is none.
+    pub(crate) fn segment(&self, index: usize) -> &str {
+        self.path.get(index).map(String::as_str).unwrap_or_default()
+    }
+
     /// The parameters of a call.
     ///
     /// # Errors

@@ -205,7 +205,7 @@ fn url(text: String) -> Value {
     Value::from_safe_string(text)
 }
 
-/// How long a link works, as people say it: days, whole hours, or minutes.
+/// How long a link works, in words: days, whole hours, or minutes.
 struct Lifetime(Duration);
 
 impl fmt::Display for Lifetime {

@@ -62,7 +62,7 @@ impl Issuer {
 }
 
 impl Asking {
-    /// What is kept of a request until its response.
+    /// The parts of a request that the challenge of its response needs.
     pub(crate) fn new(headers: &HeaderMap, path: &str) -> Self {
         Self {
             host: headers.get(header::HOST).cloned(),

@@ -38,7 +38,7 @@ pub(crate) struct ServerMetadata {
 }
 
 impl ResourceMetadata {
-    /// That of the resource at this path of the issuer; empty for all of it.
+    /// The metadata of the resource at this path of the issuer; an empty path is the whole service.
     pub(crate) fn new(issuer: &str, path: &str) -> Self {
         Self {
             resource: format!("{issuer}{path}"),

@@ -17,9 +17,9 @@ use crate::signups::bot::BotChallenge;
 const STORE_CHECK_INTERVAL: Duration = Duration::from_secs(1);
 
 const INTERVAL: Duration = Duration::from_secs(60);
-/// How many of these pass until the most used routes are read again.
+/// How many of these intervals pass until the most used routes are read again.
 const USAGE_INTERVALS: u32 = 10;
-/// How long a start waits for the most used routes. Until they are read, others describe the plans.
+/// How long the start waits for the most used routes. Until they are read, other routes describe the plans.
 const USAGE_WAIT: Duration = Duration::from_secs(1);
 
 /// Deletes expired records, forgets idle clients, and runs the metrics' upkeep, so that memory and database stay small.
@@ -61,7 +61,7 @@ async fn count(store: &dyn FullStore, clock: &dyn Clock) {
     }
     match store.usage_sinks().await {
         Ok(sinks) => metrics::usage_sinks(&sinks, now),
-        Err(error) => tracing::warn!(%error, "could not read how the sinks of usage are doing"),
+        Err(error) => tracing::warn!(%error, "could not read the state of the usage sinks"),
     }
     match store.unclaimed(None, 0).await {
         Ok((_, count)) => metrics::unclaimed(count),

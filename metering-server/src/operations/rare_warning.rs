@@ -1,5 +1,4 @@
-//! Warnings about what anybody can cause, or what happens with every request: at most one a minute, which names how many
-//! had none.
+//! Limits warnings that anybody can cause, or that every request could: at most one a minute, with how many were left out.
 
 use std::time::Duration;
 
@@ -12,12 +11,12 @@ const INTERVAL: Duration = Duration::from_secs(60);
 #[derive(Debug, Default)]
 pub(crate) struct RareWarning {
     last: Option<Instant>,
-    /// How many causes there were since.
+    /// How many were left out since.
     unwarned: u64,
 }
 
 impl RareWarning {
-    /// Counts a cause. Returns how many had no warning before it, if it is time for one.
+    /// Whether to warn now: if so, returns how many warnings were left out before.
     pub(crate) fn due(&mut self, now: Instant) -> Option<u64> {
         if self.last.is_some_and(|last| now.duration_since(last) < INTERVAL) {
             self.unwarned += 1;

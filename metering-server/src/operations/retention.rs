@@ -1,4 +1,4 @@
-//! Deletes what is older than the operator keeps it, a slice a minute.
+//! Enforces the configured retention, a slice a minute.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -23,17 +23,17 @@ pub(crate) async fn enforce(
     if kept.is_unlimited() {
         return;
     }
-    // The account up to which recent activity was looked at.
+    // The last account whose recent activity was read.
     let mut after = None;
     loop {
         match forget(&*store, &*clock, &clock_watch, &kept, after.as_ref()).await {
             Ok((count, next)) => {
                 after = next;
                 if count > 0 {
-                    tracing::debug!(count, "deleted records that are older than they are kept");
+                    tracing::debug!(count, "deleted records past their retention");
                 }
             }
-            Err(error) => tracing::warn!(%error, "could not delete records that are older than they are kept"),
+            Err(error) => tracing::warn!(%error, "could not delete records past their retention"),
         }
         tokio::select! {
             () = tokio::time::sleep(INTERVAL) => {}

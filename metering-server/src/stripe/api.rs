@@ -31,7 +31,7 @@ pub(super) enum ApiError {
     #[error("status {status}: {message}")]
     Refused {
         status: u16,
-        /// What Stripe says of it, without the names of customers and cards.
+        /// Stripe's message, without the ids of customers and cards.
         message: String,
         /// Its kind of error.
         kind: String,
@@ -270,7 +270,7 @@ impl Api {
     }
 }
 
-/// Logs have no names of customers and cards.
+/// Without ids of customers and cards, which must not be logged.
 fn without_names(message: &str) -> String {
     let word =
         |word: &'_ str| if word.contains("cus_") || word.contains("pm_") { "…".to_owned() } else { word.to_owned() };

@@ -1,6 +1,6 @@
 //! Saved cards: saved with a payment, charged for a plan, and removed.
 //!
-//! Nothing here logs what Stripe calls a customer or a card.
+//! Stripe's ids of customers and cards must not be logged.
 
 use metering_core::payments::{AutoTopUp, SavedCard, TopUpCharge, TopUpStop};
 use metering_core::store::AutoTopUpChange;
@@ -10,7 +10,7 @@ use super::api::{ApiError, Card, PaymentFailure, PaymentIntent, PaymentMethod};
 use super::checkout::{Stripe, unavailable};
 use crate::http::Problem;
 
-/// What became of a request to charge a card.
+/// The outcome of a request to charge a card.
 #[derive(Debug)]
 pub(super) enum Charged {
     /// There is this payment.

@@ -115,7 +115,7 @@ impl Stripe {
         if let Some(others) = warning {
             tracing::warn!(%fault, others, "refused a webhook that Stripe did not sign");
         }
-        Err(Problem::new(ErrorCode::Forbidden, format!("This is no event of Stripe: {fault}. Nothing was changed.")))
+        Err(Problem::new(ErrorCode::Forbidden, format!("Not an event from Stripe: {fault}. Nothing was changed.")))
     }
 }
 

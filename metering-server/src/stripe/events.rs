@@ -172,8 +172,8 @@ impl Stripe {
         self.reverse(payments, reversal, now).await
     }
 
-    /// A dispute may be lost after it was won, and events come in any order. So Stripe is asked how one that has closed
-    /// stands now.
+    /// A dispute may be lost after it was won, and events come in any order. So Stripe is asked for the present status of a
+    /// closed one.
     async fn dispute(&self, payments: Payments<'_>, dispute: Dispute, now: Timestamp) -> Result<(), Problem> {
         let dispute = match dispute.status.as_str() {
             "won" | "lost" => self.api.dispute(&dispute.id).await.map_err(|error| unavailable(&error))?,

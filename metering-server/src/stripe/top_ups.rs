@@ -23,13 +23,14 @@ use crate::operations::metric::counter;
 const INTERVAL: Duration = Duration::from_secs(3);
 /// Accounts, or open charges, per query.
 const BATCH: u32 = 100;
-/// A charge that is open for longer is tried again, as often. Meanwhile the process that began it waits for Stripe.
+/// After this long, and then at this interval, an open charge is tried again. Until then, the process that began it waits for
+/// Stripe.
 const RETRY_AFTER: Duration = Duration::from_secs(10);
 /// A charge that is open for longer is not sent again, but looked up: Stripe forgets idempotency keys after a day, and may
 /// repeat an internal error until then.
 const LOOK_UP_AFTER: Duration = Duration::from_secs(60 * 60);
-/// A charge that is open for longer and that Stripe does not know was never made. Later than the last time that any process
-/// sends it, by more than a request can take.
+/// A charge that is open for longer and that Stripe does not know was never made. By then, the last request that any process
+/// sent for it has ended.
 const NEVER_MADE_AFTER: Duration = Duration::from_secs(70 * 60);
 /// How far Stripe's clock may be behind.
 const CLOCK_SLACK_SECONDS: i64 = 600;
@@ -81,7 +82,7 @@ impl TopUps {
         loop {
             let page = store.due_top_ups(after.as_ref(), BATCH).await?;
             if !page.items.is_empty() {
-                // The limit is of a month, so the clock matters.
+                // The limit is per month, so the clock must be right.
                 let Some(now) = self.clock_watch.trusted_now(&*self.clock, &**store).await? else { return Ok(()) };
                 for settings in &page.items {
                     if !self.top_up(settings, now).await? {
@@ -96,7 +97,7 @@ impl TopUps {
         }
     }
 
-    /// Charges the card of an account, if nothing speaks against it. Whether Stripe responds, as far as is known.
+    /// Charges the card of an account if a charge is due. Returns whether Stripe responds, as far as is known.
     async fn top_up(&self, settings: &AutoTopUp, now: Timestamp) -> Result<bool, StoreError> {
         let (store, account) = (&self.stripe.store, &settings.account);
         let Some(rule) = &settings.rule else { return Ok(true) };
@@ -132,7 +133,7 @@ impl TopUps {
             }
         };
         let payment = match charged {
-            // A response that is repeated has the state of its time.
+            // Stripe repeats an earlier response with the state at that time.
             Charged::Payment(payment) if payment.status != "succeeded" => self.stripe.api.payment(&payment.id).await,
             Charged::Payment(payment) => Ok(Some(*payment)),
             Charged::Failed(reason) => {

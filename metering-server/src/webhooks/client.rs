@@ -20,7 +20,8 @@ use super::failure::WebhookFailure;
 use super::resolver::{Lookup, Resolver, SystemLookup};
 pub(crate) use fetch::FetchedDocument;
 
-/// How much of a response's body is read. More than is kept: a receiver may log an error if it cannot send all of it.
+/// How much of a response's body is read. More than is stored, because a receiver may log an error if it cannot send its whole
+/// response.
 const BODY_BYTES_MAX: usize = 4 * 1024;
 
 /// The most headers that a response may have.

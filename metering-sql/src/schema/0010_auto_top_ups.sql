@@ -1,7 +1,7 @@
 -- Automatic top-ups with saved cards.
 
--- The saved card of an account, and the rule by which it is charged; NULL for none. Of the card are known its processor's names,
--- its brand and the last four digits.
+-- The saved card of an account, and the rule by which it is charged; NULL for none. Of the card, only the processor's ids, its
+-- brand and the last four digits are stored.
 CREATE TABLE auto_top_up (
   account {integer} PRIMARY KEY REFERENCES account (id),
   customer TEXT,

@@ -1,4 +1,4 @@
--- Version 33 on SQLite, 31 on PostgreSQL: members of accounts, and the accounts' own logs.
+-- Version 32 on SQLite, 30 on PostgreSQL: members of accounts, and the accounts' own logs.
 
 CREATE TABLE account_member (
   id {blob} PRIMARY KEY,

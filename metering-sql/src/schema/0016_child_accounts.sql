@@ -1,4 +1,4 @@
--- Version 34 on SQLite, 32 on PostgreSQL: child accounts.
+-- Version 33 on SQLite, 31 on PostgreSQL: child accounts.
 
 -- Whose child an account is. A parent is no child.
 CREATE TABLE child_account (

@@ -1,6 +1,6 @@
 -- Sinks for usage.
 
--- How the attempts of a sink go. The columns are those of a delivery.
+-- The state of the attempts of a sink. The columns are those of a delivery.
 CREATE TABLE usage_sink (
   name TEXT NOT NULL PRIMARY KEY,
   state TEXT NOT NULL CHECK (state = 'pending'),

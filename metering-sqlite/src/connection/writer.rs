@@ -240,7 +240,7 @@ impl WriterState {
         self.cache.has_unfolded() && self.attempt(|state| state.transaction(fold)).unwrap_or(false)
     }
 
-    /// Frees the pages that folding has read, which are up to 64 MiB. The operating system has them too.
+    /// Frees the pages that folding has read, up to 64 MiB. The operating system's cache has them too.
     fn release_pages(&self) {
         // If it fails, the memory stays in use.
         let _ = self.connection.execute_batch("PRAGMA shrink_memory");

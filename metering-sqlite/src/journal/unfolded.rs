@@ -206,8 +206,8 @@ impl Unfolded {
         self.seen
     }
 
-    /// Reads where the next change of an account will be noted. In a short loop over many accounts, a processor fetches
-    /// this for several of them at once; while changes are noted, it would wait for each.
+    /// Reads where the next change of an account will be noted. Called in a short loop over many accounts, so that the
+    /// processor fetches several at once instead of waiting for each while changes are noted.
     pub(crate) fn read_ahead(&self, account: i64) -> u64 {
         self.newer.get(&account).map_or(0, NotedChanges::end).into()
     }

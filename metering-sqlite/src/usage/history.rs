@@ -24,8 +24,8 @@ pub(crate) fn newest(snapshot: &Snapshot<'_>, id: &AccountId, limit: u32) -> Res
     Ok(entries.into_iter().take(most).map(|(_, activity)| activity).collect())
 }
 
-/// Replaces the paths of an account's usage of `until` or earlier, or only counts the entries that have one. Usage that is
-/// not folded yet loses its path when it is folded, or shown before, if the account is erased.
+/// Replaces the paths of an account's usage of `until` or earlier, or only counts the entries that have one. Usage of an erased
+/// account that is not folded yet loses its path when it is folded or shown.
 pub(crate) fn erase_paths(snapshot: &Snapshot<'_>, account: i64, until: Timestamp, mode: WriteMode) -> Result<u64> {
     let folded = activity::erase_paths(snapshot, account, until, mode)?;
     let mut erased = snapshot.prepare_cached("SELECT erased_at FROM account WHERE id = ?1").map_err(store_error)?;

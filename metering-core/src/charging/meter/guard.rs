@@ -32,7 +32,7 @@ pub struct HoldGuard {
     receipt: Receipt,
     /// `None` once the hold is being settled.
     keeping: Option<Keeping>,
-    /// Boxed, since most requests are moved about before anything is noted.
+    /// Boxed, because most requests note nothing and are moved often.
     noted: Option<Box<Noted>>,
 }
 

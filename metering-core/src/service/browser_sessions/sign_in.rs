@@ -1,6 +1,6 @@
 //! Links that sign in: of an account's own address, of whoever belongs to accounts as a member, and of invitations.
 //!
-//! What a link is for follows from its token. Nothing is used up before a session is opened.
+//! A link's token says what it is for. Nothing is used up until a session is opened.
 
 use super::{BrowserSessions, OpenedSession, opened};
 use crate::access::account::AccountId;

@@ -69,7 +69,7 @@ impl OAuth<'_> {
         let terms = self.keys.terms_below(parent, &wanted)?;
         may_give(member, terms.scopes)?;
         if terms.scopes.has(Scope::TopUp) {
-            return Err(Error::field("scopes", "must not have topup: a program with a token buys no credits"));
+            return Err(Error::field("scopes", "must not have topup: a program cannot buy credits with its token"));
         }
         // Told to the owner now, rather than to the client later.
         terms.completed_from(&parent.terms).check_within(&parent.terms).map_err(wider_terms)?;

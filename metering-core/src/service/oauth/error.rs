@@ -3,7 +3,7 @@ use crate::oauth::{ClientMetadataError, GrantRefusal};
 use crate::store::StoreError;
 use crate::wire::OAuthErrorBody;
 
-/// Why a client of OAuth gets nothing.
+/// Why a request of an OAuth client failed.
 #[derive(Debug, Clone, thiserror::Error)]
 #[non_exhaustive]
 pub enum OAuthError {

@@ -56,6 +56,6 @@ impl<'s> OAuth<'s> {
             return OAuthClient::of_document(id, &json, now).map_err(|problem| wrong(&problem));
         }
         let found = self.store().oauth_client(id).await?.filter(|client| now < client.expires_at);
-        found.ok_or_else(|| wrong(&"is unknown here, or was forgotten; have the program register again"))
+        found.ok_or_else(|| wrong(&"is unknown or has expired; register the program again"))
     }
 }

@@ -1,4 +1,4 @@
-//! Clients that register themselves (RFC 7591), and tokens that they give back (RFC 7009).
+//! Clients that register themselves (RFC 7591), and tokens that they revoke (RFC 7009).
 
 use super::error::OAuthError;
 use super::form::TokenForm;

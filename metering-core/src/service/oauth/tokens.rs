@@ -33,7 +33,7 @@ struct Turn {
     now: Timestamp,
 }
 
-/// What became of it.
+/// The outcome.
 enum Turned {
     /// The key, and until when its new secret works.
     Key(Key, Timestamp),

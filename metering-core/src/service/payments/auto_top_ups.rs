@@ -1,4 +1,4 @@
-//! Automatic top-ups, as the owner of an account sees and sets them. Whoever takes the cards saves and charges them.
+//! Automatic top-ups, as the owner of an account sees and sets them. The card processor's part saves and charges cards.
 
 use crate::access::account::AccountId;
 use crate::access::credentials::Caller;

@@ -40,8 +40,8 @@ impl Webhooks<'_> {
         Ok(BalanceAlertDocument::new(&changed.id, changed.alert, email))
     }
 
-    /// Has the end of automatic top-ups mailed to the verified address of the caller's account, as alerts are, where the
-    /// service sends mail and that was not switched off.
+    /// Also mails the stop of automatic top-ups to the verified address of the caller's account, like alerts, if the service
+    /// sends mail and the owner has not switched it off.
     ///
     /// # Errors
     /// As [`Webhooks::set_balance_alert`].

@@ -52,7 +52,7 @@ impl WebhookSetup {
         Ok(Some(wanted))
     }
 
-    /// Has alerts mailed to an account unless that was switched off, and one kind of event among them.
+    /// Turns mailed alerts on for an account, with this kind of event, unless they were switched off.
     pub(super) async fn mail_also(&self, account: &Account, kind: EventKind, now: Timestamp) -> Result<(), Error> {
         if self.set_mail_alerts(account, None, now).await? != Some(true) {
             return Ok(());

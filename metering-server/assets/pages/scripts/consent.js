@@ -10,7 +10,7 @@ import { SESSION, forgetKey, readKey, rememberKey, rememberedKey } from "/assets
 import { canKeep, keepSignedIn } from "/assets/signin.js";
 
 const PARAMETERS = ["response_type", "client_id", "redirect_uri", "scope", "state", "code_challenge", "code_challenge_method", "resource"];
-/** What a program may spend at first, until the owner says otherwise. */
+/** The budget that is proposed to the owner. */
 const BUDGET = { limit: "2", limit_reset: "monthly" };
 
 /** Members with other roles cannot make keys. */
@@ -28,7 +28,7 @@ function showStep(name) {
   for (const step of ["program-step", "sign-in-step", "terms-step", "over-step"]) byId(step).hidden = step !== name && !(step === "program-step" && asked);
 }
 
-/** Says why there is nothing to consent to. The program is told only if the browser may go there. */
+/** Shows why there is nothing to consent to. The program learns it only if the browser may be sent there. */
 function showOver(words) {
   byId("over-words").textContent = words;
   byId("over-back").hidden = !asked;
@@ -44,7 +44,7 @@ function leave(url) {
 
 async function start() {
   if (PARAMETERS.some((name) => query.getAll(name).length > 1)) {
-    showOver("The address of this page names something twice. Go back to the program, and connect again.");
+    showOver("A parameter occurs twice in the address of this page. Go back to the program and connect again.");
     return;
   }
   try {
@@ -63,16 +63,16 @@ async function start() {
   await look();
 }
 
-/** Shows who asks. The name is the program's own word. */
+/** Shows who asks. The program chose the name itself. */
 function present() {
   title.textContent = `Give ${asked.client_name} access?`;
   byId("consent-program").textContent = asked.client_name;
-  byId("consent-who").textContent = asked.client_host ? `Published by ${asked.client_host}.` : "It named itself, as any program can.";
+  byId("consent-who").textContent = asked.client_host ? `Published by ${asked.client_host}.` : "The program chose this name itself, as any program can.";
   byId("consent-redirect").textContent = asked.redirect_host;
   byId("consent-here").hidden = !asked.redirects_to_this_machine;
 }
 
-/** Goes on with whoever is signed in. */
+/** Continues as whoever is signed in. */
 async function look() {
   const key = rememberedKey();
   if (!key) {

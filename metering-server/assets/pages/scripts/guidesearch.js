@@ -14,7 +14,7 @@ let loading = null;
 export function searchGuides(words, again) {
   const has = (text) => words.every((word) => text.includes(word));
   const found = show((guide) => has(guide.dataset.guide.toLowerCase()), (heading) => {
-    // A title that has all words brings none of its headings along, unless they have some too.
+    // If a title has all words, only those of its headings are shown that have some too.
     const own = heading.textContent.toLowerCase();
     return words.length > 0 && has(heading.dataset.heading.toLowerCase()) && words.some((word) => own.includes(word));
   });

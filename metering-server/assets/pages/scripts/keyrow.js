@@ -13,7 +13,7 @@ const COLUMNS = [{ name: "Key", head: true }, { name: "State" }, { name: "Used" 
 /** The deepest level that is indented further. */
 const DEEPEST = 4;
 
-/** As the service shows a secret, for one that is older than that. */
+/** A secret as the service shows it, for keys that are older than that feature. */
 const hint = (secret) => `${secret.slice(0, 8)}…${secret.slice(-4)}`;
 
 /**

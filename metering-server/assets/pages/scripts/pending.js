@@ -16,7 +16,7 @@ export function waitingNotice() {
   try {
     waiting = JSON.parse(localStorage.getItem(PENDING));
   } catch {
-    // Something else wrote it.
+    // It is not JSON of ours.
   }
   if (!waiting || !(waiting.until > Date.now())) {
     forgetPending();

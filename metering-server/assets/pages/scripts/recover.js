@@ -115,7 +115,7 @@ function chooser(accounts) {
   return [h("span", { id: "choose-account" }, "Which account?"), h("div", { class: "field", role: "radiogroup", "aria-labelledby": "choose-account" }, ...accounts.map(option))];
 }
 
-/** Asks who accepts an invitation: its link alone does not say. */
+/** Asks who accepts an invitation, because its link alone does not say. */
 function acceptAs(token, { agent_name: name, role }) {
   invitation = token;
   link = null;
@@ -126,7 +126,7 @@ function acceptAs(token, { agent_name: name, role }) {
   showAsk(`You are invited to ${name}, as ${role}.`);
 }
 
-/** Signs in with a wallet: it signs a text, which is as good as a link by mail. */
+/** Signs in with a wallet: it signs a text, in place of a link by mail. */
 async function useWallet() {
   say(byId("wallet-error"), "");
   await busy(byId("wallet-button"), async () => {

@@ -65,7 +65,7 @@ export class WebhooksTab {
   /** Shows the deliveries to a webhook; with `follow`, until the newest has arrived. The focus goes to their heading. */
   async show(webhook, { follow = false } = {}) {
     if (!this.#visit.here()) return;
-    // A test is shown whatever was filtered before.
+    // A test is shown without filters.
     this.#openDeliveries(webhook, follow ? {} : this.#deliveries);
     this.#place.querySelector("h2").focus();
     await (follow ? this.#deliveries.follow() : this.#deliveries.loaded);

@@ -49,7 +49,7 @@ impl Pending {
         browser
     }
 
-    /// The sign-in with that state, if this browser began it. It is over with this, whoever asks.
+    /// Removes the sign-in with that state, and returns it if this browser began it.
     pub(super) fn take(&self, state: &str, browser: &str) -> Option<Login> {
         let waiting = self.by_state.lock().unwrap_or_else(PoisonError::into_inner).remove(&hash(state))?;
         let is_same = bool::from(waiting.browser.ct_eq(&hash(browser)));

@@ -29,9 +29,9 @@ use super::transport::Transport;
 use crate::admin::person::Person;
 use crate::config::OidcConfig;
 
-/// How long metadata and keys are used: a key that the provider withdraws is trusted no longer than this.
+/// How long metadata and keys are used, and so a key that the provider withdrew.
 const MAX_AGE: Duration = Duration::from_secs(60 * 60);
-/// After a failure, the provider is left alone for this long: anybody who reaches the sign-in page can have it asked.
+/// The pause after a failure. Anybody who reaches the sign-in page can cause requests to the provider.
 const RETRY_AFTER: Duration = Duration::from_secs(5);
 
 /// With public keys only: a shared secret proves nothing about who signed.
@@ -163,7 +163,7 @@ impl Provider {
         let request = request.map_err(|error| Refusal::Unavailable(error.to_string()))?.set_pkce_verifier(verifier);
         let response = request.request_async(&self.transport).await.map_err(|error| match error {
             RequestTokenError::ServerResponse(response) => Refusal::Refused(response.to_string()),
-            // Among others, for an ID token that is none.
+            // For example, an ID token that cannot be parsed.
             RequestTokenError::Parse(error, _) => Refusal::Invalid(error.to_string()),
             error => Refusal::Unavailable(with_causes(&error)),
         })?;

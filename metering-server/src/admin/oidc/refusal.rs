@@ -18,7 +18,7 @@ pub(in crate::admin) enum Refusal {
 }
 
 impl Refusal {
-    /// For the sign-in page, which has a text for each.
+    /// The code for the sign-in page, which has a text for each.
     pub(in crate::admin) const fn code(&self) -> &'static str {
         match self {
             Self::Expired => "expired",

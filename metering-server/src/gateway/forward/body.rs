@@ -126,7 +126,7 @@ impl Body for UpstreamBody {
 
     fn size_hint(&self) -> SizeHint {
         match self.link {
-            // Over HTTP/2, trailers may follow a body of a known length.
+            // Over HTTP/2, trailers can follow a body of known length.
             Some(Link::Http2(_)) => SizeHint::default(),
             Some(Link::Http1(_)) | None => self.incoming.size_hint(),
         }

@@ -1,7 +1,7 @@
 //! HTTP/2 connections to one upstream. The requests of a worker share a connection, up to the number of streams that the
 //! upstream allows; then the worker opens another one.
 //!
-//! A connection that is in use is driven by tasks of the worker that opened it, since no single request could do that.
+//! A connection is driven by a task of the worker that opened it, because no single request could do that.
 
 use std::error::Error as _;
 use std::fmt;
@@ -45,7 +45,7 @@ pub(super) struct Http2Connections {
     pub(super) is_certain: bool,
     /// Whether the upstream has chosen HTTP/2 before.
     is_chosen: AtomicBool,
-    /// By place, as the pool counts.
+    /// By the pool's places.
     places: Vec<Place>,
 }
 
@@ -63,7 +63,7 @@ struct Open {
     used: Instant,
 }
 
-/// The streams of a connection: each has a reference to this, besides that of the connection.
+/// The streams of a connection: each holds a reference to this, and so does the connection.
 struct Streams {
     /// How many the upstream allows, as far as its driver knows.
     allowed: AtomicUsize,
@@ -110,8 +110,8 @@ impl Http2Connections {
         Some(free.share())
     }
 
-    /// Waits until no other request of this place opens a connection, if the upstream has chosen HTTP/2 before: then that
-    /// connection may be shared.
+    /// If the upstream has chosen HTTP/2 before, waits until no other request of this place is opening a connection, which could
+    /// then be shared.
     pub(super) async fn opening(&self, place: usize) -> Option<tokio::sync::MutexGuard<'_, ()>> {
         match self.is_chosen.load(Ordering::Relaxed) {
             true => Some(self.places[place].opening.lock().await),

@@ -21,7 +21,7 @@ impl WebhookClient {
     /// Reads a document of at most `most` bytes. A redirect is not followed.
     ///
     /// # Errors
-    /// Why there is none, without what it would tell about names in the operator's network.
+    /// Why there is none, without details about names in the operator's network.
     pub(crate) async fn fetch(&self, url: &WebhookUrl, most: usize) -> Result<FetchedDocument, String> {
         let failed = |failure: WebhookFailure| failure.for_customers();
         // For an IP address there is no lookup, so the resolver would not check it.

@@ -1,4 +1,4 @@
-//! Whether two records are identical, in the case of email addresses, too.
+//! Compares records exactly, including the case of email addresses.
 
 use metering_core::access::{Email, Identity};
 

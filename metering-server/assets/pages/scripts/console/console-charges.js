@@ -36,7 +36,7 @@ export async function charges({ org_id: id }) {
     show();
   });
   show();
-  // Only so many are kept.
+  // The service keeps only the newest.
   const older = entries.length === MOST ? " Older charges are in the Usage tab, added up by day." : "";
   const note = isExact ? "The balance after an entry counts credits as used when they were charged, not when they were held." : "The account is being charged right now, so the balance after each entry is left out.";
   return h(

@@ -77,9 +77,9 @@ function ask(problem) {
   showProvider();
 }
 
-/** Offers the provider to sign in through, if there is one. Tokens work whatever becomes of this. */
+/** Offers the provider to sign in through, if there is one. Tokens work even if this fails. */
 async function showProvider() {
-  // Said once, and not again after a reload.
+  // Shown once, and not again after a reload.
   const address = new URL(location.href);
   const refused = address.searchParams.get("sign_in");
   if (refused !== null) {
