@@ -135,7 +135,8 @@ mod tests {
 
     use super::*;
     use crate::offers::{
-        Authorization, AuthorizationNonce, AuthorizationState, AuthorizedUsage, GasPlace, SignedAuthorization, Submission,
+        Authorization, AuthorizationNonce, AuthorizationState, AuthorizedUsage, GasPlace, SignedAuthorization,
+        Submission,
     };
 
     const POLICY: SettlementPolicy = SettlementPolicy { confirmations: 2, replace_after: Duration::from_secs(30) };
