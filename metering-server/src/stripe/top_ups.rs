@@ -117,8 +117,10 @@ impl TopUps {
 
     /// Makes a charge, or finds out what became of it. Whether Stripe responds.
     async fn settle(&self, charge: &TopUpCharge) -> Result<bool, StoreError> {
-        let now = self.clock.now();
-        let charged = if charge.started_at.saturating_add(LOOK_UP_AFTER) > now {
+        let (store, now) = (&self.stripe.store, self.clock.now());
+        let (account, settings) = (store.account(&charge.account).await?, store.auto_top_up(&charge.account).await?);
+        let may_send = decision::may_send_top_up(charge, account.as_ref(), settings.as_ref());
+        let charged = if may_send && charge.started_at.saturating_add(LOOK_UP_AFTER) > now {
             self.stripe.charge(charge).await
         } else {
             match self.look_up(charge).await {
@@ -126,7 +128,7 @@ impl TopUps {
                 Ok(None) if charge.started_at.saturating_add(NEVER_MADE_AFTER) > now => return Ok(true),
                 Ok(None) => {
                     tracing::warn!(charge = %charge.id, "an automatic top-up was never made; another one may be");
-                    return self.stripe.store.end_top_up(charge.id, TopUpEnd::NeverMade, now).await.map(|_| true);
+                    return store.end_top_up(charge.id, TopUpEnd::NeverMade, now).await.map(|_| true);
                 }
                 Err(error) => Charged::Unknown(error),
             }
