@@ -5,12 +5,14 @@ use std::sync::Arc;
 use metering_core::charging::HoldId;
 use metering_core::money::Credits;
 use metering_core::offers::{AuthorizationRecord, AuthorizationState, AuthorizedUsage, SettlementFailure};
-use metering_core::store::{AuthorizationStore, NewAuthorization};
+use metering_core::store::{
+    AuthorizationStore, Claimed, NewAuthorization, PaymentCredit, PaymentCredited, QuotePrecedence,
+};
 use tokio::task::JoinSet;
 
-use super::authorization_scene::{TASKS, credit, credited, fail, new, opened, pending, record};
+use super::authorization_scene::{TASKS, credit, credited, fail, new, opened, pending, place, record, submission};
 use super::event_scene::at;
-use super::sale::{tx, wallet};
+use super::sale::{self, tx, wallet};
 use super::scene::{atoms, customer};
 
 /// The hold that authorization `number` backs.
@@ -55,6 +57,21 @@ pub async fn what_a_request_used_is_recorded_once(store: Arc<dyn AuthorizationSt
 
     let fixed = pending(&*store, &owner.id, 4).await;
     assert_eq!(store.use_authorization(&fixed, atoms(1), at(1)).await.unwrap(), None, "its amount is fixed");
+}
+
+/// The transaction that pays for usage buys nothing else, although anyone can see it before it is credited.
+pub async fn a_transfer_for_usage_buys_nothing_else(store: Arc<dyn AuthorizationStore>) {
+    let owner = customer(&*store, 0).await;
+    let id = authorized(&*store, &owner.id, 1).await.signed.id();
+    store.use_authorization(&id, atoms(1), at(1)).await.unwrap().unwrap();
+    place(&*store, &id, 4).await;
+    assert!(store.add_submission(&id, submission(1)).await.unwrap());
+    let quote = sale::open(&*store, sale::quote(1)).await;
+    assert_eq!(store.claim_quote(sale::claim(&quote, tx(1))).await.unwrap(), Claimed::TxUsed);
+    let top_up = sale::credit(&owner.id, sale::payment_by(1, tx(1)));
+    let top_up = PaymentCredit { quotes: QuotePrecedence::Account, ..top_up };
+    assert_eq!(store.credit_payment(top_up).await.unwrap(), PaymentCredited::TxUsed);
+    credited(&*store, &id, credit(&owner.id, 1, tx(1))).await;
 }
 
 /// Of several that record what a request used at the same time, one does.

@@ -3,10 +3,11 @@
 use std::sync::Arc;
 
 use metering_core::access::AccountId;
-use metering_core::store::{ChildClosed, ChildCreated, CreditMove, CreditsMoved, Cursor, NewAccount};
+use metering_core::store::{ChildClosed, ChildCreated, CreditMove, CreditsMoved, Cursor, NewAccount, TopUpEnd};
 use metering_core::{Account, FullStore};
 use tokio::task::JoinSet;
 
+use super::auto_top_ups::{begin, turn_on};
 use super::scene::{
     ALWAYS, BASE, Customer, NOON, assert_verified, atoms, charge, commit, customer, new_account, new_id,
 };
@@ -116,6 +117,17 @@ pub async fn a_closed_child_gives_its_credits_back(store: Arc<dyn FullStore>) {
     assert_eq!(late, CreditsMoved::NoSuchChild);
     assert!(store.child_account(&parent.id, &own.id).await.unwrap().unwrap().revoked_at.is_some());
     assert_verified(&*store).await;
+}
+
+/// A child is not closed while its card is charged: the payment could not be credited.
+pub async fn a_child_that_is_paying_is_not_closed(store: Arc<dyn FullStore>) {
+    let parent = customer(&*store, 1).await;
+    let own = child(&*store, &parent).await;
+    turn_on(&*store, &own.id).await;
+    let charge = begin(&*store, &own.id, NOON).await.expect("it has no credits");
+    assert_eq!(store.close_child(&parent.id, &own.id, NOON).await.unwrap(), ChildClosed::Paying);
+    assert!(store.end_top_up(charge.id, TopUpEnd::NeverMade, NOON).await.unwrap());
+    assert_eq!(store.close_child(&parent.id, &own.id, NOON).await.unwrap(), ChildClosed::Closed(atoms(0)));
 }
 
 /// All children at once, with what was charged a moment ago, and nothing of their parent.

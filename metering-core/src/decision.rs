@@ -34,7 +34,9 @@ pub use authorization::{
     authorization_after, credit_authorization, gives_back_gas_place, keeps_gas_place, open_authorization,
     use_authorization,
 };
-pub use auto_top_up::{TopUpFacts, begin_top_up, has_room, is_top_up_due, set_auto_top_up, stop_top_ups};
+pub use auto_top_up::{
+    TopUpFacts, begin_top_up, has_room, is_top_up_due, may_send_top_up, set_auto_top_up, stop_top_ups,
+};
 pub use browser_session::{BrowserSessionChanges, BrowserSessionFacts, open_browser_session, sign_in_by_link};
 pub use buyer::{BuyerChanges, BuyerFacts, add_receipt_buyer, set_buyer};
 pub use challenge::{fail_challenge, open_challenge, rotate_key};

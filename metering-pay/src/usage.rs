@@ -100,14 +100,15 @@ impl SignedPayments {
             // Nothing could be charged to this account without a key.
             None => return Err(Error::Unauthorized),
         };
-        let hold = HoldId::generate(&SystemRandomness);
+        // Not before the checks, which may take long: its hold must follow soon, and until then nobody else settles it.
+        let (hold, received_at) = (HoldId::generate(&SystemRandomness), self.clock.now());
         let new = NewAuthorization {
             signed: signed.clone(),
             account: account.id.clone(),
             credits: price,
             request: Some(request),
             identifier: payment.identifier,
-            received_at: now,
+            received_at,
             usage: Some(hold),
         };
         match store.open_authorization(new, LEASE).await? {
@@ -121,7 +122,7 @@ impl SignedPayments {
             return Err(error);
         }
         let request_id = Some(signed.id().request_id());
-        Ok(Paid { account, key, request_id, tx: None, credits: price, received_at: now, hold: Some(hold) })
+        Ok(Paid { account, key, request_id, tx: None, credits: price, received_at, hold: Some(hold) })
     }
 
     /// Checks whether the payer can pay for all of its requests in progress and has paid for earlier ones. Called once the new
@@ -138,14 +139,21 @@ impl SignedPayments {
         if let Some(owed) = owed.filter(|_| others.iter().any(AuthorizationRecord::is_unpaid)) {
             return Err(PayRefusal::Owes { owed }.into());
         }
-        let shares_tokens = |other: &&AuthorizationRecord| {
-            let is_pending = other.state == AuthorizationState::Pending;
-            is_pending && (other.signed.chain_id, other.signed.token) == (signed.chain_id, signed.token)
+        let is_pending = |other: &&AuthorizationRecord| {
+            other.state == AuthorizationState::Pending && other.signed.chain_id == signed.chain_id
         };
+        // Permit2 has one set of nonces for all tokens: of two permits with the same one, it executes one.
+        let (nonce, token) = (signed.authorization.nonce, signed.token);
+        let has_nonce =
+            |other: &AuthorizationRecord| other.signed.authorization.nonce == nonce && other.signed.token != token;
+        if others.iter().filter(is_pending).any(has_nonce) {
+            return Err(PayRefusal::AlreadyCredited.into());
+        }
+        let shares_tokens = |other: &&AuthorizationRecord| is_pending(other) && other.signed.token == token;
         let need = others.iter().filter(shares_tokens).fold(0_u128, |need, other| {
             need.saturating_add(other.due().unwrap_or(other.signed.authorization.value).get())
         });
-        let spendable = chain.tokens.spendable(signed.token, signed.authorization.from).await.map_err(unreadable)?;
+        let spendable = chain.tokens.spendable(token, signed.authorization.from).await.map_err(unreadable)?;
         let (have, need) = (spendable.balance.min(spendable.allowance), TokenUnits::new(need));
         if need > have { Err(PayRefusal::Outstanding { have, need }.into()) } else { Ok(()) }
     }

@@ -120,10 +120,18 @@ pub async fn move_credits(db: &mut dyn Executor, wanted: &CreditMove) -> Result<
     }
 }
 
+/// The payments of an account that are on their way, and could not be credited once it is revoked.
+const PAYING: &str = "SELECT 1 FROM payment_authorization WHERE account = ?1 AND state = 'pending' \
+     UNION ALL SELECT 1 FROM top_up_charge WHERE account = ?1 AND state = 'open'";
+
 /// Moves what a child has to its parent, and revokes it.
 pub async fn close(db: &mut dyn Executor, parent: &AccountId, id: &AccountId, now: Timestamp) -> Result<ChildClosed> {
     let facts = facts(db, parent, id).await?;
-    let changes = match decision::close_child(facts, now) {
+    let is_paying = match &facts.child {
+        Some((row, _)) => !db.query(PAYING, &values![row]).await?.is_empty(),
+        None => false,
+    };
+    let changes = match decision::close_child(facts, is_paying, now) {
         Decided::Accepted(changes) => changes,
         Decided::Refused(refusal) => return Ok(refusal),
     };

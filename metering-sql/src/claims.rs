@@ -1,10 +1,12 @@
 //! Claims: turns a paid quote into an account with a key.
 
 use metering_core::backend::decision::{self, ClaimChanges, ClaimStep, Decided};
+use metering_core::payments::Payment;
 use metering_core::store::{Claim, Claimed};
 
 use crate::executor::Executor;
 use crate::fault::Result;
+use crate::offers::rows;
 use crate::{accounts, key_replacement, payments, quotes};
 
 /// Claims a quote: creates its account, or replaces the account's key.
@@ -24,7 +26,8 @@ pub async fn claim(db: &mut dyn Executor, claim: &Claim) -> Result<Claimed> {
 }
 
 async fn create_account(db: &mut dyn Executor, claim: &Claim) -> Result<Claimed> {
-    let tx_used = payments::by_tx(db, &claim.payment.tx).await?.is_some();
+    let Payment { payer, tx, .. } = claim.payment;
+    let tx_used = payments::by_tx(db, &tx).await?.is_some() || rows::is_for_usage(db, &payer, tx).await?;
     let facts = accounts::create_facts(db, &claim.account).await?;
     let ClaimChanges { account, record, nonce, quote } = match decision::claim_open(claim.clone(), tx_used, facts)? {
         Decided::Accepted(changes) => changes,

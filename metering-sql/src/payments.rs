@@ -5,12 +5,13 @@ use metering_core::backend::decision::{self, CreditChanges, CreditFacts, Decided
 use metering_core::chains::TxRef;
 use metering_core::money::Currency;
 use metering_core::payments::{
-    ConvertedAmount, Payment, PaymentRecord, PaymentSettlement, PaymentValue, ProcessorRef, SoldPlan,
+    ConvertedAmount, Payment, PaymentRecord, PaymentSettlement, PaymentUse, PaymentValue, ProcessorRef, SoldPlan,
 };
 use metering_core::store::{Cursor, Page, PaymentCredit, PaymentCredited};
 
 use crate::executor::Executor;
 use crate::fault::Result;
+use crate::offers::rows;
 use crate::record::{Record, find};
 use crate::row::Reader;
 use crate::table::Column::{Account as AccountColumn, Own};
@@ -136,6 +137,10 @@ pub(crate) async fn insert(db: &mut dyn Executor, records: &[PaymentRecord]) -> 
 
 /// Credits a payment to an existing account.
 pub async fn credit(db: &mut dyn Executor, credit: &PaymentCredit) -> Result<PaymentCredited> {
+    let Payment { payer, tx, .. } = credit.payment;
+    if credit.used_as == PaymentUse::Topup && rows::is_for_usage(db, &payer, tx).await? {
+        return Ok(PaymentCredited::TxUsed);
+    }
     let facts = credit_facts(db, credit).await?;
     match decision::credit_payment(credit.clone(), facts) {
         Decided::Accepted(changes) => write_credit(db, changes).await.map(PaymentCredited::Account),

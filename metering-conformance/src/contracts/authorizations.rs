@@ -38,6 +38,7 @@ macro_rules! authorizations_conformance {
             authorization_places::racing_authorizations_get_different_gas_places,
             authorization_places::racing_callers_get_one_gas_place,
             authorization_places::racing_submissions_are_all_kept,
+            authorization_usage::a_transfer_for_usage_buys_nothing_else,
             authorization_usage::racing_reports_of_usage_record_one,
             authorization_usage::unsettled_usage_is_found,
             authorization_usage::what_a_request_used_is_recorded_once,

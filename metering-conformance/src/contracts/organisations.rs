@@ -8,6 +8,7 @@ macro_rules! organisations_conformance {
     ($fresh:expr) => {
         $crate::conformance_tests! { $fresh;
             child_accounts::a_child_has_the_token_limit_of_its_parent,
+            child_accounts::a_child_that_is_paying_is_not_closed,
             child_accounts::a_closed_child_gives_its_credits_back,
             child_accounts::children_are_those_of_their_parent,
             child_accounts::concurrent_moves_add_up,

@@ -74,6 +74,19 @@ pub fn has_room(rule: &TopUpRule, charges: &[TopUpCharge]) -> bool {
     !is_open && charged.checked_add(rule.amount).is_some_and(|sum| sum <= rule.monthly_limit)
 }
 
+/// Whether an open charge may be sent to the processor: what was agreed still holds for this card, and the account can be
+/// credited. Otherwise it may have been sent before, but is not sent again.
+#[must_use]
+pub fn may_send_top_up(charge: &TopUpCharge, account: Option<&Account>, settings: Option<&AutoTopUp>) -> bool {
+    let sold = (&charge.plan_id, charge.amount, charge.currency);
+    let is_agreed = |settings: &AutoTopUp| {
+        let rule = settings.rule.as_ref().filter(|_| settings.stopped.is_none());
+        let is_sold = rule.is_some_and(|rule| (&rule.plan_id, rule.amount, rule.currency) == sold);
+        is_sold && settings.card.as_ref() == Some(&charge.card)
+    };
+    account.is_some_and(|account| account.revoked_at.is_none()) && settings.is_some_and(is_agreed)
+}
+
 /// Stops automatic top-ups: the settings to write, and what their owner is told. `None` if they are off, or stopped before.
 #[must_use]
 pub fn stop_top_ups(settings: AutoTopUp, reason: TopUpStop, now: Timestamp) -> Option<(AutoTopUp, NewEvent)> {
@@ -151,6 +164,28 @@ mod tests {
         ];
         for (facts, is_charged) in table {
             assert_eq!(begin_top_up(id(), facts.clone(), NOW).is_some(), is_charged, "{facts:?}");
+        }
+    }
+
+    #[test]
+    fn a_charge_is_not_sent_after_its_owner_has_withdrawn() {
+        let charge = charge(TopUpChargeState::Open);
+        let other = SavedCard { last4: "0005".to_owned(), ..card() };
+        // account, settings, whether it is sent
+        let table = [
+            (Some(account()), Some(on()), true),
+            (Some(account()), Some(AutoTopUp { rule: None, ..on() }), false),
+            (Some(account()), Some(AutoTopUp { rule: Some(TopUpRule { amount: 1, ..rule() }), ..on() }), false),
+            (Some(account()), Some(AutoTopUp { stopped: Some(TopUpStop::Reversed), ..on() }), false),
+            (Some(account()), Some(AutoTopUp { card: Some(other), ..on() }), false),
+            (Some(account()), Some(AutoTopUp::none(account().id)), false),
+            (Some(account()), None, false),
+            (Some(revoked()), Some(on()), false),
+            (None, Some(on()), false),
+        ];
+        for (account, settings, is_sent) in table {
+            let may_send = may_send_top_up(&charge, account.as_ref(), settings.as_ref());
+            assert_eq!(may_send, is_sent, "{account:?} {settings:?}");
         }
     }
 

@@ -115,17 +115,25 @@ fn moved<K>(parent: (K, Account), child: (K, Account), amount: Credits, at: Time
 }
 
 /// Decides [`ChildAccountStore::close_child`](crate::store::ChildAccountStore::close_child), and returns the entries to
-/// write, if the child has credits. It is then revoked.
+/// write, if the child has credits. It is then revoked. `is_paying` says whether a payment of the child is on its way: it
+/// could not be credited any more.
 ///
-/// Refused, in this order: [`ChildClosed::NoSuchChild`]; [`ChildClosed::InProgress`]; [`ChildClosed::Owes`];
-/// [`ChildClosed::OutOfRange`].
-pub fn close_child<K>(facts: MoveFacts<K>, now: Timestamp) -> Decided<Option<MoveChanges<K>>, ChildClosed> {
+/// Refused, in this order: [`ChildClosed::NoSuchChild`]; [`ChildClosed::InProgress`]; [`ChildClosed::Paying`];
+/// [`ChildClosed::Owes`]; [`ChildClosed::OutOfRange`].
+pub fn close_child<K>(
+    facts: MoveFacts<K>,
+    is_paying: bool,
+    now: Timestamp,
+) -> Decided<Option<MoveChanges<K>>, ChildClosed> {
     let (Some(parent), Some(child)) = (active(facts.parent), active(facts.child)) else {
         return Decided::Refused(ChildClosed::NoSuchChild);
     };
     let totals = child.1.totals;
     if totals.held.is_positive() {
         return Decided::Refused(ChildClosed::InProgress(totals.held));
+    }
+    if is_paying {
+        return Decided::Refused(ChildClosed::Paying);
     }
     if totals.balance.is_negative() {
         return Decided::Refused(ChildClosed::Owes(totals.balance));
@@ -217,15 +225,16 @@ mod tests {
             let account = child(balance);
             Account { totals: Totals { held: atoms(1), ..account.totals }, ..account }
         };
-        // child, refusal, or what moves
+        // child, whether it is paying, refusal, or what moves
         let table = [
-            (held(5), Err(ChildClosed::InProgress(atoms(1)))),
-            (child(-1), Err(ChildClosed::Owes(atoms(-1)))),
-            (child(0), Ok(0)),
-            (child(5), Ok(-5)),
+            (held(5), true, Err(ChildClosed::InProgress(atoms(1)))),
+            (child(5), true, Err(ChildClosed::Paying)),
+            (child(-1), false, Err(ChildClosed::Owes(atoms(-1)))),
+            (child(0), false, Ok(0)),
+            (child(5), false, Ok(-5)),
         ];
-        for (child, expected) in table {
-            match (close_child(facts(child, None), NOW), expected) {
+        for (child, is_paying, expected) in table {
+            match (close_child(facts(child, None), is_paying, NOW), expected) {
                 (Decided::Refused(refusal), Err(expected)) => assert_eq!(refusal, expected),
                 (Decided::Accepted(changes), Ok(amount)) => {
                     assert_eq!(changes.map_or(atoms(0), |changes| changes.child.entry.amount), atoms(amount));

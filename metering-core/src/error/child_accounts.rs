@@ -28,6 +28,9 @@ pub enum ChildAccountError {
     /// Requests of the child are in progress.
     #[error("The account was not closed: its requests in progress hold {0} credits. Try again when they are done.")]
     InProgress(Credits),
+    /// A payment of the child is on its way.
+    #[error("The account was not closed: a payment for it is on its way. Try again when it is credited.")]
+    Paying,
     /// The child's balance is below zero.
     #[error("The account was not closed: its balance is {0}. Give it credits first.")]
     Owes(Credits),
@@ -43,6 +46,7 @@ impl ChildAccountError {
             | Self::NotEnough(_)
             | Self::OutOfRange
             | Self::InProgress(_)
+            | Self::Paying
             | Self::Owes(_) => ErrorCode::Conflict,
         }
     }

@@ -266,6 +266,7 @@ impl<'s> ChildAccounts<'s> {
             ChildClosed::Closed(credits_returned) => Ok(ClosedChildResponse { closed: true, credits_returned }),
             ChildClosed::NoSuchChild => Err(ChildAccountError::NoSuchChild.into()),
             ChildClosed::InProgress(held) => Err(ChildAccountError::InProgress(held).into()),
+            ChildClosed::Paying => Err(ChildAccountError::Paying.into()),
             ChildClosed::Owes(balance) => Err(ChildAccountError::Owes(balance).into()),
             ChildClosed::OutOfRange => Err(ChildAccountError::OutOfRange.into()),
         }

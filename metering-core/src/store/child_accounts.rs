@@ -119,6 +119,8 @@ pub enum ChildClosed {
     NoSuchChild,
     /// Requests of the child hold credits; nothing changed.
     InProgress(Credits),
+    /// A signed payment of the child, or a charge of its card, is on its way; nothing changed.
+    Paying,
     /// The child's balance is below zero; nothing changed.
     Owes(Credits),
     /// The parent's balance or totals could not hold its credits; nothing changed.

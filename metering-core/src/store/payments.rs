@@ -367,7 +367,7 @@ pub enum PaymentCredited {
     Account(Account),
     /// It was already credited to this account. The account and the record.
     Repeated(Account, Box<PaymentRecord>),
-    /// The transaction was used before, by another account or a claim.
+    /// The transaction was used before, by another account or a claim; or it pays for usage, if this is a top-up.
     TxUsed,
     /// An open quote expects this payment, or no open quote of the account does ([`QuotePrecedence::OwnQuote`]).
     BelongsToQuote,

@@ -109,7 +109,11 @@ fn over(
     now: Timestamp,
 ) -> Option<SettlementFailure> {
     if seen.is_used {
-        return (now >= record.received_at.saturating_add(CANCEL_GRACE)).then_some(SettlementFailure::Cancelled);
+        // The transaction in its place may have executed it, and be shown late. One for usage may be old by then, and is not
+        // searched for.
+        let own = record.submissions.last().filter(|_| record.usage.is_some() && seen.is_place_used);
+        let since = own.map_or(record.received_at, |newest| newest.signed_at.max(record.received_at));
+        return (now >= since.saturating_add(CANCEL_GRACE)).then_some(SettlementFailure::Cancelled);
     }
     // Do not try again: a payer can make it revert every time, at the cost of the gas wallet.
     if matches!(seen.own, Some(OwnTransaction::Reverted(confirmations)) if confirmations >= policy.confirmations) {
@@ -126,11 +130,13 @@ mod tests {
     use metering_core::chains::TokenUnits;
     use metering_core::chains::WalletSignature;
     use metering_core::chains::{TxHash, TxRef};
+    use metering_core::charging::HoldId;
     use metering_core::money::Credits;
 
     use super::*;
     use crate::offers::{
-        Authorization, AuthorizationNonce, AuthorizationState, GasPlace, SignedAuthorization, Submission,
+        Authorization, AuthorizationNonce, AuthorizationState, AuthorizedUsage, GasPlace, SignedAuthorization,
+        Submission,
     };
 
     const POLICY: SettlementPolicy = SettlementPolicy { confirmations: 2, replace_after: Duration::from_secs(30) };
@@ -262,5 +268,15 @@ mod tests {
         assert_eq!(next(&[], &used, 400), NextStep::Fail(SettlementFailure::Cancelled));
         assert_eq!(next(&[390], &used, 400), NextStep::Wait);
         assert_eq!(next(&[100], &used, 400), NextStep::FreePlace);
+    }
+
+    #[test]
+    fn an_old_one_for_usage_whose_transaction_is_shown_late_is_not_cancelled() {
+        let usage = AuthorizedUsage { hold: HoldId::from_bytes([4; 16]), used: Some(Credits::from_atoms(5)) };
+        let record = AuthorizationRecord { usage: Some(usage), ..record(&[600]) };
+        let mined = Observation { is_used: true, is_place_used: true, ..UNUSED };
+        let next = |now| next_step(&record, &mined, POLICY, at(now));
+        assert_eq!((next(601), next(899)), (NextStep::Wait, NextStep::Wait));
+        assert_eq!(next(900), NextStep::Fail(SettlementFailure::Cancelled));
     }
 }

@@ -2,6 +2,7 @@
 
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::Duration;
 
 use async_trait::async_trait;
 use metering_core::chains::{
@@ -24,6 +25,8 @@ pub(super) struct Node {
     signed: Arc<Mutex<Vec<Tx>>>,
     /// After how many calls the process stops.
     pub(super) calls_left: AtomicU64,
+    /// How long each call takes.
+    pub(super) slowness: Mutex<Duration>,
     /// Whether a transaction is mined as soon as it is sent.
     pub(super) mines: AtomicBool,
     pub(super) has_gas: AtomicBool,
@@ -58,6 +61,7 @@ impl Node {
             clock,
             signed: Arc::default(),
             calls_left: AtomicU64::new(u64::MAX),
+            slowness: Mutex::default(),
             mines: true.into(),
             has_gas: true.into(),
             is_down: false.into(),
@@ -98,6 +102,10 @@ impl Node {
         let left = self.calls_left.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |left| left.checked_sub(1));
         if left.is_err() {
             std::future::pending::<()>().await;
+        }
+        let slowness = *self.slowness.lock().unwrap();
+        if !slowness.is_zero() {
+            tokio::time::sleep(slowness).await;
         }
         match self.is_down.load(Ordering::SeqCst) {
             true => Err(ChainError::Unavailable("timeout".to_owned())),

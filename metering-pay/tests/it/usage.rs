@@ -3,13 +3,15 @@
 use std::convert::Infallible;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use http::{Request, Response, StatusCode};
 use metering_core::chains::TokenUnits;
+use metering_core::charging::HoldId;
 use metering_core::offers::{
     Authorization, AuthorizationNonce, AuthorizationState, Permit, SignedAuthorization, UPTO_PROXY,
 };
-use metering_core::store::AuthorizationStore;
+use metering_core::store::{AuthorizationOpened, AuthorizationStore, NewAuthorization};
 use metering_core::{Charged, MeteringLayer, Store};
 use serde_json::{Value, json};
 use tower::{Layer, ServiceExt, service_fn};
@@ -173,8 +175,7 @@ async fn whatever_call_is_the_last_what_was_used_is_transferred_once() {
         let scene = Scene::new().await.with_usage();
         let signed = permit(&scene, 1, 1);
         scene.node.calls_left.store(calls, Ordering::SeqCst);
-        let asked =
-            tokio::time::timeout(std::time::Duration::from_secs(40), ask(&scene, &signed, Some("0.0031"))).await;
+        let asked = tokio::time::timeout(Duration::from_secs(40), ask(&scene, &signed, Some("0.0031"))).await;
         scene.node.mine();
         let was_served = asked.is_ok_and(|(response, _)| response.status() == StatusCode::OK);
         let next = scene.restarted();
@@ -267,6 +268,37 @@ async fn a_wallet_cannot_promise_its_tokens_twice() {
     let (served, _) = ask(&scene, &permit(&scene, 1, 3), Some("0.001")).await;
     assert_served(&served);
     assert_eq!(scene.received(), 2_000);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_nonce_pays_once_whatever_the_token() {
+    let scene = Scene::new().await.with_usage();
+    let signed = permit(&scene, 1, 1);
+    let new = NewAuthorization {
+        signed: SignedAuthorization { token: RECIPIENT, ..signed.clone() },
+        account: scene.account.clone(),
+        credits: "0.02".parse().unwrap(),
+        request: None,
+        identifier: None,
+        received_at: scene.clock.now(),
+        usage: Some(HoldId::from_bytes([7; 16])),
+    };
+    let opened = scene.store.open_authorization(new, Duration::from_secs(60)).await.unwrap();
+    assert!(matches!(opened, AuthorizationOpened::Opened(_)), "{opened:?}");
+    let (refused, charged) = ask(&scene, &signed, Some("0.001")).await;
+    assert_eq!((reason(&refused).as_str(), charged.is_none()), ("permit2_invalid_nonce", true));
+    assert!(matches!(state(&scene, &signed).await, AuthorizationState::Failed { .. }));
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_time_for_a_hold_begins_after_slow_checks() {
+    let scene = Scene::new().await.with_usage();
+    let (signed, asked_at) = (permit(&scene, 1, 1), scene.clock.now());
+    *scene.node.slowness.lock().unwrap() = Duration::from_secs(40);
+    let (served, _charged) = ask(&scene, &signed, None).await;
+    assert_served(&served);
+    let received_at = scene.record(&signed).await.unwrap().received_at;
+    assert!(received_at >= asked_at.saturating_add(Duration::from_secs(120)), "{received_at:?}");
 }
 
 #[tokio::test(start_paused = true)]

@@ -206,6 +206,14 @@ pub(crate) async fn all(db: &mut dyn Executor, condition: &str, values: &[Value]
     rows(db, condition, values).await?.values().map(|rows| read(rows).map(|stored| stored.record)).collect()
 }
 
+/// Whether a transaction was signed for one of a payer's pending authorizations for usage. It pays for that alone: its
+/// request was served before.
+pub(crate) async fn is_for_usage(db: &mut dyn Executor, payer: &Address, tx: TxRef) -> Result<bool> {
+    let open = all(db, OPEN_USAGE, &values![payer]).await?;
+    let of_chain = open.iter().filter(|record| record.signed.chain_id == tx.chain_id);
+    Ok(of_chain.flat_map(|record| &record.submissions).any(|submission| submission.hash == tx.hash))
+}
+
 async fn one(db: &mut dyn Executor, condition: &str, values: &[Value]) -> Result<Option<Stored>> {
     rows(db, condition, values).await?.values().next().map(|rows| read(rows)).transpose()
 }
