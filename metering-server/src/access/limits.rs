@@ -309,6 +309,7 @@ impl<C: Clock + Clone> Limits<C> {
         self.sessions.forget_idle();
         self.recovery.forget_idle();
         self.recovery_mail.forget_idle();
+        self.sign_in_mail.forget_idle();
         self.mail_network.forget_idle();
         self.verification_mail.forget_idle();
         self.verification_mail_address.forget_idle();
