@@ -45,8 +45,15 @@ impl OAuth<'_> {
         if form.get("client_id").is_some_and(|client| client != grant.client) {
             return Err(OAuthError::refused("invalid_client", "the token was given to another client_id"));
         }
-        let now = self.access.now();
-        in_transaction(self.store(), (grant, now), |store, (grant, now)| end(store, grant, *now)).await?;
+        let ended = (grant.id, self.access.now());
+        let steps = in_transaction(self.store(), ended, |store, (id, now)| {
+            Box::pin(async move {
+                // Again: its code may have been redeemed since.
+                let Some(grant) = store.oauth_grant(id).await? else { return Ok(()) };
+                end(store, &grant, *now).await
+            })
+        });
+        steps.await?;
         Ok(())
     }
 }
