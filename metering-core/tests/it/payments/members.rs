@@ -131,6 +131,14 @@ async fn nobody_gives_a_program_more_than_the_role_has() {
     let buying = oauth.consent(&parent, member, &asked(r#"{"scopes": ["read", "topup"]}"#), issuer).await;
     assert_eq!(code(buying.map(|_| ())), Some(ErrorCode::KeyScope));
     assert!(oauth.consent(&parent, member, &asked("{}"), issuer).await.is_ok());
+    // A key that cannot give what the program asks for gives nothing else in its place.
+    let unreading = serde_json::from_str(r#"{"name": "unreading", "scopes": ["call", "manage"]}"#).unwrap();
+    let unreading = service.keys().create(&key, &unreading, None).await.unwrap();
+    let parent = service.access().current_key(unreading.key.key(), Scope::Manage).await.unwrap();
+    let mut reading = asked("{}");
+    reading.authorization.scope = text("read");
+    let given = oauth.consent(&parent, None, &reading, issuer).await;
+    assert_eq!(code(given.map(|_| ())), Some(ErrorCode::ValidationFailed));
     assert_eq!(code(service.export(&developer).await), Some(ErrorCode::KeyScope));
     let owner = joined(&service, &key, "owner", &Wallet::of(3)).await;
     let export = service.export(&owner).await.unwrap();
