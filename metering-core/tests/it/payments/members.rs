@@ -107,6 +107,18 @@ async fn a_developer_does_not_get_the_secret_of_a_key_that_buys() {
 }
 
 #[tokio::test]
+async fn members_who_only_read_push_nothing_out_of_the_log() {
+    let service = service();
+    let (_, key) = service.open_account("acme", "2".parse().unwrap()).await.unwrap();
+    for (role, number, is_logged) in [("viewer", 1, false), ("billing", 2, true), ("developer", 3, true)] {
+        let session = joined(&service, &key, role, &Wallet::of(number)).await;
+        let member = Caller::from(&session).member().unwrap();
+        let begun = service.members().begin_action(member, "create_key", "").await.unwrap();
+        assert_eq!(begun.is_some(), is_logged, "{role}");
+    }
+}
+
+#[tokio::test]
 async fn nobody_gives_a_program_more_than_the_role_has() {
     let (service, issuer) = (service(), "https://api.example");
     let (_, key) = service.open_account("acme", "2".parse().unwrap()).await.unwrap();
