@@ -106,6 +106,7 @@ pub async fn an_erased_account_keeps_only_its_postings(store: Arc<dyn FullStore>
     assert_eq!(paths(&*store, &other.id).await, ["/people/jo"]);
     assert_eq!((events(&*store, &owner.id).await.len(), store.webhooks(Some(&owner.id)).await.unwrap().len()), (0, 0));
     assert_eq!(store.browser_sessions(&owner.id).await.unwrap(), []);
+    assert!(!store.set_buyer(&owner.id, buyer(), NOON).await.unwrap(), "of a request that began before");
     assert_eq!(store.buyers(&owner.id).await.unwrap(), []);
     let log = store.audit_log(&AuditQuery::default(), 10).await.unwrap();
     let kept: Vec<_> = log.iter().map(|entry| (entry.entry.reason.as_str(), entry.entry.request.as_str())).collect();

@@ -255,6 +255,10 @@ pub async fn an_erasure_takes_members_and_the_log(store: Arc<dyn FullStore>) {
     let erased = store.erase_account(&owner.id, false, NOON).await.unwrap().expect("the account exists");
     let counted = |kind: &str| erased.parts.iter().find(|part| part.kind == kind).map(|part| part.records);
     assert_eq!(["members", "invitations", "account_log"].map(counted), [Some(1), Some(1), Some(3)]);
+    // Of a request that began before.
+    let (actor, action, subject) = (owner_of(&owner), "create_key".to_owned(), String::new());
+    let late = NewAccountAction { at: NOON, actor, action, subject, status: None };
+    assert_eq!(store.log_account_action(&owner.id, late).await.unwrap(), None);
     for (one, left) in [(&owner, 0), (&other, 1)] {
         let found = (store.members(&one.id).await.unwrap().len(), store.invitations(&one.id).await.unwrap().len());
         assert_eq!(found, (left, left));

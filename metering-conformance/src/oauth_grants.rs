@@ -177,6 +177,21 @@ pub async fn a_revoked_token_ends_the_access(store: Arc<dyn FullStore>) {
     assert_eq!(scene.store.live_keys(&[secret.hash()], NOON).await.unwrap(), [true]);
 }
 
+/// Whichever is first, the client has no access afterwards.
+pub async fn a_code_that_is_revoked_while_it_is_redeemed_gives_nothing(store: Arc<dyn FullStore>) {
+    let scene = Scene::new(store).await;
+    for _ in 0..TASKS {
+        let code = scene.code().await;
+        let form = TokenForm::parse(format!("token={code}").as_bytes()).unwrap();
+        let (redeemed, revoked) = tokio::join!(scene.redeem(&code), scene.service.oauth().unwrap().revoke(&form));
+        revoked.unwrap();
+        if let Ok(token) = redeemed {
+            assert!(scene.charge(&token, 1).await.is_err());
+        }
+        assert_eq!(scene.keys().await, []);
+    }
+}
+
 /// With the saved card, and without hashes or what the processor calls them.
 pub async fn an_export_has_programs_and_cards(store: Arc<dyn FullStore>) {
     let scene = Scene::new(store).await;

@@ -41,17 +41,20 @@ pub(super) async fn grant_of(store: &dyn FullStore, account: AccountId, expires_
     }
 }
 
-/// No more than the limit are stored.
+/// No more than the limit are stored: a new one takes the place of the oldest that is unused.
 pub async fn a_registered_client_is_found_as_it_was(store: Arc<dyn FullStore>) {
     let (one, two) = (client("cli_1", NOON), client("cli_2", NOON));
     assert!(store.register_oauth_client(one.clone(), 2).await.unwrap());
     assert!(store.register_oauth_client(two, 2).await.unwrap());
-    assert!(!store.register_oauth_client(client("cli_3", NOON), 2).await.unwrap());
     assert_eq!(store.oauth_client("cli_1").await.unwrap(), Some(one.clone()));
-    assert_eq!(store.oauth_client("cli_3").await.unwrap(), None);
     let later = NOON.saturating_add(MINUTE);
     store.keep_oauth_client("cli_1", later).await.unwrap();
+    assert!(store.register_oauth_client(client("cli_3", NOON), 2).await.unwrap());
+    assert_eq!(store.oauth_client("cli_2").await.unwrap(), None);
+    store.keep_oauth_client("cli_2", later).await.unwrap();
     store.keep_oauth_client("cli_3", later).await.unwrap();
+    assert!(!store.register_oauth_client(client("cli_4", NOON), 2).await.unwrap(), "both are used");
+    assert_eq!(store.oauth_client("cli_4").await.unwrap(), None);
     assert_eq!(store.oauth_client("cli_1").await.unwrap(), Some(OAuthClient { expires_at: later, ..one }));
 }
 

@@ -43,10 +43,11 @@ pub async fn list(db: &mut dyn Executor, account: &AccountId) -> Result<Vec<Buye
     record::list(db, condition, &values![account]).await
 }
 
-/// Changes the details of an account. Whether there is such an account.
+/// Changes the details of an account. Whether there is such an account that is not revoked.
 pub async fn set(db: &mut dyn Executor, id: &AccountId, buyer: Option<&Buyer>, now: Timestamp) -> Result<bool> {
-    // Nothing is bought until the transaction ends.
-    let Some((row, _)) = accounts::locked(db, id).await? else { return Ok(false) };
+    // Nothing is bought until the transaction ends, and what was erased does not come back.
+    let found = accounts::locked(db, id).await?.filter(|(_, account)| account.revoked_at.is_none());
+    let Some((row, _)) = found else { return Ok(false) };
     let records = list(db, id).await?;
     let has_bought = match records.last() {
         Some(newest) => has_bought_since(db, row, newest.since).await?,

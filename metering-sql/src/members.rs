@@ -269,9 +269,11 @@ async fn write(db: &mut dyn Executor, account: &AccountId, changes: MemberChange
     db.write_events(Some(row), event.as_slice()).await
 }
 
-/// Adds an entry to an account's log. Returns its number.
+/// Adds an entry to the log of an account that is not revoked. Returns its number.
 pub async fn log(db: &mut dyn Executor, account: &AccountId, action: &NewAccountAction) -> Result<Option<i64>> {
-    let Some((row, _)) = accounts::locked(db, account).await? else { return Ok(None) };
+    // What was erased does not come back with a request that began before.
+    let found = accounts::locked(db, account).await?.filter(|(_, account)| account.revoked_at.is_none());
+    let Some((row, _)) = found else { return Ok(None) };
     append(db, row, account, action.clone()).await.map(Some)
 }
 

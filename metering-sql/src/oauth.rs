@@ -84,11 +84,16 @@ impl Record for Grant {
     }
 }
 
-/// Stores a client that registers, unless there are `most` of them.
+/// Stores a client that registers; if there are `most` of them, in place of the one that expires first, but not of one that
+/// expires later than it.
 pub async fn register(db: &mut dyn Executor, client: &OAuthClient, most: u64) -> Result<bool> {
     let rows = db.query("SELECT count(*) FROM oauth_client", &[]).await?;
     if only(&rows)?.get::<u64>(0)? >= most {
-        return Ok(false);
+        let first =
+            "WHERE id = (SELECT c.id FROM oauth_client c WHERE c.expires_at <= ?1 ORDER BY c.expires_at LIMIT 1)";
+        if record::delete::<OAuthClient>(db, first, values![client.expires_at]).await? == 0 {
+            return Ok(false);
+        }
     }
     insert(db, std::slice::from_ref(client)).await.map(|_| true)
 }

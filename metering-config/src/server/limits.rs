@@ -10,9 +10,9 @@ use crate::server::{Quota, Span};
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct LimitsConfig {
-    /// Signups, quotes, claims and top-ups per client address.
+    /// Signups, quotes, claims, top-ups and invitations by mail per client address.
     pub signup_per_ip: Quota,
-    /// Signups, quotes, claims and top-ups per network: a /24 of IPv4, a /48 of IPv6.
+    /// Signups, quotes, claims, top-ups and invitations by mail per network: a /24 of IPv4, a /48 of IPv6.
     pub signup_per_network: Quota,
     /// Signups per email address, from all clients together.
     pub signup_per_email: Quota,

@@ -7,6 +7,7 @@ macro_rules! oauth_conformance {
     ($fresh:expr) => {
         $crate::conformance_tests! { $fresh;
             oauth_grants::a_code_gives_one_key_however_often_it_is_sent,
+            oauth_grants::a_code_that_is_revoked_while_it_is_redeemed_gives_nothing,
             oauth_grants::a_refresh_keeps_the_budget_and_what_was_spent_of_it,
             oauth_grants::a_refresh_token_that_comes_twice_ends_the_access,
             oauth_grants::a_revoked_token_ends_the_access,

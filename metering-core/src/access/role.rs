@@ -55,6 +55,12 @@ impl MemberRole {
         }
     }
 
+    /// Whether members with this role may change something beyond their own sessions and membership.
+    #[must_use]
+    pub const fn may_change(self) -> bool {
+        self.may(Right::Develop) || self.may(Right::Pay)
+    }
+
     /// Whether members with this role may give keys these scopes, or change a key that has them.
     #[must_use]
     pub fn may_give(self, scopes: Scopes) -> bool {

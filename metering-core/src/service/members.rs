@@ -208,10 +208,14 @@ impl<'s> Members<'s> {
     }
 
     /// Logs that a member makes a call that may change something. If this fails, the call must not be made.
+    /// `None` for a role that only reads: its refused calls would push the entries of others out of the log.
     ///
     /// # Errors
     /// When the store fails.
     pub async fn begin_action(self, member: &Member, call: &str, subject: &str) -> Result<Option<BegunAction>, Error> {
+        if !member.role.may_change() {
+            return Ok(None);
+        }
         let action = NewAccountAction {
             at: self.access.now(),
             actor: AccountActor::Member(member.clone()),

@@ -73,7 +73,7 @@ pub trait MemberStore: BrowserSessionStore {
     async fn join(&self, link: &LinkHash, new: NewBrowserSession) -> Result<Option<BrowserSession>, StoreError>;
 
     /// Adds an entry to an account's log, and returns its number. Deletes all but the newest
-    /// [`AccountAction::MAX_PER_ACCOUNT`]. `None` when there is no such account.
+    /// [`AccountAction::MAX_PER_ACCOUNT`]. `None` when there is no such account, or it is revoked.
     async fn log_account_action(
         &self,
         account: &AccountId,

@@ -181,7 +181,8 @@ pub trait PaymentStore: Store {
     async fn buyers(&self, account: &AccountId) -> Result<Vec<BuyerRecord>, StoreError>;
 
     /// Changes who buys for an account, as [`set_buyer`](crate::backend::decision::set_buyer) decides; `None` for nobody
-    /// in particular. Purchases that were made keep what they had. Whether there is such an account.
+    /// in particular. Purchases that were made keep what they had. Whether there is such an account that is not
+    /// revoked.
     async fn set_buyer(&self, account: &AccountId, buyer: Option<Buyer>, now: Timestamp) -> Result<bool, StoreError>;
 
     /// Adds the current buyer of an account to the receipts for its purchases at that moment, if they name none.

@@ -125,7 +125,7 @@ impl<C: Clock + Clone> Limits<C> {
         self.payments_wallet.replace(config.payments_per_wallet);
     }
 
-    /// Counts a signup, quote, claim or top-up of a client.
+    /// Counts a signup, quote, claim, top-up or invitation by mail of a client.
     ///
     /// # Errors
     /// 429 when the limit is reached.
@@ -309,6 +309,7 @@ impl<C: Clock + Clone> Limits<C> {
         self.sessions.forget_idle();
         self.recovery.forget_idle();
         self.recovery_mail.forget_idle();
+        self.sign_in_mail.forget_idle();
         self.mail_network.forget_idle();
         self.verification_mail.forget_idle();
         self.verification_mail_address.forget_idle();

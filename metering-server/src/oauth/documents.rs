@@ -1,7 +1,7 @@
 //! Fetches what clients publish about themselves, and keeps it for a while.
 //!
-//! Anyone can have a document fetched, from a host of their choice: so it is fetched with the precautions of webhooks,
-//! must be small, and few are fetched at a time.
+//! Anyone can have a document fetched, from a host of their choice: so it is fetched with the precautions of webhooks, from
+//! public addresses only, must be small, and few are fetched at a time.
 
 use std::collections::HashMap;
 use std::error::Error;
@@ -38,13 +38,14 @@ pub(crate) struct Documents {
 }
 
 impl Documents {
-    /// Fetches from the addresses that webhooks may be sent to.
+    /// Fetches from public addresses. The networks that webhooks may be sent to are for customers, and this is for anybody.
     ///
     /// # Errors
     /// When the certificates cannot be used.
     pub(crate) fn new(config: &WebhooksConfig) -> Result<Self, Box<dyn Error + Send + Sync>> {
-        let client = WebhookClient::for_customers(config.addresses(), config.ca_file.as_deref())?;
-        Ok(Self { client, policy: config.addresses(), fetching: Semaphore::new(CONCURRENT), kept: Mutex::default() })
+        let policy = AddressPolicy::default();
+        let client = WebhookClient::for_customers(policy.clone(), config.ca_file.as_deref())?;
+        Ok(Self { client, policy, fetching: Semaphore::new(CONCURRENT), kept: Mutex::default() })
     }
 
     fn kept(&self, url: &str) -> Option<Vec<u8>> {
@@ -105,8 +106,11 @@ mod tests {
 
     #[tokio::test]
     async fn documents_in_the_operators_network_are_not_fetched() {
-        let documents = Documents::new(&WebhooksConfig::default()).unwrap();
-        for url in ["https://127.0.0.1/x", "https://169.254.169.254/x", "https://localhost/x", "https://[::1]/x"] {
+        let config = toml::from_str("allowed_networks = '10.0.0.0/8, 127.0.0.0/8'").unwrap();
+        let documents = Documents::new(&config).unwrap();
+        let hosts = ["127.0.0.1", "10.0.0.1", "169.254.169.254", "localhost", "[::1]"];
+        for url in hosts.map(|host| format!("https://{host}/x")) {
+            let url = url.as_str();
             let problem = documents.fetch(url).await.unwrap_err();
             assert!(problem.contains("not public"), "{url} {problem}");
         }

@@ -64,7 +64,8 @@ impl OAuth<'_> {
         wanted.name.get_or_insert_with(|| asking.client.name.to_string());
         if wanted.scopes.is_none() {
             let given = asked.scopes.iter().filter(|scope| parent.terms.scopes.has(*scope));
-            wanted.scopes = Scopes::of(given).ok().map(names);
+            // None is refused below, rather than replaced by the scopes of other keys.
+            wanted.scopes = Some(given.map(|scope| scope.as_str().to_owned()).collect());
         }
         let terms = self.keys.terms_below(parent, &wanted)?;
         may_give(member, terms.scopes)?;

@@ -25,7 +25,7 @@ impl OAuth<'_> {
         if self.store().register_oauth_client(client, OAuthClient::MAX_REGISTERED).await? {
             return Ok(document);
         }
-        tracing::warn!("as many clients of OAuth have registered as are kept; unused ones are forgotten after a day");
+        tracing::warn!("as many clients of OAuth have registered as are kept, and owners consented to all of them");
         let advice = "too many programs have registered here; use a client id metadata document, or try again tomorrow";
         Err(OAuthError::refused("invalid_client_metadata", advice))
     }
@@ -45,8 +45,15 @@ impl OAuth<'_> {
         if form.get("client_id").is_some_and(|client| client != grant.client) {
             return Err(OAuthError::refused("invalid_client", "the token was given to another client_id"));
         }
-        let now = self.access.now();
-        in_transaction(self.store(), (grant, now), |store, (grant, now)| end(store, grant, *now)).await?;
+        let ended = (grant.id, self.access.now());
+        let steps = in_transaction(self.store(), ended, |store, (id, now)| {
+            Box::pin(async move {
+                // Again: its code may have been redeemed since.
+                let Some(grant) = store.oauth_grant(id).await? else { return Ok(()) };
+                end(store, &grant, *now).await
+            })
+        });
+        steps.await?;
         Ok(())
     }
 }

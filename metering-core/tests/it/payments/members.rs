@@ -107,6 +107,18 @@ async fn a_developer_does_not_get_the_secret_of_a_key_that_buys() {
 }
 
 #[tokio::test]
+async fn members_who_only_read_push_nothing_out_of_the_log() {
+    let service = service();
+    let (_, key) = service.open_account("acme", "2".parse().unwrap()).await.unwrap();
+    for (role, number, is_logged) in [("viewer", 1, false), ("billing", 2, true), ("developer", 3, true)] {
+        let session = joined(&service, &key, role, &Wallet::of(number)).await;
+        let member = Caller::from(&session).member().unwrap();
+        let begun = service.members().begin_action(member, "create_key", "").await.unwrap();
+        assert_eq!(begun.is_some(), is_logged, "{role}");
+    }
+}
+
+#[tokio::test]
 async fn nobody_gives_a_program_more_than_the_role_has() {
     let (service, issuer) = (service(), "https://api.example");
     let (_, key) = service.open_account("acme", "2".parse().unwrap()).await.unwrap();
@@ -131,6 +143,14 @@ async fn nobody_gives_a_program_more_than_the_role_has() {
     let buying = oauth.consent(&parent, member, &asked(r#"{"scopes": ["read", "topup"]}"#), issuer).await;
     assert_eq!(code(buying.map(|_| ())), Some(ErrorCode::KeyScope));
     assert!(oauth.consent(&parent, member, &asked("{}"), issuer).await.is_ok());
+    // A key that cannot give what the program asks for gives nothing else in its place.
+    let unreading = serde_json::from_str(r#"{"name": "unreading", "scopes": ["call", "manage"]}"#).unwrap();
+    let unreading = service.keys().create(&key, &unreading, None).await.unwrap();
+    let parent = service.access().current_key(unreading.key.key(), Scope::Manage).await.unwrap();
+    let mut reading = asked("{}");
+    reading.authorization.scope = text("read");
+    let given = oauth.consent(&parent, None, &reading, issuer).await;
+    assert_eq!(code(given.map(|_| ())), Some(ErrorCode::ValidationFailed));
     assert_eq!(code(service.export(&developer).await), Some(ErrorCode::KeyScope));
     let owner = joined(&service, &key, "owner", &Wallet::of(3)).await;
     let export = service.export(&owner).await.unwrap();

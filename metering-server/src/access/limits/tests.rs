@@ -235,6 +235,17 @@ fn recovery_mail_is_refilled_as_often_as_a_link_expires() {
     assert!(!limits.recovery_mail(&owner));
 }
 
+/// Anybody may name addresses, known or not.
+#[test]
+fn addresses_that_asked_for_links_are_forgotten() {
+    let Scene { limits, clock } = scene(&LimitsConfig::default());
+    let owner = email("jo@example.com");
+    assert!(limits.recovery_mail(&owner) && limits.sign_in_mail(&owner));
+    clock.advance(Duration::from_secs(3_600));
+    limits.forget_idle();
+    assert_eq!((limits.recovery_mail.len(), limits.sign_in_mail.len()), (0, 0));
+}
+
 /// An account may have a thousand addresses, but it is one account.
 #[test]
 fn top_up_quotes_and_their_polls_are_limited_per_account() {
