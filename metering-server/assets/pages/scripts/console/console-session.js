@@ -12,7 +12,7 @@ const REFUSED = {
   refused: "The provider did not sign you in. Try again, or sign in with a token.",
   unavailable: "The provider cannot be reached. Try again later, or sign in with a token.",
   invalid: "The provider's response is not valid. Sign in with a token, and look at the server's log.",
-  no_role: "You are not among the operators of this service. Ask whoever runs it to add you to console.oidc.operators.",
+  no_role: "You are not among the operators of this service. Ask whoever runs it to add you to the operators of its sign-in.",
 };
 
 let operator = null;
