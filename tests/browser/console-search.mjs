@@ -27,6 +27,8 @@ const WALLET = "0x5aaeb6053f3e94c9b9a09f33669435e7ef1beaed";
 
 /** What needs attention, made up: one of each. */
 const needs = (org) => ({
+  unpaid: [],
+  usage_sinks: [],
   unclaimed: [
     {
       payment: { chain: "base", chain_id: 8453, tx_hash: `0x${"ab".repeat(32)}`, block_number: 42, mined_at: "2026-11-20T08:00:00.000Z", payer_address: WALLET, recipient: WALLET, token_contract: WALLET, token_symbol: "USDC", amount_atomic: "4750000", amount_human: "4.75", status: "known_payer", state: null, org_ids: [org], quote: null, note: "" },

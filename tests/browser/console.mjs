@@ -6,7 +6,7 @@ import { enter, shown, visit } from "./console-steps.mjs";
 import { LOOKS, call, tabTo } from "./steps.mjs";
 
 const VIEWS = ["Overview", "Accounts", "Payments", "Plans", "Catalogue", "Price versions", "Audit log", "Operators"];
-const TABS = ["ledger", "charges", "usage", "keys", "holds", "webhooks", "payments", "history"];
+const TABS = ["ledger", "charges", "usage", "keys", "members", "holds", "webhooks", "payments", "history"];
 const DAY_MS = 86_400_000;
 
 /** Puts a made-up month into the report, and two chains into the health. */
@@ -151,7 +151,7 @@ export const operatorsConsole = {
     const other = await visitor.window();
     await enter(other, manager);
     const all = await buttons(other);
-    assert.deepEqual(all.Account, ["Grant", "Adjust", "Limits", "Rotate key", "Revoke"]);
+    assert.deepEqual(all.Account, ["Grant", "Adjust", "Limits", "Rotate key", "Revoke", "Erase owner"]);
     assert.deepEqual([all.Accounts, all.Plans], [["New account"], ["New plan"]]);
     assert.equal(all.Operators.length, 3, "a new one, and two to revoke");
   },

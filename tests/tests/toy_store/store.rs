@@ -101,9 +101,10 @@ metering_sql::event_store! {
                 AND (?3 IS NULL OR delivery.webhook = (SELECT w.id FROM webhook w WHERE w.public_id = ?3)) \
                 AND (?4 IS NULL OR delivery.webhook <> 0 \
                   AND delivery.account = (SELECT a.id FROM account a WHERE a.org_id = ?4)) \
-                AND (?5 IS NULL OR delivery.state = ?5) ORDER BY delivery.id DESC LIMIT ?2";
+                AND (?5 IS NULL OR delivery.state = ?5) \
+                AND (?6 IS NULL OR event.kind = ?6) ORDER BY delivery.id DESC LIMIT ?2";
             let before = metering_sql::now(ready(events::before(after)))?;
-            let values = values![before, one_more_than(limit), filter.webhook, account, filter.state];
+            let values = values![before, one_more_than(limit), filter.webhook, account, filter.state, filter.kind];
             read(self, (values, limit), |db, (values, limit)| {
                 Box::pin(deliveries::page(db, LISTED, values, *limit))
             })

@@ -68,13 +68,15 @@ fn new_price_takes_effect_under_load_and_the_books_are_exact() {
     let account = at.site.account("1000");
     let charged = Arc::new(Mutex::new(Vec::new()));
     let requests = vec![request("GET", PATH, Some(&account.api_key), &[])];
-    let plan = LoadPlan::new(at.server.address(), 64, Stop::After(Duration::from_secs(3)), requests);
+    let plan = LoadPlan::new(at.server.address(), 64, Stop::AfterRequests(30_000), requests);
     let seen = Arc::clone(&charged);
     let load = load::start(plan, move |response| {
         let charged = response.header("x-bds-credit-charged").map(Credits::from_printed);
         seen.lock().unwrap().push(charged.expect("every response names its charge").unwrap());
     });
-    std::thread::sleep(Duration::from_secs(1));
+    while charged.lock().unwrap().len() <= 64 {
+        std::thread::sleep(Duration::from_millis(10));
+    }
     at.site.write("catalogue.json", &catalogue(7).to_string());
     at.server.hang_up();
     at.server.expect_log("the configuration was reloaded");

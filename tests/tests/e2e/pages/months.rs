@@ -47,6 +47,14 @@ const PURCHASES: [(usize, &str, i64, u128, &str, u32); 6] = [
     (2, "Team", 500, 90, "77.36", 4),
 ];
 
+/// The plans that were bought. Their token is that of the payments.
+const PLANS: &str = r#"[
+    {"id": "starter", "chain_id": 8453, "token_symbol": "USDC", "payment_kind": "erc20", "credits": 100, "token_amount": "20",
+     "token_contract": "0xc0c0c0c0c0c0c0c0c0c0c0c0c0c0c0c0c0c0c0c0", "token_decimals": 6, "label": "Starter", "active": false},
+    {"id": "team", "chain_id": 8453, "token_symbol": "USDC", "payment_kind": "erc20", "credits": 500, "token_amount": "90",
+     "token_contract": "0xc0c0c0c0c0c0c0c0c0c0c0c0c0c0c0c0c0c0c0c0", "token_decimals": 6, "label": "Team", "active": false}
+]"#;
+
 /// An account, and the keys that it uses in turns.
 struct Agent {
     id: AccountId,
@@ -128,6 +136,7 @@ async fn use_keys(site: &Site, agents: &[Agent]) {
 /// Buys plans with tokens. The first account has billing details.
 async fn buy(site: &Site, agents: &[Agent]) {
     let (store, now) = (open(site), SystemClock.now());
+    store.put_plans(serde_json::from_str(PLANS).unwrap()).await.unwrap();
     let buyer = Buyer::new("Acme Data GmbH", &["Example Street 1", "10115 Berlin"], Some("DE 123456789")).unwrap();
     assert!(store.set_buyer(&agents[0].id, Some(buyer), now.saturating_sub(DAY * DAYS)).await.unwrap());
     for ((agent, plan, credits, dollars, euros, back), number) in PURCHASES.into_iter().zip(1_u8..) {
