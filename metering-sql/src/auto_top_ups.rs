@@ -19,7 +19,7 @@ use crate::row::{Reader, Row};
 use crate::table::Column::{Account as AccountColumn, Own};
 use crate::table::Table;
 use crate::value::Value;
-use crate::{accounts, processors, values};
+use crate::{accounts, reversals, values};
 
 impl Record for AutoTopUp {
     const TABLE: Table = Table {
@@ -204,7 +204,7 @@ pub async fn end(db: &mut dyn Executor, id: TopUpChargeId, end: &TopUpEnd, now: 
     let (ended, payment, why) = match end {
         TopUpEnd::Paid(payment) => {
             let hash = payment.tx().hash;
-            let reversals = processors::reversals(db, &hash).await?;
+            let reversals = reversals::of_payment(db, &hash).await?;
             let is_reversed = reversals.iter().any(|reversal| reversal.restored_at.is_none());
             (TopUpChargeState::Paid, Some(hash), is_reversed.then_some(TopUpStop::Reversed))
         }

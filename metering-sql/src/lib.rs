@@ -16,6 +16,7 @@ mod fault;
 mod lineage;
 mod progress;
 mod record;
+mod reversals;
 mod row;
 mod stores;
 mod table;

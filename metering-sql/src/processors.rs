@@ -1,54 +1,16 @@
-//! Payments that processors took, and their reversals.
+//! Payments that processors took: credits them, and records their reversals.
 
 use metering_core::backend::decision::{self, Decided, LoggedAction, ReversalChanges, ReversalFacts};
-use metering_core::chains::TxHash;
 use metering_core::payments::{PaymentRecord, ProcessorRef, ProcessorReversal};
 use metering_core::store::{PaymentCredit, PaymentCredited, ProcessorReversed, ReversalChange};
 
 use crate::executor::Executor;
 use crate::fault::Result;
-use crate::record::{self, Record, find, insert, set};
-use crate::row::Reader;
+use crate::record::{find, insert, set};
 use crate::settlements::purchased_amount;
-use crate::table::Column::Own;
-use crate::table::Table;
-use crate::value::Value;
 use crate::{accounts, audit, auto_top_ups, payments, values};
 
-impl Record for ProcessorReversal {
-    const TABLE: Table = Table {
-        name: "payment_reversal",
-        key: &["processor", "reversal_id"],
-        columns: &[
-            Own("processor"),
-            Own("reversal_id"),
-            Own("tx_hash"),
-            Own("amount"),
-            Own("reason"),
-            Own("reversed_at"),
-            Own("restored_at"),
-        ],
-    };
-
-    fn values(&self) -> Result<Vec<Value>> {
-        let Self { reference, payment, amount, reason, reversed_at, restored_at } = self;
-        Ok(values![reference.processor(), reference.id(), payment, amount, reason, reversed_at, restored_at])
-    }
-
-    fn read(row: &mut Reader<'_>) -> Result<Self> {
-        let (processor, id): (String, String) = (row.next()?, row.next()?);
-        let reference = ProcessorRef::new(&processor, &id).map_err(|wrong| row.corrupt(wrong))?;
-        let (payment, amount, reason) = (row.next()?, row.next()?, row.next()?);
-        let (reversed_at, restored_at) = (row.next()?, row.next()?);
-        Ok(Self { reference, payment, amount, reason, reversed_at, restored_at })
-    }
-}
-
-/// The reversals of the payment with this hash, by time, then id.
-pub async fn reversals(db: &mut dyn Executor, payment: &TxHash) -> Result<Vec<ProcessorReversal>> {
-    let rest = "WHERE tx_hash = ?1 ORDER BY reversed_at, reversal_id {bytes}";
-    record::list(db, rest, &values![payment]).await
-}
+pub use crate::reversals::of_payment as reversals;
 
 /// Credits a payment.
 pub async fn credit(

@@ -23,7 +23,7 @@ use crate::error::{Result, corrupt, store_error};
 use crate::journal::sequence::record_settings;
 use crate::journal::{Snapshot, Unfolded};
 use crate::money::ledger;
-use crate::usage::history;
+use crate::usage::erasure;
 
 /// Statements of one transaction.
 ///
@@ -162,7 +162,7 @@ impl Executor for Statements<'_, '_> {
         until: Timestamp,
         mode: WriteMode,
     ) -> BoxFuture<'_, metering_sql::Result<u64>> {
-        done(history::erase_paths(&self.0, account, until, mode))
+        done(erasure::erase_paths(&self.0, account, until, mode))
     }
 
     /// Until the connection is closed: erasures are rare.

@@ -1,6 +1,7 @@
 //! Loads the configuration from file, environment and flags, and validates it.
 
 mod authorize;
+mod oauth;
 mod pay;
 mod service_url;
 mod upstreams;

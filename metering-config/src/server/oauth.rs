@@ -1,13 +1,6 @@
-//! The section `[oauth]`, against the keys that it depends on.
-
-use std::net::IpAddr;
+//! The section `[oauth]`.
 
 use serde::{Deserialize, Serialize};
-use url::Url;
-
-use crate::ConfigError;
-use crate::server::own_machine::is_own_machine;
-use crate::server::{Config, Surface};
 
 /// Programs that get a key by their owner's consent.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
@@ -15,65 +8,4 @@ use crate::server::{Config, Surface};
 pub struct OAuthConfig {
     /// Whether programs may ask for keys; by default, wherever that is safe.
     pub enabled: Option<bool>,
-}
-
-impl OAuthConfig {
-    /// Whether this process offers OAuth: with its pages, and where nobody on the network can read along.
-    #[must_use]
-    pub fn is_on(&self, config: &Config) -> bool {
-        self.enabled.unwrap_or(true) && problem(config).is_none()
-    }
-
-    pub(super) fn check(&self, config: &Config) -> Result<(), ConfigError> {
-        match problem(config) {
-            Some(problem) if self.enabled == Some(true) => Err(ConfigError::key("oauth.enabled", problem)),
-            _ => Ok(()),
-        }
-    }
-}
-
-/// Why this process cannot offer OAuth.
-fn problem(config: &Config) -> Option<&'static str> {
-    if !config.serves(Surface::Metering) {
-        return Some("needs the surface metering, whose pages ask for consent");
-    }
-    let Some(public) = &config.public_url else {
-        let host = config.listen.rsplit_once(':').map_or("", |(host, _)| host).trim_matches(['[', ']']);
-        let is_local = host == "localhost" || host.parse::<IpAddr>().is_ok_and(|ip| ip.is_loopback());
-        return (!is_local).then_some("needs public_url, the https URL under which clients reach this service");
-    };
-    let Ok(url) = Url::parse(public) else { return Some("needs a valid URL in public_url") };
-    if url.path() != "/" {
-        return Some("needs a public_url without a path: clients look for OAuth at the root of the host");
-    }
-    (url.scheme() != "https" && !is_own_machine(&url)).then_some("needs a public_url that starts with https://")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn oauth_is_on_where_nobody_can_read_along() {
-        // configuration, is on, can be switched on
-        let table = [
-            ("", true, true),
-            ("listen = '[::1]:80'", true, true),
-            ("listen = '0.0.0.0:80'", false, false),
-            ("listen = '0.0.0.0:80'\npublic_url = 'https://api.example'", true, true),
-            ("public_url = 'https://api.example/'", true, true),
-            ("public_url = 'https://api.example/v1'", false, false),
-            ("public_url = 'http://api.example'", false, false),
-            ("public_url = 'http://localhost:8787'", true, true),
-            ("surfaces = ['gateway']", false, false),
-        ];
-        for (toml, is_on, can_be_on) in table {
-            let mut config: Config = toml::from_str(toml).unwrap();
-            assert_eq!(config.oauth.is_on(&config), is_on, "{toml}");
-            config.oauth.enabled = Some(true);
-            assert_eq!(config.oauth.check(&config).is_ok(), can_be_on, "{toml}");
-            config.oauth.enabled = Some(false);
-            assert!(!config.oauth.is_on(&config) && config.oauth.check(&config).is_ok(), "{toml}");
-        }
-    }
 }

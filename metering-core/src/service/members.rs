@@ -2,6 +2,8 @@
 //!
 //! How they sign in is in [`BrowserSessions`](crate::service::BrowserSessions).
 
+mod setup;
+
 use std::sync::Arc;
 
 use crate::access::account::AccountId;
@@ -26,17 +28,12 @@ use crate::wire::{
     MembersDocument, RemovedMemberResponse,
 };
 
+pub(super) use setup::MemberSetup;
+
 /// The most entries of the log in one response.
 const MAX_ENTRIES: u32 = 100;
 /// Stands for the member who asks, in place of an id.
 const CURRENT: &str = "current";
-
-/// What [`Service::with_members`] sets.
-#[derive(Debug, Clone)]
-pub(super) struct MemberSetup {
-    pub(super) store: Arc<dyn MemberStore>,
-    sign_in_url: Arc<str>,
-}
 
 /// Members of accounts, from [`Service::members`].
 #[derive(Debug, Clone, Copy)]

@@ -2,15 +2,15 @@
 
 use std::cmp::Reverse;
 
+use metering_core::AccountId;
 use metering_core::usage::Activity;
-use metering_core::{AccountId, Timestamp};
-use metering_sql::{WriteMode, accounts, ledger, now, usage_lines};
+use metering_sql::{accounts, ledger, now, usage_lines};
 
 use crate::error::{Result, store_error};
 use crate::journal::Snapshot;
-use crate::rows::{all, first};
+use crate::rows::all;
 use crate::script::Statements;
-use crate::usage::activity::{self, Entry, KEPT, unpack};
+use crate::usage::activity::{Entry, KEPT, unpack};
 use crate::usage::newest::Newest;
 
 /// An account's latest entries, usage and ledger together, newest first.
@@ -22,20 +22,6 @@ pub(crate) fn newest(snapshot: &Snapshot<'_>, id: &AccountId, limit: u32) -> Res
     entries.extend(now(ledger::newest(&mut statements, account, limit))?);
     entries.sort_unstable_by_key(|(id, _)| Reverse(*id));
     Ok(entries.into_iter().take(most).map(|(_, activity)| activity).collect())
-}
-
-/// Replaces the paths of an account's usage of `until` or earlier, or only counts the entries that have one. Usage of an erased
-/// account that is not folded yet loses its path when it is folded or shown.
-pub(crate) fn erase_paths(snapshot: &Snapshot<'_>, account: i64, until: Timestamp, mode: WriteMode) -> Result<u64> {
-    let folded = activity::erase_paths(snapshot, account, until, mode)?;
-    let mut erased = snapshot.prepare_cached("SELECT erased_at FROM account WHERE id = ?1").map_err(store_error)?;
-    let erased_at = first(&mut erased, [account], |row| row.get::<_, Option<i64>>(0).map(Ok))?;
-    if erased_at.flatten().is_some() {
-        return Ok(folded);
-    }
-    let unfolded = snapshot.unfolded()?;
-    let old = unfolded.of(account).filter(|noted| noted.at <= until).filter_map(Entry::of);
-    Ok(folded + old.map(|mut entry| u64::from(entry.erase_path())).sum::<u64>())
 }
 
 fn usage_entries(snapshot: &Snapshot<'_>, account: i64, is_erased: bool, limit: usize) -> Result<Vec<(i64, Activity)>> {

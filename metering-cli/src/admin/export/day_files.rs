@@ -10,8 +10,8 @@ use std::path::Path;
 use metering_core::events::SentUsage;
 use metering_core::{Day, FullStore};
 
+use super::arguments::{ExportArgs, ExportFormat};
 use super::days::Days;
-use super::{ExportArgs, ExportFormat};
 use crate::failure::Failure;
 use crate::progress::{Progress, Unit};
 
