@@ -57,16 +57,16 @@ fn every_column_with_text_is_erased_or_kept_on_purpose() {
 async fn an_erased_address_is_not_in_the_file() {
     let (_folder, file) = database_path();
     let store = SqliteStore::create(&file).unwrap();
-    let email = Some("Forgotten@example.com".parse().unwrap());
-    let new = NewAccount { agent_name: "forgotten-agent".parse().unwrap(), email, ..new_account() };
+    let email = Some("Quillfeather@example.com".parse().unwrap());
+    let new = NewAccount { agent_name: "quillfeather-agent".parse().unwrap(), email, ..new_account() };
     let id = new.id.clone();
     store.create_account(new).await.unwrap();
-    let (token, identity) = (LinkHash::from_bytes([1; 32]), "forGOTTEN@example.com".parse().unwrap());
+    let (token, identity) = (LinkHash::from_bytes([1; 32]), "quillFEATHER@example.com".parse().unwrap());
     store.open_sign_in(SignInProof { token, identity, invitation: None, expires_at: NOON }).await.unwrap();
     store.erase_account(&id, false, NOON).await.unwrap().expect("the account exists");
     drop(store);
     let bytes = std::fs::read(&file).unwrap().to_ascii_lowercase();
     let has = |text: &str| bytes.windows(text.len()).any(|window| window == text.as_bytes());
     assert!(has(&id.as_str().to_ascii_lowercase()), "the account is there");
-    assert!(!has("forgotten"), "nothing else is");
+    assert!(!has("quillfeather"), "nothing else is");
 }
