@@ -165,7 +165,7 @@ pub(crate) fn columns() -> String {
 /// A key, and what counts against its terms.
 pub type Metered = (Key, Option<KeyMeter>);
 
-/// Reads [`columns`].
+/// Reads the columns of a key and its meter.
 ///
 /// # Errors
 /// When the row is corrupt.

@@ -29,9 +29,9 @@ pub async fn forget(
     let Retention { activity, events, deliveries, audit } = *kept;
     let mut forgotten = 0;
     if events.or(deliveries).or(audit).is_some() {
-        let untils = [events, deliveries, audit].map(|kept| kept.map(|kept| now.saturating_sub(kept)));
-        let args = (untils, db.deleted_at_once().min(MOST));
-        forgotten = delete(db, args, |db, (untils, limit)| Box::pin(forget_some(db, *untils, *limit))).await?;
+        let before = [events, deliveries, audit].map(|kept| kept.map(|kept| now.saturating_sub(kept)));
+        let args = (before, db.deleted_at_once().min(MOST));
+        forgotten = delete(db, args, |db, (before, limit)| Box::pin(forget_some(db, *before, *limit))).await?;
     }
     let Some(until) = activity.map(|kept| now.saturating_sub(kept)) else { return Ok((forgotten, None)) };
     let args = (row_of_cursor(after)?, until);
@@ -43,8 +43,8 @@ pub async fn forget(
     Ok((forgotten, last.map(|last| Cursor::new(last.to_string()))))
 }
 
-async fn forget_some(db: &mut dyn Executor, untils: [Option<Timestamp>; 3], limit: u64) -> Result<u64> {
-    let [events_until, deliveries_until, audit_until] = untils;
+async fn forget_some(db: &mut dyn Executor, before: [Option<Timestamp>; 3], limit: u64) -> Result<u64> {
+    let [events_until, deliveries_until, audit_until] = before;
     let mut forgotten = 0;
     // First, because it may wait for charges.
     if let Some(until) = events_until {

@@ -122,6 +122,7 @@ impl<'s> Offers<'s> {
     }
 
     /// Executes a payment that backed a hold. The balance after it, if it is executed.
+    #[cfg(feature = "tower")]
     pub(crate) async fn settle_usage(self, payment: &dyn RequestPayment) -> Option<Credits> {
         self.payments?.settle_usage(payment).await
     }

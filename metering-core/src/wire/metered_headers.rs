@@ -87,6 +87,7 @@ impl MeteredHeaders {
 
     /// The same with another balance: after a payment that was executed once the cost was known.
     #[must_use]
+    #[cfg(feature = "tower")]
     pub(crate) const fn with_balance(self, balance: Credits) -> Self {
         Self { balance, ..self }
     }
