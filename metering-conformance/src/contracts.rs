@@ -1,5 +1,5 @@
 //! The lists of contracts, and the macros that generate a test for each. Each list has the contracts of one trait, so that
-//! a backend tests what it implements. Contracts about several traits are in the list of `store_conformance!` itself.
+//! a backend tests what it implements. Contracts about several traits are in the list of `accounting_conformance!` itself.
 
 mod authorizations;
 mod browser_sessions;
@@ -22,6 +22,15 @@ mod signups;
 macro_rules! store_conformance {
     ($fresh:expr) => {
         $crate::charging_conformance!($fresh);
+        $crate::accounting_conformance!($fresh);
+    };
+}
+
+/// The tests of everything else than [`charging_conformance!`](crate::charging_conformance). Takes what
+/// [`store_conformance!`](crate::store_conformance) takes.
+#[macro_export]
+macro_rules! accounting_conformance {
+    ($fresh:expr) => {
         $crate::payments_conformance!($fresh);
         $crate::signups_conformance!($fresh);
         $crate::operators_conformance!($fresh);

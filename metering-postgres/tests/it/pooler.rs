@@ -1,5 +1,5 @@
-//! Behind PgBouncer: the whole contract in transaction mode, what is refused at start, and a pooler that loses its
-//! server.
+//! Behind PgBouncer in transaction mode: charging by random operations, the contracts of everything else, what is refused at
+//! start, and a pooler that loses its server. Without a pooler, charging has its contracts too.
 
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -38,7 +38,12 @@ mod contract {
         (Arc::new(connect(&shared().fresh_schema().0).await), ())
     }
 
-    metering_conformance::store_conformance!(fresh);
+    #[test]
+    fn random_operations_agree_with_the_model() {
+        metering_conformance::agrees_on_random_operations(12, fresh);
+    }
+
+    metering_conformance::accounting_conformance!(fresh);
 }
 
 /// An account with credits, and its key.
