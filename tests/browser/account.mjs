@@ -236,9 +236,11 @@ export const account = {
       assert.match(download.suggestedFilename(), /^(usage|ledger).*\.csv$/);
       if (path.includes("ledger")) assert.equal(text, await (await call(page, path, key)).text());
     }
+    await page.click("#tab-settings");
     const everything = page.getByRole("button", { name: "Download everything (JSON)" });
     const [stored] = await Promise.all([page.waitForEvent("download"), everything.click()]);
     assert.equal(JSON.parse(readFileSync(await stored.path(), "utf8")).account.agent_name, name);
+    await page.click("#tab-usage");
     // A file in several parts is saved as one.
     await page.route("**/credits/ledger.csv*", (route) => {
       const isLast = route.request().url().includes("after=2");
