@@ -236,7 +236,8 @@ export const account = {
       assert.match(download.suggestedFilename(), /^(usage|ledger).*\.csv$/);
       if (path.includes("ledger")) assert.equal(text, await (await call(page, path, key)).text());
     }
-    await page.click("#tab-settings");
+    await page.focus("#tab-usage");
+    await page.keyboard.press("ArrowLeft");
     const everything = page.getByRole("button", { name: "Download everything (JSON)" });
     const [stored] = await Promise.all([page.waitForEvent("download"), everything.click()]);
     assert.equal(JSON.parse(readFileSync(await stored.path(), "utf8")).account.agent_name, name);

@@ -50,7 +50,7 @@ function listOf(receipts) {
     figure(receipt.credits, { sign: true }),
     h("a", { href: `/metering/receipt?number=${receipt.number}` }, receipt.number),
   ]);
-  return table("Purchases", columns, rows);
+  return table("Purchases", columns, rows, { narrow: "two-lines" });
 }
 
 /** The amount in tokens; in the smallest unit when the token is no longer known. */
