@@ -121,13 +121,13 @@ export const account = {
     const year = await of({ from: "2025-11-22" });
     assert.deepEqual([year.bars.length, year.bars.at(-1).from, year.bars[0].to, year.before], [53, "2026-11-15", "2025-11-22", null], "weeks, of which the last is complete");
 
-    const changes = [["112", "100", "+12%"], ["100", "112", "−11%"], ["1", "0", null], ["0", "5", "−100%"], ["7", "7", "±0%"], ["99999", "3", ">10×"]];
+    const changes = [["112", "100", "+12%"], ["100", "112", "−11%"], ["1", "0", null], ["0", "5", "−100%"], ["7", "7", "±0%"], ["100", "10", "10×"], ["299", "3", "99×"], ["99999", "3", null]];
     for (const [now, before, words] of changes) {
       assert.equal(await inModule(page, "split", (module, amounts) => module.change(...amounts.map(BigInt)), [now, before]), words, `${before} to ${now}`);
     }
     const ticks = (most) => inModule(page, "scale", (module, most) => module.scale(BigInt(most)).ticks.map(String).join(), most);
     for (const [most, expected] of [["0", "0,1"], ["1", "0,1"], ["3", "0,1,2,3"], ["5", "0,2,4"], ["41", "0,10,20,30,40"], ["99", "0,20,40,60,80"]]) assert.equal(await ticks(most), expected, most);
-    const problem = (days) => inModule(page, "trend", (module, days) => module.datesProblem(...days, "2026-11-21"), days);
+    const problem = (days) => inModule(page, "days", (module, days) => module.rangeProblem(...days, { today: "2026-11-21", most: 366 }), days);
     for (const [from, to, words] of [["", "2026-11-21", /Choose the first/], ["2026-11-21", "2026-11-20", /not be after/], ["2026-11-21", "2026-11-22", /future/], ["2024-11-20", "2026-11-21", /at most 366/], ["2026-11-21", "2026-11-21", /^$/]]) {
       assert.match(await problem([from, to]), words);
     }
@@ -236,9 +236,12 @@ export const account = {
       assert.match(download.suggestedFilename(), /^(usage|ledger).*\.csv$/);
       if (path.includes("ledger")) assert.equal(text, await (await call(page, path, key)).text());
     }
+    await page.focus("#tab-usage");
+    await page.keyboard.press("ArrowLeft");
     const everything = page.getByRole("button", { name: "Download everything (JSON)" });
     const [stored] = await Promise.all([page.waitForEvent("download"), everything.click()]);
     assert.equal(JSON.parse(readFileSync(await stored.path(), "utf8")).account.agent_name, name);
+    await page.click("#tab-usage");
     // A file in several parts is saved as one.
     await page.route("**/credits/ledger.csv*", (route) => {
       const isLast = route.request().url().includes("after=2");

@@ -125,7 +125,7 @@ export const buying = {
     const page = await visitor.window({ wallet });
     await openTopUp(page, key);
     const offers = await page.locator(".offer").allInnerTexts();
-    assert.match(offers.join("\n"), /Starter\s+5 USDC on devnet\s+10 credits \+ 0\.5 bonus\s+Buys 75,600 calls to \/mpp\/pool\/\{pool_address\}\/metadata or 15,120 calls to \/mpp\/ethPrice or 7,560 calls to /);
+    assert.match(offers.join("\n"), /Starter\s+5 USDC\s+10 credits \+ 0\.5 bonus\s+Buys 75,600 calls to “Metadata of one pool” or 15,120 calls to “ETH price at the latest finalized block” or 7,560 calls to “ETH price at a block”/);
     assert.ok(!/weight/i.test(await page.innerText("main")), "nobody knows what a weight is");
     await checkPage(page, "top-up");
     await choosePlan(page, "Starter");

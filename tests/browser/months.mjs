@@ -17,7 +17,6 @@ export const months = {
       await signIn(page, key);
       await page.waitForSelector("svg.chart rect.part");
       await page.waitForSelector("#activity tbody tr");
-      await page.waitForSelector("#billing address");
       assert.deepEqual(await page.locator("#purchases tbody th").allInnerTexts().then((days) => days.length), 3);
       await checkPage(page, ["month", narrow && "phone", dark && "dark"].filter(Boolean).join("-"));
       await page.click('#trend [data-choice="90"]');
@@ -28,6 +27,9 @@ export const months = {
       if (!narrow) await page.locator(".stacked .day").nth(30).locator(".part").first().hover();
       await checkPage(page, `usage-keys-${look(options)}`);
       if (narrow || dark) continue;
+      await page.click("#tab-settings");
+      await page.waitForSelector("#billing address");
+      await page.click("#tab-usage");
       await page.locator("#purchases a").first().click();
       await page.waitForSelector("#receipt-number");
       const words = await page.innerText("#receipt");

@@ -50,9 +50,10 @@ export const receipts = {
     const page = await visitor.window({ expected: [400] });
     const press = (name) => page.keyboard.press(name);
     await signIn(page, key);
+    const link = await page.locator("#purchases a").first().getAttribute("href");
+    await page.click("#tab-settings");
     await page.waitForSelector("#change-billing");
     assert.match(await page.innerText("#billing"), /None yet/);
-    const link = await page.locator("#purchases a").first().getAttribute("href");
     await tabTo(page, "#change-billing");
     await press("Enter");
     await page.waitForSelector("dialog");
@@ -80,7 +81,7 @@ export const receipts = {
     await page.click("dialog [type=submit]");
     await page.waitForSelector("#buyer address");
     assert.match(await page.innerText("#receipt-status"), /were added/);
-    await page.goto(`${page.base}/metering/account`);
+    await page.goto(`${page.base}/metering/account#billing`);
     await page.click("#change-billing");
     await page.fill("#field-name", "x".repeat(20));
     await page.fill("#field-address", "");
@@ -94,7 +95,7 @@ export const receipts = {
     await checkPage(page, "receipt-buyer");
 
     // Nobody in particular again.
-    await page.goto(`${page.base}/metering/account`);
+    await page.goto(`${page.base}/metering/account#billing`);
     await page.click("#change-billing");
     await page.fill("#field-name", "");
     await page.click("dialog [type=submit]");

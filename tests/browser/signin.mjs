@@ -20,9 +20,7 @@ async function keep(page, key) {
 }
 
 async function devices(page) {
-  await page.goto(`${page.base}/metering/account`);
-  await page.waitForSelector("#balance");
-  await page.click("#devices summary");
+  await page.goto(`${page.base}/metering/account#devices`);
   await page.waitForSelector("#devices-list tbody tr");
 }
 
@@ -140,7 +138,7 @@ export const signin = {
     const last = await other.context().newPage();
     await last.goto(`${other.base}/metering/account`);
     await last.waitForSelector("#balance");
-    await last.click("#devices summary");
+    await last.click("#tab-settings");
     await last.waitForSelector("#devices-list tbody tr");
     await last.getByRole("button", { name: "Sign out everywhere" }).click();
     await last.waitForSelector("#sign-in:not([hidden])");
@@ -149,7 +147,7 @@ export const signin = {
     const { api_key: own } = await (await fetch(`${other.base}/keys/current/rotate`, { method: "POST", headers: { authorization: `Bearer ${await ownKey(other)}` } })).json();
     const plain = await visitor.window();
     await signIn(plain, own);
-    await plain.click("#devices summary");
+    await plain.click("#tab-settings");
     await plain.waitForSelector("text=No browser is kept signed in");
     const next = await plain.context().newPage();
     await next.goto(`${plain.base}/metering/account`);

@@ -55,8 +55,7 @@ pub(super) fn free_tool(name: &'static str, description: &'static str, member: (
 }
 
 fn description(route: &Route) -> String {
-    let about = route.description.trim().trim_end_matches('.');
-    let about = if about.is_empty() { "A metered route" } else { about };
+    let about = if route.title().is_empty() { "A metered route" } else { route.title() };
     let mut text = format!("{about}. {}\nRoute: {} {}", price_sentence(route), route.method, route.template);
     if route.sse {
         text.push_str(

@@ -15,6 +15,8 @@ use crate::money::credits::{ATOMS_PER_CREDIT, Credits};
 const MOST: usize = 3;
 /// How many routes are looked at when the operator has named none.
 const MOST_UNNAMED: usize = 8;
+/// The longest title that a route is called by, in characters.
+const TITLE_MAX: usize = 80;
 const MILLION: u128 = 1_000_000;
 
 /// How a number of requests is meant.
@@ -102,9 +104,12 @@ fn requests(route: &Route, credits: Credits, price: Credits, bound: Bound) -> Op
     Some(Bought { count, is_exact: rest == 0, bound, one, many })
 }
 
-/// A noun and its plural, of a route without a noun of its own.
+/// A noun and its plural, of a route without a noun of its own. It is called by its title, or by its path if that is long.
 fn named(noun: &str, route: &Route) -> (String, String) {
-    (format!("{noun} to {}", route.template), format!("{noun}s to {}", route.template))
+    let title = route.title();
+    let is_short = !title.is_empty() && title.chars().count() <= TITLE_MAX;
+    let name = if is_short { format!("“{title}”") } else { route.template.to_string() };
+    (format!("{noun} to {name}"), format!("{noun}s to {name}"))
 }
 
 /// The units that an amount buys at this price.
@@ -154,6 +159,7 @@ fn number(count: u128) -> String {
 
 #[cfg(test)]
 mod tests {
+    use super::TITLE_MAX;
     use crate::catalogue::Catalogue;
 
     fn buys(endpoints: &str, credits: &str) -> String {
@@ -190,6 +196,16 @@ mod tests {
         assert_eq!(buys(&route("/free", r#""price": "0""#), "10"), "");
         assert_eq!(buys(&of_price("/a", "0.003"), "100"), "about 33,300 calls to /a", "rounded down to three digits");
         assert_eq!(buys(&of_price("/a", "0.00001"), "100"), "10 million calls to /a");
+    }
+
+    #[test]
+    fn routes_without_units_are_called_by_their_titles() {
+        let described = |description: &str| route("/a", &format!(r#""price": "0.01", "description": "{description}""#));
+        assert_eq!(buys(&described("Finds pages."), "10"), "1,000 calls to “Finds pages”");
+        assert_eq!(buys(&described("Finds pages."), "0.01"), "1 call to “Finds pages”");
+        for unsuitable in [String::new(), " . ".to_owned(), "x".repeat(TITLE_MAX + 1)] {
+            assert_eq!(buys(&described(&unsuitable), "10"), "1,000 calls to /a", "{unsuitable}");
+        }
     }
 
     #[test]

@@ -69,6 +69,13 @@ impl Route {
         }
     }
 
+    /// What it is for, in the words of the catalogue's author and without a full stop at the end. Empty if the catalogue
+    /// does not say.
+    #[must_use]
+    pub fn title(&self) -> &str {
+        self.description.trim().trim_end_matches('.')
+    }
+
     /// Whether no request to it costs anything.
     #[must_use]
     pub fn is_free(&self) -> bool {

@@ -40,7 +40,8 @@ fn in_words(route: &Route) -> String {
     let unit = if credits == "1" { "credit" } else { "credits" };
     match route.pricing {
         _ if credits == "0" => "nothing".to_owned(),
-        Pricing::PerRequest(_) | Pricing::PerConnection(_) => format!("{credits} {unit}"),
+        // Rounded, as in the table of prices.
+        Pricing::PerRequest(_) | Pricing::PerConnection(_) => route.price_in_words(),
         Pricing::PerLookback { .. } | Pricing::ByVolume(_) | Pricing::ByUsage(_) | Pricing::Unknown => {
             format!("at most {credits} {unit}")
         }
@@ -69,6 +70,7 @@ mod tests {
             (format!("{with_param},{post}"), "/credits/balance", "nothing"),
             (format!("{with_param},{post},{}", plain("\"0.5\"")), "/c", "0.5 credits"),
             (plain("\"1\""), "/c", "1 credit"),
+            (plain("\"0.0005\""), "/c", "0.5 credits per 1,000 requests"),
             (plain("\"0\""), "/c", "nothing"),
             (plain(r#"[{"up_to": 10, "credits": "0"}, {"credits": "0.5"}]"#), "/c", "at most 0.5 credits"),
         ];

@@ -40,7 +40,7 @@ impl PriceRow {
         Self {
             method: route.method.to_string(),
             path: route.template.to_string(),
-            words: route.description.trim_end_matches('.').to_owned(),
+            words: route.title().to_owned(),
             price: route.price_in_words(),
         }
     }

@@ -21,9 +21,9 @@ const PACE_DAYS = 30;
 const STALE = 15_000;
 
 /** What the script of the other tabs fills. */
-const REST = ["keys-place", "panel-webhooks", "panel-top-up", "panel-connect", "devices-list", "members-list"];
-/** The parts below the tabs, each filled when it is opened. */
-const PARTS = ["devices", "members"];
+const REST = ["keys-place", "panel-webhooks", "panel-top-up", "panel-connect", "billing-details"];
+/** What shows the account's data. */
+const FILLED = [...REST, "panel-usage", "billing-action", "members-list", "devices-list", "data-action", "rotate", "email-recovery", "account-facts", "dashboard-notice", "lost-key-rotate"];
 
 const loadRest = () => import("/assets/accounttabs.js");
 
@@ -35,8 +35,8 @@ const toStart = new Map();
 let topUp = null;
 let keys = null;
 let webhooks = null;
-/** What fills each of the parts below the tabs, once that can be shown. */
-let showParts = null;
+/** Fills the tab of settings, once that can be shown. */
+let settings = null;
 let tabs = null;
 
 async function load(key) {
@@ -73,7 +73,6 @@ function show(key, data) {
     return;
   }
   visit = { key, balance, isFilled: false };
-  if (PARTS.some((part) => byId(part).open)) fillTabs(visit);
   tabs ??= startTabs(byId("tabs"), { opened: loadOpened });
   tabs.openNamed();
   if (rememberedPlan()) tabs.open("tab-top-up");
@@ -88,7 +87,7 @@ function fillTabs(opened) {
   if (opened.isFilled) return;
   opened.isFilled = true;
   const [here, secret] = [() => rememberedKey() === opened.key, () => opened.key];
-  withRest(REST.map(byId), ({ KeysTab, TopUp, WebhooksTab, showConnect, showDevices, showMembers, showReplace }) => {
+  withRest(REST.map(byId), ({ KeysTab, TopUp, WebhooksTab, showConnect, showReplace, showSettings }) => {
     // Signed out meanwhile.
     if (visit !== opened) return;
     // Programs need the key itself.
@@ -108,9 +107,8 @@ function fillTabs(opened) {
     unfinished();
     keys = new KeysTab(byId("keys-place"), { secret, here, rotated, ended: leaveKey, unfinished });
     webhooks = new WebhooksTab(byId("panel-webhooks"), { secret, here, ended: leaveKey });
-    const below = { key: secret, here, ended: () => (forgetSession(), signOut()) };
-    showParts = { devices: () => showDevices(byId("devices-list"), below), members: () => showMembers(byId("members-list"), below) };
-    for (const part of PARTS) if (byId(part).open) showParts[part]();
+    settings = () => showSettings({ key: secret, here, ended: () => (forgetSession(), signOut()) });
+    if (!byId("panel-settings").hidden) settings();
     connect();
     if (isPaying()) topUp.start();
     else toStart.set("panel-top-up", () => topUp.start());
@@ -137,8 +135,8 @@ async function withRest(places, work) {
   work(rest);
 }
 
-/** Loads what is in the open tab. */
-function loadOpened() {
+/** Loads what is in the open tab; settings only when their `tab` is opened, since they may be edited. */
+function loadOpened(tab) {
   if (visit && byId("panel-usage").hidden) fillTabs(visit);
   for (const [panel, start] of toStart) {
     if (byId(panel).hidden) continue;
@@ -147,6 +145,7 @@ function loadOpened() {
   }
   if (!byId("panel-keys").hidden) keys?.load();
   if (!byId("panel-webhooks").hidden) webhooks?.load();
+  if (tab === "tab-settings") settings?.();
 }
 
 function outOfCredits(balance) {
@@ -208,9 +207,8 @@ function finishRotation(key) {
   byId("tabs").hidden = true;
   byId("dashboard").hidden = false;
   endTabs();
-  for (const id of ["panel-usage", "panel-webhooks", "panel-top-up", "panel-connect"]) byId(id).hidden = true;
+  for (const panel of document.querySelectorAll("#dashboard > [role=tabpanel]")) panel.hidden = panel.id !== "panel-keys";
   byId("keys-place").replaceChildren();
-  byId("panel-keys").hidden = false;
   const here = () => rememberedKey() === key;
   const rotated = (newKey) => {
     if (hasSession()) staySignedIn(newKey);
@@ -262,19 +260,15 @@ function endTabs() {
   keys = null;
   webhooks?.end();
   webhooks = null;
-  showParts = null;
+  settings = null;
 }
 
 /** Forgets the key and clears the account's data from the page. Keeps a payment in progress for its account. */
 function close() {
   endTabs();
-  for (const part of PARTS) {
-    byId(part).open = false;
-    byId(`${part}-list`).replaceChildren();
-  }
   forgetKey();
   resetView();
-  for (const id of ["panel-usage", "keys-place", "panel-webhooks", "panel-top-up", "panel-connect", "rotate", "email-recovery", "account-facts", "dashboard-notice", "lost-key-rotate"]) byId(id).replaceChildren();
+  for (const id of FILLED) byId(id).replaceChildren();
   byId("rotate").hidden = true;
   byId("account-name").textContent = "Account";
   byId("tabs").hidden = true;
@@ -356,13 +350,6 @@ startFigures();
 onSubmit(byId("key-form"), signIn);
 byId("key").addEventListener("input", () => complain(byId("key"), ""));
 byId("lost-key").addEventListener("toggle", () => byId("lost-key").open && helpToSignIn());
-for (const part of PARTS) {
-  byId(part).addEventListener("toggle", () => {
-    if (!visit || !byId(part).open) return;
-    fillTabs(visit);
-    showParts?.[part]();
-  });
-}
 // Whoever comes near the tabs is about to open one.
 for (const event of ["pointerover", "focusin"]) byId("tabs").addEventListener(event, () => loadRest().catch(() => {}), { once: true });
 byId("refresh").addEventListener("click", () => busy(byId("refresh"), () => refresh()));

@@ -2,10 +2,9 @@
 
 export { showBuying } from "/assets/buying.js";
 export { showConnect } from "/assets/connect.js";
-export { showDevices } from "/assets/devices.js";
 export { KeysTab } from "/assets/keys.js";
-export { showMembers } from "/assets/members.js";
 export { showReplace } from "/assets/replace.js";
 export { showRotate } from "/assets/rotate.js";
+export { showSettings } from "/assets/settings.js";
 export { TopUp } from "/assets/topup.js";
 export { WebhooksTab } from "/assets/webhooks.js";

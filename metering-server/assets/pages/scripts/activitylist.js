@@ -2,6 +2,7 @@
 
 import { activitySection, activityTable } from "/assets/activity.js";
 import { callApi, sentence } from "/assets/api.js";
+import { rangeProblem } from "/assets/days.js";
 import { busy, h, say } from "/assets/dom.js";
 import { UsageFilter } from "/assets/usagefilter.js";
 
@@ -96,9 +97,9 @@ export class ActivityList {
 
   #setDates() {
     const [from, to] = [this.from.value, this.to.value];
-    const isWrong = from && to && from > to;
-    say(this.wrong, isWrong ? "The first day must not be after the last." : "");
-    if (!isWrong) this.showDays(from, to);
+    const problem = from && to ? rangeProblem(from, to) : "";
+    say(this.wrong, problem);
+    if (!problem) this.showDays(from, to);
   }
 
   #clear(filtered) {

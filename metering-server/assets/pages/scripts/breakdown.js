@@ -18,12 +18,14 @@ export function breakdown(usage, { isChosen, choose }) {
   if (series.length === 0) return h("span", { hidden: true });
   const most = largest(series.map(({ credits }) => fromUnits(credits)));
   const columns = [{ name: NAMES[by], head: true, route: by === "route" }, { name: "Calls", number: true }, { name: "Credits", number: true }];
-  if (usage.before) columns.push({ name: "Change", number: true });
+  const changes = usage.before ? series.map(compared) : [];
+  const isCompared = changes.some(Boolean);
+  if (isCompared) columns.push({ name: "Change", number: true });
   const rows = series.map((one, place) => [
     [h("span", { class: "legend" }, swatch(Math.min(place, NAMED)), button(one, isChosen(one.id), choose)), bar(fromUnits(one.credits), most)],
     group(String(one.calls)),
     figure(fromUnits(one.credits)),
-    ...(usage.before ? [compared(one)] : []),
+    ...(isCompared ? [changes[place] ?? h("span", { class: "soft" }, isNew(one) ? "New" : "–")] : []),
   ]);
   const table = longTable(`Usage by ${by}`, columns, rows, FIRST, { stacks: false });
   return h("div", { id: "breakdown", class: "breakdown" }, table);
@@ -33,8 +35,7 @@ function button({ id, name }, pressed, choose) {
   return h("button", { class: "legend-name", type: "button", "data-series": id, "aria-pressed": String(pressed), title: pressed ? "Show all" : "Show only this", on: { click: () => choose(id) } }, ...breakable(name));
 }
 
-/** How much more that is than in the period before. */
-function compared({ credits, calls, before }) {
-  if (before.calls === 0n && before.credits === 0n) return h("span", { class: "soft" }, "New");
-  return change(credits, before.credits) ?? change(calls, before.calls) ?? "–";
-}
+const isNew = ({ before }) => before.calls === 0n && before.credits === 0n;
+
+/** How much more that is than in the period before, if that says something. */
+const compared = ({ credits, calls, before }) => (before.credits > 0n ? change(credits, before.credits) : change(calls, before.calls));

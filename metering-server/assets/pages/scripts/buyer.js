@@ -2,27 +2,20 @@
 // loaded on demand.
 
 import { callApi, sentence } from "/assets/api.js";
-import { arrived, busy, h } from "/assets/dom.js";
+import { arrived, busy, byId, h } from "/assets/dom.js";
 
 const dialogs = () => arrived(import("/assets/buyerdialog.js"));
 
 /** The lines that name a buyer. */
 export const buyerLines = ({ name, address, tax_id: tax }) => [name, ...address, ...(tax ? [`Tax number ${tax}`] : [])];
 
-/** A section that says who buys, with a button that changes it. */
-export function billing(key) {
-  const section = h("section", { "aria-labelledby": "billing-title", id: "billing" });
-  const load = async (focus = false) => {
-    try {
-      const { buyer } = await callApi("/credits/buyer", { key });
-      show(buyer);
-      if (focus) section.querySelector("#change-billing").focus();
-    } catch (error) {
-      section.replaceChildren(head(), h("p", { class: "bad", role: "alert" }, sentence(error)));
-    }
-  };
-  const head = (...more) => h("div", { class: "section-head" }, h("h2", { id: "billing-title" }, "Billing details"), ...more);
-  const show = (buyer) => {
+/** Says who buys, with a button that changes it, in the account's settings. `visit` is as in `showList`. */
+export async function showBilling(visit, hadFocus = false) {
+  if (!visit.here()) return;
+  const [place, action] = [byId("billing-details"), byId("billing-action")];
+  try {
+    const { buyer } = await callApi("/credits/buyer", { key: visit.key() });
+    if (!visit.here()) return;
     const status = h("p", { class: "bad", role: "alert" });
     const change = h("button", { class: "button button-quiet button-small", type: "button", id: "change-billing" }, buyer ? "Change" : "Add billing details");
     change.addEventListener("click", () =>
@@ -30,7 +23,7 @@ export function billing(key) {
         status.textContent = "";
         try {
           const { askBuyer } = await dialogs();
-          if (change.isConnected) askBuyer(buyer, key, () => load(true));
+          if (visit.here()) askBuyer(buyer, visit.key(), () => showBilling(visit, true));
         } catch (error) {
           status.textContent = sentence(error);
         }
@@ -39,11 +32,12 @@ export function billing(key) {
     const words = buyer
       ? h("address", {}, ...buyerLines(buyer).flatMap((line, place) => [place > 0 && h("br"), line]))
       : h("p", { class: "soft" }, "None yet. Add your company's name, address and VAT number to have them on your receipts.");
-    section.replaceChildren(head(change), words, status);
-  };
-  section.append(head());
-  load();
-  return section;
+    action.replaceChildren(change);
+    place.replaceChildren(words, status);
+    if (hadFocus) change.focus();
+  } catch (error) {
+    if (visit.here()) place.replaceChildren(h("p", { class: "bad", role: "alert" }, sentence(error)));
+  }
 }
 
 /** A button that adds the account's details to a receipt that names nobody. `done` gets the receipt. */

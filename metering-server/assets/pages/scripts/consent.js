@@ -3,7 +3,7 @@
 
 import { callApi, sentence } from "/assets/api.js";
 import { checkedForm } from "/assets/dialog.js";
-import { busy, byId, complain, h, onSubmit } from "/assets/dom.js";
+import { busy, byId, complain, h, onSubmit, showStep } from "/assets/dom.js";
 import { keyFields } from "/assets/keyform.js";
 import { forgetPending, keepPending } from "/assets/pending.js";
 import { SESSION, forgetKey, readKey, rememberKey, rememberedKey } from "/assets/session.js";
@@ -23,17 +23,18 @@ const title = byId("consent-title");
 /** What the service says of the request. */
 let asked = null;
 
-function showStep(name) {
+/** Shows what is asked now, under the program that asks. */
+function ask(step, heading) {
   status.textContent = "";
-  for (const step of ["program-step", "sign-in-step", "terms-step", "over-step"]) byId(step).hidden = step !== name && !(step === "program-step" && asked);
+  showStep(step, heading);
+  byId("program-step").hidden = !asked;
 }
 
 /** Shows why there is nothing to consent to. The program learns it only if the browser may be sent there. */
 function showOver(words) {
   byId("over-words").textContent = words;
   byId("over-back").hidden = !asked;
-  title.textContent = "No access";
-  showStep("over-step");
+  ask("over-step", "No access");
   title.focus();
 }
 
@@ -76,7 +77,7 @@ function present() {
 async function look() {
   const key = rememberedKey();
   if (!key) {
-    showStep("sign-in-step");
+    ask("sign-in-step");
     return;
   }
   try {
@@ -85,7 +86,7 @@ async function look() {
     showTerms(key, data, date, member);
   } catch (error) {
     if (error.code === "unauthorized") forgetKey();
-    showStep("sign-in-step");
+    ask("sign-in-step");
     complain(byId("key"), error.code === "unauthorized" ? "" : sentence(error));
   }
 }
@@ -98,12 +99,12 @@ async function signedInMember(key) {
 
 function showTerms(key, own, date, member) {
   if (!own.scopes.includes("manage")) {
-    showStep("sign-in-step");
+    ask("sign-in-step");
     complain(byId("key"), "The key that is signed in cannot give access: it lacks the scope manage. Use another key.");
     return;
   }
   if (member && !GIVERS.includes(member.role)) {
-    showStep("sign-in-step");
+    ask("sign-in-step");
     complain(byId("key"), `Your role in this account, ${member.role}, may not give access. Ask an owner of the account, or use a key.`);
     return;
   }
@@ -123,7 +124,7 @@ function showTerms(key, own, date, member) {
   });
   byId("terms-account").replaceChildren(...(member ? ["You are signed in as ", h("strong", {}, member.member), `, ${member.role}. The program gets a key below the account's first one, never that one.`] : ["You are signed in with the key ", h("strong", {}, own.name), ". The program gets a key below it, never this one."]));
   byId("terms-form").replaceChildren(form);
-  showStep("terms-step");
+  ask("terms-step");
 }
 
 async function signIn() {
@@ -155,7 +156,7 @@ byId("sign-in-deny").addEventListener("click", () => leave(asked.cancel_url));
 byId("key").addEventListener("input", () => complain(byId("key"), ""));
 byId("other-account").addEventListener("click", () => {
   forgetKey();
-  showStep("sign-in-step");
+  ask("sign-in-step");
   byId("key").focus();
 });
 onSubmit(byId("key-form"), signIn);

@@ -11,6 +11,14 @@ export const dayAfter = (day, days) => dayBefore(new Date(`${day}T00:00:00Z`), -
 /** How many days there are from one day to another, with both of them. */
 export const dayCount = (from, to) => Math.round((Date.parse(to) - Date.parse(from)) / DAY_MS) + 1;
 
+/** What is wrong with a first and a last day, in words; empty if nothing is. There may be `most` days, until `today`. */
+export function rangeProblem(from, to, { today, most = Infinity } = {}) {
+  if (!from || !to) return "Choose the first and the last day.";
+  if (from > to) return "The first day must not be after the last.";
+  if (today && to > today) return "The last day must not be in the future.";
+  return dayCount(from, to) > most ? `Choose at most ${most.toLocaleString("en")} days.` : "";
+}
+
 /** A time to the second: "2026-11-21 12:00:00". */
 export const toSecond = (time) => time.slice(0, 19).replace("T", " ");
 

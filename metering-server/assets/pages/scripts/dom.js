@@ -32,6 +32,14 @@ export function say(element, text) {
   element.hidden = !text;
 }
 
+/** Shows a step of a page, and none of the steps beside it: their ids end in `-step`. The heading above says `title`. */
+export function showStep(id, title) {
+  const step = byId(id);
+  const card = step.parentElement;
+  for (const other of card.children) if (other.id.endsWith("-step")) other.hidden = other !== step;
+  if (title) card.querySelector("h1").textContent = title;
+}
+
 /** Marks an input as invalid, or as valid when there is no text. Its message is shown in `ID-error`. */
 export function complain(input, text) {
   say(byId(`${input.id}-error`), text);

@@ -1,6 +1,5 @@
 // Everything about one key, at the side of the page.
 
-import { toMinute } from "/assets/days.js";
 import { openDialog } from "/assets/dialog.js";
 import { plural } from "/assets/decimal.js";
 import { h } from "/assets/dom.js";
@@ -24,7 +23,7 @@ export function openKeyPanel(key, { parents, children, now, items }) {
     h("p", {}, stateTag(key, parents, now)),
     h("div", { class: "actions" }, ...items.map(act)),
     h("dl", { class: "facts" }, ...facts(key, { parents, children }).map(([term, ...words]) => h("div", {}, h("dt", {}, term), h("dd", {}, ...words)))),
-    h("p", { class: "hint" }, guideLink("rate-limits", "How rate limits work")),
+    h("p", { class: "hint" }, "Times are UTC. ", guideLink("rate-limits", "How rate limits work")),
   ];
   const dialog = openDialog(key.name, content, "side-panel");
   // A press beside the panel closes it.
@@ -54,7 +53,7 @@ function facts(key, { parents, children }) {
     ["Used in total", ...credits(key.usage)],
     ["Last used", key.last_used_at ? moment(key.last_used_at) : never()],
     ["Created", moment(key.created_at)],
-    ["Expires", key.expires_at ? h("time", { datetime: key.expires_at }, `${toMinute(key.expires_at)} UTC`) : never()],
+    ["Expires", key.expires_at ? moment(key.expires_at) : never()],
     ["Scopes", key.scopes.join(", ")],
     ["Routes", ...list(key.routes, "All")],
     ["Networks", ...list(key.networks, "All")],

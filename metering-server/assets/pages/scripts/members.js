@@ -1,8 +1,9 @@
 // Who belongs to the account besides the holder of its key: members, invitations, and what members did.
 
+import { showList } from "/assets/accountlist.js";
 import { callApi, sentence } from "/assets/api.js";
 import { formDialog } from "/assets/dialog.js";
-import { busy, h, say } from "/assets/dom.js";
+import { h } from "/assets/dom.js";
 import { field } from "/assets/field.js";
 import { copyButton } from "/assets/secret.js";
 import { table } from "/assets/table.js";
@@ -15,47 +16,24 @@ const LOG = [{ name: "When", head: true }, { name: "Who" }, { name: "What" }, { 
 const moment = new Intl.DateTimeFormat("en-GB", { dateStyle: "medium", timeStyle: "short" });
 const at = (time) => moment.format(new Date(time));
 
-/** Fills `place`. `visit` is as in `showDevices`. */
-export async function showMembers(place, visit) {
-  if (!visit.here()) return;
-  try {
-    const { data } = await callApi(PATH, { key: visit.key() });
-    if (visit.here()) place.replaceChildren(...content(place, visit, data));
-  } catch (error) {
-    if (visit.here()) place.replaceChildren(h("p", { class: "bad", role: "alert" }, error.code === "key_scope" ? "Only the account's first key and its members see who belongs to it." : sentence(error)));
-  }
-}
+/** Fills `place`. `visit` is as in `showList`. */
+export const showMembers = (place, visit) =>
+  showList(place, visit, { path: PATH, withheld: "Only the account's first key and its members see who belongs to it.", content: (members, list) => content(visit, members, list) });
 
-function content(place, visit, members) {
-  const problem = h("p", { class: "bad", role: "alert", hidden: true });
+function content(visit, members, { again, act, problem }) {
   const own = members.find(({ current }) => current);
   const owns = !own || own.role === "owner";
-  const again = () => showMembers(place, visit);
-  const act = (button, id, options, isOwn) =>
-    busy(button, async () => {
-      say(problem, "");
-      try {
-        await callApi(`${PATH}/${encodeURIComponent(id)}`, { key: visit.key(), ...options });
-      } catch (error) {
-        if (error.code !== "not_found") {
-          say(problem, sentence(error));
-          return;
-        }
-      }
-      if (!visit.here()) return;
-      if (isOwn) visit.ended();
-      else await again();
-    });
+  const pathOf = ({ id }) => `${PATH}/${encodeURIComponent(id)}`;
   const remove = (member) => {
     const what = member.current ? "Leave" : member.state === "invited" ? "Withdraw" : "Remove";
     const button = h("button", { class: "button button-quiet button-small", type: "button" }, what, h("span", { class: "quietly-there" }, ` ${member.identity ?? "the invitation"}`));
-    button.addEventListener("click", () => act(button, member.id, { method: "DELETE" }, member.current));
+    button.addEventListener("click", () => act(button, pathOf(member), { method: "DELETE" }, member.current));
     return button;
   };
   const role = (member) => {
     if (!owns) return member.role;
     const select = h("select", { "aria-label": `Role of ${member.identity ?? "whoever follows the link"}` }, ...ROLES.map((name) => h("option", { value: name, selected: name === member.role }, name)));
-    select.addEventListener("change", () => act(select, member.id, { method: "PATCH", body: { role: select.value } }, false));
+    select.addEventListener("change", () => act(select, pathOf(member), { method: "PATCH", body: { role: select.value } }));
     return select;
   };
   const rows = members.map((member) => [

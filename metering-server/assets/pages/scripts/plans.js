@@ -15,8 +15,8 @@ export const price = (plan) => `${group(plan.token_amount)} ${plan.token_symbol}
 /** What a plan is called in URLs and forms. */
 export const planKey = (plan) => `${plan.chain_id}/${plan.id}`;
 
-/** What a card shows. Elements that are allowed in a label, so that the whole card can be one. */
-function face(plan, chain) {
+/** What a card shows, under a heading that names the chain. Elements that are allowed in a label, so that the whole card can be one. */
+function face(plan) {
   const bonus = plan.bonus_credits !== "0" && h("span", { class: "offer-bonus" }, "+ ", amount(plan.bonus_credits), " bonus");
   const buys = plan.buys ?? [];
   return [
@@ -27,7 +27,7 @@ function face(plan, chain) {
       plan.discount_percent && h("span", { class: "tag tag-accent" }, `${plan.discount_percent}% off`),
       plan.offer && h("span", { class: "tag" }, plan.offer),
     ),
-    h("span", { class: "offer-price" }, h("span", { class: "price" }, price(plan)), h("span", { class: "offer-chain" }, ` on ${chain.name}`)),
+    h("span", { class: "offer-price" }, h("span", { class: "price" }, price(plan))),
     h("span", { class: "offer-credits" }, amount(plan.credits), ` ${plural(plan.credits, "credit")}`, bonus && " ", bonus),
     buys.length > 0 && h("span", { class: "offer-calls" }, ...breakable(`Buys ${buys.join(" or ")}`)),
     plan.description && h("span", { class: "offer-words" }, plan.description),
@@ -40,7 +40,7 @@ export const choices = ({ chain, plans }) =>
     "fieldset",
     { class: "offers-chain" },
     h("legend", {}, `On ${chain.name}`),
-    h("div", { class: "offers" }, ...plans.map((plan) => h("label", { class: "offer choice" }, h("input", { type: "radio", name: "plan", value: planKey(plan) }), ...face(plan, chain)))),
+    h("div", { class: "offers" }, ...plans.map((plan) => h("label", { class: "offer choice" }, h("input", { type: "radio", name: "plan", value: planKey(plan) }), ...face(plan)))),
   );
 
 /** Cards to read, each with a link to buy the plan. */
@@ -50,7 +50,7 @@ function offers({ chain, plans }) {
   const card = (plan) => {
     const href = `/metering/account?plan=${encodeURIComponent(planKey(plan))}#top-up`;
     const buy = h("a", { class: "button button-quiet", href, "aria-label": `Buy ${plan.label || plan.id} on ${chain.name}` }, "Buy");
-    return h("li", { class: "offer" }, ...face(plan, chain), buy);
+    return h("li", { class: "offer" }, ...face(plan), buy);
   };
   return h("section", { class: "chain", "aria-label": `Plans on ${chain.name}` }, head, h("ul", { class: "offers" }, ...plans.map(card)));
 }

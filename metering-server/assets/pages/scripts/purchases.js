@@ -1,25 +1,13 @@
 // Purchases, each with its receipt, and the ledger to download.
 
 import { callApi, sentence } from "/assets/api.js";
-import { billing } from "/assets/buyer.js";
 import { busy, h } from "/assets/dom.js";
 import { downloadButton } from "/assets/download.js";
 import { figure } from "/assets/figure.js";
 import { table } from "/assets/table.js";
 
-/** The purchases, and who buys. `receipts` is the first part of the list, or why it could not be loaded. */
+/** The purchases. `receipts` is the first part of the list, or why it could not be loaded. */
 export function purchases({ key, receipts }) {
-  return h("div", { class: "panel-parts" }, purchaseList({ key, receipts }), billing(key), stored(key));
-}
-
-/** Everything that the service has of the account. */
-function stored(key) {
-  const button = downloadButton("Download everything (JSON)", "account.json", { key }, () => "/account/export", "application/json");
-  const words = "Everything that is stored of this account, without its secrets. Needs the account's first key.";
-  return h("section", { "aria-labelledby": "stored-title" }, h("div", { class: "section-head" }, h("h2", { id: "stored-title" }, "Your data"), button), h("p", { class: "soft" }, words));
-}
-
-function purchaseList({ key, receipts }) {
   const ledger = downloadButton("Ledger (CSV)", "ledger.csv", { key }, () => "/credits/ledger.csv");
   const section = h("section", { "aria-labelledby": "purchases-title", id: "purchases" });
   const head = h("div", { class: "section-head" }, h("h2", { id: "purchases-title" }, "Purchases"), ledger);
@@ -62,7 +50,7 @@ function listOf(receipts) {
     figure(receipt.credits, { sign: true }),
     h("a", { href: `/metering/receipt?number=${receipt.number}` }, receipt.number),
   ]);
-  return table("Purchases", columns, rows);
+  return table("Purchases", columns, rows, { narrow: "two-lines" });
 }
 
 /** The amount in tokens; in the smallest unit when the token is no longer known. */

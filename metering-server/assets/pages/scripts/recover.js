@@ -2,7 +2,7 @@
 // session or for a new key.
 
 import { callApi, sentence } from "/assets/api.js";
-import { busy, byId, complain, h, onSubmit, say } from "/assets/dom.js";
+import { busy, byId, complain, h, onSubmit, say, showStep } from "/assets/dom.js";
 import { forgetLink, linkToken, signInToken } from "/assets/link.js";
 import { newKey } from "/assets/rotate.js";
 import { secretText } from "/assets/rotation.js";
@@ -16,11 +16,6 @@ const replaces = () => byId("ask-replace").checked;
 let link = null;
 /** The token of an invitation that is accepted with an address or a wallet. */
 let invitation = null;
-
-function showStep(name, title) {
-  for (const step of ["ask-step", "sent-step", "sign-in-step", "confirm-step", "done-step"]) byId(step).hidden = step !== name;
-  byId("recover-title").textContent = title;
-}
 
 function showAsk(notice = "") {
   say(byId("ask-notice"), notice);

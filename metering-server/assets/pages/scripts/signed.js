@@ -19,7 +19,7 @@ export function offersForm({ offers, chains }, { signal, problem, pay }) {
       "label",
       { class: "offer choice" },
       h("input", { type: "radio", name: "offer", value: String(number) }),
-      h("span", { class: "offer-head" }, h("span", { class: "offer-price" }, h("span", { class: "price" }, priceOf(offer)), h("span", { class: "offer-chain" }, ` on ${nameOf(chains, offer.chain_id).name}`))),
+      h("span", { class: "offer-head" }, h("span", { class: "offer-price" }, h("span", { class: "price" }, priceOf(offer)), " ", h("span", { class: "offer-chain" }, `on ${nameOf(chains, offer.chain_id).name}`))),
       h("span", { class: "offer-credits" }, amount(offer.credits), ` ${plural(offer.credits, "credit")}`),
     );
   const alert = problem && h("div", { class: "notice notice-bad", role: "alert", tabindex: "-1" }, problem);

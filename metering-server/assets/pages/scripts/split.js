@@ -96,12 +96,12 @@ function listed(parts, ordered) {
 }
 
 /**
- * How much more one amount is than another: "+12%", or ">10×", since larger percentages say little. Null where there is
- * nothing to compare with.
+ * How much more one amount is than another: "+12%", or "14×" from ten times on. Null where it would say nothing: after a period
+ * without use, or with less than a hundredth of it.
  */
 export function change(now, before) {
-  if (before <= 0n) return null;
-  if (now > before * 10n) return ">10×";
+  if (before <= 0n || now > before * 100n) return null;
+  if (now >= before * 10n) return `${now / before}×`;
   const tenths = ((now - before) * 1_000n) / before;
   const percent = (tenths >= 0n ? tenths + 5n : tenths - 5n) / 10n;
   return `${percent > 0n ? "+" : percent < 0n ? "−" : "±"}${percent < 0n ? -percent : percent}%`;

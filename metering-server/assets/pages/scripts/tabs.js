@@ -1,4 +1,5 @@
-// Tabs as in the ARIA practices: arrow keys move between them, and the URL's fragment remembers the open one.
+// Tabs as in the ARIA practices: arrow keys move between them, and the URL's fragment remembers the open one. A fragment may
+// also name a part of a panel.
 
 /** Adds the behaviour to a tab list. `inUrl` is whether the fragment names the open tab; `opened` is called with its id. */
 export function startTabs(list, { inUrl = true, opened = () => {} } = {}) {
@@ -17,7 +18,14 @@ export function startTabs(list, { inUrl = true, opened = () => {} } = {}) {
     opened(tab.id);
     if (remember && inUrl) history.replaceState(null, "", `#${tab.id.replace("tab-", "")}`);
   };
-  const named = () => inUrl && tabs.find((tab) => `#${tab.id.replace("tab-", "")}` === location.hash);
+  const openNamed = (otherwise) => {
+    const named = inUrl && tabs.find((tab) => `#${tab.id.replace("tab-", "")}` === location.hash);
+    const part = inUrl && !named && document.getElementById(location.hash.slice(1));
+    const holder = part && tabs.find((tab) => panelOf(tab).contains(part));
+    const tab = named || holder || otherwise;
+    if (tab) open(tab, { remember: false });
+    if (holder) part.scrollIntoView();
+  };
   list.addEventListener("click", ({ target }) => {
     const tab = target.closest('[role="tab"]');
     if (tab) open(tab);
@@ -29,9 +37,9 @@ export function startTabs(list, { inUrl = true, opened = () => {} } = {}) {
     event.preventDefault();
     open(tabs[moves[event.key] % tabs.length], { focus: true });
   });
-  addEventListener("hashchange", () => named() && open(named(), { remember: false }));
+  addEventListener("hashchange", () => openNamed());
   return {
-    openNamed: () => open(named() || tabs[0], { remember: false }),
+    openNamed: () => openNamed(tabs[0]),
     open: (id) => open(tabs.find((tab) => tab.id === id)),
   };
 }

@@ -3,7 +3,7 @@
 import { callApi, sentence } from "/assets/api.js";
 import { breakdown } from "/assets/breakdown.js";
 import { choice, press } from "/assets/choice.js";
-import { dayAfter, dayBefore, dayCount } from "/assets/days.js";
+import { dayAfter, dayBefore, dayCount, rangeProblem } from "/assets/days.js";
 import { fromUnits, group, plural } from "/assets/decimal.js";
 import { h, say } from "/assets/dom.js";
 import { downloadButton } from "/assets/download.js";
@@ -154,7 +154,7 @@ export class Trend {
 
   #setDates() {
     const [from, to] = [this.from.value, this.to.value];
-    const problem = datesProblem(from, to, dayBefore(this.#data.now, 0));
+    const problem = rangeProblem(from, to, { today: dayBefore(this.#data.now, 0), most: MOST_DAYS });
     say(this.wrong, problem);
     for (const input of [this.from, this.to]) {
       if (problem) input.setAttribute("aria-invalid", "true");
@@ -170,15 +170,6 @@ export class Trend {
     const { now } = this.#data;
     return period === "custom" ? [from, to] : [dayBefore(now, Number(period) - 1), dayBefore(now, 0)];
   }
-}
-
-/** What is wrong with the days that were entered. */
-export function datesProblem(from, to, today) {
-  if (!from || !to) return "Choose the first and the last day.";
-  if (from > to) return "The first day must not be after the last.";
-  if (to > today) return "The last day must not be in the future.";
-  if (dayCount(from, to) > MOST_DAYS) return `Choose at most ${MOST_DAYS} days.`;
-  return "";
 }
 
 /** Where the focus is, so that it goes there again after a redraw: to the bar of a `day`, or to what a `selector` finds. */
@@ -205,7 +196,8 @@ function inWords({ from, to, count, total, before }, { measure, period }, today)
   const name = period === "custom" || to !== today ? `${from} to ${to}` : `Last ${count} days`;
   const [credits, calls] = [fromUnits(total.credits), String(total.calls)];
   const more = before && change(total[measure], before[measure]);
-  const than = more && [" · ", h("span", { class: "compared" }, h("span", { class: "before-sample", "aria-hidden": "true" }), `${more}${more.endsWith("%") ? " on" : ""} the ${count === 1 ? "day" : `${count} days`} before`)];
+  const comparing = more?.endsWith("%") ? `${more} on ` : more ? `${more} ` : "";
+  const than = before && [" · ", h("span", { class: "compared" }, h("span", { class: "before-sample", "aria-hidden": "true" }), `${comparing}the ${count === 1 ? "day" : `${count} days`} before`)];
   return [h("strong", {}, name), " · ", figure(credits), ` ${plural(credits, "credit")} · ${group(calls)} ${plural(calls, "call")}`, ...(than ?? [])];
 }
 

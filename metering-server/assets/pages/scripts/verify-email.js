@@ -1,14 +1,9 @@
 // Verifies an email address with the link that was sent there.
 
 import { callApi, sentence } from "/assets/api.js";
-import { busy, byId, h, onSubmit, say } from "/assets/dom.js";
+import { busy, byId, h, onSubmit, say, showStep } from "/assets/dom.js";
 import { amount, toUnits } from "/assets/decimal.js";
 import { forgetLink, linkToken } from "/assets/link.js";
-
-function showStep(name, title) {
-  for (const step of ["ask-step", "done-step", "over-step"]) byId(step).hidden = step !== name;
-  byId("link-title").textContent = title;
-}
 
 function showOver(title, words) {
   byId("over-words").textContent = words;

@@ -2,7 +2,7 @@
 
 import { callApi, inSeconds, sentence } from "/assets/api.js";
 import { mountChallenge } from "/assets/challenge.js";
-import { busy, byId, complain, onSubmit, say } from "/assets/dom.js";
+import { busy, byId, complain, onSubmit, say, showStep } from "/assets/dom.js";
 
 const code = byId("code");
 let pending = null;
@@ -13,10 +13,6 @@ let clock = null;
 function tidy(text) {
   const letters = text.toUpperCase().replace(/[^A-Z0-9]/g, "");
   return letters.length === 8 ? `${letters.slice(0, 4)}-${letters.slice(4)}` : letters;
-}
-
-function showStep(name) {
-  for (const step of ["code-step", "approve-step", "approved-step"]) byId(step).hidden = step !== name;
 }
 
 async function lookUp() {
@@ -82,8 +78,7 @@ async function approve() {
       clearInterval(clock);
       byId("approved-agent").textContent = pending.agent_name;
       if (byId("approved-email")) byId("approved-email").textContent = pending.email;
-      byId("verify-title").textContent = "Approved";
-      showStep("approved-step");
+      showStep("approved-step", "Approved");
       byId("approved-step").focus();
     } catch (error) {
       challenge.renew();

@@ -13,7 +13,7 @@ import { reload } from "/assets/console-router.js";
 import { sales } from "/assets/console-sales.js";
 import { topAccounts, topRoutes } from "/assets/console-top.js";
 import { unreported } from "/assets/console-unreported.js";
-import { dayBefore, dayCount } from "/assets/days.js";
+import { dayBefore, dayCount, rangeProblem } from "/assets/days.js";
 import { group } from "/assets/decimal.js";
 import { byId, h, say, wait } from "/assets/dom.js";
 import { figure } from "/assets/figure.js";
@@ -72,7 +72,7 @@ function datesForm({ from, to }) {
   const [first, last] = form.querySelectorAll("input");
   const show = (event) => {
     event.preventDefault();
-    say(problem, datesProblem(first.value, last.value));
+    say(problem, rangeProblem(first.value, last.value, { today: last.max, most: MOST_DAYS }));
     if (!problem.hidden) return;
     view.dates = { from: first.value, to: last.value };
     reload();
@@ -80,12 +80,6 @@ function datesForm({ from, to }) {
   form.addEventListener("change", show);
   form.addEventListener("submit", show);
   return form;
-}
-
-function datesProblem(from, to) {
-  if (!from || !to) return "Choose the first and the last day.";
-  if (from > to) return "The first day must not be after the last.";
-  return dayCount(from, to) > MOST_DAYS ? "Choose at most ten years." : "";
 }
 
 /** The report. The service makes one at a time, so another operator's may be in the way. */

@@ -10,10 +10,15 @@ import { transaction } from "/assets/steps.js";
 import { table } from "/assets/table.js";
 
 const USES = { pay_signup: "Signup", topup: "Top-up", assigned: "Assigned", processor: "Processor" };
-const STATES = { final: "tag tag-good", reversed: "tag tag-bad" };
+/** Each state: what it is called, its colour, and what it means if that is not plain. */
+const STATES = {
+  unsettled: { name: "Not final", tag: "tag", means: "Not final: the credits are there, but the chain could still replace the payment's block. They are taken back if the payment is then missing." },
+  final: { name: "Final", tag: "tag tag-good" },
+  reversed: { name: "Reversed", tag: "tag tag-bad", means: "Reversed: the payment was removed from its chain, refunded or disputed, and its credits were taken back." },
+};
 
 /** The filters of a list of payments. */
-export const FIELDS = [{ name: "state", label: "State", options: [["", "All"], ["unsettled", "Unsettled"], ["final", "Final"], ["reversed", "Reversed"]] }, ...DAYS];
+export const FIELDS = [{ name: "state", label: "State", options: [["", "All"], ...Object.entries(STATES).map(([state, { name }]) => [state, name])] }, ...DAYS];
 
 /** The amount in tokens; in the smallest unit when the token is not known. */
 export function paid({ amount_human: amount, token_symbol: symbol, amount_atomic: atomic, token_contract: contract }) {
@@ -54,8 +59,13 @@ export const paymentTable = (payments, { accounts = false } = {}) => table("Paym
 /** More decimals than any token has. */
 const PLACES = 36;
 
-/** A table of payments with its totals. */
-const listed = (payments, options) => h("div", {}, paymentTable(payments, options), h("p", { class: "soft payments-total" }, totals(payments)));
+/** A table of payments with its totals, and what their states mean. */
+const listed = (payments, options) => h("div", {}, paymentTable(payments, options), h("p", { class: "soft payments-total" }, totals(payments)), ...meanings(payments));
+
+const meanings = (payments) =>
+  Object.entries(STATES)
+    .filter(([name, { means }]) => means && payments.some(({ state }) => state === name))
+    .map(([, { means }]) => h("p", { class: "hint" }, means));
 
 /** What was paid, by token and by currency of the value. Amounts of different tokens are never added up. */
 function totals(payments) {
@@ -81,7 +91,7 @@ function added(amounts) {
 /** A link to an account, by its name if that is known. */
 export function accountLink(id, name) {
   const href = `#/accounts/${id}`;
-  return name ? [h("a", { href, class: "break" }, name), h("span", { class: "under mono break" }, id)] : h("a", { href, class: "mono break" }, id);
+  return name ? [h("a", { href, class: "break" }, name), h("span", { class: "under id" }, id)] : h("a", { href, class: "id" }, id);
 }
 
 function columnsOf(accounts) {
@@ -90,6 +100,11 @@ function columnsOf(accounts) {
 }
 
 const rate = ({ rate: one, rate_source: source, rate_as_of: at }) => (one === null ? "No exchange rate was known" : `Rate ${one}, ${source}, ${at}`);
+
+const stateTag = (state) => {
+  const { name, tag, means } = STATES[state] ?? { name: state, tag: "tag" };
+  return h("span", { class: tag, title: means }, name);
+};
 
 function row(payment, accounts) {
   const cells = [
@@ -100,7 +115,7 @@ function row(payment, accounts) {
     [paid(payment), payment.value && h("span", { class: "under", title: rate(payment.value) }, payment.value.amount === null ? `no value in ${payment.value.currency}` : `${payment.value.amount} ${payment.value.currency}`)],
     accounts && accountLink(payment.org_id, payment.agent_name),
     [USES[payment.used_as] ?? payment.used_as, h("span", { class: "under" }, payment.plan_id ?? "without a plan")],
-    h("span", { class: STATES[payment.state] ?? "tag" }, payment.state),
+    stateTag(payment.state),
   ];
   return cells.filter((cell) => cell !== false);
 }

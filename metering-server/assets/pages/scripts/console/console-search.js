@@ -85,5 +85,5 @@ function accountList(q, first) {
 }
 
 function keyRow({ org_id: account, key_id: id, name, created_at: created, deleted_at: deleted }) {
-  return [[name, h("code", { class: "under" }, id)], h("a", { class: "mono break", href: `#/accounts/${account}?tab=keys` }, account), time(created), deleted ? time(deleted) : "–"];
+  return [[name, h("code", { class: "under" }, id)], h("a", { class: "id", href: `#/accounts/${account}?tab=keys` }, account), time(created), deleted ? time(deleted) : "–"];
 }
