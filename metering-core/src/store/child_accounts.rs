@@ -86,6 +86,8 @@ pub enum ChildCreated {
     NoSuchParent,
     /// The parent is a child itself; nothing was created.
     IsChild,
+    /// An account has or had the key, such as the one that the same request created before; nothing was created.
+    KeyUsed,
     /// The parent has as many children as it may have; nothing was created.
     TooMany,
 }
@@ -106,6 +108,8 @@ pub enum CreditsMoved {
     OtherRequest,
     /// The balance of the account that gives does not cover them; nothing was moved.
     NotEnough(Credits),
+    /// The parent would take back more than it gave; it can take back at most this. Nothing was moved.
+    NotGiven(Credits),
     /// A balance or a total could not hold them; nothing was moved.
     OutOfRange,
 }
@@ -123,6 +127,8 @@ pub enum ChildClosed {
     Paying,
     /// The child's balance is below zero; nothing changed.
     Owes(Credits),
+    /// So many of the child's credits did not come from its parent, which would get them; nothing changed.
+    HasOwn(Credits),
     /// The parent's balance or totals could not hold its credits; nothing changed.
     OutOfRange,
 }
