@@ -63,7 +63,7 @@ mod volumes;
 mod webhook_health;
 mod webhooks;
 
-pub use account::BalanceDocument;
+pub use account::{BalanceDocument, MemberRights};
 pub use auto_top_up::{AutoTopUpRequest, AutoTopUpResponse, CardChargeDocument, SavedCardDocument, TopUpRuleDocument};
 pub use billing::{DeductRequest, DeductResponse, LookupResponse};
 pub use browser_sessions::{

@@ -5,6 +5,7 @@ import { billing } from "/assets/buyer.js";
 import { busy, h } from "/assets/dom.js";
 import { downloadButton } from "/assets/download.js";
 import { figure } from "/assets/figure.js";
+import { allowed } from "/assets/rights.js";
 import { table } from "/assets/table.js";
 
 /** The purchases, and who buys. `receipts` is the first part of the list, or why it could not be loaded. */
@@ -16,7 +17,7 @@ export function purchases({ key, receipts }) {
 function stored(key) {
   const button = downloadButton("Download everything (JSON)", "account.json", { key }, () => "/account/export", "application/json");
   const words = "Everything that is stored of this account, without its secrets. Needs the account's first key.";
-  return h("section", { "aria-labelledby": "stored-title" }, h("div", { class: "section-head" }, h("h2", { id: "stored-title" }, "Your data"), button), h("p", { class: "soft" }, words));
+  return h("section", { "aria-labelledby": "stored-title" }, h("div", { class: "section-head" }, h("h2", { id: "stored-title" }, "Your data"), ...allowed("own", button)), h("p", { class: "soft" }, words));
 }
 
 function purchaseList({ key, receipts }) {
