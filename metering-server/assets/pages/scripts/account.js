@@ -90,7 +90,7 @@ function fillTabs(opened) {
   if (opened.isFilled) return;
   opened.isFilled = true;
   const [here, secret] = [() => rememberedKey() === opened.key, () => opened.key];
-  withRest(REST.map(byId), ({ KeysTab, TopUp, WebhooksTab, showConnect, showDevices, showMembers, showReplace }) => {
+  withRest(REST.map(byId), ({ KeysTab, TopUp, WebhooksTab, showChildren, showConnect, showDevices, showMembers, showReplace }) => {
     // Signed out meanwhile.
     if (visit !== opened) return;
     // Programs need the key itself.
@@ -113,6 +113,8 @@ function fillTabs(opened) {
     const below = { key: secret, here, ended: () => (forgetSession(), signOut()) };
     showParts = { devices: () => showDevices(byId("devices-list"), below), members: () => showMembers(byId("members-list"), below) };
     for (const part of PARTS) if (byId(part).open) showParts[part]();
+    const children = byId("children");
+    if (children) showChildren(children, { ...below, moved: () => refresh({ quiet: true }) });
     connect();
     if (isPaying()) topUp.start();
     else toStart.set("panel-top-up", () => topUp.start());
@@ -274,6 +276,8 @@ function close() {
     byId(part).open = false;
     byId(`${part}-list`).replaceChildren();
   }
+  byId("children")?.setAttribute("hidden", "");
+  for (const part of document.querySelectorAll("#children-action, #children-list")) part.replaceChildren();
   forgetKey();
   resetView();
   for (const id of ["panel-usage", "keys-place", "panel-webhooks", "panel-top-up", "panel-connect", "rotate", "email-recovery", "account-facts", "dashboard-notice", "lost-key-rotate"]) byId(id).replaceChildren();
