@@ -58,6 +58,8 @@ pub async fn children_are_those_of_their_parent(store: Arc<dyn FullStore>) {
     assert_eq!(store.child_account(&parent.id, &one.id).await.unwrap().map(|account| account.id), Some(one.id.clone()));
     assert_eq!(store.child_account(&other.id, &one.id).await.unwrap(), None);
     assert_eq!(store.child_account(&parent.id, &other.id).await.unwrap(), None);
+    assert_eq!(store.parent_account(&one.id).await.unwrap(), store.account(&parent.id).await.unwrap());
+    assert_eq!(store.parent_account(&parent.id).await.unwrap(), None);
     let create = async |parent: &AccountId, most| store.create_child(parent, new_account(), most).await.unwrap();
     assert_eq!(create(&one.id, MOST).await, ChildCreated::IsChild);
     assert_eq!(create(&new_id(), MOST).await, ChildCreated::NoSuchParent);

@@ -85,7 +85,7 @@ async fn new_facts(db: &mut dyn Executor, row: i64, parent: Account, new: &NewAc
     Ok(NewChildFacts { parent: Some(parent), is_child: !own.is_empty(), key_in_use, children })
 }
 
-const OF_PARENT: &str = "SELECT c.account FROM child_account c {join} account p ON p.id = c.parent WHERE p.org_id = ?1";
+const OF_PARENT: &str = "SELECT c.account FROM account p {join} child_account c ON c.parent = p.id WHERE p.org_id = ?1";
 
 /// The children of an account after a cursor, at most `limit`.
 pub async fn list(
@@ -103,6 +103,14 @@ pub async fn list(
 pub async fn by_id(db: &mut dyn Executor, parent: &AccountId, id: &AccountId) -> Result<Option<Account>> {
     let condition = format!("a.id IN ({OF_PARENT}) AND a.org_id = ?2");
     let found = accounts::select(db, &condition, &values![parent, id]).await?;
+    Ok(found.into_iter().next().map(|(_, account)| account))
+}
+
+/// The parent of an account.
+pub async fn parent(db: &mut dyn Executor, id: &AccountId) -> Result<Option<Account>> {
+    let condition =
+        "a.id = (SELECT c.parent FROM account own {join} child_account c ON c.account = own.id WHERE own.org_id = ?1)";
+    let found = accounts::select(db, condition, &values![id]).await?;
     Ok(found.into_iter().next().map(|(_, account)| account))
 }
 
@@ -169,9 +177,8 @@ async fn post(db: &mut dyn Executor, changes: MoveChanges<i64>) -> Result<()> {
 
 /// What each child of an account used on each day of a range.
 pub async fn usage(db: &mut dyn Executor, parent: &AccountId, days: DayRange) -> Result<Vec<ChildUsage>> {
-    let sql = "SELECT a.id, a.org_id FROM account a WHERE a.id IN (SELECT c.account FROM child_account c \
-         {join} account p ON p.id = c.parent WHERE p.org_id = ?1)";
-    let rows = db.query(sql, &values![parent]).await?;
+    let sql = format!("SELECT a.id, a.org_id FROM account a WHERE a.id IN ({OF_PARENT})");
+    let rows = db.query(&sql, &values![parent]).await?;
     let child = |row: &Row| Ok::<_, crate::Fault>((row.get(0)?, row.get(1)?));
     let children = rows.iter().map(child).collect::<Result<HashMap<i64, AccountId>>>()?;
     let sql = format!(

@@ -28,6 +28,9 @@ pub trait ChildAccountStore: Store {
     /// A child of an account, closed or not.
     async fn child_account(&self, parent: &AccountId, id: &AccountId) -> Result<Option<Account>, StoreError>;
 
+    /// The parent of an account, revoked or not; `None` if the account is no child.
+    async fn parent_account(&self, id: &AccountId) -> Result<Option<Account>, StoreError>;
+
     /// Moves credits between an account and its child. Both entries are written in one transaction, at most once for each
     /// request of the parent. [`move_credits`](crate::backend::decision::move_credits) has the refusals in order.
     async fn move_credits(&self, wanted: CreditMove) -> Result<CreditsMoved, StoreError>;
