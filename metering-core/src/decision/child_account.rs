@@ -1,8 +1,8 @@
 //! Child accounts: created, filled, emptied and closed by their parent.
 //!
 //! Credits that are moved are granted to one account and taken from the other: what was bought, and what a reversal takes
-//! back, stays with the account that bought. So a parent takes back at most what it gave: with the credits that a child
-//! bought itself, only the child would pay for the reversal of their payment.
+//! back, stays with the account that bought. A parent takes back at most what it gave. Otherwise it could take credits that
+//! the child bought, and only the child would owe them when their payment is reversed.
 
 use super::entry::EntryChanges;
 use super::{Decided, active};
