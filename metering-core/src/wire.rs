@@ -63,7 +63,7 @@ mod volumes;
 mod webhook_health;
 mod webhooks;
 
-pub use account::BalanceDocument;
+pub use account::{BalanceDocument, MemberRights};
 pub use auto_top_up::{AutoTopUpRequest, AutoTopUpResponse, CardChargeDocument, SavedCardDocument, TopUpRuleDocument};
 pub use billing::{DeductRequest, DeductResponse, LookupResponse};
 pub use browser_sessions::{
@@ -74,9 +74,9 @@ pub use cache_control::{TARGETED_CACHE_HEADERS, TARGETED_SUFFIX, private_cache_c
 pub use chain_id::ChainIdInput;
 pub use checkout::{CardPlanDocument, CheckoutRequest, CheckoutResponse};
 pub use child_accounts::{
-    ChildAccountDocument, ChildAccountResponse, ChildAccountsDocument, ChildUsageEntry, ChildrenDay,
-    ChildrenUsageDocument, ClosedChildResponse, CreateChildRequest, IssuedChildResponse, MoveCreditsRequest,
-    MovedCreditsResponse,
+    ChangeChildRequest, ChildAccountDocument, ChildAccountResponse, ChildAccountsDocument, ChildUsageEntry,
+    ChildrenDay, ChildrenUsageDocument, ClosedChildResponse, CreateChildRequest, IssuedChildResponse,
+    MoveCreditsRequest, MovedCreditsResponse,
 };
 pub use deliveries::{
     DeliveriesDocument, DeliveryDocument, DeliveryPayloadResponse, DeliveryResponse, DeliveryStatus,

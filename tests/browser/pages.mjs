@@ -8,6 +8,7 @@ import { KEY, call, signIn, signUp } from "./steps.mjs";
 import { account } from "./account.mjs";
 import { agents } from "./agents.mjs";
 import { buying } from "./buying.mjs";
+import { children } from "./children.mjs";
 import { consoleActions } from "./console-actions.mjs";
 import { consolePrices } from "./console-prices.mjs";
 import { consoleSearch } from "./console-search.mjs";
@@ -66,6 +67,7 @@ const scenes = {
   ...account,
   ...agents,
   ...buying,
+  ...children,
   ...plans,
   ...signin,
   ...signing,

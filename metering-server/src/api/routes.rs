@@ -47,6 +47,7 @@ pub(super) static ENDPOINTS: LazyLock<Table<App>> = LazyLock::new(|| {
         call!(child_accounts::ListChildAccounts => api::child_accounts).compressed(),
         call!(child_accounts::GetChildrenUsage => api::child_accounts_usage).compressed(),
         call!(child_accounts::GetChildAccount => api::child_account),
+        call!(child_accounts::ChangeChildAccount => api::change_child_account),
         call!(child_accounts::MoveCredits => api::move_credits),
         call!(child_accounts::RotateChildAccount => api::rotate_child_account),
         call!(child_accounts::CloseChildAccount => api::close_child_account),
