@@ -52,6 +52,7 @@ export const months = {
       for (const tab of TABS) {
         await page.click(`#tab-${tab}`);
         await page.waitForSelector(`#panel-${tab} :is(svg.chart, table)`);
+        if (tab === "charges") assert.match(await page.locator("#panel-charges tbody tr").first().innerText(), /Version 1/);
         await checkPage(page, `console-${tab}-${look(options)}`);
       }
       await page.fill("#find-text", "price");
