@@ -48,6 +48,7 @@ pub use rehearsal::{RehearsalDocument, RehearsedAccount, RehearsedRoute, Rehears
 pub use reload::ReloadDocument;
 pub use report::{
     AccountRow, DayRow, RefusalsDocument, ReportDocument, RevenueRow, SalesRow, UnreportedDocument, UnreportedRow,
+    ValueRow,
 };
 pub use requests::{AccountRequestDocument, AccountRequestsDocument};
 pub use search::{ChargedRequestDocument, FoundKeyDocument, SearchDocument};

@@ -44,6 +44,7 @@ export const months = {
       await enter(page, token);
       await page.waitForSelector("svg.chart rect.bar");
       await page.waitForSelector('[data-attention="runway"]');
+      assert.match(await page.innerText("#sales"), /In EUR\s+154\.44 EUR in 2 payments\s/);
       await checkPage(page, narrow ? (dark ? "console-dark-phone" : null) : dark ? null : "console");
       await page.goto(`${page.base}/console#/accounts/${org}`);
       await page.waitForSelector("#panel-ledger table");
