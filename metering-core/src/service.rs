@@ -55,4 +55,4 @@ pub use settings::{BillingSettings, PaymentSettings, SignupSettings, WebhookSett
 pub use signups::Signups;
 pub use usage::{ActivityQuery, Usage, lifetime_events};
 pub use used_routes::UsedRoutes;
-pub use webhooks::{Webhooks, find_delivery, read_threshold};
+pub use webhooks::{Webhooks, described_webhook, find_delivery, read_threshold};

@@ -138,7 +138,7 @@ pub use usage::{
     ActivityDocument, ActivityEntry, ByEndpointDocument, DayEntry, EndpointEntry, KeyEntry, UsageSummary, UsageTotals,
 };
 pub use volumes::{RouteVolume, VolumesDocument};
-pub use webhook_health::WebhookHealthDocument;
+pub use webhook_health::{DeliveryCountsDocument, WebhookHealthDocument};
 pub use webhooks::{
     BalanceAlertDocument, BalanceAlertRequest, ChangeWebhookRequest, CreateWebhookRequest, DeletedWebhookResponse,
     EventDocument, EventsDocument, IssuedWebhookResponse, IssuedWebhookSecret, RotateWebhookRequest, WebhookDocument,

@@ -9,10 +9,10 @@ import { isManager } from "/assets/console-session.js";
 import { time } from "/assets/console-time.js";
 import { h } from "/assets/dom.js";
 import { table } from "/assets/table.js";
+import { conditionCell, successRate } from "/assets/webhookhealth.js";
 
-const STATES = { active: ["Active", "tag-good"], disabled: ["Off", ""], gone: ["Gone", "tag-bad"] };
 const PROGRESS = { pending: ["Pending", "tag-warn"], delivered: ["Delivered", "tag-good"], parked: ["Parked", "tag-bad"] };
-const WEBHOOKS = [{ name: "Webhook", head: true }, { name: "State" }, { name: "Events" }, { name: "Created (UTC)" }];
+const WEBHOOKS = [{ name: "Webhook", head: true }, { name: "State" }, { name: "Delivered, 7 days" }, { name: "Events" }, { name: "Created (UTC)" }];
 const DELIVERIES = [{ name: "Event", head: true }, { name: "Webhook" }, { name: "State" }, { name: "Attempts", number: true }, { name: "Last attempt (UTC)" }];
 
 /** The webhooks, and the deliveries to all of them or one. */
@@ -30,8 +30,11 @@ export async function webhooks({ org_id: id }) {
 
 const tag = ([words, kind]) => h("span", { class: `tag ${kind}`.trim() }, words);
 
-function webhook({ id, url, state, events, created_at: created }) {
-  return [[h("span", { class: "break" }, url), h("code", { class: "under" }, id)], tag(STATES[state] ?? [state, ""]), events.length === 0 ? "All" : events.join(", "), time(created)];
+function webhook(one) {
+  const { id, url, events, created_at: created } = one;
+  const { words, notes } = successRate(one);
+  const rate = h("span", { class: "cell", "data-rate": id }, words, ...notes.map((note) => h("span", { class: "under" }, note)));
+  return [[h("span", { class: "break" }, url), h("code", { class: "under" }, id)], conditionCell(one, new Date()), rate, events.length === 0 ? "All" : events.join(", "), time(created)];
 }
 
 function list(account, values, urls) {
