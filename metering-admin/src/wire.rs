@@ -26,6 +26,7 @@ mod webhooks;
 
 pub use accounts::{
     AccountDocument, AccountsDocument, CreateAccountRequest, CreatedAccountDocument, EntryRequest, LimitsRequest,
+    NoteRequest,
 };
 pub use arrivals::{ArrivalDocument, ArrivalsDocument, QuotedDocument, ScannedDocument, UnreadableDocument};
 pub use attention::{
