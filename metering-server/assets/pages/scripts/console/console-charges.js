@@ -82,10 +82,11 @@ function inForce(versions, at) {
 const words = (entry) => [entry.created_at, entry.http_method, entry.request_path, entry.route_template, entry.model, entry.description, entry.key_id, entry.key_name].join(" ").toLowerCase();
 
 function row(entry) {
-  const times = entry.calls === "1" || entry.calls === "0" ? "" : ` × ${group(entry.calls)}`;
   const path = entry.request_path ?? entry.route_template;
   const model = entry.model ? ` · ${entry.model}` : "";
-  const route = entry.route_template && [`${entry.http_method} ${path}${model}${times}`, path !== entry.route_template && h("span", { class: "under" }, entry.route_template)].filter(Boolean);
+  const several = entry.calls !== "1" && entry.calls !== "0" && h("span", { class: "under route-words" }, `${group(entry.calls)} requests`);
+  const template = path !== entry.route_template && h("span", { class: "under" }, entry.route_template);
+  const route = entry.route_template && [`${entry.http_method} ${path}${model}`, template, several].filter(Boolean);
   return [
     time(entry.created_at),
     h("span", { "data-type": entry.type }, KINDS[entry.type] ?? "Ledger"),

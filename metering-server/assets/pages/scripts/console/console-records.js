@@ -10,10 +10,10 @@ import { transaction } from "/assets/steps.js";
 import { table } from "/assets/table.js";
 
 const USES = { pay_signup: "Signup", topup: "Top-up", assigned: "Assigned", processor: "Processor" };
-const STATES = { final: "tag tag-good", reversed: "tag tag-bad" };
+const STATES = { unsettled: ["Not final", "tag"], final: ["Final", "tag tag-good"], reversed: ["Reversed", "tag tag-bad"] };
 
 /** The filters of a list of payments. */
-export const FIELDS = [{ name: "state", label: "State", options: [["", "All"], ["unsettled", "Unsettled"], ["final", "Final"], ["reversed", "Reversed"]] }, ...DAYS];
+export const FIELDS = [{ name: "state", label: "State", options: [["", "All"], ...Object.entries(STATES).map(([state, [words]]) => [state, words])] }, ...DAYS];
 
 /** The amount in tokens; in the smallest unit when the token is not known. */
 export function paid({ amount_human: amount, token_symbol: symbol, amount_atomic: atomic, token_contract: contract }) {
@@ -81,7 +81,7 @@ function added(amounts) {
 /** A link to an account, by its name if that is known. */
 export function accountLink(id, name) {
   const href = `#/accounts/${id}`;
-  return name ? [h("a", { href, class: "break" }, name), h("span", { class: "under mono break" }, id)] : h("a", { href, class: "mono break" }, id);
+  return name ? [h("a", { href, class: "break" }, name), h("span", { class: "under mono whole" }, id)] : h("a", { href, class: "mono break" }, id);
 }
 
 function columnsOf(accounts) {
@@ -92,6 +92,7 @@ function columnsOf(accounts) {
 const rate = ({ rate: one, rate_source: source, rate_as_of: at }) => (one === null ? "No exchange rate was known" : `Rate ${one}, ${source}, ${at}`);
 
 function row(payment, accounts) {
+  const [state, kind] = STATES[payment.state] ?? [payment.state, "tag"];
   const cells = [
     time(payment.recorded_at),
     payment.processor
@@ -100,7 +101,7 @@ function row(payment, accounts) {
     [paid(payment), payment.value && h("span", { class: "under", title: rate(payment.value) }, payment.value.amount === null ? `no value in ${payment.value.currency}` : `${payment.value.amount} ${payment.value.currency}`)],
     accounts && accountLink(payment.org_id, payment.agent_name),
     [USES[payment.used_as] ?? payment.used_as, h("span", { class: "under" }, payment.plan_id ?? "without a plan")],
-    h("span", { class: STATES[payment.state] ?? "tag" }, payment.state),
+    h("span", { class: kind }, state),
   ];
   return cells.filter((cell) => cell !== false);
 }
