@@ -23,6 +23,7 @@ mod imports;
 mod keys;
 mod labels;
 mod members;
+mod notes;
 mod operators;
 pub mod payments;
 mod plans;

@@ -4,7 +4,7 @@ use metering_core::Credits;
 use metering_core::access::AccountId;
 use metering_core::clock::Timestamp;
 use metering_core::events::{Delivery, DeliveryFilter, DeliveryId, Webhook, WebhookId, WebhookState};
-use metering_core::service::{find_delivery, read_threshold};
+use metering_core::service::{described_webhook, find_delivery, read_threshold};
 use metering_core::store::{Cursor, FullStore, Page, StoreError};
 use metering_core::wire::{
     BalanceAlertDocument, BalanceAlertRequest, DeliveriesDocument, DeliveryDocument, WebhookDocument, WebhooksDocument,
@@ -28,8 +28,7 @@ impl Administration {
         }
         let (now, mut data) = (self.clock.now(), Vec::new());
         for webhook in self.store.webhooks(account).await? {
-            let health = self.store.webhook_health(&webhook.id).await?;
-            data.push(WebhookDocument { health: Some((&health).into()), ..WebhookDocument::new(&webhook, now) });
+            data.push(described_webhook(&*self.store, &webhook, now).await?);
         }
         Ok(WebhooksDocument { data })
     }

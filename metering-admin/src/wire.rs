@@ -26,7 +26,7 @@ mod webhooks;
 
 pub use accounts::{
     AccountDocument, AccountFamilyDocument, AccountsDocument, CreateAccountRequest, CreatedAccountDocument,
-    EntryRequest, LimitsRequest,
+    EntryRequest, LimitsRequest, NoteRequest,
 };
 pub use arrivals::{ArrivalDocument, ArrivalsDocument, QuotedDocument, ScannedDocument, UnreadableDocument};
 pub use attention::{
@@ -49,6 +49,7 @@ pub use rehearsal::{RehearsalDocument, RehearsedAccount, RehearsedRoute, Rehears
 pub use reload::ReloadDocument;
 pub use report::{
     AccountRow, DayRow, RefusalsDocument, ReportDocument, RevenueRow, SalesRow, UnreportedDocument, UnreportedRow,
+    ValueRow,
 };
 pub use requests::{AccountRequestDocument, AccountRequestsDocument};
 pub use search::{ChargedRequestDocument, FoundKeyDocument, SearchDocument};

@@ -35,7 +35,8 @@ impl Table {
     /// Adds a row, one cell per column.
     pub(crate) fn row<const N: usize>(&mut self, cells: [&dyn Display; N]) {
         assert_eq!(N, self.columns.len(), "a row has one cell per column");
-        self.rows.push(cells.map(|cell| printable(&cell.to_string())).into());
+        let shown = cells.iter().zip(self.columns).map(|(cell, column)| column.shown(printable(&cell.to_string())));
+        self.rows.push(shown.collect());
     }
 
     /// Writes the table, fitted to the terminal, with a note if that hid or shortened anything. Without rows, it
@@ -95,6 +96,16 @@ mod tests {
         table.write(&mut out).unwrap();
         let text = String::from_utf8(out).unwrap();
         assert_eq!(text, "NAME        CREDITS  NOTE\na               1.5  x\nlonger  -1234567.25\n");
+    }
+
+    #[test]
+    fn states_are_in_words() {
+        const COLUMNS: &[Column] = &[Column::state("STATE"), Column::text("NAME")];
+        let mut table = Table::new(COLUMNS);
+        table.row([&"in_force", &"my_agent"]);
+        let mut out = Vec::new();
+        table.write(&mut out).unwrap();
+        assert_eq!(String::from_utf8(out).unwrap(), "STATE     NAME\nin force  my_agent\n");
     }
 
     #[test]

@@ -7,8 +7,8 @@ use metering_core::access::AccountId;
 use metering_core::charging::HoldAction;
 use metering_core::events::EventKind::{self, BalanceLow, HoldExpired, KeyCreated, KeyLeaked};
 use metering_core::events::{
-    AttemptOutcome, Delivery, DeliveryBacklog, DeliveryFilter, DeliveryId, DeliveryState, Event, Progress,
-    WebhookChange, WebhookHealth, WebhookId,
+    AttemptOutcome, Delivery, DeliveryBacklog, DeliveryCounts, DeliveryFilter, DeliveryId, DeliveryState, Event,
+    Progress, WebhookChange, WebhookHealth, WebhookId,
 };
 use metering_core::store::{EventStore, Page};
 
@@ -218,6 +218,27 @@ pub async fn a_webhooks_health_is_read_from_its_deliveries(store: Arc<dyn EventS
     assert_eq!((resent.waiting, resent.last_delivered_at), (3, None));
     assert_eq!(resent.first.map(|first| first.id), Some(sent[0].id), "the earlier event is first again");
     assert_eq!(health(&second.id).await, WebhookHealth::default());
+}
+
+/// Deliveries are counted by how their last attempt ended, if that was in the period.
+pub async fn deliveries_of_a_period_are_counted(store: Arc<dyn EventStore>) {
+    let owner = customer(&*store, 1).await;
+    let [first, second] = [hook(&*store, &owner.id, &[]).await, hook(&*store, &owner.id, &[]).await];
+    let counts = async |id: &WebhookId, since| store.delivery_counts(id, since).await.unwrap();
+    send_tests(&*store, &first, 5).await;
+    assert_eq!(counts(&first.id, NOON).await, DeliveryCounts::default(), "none was attempted yet");
+    finish(&*store, &claim_one(&*store, NOON).await, delivered(), at(1)).await.unwrap();
+    finish(&*store, &claim_one(&*store, at(1)).await, failed(Some(500)), at(2)).await.unwrap();
+    let of = |delivered, at_first_attempt, failed| DeliveryCounts { delivered, at_first_attempt, failed };
+    assert_eq!(counts(&first.id, NOON).await, of(1, 1, 1));
+    assert_eq!(counts(&first.id, at(2)).await, of(0, 0, 1), "the other ended before");
+    let retried = claim_one(&*store, at(9_999)).await;
+    finish(&*store, &retried, delivered(), at(10_000)).await.unwrap();
+    let parked = at(9_999).saturating_add(Delivery::GIVE_UP_AFTER);
+    finish(&*store, &claim_one(&*store, parked).await, failed(None), parked).await.unwrap();
+    assert_eq!(counts(&first.id, at(2)).await, of(1, 0, 1));
+    assert_eq!(counts(&first.id, NOON).await, of(2, 1, 1));
+    assert_eq!(counts(&second.id, NOON).await, DeliveryCounts::default());
 }
 
 /// The backlog counts pending and parked deliveries, and has the time of the oldest one that could be sent now.

@@ -8,7 +8,9 @@ use metering_core::chains::{Address, TokenUnits};
 use metering_core::events::EventKind::{PaymentCredited, PaymentReversed};
 use metering_core::money::{Currency, LedgerKind};
 use metering_core::operators::AuditQuery;
-use metering_core::payments::{Payment, PaymentSettlement, PaymentUse, ProcessorRef, ProcessorReversal};
+use metering_core::payments::{
+    CurrencyAmount, Payment, PaymentSettlement, PaymentUse, ProcessorRef, ProcessorReversal,
+};
 use metering_core::store::{
     FullStore, PaymentCredit, PaymentCredited as Credited, PaymentStore, ProcessorReversed, RecordedReversal,
     ReversalChange,
@@ -194,6 +196,9 @@ pub async fn reports_count_what_was_not_reversed(store: Arc<dyn FullStore>) {
         let report = store.operations_report(week).await.unwrap();
         let revenue: Vec<_> = report.revenue.iter().map(|day| (day.chain_id, day.token, day.amount.get())).collect();
         assert_eq!(revenue, expected);
+        let worth: Vec<_> = report.values.iter().map(|day| (day.currency.token(), day.amount)).collect();
+        let amount = |units| CurrencyAmount::of_minor(TokenUnits::new(units), 2).unwrap();
+        assert_eq!(worth, expected.iter().map(|(_, token, units)| (*token, amount(*units))).collect::<Vec<_>>());
         assert_eq!(report.sales.len(), expected.len());
     }
 }

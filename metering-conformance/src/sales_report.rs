@@ -6,13 +6,15 @@ use metering_core::access::AccountId;
 use metering_core::chains::{Address, Block, TokenUnits, TxRef};
 use metering_core::clock::Timestamp;
 use metering_core::money::{LedgerKind, PaymentRef};
-use metering_core::operators::{DayRevenue, DaySales, PlanSales};
-use metering_core::payments::{Payment, PaymentUse, SettlementStep, SoldPlan};
+use metering_core::operators::{DayRevenue, DaySales, DayValue, PlanSales};
+use metering_core::payments::{Payment, PaymentUse, PaymentValue, SettlementStep, SoldPlan};
 use metering_core::store::{FullStore, PaymentCredit, PaymentSettled, PaymentStore, SettlementChange};
 use metering_core::usage::DayRange;
 
 use super::operations::{TODAY, operations, quiet};
-use super::sale::{BONUS, PLAN, SOLD, TARGET, buyer, credit, credited, payment_by, purchase, quote, sold, tx, tx_on};
+use super::sale::{
+    BONUS, PLAN, SOLD, TARGET, buyer, credit, credited, payment_by, purchase, quote, sold, tx, tx_on, value,
+};
 use super::scene::{ALWAYS, BASE, DAY, NOON, adjustment, atoms, customer, entry, post};
 
 /// What a purchase of a plan adds to a report, once for each number.
@@ -173,4 +175,33 @@ pub async fn revenue_is_added_up_by_day(store: Arc<dyn FullStore>) {
     let expected = [revenue(NOON, 1, &[3]), revenue(NOON, chain, &[1, 2]), revenue(tomorrow, chain, &[4])];
     assert_eq!(operations(&*store, ALWAYS).await.revenue, expected);
     assert_eq!(operations(&*store, TODAY).await.revenue, expected[..2]);
+}
+
+/// What payments were worth is added up by day and currency, without what is reversed now and what has no value.
+pub async fn values_are_added_up_by_day_and_currency(store: Arc<dyn FullStore>) {
+    let id = customer(&*store, 0).await.id;
+    let tomorrow = NOON.saturating_add(DAY);
+    let [euro, yen] = ["EUR", "JPY"].map(|code| code.parse().unwrap());
+    let in_yen = PaymentValue { currency: yen, ..value() };
+    let unknown = PaymentValue { converted: None, ..value() };
+    let table = [
+        (NOON, 1, Some(value())),
+        (NOON, 2, Some(in_yen)),
+        (NOON, 3, Some(value())),
+        (NOON, 4, Some(unknown)),
+        (NOON, 5, None),
+        (tomorrow, 6, Some(value())),
+        (tomorrow, 7, Some(value())),
+    ];
+    for (now, number, value) in table {
+        let credit = credit(&id, payment_by(number, tx(number)));
+        credited(&*store, PaymentCredit { now, value, ..credit }).await;
+    }
+    step(&*store, tx(7), SettlementStep::Reverse, tomorrow).await;
+    let worth = |at: Timestamp, currency, payments, amount: &str| {
+        let (day, amount) = (at.day(), amount.parse().unwrap());
+        DayValue { day, currency, payments, amount }
+    };
+    let expected = [worth(NOON, euro, 2, "8.60"), worth(NOON, yen, 1, "4.30"), worth(tomorrow, euro, 1, "4.30")];
+    assert_eq!(operations(&*store, ALWAYS).await.values, expected);
 }

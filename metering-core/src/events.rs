@@ -43,4 +43,4 @@ pub use webhook::{
     NewWebhook, SigningSecret, Webhook, WebhookChange, WebhookId, WebhookIdError, WebhookOwner, WebhookState,
     WebhookTerms,
 };
-pub use webhook_health::WebhookHealth;
+pub use webhook_health::{DeliveryCounts, WebhookHealth};

@@ -15,4 +15,4 @@ pub use operator::{
     MalformedOperatorToken, MalformedRole, NewOperator, Operator, OperatorName, OperatorNameError, OperatorToken,
     OperatorTokenHash, OperatorTokenKind, Role,
 };
-pub use report::{AccountTotal, DayRevenue, DaySales, OperationsReport, PlanSales};
+pub use report::{AccountTotal, DayRevenue, DaySales, DayValue, OperationsReport, PlanSales};

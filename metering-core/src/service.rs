@@ -18,6 +18,7 @@ mod holds;
 mod keys;
 mod members;
 pub(crate) mod metering;
+mod notes;
 mod oauth;
 mod offers;
 mod payments;
@@ -42,6 +43,7 @@ pub use gate::{Admission, AdmissionKind, MatchedRequest, Proxied, RequestContent
 pub use holds::Holds;
 pub use keys::{Keys, TermsReader, end_of_grace, wider_terms};
 pub use members::{BegunAction, Members};
+pub use notes::account_notes;
 pub use oauth::{OAuth, OAuthError, TokenForm};
 pub use offers::Offers;
 pub use payments::{Arrivals, Payments, SettlementReport, WatchReport, arrivals, payment_targets};
@@ -55,4 +57,4 @@ pub use settings::{BillingSettings, PaymentSettings, SignupSettings, WebhookSett
 pub use signups::Signups;
 pub use usage::{ActivityQuery, Usage, lifetime_events};
 pub use used_routes::UsedRoutes;
-pub use webhooks::{Webhooks, find_delivery, read_threshold};
+pub use webhooks::{Webhooks, described_webhook, find_delivery, read_threshold};

@@ -45,6 +45,7 @@ mod holds;
 mod keys;
 mod members;
 mod metered_headers;
+mod note;
 mod oauth;
 mod payable_members;
 mod payment;
@@ -108,6 +109,7 @@ pub use members::{
     WalletSignInResponse,
 };
 pub use metered_headers::MeteredHeaders;
+pub use note::NoteDocument;
 pub use oauth::{
     AuthorizationDocument, AuthorizationRequest, ConsentRequest, ConsentResponse, OAuthErrorBody, OAuthGrantDocument,
     RegisteredClientDocument, TokenResponse,
@@ -138,7 +140,7 @@ pub use usage::{
     ActivityDocument, ActivityEntry, ByEndpointDocument, DayEntry, EndpointEntry, KeyEntry, UsageSummary, UsageTotals,
 };
 pub use volumes::{RouteVolume, VolumesDocument};
-pub use webhook_health::WebhookHealthDocument;
+pub use webhook_health::{DeliveryCountsDocument, WebhookHealthDocument};
 pub use webhooks::{
     BalanceAlertDocument, BalanceAlertRequest, ChangeWebhookRequest, CreateWebhookRequest, DeletedWebhookResponse,
     EventDocument, EventsDocument, IssuedWebhookResponse, IssuedWebhookSecret, RotateWebhookRequest, WebhookDocument,

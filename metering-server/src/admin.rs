@@ -9,6 +9,7 @@ mod audit;
 mod call;
 mod catalogue;
 mod documents;
+mod expiring;
 mod health;
 mod oidc;
 mod oidc_sign_in;

@@ -74,6 +74,13 @@ export const consoleActions = {
     await says(page, "Set the rate limits.");
     assert.deepEqual([await page.innerText("#per-minute"), await page.innerText("#per-day")], ["60", "1,000"]);
 
+    await page.click("#note");
+    await page.click("dialog [type=submit]");
+    assert.match(await page.innerText("#field-note-error"), /^Fill in/);
+    await send(page, { note: "Pays by bank transfer" });
+    await says(page, "Added the note.");
+    assert.match((await page.innerText("#notes")).replace(/\s+/g, " "), /Notes Pays by bank transfer \d{4}-.* UTC, by \S/);
+
     const old = accounts.key;
     assert.equal(await status(service, old), 200);
     await page.click("#rotate");
@@ -99,7 +106,7 @@ export const consoleActions = {
     // The tab that was open is open again.
     await page.waitForSelector("#panel-history .log");
     const reasons = await page.locator(".log-reason").allInnerTexts();
-    assert.deepEqual(reasons.slice(0, 5), ["Abuse", "Key was leaked", "Asked for it", "Granted too much", "Outage on Friday"]);
+    assert.deepEqual(reasons.slice(0, 6), ["Abuse", "Key was leaked", "A note for other operators", "Asked for it", "Granted too much", "Outage on Friday"]);
     const grant = page.locator('.log > [data-action="account.grant"]');
     await grant.locator("summary").click();
     assert.match((await grant.innerText()).replace(/\s+/g, " "), /total_credits_granted 2 3\.25/);
@@ -112,6 +119,7 @@ export const consoleActions = {
     await send(page, { confirmation: org, reason: "Asked to be forgotten" });
     await says(page, "Erased the owner.");
     await page.waitForSelector('#view-title:has-text("erased")');
+    assert.equal(await page.locator("#notes").count(), 0);
 
     await visit(page, "Accounts");
     await page.click("#new-account");

@@ -75,7 +75,9 @@ export const consolePrices = {
     await page.click('text="Version 2"');
     await page.waitForSelector('#view-title:has-text("Price version 2")');
     const text = readFileSync(file, "utf8");
-    assert.equal(await page.textContent("#catalogue-text pre"), text, "the file as it was");
+    assert.deepEqual(JSON.parse(await page.textContent("#catalogue-text pre")), JSON.parse(text));
+    assert.ok((await page.textContent("#catalogue-text pre")).includes("\n  "), "indented");
+    assert.equal(await page.locator("#catalogue-text button").count(), 1, "copies it");
     assert.match(plain(await page.innerText("#changes")), /Version 2 is valid\..* 2 routes would change\..* GET \/mpp\/ethPrice New price/i);
     const [download] = await Promise.all([page.waitForEvent("download"), page.click("[data-download]")]);
     assert.deepEqual([download.suggestedFilename(), readFileSync(await download.path(), "utf8")], ["version-2.json", text]);

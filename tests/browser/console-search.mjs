@@ -124,7 +124,7 @@ export const consoleSearch = {
     const page = await visitor.window();
     await enter(page, token, `accounts/${org}?tab=keys`);
     await page.waitForSelector("#panel-keys table");
-    assert.match(plain(await page.innerText("#panel-keys tbody")), /First key sk_live_…\w{4} ACTIVE/i);
+    assert.match(plain(await page.innerText("#panel-keys tbody")), /First key sk_live_…\w{4} key_\w+ ACTIVE/i);
     assert.match(await save(page, "#panel-keys [data-download]"), /^id,name,parent_id,state,/);
     await page.click("#tab-charges");
     await page.waitForSelector("#panel-charges table");

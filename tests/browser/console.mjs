@@ -246,7 +246,7 @@ export const operatorsConsole = {
         await page.waitForSelector(`#panel-${tab} :is(svg.chart, .empty, table, .log)`);
         await checkPage(page, null);
       }
-      for (const action of ["grant", "adjust", "limits", "rotate", "revoke"]) {
+      for (const action of ["grant", "adjust", "limits", "rotate", "note", "revoke"]) {
         await page.click(`#${action}`);
         await page.click("dialog [type=submit]");
         await checkPage(page, null);

@@ -46,6 +46,7 @@ export const months = {
       await enter(page, token);
       await page.waitForSelector("svg.chart rect.bar");
       await page.waitForSelector('[data-attention="runway"]');
+      assert.match(await page.innerText("#sales"), /In EUR\s+154\.44 EUR in 2 payments\s/);
       await checkPage(page, narrow ? (dark ? "console-dark-phone" : null) : dark ? null : "console");
       await page.goto(`${page.base}/console#/accounts/${org}`);
       await page.waitForSelector("#panel-ledger table");
@@ -54,6 +55,7 @@ export const months = {
       for (const tab of TABS) {
         await page.click(`#tab-${tab}`);
         await page.waitForSelector(`#panel-${tab} :is(svg.chart, table)`);
+        if (tab === "charges") assert.match(await page.locator("#panel-charges tbody tr").first().innerText(), /Version 1/);
         await checkPage(page, `console-${tab}-${look(options)}`);
       }
       await page.fill("#find-text", "price");

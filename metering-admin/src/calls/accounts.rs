@@ -16,7 +16,7 @@ use crate::error::{AdminError, wrong};
 use crate::wire::{
     AccountDocument, AccountFamilyDocument, AccountMembersDocument, AccountRequestDocument, AccountRequestsDocument,
     AccountsDocument, CreateAccountRequest, CreatedAccountDocument, EntryRequest, EraseRequest, ErasureDocument,
-    LimitsRequest, PaymentRecordsDocument, ReasonRequest,
+    LimitsRequest, NoteRequest, PaymentRecordsDocument, ReasonRequest,
 };
 
 register!(
@@ -34,6 +34,7 @@ register!(
     Grant,
     Adjust,
     SetLimits,
+    WriteNote,
     RevokeAccount,
     ShowErasure,
     EraseAccount,
@@ -170,7 +171,7 @@ call! {
     ShowAccount("account") = GET "/admin/accounts/{id}" in "accounts";
     returns(200, "The account") or(NotFound);
     async fn run(admin, _by: Viewer, of: OfAccount, _body: ()) -> AccountDocument {
-        Ok(AccountDocument::from(&admin.account(&of.id).await?))
+        admin.account_with_notes(&of.id).await
     }
 }
 
@@ -288,6 +289,20 @@ call! {
     returns(200, "The account afterwards") or(NotFound);
     async fn run(admin, by: Action, of: OfAccount, limits: LimitsRequest) -> AccountDocument {
         Ok(AccountDocument::from(&admin.set_limits(by, &of.id, &limits).await?))
+    }
+}
+
+call! {
+    /// Write a note on an account
+    ///
+    /// For other operators. It is kept in the audit log, so it never changes, and ends with the log's retention or an erasure.
+    /// The owner's export has it, without who wrote it. `GET /admin/accounts/{id}` has the newest 100.
+    WriteNote("note") = POST "/admin/accounts/{id}/notes" in "accounts";
+    audit("account.note", "Wrote a note");
+    returns(200, "The account with its notes") or(NotFound);
+    async fn run(admin, by: Action, of: OfAccount, request: NoteRequest) -> AccountDocument {
+        admin.write_note(by, &of.id, &request.note).await?;
+        admin.account_with_notes(&of.id).await
     }
 }
 

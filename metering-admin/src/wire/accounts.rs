@@ -3,8 +3,10 @@
 use metering_core::access::{Account, ApiKey, EmailStatus, RateLimits};
 use metering_core::chains::Address;
 use metering_core::money::{Credits, printed, printed_if_any};
-use metering_core::wire::{EmailVerification, IssuedKey};
+use metering_core::wire::{EmailVerification, IssuedKey, NoteDocument};
 use serde::{Deserialize, Serialize};
+
+use crate::call::Body;
 
 /// An account.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -65,6 +67,9 @@ pub struct AccountDocument {
     #[cfg_attr(feature = "openapi", schema(format = DateTime))]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub erased_at: Option<String>,
+    /// What operators noted on it, newest first, at most 100: in the responses to `GET /admin/accounts/{id}` and to a new note.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<NoteDocument>,
 }
 
 impl From<&Account> for AccountDocument {
@@ -94,6 +99,7 @@ impl From<&Account> for AccountDocument {
             created_at: account.created_at.to_string(),
             revoked_at: account.revoked_at.map(|at| at.to_string()),
             erased_at: account.erased_at.map(|at| at.to_string()),
+            notes: Vec::new(),
         }
     }
 }
@@ -197,4 +203,25 @@ pub struct LimitsRequest {
     /// Why, for the audit log.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub reason: String,
+}
+
+/// A note on an account.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct NoteRequest {
+    /// The note: one line of 1 to 500 characters.
+    pub note: String,
+    /// Why, for the audit log, if the note does not say it.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub reason: String,
+}
+
+impl Body for NoteRequest {
+    fn reason(&self) -> &str {
+        if self.reason.is_empty() { "A note for other operators" } else { &self.reason }
+    }
+
+    fn with_reason(self, reason: &str) -> Self {
+        Self { reason: reason.to_owned(), ..self }
+    }
 }

@@ -2,7 +2,7 @@
 
 use metering_core::chains::{Address, TokenUnits};
 use metering_core::money::Credits;
-use metering_core::operators::{AccountTotal, DayRevenue, DaySales, OperationsReport, PlanSales};
+use metering_core::operators::{AccountTotal, DayRevenue, DaySales, DayValue, OperationsReport, PlanSales};
 use metering_core::usage::DayRange;
 use metering_core::wire::EndpointEntry;
 use serde::Serialize;
@@ -25,6 +25,9 @@ pub struct ReportDocument {
     pub sales: Vec<SalesRow>,
     /// What was paid, by day, chain and token, in this order.
     pub revenue: Vec<RevenueRow>,
+    /// What that was worth, by day and currency, in this order: the values of payments in the operator's currency, and the
+    /// amounts of processors. Payments without a value are left out.
+    pub values: Vec<ValueRow>,
     /// The 20 routes with the most credits used.
     pub top_routes: Vec<EndpointEntry>,
     /// The 20 accounts with the most credits used.
@@ -106,6 +109,21 @@ pub struct RevenueRow {
     pub amount_human: Option<String>,
 }
 
+/// What payments of a day were worth in a currency.
+#[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct ValueRow {
+    /// The UTC day, `YYYY-MM-DD`.
+    #[cfg_attr(feature = "openapi", schema(format = Date))]
+    pub day: String,
+    /// The currency's code (ISO 4217).
+    pub currency: String,
+    /// How many payments, without reversed ones.
+    pub payments: u64,
+    /// The sum of their values, an exact decimal.
+    pub amount: String,
+}
+
 /// An account's usage.
 #[derive(Debug, Clone, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
@@ -177,6 +195,7 @@ impl ReportDocument {
             by_day: report.by_day.into_iter().map(DayRow::from).collect(),
             sales: report.sales.into_iter().map(SalesRow::from).collect(),
             revenue: report.revenue.into_iter().map(RevenueRow::from).collect(),
+            values: report.values.iter().map(ValueRow::from).collect(),
             top_routes: report.top_routes.iter().map(EndpointEntry::from).collect(),
             top_accounts: report.top_accounts.into_iter().map(AccountRow::from).collect(),
             refusals: None,
@@ -225,6 +244,17 @@ impl From<DayRevenue> for RevenueRow {
             payments: revenue.payments,
             amount_atomic: revenue.amount,
             amount_human: decimals.map(|decimals| revenue.amount.to_human(decimals)),
+        }
+    }
+}
+
+impl From<&DayValue> for ValueRow {
+    fn from(value: &DayValue) -> Self {
+        Self {
+            day: value.day.to_string(),
+            currency: value.currency.to_string(),
+            payments: value.payments,
+            amount: value.amount.to_string(),
         }
     }
 }

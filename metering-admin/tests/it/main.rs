@@ -5,5 +5,6 @@ mod actions;
 mod calls;
 mod held_requests;
 mod keys;
+mod notes;
 mod payments;
 mod search;

@@ -8,6 +8,7 @@ mod erase;
 mod issued;
 mod limits;
 mod list;
+mod note;
 mod revoke;
 mod rotate_key;
 mod show;
@@ -39,6 +40,7 @@ commands! {
     Show(show::ShowArgs),
     Limits(limits::LimitsArgs),
     Alert(alert::AlertArgs),
+    Note(note::NoteArgs),
     Grant(entry::GrantArgs),
     Adjust(entry::AdjustArgs),
     Revoke(revoke::RevokeArgs),

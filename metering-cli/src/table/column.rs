@@ -69,6 +69,11 @@ impl Column {
         Self::new(heading, false, Short::Id)
     }
 
+    /// A cell as it is shown: states are in words, which JSON has as the protocol names them.
+    pub(crate) fn shown(&self, cell: String) -> String {
+        if self.is_state { cell.replace('_', " ") } else { cell }
+    }
+
     /// The column, which may be hidden: the one with the largest rank first.
     pub(crate) const fn optional(self, rank: u8) -> Self {
         Self { rank, ..self }

@@ -185,8 +185,8 @@ fn line(columns: &[Column], kept: &[(usize, usize)], room: Room, cell: impl Fn(u
 /// something is lost. Other words have none.
 fn colour(state: &str) -> Option<u8> {
     match state {
-        "active" | "delivered" | "final" | "in_force" | "paid" => Some(32),
-        "disabled" | "parent inactive" | "partly_reversed" | "pending" | "scheduled" | "unsettled" => Some(33),
+        "active" | "delivered" | "final" | "in force" | "paid" => Some(32),
+        "disabled" | "parent inactive" | "partly reversed" | "pending" | "scheduled" | "unsettled" => Some(33),
         "expired" | "gone" | "leaked" | "parked" | "reversed" | "revoked" | "unclear" => Some(31),
         _ => None,
     }

@@ -61,6 +61,7 @@ fn deliveries(webhook: &WebhookDocument) -> String {
         since.map(|since| format!("failing since {since}")),
         why.filter(|_| since.is_some()),
         (health.waiting > 0).then(|| format!("{} waiting", health.waiting)),
+        health.last_7_days.rate().map(|rate| format!("{rate} delivered in 7 days")),
     ];
     let said: Vec<_> = parts.into_iter().flatten().collect();
     if said.is_empty() { "none waiting".to_owned() } else { said.join(", ") }
@@ -85,12 +86,15 @@ mod tests {
         unreachable["last_error"] = json!("connection refused");
         let none = json!({"waiting": 0, "failing_since": null, "last_status": null, "last_error": null,
             "next_attempt_at": null, "last_delivered_at": null});
+        let mut rated = none.clone();
+        rated["last_7_days"] = json!({"delivered": 3, "at_first_attempt": 2, "failed": 1});
         // state, health, expected text
         let table = [
             ("active", &failing, "failing since 2026-11-28T22:51:00.000Z, HTTP 500, 2 waiting"),
             ("active", &unreachable, "failing since 2026-11-28T22:51:00.000Z, connection refused, 2 waiting"),
             ("disabled", &failing, "2 waiting"),
             ("active", &none, "none waiting"),
+            ("active", &rated, "75% delivered in 7 days"),
             ("active", &json!(null), "-"),
         ];
         for (state, health, said) in table {

@@ -45,6 +45,7 @@ macro_rules! accounting_conformance {
             sales_report::revenue_is_added_up_by_day,
             sales_report::sales_are_added_up_by_chain_plan_and_token,
             sales_report::sales_of_other_days_are_left_out,
+            sales_report::values_are_added_up_by_day_and_currency,
             transactions::a_failed_step_fails_its_transaction,
             transactions::a_transaction_changes_accounts_for_the_next_charge,
             transactions::a_transaction_does_not_charge,

@@ -10,6 +10,7 @@ macro_rules! events_conformance {
             deliveries::a_webhooks_health_is_read_from_its_deliveries,
             deliveries::deliveries_are_filtered_by_kind,
             deliveries::deliveries_are_paged_and_filtered,
+            deliveries::deliveries_of_a_period_are_counted,
             deliveries::events_go_to_webhooks_that_ask_for_them,
             deliveries::old_events_are_forgotten,
             deliveries::the_backlog_is_counted,

@@ -12,7 +12,8 @@ use crate::chains::units::TokenUnits;
 use crate::clock::Day;
 use crate::money::credits::Credits;
 use crate::money::ledger::LedgerKind;
-use crate::operators::report::{AccountTotal, DayRevenue, DaySales, OperationsReport, PlanSales};
+use crate::operators::report::{AccountTotal, DayRevenue, DaySales, DayValue, OperationsReport, PlanSales};
+use crate::payments::exchange_rate::CurrencyAmount;
 use crate::payments::payment::{PaymentRecord, PaymentSettlement, PaymentUse};
 use crate::store::StoreError;
 use crate::usage::{DayRange, UsageLine};
@@ -167,6 +168,7 @@ impl<A: Copy + Ord + Hash, L: Copy + Eq + Hash> OperationsSums<A, L> {
             accounts: self.accounts,
             by_day: self.by_day.into_iter().map(of_day).collect::<Result<_, _>>()?,
             revenue: revenue(&self.payments),
+            values: values(&self.payments)?,
             sales: sales(self.payments, &self.bought)?,
             top_routes,
             top_accounts,
@@ -227,10 +229,26 @@ fn revenue(payments: &[PaymentRecord]) -> Vec<DayRevenue> {
     days.into_values().collect()
 }
 
+fn values(payments: &[PaymentRecord]) -> Result<Vec<DayValue>, StoreError> {
+    let mut days: BTreeMap<(Day, &str), DayValue> = BTreeMap::new();
+    for payment in payments {
+        let Some((currency, amount)) = payment.worth() else { continue };
+        let day = payment.recorded_at.day();
+        let none = DayValue { day, currency, payments: 0, amount: CurrencyAmount::ZERO };
+        let value = days.entry((day, currency.code())).or_insert(none);
+        value.payments += 1;
+        value.amount = value.amount.plus(amount).ok_or_else(too_large)?;
+    }
+    Ok(days.into_values().collect())
+}
+
 /// A sum of many accounts may be more than one balance can hold.
 fn credits(atoms: i128) -> Result<Credits, StoreError> {
-    let too_large = |_| StoreError::OutOfRange("a sum is too large; ask for fewer days".to_owned());
-    i64::try_from(atoms).map(Credits::from_atoms).map_err(too_large)
+    i64::try_from(atoms).map(Credits::from_atoms).map_err(|_| too_large())
+}
+
+fn too_large() -> StoreError {
+    StoreError::OutOfRange("a sum is too large; ask for fewer days".to_owned())
 }
 
 #[cfg(test)]

@@ -1,5 +1,7 @@
 //! How the deliveries to one webhook are doing: what its owner looks at first when events do not arrive.
 
+use std::time::Duration;
+
 use crate::clock::Timestamp;
 use crate::events::delivery::{AttemptResult, Delivery};
 
@@ -12,6 +14,22 @@ pub struct WebhookHealth {
     pub first: Option<Delivery>,
     /// When the newest event that was delivered arrived; `None` if none of those that are kept did.
     pub last_delivered_at: Option<Timestamp>,
+}
+
+/// How the deliveries to a webhook ended whose last attempt was in a period of time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct DeliveryCounts {
+    /// How many were delivered.
+    pub delivered: u64,
+    /// How many of those were delivered at the first attempt.
+    pub at_first_attempt: u64,
+    /// How many failed and are retried or parked.
+    pub failed: u64,
+}
+
+impl DeliveryCounts {
+    /// The period that people are shown.
+    pub const PERIOD: Duration = Duration::from_secs(7 * 24 * 60 * 60);
 }
 
 impl WebhookHealth {

@@ -5,6 +5,8 @@ use crate::chains::address::Address;
 use crate::chains::units::TokenUnits;
 use crate::clock::Day;
 use crate::money::credits::Credits;
+use crate::money::currency::Currency;
+use crate::payments::exchange_rate::CurrencyAmount;
 use crate::usage::EndpointUsage;
 
 /// The business of a range of days, read at one moment.
@@ -18,6 +20,8 @@ pub struct OperationsReport {
     pub sales: Vec<PlanSales>,
     /// What was paid, by day, chain and token, in this order.
     pub revenue: Vec<DayRevenue>,
+    /// What that was worth where a value is known, by day and currency, in this order.
+    pub values: Vec<DayValue>,
     /// The routes with the most credits used, most first; at most [`OperationsReport::TOP`].
     pub top_routes: Vec<EndpointUsage>,
     /// The accounts with the most credits used, most first; at most [`OperationsReport::TOP`].
@@ -80,6 +84,19 @@ pub struct DayRevenue {
     pub payments: u64,
     /// Their sum.
     pub amount: TokenUnits,
+}
+
+/// What payments of one day were worth in a currency.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DayValue {
+    /// The UTC day on which the payments were recorded.
+    pub day: Day,
+    /// The currency.
+    pub currency: Currency,
+    /// How many payments have a value in it, without those that are reversed now.
+    pub payments: u64,
+    /// The sum of their values.
+    pub amount: CurrencyAmount,
 }
 
 /// An account's usage.

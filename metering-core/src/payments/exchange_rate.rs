@@ -44,6 +44,24 @@ impl ExchangeRate {
     }
 }
 
+impl CurrencyAmount {
+    /// Nothing.
+    pub const ZERO: Self = Self(Decimal::ZERO);
+
+    /// An amount in the currency's minor unit, of which it has this many decimals. `None` when it is too large.
+    #[must_use]
+    pub fn of_minor(units: TokenUnits, decimals: u8) -> Option<Self> {
+        let units = i128::try_from(units.get()).ok()?;
+        Decimal::try_from_i128_with_scale(units, decimals.into()).ok().map(Self)
+    }
+
+    /// The sum of two amounts of a currency. `None` when it is too large.
+    #[must_use]
+    pub fn plus(self, other: Self) -> Option<Self> {
+        self.0.checked_add(other.0).map(Self)
+    }
+}
+
 /// `value` ÷ 10^`digits`, rounded half-even.
 fn rounded(value: u128, digits: u32) -> u128 {
     // Less than half of any power of ten that does not fit.
@@ -134,6 +152,16 @@ mod tests {
         for wrong in ["", "0", "-1", "NaN", "0,86", "1_0", ".5", "0x1", "1e400", &too_long] {
             assert!(wrong.parse::<ExchangeRate>().is_err(), "{wrong}");
         }
+    }
+
+    #[test]
+    fn amounts_are_added_up_exactly() {
+        let amount = |text: &str| text.parse::<CurrencyAmount>().unwrap();
+        let sum = CurrencyAmount::ZERO.plus(amount("4.30")).and_then(|sum| sum.plus(amount("0.70")));
+        assert_eq!(sum.unwrap().to_string(), "5.00");
+        assert_eq!(CurrencyAmount::of_minor(TokenUnits::new(1_250), 2), Some(amount("12.50")));
+        let most = CurrencyAmount(Decimal::MAX);
+        assert_eq!((most.plus(amount("1")), CurrencyAmount::of_minor(TokenUnits::new(u128::MAX), 2)), (None, None));
     }
 
     #[test]

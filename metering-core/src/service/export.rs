@@ -5,7 +5,8 @@ use crate::access::role::Right;
 use crate::error::{ChildAccountError, Error, MemberError};
 use crate::payments::payment::PaymentError;
 use crate::service::metering::Service;
-use crate::wire::{AccountExportDocument, DeliveriesDocument, WebhooksDocument};
+use crate::service::notes::account_notes;
+use crate::wire::{AccountExportDocument, DeliveriesDocument, NoteDocument, WebhooksDocument};
 
 /// Days of usage in an export.
 const DAYS: u32 = 366;
@@ -72,6 +73,13 @@ impl Service {
             members: offered(self.members().list(caller).await)?,
             account_log: offered(self.members().log(caller, None, PAGE).await)?,
             child_accounts: offered(self.child_accounts().list(caller, None, PAGE).await)?,
+            notes: match &self.notes {
+                Some(store) => {
+                    let notes = account_notes(&**store, &account.id).await?.into_iter();
+                    Some(notes.map(|note| NoteDocument { by: None, ..note }).collect())
+                }
+                None => None,
+            },
         })
     }
 

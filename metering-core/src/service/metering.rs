@@ -17,7 +17,7 @@ use crate::service::signups::SignupSetup;
 use crate::service::used_routes::UsedRoutes;
 use crate::service::webhooks::WebhookSetup;
 use crate::service::{Access, BillingSettings, RequestPayments};
-use crate::store::{BrowserSessionStore, ChildAccountStore, PriceStore, Store};
+use crate::store::{BrowserSessionStore, ChildAccountStore, OperatorStore, PriceStore, Store};
 
 /// The metering service without a transport.
 ///
@@ -64,6 +64,8 @@ pub struct Service {
     pub(super) child_accounts: Option<Arc<dyn ChildAccountStore>>,
     /// `None` when accounts have no members.
     pub(super) members: Option<MemberSetup>,
+    /// `None` when no operators write notes on accounts.
+    pub(super) notes: Option<Arc<dyn OperatorStore>>,
     /// `None` when the service offers no OAuth.
     pub(super) oauth: Option<OAuthSetup>,
 }
@@ -170,6 +172,7 @@ impl Service {
             webhooks: WebhookSetup::default(),
             browser_sessions: None,
             child_accounts: None,
+            notes: None,
             members: None,
             oauth: None,
         }

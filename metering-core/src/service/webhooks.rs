@@ -13,10 +13,11 @@ use crate::access::account::{Account, AccountId};
 use crate::access::credentials::Caller;
 use crate::access::role::Right;
 use crate::access::scope::Scope;
+use crate::clock::Timestamp;
 use crate::error::Error;
 use crate::events::{
-    Delivery, DeliveryFilter, DeliveryId, EventKind, EventKinds, NewWebhook, Webhook, WebhookChange, WebhookId,
-    WebhookSecret, WebhookState, WebhookTerms, WebhookUrl,
+    Delivery, DeliveryCounts, DeliveryFilter, DeliveryId, EventKind, EventKinds, NewWebhook, Webhook, WebhookChange,
+    WebhookId, WebhookSecret, WebhookState, WebhookTerms, WebhookUrl,
 };
 use crate::money::credits::Credits;
 use crate::random::SystemRandomness;
@@ -26,7 +27,8 @@ use crate::service::{Access, WebhookSettings, end_of_grace};
 use crate::store::{Cursor, EventStore, Page, StoreError, WebhookCreated};
 use crate::wire::{
     BalanceAlertRequest, ChangeWebhookRequest, CreateWebhookRequest, DeletedWebhookResponse, EventDocument,
-    EventsDocument, IssuedWebhookResponse, RotateWebhookRequest, WebhookDocument, WebhookResponse, WebhooksDocument,
+    EventsDocument, IssuedWebhookResponse, RotateWebhookRequest, WebhookDocument, WebhookHealthDocument,
+    WebhookResponse, WebhooksDocument,
 };
 
 /// The most events or deliveries in one response.
@@ -148,7 +150,7 @@ impl Webhooks<'_> {
         let webhooks = self.setup.store()?.webhooks(Some(&account.id)).await?;
         let mut data = Vec::with_capacity(webhooks.len());
         for webhook in &webhooks {
-            data.push(self.described(webhook).await?);
+            data.push(described_webhook(self.setup.store()?, webhook, self.access.now()).await?);
         }
         Ok(WebhooksDocument { data })
     }
@@ -160,7 +162,7 @@ impl Webhooks<'_> {
     pub async fn get(self, caller: impl Into<Caller<'_>>, id: &str) -> Result<WebhookResponse, Error> {
         let account = self.access.authorize(caller, Scope::Read).await?;
         let webhook = self.find(&account.id, id).await?;
-        Ok(WebhookResponse { data: self.described(&webhook).await? })
+        Ok(WebhookResponse { data: described_webhook(self.setup.store()?, &webhook, self.access.now()).await? })
     }
 
     /// Changes a webhook of the caller's account.
@@ -253,12 +255,6 @@ impl Webhooks<'_> {
         Ok(self.access.first_holder(caller.into(), right).await?.account)
     }
 
-    /// A webhook, with how its deliveries are doing.
-    async fn described(self, webhook: &Webhook) -> Result<WebhookDocument, Error> {
-        let health = self.setup.store()?.webhook_health(&webhook.id).await?;
-        Ok(WebhookDocument { health: Some((&health).into()), ..WebhookDocument::new(webhook, self.access.now()) })
-    }
-
     async fn find(self, account: &AccountId, id: &str) -> Result<Webhook, Error> {
         let id = read_id(id)?;
         let webhooks = self.setup.store()?.webhooks(Some(account)).await?;
@@ -298,6 +294,21 @@ fn read_kinds(fields: &mut Fields, events: &[String]) -> EventKinds {
         fields.wrong("events", format_args!("has {problem}"));
         EventKinds::default()
     })
+}
+
+/// A webhook, with how its deliveries are doing.
+///
+/// # Errors
+/// When the store fails.
+pub async fn described_webhook(
+    store: &dyn EventStore,
+    webhook: &Webhook,
+    now: Timestamp,
+) -> Result<WebhookDocument, StoreError> {
+    let health = store.webhook_health(&webhook.id).await?;
+    let recent = store.delivery_counts(&webhook.id, now.saturating_sub(DeliveryCounts::PERIOD)).await?;
+    let health = Some(WebhookHealthDocument::new(&health, recent));
+    Ok(WebhookDocument { health, ..WebhookDocument::new(webhook, now) })
 }
 
 /// The delivery with this number, if the filter finds it.

@@ -10,7 +10,7 @@ use crate::events::delivery::{AttemptOutcome, Delivery, DeliveryBacklog, Deliver
 use crate::events::delivery_shares::DeliveryShares;
 use crate::events::event::Event;
 use crate::events::webhook::{NewWebhook, Webhook, WebhookChange, WebhookId, WebhookOwner, WebhookTerms};
-use crate::events::webhook_health::WebhookHealth;
+use crate::events::webhook_health::{DeliveryCounts, WebhookHealth};
 use crate::money::credits::Credits;
 use crate::store::{Cursor, Page, Store, StoreError};
 
@@ -84,6 +84,9 @@ pub trait EventStore: Store {
     /// How the deliveries to a webhook are doing; the default for an unknown one. Counts its pending deliveries. For the
     /// operator's webhook, the first delivery is that of one account; other accounts do not wait for it.
     async fn webhook_health(&self, id: &WebhookId) -> Result<WebhookHealth, StoreError>;
+
+    /// How the deliveries to a webhook ended whose last attempt ended at `since` or later. Reads all of its deliveries.
+    async fn delivery_counts(&self, id: &WebhookId, since: Timestamp) -> Result<DeliveryCounts, StoreError>;
 
     /// How many deliveries wait, and since when the oldest one has been due that
     /// [`claim_deliveries`](Self::claim_deliveries) would claim at `now`. Counts every pending and parked delivery, so

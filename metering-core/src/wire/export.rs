@@ -5,7 +5,8 @@ use serde::Serialize;
 use crate::wire::{
     AccountLogDocument, ActivityDocument, AutoTopUpResponse, BalanceDocument, BrowserSessionsDocument, BuyerResponse,
     CardChargeDocument, ChildAccountsDocument, DailyUsageDocument, DeliveriesDocument, EventsDocument, KeysDocument,
-    LedgerDocument, MembersDocument, OAuthGrantDocument, ReceiptsDocument, RequestsDocument, WebhooksDocument,
+    LedgerDocument, MembersDocument, NoteDocument, OAuthGrantDocument, ReceiptsDocument, RequestsDocument,
+    WebhooksDocument,
 };
 
 /// The response to `GET /account/export`. Each part is what the call named with it returns; where a part has a `next`, that
@@ -54,4 +55,6 @@ pub struct AccountExportDocument {
     pub account_log: Option<AccountLogDocument>,
     /// Accounts below it, the first 100: `GET /accounts`. A child does not learn whose it is.
     pub child_accounts: Option<ChildAccountsDocument>,
+    /// What operators noted on the account, newest first, at most 100.
+    pub notes: Option<Vec<NoteDocument>>,
 }

@@ -71,6 +71,7 @@ pub(super) fn assemble(
     let service = service.with_signup(Arc::clone(&store) as _, signup);
     let service = service.with_browser_sessions(Arc::clone(&store) as _);
     let service = service.with_child_accounts(Arc::clone(&store) as _);
+    let service = service.with_notes(Arc::clone(&store) as _);
     let sign_in_page = format!("{}{}", urls.pages(), mail::RECOVER_PAGE);
     let service = service.with_members(Arc::clone(&store) as _, &sign_in_page);
     let issuer = Issuer::new(config, address);

@@ -88,6 +88,10 @@ macro_rules! event_store {
                     read(self, *id, |db, id| shared($crate::deliveries::health(db, id))).await
                 }
 
+                async fn delivery_counts(&self, id: &WebhookId, since: Timestamp) -> Result<DeliveryCounts> {
+                    read(self, (*id, since), |db, (id, since)| shared($crate::deliveries::counts(db, id, *since))).await
+                }
+
                 async fn delivery_backlog(&self, now: Timestamp) -> Result<DeliveryBacklog> {
                     read(self, now, |db, now| shared($crate::due::backlog(db, *now))).await
                 }

@@ -6,7 +6,9 @@ use metering_admin::wire::AccountDocument;
 
 use crate::failure::Failure;
 use crate::output;
-use crate::table::write_pairs;
+use crate::table::{Column, Table, write_pairs};
+
+const NOTES: &[Column] = &[Column::time("NOTED"), Column::text("BY"), Column::text("NOTE")];
 
 /// A rate limit for display.
 pub(crate) fn cap(requests: u32) -> String {
@@ -56,5 +58,14 @@ fn write_account(out: &mut dyn Write, account: &AccountDocument) -> Result<(), F
             ("Requests per day", &cap(account.rate_limits.requests_per_day)),
             ("Tokens per minute", &cap(account.tokens_per_minute)),
         ],
-    )
+    )?;
+    if account.notes.is_empty() {
+        return Ok(());
+    }
+    writeln!(out)?;
+    let mut notes = Table::new(NOTES);
+    for note in &account.notes {
+        notes.row([&note.at, &note.by.as_deref().unwrap_or("-"), &note.text]);
+    }
+    notes.write(out)
 }

@@ -35,11 +35,17 @@ pub(crate) struct ShowArgs {
 impl ShowArgs {
     pub(crate) async fn run(self, session: &Session, out: &mut dyn Write) -> Result<(), Failure> {
         let administrator = session.administrator().await?;
-        let account = match (self.org, &self.email) {
-            (Some(id), _) => administrator.get::<ShowAccount>(OfAccount { id }).await?,
-            (None, Some(email)) => administrator.account_by_email(email).await?,
+        let id = match (self.org, &self.email) {
+            (Some(id), _) => id,
+            (None, Some(email)) => {
+                let found = administrator.account_by_email(email).await?.org_id;
+                found
+                    .parse::<AccountId>()
+                    .map_err(|_| Failure::Failed(format!("the server sent {found:?}, which is no account")))?
+            }
             (None, None) => return Err(Failure::Usage("name an account by its id or with --email".to_owned())),
         };
+        let account = administrator.get::<ShowAccount>(OfAccount { id }).await?;
         document::write(out, self.format.json, "", &account)
     }
 }

@@ -195,6 +195,16 @@ fn revoking_needs_confirmation_and_ends_the_key_immediately() {
 }
 
 #[test]
+fn a_note_is_shown_with_its_account() {
+    let (program, _) = Program::with_account();
+    program.refuses(&[("account note $nobody 'Pays late'", 4, "no account")]);
+    program.prints(&[
+        ("account note $org 'Pays by transfer'", &["The note was written.", "Pays by transfer"]),
+        ("account show $org", &["Pays by transfer", "command_line:"]),
+    ]);
+}
+
+#[test]
 fn an_erased_owner_leaves_only_postings() {
     let (program, account) = Program::with_account();
     program.refuses(&[("account erase $org", 2, "--yes"), ("account erase $nobody --yes", 4, "no account")]);

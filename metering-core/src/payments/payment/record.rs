@@ -2,7 +2,9 @@
 
 use crate::access::account::AccountId;
 use crate::clock::Timestamp;
+use crate::money::currency::Currency;
 use crate::named_enum::named_enum;
+use crate::payments::exchange_rate::CurrencyAmount;
 use crate::payments::payment::{Payment, SoldPlan};
 use crate::payments::processor::ProcessorRef;
 use crate::payments::value::PaymentValue;
@@ -58,6 +60,17 @@ impl PaymentRecord {
         let (settlement, recorded_at) = (PaymentSettlement::of_new(&payment), now);
         let (plan_id, sold, value, processor) = (None, None, None, None);
         Self { payment, account, used_as, plan_id, sold, value, recorded_at, settlement, processor }
+    }
+
+    /// What it was worth in a currency: its value, or the amount of a processor's payment. `None` if that is not known.
+    #[must_use]
+    pub fn worth(&self) -> Option<(Currency, CurrencyAmount)> {
+        if self.processor.is_some() {
+            let currency = Currency::of_token(&self.payment.token)?;
+            return Some((currency, CurrencyAmount::of_minor(self.payment.amount, currency.decimals())?));
+        }
+        let PaymentValue { currency, converted } = self.value.as_ref()?;
+        Some((*currency, converted.as_ref()?.amount))
     }
 }
 

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use metering_core::events::{
-    AttemptOutcome, Delivery, DeliveryBacklog, DeliveryFilter, DeliveryId, DeliveryShares, DueDelivery, Event,
-    NewWebhook, Webhook, WebhookChange, WebhookHealth, WebhookId, WebhookOwner, WebhookTerms,
+    AttemptOutcome, Delivery, DeliveryBacklog, DeliveryCounts, DeliveryFilter, DeliveryId, DeliveryShares, DueDelivery,
+    Event, NewWebhook, Webhook, WebhookChange, WebhookHealth, WebhookId, WebhookOwner, WebhookTerms,
 };
 use metering_core::store::{Cursor, EventStore, Page, WebhookCreated};
 use metering_core::{Account, AccountId, Credits, StoreError, Timestamp};
@@ -65,6 +65,9 @@ impl<S: EventStore + 'static> EventStore for Gated<S> {
     }
     async fn webhook_health(&self, id: &WebhookId) -> Result<WebhookHealth> {
         self.working()?.webhook_health(id).await
+    }
+    async fn delivery_counts(&self, id: &WebhookId, since: Timestamp) -> Result<DeliveryCounts> {
+        self.working()?.delivery_counts(id, since).await
     }
     async fn delivery_backlog(&self, now: Timestamp) -> Result<DeliveryBacklog> {
         self.working()?.delivery_backlog(now).await

@@ -55,6 +55,8 @@ function nameOf(key, { depth, parents, own, secret, open }) {
     depth > 0 && h("span", { class: "quietly-there" }, `, child of ${parents[0].name}`),
     isOwn && [" ", h("span", { class: "tag tag-accent" }, "this tab")],
     h("code", { class: "under" }, key.hint ?? (isOwn && secret?.startsWith("sk_live_") ? hint(secret) : key.id)),
+    // Operators have no panel that shows it.
+    !open && key.hint && h("code", { class: "under" }, key.id),
   );
 }
 

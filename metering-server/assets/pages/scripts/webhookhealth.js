@@ -1,5 +1,6 @@
 // How a webhook is doing: what its owner looks at first when events do not arrive.
 
+import { group } from "/assets/decimal.js";
 import { h } from "/assets/dom.js";
 
 const STATES = { active: ["Active", "tag-good"], disabled: ["Off", ""], gone: ["Gone", "tag-bad"] };
@@ -30,6 +31,19 @@ export function condition({ state, health }, now) {
   const last = delivered && `Last delivered ${clockTime(delivered, now)}`;
   const [words, kind] = STATES.active;
   return { words, kind, notes: [others, last].filter(Boolean) };
+}
+
+/** The part of the deliveries of the last 7 days that succeeded, and how many there were. Numbers are texts. */
+export function successRate({ health }) {
+  const [delivered, first, failed] = ["delivered", "at_first_attempt", "failed"].map((name) => BigInt(health?.last_7_days?.[name] ?? 0));
+  const all = delivered + failed;
+  if (all === 0n) return { words: "None sent", notes: [] };
+  // Rounded down: only all are 100%.
+  const part = (count) => {
+    const permille = (count * 1_000n) / all;
+    return permille % 10n === 0n ? `${permille / 10n}%` : `${permille / 10n}.${permille % 10n}%`;
+  };
+  return { words: part(delivered), notes: [`${group(String(delivered))} of ${group(String(all))}`, first < delivered && `${part(first)} at the first attempt`].filter(Boolean) };
 }
 
 /** The cell that says it, with `more` notes. */

@@ -7,7 +7,8 @@ use metering_core::chains::{Address, TokenUnits, TxHash, TxRef};
 use metering_core::charging::{Outcome, Posting};
 use metering_core::money::{LedgerKind, NewLedgerEntry, PaymentRef};
 use metering_core::payments::{Buyer, ConvertedAmount, Payment, PaymentUse, PaymentValue, SoldPlan};
-use metering_core::store::{Created, PaymentCredit, PaymentCredited, PaymentStore, QuotePrecedence};
+use metering_core::prices::{NewPriceVersion, PriceRecorded};
+use metering_core::store::{Created, PaymentCredit, PaymentCredited, PaymentStore, PriceStore, QuotePrecedence};
 use metering_core::{
     AccountId, ApiKey, Charge, ClientSource, Clock, Credits, Decision, NewAccount, RateLimits, Store, SystemClock,
     SystemRandomness, Timestamp, UsageLine,
@@ -78,9 +79,11 @@ fn open(site: &Site) -> SqliteStore {
     SqliteStore::open(&site.database()).unwrap()
 }
 
-/// Opens the accounts before their first requests.
-async fn open_accounts(site: &Site) -> Vec<Agent> {
+/// Records the prices and opens the accounts before their first requests.
+async fn open_accounts(site: &Site, prices: &str) -> Vec<Agent> {
     let (store, before) = (open(site), SystemClock.now().saturating_sub(DAY * (DAYS + 1)));
+    let new = NewPriceVersion { catalogue: prices.into(), since: before, recorded_at: before, applied_by: None };
+    assert!(matches!(store.record_prices(new).await.unwrap(), PriceRecorded::Recorded(_)));
     let mut agents = Vec::new();
     for (name, pace) in AGENTS {
         let (id, key) = (AccountId::generate(&SystemRandomness), ApiKey::generate(&SystemRandomness));
@@ -185,9 +188,9 @@ fn purchase(
 }
 
 /// Fills a site with months of data.
-fn months(site: &Site, settings: &[(&str, &str)]) -> Vec<Agent> {
+fn months(site: &Site, prices: &str, settings: &[(&str, &str)]) -> Vec<Agent> {
     let runtime = Builder::new_current_thread().enable_all().build().unwrap();
-    let mut agents = runtime.block_on(open_accounts(site));
+    let mut agents = runtime.block_on(open_accounts(site, prices));
     let first = &mut agents[0];
     {
         let server = server(site, settings);
@@ -210,7 +213,7 @@ fn months_of_data_are_shown_to_customers_and_operators() {
     let [served, dearer] = ["0.01", "0.0125"].map(|price| site.write(&format!("{price}.json"), &catalogue(price)));
     let admin = free_address().to_string();
     let settings = [("METERING_CATALOGUE", served.to_str().unwrap()), ("METERING_ADMIN_LISTEN", admin.as_str())];
-    let agents = months(&site, &settings);
+    let agents = months(&site, &catalogue("0.01"), &settings);
     let server = server(&site, &settings);
     let token = site.admin_json(&["operator", "create", "boss", "--role", "manager"])["token"].clone();
     let applied = ["catalogue", "apply", dearer.to_str().unwrap(), "--at", "2099-01-01T00:00:00Z"];

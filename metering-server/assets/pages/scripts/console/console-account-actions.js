@@ -3,6 +3,7 @@
 import { sentence } from "/assets/api.js";
 import { act, admin, exact } from "/assets/console-api.js";
 import { ask, issued } from "/assets/console-dialog.js";
+import { addNote } from "/assets/console-notes.js";
 import { checks } from "/assets/field.js";
 import { reload } from "/assets/console-router.js";
 import { isManager } from "/assets/console-session.js";
@@ -11,19 +12,21 @@ import { h } from "/assets/dom.js";
 
 const NOTE = { name: "note", label: "Note", hint: "The account's owner reads it in the ledger.", maxlength: "500", check: checks.given };
 
-/** The buttons. A viewer gets none, and a revoked account can only be corrected and erased. */
+/** The buttons. A viewer gets none, and a revoked account can only be corrected, noted on and erased. */
 export function accountActions(account) {
   if (!isManager()) return [];
   const path = (action) => `/accounts/${account.org_id}/${action}`;
   const button = (id, label, work, kind = "button-quiet") => h("button", { class: `button ${kind}`, type: "button", id, on: { click: () => work(account, path) } }, label);
   const adjustment = button("adjust", "Adjust", adjust);
   const erasure = button("erase", "Erase owner", erase, "button-quiet danger");
-  if (account.status === "revoked") return [adjustment, erasure];
+  const note = button("note", "Add note", addNote);
+  if (account.status === "revoked") return [adjustment, note, erasure];
   return [
     button("grant", "Grant", grant, ""),
     adjustment,
     button("limits", "Limits", limits),
     button("rotate", "Rotate key", rotate),
+    note,
     button("revoke", "Revoke", revoke, "button-quiet danger"),
     erasure,
   ];

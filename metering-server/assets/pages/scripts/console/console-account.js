@@ -12,6 +12,7 @@ import { holds } from "/assets/console-holds.js";
 import { keys } from "/assets/console-keys.js";
 import { ledger } from "/assets/console-ledger.js";
 import { members } from "/assets/console-members.js";
+import { notes } from "/assets/console-notes.js";
 import { ownRecords } from "/assets/console-records.js";
 import { day } from "/assets/console-time.js";
 import { usage } from "/assets/console-usage.js";
@@ -53,7 +54,7 @@ export async function account(id) {
     back: h("p", { class: "back" }, h("a", { href: "#/accounts" }, "Accounts")),
     lead: [h("span", { class: "mono" }, data.org_id), " ", status(data)],
     actions: accountActions(data),
-    body: [figures(data), list, ...panels],
+    body: [figures(data), notes(data), list, ...panels],
     shown: () => {
       // The fragment has the open tab, so that it is open again after an action or a reload.
       const opened = (tab) => {

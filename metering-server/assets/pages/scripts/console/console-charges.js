@@ -36,6 +36,7 @@ export async function charges({ org_id: id }) {
     show();
   });
   show();
+  const unrecorded = rows.some((entry) => entry.version === null && entry.route_template) ? " Where no price version is recorded, the charge is older than the first one." : "";
   // The service keeps only the newest.
   const older = entries.length === MOST ? " Older charges are in the Usage tab, added up by day." : "";
   const note = isExact ? "The balance after an entry counts credits as used when they were charged, not when they were held." : "The account is being charged right now, so the balance after each entry is left out.";
@@ -45,7 +46,7 @@ export async function charges({ org_id: id }) {
     h("div", { class: "field" }, h("label", { for: "charges-filter" }, "Filter by route, key or time"), input, h("p", { class: "hint", id: "charges-hint" }, "Requests to the same route at the same moment may share an entry. A request is found by its id in the search above.")),
     count,
     place,
-    h("p", { class: "soft" }, note, older),
+    h("p", { class: "soft" }, note, unrecorded, older),
     h("div", { class: "list-tools" }, csvButton(`charges-${id}`, CSV, () => shown.map(cells))),
   );
 }
@@ -81,10 +82,11 @@ function inForce(versions, at) {
 const words = (entry) => [entry.created_at, entry.http_method, entry.request_path, entry.route_template, entry.model, entry.description, entry.key_id, entry.key_name].join(" ").toLowerCase();
 
 function row(entry) {
-  const times = entry.calls === "1" || entry.calls === "0" ? "" : ` × ${group(entry.calls)}`;
   const path = entry.request_path ?? entry.route_template;
   const model = entry.model ? ` · ${entry.model}` : "";
-  const route = entry.route_template && [`${entry.http_method} ${path}${model}${times}`, path !== entry.route_template && h("span", { class: "under" }, entry.route_template)].filter(Boolean);
+  const several = entry.calls !== "1" && entry.calls !== "0" && h("span", { class: "under route-words" }, `${group(entry.calls)} requests`);
+  const template = path !== entry.route_template && h("span", { class: "under" }, entry.route_template);
+  const route = entry.route_template && [`${entry.http_method} ${path}${model}`, template, several].filter(Boolean);
   return [
     time(entry.created_at),
     h("span", { "data-type": entry.type }, KINDS[entry.type] ?? "Ledger"),
@@ -92,8 +94,10 @@ function row(entry) {
     entry.key_id ? [entry.key_name && h("span", { class: "break" }, entry.key_name), h("span", { class: entry.key_name ? "under mono" : "mono" }, entry.key_id)].filter(Boolean) : "",
     h("span", { class: toUnits(entry.amount) > 0n ? "good" : null }, figure(entry.amount, { sign: true })),
     entry.balance === null ? "–" : figure(entry.balance),
-    entry.version === null || !entry.route_template ? "–" : h("a", { href: `#/prices/${entry.version}` }, `Version ${entry.version}`),
+    entry.route_template ? priced(entry) : "–",
   ];
 }
+
+const priced = ({ version }) => (version === null ? h("span", { class: "soft" }, "None recorded") : h("a", { href: `#/prices/${version}` }, `Version ${version}`));
 
 const cells = (entry) => [entry.created_at, entry.type, entry.http_method, entry.request_path, entry.route_template, entry.calls, entry.key_id, entry.key_name, entry.client_source, entry.amount, entry.balance, entry.route_template && entry.version];

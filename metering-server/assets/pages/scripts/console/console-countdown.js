@@ -1,7 +1,10 @@
 // How long it is until something takes effect.
 
+import { group } from "/assets/decimal.js";
 import { h } from "/assets/dom.js";
 
+/** From so many days on, hours are left out. */
+const MANY_DAYS = 30;
 const STEPS = [["day", 86_400], ["hour", 3_600], ["minute", 60], ["second", 1]];
 
 /** A span of seconds in words: its two largest parts. */
@@ -11,9 +14,9 @@ export function spanInWords(seconds) {
   for (const [name, size] of STEPS) {
     const count = Math.floor(rest / size);
     rest -= count * size;
-    if (count > 0) parts.push(`${count} ${name}${count === 1 ? "" : "s"}`);
+    if (count > 0) parts.push(`${group(String(count))} ${name}${count === 1 ? "" : "s"}`);
     else if (parts.length > 0) break;
-    if (parts.length === 2) break;
+    if (parts.length === 2 || (name === "day" && count >= MANY_DAYS)) break;
   }
   return parts.join(" ") || "a moment";
 }

@@ -12,7 +12,7 @@ import { table } from "/assets/table.js";
 const MEASURES = {
   credits_used: ["Used", "credits used", true],
   credits_sold: ["Sold", "credits sold", true],
-  credits_granted: ["Granted", "credits granted", true],
+  credits_granted: ["Net grants", "credits granted, less corrections", true],
   usage_events: ["Calls", "calls", false],
   new_accounts: ["New accounts", "new accounts", false],
 };

@@ -1,4 +1,4 @@
-// Dialogs for actions. Each asks for a reason.
+// Dialogs for actions. Most ask for a reason.
 
 import { actionProblem } from "/assets/console-api.js";
 import { formDialog, issued as showOnce } from "/assets/dialog.js";
@@ -14,13 +14,13 @@ const REASON = {
 };
 
 /**
- * Asks for what an action needs. `fields` are described in `field`; a reason is always asked for, and `reason` may
- * describe it. `send` takes the action with the values by name, and `done` is called with its result once the dialog is
+ * Asks for what an action needs. `fields` are described in `field`; a reason is asked for, which `reason` may describe,
+ * unless that is null. `send` takes the action with the values by name, and `done` is called with its result once the dialog is
  * closed.
  */
 export function ask({ fields = [], reason = {}, ...more }) {
   forgetLast();
-  return formDialog({ ...more, fields: [...fields, { ...REASON, ...reason }].map(field), problemOf: actionProblem });
+  return formDialog({ ...more, fields: [...fields, ...(reason ? [{ ...REASON, ...reason }] : [])].map(field), problemOf: actionProblem });
 }
 
 /** Shows a secret once. `done` is called when the operator has closed it. */

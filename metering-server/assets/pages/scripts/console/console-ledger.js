@@ -6,6 +6,7 @@ import { rows } from "/assets/console-rows.js";
 import { time } from "/assets/console-time.js";
 import { h } from "/assets/dom.js";
 import { figure } from "/assets/figure.js";
+import { transaction } from "/assets/steps.js";
 
 const KINDS = {
   signup_bonus: "Free credits",
@@ -38,7 +39,7 @@ function entries(account, days) {
     row: (entry) => [
       time(entry.created_at),
       KINDS[entry.type] ?? entry.type,
-      [entry.description, entry.tx_hash && h("span", { class: "under mono break" }, entry.tx_hash)].filter(Boolean),
+      [entry.description, entry.tx_hash && h("span", { class: "under" }, transaction(entry.tx_hash))].filter(Boolean),
       h("span", { class: entry.amount.startsWith("-") ? null : "good" }, figure(entry.amount, { sign: true })),
     ],
     load: async (after) => {

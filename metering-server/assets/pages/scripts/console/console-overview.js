@@ -120,7 +120,7 @@ function shown(report, revenue, days) {
     "div",
     { class: "tiles console-tiles" },
     tile("Sold", "sold", figure(sum(report.by_day, "credits_sold")), "credits, without reversed payments"),
-    tile("Granted", "granted", figure(sum(report.by_day, "credits_granted")), "credits, corrections included"),
+    tile("Net grants", "granted", figure(sum(report.by_day, "credits_granted")), "credits granted, less corrections"),
     tile("Used", "used", figure(sum(report.by_day, "credits_used")), `credits, in ${group(calls)} ${calls === "1" ? "call" : "calls"}`),
     tile("Accounts", "accounts", group(report.accounts), `${group(opened)} new in these days`),
   );

@@ -11,6 +11,8 @@ import { isManager } from "/assets/console-session.js";
 import { time } from "/assets/console-time.js";
 import { h } from "/assets/dom.js";
 import { save } from "/assets/download.js";
+import { pretty } from "/assets/pretty.js";
+import { copyButton } from "/assets/secret.js";
 
 /** The view. */
 export async function price(number) {
@@ -52,6 +54,7 @@ async function changes(name, text) {
 }
 
 function catalogue(text) {
-  const words = h("pre", { tabindex: "0", role: "group", "aria-labelledby": "text-title" }, text);
-  return h("section", { "aria-labelledby": "text-title", id: "catalogue-text" }, h("h2", { id: "text-title" }, "Catalogue"), h("div", { class: "snippet" }, words));
+  const words = h("pre", { tabindex: "0", role: "group", "aria-labelledby": "text-title" }, ...pretty(text));
+  const head = h("div", { class: "snippet-head" }, "JSON", copyButton(text, "Copy", "button button-quiet button-small", "the catalogue"));
+  return h("section", { "aria-labelledby": "text-title", id: "catalogue-text" }, h("h2", { id: "text-title" }, "Catalogue"), h("div", { class: "snippet" }, head, words));
 }

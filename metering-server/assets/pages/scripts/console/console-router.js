@@ -94,7 +94,12 @@ function mark(path) {
   for (const link of byId("console-nav").children) {
     const here = link.hash.slice(1);
     const [same, under] = [here === path, /^[/?]/.test(path.slice(here.length)) && path.startsWith(here)];
-    if (same || under) link.setAttribute("aria-current", same ? "page" : "true");
-    else link.removeAttribute("aria-current");
+    if (same || under) {
+      link.setAttribute("aria-current", same ? "page" : "true");
+      // On a phone, the menu is one line that scrolls.
+      link.parentElement.scrollLeft = link.offsetLeft - link.parentElement.offsetLeft - link.offsetWidth;
+    } else {
+      link.removeAttribute("aria-current");
+    }
   }
 }

@@ -1,4 +1,5 @@
-// Revenue by chain, day and plan. Amounts of different tokens are never added up.
+// Revenue: in a currency by day, where payments have a value in one, and by chain and plan. Amounts of different tokens are
+// never added up.
 
 import { bar, largest } from "/assets/bar.js";
 import { chart } from "/assets/chart.js";
@@ -13,21 +14,48 @@ const COLUMNS = [{ name: "Plan", head: true }, { name: "Payments", number: true 
 /** More decimals than any token has. */
 const PLACES = 36;
 
-/** The section: for each chain and token, a chart by day and a table with a bar for each plan. `count` is the number of days. */
-export function sales({ sales: rows, revenue, to }, count, chains) {
+/**
+ * The section: a chart by day for each currency in which payments have a value, then for each chain and token a table with
+ * a bar for each plan. Without such a value, each token has a chart by day. `count` is the number of days.
+ */
+export function sales({ sales: rows, revenue, values, to }, count, chains) {
   const title = h("h2", { id: "sales-title" }, "Revenue");
-  if (rows.length === 0) return h("section", { "aria-labelledby": "sales-title", id: "sales" }, title, h("p", { class: "soft" }, "No payments in these days."));
-  const tokens = Map.groupBy ? Map.groupBy(rows, key) : grouped(rows);
-  return h("section", { "aria-labelledby": "sales-title", id: "sales" }, title, ...[...tokens.values()].map((sold) => token(sold, chains, byDay(revenue.filter((row) => key(row) === key(sold[0])), to, count))));
+  const section = (...parts) => h("section", { "aria-labelledby": "sales-title", id: "sales" }, title, ...parts);
+  if (rows.length === 0) return section(h("p", { class: "soft" }, "No payments in these days."));
+  const currencies = [...grouped(values, ({ currency }) => currency).values()];
+  const paid = total(revenue);
+  const tokens = [...grouped(rows, key).values()];
+  const days = (sold) => (currencies.length > 0 ? [] : byDay(revenue.filter((row) => key(row) === key(sold[0])), to, count));
+  return section(...currencies.map((worth) => inCurrency(worth, byDay(worth, to, count), paid)), ...tokens.map((sold) => token(sold, chains, days(sold))));
 }
 
 const key = (row) => `${row.chain_id} ${row.token_contract}`;
 
-/** `Map.groupBy`, for browsers from before 2024. */
-function grouped(rows) {
+/** `Map.groupBy`, which browsers from before 2024 lack. */
+function grouped(rows, name) {
   const groups = new Map();
-  for (const row of rows) groups.set(key(row), [...(groups.get(key(row)) ?? []), row]);
+  for (const row of rows) groups.set(name(row), [...(groups.get(name(row)) ?? []), row]);
   return groups;
+}
+
+/** How many payments some rows are about. */
+const total = (rows) => rows.reduce((sum, { payments }) => sum + BigInt(payments), 0n);
+
+/** The sum of amounts, with as many decimals as they have: 5.00 EUR. */
+function added(rows) {
+  const text = fromUnits(rows.map((row) => toUnits(amount(row), PLACES)).reduce((sum, units) => sum + units, 0n), PLACES);
+  const decimals = Math.max(0, ...rows.map(({ amount: one }) => one?.split(".")[1]?.length ?? 0));
+  const [whole, fraction = ""] = text.split(".");
+  return decimals > fraction.length ? `${whole}.${fraction.padEnd(decimals, "0")}` : text;
+}
+
+/** What payments were worth in a currency; `paid` is how many there are in all. */
+function inCurrency(worth, days, paid) {
+  const [{ currency }] = worth;
+  const count = String(total(worth));
+  const rest = paid - total(worth);
+  const others = rest > 0n ? `. ${group(String(rest))} more ${rest === 1n ? "has" : "have"} no value in ${currency}.` : "";
+  return h("div", { class: "revenue", "data-currency": currency }, h("h3", {}, `In ${currency}`), h("p", { class: "soft" }, h("strong", {}, `${group(added(worth))} ${currency}`), ` in ${group(count)} ${plural(count, "payment")}${others}`), ...daily(days, currency, added(worth), currency));
 }
 
 /** What was paid on each of the last `count` days, oldest first. */
@@ -50,8 +78,7 @@ function token(sold, chains, days) {
   const [{ chain_id: chain, token_symbol: symbol, token_contract: contract }] = sold;
   const amounts = sold.map(amount);
   const name = `${symbol ?? contract} on ${chainName(chains, chain)}`;
-  const total = fromUnits(amounts.map((text) => toUnits(text, PLACES)).reduce((sum, units) => sum + units, 0n), PLACES);
-  const count = String(sold.map(({ payments }) => BigInt(payments)).reduce((sum, payments) => sum + payments, 0n));
+  const [sum, count] = [added(sold), String(total(sold))];
   const most = largest(amounts);
   const unit = symbol && sold[0].amount_human !== null ? symbol : "smallest units";
   const rows = sold.map((row, place) => [
@@ -64,11 +91,11 @@ function token(sold, chains, days) {
     "div",
     { class: "revenue" },
     h("h3", {}, name),
-    h("p", { class: "soft" }, h("strong", {}, `${group(total)} ${unit}`), ` in ${group(count)} ${plural(count, "payment")}`),
-    ...(days.some(({ payments }) => payments !== "0") ? daily(days, name, total, unit) : []),
+    h("p", { class: "soft" }, h("strong", {}, `${group(sum)} ${unit}`), ` in ${group(count)} ${plural(count, "payment")}`),
+    ...(days.some(({ payments }) => payments !== "0") ? daily(days, name, sum, unit) : []),
     table(`Revenue in ${name}, by plan`, COLUMNS, rows),
   );
 }
 
-/** In tokens, or in the smallest unit when the token's decimals are not known. */
-const amount = (row) => row.amount_human ?? row.amount_atomic;
+/** In a currency, in tokens, or in the smallest unit when the token's decimals are not known. */
+const amount = (row) => row.amount ?? row.amount_human ?? row.amount_atomic;

@@ -41,6 +41,9 @@ export function startSearch() {
     if (text && !problem) location.hash = `#/search${query({ q: text })}`;
   });
   input.addEventListener("input", () => complain(input, ""));
+  addEventListener("hashchange", () => {
+    if (!location.hash.startsWith("#/search") && document.activeElement !== input) input.value = "";
+  });
   document.addEventListener("keydown", (event) => {
     const isTyping = event.target.closest?.("input, select, textarea, dialog");
     if (event.key !== "/" || event.ctrlKey || event.metaKey || event.altKey || isTyping || form.hidden) return;

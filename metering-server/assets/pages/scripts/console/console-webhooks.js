@@ -7,12 +7,14 @@ import { reload } from "/assets/console-router.js";
 import { parts } from "/assets/console-rows.js";
 import { isManager } from "/assets/console-session.js";
 import { time } from "/assets/console-time.js";
+import { readExactly } from "/assets/decimal.js";
 import { h } from "/assets/dom.js";
+import { pretty } from "/assets/pretty.js";
 import { table } from "/assets/table.js";
+import { conditionCell, successRate } from "/assets/webhookhealth.js";
 
-const STATES = { active: ["Active", "tag-good"], disabled: ["Off", ""], gone: ["Gone", "tag-bad"] };
 const PROGRESS = { pending: ["Pending", "tag-warn"], delivered: ["Delivered", "tag-good"], parked: ["Parked", "tag-bad"] };
-const WEBHOOKS = [{ name: "Webhook", head: true }, { name: "State" }, { name: "Events" }, { name: "Created (UTC)" }];
+const WEBHOOKS = [{ name: "Webhook", head: true }, { name: "State" }, { name: "Delivered, 7 days" }, { name: "Events" }, { name: "Created (UTC)" }];
 const DELIVERIES = [{ name: "Event", head: true }, { name: "Webhook" }, { name: "State" }, { name: "Attempts", number: true }, { name: "Last attempt (UTC)" }];
 
 /** The webhooks, and the deliveries to all of them or one. */
@@ -30,16 +32,16 @@ export async function webhooks({ org_id: id }) {
 
 const tag = ([words, kind]) => h("span", { class: `tag ${kind}`.trim() }, words);
 
-function webhook({ id, url, state, events, created_at: created }) {
-  return [[h("span", { class: "break" }, url), h("code", { class: "under" }, id)], tag(STATES[state] ?? [state, ""]), events.length === 0 ? "All" : events.join(", "), time(created)];
+function webhook(one) {
+  const { id, url, events, created_at: created } = one;
+  const { words, notes } = successRate(one);
+  const rate = h("span", { class: "cell", "data-rate": id }, words, ...notes.map((note) => h("span", { class: "under" }, note)));
+  return [[h("span", { class: "break" }, url), h("code", { class: "under" }, id)], conditionCell(one, new Date()), rate, events.length === 0 ? "All" : events.join(", "), time(created)];
 }
 
 function list(account, values, urls) {
   return parts({
-    load: async (after) => {
-      const { data: items, next } = await admin(`/webhooks/deliveries${query({ account, ...values, after, limit: 50 })}`);
-      return { items, next };
-    },
+    load: (after) => admin(`/webhooks/deliveries${query({ account, ...values, after, limit: 50 })}`, { read: readDeliveries }),
     empty: values.webhook || values.state ? "No delivery matches." : "Nothing was sent yet.",
     more: "Show older deliveries",
     draw: (items) => table("Deliveries", isManager() ? [...DELIVERIES, { name: "Action" }] : DELIVERIES, items.map((one) => delivery(one, urls))),
@@ -51,11 +53,19 @@ function list(account, values, urls) {
   });
 }
 
+/** A part of the list, each delivery with its event as text: with numbers as they are, where the browser can write them. */
+function readDeliveries(text) {
+  const { data, next } = readExactly(text);
+  const exact = (_, value, context) => (typeof value === "number" && JSON.rawJSON ? JSON.rawJSON(context.source) : value);
+  const events = JSON.parse(text, exact).data.map(({ event }) => JSON.stringify(event));
+  return { items: data.map((one, place) => ({ ...one, payload: events[place] })), next };
+}
+
 function delivery(one, urls) {
-  const { id, webhook_id: to, event, state, attempts, last_attempt_at: last, last_status: status, last_error: error, next_attempt_at: next } = one;
+  const { id, webhook_id: to, event, payload, state, attempts, last_attempt_at: last, last_status: status, last_error: error, next_attempt_at: next } = one;
   const response = error ?? (status ? `Status ${status}` : "");
   const cells = [
-    [h("strong", { "data-delivery": id }, event.type), h("span", { class: "under" }, time(event.timestamp)), h("details", { class: "table-details" }, h("summary", {}, "Payload", h("span", { class: "quietly-there" }, ` of delivery ${id}`)), h("pre", { class: "payload", tabindex: "0" }, JSON.stringify(event, null, 2)))],
+    [h("strong", { "data-delivery": id }, event.type), h("span", { class: "under" }, time(event.timestamp)), h("details", { class: "table-details" }, h("summary", {}, "Payload", h("span", { class: "quietly-there" }, ` of delivery ${id}`)), h("pre", { class: "payload", tabindex: "0" }, ...pretty(payload)))],
     h("span", { class: "break" }, urls.get(to) ?? to),
     [tag(PROGRESS[state] ?? [state, ""]), state === "pending" && next && h("span", { class: "under" }, "Next ", time(next))].filter(Boolean),
     attempts,
