@@ -1,6 +1,7 @@
 //! Contracts for what becomes of a grant: its code and its refresh tokens work once, and its key keeps what was spent.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use metering_core::access::{ApiKey, Key};
 use metering_core::service::{OAuthError, PaymentSettings, TokenForm};
@@ -238,8 +239,12 @@ pub async fn an_owner_who_rotates_or_disables_the_key_ends_its_refreshes(store: 
     assert_refused(scene.refresh(refresh_token(&given)).await, "invalid_grant");
     change(disabled(false)).await;
     let given = scene.refresh(refresh_token(&given)).await.expect("nothing was used up");
-    let secret = ApiKey::generate(&metering_core::SystemRandomness).hash();
-    change(KeyChange::Rotate { secret, old_until: None }).await;
-    assert_refused(scene.refresh(refresh_token(&given)).await, "invalid_grant");
-    assert_eq!(scene.store.live_keys(&[secret], NOON).await.unwrap(), [true], "the owner's new secret stays");
+    let later = NOON.saturating_add(Duration::from_secs(u32::MAX.into()));
+    for old_until in [Some(later), None] {
+        let secret = ApiKey::generate(&SystemRandomness).hash();
+        change(KeyChange::Rotate { secret, old_until }).await;
+        assert_eq!(scene.charge(&given, 1).await.is_ok(), old_until.is_some(), "a grace period is for requests");
+        assert_refused(scene.refresh(refresh_token(&given)).await, "invalid_grant");
+        assert_eq!(scene.store.live_keys(&[secret], later).await.unwrap(), [true], "the owner's new secret stays");
+    }
 }

@@ -4,6 +4,7 @@ use async_trait::async_trait;
 
 use crate::access::account::AccountId;
 use crate::access::key::KeyHash;
+use crate::access::key_id::KeyNumber;
 use crate::clock::Timestamp;
 use crate::oauth::{Grant, GrantId, OAuthClient};
 use crate::store::{Store, StoreError};
@@ -39,6 +40,10 @@ pub trait OAuthStore: Store {
 
     /// Deletes a grant, and says whether there was one. Its key stays.
     async fn delete_oauth_grant(&self, id: &GrantId) -> Result<bool, StoreError>;
+
+    /// The newest secret of a key that does not expire, unless it is revoked. The key of a grant has none until its owner
+    /// rotates it: access tokens expire.
+    async fn lasting_secret(&self, account: &AccountId, key: KeyNumber) -> Result<Option<KeyHash>, StoreError>;
 
     /// Makes the secret of a key expire then. Does nothing if there is no such secret.
     async fn expire_secret(&self, secret: &KeyHash, at: Timestamp) -> Result<(), StoreError>;

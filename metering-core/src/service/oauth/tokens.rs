@@ -153,13 +153,15 @@ async fn turned(store: &dyn FullStore, turn: &Turn) -> Result<Turned, StoreError
     Ok(Turned::Key(key, until))
 }
 
-/// Gives the key of a grant its next secret; `None` when the key was ended or switched off, or its last secret revoked.
+/// Gives the key of a grant its next secret; `None` when the key was ended or switched off, or its owner rotated it. A grace
+/// period of that rotation is for the access token: a refresh would replace the owner's new secret.
 async fn refreshed(store: &dyn FullStore, grant: &Grant, turn: &Turn) -> Result<Option<Key>, StoreError> {
     let Some((key, secret)) = grant.key.as_ref().zip(grant.secret.as_ref()) else { return Ok(None) };
     // `None` for a secret that was revoked. It may have expired.
     let Some(holder) = store.key_holder(secret).await? else { return Ok(None) };
     let works = |key: &Key| key.is_live() && key.terms.expires_at.is_none_or(|at| turn.now < at);
-    if !holder.chain.iter().all(works) {
+    let Some(own) = holder.key().filter(|_| holder.chain.iter().all(works)) else { return Ok(None) };
+    if store.lasting_secret(&grant.account, own.number).await?.is_some() {
         return Ok(None);
     }
     let change = KeyChange::Rotate { secret: turn.secret, old_until: Some(turn.now.saturating_add(Grant::OVERLAP)) };
