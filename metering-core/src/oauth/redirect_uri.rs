@@ -6,9 +6,10 @@
 use std::fmt;
 use std::str::FromStr;
 
-use url::{Host, Url};
+use url::Url;
 
 use crate::access::invisible::is_invisible;
+use crate::access::own_machine::is_own_machine;
 
 const MAX_BYTES: usize = 2_048;
 
@@ -93,19 +94,10 @@ impl FromStr for RedirectUri {
         let is_bare = url.username().is_empty() && url.password().is_none() && url.fragment().is_none();
         let is_safe = match url.scheme() {
             "https" => url.has_host(),
-            "http" => is_own_machine(url.host()),
+            "http" => url.host_str().is_some_and(is_own_machine),
             _ => false,
         };
         if is_bare && is_safe { Ok(Self(text.to_owned())) } else { Err(RedirectUriError) }
-    }
-}
-
-fn is_own_machine(host: Option<Host<&str>>) -> bool {
-    match host {
-        Some(Host::Domain(name)) => name == "localhost",
-        Some(Host::Ipv4(address)) => address.is_loopback(),
-        Some(Host::Ipv6(address)) => address.is_loopback(),
-        None => false,
     }
 }
 

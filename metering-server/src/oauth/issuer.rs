@@ -1,9 +1,10 @@
 //! The URL that tokens are issued under. Clients compare it with the one that they use, as text.
 
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 
 use http::uri::Authority;
 use http::{HeaderMap, HeaderValue, header};
+use metering_core::access::is_own_machine;
 
 use crate::config::Config;
 
@@ -46,7 +47,7 @@ impl Issuer {
 
     fn at(&self, host: Option<&HeaderValue>) -> String {
         let named = host.filter(|_| !self.is_configured).and_then(|host| host.to_str().ok());
-        match named.filter(|host| is_own_machine(host)) {
+        match named.filter(|host| host.parse::<Authority>().is_ok_and(|host| is_own_machine(host.host()))) {
             Some(host) => format!("{}://{}", self.scheme, host.to_ascii_lowercase()),
             None => self.url.clone(),
         }
@@ -70,12 +71,6 @@ impl Asking {
             has_token: headers.contains_key(header::AUTHORIZATION),
         }
     }
-}
-
-fn is_own_machine(host: &str) -> bool {
-    let Ok(authority) = host.parse::<Authority>() else { return false };
-    let name = authority.host().trim_matches(['[', ']']);
-    name.eq_ignore_ascii_case("localhost") || name.parse::<IpAddr>().is_ok_and(|ip| ip.is_loopback())
 }
 
 #[cfg(test)]

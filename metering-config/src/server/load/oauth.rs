@@ -1,11 +1,9 @@
 //! Where the section `[oauth]` can take effect, against the keys that it depends on.
 
-use std::net::IpAddr;
-
+use metering_core::access::is_own_machine;
 use url::Url;
 
 use crate::ConfigError;
-use crate::server::own_machine::is_own_machine;
 use crate::server::{Config, OAuthConfig, Surface};
 
 impl OAuthConfig {
@@ -29,15 +27,15 @@ fn problem(config: &Config) -> Option<&'static str> {
         return Some("needs the surface metering, whose pages ask for consent");
     }
     let Some(public) = &config.public_url else {
-        let host = config.listen.rsplit_once(':').map_or("", |(host, _)| host).trim_matches(['[', ']']);
-        let is_local = host == "localhost" || host.parse::<IpAddr>().is_ok_and(|ip| ip.is_loopback());
+        let is_local = config.listen.rsplit_once(':').is_some_and(|(host, _)| is_own_machine(host));
         return (!is_local).then_some("needs public_url, the https URL under which clients reach this service");
     };
     let Ok(url) = Url::parse(public) else { return Some("needs a valid URL in public_url") };
     if url.path() != "/" {
         return Some("needs a public_url without a path: clients look for OAuth at the root of the host");
     }
-    (url.scheme() != "https" && !is_own_machine(&url)).then_some("needs a public_url that starts with https://")
+    let is_safe = url.scheme() == "https" || url.host_str().is_some_and(is_own_machine);
+    (!is_safe).then_some("needs a public_url that starts with https://")
 }
 
 #[cfg(test)]
