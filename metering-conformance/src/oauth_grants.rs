@@ -15,6 +15,8 @@ use super::scene::{NOON, assert_verified, atoms, customer};
 
 const TASKS: usize = 16;
 const ISSUER: &str = "https://api.example";
+/// Where a process serves MCP alone.
+const ELSEWHERE: &str = "https://mcp.example";
 const REDIRECT_URI: &str = "https://a.example/cb";
 /// The example of RFC 7636.
 const VERIFIER: &str = "dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk";
@@ -35,7 +37,7 @@ impl Scene {
         let id = customer(&*store, 10_000).await.id;
         let owner = store.keys(&id, None, 1, NOON.day()).await.unwrap().items.remove(0).key;
         let service = Service::start(Arc::clone(&store) as _, Catalogue::default(), ServiceConfig::default());
-        let service = service.with_oauth(Arc::clone(&store), Arc::new(()));
+        let service = service.with_oauth(Arc::clone(&store), Arc::new(()), vec![ELSEWHERE.to_owned()]);
         let json = format!(r#"{{"client_name": "Agent", "redirect_uris": ["{REDIRECT_URI}"]}}"#);
         let registered = service.oauth().unwrap().register(json.as_bytes()).await.unwrap();
         Self { store, service: Arc::new(service), owner, client: registered.client_id }
@@ -51,6 +53,7 @@ impl Scene {
             state: text("s"),
             code_challenge: text(CHALLENGE),
             code_challenge_method: text("S256"),
+            resource: Some(format!("{ELSEWHERE}/mcp")),
             ..AuthorizationRequest::default()
         };
         let key = CreateKeyRequest { limit: Some(atoms(BUDGET)), ..CreateKeyRequest::default() };
@@ -204,7 +207,7 @@ pub async fn an_export_has_programs_and_cards(store: Arc<dyn FullStore>) {
     let rotate = KeyChange::Rotate { secret: secret.hash(), old_until: None };
     let _ = scene.store.change_key(&owner.account, &owner.id, None, rotate, NOON).await.unwrap();
     let service = Service::start(Arc::clone(&scene.store) as _, Catalogue::default(), ServiceConfig::default())
-        .with_oauth(Arc::clone(&scene.store), Arc::new(()))
+        .with_oauth(Arc::clone(&scene.store), Arc::new(()), Vec::new())
         .with_payments(Arc::clone(&scene.store) as _, Default::default(), PaymentSettings::default());
     let export = service.export(Some(&secret)).await.unwrap();
     let [grant] = export.oauth_grants.as_deref().unwrap() else { panic!("{export:?}") };

@@ -1,6 +1,6 @@
 //! OAuth: the consent page's calls, and the endpoints of clients.
 
-use http::{HeaderValue, StatusCode, header};
+use http::StatusCode;
 use metering_core::access::Caller;
 use metering_core::service::{OAuth, OAuthError, TokenForm};
 use metering_core::wire::{
@@ -14,7 +14,7 @@ use crate::api::keys::parent_key;
 use crate::endpoints::Request;
 use crate::endpoints::body::read;
 use crate::http::{Problem, Reply, json, no_oauth};
-use crate::oauth::{ResourceMetadata, ServerMetadata};
+use crate::oauth::{RESOURCE_METADATA, ResourceMetadata, ServerMetadata, published};
 use crate::operations::metrics::counted;
 
 /// What a client says of itself when it registers. Other members are ignored.
@@ -162,7 +162,7 @@ pub(crate) async fn oauth_revoke(app: &App, request: Request) -> Result<Reply, P
     )
 )]
 pub(crate) async fn oauth_service_metadata(app: &App, request: Request) -> Result<Reply, Problem> {
-    metadata(app, &request, "/.well-known/oauth-protected-resource", |issuer| ResourceMetadata::new(issuer, ""))
+    metadata(app, &request, RESOURCE_METADATA, |issuer| ResourceMetadata::new(issuer, "", issuer))
 }
 
 /// What protects the MCP server
@@ -181,7 +181,7 @@ pub(crate) async fn oauth_resource_metadata(app: &App, request: Request) -> Resu
         Some("sse") => "/sse",
         _ => return Err(Problem::not_found()),
     };
-    metadata(app, &request, "/.well-known/oauth-protected-resource", |issuer| ResourceMetadata::new(issuer, path))
+    metadata(app, &request, RESOURCE_METADATA, |issuer| ResourceMetadata::new(issuer, path, issuer))
 }
 
 /// How this service gives tokens
@@ -212,11 +212,7 @@ fn metadata<T: Serialize>(
     document: impl FnOnce(&str) -> T,
 ) -> Result<Reply, Problem> {
     let Some(issuer) = &app.issuer else { return no_oauth(path).ok_or_else(Problem::not_found) };
-    let mut reply = json(StatusCode::OK, &document(&issuer.of(&request.headers)));
-    // The same for everybody, except for the name that a client uses for its own machine.
-    reply.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static("public, max-age=60"));
-    reply.headers_mut().insert(header::VARY, HeaderValue::from_static("host"));
-    Ok(reply)
+    Ok(published(&document(&issuer.of(&request.headers))))
 }
 
 fn reply<T: Serialize>(status: StatusCode, outcome: Result<T, OAuthError>) -> Result<Reply, Problem> {

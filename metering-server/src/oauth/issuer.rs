@@ -1,4 +1,4 @@
-//! The URL that tokens are issued under. Clients compare it with the one that they use, as text.
+//! The URL that tokens are issued under, or are for. Clients compare it with the one that they use, as text.
 
 use std::net::SocketAddr;
 
@@ -9,9 +9,9 @@ use metering_core::access::is_own_machine;
 use crate::config::Config;
 
 /// Where clients find what protects a resource (RFC 9728), before its path.
-const RESOURCE_METADATA: &str = "/.well-known/oauth-protected-resource";
+pub(crate) const RESOURCE_METADATA: &str = "/.well-known/oauth-protected-resource";
 
-/// Who issues tokens.
+/// Who issues tokens; in a process that serves MCP alone, the resource that they are for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Issuer {
     /// Without a slash at the end.

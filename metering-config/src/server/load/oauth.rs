@@ -7,7 +7,8 @@ use crate::ConfigError;
 use crate::server::{Config, OAuthConfig, Surface};
 
 impl OAuthConfig {
-    /// Whether this process offers OAuth: with its pages, and where nobody on the network can read along.
+    /// Whether this process offers OAuth: with its pages, and where nobody on the network can read along. One that serves MCP
+    /// alone sends clients to the service that its tools call.
     #[must_use]
     pub fn is_on(&self, config: &Config) -> bool {
         self.enabled.unwrap_or(true) && problem(config).is_none()
@@ -23,7 +24,7 @@ impl OAuthConfig {
 
 /// Why this process cannot offer OAuth.
 fn problem(config: &Config) -> Option<&'static str> {
-    if !config.serves(Surface::Metering) {
+    if !config.serves(Surface::Metering) && !config.is_mcp_alone() {
         return Some("needs the surface metering, whose pages ask for consent");
     }
     let Some(public) = &config.public_url else {
@@ -55,6 +56,10 @@ mod tests {
             ("public_url = 'http://api.example'", false, false),
             ("public_url = 'http://localhost:8787'", true, true),
             ("surfaces = ['gateway']", false, false),
+            ("surfaces = ['gateway', 'mcp']", false, false),
+            ("surfaces = ['mcp']", true, true),
+            ("surfaces = ['mcp']\npublic_url = 'https://mcp.example'", true, true),
+            ("surfaces = ['mcp']\npublic_url = 'http://mcp.example'", false, false),
         ];
         for (toml, is_on, can_be_on) in table {
             let mut config: Config = toml::from_str(toml).unwrap();

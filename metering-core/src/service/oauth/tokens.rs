@@ -63,7 +63,7 @@ impl OAuth<'_> {
         let token = GrantToken::parse(token).map_err(|problem| OAuthError::refused("invalid_grant", problem))?;
         let resource = match form.get("resource") {
             Some(named) => {
-                let known = RequestedAuthorization::resource(named, &Self::resources(issuer));
+                let known = RequestedAuthorization::resource(named, &self.resources(issuer));
                 Some(known.ok_or(GrantRefusal::Resource)?)
             }
             None => None,
