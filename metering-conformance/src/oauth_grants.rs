@@ -104,7 +104,10 @@ fn assert_refused(response: Result<TokenResponse, OAuthError>, code: &str) {
 /// Many send it at once: one gets the key, and then loses it, since the code was stolen from somebody.
 pub async fn a_code_gives_one_key_however_often_it_is_sent(store: Arc<dyn FullStore>) {
     let scene = Arc::new(Scene::new(store).await);
+    let kept_until = async || scene.store.oauth_client(&scene.client).await.unwrap().unwrap().expires_at;
+    let unused = kept_until().await;
     let code = scene.code().await;
+    assert_eq!(kept_until().await, unused, "a consent alone keeps no registration");
     let wrong = format!(
         "grant_type=authorization_code&code={code}&client_id={}&code_verifier={}",
         scene.client,
@@ -126,6 +129,7 @@ pub async fn a_code_gives_one_key_however_often_it_is_sent(store: Arc<dyn FullSt
     let again = scene.code().await;
     let token = scene.redeem(&again).await.unwrap();
     assert_eq!((token.token_type, token.scope.as_str(), token.expires_in), ("Bearer", "call read", 3_600));
+    assert!(kept_until().await > unused);
     let [key]: [Key; 1] = scene.keys().await.try_into().expect("one key");
     assert_eq!((key.terms.name.as_str(), key.parent), ("Agent", Some(scene.owner.number)));
     assert_eq!(key.terms.budget.map(|budget| budget.limit), Some(atoms(BUDGET)));

@@ -126,6 +126,12 @@ mod tests {
             ("https://a@app.example/cb", false),
             ("https://app.example/cb#x", false),
             ("https://app.example\\@evil.example/", false),
+            ("http://localhost@evil.example/", false),
+            ("http://localhost:7@evil.example/", false),
+            ("http://localhost.:7/", false),
+            ("http://app.localhost/cb", false),
+            ("http://0.0.0.0/cb", false),
+            ("http://[::ffff:127.0.0.1]/cb", false),
             ("https://app.example/ cb", false),
             ("javascript:alert(1)", false),
             ("data:text/html,x", false),
@@ -154,6 +160,10 @@ mod tests {
             ("http://localhost:7/cb", "http://127.0.0.1:7/cb", false),
             ("http://127.0.0.1:7/cb", "http://127.0.0.1:7/cb?x=1", false),
             ("http://127.0.0.1:7/cb", "https://127.0.0.1:7/cb", false),
+            ("https://a.example/cb", "https://a.example/cb/../other", false),
+            ("https://a.example/cb", "https://a.example/%63b", false),
+            ("https://a.example/cb", "https://a.example./cb", false),
+            ("http://127.0.0.1:7/cb", "http://127.0.0.1:7/cb/../other", false),
         ];
         for (registered, requested, accepted) in table {
             let [registered, requested] = [registered, requested].map(|text| text.parse::<RedirectUri>().unwrap());

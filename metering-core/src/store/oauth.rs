@@ -16,7 +16,7 @@ use crate::store::{Store, StoreError};
 #[async_trait]
 pub trait OAuthStore: Store {
     /// Stores a client that registers. When there are `most` of them, it takes the place of the one that expires first:
-    /// nobody has consented to that, and a flood of registrations must not keep others from registering. `false`, and
+    /// it has got no token, and a flood of registrations must not keep others from registering. `false`, and
     /// nothing changes, when all expire later than it.
     async fn register_oauth_client(&self, client: OAuthClient, most: u64) -> Result<bool, StoreError>;
 

@@ -81,7 +81,7 @@ pub(crate) async fn consent(app: &App, request: Request) -> Result<ConsentRespon
 /// Register a client
 ///
 /// For programs that have no client id metadata document (RFC 7591). A registration is forgotten after a day without a
-/// consent, and 180 days after its last use.
+/// token, and 180 days after its last use.
 #[utoipa::path(post, path = "/oauth/register", operation_id = "oauth_register", tag = "oauth",
     request_body = RegistrationRequest,
     responses(
@@ -120,6 +120,9 @@ pub(crate) async fn oauth_token(app: &App, request: Request) -> Result<Reply, Pr
         Err(error) => return refused(error),
     };
     if !form.is_exchange() {
+        if let Some(key) = oauth.refreshed_key(&form).await? {
+            app.limits.refresh(&key)?;
+        }
         return reply(StatusCode::OK, oauth.token(&form, &issuer).await);
     }
     match oauth.subject(&form, request.address.map(|client| client.0)).await {

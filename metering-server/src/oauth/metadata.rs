@@ -85,3 +85,23 @@ impl ServerMetadata {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    /// A client that finds `iss` or S256 missing here must not begin, or must not check the response.
+    #[test]
+    fn what_clients_rely_on_against_mix_up_and_downgrades_is_published() {
+        let document = serde_json::to_value(ServerMetadata::new("https://api.example")).unwrap();
+        assert_eq!(document["issuer"], "https://api.example");
+        assert_eq!(document["authorization_response_iss_parameter_supported"], true);
+        assert_eq!(document["code_challenge_methods_supported"], json!(["S256"]));
+        assert_eq!(document["response_types_supported"], json!(["code"]));
+        let endpoints = document.as_object().unwrap().iter().filter(|(name, _)| name.ends_with("_endpoint"));
+        assert!(endpoints.clone().all(|(_, url)| url.as_str().unwrap().starts_with("https://api.example/oauth/")));
+        assert_eq!(endpoints.count(), 4);
+    }
+}

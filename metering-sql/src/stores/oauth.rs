@@ -48,8 +48,7 @@ macro_rules! oauth_store {
 
                 async fn lasting_secret(&self, account: &AccountId, key: KeyNumber) -> Result<Option<KeyHash>> {
                     let args = (account.clone(), key);
-                    read(self, args, |db, (account, key)| shared($crate::keys::lasting_secret(db, account, *key)))
-                        .await
+                    read(self, args, |db, (account, key)| shared($crate::keys::lasting_secret(db, account, *key))).await
                 }
 
                 async fn expire_secret(&self, secret: &KeyHash, at: Timestamp) -> Result<()> {

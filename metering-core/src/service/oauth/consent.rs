@@ -76,10 +76,6 @@ impl OAuth<'_> {
         terms.completed_from(&parent.terms).check_within(&parent.terms).map_err(wider_terms)?;
         let code = GrantToken::generate(&SystemRandomness);
         let now = self.access.now();
-        if asking.client.host().is_none() {
-            let until = now.saturating_add(OAuthClient::RETENTION);
-            self.store().keep_oauth_client(&asking.client.id, until).await?;
-        }
         let grant = Grant {
             id: code.grant(),
             account: parent.account.clone(),

@@ -6,6 +6,7 @@ use super::handle::OAuth;
 use super::registration::end;
 use crate::access::issued_key::Key;
 use crate::access::key::{ApiKey, KeyHash};
+use crate::access::key_id::KeyId;
 use crate::clock::Timestamp;
 use crate::error::Error;
 use crate::oauth::{
@@ -43,6 +44,15 @@ enum Turned {
 }
 
 impl OAuth<'_> {
+    /// The key whose secret this form would replace, so that its refreshes can be counted; `None` if it refreshes none.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub async fn refreshed_key(self, form: &TokenForm) -> Result<Option<KeyId>, Error> {
+        let Some(Ok(token)) = form.get("refresh_token").map(GrantToken::parse) else { return Ok(None) };
+        Ok(self.store().oauth_grant(&token.grant()).await?.and_then(|grant| grant.key))
+    }
+
     /// Exchanges a code or a refresh token for an access token, as RFC 6749 says.
     ///
     /// # Errors

@@ -145,6 +145,7 @@ fn what_is_not_in_order_is_refused() {
         ("code", "ogt_x", "invalid_grant"),
         ("client_id", "cli_other", "invalid_grant"),
         ("code_verifier", wrong.as_str(), "invalid_grant"),
+        ("code_verifier", "", "invalid_request"),
         ("resource", "https://other.example", "invalid_target"),
     ] {
         let mut fields: Vec<_> = redeem.iter().copied().filter(|(field, _)| *field != name).collect();
