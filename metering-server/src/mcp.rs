@@ -9,8 +9,8 @@
 //! A session belongs to the key that opened it and ends with it. A call's key is checked before any JSON-RPC is read,
 //! and takes one of the key's slots. Nothing here charges: the request goes to the `Front` like one from outside, so
 //! there is one charge path. A refusal becomes a result with `isError` and the gateway's JSON, because agents read
-//! results, not status codes; only clients of MPP get errors of JSON-RPC, for offers, and those of OAuth a 403 for a scope that
-//! their token lacks.
+//! results, not status codes; only clients of MPP get errors of JSON-RPC, for offers, and clients of OAuth get a 403 if
+//! their token lacks a scope.
 
 mod backlog;
 mod caller;
