@@ -7,8 +7,9 @@ use std::time::Duration;
 use async_trait::async_trait;
 use bytes::Bytes;
 use futures_util::{StreamExt, TryStreamExt};
+use metering_core::access::is_own_machine;
 use reqwest::redirect::Policy;
-use url::{Host, Url};
+use url::Url;
 
 use crate::transport::{BodyStream, Transport, Unreachable};
 
@@ -39,12 +40,8 @@ impl ServiceUrl {
     }
 
     fn is_loopback(&self) -> bool {
-        match self.0.host() {
-            Some(Host::Domain(name)) => name == "localhost" || name.ends_with(".localhost"),
-            Some(Host::Ipv4(address)) => address.is_loopback(),
-            Some(Host::Ipv6(address)) => address.is_loopback(),
-            None => false,
-        }
+        // Names below localhost are those of this machine too (RFC 6761, section 6.3).
+        self.0.host_str().is_some_and(|host| is_own_machine(host) || host.ends_with(".localhost"))
     }
 
     /// The URL of a target (`/path?query`) of this service.

@@ -15,7 +15,6 @@ mod mcp;
 mod oauth;
 mod operator;
 mod otlp;
-mod own_machine;
 mod pay;
 mod payments;
 mod proxies;

@@ -1,6 +1,7 @@
 //! Contracts for what becomes of a grant: its code and its refresh tokens work once, and its key keeps what was spent.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use metering_core::access::{ApiKey, Key};
 use metering_core::service::{OAuthError, PaymentSettings, TokenForm};
@@ -14,6 +15,8 @@ use super::scene::{NOON, assert_verified, atoms, customer};
 
 const TASKS: usize = 16;
 const ISSUER: &str = "https://api.example";
+/// Where a process serves MCP alone.
+const ELSEWHERE: &str = "https://mcp.example";
 const REDIRECT_URI: &str = "https://a.example/cb";
 /// The example of RFC 7636.
 const VERIFIER: &str = "dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk";
@@ -34,7 +37,7 @@ impl Scene {
         let id = customer(&*store, 10_000).await.id;
         let owner = store.keys(&id, None, 1, NOON.day()).await.unwrap().items.remove(0).key;
         let service = Service::start(Arc::clone(&store) as _, Catalogue::default(), ServiceConfig::default());
-        let service = service.with_oauth(Arc::clone(&store), Arc::new(()));
+        let service = service.with_oauth(Arc::clone(&store), Arc::new(()), vec![ELSEWHERE.to_owned()]);
         let json = format!(r#"{{"client_name": "Agent", "redirect_uris": ["{REDIRECT_URI}"]}}"#);
         let registered = service.oauth().unwrap().register(json.as_bytes()).await.unwrap();
         Self { store, service: Arc::new(service), owner, client: registered.client_id }
@@ -50,6 +53,7 @@ impl Scene {
             state: text("s"),
             code_challenge: text(CHALLENGE),
             code_challenge_method: text("S256"),
+            resource: Some(format!("{ELSEWHERE}/mcp")),
             ..AuthorizationRequest::default()
         };
         let key = CreateKeyRequest { limit: Some(atoms(BUDGET)), ..CreateKeyRequest::default() };
@@ -100,7 +104,10 @@ fn assert_refused(response: Result<TokenResponse, OAuthError>, code: &str) {
 /// Many send it at once: one gets the key, and then loses it, since the code was stolen from somebody.
 pub async fn a_code_gives_one_key_however_often_it_is_sent(store: Arc<dyn FullStore>) {
     let scene = Arc::new(Scene::new(store).await);
+    let kept_until = async || scene.store.oauth_client(&scene.client).await.unwrap().unwrap().expires_at;
+    let unused = kept_until().await;
     let code = scene.code().await;
+    assert_eq!(kept_until().await, unused, "a consent alone keeps no registration");
     let wrong = format!(
         "grant_type=authorization_code&code={code}&client_id={}&code_verifier={}",
         scene.client,
@@ -122,6 +129,7 @@ pub async fn a_code_gives_one_key_however_often_it_is_sent(store: Arc<dyn FullSt
     let again = scene.code().await;
     let token = scene.redeem(&again).await.unwrap();
     assert_eq!((token.token_type, token.scope.as_str(), token.expires_in), ("Bearer", "call read", 3_600));
+    assert!(kept_until().await > unused);
     let [key]: [Key; 1] = scene.keys().await.try_into().expect("one key");
     assert_eq!((key.terms.name.as_str(), key.parent), ("Agent", Some(scene.owner.number)));
     assert_eq!(key.terms.budget.map(|budget| budget.limit), Some(atoms(BUDGET)));
@@ -203,7 +211,7 @@ pub async fn an_export_has_programs_and_cards(store: Arc<dyn FullStore>) {
     let rotate = KeyChange::Rotate { secret: secret.hash(), old_until: None };
     let _ = scene.store.change_key(&owner.account, &owner.id, None, rotate, NOON).await.unwrap();
     let service = Service::start(Arc::clone(&scene.store) as _, Catalogue::default(), ServiceConfig::default())
-        .with_oauth(Arc::clone(&scene.store), Arc::new(()))
+        .with_oauth(Arc::clone(&scene.store), Arc::new(()), Vec::new())
         .with_payments(Arc::clone(&scene.store) as _, Default::default(), PaymentSettings::default());
     let export = service.export(Some(&secret)).await.unwrap();
     let [grant] = export.oauth_grants.as_deref().unwrap() else { panic!("{export:?}") };
@@ -238,8 +246,12 @@ pub async fn an_owner_who_rotates_or_disables_the_key_ends_its_refreshes(store: 
     assert_refused(scene.refresh(refresh_token(&given)).await, "invalid_grant");
     change(disabled(false)).await;
     let given = scene.refresh(refresh_token(&given)).await.expect("nothing was used up");
-    let secret = ApiKey::generate(&metering_core::SystemRandomness).hash();
-    change(KeyChange::Rotate { secret, old_until: None }).await;
-    assert_refused(scene.refresh(refresh_token(&given)).await, "invalid_grant");
-    assert_eq!(scene.store.live_keys(&[secret], NOON).await.unwrap(), [true], "the owner's new secret stays");
+    let later = NOON.saturating_add(Duration::from_secs(u32::MAX.into()));
+    for old_until in [Some(later), None] {
+        let secret = ApiKey::generate(&SystemRandomness).hash();
+        change(KeyChange::Rotate { secret, old_until }).await;
+        assert_eq!(scene.charge(&given, 1).await.is_ok(), old_until.is_some(), "a grace period is for requests");
+        assert_refused(scene.refresh(refresh_token(&given)).await, "invalid_grant");
+        assert_eq!(scene.store.live_keys(&[secret], later).await.unwrap(), [true], "the owner's new secret stays");
+    }
 }

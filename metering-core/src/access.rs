@@ -20,6 +20,7 @@ pub(crate) mod key_terms;
 pub(crate) mod key_use;
 pub(crate) mod member;
 pub(crate) mod network;
+pub(crate) mod own_machine;
 pub(crate) mod role;
 pub(crate) mod route_pattern;
 pub(crate) mod scope;
@@ -50,6 +51,7 @@ pub use member::{
     NewAccountAction, SignInChoice, SignInProof,
 };
 pub use network::{Networks, NetworksError};
+pub use own_machine::is_own_machine;
 pub use role::{MemberRole, MemberRoleError, Right};
 pub use route_pattern::{RoutePatterns, RoutePatternsError};
 pub use scope::{Scope, Scopes, ScopesError};

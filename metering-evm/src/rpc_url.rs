@@ -3,8 +3,9 @@
 use std::fmt;
 use std::str::FromStr;
 
+use metering_core::access::is_own_machine;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
-use url::{Host, Url, form_urlencoded};
+use url::{Url, form_urlencoded};
 
 /// Shorter parts of a path or query are not keys, but words such as `v2` or `rpc`.
 const KEY_BYTES_MIN: usize = 8;
@@ -50,12 +51,7 @@ impl RpcUrl {
 
     /// Whether it refers to this machine.
     pub(crate) fn is_loopback(&self) -> bool {
-        match self.0.host() {
-            Some(Host::Domain(name)) => name == "localhost",
-            Some(Host::Ipv4(address)) => address.is_loopback(),
-            Some(Host::Ipv6(address)) => address.is_loopback(),
-            None => false,
-        }
+        self.0.host_str().is_some_and(is_own_machine)
     }
 
     /// `text` without the secrets of this URL, which a source may repeat in its error messages.

@@ -9,7 +9,8 @@
 //! A session belongs to the key that opened it and ends with it. A call's key is checked before any JSON-RPC is read,
 //! and takes one of the key's slots. Nothing here charges: the request goes to the `Front` like one from outside, so
 //! there is one charge path. A refusal becomes a result with `isError` and the gateway's JSON, because agents read
-//! results, not status codes; only clients of MPP get errors of JSON-RPC, for offers.
+//! results, not status codes; only clients of MPP get errors of JSON-RPC, for offers, and clients of OAuth get a 403 if
+//! their token lacks a scope.
 
 mod backlog;
 mod caller;
@@ -30,7 +31,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use futures_util::{Stream, StreamExt};
 use http::request::Parts;
-use http::{HeaderValue, Method, Request, StatusCode, header};
+use http::{HeaderMap, HeaderValue, Method, Request, StatusCode, header};
 use http_body::{Body, Frame};
 use http_body_util::{BodyExt, Full, StreamBody};
 use metering_client::tools::{Callers, McpServer, ToolSettings, Toolbox};
@@ -204,7 +205,10 @@ impl Mcp {
                 let permit = self.sessions.reserve(&caller)?;
                 let body = self.bodies.read(body, self.max_body_bytes, &head.extensions).await?;
                 let body = message::with_nested_credential(body);
-                self.call(&caller, head, body, permit).await
+                match self.insufficient_scope(&caller, &head.headers, &body) {
+                    Some(refusal) => Ok(refusal),
+                    None => self.call(&caller, head, body, permit).await,
+                }
             }
             // 405 tells clients that there is no standalone stream, and that sessions need not be ended.
             ("/mcp", _) => Err(Problem::method_not_allowed(&["POST"])),
@@ -215,6 +219,23 @@ impl Mcp {
             }
             _ => Err(Problem::method_not_allowed(&["POST"])),
         }
+    }
+
+    /// The refusal of a tool for which an access token lacks the scope: its client asks the owner again. Keys get a result
+    /// instead, because nobody can be asked for them.
+    fn insufficient_scope(&self, caller: &Caller, headers: &HeaderMap, body: &[u8]) -> Option<Response> {
+        let (issuer, has) = self.issuer.as_ref().zip(caller.token.as_ref())?;
+        let needed = self.server.scope_of(&message::called_tool(body)?).filter(|scope| !has.contains(scope))?;
+        let message = format!(
+            "This access token lacks the scope '{needed}', which the tool needs. Nothing was charged. Ask the account's \
+             owner for more access."
+        );
+        let refusal = message::refusal(Problem::new(ErrorCode::KeyScope, message), &self.error_links);
+        let mut response = into_response(refusal);
+        if let Some(challenge) = issuer.insufficient_scope(&Asking::new(headers, "/mcp"), has, needed) {
+            response.headers_mut().insert(header::WWW_AUTHENTICATE, challenge);
+        }
+        Some(response)
     }
 
     /// Serves a message over Streamable HTTP. Its slot is held until the response has been read; that of a subscription,

@@ -5,5 +5,5 @@ mod issuer;
 mod metadata;
 
 pub(crate) use documents::Documents;
-pub(crate) use issuer::{Asking, Issuer};
-pub(crate) use metadata::{ResourceMetadata, ServerMetadata};
+pub(crate) use issuer::{Asking, Issuer, RESOURCE_METADATA};
+pub(crate) use metadata::{ResourceMetadata, ServerMetadata, published};

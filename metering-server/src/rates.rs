@@ -7,10 +7,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use metering_core::Clock;
+use metering_core::access::is_own_machine;
 use metering_core::payments::{ExchangeRates, RateList};
 use reqwest::redirect::Policy;
 use reqwest::{Client, StatusCode};
-use url::{Host, Url};
+use url::Url;
 
 use crate::config::{CurrencyConfig, RateFeed, Secret};
 use crate::http::Shutdown;
@@ -99,12 +100,7 @@ fn client(url: &Secret, timeout: Duration) -> Result<Client, reqwest::Error> {
     let _ = rustls::crypto::ring::default_provider().install_default();
     let client = Client::builder().timeout(timeout).redirect(Policy::none());
     // A proxy cannot reach this machine's loopback.
-    let is_loopback = Url::parse(url.expose()).is_ok_and(|url| match url.host() {
-        Some(Host::Ipv4(address)) => address.is_loopback(),
-        Some(Host::Ipv6(address)) => address.is_loopback(),
-        Some(Host::Domain(name)) => name == "localhost",
-        None => false,
-    });
+    let is_loopback = Url::parse(url.expose()).is_ok_and(|url| url.host_str().is_some_and(is_own_machine));
     if is_loopback { client.no_proxy() } else { client }.build()
 }
 

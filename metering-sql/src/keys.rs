@@ -233,14 +233,19 @@ pub async fn numbered(db: &mut dyn Executor, row: i64, number: KeyNumber) -> Res
     Ok(select(db, "api_key.number = ?2", &values![row, number]).await?.pop())
 }
 
-/// The query for the secrets of an account's first key. A secret that was replaced with a grace period has an end. The
-/// secrets of a key that leaked are revoked.
-pub const FIRST_SECRET: &str = "SELECT s.hash, s.created_at FROM account a {join} key_secret s ON s.account = a.id \
+/// The query for the secrets of a key that do not expire. A secret in its grace period does, and so does an access token
+/// of OAuth. The secrets of a key that leaked are revoked.
+pub const LASTING_SECRETS: &str = "SELECT s.hash, s.created_at FROM account a {join} key_secret s ON s.account = a.id \
      WHERE a.org_id = ?1 AND a.revoked_at IS NULL AND s.key = ?2 AND s.revoked_at IS NULL AND s.expires_at IS NULL";
 
 /// The newest secret of an account's first key, unless it is revoked.
 pub async fn first_secret(db: &mut dyn Executor, account: &AccountId) -> Result<Option<KeyHash>> {
-    let rows = db.query(FIRST_SECRET, &values![account, KeyNumber::FIRST]).await?;
+    lasting_secret(db, account, KeyNumber::FIRST).await
+}
+
+/// The newest secret of a key that does not expire, unless it is revoked.
+pub async fn lasting_secret(db: &mut dyn Executor, account: &AccountId, key: KeyNumber) -> Result<Option<KeyHash>> {
+    let rows = db.query(LASTING_SECRETS, &values![account, key]).await?;
     let secret = |row: &Row| Ok((row.get::<Timestamp>(1)?, row.get(0)?));
     let secrets = rows.iter().map(secret).collect::<Result<Vec<(_, KeyHash)>>>()?;
     Ok(secrets.into_iter().max_by_key(|(created_at, _)| *created_at).map(|(_, hash)| hash))

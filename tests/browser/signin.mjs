@@ -74,6 +74,26 @@ export const signin = {
     await openKeys(page);
     assert.match(await page.innerText("#keys"), /Claude/);
     assert.ok(await page.isHidden("#waiting-program"), "nothing waits any more");
+
+    // A wallet signs in on the page itself. The service's part is played, up to the session.
+    const node = `data:application/json,${encodeURIComponent('{"result":"0x00"}')}`;
+    const signing = await visitor.window({ wallet: { node, account: `0x${"1".repeat(40)}` } });
+    const answer = (path, json) => signing.route(`**/api-key/sessions/${path}`, (route) => route.fulfill({ json }));
+    await answer("wallet", { token: "eml_1", message: "Sign in" });
+    await answer("email/account", { accounts: ["org_1", "org_2"].map((org) => ({ org_id: org, agent_name: org, role: "owner" })) });
+    let sent = null;
+    await signing.route("**/api-key/sessions/email/confirm", (route) => {
+      sent = route.request().postDataJSON();
+      return route.continue({ url: `${signing.base}/api-key/sessions`, headers: { ...route.request().headers(), authorization: `Bearer ${key}` } });
+    });
+    await signing.goto(`${signing.base}/oauth/authorize?${new URLSearchParams(asked)}`);
+    await signing.click("#wallet-button");
+    await signing.waitForSelector("#account-form:not([hidden])");
+    await checkPage(signing, null);
+    await signing.check('input[value="org_2"]');
+    await signing.click("#account-button");
+    await signing.waitForSelector("#terms-form form");
+    assert.deepEqual(sent, { token: "eml_1", signature: "0x00", org_id: "org_2" });
   },
 
   /** Reloads and new tabs stay signed in; signing out, here or elsewhere, and a rotation end it. */

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
 
+use metering_core::access::Scope;
 use metering_core::wire::{ErrorBody, ErrorCode};
 use metering_core::{Catalogue, Error};
 use rmcp::model::{
@@ -111,6 +112,16 @@ impl McpServer {
             *current = toolbox;
             changes
         });
+    }
+
+    /// The scope that a key needs for a tool; `None` if every key may use it, or there is no such tool.
+    #[must_use]
+    pub fn scope_of(&self, tool: &str) -> Option<Scope> {
+        match self.toolbox().purpose(tool)? {
+            Purpose::Route(_) => Some(Scope::Call),
+            Purpose::Balance => Some(Scope::Read),
+            Purpose::Plans => None,
+        }
     }
 
     fn toolbox(&self) -> Arc<Toolbox> {

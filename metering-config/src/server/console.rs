@@ -2,12 +2,12 @@
 
 use std::path::PathBuf;
 
+use metering_core::access::is_own_machine;
 use metering_core::operators::Role;
 use serde::{Deserialize, Serialize};
 use url::Url;
 
 use crate::ConfigError;
-use crate::server::own_machine::is_own_machine;
 use crate::server::{List, Secret, WebOrigin};
 
 /// The operators' console.
@@ -175,7 +175,8 @@ impl ConsoleConfig {
 
 /// Whether it can be an issuer (OpenID Connect Discovery 1.0, section 3). Plain HTTP is for a provider on this machine.
 fn is_issuer(url: &Url) -> bool {
-    let is_encrypted = url.scheme() == "https" || (url.scheme() == "http" && is_own_machine(url));
+    let is_local = || url.scheme() == "http" && url.host_str().is_some_and(is_own_machine);
+    let is_encrypted = url.scheme() == "https" || is_local();
     is_encrypted && url.query().is_none() && url.fragment().is_none() && url.username().is_empty()
 }
 

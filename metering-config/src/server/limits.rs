@@ -44,7 +44,7 @@ pub struct LimitsConfig {
     pub topup_polls_per_account: Quota,
     /// Reports of leaked keys per client address.
     pub leak_reports_per_ip: Quota,
-    /// Keys created, changed, rotated and deleted by each key, from all clients together.
+    /// Keys created, changed, rotated and deleted by each key, and refreshes of a program's key, from all clients together.
     pub key_changes_per_key: Quota,
     /// Keys created, changed, rotated and deleted by all keys of an account together, except its first one.
     pub key_changes_per_account: Quota,

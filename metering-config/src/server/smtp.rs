@@ -1,13 +1,13 @@
 //! The SMTP server that mail is sent through.
 
 use std::fmt;
-use std::net::IpAddr;
 use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
 
 use crate::ConfigError;
 use lettre::message::Mailbox;
+use metering_core::access::is_own_machine;
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use zeroize::Zeroizing;
@@ -117,7 +117,7 @@ impl SmtpConfig {
         if self.from.is_none() {
             return invalid("from", "is required: the sender, such as Acme <hello@acme.example>");
         }
-        if self.tls == SmtpTls::None && !is_this_machine(&self.host) {
+        if self.tls == SmtpTls::None && !is_own_machine(&self.host) {
             return invalid(
                 "tls",
                 "is none, which is allowed only for localhost, 127.0.0.1 and ::1: use starttls or required",
@@ -138,10 +138,6 @@ impl SmtpConfig {
         }
         self.password().map(drop)
     }
-}
-
-fn is_this_machine(host: &str) -> bool {
-    host.eq_ignore_ascii_case("localhost") || host.parse::<IpAddr>().is_ok_and(|ip| ip.is_loopback())
 }
 
 impl Sender {

@@ -92,7 +92,8 @@ pub fn new_client_id(randomness: &dyn Randomness) -> String {
 impl OAuthClient {
     /// How many registrations a service keeps. Any program may register, so they are bounded.
     pub const MAX_REGISTERED: u64 = 10_000;
-    /// How long a registration is kept until its owner consents for the first time.
+    /// How long a registration is kept until its first token. A consent alone does not keep it, since anyone with an account
+    /// could give many.
     pub const UNUSED_RETENTION: Duration = Duration::from_secs(24 * 60 * 60);
     /// How long it is kept after its last use.
     pub const RETENTION: Duration = Duration::from_secs(180 * 24 * 60 * 60);

@@ -6,9 +6,10 @@
 use std::fmt;
 use std::str::FromStr;
 
-use url::{Host, Url};
+use url::Url;
 
 use crate::access::invisible::is_invisible;
+use crate::access::own_machine::is_own_machine;
 
 const MAX_BYTES: usize = 2_048;
 
@@ -93,19 +94,10 @@ impl FromStr for RedirectUri {
         let is_bare = url.username().is_empty() && url.password().is_none() && url.fragment().is_none();
         let is_safe = match url.scheme() {
             "https" => url.has_host(),
-            "http" => is_own_machine(url.host()),
+            "http" => url.host_str().is_some_and(is_own_machine),
             _ => false,
         };
         if is_bare && is_safe { Ok(Self(text.to_owned())) } else { Err(RedirectUriError) }
-    }
-}
-
-fn is_own_machine(host: Option<Host<&str>>) -> bool {
-    match host {
-        Some(Host::Domain(name)) => name == "localhost",
-        Some(Host::Ipv4(address)) => address.is_loopback(),
-        Some(Host::Ipv6(address)) => address.is_loopback(),
-        None => false,
     }
 }
 
@@ -134,6 +126,12 @@ mod tests {
             ("https://a@app.example/cb", false),
             ("https://app.example/cb#x", false),
             ("https://app.example\\@evil.example/", false),
+            ("http://localhost@evil.example/", false),
+            ("http://localhost:7@evil.example/", false),
+            ("http://localhost.:7/", false),
+            ("http://app.localhost/cb", false),
+            ("http://0.0.0.0/cb", false),
+            ("http://[::ffff:127.0.0.1]/cb", false),
             ("https://app.example/ cb", false),
             ("javascript:alert(1)", false),
             ("data:text/html,x", false),
@@ -162,6 +160,10 @@ mod tests {
             ("http://localhost:7/cb", "http://127.0.0.1:7/cb", false),
             ("http://127.0.0.1:7/cb", "http://127.0.0.1:7/cb?x=1", false),
             ("http://127.0.0.1:7/cb", "https://127.0.0.1:7/cb", false),
+            ("https://a.example/cb", "https://a.example/cb/../other", false),
+            ("https://a.example/cb", "https://a.example/%63b", false),
+            ("https://a.example/cb", "https://a.example./cb", false),
+            ("http://127.0.0.1:7/cb", "http://127.0.0.1:7/cb/../other", false),
         ];
         for (registered, requested, accepted) in table {
             let [registered, requested] = [registered, requested].map(|text| text.parse::<RedirectUri>().unwrap());

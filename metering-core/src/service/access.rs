@@ -50,8 +50,16 @@ impl Access {
     /// [`Error::Unauthorized`] without a live key; [`Error::KeyNotAllowed`] when it has expired, or may not be used
     /// from there.
     pub async fn authenticate(&self, caller: impl Into<Caller<'_>>) -> Result<Account, Error> {
+        Ok(self.key_holder(caller).await?.account)
+    }
+
+    /// Who holds a key: its account, and the key with those that it is below.
+    ///
+    /// # Errors
+    /// As [`Access::authenticate`].
+    pub async fn key_holder(&self, caller: impl Into<Caller<'_>>) -> Result<KeyHolder, Error> {
         let span = info_span!(target: trace::TARGET, "authenticate");
-        Ok(self.holder(caller.into(), None).instrument(span).await?.account)
+        self.holder(caller.into(), None).instrument(span).await
     }
 
     /// The account that owns a key which has this scope.

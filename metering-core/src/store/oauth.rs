@@ -4,6 +4,7 @@ use async_trait::async_trait;
 
 use crate::access::account::AccountId;
 use crate::access::key::KeyHash;
+use crate::access::key_id::KeyNumber;
 use crate::clock::Timestamp;
 use crate::oauth::{Grant, GrantId, OAuthClient};
 use crate::store::{Store, StoreError};
@@ -15,7 +16,7 @@ use crate::store::{Store, StoreError};
 #[async_trait]
 pub trait OAuthStore: Store {
     /// Stores a client that registers. When there are `most` of them, it takes the place of the one that expires first:
-    /// nobody has consented to that, and a flood of registrations must not keep others from registering. `false`, and
+    /// it has got no token, and a flood of registrations must not keep others from registering. `false`, and
     /// nothing changes, when all expire later than it.
     async fn register_oauth_client(&self, client: OAuthClient, most: u64) -> Result<bool, StoreError>;
 
@@ -39,6 +40,10 @@ pub trait OAuthStore: Store {
 
     /// Deletes a grant, and says whether there was one. Its key stays.
     async fn delete_oauth_grant(&self, id: &GrantId) -> Result<bool, StoreError>;
+
+    /// The newest secret of a key that does not expire, unless it is revoked. The key of a grant has none until its owner
+    /// rotates it: access tokens expire.
+    async fn lasting_secret(&self, account: &AccountId, key: KeyNumber) -> Result<Option<KeyHash>, StoreError>;
 
     /// Makes the secret of a key expire then. Does nothing if there is no such secret.
     async fn expire_secret(&self, secret: &KeyHash, at: Timestamp) -> Result<(), StoreError>;

@@ -282,6 +282,14 @@ impl<C: Clock + Clone> Limits<C> {
         self.account_key_changes.check(&actor.account).map_err(refused)
     }
 
+    /// Counts a refresh of an access token, which rotates its key.
+    ///
+    /// # Errors
+    /// 429 when the limit is reached.
+    pub(crate) fn refresh(&self, key: &KeyId) -> Result<(), Problem> {
+        self.key_changes.check(key).map_err(|seconds| refusal("Too many refreshes of this access", seconds))
+    }
+
     /// Counts a test of a webhook, or a resent delivery. Each is a request to a URL that the account
     /// chose.
     ///

@@ -1,6 +1,6 @@
 //! OAuth: the consent page's calls, and the endpoints of clients.
 
-use http::{HeaderValue, StatusCode, header};
+use http::StatusCode;
 use metering_core::access::Caller;
 use metering_core::service::{OAuth, OAuthError, TokenForm};
 use metering_core::wire::{
@@ -14,7 +14,7 @@ use crate::api::keys::parent_key;
 use crate::endpoints::Request;
 use crate::endpoints::body::read;
 use crate::http::{Problem, Reply, json, no_oauth};
-use crate::oauth::{ResourceMetadata, ServerMetadata};
+use crate::oauth::{RESOURCE_METADATA, ResourceMetadata, ServerMetadata, published};
 use crate::operations::metrics::counted;
 
 /// What a client says of itself when it registers. Other members are ignored.
@@ -81,7 +81,7 @@ pub(crate) async fn consent(app: &App, request: Request) -> Result<ConsentRespon
 /// Register a client
 ///
 /// For programs that have no client id metadata document (RFC 7591). A registration is forgotten after a day without a
-/// consent, and 180 days after its last use.
+/// token, and 180 days after its last use.
 #[utoipa::path(post, path = "/oauth/register", operation_id = "oauth_register", tag = "oauth",
     request_body = RegistrationRequest,
     responses(
@@ -120,6 +120,9 @@ pub(crate) async fn oauth_token(app: &App, request: Request) -> Result<Reply, Pr
         Err(error) => return refused(error),
     };
     if !form.is_exchange() {
+        if let Some(key) = oauth.refreshed_key(&form).await? {
+            app.limits.refresh(&key)?;
+        }
         return reply(StatusCode::OK, oauth.token(&form, &issuer).await);
     }
     match oauth.subject(&form, request.address.map(|client| client.0)).await {
@@ -162,7 +165,7 @@ pub(crate) async fn oauth_revoke(app: &App, request: Request) -> Result<Reply, P
     )
 )]
 pub(crate) async fn oauth_service_metadata(app: &App, request: Request) -> Result<Reply, Problem> {
-    metadata(app, &request, "/.well-known/oauth-protected-resource", |issuer| ResourceMetadata::new(issuer, ""))
+    metadata(app, &request, RESOURCE_METADATA, |issuer| ResourceMetadata::new(issuer, "", issuer))
 }
 
 /// What protects the MCP server
@@ -181,7 +184,7 @@ pub(crate) async fn oauth_resource_metadata(app: &App, request: Request) -> Resu
         Some("sse") => "/sse",
         _ => return Err(Problem::not_found()),
     };
-    metadata(app, &request, "/.well-known/oauth-protected-resource", |issuer| ResourceMetadata::new(issuer, path))
+    metadata(app, &request, RESOURCE_METADATA, |issuer| ResourceMetadata::new(issuer, path, issuer))
 }
 
 /// How this service gives tokens
@@ -212,11 +215,7 @@ fn metadata<T: Serialize>(
     document: impl FnOnce(&str) -> T,
 ) -> Result<Reply, Problem> {
     let Some(issuer) = &app.issuer else { return no_oauth(path).ok_or_else(Problem::not_found) };
-    let mut reply = json(StatusCode::OK, &document(&issuer.of(&request.headers)));
-    // The same for everybody, except for the name that a client uses for its own machine.
-    reply.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static("public, max-age=60"));
-    reply.headers_mut().insert(header::VARY, HeaderValue::from_static("host"));
-    Ok(reply)
+    Ok(published(&document(&issuer.of(&request.headers))))
 }
 
 fn reply<T: Serialize>(status: StatusCode, outcome: Result<T, OAuthError>) -> Result<Reply, Problem> {

@@ -1,11 +1,10 @@
 //! Which page a browser's request comes from: it says so in `Sec-Fetch-Site` (Fetch Metadata) and `Origin`, which no script
 //! can set.
 
-use std::net::IpAddr;
-
 use http::header::{HOST, ORIGIN};
 use http::uri::Authority;
 use http::{HeaderMap, HeaderValue, Request};
+use metering_core::access::is_own_machine;
 
 const SITE: &str = "sec-fetch-site";
 
@@ -47,8 +46,7 @@ pub(crate) fn is_plain_and_local(headers: &HeaderMap) -> bool {
     let Some(authority) = origin.and_then(|origin| origin.strip_prefix("http://")?.parse::<Authority>().ok()) else {
         return false;
     };
-    let host = authority.host().trim_matches(['[', ']']);
-    host == "localhost" || host.ends_with(".localhost") || host.parse::<IpAddr>().is_ok_and(|ip| ip.is_loopback())
+    is_own_machine(authority.host()) || authority.host().ends_with(".localhost")
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use http::StatusCode;
 use http::request::Parts;
 use metering_client::{Client, ClientError};
-use metering_core::access::{ClientAddress, KeyFault};
+use metering_core::access::{ClientAddress, KeyFault, KeyHolder, Scope};
 use metering_core::wire::ErrorCode;
 use metering_core::{ApiKey, Credits, Error, Service};
 use serde::Deserialize;
@@ -30,6 +30,8 @@ pub(crate) struct Caller {
     /// Without a key, the client's network stands for it.
     pub(crate) account: AccountKey,
     pub(crate) has_credit: bool,
+    /// The scopes of an access token; `None` for a key, and where that is not known.
+    pub(crate) token: Option<Vec<Scope>>,
 }
 
 /// The fields of the balance document that are used here.
@@ -96,12 +98,19 @@ pub(crate) async fn look_up(
     match accounts {
         Accounts::Here(service) => {
             let sender = Sender { key: Some(key.clone()), session: None, address: address.map(|client| client.0) };
-            let account = service.access().authenticate(&sender).await.map_err(NoCaller::from)?;
+            let holder = service.access().key_holder(&sender).await.map_err(NoCaller::from)?;
+            let (account, token) = (&holder.account, token_scopes(&holder));
             let has_credit = account.totals.balance > Credits::ZERO;
-            Ok(Caller { key: Some(key.clone()), address, account: account.id.as_str().into(), has_credit })
+            Ok(Caller { key: Some(key.clone()), address, account: account.id.as_str().into(), has_credit, token })
         }
         Accounts::Elsewhere(client) => ask(client, key, address).await,
     }
+}
+
+/// The scopes of an access token of OAuth, which all keys of its chain have. A secret in its grace period looks like one.
+fn token_scopes(holder: &KeyHolder) -> Option<Vec<Scope>> {
+    let has = |scope: &Scope| holder.chain.iter().all(|key| key.terms.scopes.has(*scope));
+    holder.secret_expires_at.map(|_| Scope::ALL.into_iter().filter(has).collect())
 }
 
 /// The caller who sent no key, if calls can be paid for without one. All those of a network have one share.
@@ -114,7 +123,8 @@ async fn without_key(accounts: &Accounts, address: Option<ClientAddress>) -> Res
         return Err(Error::Unauthorized.into());
     }
     let network = address.map(|client| Network::of(client.0));
-    Ok(Caller { key: None, address, account: format!("without a key: {network:?}").into(), has_credit: false })
+    let account = format!("without a key: {network:?}").into();
+    Ok(Caller { key: None, address, account, has_credit: false, token: None })
 }
 
 /// Looks up the account of a key at another service. This endpoint is free and works at any balance.
@@ -130,7 +140,9 @@ async fn ask(client: &Client, key: &ApiKey, address: Option<ClientAddress>) -> R
     match refusal.code.as_str() {
         // Live, but without the scope to read the balance. It counts as its own account without credit, so that
         // an account cannot take more than its share with many such keys.
-        "key_scope" => Ok(Caller { key: Some(key.clone()), address, account: stand_in(key), has_credit: false }),
+        "key_scope" => {
+            Ok(Caller { key: Some(key.clone()), address, account: stand_in(key), has_credit: false, token: None })
+        }
         "key_expired" => refused(ErrorCode::KeyExpired),
         "key_network" => refused(ErrorCode::KeyNetwork),
         _ if refusal.status == StatusCode::UNAUTHORIZED => Err(Error::KeyRefused(KeyFault::NotLive).into()),
@@ -154,7 +166,7 @@ fn caller(key: &ApiKey, document: &[u8]) -> Caller {
         Ok(balance) => (balance.org_id, is_positive(balance.credit_balance.get())),
         Err(_) => (stand_in(key), true),
     };
-    Caller { key: Some(key.clone()), address: None, account, has_credit }
+    Caller { key: Some(key.clone()), address: None, account, has_credit, token: None }
 }
 
 /// The key's hash, in place of an account that is not known.

@@ -124,7 +124,7 @@ mod tests {
 
     fn caller() -> Caller {
         let key = Some(ApiKey::generate(&SystemRandomness));
-        Caller { key, address: None, account: "org_1".into(), has_credit: true }
+        Caller { key, address: None, account: "org_1".into(), has_credit: true, token: None }
     }
 
     fn session(caller: &Caller, id: &str) -> CallSession {

@@ -8,8 +8,8 @@ use http_body_util::BodyExt;
 use metering_core::wire::ErrorCode;
 use metering_pay::wire::mcp::MPP_CREDENTIAL_META;
 use rmcp::model::{
-    ClientJsonRpcMessage, ClientRequest, ConstString, ErrorCode as RpcCode, ErrorData, GetMeta, JsonRpcError,
-    JsonRpcMessage, ProtocolVersion, RequestId, SubscriptionsListenRequestMethod,
+    CallToolRequestMethod, ClientJsonRpcMessage, ClientRequest, ConstString, ErrorCode as RpcCode, ErrorData, GetMeta,
+    JsonRpcError, JsonRpcMessage, ProtocolVersion, RequestId, SubscriptionsListenRequestMethod,
 };
 use serde::Deserialize;
 use serde::de::IgnoredAny;
@@ -56,6 +56,17 @@ struct Named {
 }
 
 #[derive(Debug, Deserialize)]
+struct ToolCall {
+    method: String,
+    params: CalledTool,
+}
+
+#[derive(Debug, Deserialize)]
+struct CalledTool {
+    name: String,
+}
+
+#[derive(Debug, Deserialize)]
 struct Root {
     #[serde(rename = "_meta")]
     meta: Option<IgnoredAny>,
@@ -76,6 +87,12 @@ impl Subject {
             _ => Self::Other,
         }
     }
+}
+
+/// The name of the tool that a message calls; `None` for other messages, and those that rmcp refuses.
+pub(super) fn called_tool(body: &[u8]) -> Option<String> {
+    let ToolCall { method, params } = serde_json::from_slice(body).ok()?;
+    (method == CallToolRequestMethod::VALUE).then_some(params.name)
 }
 
 /// A refusal of a request over Streamable HTTP, as an error of JSON-RPC. Newer SDKs show only the message of such an
@@ -203,6 +220,21 @@ mod tests {
         ];
         for (text, subject) in table {
             assert_eq!(Subject::of(text.as_bytes()), subject, "{text}");
+        }
+    }
+
+    #[test]
+    fn only_calls_of_tools_name_one() {
+        // message, tool
+        let table = [
+            (r#"{"id": 1, "method": "tools/call", "params": {"name": "x", "arguments": {"name": 7}}}"#, Some("x")),
+            (r#"{"id": 1, "method": "tools/call", "params": {}}"#, None),
+            (r#"{"id": 1, "method": "tools/call", "params": {"name": "x", "name": "y"}}"#, None),
+            (r#"{"id": 1, "method": "prompts/get", "params": {"name": "x"}}"#, None),
+            ("[]", None),
+        ];
+        for (text, tool) in table {
+            assert_eq!(called_tool(text.as_bytes()).as_deref(), tool, "{text}");
         }
     }
 

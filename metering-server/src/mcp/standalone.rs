@@ -1,6 +1,7 @@
 //! The MCP server as its own process, for a service that runs elsewhere. It has no store.
 
 mod endpoints;
+mod resource;
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -20,10 +21,12 @@ use crate::api::openapi::Description;
 use crate::config::{Config, Surface, needs_gateway};
 use crate::front::MCP_PATHS;
 use crate::http::{Handler, Problem, Reply, Response, ResponseFuture, Shutdown, Tls, into_response, without_body};
+use crate::oauth::Issuer;
 use crate::operations::metrics::{self, RequestTimes};
 use crate::operations::service_manager;
 use crate::run::{Ending, Hangups, RunError, bind, connections, listen_for, workers};
 use endpoints::Endpoints;
+use resource::ProtectedResource;
 
 /// How often to run the upkeep of the metrics.
 const UPKEEP_INTERVAL: Duration = Duration::from_secs(5);
@@ -74,7 +77,10 @@ async fn run_until(
     let mcp = Mcp::new(&config, &catalogue, None, address, &shutdown)?;
     let metrics = metrics::install().map_err(|error| RunError::Setup(Box::new(error)))?;
     let metrics_here = admin.is_none();
-    let endpoints = Arc::new(Endpoints { service, documents, metrics, metrics_here });
+    let metering = remote(config.mcp.metering.as_ref().unwrap_or(&gateway))?;
+    let metering = Client::new(Arc::new(metering), ClientSource::Mcp);
+    let resource = ProtectedResource { own: Issuer::new(&config, address), service: metering };
+    let endpoints = Arc::new(Endpoints { service, resource, documents, metrics, metrics_here });
     let routes = endpoints.routes();
     let alone = Arc::new(Alone { mcp, endpoints, routes });
     let (watched, interval) = (Arc::clone(&alone), config.mcp.key_check.duration());

@@ -1,16 +1,18 @@
-//! The URL that tokens are issued under. Clients compare it with the one that they use, as text.
+//! The URL that tokens are issued under, or are for. Clients compare it with the one that they use, as text.
 
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 
 use http::uri::Authority;
 use http::{HeaderMap, HeaderValue, header};
+use metering_core::access::{Scope, is_own_machine};
+use metering_core::oauth::RequestedAuthorization;
 
 use crate::config::Config;
 
 /// Where clients find what protects a resource (RFC 9728), before its path.
-const RESOURCE_METADATA: &str = "/.well-known/oauth-protected-resource";
+pub(crate) const RESOURCE_METADATA: &str = "/.well-known/oauth-protected-resource";
 
-/// Who issues tokens.
+/// Who issues tokens; in a process that serves MCP alone, the resource that they are for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Issuer {
     /// Without a slash at the end.
@@ -46,7 +48,7 @@ impl Issuer {
 
     fn at(&self, host: Option<&HeaderValue>) -> String {
         let named = host.filter(|_| !self.is_configured).and_then(|host| host.to_str().ok());
-        match named.filter(|host| is_own_machine(host)) {
+        match named.filter(|host| host.parse::<Authority>().is_ok_and(|host| is_own_machine(host.host()))) {
             Some(host) => format!("{}://{}", self.scheme, host.to_ascii_lowercase()),
             None => self.url.clone(),
         }
@@ -55,9 +57,22 @@ impl Issuer {
     /// The challenge to a request without a valid token (RFC 6750, section 3; RFC 9728, section 5.1).
     pub(crate) fn challenge(&self, asking: &Asking) -> Option<HeaderValue> {
         let error = if asking.has_token { "error=\"invalid_token\", " } else { "" };
+        self.demand(asking, error, "call read")
+    }
+
+    /// The challenge to a token with these scopes, which lacks one (MCP 2026-07-28, "Scope Challenge Handling"). It names
+    /// all of them, since some clients then ask for nothing else.
+    pub(crate) fn insufficient_scope(&self, asking: &Asking, has: &[Scope], needed: Scope) -> Option<HeaderValue> {
+        let wanted =
+            RequestedAuthorization::OFFERED.into_iter().filter(|scope| has.contains(scope) || *scope == needed);
+        let wanted: Vec<_> = wanted.map(|scope| scope.as_str()).collect();
+        self.demand(asking, "error=\"insufficient_scope\", ", &wanted.join(" "))
+    }
+
+    fn demand(&self, asking: &Asking, error: &str, scope: &str) -> Option<HeaderValue> {
         let (issuer, path) = (self.at(asking.host.as_ref()), asking.path);
         let metadata = format!("{issuer}{RESOURCE_METADATA}{path}");
-        HeaderValue::try_from(format!("Bearer {error}resource_metadata=\"{metadata}\", scope=\"call read\"")).ok()
+        HeaderValue::try_from(format!("Bearer {error}resource_metadata=\"{metadata}\", scope=\"{scope}\"")).ok()
     }
 }
 
@@ -70,12 +85,6 @@ impl Asking {
             has_token: headers.contains_key(header::AUTHORIZATION),
         }
     }
-}
-
-fn is_own_machine(host: &str) -> bool {
-    let Ok(authority) = host.parse::<Authority>() else { return false };
-    let name = authority.host().trim_matches(['[', ']']);
-    name.eq_ignore_ascii_case("localhost") || name.parse::<IpAddr>().is_ok_and(|ip| ip.is_loopback())
 }
 
 #[cfg(test)]
@@ -120,5 +129,8 @@ mod tests {
         sent.insert(header::AUTHORIZATION, HeaderValue::from_static("Bearer sk_live_x"));
         let refused = format!("Bearer error=\"invalid_token\", {metadata}/sse\", scope=\"call read\"");
         assert_eq!(challenge(&sent, "/sse"), refused.as_str());
+        let narrow = issuer.insufficient_scope(&Asking::new(&sent, "/mcp"), &[Scope::Read, Scope::TopUp], Scope::Call);
+        let wider = format!("Bearer error=\"insufficient_scope\", {metadata}/mcp\", scope=\"call read\"");
+        assert_eq!(narrow.unwrap(), wider.as_str());
     }
 }

@@ -78,7 +78,8 @@ pub(super) fn assemble(
     let service = match &issuer {
         Some(_) => {
             let documents = oauth::Documents::new(&config.webhooks).map_err(RunError::Setup)?;
-            service.with_oauth(Arc::clone(&store), Arc::new(documents))
+            let origins = config.oauth.resources.iter().map(|origin| origin.as_str().to_owned()).collect();
+            service.with_oauth(Arc::clone(&store), Arc::new(documents), origins)
         }
         None => service,
     };

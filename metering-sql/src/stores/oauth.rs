@@ -3,7 +3,7 @@
 macro_rules! oauth_store {
     ($store:ty) => {
         const _: () = {
-            use $crate::private::metering_core::access::KeyHash;
+            use $crate::private::metering_core::access::{KeyHash, KeyNumber};
             use $crate::private::metering_core::oauth::{Grant, GrantId, OAuthClient};
             use $crate::private::metering_core::{AccountId, StoreError, Timestamp};
             use $crate::{oauth, read, shared, write};
@@ -44,6 +44,11 @@ macro_rules! oauth_store {
 
                 async fn delete_oauth_grant(&self, id: &GrantId) -> Result<bool> {
                     write(self, *id, |db, id| shared(oauth::delete_grant(db, id))).await
+                }
+
+                async fn lasting_secret(&self, account: &AccountId, key: KeyNumber) -> Result<Option<KeyHash>> {
+                    let args = (account.clone(), key);
+                    read(self, args, |db, (account, key)| shared($crate::keys::lasting_secret(db, account, *key))).await
                 }
 
                 async fn expire_secret(&self, secret: &KeyHash, at: Timestamp) -> Result<()> {

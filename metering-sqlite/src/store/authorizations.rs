@@ -38,7 +38,7 @@ mod tests {
                 format!("{} {}", GasPlacesRecord::TABLE.select(), places::OF_WALLET),
                 "gas_place USING PRIMARY KEY (chain_id=? AND wallet=?)",
             ),
-            (keys::FIRST_SECRET.to_owned(), "s USING INDEX key_secret_live (account=? AND key=?)"),
+            (keys::LASTING_SECRETS.to_owned(), "s USING INDEX key_secret_live (account=? AND key=?)"),
         ];
         for (sql, expected) in queries {
             let mut statement = connection.prepare(&format!("EXPLAIN QUERY PLAN {}", dialect(&sql))).unwrap();

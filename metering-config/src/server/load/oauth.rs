@@ -1,15 +1,14 @@
 //! Where the section `[oauth]` can take effect, against the keys that it depends on.
 
-use std::net::IpAddr;
-
+use metering_core::access::is_own_machine;
 use url::Url;
 
 use crate::ConfigError;
-use crate::server::own_machine::is_own_machine;
 use crate::server::{Config, OAuthConfig, Surface};
 
 impl OAuthConfig {
-    /// Whether this process offers OAuth: with its pages, and where nobody on the network can read along.
+    /// Whether this process offers OAuth: with its pages, and where nobody on the network can read along. One that serves MCP
+    /// alone sends clients to the service that its tools call.
     #[must_use]
     pub fn is_on(&self, config: &Config) -> bool {
         self.enabled.unwrap_or(true) && problem(config).is_none()
@@ -25,19 +24,19 @@ impl OAuthConfig {
 
 /// Why this process cannot offer OAuth.
 fn problem(config: &Config) -> Option<&'static str> {
-    if !config.serves(Surface::Metering) {
+    if !config.serves(Surface::Metering) && !config.is_mcp_alone() {
         return Some("needs the surface metering, whose pages ask for consent");
     }
     let Some(public) = &config.public_url else {
-        let host = config.listen.rsplit_once(':').map_or("", |(host, _)| host).trim_matches(['[', ']']);
-        let is_local = host == "localhost" || host.parse::<IpAddr>().is_ok_and(|ip| ip.is_loopback());
+        let is_local = config.listen.rsplit_once(':').is_some_and(|(host, _)| is_own_machine(host));
         return (!is_local).then_some("needs public_url, the https URL under which clients reach this service");
     };
     let Ok(url) = Url::parse(public) else { return Some("needs a valid URL in public_url") };
     if url.path() != "/" {
         return Some("needs a public_url without a path: clients look for OAuth at the root of the host");
     }
-    (url.scheme() != "https" && !is_own_machine(&url)).then_some("needs a public_url that starts with https://")
+    let is_safe = url.scheme() == "https" || url.host_str().is_some_and(is_own_machine);
+    (!is_safe).then_some("needs a public_url that starts with https://")
 }
 
 #[cfg(test)]
@@ -57,6 +56,10 @@ mod tests {
             ("public_url = 'http://api.example'", false, false),
             ("public_url = 'http://localhost:8787'", true, true),
             ("surfaces = ['gateway']", false, false),
+            ("surfaces = ['gateway', 'mcp']", false, false),
+            ("surfaces = ['mcp']", true, true),
+            ("surfaces = ['mcp']\npublic_url = 'https://mcp.example'", true, true),
+            ("surfaces = ['mcp']\npublic_url = 'http://mcp.example'", false, false),
         ];
         for (toml, is_on, can_be_on) in table {
             let mut config: Config = toml::from_str(toml).unwrap();

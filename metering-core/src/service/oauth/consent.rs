@@ -24,7 +24,7 @@ impl OAuth<'_> {
     /// when the store fails.
     pub async fn describe(self, request: &AuthorizationRequest, issuer: &str) -> Result<AuthorizationDocument, Error> {
         let asking = self.asking(request).await?;
-        let asked = RequestedAuthorization::read(request, &Self::resources(issuer));
+        let asked = RequestedAuthorization::read(request, &self.resources(issuer));
         let fault = asked.as_ref().err().copied();
         let (error, problem) = fault.map_or(("access_denied", None), |fault| (fault.code(), Some(fault.to_string())));
         let mut response = vec![("error", error)];
@@ -58,7 +58,7 @@ impl OAuth<'_> {
         issuer: &str,
     ) -> Result<ConsentResponse, Error> {
         let asking = self.asking(&request.authorization).await?;
-        let asked = RequestedAuthorization::read(&request.authorization, &Self::resources(issuer));
+        let asked = RequestedAuthorization::read(&request.authorization, &self.resources(issuer));
         let asked = asked.map_err(|fault| Error::field("authorization", fault))?;
         let mut wanted: CreateKeyRequest = request.key.clone();
         wanted.name.get_or_insert_with(|| asking.client.name.to_string());
@@ -76,10 +76,6 @@ impl OAuth<'_> {
         terms.completed_from(&parent.terms).check_within(&parent.terms).map_err(wider_terms)?;
         let code = GrantToken::generate(&SystemRandomness);
         let now = self.access.now();
-        if asking.client.host().is_none() {
-            let until = now.saturating_add(OAuthClient::RETENTION);
-            self.store().keep_oauth_client(&asking.client.id, until).await?;
-        }
         let grant = Grant {
             id: code.grant(),
             account: parent.account.clone(),

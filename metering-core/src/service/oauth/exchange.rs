@@ -56,7 +56,7 @@ impl OAuth<'_> {
     /// # Errors
     /// [`OAuthError::Refused`]; or when the store fails.
     pub async fn exchange(self, form: &TokenForm, subject: &Key, issuer: &str) -> Result<TokenResponse, OAuthError> {
-        let resources = Self::resources(issuer);
+        let resources = self.resources(issuer);
         let is_ours = |named: &str| RequestedAuthorization::resource(named, &resources).is_some();
         if !["resource", "audience"].into_iter().filter_map(|name| form.get(name)).all(is_ours) {
             return Err(OAuthError::refused("invalid_target", "the token would be for another service"));

@@ -22,10 +22,16 @@ impl Service {
     /// Offers OAuth.
     ///
     /// `store` must be the service's own store. `documents` fetches what clients publish about themselves; `()` fetches
-    /// nothing, so that clients must register.
+    /// nothing, so that clients must register. `origins` are those of other processes that use this service's keys, each
+    /// without a slash at the end: tokens may be for them, too.
     #[must_use]
-    pub fn with_oauth(mut self, store: Arc<dyn FullStore>, documents: Arc<dyn ClientDocuments>) -> Self {
-        self.oauth = Some(OAuthSetup { store, documents });
+    pub fn with_oauth(
+        mut self,
+        store: Arc<dyn FullStore>,
+        documents: Arc<dyn ClientDocuments>,
+        origins: Vec<String>,
+    ) -> Self {
+        self.oauth = Some(OAuthSetup { store, documents, origins });
         self
     }
 
@@ -42,10 +48,10 @@ impl<'s> OAuth<'s> {
         &*self.setup.store
     }
 
-    /// The URLs of this service that a token may be for. Each is good for all of them.
-    #[must_use]
-    pub fn resources(issuer: &str) -> [String; 3] {
-        [format!("{issuer}/mcp"), issuer.to_owned(), format!("{issuer}/sse")]
+    /// The URLs that a token may be for. Each is good for all of them.
+    pub(super) fn resources(self, issuer: &str) -> Vec<String> {
+        let origins = std::iter::once(issuer).chain(self.setup.origins.iter().map(String::as_str));
+        origins.flat_map(|origin| [format!("{origin}/mcp"), origin.to_owned(), format!("{origin}/sse")]).collect()
     }
 
     /// The client with this id.

@@ -11,7 +11,7 @@ use crate::store::{FullStore, KeyChange, Pending, StoreError, in_transaction};
 use crate::wire::RegisteredClientDocument;
 
 impl OAuth<'_> {
-    /// Registers a client. Without a consent within a day, it is forgotten.
+    /// Registers a client. Without a token within a day, it is forgotten.
     ///
     /// # Errors
     /// [`OAuthError::Refused`] when this is not the metadata of a client that this service can serve, or too many have

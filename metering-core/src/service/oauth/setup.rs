@@ -10,4 +10,5 @@ use crate::store::FullStore;
 pub(in crate::service) struct OAuthSetup {
     pub(super) store: Arc<dyn FullStore>,
     pub(super) documents: Arc<dyn ClientDocuments>,
+    pub(super) origins: Vec<String>,
 }

@@ -6,6 +6,7 @@ use super::handle::OAuth;
 use super::registration::end;
 use crate::access::issued_key::Key;
 use crate::access::key::{ApiKey, KeyHash};
+use crate::access::key_id::KeyId;
 use crate::clock::Timestamp;
 use crate::error::Error;
 use crate::oauth::{
@@ -43,6 +44,15 @@ enum Turned {
 }
 
 impl OAuth<'_> {
+    /// The key whose secret this form would replace, so that its refreshes can be counted; `None` if it refreshes none.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub async fn refreshed_key(self, form: &TokenForm) -> Result<Option<KeyId>, Error> {
+        let Some(Ok(token)) = form.get("refresh_token").map(GrantToken::parse) else { return Ok(None) };
+        Ok(self.store().oauth_grant(&token.grant()).await?.and_then(|grant| grant.key))
+    }
+
     /// Exchanges a code or a refresh token for an access token, as RFC 6749 says.
     ///
     /// # Errors
@@ -63,7 +73,7 @@ impl OAuth<'_> {
         let token = GrantToken::parse(token).map_err(|problem| OAuthError::refused("invalid_grant", problem))?;
         let resource = match form.get("resource") {
             Some(named) => {
-                let known = RequestedAuthorization::resource(named, &Self::resources(issuer));
+                let known = RequestedAuthorization::resource(named, &self.resources(issuer));
                 Some(known.ok_or(GrantRefusal::Resource)?)
             }
             None => None,
@@ -153,13 +163,15 @@ async fn turned(store: &dyn FullStore, turn: &Turn) -> Result<Turned, StoreError
     Ok(Turned::Key(key, until))
 }
 
-/// Gives the key of a grant its next secret; `None` when the key was ended or switched off, or its last secret revoked.
+/// Gives the key of a grant its next secret; `None` when the key was ended or switched off, or its owner rotated it. A grace
+/// period of that rotation is for the access token: a refresh would replace the owner's new secret.
 async fn refreshed(store: &dyn FullStore, grant: &Grant, turn: &Turn) -> Result<Option<Key>, StoreError> {
     let Some((key, secret)) = grant.key.as_ref().zip(grant.secret.as_ref()) else { return Ok(None) };
     // `None` for a secret that was revoked. It may have expired.
     let Some(holder) = store.key_holder(secret).await? else { return Ok(None) };
     let works = |key: &Key| key.is_live() && key.terms.expires_at.is_none_or(|at| turn.now < at);
-    if !holder.chain.iter().all(works) {
+    let Some(own) = holder.key().filter(|_| holder.chain.iter().all(works)) else { return Ok(None) };
+    if store.lasting_secret(&grant.account, own.number).await?.is_some() {
         return Ok(None);
     }
     let change = KeyChange::Rotate { secret: turn.secret, old_until: Some(turn.now.saturating_add(Grant::OVERLAP)) };

@@ -17,7 +17,7 @@ fn service() -> Service {
     let store = Arc::new(SqliteStore::in_memory().unwrap());
     let service = Service::with_defaults(Arc::clone(&store) as _).with_browser_sessions(Arc::clone(&store) as _);
     let service = service.with_members(Arc::clone(&store) as _, "https://acme.example/sign-in");
-    service.with_oauth(store, Arc::new(()))
+    service.with_oauth(store, Arc::new(()), Vec::new())
 }
 
 fn role(role: &str) -> InviteMemberRequest {

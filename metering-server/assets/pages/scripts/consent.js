@@ -3,11 +3,12 @@
 
 import { callApi, sentence } from "/assets/api.js";
 import { checkedForm } from "/assets/dialog.js";
-import { busy, byId, complain, h, onSubmit, showStep } from "/assets/dom.js";
+import { busy, byId, complain, h, onSubmit, say, showStep } from "/assets/dom.js";
 import { keyFields } from "/assets/keyform.js";
 import { forgetPending, keepPending } from "/assets/pending.js";
 import { SESSION, forgetKey, readKey, rememberKey, rememberedKey } from "/assets/session.js";
-import { canKeep, keepSignedIn } from "/assets/signin.js";
+import { accountsOfLink, canKeep, keepSignedIn, signInByLink } from "/assets/signin.js";
+import { accountChooser, ofChosenAccount, offerWallet } from "/assets/walletlink.js";
 
 const PARAMETERS = ["response_type", "client_id", "redirect_uri", "scope", "state", "code_challenge", "code_challenge_method", "resource"];
 /** The budget that is proposed to the owner. */
@@ -22,6 +23,8 @@ const status = byId("consent-status");
 const title = byId("consent-title");
 /** What the service says of the request. */
 let asked = null;
+/** What a wallet signed, while its owner chooses one of several accounts. */
+let link = null;
 
 /** Shows what is asked now, under the program that asks. */
 function ask(step, heading) {
@@ -150,6 +153,31 @@ async function signIn() {
   });
 }
 
+/** Signs in with what a wallet signed, to the account that it is for, or asks which. */
+async function useWallet(signed) {
+  link = signed;
+  try {
+    const { accounts } = await accountsOfLink(link);
+    byId("account-form").hidden = accounts.length === 1;
+    byId("account-choice").replaceChildren(...(accounts.length === 1 ? [] : accountChooser(accounts)));
+    if (accounts.length === 1) await enter();
+    else byId("account-choice").querySelector("input").focus();
+  } catch (error) {
+    notEntered(error);
+  }
+}
+
+async function enter() {
+  await signInByLink(ofChosenAccount(link));
+  byId("account-form").hidden = true;
+  await look();
+}
+
+function notEntered(error) {
+  byId("account-form").hidden = true;
+  say(byId("wallet-error"), error.code === "link_expired" ? "That took longer than 15 minutes. Sign in with the wallet again." : sentence(error));
+}
+
 byId("keep-field").hidden = !canKeep();
 byId("over-back").addEventListener("click", () => leave(asked.cancel_url));
 byId("sign-in-deny").addEventListener("click", () => leave(asked.cancel_url));
@@ -160,4 +188,6 @@ byId("other-account").addEventListener("click", () => {
   byId("key").focus();
 });
 onSubmit(byId("key-form"), signIn);
+onSubmit(byId("account-form"), () => busy(byId("account-button"), () => enter().catch(notEntered)));
+offerWallet(useWallet);
 start();

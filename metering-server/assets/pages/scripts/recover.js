@@ -8,7 +8,7 @@ import { newKey } from "/assets/rotate.js";
 import { secretText } from "/assets/rotation.js";
 import { forgetRecovery, forgetRotation, rememberKey, rememberRecovery, rememberedRecovery } from "/assets/session.js";
 import { accountsOfLink, signInByLink } from "/assets/signin.js";
-import { WalletError, connect, onWallets, sign, wallets } from "/assets/wallet.js";
+import { accountChooser, accountName, ofChosenAccount, offerWallet } from "/assets/walletlink.js";
 
 const email = byId("email");
 const replaces = () => byId("ask-replace").checked;
@@ -95,20 +95,13 @@ async function nameAccounts(shown) {
     const { accounts, joins, needs_identity: asks } = await accountsOfLink(shown);
     if (shown !== link) return;
     if (asks) acceptAs(shown.token, accounts[0]);
-    else place.replaceChildren(...(accounts.length > 1 ? chooser(accounts) : only(accounts[0], joins)));
+    else place.replaceChildren(...(accounts.length > 1 ? accountChooser(accounts) : only(accounts[0], joins)));
   } catch (error) {
     if (shown === link) notSignedIn(error);
   }
 }
 
-const named = ({ agent_name: name, org_id: id, role }) => [h("strong", {}, name), " (", h("code", {}, id), ")", role && `, as ${role}`];
-
-const only = (account, joins) => [joins ? "You are invited to " : "This signs you in to ", ...named(account), joins ? ". If you do not know it, close this page." : ". If that is not your account, close this page."].filter(Boolean);
-
-function chooser(accounts) {
-  const option = (account, place) => h("label", { class: "check" }, h("input", { type: "radio", name: "account", value: account.org_id, checked: place === 0 }), h("span", {}, ...named(account)));
-  return [h("span", { id: "choose-account" }, "Which account?"), h("div", { class: "field", role: "radiogroup", "aria-labelledby": "choose-account" }, ...accounts.map(option))];
-}
+const only = (account, joins) => [joins ? "You are invited to " : "This signs you in to ", ...accountName(account), joins ? ". If you do not know it, close this page." : ". If that is not your account, close this page."].filter(Boolean);
 
 /** Asks who accepts an invitation, because its link alone does not say. */
 function acceptAs(token, { agent_name: name, role }) {
@@ -121,30 +114,19 @@ function acceptAs(token, { agent_name: name, role }) {
   showAsk(`You are invited to ${name}, as ${role}.`);
 }
 
-/** Signs in with a wallet: it signs a text, in place of a link by mail. */
-async function useWallet() {
-  say(byId("wallet-error"), "");
-  await busy(byId("wallet-button"), async () => {
-    try {
-      const address = await connect();
-      const { token, message } = await callApi("/api-key/sessions/wallet", { method: "POST", body: { address, ...(invitation && { invitation }) } });
-      link = { token, signature: await sign(message, address) };
-    } catch (error) {
-      say(byId("wallet-error"), error instanceof WalletError ? error.message : sentence(error));
-      return;
-    }
-    showStep("sign-in-step", "Sign in");
-    nameAccounts(link);
-    byId("recover-title").focus();
-  });
+/** Goes on with what a wallet signed, in place of a link by mail. */
+function useWallet(signed) {
+  link = signed;
+  showStep("sign-in-step", "Sign in");
+  nameAccounts(link);
+  byId("recover-title").focus();
 }
 
 async function signIn() {
   say(byId("sign-in-error"), "");
   await busy(byId("sign-in-button"), async () => {
     try {
-      const chosen = document.querySelector('input[name="account"]:checked')?.value;
-      await signInByLink({ ...link, ...(chosen && { org_id: chosen }) });
+      await signInByLink(ofChosenAccount(link));
     } catch (error) {
       notSignedIn(error);
       return;
@@ -182,12 +164,7 @@ byId("again").addEventListener("click", () => {
   showAsk();
   email.focus();
 });
-byId("wallet-button").addEventListener("click", useWallet);
-const offerWallet = () => {
-  byId("wallet-part").hidden = wallets().length === 0;
-};
-onWallets(offerWallet, new AbortController().signal);
-offerWallet();
+offerWallet(useWallet, () => (invitation ? { invitation } : {}));
 addEventListener("hashchange", () => {
   if (linkToken() || signInToken()) start();
 });

@@ -286,6 +286,7 @@ fn key_changes_are_limited_per_key_and_per_account() {
     assert_eq!([1, 2, 3].map(|number| allowed(key(one, number))), [4, 2, 0]);
     assert_eq!(allowed(key(one, 0)), 4, "the account's first key");
     assert_eq!(allowed(key(other, 9)), 4);
+    assert_eq!(attempt(9, || limits.refresh(&key(one, 7).id)).0, 4, "a program that does nothing else");
 }
 
 /// The page polls every two seconds at most, in several windows.

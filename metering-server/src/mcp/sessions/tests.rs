@@ -23,7 +23,7 @@ fn sessions() -> Arc<Sessions> {
 fn caller() -> Caller {
     let key = ApiKey::generate(&SystemRandomness);
     let account = hex::encode(key.hash().as_bytes()).into();
-    Caller { key: Some(key), address: None, account, has_credit: true }
+    Caller { key: Some(key), address: None, account, has_credit: true, token: None }
 }
 
 fn inbox() -> Option<Inbox> {

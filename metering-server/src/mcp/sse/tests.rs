@@ -54,7 +54,7 @@ impl Scene {
 }
 
 fn caller(key: &ApiKey) -> Caller {
-    Caller { key: Some(key.clone()), address: None, account: "org_1".into(), has_credit: true }
+    Caller { key: Some(key.clone()), address: None, account: "org_1".into(), has_credit: true, token: None }
 }
 
 async fn next(stream: &mut Response) -> Option<String> {

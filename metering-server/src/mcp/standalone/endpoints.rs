@@ -13,15 +13,18 @@ use metrics_exporter_prometheus::PrometheusHandle;
 use tower_service::Service;
 use warp::Filter;
 use warp::filters::BoxedFilter;
-use warp::path::FullPath;
+use warp::path::{FullPath, Tail};
 
 use crate::api::{self, Documents};
 use crate::http::{Problem, Reply, Response, bytes, into_response, json, no_oauth};
+use crate::mcp::standalone::resource::ProtectedResource;
 
 /// What the endpoints need.
 pub(super) struct Endpoints {
     /// The service behind the tools.
     pub(super) service: Client,
+    /// The tools, as clients of OAuth see them.
+    pub(super) resource: ProtectedResource,
     pub(super) documents: Documents,
     pub(super) metrics: PrometheusHandle,
     /// Whether `/metrics` is served on the address of the tools.
@@ -57,10 +60,18 @@ impl Endpoints {
             .and(headers)
             .map(|endpoints: Arc<Self>, headers: HeaderMap| endpoints.documents.openapi(None, &headers));
         let catalogue = warp::path!("endpoints.json")
-            .and(endpoints)
+            .and(endpoints.clone())
             .and(headers)
             .map(|endpoints: Arc<Self>, headers: HeaderMap| endpoints.documents.catalogue(&headers));
+        let resource = warp::path!(".well-known" / "oauth-protected-resource" / ..)
+            .and(warp::path::tail())
+            .and(endpoints)
+            .and(headers)
+            .then(|path: Tail, endpoints: Arc<Self>, headers: HeaderMap| async move {
+                endpoints.resource.respond(path.as_str(), &headers).await
+            });
         let served = health.or(ready).unify().or(metrics).unify().or(openapi).unify().or(catalogue).unify();
+        let served = served.or(resource).unify();
         let unserved = warp::method()
             .and(warp::path::full())
             .map(|method: Method, path: FullPath| unserved(&method, path.as_str()));

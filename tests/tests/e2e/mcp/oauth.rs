@@ -7,7 +7,7 @@ use metering_tests::response::Response;
 use metering_tests::site::Site;
 use serde_json::{Value, json};
 
-use super::http::{initialize, post};
+use super::http::{call, initialize, post, streamable_session};
 use super::{BASE_TOOL, credits};
 use crate::support::wire::{BASE_CALL, amount};
 
@@ -145,6 +145,7 @@ fn what_is_not_in_order_is_refused() {
         ("code", "ogt_x", "invalid_grant"),
         ("client_id", "cli_other", "invalid_grant"),
         ("code_verifier", wrong.as_str(), "invalid_grant"),
+        ("code_verifier", "", "invalid_request"),
         ("resource", "https://other.example", "invalid_target"),
     ] {
         let mut fields: Vec<_> = redeem.iter().copied().filter(|(field, _)| *field != name).collect();
@@ -158,6 +159,41 @@ fn what_is_not_in_order_is_refused() {
     let refresh = text(&token, "refresh_token");
     let _ = form(&client, "/oauth/revoke", &[("token", refresh.as_str())]).expect(200);
     let _ = agent.get("/credits/balance").expect(401);
+}
+
+#[test]
+fn a_token_that_lacks_a_scope_leads_to_the_owner_again() {
+    let site = Site::new();
+    let server = site.server().start();
+    let (client, account) = (server.client(), site.account("2"));
+    let owner = server.client_with(&account.api_key);
+    let registration = json!({"client_name": "Agent", "redirect_uris": [REDIRECT_URI]});
+    let id = text(&client.post("/oauth/register", &registration).expect(201), "client_id");
+    let session = |scope: &str| {
+        let asked = json!({"response_type": "code", "client_id": id, "redirect_uri": REDIRECT_URI, "scope": scope,
+            "code_challenge": CHALLENGE, "code_challenge_method": "S256"});
+        let consented = owner.post("/oauth/consents", &json!({"authorization": asked})).expect(200);
+        let consented = text(&consented, "redirect_to");
+        let code = consented.split_once("?code=").unwrap().1.split('&').next().unwrap();
+        let redeem = [
+            ("grant_type", "authorization_code"),
+            ("code", code),
+            ("client_id", id.as_str()),
+            ("code_verifier", VERIFIER),
+        ];
+        let token = form(&client, "/oauth/token", &redeem).expect(200);
+        streamable_session(&server.client_with(&text(&token, "access_token")))
+    };
+    let narrow = session("call");
+    let refused = post(&narrow, "/mcp", &call(2, "get_credit_balance")).expect(403);
+    let challenge = "Bearer error=\"insufficient_scope\", \
+        resource_metadata=\"http://localhost/.well-known/oauth-protected-resource/mcp\", scope=\"call read\"";
+    assert_eq!(refused.header("www-authenticate"), Some(challenge));
+    assert_eq!(refused.json()["error"]["data"]["error"], "key_scope");
+    let served =
+        |client: &Client, tool: &str| post(client, "/mcp", &call(3, tool)).expect(200).json()["result"].clone();
+    assert_eq!(served(&narrow, BASE_TOOL)["isError"], false);
+    assert_eq!(served(&session("call read"), "get_credit_balance")["isError"], false);
 }
 
 #[test]

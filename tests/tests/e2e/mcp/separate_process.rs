@@ -60,6 +60,13 @@ fn separate_process_gives_same_results_without_a_database() {
         assert_eq!(client.clone().with_key(&account.api_key).get(path).status, 404, "{path} is of another surface");
     }
     assert_eq!(client.get("/health").status, 200);
+    // Its tokens are those of the service.
+    let refused = post(&client, "/mcp", &initialize()).expect(401);
+    let metadata = "resource_metadata=\"http://localhost/.well-known/oauth-protected-resource/mcp\"";
+    assert!(refused.header("www-authenticate").is_some_and(|challenge| challenge.contains(metadata)), "{refused:?}");
+    let resource = client.get("/.well-known/oauth-protected-resource/mcp").expect(200).json();
+    assert_eq!(resource["resource"], "http://localhost/mcp");
+    assert_eq!(resource["authorization_servers"], json!([url(gateway.address())]));
     assert!(!mcp_site.database().exists(), "the MCP process must not create a database");
     assert_eq!(balance(&gateway.client_with(&account.api_key)), "1");
     site.verify();
