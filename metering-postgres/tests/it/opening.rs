@@ -31,7 +31,8 @@ fn held(sql: impl FnOnce(&str) -> String) -> (String, JoinHandle<String>) {
 /// Whether the session still holds its lock.
 fn is_held(url: &str) -> bool {
     let schema = schema_of(url);
-    let sql = format!("SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'PgSleep' AND query LIKE '% {schema}.%'");
+    let sql =
+        format!("SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'PgSleep' AND query LIKE '% {schema}.%'");
     Cluster::shared().run(&sql) == "1"
 }
 
