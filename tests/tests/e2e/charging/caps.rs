@@ -6,7 +6,7 @@ use metering_tests::load::{LoadResult, Stop, request, run};
 use metering_tests::server::Server;
 use metering_tests::site::{IssuedAccount, Site};
 
-use crate::support::calendar::{day_with, minute_with};
+use crate::support::calendar::{away_from_midnight, minute_with};
 use crate::support::wire::{BASE, amount, balance, plan_with_long_timeout, usage_events};
 
 const CONNECTIONS: usize = 64;
@@ -67,7 +67,7 @@ fn minute_cap_admits_exactly_its_number() {
 fn day_cap_admits_exactly_its_number_across_restarts() {
     let site = Site::new();
     let account = site.account_with_caps("10", 0, 150);
-    day_with(Duration::from_secs(30));
+    away_from_midnight();
     let server = site.server().start();
     let result = send_concurrently(&server, &account, 700);
     assert_eq!((result.with_status(200), result.with_status(429)), (150, 550), "{result:?}");
@@ -89,7 +89,7 @@ fn raised_cap_takes_effect_immediately() {
     let server = site.server().start();
     let account = site.account_with_caps("10", 0, 3);
     let client = server.client_with(&account.api_key);
-    day_with(Duration::from_secs(10));
+    away_from_midnight();
     for _ in 0..3 {
         let _ = client.get(BASE).expect(200);
     }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use metering_tests::load::{Stop, request, start};
 use metering_tests::site::Site;
 
-use crate::support::calendar::{day_with, minute_with};
+use crate::support::calendar::{away_from_midnight, minute_with};
 use crate::support::wire::{BASE, amount, balance, plan_with_long_timeout, usage_events};
 
 #[test]
@@ -67,7 +67,7 @@ fn admin_commands_take_effect_immediately_in_a_busy_server() {
 
 #[test]
 fn command_line_and_server_show_the_same() {
-    day_with(Duration::from_secs(10));
+    away_from_midnight();
     let site = Site::new();
     let account = site.account("1");
     let server = site.server().start();
