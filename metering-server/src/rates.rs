@@ -146,26 +146,29 @@ fn read_file(path: &Path) -> io::Result<Vec<u8>> {
 mod tests {
     use std::io::{Read, Write};
     use std::net::TcpListener;
-    use std::time::Instant;
 
     use metering_core::SystemClock;
     use metering_core::chains::TokenUnits;
 
     use super::*;
 
+    /// Long enough for a busy machine.
+    const LONG: &str = "1m";
+
     const RATES: &str = r#"{"as_of": "2026-11-27", "rates": {"USDC": "0.8612"}}"#;
 
     fn reader(source: &str) -> RateReader {
-        let text = format!("code = 'EUR'\nsource = 'Desk'\nmax_age = 'off'\ntimeout = '300ms'\n{source}");
+        let text = format!("code = 'EUR'\nsource = 'Desk'\nmax_age = 'off'\n{source}");
         let config: CurrencyConfig = toml::from_str(&text).unwrap();
         let (rates, clock) = (Arc::new(config.exchange_rates().unwrap()), Arc::new(SystemClock) as Arc<dyn Clock>);
         RateReader::new(&config, &rates, &clock).unwrap().unwrap()
     }
 
     /// What a server on loopback responds to one request, and what the reader makes of it.
-    async fn read_from(response: String) -> Result<RateList, String> {
+    async fn read_from(response: String, timeout: &str) -> Result<RateList, String> {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let reader = reader(&format!("url = 'http://{}/eur.json?key=secret'", listener.local_addr().unwrap()));
+        let address = listener.local_addr().unwrap();
+        let reader = reader(&format!("url = 'http://{address}/eur.json?key=secret'\ntimeout = '{timeout}'"));
         let served = std::thread::spawn(move || {
             let (mut connection, _) = listener.accept().unwrap();
             let _ = connection.read(&mut [0; 4096]);
@@ -184,7 +187,7 @@ mod tests {
 
     #[tokio::test]
     async fn rates_are_read_from_a_url() {
-        let list = read_from(ok(RATES)).await.unwrap();
+        let list = read_from(ok(RATES), LONG).await.unwrap();
         assert_eq!(list, RateList::from_json(RATES.as_bytes(), "EUR".parse().unwrap()).unwrap());
     }
 
@@ -192,21 +195,20 @@ mod tests {
     async fn hostile_responses_are_bounded_and_refused() {
         let location = "HTTP/1.1 302 Found\r\nlocation: http://169.254.169.254/\r\ncontent-length: 0\r\n\r\n";
         let silent = "HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\n";
-        // response, problem
+        // response, timeout, problem
         let table = [
-            (location.to_owned(), "302"),
-            ("HTTP/1.1 500 Oops\r\ncontent-length: 0\r\n\r\n".to_owned(), "500"),
-            (ok(&" ".repeat(MAX_BYTES + 1)), "more than"),
-            (silent.to_owned(), ""),
-            (ok("<html>"), "expected value"),
-            (ok(&RATES.replace("0.8612", "0")), "USDC"),
-            (ok(&RATES.replace("2026", "9026")), "of the future"),
+            (location.to_owned(), LONG, "302"),
+            ("HTTP/1.1 500 Oops\r\ncontent-length: 0\r\n\r\n".to_owned(), LONG, "500"),
+            (ok(&" ".repeat(MAX_BYTES + 1)), LONG, "more than"),
+            (silent.to_owned(), "300ms", ""),
+            (ok("<html>"), LONG, "expected value"),
+            (ok(&RATES.replace("0.8612", "0")), LONG, "USDC"),
+            (ok(&RATES.replace("2026", "9026")), LONG, "of the future"),
         ];
-        for (response, problem) in table {
-            let (start, shown) = (Instant::now(), response.chars().take(60).collect::<String>());
-            let error = read_from(response).await.unwrap_err();
+        for (response, timeout, problem) in table {
+            let shown = response.chars().take(60).collect::<String>();
+            let error = read_from(response, timeout).await.unwrap_err();
             assert!(error.contains(problem) && !error.contains("secret"), "{shown}: {error}");
-            assert!(start.elapsed() < Duration::from_secs(10), "{shown}");
         }
     }
 

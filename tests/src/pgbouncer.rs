@@ -16,7 +16,7 @@ use crate::ports::free_address;
 use crate::postgres::{Cluster, ServerUser, folder};
 
 /// How long it may take to listen; it should never need that long.
-const START_WAIT: Duration = Duration::from_secs(30);
+const START_WAIT: Duration = Duration::from_secs(60);
 
 /// Set by `./test.sh` where PgBouncer is not installed.
 const SKIP: &str = "TESTS_SKIP_PGBOUNCER";

@@ -15,7 +15,7 @@ use crate::command::{ProgramOutput, command_at};
 use crate::program::program;
 
 /// How long a server may take to report its address, or to end; it should never need that long.
-const TIMEOUT: Duration = Duration::from_secs(30);
+const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// A server that has not been started yet.
 #[derive(Debug)]
@@ -162,9 +162,9 @@ impl Server {
     /// Waits until it has printed `text`: a line may reach the log after the response it belongs to.
     ///
     /// # Panics
-    /// If it has not printed it within ten seconds.
+    /// If it has not printed it within a minute.
     pub fn expect_log(&self, text: &str) {
-        let deadline = Instant::now() + Duration::from_secs(10);
+        let deadline = Instant::now() + TIMEOUT;
         while !self.log().contains(text) {
             assert!(Instant::now() < deadline, "the log lacks `{text}`: {}", self.log());
             std::thread::sleep(Duration::from_millis(20));

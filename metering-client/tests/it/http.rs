@@ -18,7 +18,7 @@ use crate::script::{Chunk, Script, chunks};
 /// What a service received: the request line, the headers that matter, and the body.
 type Seen = Arc<Mutex<Vec<String>>>;
 
-const TIMEOUT: Duration = Duration::from_secs(5);
+const TIMEOUT: Duration = Duration::from_secs(60);
 
 fn client(url: &str, timeout: Duration) -> (Client, ApiKey) {
     let key = ApiKey::generate(&SystemRandomness);

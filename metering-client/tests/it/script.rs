@@ -57,7 +57,7 @@ impl Script {
                 tokio::time::sleep(Duration::from_millis(1)).await;
             }
         };
-        tokio::time::timeout(Duration::from_secs(10), closed).await.expect("all bodies are closed");
+        tokio::time::timeout(Duration::from_secs(60), closed).await.expect("all bodies are closed");
     }
 
     /// Waits for the next request.
@@ -67,7 +67,7 @@ impl Script {
                 tokio::time::sleep(Duration::from_millis(1)).await;
             }
         };
-        tokio::time::timeout(Duration::from_secs(10), request).await.expect("a request arrives");
+        tokio::time::timeout(Duration::from_secs(60), request).await.expect("a request arrives");
     }
 
     pub(crate) fn open_bodies(&self) -> usize {

@@ -106,11 +106,16 @@ impl Scene {
     }
 
     async fn on(store: Arc<Store>, sender: &Arc<Recorder>, settings: CourierSettings) -> Self {
+        Self::at(Arc::new(SystemClock), store, sender, settings).await
+    }
+
+    /// With a clock for the courier.
+    async fn at(clock: Arc<dyn Clock>, store: Arc<Store>, sender: &Arc<Recorder>, settings: CourierSettings) -> Self {
         let webhooks = WebhookSettings::default();
         let settings = CourierSettings { wake: webhooks.wake.clone(), ..settings };
         let service = Service::with_defaults(store.clone()).with_webhooks(store.clone(), webhooks);
         let (_, key) = service.open_account("an-agent", "2".parse().unwrap()).await.unwrap();
-        let courier = Courier::new(store.clone(), sender.clone(), Arc::new(SystemClock), settings);
+        let courier = Courier::new(store.clone(), sender.clone(), clock, settings);
         let (stats, (stop, stopped)) = (courier.stats(), oneshot::channel());
         let running = tokio::spawn(courier.run(async { drop(stopped.await) }));
         Self { store, service, key, stats, stop: Some(stop), running }

@@ -64,7 +64,7 @@ impl Scene {
                 tokio::task::yield_now().await;
             }
         };
-        tokio::time::timeout(Duration::from_secs(10), settled).await.expect("the meter settles");
+        tokio::time::timeout(Duration::from_secs(60), settled).await.expect("the meter settles");
     }
 
     async fn base_calls_used(&self) -> i64 {

@@ -1,7 +1,6 @@
 //! Facilitators of x402 against a scripted one: what it is asked, and what its responses mean.
 
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
 
 use axum::Router;
 use axum::body::Body;
@@ -16,6 +15,8 @@ use metering_pay::wire::x402::Resource;
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
+
+use crate::scene::SHORT;
 
 const USDC: &str = "0x036CbD53842c5426634e7929541eC2318f3dCF7e";
 const PAYER: &str = "0x70997970C51812dc3A010C7d01b50e0d17dc79C8";
@@ -74,8 +75,12 @@ impl Scripted {
     }
 
     fn client(&self) -> HttpFacilitator {
-        let (short, url) = (Duration::from_millis(300), format!("http://127.0.0.1:{}/x402/", self.port));
-        HttpFacilitator::new(&url).unwrap().with_timeouts(short, short)
+        HttpFacilitator::new(&format!("http://127.0.0.1:{}/x402/", self.port)).unwrap()
+    }
+
+    /// For a script that never ends.
+    fn impatient_client(&self) -> HttpFacilitator {
+        self.client().with_timeouts(SHORT, SHORT)
     }
 }
 
@@ -200,7 +205,7 @@ async fn a_verification_is_valid_refused_or_unavailable() {
     }
     for script in [Script::Hangs, Script::Stalls] {
         let scripted = Scripted::start(script).await;
-        assert_eq!(outcome(scripted.client().verify(&signed(), &offer(), None).await).0, "unavailable");
+        assert_eq!(outcome(scripted.impatient_client().verify(&signed(), &offer(), None).await).0, "unavailable");
     }
 }
 
@@ -242,7 +247,7 @@ async fn a_settlement_that_may_have_happened_is_unfinished() {
     }
     for script in [Script::Hangs, Script::Stalls] {
         let scripted = Scripted::start(script).await;
-        let (found, why) = outcome(scripted.client().settle(&signed(), &offer(), None).await);
+        let (found, why) = outcome(scripted.impatient_client().settle(&signed(), &offer(), None).await);
         assert_eq!(found, "unfinished");
         assert!(why.contains("timed out"), "{why}");
     }

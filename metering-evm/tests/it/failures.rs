@@ -10,6 +10,11 @@ use tokio::net::TcpListener;
 use crate::node::{Chain, Fault, Node, Tx};
 use crate::scene::{SHORT, alone, among, config, reader, status, timed, unavailable, unreadable};
 
+/// Short where it is waited for.
+fn timeout_for(fault: &Fault) -> Duration {
+    if matches!(fault, Fault::Hangs | Fault::Stalls) { SHORT } else { config(&[]).request_timeout }
+}
+
 #[tokio::test]
 async fn transient_errors_are_retried() {
     let troubles = [
@@ -34,7 +39,8 @@ async fn transient_errors_are_retried() {
     let scenes = troubles.map(|trouble| async move {
         let node = Node::start(Chain::default().with_pending(Tx::new(1))).await;
         node.fail([trouble.clone(), trouble.clone()]);
-        let reader = reader(&ChainConfig { attempts: 3, request_timeout: SHORT, ..config(&[node.url()]) });
+        let reader =
+            reader(&ChainConfig { attempts: 3, request_timeout: timeout_for(&trouble), ..config(&[node.url()]) });
         assert_eq!(
             status(&reader).await,
             Ok(TransactionStatus::Pending { required: 12, transaction: None }),
@@ -68,7 +74,8 @@ async fn persistent_errors_end_after_the_last_attempt() {
     let scenes = table.map(|(fault, attempts, problem)| async move {
         let node = Node::start(Chain::default().with_pending(Tx::new(1))).await;
         node.always(fault.clone());
-        let reader = reader(&ChainConfig { attempts: 3, request_timeout: SHORT, ..config(&[node.url()]) });
+        let reader =
+            reader(&ChainConfig { attempts: 3, request_timeout: timeout_for(&fault), ..config(&[node.url()]) });
         let why = unavailable(status(&reader).await);
         assert!(why.contains(problem) && why.contains(&node.host()), "{fault:?}: {why}");
         assert_eq!(node.requests(), attempts, "{fault:?}");
@@ -81,7 +88,7 @@ async fn too_large_transaction_is_distinguished_from_failing_source() {
     for announced in [true, false] {
         let node = Node::start(Chain::default().with_pending(Tx::new(1))).await;
         node.always(Fault::Huge { announced });
-        let reader = reader(&ChainConfig { attempts: 3, request_timeout: SHORT, ..config(&[node.url()]) });
+        let reader = reader(&ChainConfig { attempts: 3, ..config(&[node.url()]) });
         let why = unreadable(status(&reader).await);
         assert!(why.contains("larger than 16777216 bytes") && why.contains(&node.host()), "{why}");
         assert_eq!(node.requests(), 1);

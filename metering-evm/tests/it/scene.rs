@@ -7,8 +7,8 @@ use metering_evm::{ChainConfig, EvmReader};
 
 use crate::node::{Chain, Node, Tx};
 
-/// The request timeout in tests where a request must time out.
-pub(crate) const SHORT: Duration = Duration::from_secs(1);
+/// The request timeout in tests where a request must time out, but the next one must not.
+pub(crate) const SHORT: Duration = Duration::from_secs(2);
 
 /// The section of chain 1, with these URLs and one attempt per request. The timeout is long, so that nothing times out
 /// by accident.

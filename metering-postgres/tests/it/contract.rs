@@ -1,33 +1,40 @@
-//! The conformance suite and the model-based tests, with a separate schema for each test.
+//! The conformance suite and the model-based tests, each on a schema of its own.
 
 use std::sync::Arc;
 
 use metering_conformance::{agrees_on_random_operations, openers_agree};
 use metering_core::{FullStore, Store};
-use metering_postgres::PostgresStore;
 use metering_sqlite::SqliteStore;
-use metering_tests::postgres::{Cluster, is_skipped};
+use metering_tests::postgres::{Cluster, is_skipped, schema_of};
 
-async fn fresh() -> (Arc<dyn FullStore>, ()) {
+use crate::reused::{Lent, Reused};
+
+async fn fresh() -> (Arc<dyn FullStore>, Option<Lent>) {
     if is_skipped() {
         // A developer's machine without PostgreSQL. Where PostgreSQL is required, ./test.sh fails before this.
-        return (Arc::new(SqliteStore::in_memory().unwrap()), ());
+        return (Arc::new(SqliteStore::in_memory().unwrap()), None);
     }
-    (connect(&Cluster::shared().fresh_schema()).await, ())
+    let schema = lend().await;
+    (Arc::new(schema.open().await), Some(schema))
 }
 
 /// Two nodes on one schema, each with its own connections and cache.
-async fn fresh_pair() -> ([Arc<dyn FullStore>; 2], ()) {
+async fn fresh_pair() -> ([Arc<dyn FullStore>; 2], Option<Lent>) {
     if is_skipped() {
         let store: Arc<dyn FullStore> = Arc::new(SqliteStore::in_memory().unwrap());
-        return ([Arc::clone(&store), store], ());
+        return ([Arc::clone(&store), store], None);
     }
-    let url = Cluster::shared().fresh_schema();
-    ([connect(&url).await, connect(&url).await], ())
+    let schema = lend().await;
+    ([Arc::new(schema.open().await), Arc::new(schema.open().await)], Some(schema))
 }
 
-async fn connect(url: &str) -> Arc<dyn FullStore> {
-    Arc::new(PostgresStore::connect(&format!("{url}&pool_size=8").parse().unwrap()).await.unwrap())
+async fn lend() -> Lent {
+    static SCHEMAS: Reused = Reused::new();
+    let make = || {
+        let direct = Cluster::shared().fresh_schema();
+        (format!("{direct}&pool_size=8&application_name={}", schema_of(&direct)), direct)
+    };
+    SCHEMAS.lend(make).await
 }
 
 metering_conformance::store_conformance!(fresh);

@@ -21,6 +21,7 @@ mod operators;
 mod pooler;
 mod prices;
 mod recent_activity;
+mod reused;
 mod round_trips;
 mod unreachable;
 mod upgrade;

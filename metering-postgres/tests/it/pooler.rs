@@ -13,6 +13,7 @@ use metering_tests::pgbouncer::{Pooler, is_skipped};
 use metering_tests::postgres::Cluster;
 
 use crate::lost_commits::{NOON, charge};
+use crate::reused::{Lent, Reused};
 
 fn shared() -> &'static Pooler<'static> {
     static SHARED: OnceLock<Pooler<'static>> = OnceLock::new();
@@ -20,7 +21,11 @@ fn shared() -> &'static Pooler<'static> {
 }
 
 async fn connect(url: &str) -> PostgresStore {
-    PostgresStore::connect(&format!("{url}?pool_size=8&statement_cache=off").parse().unwrap()).await.unwrap()
+    PostgresStore::connect(&with_options(url).parse().unwrap()).await.unwrap()
+}
+
+fn with_options(url: &str) -> String {
+    format!("{url}?pool_size=8&statement_cache=off")
 }
 
 async fn refusal(url: &str) -> String {
@@ -30,12 +35,18 @@ async fn refusal(url: &str) -> String {
 mod contract {
     use super::*;
 
-    async fn fresh() -> (Arc<dyn FullStore>, ()) {
+    async fn fresh() -> (Arc<dyn FullStore>, Option<Lent>) {
+        static SCHEMAS: Reused = Reused::new();
         if is_skipped() {
             // A developer's machine without PgBouncer. Where PgBouncer is required, ./test.sh fails before this.
-            return (Arc::new(SqliteStore::in_memory().unwrap()), ());
+            return (Arc::new(SqliteStore::in_memory().unwrap()), None);
         }
-        (Arc::new(connect(&shared().fresh_schema().0).await), ())
+        let make = || {
+            let (pooled, direct) = shared().fresh_schema();
+            (with_options(&pooled), direct)
+        };
+        let schema = SCHEMAS.lend(make).await;
+        (Arc::new(schema.open().await), Some(schema))
     }
 
     #[test]

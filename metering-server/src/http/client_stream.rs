@@ -258,7 +258,7 @@ mod tests {
         tokio::select! {
             () = half_closed => {}
             () = flushing => {}
-            () = tokio::time::sleep(Duration::from_secs(5)) => panic!("the half-close went unnoticed"),
+            () = tokio::time::sleep(Duration::from_secs(60)) => panic!("the half-close went unnoticed"),
         }
     }
 

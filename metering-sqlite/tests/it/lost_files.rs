@@ -61,7 +61,7 @@ async fn file_lost_during_commit_leaves_outcome_unknown() {
     let lock = rusqlite::Connection::open(&file).unwrap();
     lock.execute_batch("BEGIN IMMEDIATE").unwrap();
     let (committed, ()) = tokio::join!(commit(&store, key), async {
-        tokio::time::sleep(std::time::Duration::from_millis(200)).await;
+        tokio::time::sleep(std::time::Duration::from_secs(1)).await;
         std::fs::remove_file(&file).unwrap();
         lock.execute_batch("ROLLBACK").unwrap();
     });

@@ -13,7 +13,7 @@ use super::packages;
 use crate::process::descendants;
 
 /// How long a node may take to report its address; it should never need that long.
-const TIMEOUT: Duration = Duration::from_secs(30);
+const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Ends the node when the test's process ends, however it ends.
 const WATCHER: &str = r#""$@" & node=$!; read -r end; kill -KILL "$node"; wait "$node""#;

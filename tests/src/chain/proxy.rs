@@ -27,7 +27,7 @@ use super::Chain;
 use crate::client::Client;
 
 /// How long to wait for an expected event.
-const TIMEOUT: Duration = Duration::from_secs(30);
+const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// A running proxy. Dropping it ends it.
 #[derive(Debug)]

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use crate::client::Client;
 
 /// How long to wait for a transaction to be mined; far more than it should ever need.
-const TIMEOUT: Duration = Duration::from_secs(30);
+const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// A node, or a proxy in front of one.
 #[derive(Debug, Clone)]

@@ -108,7 +108,7 @@ fn a_server_that_goes_away_ends_the_run_early() {
         let started = Instant::now();
         let result = run(plan);
         assert_eq!((result.with_status(200), result.errors), (80, 8), "{last:?}: {result:?}");
-        assert!(started.elapsed() < Duration::from_secs(30));
+        assert!(started.elapsed() < Duration::from_secs(50));
     }
 }
 
@@ -134,7 +134,7 @@ fn connections_are_spread_over_servers() {
         })
     };
     let addresses = seen.iter().map(server).collect::<Vec<_>>();
-    let plan = LoadPlan::new(addresses[0], 8, Stop::After(Duration::from_millis(300)), get(1));
+    let plan = LoadPlan::new(addresses[0], 8, Stop::After(Duration::from_secs(2)), get(1));
     let result = run(LoadPlan { addresses, ..plan });
     assert_eq!(result.errors, 0, "{result:?}");
     assert_eq!(seen.map(|connections| connections.load(Ordering::Relaxed)), [3, 3, 2]);
@@ -157,26 +157,26 @@ fn plan_starts_at_the_given_request() {
 fn silent_server_times_out() {
     let address = serve(|received| if received.request < 3 { send(OK) } else { Reply::Silence });
     let plan = LoadPlan {
-        timeout: Duration::from_millis(300),
+        timeout: Duration::from_secs(1),
         ..LoadPlan::new(address, 2, Stop::After(Duration::from_secs(60)), get(1))
     };
     let result = run(plan);
     assert_eq!((result.with_status(200), result.errors), (6, 2), "{result:?}");
     assert!(result.first_error.as_deref().unwrap().contains("timed out"), "{result:?}");
-    assert!((Duration::from_millis(300)..Duration::from_secs(20)).contains(&result.elapsed), "{result:?}");
+    assert!((Duration::from_secs(1)..Duration::from_secs(40)).contains(&result.elapsed), "{result:?}");
 }
 
 #[test]
 fn timeout_applies_to_each_request() {
-    // 10 × 60 ms is longer than the timeout, but one of them is not.
+    // 10 × 250 ms is longer than the timeout, but one of them is not.
     let address = serve(|_| {
-        std::thread::sleep(Duration::from_millis(60));
+        std::thread::sleep(Duration::from_millis(250));
         send(OK)
     });
-    let timeout = Duration::from_millis(400);
+    let timeout = Duration::from_secs(2);
     let result = run(LoadPlan { timeout, ..LoadPlan::new(address, 1, requests(10), get(1)) });
     assert_eq!((result.with_status(200), result.errors), (10, 0), "{result:?}");
-    assert!(result.latencies.p50().unwrap() >= Duration::from_millis(60));
+    assert!(result.latencies.p50().unwrap() >= Duration::from_millis(250));
 }
 
 #[test]
@@ -229,11 +229,11 @@ fn each_request_is_sent_once_and_observed_once() {
 #[test]
 fn timed_run_ends_on_time() {
     let address = serve(|_| send(OK));
-    let time = Duration::from_millis(200);
+    let time = Duration::from_secs(1);
     let load = start(LoadPlan::new(address, 4, Stop::After(time), get(3)), |_| ());
     assert!(!load.is_finished());
     let result = load.join();
-    assert!((time..Duration::from_secs(10)).contains(&result.elapsed), "{result:?}");
+    assert!((time..Duration::from_secs(30)).contains(&result.elapsed), "{result:?}");
     assert!(result.with_status(200) > 4, "{result:?}");
     assert_eq!(result.errors, 0);
 }

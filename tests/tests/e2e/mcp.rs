@@ -29,7 +29,7 @@ pub(crate) const BASE_TOOL: &str = "bds_mpp_snapshot_allTrades";
 pub(crate) const STREAM_TOOL: &str = "bds_mpp_stream_allTrades";
 
 /// How long to wait for an expected event.
-const TIMEOUT: Duration = Duration::from_secs(20);
+const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// A metered route of the default catalogue, and the tool that it must produce.
 pub(crate) struct ExpectedTool {

@@ -34,13 +34,13 @@ fn response_is_printed_unchanged_and_charge_goes_to_stderr() {
 
 #[test]
 fn response_is_printed_as_it_arrives() {
-    let (program, _service) = client([("/mpp/stream", Reply::ok("first\n").then(Duration::from_secs(20), "never\n"))]);
+    let (program, _service) = client([("/mpp/stream", Reply::ok("first\n").then(Duration::from_secs(120), "never\n"))]);
     let mut child = program.start("call /mpp/stream");
     let (mut first, began) = ([0; 6], Instant::now());
     child.stdout.as_mut().unwrap().read_exact(&mut first).unwrap();
     let _ = kill(child);
     assert_eq!(&first, b"first\n");
-    assert!(began.elapsed() < Duration::from_secs(15), "{:?}", began.elapsed());
+    assert!(began.elapsed() < Duration::from_secs(100), "{:?}", began.elapsed());
 }
 
 #[test]
@@ -172,6 +172,6 @@ fn a_stream_is_stopped_while_it_is_looked_up() {
         let start = Instant::now();
         signal(&child, name);
         let _ = ended(child).expect(130);
-        assert!(start.elapsed() < Duration::from_secs(10));
+        assert!(start.elapsed() < Duration::from_secs(50));
     }
 }

@@ -165,7 +165,7 @@ fn unapproved_signup_expires_and_starts_anew() {
     let scene = Scene::lasting(1, [pending()]);
     let began = Instant::now();
     let _ = scene.signup("").expect(8);
-    assert!(began.elapsed() < Duration::from_secs(10));
+    assert!(began.elapsed() < Duration::from_secs(60));
     // One that expired after it was killed is started anew.
     let scene = Scene::new([pending()]);
     scene.kill_one();

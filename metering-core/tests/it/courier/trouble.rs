@@ -7,6 +7,7 @@ use tracing::field::{Field, Visit};
 use tracing::{Level, Metadata, Subscriber, span};
 
 use super::*;
+use crate::stopped_clock::StoppedClock;
 
 /// Waits until this many messages were sent, with or without a response.
 async fn sent(sender: &Recorder, count: usize) {
@@ -18,11 +19,10 @@ async fn sent(sender: &Recorder, count: usize) {
     tokio::time::timeout(Duration::from_secs(30), all).await.expect("the messages are sent");
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_sender_that_panics_or_hangs_has_failed() {
     let sender = Recorder::new([]);
-    let settings = CourierSettings { timeout: Duration::from_millis(100), ..CourierSettings::default() };
-    let scene = Scene::with(&sender, settings).await;
+    let scene = Scene::new(&sender).await;
     sender.panics.store(true, Ordering::SeqCst);
     let panicking = scene.webhook("https://panicking.example/").await;
     scene.test(&panicking).await;
@@ -100,16 +100,21 @@ async fn two_couriers_on_one_store_send_each_event_once_and_in_order() {
 async fn an_attempt_of_a_courier_that_ended_is_made_by_another_one() {
     let (store, hanging, sender) = (store(), Recorder::new([]), Recorder::new([]));
     hanging.permits.forget_permits(Semaphore::MAX_PERMITS);
-    let timeout = Duration::from_millis(500);
+    let (began, timeout) = (SystemClock.now(), Duration::from_secs(600));
     let scene = Scene::on(store.clone(), &hanging, CourierSettings { timeout, ..CourierSettings::default() }).await;
     let webhook = scene.webhook("https://a.example/").await;
     let id = scene.test(&webhook).await;
     sent(&hanging, 1).await;
     scene.running.abort();
-    let poll = Duration::from_millis(10);
-    let next = Scene::on(store, &sender, CourierSettings { poll, ..CourierSettings::default() }).await;
+    let later = async |timeouts: u32| {
+        let clock = Arc::new(StoppedClock(began.saturating_add(timeout * timeouts)));
+        Scene::at(clock, store.clone(), &sender, CourierSettings::default()).await
+    };
+    let early = later(1).await;
     tokio::time::sleep(Duration::from_millis(100)).await;
+    early.stop().await;
     assert_eq!(sender.sent().len(), 0, "its claim lasts twice the timeout");
+    let next = later(4).await;
     next.attempts(1).await;
     assert_eq!(sender.sent().iter().map(|sent| &sent.id).collect::<Vec<_>>(), [&id]);
     assert_eq!(next.states().await, [DeliveryState::Delivered]);

@@ -108,7 +108,7 @@ impl Scene {
                 tokio::task::yield_now().await;
             }
         };
-        tokio::time::timeout(Duration::from_secs(10), waiting).await.expect("it happens");
+        tokio::time::timeout(Duration::from_secs(60), waiting).await.expect("it happens");
     }
 
     /// Waits until the inner service was called, and lets everything go on that can.

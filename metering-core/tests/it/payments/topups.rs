@@ -233,7 +233,7 @@ async fn other_payment_through_the_same_contract_keeps_nonce_valid() {
 #[tokio::test]
 async fn waiting_claim_gets_the_key_after_other_payment_settles_quote() {
     let settings = PaymentSettings {
-        claim_wait: Duration::from_secs(20),
+        claim_wait: Duration::from_secs(60),
         claim_poll: Duration::from_millis(10),
         ..PaymentSettings::default()
     };

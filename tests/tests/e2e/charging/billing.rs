@@ -6,7 +6,7 @@ use metering_tests::server::Server;
 use metering_tests::site::Site;
 use serde_json::{Value, json};
 
-use crate::support::calendar::minute_with;
+use crate::support::calendar::{in_one_minute, minute_with};
 use crate::support::wire::{amount, balance, plan_with_long_timeout, usage_events};
 
 const SECRET: &str = "correct horse battery staple";
@@ -315,20 +315,22 @@ fn concurrent_idempotency_key_is_charged_once() {
 
 #[test]
 fn refusals_match_the_gateways() {
-    let site = Site::new();
-    let (poor, capped) = (site.account("0"), site.account_with_caps("1", 1, 0));
-    let server = serving(&site);
-    let request = json!({"path": "/a", "method": "GET", "credit_weight": 3});
-    let refused = resolver(&server, &poor.api_key).post(DEDUCT, &request).expect(402);
-    assert_eq!(refused.json()["required"].to_string(), "0.0004166667");
-    assert!(refused.json()["plans"].is_array());
-    minute_with(std::time::Duration::from_secs(5));
-    let client = resolver(&server, &capped.api_key);
-    let _ = client.post(DEDUCT, &request).expect(200);
-    let refused = client.post(DEDUCT, &request).expect(429);
-    assert_eq!(refused.json()["limit_window"], "minute");
-    // Both endpoints share one cap.
-    let _ = client.get("/mpp/ethPrice").expect(429);
+    in_one_minute(|| {
+        let site = Site::new();
+        let (poor, capped) = (site.account("0"), site.account_with_caps("1", 1, 0));
+        let server = serving(&site);
+        let request = json!({"path": "/a", "method": "GET", "credit_weight": 3});
+        let refused = resolver(&server, &poor.api_key).post(DEDUCT, &request).expect(402);
+        assert_eq!(refused.json()["required"].to_string(), "0.0004166667");
+        assert!(refused.json()["plans"].is_array());
+        minute_with(std::time::Duration::from_secs(5));
+        let client = resolver(&server, &capped.api_key);
+        let _ = client.post(DEDUCT, &request).expect(200);
+        let refused = client.post(DEDUCT, &request).expect(429);
+        assert_eq!(refused.json()["limit_window"], "minute");
+        // Both endpoints share one cap.
+        let _ = client.get("/mpp/ethPrice").expect(429);
+    });
 }
 
 #[test]

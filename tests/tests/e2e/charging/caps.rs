@@ -6,7 +6,7 @@ use metering_tests::load::{LoadResult, Stop, request, run};
 use metering_tests::server::Server;
 use metering_tests::site::{IssuedAccount, Site};
 
-use crate::support::calendar::{day_with, minute_with};
+use crate::support::calendar::{away_from_midnight, in_one_minute, minute_with};
 use crate::support::wire::{BASE, amount, balance, plan_with_long_timeout, usage_events};
 
 const CONNECTIONS: usize = 64;
@@ -37,37 +37,39 @@ fn credit_for_n_calls_admits_exactly_n_requests() {
 
 #[test]
 fn minute_cap_admits_exactly_its_number() {
-    let site = Site::new();
-    let server = site.server().start();
-    let account = site.account_with_caps("10", 100, 0);
-    let client = server.client_with(&account.api_key);
-    minute_with(Duration::from_secs(12));
-    let first = client.get(BASE).expect(200);
-    assert_eq!(first.header("ratelimit-policy"), Some("\"minute\";q=100;w=60"));
-    let state = first.header("ratelimit").unwrap().to_owned();
-    assert!(state.starts_with("\"minute\";r=99;t="), "{state}");
-    let result = send_concurrently(&server, &account, 800);
-    assert_eq!((result.with_status(200), result.with_status(429)), (99, 701), "{result:?}");
+    in_one_minute(|| {
+        let site = Site::new();
+        let server = site.server().start();
+        let account = site.account_with_caps("10", 100, 0);
+        let client = server.client_with(&account.api_key);
+        minute_with(Duration::from_secs(12));
+        let first = client.get(BASE).expect(200);
+        assert_eq!(first.header("ratelimit-policy"), Some("\"minute\";q=100;w=60"));
+        let state = first.header("ratelimit").unwrap().to_owned();
+        assert!(state.starts_with("\"minute\";r=99;t="), "{state}");
+        let result = send_concurrently(&server, &account, 800);
+        assert_eq!((result.with_status(200), result.with_status(429)), (99, 701), "{result:?}");
 
-    let refused = client.get(BASE).expect(429);
-    let body = refused.json();
-    assert_eq!((refused.error().as_str(), body["limit_window"].as_str()), ("rate_limited", Some("minute")));
-    assert_eq!(body["rate_limits"].to_string(), "{\"requests_per_day\":0,\"requests_per_minute\":100}");
-    let wait = body["retry_after_sec"].as_u64().unwrap();
-    assert!((1..=60).contains(&wait), "{wait}");
-    assert_eq!(refused.header("retry-after"), Some(wait.to_string().as_str()));
-    assert_eq!(refused.header("ratelimit"), Some(format!("\"minute\";r=0;t={wait}").as_str()));
-    assert_eq!(refused.header("x-bds-credit-charged"), None);
-    // Account endpoints are not metered, so caps do not apply to them.
-    assert_eq!((balance(&client), usage_events(&client)), (amount(72_000_000_000 - 100_000_000), 100));
-    site.verify();
+        let refused = client.get(BASE).expect(429);
+        let body = refused.json();
+        assert_eq!((refused.error().as_str(), body["limit_window"].as_str()), ("rate_limited", Some("minute")));
+        assert_eq!(body["rate_limits"].to_string(), "{\"requests_per_day\":0,\"requests_per_minute\":100}");
+        let wait = body["retry_after_sec"].as_u64().unwrap();
+        assert!((1..=60).contains(&wait), "{wait}");
+        assert_eq!(refused.header("retry-after"), Some(wait.to_string().as_str()));
+        assert_eq!(refused.header("ratelimit"), Some(format!("\"minute\";r=0;t={wait}").as_str()));
+        assert_eq!(refused.header("x-bds-credit-charged"), None);
+        // Account endpoints are not metered, so caps do not apply to them.
+        assert_eq!((balance(&client), usage_events(&client)), (amount(72_000_000_000 - 100_000_000), 100));
+        site.verify();
+    });
 }
 
 #[test]
 fn day_cap_admits_exactly_its_number_across_restarts() {
     let site = Site::new();
     let account = site.account_with_caps("10", 0, 150);
-    day_with(Duration::from_secs(30));
+    away_from_midnight();
     let server = site.server().start();
     let result = send_concurrently(&server, &account, 700);
     assert_eq!((result.with_status(200), result.with_status(429)), (150, 550), "{result:?}");
@@ -89,7 +91,7 @@ fn raised_cap_takes_effect_immediately() {
     let server = site.server().start();
     let account = site.account_with_caps("10", 0, 3);
     let client = server.client_with(&account.api_key);
-    day_with(Duration::from_secs(10));
+    away_from_midnight();
     for _ in 0..3 {
         let _ = client.get(BASE).expect(200);
     }

@@ -18,7 +18,7 @@ fn undelivered_request_is_refunded_before_its_error_response() {
     let account = site.account("1");
     let server = site
         .server()
-        .set("METERING_GATEWAY__UPSTREAM_TIMEOUT", "300ms")
+        .set("METERING_GATEWAY__UPSTREAM_TIMEOUT", "2s")
         .args(["--upstream", &upstream.url()])
         .args(catalogue(&site))
         .start();

@@ -1,17 +1,15 @@
 //! Statements: the ledger and the daily usage, complete, as JSON and as CSV files.
 
-use std::time::Duration;
-
 use metering_core::{Clock, SystemClock};
 use metering_tests::site::Site;
 use serde_json::json;
 
-use crate::support::calendar::day_with;
+use crate::support::calendar::away_from_midnight;
 use crate::support::wire::BASE;
 
 #[test]
 fn daily_usage_adds_up_to_the_summary() {
-    day_with(Duration::from_secs(15));
+    away_from_midnight();
     let site = Site::new();
     let account = site.account("2");
     let server = site.server().start();

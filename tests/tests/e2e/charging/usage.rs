@@ -1,12 +1,10 @@
 //! Usage as account holders see it: every view adds up.
 
-use std::time::Duration;
-
 use metering_core::{Clock, Credits, SystemClock};
 use metering_tests::site::Site;
 use serde_json::{Value, json};
 
-use crate::support::calendar::day_with;
+use crate::support::calendar::away_from_midnight;
 use crate::support::wire::{BASE, amount, balance};
 
 /// A printed amount in atoms: the inverse of `amount`, for amounts printed with ten decimals.
@@ -25,7 +23,7 @@ fn atoms(printed: &Value) -> i64 {
 
 #[test]
 fn every_view_of_the_summary_matches_the_balance() {
-    day_with(Duration::from_secs(15));
+    away_from_midnight();
     let site = Site::new();
     let account = site.account("2");
     let server = site.server().start();

@@ -8,7 +8,7 @@ use metering_tests::server::Server;
 use metering_tests::site::Site;
 use serde_json::{Value, json};
 
-use crate::support::calendar::day_with;
+use crate::support::calendar::away_from_midnight;
 use crate::support::upstream::Upstream;
 use crate::support::wire::{balance, plan_with_long_timeout};
 
@@ -59,7 +59,7 @@ fn volumes(client: &Client) -> Vec<(Value, Value, String)> {
 
 #[test]
 fn requests_are_priced_by_their_number_in_the_month() {
-    day_with(std::time::Duration::from_secs(30));
+    away_from_midnight();
     let (site, upstream) = (Site::new(), Upstream::start());
     let account = site.account("1");
     let server = serving(&site, &upstream);

@@ -66,7 +66,7 @@ fn unread_streams_release_their_slots() {
     }
     let started = Instant::now();
     while !server.client().get("/metrics").expect(200).text().contains("metering_streams_open 0\n") {
-        assert!(started.elapsed() < Duration::from_secs(20), "streams of disconnected clients stayed open");
+        assert!(started.elapsed() < Duration::from_secs(60), "streams of disconnected clients stayed open");
         std::thread::sleep(Duration::from_millis(50));
     }
     let open: Vec<_> = (0..4).map(|_| server.client_with(&account.api_key).open(STREAM)).collect();

@@ -103,7 +103,7 @@ fn bodies_of_clients_without_a_key_are_not_kept() {
         stream.read_exact(&mut status).unwrap();
         assert_eq!(&status, b"HTTP/1.1 401");
     }
-    assert!(started.elapsed() < Duration::from_secs(10), "{:?}", started.elapsed());
+    assert!(started.elapsed() < Duration::from_secs(50), "{:?}", started.elapsed());
     assert_eq!(metric(&server, "metering_bodies_kept_bytes"), 0);
     assert!(upstream.seen().is_empty());
 }

@@ -271,14 +271,14 @@ fn silent_stream_outlives_the_response_timeout() {
     let account = site.account("1");
     let server = site
         .server()
-        .set("METERING_GATEWAY__UPSTREAM_TIMEOUT", "400ms")
-        .set("METERING_HTTP__HEADER_TIMEOUT", "400ms")
+        .set("METERING_GATEWAY__UPSTREAM_TIMEOUT", "1s")
+        .set("METERING_HTTP__HEADER_TIMEOUT", "1s")
         .args(["--upstream", &upstream.url()])
         .args(catalogue(&site))
         .start();
     let mut stream = server.client_with(&account.api_key).open("/api/events");
     upstream.wait_for_streams(1);
-    std::thread::sleep(std::time::Duration::from_millis(1_500));
+    std::thread::sleep(std::time::Duration::from_millis(2_500));
     upstream.send("still here");
     let _ = stream.read_until("still here");
 }

@@ -98,7 +98,7 @@ fn slow_but_steady_upload_is_served_and_a_trickle_is_not() {
     let (site, upstream) = (Site::new(), Upstream::start());
     let account = site.account("1");
     let setup = site.server().args(["--upstream", &upstream.url()]).args(catalogue(&site));
-    let setup = setup.set("METERING_HTTP__BODY_TIMEOUT", "600ms").set("METERING_HTTP__BODY_MIN_RATE", "50");
+    let setup = setup.set("METERING_HTTP__BODY_TIMEOUT", "1s").set("METERING_HTTP__BODY_MIN_RATE", "50");
     let server = setup.start();
     // bytes in each of 30 pieces, which are 100 ms apart, and the status
     for (size, status) in [(40, 200), (1, 408)] {

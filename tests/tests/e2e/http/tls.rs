@@ -151,10 +151,10 @@ fn handshakes_that_never_end_keep_nobody_out() {
     assert_eq!(called.status, 200);
     let started = Instant::now();
     for stream in silent.iter_mut().chain([&mut half]) {
-        stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+        stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
         let _ = stream.read_to_end(&mut Vec::new());
     }
-    assert!(started.elapsed() < Duration::from_secs(15), "{:?}", started.elapsed());
+    assert!(started.elapsed() < Duration::from_secs(50), "{:?}", started.elapsed());
 }
 
 #[test]
@@ -173,6 +173,6 @@ fn idle_http2_connections_close_and_do_not_delay_a_stop() {
     let started = Instant::now();
     server.terminate();
     assert!(server.wait().success());
-    assert!(started.elapsed() < Duration::from_secs(10), "{:?}", started.elapsed());
+    assert!(started.elapsed() < Duration::from_secs(18), "{:?}", started.elapsed());
     site.verify();
 }

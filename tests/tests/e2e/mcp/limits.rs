@@ -143,26 +143,29 @@ fn closing_a_stream_call_frees_the_upstream() {
 fn only_idle_sessions_end() {
     let site = Site::new();
     let (account, other) = (site.account("1"), site.account("1"));
-    let server = site.server().set("METERING_MCP__IDLE_TIMEOUT", "2s").start();
+    let server = site.server().set("METERING_MCP__IDLE_TIMEOUT", "5s").start();
     let client = server.client_with(&account.api_key);
+    let started = Instant::now();
     let (idle, endpoint) = sse_session(&client);
     let busy_client = server.client_with(&other.api_key);
     let (mut busy, busy_endpoint) = sse_session(&busy_client);
     let _ = streamable_session(&client);
-    let started = Instant::now();
     let watcher = std::thread::spawn(move || {
         let ended = idle.finish();
         (ended.is_ok(), started.elapsed())
     });
-    for id in 2..10 {
+    for id in 2.. {
+        if watcher.is_finished() {
+            break;
+        }
         std::thread::sleep(Duration::from_millis(500));
         assert_eq!(post(&busy_client, &busy_endpoint, &call(id, BASE_TOOL)).status, 202);
         let _ = busy.read_until("credit_balance");
     }
     let (in_good_order, after) = watcher.join().unwrap();
-    assert!(in_good_order && after >= Duration::from_millis(1_500), "{after:?}");
+    assert!(in_good_order && after >= Duration::from_secs(5), "{after:?}");
     assert_eq!(post(&client, &endpoint, &call(2, BASE_TOOL)).status, 404);
-    assert_eq!(metric(&server, "metering_mcp_sessions"), 1);
+    wait_for_sessions(&server, 1);
     drop(busy);
     wait_for_sessions(&server, 0);
     assert_eq!(balance(&client), "1");
@@ -240,7 +243,7 @@ fn server_stops_promptly_with_open_sessions() {
     let started = Instant::now();
     server.terminate();
     assert_eq!(server.wait().code(), Some(0), "{}", server.log());
-    assert!(started.elapsed() < Duration::from_secs(5), "{:?}", started.elapsed());
+    assert!(started.elapsed() < Duration::from_secs(18), "{:?}", started.elapsed());
     for (stream, _) in open {
         let _ = stream.finish();
     }

@@ -6,7 +6,7 @@ use metering_tests::site::Site;
 use serde_json::{Value, json};
 
 use crate::mcp::{BASE_TOOL, STREAM_TOOL, charged, credits, for_each_client, selling};
-use crate::support::calendar::minute_with;
+use crate::support::calendar::{in_one_minute, minute_with};
 use crate::support::wire::{BASE_CALL, amount, balance, usage_events};
 
 #[test]
@@ -47,27 +47,33 @@ fn exhausted_credits_are_a_tool_error_until_granted_more() {
 
 #[test]
 fn cap_reached_mid_session_is_a_tool_error_with_delay() {
-    let site = Site::new();
-    let server = site.server().start();
-    minute_with(Duration::from_secs(20));
-    for_each_client(|agent, transport| {
-        let account = site.account_with_caps("1", 2, 0);
-        let session = agent.connect(&server, transport, &account.api_key);
-        for _ in 0..2 {
+    in_one_minute(|| {
+        let site = Site::new();
+        let server = site.server().start();
+        minute_with(Duration::from_secs(20));
+        for_each_client(|agent, transport| {
+            let account = site.account_with_caps("1", 2, 0);
+            let session = agent.connect(&server, transport, &account.api_key);
+            for _ in 0..2 {
+                let _ = session.call(BASE_TOOL, &json!({})).expect_success();
+            }
+            let error = session.call(BASE_TOOL, &json!({})).expect_error();
+            assert_eq!(
+                (&error["error"], &error["limit_window"]),
+                (&json!("rate_limited"), &json!("minute")),
+                "{error}"
+            );
+            let wait = error["retry_after_sec"].as_u64();
+            assert!(wait.is_some_and(|seconds| (1..=60).contains(&seconds)), "{error}");
+            assert_eq!(error["rate_limits"]["requests_per_minute"], 2, "{error}");
+            let own = session.call("get_credit_balance", &json!({})).expect_success();
+            assert_eq!(credits(&own["credit_balance"]), amount(7_200_000_000 - 2 * BASE_CALL));
+            let _ = site.admin_json(&["account", "limits", &account.org_id, "--rpm", "0", "--rpd", "0"]);
             let _ = session.call(BASE_TOOL, &json!({})).expect_success();
-        }
-        let error = session.call(BASE_TOOL, &json!({})).expect_error();
-        assert_eq!((&error["error"], &error["limit_window"]), (&json!("rate_limited"), &json!("minute")), "{error}");
-        let wait = error["retry_after_sec"].as_u64();
-        assert!(wait.is_some_and(|seconds| (1..=60).contains(&seconds)), "{error}");
-        assert_eq!(error["rate_limits"]["requests_per_minute"], 2, "{error}");
-        let own = session.call("get_credit_balance", &json!({})).expect_success();
-        assert_eq!(credits(&own["credit_balance"]), amount(7_200_000_000 - 2 * BASE_CALL));
-        let _ = site.admin_json(&["account", "limits", &account.org_id, "--rpm", "0", "--rpd", "0"]);
-        let _ = session.call(BASE_TOOL, &json!({})).expect_success();
-        assert_eq!(usage_events(&server.client_with(&account.api_key)), 3);
+            assert_eq!(usage_events(&server.client_with(&account.api_key)), 3);
+        });
+        site.verify();
     });
-    site.verify();
 }
 
 #[test]

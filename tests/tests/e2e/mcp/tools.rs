@@ -130,7 +130,7 @@ fn assert_charges(site: &Site, client: &metering_tests::client::Client, left: i6
 fn stream_tool_returns_after_its_events_or_timeout() {
     let site = Site::new();
     let server =
-        site.server().set("METERING_SAMPLE__BLOCK_TIME", "20ms").set("METERING_MCP__STREAM_WAIT", "2s").start();
+        site.server().set("METERING_SAMPLE__BLOCK_TIME", "20ms").set("METERING_MCP__STREAM_WAIT", "30s").start();
     let slow = Site::new();
     let slow_server =
         slow.server().set("METERING_SAMPLE__BLOCK_TIME", "1h").set("METERING_MCP__STREAM_WAIT", "300ms").start();

@@ -1,7 +1,6 @@
 //! A service that outgrew its file: charged on SQLite, moved, and continued by several nodes on one PostgreSQL.
 
 use std::process::{Command, Output};
-use std::time::Duration;
 
 use metering_tests::load::{RunningLoad, Stop, request, start};
 use metering_tests::postgres::{Cluster, is_skipped, schema_of};
@@ -9,7 +8,7 @@ use metering_tests::program::program;
 use metering_tests::server::Server;
 use metering_tests::site::{IssuedAccount, Site};
 
-use crate::support::calendar::day_with;
+use crate::support::calendar::away_from_midnight;
 use crate::support::wire::{BASE, BASE_CALL, CREDIT, amount, balance, plan_with_long_timeout, usage_events};
 
 fn migrate(from: &Site, to: &str) -> Output {
@@ -29,7 +28,7 @@ fn moved_service_continues_on_several_nodes() {
     if is_skipped() {
         return;
     }
-    day_with(Duration::from_secs(60));
+    away_from_midnight();
     let old = Site::new();
     let (busy, capped) = (old.account("1"), old.account_with_caps("1", 0, 50));
     let mut server = old.server().start();

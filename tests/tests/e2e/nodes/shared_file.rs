@@ -5,31 +5,33 @@ use std::time::Duration;
 use metering_tests::load::{Stop, request, start};
 use metering_tests::site::Site;
 
-use crate::support::calendar::{day_with, minute_with};
+use crate::support::calendar::{away_from_midnight, in_one_minute, minute_with};
 use crate::support::wire::{BASE, amount, balance, plan_with_long_timeout, usage_events};
 
 #[test]
 fn two_servers_share_balance_and_caps_exactly() {
-    let site = Site::new();
-    let (poor, per_minute, per_day) =
-        (site.account("0.05"), site.account_with_caps("10", 90, 0), site.account_with_caps("10", 0, 120));
-    let servers = [site.server().start(), site.server().start()];
-    minute_with(Duration::from_secs(20));
-    // account, accepted requests, status of the others
-    for (account, accepted, refusal) in [(&poor, 360, 402), (&per_minute, 90, 429), (&per_day, 120, 429)] {
-        let call = vec![request("GET", BASE, Some(&account.api_key), &[])];
-        let loads = servers.each_ref().map(|server| {
-            start(plan_with_long_timeout(server.address(), 32, Stop::AfterRequests(300), call.clone()), |_| ())
-        });
-        let results = loads.map(metering_tests::load::RunningLoad::join);
-        let with = |status| results.iter().map(|result| result.with_status(status)).sum::<u64>();
-        assert_eq!((with(200), with(refusal)), (accepted, 600 - accepted), "{results:?}");
-        for server in &servers {
-            assert_eq!(usage_events(&server.client_with(&account.api_key)), accepted);
+    in_one_minute(|| {
+        let site = Site::new();
+        let (poor, per_minute, per_day) =
+            (site.account("0.05"), site.account_with_caps("10", 90, 0), site.account_with_caps("10", 0, 120));
+        let servers = [site.server().start(), site.server().start()];
+        minute_with(Duration::from_secs(20));
+        // account, accepted requests, status of the others
+        for (account, accepted, refusal) in [(&poor, 360, 402), (&per_minute, 90, 429), (&per_day, 120, 429)] {
+            let call = vec![request("GET", BASE, Some(&account.api_key), &[])];
+            let loads = servers.each_ref().map(|server| {
+                start(plan_with_long_timeout(server.address(), 32, Stop::AfterRequests(300), call.clone()), |_| ())
+            });
+            let results = loads.map(metering_tests::load::RunningLoad::join);
+            let with = |status| results.iter().map(|result| result.with_status(status)).sum::<u64>();
+            assert_eq!((with(200), with(refusal)), (accepted, 600 - accepted), "{results:?}");
+            for server in &servers {
+                assert_eq!(usage_events(&server.client_with(&account.api_key)), accepted);
+            }
         }
-    }
-    assert_eq!(balance(&servers[0].client_with(&poor.api_key)), "0");
-    site.verify();
+        assert_eq!(balance(&servers[0].client_with(&poor.api_key)), "0");
+        site.verify();
+    });
 }
 
 #[test]
@@ -67,7 +69,7 @@ fn admin_commands_take_effect_immediately_in_a_busy_server() {
 
 #[test]
 fn command_line_and_server_show_the_same() {
-    day_with(Duration::from_secs(10));
+    away_from_midnight();
     let site = Site::new();
     let account = site.account("1");
     let server = site.server().start();

@@ -165,11 +165,5 @@ fn sample_feed_is_marked_as_sample() {
     assert_eq!(response.json()["sample"], true);
     let not_yet = server.client_with(&account.api_key).get(&format!("{BASE}/99999999999")).expect(404);
     assert_eq!(not_yet.json()["sample"], true);
-    let mut log = server.log();
-    let started = std::time::Instant::now();
-    while !log.contains("SAMPLE DATA") && started.elapsed().as_secs() < 5 {
-        std::thread::sleep(std::time::Duration::from_millis(10));
-        log = server.log();
-    }
-    assert!(log.contains("SAMPLE DATA"), "{log}");
+    server.expect_log("SAMPLE DATA");
 }

@@ -20,7 +20,7 @@ use crate::support::wait::until;
 const PATH: &str = "/mpp/ethPrice";
 const BASE_CALL: i64 = 1_000_000;
 /// The least time ahead, and some.
-const AHEAD: Duration = Duration::from_secs(17);
+const AHEAD: Duration = Duration::from_secs(19);
 
 fn catalogue(weight: i64) -> String {
     let mut catalogue: Value = serde_json::from_str(metering_sample::ROUTES).unwrap();

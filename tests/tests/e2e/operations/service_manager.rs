@@ -61,7 +61,9 @@ impl Manager {
 
 const ALIVE: &str = "WATCHDOG=1";
 const READY: &str = "READY=1";
-const SOON: Duration = Duration::from_secs(10);
+const SOON: Duration = Duration::from_secs(60);
+/// A sign of life comes after each third.
+const WATCHDOG: Duration = Duration::from_secs(3);
 
 fn ready(server: &Server) -> u16 {
     server.client().get("/ready").status
@@ -70,13 +72,13 @@ fn ready(server: &Server) -> u16 {
 #[test]
 fn start_reload_and_stop_are_notified() {
     let site = Site::new();
-    let (manager, setup) = Manager::of(&site, Duration::from_millis(600));
+    let (manager, setup) = Manager::of(&site, WATCHDOG);
     let file = site.write("metering.toml", "brand.name = 'One'\n");
     let mut server = setup.args(["--config", file.to_str().unwrap()]).start();
     manager.expect(READY, SOON);
     assert_eq!(ready(&server), 200);
     for _ in 0..3 {
-        manager.expect(ALIVE, Duration::from_millis(600));
+        manager.expect(ALIVE, WATCHDOG);
     }
 
     site.write("metering.toml", "brand.name = 'Two'\n");
@@ -157,11 +159,11 @@ fn chain_that_is_down_delays_the_start_only_for_a_while() {
 fn mcp_alone_is_ready_when_its_service_is() {
     let site = Site::new();
     let service = site.server().start();
-    let (manager, setup) = Manager::of(&site, Duration::from_millis(600));
+    let (manager, setup) = Manager::of(&site, WATCHDOG);
     let gateway = format!("http://{}", service.address());
     let mut tools = setup.set("METERING_SURFACES", "mcp").set("METERING_MCP__GATEWAY", &gateway).start();
     manager.expect(READY, SOON);
-    manager.expect(ALIVE, Duration::from_millis(600));
+    manager.expect(ALIVE, WATCHDOG);
     tools.terminate();
     manager.expect("STOPPING=1", SOON);
     assert_eq!(tools.wait().code(), Some(0), "{}", tools.log());

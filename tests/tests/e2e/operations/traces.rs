@@ -204,11 +204,11 @@ fn collector_that_is_down_or_hangs_delays_neither_requests_nor_the_end() {
         for _ in 0..200 {
             drop(client.get("/mpp/ethPrice").expect(200));
         }
-        assert!(started.elapsed() < Duration::from_secs(10), "{:?}", started.elapsed());
+        assert!(started.elapsed() < Duration::from_secs(50), "{:?}", started.elapsed());
         let stopping = Instant::now();
         server.terminate();
         assert!(server.wait().success());
-        assert!(stopping.elapsed() < Duration::from_secs(6), "{:?}", stopping.elapsed());
+        assert!(stopping.elapsed() < Duration::from_secs(18), "{:?}", stopping.elapsed());
         let log = server.log();
         assert!(!log.contains("ERROR"), "operators are alerted to lines of this level: {log}");
         if address == closed {

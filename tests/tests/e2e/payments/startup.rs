@@ -106,7 +106,7 @@ fn startup_without_the_chain_warns_and_sells_later() {
         proxy.set(fault.clone());
         shop.restart_with(&[
             ("METERING_CHAINS__DEVNET__RPC_URLS", url.as_str()),
-            ("METERING_CHAINS__DEVNET__REQUEST_TIMEOUT", "200ms"),
+            ("METERING_CHAINS__DEVNET__REQUEST_TIMEOUT", "1s"),
             ("METERING_CHAINS__DEVNET__ATTEMPTS", "1"),
         ]);
         let log = shop.server.log();

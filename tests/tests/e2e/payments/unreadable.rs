@@ -68,7 +68,7 @@ fn oversized_receipt_blocks_no_other_payment() {
     let refused = shop.top_up(&account.api_key, Kind::Token, &flood, None).expect(502);
     assert_eq!(refused.error(), "rpc_error");
     let _ = retry_after(&refused);
-    assert!(started.elapsed() < Duration::from_secs(15), "{:?}", started.elapsed());
+    assert!(started.elapsed() < Duration::from_secs(50), "{:?}", started.elapsed());
     assert_eq!(shop.balance(&account.api_key), "1");
 
     // What is recorded outlives the server, which does not begin again at that block.
@@ -116,7 +116,7 @@ fn pending_transaction_that_cannot_pay_is_refused() {
     assert_eq!(shop.claim(&quote, &hopeless).expect(400).error(), "payment_mismatch");
     let elsewhere = shop.pay_to(Kind::Token, &customer, &somebody.address(), quote.units);
     assert_eq!(shop.claim(&quote, &elsewhere).expect(400).error(), "payment_mismatch");
-    assert!(started.elapsed() < Duration::from_secs(10), "{:?}", started.elapsed());
+    assert!(started.elapsed() < Duration::from_secs(30), "{:?}", started.elapsed());
 
     // Two requests of a quote may wait for one that may still pay; a third gets a response immediately.
     let right = shop.pay(Kind::Token, &customer, quote.units);
@@ -129,7 +129,7 @@ fn pending_transaction_that_cannot_pay_is_refused() {
     std::thread::sleep(Duration::from_secs(2));
     let started = Instant::now();
     assert_eq!(shop.claim(&quote, &right).expect(409).error(), "payment_unconfirmed");
-    assert!(started.elapsed() < Duration::from_secs(10), "{:?}", started.elapsed());
+    assert!(started.elapsed() < Duration::from_secs(30), "{:?}", started.elapsed());
     shop.chain.mine(2);
     let mut codes: Vec<_> = waiting.into_iter().map(|claim| claim.join().unwrap().status).collect();
     codes.sort_unstable();

@@ -189,5 +189,5 @@ fn watching_resumes_where_an_unreadable_chain_stopped_it() {
     let started = Instant::now();
     shop.server.terminate();
     assert!(shop.server.wait().success());
-    assert!(started.elapsed() < Duration::from_secs(5), "{:?}", started.elapsed());
+    assert!(started.elapsed() < Duration::from_secs(50), "{:?}", started.elapsed());
 }

@@ -11,7 +11,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 /// How long to wait for an expected event.
-const TIMEOUT: Duration = Duration::from_secs(30);
+const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// A running service.
 pub(crate) struct Script {

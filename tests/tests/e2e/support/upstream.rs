@@ -20,7 +20,7 @@ use tokio::runtime::Runtime;
 use tokio::sync::broadcast;
 
 /// How long to wait for an expected event.
-const TIMEOUT: Duration = Duration::from_secs(20);
+const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// A running service.
 pub(crate) struct Upstream {

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 /// How long to wait for something that should take only a moment.
-const TIMEOUT: Duration = Duration::from_secs(20);
+const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Waits until a condition holds.
 #[track_caller]

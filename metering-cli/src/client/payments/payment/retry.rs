@@ -69,7 +69,7 @@ pub(crate) fn interrupted() -> Failure {
 mod tests {
     use super::*;
 
-    #[tokio::test(flavor = "current_thread")]
+    #[tokio::test(start_paused = true)]
     async fn waiting_never_exceeds_the_limit() {
         let mut retries = PaymentRetries::within(Duration::from_millis(500));
         assert!(!retries.pause(Some(Duration::from_secs(12))).await.unwrap(), "returns immediately");

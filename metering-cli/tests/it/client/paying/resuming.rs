@@ -1,6 +1,6 @@
 //! A call whose first run failed is not paid another time.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use super::shop::{CALL, asks, offer, payments, refused, sent, settled, shop, unsettled};
 use crate::client::new_key;
@@ -128,13 +128,15 @@ fn payment_that_is_credit_already_needs_no_other() {
 
 #[test]
 fn two_runs_of_one_call_take_turns() {
-    let slow = || paid().late(Duration::from_millis(700));
-    let (program, shop) = shop([ask(), slow(), ask(), slow()]);
+    const LATE: Duration = Duration::from_secs(2);
+    let (program, shop) = shop([ask(), paid().late(LATE), ask(), paid()]);
+    let start = Instant::now();
     let first = program.start(CALL);
     shop.await_requests("/x", 2);
     let second = program.start(CALL);
     std::thread::sleep(Duration::from_millis(300));
-    assert_eq!(shop.requests().len(), 2, "the second run waits");
+    // Unless this machine is so busy that the first run may have ended.
+    assert!(shop.requests().len() == 2 || start.elapsed() >= LATE, "the second run waits");
     for child in [first, second] {
         let _ = ended(child).expect(0);
     }

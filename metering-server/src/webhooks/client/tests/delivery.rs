@@ -126,7 +126,7 @@ async fn a_receiver_without_tls_is_refused() {
     std::thread::spawn(move || {
         let (mut connection, _) = listener.accept().unwrap();
         let _ = io::Write::write_all(&mut connection, b"HTTP/1.1 400 Bad Request\r\n\r\n");
-        std::thread::sleep(Duration::from_secs(2));
+        std::thread::sleep(Duration::from_secs(60));
     });
     let client = customers(&Authority::new(), &[&["127.0.0.1"]]);
     let sent = send(&client, &format!("https://{HOST}:{port}/")).await;

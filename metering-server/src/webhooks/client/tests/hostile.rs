@@ -101,13 +101,8 @@ async fn a_body_that_breaks_does_not_matter() {
     let head = "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n";
     let invalid = move |mut connection: Connection| drop(connection.send(&format!("{head}zz\r\n")));
     assert_eq!(sent_to(invalid).await.0, Ok(200), "an invalid chunk");
-    let reset = move |mut connection: Connection| {
-        let _ = connection.send(&format!("{head}5\r\nab"));
-        // A reset discards what the client has not read yet.
-        sleep(Duration::from_millis(100));
-        connection.reset();
-    };
-    assert_eq!(sent_to(reset).await.0, Ok(200), "a reset");
+    let half = move |mut connection: Connection| drop(connection.send(&format!("{head}5\r\nab")));
+    assert_eq!(sent_to(half).await.0, Ok(200), "half a chunk");
 }
 
 #[tokio::test]
@@ -181,15 +176,15 @@ impl Lookup for Silent {
 
 #[tokio::test]
 async fn lookups_and_handshakes_count_towards_the_connect_timeout() {
-    let start = Instant::now();
-    let client = WebhookClient::new(Some(one_public_address()), None, Arc::new(Silent), SHORT).unwrap();
+    let (start, timeouts) = (Instant::now(), Timeouts { connect: Duration::from_millis(500), ..LONG });
+    let client = WebhookClient::new(Some(one_public_address()), None, Arc::new(Silent), timeouts).unwrap();
     assert_eq!(send(&client, &format!("https://{HOST}/")).await, Err(WebhookFailure::TimedOut));
     // A listener that never accepts: the kernel does, but there is no handshake.
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
-    let client = customers_within(SHORT, &Authority::new(), &[&["127.0.0.1"]]);
+    let client = customers_within(timeouts, &Authority::new(), &[&["127.0.0.1"]]);
     assert_eq!(send(&client, &format!("https://{HOST}:{port}/")).await, Err(WebhookFailure::TimedOut));
-    assert!((SHORT.connect * 2..LONG.total / 2).contains(&start.elapsed()), "{:?}", start.elapsed());
+    assert!((timeouts.connect * 2..LONG.total / 2).contains(&start.elapsed()), "{:?}", start.elapsed());
 }
 
 #[test]

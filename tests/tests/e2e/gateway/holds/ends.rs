@@ -59,7 +59,7 @@ fn killed_server_leaves_a_hold_that_expires() {
     assert_eq!(balance(&client), "0.5", "still held");
     let started = Instant::now();
     while balance(&client) == "0.5" {
-        assert!(started.elapsed() < Duration::from_secs(40), "the hold did not expire");
+        assert!(started.elapsed() < Duration::from_secs(90), "the hold did not expire");
         std::thread::sleep(Duration::from_millis(100));
     }
     assert_eq!(balance(&client), "0.99");

@@ -10,6 +10,7 @@ use metering_tests::site::Site;
 use serde_json::{Value, json};
 
 use super::{Console, sign_in};
+use crate::support::wait::until;
 
 #[test]
 fn concurrent_actions_are_each_taken_and_logged_once() {
@@ -55,15 +56,9 @@ fn an_action_is_finished_although_its_client_hung_up() {
         drop(stream);
     }
     // An orderly stop waits for none of these, so poll until one was done.
-    let mut log = console.audit();
     let grants = |log: &[Value]| log.iter().filter(|entry| entry["action"] == "account.grant").count();
-    for _ in 0..100 {
-        if grants(&log) > 0 {
-            break;
-        }
-        std::thread::sleep(Duration::from_millis(50));
-        log = console.audit();
-    }
+    until("one was done", || grants(&console.audit()) > 0);
+    let log = console.audit();
     // Others may still be done while these read.
     let account = console.viewer().get(&format!("/admin/accounts/{org}")).expect(200);
     let balance: usize = account.member("credit_balance").parse().unwrap();
