@@ -213,6 +213,7 @@ impl Service {
             webhooks: self.webhooks.clone(),
             browser_sessions: self.browser_sessions.clone(),
             child_accounts: self.child_accounts.clone(),
+            notes: self.notes.clone(),
             members: self.members.clone(),
             oauth: self.oauth.clone(),
         }
