@@ -10,9 +10,9 @@ use crate::keys::key::{PrivateKey, PublicKey};
 /// A key as JSON. A private one has `d`, which is never written.
 #[derive(Serialize, Deserialize)]
 pub(crate) struct Jwk {
-    pub(crate) kty: String,
+    kty: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) crv: Option<String>,
+    crv: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     x: Option<String>,
     #[serde(default, skip_serializing)]

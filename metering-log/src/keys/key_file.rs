@@ -104,14 +104,14 @@ fn read_json(file: &str) -> Result<Vec<Key>, KeyFileError> {
 }
 
 fn read_pem(file: &str) -> Result<Vec<Key>, KeyFileError> {
-    const BEGIN: &str = "-----BEGIN ";
     let mut keys = Vec::new();
-    let mut start = 0;
-    while let Some(found) = file[start..].find(BEGIN) {
-        let begin = start + found;
-        let after = begin + BEGIN.len();
-        start = file[after..].find(BEGIN).map_or(file.len(), |next| after + next);
-        let block = file[begin..start].trim_end();
+    let mut done = 0;
+    while let Some(found) = file[done..].find("-----BEGIN ") {
+        let begin = done + found;
+        // To the end of the line that ends the block: what follows may be a comment.
+        let last_line = file[begin..].find("-----END ").map_or(file.len(), |end| begin + end);
+        done = file[last_line..].find('\n').map_or(file.len(), |end| last_line + end);
+        let block = file[begin..done].trim_end();
         let key = if block.starts_with("-----BEGIN PUBLIC KEY-----") {
             PublicKey::from_pem(block).map(Key::Public)
         } else {
@@ -142,7 +142,7 @@ mod tests {
     #[test]
     fn the_last_private_key_signs_and_all_are_published() {
         let expected = [1, 2, 3].map(|seed| key(seed).public().thumbprint());
-        let one_file = format!("{}\n{}{}", pem(1), pem(2), pem(3));
+        let one_file = format!("{}# made in 2026\n\n{}{}", pem(1), pem(2), pem(3));
         let (first, rest) = (format!("# made in 2025\n{}", pem(1)), format!("{}{}", pem(2), pem(3)));
         for files in
             [vec![one_file.as_str()], vec![first.as_str(), rest.as_str()], vec![first.as_str(), rest.as_str(), ""]]

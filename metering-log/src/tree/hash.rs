@@ -22,13 +22,13 @@ impl TreeHash {
     /// The hash of a leaf with this entry.
     #[must_use]
     pub fn leaf(entry: &[u8]) -> Self {
-        Self(Sha256::new().chain_update([0]).chain_update(entry).finalize().into())
+        Self(Sha256::new().chain_update([0_u8]).chain_update(entry).finalize().into())
     }
 
     /// The hash of the node over two others.
     #[must_use]
     pub fn node(left: Self, right: Self) -> Self {
-        Self(Sha256::new().chain_update([1]).chain_update(left.0).chain_update(right.0).finalize().into())
+        Self(Sha256::new().chain_update([1_u8]).chain_update(left.0).chain_update(right.0).finalize().into())
     }
 
     /// A hash that was computed elsewhere.
