@@ -7,7 +7,8 @@
 //! use metering_log::keys::JwkSet;
 //! use metering_proof::SignedReceipt;
 //!
-//! # let (keys, receipt) = (include_str!("../tests/vectors/keys.json"), include_str!("../tests/vectors/receipt.txt"));
+//! # let keys = include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/vectors/keys.json"));
+//! # let receipt = include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/vectors/receipt.txt"));
 //! // The keys that the service publishes, and the value of the header `metering-receipt`.
 //! let keys = JwkSet::parse(keys)?;
 //! let paid = receipt.parse::<SignedReceipt>()?.verify(&keys)?;
