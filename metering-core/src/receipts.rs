@@ -45,8 +45,8 @@ pub struct Statement {
     pub price_version: Option<PriceNumber>,
     /// How much, above zero. A refund adds it to the balance; the others subtract it.
     pub amount: Credits,
-    /// The balance after it.
-    pub balance: Credits,
+    /// The balance after it; `None` for a request that is looked up later, when that is no longer known.
+    pub balance: Option<Credits>,
     /// When it was committed.
     pub at: Timestamp,
 }
