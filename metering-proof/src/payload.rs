@@ -47,9 +47,9 @@ pub struct ReceiptPayload {
     /// How much, above zero. A refund adds it to the balance; the others subtract it.
     #[serde(rename = "atoms", with = "atoms")]
     pub amount: Credits,
-    /// The balance afterwards.
-    #[serde(with = "atoms")]
-    pub balance: Credits,
+    /// The balance afterwards; `None` in a receipt that was made later.
+    #[serde(with = "atoms_if_known")]
+    pub balance: Option<Credits>,
     /// When it was committed.
     #[serde(with = "millis")]
     pub at: Timestamp,
@@ -142,6 +142,21 @@ mod atoms {
     }
 }
 
+mod atoms_if_known {
+    use metering_core::Credits;
+    use serde::de::Error;
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    pub(super) fn serialize<S: Serializer>(amount: &Option<Credits>, serializer: S) -> Result<S::Ok, S::Error> {
+        amount.map(|amount| amount.atoms().to_string()).serialize(serializer)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Credits>, D::Error> {
+        let atoms = Option::<String>::deserialize(deserializer)?.map(|text| text.parse()).transpose();
+        Ok(atoms.map_err(Error::custom)?.map(Credits::from_atoms))
+    }
+}
+
 mod millis {
     use metering_core::Timestamp;
     use serde::{Deserialize, Deserializer, Serializer};
@@ -179,6 +194,14 @@ mod tests {
         let payload = ReceiptPayload::parse(EXAMPLE.as_bytes()).unwrap();
         assert_eq!(serde_json::to_string(&payload).unwrap(), EXAMPLE.trim());
         assert_eq!((payload.amount.atoms(), payload.at.unix_millis()), (250_000, 1_795_248_000_005));
+    }
+
+    #[test]
+    fn what_is_not_known_is_null() {
+        let json = EXAMPLE.trim().replace(r#""14399750000""#, "null").replace(r#""prices":3"#, r#""prices":null"#);
+        let payload = ReceiptPayload::parse(json.as_bytes()).unwrap();
+        assert_eq!((payload.balance, payload.price_version), (None, None));
+        assert_eq!(serde_json::to_string(&payload).unwrap(), json);
     }
 
     #[test]

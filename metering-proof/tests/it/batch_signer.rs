@@ -53,7 +53,7 @@ impl Setup {
             },
             price_version: Some(PriceNumber(3)),
             amount: Credits::from_atoms(atoms),
-            balance: Credits::from_atoms(-atoms),
+            balance: Some(Credits::from_atoms(-atoms)),
             at: SystemClock.now(),
         }
     }
