@@ -92,7 +92,8 @@ pub use export::AccountExportDocument;
 pub use factor::Factor;
 pub use headers::{
     BALANCE_HEADER, BILLING_SECRET_HEADER, CHARGED_HEADER, HELD_HEADER, IDEMPOTENCY_HEADER, MAX_COST_HEADER,
-    PRICE_VERSION_HEADER, REQUEST_ID_HEADER, SOURCE_HEADER, rate_headers, settled_trailers,
+    PREFER_HEADER, PREFERENCE_APPLIED_HEADER, PRICE_VERSION_HEADER, RECEIPT_HEADER, REQUEST_ID_HEADER, SOURCE_HEADER,
+    rate_headers, settled_trailers,
 };
 pub use holds::{
     CaptureRequest, HoldFieldNames, HoldFields, HoldRequest, HoldResponse, ReleaseRequest, RequestDocument,
