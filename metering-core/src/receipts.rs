@@ -8,7 +8,8 @@ use async_trait::async_trait;
 
 use crate::access::account::AccountId;
 use crate::access::key_id::KeyNumber;
-use crate::charging::hold::HoldId;
+use crate::charging::charge::Receipt;
+use crate::charging::hold::{Hold, HoldId};
 use crate::clock::Timestamp;
 use crate::money::credits::Credits;
 use crate::named_enum::named_enum;
@@ -45,10 +46,48 @@ pub struct Statement {
     pub price_version: Option<PriceNumber>,
     /// How much, above zero. A refund adds it to the balance; the others subtract it.
     pub amount: Credits,
-    /// The balance after it.
-    pub balance: Credits,
+    /// The balance after it; `None` for a request that is looked up later, when that is no longer known.
+    pub balance: Option<Credits>,
     /// When it was committed.
     pub at: Timestamp,
+}
+
+impl Statement {
+    /// The charge of a request; `None` if nothing was charged for it, or by an earlier attempt.
+    pub(crate) fn of_charge(receipt: &Receipt, request: HoldId) -> Option<Self> {
+        let is_charged = !receipt.repeated && receipt.charged.is_positive();
+        is_charged.then(|| Self {
+            account: receipt.account.clone(),
+            key: receipt.key,
+            request,
+            kind: ReceiptKind::Charge,
+            line: receipt.line.clone(),
+            price_version: receipt.price_version,
+            amount: receipt.charged,
+            balance: Some(receipt.balance),
+            at: receipt.rate.at,
+        })
+    }
+
+    /// What was captured from a hold; `None` if that is nothing, or the hold is open.
+    pub(crate) fn of_capture(
+        hold: &Hold,
+        price_version: Option<PriceNumber>,
+        balance: Option<Credits>,
+    ) -> Option<Self> {
+        let settled = hold.settled.filter(|settled| settled.captured.is_positive())?;
+        Some(Self {
+            account: hold.account.clone(),
+            key: hold.key,
+            request: hold.id,
+            kind: ReceiptKind::Capture,
+            line: hold.line.clone(),
+            price_version,
+            amount: settled.captured,
+            balance,
+            at: settled.at,
+        })
+    }
 }
 
 /// Signs receipts.

@@ -50,6 +50,7 @@ mod payable_members;
 mod payment;
 mod payment_headers;
 mod plans;
+mod preference;
 mod processor;
 mod receipt;
 mod recovery;
@@ -125,6 +126,7 @@ pub use payment_headers::{
     payment_credential,
 };
 pub use plans::{ChainDocument, EpochUnit, PlanDocument, PlansDocument};
+pub use preference::prefers_receipt;
 pub use processor::{
     ProcessorPaymentRequest, ProcessorPaymentResponse, ProcessorReversalRequest, ProcessorReversalResponse,
 };
