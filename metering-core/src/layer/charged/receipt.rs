@@ -63,6 +63,7 @@ impl Charged {
     pub(super) async fn set_headers<R>(&self, mut state: MutexGuard<'_, State>, response: &mut Response<R>) {
         state.set_headers(response);
         if let Some(receipt) = state.take_receipt() {
+            // A capture by another clone need not wait for the signature.
             drop(state);
             Box::pin(receipt.sign_into(&self.shared.service, response.headers_mut())).await;
         }
@@ -97,8 +98,8 @@ impl WantedReceipt {
             charged.map(|charged| Statement { kind: ReceiptKind::Refund, balance: Some(balance), at, ..charged });
     }
 
-    async fn sign_into(self: Box<Self>, service: &Service, headers: &mut HeaderMap) {
-        let Self { is_preferred, statement, .. } = *self;
+    async fn sign_into(self, service: &Service, headers: &mut HeaderMap) {
+        let Self { is_preferred, statement, .. } = self;
         let Some(statement) = statement else { return };
         let Some(receipt) = service.sign_receipt(statement).await else { return };
         match HeaderValue::try_from(receipt) {
