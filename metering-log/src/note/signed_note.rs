@@ -146,7 +146,7 @@ mod tests {
         assert_eq!(note.to_string(), EXAMPLE);
         let keys = [KEY.parse::<VerifierKey>().unwrap()];
         assert_eq!(note.verify(&keys).unwrap()[0].seconds, None);
-        let changed = SignedNote::parse(&EXAMPLE.replace("example message", "exemple message")).unwrap();
+        let changed = SignedNote::parse(&EXAMPLE.replace("example message", "example massage")).unwrap();
         assert_eq!(changed.verify(&keys), Err(NoteError::BadSignature("example.com/foo".to_owned())));
     }
 
