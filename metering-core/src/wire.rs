@@ -53,6 +53,7 @@ mod plans;
 mod preference;
 mod processor;
 mod receipt;
+mod receipt_keys;
 mod recovery;
 mod secret;
 mod shaped_error;
@@ -133,6 +134,7 @@ pub use processor::{
 pub use receipt::{
     CustomerDocument, PaymentDocument, ReceiptDocument, ReceiptsDocument, SellerDocument, ValueDocument,
 };
+pub use receipt_keys::{ReceiptKeyDocument, ReceiptKeysDocument};
 pub use recovery::{ChallengeRequest, ChallengeResponse, VerifyRequest, VerifyResponse};
 pub use secret::IssuedKey;
 pub use signup::{ApproveRequest, ApproveResponse, InitiateRequest, InitiateResponse, PendingResponse, StatusResponse};
