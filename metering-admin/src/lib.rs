@@ -15,6 +15,7 @@ mod audited;
 mod call;
 pub mod calls;
 mod catalogue;
+mod child_accounts;
 mod configuration;
 mod erasure;
 mod error;

@@ -25,7 +25,8 @@ mod verification;
 mod webhooks;
 
 pub use accounts::{
-    AccountDocument, AccountsDocument, CreateAccountRequest, CreatedAccountDocument, EntryRequest, LimitsRequest,
+    AccountDocument, AccountFamilyDocument, AccountsDocument, CreateAccountRequest, CreatedAccountDocument,
+    EntryRequest, LimitsRequest,
 };
 pub use arrivals::{ArrivalDocument, ArrivalsDocument, QuotedDocument, ScannedDocument, UnreadableDocument};
 pub use attention::{

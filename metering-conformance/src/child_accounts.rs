@@ -3,13 +3,18 @@
 use std::sync::Arc;
 
 use metering_core::access::AccountId;
-use metering_core::store::{ChildClosed, ChildCreated, CreditMove, CreditsMoved, Cursor, NewAccount, TopUpEnd};
+use metering_core::money::LedgerKind;
+use metering_core::store::{
+    AuthorizationOpened, ChildClosed, ChildCreated, CreditMove, CreditsMoved, Cursor, NewAccount, TopUpEnd,
+};
 use metering_core::{Account, FullStore};
 use tokio::task::JoinSet;
 
+use super::authorization_scene;
 use super::auto_top_ups::{begin, turn_on};
+use super::event_scene::LEASE;
 use super::scene::{
-    ALWAYS, BASE, Customer, NOON, assert_verified, atoms, charge, commit, customer, new_account, new_id,
+    ALWAYS, BASE, Customer, NOON, assert_verified, atoms, charge, commit, customer, entry, new_account, new_id, post,
 };
 
 const TASKS: u8 = 16;
@@ -53,12 +58,33 @@ pub async fn children_are_those_of_their_parent(store: Arc<dyn FullStore>) {
     assert_eq!(store.child_account(&parent.id, &one.id).await.unwrap().map(|account| account.id), Some(one.id.clone()));
     assert_eq!(store.child_account(&other.id, &one.id).await.unwrap(), None);
     assert_eq!(store.child_account(&parent.id, &other.id).await.unwrap(), None);
+    assert_eq!(store.parent_account(&one.id).await.unwrap(), store.account(&parent.id).await.unwrap());
+    assert_eq!(store.parent_account(&parent.id).await.unwrap(), None);
     let create = async |parent: &AccountId, most| store.create_child(parent, new_account(), most).await.unwrap();
     assert_eq!(create(&one.id, MOST).await, ChildCreated::IsChild);
     assert_eq!(create(&new_id(), MOST).await, ChildCreated::NoSuchParent);
     assert_eq!(create(&parent.id, 2).await, ChildCreated::TooMany);
     assert_eq!(store.close_child(&parent.id, &one.id, NOON).await.unwrap(), ChildClosed::Closed(atoms(0)));
     assert!(matches!(create(&parent.id, 2).await, ChildCreated::Account(_)), "a closed one does not count");
+}
+
+/// A key makes one child, however often it is sent, also when the child is the last that the parent may have, or is closed.
+pub async fn a_key_makes_one_child(store: Arc<dyn FullStore>) {
+    let parent = customer(&*store, 1).await;
+    let key = new_account().key;
+    let mut tasks = JoinSet::new();
+    for _ in 0..TASKS {
+        let (store, parent) = (Arc::clone(&store), parent.id.clone());
+        tasks.spawn(async move { store.create_child(&parent, NewAccount { key, ..new_account() }, 1).await.unwrap() });
+    }
+    let (made, repeated): (Vec<_>, Vec<_>) =
+        tasks.join_all().await.into_iter().partition(|created| matches!(created, ChildCreated::Account(_)));
+    assert_eq!((made.len(), repeated), (1, vec![ChildCreated::KeyUsed; usize::from(TASKS) - 1]));
+    let ChildCreated::Account(made) = &made[0] else { unreachable!("it was counted as one") };
+    assert_eq!(store.account_by_key(&key).await.unwrap().as_ref(), Some(made));
+    assert_eq!(store.close_child(&parent.id, &made.id, NOON).await.unwrap(), ChildClosed::Closed(atoms(0)));
+    let again = store.create_child(&parent.id, NewAccount { key, ..new_account() }, 1).await.unwrap();
+    assert_eq!(again, ChildCreated::KeyUsed);
 }
 
 /// To the child and back, never below zero, and once for each request.
@@ -101,6 +127,25 @@ pub async fn concurrent_moves_add_up(store: Arc<dyn FullStore>) {
     assert_verified(&*store).await;
 }
 
+/// What the child bought is not the parent's, whichever of its credits were spent.
+pub async fn a_parent_takes_back_at_most_what_it_gave(store: Arc<dyn FullStore>) {
+    let parent = customer(&*store, 10).await;
+    let own = child(&*store, &parent).await;
+    let moved = async |request, amount| store.move_credits(wanted(&parent, &own, request, amount)).await.unwrap();
+    post(&*store, &own.id, entry(LedgerKind::PurchaseImported, 5), NOON).await;
+    assert_eq!(moved(1, -1).await, CreditsMoved::NotGiven(atoms(0)));
+    assert_eq!(balances(&moved(2, 4).await), Some([6, 9]));
+    assert_eq!(moved(3, -5).await, CreditsMoved::NotGiven(atoms(4)));
+    assert_eq!(balances(&moved(3, -3).await), Some([9, 6]), "a refused request moved nothing");
+    assert_eq!(moved(4, -2).await, CreditsMoved::NotGiven(atoms(1)));
+    let close = async || store.close_child(&parent.id, &own.id, NOON).await.unwrap();
+    assert_eq!(close().await, ChildClosed::HasOwn(atoms(5)));
+    commit(&*store, vec![charge(own.key, 5)], NOON).await;
+    assert_eq!(close().await, ChildClosed::Closed(atoms(1)));
+    assert_eq!(balance(&*store, &parent.id).await, 10);
+    assert_verified(&*store).await;
+}
+
 /// Its credits go back, and its key stops working.
 pub async fn a_closed_child_gives_its_credits_back(store: Arc<dyn FullStore>) {
     let parent = customer(&*store, 3 * BASE).await;
@@ -128,6 +173,26 @@ pub async fn a_child_that_is_paying_is_not_closed(store: Arc<dyn FullStore>) {
     assert_eq!(store.close_child(&parent.id, &own.id, NOON).await.unwrap(), ChildClosed::Paying);
     assert!(store.end_top_up(charge.id, TopUpEnd::NeverMade, NOON).await.unwrap());
     assert_eq!(store.close_child(&parent.id, &own.id, NOON).await.unwrap(), ChildClosed::Closed(atoms(0)));
+}
+
+/// A payment that is accepted while a child is closed is either refused, or keeps the child open.
+pub async fn a_payment_reaches_no_child_that_was_closed_meanwhile(store: Arc<dyn FullStore>) {
+    let parent = customer(&*store, 1).await;
+    for number in 0..TASKS {
+        let own = child(&*store, &parent).await;
+        let mut paying = JoinSet::new();
+        for part in 0..4 {
+            let (store, new) = (Arc::clone(&store), authorization_scene::new(&own.id, 4 * number + part));
+            paying.spawn(async move { store.open_authorization(new, LEASE).await.unwrap() });
+        }
+        let closing = tokio::spawn({
+            let (store, parent, own) = (Arc::clone(&store), parent.id.clone(), own.id.clone());
+            async move { store.close_child(&parent, &own, NOON).await.unwrap() }
+        });
+        let closed = closing.await.unwrap();
+        let opened = paying.join_all().await.iter().any(|paid| matches!(paid, AuthorizationOpened::Opened(_)));
+        assert_eq!(closed, if opened { ChildClosed::Paying } else { ChildClosed::Closed(atoms(0)) });
+    }
 }
 
 /// All children at once, with what was charged a moment ago, and nothing of their parent.

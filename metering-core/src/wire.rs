@@ -53,6 +53,7 @@ mod plans;
 mod preference;
 mod processor;
 mod receipt;
+mod receipt_keys;
 mod recovery;
 mod secret;
 mod shaped_error;
@@ -64,7 +65,7 @@ mod volumes;
 mod webhook_health;
 mod webhooks;
 
-pub use account::BalanceDocument;
+pub use account::{BalanceDocument, MemberRights};
 pub use auto_top_up::{AutoTopUpRequest, AutoTopUpResponse, CardChargeDocument, SavedCardDocument, TopUpRuleDocument};
 pub use billing::{DeductRequest, DeductResponse, LookupResponse};
 pub use browser_sessions::{
@@ -75,9 +76,9 @@ pub use cache_control::{TARGETED_CACHE_HEADERS, TARGETED_SUFFIX, private_cache_c
 pub use chain_id::ChainIdInput;
 pub use checkout::{CardPlanDocument, CheckoutRequest, CheckoutResponse};
 pub use child_accounts::{
-    ChildAccountDocument, ChildAccountResponse, ChildAccountsDocument, ChildUsageEntry, ChildrenDay,
-    ChildrenUsageDocument, ClosedChildResponse, CreateChildRequest, IssuedChildResponse, MoveCreditsRequest,
-    MovedCreditsResponse,
+    ChangeChildRequest, ChildAccountDocument, ChildAccountResponse, ChildAccountsDocument, ChildUsageEntry,
+    ChildrenDay, ChildrenUsageDocument, ClosedChildResponse, CreateChildRequest, IssuedChildResponse,
+    MoveCreditsRequest, MovedCreditsResponse,
 };
 pub use deliveries::{
     DeliveriesDocument, DeliveryDocument, DeliveryPayloadResponse, DeliveryResponse, DeliveryStatus,
@@ -133,6 +134,7 @@ pub use processor::{
 pub use receipt::{
     CustomerDocument, PaymentDocument, ReceiptDocument, ReceiptsDocument, SellerDocument, ValueDocument,
 };
+pub use receipt_keys::{ReceiptKeyDocument, ReceiptKeysDocument};
 pub use recovery::{ChallengeRequest, ChallengeResponse, VerifyRequest, VerifyResponse};
 pub use secret::IssuedKey;
 pub use signup::{ApproveRequest, ApproveResponse, InitiateRequest, InitiateResponse, PendingResponse, StatusResponse};

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use metering_core::backend::decision::{self, Decided, MoveChanges, MoveFacts, NewChildFacts};
 use metering_core::backend::{credits, one_more_than, page_of_rows, row_of_cursor};
+use metering_core::money::LedgerKind;
 use metering_core::store::{
     ChildAccount, ChildClosed, ChildCreated, ChildUsage, Created, CreditMove, CreditsMoved, Cursor, NewAccount, Page,
 };
@@ -18,7 +19,7 @@ use crate::sum::{SUM, wide_sum};
 use crate::table::Column::{Account as AccountColumn, Own};
 use crate::table::Table;
 use crate::value::Value;
-use crate::{accounts, values};
+use crate::{accounts, ledger, values};
 
 impl Record for ChildAccount {
     const TABLE: Table = Table {
@@ -58,8 +59,8 @@ impl Record for CreditMove {
 pub async fn create(db: &mut dyn Executor, parent: &AccountId, new: &NewAccount, most: u32) -> Result<ChildCreated> {
     // Nobody else creates a child of it until the transaction ends.
     let facts = match accounts::locked(db, parent).await? {
-        Some((row, account)) => new_facts(db, row, account).await?,
-        None => NewChildFacts { parent: None, is_child: false, children: 0 },
+        Some((row, account)) => new_facts(db, row, account, new).await?,
+        None => NewChildFacts { parent: None, is_child: false, key_in_use: false, children: 0 },
     };
     let tokens = facts.parent.as_ref().map_or(0, |parent| parent.tokens_per_minute);
     if let Decided::Refused(refusal) = decision::create_child(&facts, most) {
@@ -75,15 +76,16 @@ pub async fn create(db: &mut dyn Executor, parent: &AccountId, new: &NewAccount,
     }
 }
 
-async fn new_facts(db: &mut dyn Executor, row: i64, parent: Account) -> Result<NewChildFacts> {
+async fn new_facts(db: &mut dyn Executor, row: i64, parent: Account, new: &NewAccount) -> Result<NewChildFacts> {
     let own = db.query("SELECT 1 FROM child_account WHERE account = ?1", &values![row]).await?;
     let open = "SELECT count(*) FROM child_account c {join} account a ON a.id = c.account \
          WHERE c.parent = ?1 AND a.revoked_at IS NULL";
     let children = only(&db.query(open, &values![row]).await?)?.get(0)?;
-    Ok(NewChildFacts { parent: Some(parent), is_child: !own.is_empty(), children })
+    let key_in_use = accounts::create_facts(db, new).await?.id_or_key_in_use;
+    Ok(NewChildFacts { parent: Some(parent), is_child: !own.is_empty(), key_in_use, children })
 }
 
-const OF_PARENT: &str = "SELECT c.account FROM child_account c {join} account p ON p.id = c.parent WHERE p.org_id = ?1";
+const OF_PARENT: &str = "SELECT c.account FROM account p {join} child_account c ON c.parent = p.id WHERE p.org_id = ?1";
 
 /// The children of an account after a cursor, at most `limit`.
 pub async fn list(
@@ -101,6 +103,14 @@ pub async fn list(
 pub async fn by_id(db: &mut dyn Executor, parent: &AccountId, id: &AccountId) -> Result<Option<Account>> {
     let condition = format!("a.id IN ({OF_PARENT}) AND a.org_id = ?2");
     let found = accounts::select(db, &condition, &values![parent, id]).await?;
+    Ok(found.into_iter().next().map(|(_, account)| account))
+}
+
+/// The parent of an account.
+pub async fn parent(db: &mut dyn Executor, id: &AccountId) -> Result<Option<Account>> {
+    let condition =
+        "a.id = (SELECT c.parent FROM account own {join} child_account c ON c.account = own.id WHERE own.org_id = ?1)";
+    let found = accounts::select(db, condition, &values![id]).await?;
     Ok(found.into_iter().next().map(|(_, account)| account))
 }
 
@@ -150,7 +160,14 @@ async fn facts(db: &mut dyn Executor, parent: &AccountId, child: &AccountId) -> 
     let parent_row = accounts::locked(db, parent).await?;
     let is_child = by_id(db, parent, child).await?.is_some();
     let child_row = if is_child { accounts::locked(db, child).await? } else { None };
-    Ok(MoveFacts { parent: parent_row, child: child_row, before: None })
+    let given = match &child_row {
+        Some((row, _)) => {
+            let moved = values![row, LedgerKind::TransferIn, LedgerKind::TransferOut];
+            credits(ledger::sum(db, "account = ?1 AND kind IN (?2, ?3)", &moved).await?)?
+        }
+        None => Credits::ZERO,
+    };
+    Ok(MoveFacts { parent: parent_row, child: child_row, given, before: None })
 }
 
 async fn post(db: &mut dyn Executor, changes: MoveChanges<i64>) -> Result<()> {
@@ -160,9 +177,8 @@ async fn post(db: &mut dyn Executor, changes: MoveChanges<i64>) -> Result<()> {
 
 /// What each child of an account used on each day of a range.
 pub async fn usage(db: &mut dyn Executor, parent: &AccountId, days: DayRange) -> Result<Vec<ChildUsage>> {
-    let sql = "SELECT a.id, a.org_id FROM account a WHERE a.id IN (SELECT c.account FROM child_account c \
-         {join} account p ON p.id = c.parent WHERE p.org_id = ?1)";
-    let rows = db.query(sql, &values![parent]).await?;
+    let sql = format!("SELECT a.id, a.org_id FROM account a WHERE a.id IN ({OF_PARENT})");
+    let rows = db.query(&sql, &values![parent]).await?;
     let child = |row: &Row| Ok::<_, crate::Fault>((row.get(0)?, row.get(1)?));
     let children = rows.iter().map(child).collect::<Result<HashMap<i64, AccountId>>>()?;
     let sql = format!(

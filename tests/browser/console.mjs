@@ -6,7 +6,7 @@ import { enter, shown, visit } from "./console-steps.mjs";
 import { LOOKS, call, tabTo } from "./steps.mjs";
 
 const VIEWS = ["Overview", "Accounts", "Payments", "Plans", "Catalogue", "Price versions", "Audit log", "Operators"];
-const TABS = ["ledger", "charges", "usage", "keys", "members", "holds", "webhooks", "payments", "history"];
+const TABS = ["ledger", "charges", "usage", "keys", "members", "children", "holds", "webhooks", "payments", "history"];
 const DAY_MS = 86_400_000;
 
 /** Puts a made-up month into the report, and two chains into the health. */

@@ -8,6 +8,7 @@ import { KEY, call, signIn, signUp } from "./steps.mjs";
 import { account } from "./account.mjs";
 import { agents } from "./agents.mjs";
 import { buying } from "./buying.mjs";
+import { children } from "./children.mjs";
 import { consoleActions } from "./console-actions.mjs";
 import { consolePrices } from "./console-prices.mjs";
 import { consoleSearch } from "./console-search.mjs";
@@ -25,6 +26,7 @@ import { receipts } from "./receipts.mjs";
 import { reference } from "./reference.mjs";
 import { signin } from "./signin.mjs";
 import { signing } from "./signing.mjs";
+import { verifyReceipt } from "./verifyreceipt.mjs";
 import { volumes } from "./volumes.mjs";
 import { webhooks } from "./webhooks.mjs";
 import { weights } from "./weights.mjs";
@@ -66,6 +68,7 @@ const scenes = {
   ...account,
   ...agents,
   ...buying,
+  ...children,
   ...plans,
   ...signin,
   ...signing,
@@ -83,6 +86,7 @@ const scenes = {
   ...months,
   ...receipts,
   ...reference,
+  ...verifyReceipt,
   ...volumes,
   ...webhooks,
   ...weights,

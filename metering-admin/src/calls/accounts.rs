@@ -14,9 +14,9 @@ use crate::action::Action;
 use crate::call::{Viewer, call};
 use crate::error::{AdminError, wrong};
 use crate::wire::{
-    AccountDocument, AccountMembersDocument, AccountRequestDocument, AccountRequestsDocument, AccountsDocument,
-    CreateAccountRequest, CreatedAccountDocument, EntryRequest, EraseRequest, ErasureDocument, LimitsRequest,
-    PaymentRecordsDocument, ReasonRequest,
+    AccountDocument, AccountFamilyDocument, AccountMembersDocument, AccountRequestDocument, AccountRequestsDocument,
+    AccountsDocument, CreateAccountRequest, CreatedAccountDocument, EntryRequest, EraseRequest, ErasureDocument,
+    LimitsRequest, PaymentRecordsDocument, ReasonRequest,
 };
 
 register!(
@@ -28,6 +28,7 @@ register!(
     AccountActivity,
     AccountPayments,
     AccountMembers,
+    AccountFamily,
     HeldRequests,
     HeldRequest,
     Grant,
@@ -95,6 +96,16 @@ parameters! {
         id: AccountId,
         /// UTC days including today, 30 by default
         days: Bounded<30, 36500>,
+    }
+
+    /// Which child accounts.
+    ChildrenPage {
+        /// The account's id
+        id: AccountId,
+        /// Where to continue
+        after: Option<Cursor>,
+        /// Maximum number of accounts, 100 by default
+        limit: Bounded<100, 1000>,
     }
 
     /// How many of the newest.
@@ -211,6 +222,17 @@ call! {
     returns(200, "Members, open invitations and the log") or(NotFound);
     async fn run(admin, _by: Viewer, of: OfAccount, _body: ()) -> AccountMembersDocument {
         admin.members(&of.id).await
+    }
+}
+
+call! {
+    /// The child accounts of an account, oldest first, and its parent
+    ///
+    /// If `next` is not null, more accounts follow: send it as `after`.
+    AccountFamily("account_children") = GET "/admin/accounts/{id}/children" in "accounts";
+    returns(200, "The parent and the children") or(NotFound);
+    async fn run(admin, _by: Viewer, page: ChildrenPage, _body: ()) -> AccountFamilyDocument {
+        admin.family(&page.id, page.after.as_ref(), page.limit.0).await
     }
 }
 

@@ -108,6 +108,18 @@ pub struct AccountsDocument {
     pub next: Option<String>,
 }
 
+/// Whose child an account is, and a page of its own children, in the order of creation.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct AccountFamilyDocument {
+    /// The account that it is a child of; null if it is none.
+    pub parent: Option<AccountDocument>,
+    /// Its children, closed ones too. A child has none.
+    pub accounts: Vec<AccountDocument>,
+    /// The value of `after` for the accounts that follow; null when there are none.
+    pub next: Option<String>,
+}
+
 /// An account to create.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]

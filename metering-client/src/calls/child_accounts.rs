@@ -3,8 +3,8 @@
 use metering_core::store::Cursor;
 use metering_core::wire::call::Bounded;
 use metering_core::wire::{
-    ChildAccountResponse, ChildAccountsDocument, ChildrenUsageDocument, ClosedChildResponse, CreateChildRequest,
-    IssuedChildResponse, MoveCreditsRequest, MovedCreditsResponse,
+    ChangeChildRequest, ChildAccountResponse, ChildAccountsDocument, ChildrenUsageDocument, ClosedChildResponse,
+    CreateChildRequest, IssuedChildResponse, MoveCreditsRequest, MovedCreditsResponse,
 };
 use metering_core::{call, parameters};
 
@@ -68,15 +68,25 @@ call! {
     takes(OfChild, ());
     returns(200, "The child account": ChildAccountResponse) or(NotFound: "the account has no such child");
 
+    /// Change the rate limits of a child account
+    ///
+    /// Takes effect immediately.
+    ChangeChildAccount("change_child_account") = PATCH "/accounts/{id}" in "child_accounts" for KEY;
+    takes(OfChild, ChangeChildRequest);
+    returns(200, "The child account as it is now": ChildAccountResponse)
+        or(ValidationFailed: "also for rate limits above those of the parent",
+            NotFound: "the account has no such child, or it is closed", RateLimited, OutcomeUnknown);
+
     /// Give credits to a child account, or take them back
     ///
-    /// Both accounts change in one transaction, and no balance falls below zero by it. `Idempotency-Key`, of at least 32
-    /// random characters, is required: the same request moves credits once.
+    /// Both accounts change in one transaction, and no balance falls below zero by it. The parent can take back at most what
+    /// it gave, less what it took back before. `Idempotency-Key`, of at least 32 random characters, is required: the same
+    /// request moves credits once.
     MoveCredits("move_credits") = POST "/accounts/{id}/credits" in "child_accounts" for KEY;
     takes(OfChild, MoveCreditsRequest, repeatable);
     returns(200, "Both balances": MovedCreditsResponse)
         or(NotFound: "the account has no such child, or it is closed",
-            Conflict: "the account that would give the credits has too few",
+            Conflict: "the account that would give the credits has too few, or more would be taken back than was given",
             IdempotencyKeyReused: "this `Idempotency-Key` moved something else", RateLimited, OutcomeUnknown);
 
     /// Replace the keys of a child account
@@ -95,5 +105,7 @@ call! {
     takes(OfChild, ());
     returns(200, "Closed": ClosedChildResponse)
         or(NotFound: "the account has no such child, or it is closed",
-            Conflict: "its requests in progress hold credits, or its balance is below zero", RateLimited, OutcomeUnknown);
+            Conflict: "requests of it are in progress, a payment of it is on its way, its balance is below zero, or it has \
+                       credits that the parent did not give",
+            RateLimited, OutcomeUnknown);
 }

@@ -23,17 +23,18 @@ named_enum! {
 #[error("must be owner, billing, developer or viewer")]
 pub struct MemberRoleError;
 
-/// What a request of a member does.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Right {
-    /// Reads.
-    Read,
-    /// Makes or changes keys or webhooks.
-    Develop,
-    /// Buys, or changes alerts and billing details.
-    Pay,
-    /// Changes members, the first key or other accounts.
-    Own,
+named_enum! {
+    /// What a request of a member does.
+    pub enum Right {
+        /// Reads.
+        Read = "read",
+        /// Makes or changes keys or webhooks.
+        Develop = "develop",
+        /// Buys, or changes alerts and billing details.
+        Pay = "pay",
+        /// Changes members, the first key or other accounts.
+        Own = "own",
+    }
 }
 
 impl MemberRole {
@@ -95,7 +96,7 @@ mod tests {
             (Viewer, [true, false, false, false]),
         ];
         for (role, expected) in table {
-            assert_eq!([Right::Read, Right::Develop, Right::Pay, Right::Own].map(|right| role.may(right)), expected);
+            assert_eq!(Right::ALL.map(|right| role.may(right)), expected);
             assert_eq!(role.as_str().parse(), Ok(role));
         }
         assert_eq!("admin".parse::<MemberRole>(), Err(MemberRoleError));

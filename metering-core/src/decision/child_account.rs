@@ -1,7 +1,8 @@
 //! Child accounts: created, filled, emptied and closed by their parent.
 //!
 //! Credits that are moved are granted to one account and taken from the other: what was bought, and what a reversal takes
-//! back, stays with the account that bought.
+//! back, stays with the account that bought. A parent takes back at most what it gave. Otherwise it could take credits that
+//! the child bought, and only the child would owe them when their payment is reversed.
 
 use super::entry::EntryChanges;
 use super::{Decided, active};
@@ -18,6 +19,8 @@ pub struct NewChildFacts {
     pub parent: Option<Account>,
     /// Whether it is a child itself.
     pub is_child: bool,
+    /// Whether any account has or had the child's key.
+    pub key_in_use: bool,
     /// How many children it has that are not closed.
     pub children: u64,
 }
@@ -25,13 +28,17 @@ pub struct NewChildFacts {
 /// Decides whether [`ChildAccountStore::create_child`](crate::store::ChildAccountStore::create_child) creates an account,
 /// as [`create_account`](super::create_account) then does.
 ///
-/// Refused, in this order: [`ChildCreated::NoSuchParent`], [`ChildCreated::IsChild`], [`ChildCreated::TooMany`].
+/// Refused, in this order: [`ChildCreated::NoSuchParent`], [`ChildCreated::IsChild`], [`ChildCreated::KeyUsed`],
+/// [`ChildCreated::TooMany`].
 pub fn create_child(facts: &NewChildFacts, most: u32) -> Decided<(), ChildCreated> {
     if facts.parent.as_ref().is_none_or(|parent| parent.revoked_at.is_some()) {
         return Decided::Refused(ChildCreated::NoSuchParent);
     }
     if facts.is_child {
         return Decided::Refused(ChildCreated::IsChild);
+    }
+    if facts.key_in_use {
+        return Decided::Refused(ChildCreated::KeyUsed);
     }
     if facts.children >= u64::from(most) {
         return Decided::Refused(ChildCreated::TooMany);
@@ -46,6 +53,8 @@ pub struct MoveFacts<K> {
     pub parent: Option<(K, Account)>,
     /// The account that is to be its child, revoked or not, and its row. `None` if it is no child of the parent.
     pub child: Option<(K, Account)>,
+    /// What the parent gave to the child, less what it took back. 0 if it is no child of the parent.
+    pub given: Credits,
     /// What the same request of the parent moved before.
     pub before: Option<CreditMove>,
 }
@@ -71,7 +80,7 @@ impl<K: Clone> MoveChanges<K> {
 /// Decides [`ChildAccountStore::move_credits`](crate::store::ChildAccountStore::move_credits).
 ///
 /// Refused, in this order: [`CreditsMoved::NoSuchChild`]; [`CreditsMoved::OtherRequest`]; [`CreditsMoved::Moved`] when the
-/// same request moved them before; [`CreditsMoved::NotEnough`]; [`CreditsMoved::OutOfRange`].
+/// same request moved them before; [`CreditsMoved::NotEnough`]; [`CreditsMoved::NotGiven`]; [`CreditsMoved::OutOfRange`].
 pub fn move_credits<K>(facts: MoveFacts<K>, wanted: &CreditMove) -> Decided<MoveChanges<K>, CreditsMoved> {
     let (Some(parent), Some(child)) = (active(facts.parent), active(facts.child)) else {
         return Decided::Refused(CreditsMoved::NoSuchChild);
@@ -90,6 +99,10 @@ pub fn move_credits<K>(facts: MoveFacts<K>, wanted: &CreditMove) -> Decided<Move
     let (giver, amount) = if wanted.amount.is_negative() { (&child.1, given) } else { (&parent.1, wanted.amount) };
     if giver.totals.balance < amount {
         return Decided::Refused(CreditsMoved::NotEnough(giver.totals.balance));
+    }
+    let takeable = facts.given.max(Credits::ZERO);
+    if wanted.amount.is_negative() && takeable < amount {
+        return Decided::Refused(CreditsMoved::NotGiven(takeable));
     }
     match moved(parent, child, wanted.amount, wanted.at) {
         Some(changes) => Decided::Accepted(changes),
@@ -119,7 +132,7 @@ fn moved<K>(parent: (K, Account), child: (K, Account), amount: Credits, at: Time
 /// could not be credited any more.
 ///
 /// Refused, in this order: [`ChildClosed::NoSuchChild`]; [`ChildClosed::InProgress`]; [`ChildClosed::Paying`];
-/// [`ChildClosed::Owes`]; [`ChildClosed::OutOfRange`].
+/// [`ChildClosed::Owes`]; [`ChildClosed::HasOwn`]; [`ChildClosed::OutOfRange`].
 pub fn close_child<K>(
     facts: MoveFacts<K>,
     is_paying: bool,
@@ -137,6 +150,10 @@ pub fn close_child<K>(
     }
     if totals.balance.is_negative() {
         return Decided::Refused(ChildClosed::Owes(totals.balance));
+    }
+    let own = totals.balance.checked_sub(facts.given.max(Credits::ZERO)).unwrap_or(Credits::ZERO);
+    if own.is_positive() {
+        return Decided::Refused(ChildClosed::HasOwn(own));
     }
     if totals.balance == Credits::ZERO {
         return Decided::Accepted(None);
@@ -159,7 +176,7 @@ mod tests {
         "org_yyyyyyyyyyyyyyyyyyyy".parse().unwrap()
     }
 
-    /// A child with this balance, of which it was granted all.
+    /// A child with this balance, all of which its parent gave.
     fn child(balance: i64) -> Account {
         let totals = Totals { balance: atoms(balance), granted: atoms(balance), ..Totals::default() };
         Account { id: child_id(), totals, ..account() }
@@ -172,7 +189,13 @@ mod tests {
 
     /// The parent has a balance of two atoms.
     fn facts(child: Account, before: Option<CreditMove>) -> MoveFacts<i64> {
-        MoveFacts { parent: Some((1, account())), child: Some((2, child)), before }
+        let given = child.totals.granted;
+        MoveFacts { parent: Some((1, account())), child: Some((2, child)), given, before }
+    }
+
+    /// A child with a balance of five atoms, of which its parent gave so many, less what it took back.
+    fn given(given: i64) -> MoveFacts<i64> {
+        MoveFacts { given: atoms(given), ..facts(child(5), None) }
     }
 
     #[test]
@@ -189,11 +212,19 @@ mod tests {
             (facts(child(0), None), 3, CreditsMoved::NotEnough(atoms(2))),
             (facts(child(5), None), -6, CreditsMoved::NotEnough(atoms(5))),
             (facts(child(-1), None), -1, CreditsMoved::NotEnough(atoms(-1))),
+            (given(3), -6, CreditsMoved::NotEnough(atoms(5))),
+            (given(3), -4, CreditsMoved::NotGiven(atoms(3))),
+            (given(-3), -1, CreditsMoved::NotGiven(atoms(0))),
             (facts(child(i64::MAX), None), 1, CreditsMoved::OutOfRange),
         ];
         for (facts, amount, refusal) in table {
             assert_eq!(move_credits(facts, &wanted(amount)), Decided::Refused(refusal), "{amount}");
         }
+        assert!(
+            matches!(move_credits(given(3), &wanted(-3)), Decided::Accepted(_)),
+            "what was given can be taken back"
+        );
+        assert!(matches!(move_credits(given(0), &wanted(1)), Decided::Accepted(_)), "a child can always be given more");
         let again = move_credits(facts(child(0), Some(wanted(2))), &wanted(2));
         let (parent, child) = (Box::new(account()), Box::new(child(0)));
         assert_eq!(again, Decided::Refused(CreditsMoved::Moved { parent, child }), "whatever the balances are by now");
@@ -225,16 +256,19 @@ mod tests {
             let account = child(balance);
             Account { totals: Totals { held: atoms(1), ..account.totals }, ..account }
         };
-        // child, whether it is paying, refusal, or what moves
+        // facts, whether the child is paying, refusal, or what moves
         let table = [
-            (held(5), true, Err(ChildClosed::InProgress(atoms(1)))),
-            (child(5), true, Err(ChildClosed::Paying)),
-            (child(-1), false, Err(ChildClosed::Owes(atoms(-1)))),
-            (child(0), false, Ok(0)),
-            (child(5), false, Ok(-5)),
+            (facts(held(5), None), true, Err(ChildClosed::InProgress(atoms(1)))),
+            (facts(child(5), None), true, Err(ChildClosed::Paying)),
+            (facts(child(-1), None), false, Err(ChildClosed::Owes(atoms(-1)))),
+            (given(3), false, Err(ChildClosed::HasOwn(atoms(2)))),
+            (given(-3), false, Err(ChildClosed::HasOwn(atoms(5)))),
+            (facts(child(0), None), false, Ok(0)),
+            (given(7), false, Ok(-5)),
+            (facts(child(5), None), false, Ok(-5)),
         ];
-        for (child, is_paying, expected) in table {
-            match (close_child(facts(child, None), is_paying, NOW), expected) {
+        for (facts, is_paying, expected) in table {
+            match (close_child(facts, is_paying, NOW), expected) {
                 (Decided::Refused(refusal), Err(expected)) => assert_eq!(refusal, expected),
                 (Decided::Accepted(changes), Ok(amount)) => {
                     assert_eq!(changes.map_or(atoms(0), |changes| changes.child.entry.amount), atoms(amount));
@@ -246,13 +280,14 @@ mod tests {
 
     #[test]
     fn a_child_has_no_children_and_a_parent_not_too_many() {
-        let facts = |parent, is_child, children| NewChildFacts { parent, is_child, children };
+        let facts = |parent, is_child, key_in_use, children| NewChildFacts { parent, is_child, key_in_use, children };
         let table = [
-            (facts(None, true, 9), Some(ChildCreated::NoSuchParent)),
-            (facts(Some(revoked()), true, 9), Some(ChildCreated::NoSuchParent)),
-            (facts(Some(account()), true, 9), Some(ChildCreated::IsChild)),
-            (facts(Some(account()), false, 3), Some(ChildCreated::TooMany)),
-            (facts(Some(account()), false, 2), None),
+            (facts(None, true, true, 9), Some(ChildCreated::NoSuchParent)),
+            (facts(Some(revoked()), true, true, 9), Some(ChildCreated::NoSuchParent)),
+            (facts(Some(account()), true, true, 9), Some(ChildCreated::IsChild)),
+            (facts(Some(account()), false, true, 9), Some(ChildCreated::KeyUsed)),
+            (facts(Some(account()), false, false, 3), Some(ChildCreated::TooMany)),
+            (facts(Some(account()), false, false, 2), None),
         ];
         for (facts, refusal) in table {
             assert_eq!(create_child(&facts, 3), refusal.map_or(Decided::Accepted(()), Decided::Refused));

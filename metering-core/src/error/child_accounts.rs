@@ -22,6 +22,12 @@ pub enum ChildAccountError {
     /// The balance of the account that gives does not cover the credits.
     #[error("Nothing was moved: the account that would give the credits has {0} left.")]
     NotEnough(Credits),
+    /// The parent would take back more than it gave.
+    #[error(
+        "Nothing was moved: you can take back at most {0} credits, which is what you gave to this account, less what you took \
+         back. Its other credits are its own."
+    )]
+    NotGiven(Credits),
     /// A balance could not hold the credits.
     #[error("Nothing was moved: a balance could not hold so many credits.")]
     OutOfRange,
@@ -34,6 +40,12 @@ pub enum ChildAccountError {
     /// The child's balance is below zero.
     #[error("The account was not closed: its balance is {0}. Give it credits first.")]
     Owes(Credits),
+    /// The child has credits that its parent did not give.
+    #[error(
+        "The account was not closed: {0} of its credits did not come from you, and stay its own. Close it when they are spent, \
+         or ask the operator."
+    )]
+    HasOwn(Credits),
 }
 
 impl ChildAccountError {
@@ -44,10 +56,12 @@ impl ChildAccountError {
             Self::IsChild
             | Self::TooMany
             | Self::NotEnough(_)
+            | Self::NotGiven(_)
             | Self::OutOfRange
             | Self::InProgress(_)
             | Self::Paying
-            | Self::Owes(_) => ErrorCode::Conflict,
+            | Self::Owes(_)
+            | Self::HasOwn(_) => ErrorCode::Conflict,
         }
     }
 }

@@ -23,8 +23,9 @@ use crate::service::metering::Service;
 use crate::store::{ChildAccountStore, ChildClosed, ChildCreated, CreditMove, CreditsMoved, Cursor, NewAccount};
 use crate::usage::DayRange;
 use crate::wire::{
-    ChildAccountResponse, ChildAccountsDocument, ChildUsageEntry, ChildrenDay, ChildrenUsageDocument,
-    ClosedChildResponse, CreateChildRequest, IssuedChildResponse, MoveCreditsRequest, MovedCreditsResponse,
+    ChangeChildRequest, ChildAccountResponse, ChildAccountsDocument, ChildUsageEntry, ChildrenDay,
+    ChildrenUsageDocument, ClosedChildResponse, CreateChildRequest, IssuedChildResponse, MoveCreditsRequest,
+    MovedCreditsResponse,
 };
 
 /// The most child accounts in one response.
@@ -110,9 +111,7 @@ impl<'s> ChildAccounts<'s> {
         let mut fields = Fields::default();
         let name: Option<AgentName> = fields.parsed("agent_name", request.agent_name.as_deref());
         let limits = request.rate_limits.unwrap_or(parent.limits);
-        if !is_within(limits, parent.limits) {
-            fields.wrong("rate_limits", "must not exceed those of the parent account");
-        }
+        check_limits(&mut fields, limits, &parent);
         let name = name.filter(|_| fields.is_empty());
         let Some(name) = name else { return Err(fields.into_error()) };
         let key = match idempotency_key {
@@ -123,22 +122,47 @@ impl<'s> ChildAccounts<'s> {
             }
             None => ApiKey::generate(&SystemRandomness),
         };
-        if idempotency_key.is_some()
-            && let Some(account) = self.access.store.account_by_key(&key.hash()).await?
-        {
-            // The same request made it before, unless it was for another account.
-            let child = store.child_account(&parent.id, &account.id).await?;
-            let child = child.filter(|child| child.agent_name == name).ok_or(Error::Repeated(Repetition::UsedUp))?;
-            return Ok(IssuedChildResponse { api_key: key.into(), data: (&child).into() });
+        let (id, hash) = (AccountId::generate(&SystemRandomness), key.hash());
+        let new = NewAccount { limits, ..NewAccount::new(id, name.clone(), hash, self.access.now()) };
+        let child = match store.create_child(&parent.id, new, self.most).await? {
+            ChildCreated::Account(account) => account,
+            // The same request made it before, unless that was for another account. Its key may have been replaced since.
+            ChildCreated::KeyUsed => {
+                let made = self.access.store.account_by_key(&hash).await?;
+                let made = made.ok_or(Error::Repeated(Repetition::UsedUp))?;
+                let child = store.child_account(&parent.id, &made.id).await?;
+                child.filter(|child| child.agent_name == name).ok_or(Error::Repeated(Repetition::UsedUp))?
+            }
+            ChildCreated::NoSuchParent => return Err(Error::KeyRefused(KeyFault::NotLive)),
+            ChildCreated::IsChild => return Err(ChildAccountError::IsChild.into()),
+            ChildCreated::TooMany => return Err(ChildAccountError::TooMany.into()),
+        };
+        Ok(IssuedChildResponse { api_key: key.into(), data: (&child).into() })
+    }
+
+    /// Changes the rate limits of a child, to at most those of the caller's account.
+    ///
+    /// # Errors
+    /// As [`ChildAccounts::create`].
+    pub async fn change(
+        self,
+        caller: impl Into<Caller<'_>>,
+        id: &str,
+        request: &ChangeChildRequest,
+    ) -> Result<ChildAccountResponse, Error> {
+        let parent = self.access.first_holder(caller.into(), Right::Own).await?.account;
+        let child = self.child(&parent.id, id).await?;
+        if child.revoked_at.is_some() {
+            return Err(ChildAccountError::NoSuchChild.into());
         }
-        let id = AccountId::generate(&SystemRandomness);
-        let new = NewAccount { limits, ..NewAccount::new(id, name, key.hash(), self.access.now()) };
-        match store.create_child(&parent.id, new, self.most).await? {
-            ChildCreated::Account(account) => Ok(IssuedChildResponse { api_key: key.into(), data: (&account).into() }),
-            ChildCreated::NoSuchParent => Err(Error::KeyRefused(KeyFault::NotLive)),
-            ChildCreated::IsChild => Err(ChildAccountError::IsChild.into()),
-            ChildCreated::TooMany => Err(ChildAccountError::TooMany.into()),
+        let mut fields = Fields::default();
+        let limits = fields.required("rate_limits", request.rate_limits);
+        if let Some(limits) = limits {
+            check_limits(&mut fields, limits, &parent);
         }
+        let Some(limits) = limits.filter(|_| fields.is_empty()) else { return Err(fields.into_error()) };
+        let changed = self.access.store.set_limits(&child.id, limits).await?;
+        Ok(ChildAccountResponse { data: (&changed.ok_or(ChildAccountError::NoSuchChild)?).into() })
     }
 
     /// The children of the caller's account with their balances, oldest first: at most `limit` (1 to 100) after `after`.
@@ -203,8 +227,8 @@ impl<'s> ChildAccounts<'s> {
         Ok(ChildrenUsageDocument { window_days: days, data, by_day: by_day.into_iter().map(day).collect() })
     }
 
-    /// Gives credits to a child, or takes back an amount below zero. Both accounts change together, once for each
-    /// idempotency key, which is required.
+    /// Gives credits to a child, or, with an amount below zero, takes back at most what was given. Both accounts change
+    /// together, once for each idempotency key, which is required.
     ///
     /// # Errors
     /// As [`ChildAccounts::create`]; [`Error::Repeated`] when the idempotency key moved something else.
@@ -238,6 +262,7 @@ impl<'s> ChildAccounts<'s> {
             CreditsMoved::NoSuchChild => Err(ChildAccountError::NoSuchChild.into()),
             CreditsMoved::OtherRequest => Err(Error::Repeated(Repetition::OtherRequest)),
             CreditsMoved::NotEnough(left) => Err(ChildAccountError::NotEnough(left).into()),
+            CreditsMoved::NotGiven(most) => Err(ChildAccountError::NotGiven(most).into()),
             CreditsMoved::OutOfRange => Err(ChildAccountError::OutOfRange.into()),
         }
     }
@@ -255,7 +280,8 @@ impl<'s> ChildAccounts<'s> {
         Ok(IssuedChildResponse { api_key: key.into(), data: (&account).into() })
     }
 
-    /// Closes a child: its credits go back, and its keys stop working. It stays in the list.
+    /// Closes a child: its credits go back, and its keys stop working. It stays in the list. Refused while it has credits
+    /// that its parent did not give.
     ///
     /// # Errors
     /// As [`ChildAccounts::create`].
@@ -268,6 +294,7 @@ impl<'s> ChildAccounts<'s> {
             ChildClosed::InProgress(held) => Err(ChildAccountError::InProgress(held).into()),
             ChildClosed::Paying => Err(ChildAccountError::Paying.into()),
             ChildClosed::Owes(balance) => Err(ChildAccountError::Owes(balance).into()),
+            ChildClosed::HasOwn(own) => Err(ChildAccountError::HasOwn(own).into()),
             ChildClosed::OutOfRange => Err(ChildAccountError::OutOfRange.into()),
         }
     }
@@ -279,6 +306,12 @@ impl<'s> ChildAccounts<'s> {
 
     fn store(self) -> Result<&'s dyn ChildAccountStore, Error> {
         Ok(self.store.filter(|_| self.most > 0).ok_or(ChildAccountError::NotOffered)?)
+    }
+}
+
+fn check_limits(fields: &mut Fields, limits: RateLimits, parent: &Account) {
+    if !is_within(limits, parent.limits) {
+        fields.wrong("rate_limits", "must not exceed those of the parent account");
     }
 }
 

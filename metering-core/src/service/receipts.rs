@@ -52,6 +52,13 @@ impl Service {
         self
     }
 
+    /// Has no receipts signed any more.
+    #[must_use]
+    pub fn without_receipts(mut self) -> Self {
+        self.charging.receipts = None;
+        self
+    }
+
     /// The headers of a response to a request that was charged without the layer: its signed receipt, if it gets one.
     /// `is_preferred` says whether the client [asked for it](crate::wire::prefers_receipt). A receipt that cannot be
     /// signed is logged and left out.

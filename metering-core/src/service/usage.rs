@@ -71,9 +71,11 @@ impl Usage<'_> {
     /// # Errors
     /// [`Error::Unauthorized`] without a live key, or when the store fails.
     pub async fn balance(self, caller: impl Into<Caller<'_>>) -> Result<BalanceDocument, Error> {
+        let caller: Caller<'_> = caller.into();
         let account = self.access.authorize(caller, Scope::Read).await?;
         let email_verification = self.signups.email_verification(&account);
-        Ok(BalanceDocument { email_verification, ..BalanceDocument::from(&account) })
+        let member = caller.member().map(|member| member.role.into());
+        Ok(BalanceDocument { email_verification, member, ..BalanceDocument::from(&account) })
     }
 
     /// Usage by day and by route over the last `days` UTC days, at least 1 and at most 90.

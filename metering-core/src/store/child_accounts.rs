@@ -28,6 +28,9 @@ pub trait ChildAccountStore: Store {
     /// A child of an account, closed or not.
     async fn child_account(&self, parent: &AccountId, id: &AccountId) -> Result<Option<Account>, StoreError>;
 
+    /// The parent of an account, revoked or not; `None` if the account is no child.
+    async fn parent_account(&self, id: &AccountId) -> Result<Option<Account>, StoreError>;
+
     /// Moves credits between an account and its child. Both entries are written in one transaction, at most once for each
     /// request of the parent. [`move_credits`](crate::backend::decision::move_credits) has the refusals in order.
     async fn move_credits(&self, wanted: CreditMove) -> Result<CreditsMoved, StoreError>;
@@ -86,6 +89,8 @@ pub enum ChildCreated {
     NoSuchParent,
     /// The parent is a child itself; nothing was created.
     IsChild,
+    /// An account has or had the key, such as the one that the same request created before; nothing was created.
+    KeyUsed,
     /// The parent has as many children as it may have; nothing was created.
     TooMany,
 }
@@ -106,6 +111,8 @@ pub enum CreditsMoved {
     OtherRequest,
     /// The balance of the account that gives does not cover them; nothing was moved.
     NotEnough(Credits),
+    /// The parent would take back more than it gave; it can take back at most this. Nothing was moved.
+    NotGiven(Credits),
     /// A balance or a total could not hold them; nothing was moved.
     OutOfRange,
 }
@@ -123,6 +130,8 @@ pub enum ChildClosed {
     Paying,
     /// The child's balance is below zero; nothing changed.
     Owes(Credits),
+    /// So many of the child's credits did not come from its parent, which would get them; nothing changed.
+    HasOwn(Credits),
     /// The parent's balance or totals could not hold its credits; nothing changed.
     OutOfRange,
 }

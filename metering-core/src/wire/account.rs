@@ -3,6 +3,7 @@
 use serde::Serialize;
 
 use crate::access::account::{Account, RateLimits};
+use crate::access::role::{MemberRole, Right};
 use crate::money::credits::Credits;
 use crate::wire::email::EmailVerification;
 
@@ -44,6 +45,28 @@ pub struct BalanceDocument {
     pub rate_limits: RateLimits,
     /// The limit on the tokens that requests use per calendar minute; 0 means no limit.
     pub tokens_per_minute: u32,
+    /// What the member may do whose session this request came with. Left out for a key.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub member: Option<MemberRights>,
+}
+
+/// What a member of an account may do.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct MemberRights {
+    /// The member's role.
+    #[cfg_attr(feature = "openapi", schema(value_type = String))]
+    pub role: MemberRole,
+    /// Its rights: `read`; `develop` for keys and webhooks; `pay` to buy, and for alerts and billing details; `own` for
+    /// members, child accounts, the first key and the export.
+    #[cfg_attr(feature = "openapi", schema(value_type = Vec<String>))]
+    pub may: Vec<Right>,
+}
+
+impl From<MemberRole> for MemberRights {
+    fn from(role: MemberRole) -> Self {
+        Self { role, may: Right::ALL.into_iter().filter(|right| role.may(*right)).collect() }
+    }
 }
 
 impl From<&Account> for BalanceDocument {
@@ -62,6 +85,7 @@ impl From<&Account> for BalanceDocument {
             alert_below: account.alert.threshold,
             rate_limits: account.limits,
             tokens_per_minute: account.tokens_per_minute,
+            member: None,
         }
     }
 }

@@ -81,7 +81,17 @@ pub struct CreateChildRequest {
     pub rate_limits: Option<RateLimits>,
 }
 
-/// The response to `GET /accounts/{id}`.
+/// The body of `PATCH /accounts/{id}`.
+#[derive(Debug, Clone, Copy, Default, Deserialize, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(deny_unknown_fields)]
+pub struct ChangeChildRequest {
+    /// Its new rate limits on accepted requests, at most those of the parent.
+    #[cfg_attr(feature = "openapi", schema(value_type = RateLimits))]
+    pub rate_limits: Option<RateLimits>,
+}
+
+/// The response to `GET` and `PATCH /accounts/{id}`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct ChildAccountResponse {

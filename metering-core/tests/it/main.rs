@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, reason = "a failed assumption must fail the test")]
 
 mod charging_only;
+mod child_accounts;
 mod courier;
 mod examples;
 mod keys;

@@ -4,8 +4,8 @@ use metering_client::calls::child_accounts::{GetChildrenUsage, ListChildAccounts
 use metering_core::access::{Right, Scope};
 use metering_core::store::Cursor;
 use metering_core::wire::{
-    ChildAccountResponse, ChildAccountsDocument, ChildrenUsageDocument, ClosedChildResponse, CreateChildRequest,
-    IssuedChildResponse, MoveCreditsRequest, MovedCreditsResponse,
+    ChangeChildRequest, ChildAccountResponse, ChildAccountsDocument, ChildrenUsageDocument, ClosedChildResponse,
+    CreateChildRequest, IssuedChildResponse, MoveCreditsRequest, MovedCreditsResponse,
 };
 
 use crate::api::account::{first_key, parameters};
@@ -35,6 +35,12 @@ pub(crate) async fn child_accounts_usage(app: &App, request: Request) -> Result<
 
 pub(crate) async fn child_account(app: &App, request: Request) -> Result<ChildAccountResponse, Problem> {
     Ok(app.service.child_accounts().get(&request.sender()?, request.segment(0)).await?)
+}
+
+pub(crate) async fn change_child_account(app: &App, request: Request) -> Result<ChildAccountResponse, Problem> {
+    let (sender, _) = first_key(app, &request, Right::Own).await?;
+    let wanted: ChangeChildRequest = read(&request.body)?;
+    Ok(counted("child_change", app.service.child_accounts().change(&sender, request.segment(0), &wanted).await)?)
 }
 
 pub(crate) async fn move_credits(app: &App, request: Request) -> Result<MovedCreditsResponse, Problem> {

@@ -6,7 +6,7 @@
 use std::sync::LazyLock;
 
 use metering_client::calls::{
-    account, billing, child_accounts, keys, members, oauth, payments, sessions, signup, webhooks,
+    account, billing, child_accounts, keys, members, oauth, payments, receipts, sessions, signup, webhooks,
 };
 
 use crate::api;
@@ -47,6 +47,7 @@ pub(super) static ENDPOINTS: LazyLock<Table<App>> = LazyLock::new(|| {
         call!(child_accounts::ListChildAccounts => api::child_accounts).compressed(),
         call!(child_accounts::GetChildrenUsage => api::child_accounts_usage).compressed(),
         call!(child_accounts::GetChildAccount => api::child_account),
+        call!(child_accounts::ChangeChildAccount => api::change_child_account),
         call!(child_accounts::MoveCredits => api::move_credits),
         call!(child_accounts::RotateChildAccount => api::rotate_child_account),
         call!(child_accounts::CloseChildAccount => api::close_child_account),
@@ -123,6 +124,7 @@ pub(super) static ENDPOINTS: LazyLock<Table<App>> = LazyLock::new(|| {
         endpoint!(api::metrics).everywhere().compressed(),
         endpoint!(api::openapi_json).everywhere(),
         endpoint!(api::catalogue).everywhere(),
+        call!(receipts::GetReceiptKeys as api::receipt_keys).everywhere(),
         endpoint!(api::x402).everywhere(),
         endpoint!(api::x402_json).everywhere(),
     ])

@@ -34,6 +34,8 @@ pub(super) struct Site {
     prices: PriceTable,
     /// Whether the service sends mail.
     mail: bool,
+    /// Whether accounts may have child accounts.
+    child_accounts: bool,
     /// Whom to write to, where the service cannot help itself; may be empty.
     contact: String,
     /// A link for that; empty if there is none.
@@ -84,6 +86,7 @@ impl Site {
             free_buys: catalogue.buys(free_credits, &used.of(catalogue)).join(" or "),
             prices: PriceTable::new(catalogue),
             mail: config.smtp.is_some(),
+            child_accounts: config.limits.max_child_accounts > 0,
             contact: contact.to_owned(),
             contact_url: contact_url(contact),
             verify_email: config.verifies_email(),

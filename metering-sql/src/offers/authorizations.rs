@@ -61,6 +61,7 @@ pub async fn open(db: &mut dyn Executor, new: &NewAuthorization, lease: Duration
         Some(identifier) => rows::by_identifier(db, &new.signed.authorization.from, identifier).await?,
         None => None,
     };
+    // Writes run one at a time, so nothing revokes or closes the account until the transaction ends.
     let account = accounts::by_id(db, &new.account).await?;
     let record = match decision::open_authorization(new.clone(), known, same.is_some(), account) {
         Decided::Accepted((_, record)) => record,

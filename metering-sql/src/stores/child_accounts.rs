@@ -40,6 +40,10 @@ macro_rules! child_account_store {
                     .await
                 }
 
+                async fn parent_account(&self, id: &AccountId) -> Result<Option<Account>> {
+                    read(self, id.clone(), |db, id| shared(child_accounts::parent(db, id))).await
+                }
+
                 async fn move_credits(&self, wanted: CreditMove) -> Result<CreditsMoved> {
                     write(self, wanted, |db, wanted| shared(child_accounts::move_credits(db, wanted))).await
                 }

@@ -1,6 +1,7 @@
 //! The pages in a real browser: each test runs a scene of `tests/browser/pages.mjs`.
 
 mod buying;
+mod children;
 mod console;
 mod guides;
 mod held;

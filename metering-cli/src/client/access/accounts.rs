@@ -1,6 +1,7 @@
 //! `metering accounts`: child accounts, for the account's own customers.
 
 mod change;
+mod child;
 mod create;
 mod credits;
 mod list;
@@ -36,6 +37,7 @@ enum Command {
     Usage(list::UsageArgs),
     Give(credits::GiveArgs),
     Take(credits::TakeArgs),
+    Limits(change::LimitsArgs),
     Rotate(change::RotateArgs),
     Close(change::CloseArgs),
 }
@@ -48,6 +50,7 @@ impl AccountsArgs {
             Command::Usage(args) => args.run(out).await,
             Command::Give(args) => args.run(out).await,
             Command::Take(args) => args.run(out).await,
+            Command::Limits(args) => args.run(out).await,
             Command::Rotate(args) => args.run(out).await,
             Command::Close(args) => args.run(out).await,
         }

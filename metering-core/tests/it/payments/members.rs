@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use metering_core::access::{Caller, DeviceName, Scope, SessionCredentials};
+use metering_core::access::{Caller, DeviceName, Right, Scope, SessionCredentials};
 use metering_core::charging::IdempotencyKey;
 use metering_core::wire::{
     AuthorizationRequest, ChangeMemberRequest, ConsentRequest, CreateKeyRequest, ErrorCode, InviteMemberRequest,
@@ -164,6 +164,9 @@ async fn a_role_changes_and_a_member_leaves_immediately() {
     let (_, key) = service.open_account("acme", "2".parse().unwrap()).await.unwrap();
     let session = joined(&service, &key, "viewer", &Wallet::of(1)).await;
     let id = session.member.as_ref().unwrap().id.to_string();
+    let shown = service.usage().balance(&session).await.unwrap().member.unwrap();
+    assert_eq!((shown.role.as_str(), shown.may), ("viewer", vec![Right::Read]));
+    assert_eq!(service.usage().balance(&key).await.unwrap().member, None);
     let change = ChangeMemberRequest { role: Some("developer".to_owned()) };
     assert_eq!(code(service.members().change(&session, &id, &change).await), Some(ErrorCode::KeyScope));
     assert_eq!(service.members().change(&key, &id, &change).await.unwrap().data.role, "developer");

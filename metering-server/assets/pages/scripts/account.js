@@ -10,6 +10,7 @@ import { isHolding } from "/assets/held.js";
 import { keepNamedPlan } from "/assets/namedplan.js";
 import { waitingNotice } from "/assets/pending.js";
 import { onReturn } from "/assets/returning.js";
+import { allowed, learnRights } from "/assets/rights.js";
 import { SESSION, forgetEverything, forgetKey, forgetRotation, forgetSession, hasSession, readKey, rememberKey, rememberName, rememberedKey, rememberedPayment, rememberedPlan, rememberedQuote, rememberedRotation, rememberedSigned } from "/assets/session.js";
 import { canKeep, endSession, keepSignedIn, staySignedIn } from "/assets/signin.js";
 import { startTabs } from "/assets/tabs.js";
@@ -57,6 +58,7 @@ async function load(key) {
 /** Shows the data. Opens the account with `key` if none is open. */
 function show(key, data) {
   const { balance } = data;
+  learnRights(balance);
   byId("account-name").textContent = balance.agent_name;
   byId("account-facts").replaceChildren(h("code", {}, balance.org_id), balance.email ? ` · ${balance.email}` : "", balance.payer_address ? " · paid by " : "", balance.payer_address ? h("code", {}, balance.payer_address) : "");
   byId("dashboard-notice").replaceChildren(...waitingNotice(), ...pendingNotice(balance, rememberedKey), ...outOfCredits(balance));
@@ -107,7 +109,7 @@ function fillTabs(opened) {
     unfinished();
     keys = new KeysTab(byId("keys-place"), { secret, here, rotated, ended: leaveKey, unfinished });
     webhooks = new WebhooksTab(byId("panel-webhooks"), { secret, here, ended: leaveKey });
-    settings = () => showSettings({ key: secret, here, ended: () => (forgetSession(), signOut()) });
+    settings = () => showSettings({ key: secret, here, ended: () => (forgetSession(), signOut()), moved: () => refresh({ quiet: true }) });
     if (!byId("panel-settings").hidden) settings();
     connect();
     if (isPaying()) topUp.start();
@@ -159,7 +161,7 @@ function outOfCredits(balance) {
       { class: "notice notice-warn", id: "out-of-credits", role: "status" },
       h("h2", {}, "Out of credits"),
       h("p", {}, "Calls are refused with 402 until the balance is above zero. Your key stays valid. ", h("a", { href: "/docs/guides/errors#402-credits" }, "What programs should do"), "."),
-      h("div", { class: "actions" }, buy),
+      h("div", { class: "actions" }, ...allowed("pay", buy)),
     ),
   ];
 }
@@ -266,6 +268,8 @@ function endTabs() {
 /** Forgets the key and clears the account's data from the page. Keeps a payment in progress for its account. */
 function close() {
   endTabs();
+  byId("children")?.setAttribute("hidden", "");
+  for (const part of document.querySelectorAll("#children-action, #children-list")) part.replaceChildren();
   forgetKey();
   resetView();
   for (const id of FILLED) byId(id).replaceChildren();

@@ -4,6 +4,7 @@ import { callApi, sentence } from "/assets/api.js";
 import { plural } from "/assets/decimal.js";
 import { arrived, busy, h } from "/assets/dom.js";
 import { figure } from "/assets/figure.js";
+import { allowed } from "/assets/rights.js";
 
 /** The line of the balance that says when it is low, with a button that changes it. */
 export function alertLine(balance, { key, reload }) {
@@ -22,5 +23,5 @@ export function alertLine(balance, { key, reload }) {
       }
     }),
   );
-  return h("p", { class: "soft", id: "balance-alert" }, ...words, " ", change, status);
+  return h("p", { class: "soft", id: "balance-alert" }, ...words, " ", ...allowed("pay", change), status);
 }

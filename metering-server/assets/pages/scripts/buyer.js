@@ -3,6 +3,7 @@
 
 import { callApi, sentence } from "/assets/api.js";
 import { arrived, busy, byId, h } from "/assets/dom.js";
+import { allowed } from "/assets/rights.js";
 
 const dialogs = () => arrived(import("/assets/buyerdialog.js"));
 
@@ -32,7 +33,7 @@ export async function showBilling(visit, hadFocus = false) {
     const words = buyer
       ? h("address", {}, ...buyerLines(buyer).flatMap((line, place) => [place > 0 && h("br"), line]))
       : h("p", { class: "soft" }, "None yet. Add your company's name, address and VAT number to have them on your receipts.");
-    action.replaceChildren(change);
+    action.replaceChildren(...allowed("pay", change));
     place.replaceChildren(words, status);
     if (hadFocus) change.focus();
   } catch (error) {
@@ -40,7 +41,7 @@ export async function showBilling(visit, hadFocus = false) {
   }
 }
 
-/** A button that adds the account's details to a receipt that names nobody. `done` gets the receipt. */
+/** A button that adds the account's details to a receipt that names nobody, where the member may. `done` gets the receipt. */
 export function addButton(number, { key, done, status }) {
   const add = h("button", { class: "button button-quiet", type: "button", id: "add-buyer" }, "Add billing details");
   const send = async () => done(await callApi(`/credits/receipt/buyer?number=${encodeURIComponent(number)}`, { method: "POST", key }));
@@ -55,5 +56,5 @@ export function addButton(number, { key, done, status }) {
       }
     }),
   );
-  return add;
+  return allowed("pay", add);
 }

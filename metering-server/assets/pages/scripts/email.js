@@ -3,6 +3,7 @@
 import { callApi, sentence } from "/assets/api.js";
 import { amount, toUnits } from "/assets/decimal.js";
 import { busy, h } from "/assets/dom.js";
+import { allowed } from "/assets/rights.js";
 
 /** Whether the account waits for the verification of its address. */
 export const isPending = ({ email_verification: verification }) => verification?.status === "pending";
@@ -49,5 +50,5 @@ function sendAgain(key, label) {
       }
     }),
   );
-  return h("div", { class: "actions" }, button, status);
+  return h("div", { class: "actions" }, ...allowed("own", button), status);
 }

@@ -8,6 +8,7 @@ import { openKeyPanel } from "/assets/keypanel.js";
 import { keyTable } from "/assets/keyrow.js";
 import { ORDERS, treeOf } from "/assets/keytree.js";
 import { menuButton, openMenu } from "/assets/menu.js";
+import { allowed, may, mayGive, whyNot } from "/assets/rights.js";
 
 /** How many keys are asked for at once. */
 const PAGE = 50;
@@ -63,7 +64,8 @@ export class KeysTab {
         while (next && keys.length < shown) [keys, next] = await part(secret, next, keys);
       }
       if (late()) return;
-      this.own = own;
+      // A member gives keys no more than the role has.
+      this.own = { ...own, scopes: own.scopes.filter(mayGive) };
       this.#skew = date.getTime() - Date.now();
       [this.#keys, this.#next] = [keys, next];
       this.#draw();
@@ -95,12 +97,11 @@ export class KeysTab {
   }
 
   #draw() {
-    const { own } = this;
-    const manages = own.scopes.includes("manage");
+    const manages = this.own.scopes.includes("manage");
     const create = h("button", { class: "button", type: "button", id: "new-key", on: { click: () => this.actions.create() } }, "New key");
     const about = manages
       ? h("p", { class: "soft" }, "Give each program a key of its own, with a budget and no more than it needs. A key sees and changes only itself and its child keys. ", guideLink("keys", "How keys work"), ", and ", guideLink("rate-limits#limits-of-a-key", "how their rate limits work"), ".")
-      : h("p", { class: "notice", id: "keys-no-scope" }, "You see only the key that you signed in with, because it does not have the scope manage. Sign in with a key that has it to see, create and change keys.");
+      : h("p", { class: "notice", id: "keys-no-scope" }, !may("develop") ? whyNot("develop") : "You see only the key that you signed in with, because it does not have the scope manage. Sign in with a key that has it to see, create and change keys.");
     const focused = where(this.#panel);
     const reopen = openMenu(this.#panel);
     this.#panel.replaceChildren(
@@ -156,7 +157,7 @@ export class KeysTab {
       { class: "notice notice-bad", "data-leaked": key.id },
       h("p", {}, h("strong", {}, `${key.name} was reported as leaked. `), "Its secret is refused, and so are its child keys."),
       h("p", {}, "Rotate it to get a new secret, and give that to the programs that used it. This deletes its child keys, because the finder may have made them. Then look for calls in the Usage tab that were not yours. If you no longer need the key, delete it."),
-      h("div", { class: "actions" }, rotate),
+      h("div", { class: "actions" }, ...allowed("develop", rotate)),
     );
   }
 
@@ -171,6 +172,8 @@ export class KeysTab {
 
   /** What can be done with a key. The first key can neither be disabled nor deleted. */
   #items(key) {
+    const isAllowed = key.parent_id === null ? may("own") : may("develop") && key.scopes.every(mayGive);
+    if (!isAllowed) return [];
     const { actions } = this;
     const item = (action, label, work, danger = false) => ({ action, label, danger, work: () => this.#try(() => work(key)) });
     const rotate = item("rotate", "Rotate", (one) => actions.rotate(one));

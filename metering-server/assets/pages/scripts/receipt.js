@@ -6,8 +6,9 @@ import { busy, byId, h } from "/assets/dom.js";
 import { addButton, buyerLines } from "/assets/buyer.js";
 import { save } from "/assets/download.js";
 import { paid } from "/assets/purchases.js";
+import { learnRights } from "/assets/rights.js";
 import { copyButton } from "/assets/secret.js";
-import { rememberedKey } from "/assets/session.js";
+import { SESSION, rememberedKey } from "/assets/session.js";
 
 const number = new URLSearchParams(location.search).get("number") ?? "";
 const path = `/credits/receipt?number=${encodeURIComponent(number)}`;
@@ -20,7 +21,10 @@ async function start() {
     return;
   }
   try {
-    show(await callApi(path, { key }), key);
+    // Only a session can be that of a member.
+    const [receipt, balance] = await Promise.all([callApi(path, { key }), key === SESSION ? callApi("/credits/balance", { key }) : {}]);
+    learnRights(balance);
+    show(receipt, key);
   } catch (error) {
     say(sentence(error), h("a", { class: "button button-quiet", href: "/metering/account" }, "Back to the account"));
     return;

@@ -1,15 +1,21 @@
-// The settings of the account: who buys for it, who uses it and where, and everything that is stored of it.
+// The settings of the account: who buys for it, who uses it and where, the accounts below it, and everything that is stored of it.
 
 import { showBilling } from "/assets/buyer.js";
+import { showChildren } from "/assets/children.js";
 import { showDevices } from "/assets/devices.js";
 import { byId } from "/assets/dom.js";
 import { downloadButton } from "/assets/download.js";
 import { showMembers } from "/assets/members.js";
+import { allowed } from "/assets/rights.js";
 
-/** Fills the tab. `visit` is as in `showList`. */
+/** Fills the tab. `visit` is as in `showList` and `showChildren`. */
 export function showSettings(visit) {
   showBilling(visit);
   showMembers(byId("members-list"), visit);
+  const children = byId("children");
+  if (children) showChildren(children, visit);
   showDevices(byId("devices-list"), visit);
-  byId("data-action").replaceChildren(downloadButton("Download everything (JSON)", "account.json", { key: visit.key() }, () => "/account/export", "application/json"));
+  byId("data-action").replaceChildren(
+    ...allowed("own", downloadButton("Download everything (JSON)", "account.json", { key: visit.key() }, () => "/account/export", "application/json")),
+  );
 }

@@ -8,6 +8,7 @@ import { TX_HASH, follow, look, register, untilReversed } from "/assets/payment.
 import { byChain, choices, planKey, price } from "/assets/plans.js";
 import { howItWorks, showPurchase } from "/assets/purchase.js";
 import { coinOf, named, sumOf } from "/assets/quote.js";
+import { may, whyNot } from "/assets/rights.js";
 import { offersForm, pendingNotice, showSigned } from "/assets/signed.js";
 import { forgetPayment, forgetPlan, forgetQuote, rememberPayment, rememberQuote, rememberedPayment, rememberedPlan, rememberedQuote, rememberedSigned } from "/assets/session.js";
 import { stepList, transaction } from "/assets/steps.js";
@@ -41,6 +42,10 @@ export class TopUp {
   /** Shows the tab: a payment that was in progress when the page was left, or that of the plan that the user came to buy. */
   async start() {
     this.#leave();
+    if (!may("pay")) {
+      this.#panel.replaceChildren(h("div", { class: "card", "data-withheld": "pay" }, h("h2", {}, "Buy credits"), h("p", { class: "soft" }, whyNot("pay"))));
+      return;
+    }
     const [sent, quote] = [rememberedPayment(), rememberedQuote()];
     this.#panel.replaceChildren(h("p", { class: "soft", role: "status" }, "Loading plans …"));
     try {

@@ -5,6 +5,7 @@ import { toMinute } from "/assets/days.js";
 import { Deliveries } from "/assets/deliveries.js";
 import { h } from "/assets/dom.js";
 import { menuButton, openMenu } from "/assets/menu.js";
+import { may, whyNot } from "/assets/rights.js";
 import { table } from "/assets/table.js";
 import { WebhookActions } from "/assets/webhookactions.js";
 import { conditionCell, isMail, target } from "/assets/webhookhealth.js";
@@ -36,8 +37,8 @@ export class WebhooksTab {
     try {
       const [{ data: own }, { data, date }] = await Promise.all([callApi("/keys/current", { key: secret }), callApi("/webhooks", { key: secret })]);
       if (late()) return;
-      this.#manages = own.scopes.includes("manage");
-      this.#isFirst = own.parent_id === null;
+      this.#manages = own.scopes.includes("manage") && may("develop");
+      this.#isFirst = own.parent_id === null && may("develop");
       [this.#webhooks, this.#now] = [data, date];
       this.#draw();
       const shown = this.#deliveries && data.find(({ id }) => id === this.#deliveries.webhook.id);
@@ -97,7 +98,7 @@ export class WebhooksTab {
         { "aria-labelledby": "webhooks-title", class: "stack-gap", id: "webhooks" },
         h("div", { class: "section-head" }, h("h2", { id: "webhooks-title" }, "Webhooks"), h("p", { class: "soft" }, "Times are UTC"), this.#isFirst ? create : ""),
         h("p", { class: "soft" }, "Webhooks send events to your server: a low balance, a payment, a new key. Requests are signed as Standard Webhooks specifies, and retried for three days until your server responds with a 2xx status. ", h("a", { href: "/docs/guides/webhooks#verify-the-signature" }, "How to verify them"), "."),
-        this.#isFirst ? "" : h("p", { class: "notice", id: "webhooks-not-first" }, "Only the account's first key can create and change webhooks. Sign in with it to do so."),
+        this.#isFirst ? "" : h("p", { class: "notice", id: "webhooks-not-first" }, may("develop") ? "Only the account's first key can create and change webhooks. Sign in with it to do so." : whyNot("develop")),
         this.status = h("div", { role: "alert" }),
         this.#webhooks.length === 0 ? none : table("Webhooks", COLUMNS, this.#webhooks.map((webhook) => this.#row(webhook))),
       ),

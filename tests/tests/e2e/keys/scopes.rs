@@ -74,6 +74,7 @@ const ENDPOINTS: [(&str, &str, &str); 70] = [
     ("POST", "/accounts", "first"),
     ("GET", "/accounts/usage", "first"),
     ("GET", "/accounts/{id}", "first"),
+    ("PATCH", "/accounts/{id}", "first"),
     ("POST", "/accounts/{id}/credits", "first"),
     ("POST", "/accounts/{id}/rotate", "first"),
     ("DELETE", "/accounts/{id}", "first"),

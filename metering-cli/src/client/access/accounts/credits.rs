@@ -3,34 +3,28 @@
 use std::io::Write;
 
 use clap::Args;
-use metering_client::calls::child_accounts::{MoveCredits, OfChild};
+use metering_client::calls::child_accounts::MoveCredits;
+use metering_core::Credits;
 use metering_core::charging::IdempotencyKey;
 use metering_core::wire::{MoveCreditsRequest, MovedCreditsResponse};
-use metering_core::{AccountId, Credits};
 
+use super::child::ChildArgs;
 use crate::client::access::keys::issued::attempts;
 use crate::client::charging::call::generate_key;
-use crate::client::session::ProfileArgs;
 use crate::client::session::documents::Document;
 use crate::failure::Failure;
-use crate::output::Format;
 
 /// What both commands take.
 #[derive(Debug, Args)]
 struct Moved {
     #[command(flatten)]
-    profile: ProfileArgs,
-    /// The child account.
-    #[arg(value_name = "ORG")]
-    org: AccountId,
+    child: ChildArgs,
     /// How many credits.
     #[arg(value_name = "CREDITS")]
     credits: Credits,
     /// Repeat a run whose response was lost; the error message has the value. The credits move once.
     #[arg(long, value_name = "KEY", value_parser = IdempotencyKey::parse)]
     idempotency_key: Option<IdempotencyKey>,
-    #[command(flatten)]
-    format: Format,
 }
 
 /// Give credits to a child account.
@@ -48,7 +42,7 @@ pub(super) struct GiveArgs {
 /// Take credits back from a child account.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Its balance must cover them.
+At most what you gave, less what you took back, and its balance must cover them. What it bought stays its own.
 
 Example:
   metering accounts take org_0123456789abcdefghij 2.5")]
@@ -77,12 +71,12 @@ impl Moved {
             return Err(Failure::Usage("the credits must be above 0".to_owned()));
         }
         let request = MoveCreditsRequest { credits };
-        let of = OfChild { id: self.org.to_string() };
+        let of = self.child.id();
         let once = self.idempotency_key.unwrap_or_else(generate_key);
-        let client = self.profile.open()?.client()?.with_idempotency_key(once.clone());
+        let client = self.child.client()?.with_idempotency_key(once.clone());
         let response = attempts(&once, async || client.call::<MoveCredits>(&of, &request).await).await?;
         let document: Document<MovedCreditsResponse> = Document::of(response)?;
-        if self.format.json {
+        if self.child.format.json {
             return document.write_json(out);
         }
         let MovedCreditsResponse { credit_balance, data } = &document.content;

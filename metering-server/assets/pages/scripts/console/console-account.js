@@ -6,6 +6,7 @@ import { status } from "/assets/console-accounts.js";
 import { admin, query } from "/assets/console-api.js";
 import { auditOf } from "/assets/console-audit.js";
 import { charges } from "/assets/console-charges.js";
+import { children } from "/assets/console-children.js";
 import { fragmentQuery } from "/assets/console-filter.js";
 import { holds } from "/assets/console-holds.js";
 import { keys } from "/assets/console-keys.js";
@@ -28,6 +29,7 @@ const TABS = {
   usage: ["Usage", usage],
   keys: ["Keys", keys],
   members: ["Members", members],
+  children: ["Child accounts", children],
   holds: ["In progress", holds],
   webhooks: ["Webhooks", webhooks],
   payments: ["Payments", ownRecords],
