@@ -19,6 +19,7 @@ mod migrate;
 mod operator;
 mod payments;
 mod plan;
+mod receipt_key;
 mod refill;
 mod reload;
 mod request;
@@ -62,6 +63,7 @@ enum Command {
     StoreCommand(StoreCommand),
     Migrate(migrate::MigrateArgs),
     Doctor(doctor::DoctorArgs),
+    ReceiptKey(receipt_key::ReceiptKeyArgs),
 }
 
 /// The commands that work on one store.
@@ -105,6 +107,7 @@ impl Admin {
                 Err(Failure::Usage(problem.to_owned()))
             }
             Command::Migrate(args) => args.run(out).await,
+            Command::ReceiptKey(args) => args.run(out),
         }
     }
 }

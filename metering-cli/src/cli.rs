@@ -17,6 +17,7 @@ use crate::client::charging::call::CallArgs;
 use crate::client::charging::catch_up::CatchUpArgs;
 use crate::client::charging::mcp::McpArgs;
 use crate::client::charging::requests::RequestsArgs;
+use crate::client::charging::signed_receipt::ReceiptArgs;
 use crate::client::charging::stream::StreamArgs;
 use crate::client::events::list::EventsArgs;
 use crate::client::events::webhooks::WebhooksArgs;
@@ -71,6 +72,7 @@ pub(crate) enum Command {
     Export(ExportArgs),
     Routes(RoutesArgs),
     Call(CallArgs),
+    Receipt(ReceiptArgs),
     Stream(StreamArgs),
     CatchUp(CatchUpArgs),
     Mcp(McpArgs),
@@ -104,6 +106,7 @@ impl Command {
             Self::Export(args) => args.run(out).await,
             Self::Routes(args) => args.run(out).await,
             Self::Call(args) => args.run(out).await,
+            Self::Receipt(args) => args.run(out).await,
             Self::Stream(args) => args.run(out).await,
             Self::CatchUp(args) => args.run(out).await,
             Self::Mcp(args) => args.run(out).await,

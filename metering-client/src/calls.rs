@@ -9,6 +9,7 @@ pub mod keys;
 pub mod members;
 pub mod oauth;
 pub mod payments;
+pub mod receipts;
 pub mod sessions;
 pub mod signup;
 pub mod webhooks;

@@ -19,6 +19,7 @@ mod pay;
 mod payments;
 mod proxies;
 mod quota;
+mod receipt_keys;
 mod receipts;
 mod retention;
 mod secret;
@@ -65,6 +66,7 @@ pub use pay::{Amount, OfferConfig, PayConfig, Settle};
 pub use payments::{CreditAmount, PaymentsConfig, RecoveryConfig, TopupConfig};
 pub use proxies::{Network, NetworkError, TrustedProxies};
 pub use quota::{Quota, QuotaError};
+pub use receipt_keys::read_key_ring;
 pub use receipts::{CurrencyConfig, RateFeed, ReceiptsConfig};
 pub use retention::RetentionConfig;
 pub use secret::MASK;
@@ -163,7 +165,7 @@ pub struct Config {
     pub docs: DocsConfig,
     /// Who operates the service: the seller named on receipts.
     pub operator: OperatorConfig,
-    /// What receipts say.
+    /// What receipts of payments say, and which requests get signed ones.
     pub receipts: ReceiptsConfig,
     /// The built-in sample feed.
     pub sample: SampleConfig,

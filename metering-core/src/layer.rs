@@ -33,12 +33,13 @@ use crate::catalogue::route::Route;
 use crate::error::Error;
 use crate::service::metering::Service;
 use crate::service::{Admission, AdmissionKind, ChallengeClient, Proxied, RequestContent, RequestPayment};
+use crate::wire::{PREFER_HEADER, prefers_receipt};
 
 pub use body::RequestBody;
 pub use charged::Charged;
 use head::{address, request_head};
 pub use in_flight_slot::InFlightSlot;
-use incoming::{drop_overrides, forward_as_json, forward_checked, set_target};
+use incoming::{drop_overrides, forward_as_json, forward_checked, set_target, too_long};
 use late_refusal::LateRefusal;
 use outgoing::Outgoing;
 pub use privacy::Privacy;
@@ -258,6 +259,7 @@ impl MeteringLayer {
         }
         let is_expected = matches!(kind, AdmissionKind::Expected(_));
         let late = is_expected.then(|| LateRefusal::new(&head.uri, route, client()));
+        let prefers_receipt = self.service.signs_receipts() && prefers_receipt(values(PREFER_HEADER));
         if let Some(body) = body {
             forward_checked(head, body);
         } else if route.usage_price().is_some_and(|price| price.has_model_in_body()) {
@@ -270,6 +272,7 @@ impl MeteringLayer {
             AdmissionKind::Held(guard) => Some(Charged::held(&self.service, guard, route, usage_price)),
             AdmissionKind::Free => None,
         };
+        let charged = charged.map(|charged| charged.receipted(outgoing.id, prefers_receipt, route));
         if let (Some(charged), Some(presented), Some(paid)) = (&charged, presented, paid) {
             charged.paid_with(presented, paid).await;
         }
@@ -389,11 +392,6 @@ where
         let ready = std::mem::replace(&mut self.inner, fresh);
         Box::pin(self.gate.clone().serve(ready, request))
     }
-}
-
-/// Normalising a query's encoding can make it longer.
-fn too_long() -> Error {
-    Error::InvalidParameter([("query".to_owned(), "is too long".to_owned())].into())
 }
 
 #[cfg(test)]

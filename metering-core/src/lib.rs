@@ -64,6 +64,7 @@ pub mod prices;
 pub mod random;
 mod random_id;
 mod raw_bytes;
+pub mod receipts;
 pub mod retry;
 pub mod secret;
 pub mod service;

@@ -23,6 +23,7 @@ mod oauth;
 mod offers;
 mod payments;
 mod prices;
+mod receipts;
 mod recovery;
 mod refund;
 mod request_payments;

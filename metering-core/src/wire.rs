@@ -51,8 +51,10 @@ mod payable_members;
 mod payment;
 mod payment_headers;
 mod plans;
+mod preference;
 mod processor;
 mod receipt;
+mod receipt_keys;
 mod recovery;
 mod secret;
 mod shaped_error;
@@ -93,7 +95,8 @@ pub use export::AccountExportDocument;
 pub use factor::Factor;
 pub use headers::{
     BALANCE_HEADER, BILLING_SECRET_HEADER, CHARGED_HEADER, HELD_HEADER, IDEMPOTENCY_HEADER, MAX_COST_HEADER,
-    PRICE_VERSION_HEADER, REQUEST_ID_HEADER, SOURCE_HEADER, rate_headers, settled_trailers,
+    PREFER_HEADER, PREFERENCE_APPLIED_HEADER, PRICE_VERSION_HEADER, RECEIPT_HEADER, REQUEST_ID_HEADER, SOURCE_HEADER,
+    rate_headers, settled_trailers,
 };
 pub use holds::{
     CaptureRequest, HoldFieldNames, HoldFields, HoldRequest, HoldResponse, ReleaseRequest, RequestDocument,
@@ -126,12 +129,14 @@ pub use payment_headers::{
     payment_credential,
 };
 pub use plans::{ChainDocument, EpochUnit, PlanDocument, PlansDocument};
+pub use preference::prefers_receipt;
 pub use processor::{
     ProcessorPaymentRequest, ProcessorPaymentResponse, ProcessorReversalRequest, ProcessorReversalResponse,
 };
 pub use receipt::{
     CustomerDocument, PaymentDocument, ReceiptDocument, ReceiptsDocument, SellerDocument, ValueDocument,
 };
+pub use receipt_keys::{ReceiptKeyDocument, ReceiptKeysDocument};
 pub use recovery::{ChallengeRequest, ChallengeResponse, VerifyRequest, VerifyResponse};
 pub use secret::IssuedKey;
 pub use signup::{ApproveRequest, ApproveResponse, InitiateRequest, InitiateResponse, PendingResponse, StatusResponse};

@@ -22,6 +22,7 @@ mod pay;
 mod rates;
 mod receipt_file;
 mod run;
+mod signed_receipts;
 mod signups;
 mod stripe;
 mod webhooks;

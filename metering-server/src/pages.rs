@@ -44,12 +44,14 @@ pub(crate) use render::COMPLETE_PAGE;
 /// All paths with one of these first segments are pages.
 pub(crate) const FOLDERS: [&str; 4] = ["metering", "assets", "agents-tos", "docs"];
 /// Other paths that belong to the pages.
-pub(crate) const PATHS: [&str; 3] = ["/", ICON, CONSENT_PAGE];
+pub(crate) const PATHS: [&str; 4] = ["/", ICON, CONSENT_PAGE, RECEIPT_PAGE];
 /// Both a page and the target of its form, so POST is left to the API.
 pub(crate) const SHARED_PATHS: [&str; 2] = [SHARED, SHARED_WITH_SLASH];
 const ICON: &str = "/favicon.ico";
 /// Where clients of OAuth send their owners' browsers.
 const CONSENT_PAGE: &str = "/oauth/authorize";
+/// Where anyone verifies the receipt of a request.
+const RECEIPT_PAGE: &str = "/verify-receipt";
 const SHARED: &str = "/verify";
 /// The same page with a trailing slash. It is served directly, because a redirect would lose the code in the query.
 const SHARED_WITH_SLASH: &str = "/verify/";

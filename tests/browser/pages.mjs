@@ -26,6 +26,7 @@ import { receipts } from "./receipts.mjs";
 import { reference } from "./reference.mjs";
 import { signin } from "./signin.mjs";
 import { signing } from "./signing.mjs";
+import { verifyReceipt } from "./verifyreceipt.mjs";
 import { volumes } from "./volumes.mjs";
 import { webhooks } from "./webhooks.mjs";
 import { weights } from "./weights.mjs";
@@ -85,6 +86,7 @@ const scenes = {
   ...months,
   ...receipts,
   ...reference,
+  ...verifyReceipt,
   ...volumes,
   ...webhooks,
   ...weights,

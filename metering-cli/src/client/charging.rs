@@ -5,4 +5,5 @@ pub(crate) mod catch_up;
 pub(crate) mod mcp;
 pub(crate) mod receipt;
 pub(crate) mod requests;
+pub(crate) mod signed_receipt;
 pub(crate) mod stream;

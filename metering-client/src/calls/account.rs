@@ -219,7 +219,7 @@ call! {
     /// The id is in the header `X-BDS-Request-Id` or `X-Request-Id` of the response. A request whose credits were held is
     /// kept for a day after it was settled. One that was charged at once is found as long as it is among the account's
     /// recent activity; `explanation` then says why it was charged. A key without the scope `read` finds only its own
-    /// requests.
+    /// requests. With `Prefer: metering-receipt`, `receipt` is a signed receipt of what was captured from a hold.
     GetRequest("request") = GET "/requests/{id}" in "account" for KEY;
     takes(OfRequest, ());
     returns(200, "The request": RequestDocument) or(NotFound: "the account has no such request, or no longer");

@@ -13,7 +13,7 @@ call! {
     ///
     /// Exists only if the operator has configured an internal billing secret. Where the service offers payments with
     /// requests, pass on the client's payment headers with this request, and the payment headers of the response to the
-    /// client.
+    /// client. The same goes for `Prefer: metering-receipt` and the header `Metering-Receipt`.
     Deduct("deduct") = POST "/internal/billing/deduct" in "internal" for BILLING_WITH_KEY;
     takes((), DeductRequest);
     returns(200, "Charged": DeductResponse)

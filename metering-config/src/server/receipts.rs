@@ -1,4 +1,4 @@
-//! What receipts say: the currency in which they give the value of a payment.
+//! Receipts: what those of payments say, and which requests get signed ones.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -10,12 +10,17 @@ use serde::{Deserialize, Serialize};
 use url::Url;
 
 use crate::ConfigError;
-use crate::server::{BrandText, FactorSetting, Secret, SettableFactor, Span, SpanOrOff};
+use crate::server::{BrandText, FactorSetting, List, Secret, SettableFactor, Span, SpanOrOff};
 
-/// What receipts say.
+/// Receipts: what those of payments say, and which requests get signed ones.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct ReceiptsConfig {
+    /// The file with the Ed25519 keys that sign receipts of requests: the last private key signs, and all public keys are
+    /// published. Without it, requests get no receipts.
+    pub key_file: Option<PathBuf>,
+    /// The ids of accounts whose requests all get a receipt. Others ask for it with a request.
+    pub always: List<String>,
     /// The currency in which receipts say what a payment was worth; by default they do not say.
     pub currency: Option<CurrencyConfig>,
 }

@@ -23,7 +23,7 @@ use crate::money::credits::Credits;
 
 const FILE_KEYS: [&str; 7] =
     ["market", "version", "description", free_statuses::KEY, "models", route_upstreams::KEY, "endpoints"];
-const ROUTE_KEYS: [&str; 26] = [
+const ROUTE_KEYS: [&str; 27] = [
     "path",
     "method",
     "metered",
@@ -32,6 +32,7 @@ const ROUTE_KEYS: [&str; 26] = [
     "serve",
     "errors",
     "replay",
+    "receipt",
     "overlap",
     "description",
     "group",
@@ -147,10 +148,14 @@ fn read_endpoint(endpoint: &str, (free, upstreams): &Defaults, unknown: UnknownK
     let websocket = problems.keep(websocket::read(endpoint, unknown));
     let serve = problems.keep(served::read(endpoint, unknown));
     let errors = problems.keep(documentation(endpoint.get("errors"), unknown));
-    let replay = problems.keep(endpoint.get::<bool>("replay")).map(Option::unwrap_or_default);
-    if replay == Some(true) && metered == Some(false) && unknown == UnknownKeys::Refuse {
-        problems.add("replay has no effect on a route with metered false");
-    }
+    let mut of_metered = |key: &str| {
+        let is_set = problems.keep(endpoint.get::<bool>(key)).map(Option::unwrap_or_default);
+        if is_set == Some(true) && metered == Some(false) && unknown == UnknownKeys::Refuse {
+            problems.add(format!("{key} has no effect on a route with metered false"));
+        }
+        is_set
+    };
+    let (replay, receipt) = (of_metered("replay"), of_metered("receipt"));
     let overlap = problems.keep(overlap::read(endpoint, unknown));
     let free_statuses = problems.keep(documentation(FreeStatuses::read(endpoint), unknown));
     if let (Some(Some(_)), Some(false), UnknownKeys::Refuse) = (&free_statuses, metered, unknown) {
@@ -177,6 +182,7 @@ fn read_endpoint(endpoint: &str, (free, upstreams): &Defaults, unknown: UnknownK
             serve: serve?,
             errors: errors?.unwrap_or_default(),
             replay: replay?,
+            receipt: receipt?,
             overlap: overlap?,
             free_statuses: free_statuses?.unwrap_or_else(|| free.clone()),
             pricing: pricing?,

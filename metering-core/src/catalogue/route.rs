@@ -155,6 +155,8 @@ pub struct Route {
     pub errors: ErrorShape,
     /// Whether a retry of a request whose client was cut off gets the response of the first attempt.
     pub replay: bool,
+    /// Whether its charged responses have a signed receipt that their clients did not ask for.
+    pub receipt: bool,
     /// Whether the catalogue lets its requests be served while their charge is flushed; see [`Route::overlaps`].
     pub overlap: Option<bool>,
     /// Which responses cost nothing although they are passed on.

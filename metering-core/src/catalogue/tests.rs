@@ -359,3 +359,16 @@ fn every_problem_is_reported_with_its_place() {
     let one = Catalogue::from_json("[").unwrap_err().to_string();
     assert!(one.starts_with("the route catalogue is not valid: EOF while parsing"), "{one}");
 }
+
+#[test]
+fn settings_of_charges_are_refused_on_routes_that_are_not_metered() {
+    for key in ["replay", "receipt"] {
+        let read = |metered: bool| {
+            let route = format!(r#"{{"path": "/x", "method": "GET", "metered": {metered}, "{key}": true}}"#);
+            Catalogue::from_json(&format!(r#"{{"market": "M", "version": 1, "endpoints": [{route}]}}"#))
+        };
+        assert!(read(true).is_ok(), "{key}");
+        let error = read(false).unwrap_err().to_string();
+        assert!(error.contains(&format!("{key} has no effect on a route with metered false")), "{error}");
+    }
+}

@@ -2,6 +2,7 @@
 
 mod backed;
 mod expected;
+mod receipt;
 mod refund;
 mod upstream;
 
@@ -10,6 +11,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use http::{Response, StatusCode};
+use receipt::WantedReceipt;
 use tokio::sync::Mutex;
 use tracing::{Instrument, Span};
 
@@ -77,6 +79,8 @@ struct State {
     slot: Option<Slot>,
     /// For a request that started before its charge was decided.
     late: Option<Box<LateRefusal>>,
+    /// The signed receipt, if the response gets one.
+    receipt: Option<Box<WantedReceipt>>,
 }
 
 /// How long a response waits until its hold is settled. Settling continues without it.
@@ -121,6 +125,7 @@ impl Charged {
                     refund: Ok(()),
                     slot,
                     late: None,
+                    receipt: None,
                 }),
             }),
         }
@@ -272,7 +277,7 @@ impl Charged {
             self.shared.service.record_delivery(settlement);
         }
         InFlightSlot::pass(state.slot.take(), &mut response);
-        state.set_headers(&mut response);
+        self.set_headers(state, &mut response).await;
         response
     }
 
@@ -338,12 +343,16 @@ impl State {
         // They say what was charged.
         self.headers = None;
         self.settlement = None;
+        self.receipt = None;
         Err(error)
     }
 
     /// What the response says about a hold that was settled.
     fn set_settled(&mut self, settled: &HoldUpdated) {
         self.headers = self.rate.map(|rate| MeteredHeaders::settled(rate, settled));
+        if let Some(receipt) = &mut self.receipt {
+            receipt.captures(settled);
+        }
     }
 
     /// Sets the headers of the response that say what the request cost, and the receipt of its payment.

@@ -6,6 +6,7 @@ use http::{HeaderMap, HeaderValue, Uri, header};
 
 use crate::catalogue::body::CheckedBody;
 use crate::catalogue::override_headers::{is_same_header, overrides_request};
+use crate::error::Error;
 
 /// Headers that describe the body as the client spelled it.
 const OF_BODY: [&str; 7] = [
@@ -45,7 +46,8 @@ pub(super) fn drop_overrides(headers: &mut HeaderMap) {
     drop_headers(headers, overrides_request);
 }
 
-/// Sets the path and query of a URI. False when they are too long for one.
+/// Sets the path and query of a URI. False when they are too long for one: normalising a query's encoding can make it
+/// longer.
 pub(super) fn set_target(uri: &mut Uri, target: String) -> bool {
     // Most requests are sent in normal form.
     if uri.path_and_query().is_some_and(|sent| sent.as_str() == target) {
@@ -55,6 +57,11 @@ pub(super) fn set_target(uri: &mut Uri, target: String) -> bool {
     let mut parts = uri.clone().into_parts();
     parts.path_and_query = Some(target);
     Uri::from_parts(parts).map(|forwarded| *uri = forwarded).is_ok()
+}
+
+/// What [`set_target`] cannot do.
+pub(super) fn too_long() -> Error {
+    Error::InvalidParameter([("query".to_owned(), "is too long".to_owned())].into())
 }
 
 fn drop_headers(headers: &mut HeaderMap, dropped: impl Fn(&str) -> bool) {

@@ -160,6 +160,7 @@ impl ChargedRequest {
             settled_at: Some(entry.created_at),
             explanation: Some(explanation),
             upstream: None,
+            receipt: None,
         })
     }
 }

@@ -11,9 +11,11 @@ use crate::charging::hold::{Hold, HoldAction, HoldId, HoldUpdate};
 use crate::charging::meter::Meter;
 use crate::error::Error;
 use crate::prices::PriceNumber;
+use crate::receipts::Statement;
 use crate::service::Access;
 use crate::service::charged_request::ChargedRequest;
 use crate::service::metering::Service;
+use crate::service::receipts::ReceiptSetup;
 use crate::store::PriceStore;
 use crate::wire::{CaptureRequest, HoldResponse, RequestDocument, RequestsDocument, SettleRequest};
 
@@ -29,6 +31,8 @@ pub struct Holds<'s> {
     price_store: Option<&'s dyn PriceStore>,
     /// The version of the catalogue.
     price_version: Option<PriceNumber>,
+    receipts: Option<&'s ReceiptSetup>,
+    prefers_receipt: bool,
 }
 
 impl Service {
@@ -41,11 +45,20 @@ impl Service {
             meter: self.meter(),
             price_store: self.charging.price_store.as_deref(),
             price_version: self.charging.price_version,
+            receipts: self.charging.receipts.as_ref(),
+            prefers_receipt: false,
         }
     }
 }
 
 impl<'h> Holds<'h> {
+    /// Has [`Holds::get`] sign a receipt of what was captured, if the client [prefers](crate::wire::prefers_receipt)
+    /// one and the service signs any.
+    #[must_use]
+    pub const fn with_receipt(self, prefers_receipt: bool) -> Self {
+        Self { prefers_receipt, ..self }
+    }
+
     /// A request of the caller's account whose credits are held, or were settled within the last day; or one that was
     /// charged at once, as long as the account's recent activity has its charge. A key without the scope `read` finds
     /// only its own requests.
@@ -60,7 +73,10 @@ impl<'h> Holds<'h> {
             (id.parse().map_err(|_| Error::NoSuchRequest)?, &*self.access.store, &holder.account.id);
         if let Some(hold) = store.hold(&id).await? {
             let is_own = hold.account == *account && may_read(hold.key);
-            return if is_own { Ok((&hold).into()) } else { Err(Error::NoSuchRequest) };
+            if !is_own {
+                return Err(Error::NoSuchRequest);
+            }
+            return Ok(RequestDocument { receipt: self.receipt_of(&hold).await, ..(&hold).into() });
         }
         let found = ChargedRequest::find(store, &id, Some(account)).await?.filter(|found| may_read(found.key));
         let found = found.ok_or(Error::NoSuchRequest)?;
@@ -72,6 +88,12 @@ impl<'h> Holds<'h> {
         let line = found.line().filter(|_| version == self.price_version);
         let route = line.and_then(|line| route_of_template(self.catalogue, line.template(), &line.http_method));
         found.document(found.in_words(&keys, version, route)).ok_or(Error::NoSuchRequest)
+    }
+
+    /// The signed receipt of what was captured from a hold. Balance and price version are not stored with it.
+    async fn receipt_of(self, hold: &Hold) -> Option<String> {
+        let receipts = self.receipts.filter(|_| self.prefers_receipt)?;
+        receipts.sign(Statement::of_capture(hold, None, None)?).await
     }
 
     /// The requests of the caller's account whose credits are held now, newest first, at most 100.

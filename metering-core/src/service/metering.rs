@@ -13,6 +13,7 @@ use crate::service::config::ServiceConfig;
 use crate::service::members::MemberSetup;
 use crate::service::oauth::OAuthSetup;
 use crate::service::payments::{PaymentState, PlansCache};
+use crate::service::receipts::ReceiptSetup;
 use crate::service::signups::SignupSetup;
 use crate::service::used_routes::UsedRoutes;
 use crate::service::webhooks::WebhookSetup;
@@ -82,6 +83,8 @@ pub(super) struct Charging {
     pub(super) price_store: Option<Arc<dyn PriceStore>>,
     /// That of the catalogue.
     pub(super) price_version: Option<PriceNumber>,
+    /// `None` when the service signs no receipts.
+    pub(super) receipts: Option<ReceiptSetup>,
 }
 
 impl fmt::Debug for Service {
@@ -160,6 +163,7 @@ impl Service {
             own_templates: Arc::default(),
             price_store: None,
             price_version: None,
+            receipts: None,
         };
         Self {
             access: Access { store, clock },

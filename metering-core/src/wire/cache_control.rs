@@ -28,7 +28,7 @@ pub fn private_cache_control<'v>(lines: impl IntoIterator<Item = &'v [u8]>) -> S
     let mut kept = Vec::new();
     let mut is_stored = true;
     for line in lines {
-        let Some(directives) = std::str::from_utf8(line).ok().and_then(directives) else {
+        let Some(directives) = std::str::from_utf8(line).ok().and_then(list_members) else {
             return "no-store".to_owned();
         };
         for directive in directives {
@@ -48,7 +48,7 @@ pub fn private_cache_control<'v>(lines: impl IntoIterator<Item = &'v [u8]>) -> S
 }
 
 /// The members of a list whose quoted strings may have commas (RFC 9110, section 5.6); `None` if a string does not end.
-fn directives(line: &str) -> Option<Vec<&str>> {
+pub(super) fn list_members(line: &str) -> Option<Vec<&str>> {
     let (mut members, mut start) = (Vec::new(), 0);
     let (mut is_quoted, mut is_escaped) = (false, false);
     for (at, character) in line.char_indices() {

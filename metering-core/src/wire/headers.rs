@@ -25,6 +25,13 @@ pub const HELD_HEADER: &str = "x-bds-credit-held";
 pub const PRICE_VERSION_HEADER: &str = "x-bds-price-version";
 /// The id of a request whose credits are or were held, for `GET /requests/{id}`.
 pub const REQUEST_ID_HEADER: &str = "x-bds-request-id";
+/// The signed receipt of a request ([`receipts`](crate::receipts)). A client that wants one sends the same name as a
+/// [preference](PREFER_HEADER).
+pub const RECEIPT_HEADER: &str = "metering-receipt";
+/// What a client prefers (RFC 7240).
+pub const PREFER_HEADER: &str = "prefer";
+/// Which preferences a response follows (RFC 7240).
+pub const PREFERENCE_APPLIED_HEADER: &str = "preference-applied";
 
 /// The trailers of a response whose cost was known only at its end.
 #[must_use]

@@ -80,6 +80,9 @@ pub struct RequestDocument {
     /// The name of the upstream that served it, if its route names upstreams. For a request that held no credits, the
     /// server that served it remembers it for a while.
     pub upstream: Option<String>,
+    /// The signed receipt of what was captured from a hold, for clients that send `Prefer: metering-receipt`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub receipt: Option<String>,
 }
 
 impl From<&Hold> for RequestDocument {
@@ -110,6 +113,7 @@ impl From<&Hold> for RequestDocument {
             settled_at: hold.settled.map(|settled| settled.at),
             explanation: None,
             upstream: hold.upstream.as_deref().map(str::to_owned),
+            receipt: None,
         }
     }
 }

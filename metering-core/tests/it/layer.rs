@@ -6,5 +6,6 @@ mod models;
 mod other_routes;
 mod overlap;
 mod precheck;
+mod receipts;
 mod scene;
 mod shapes;

@@ -21,6 +21,7 @@ use crate::operations::clock_watch::ClockWatch;
 use crate::operations::readiness::Readiness;
 use crate::pages::Pages;
 use crate::pay::GasWatch;
+use crate::signed_receipts::SignedReceipts;
 use crate::signups::bot::BotChallenge;
 use crate::stripe::Stripe;
 
@@ -41,6 +42,8 @@ pub(crate) struct App {
     pub(crate) payments_secret: Option<BillingSecret>,
     /// Who issues tokens of OAuth, if this process offers them.
     pub(crate) issuer: Option<Issuer>,
+    /// What signs receipts of requests, if there is a key.
+    pub(crate) receipts: Option<SignedReceipts>,
     /// Takes payments by card, if that is configured.
     pub(crate) stripe: Option<Arc<Stripe>>,
     pub(crate) metrics: PrometheusHandle,

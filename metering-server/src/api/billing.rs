@@ -4,7 +4,7 @@ use http::{HeaderMap, StatusCode};
 use metering_core::ApiKey;
 use metering_core::wire::{
     BILLING_SECRET_HEADER, DeductRequest, DeductResponse, ErrorCode, HoldResponse, LookupResponse, MeteredHeaders,
-    SettleRequest,
+    PREFER_HEADER, SettleRequest, prefers_receipt,
 };
 
 use crate::access::credentials;
@@ -37,7 +37,11 @@ pub(crate) async fn deduct(app: &App, request: Request) -> Result<Reply, Problem
         amount_charged: receipt.charged,
         org_id: receipt.account.to_string(),
     };
-    let reply = with_headers(json(StatusCode::OK, &response), MeteredHeaders::of(&receipt).lines());
+    let mut headers = MeteredHeaders::of(&receipt).lines();
+    if let Some(key) = &key {
+        headers.extend(app.service.receipt_headers(&receipt, key, prefers(&request.headers)).await);
+    }
+    let reply = with_headers(json(StatusCode::OK, &response), headers);
     Ok(payable.charged(reply, receipt.balance))
 }
 
@@ -56,6 +60,11 @@ pub(crate) async fn settle(app: &App, request: Request) -> Result<HoldResponse, 
 pub(super) fn caller(app: &App, headers: &HeaderMap) -> Result<Option<ApiKey>, Problem> {
     check_secret(app, headers)?;
     Ok(credentials::key(headers)?)
+}
+
+/// Whether the client prefers a signed receipt.
+pub(super) fn prefers(headers: &HeaderMap) -> bool {
+    prefers_receipt(headers.get_all(PREFER_HEADER).iter().map(http::HeaderValue::as_bytes))
 }
 
 /// Rejects callers without a secret of this name.

@@ -1,4 +1,5 @@
-//! What the service sells, for agents and directories that look for paid services.
+//! What the service publishes about itself: what it sells, for agents and directories that look for paid services, and the
+//! keys that its receipts of requests are signed with.
 
 use metering_core::wire::{ErrorBody, ErrorCode};
 
@@ -29,4 +30,9 @@ pub(crate) async fn x402(app: &App, request: Request) -> Result<Reply, Problem> 
 ))]
 pub(crate) async fn x402_json(app: &App, request: Request) -> Result<Reply, Problem> {
     x402(app, request).await
+}
+
+pub(crate) async fn receipt_keys(app: &App, request: Request) -> Result<Reply, Problem> {
+    let none = || Problem::new(ErrorCode::NotFound, "This service signs no receipts of requests.");
+    app.receipts.as_ref().map(|receipts| receipts.keys(&request.headers)).ok_or_else(none)
 }

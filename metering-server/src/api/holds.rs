@@ -6,7 +6,7 @@ use metering_core::wire::{
     CaptureRequest, HoldFieldNames, HoldRequest, HoldResponse, ReleaseRequest, RequestDocument, RequestsDocument,
 };
 
-use super::billing::{caller, check_secret};
+use super::billing::{caller, check_secret, prefers};
 use crate::api::app::App;
 use crate::api::payable::Payable;
 use crate::endpoints::Request;
@@ -19,7 +19,8 @@ pub(crate) async fn held_requests(app: &App, request: Request) -> Result<Request
 
 pub(crate) async fn request(app: &App, request: Request) -> Result<RequestDocument, Problem> {
     let id = request.segment(0);
-    let mut document = app.service.holds().get(&request.sender()?, id).await?;
+    let holds = app.service.holds().with_receipt(prefers(&request.headers));
+    let mut document = holds.get(&request.sender()?, id).await?;
     if document.upstream.is_none() {
         let upstream = id.parse().ok().and_then(|id| app.gateway.named_upstreams().served(id));
         document.upstream = upstream.map(str::to_owned);

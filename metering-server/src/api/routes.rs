@@ -6,7 +6,7 @@
 use std::sync::LazyLock;
 
 use metering_client::calls::{
-    account, billing, child_accounts, keys, members, oauth, payments, sessions, signup, webhooks,
+    account, billing, child_accounts, keys, members, oauth, payments, receipts, sessions, signup, webhooks,
 };
 
 use crate::api;
@@ -124,6 +124,7 @@ pub(super) static ENDPOINTS: LazyLock<Table<App>> = LazyLock::new(|| {
         endpoint!(api::metrics).everywhere().compressed(),
         endpoint!(api::openapi_json).everywhere(),
         endpoint!(api::catalogue).everywhere(),
+        call!(receipts::GetReceiptKeys as api::receipt_keys).everywhere(),
         endpoint!(api::x402).everywhere(),
         endpoint!(api::x402_json).everywhere(),
     ])

@@ -132,7 +132,8 @@ impl Declared {
         let (status, success) = self.success;
         let mut response = ResponseBuilder::new().description(success);
         if let Some(reply) = self.reply {
-            let reply = if self.media == JSON || self.media.starts_with("text/") { reply } else { file() };
+            let is_file = self.media != JSON && !self.media.ends_with("+json") && !self.media.starts_with("text/");
+            let reply = if is_file { file() } else { reply };
             response = response.content(self.media, ContentBuilder::new().schema(Some(reply)).build());
         }
         operation = operation.response(status.to_string(), response.build());

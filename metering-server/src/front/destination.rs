@@ -171,7 +171,7 @@ mod tests {
             (Method::GET, &["/mpp", "/mpp/", "/mpp/ethPrice/19000000"], "gateway"),
             (Method::GET, &["/", "/favicon.ico", "/metering", "/metering/", "/metering/x"], "page"),
             (Method::POST, &["/", "/assets/x.js", "/agents-tos/1", "/docs", "/docs/mcp"], "page"),
-            (Method::GET, &["/verify", "/verify/"], "page"),
+            (Method::GET, &["/verify", "/verify/", "/verify-receipt"], "page"),
             (Method::PUT, &["/verify", "/verify/"], "page"),
             (Method::POST, &["/verify", "/verify/"], "/verify"),
             (Method::GET, &["/metering/session/credits/balance"], "in a session"),

@@ -23,7 +23,7 @@ use crate::pages::guides::{self, GUIDES_PAGE};
 use crate::pages::headers::{Elsewhere, content_security_policy};
 use crate::pages::page::{HTML, Page};
 use crate::pages::site::{ICON, Site, content_type, file_name, own_terms_path};
-use crate::pages::{CONSENT_PAGE, Pages, PagesError, head, terms};
+use crate::pages::{CONSENT_PAGE, Pages, PagesError, RECEIPT_PAGE, head, terms};
 
 /// The embedded files of the pages.
 #[derive(RustEmbed)]
@@ -87,6 +87,7 @@ impl Pages {
             (RECOVER_PAGE, "recover.html", nothing),
             ("/metering/receipt", "receipt.html", nothing),
             (COMPLETE_PAGE, "complete.html", nothing),
+            (RECEIPT_PAGE, "verify-receipt.html", nothing),
             ("/docs", "docs.html", reference),
             ("/docs/mcp", "mcp.html", nothing),
             (GUIDES_PAGE, "guides.html", nothing),

@@ -53,6 +53,7 @@ fn the_pages_are_where_the_protocol_says() {
         "/metering/receipt",
         "/oauth/authorize",
         "/verify",
+        "/verify-receipt",
         "/agents-tos/1",
         "/docs",
         "/docs/mcp",

@@ -27,6 +27,7 @@ use crate::oauth::{self, Issuer};
 use crate::operations::metrics;
 use crate::pages::Pages;
 use crate::pay;
+use crate::signed_receipts::SignedReceipts;
 use crate::signups::bot::BotChallenge;
 use crate::stripe::Stripe;
 
@@ -83,7 +84,8 @@ pub(super) fn assemble(
         }
         None => service,
     };
-    let service = Arc::new(service);
+    let receipts = SignedReceipts::start(config, &store, &clock)?;
+    let service = Arc::new(SignedReceipts::in_service(receipts.as_ref(), service));
     let stripe = |stripe| Stripe::new(stripe, urls.pages(), Arc::clone(&store) as _);
     let stripe = config.stripe.as_ref().map(stripe).transpose();
     let stripe = stripe.map_err(RunError::Setup)?;
@@ -102,6 +104,7 @@ pub(super) fn assemble(
         billing_secret: config.billing.internal_secret.as_ref().map(BillingSecret::new),
         payments_secret: config.billing.payments_secret.as_ref().map(BillingSecret::new),
         issuer,
+        receipts,
         stripe: stripe.map(Arc::new),
         metrics: recorder,
         metrics_here: config.admin_listen.is_none(),

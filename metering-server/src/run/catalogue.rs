@@ -10,7 +10,7 @@ use crate::config::{Config, ConfigError, Surface};
 
 /// First path segments, besides the API's, that the service uses or reserves for pages and tools. Catalogues cannot use
 /// them.
-const RESERVED: [&str; 7] = ["assets", "agents-tos", "docs", "mcp", "messages", "metering", "sse"];
+const RESERVED: [&str; 8] = ["assets", "agents-tos", "docs", "mcp", "messages", "metering", "sse", "verify-receipt"];
 
 /// The configured catalogue, or the default one.
 ///

@@ -21,7 +21,7 @@ use super::ending::RunError;
 use super::{assembly, catalogue, prices, settings};
 use crate::admin::{self, AdminApp};
 use crate::api::app::App;
-use crate::config::{Config, ConfigError, GatewayConfig, Loaded};
+use crate::config::{Config, ConfigError, GatewayConfig, Loaded, ReceiptsConfig};
 use crate::front::Front;
 use crate::gateway::HeaderSettings;
 use crate::http::{Certificates, Shutdown, Tls};
@@ -29,13 +29,14 @@ use crate::mail::Letterhead;
 use crate::mcp::Mcp;
 use crate::operations::{metrics, service_manager};
 use crate::pages::Pages;
+use crate::signed_receipts::SignedReceipts;
 use shared_runs::SharedRuns;
 
 /// Reads the configuration again.
 pub(crate) type Load = Box<dyn Fn() -> Result<Loaded, ConfigError> + Send + Sync>;
 
 /// The keys and sections that a reload takes.
-const RELOADED: [&str; 13] = [
+const RELOADED: [&str; 15] = [
     "brand",
     "catalogue",
     "console.oidc.operators",
@@ -46,6 +47,8 @@ const RELOADED: [&str; 13] = [
     "gateway.upstreams",
     "limits",
     "operator",
+    "receipts.always",
+    "receipts.key_file",
     "terms",
     "tls.certificate",
     "tls.key",
@@ -175,7 +178,8 @@ impl Reloader {
             let config = reloader.loaded().config.clone();
             let runtime = tokio::runtime::Handle::current();
             let catalogue = runtime.block_on(prices::load(&*parts.store, version, &config))?;
-            then(parts, parts.prepare(&config, &catalogue, Some(version))?);
+            let receipts = parts.front.load().app().receipts.clone();
+            then(parts, parts.prepare(&config, &catalogue, Some(version), receipts)?);
             Ok(())
         });
         match built.await {
@@ -210,7 +214,8 @@ impl Reloader {
         let catalogue =
             runtime.block_on(prices::to_serve(&*parts.store, &*parts.clock, catalogue(&config)?, &config))?;
         let is_new = before.catalogue().json() != catalogue.json();
-        let prepared = parts.prepare(&config, &catalogue, before.price_version())?;
+        let receipts = SignedReceipts::start(&config, &parts.store, &parts.clock)?;
+        let prepared = parts.prepare(&config, &catalogue, before.price_version(), receipts.clone())?;
         let letterhead = match (&parts.letterhead, &config.smtp) {
             (Some(current), Some(smtp)) => {
                 let urls = settings::Urls::new(&config, parts.address);
@@ -232,7 +237,7 @@ impl Reloader {
             // Before the other is built: they take memory for all routes.
             drop(prepared);
             changed.push("catalogue".to_owned());
-            parts.prepare(&config, &catalogue, Some(version))?
+            parts.prepare(&config, &catalogue, Some(version), receipts)?
         } else {
             prepared
         };
@@ -262,8 +267,9 @@ impl Parts {
         config: &Config,
         catalogue: &Arc<Catalogue>,
         version: Option<PriceNumber>,
+        receipts: Option<SignedReceipts>,
     ) -> Result<Prepared, RunError> {
-        let app = self.reconfigured(config, catalogue, version)?;
+        let app = self.reconfigured(config, catalogue, version, receipts)?;
         let admin = self.admin.as_ref().map(|admin| admin::reassemble(&admin.load(), &app, config)).transpose();
         let toolbox = || Toolbox::with_prefix(catalogue, config.mcp.tool_prefix.clone()).map(Arc::new);
         let tools = self.mcp.as_ref().map(|_| toolbox()).transpose().map_err(setup)?;
@@ -275,6 +281,7 @@ impl Parts {
         config: &Config,
         catalogue: &Arc<Catalogue>,
         version: Option<PriceNumber>,
+        receipts: Option<SignedReceipts>,
     ) -> Result<Arc<App>, RunError> {
         let front = self.front.load();
         let app = front.app();
@@ -285,12 +292,12 @@ impl Parts {
         if let Some(version) = version {
             service = service.with_prices(Arc::clone(&self.store) as _, version);
         }
-        let service = Arc::new(service);
+        let service = Arc::new(SignedReceipts::in_service(receipts.as_ref(), service));
         let headers = HeaderSettings::new(&config.gateway)?;
         let upstreams = assembly::named_upstreams(config, app.gateway.named_upstreams())?;
         let gateway = Arc::new(app.gateway.reconfigured(Arc::clone(&service), headers, upstreams));
         let (pages, documents) = (Arc::new(pages), Arc::new(documents));
-        Ok(Arc::new(App { service, gateway, pages, documents, ..(**app).clone() }))
+        Ok(Arc::new(App { service, gateway, receipts, pages, documents, ..(**app).clone() }))
     }
 
     /// Serves new requests with what was prepared.
@@ -367,7 +374,8 @@ fn is_reloaded(key: &str) -> bool {
 
 /// The configuration in use, with those keys of a new one that a reload takes.
 fn with_reloaded(config: &Config, new: Config) -> Config {
-    let Config { brand, catalogue, console, docs, gateway, limits, operator, terms, tls, .. } = new;
+    let Config { brand, catalogue, console, docs, gateway, limits, operator, receipts, terms, tls, .. } = new;
+    let receipts = ReceiptsConfig { currency: config.receipts.currency.clone(), ..receipts };
     let GatewayConfig { request_headers, response_headers, upstream_headers, upstreams, .. } = gateway;
     let gateway =
         GatewayConfig { request_headers, response_headers, upstream_headers, upstreams, ..config.gateway.clone() };
@@ -379,7 +387,7 @@ fn with_reloaded(config: &Config, new: Config) -> Config {
     if let Some(oidc) = &mut console.oidc {
         oidc.operators = operators;
     }
-    Config { brand, catalogue, console, docs, gateway, limits, operator, terms, tls, ..config.clone() }
+    Config { brand, catalogue, console, docs, gateway, limits, operator, receipts, terms, tls, ..config.clone() }
 }
 
 fn list(keys: &[String]) -> String {

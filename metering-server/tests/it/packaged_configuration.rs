@@ -41,6 +41,12 @@ fn loaded(text: &str) -> Result<Config, String> {
         let text = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
         std::fs::write(folder.path().join(format!("metering_{secret}")), text).unwrap();
     }
+    // That of RFC 8410, section 10.3.
+    let key = "MC4CAQAwBQYDK2VwBCIEINTuctv5E1hK1bbY8fdp+K06/nwoy/HU++CXqI9EdVhC";
+    let keys = folder.path().join("metering_receipt-keys");
+    std::fs::write(&keys, format!("-----BEGIN PRIVATE KEY-----\n{key}\n-----END PRIVATE KEY-----\n")).unwrap();
+    #[cfg(unix)]
+    std::fs::set_permissions(&keys, std::os::unix::fs::PermissionsExt::from_mode(0o600)).unwrap();
     let (file, mark) = (folder.path().join("metering.toml"), folder.path().join("mark.svg"));
     std::fs::write(&mark, "<svg xmlns=\"http://www.w3.org/2000/svg\"/>").unwrap();
     let text = text.replace(MARK, mark.to_str().unwrap()).replace(CREDENTIALS, folder.path().to_str().unwrap());

@@ -6,6 +6,7 @@ mod holds;
 mod idempotency;
 mod overload;
 mod prices;
+mod receipts;
 mod refunds;
 mod statements;
 mod usage;

@@ -11,7 +11,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use clap::Args;
+use clap::{ArgGroup, Args};
 use http::Method;
 use metering_client::{Client, ClientError, OpenResponse, ServiceUrl};
 use metering_core::charging::IdempotencyKey;
@@ -29,6 +29,7 @@ use crate::client::paying::url::CallUrl;
 use crate::client::session::interruption::Interruption;
 use crate::client::session::{ProfileArgs, Session};
 use crate::failure::Failure;
+use crate::new_file::NewFile;
 use crate::output::notice;
 use crate::table::printable;
 
@@ -40,9 +41,11 @@ use crate::table::printable;
 /// With --pay, it calls any URL, and pays from a wallet if the service asks for it. Run it again after a failure: what
 /// was signed for the call is sent again, and nothing is paid twice.
 #[derive(Debug, Args)]
+#[command(group(ArgGroup::new("files").args(["output", "receipt"]).multiple(true)))]
 #[command(after_help = "\
 Examples:
   metering call /mpp/ethPrice
+  metering call /mpp/ethPrice --receipt receipt.txt
   metering call /mpp/snapshot/allTrades/19000000 --output trades.json
   metering call \"/mpp/ethPrice/{block_number}\" --param block_number=19000000 --retry
   metering call /v1/chat/completions --data @request.json
@@ -70,8 +73,11 @@ pub(crate) struct CallArgs {
     /// Write the response to a file, which appears once it is complete.
     #[arg(long, value_name = "FILE")]
     output: Option<PathBuf>,
-    /// Replace the file if it exists.
-    #[arg(long, requires = "output")]
+    /// Ask for a signed receipt of what the call costs, and write it to a file; `metering receipt verify` checks it.
+    #[arg(long, value_name = "FILE")]
+    receipt: Option<PathBuf>,
+    /// Replace the files of --output and --receipt if they exist.
+    #[arg(long, requires = "files")]
     force: bool,
     /// Wait and retry when a rate limit is reached or the service is busy; rejected attempts are not charged.
     #[arg(long)]
@@ -116,17 +122,19 @@ pub(crate) fn generate_key() -> IdempotencyKey {
 }
 
 impl CallArgs {
-    pub(crate) async fn run(self, out: &mut dyn Write) -> Result<(), Failure> {
+    pub(crate) async fn run(mut self, out: &mut dyn Write) -> Result<(), Failure> {
+        self.headers.extend(self.receipt.as_ref().map(|_| ExtraHeader::receipt_preference()));
         let session = self.profile.open()?;
         let destined = self.destined(&session)?;
         // Open the output first, so that an error here comes before any charge.
         let mut destination = Destination::open(self.output.as_deref(), self.force, out)?;
+        let receipt = self.receipt.as_deref().map(|file| NewFile::next_to(file, self.force)).transpose()?;
         if !destination.is_file() {
-            return self.fetch(&session, destined, &mut destination).await;
+            return self.fetch(&session, destined, &mut destination, receipt).await;
         }
         let mut interruption = Interruption::watch()?;
         tokio::select! {
-            fetched = self.fetch(&session, destined, &mut destination) => fetched?,
+            fetched = self.fetch(&session, destined, &mut destination, receipt) => fetched?,
             // Dropping the destination removes the incomplete file.
             () = interruption.next() => {
                 let problem = "stopped: the file was not written; if the service had started to respond, the request \
@@ -167,6 +175,7 @@ impl CallArgs {
         session: &Session,
         destined: Destined,
         destination: &mut Destination<'_>,
+        receipt: Option<NewFile>,
     ) -> Result<(), Failure> {
         let is_json = !self.headers.iter().any(ExtraHeader::is_content_type);
         let payload = self.data.as_ref().map(|data| data.read(is_json)).transpose()?;
@@ -213,6 +222,9 @@ impl CallArgs {
         destination.end_line()?;
         if !self.quiet {
             receipt::print_final_charge(&client, &headers).await;
+        }
+        if let Some(file) = receipt {
+            receipt::save(&client, &headers, file).await?;
         }
         received
     }

@@ -1,5 +1,6 @@
 //! Prints what a response's headers say about money: what was charged, or what is held until the cost is known.
 
+use std::io::Write;
 use std::time::Duration;
 
 use http::HeaderMap;
@@ -7,9 +8,11 @@ use metering_client::Client;
 use metering_client::calls::account::{GetRequest, OfRequest};
 use metering_core::charging::HoldId;
 use metering_core::wire::{
-    BALANCE_HEADER, CHARGED_HEADER, HELD_HEADER, REQUEST_ID_HEADER, RequestDocument, RequestState,
+    BALANCE_HEADER, CHARGED_HEADER, HELD_HEADER, RECEIPT_HEADER, REQUEST_ID_HEADER, RequestDocument, RequestState,
 };
 
+use crate::failure::Failure;
+use crate::new_file::NewFile;
 use crate::output::notice;
 use crate::table::printable;
 
@@ -49,6 +52,21 @@ pub(crate) async fn print_final_charge(client: &Client, headers: &HeaderMap) {
     }
 }
 
+/// Writes the signed receipt of a request that asked for one, after the whole response was received: that of its head, or
+/// else, if its cost was not known then, the one that the service has by now.
+pub(crate) async fn save(client: &Client, headers: &HeaderMap, mut file: NewFile) -> Result<(), Failure> {
+    let receipt = match (header(headers, RECEIPT_HEADER), Held::read(headers)) {
+        (None, Some(held)) => held.settled(client).await.and_then(|request| request.receipt),
+        (receipt, _) => receipt,
+    };
+    let Some(receipt) = receipt else {
+        notice("The response has no signed receipt, so none was written.");
+        return Ok(());
+    };
+    writeln!(file, "{receipt}").map_err(|error| file.cannot_write(&error))?;
+    file.finish()
+}
+
 impl Held {
     /// What is held for the request with this response; `None` if its cost is known.
     pub(crate) fn read(headers: &HeaderMap) -> Option<Self> {
@@ -72,11 +90,16 @@ impl Held {
 
     /// What the service now says that the request was charged; `None` if it does not know yet, or cannot be reached.
     pub(crate) async fn charged(&self, client: &Client) -> Option<String> {
+        let (charged, amount) = (self.settled(client).await?.charged, &self.amount);
+        Some(format!("Charged {charged} credits; {amount} were held."))
+    }
+
+    /// The request, once its cost is known.
+    async fn settled(&self, client: &Client) -> Option<RequestDocument> {
         let of = OfRequest { id: self.request.as_ref()?.to_string() };
         let asked = tokio::time::timeout(LOOKUP_TIMEOUT, client.call::<GetRequest>(&of, &()));
         let request: RequestDocument = asked.await.ok()?.ok()?.json().ok()?;
-        let (charged, amount) = (request.charged, &self.amount);
-        (request.state != RequestState::Held).then(|| format!("Charged {charged} credits; {amount} were held."))
+        Some(request).filter(|request| request.state != RequestState::Held)
     }
 }
 

@@ -33,6 +33,21 @@ fn response_is_printed_unchanged_and_charge_goes_to_stderr() {
 }
 
 #[test]
+fn signed_receipt_is_asked_for_and_written_to_a_new_file() {
+    let signed = metered(b"{}").header("metering-receipt", "a.0-1..b.c.d");
+    let (program, service) = client([("/mpp/ethPrice", signed), ("/mpp/free", Reply::ok("{}"))]);
+    program.run("call /mpp/ethPrice --receipt receipt.txt -H 'Prefer: wait=5'").success();
+    assert_eq!(fs::read_to_string(program.path("receipt.txt")).unwrap(), "a.0-1..b.c.d\n");
+    assert_eq!(service.last().header("prefer"), Some("wait=5"), "the user's preferences come first");
+    program.refuses(&[("call /mpp/ethPrice --receipt receipt.txt", 5, "--force")]);
+    assert_eq!(service.targets().len(), 1, "nothing is charged if the receipt cannot be written");
+    let output = program.command("call /mpp/free --receipt none.txt").output().unwrap();
+    assert!(String::from_utf8(output.stderr).unwrap().contains("no signed receipt"));
+    assert!(output.status.success() && !program.path("none.txt").exists());
+    assert_eq!(service.last().header("prefer"), Some("metering-receipt"));
+}
+
+#[test]
 fn response_is_printed_as_it_arrives() {
     let (program, _service) = client([("/mpp/stream", Reply::ok("first\n").then(Duration::from_secs(120), "never\n"))]);
     let mut child = program.start("call /mpp/stream");

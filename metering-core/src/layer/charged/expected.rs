@@ -44,6 +44,7 @@ impl Charged {
                     refund: Ok(()),
                     slot: None,
                     late: late.map(Box::new),
+                    receipt: None,
                 }),
             }),
         }
@@ -79,6 +80,9 @@ impl State {
                 self.rate = Some(receipt.rate);
                 self.settlement = receipt.settlement();
                 self.headers = Some(MeteredHeaders::of(&receipt));
+                if let Some(wanted) = &mut self.receipt {
+                    wanted.charges(&receipt);
+                }
                 Money::Charged(receipt.into())
             }
             Ok(Decision::Refused(refusal)) => Money::Refused(refusal),

@@ -79,6 +79,9 @@ impl Charged {
             Money::Charged(early) => {
                 let receipt = early.on_disk().await?;
                 let refund = self.shared.service.refund_undelivered(receipt).instrument(self.shared.span.clone()).await;
+                if let (Some(receipt), Ok(())) = (&mut state.receipt, &refund.outcome) {
+                    receipt.refunds(refund.headers.balance(), self.shared.service.access().now());
+                }
                 (state.headers, state.refund) = (Some(refund.headers), refund.outcome);
             }
             Money::Held(guard) => match self.settling(guard.release()).await {
@@ -130,7 +133,7 @@ impl Charged {
             Ok(()) => response,
             Err(error) => self.shared.state.lock().await.failed(&self.shared.service, &error),
         };
-        self.shared.state.lock().await.set_headers(&mut response);
+        self.set_headers(self.shared.state.lock().await, &mut response).await;
         response
     }
 }

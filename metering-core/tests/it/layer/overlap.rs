@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use http::{Request, Response, StatusCode};
 use metering_core::money::{LedgerKind, NewLedgerEntry};
+use metering_core::receipts::ReceiptScope;
 use metering_core::{
     AccountId, ApiKey, Catalogue, Charged, Clock, Credits, Meter, MeterConfig, MeteringLayer, NewAccount, Service,
     ServiceConfig, Store, StoreError, SystemClock, SystemRandomness,
@@ -15,7 +16,7 @@ use metering_core::{
 use tokio::task::JoinHandle;
 use tower::{Layer, ServiceExt, service_fn};
 
-use super::scene::{Broken, START, header, json};
+use super::scene::{Broken, START, Signer, header, json};
 use crate::meter::gated::Gated;
 
 const CATALOGUE: &str = r#"{"market": "M", "version": 1, "endpoints": [
@@ -62,6 +63,8 @@ impl Scene {
         let meter = Arc::new(Meter::start(Arc::clone(&store) as _, Arc::clone(&clock), MeterConfig::default()));
         let catalogue = Arc::new(Catalogue::from_json(CATALOGUE).unwrap());
         let service = Service::new(Arc::clone(&store) as _, meter, catalogue, clock, ServiceConfig::default());
+        let always = ReceiptScope::of_accounts([account.clone()]);
+        let service = service.with_receipts(Arc::new(Signer::default()), always);
         Self { store, service: Arc::new(service), account, key, calls: Arc::default() }
     }
 
@@ -149,6 +152,7 @@ async fn inner_service_works_during_the_flush_and_its_response_waits_for_it() {
         let response = sent.await.unwrap().unwrap();
         assert_eq!((response.status(), response.body().as_str()), (StatusCode::OK, "inner"));
         assert_eq!(header(&response, "x-bds-credit-charged"), Some("0.0013888889"));
+        assert_eq!(header(&response, "metering-receipt"), Some("charge 0.0013888889"));
         assert_eq!(scene.balance().await, START - PRICE);
     }
 }
@@ -167,7 +171,7 @@ async fn response_is_dropped_when_the_flush_fails() {
         scene.store.open_flushes(1);
         let response = sent.await.unwrap().unwrap();
         assert_eq!((response.status().as_u16(), &json(&response)["error"]), (503, &code.into()));
-        for name in ["x-inner", "x-bds-credit-charged", "x-bds-credit-balance"] {
+        for name in ["x-inner", "x-bds-credit-charged", "x-bds-credit-balance", "metering-receipt"] {
             assert_eq!(header(&response, name), None, "{name}");
         }
         assert_eq!(scene.service.meter().stats().failed_early.load(Ordering::Relaxed), 1);

@@ -4,8 +4,10 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use async_trait::async_trait;
 use http::{Request, Response, StatusCode};
 use metering_core::money::{LedgerKind, NewLedgerEntry};
+use metering_core::receipts::{ReceiptError, ReceiptScope, ReceiptSigner, Statement};
 use metering_core::service::Links;
 use metering_core::{
     AccountId, ApiKey, Catalogue, Clock, Credits, MemoryStore, Meter, MeterConfig, MeteringLayer, NewAccount,
@@ -19,7 +21,8 @@ const CATALOGUE: &str = r#"{"market": "M", "version": 1, "endpoints": [
         {"name": "unit", "in": "query", "type": "string"}]},
     {"path": "/chat", "method": "GET", "metered": true, "errors": "openai"},
     {"path": "/messages", "method": "GET", "metered": true, "errors": "anthropic"},
-    {"path": "/lookup", "method": "GET", "metered": true, "credit_weight": 10, "free_statuses": ["4xx"]},
+    {"path": "/lookup", "method": "GET", "metered": true, "credit_weight": 10, "free_statuses": ["4xx"],
+        "receipt": true},
     {"path": "/report", "method": "GET", "metered": true, "price": {"max": "0.5", "report": {"header": "x-cost"}}},
     {"path": "/models/{model}:run", "method": "GET", "metered": true, "errors": "openai",
         "params": [{"name": "model", "in": "path", "type": "string"}],
@@ -54,6 +57,26 @@ impl Clock for ManualClock {
 /// The error of the inner service.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Broken;
+
+/// Stands in for what signs receipts: says what they state, and keeps it.
+#[derive(Debug, Default)]
+pub(super) struct Signer(Mutex<Vec<Statement>>);
+
+impl Signer {
+    /// What was signed since the last call.
+    pub(super) fn signed(&self) -> Vec<Statement> {
+        std::mem::take(&mut self.0.lock().unwrap())
+    }
+}
+
+#[async_trait]
+impl ReceiptSigner for Signer {
+    async fn sign(&self, statement: Statement) -> Result<String, ReceiptError> {
+        let receipt = format!("{} {}", statement.kind, statement.amount);
+        self.0.lock().unwrap().push(statement);
+        Ok(receipt)
+    }
+}
 
 pub(super) type Outcome = Result<Response<String>, Broken>;
 
@@ -93,6 +116,12 @@ impl Scene {
         let service =
             Service::new(Arc::clone(&store) as _, Arc::new(meter), catalogue, Arc::clone(&clock) as _, config);
         Self { service: Arc::new(service), store, clock, account, key, seen: Arc::default() }
+    }
+
+    /// The same with receipts for all who ask, and for these accounts.
+    pub(super) fn with_receipts(self, signer: Arc<dyn ReceiptSigner>, always: ReceiptScope) -> Self {
+        let service = Arc::into_inner(self.service).expect("nobody else has it yet");
+        Self { service: Arc::new(service.with_receipts(signer, always)), ..self }
     }
 
     pub(super) fn layer(&self) -> MeteringLayer {

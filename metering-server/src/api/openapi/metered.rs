@@ -79,30 +79,24 @@ fn method(name: &str) -> Option<HttpMethod> {
     })
 }
 
-/// The header that makes a request safe to retry.
-fn idempotency_key() -> Parameter {
-    let schema = ObjectBuilder::new().schema_type(Type::String).min_length(Some(1)).max_length(Some(258));
-    ParameterBuilder::new()
-        .name("Idempotency-Key")
-        .parameter_in(ParameterIn::Header)
-        .required(Required::False)
-        .description(Some(
-            "Identifies the request, so that a retry is not charged again. 1 to 128 visible ASCII characters",
-        ))
-        .schema(Some(schema.build()))
-        .build()
-}
+/// The headers that a client may send with any metered request: name, longest value, description.
+const HEADERS: [(&str, usize, &str); 3] = [
+    (
+        "Idempotency-Key",
+        258,
+        "Identifies the request, so that a retry is not charged again. 1 to 128 visible ASCII characters",
+    ),
+    ("Max-Cost", 64, "The most that the request may cost, in credits. Above that, it is refused and costs nothing"),
+    ("Prefer", 256, "`metering-receipt`: the response gets a signed receipt, if the service signs any (RFC 7240)"),
+];
 
-/// The header that bounds what a request may cost.
-fn max_cost() -> Parameter {
-    let schema = ObjectBuilder::new().schema_type(Type::String).max_length(Some(64));
+fn header((name, max_length, description): (&str, usize, &str)) -> Parameter {
+    let schema = ObjectBuilder::new().schema_type(Type::String).min_length(Some(1)).max_length(Some(max_length));
     ParameterBuilder::new()
-        .name("Max-Cost")
+        .name(name)
         .parameter_in(ParameterIn::Header)
         .required(Required::False)
-        .description(Some(
-            "The most that the request may cost, in credits. Above that, it is refused and costs nothing",
-        ))
+        .description(Some(description))
         .schema(Some(schema.build()))
         .build()
 }
@@ -166,10 +160,13 @@ fn operation(route: &Route, id: String) -> Operation {
     if route.metered {
         served = served.header("PAYMENT-RESPONSE", offers::receipt_header());
         served = served.header("Payment-Receipt", offers::mpp_receipt_header());
+        served = served.header("Metering-Receipt", offers::signed_receipt_header());
     }
     operation = operation.response(status, served.build());
     let refusals: Vec<(&str, String)> = if route.metered {
-        operation = operation.parameter(idempotency_key()).parameter(max_cost());
+        for parameter in HEADERS.map(header) {
+            operation = operation.parameter(parameter);
+        }
         for scheme in ["bearer", "api_key", "api_key_azure", "api_key_google"] {
             operation = operation.security(SecurityRequirement::new::<_, [&str; 0], &str>(scheme, []));
         }

@@ -53,6 +53,11 @@ pub(super) fn mpp_receipt_header() -> Header {
     header("The payment that came with the request, for clients of MPP: base64url of JSON")
 }
 
+/// The header with the signed receipt of the charge.
+pub(super) fn signed_receipt_header() -> Header {
+    header("A signed statement of what the request cost, for clients and routes that ask for one")
+}
+
 fn header(description: &str) -> Header {
     let text = ObjectBuilder::new().schema_type(Type::String);
     HeaderBuilder::new().description(Some(description)).schema(Some(text)).build()

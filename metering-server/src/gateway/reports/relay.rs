@@ -64,7 +64,7 @@ pub(super) async fn pass_on(
         head.headers.remove(header::CONTENT_LENGTH);
     }
     if request.wants_trailers {
-        trailers::declare(&mut head);
+        trailers::declare(&mut head, request.settling.charged.owes_receipt().await);
     }
     let (client, mut pieces) = mpsc::channel(1);
     let is_complete = Arc::new(AtomicBool::new(false));
@@ -206,7 +206,8 @@ impl Relay {
             is_passed &= self.pass(Ok(Frame::data(rest))).await;
         }
         if self.request.wants_trailers {
-            let trailers = trailers::of(trailers, settled.as_ref());
+            let receipt = Box::pin(self.request.settling.charged.receipt()).await;
+            let trailers = trailers::of(trailers, settled.as_ref(), receipt);
             is_passed &= self.pass(Ok(Frame::trailers(trailers))).await;
         }
         self.is_complete.store(is_passed, Ordering::Release);

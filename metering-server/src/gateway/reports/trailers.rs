@@ -2,7 +2,7 @@
 
 use http::{HeaderMap, HeaderName, HeaderValue, header};
 use metering_core::charging::HoldUpdated;
-use metering_core::wire::{BALANCE_HEADER, CHARGED_HEADER, settled_trailers};
+use metering_core::wire::{BALANCE_HEADER, CHARGED_HEADER, RECEIPT_HEADER, settled_trailers};
 
 use crate::gateway::headers;
 
@@ -22,11 +22,12 @@ pub(in crate::gateway) fn are_wanted(request: &HeaderMap) -> bool {
     values.flat_map(|value| value.split(',')).any(|coding| coding.trim().eq_ignore_ascii_case("trailers"))
 }
 
-/// Announces trailers in the head of a response. Only a chunked body can have them, so its length is left out.
-pub(super) fn declare(head: &mut http::response::Parts) {
+/// Announces trailers in the head of a response, perhaps with a receipt. Only a chunked body can have them, so its length is
+/// left out.
+pub(super) fn declare(head: &mut http::response::Parts, has_receipt: bool) {
     let upstream = head.extensions.remove::<DeclaredTrailers>().unwrap_or_default();
     head.headers.remove(header::CONTENT_LENGTH);
-    for name in [BALANCE_HEADER, CHARGED_HEADER] {
+    for name in [BALANCE_HEADER, CHARGED_HEADER].into_iter().chain(has_receipt.then_some(RECEIPT_HEADER)) {
         head.headers.append(header::TRAILER, HeaderValue::from_static(name));
     }
     for names in upstream.0 {
@@ -34,11 +35,12 @@ pub(super) fn declare(head: &mut http::response::Parts) {
     }
 }
 
-/// What was charged, and the trailers of the upstream.
-pub(super) fn of(upstream: Option<HeaderMap>, settled: Option<&HoldUpdated>) -> HeaderMap {
+/// What was charged, its signed receipt, and the trailers of the upstream.
+pub(super) fn of(upstream: Option<HeaderMap>, settled: Option<&HoldUpdated>, receipt: Option<String>) -> HeaderMap {
     let mut trailers = upstream.unwrap_or_default();
     headers::clean_trailers(&mut trailers);
-    for (name, value) in settled.map(settled_trailers).into_iter().flatten() {
+    let receipt = receipt.map(|receipt| (RECEIPT_HEADER, receipt));
+    for (name, value) in settled.map(settled_trailers).into_iter().flatten().chain(receipt) {
         if let Ok(value) = HeaderValue::try_from(value) {
             trailers.insert(HeaderName::from_static(name), value);
         }

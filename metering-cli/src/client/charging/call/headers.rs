@@ -7,6 +7,7 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use http::{HeaderName, HeaderValue, Request, Response, header};
 use metering_client::{BodyStream, Transport, Unreachable};
+use metering_core::wire::{PREFER_HEADER, RECEIPT_HEADER};
 
 /// Headers that the program itself sets: how a message is framed, and who pays.
 const RESERVED: [&str; 7] =
@@ -42,6 +43,11 @@ impl FromStr for ExtraHeader {
 }
 
 impl ExtraHeader {
+    /// Asks for a signed receipt.
+    pub(super) fn receipt_preference() -> Self {
+        Self { name: HeaderName::from_static(PREFER_HEADER), value: HeaderValue::from_static(RECEIPT_HEADER) }
+    }
+
     pub(super) fn is_content_type(&self) -> bool {
         self.name == header::CONTENT_TYPE
     }

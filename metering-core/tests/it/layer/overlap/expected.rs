@@ -58,6 +58,7 @@ async fn response_waits_for_the_decision_and_says_what_the_store_decided() {
     let response = sent.await.unwrap().unwrap();
     assert_eq!((response.status(), response.body().as_str()), (StatusCode::OK, "inner"));
     assert_eq!(header(&response, "x-bds-credit-charged"), Some("0.0013888889"));
+    assert_eq!(header(&response, "metering-receipt"), Some("charge 0.0013888889"));
     let balance = START - 2 * PRICE - 500 * PRICE;
     let shown = Credits::from_atoms(balance).to_string();
     assert_eq!((header(&response, "x-bds-credit-balance"), scene.balance().await), (Some(&*shown), balance));
@@ -108,6 +109,7 @@ async fn refund_follows_the_decision() {
         let response = sent.await.unwrap().unwrap();
         assert_eq!((response.status().as_u16(), scene.refunds()), (status, 1));
         assert_eq!((header(&response, "x-bds-credit-charged"), scene.balance().await), (Some("0"), START - PRICE));
+        assert_eq!(header(&response, "metering-receipt"), Some("refund 0.0013888889"));
     }
 }
 

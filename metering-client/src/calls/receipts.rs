@@ -1,0 +1,14 @@
+//! Signed receipts of requests. Those for purchases are in [`account`](super::account).
+
+use metering_core::call;
+use metering_core::wire::ReceiptKeysDocument;
+use metering_core::wire::call::Access;
+
+call! {
+    /// The keys that receipts of requests are signed with
+    ///
+    /// A JWK set (RFC 7517) of Ed25519 keys (RFC 8037): the one that signs now, and earlier ones, so that what they signed
+    /// stays verifiable. A receipt names its key by `kid`.
+    GetReceiptKeys("receipt_keys") = GET "/.well-known/metering-keys" in "descriptions" for Access::ANYONE;
+    returns(200, "The keys": ReceiptKeysDocument as "application/jwk-set+json") or(NotFound: "this service signs no receipts of requests");
+}

@@ -1,0 +1,11 @@
+//! Checkpoints (C2SP `tlog-checkpoint`): the signed head of a log's tree, and whom a reader trusts for it.
+
+mod head;
+mod policy;
+mod proof_file;
+mod signed;
+
+pub use head::{Checkpoint, MalformedCheckpoint};
+pub use policy::{Policy, PolicyError, Trusted};
+pub use proof_file::{LogProof, LogProofError};
+pub use signed::{CheckpointError, SignedCheckpoint};

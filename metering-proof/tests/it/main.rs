@@ -1,0 +1,3 @@
+//! Making receipts and verifying them.
+
+mod batch_signer;

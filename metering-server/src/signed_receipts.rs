@@ -1,0 +1,79 @@
+//! Signed receipts of requests: what signs them, and the keys that it publishes. Embedders bring their own signer; this
+//! is the server's.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use http::HeaderMap;
+use metering_core::receipts::{ReceiptError, ReceiptScope, ReceiptSigner, Statement};
+use metering_core::{Clock, FullStore, Service, SystemRandomness};
+use metering_proof::BatchSigner;
+
+use crate::config::{Config, ConfigError};
+use crate::http::{Document, Reply, with_headers};
+use crate::operations::metric::counter;
+
+/// The signer of a process, and its public keys.
+#[derive(Debug, Clone)]
+pub(crate) struct SignedReceipts {
+    keys: Document,
+    signer: Arc<dyn ReceiptSigner>,
+    always: ReceiptScope,
+}
+
+/// Counts what it signs.
+#[derive(Debug)]
+struct Counted(BatchSigner);
+
+impl SignedReceipts {
+    /// Starts to sign, if there are keys.
+    ///
+    /// # Errors
+    /// When the keys cannot be used, or the service has no public URL yet.
+    pub(crate) fn start(
+        config: &Config,
+        store: &Arc<dyn FullStore>,
+        clock: &Arc<dyn Clock>,
+    ) -> Result<Option<Self>, ConfigError> {
+        let Some(ring) = config.receipts.keys()? else { return Ok(None) };
+        let always = ReceiptScope::of_accounts(config.receipts.always()?);
+        let issuer = config.public_url.as_deref().map(|url| url.trim_end_matches('/').to_owned());
+        // A reload can add the keys, but not the URL.
+        let no_url = || ConfigError::key("public_url", "is needed by receipts.key_file, and takes a restart");
+        let issuer = issuer.ok_or_else(no_url)?;
+        let keys = Document::new("application/jwk-set+json", ring.published().to_json());
+        let (store, clock) = (Arc::clone(store), Arc::clone(clock));
+        let (signer, signing) =
+            BatchSigner::start(ring.signing().clone(), issuer, store as _, Arc::new(SystemRandomness), clock);
+        // It ends with the last service that has the signer: a reload replaces both.
+        tokio::spawn(signing);
+        Ok(Some(Self { keys, signer: Arc::new(Counted(signer)), always }))
+    }
+
+    /// The service with what signs for it, or without it if there is nothing.
+    pub(crate) fn in_service(receipts: Option<&Self>, service: Service) -> Service {
+        match receipts {
+            Some(receipts) => service.with_receipts(Arc::clone(&receipts.signer), receipts.always.clone()),
+            None => service.without_receipts(),
+        }
+    }
+
+    /// The public keys, for a request with these headers.
+    pub(crate) fn keys(&self, headers: &HeaderMap) -> Reply {
+        with_headers(self.keys.reply(headers), vec![("cache-control", "public, max-age=60".to_owned())])
+    }
+}
+
+#[async_trait]
+impl ReceiptSigner for Counted {
+    async fn sign(&self, statement: Statement) -> Result<String, ReceiptError> {
+        let signed = self.0.sign(statement).await;
+        let outcome = match &signed {
+            Ok(_) => "signed",
+            Err(ReceiptError::Overloaded) => "overloaded",
+            Err(_) => "failed",
+        };
+        counter!("metering_receipts_total", "Receipts of requests, by outcome", "outcome" => outcome).increment(1);
+        signed
+    }
+}
