@@ -6,7 +6,7 @@ use metering_core::charging::{Hold, HoldId};
 use metering_core::clock::Timestamp;
 use metering_core::money::Credits;
 use metering_core::operators::AccountFilter;
-use metering_core::payments::{PaymentRecord, ProcessorRef, ProcessorRefError, ReceiptNumber};
+use metering_core::payments::{CreditNoteNumber, PaymentRecord, ProcessorRef, ProcessorRefError, ReceiptNumber};
 use metering_core::store::{Cursor, Page};
 use metering_core::usage::ACTIVITY_KEPT;
 
@@ -76,6 +76,8 @@ impl Term {
             return text.parse().map(Self::Email).map_err(|error| wrong("q", error));
         }
         let exact = text.parse().map(Self::Receipt).ok();
+        let note = |number: CreditNoteNumber| Self::Receipt(number.receipt());
+        let exact = exact.or_else(|| text.parse().map(note).ok());
         let exact = exact.or_else(|| text.parse().map(Self::Account).ok());
         let exact = exact.or_else(|| text.parse().map(Self::Key).ok());
         let exact = exact.or_else(|| text.parse().map(Self::Request).ok());

@@ -6,6 +6,7 @@
 
 pub(crate) mod auto_top_up;
 pub(crate) mod buyer;
+pub(crate) mod credit_note;
 pub(crate) mod exchange_rate;
 pub(crate) mod exchange_rates;
 pub(crate) mod not_before;
@@ -24,6 +25,7 @@ pub use auto_top_up::{
     AutoTopUp, SavedCard, TopUpCharge, TopUpChargeId, TopUpChargeIdError, TopUpChargeState, TopUpRule, TopUpStop,
 };
 pub use buyer::{Buyer, BuyerError, BuyerRecord};
+pub use credit_note::CreditNoteNumber;
 pub use exchange_rate::{CurrencyAmount, ExchangeRate};
 pub use exchange_rates::{ExchangeRates, RateList, RateListError};
 pub use not_before::{NotBefore, NotBeforeError};

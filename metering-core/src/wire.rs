@@ -128,7 +128,8 @@ pub use processor::{
     ProcessorPaymentRequest, ProcessorPaymentResponse, ProcessorReversalRequest, ProcessorReversalResponse,
 };
 pub use receipt::{
-    CustomerDocument, PaymentDocument, ReceiptDocument, ReceiptsDocument, SellerDocument, ValueDocument,
+    CreditNoteDocument, CustomerDocument, PaymentDocument, ReceiptDocument, ReceiptsDocument, SellerDocument,
+    ValueDocument,
 };
 pub use recovery::{ChallengeRequest, ChallengeResponse, VerifyRequest, VerifyResponse};
 pub use secret::IssuedKey;

@@ -5,7 +5,7 @@ mod font;
 mod sheet;
 
 use http::{HeaderValue, StatusCode};
-use metering_core::wire::{BuyerDocument, PaymentDocument, ReceiptDocument, SellerDocument};
+use metering_core::wire::{BuyerDocument, CreditNoteDocument, PaymentDocument, ReceiptDocument, SellerDocument};
 
 use crate::http::{Reply, bytes, with_headers};
 use font::Font;
@@ -30,18 +30,24 @@ const MONTHS: [&str; 12] = [
     "December",
 ];
 
-/// The file to download.
-pub(crate) fn reply(receipt: &ReceiptDocument) -> Reply {
-    let reply = bytes(StatusCode::OK, HeaderValue::from_static("application/pdf"), file(receipt).into());
-    let disposition = format!("attachment; filename=\"{}.pdf\"", receipt.number);
+/// The file to download: of the receipt, or of that one of its credit notes which has the number.
+pub(crate) fn reply(receipt: &ReceiptDocument, number: &str) -> Reply {
+    let note = receipt.credit_notes.iter().find(|note| note.number.eq_ignore_ascii_case(number));
+    let reply = bytes(StatusCode::OK, HeaderValue::from_static("application/pdf"), file(receipt, note).into());
+    let number = note.map_or(&receipt.number, |note| &note.number);
+    let disposition = format!("attachment; filename=\"{number}.pdf\"");
     with_headers(reply, vec![("content-disposition", disposition)])
 }
 
-fn file(receipt: &ReceiptDocument) -> Vec<u8> {
+fn file(receipt: &ReceiptDocument, note: Option<&CreditNoteDocument>) -> Vec<u8> {
+    let (kind, number, issued_at) = match note {
+        Some(note) => ("Credit note", &note.number, &note.issued_at),
+        None => ("Receipt", &receipt.number, &receipt.issued_at),
+    };
     let mut sheet = Sheet::new();
-    sheet.text(LEFT, 20, Ink::Strong, "Receipt");
+    sheet.text(LEFT, 20, Ink::Strong, kind);
     sheet.down(20);
-    sheet.text(LEFT, 10, Ink::Soft, &receipt.number);
+    sheet.text(LEFT, 10, Ink::Soft, number);
     let under_number = sheet.y();
     sheet.move_to(TOP);
     column(&mut sheet, SECOND, &seller(&receipt.seller));
@@ -53,21 +59,32 @@ fn file(receipt: &ReceiptDocument) -> Vec<u8> {
         column(&mut sheet, LEFT, &billed_to(buyer));
         sheet.down(24);
     }
-    if let Some(words) = reversed(receipt) {
+    let words = match note {
+        Some(note) => {
+            let at = note.cancelled_at.as_ref();
+            at.map(|at| format!("Cancelled on {}: the credits are back on the account.", day(at)))
+        }
+        None => reversed(receipt),
+    };
+    if let Some(words) = words {
         paragraph(&mut sheet, &words);
     }
-    sheet.text(LEFT, 16, Ink::Strong, &paid(&receipt.payment));
+    let (sum, rows) = match note {
+        Some(note) => (credited(note, &receipt.payment), note_rows(note, receipt)),
+        None => (paid(&receipt.payment), rows(receipt)),
+    };
+    sheet.text(LEFT, 16, Ink::Strong, &sum);
     sheet.rule();
     sheet.down(28);
-    for (name, value) in rows(receipt) {
-        row(&mut sheet, name, &value);
+    for (name, value) in &rows {
+        row(&mut sheet, name, value);
     }
-    if !is_covered(receipt) {
+    if !is_covered(receipt, &rows) {
         sheet.down(10);
         paragraph(&mut sheet, "Some characters cannot be shown in this file. Print the receipt's page instead.");
     }
-    let title = format!("Receipt {}", receipt.number);
-    sheet.finish(&About { title: &title, author: &receipt.seller.name, created_at: &receipt.issued_at })
+    let title = format!("{kind} {number}");
+    sheet.finish(&About { title: &title, author: &receipt.seller.name, created_at: issued_at })
 }
 
 /// Lines below each other, of which the first is darker.
@@ -112,11 +129,10 @@ fn billed_to(buyer: &BuyerDocument) -> Vec<String> {
 }
 
 fn rows(receipt: &ReceiptDocument) -> Vec<(&'static str, String)> {
-    let ReceiptDocument { customer, payment, plan_label, plan_id, .. } = receipt;
+    let ReceiptDocument { payment, plan_label, plan_id, .. } = receipt;
     let plan = plan_label.as_ref().or(plan_id.as_ref()).map_or("Assigned by the operator", String::as_str);
     let bonus = receipt.bonus_credits.filter(|bonus| bonus.is_positive());
     let bonus = bonus.map_or_else(String::new, |bonus| format!(", {bonus} of them as a bonus"));
-    let email = customer.email.as_ref().map_or_else(String::new, |email| format!(", {email}"));
     let chain = match &payment.chain_name {
         Some(name) => format!("{name} ({})", payment.chain_id),
         None => payment.chain_id.to_string(),
@@ -126,7 +142,7 @@ fn rows(receipt: &ReceiptDocument) -> Vec<(&'static str, String)> {
         ("Paid on", day(&payment.mined_at)),
         ("Plan", plan.to_owned()),
         ("Credits", format!("{}{bonus}", receipt.credits)),
-        ("Account", format!("{}{email}, {}", customer.agent_name, customer.org_id)),
+        ("Account", account(receipt)),
         ("Amount", paid(payment)),
     ];
     rows.extend(payment.value.as_ref().map(|value| ("Value", value.in_words(payment.token_symbol.as_deref()))));
@@ -139,7 +155,36 @@ fn rows(receipt: &ReceiptDocument) -> Vec<(&'static str, String)> {
             ("Paid to", payment.recipient.clone()),
         ]),
     }
+    rows.extend(receipt.credit_notes.iter().map(|note| {
+        let cancelled = if note.cancelled_at.is_some() { ", cancelled" } else { "" };
+        let sum = credited(note, payment);
+        ("Credit note", format!("{} of {}, {sum}{cancelled}", note.number, day(&note.issued_at)))
+    }));
     rows
+}
+
+/// The rows of a credit note.
+fn note_rows(note: &CreditNoteDocument, receipt: &ReceiptDocument) -> Vec<(&'static str, String)> {
+    let mut rows = vec![
+        ("Date", day(&note.issued_at)),
+        ("For receipt", format!("{} of {}", receipt.number, day(&receipt.issued_at))),
+        ("Credited", credited(note, &receipt.payment)),
+        ("Of", paid(&receipt.payment)),
+        ("Account", account(receipt)),
+    ];
+    rows.extend(Some(("Reason", note.reason.clone())).filter(|(_, reason)| !reason.is_empty()));
+    rows
+}
+
+fn account(receipt: &ReceiptDocument) -> String {
+    let customer = &receipt.customer;
+    let email = customer.email.as_ref().map_or_else(String::new, |email| format!(", {email}"));
+    format!("{}{email}, {}", customer.agent_name, customer.org_id)
+}
+
+/// What a credit note takes back.
+fn credited(note: &CreditNoteDocument, payment: &PaymentDocument) -> String {
+    note.credited(payment.token_symbol.as_deref(), &paid(payment))
 }
 
 /// What was taken back, if anything.
@@ -176,11 +221,14 @@ fn day(text: &str) -> String {
 }
 
 /// Whether the font has everything that people wrote.
-fn is_covered(receipt: &ReceiptDocument) -> bool {
+fn is_covered(receipt: &ReceiptDocument, rows: &[(&str, String)]) -> bool {
     let font = Font::get();
     let buyer = receipt.buyer.as_ref().map(billed_to).unwrap_or_default();
-    let rows = rows(receipt).into_iter().map(|(_, value)| value);
-    seller(&receipt.seller).into_iter().chain(buyer).chain(rows).all(|text| font.covers(&text))
+    seller(&receipt.seller)
+        .iter()
+        .chain(&buyer)
+        .chain(rows.iter().map(|(_, value)| value))
+        .all(|text| font.covers(text))
 }
 
 #[cfg(test)]
@@ -234,12 +282,13 @@ mod tests {
                 mined_at: text("2026-11-01T12:00:00.000Z"),
                 value: None,
             },
+            credit_notes: Vec::new(),
         }
     }
 
     #[test]
     fn a_file_says_what_the_page_says() {
-        let lines = lines(&file(&receipt()));
+        let lines = lines(&file(&receipt(), None));
         let expected = [
             "Receipt",
             "R-8453-9F86D081884C7D65",
@@ -265,12 +314,12 @@ mod tests {
         }
         assert!(lines.concat().contains(&receipt().payment.tx_hash), "{lines:?}");
         assert!(!lines.iter().any(|line| line.contains("cannot be shown") || line.contains("Reversed")), "{lines:?}");
-        assert_eq!(file(&receipt()), file(&receipt()), "always the same");
+        assert_eq!(file(&receipt(), None), file(&receipt(), None), "always the same");
     }
 
     #[test]
     fn a_file_has_the_value_if_there_is_one() {
-        let line = |receipt: &ReceiptDocument| lines(&file(receipt)).join(" ");
+        let line = |receipt: &ReceiptDocument| lines(&file(receipt, None)).join(" ");
         assert!(!line(&receipt()).contains("Value"));
         let value = PaymentValue { currency: "EUR".parse().unwrap(), converted: None };
         let mut receipt = receipt();
@@ -290,7 +339,7 @@ mod tests {
         receipt.status = "reversed".to_owned();
         receipt.buyer = Some(BuyerDocument { name: "株式会社".to_owned(), address: Vec::new(), tax_id: None });
         receipt.payment.token_amount = None;
-        let text = lines(&file(&receipt)).join(" ");
+        let text = lines(&file(&receipt, None)).join(" ");
         assert!(text.contains("Reversed: a reorganisation"), "{text}");
         assert!(text.contains("Some characters cannot be shown in this file."), "{text}");
         assert!(text.contains("5000000 of 0xc0"), "{text}");
@@ -302,15 +351,41 @@ mod tests {
         receipt.payment.processor = Some("stripe".to_owned());
         receipt.payment.processor_id = Some("pi_1".to_owned());
         receipt.payment.amount_reversed = Some("2.5".to_owned());
-        let lines = lines(&file(&receipt));
+        let lines = lines(&file(&receipt, None));
         assert!(["stripe", "pi_1"].iter().all(|text| lines.iter().any(|line| line == text)), "{lines:?}");
         assert!(lines.join(" ").contains("Reversed: 2.5 USDC was refunded or disputed"), "{lines:?}");
         assert!(!lines.iter().any(|line| line == "Chain" || line == "Transaction"), "{lines:?}");
     }
 
     #[test]
+    fn a_credit_note_is_a_file_of_its_own() {
+        let (mut receipt, number) = (receipt(), "C-8453-9F86D081884C7D65-1".to_owned());
+        receipt.credit_notes.push(CreditNoteDocument {
+            number: number.clone(),
+            issued_at: "2026-12-01T12:00:00.000Z".to_owned(),
+            amount: Some("2.5".to_owned()),
+            reason: "Ticket 17".to_owned(),
+            cancelled_at: None,
+        });
+        let text = lines(&file(&receipt, None)).join(" ");
+        assert!(text.contains(&format!("Credit note {number} of 1 December 2026, 2.5 USDC")), "{text}");
+        let note = lines(&file(&receipt, receipt.credit_notes.first()));
+        let expected =
+            ["Credit note", &number, "Acme Data Ltd", "Żółw & Söhne", "2.5 USDC", "1 December 2026", "Ticket 17"];
+        for text in expected.into_iter().chain(["R-8453-9F86D081884C7D65 of 21 November 2026"]) {
+            assert!(note.iter().any(|line| line == text), "{text:?} in {note:?}");
+        }
+        assert!(!note.join(" ").contains("Cancelled"), "{note:?}");
+        receipt.credit_notes[0].cancelled_at = Some("2026-12-03T12:00:00.000Z".to_owned());
+        let cancelled = lines(&file(&receipt, receipt.credit_notes.first())).join(" ");
+        assert!(cancelled.contains("Cancelled on 3 December 2026"), "{cancelled}");
+        let reply = reply(&receipt, &number.to_lowercase());
+        assert_eq!(reply.headers()["content-disposition"], format!("attachment; filename=\"{number}.pdf\""));
+    }
+
+    #[test]
     fn the_file_has_the_receipts_name() {
-        let reply = reply(&receipt());
+        let reply = reply(&receipt(), "R-8453-9F86D081884C7D65");
         assert_eq!(reply.headers()["content-type"], "application/pdf");
         assert_eq!(reply.headers()["content-disposition"], "attachment; filename=\"R-8453-9F86D081884C7D65.pdf\"");
         assert_eq!(reply.headers()["cache-control"], "no-store");

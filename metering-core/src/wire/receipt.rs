@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::money::credits::Credits;
 use crate::payments::PaymentValue;
+use crate::payments::credit_note::CreditNote;
 use crate::wire::buyer::BuyerDocument;
 
 /// The response to `GET /credits/receipts`.
@@ -49,6 +50,49 @@ pub struct ReceiptDocument {
     pub bonus_credits: Option<Credits>,
     /// The payment.
     pub payment: PaymentDocument,
+    /// A credit note for each time when the payment, or a part of it, was taken back; oldest first.
+    pub credit_notes: Vec<CreditNoteDocument>,
+}
+
+/// What was taken back of a payment. It corrects the receipt that it is part of.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct CreditNoteDocument {
+    /// Its number: `C-` and what follows `R-` in that of the receipt, and a part of its own. It never changes.
+    pub number: String,
+    /// When the credits were taken back, as RFC 3339.
+    #[cfg_attr(feature = "openapi", schema(format = DateTime))]
+    pub issued_at: String,
+    /// How much of the payment was taken back, in its token or currency, as a string; null when the token's decimals are no
+    /// longer known.
+    pub amount: Option<String>,
+    /// Why it was taken back; may be empty.
+    pub reason: String,
+    /// When the credits returned, as RFC 3339: a dispute was won, or the transaction was mined after all. Null while the
+    /// credit note is in force.
+    #[cfg_attr(feature = "openapi", schema(format = DateTime))]
+    pub cancelled_at: Option<String>,
+}
+
+impl CreditNoteDocument {
+    pub(crate) fn of(note: &CreditNote, decimals: Option<u8>) -> Self {
+        Self {
+            number: note.number.to_string(),
+            issued_at: note.issued_at.to_string(),
+            amount: decimals.map(|decimals| note.amount.to_human(decimals)),
+            reason: note.reason.clone(),
+            cancelled_at: note.cancelled_at.map(|at| at.to_string()),
+        }
+    }
+
+    /// What it takes back, for people: `2.5 USDC`; `paid` if its decimals are not known.
+    #[must_use]
+    pub fn credited(&self, token_symbol: Option<&str>, paid: &str) -> String {
+        match (&self.amount, token_symbol) {
+            (Some(amount), Some(symbol)) => format!("{amount} {symbol}"),
+            _ => paid.to_owned(),
+        }
+    }
 }
 
 /// Who sold the credits, as the operator configured it.

@@ -3,7 +3,7 @@
 use std::fmt::Display;
 use std::io::Write;
 
-use metering_core::wire::ValueDocument;
+use metering_core::wire::{CreditNoteDocument, ValueDocument};
 use serde::Deserialize;
 
 use crate::client::money::amount::Amount;
@@ -27,6 +27,9 @@ pub(super) struct Receipt {
     pub(super) credits: Amount,
     bonus_credits: Option<Amount>,
     pub(super) payment: Payment,
+    /// Services that know no credit notes leave it out.
+    #[serde(default)]
+    credit_notes: Vec<CreditNoteDocument>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -104,7 +107,8 @@ impl Receipt {
             Some(buyer) => (buyer.name.as_str(), buyer.address.join(", "), or_none(&buyer.tax_id)),
             None => (ABSENT, ABSENT.to_owned(), ABSENT.to_owned()),
         };
-        let pairs: [(&str, &dyn Display); 24] = [
+        let notes: Vec<String> = self.credit_notes.iter().map(|note| in_words(note, payment)).collect();
+        let mut pairs: Vec<(&str, &dyn Display)> = vec![
             ("Receipt", &self.number),
             ("Status", &self.status),
             ("Issued", &self.issued_at),
@@ -130,6 +134,16 @@ impl Receipt {
             ("Recipient", &payment.recipient),
             ("Mined", &payment.mined_at),
         ];
+        pairs.extend(notes.iter().map(|note| ("Credit note", note as &dyn Display)));
         write_pairs(out, &pairs)
     }
+}
+
+/// A credit note in one line: `C-... of 2026-12-01T12:00:00.000Z, 2.5 USDC: Ticket 17`.
+fn in_words(note: &CreditNoteDocument, payment: &Payment) -> String {
+    let CreditNoteDocument { number, issued_at, reason, cancelled_at, .. } = note;
+    let credited = note.credited(payment.token_symbol.as_deref(), &payment.paid());
+    let why = if reason.is_empty() { String::new() } else { format!(": {reason}") };
+    let cancelled = cancelled_at.as_ref().map_or_else(String::new, |at| format!(" (cancelled {at})"));
+    format!("{number} of {issued_at}, {credited}{why}{cancelled}")
 }
