@@ -66,7 +66,7 @@ pub use pay::{Amount, OfferConfig, PayConfig, Settle};
 pub use payments::{CreditAmount, PaymentsConfig, RecoveryConfig, TopupConfig};
 pub use proxies::{Network, NetworkError, TrustedProxies};
 pub use quota::{Quota, QuotaError};
-pub use receipts::{CurrencyConfig, RateFeed, ReceiptsConfig};
+pub use receipts::{CurrencyConfig, RateFeed, ReceiptNumbering, ReceiptsConfig, TaxConfig};
 pub use retention::RetentionConfig;
 pub use secret::MASK;
 pub use secret::Secret;

@@ -129,7 +129,7 @@ pub use processor::{
 };
 pub use receipt::{
     CreditNoteDocument, CustomerDocument, PaymentDocument, ReceiptDocument, ReceiptsDocument, SellerDocument,
-    ValueDocument,
+    TaxDocument, ValueDocument,
 };
 pub use recovery::{ChallengeRequest, ChallengeResponse, VerifyRequest, VerifyResponse};
 pub use secret::IssuedKey;

@@ -2,37 +2,27 @@
 //! same.
 
 mod font;
+mod rows;
 mod sheet;
 
 use http::{HeaderValue, StatusCode};
-use metering_core::wire::{BuyerDocument, CreditNoteDocument, PaymentDocument, ReceiptDocument, SellerDocument};
+use metering_core::wire::{CreditNoteDocument, ReceiptDocument};
 
 use crate::http::{Reply, bytes, with_headers};
 use font::Font;
+use rows::{billed_to, credited, day, note_rows, paid, reversed, rows, seller};
 use sheet::{About, Ink, LEFT, RIGHT, Sheet, TOP};
 
 /// Where the second column begins, and where the values of the table do.
 const SECOND: i16 = 330;
 const VALUES: i16 = 170;
 
-const MONTHS: [&str; 12] = [
-    "January",
-    "February",
-    "March",
-    "April",
-    "May",
-    "June",
-    "July",
-    "August",
-    "September",
-    "October",
-    "November",
-    "December",
-];
-
 /// The file to download: of the receipt, or of that one of its credit notes which has the number.
 pub(crate) fn reply(receipt: &ReceiptDocument, number: &str) -> Reply {
-    let note = receipt.credit_notes.iter().find(|note| note.number.eq_ignore_ascii_case(number));
+    let note = receipt
+        .credit_notes
+        .iter()
+        .find(|note| [&note.number, &note.reference].iter().any(|one| one.eq_ignore_ascii_case(number)));
     let reply = bytes(StatusCode::OK, HeaderValue::from_static("application/pdf"), file(receipt, note).into());
     let number = note.map_or(&receipt.number, |note| &note.number);
     let disposition = format!("attachment; filename=\"{number}.pdf\"");
@@ -117,109 +107,6 @@ fn paragraph(sheet: &mut Sheet, text: &str) {
     sheet.down(10);
 }
 
-fn seller(seller: &SellerDocument) -> Vec<String> {
-    let tax = seller.tax_id.as_ref().map(|tax_id| format!("Tax number {tax_id}"));
-    let lines = [seller.name.clone()].into_iter().chain(seller.address.iter().cloned());
-    lines.chain(tax).chain(seller.contact.clone()).collect()
-}
-
-fn billed_to(buyer: &BuyerDocument) -> Vec<String> {
-    let tax = buyer.tax_id.as_ref().map(|tax_id| format!("Tax number {tax_id}"));
-    [buyer.name.clone()].into_iter().chain(buyer.address.iter().cloned()).chain(tax).collect()
-}
-
-fn rows(receipt: &ReceiptDocument) -> Vec<(&'static str, String)> {
-    let ReceiptDocument { payment, plan_label, plan_id, .. } = receipt;
-    let plan = plan_label.as_ref().or(plan_id.as_ref()).map_or("Assigned by the operator", String::as_str);
-    let bonus = receipt.bonus_credits.filter(|bonus| bonus.is_positive());
-    let bonus = bonus.map_or_else(String::new, |bonus| format!(", {bonus} of them as a bonus"));
-    let chain = match &payment.chain_name {
-        Some(name) => format!("{name} ({})", payment.chain_id),
-        None => payment.chain_id.to_string(),
-    };
-    let mut rows = vec![
-        ("Date", day(&receipt.issued_at)),
-        ("Paid on", day(&payment.mined_at)),
-        ("Plan", plan.to_owned()),
-        ("Credits", format!("{}{bonus}", receipt.credits)),
-        ("Account", account(receipt)),
-        ("Amount", paid(payment)),
-    ];
-    rows.extend(payment.value.as_ref().map(|value| ("Value", value.in_words(payment.token_symbol.as_deref()))));
-    match (&payment.processor, &payment.processor_id) {
-        (Some(processor), Some(id)) => rows.extend([("Paid by", processor.clone()), ("Payment", id.clone())]),
-        _ => rows.extend([
-            ("Chain", chain),
-            ("Transaction", payment.tx_hash.clone()),
-            ("Paid from", payment.payer.clone()),
-            ("Paid to", payment.recipient.clone()),
-        ]),
-    }
-    rows.extend(receipt.credit_notes.iter().map(|note| {
-        let cancelled = if note.cancelled_at.is_some() { ", cancelled" } else { "" };
-        let sum = credited(note, payment);
-        ("Credit note", format!("{} of {}, {sum}{cancelled}", note.number, day(&note.issued_at)))
-    }));
-    rows
-}
-
-/// The rows of a credit note.
-fn note_rows(note: &CreditNoteDocument, receipt: &ReceiptDocument) -> Vec<(&'static str, String)> {
-    let mut rows = vec![
-        ("Date", day(&note.issued_at)),
-        ("For receipt", format!("{} of {}", receipt.number, day(&receipt.issued_at))),
-        ("Credited", credited(note, &receipt.payment)),
-        ("Of", paid(&receipt.payment)),
-        ("Account", account(receipt)),
-    ];
-    rows.extend(Some(("Reason", note.reason.clone())).filter(|(_, reason)| !reason.is_empty()));
-    rows
-}
-
-fn account(receipt: &ReceiptDocument) -> String {
-    let customer = &receipt.customer;
-    let email = customer.email.as_ref().map_or_else(String::new, |email| format!(", {email}"));
-    format!("{}{email}, {}", customer.agent_name, customer.org_id)
-}
-
-/// What a credit note takes back.
-fn credited(note: &CreditNoteDocument, payment: &PaymentDocument) -> String {
-    note.credited(payment.token_symbol.as_deref(), &paid(payment))
-}
-
-/// What was taken back, if anything.
-fn reversed(receipt: &ReceiptDocument) -> Option<String> {
-    let PaymentDocument { processor, amount_reversed, token_symbol, .. } = &receipt.payment;
-    match (processor, amount_reversed) {
-        (Some(_), Some(amount)) => {
-            let symbol = token_symbol.as_deref().unwrap_or_default();
-            Some(format!("Reversed: {amount} {symbol} was refunded or disputed, and its credits were taken back."))
-        }
-        _ if receipt.status == "reversed" => Some(
-            "Reversed: a reorganisation of its chain removed this payment, and the credits were taken back.".to_owned(),
-        ),
-        _ => None,
-    }
-}
-
-/// The amount in tokens; in the smallest unit when the token is no longer known.
-fn paid(payment: &PaymentDocument) -> String {
-    match (&payment.token_amount, &payment.token_symbol) {
-        (Some(amount), Some(symbol)) => format!("{amount} {symbol}"),
-        _ => format!("{} of {}", payment.amount_atomic, payment.token_contract),
-    }
-}
-
-/// The day of a time in RFC 3339 and UTC, as the page has it: `21 November 2026`.
-fn day(text: &str) -> String {
-    let part = |from: usize, to: usize| text.get(from..to)?.parse::<usize>().ok();
-    let month = part(5, 7).and_then(|month| MONTHS.get(month.checked_sub(1)?));
-    match (part(8, 10), month, text.get(..4)) {
-        (Some(day), Some(month), Some(year)) => format!("{day} {month} {year}"),
-        _ => text.to_owned(),
-    }
-}
-
 /// Whether the font has everything that people wrote.
 fn is_covered(receipt: &ReceiptDocument, rows: &[(&str, String)]) -> bool {
     let font = Font::get();
@@ -234,7 +121,7 @@ fn is_covered(receipt: &ReceiptDocument, rows: &[(&str, String)]) -> bool {
 #[cfg(test)]
 mod tests {
     use metering_core::payments::{ConvertedAmount, PaymentValue};
-    use metering_core::wire::CustomerDocument;
+    use metering_core::wire::{BuyerDocument, CustomerDocument, PaymentDocument, SellerDocument, TaxDocument};
 
     use super::sheet::tests::lines;
     use super::*;
@@ -243,6 +130,8 @@ mod tests {
         let text = str::to_owned;
         ReceiptDocument {
             number: text("R-8453-9F86D081884C7D65"),
+            reference: text("R-8453-9F86D081884C7D65"),
+            tax: None,
             status: text("paid"),
             issued_at: text("2026-11-21T12:00:00.512Z"),
             seller: SellerDocument {
@@ -334,6 +223,25 @@ mod tests {
     }
 
     #[test]
+    fn a_file_has_the_tax_and_both_numbers() {
+        let tax = |note: Option<&str>| TaxDocument {
+            name: "VAT".to_owned(),
+            percent: "19".to_owned(),
+            currency: "EUR".to_owned(),
+            gross: "4.31".to_owned(),
+            net: "3.62".to_owned(),
+            amount: "0.69".to_owned(),
+            note: note.map(str::to_owned),
+        };
+        let owed = "Reverse charge: the recipient is liable for VAT.";
+        let receipt = ReceiptDocument { number: "INV-00007".to_owned(), tax: Some(tax(Some(owed))), ..receipt() };
+        let lines = lines(&file(&receipt, None));
+        for text in ["INV-00007", "R-8453-9F86D081884C7D65", "3.62 EUR", "0.69 EUR, VAT 19 %", "4.31 EUR", owed] {
+            assert!(lines.iter().any(|line| line == text), "{text:?} in {lines:?}");
+        }
+    }
+
+    #[test]
     fn a_file_says_what_it_lacks() {
         let mut receipt = receipt();
         receipt.status = "reversed".to_owned();
@@ -362,6 +270,8 @@ mod tests {
         let (mut receipt, number) = (receipt(), "C-8453-9F86D081884C7D65-1".to_owned());
         receipt.credit_notes.push(CreditNoteDocument {
             number: number.clone(),
+            reference: number.clone(),
+            tax: None,
             issued_at: "2026-12-01T12:00:00.000Z".to_owned(),
             amount: Some("2.5".to_owned()),
             reason: "Ticket 17".to_owned(),

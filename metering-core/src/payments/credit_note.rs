@@ -25,15 +25,30 @@ use crate::payments::receipt::{ReceiptNumber, ReceiptNumberError};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct CreditNoteNumber {
     receipt: ReceiptNumber,
-    /// Which one of its receipt it is: a count for removals by a chain, the beginning of a hash for those of a processor.
     part: u32,
 }
 
 impl CreditNoteNumber {
+    /// The number of the credit note for a reversal that a processor reported.
+    #[must_use]
+    pub fn of_reversal(reversal: &ProcessorReversal) -> Self {
+        let payment = TxRef { chain_id: ProcessorRef::CHAIN_ID, hash: reversal.payment };
+        let own = reversal.reference.tx().hash;
+        let (part, _) = own.as_bytes().split_first_chunk().expect("a hash has 32 bytes");
+        Self { receipt: ReceiptNumber::of(&payment), part: u32::from_be_bytes(*part).max(1) }
+    }
+
     /// The number of the receipt that it corrects.
     #[must_use]
     pub const fn receipt(&self) -> ReceiptNumber {
         self.receipt
+    }
+
+    /// Which credit note of its receipt it is, never 0: a count for removals by a chain, the beginning of a hash for those of
+    /// a processor.
+    #[must_use]
+    pub const fn part(&self) -> u32 {
+        self.part
     }
 }
 
@@ -77,11 +92,8 @@ impl CreditNote {
         if reversal.restored_at == Some(reversal.reversed_at) {
             return None;
         }
-        let payment = TxRef { chain_id: ProcessorRef::CHAIN_ID, hash: reversal.payment };
-        let own = reversal.reference.tx().hash;
-        let (part, _) = own.as_bytes().split_first_chunk().expect("a hash has 32 bytes");
         Some(Self {
-            number: CreditNoteNumber { receipt: ReceiptNumber::of(&payment), part: u32::from_be_bytes(*part) },
+            number: CreditNoteNumber::of_reversal(reversal),
             issued_at: reversal.reversed_at,
             amount: reversal.amount,
             reason: reversal.reason.clone(),

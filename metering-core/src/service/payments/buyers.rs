@@ -7,7 +7,6 @@ use crate::error::Error;
 use crate::payments::buyer::{Buyer, BuyerError};
 use crate::service::Payments;
 use crate::service::fields::Fields;
-use crate::service::payments::receipts::receipt_number;
 use crate::store::ReceiptBuyerAdded;
 use crate::wire::{BuyerRequest, BuyerResponse, ReceiptDocument};
 
@@ -51,7 +50,7 @@ impl Payments<'_> {
         number: &str,
     ) -> Result<ReceiptDocument, Error> {
         let account = self.access.first_holder(caller.into(), Right::Pay).await?.account;
-        let purchase = self.find_purchase(&account, receipt_number(number)?).await?;
+        let purchase = self.find_purchase(&account, number).await?;
         match self.state.store()?.add_receipt_buyer(&account.id, purchase.entry.created_at).await? {
             ReceiptBuyerAdded::Added => self.receipt_for(&account, purchase).await,
             ReceiptBuyerAdded::NoBuyer => Err(Error::field(

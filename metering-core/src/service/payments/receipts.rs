@@ -7,19 +7,25 @@ use crate::access::credentials::Caller;
 use crate::access::scope::Scope;
 use crate::chains::explorer::transaction_url;
 use crate::chains::transaction::TxRef;
+use crate::chains::units::TokenUnits;
 use crate::clock::Timestamp;
 use crate::error::Error;
 use crate::money::ledger::{LedgerEntry, LedgerKind, PaymentRef};
 use crate::payments::buyer::BuyerRecord;
 use crate::payments::credit_note::{CreditNote, CreditNoteNumber};
+use crate::payments::exchange_rate::CurrencyAmount;
+use crate::payments::issued_receipt::{ConsecutiveNumber, IssuedReceipt};
 use crate::payments::payment::{PaymentRecord, PaymentSettlement, SoldPlan};
 use crate::payments::plan::Plan;
 use crate::payments::processor::ProcessorReversal;
 use crate::payments::receipt::ReceiptNumber;
+use crate::payments::receipt_terms::{ReceiptTerms, ReceiptTermsRecord};
+use crate::payments::seller::Seller;
+use crate::service::Payments;
 use crate::service::fields::within;
-use crate::service::{Payments, Seller};
 use crate::wire::{
     CreditNoteDocument, CustomerDocument, PaymentDocument, ReceiptDocument, ReceiptsDocument, SellerDocument,
+    TaxDocument,
 };
 
 /// The most receipts in one response.
@@ -40,6 +46,23 @@ struct KnownForReceipts {
     plans: Vec<Plan>,
     buyers: Vec<BuyerRecord>,
     settlements: Settlements,
+    terms: Vec<ReceiptTermsRecord>,
+    /// By the payment, and which document of it they are.
+    issued: HashMap<(TxRef, u32), IssuedReceipt>,
+}
+
+impl KnownForReceipts {
+    /// The terms of a receipt, and whether its buyer owes the tax; `None` if it was issued on no terms.
+    fn terms(&self, tx: TxRef) -> Option<(&ReceiptTerms, bool)> {
+        let issued = self.issued.get(&(tx, 0))?;
+        let record = self.terms.iter().find(|record| record.number == issued.terms)?;
+        Some((&record.terms, issued.reverse_charge))
+    }
+
+    /// The consecutive number of a receipt or credit note, if it has one.
+    fn number(&self, tx: TxRef, part: u32) -> Option<String> {
+        self.issued.get(&(tx, part))?.number.as_ref().map(ToString::to_string)
+    }
 }
 
 impl Payments<'_> {
@@ -116,16 +139,16 @@ impl Payments<'_> {
     /// [`Error::NoSuchReceipt`] when the account has no receipt with this number, and as [`Payments::receipts`].
     pub async fn receipt(self, caller: impl Into<Caller<'_>>, number: &str) -> Result<ReceiptDocument, Error> {
         let account = self.access.authorize(caller, Scope::Read).await?;
-        let note = number.parse::<CreditNoteNumber>().ok();
-        let of = note.map_or_else(|| receipt_number(number), |note| Ok(note.receipt()))?;
-        let purchase = self.find_purchase(&account, of).await?;
+        let purchase = self.find_purchase(&account, number).await?;
         let receipt = self.receipt_for(&account, purchase).await?;
-        let has = |note: CreditNoteNumber| receipt.credit_notes.iter().any(|found| found.number == note.to_string());
-        if note.is_none_or(has) { Ok(receipt) } else { Err(Error::NoSuchReceipt) }
+        let is_it = |own: &str, reference: &str| [own, reference].iter().any(|one| one.eq_ignore_ascii_case(number));
+        let is_note = receipt.credit_notes.iter().any(|note| is_it(&note.number, &note.reference));
+        if is_note || is_it(&receipt.number, &receipt.reference) { Ok(receipt) } else { Err(Error::NoSuchReceipt) }
     }
 
-    /// The purchase whose receipt has this number.
-    pub(super) async fn find_purchase(self, account: &Account, number: ReceiptNumber) -> Result<Purchase, Error> {
+    /// The purchase whose receipt has this number, or would have a credit note with it.
+    pub(super) async fn find_purchase(self, account: &Account, number: &str) -> Result<Purchase, Error> {
+        let number = self.receipt_number(account, number).await?;
         let mut found = None;
         let settlements = self
             .each_purchase(account, |entry, payment| {
@@ -150,7 +173,27 @@ impl Payments<'_> {
 
     async fn known_for_receipts(self, account: &Account, settlements: Settlements) -> Result<KnownForReceipts, Error> {
         let store = self.state.store()?;
-        Ok(KnownForReceipts { plans: store.plans().await?, buyers: store.buyers(&account.id).await?, settlements })
+        let (plans, buyers) = (store.plans().await?, store.buyers(&account.id).await?);
+        let terms = store.receipt_terms().await?;
+        let issued = if terms.is_empty() { Vec::new() } else { store.issued_receipts(&account.id).await? };
+        let issued = issued.into_iter().map(|one| ((one.tx, one.part), one)).collect();
+        Ok(KnownForReceipts { plans, buyers, settlements, terms, issued })
+    }
+
+    /// The number that follows from the payment of a receipt, by that number, its consecutive one, or one of a credit note.
+    async fn receipt_number(self, account: &Account, text: &str) -> Result<ReceiptNumber, Error> {
+        let problem = match text.parse() {
+            Ok(number) => return Ok(number),
+            Err(problem) => problem,
+        };
+        if let Ok(note) = text.parse::<CreditNoteNumber>() {
+            return Ok(note.receipt());
+        }
+        text.parse::<ConsecutiveNumber>().map_err(|_| Error::field("number", problem))?;
+        let issued = self.state.store()?.issued_receipts(&account.id).await?;
+        let is_it = |number: &ConsecutiveNumber| number.to_string().eq_ignore_ascii_case(text);
+        let found = issued.iter().find(|one| one.number.as_ref().is_some_and(is_it));
+        found.map(|one| ReceiptNumber::of(&one.tx)).ok_or(Error::NoSuchReceipt)
     }
 
     /// Calls `visit` with every purchase of the account, oldest first.
@@ -198,9 +241,24 @@ impl Payments<'_> {
             Some(_) => "partly_reversed",
             None => "paid",
         };
-        let Seller { name, address, tax_id, contact } = self.config.seller.clone();
+        let terms = known.terms(payment.tx);
+        let tax_in = |amount: TokenUnits| {
+            let (terms, reverse_charge) = terms?;
+            TaxDocument::of(terms.tax.as_ref()?, reverse_charge, in_currency(&record, amount)?)
+        };
+        let credit_notes = notes.iter().map(|note| {
+            let document = CreditNoteDocument::of(note, decimals);
+            let number = known.number(payment.tx, note.number.part()).unwrap_or_else(|| document.number.clone());
+            CreditNoteDocument { number, tax: tax_in(note.amount), ..document }
+        });
+        let seller = terms.map_or(&self.config.seller, |(terms, _)| &terms.seller);
+        let Seller { name, address, tax_id, contact } = seller.clone();
+        let reference = ReceiptNumber::of(&payment.tx).to_string();
         Ok(ReceiptDocument {
-            number: ReceiptNumber::of(&payment.tx).to_string(),
+            number: known.number(payment.tx, 0).unwrap_or_else(|| reference.clone()),
+            reference,
+            tax: tax_in(record.payment.amount),
+            credit_notes: credit_notes.collect(),
             status: status.to_owned(),
             issued_at: entry.created_at.to_string(),
             seller: SellerDocument { name, address, tax_id, contact },
@@ -215,7 +273,6 @@ impl Payments<'_> {
             credits: entry.amount,
             bonus_credits: record.sold.as_ref().and_then(|sold| sold.bonus_credits),
             payment: paid,
-            credit_notes: notes.iter().map(|note| CreditNoteDocument::of(note, decimals)).collect(),
         })
     }
 
@@ -248,6 +305,14 @@ impl Payments<'_> {
     }
 }
 
-pub(super) fn receipt_number(text: &str) -> Result<ReceiptNumber, Error> {
-    text.parse().map_err(|problem| Error::field("number", problem))
+/// What a payment, or a part of it, is in a currency. Chains take back all of a payment, so theirs is the value that was stored.
+fn in_currency(record: &PaymentRecord, amount: TokenUnits) -> Option<(CurrencyAmount, &str)> {
+    match (&record.processor, &record.value, &record.sold) {
+        (Some(_), _, Some(sold)) => {
+            let amount = CurrencyAmount::of_minor(amount.get(), sold.token_decimals.into())?;
+            Some((amount, sold.token_symbol.as_str()))
+        }
+        (None, Some(value), _) => Some((value.converted.as_ref()?.amount, value.currency.code())),
+        _ => None,
+    }
 }

@@ -55,7 +55,7 @@ function say(text, action) {
 
 function show(receipt, key) {
   const { seller, buyer } = receipt;
-  const note = receipt.credit_notes.find((other) => other.number === number.toUpperCase());
+  const note = receipt.credit_notes.find((other) => [other.number, other.reference].some((own) => own.toUpperCase() === number.toUpperCase()));
   const kind = note ? "Credit note" : "Receipt";
   document.title = `${kind} ${(note ?? receipt).number} · ${seller.name}`;
   const line = (name, ...value) => h("div", {}, h("dt", {}, name), h("dd", {}, ...value));
@@ -90,6 +90,7 @@ function bought(receipt, line, copy) {
       line("Account", ...account(customer)),
       line("Amount", paid(payment)),
       payment.value && line("Value", worth(payment)),
+      ...taxLines(receipt.tax, line),
       ...(payment.processor
         ? [line("Paid by", payment.processor), line("Payment", h("span", { class: "mono break" }, payment.processor_id), copy("the payment", payment.processor_id))]
         : [
@@ -101,6 +102,7 @@ function bought(receipt, line, copy) {
       ...notes.map((note) =>
         line("Credit note", h("a", { class: "mono", href: `/metering/receipt?number=${note.number}` }, note.number), h("span", { class: "soft" }, `, ${amountOf(note, payment)}${note.cancelled_at ? ", cancelled" : ""}`)),
       ),
+      receipt.number !== receipt.reference && line("Reference", h("span", { class: "mono" }, receipt.reference)),
     ),
   ];
 }
@@ -120,8 +122,22 @@ function credited(note, receipt, line) {
       line("Credited", amountOf(note, payment)),
       line("Of", paid(payment)),
       line("Account", ...account(customer)),
+      ...taxLines(note.tax, line),
       note.reason && line("Reason", note.reason),
+      note.number !== note.reference && line("Reference", h("span", { class: "mono" }, note.reference)),
     ),
+  ];
+}
+
+/** The tax in an amount, if there is any. */
+function taxLines(tax, line) {
+  if (!tax) return [];
+  const { name, percent, currency, gross, net, amount, note } = tax;
+  return [
+    line("Without tax", `${group(net)} ${currency}`),
+    line("Tax", `${group(amount)} ${currency}`, h("span", { class: "soft" }, `, ${name} ${percent} %`)),
+    line("With tax", `${group(gross)} ${currency}`),
+    note && line("Note", note),
   ];
 }
 

@@ -3,7 +3,7 @@
 use std::fmt::Display;
 use std::io::Write;
 
-use metering_core::wire::{CreditNoteDocument, ValueDocument};
+use metering_core::wire::{CreditNoteDocument, TaxDocument, ValueDocument};
 use serde::Deserialize;
 
 use crate::client::money::amount::Amount;
@@ -27,6 +27,8 @@ pub(super) struct Receipt {
     pub(super) credits: Amount,
     bonus_credits: Option<Amount>,
     pub(super) payment: Payment,
+    /// Services that know no tax leave it out.
+    tax: Option<TaxDocument>,
     /// Services that know no credit notes leave it out.
     #[serde(default)]
     credit_notes: Vec<CreditNoteDocument>,
@@ -100,6 +102,7 @@ impl Receipt {
         let (address, paid) = (seller.address.join(", "), payment.paid());
         let value = payment.value.as_ref().map(|value| value.in_words(payment.token_symbol.as_deref()));
         let value = or_none(&value);
+        let tax = or_none(&self.tax.as_ref().map(|tax| format!("{} {}", tax.name, tax.in_words())));
         let bonus = self.bonus_credits.as_ref().map_or_else(|| ABSENT.to_owned(), Amount::to_string);
         let (tax_id, contact, email) = (or_none(&seller.tax_id), or_none(&seller.contact), or_none(&customer.email));
         let explorer = or_none(&payment.explorer_url);
@@ -127,6 +130,7 @@ impl Receipt {
             ("Of these, bonus", &bonus),
             ("Paid", &paid),
             ("Value", &value),
+            ("Tax", &tax),
             ("Chain", &chain),
             ("Transaction", &payment.tx_hash),
             ("Explorer", &explorer),
