@@ -74,12 +74,19 @@ pub async fn reverse_charge_is_decided_with_the_payment(store: Arc<dyn PaymentSt
 
 /// Concurrent payments, of which some are refused, have consecutive numbers.
 pub async fn concurrent_receipts_have_consecutive_numbers(store: Arc<dyn PaymentStore>) {
+    openers_number_receipts([Arc::clone(&store), store]).await;
+}
+
+/// The same through several openers of one store.
+pub async fn openers_number_receipts(stores: [Arc<dyn PaymentStore>; 2]) {
     const PAYMENTS: u8 = 12;
+    let store = Arc::clone(&stores[0]);
     let customers = [customer(&*store, BASE).await.id, customer(&*store, BASE).await.id];
     store.set_receipt_terms(terms(Some("INV-{year}-")), NOON).await.unwrap();
     let mut credits = JoinSet::new();
     for number in 0..2 * PAYMENTS {
-        let (store, id) = (Arc::clone(&store), customers[usize::from(number % 2)].clone());
+        let opener = usize::from(number % 2);
+        let (store, id) = (Arc::clone(&stores[opener]), customers[opener].clone());
         let number = number / 2 + 1;
         credits.spawn(async move { store.credit_payment(credit(&id, payment_by(number, tx(number)))).await.unwrap() });
     }
