@@ -100,7 +100,8 @@ pub async fn terms(db: &mut dyn Executor) -> Result<Vec<ReceiptTermsRecord>> {
 
 /// The receipts and credit notes of an account.
 pub async fn of_account(db: &mut dyn Executor, account: &AccountId) -> Result<Vec<IssuedReceipt>> {
-    let of = "WHERE issued_receipt.account = (SELECT a.id FROM account a WHERE a.org_id = ?1)";
+    let of = "WHERE issued_receipt.account = (SELECT a.id FROM account a WHERE a.org_id = ?1) \
+              ORDER BY issued_receipt.chain_id, issued_receipt.tx_hash, issued_receipt.part";
     record::list(db, of, &values![account]).await
 }
 
