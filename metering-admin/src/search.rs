@@ -6,7 +6,9 @@ use metering_core::charging::{Hold, HoldId};
 use metering_core::clock::Timestamp;
 use metering_core::money::Credits;
 use metering_core::operators::AccountFilter;
-use metering_core::payments::{PaymentRecord, ProcessorRef, ProcessorRefError, ReceiptNumber};
+use metering_core::payments::{
+    ConsecutiveNumber, CreditNoteNumber, PaymentRecord, ProcessorRef, ProcessorRefError, ReceiptNumber,
+};
 use metering_core::store::{Cursor, Page};
 use metering_core::usage::ACTIVITY_KEPT;
 
@@ -76,13 +78,17 @@ impl Term {
             return text.parse().map(Self::Email).map_err(|error| wrong("q", error));
         }
         let exact = text.parse().map(Self::Receipt).ok();
+        let note = |number: CreditNoteNumber| Self::Receipt(number.receipt());
+        let exact = exact.or_else(|| text.parse().map(note).ok());
         let exact = exact.or_else(|| text.parse().map(Self::Account).ok());
         let exact = exact.or_else(|| text.parse().map(Self::Key).ok());
         let exact = exact.or_else(|| text.parse().map(Self::Request).ok());
         match exact {
             Some(exact) => Ok(exact),
             // Whatever else it is, nobody has it in a name, and it may be what a store does not take, such as U+0000.
-            None if text.parse::<AgentName>().is_err() => Err(wrong("q", AgentNameError)),
+            None if text.parse::<AgentName>().is_err() && text.parse::<ConsecutiveNumber>().is_err() => {
+                Err(wrong("q", AgentNameError))
+            }
             None => Ok(Self::Name(text.to_owned())),
         }
     }
@@ -139,11 +145,18 @@ impl Administration {
             Term::Name(prefix) => {
                 let filter = AccountFilter { name_prefix: Some(prefix.clone()), ..AccountFilter::default() };
                 let Page { items: accounts, next } = self.store.newest_accounts(&filter, after, MOST).await?;
+                // A consecutive number of a receipt may have the form of a name.
+                let number = prefix.parse::<ConsecutiveNumber>().ok().filter(|_| accounts.is_empty());
+                let numbered = match &number {
+                    Some(number) => self.store.payment_by_number(number).await?,
+                    None => None,
+                };
                 // An id of Stripe has the form of a name, and is known without the processor's.
                 let at_stripe = ProcessorRef::new(STRIPE, prefix).ok().filter(|_| accounts.is_empty());
-                match at_stripe {
-                    Some(payment) => Found { next, ..self.of_processor(&payment).await? },
-                    None => Found { accounts, next, ..Found::default() },
+                match (numbered, at_stripe) {
+                    (Some(payment), _) => Found { next, ..self.with_accounts(vec![payment]).await? },
+                    (None, Some(payment)) => Found { next, ..self.of_processor(&payment).await? },
+                    (None, None) => Found { accounts, next, ..Found::default() },
                 }
             }
         };

@@ -67,7 +67,7 @@ pub use payments::{CreditAmount, PaymentsConfig, RecoveryConfig, TopupConfig};
 pub use proxies::{Network, NetworkError, TrustedProxies};
 pub use quota::{Quota, QuotaError};
 pub use receipt_keys::read_key_ring;
-pub use receipts::{CurrencyConfig, RateFeed, ReceiptsConfig};
+pub use receipts::{CurrencyConfig, RateFeed, ReceiptNumbering, ReceiptsConfig, TaxConfig};
 pub use retention::RetentionConfig;
 pub use secret::MASK;
 pub use secret::Secret;

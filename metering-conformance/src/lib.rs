@@ -103,6 +103,7 @@ pub mod quote_amounts;
 pub mod quotes;
 pub mod races;
 mod reading;
+pub mod receipts;
 pub mod recipients;
 pub mod refills;
 pub mod refunds;

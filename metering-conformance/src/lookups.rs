@@ -5,7 +5,7 @@ use std::sync::Arc;
 use metering_core::chains::{TxHash, TxRef};
 use metering_core::events::{AttemptOutcome, Delivery, WebhookOwner};
 use metering_core::operators::{PaymentFilter, PaymentState, Period};
-use metering_core::payments::{PaymentRecord, ReceiptNumber};
+use metering_core::payments::{PaymentRecord, ReceiptNumber, ReceiptTerms};
 use metering_core::store::{Cursor, FullStore, Page, PaymentCredit};
 
 use super::event_scene::{LEASE, MANY, hook, send_tests};
@@ -66,6 +66,12 @@ pub async fn payments_are_found_by_hash_and_receipt(store: Arc<dyn FullStore>) {
     assert_eq!(of_hash(store.payments_by_hash(&similar.hash).await.unwrap()), []);
     assert_eq!(of_hash(store.payments_by_receipt(&ReceiptNumber::of(&similar)).await.unwrap()), [tx(1)]);
     assert_eq!(of_hash(store.payments_by_receipt(&ReceiptNumber::of(&tx_on(1, 2))).await.unwrap()), []);
+    let terms = ReceiptTerms { numbering: Some("INV-".parse().unwrap()), ..ReceiptTerms::default() };
+    store.set_receipt_terms(terms, NOON).await.unwrap();
+    credited(&*store, credit(&id, payment_by(4, tx(4)))).await;
+    let numbered = async |text: &str| store.payment_by_number(&text.parse().unwrap()).await.unwrap();
+    assert_eq!(numbered("INV-00001").await.map(|record| record.payment.tx), Some(tx(4)));
+    assert_eq!(numbered("INV-00002").await, None);
 }
 
 /// All failing deliveries, read one by one.

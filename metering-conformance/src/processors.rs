@@ -197,7 +197,7 @@ pub async fn reports_count_what_was_not_reversed(store: Arc<dyn FullStore>) {
         let revenue: Vec<_> = report.revenue.iter().map(|day| (day.chain_id, day.token, day.amount.get())).collect();
         assert_eq!(revenue, expected);
         let worth: Vec<_> = report.values.iter().map(|day| (day.currency.token(), day.amount)).collect();
-        let amount = |units| CurrencyAmount::of_minor(TokenUnits::new(units), 2).unwrap();
+        let amount = |units| CurrencyAmount::of_minor(units, 2).unwrap();
         assert_eq!(worth, expected.iter().map(|(_, token, units)| (*token, amount(*units))).collect::<Vec<_>>());
         assert_eq!(report.sales.len(), expected.len());
     }

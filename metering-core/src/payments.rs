@@ -6,8 +6,10 @@
 
 pub(crate) mod auto_top_up;
 pub(crate) mod buyer;
+pub(crate) mod credit_note;
 pub(crate) mod exchange_rate;
 pub(crate) mod exchange_rates;
+pub(crate) mod issued_receipt;
 pub(crate) mod not_before;
 pub(crate) mod payment;
 pub(crate) mod plan;
@@ -15,8 +17,11 @@ pub(crate) mod processor;
 pub(crate) mod proof;
 pub(crate) mod quote;
 pub(crate) mod receipt;
+pub(crate) mod receipt_terms;
 pub(crate) mod recipient;
 pub(crate) mod recovery;
+pub(crate) mod seller;
+pub(crate) mod tax;
 mod uri;
 pub(crate) mod value;
 
@@ -24,8 +29,10 @@ pub use auto_top_up::{
     AutoTopUp, SavedCard, TopUpCharge, TopUpChargeId, TopUpChargeIdError, TopUpChargeState, TopUpRule, TopUpStop,
 };
 pub use buyer::{Buyer, BuyerError, BuyerRecord};
+pub use credit_note::CreditNoteNumber;
 pub use exchange_rate::{CurrencyAmount, ExchangeRate};
 pub use exchange_rates::{ExchangeRates, RateList, RateListError};
+pub use issued_receipt::{ConsecutiveNumber, ConsecutiveNumberError, IssuedReceipt, NumberPrefix, NumberPrefixError};
 pub use not_before::{NotBefore, NotBeforeError};
 pub use payment::{
     Arrival, ArrivalLocation, ChainView, Payment, PaymentError, PaymentFault, PaymentRecord, PaymentSettlement,
@@ -39,6 +46,9 @@ pub use quote::{
     MalformedNonce, NonceHash, Quote, QuoteNonce, QuoteNonceKind, QuoteState, TagKind, draw_amount, nonce_hash,
 };
 pub use receipt::{ReceiptNumber, ReceiptNumberError};
+pub use receipt_terms::{ReceiptTerms, ReceiptTermsRecord};
 pub use recipient::{RecipientChanges, RecipientRecord, Registration, register_recipients};
 pub use recovery::Challenge;
+pub use seller::Seller;
+pub use tax::{SalesTax, TaxRate};
 pub use value::{ConvertedAmount, PaymentValue};

@@ -27,13 +27,13 @@ mod receipts;
 mod recovery;
 mod refund;
 mod request_payments;
-mod seller;
 mod settings;
 mod signups;
 mod usage;
 mod used_routes;
 mod webhooks;
 
+pub use crate::payments::Seller;
 pub use access::Access;
 pub use browser_sessions::{BrowserSessions, OpenedSession};
 pub use charged_request::ChargedRequest;
@@ -53,7 +53,6 @@ pub use refund::RefundResult;
 pub use request_payments::{
     ChallengeClient, HeaderValues, Paid, PaymentNotice, RequestPayment, RequestPayments, RequestedResource,
 };
-pub use seller::Seller;
 pub use settings::{BillingSettings, PaymentSettings, SignupSettings, WebhookSettings};
 pub use signups::Signups;
 pub use usage::{ActivityQuery, Usage, lifetime_events};

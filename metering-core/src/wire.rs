@@ -134,7 +134,8 @@ pub use processor::{
     ProcessorPaymentRequest, ProcessorPaymentResponse, ProcessorReversalRequest, ProcessorReversalResponse,
 };
 pub use receipt::{
-    CustomerDocument, PaymentDocument, ReceiptDocument, ReceiptsDocument, SellerDocument, ValueDocument,
+    CreditNoteDocument, CustomerDocument, PaymentDocument, ReceiptDocument, ReceiptsDocument, SellerDocument,
+    TaxDocument, ValueDocument,
 };
 pub use receipt_keys::{ReceiptKeyDocument, ReceiptKeysDocument};
 pub use recovery::{ChallengeRequest, ChallengeResponse, VerifyRequest, VerifyResponse};

@@ -13,7 +13,8 @@ use metering_core::oauth::{CodeChallenge, GrantId, GrantTokenHash, RedirectUri};
 use metering_core::offers::{AuthorizationNonce, IdentifierHash, SettlementFailure};
 use metering_core::operators::{Actor, AuditId, AuditResult, OperatorName, OperatorTokenHash, Role};
 use metering_core::payments::{
-    CurrencyAmount, ExchangeRate, NonceHash, PaymentUse, TopUpChargeId, TopUpChargeState, TopUpStop,
+    CurrencyAmount, ExchangeRate, NonceHash, NumberPrefix, PaymentUse, TaxRate, TopUpChargeId, TopUpChargeState,
+    TopUpStop,
 };
 use metering_core::prices::{CatalogueHash, PriceNumber};
 use metering_core::signups::{LinkHash, LinkPurpose, SessionHash, UserCode};
@@ -115,10 +116,12 @@ texts!(
     KeyId,
     KeyName,
     Networks,
+    NumberPrefix,
     OperatorName,
     RedirectUri,
     RoutePatterns,
     Scopes,
+    TaxRate,
     UserCode
 );
 

@@ -63,6 +63,7 @@ pub mod prices;
 pub mod probe;
 pub mod processors;
 pub mod quotes;
+pub mod receipts;
 pub mod recipients;
 pub mod refills;
 pub mod reports;

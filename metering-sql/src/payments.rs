@@ -18,7 +18,7 @@ use crate::table::Column::{Account as AccountColumn, Own};
 use crate::table::Table;
 use crate::transfer::WalletLink;
 use crate::value::Value;
-use crate::{accounts, numbered, quotes, values, wallets};
+use crate::{accounts, numbered, quotes, receipts, values, wallets};
 
 impl Record for PaymentRecord {
     const TABLE: Table = Table {
@@ -127,9 +127,10 @@ pub async fn list(db: &mut dyn Executor, after: Option<&Cursor>, limit: u32) -> 
     numbered::page(db, "TRUE", Vec::new(), after, limit).await
 }
 
-/// Writes records of payments, which nobody has to claim any longer.
+/// Writes records of payments, which nobody has to claim any longer, and issues their receipts.
 pub(crate) async fn insert(db: &mut dyn Executor, records: &[PaymentRecord]) -> Result<()> {
     numbered::insert(db, records).await?;
+    receipts::issue(db, records).await?;
     let transaction = |PaymentRecord { payment, .. }: &PaymentRecord| values![payment.tx.chain_id, payment.tx.hash];
     let used: Vec<_> = records.iter().map(transaction).collect();
     db.execute("DELETE FROM unclaimed_payment WHERE chain_id = ?1 AND tx_hash = ?2", &used).await.map(drop)

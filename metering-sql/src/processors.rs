@@ -8,7 +8,7 @@ use crate::executor::Executor;
 use crate::fault::Result;
 use crate::record::{find, insert, set};
 use crate::settlements::purchased_amount;
-use crate::{accounts, audit, auto_top_ups, payments, values};
+use crate::{accounts, audit, auto_top_ups, payments, receipts, values};
 
 pub use crate::reversals::of_payment as reversals;
 
@@ -44,6 +44,7 @@ pub async fn reverse(db: &mut dyn Executor, change: &ReversalChange) -> Result<P
         let values = values![reversal.reference.processor(), reversal.reference.id(), reversal.restored_at];
         set::<ProcessorReversal>(db, &["restored_at"], &[values]).await?;
     } else {
+        receipts::issue_for_reversal(db, &record, &reversal).await?;
         insert(db, &[reversal]).await?;
     }
     let (tx, settlement) = (record.payment.tx, record.settlement);

@@ -21,4 +21,5 @@ pub const STEPS: &[&str] = &[
     include_str!("schema/0016_child_accounts.sql"),
     include_str!("schema/0017_erasure.sql"),
     include_str!("schema/0019_usage_sinks.sql"),
+    include_str!("schema/0020_receipts.sql"),
 ];

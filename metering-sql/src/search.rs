@@ -5,7 +5,7 @@ use metering_core::access::{Key, KeyId};
 use metering_core::backend::{one_more_than, page, unknown_cursor};
 use metering_core::chains::TxHash;
 use metering_core::events::Delivery;
-use metering_core::payments::{PaymentRecord, ReceiptNumber};
+use metering_core::payments::{ConsecutiveNumber, PaymentRecord, ReceiptNumber};
 use metering_core::store::{Cursor, Page};
 
 use crate::deliveries;
@@ -34,6 +34,13 @@ pub async fn payments_by_receipt(db: &mut dyn Executor, number: &ReceiptNumber) 
     let hashes = number.hashes();
     let rest = "WHERE chain_id = ?1 AND tx_hash >= ?2 AND tx_hash <= ?3 ORDER BY tx_hash LIMIT 20";
     list(db, rest, &values![number.chain_id(), hashes.start(), hashes.end()]).await
+}
+
+/// The payment whose receipt, or a credit note of it, has this number.
+pub async fn payment_by_number(db: &mut dyn Executor, number: &ConsecutiveNumber) -> Result<Option<PaymentRecord>> {
+    let rest = "WHERE (chain_id, tx_hash) = (SELECT r.chain_id, r.tx_hash FROM issued_receipt r \
+                WHERE r.series = ?1 AND r.sequence = ?2)";
+    find(db, rest, &values![number.series, number.sequence]).await
 }
 
 /// What follows `WHERE` for the heads of lines whose last attempt failed, after the one that is tried since `?2` and has the

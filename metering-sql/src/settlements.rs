@@ -9,7 +9,7 @@ use crate::executor::Executor;
 use crate::fault::Result;
 use crate::offers::states;
 use crate::record::set;
-use crate::{accounts, ledger, numbered, payments, values};
+use crate::{accounts, ledger, numbered, payments, receipts, values};
 
 /// A chain's records that are not final, after a cursor, at most `limit`.
 pub async fn unsettled(
@@ -37,6 +37,7 @@ pub async fn settle(db: &mut dyn Executor, change: &SettlementChange) -> Result<
     };
     if let Some(posted) = &posted {
         db.post_entries(std::slice::from_ref(posted)).await?;
+        receipts::issue_for_removal(db, &record, posted, change.now).await?;
     }
     update(db, &record).await?;
     if record.used_as == PaymentUse::Authorization {

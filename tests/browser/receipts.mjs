@@ -19,7 +19,7 @@ export const receipts = {
       await page.waitForSelector("#receipt-number");
       assert.equal(await page.innerText("#receipt-number"), text);
       const words = await page.innerText("#receipt");
-      for (const part of [seller, "1 High Street", "GB 123", "Starter", "10.5, 0.5 of them as a bonus", "USDC", "0x", "EUR at 0.8612 EUR per USDC (ECB, 2026-11-27 00:00 UTC)"]) assert.ok(words.includes(part), `${part} in ${words}`);
+      for (const part of [seller, "1 High Street", "GB 123", "Starter", "10.5, 0.5 of them as a bonus", "USDC", "0x", "EUR at 0.8612 EUR per USDC (ECB, 2026-11-27 00:00 UTC)", "0.69 EUR, VAT 19 %"]) assert.ok(words.includes(part), `${part} in ${words}`);
       assert.ok(!/false|null|undefined/.test(words), words);
       assert.equal(await page.title(), `Receipt ${text} · ${seller}`);
       assert.deepEqual(await page.locator("#receipt button").evaluateAll((buttons) => buttons.map((button) => button.textContent)), ["Add billing details", "Copy the transaction", "Copy the payer", "Copy the recipient"]);
@@ -35,6 +35,19 @@ export const receipts = {
       for (const part of [".top", ".foot", "#receipt-actions", "#receipt button >> nth=0"]) assert.ok(await page.isHidden(part), `${part} is not printed`);
       await checkPage(page, options.viewport.width === 1280 && options.colorScheme === "light" ? "receipt-printed" : null);
       await page.emulateMedia({ media: "screen" });
+      // Its payment was taken back.
+      const note = `${text.replace("R-", "C-")}-1`;
+      await page.route(({ pathname, searchParams }) => pathname === "/credits/receipt" && searchParams.get("number") === note, async (route) => {
+        const response = await route.fetch({ url: `${page.base}/credits/receipt?number=${text}` });
+        const receipt = await response.json();
+        const credited = { number: note, reference: note, issued_at: "2026-12-01T12:00:00.000Z", amount: "5", reason: "Ticket 17", cancelled_at: null, tax: receipt.tax };
+        await route.fulfill({ response, json: { ...receipt, credit_notes: [credited] } });
+      });
+      await page.goto(`${page.base}/metering/receipt?number=${note}`);
+      await page.waitForSelector("#receipt-number");
+      assert.equal(await page.innerText("#receipt-number"), note);
+      assert.match(await page.innerText("#receipt"), /Credit note[\s\S]*5 USDC credited on 1 December 2026[\s\S]*R-\d[\s\S]*VAT 19 %[\s\S]*Ticket 17/);
+      await checkPage(page, null);
       await page.goto(`${page.base}/metering/receipt?number=R-1-ABABABABABABABAB`);
       await page.waitForFunction(() => /no receipt with this number/.test(document.querySelector("#receipt").innerText));
     }

@@ -35,13 +35,15 @@ async fn accounts_and_keys_are_found_by_what_identifies_them() {
     service.open_account("third", credits("1")).await.unwrap();
     let key = administration.keys(&account.id, None, 1).await.unwrap().data.remove(0);
     // text, kind, names
-    let table: [(&str, &str, &[&str]); 8] = [
+    let table: [(&str, &str, &[&str]); 10] = [
         (account.id.as_str(), "account", &["my-agent"]),
         (&key.id, "key", &["my-agent"]),
         ("my-", "name", &["My-other", "my-agent"]),
         ("agent", "name", &[]),
         ("nobody@example.com", "email", &[]),
         ("R-1-ABABABABABABABAB", "receipt", &[]),
+        ("C-1-ABABABABABABABAB-1", "receipt", &[]),
+        ("INV.2026-00001", "name", &[]),
         ("0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed", "wallet", &[]),
         ("0x9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08", "transaction", &[]),
     ];

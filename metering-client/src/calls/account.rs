@@ -173,14 +173,15 @@ call! {
 
     /// The receipt for a purchase
     ///
-    /// `/metering/receipt?number=...` is the page to print.
+    /// The number may be that of the receipt or of one of its credit notes. `/metering/receipt?number=...` is the page to
+    /// print.
     GetReceipt("receipt") = GET "/credits/receipt" in "account" for KEY;
     takes(OfReceipt, ());
     returns(200, "The receipt": ReceiptDocument) or(ValidationFailed, NotFound: "the account has no such receipt");
 
     /// The receipt for a purchase, as a PDF file
     ///
-    /// Always the same bytes for the same receipt.
+    /// Always the same bytes for the same receipt. With the number of a credit note, the file of the credit note.
     GetReceiptPdf("receipt_pdf") = GET "/credits/receipt.pdf" in "account" for KEY;
     takes(OfReceipt, ());
     returns(200, "The receipt": String as "application/pdf")

@@ -1,11 +1,12 @@
-//! Receipts: what those of payments say, and which requests get signed ones.
+//! Receipts: what those of payments say and how they are numbered, and which requests get signed ones.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use metering_core::money::Currency;
-use metering_core::payments::{ExchangeRate, ExchangeRates, RateList};
+use metering_core::payments::{ExchangeRate, ExchangeRates, NumberPrefix, RateList, ReceiptTerms, SalesTax, TaxRate};
+use metering_core::service::Seller;
 use serde::{Deserialize, Serialize};
 use url::Url;
 
@@ -13,9 +14,13 @@ use crate::ConfigError;
 use crate::server::{BrandText, FactorSetting, List, Secret, SettableFactor, Span, SpanOrOff};
 
 /// Receipts: what those of payments say, and which requests get signed ones.
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct ReceiptsConfig {
+    /// Whether receipts and credit notes have consecutive numbers, or those of their payments.
+    pub numbering: ReceiptNumbering,
+    /// What consecutive numbers begin with. With `{year}` in it, they begin again with each year (UTC).
+    pub prefix: String,
     /// The file with the Ed25519 keys that sign receipts of requests: the last private key signs, and all public keys are
     /// published. Without it, requests get no receipts.
     pub key_file: Option<PathBuf>,
@@ -23,6 +28,66 @@ pub struct ReceiptsConfig {
     pub always: List<String>,
     /// The currency in which receipts say what a payment was worth; by default they do not say.
     pub currency: Option<CurrencyConfig>,
+    /// The tax that prices include; by default receipts show none.
+    pub tax: Option<TaxConfig>,
+}
+
+/// How receipts are numbered.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ReceiptNumbering {
+    /// By their payment.
+    #[default]
+    Payment,
+    /// One after the other, without gaps.
+    Consecutive,
+}
+
+/// The tax that prices include.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TaxConfig {
+    /// What receipts call it, such as `VAT`.
+    pub name: BrandText<20>,
+    /// The rate, as a string such as `"0.19"` for 19 %.
+    pub rate: String,
+    /// Whether buyers with a VAT number of another country owe it themselves.
+    #[serde(default)]
+    pub reverse_charge: bool,
+}
+
+impl Default for ReceiptsConfig {
+    fn default() -> Self {
+        Self {
+            numbering: ReceiptNumbering::default(),
+            prefix: "INV-".to_owned(),
+            key_file: None,
+            always: List::default(),
+            currency: None,
+            tax: None,
+        }
+    }
+}
+
+impl ReceiptsConfig {
+    /// The terms of receipts from now on.
+    ///
+    /// # Errors
+    /// The first key that is not valid.
+    pub fn terms(&self, seller: Seller) -> Result<ReceiptTerms, ConfigError> {
+        let prefix = self.prefix.parse::<NumberPrefix>();
+        let prefix = prefix.map_err(|problem| ConfigError::key("receipts.prefix", problem))?;
+        let numbering = (self.numbering == ReceiptNumbering::Consecutive).then_some(prefix);
+        let tax = match &self.tax {
+            Some(TaxConfig { name, rate, reverse_charge }) => {
+                let problem = "must be a string from \"0\" to below \"1\", such as \"0.19\" for 19 %";
+                let rate = rate.parse::<TaxRate>().map_err(|_| ConfigError::key("receipts.tax.rate", problem))?;
+                Some(SalesTax { name: name.as_str().to_owned(), rate, reverse_charge: *reverse_charge })
+            }
+            None => None,
+        };
+        Ok(ReceiptTerms { seller, tax, numbering })
+    }
 }
 
 /// A currency, and where its exchange rates come from: `rates`, `url` or `file`.
@@ -155,6 +220,36 @@ mod tests {
         assert_eq!(converted.as_of.to_string(), "2026-11-27T00:00:00.000Z");
         assert_eq!(value("WETH", 6).converted.unwrap().amount.to_string(), "12715.00");
         assert_eq!(value("DAI", 6).converted, None);
+    }
+
+    #[test]
+    fn terms_are_checked() {
+        let terms = |text: &str| {
+            let config: ReceiptsConfig = toml::from_str(text).map_err(|error| error.to_string())?;
+            config.terms(Seller::default()).map_err(|error| error.to_string())
+        };
+        assert_eq!(terms("").unwrap(), ReceiptTerms::default());
+        let vat = "[tax]\nname = 'VAT'\nrate = '0.19'\n";
+        let set =
+            terms(&format!("numbering = 'consecutive'\nprefix = '{{year}}-'\n{vat}reverse_charge = true")).unwrap();
+        let tax = set.tax.unwrap();
+        assert_eq!((tax.name.as_str(), tax.rate.percent().as_str(), tax.reverse_charge), ("VAT", "19", true));
+        assert_eq!(set.numbering.unwrap().to_string(), "{year}-");
+        assert_eq!(terms("numbering = 'consecutive'").unwrap().numbering.unwrap().to_string(), "INV-");
+        // text, what the error names
+        let table = [
+            ("prefix = 'A1'".to_owned(), "receipts.prefix"),
+            ("numbering = 'consecutive'\nprefix = 'R-'".to_owned(), "receipts.prefix"),
+            ("numbering = 'yearly'".to_owned(), "yearly"),
+            (vat.replace("0.19", "19"), "receipts.tax.rate"),
+            (vat.replace("'0.19'", "0.19"), "rate"),
+            (vat.replace("rate", "share"), "share"),
+            (vat.replace("VAT", ""), "1 to 20 characters"),
+        ];
+        for (text, named) in table {
+            let error = terms(&text).unwrap_err();
+            assert!(error.contains(named), "{text}: {error}");
+        }
     }
 
     #[test]

@@ -36,11 +36,11 @@ impl ExchangeRate {
         let product = amount.get().checked_mul(self.0.mantissa().unsigned_abs())?;
         let decimals = u32::from(token_decimals) + self.0.scale();
         let minor = match decimals.checked_sub(minor_digits) {
-            Some(surplus) => rounded(product, surplus),
+            // Less than half of any power of ten that does not fit.
+            Some(surplus) => 10_u128.checked_pow(surplus).map_or(0, |divisor| divided_half_even(product, divisor)),
             None => product.checked_mul(10_u128.checked_pow(minor_digits - decimals)?)?,
         };
-        let minor = i128::try_from(minor).ok()?;
-        Decimal::try_from_i128_with_scale(minor, minor_digits).ok().map(CurrencyAmount)
+        CurrencyAmount::of_minor(minor, minor_digits)
     }
 }
 
@@ -48,11 +48,10 @@ impl CurrencyAmount {
     /// Nothing.
     pub const ZERO: Self = Self(Decimal::ZERO);
 
-    /// An amount in the currency's minor unit, of which it has this many decimals. `None` when it is too large.
+    /// An amount of this many minor units, of which 10^`digits` make one. `None` if it is too large.
     #[must_use]
-    pub fn of_minor(units: TokenUnits, decimals: u8) -> Option<Self> {
-        let units = i128::try_from(units.get()).ok()?;
-        Decimal::try_from_i128_with_scale(units, decimals.into()).ok().map(Self)
+    pub fn of_minor(minor: u128, digits: u32) -> Option<Self> {
+        Decimal::try_from_i128_with_scale(i128::try_from(minor).ok()?, digits).ok().map(Self)
     }
 
     /// The sum of two amounts of a currency. `None` when it is too large.
@@ -60,12 +59,21 @@ impl CurrencyAmount {
     pub fn plus(self, other: Self) -> Option<Self> {
         self.0.checked_add(other.0).map(Self)
     }
+
+    /// The difference; `None` if it is below zero, or the decimals differ.
+    pub(crate) fn minus(self, part: Self) -> Option<Self> {
+        let ((minor, digits), (part, of_part)) = (self.minor(), part.minor());
+        Self::of_minor(minor.checked_sub(part).filter(|_| digits == of_part)?, digits)
+    }
+
+    /// The amount in minor units, and how many decimals they have.
+    pub(crate) const fn minor(self) -> (u128, u32) {
+        (self.0.mantissa().unsigned_abs(), self.0.scale())
+    }
 }
 
-/// `value` ÷ 10^`digits`, rounded half-even.
-fn rounded(value: u128, digits: u32) -> u128 {
-    // Less than half of any power of ten that does not fit.
-    let Some(divisor) = 10_u128.checked_pow(digits) else { return 0 };
+/// `value` ÷ `divisor`, rounded half-even.
+pub(crate) fn divided_half_even(value: u128, divisor: u128) -> u128 {
     let (whole, rest) = (value / divisor, value % divisor);
     match rest.cmp(&(divisor - rest)) {
         Ordering::Less => whole,
@@ -159,9 +167,9 @@ mod tests {
         let amount = |text: &str| text.parse::<CurrencyAmount>().unwrap();
         let sum = CurrencyAmount::ZERO.plus(amount("4.30")).and_then(|sum| sum.plus(amount("0.70")));
         assert_eq!(sum.unwrap().to_string(), "5.00");
-        assert_eq!(CurrencyAmount::of_minor(TokenUnits::new(1_250), 2), Some(amount("12.50")));
+        assert_eq!(CurrencyAmount::of_minor(1_250, 2), Some(amount("12.50")));
         let most = CurrencyAmount(Decimal::MAX);
-        assert_eq!((most.plus(amount("1")), CurrencyAmount::of_minor(TokenUnits::new(u128::MAX), 2)), (None, None));
+        assert_eq!((most.plus(amount("1")), CurrencyAmount::of_minor(u128::MAX, 2)), (None, None));
     }
 
     #[test]

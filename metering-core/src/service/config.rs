@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::chains::chain::Chain;
-use crate::service::Seller;
+use crate::payments::seller::Seller;
 use crate::wire::CardPlanDocument;
 
 /// What a [`Service`](crate::Service) tells clients about itself.

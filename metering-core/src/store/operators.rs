@@ -14,6 +14,7 @@ use crate::operators::erasure::{Erasure, Retention};
 use crate::operators::lists::{AccountFilter, AccountRunway, PaymentFilter, Period};
 use crate::operators::operator::{NewOperator, Operator, OperatorName, OperatorTokenHash};
 use crate::operators::report::OperationsReport;
+use crate::payments::issued_receipt::ConsecutiveNumber;
 use crate::payments::payment::PaymentRecord;
 use crate::payments::receipt::ReceiptNumber;
 use crate::store::{Cursor, Page, Store, StoreError};
@@ -139,6 +140,9 @@ pub trait OperatorStore: Store {
 
     /// The records of the payments whose receipts have this number. Never more than one by chance.
     async fn payments_by_receipt(&self, number: &ReceiptNumber) -> Result<Vec<PaymentRecord>, StoreError>;
+
+    /// The record of the payment whose receipt, or a credit note of it, has this consecutive number.
+    async fn payment_by_number(&self, number: &ConsecutiveNumber) -> Result<Option<PaymentRecord>, StoreError>;
 
     /// The accounts that will have used up what they have left within as many days as `days` has, at the pace of those
     /// days ([`AccountRunway::of`]): at most `limit`, the first to run out first.

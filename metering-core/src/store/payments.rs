@@ -13,6 +13,7 @@ use crate::clock::Timestamp;
 use crate::money::ledger::NewLedgerEntry;
 use crate::payments::auto_top_up::{AutoTopUp, TopUpCharge, TopUpChargeId, TopUpStop};
 use crate::payments::buyer::{Buyer, BuyerRecord};
+use crate::payments::issued_receipt::IssuedReceipt;
 use crate::payments::payment::{
     ArrivalLocation, Payment, PaymentRecord, PaymentTarget, PaymentUse, SettlementStep, SoldPlan, UnclaimedPayment,
     UnreadableArrival,
@@ -20,6 +21,7 @@ use crate::payments::payment::{
 use crate::payments::plan::{Plan, PlanKey};
 use crate::payments::processor::{ProcessorRef, ProcessorReversal};
 use crate::payments::quote::{NonceHash, Quote};
+use crate::payments::receipt_terms::{ReceiptTerms, ReceiptTermsRecord};
 use crate::payments::recipient::{RecipientRecord, Registration};
 use crate::payments::recovery::Challenge;
 use crate::payments::value::PaymentValue;
@@ -192,6 +194,16 @@ pub trait PaymentStore: Store {
         account: &AccountId,
         bought_at: Timestamp,
     ) -> Result<ReceiptBuyerAdded, StoreError>;
+
+    /// Sets the terms of the receipts of payments from now on. Does nothing if they hold already, or if none were ever set and
+    /// they are not [special](ReceiptTerms::are_special).
+    async fn set_receipt_terms(&self, terms: ReceiptTerms, now: Timestamp) -> Result<(), StoreError>;
+
+    /// All terms that receipts ever had, by number. The last ones hold.
+    async fn receipt_terms(&self) -> Result<Vec<ReceiptTermsRecord>, StoreError>;
+
+    /// The receipts and credit notes of an account that were issued on terms. Each was written with its payment or reversal.
+    async fn issued_receipts(&self, account: &AccountId) -> Result<Vec<IssuedReceipt>, StoreError>;
 
     /// The account that a wallet paid for, if it is not revoked.
     async fn account_by_payer(&self, payer: &Address) -> Result<Option<Account>, StoreError>;

@@ -4,6 +4,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::money::credits::Credits;
 use crate::payments::PaymentValue;
+use crate::payments::credit_note::CreditNote;
+use crate::payments::{CurrencyAmount, SalesTax};
 use crate::wire::buyer::BuyerDocument;
 
 /// The response to `GET /credits/receipts`.
@@ -24,6 +26,9 @@ pub struct ReceiptsDocument {
 pub struct ReceiptDocument {
     /// The receipt's number. It never changes and is unique among the receipts of this service.
     pub number: String,
+    /// `R-`, the chain's id and the beginning of the transaction's hash: the number too, unless the operator had set
+    /// consecutive numbers when the payment was credited. It finds the receipt as well.
+    pub reference: String,
     /// `paid`; `reversed` while a chain reorganisation has removed the payment, or its processor has taken all of it back,
     /// and so are its credits; or `partly_reversed`, if its processor has taken back a part.
     pub status: String,
@@ -49,6 +54,60 @@ pub struct ReceiptDocument {
     pub bonus_credits: Option<Credits>,
     /// The payment.
     pub payment: PaymentDocument,
+    /// The tax in the amount; null if the operator had set none when the payment was credited, and for a payment on a chain
+    /// without a value in a currency.
+    pub tax: Option<TaxDocument>,
+    /// A credit note for each time when the payment, or a part of it, was taken back; oldest first.
+    pub credit_notes: Vec<CreditNoteDocument>,
+}
+
+/// What was taken back of a payment. It corrects the receipt that it is part of.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct CreditNoteDocument {
+    /// Its number. It never changes.
+    pub number: String,
+    /// `C-` and what follows `R-` in the reference of the receipt, and a part of its own: the number too, unless the operator
+    /// had set consecutive numbers when it was issued.
+    pub reference: String,
+    /// When the credits were taken back, as RFC 3339.
+    #[cfg_attr(feature = "openapi", schema(format = DateTime))]
+    pub issued_at: String,
+    /// How much of the payment was taken back, in its token or currency, as a string; null when the token's decimals are no
+    /// longer known.
+    pub amount: Option<String>,
+    /// Why it was taken back; may be empty.
+    pub reason: String,
+    /// When the credits returned, as RFC 3339: a dispute was won, or the transaction was mined after all. Null while the
+    /// credit note is in force.
+    #[cfg_attr(feature = "openapi", schema(format = DateTime))]
+    pub cancelled_at: Option<String>,
+    /// The tax in what was taken back, at the rate of the receipt; null if the receipt has none.
+    pub tax: Option<TaxDocument>,
+}
+
+impl CreditNoteDocument {
+    /// With the number that follows from the payment, and without tax.
+    pub(crate) fn of(note: &CreditNote, decimals: Option<u8>) -> Self {
+        Self {
+            number: note.number.to_string(),
+            reference: note.number.to_string(),
+            tax: None,
+            issued_at: note.issued_at.to_string(),
+            amount: decimals.map(|decimals| note.amount.to_human(decimals)),
+            reason: note.reason.clone(),
+            cancelled_at: note.cancelled_at.map(|at| at.to_string()),
+        }
+    }
+
+    /// What it takes back, for people: `2.5 USDC`; `paid` if its decimals are not known.
+    #[must_use]
+    pub fn credited(&self, token_symbol: Option<&str>, paid: &str) -> String {
+        match (&self.amount, token_symbol) {
+            (Some(amount), Some(symbol)) => format!("{amount} {symbol}"),
+            _ => paid.to_owned(),
+        }
+    }
 }
 
 /// Who sold the credits, as the operator configured it.
@@ -137,6 +196,53 @@ pub struct ValueDocument {
     pub rate_as_of: Option<String>,
 }
 
+/// The tax in an amount of a currency.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct TaxDocument {
+    /// What it is called, such as `VAT`.
+    pub name: String,
+    /// Its rate in percent, as a string; 0 if the buyer owes it.
+    pub percent: String,
+    /// The currency of the amounts (ISO 4217).
+    pub currency: String,
+    /// The amount with the tax, as a string with the decimals of the currency, like those that follow.
+    pub gross: String,
+    /// The amount without the tax.
+    pub net: String,
+    /// The tax.
+    pub amount: String,
+    /// What the law wants said, if the buyer owes the tax; else null.
+    pub note: Option<String>,
+}
+
+impl TaxDocument {
+    /// The tax in an amount; `None` if the amount is too large.
+    pub(crate) fn of(
+        tax: &SalesTax,
+        is_reverse_charge: bool,
+        (gross, currency): (CurrencyAmount, &str),
+    ) -> Option<Self> {
+        let name = tax.name.clone();
+        let (percent, amount, note) = if is_reverse_charge {
+            let note = format!("Reverse charge: the recipient is liable for {name}.");
+            ("0".to_owned(), gross.minus(gross)?, Some(note))
+        } else {
+            (tax.rate.percent(), tax.rate.included_in(gross)?, None)
+        };
+        let (gross, net, amount) = (gross.to_string(), gross.minus(amount)?.to_string(), amount.to_string());
+        Some(Self { name, percent, currency: currency.to_owned(), gross, net, amount, note })
+    }
+
+    /// The tax in one line: `0.69 EUR (19 %), 3.62 EUR without it`.
+    #[must_use]
+    pub fn in_words(&self) -> String {
+        let Self { percent, currency, net, amount, note, .. } = self;
+        let note = note.as_ref().map_or_else(String::new, |note| format!(". {note}"));
+        format!("{amount} {currency} ({percent} %), {net} {currency} without it{note}")
+    }
+}
+
 impl ValueDocument {
     /// The value for people, with its rate: `4.31 EUR at 0.8612 EUR per USDC (ECB, 2026-11-27 15:00 UTC)`.
     #[must_use]
@@ -176,6 +282,15 @@ impl From<&PaymentValue> for ValueDocument {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn tax_is_part_of_the_amount_unless_the_buyer_owes_it() {
+        let tax = SalesTax { name: "VAT".to_owned(), rate: "0.19".parse().unwrap(), reverse_charge: true };
+        let of = |owes| TaxDocument::of(&tax, owes, ("4.31".parse().unwrap(), "EUR")).unwrap().in_words();
+        assert_eq!(of(false), "0.69 EUR (19 %), 3.62 EUR without it");
+        let owed = "0.00 EUR (0 %), 4.31 EUR without it. Reverse charge: the recipient is liable for VAT.";
+        assert_eq!(of(true), owed);
+    }
 
     #[test]
     fn a_value_names_its_rate_source_and_time() {

@@ -7,6 +7,7 @@ mod members;
 mod not_before;
 mod other_quotes;
 mod quotes;
+mod receipts;
 mod rotation;
 mod scene;
 mod settling;

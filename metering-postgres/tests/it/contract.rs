@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use metering_conformance::{agrees_on_random_operations, openers_agree};
-use metering_core::{FullStore, Store};
+use metering_core::{FullStore, PaymentStore, Store};
 use metering_sqlite::SqliteStore;
 use metering_tests::postgres::{Cluster, is_skipped, schema_of};
 
@@ -47,6 +47,12 @@ fn random_operations_agree_with_the_model() {
 #[test]
 fn two_nodes_on_one_schema_agree_with_the_model() {
     openers_agree(28, fresh_pair);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn two_nodes_on_one_schema_number_receipts_without_gaps() {
+    let (stores, _guard) = fresh_pair().await;
+    metering_conformance::receipts::openers_number_receipts(stores.map(|store| store as Arc<dyn PaymentStore>)).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

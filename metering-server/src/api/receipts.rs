@@ -25,7 +25,7 @@ pub(crate) async fn receipt(app: &App, request: Request) -> Result<ReceiptDocume
 pub(crate) async fn receipt_pdf(app: &App, request: Request) -> Result<Reply, Problem> {
     let of = parameters::<GetReceiptPdf>(app, &request, Scope::Read).await?;
     let receipt = app.service.payments().receipt(&request.sender()?, &of.number).await?;
-    Ok(receipt_file::reply(&receipt))
+    Ok(receipt_file::reply(&receipt, &of.number))
 }
 
 pub(crate) async fn add_receipt_buyer(app: &App, request: Request) -> Result<ReceiptDocument, Problem> {

@@ -10,7 +10,7 @@ macro_rules! operator_store {
             use $crate::private::metering_core::events::Delivery;
             use $crate::private::metering_core::money::LedgerEntry;
             use $crate::private::metering_core::operators::*;
-            use $crate::private::metering_core::payments::{PaymentRecord, ReceiptNumber};
+            use $crate::private::metering_core::payments::{ConsecutiveNumber, PaymentRecord, ReceiptNumber};
             use $crate::private::metering_core::store::{Cursor, Page};
             use $crate::private::metering_core::usage::DayRange;
             use $crate::private::metering_core::{Account, AccountId, StoreError, Timestamp};
@@ -141,6 +141,10 @@ macro_rules! operator_store {
 
                 async fn payments_by_receipt(&self, number: &ReceiptNumber) -> Result<Vec<PaymentRecord>> {
                     read(self, *number, |db, number| shared(search::payments_by_receipt(db, number))).await
+                }
+
+                async fn payment_by_number(&self, number: &ConsecutiveNumber) -> Result<Option<PaymentRecord>> {
+                    read(self, number.clone(), |db, number| shared(search::payment_by_number(db, number))).await
                 }
 
                 async fn accounts_running_out(&self, days: DayRange, limit: u32) -> Result<Vec<AccountRunway>> {

@@ -193,6 +193,19 @@ macro_rules! payment_store {
                     .await
                 }
 
+                async fn set_receipt_terms(&self, terms: ReceiptTerms, now: Timestamp) -> Result<()> {
+                    write(self, (terms, now), |db, (terms, now)| shared($crate::receipts::set_terms(db, terms, *now)))
+                        .await
+                }
+
+                async fn receipt_terms(&self) -> Result<Vec<ReceiptTermsRecord>> {
+                    read(self, (), |db, ()| shared($crate::receipts::terms(db))).await
+                }
+
+                async fn issued_receipts(&self, account: &AccountId) -> Result<Vec<IssuedReceipt>> {
+                    read(self, account.clone(), |db, account| shared($crate::receipts::of_account(db, account))).await
+                }
+
                 async fn open_challenge(&self, challenge: Challenge) -> Result<()> {
                     write(self, challenge, |db, challenge| shared($crate::challenges::open(db, challenge))).await
                 }

@@ -20,8 +20,8 @@ use metering_core::oauth::{Grant, OAuthClient};
 use metering_core::offers::{AuthorizationId, AuthorizationRecord};
 use metering_core::operators::{AuditEntry, Operator};
 use metering_core::payments::{
-    AutoTopUp, BuyerRecord, Challenge, PaymentRecord, Plan, ProcessorReversal, Quote, RecipientRecord, TopUpCharge,
-    UnclaimedPayment, UnreadableArrival,
+    AutoTopUp, BuyerRecord, Challenge, IssuedReceipt, PaymentRecord, Plan, ProcessorReversal, Quote,
+    ReceiptTermsRecord, RecipientRecord, TopUpCharge, UnclaimedPayment, UnreadableArrival,
 };
 use metering_core::prices::PriceVersion;
 use metering_core::signups::{EmailLink, SignupSession};
@@ -55,6 +55,10 @@ pub enum Record {
     Payment(Box<PaymentRecord>),
     /// A reversal of a processor's payment.
     Reversal(Box<ProcessorReversal>),
+    /// Terms of receipts.
+    ReceiptTerms(Box<ReceiptTermsRecord>),
+    /// A receipt or credit note as it was issued.
+    IssuedReceipt(Box<IssuedReceipt>),
     /// Who bought for an account, for some time.
     Buyer(Box<BuyerRecord>),
     /// The saved card of an account, and the rule of its automatic top-ups.
@@ -274,6 +278,8 @@ impl Record {
             Self::Plan(_) => Section::Plans,
             Self::Payment(_) => Section::Payments,
             Self::Reversal(_) => Section::Reversals,
+            Self::ReceiptTerms(_) => Section::ReceiptTerms,
+            Self::IssuedReceipt(_) => Section::IssuedReceipts,
             Self::Buyer(_) => Section::Buyers,
             Self::AutoTopUp(_) => Section::AutoTopUps,
             Self::TopUpCharge(_) => Section::TopUpCharges,
@@ -342,6 +348,8 @@ impl Record {
             Self::Reversal(reversal) => {
                 format!("reversal {} at {}", reversal.reference.id(), reversal.reference.processor())
             }
+            Self::ReceiptTerms(record) => format!("receipt terms {}", record.number),
+            Self::IssuedReceipt(issued) => format!("receipt of payment {}, part {}", issued.tx, issued.part),
             Self::Buyer(record) => format!("buyer of {} since {}", record.account, record.since),
             Self::AutoTopUp(settings) => format!("saved card of {}", settings.account),
             Self::TopUpCharge(charge) => format!("automatic top-up {} of {}", charge.id, charge.account),

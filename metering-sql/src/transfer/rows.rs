@@ -9,8 +9,8 @@ use metering_core::oauth::{Grant, OAuthClient};
 use metering_core::offers::AuthorizationRecord;
 use metering_core::operators::{AuditId, AuditOutcome, NewAuditEntry, Operator};
 use metering_core::payments::{
-    AutoTopUp, BuyerRecord, Challenge, PaymentRecord, Plan, ProcessorReversal, Quote, RecipientRecord, TopUpCharge,
-    UnclaimedPayment, UnreadableArrival,
+    AutoTopUp, BuyerRecord, Challenge, IssuedReceipt, PaymentRecord, Plan, ProcessorReversal, Quote,
+    ReceiptTermsRecord, RecipientRecord, TopUpCharge, UnclaimedPayment, UnreadableArrival,
 };
 use metering_core::prices::PriceVersion;
 use metering_core::signups::{EmailLink, SignupSession};
@@ -69,6 +69,8 @@ impl Rows {
             Section::Reversals => {
                 rows!(Reversal, ProcessorReversal, ["processor {bytes}", "reversal_id {bytes}"])
             }
+            Section::ReceiptTerms => rows!(ReceiptTerms, ReceiptTermsRecord, ["id"]),
+            Section::IssuedReceipts => rows!(IssuedReceipt, IssuedReceipt, ["chain_id", "tx_hash", "part"]),
             Section::Buyers => rows!(Buyer, BuyerRecord, ["account", "since"]),
             Section::AutoTopUps => rows!(AutoTopUp, AutoTopUp, ["account"]),
             Section::TopUpCharges => rows!(TopUpCharge, TopUpCharge, ["id"]),

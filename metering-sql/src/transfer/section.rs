@@ -27,6 +27,10 @@ pub enum Section {
     Payments,
     /// Reversals of processors' payments: by the bytes of processor and id.
     Reversals,
+    /// The terms of receipts, by number.
+    ReceiptTerms,
+    /// Receipts and credit notes as they were issued: by payment and part.
+    IssuedReceipts,
     /// Who bought, for receipts: by account and time.
     Buyers,
     /// Saved cards with the rules of automatic top-ups: by account.
@@ -100,7 +104,7 @@ pub enum Section {
 impl Section {
     /// Every section, in the order in which they are written: records that others refer to come first. Secrets come
     /// last, so that nobody is charged on an incomplete store.
-    pub const ALL: [Self; 45] = [
+    pub const ALL: [Self; 47] = [
         Self::Accounts,
         Self::Keys,
         Self::Ledger,
@@ -113,6 +117,8 @@ impl Section {
         Self::Plans,
         Self::Payments,
         Self::Reversals,
+        Self::ReceiptTerms,
+        Self::IssuedReceipts,
         Self::Buyers,
         Self::AutoTopUps,
         Self::TopUpCharges,
@@ -163,6 +169,8 @@ impl Section {
             Self::Plans => "plans",
             Self::Payments => "payments",
             Self::Reversals => "reversals",
+            Self::ReceiptTerms => "receipt_terms",
+            Self::IssuedReceipts => "issued_receipts",
             Self::Buyers => "buyers",
             Self::AutoTopUps => "auto_top_ups",
             Self::TopUpCharges => "top_up_charges",

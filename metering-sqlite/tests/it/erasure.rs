@@ -27,13 +27,14 @@ const ERASED: &str = "account.agent_name account.email account.email_folded api_
     invitation.email invitation.role sign_in_proof.identity";
 const KEPT: &str = "account.org_id api_key.budget_reset api_key.public_id api_key.routes api_key.scopes \
     audit_entry.action audit_entry.actor audit_entry.subject audit_outcome.result hold.reason hold.tokens \
-    hold.upstream key_secret.hash_kind ledger.description ledger.kind ledger.plan_id moved.destination \
+    hold.upstream issued_receipt.series key_secret.hash_kind ledger.description ledger.kind ledger.plan_id moved.destination \
     oauth_client.id oauth_client.name oauth_client.redirect_uris operator.name operator.role payment.plan_id \
     payment.plan_label payment.processor payment.processor_id payment.settlement payment.token_symbol \
     payment.used_as payment.value_amount payment.value_currency payment.value_rate payment.value_source \
     payment_authorization.failure payment_authorization.state payment_reversal.processor payment_reversal.reason \
     payment_reversal.reversal_id plan.definition plan.id price_version.applied_by price_version.catalogue \
-    quote.plan_id quote.state refill.every request_id.request_id route_volume.http_method route_volume.returned \
+    quote.plan_id quote.state receipt_terms.number_prefix receipt_terms.seller_address receipt_terms.seller_contact \
+    receipt_terms.seller_name receipt_terms.seller_tax_id receipt_terms.tax_name receipt_terms.tax_rate refill.every request_id.request_id route_volume.http_method route_volume.returned \
     route_volume.route_template top_up_charge.currency top_up_charge.plan_id top_up_charge.state \
     unreadable_arrival.reason usage_line.http_method usage_line.route_template usage_line.source \
     usage_sent.http_method usage_sent.key_id usage_sent.route_template usage_sent.sink usage_sent.source \

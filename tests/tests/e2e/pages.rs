@@ -321,7 +321,8 @@ fn agents_are_connected_with_each_client() {
 #[test]
 fn receipt_is_shown_and_printed() {
     let seller = "[operator]\nname = 'Acme Data Ltd'\naddress = '''\n1 High Street\nLondon\n'''\ntax_id = 'GB 123'";
-    let rates = "[receipts.currency]\ncode = 'EUR'\nsource = 'ECB'\nas_of = '2026-11-27'\nrates = { USDC = '0.8612' }";
+    let rates = "[receipts.currency]\ncode = 'EUR'\nsource = 'ECB'\nas_of = '2026-11-27'\n\
+                 rates = { USDC = '0.8612' }\n[receipts.tax]\nname = 'VAT'\nrate = '0.19'";
     let Some(shop) = Shop::with(Chain::setup(), "1", &format!("{seller}\n{rates}")) else { return };
     let key = shop.signed_up(Kind::Token, &shop.customer());
     play("receipt", &shop.server, json!({"key": key, "seller": "Acme Data Ltd"}));

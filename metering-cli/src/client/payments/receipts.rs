@@ -64,7 +64,7 @@ Examples:
 struct ShowArgs {
     #[command(flatten)]
     profile: ProfileArgs,
-    /// The receipt's number.
+    /// The number of the receipt, or of one of its credit notes.
     #[arg(value_name = "NUMBER")]
     number: String,
     #[command(flatten)]

@@ -7,7 +7,7 @@ const NUMBER: &str = "R-8453-9F86D081884C7D65";
 
 fn receipt(amount: &str) -> String {
     format!(
-        r#"{{"number":"{NUMBER}","status":"paid","issued_at":"2026-11-21T08:00:00.000Z","seller":{{"name":"Shop\u0007","address":["1 High Street","Oxford"],"tax_id":"GB123","contact":null}},"customer":{{"org_id":"org_1","agent_name":"bot","email":null}},"buyer":{{"name":"Acme GmbH","address":["Weg 1","10115 Berlin"],"tax_id":null}},"plan_id":"starter","plan_label":"Starter","credits":11.0000000001,"bonus_credits":1,"payment":{{"chain_id":8453,"chain_name":"base","tx_hash":"0x1","explorer_url":null,"payer":"0x2","recipient":"0x3","token_symbol":"USDC","token_contract":"0x4","token_amount":{amount},"amount_atomic":"5003817","mined_at":"2026-11-21T07:59:00.000Z"}}}}"#
+        r#"{{"number":"{NUMBER}","status":"paid","issued_at":"2026-11-21T08:00:00.000Z","seller":{{"name":"Shop\u0007","address":["1 High Street","Oxford"],"tax_id":"GB123","contact":null}},"customer":{{"org_id":"org_1","agent_name":"bot","email":null}},"buyer":{{"name":"Acme GmbH","address":["Weg 1","10115 Berlin"],"tax_id":null}},"plan_id":"starter","plan_label":"Starter","credits":11.0000000001,"bonus_credits":1,"payment":{{"chain_id":8453,"chain_name":"base","tx_hash":"0x1","explorer_url":null,"payer":"0x2","recipient":"0x3","token_symbol":"USDC","token_contract":"0x4","token_amount":{amount},"amount_atomic":"5003817","mined_at":"2026-11-21T07:59:00.000Z"}},"tax":{{"name":"VAT","percent":"19","currency":"EUR","gross":"4.31","net":"3.62","amount":"0.69","note":null}},"credit_notes":[{{"number":"C-8453-9F86D081884C7D65-1","reference":"C-8453-9F86D081884C7D65-1","tax":null,"issued_at":"2026-12-01T12:00:00.000Z","amount":"2.5","reason":"Ticket 17","cancelled_at":null}}]}}"#
     )
 }
 
@@ -50,7 +50,9 @@ fn a_receipt_is_shown_in_full() {
         "Buyer tax number -",
         "Credits 11.0000000001",
         "Paid 5.003817 USDC",
+        "Tax VAT 0.69 EUR (19 %), 3.62 EUR without it",
         "Chain base (8453)",
+        "Credit note C-8453-9F86D081884C7D65-1 of 2026-12-01T12:00:00.000Z, 2.5 USDC: Ticket 17",
     ];
     let line = format!("receipts show {NUMBER}");
     program.tabulates(&[(line.as_str(), &lines)]);

@@ -125,6 +125,13 @@ fn every_later_change_is_found() {
         ),
         ("auto_top_up", "monthly_limit", buyer.to_owned(), "saved card of org_x0000000000000000002 differs"),
         ("top_up_charge", "amount", "state = 'open'".to_owned(), "of org_x0000000000000000002 differs"),
+        ("receipt_terms", "since", "id = 1".to_owned(), "receipt terms 1 differs"),
+        (
+            "issued_receipt",
+            "sequence",
+            "sequence = (SELECT max(sequence) FROM issued_receipt)".to_owned(),
+            "receipt of payment",
+        ),
         ("usage_sink", "since", "state = 'pending'".to_owned(), "usage sink größe's differs"),
         ("usage_sent", "sequence", first_sent, "at sink größe's differs"),
         ("oauth_client", "expires_at", "id = 'cli_moved'".to_owned(), "OAuth client cli_moved differs"),

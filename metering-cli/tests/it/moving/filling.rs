@@ -13,8 +13,8 @@ use metering_core::money::{LedgerKind, NewLedgerEntry, PaymentRef, Refill};
 use metering_core::operators::{Actor, AuditOutcome, AuditResult, NewAuditEntry, NewOperator, OperatorTokenHash, Role};
 use metering_core::payments::{
     Arrival, ArrivalLocation, Buyer, Challenge, ConvertedAmount, NonceHash, Payment, PaymentFault, PaymentTarget,
-    PaymentUse, PaymentValue, Plan, ProcessorRef, Quote, QuoteState, SavedCard, SoldPlan, TopUpChargeId, TopUpRule,
-    UnclaimedPayment, UnreadableArrival,
+    PaymentUse, PaymentValue, Plan, ProcessorRef, Quote, QuoteState, ReceiptTerms, SalesTax, SavedCard, Seller,
+    SoldPlan, TopUpChargeId, TopUpRule, UnclaimedPayment, UnreadableArrival,
 };
 use metering_core::prices::{NewPriceVersion, PriceNumber, PriceRecorded};
 use metering_core::signups::{EmailLink, LinkHash, LinkPurpose, SessionHash, SignupSession};
@@ -123,6 +123,12 @@ async fn sales(store: &SqliteStore) {
     store.put_plans(vec![Plan { id: "z".to_owned(), ..plan.clone() }, plan]).await.unwrap();
     for number in [BUYER, AWAITED, 40, 41] {
         store.open_quote(quote(number)).await.unwrap();
+    }
+    let seller = Seller { name: "Größe".to_owned(), address: vec!["1 High Street".to_owned()], ..Seller::default() };
+    let tax = Some(SalesTax { name: "VAT".to_owned(), rate: "0.19".parse().unwrap(), reverse_charge: true });
+    let terms = ReceiptTerms { seller, tax, numbering: "INV-".parse().ok() };
+    for terms in [ReceiptTerms { tax: None, ..terms.clone() }, terms] {
+        store.set_receipt_terms(terms, NOON).await.unwrap();
     }
     store.claim_quote(claim(BUYER, KeyDelivery::Now)).await.unwrap();
     store.claim_quote(claim(AWAITED, KeyDelivery::Later)).await.unwrap();

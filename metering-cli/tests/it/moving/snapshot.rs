@@ -44,12 +44,14 @@ pub(crate) async fn snapshot(store: &dyn FullStore) -> Vec<String> {
     texts.push(format!("{:?}", store.processor_reversals(&processor.tx().hash).await.unwrap()));
     for account in &accounts {
         texts.push(format!("{:?}", store.top_up_quotes(&account.id).await.unwrap()));
+        texts.push(format!("{:?}", store.issued_receipts(&account.id).await.unwrap()));
         texts.push(format!("{:?}", store.auto_top_up(&account.id).await.unwrap()));
         texts.push(format!("{:?}", store.top_up_charges(&account.id, NOON).await.unwrap()));
         texts.push(format!("{:?}", store.oauth_grants(&account.id).await.unwrap()));
     }
     texts.push(format!("{:?}", store.challenge("nonce").await.unwrap()));
     texts.push(format!("{:?}", store.recipients().await.unwrap()));
+    texts.push(format!("{:?}", store.receipt_terms().await.unwrap()));
     texts.push(format!("{:?}", store.refill().await.unwrap()));
     texts.push(format!("{:?}", store.operators().await.unwrap()));
     texts.push(format!("{:?}", store.audit_log(&AuditQuery::default(), u32::MAX).await.unwrap()));

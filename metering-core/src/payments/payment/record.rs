@@ -67,7 +67,7 @@ impl PaymentRecord {
     pub fn worth(&self) -> Option<(Currency, CurrencyAmount)> {
         if self.processor.is_some() {
             let currency = Currency::of_token(&self.payment.token)?;
-            return Some((currency, CurrencyAmount::of_minor(self.payment.amount, currency.decimals())?));
+            return Some((currency, CurrencyAmount::of_minor(self.payment.amount.get(), currency.decimals().into())?));
         }
         let PaymentValue { currency, converted } = self.value.as_ref()?;
         Some((*currency, converted.as_ref()?.amount))

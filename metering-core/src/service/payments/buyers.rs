@@ -50,9 +50,9 @@ impl Payments<'_> {
         number: &str,
     ) -> Result<ReceiptDocument, Error> {
         let account = self.access.first_holder(caller.into(), Right::Pay).await?.account;
-        let (entry, payment) = self.find_purchase(&account, number).await?;
-        match self.state.store()?.add_receipt_buyer(&account.id, entry.created_at).await? {
-            ReceiptBuyerAdded::Added => self.receipt_for(&account, &entry, &payment).await,
+        let purchase = self.find_purchase(&account, number).await?;
+        match self.state.store()?.add_receipt_buyer(&account.id, purchase.entry.created_at).await? {
+            ReceiptBuyerAdded::Added => self.receipt_for(&account, purchase).await,
             ReceiptBuyerAdded::NoBuyer => Err(Error::field(
                 "number",
                 "cannot get billing details before they are set; set them with PUT /credits/buyer",

@@ -1,29 +1,68 @@
 //! Receipts for account holders, made from the ledger, the payments' records and the plans.
 
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 
 use crate::access::account::Account;
 use crate::access::credentials::Caller;
 use crate::access::scope::Scope;
 use crate::chains::explorer::transaction_url;
+use crate::chains::transaction::TxRef;
+use crate::chains::units::TokenUnits;
+use crate::clock::Timestamp;
 use crate::error::Error;
 use crate::money::ledger::{LedgerEntry, LedgerKind, PaymentRef};
 use crate::payments::buyer::BuyerRecord;
+use crate::payments::credit_note::{CreditNote, CreditNoteNumber};
+use crate::payments::exchange_rate::CurrencyAmount;
+use crate::payments::issued_receipt::{ConsecutiveNumber, IssuedReceipt};
 use crate::payments::payment::{PaymentRecord, PaymentSettlement, SoldPlan};
 use crate::payments::plan::Plan;
 use crate::payments::processor::ProcessorReversal;
 use crate::payments::receipt::ReceiptNumber;
+use crate::payments::receipt_terms::{ReceiptTerms, ReceiptTermsRecord};
+use crate::payments::seller::Seller;
+use crate::service::Payments;
 use crate::service::fields::within;
-use crate::service::{Payments, Seller};
-use crate::wire::{CustomerDocument, PaymentDocument, ReceiptDocument, ReceiptsDocument, SellerDocument};
+use crate::wire::{
+    CreditNoteDocument, CustomerDocument, PaymentDocument, ReceiptDocument, ReceiptsDocument, SellerDocument,
+    TaxDocument,
+};
 
 /// The most receipts in one response.
 const MAX_RECEIPTS: u32 = 100;
+
+/// When payments were taken back and came back, by the ledger, in order.
+type Settlements = HashMap<TxRef, Vec<(LedgerKind, Timestamp)>>;
+
+/// A purchase, as the ledger has it.
+pub(super) struct Purchase {
+    pub(super) entry: LedgerEntry,
+    payment: PaymentRef,
+    settlements: Settlements,
+}
 
 /// What receipts of an account are made from, besides its payments.
 struct KnownForReceipts {
     plans: Vec<Plan>,
     buyers: Vec<BuyerRecord>,
+    settlements: Settlements,
+    terms: Vec<ReceiptTermsRecord>,
+    /// By the payment, and which document of it they are.
+    issued: HashMap<(TxRef, u32), IssuedReceipt>,
+}
+
+impl KnownForReceipts {
+    /// The terms of a receipt, and whether its buyer owes the tax; `None` if it was issued on no terms.
+    fn terms(&self, tx: TxRef) -> Option<(&ReceiptTerms, bool)> {
+        let issued = self.issued.get(&(tx, 0))?;
+        let record = self.terms.iter().find(|record| record.number == issued.terms)?;
+        Some((&record.terms, issued.reverse_charge))
+    }
+
+    /// The consecutive number of a receipt or credit note, if it has one.
+    fn number(&self, tx: TxRef, part: u32) -> Option<String> {
+        self.issued.get(&(tx, part))?.number.as_ref().map(ToString::to_string)
+    }
 }
 
 impl Payments<'_> {
@@ -45,17 +84,16 @@ impl Payments<'_> {
         let most = usize::try_from(limit).unwrap_or(usize::MAX);
         // The newest so far, and one more, which shows whether others precede them.
         let mut newest: VecDeque<(LedgerEntry, PaymentRef)> = VecDeque::new();
-        self.each_purchase(&account, |entry, payment| {
-            if before.is_some_and(|before| entry.id >= before) {
-                return false;
-            }
-            newest.push_back((entry, payment));
-            if newest.len() > most + 1 {
-                newest.pop_front();
-            }
-            true
-        })
-        .await?;
+        let settlements = self
+            .each_purchase(&account, |entry, payment| {
+                if before.is_none_or(|before| entry.id < before) {
+                    newest.push_back((entry, payment));
+                }
+                if newest.len() > most + 1 {
+                    newest.pop_front();
+                }
+            })
+            .await?;
         let more = newest.len() > most;
         if more {
             newest.pop_front();
@@ -63,7 +101,7 @@ impl Payments<'_> {
         let next = newest.front().filter(|_| more).map(|(entry, _)| entry.id);
         let mut receipts = Vec::with_capacity(newest.len());
         if !newest.is_empty() {
-            let known = self.known_for_receipts(&account).await?;
+            let known = self.known_for_receipts(&account, settlements).await?;
             for (entry, payment) in newest.iter().rev() {
                 receipts.push(self.receipt_of(&account, entry, payment, &known).await?);
             }
@@ -71,7 +109,7 @@ impl Payments<'_> {
         Ok(ReceiptsDocument { org_id: account.id.to_string(), receipts, next })
     }
 
-    /// The receipt with this number.
+    /// The receipt with this number, or with a credit note that has it.
     ///
     /// With the shop of the example `sell_a_plan`, for a customer who has bought a plan there:
     ///
@@ -101,52 +139,80 @@ impl Payments<'_> {
     /// [`Error::NoSuchReceipt`] when the account has no receipt with this number, and as [`Payments::receipts`].
     pub async fn receipt(self, caller: impl Into<Caller<'_>>, number: &str) -> Result<ReceiptDocument, Error> {
         let account = self.access.authorize(caller, Scope::Read).await?;
-        let (entry, payment) = self.find_purchase(&account, number).await?;
-        self.receipt_for(&account, &entry, &payment).await
+        let purchase = self.find_purchase(&account, number).await?;
+        let receipt = self.receipt_for(&account, purchase).await?;
+        let is_it = |own: &str, reference: &str| [own, reference].iter().any(|one| one.eq_ignore_ascii_case(number));
+        let is_note = receipt.credit_notes.iter().any(|note| is_it(&note.number, &note.reference));
+        if is_note || is_it(&receipt.number, &receipt.reference) { Ok(receipt) } else { Err(Error::NoSuchReceipt) }
     }
 
-    /// The purchase whose receipt has this number.
-    pub(super) async fn find_purchase(
-        self,
-        account: &Account,
-        number: &str,
-    ) -> Result<(LedgerEntry, PaymentRef), Error> {
-        let number: ReceiptNumber = number.parse().map_err(|problem| Error::field("number", problem))?;
+    /// The purchase whose receipt has this number, or would have a credit note with it.
+    pub(super) async fn find_purchase(self, account: &Account, number: &str) -> Result<Purchase, Error> {
+        let number = self.receipt_number(account, number).await?;
         let mut found = None;
-        self.each_purchase(account, |entry, payment| {
-            if ReceiptNumber::of(&payment.tx) == number {
-                found = Some((entry, payment));
-            }
-            found.is_none()
-        })
-        .await?;
-        found.ok_or(Error::NoSuchReceipt)
+        let settlements = self
+            .each_purchase(account, |entry, payment| {
+                if ReceiptNumber::of(&payment.tx) == number {
+                    found = Some((entry, payment));
+                }
+            })
+            .await?;
+        let (entry, payment) = found.ok_or(Error::NoSuchReceipt)?;
+        Ok(Purchase { entry, payment, settlements })
     }
 
     /// The receipt for a purchase.
     pub(super) async fn receipt_for(
         self,
         account: &Account,
-        entry: &LedgerEntry,
-        payment: &PaymentRef,
+        Purchase { entry, payment, settlements }: Purchase,
     ) -> Result<ReceiptDocument, Error> {
-        let known = self.known_for_receipts(account).await?;
-        self.receipt_of(account, entry, payment, &known).await
+        let known = self.known_for_receipts(account, settlements).await?;
+        self.receipt_of(account, &entry, &payment, &known).await
     }
 
-    async fn known_for_receipts(self, account: &Account) -> Result<KnownForReceipts, Error> {
+    async fn known_for_receipts(self, account: &Account, settlements: Settlements) -> Result<KnownForReceipts, Error> {
         let store = self.state.store()?;
-        Ok(KnownForReceipts { plans: store.plans().await?, buyers: store.buyers(&account.id).await? })
+        let (plans, buyers) = (store.plans().await?, store.buyers(&account.id).await?);
+        let terms = store.receipt_terms().await?;
+        let issued = if terms.is_empty() { Vec::new() } else { store.issued_receipts(&account.id).await? };
+        let issued = issued.into_iter().map(|one| ((one.tx, one.part), one)).collect();
+        Ok(KnownForReceipts { plans, buyers, settlements, terms, issued })
     }
 
-    /// Calls `visit` with every purchase of the account, oldest first, until it returns `false`.
+    /// The number that follows from the payment of a receipt, by that number, its consecutive one, or one of a credit note.
+    async fn receipt_number(self, account: &Account, text: &str) -> Result<ReceiptNumber, Error> {
+        let problem = match text.parse() {
+            Ok(number) => return Ok(number),
+            Err(problem) => problem,
+        };
+        if let Ok(note) = text.parse::<CreditNoteNumber>() {
+            return Ok(note.receipt());
+        }
+        text.parse::<ConsecutiveNumber>().map_err(|_| Error::field("number", problem))?;
+        let issued = self.state.store()?.issued_receipts(&account.id).await?;
+        let is_it = |number: &ConsecutiveNumber| number.to_string().eq_ignore_ascii_case(text);
+        let found = issued.iter().find(|one| one.number.as_ref().is_some_and(is_it));
+        found.map(|one| ReceiptNumber::of(&one.tx)).ok_or(Error::NoSuchReceipt)
+    }
+
+    /// Calls `visit` with every purchase of the account, oldest first.
     async fn each_purchase(
         self,
         account: &Account,
-        mut visit: impl FnMut(LedgerEntry, PaymentRef) -> bool,
-    ) -> Result<(), Error> {
-        let is_purchase = |entry: &LedgerEntry| LedgerKind::PURCHASES.contains(&entry.kind);
-        self.each_paid_entry(account, |entry, payment| !is_purchase(&entry) || visit(entry, payment)).await
+        mut visit: impl FnMut(LedgerEntry, PaymentRef),
+    ) -> Result<Settlements, Error> {
+        let mut settlements = Settlements::new();
+        self.each_paid_entry(account, |entry, payment| {
+            if LedgerKind::PURCHASES.contains(&entry.kind) {
+                visit(entry, payment);
+            } else if LedgerKind::SETTLEMENTS.contains(&entry.kind) {
+                settlements.entry(payment.tx).or_default().push((entry.kind, entry.created_at));
+            }
+            true
+        })
+        .await?;
+        Ok(settlements)
     }
 
     async fn receipt_of(
@@ -160,21 +226,39 @@ impl Payments<'_> {
         // Written in the same transaction as the entry, and never deleted.
         let record = record.ok_or(Error::Internal)?;
         let reversed = matches!(record.settlement, PaymentSettlement::Reversed { .. });
-        let mut paid = self.payment_document(&record, &known.plans);
-        if record.processor.is_some() {
+        let (mut paid, decimals) = self.payment_document(&record, &known.plans);
+        let notes = if record.processor.is_some() {
             let reversals = self.state.store()?.processor_reversals(&payment.tx.hash).await?;
             let amount = ProcessorReversal::amount_of(record.payment.amount, &reversals);
-            let decimals = record.sold.as_ref().map_or(0, |sold| sold.token_decimals);
-            paid.amount_reversed = (amount.get() > 0).then(|| amount.to_human(decimals));
-        }
+            paid.amount_reversed = (amount.get() > 0).then(|| amount.to_human(decimals.unwrap_or(0)));
+            reversals.iter().filter_map(CreditNote::of_reversal).collect()
+        } else {
+            let settlements = known.settlements.get(&payment.tx);
+            CreditNote::of_removals(&record.payment, settlements.map(Vec::as_slice).unwrap_or_default())
+        };
         let status = match paid.amount_reversed {
             _ if reversed => "reversed",
             Some(_) => "partly_reversed",
             None => "paid",
         };
-        let Seller { name, address, tax_id, contact } = self.config.seller.clone();
+        let terms = known.terms(payment.tx);
+        let tax_in = |amount: TokenUnits| {
+            let (terms, reverse_charge) = terms?;
+            TaxDocument::of(terms.tax.as_ref()?, reverse_charge, in_currency(&record, amount)?)
+        };
+        let credit_notes = notes.iter().map(|note| {
+            let document = CreditNoteDocument::of(note, decimals);
+            let number = known.number(payment.tx, note.number.part()).unwrap_or_else(|| document.number.clone());
+            CreditNoteDocument { number, tax: tax_in(note.amount), ..document }
+        });
+        let seller = terms.map_or(&self.config.seller, |(terms, _)| &terms.seller);
+        let Seller { name, address, tax_id, contact } = seller.clone();
+        let reference = ReceiptNumber::of(&payment.tx).to_string();
         Ok(ReceiptDocument {
-            number: ReceiptNumber::of(&payment.tx).to_string(),
+            number: known.number(payment.tx, 0).unwrap_or_else(|| reference.clone()),
+            reference,
+            tax: tax_in(record.payment.amount),
+            credit_notes: credit_notes.collect(),
             status: status.to_owned(),
             issued_at: entry.created_at.to_string(),
             seller: SellerDocument { name, address, tax_id, contact },
@@ -192,14 +276,15 @@ impl Payments<'_> {
         })
     }
 
-    fn payment_document(self, record: &PaymentRecord, plans: &[Plan]) -> PaymentDocument {
+    /// The payment, and the decimals of its token if they are known.
+    fn payment_document(self, record: &PaymentRecord, plans: &[Plan]) -> (PaymentDocument, Option<u8>) {
         let payment = &record.payment;
         let chain_id = payment.tx.chain_id;
         let chain = self.config.chains.iter().find(|chain| chain.chain_id == chain_id);
         // A payment that was assigned without a plan is of a token that some plan names, or used to name.
         let named = plans.iter().find(|plan| plan.chain_id == chain_id && plan.token_contract == payment.token);
         let sold = record.sold.clone().or_else(|| named.map(|plan| SoldPlan::of(plan, plan.bonus_credits)));
-        PaymentDocument {
+        let document = PaymentDocument {
             processor: record.processor.as_ref().map(|processor| processor.processor().to_owned()),
             processor_id: record.processor.as_ref().map(|processor| processor.id().to_owned()),
             amount_reversed: None,
@@ -215,6 +300,19 @@ impl Payments<'_> {
             amount_atomic: payment.amount.to_string(),
             mined_at: payment.mined_at.to_string(),
             value: record.value.as_ref().map(Into::into),
+        };
+        (document, sold.map(|sold| sold.token_decimals))
+    }
+}
+
+/// What a payment, or a part of it, is in a currency. Chains take back all of a payment, so theirs is the value that was stored.
+fn in_currency(record: &PaymentRecord, amount: TokenUnits) -> Option<(CurrencyAmount, &str)> {
+    match (&record.processor, &record.value, &record.sold) {
+        (Some(_), _, Some(sold)) => {
+            let amount = CurrencyAmount::of_minor(amount.get(), sold.token_decimals.into())?;
+            Some((amount, sold.token_symbol.as_str()))
         }
+        (None, Some(value), _) => Some((value.converted.as_ref()?.amount, value.currency.code())),
+        _ => None,
     }
 }

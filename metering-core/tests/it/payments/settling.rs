@@ -121,16 +121,19 @@ async fn receipt_says_whether_its_payment_is_reversed() {
     let (key, hash) = claimed(&scene, &Wallet::of(1)).await;
     let statuses = async || {
         let list = scene.service.payments().receipts(Some(&key), None, 10).await.unwrap();
-        list.receipts.into_iter().map(|receipt| (receipt.status, receipt.credits.to_string())).collect::<Vec<_>>()
+        let receipt = list.receipts.into_iter().next().unwrap();
+        let cancelled: Vec<bool> = receipt.credit_notes.iter().map(|note| note.cancelled_at.is_some()).collect();
+        (receipt.status, receipt.credits.to_string(), cancelled)
     };
-    assert_eq!(statuses().await, [("paid".to_owned(), "10.5".to_owned())]);
+    let expected = |status: &str, cancelled: &[bool]| (status.to_owned(), "10.5".to_owned(), cancelled.to_vec());
+    assert_eq!(statuses().await, expected("paid", &[]));
     scene.main.reorganise(hash);
     settle_until_reversed(&scene).await;
-    assert_eq!(statuses().await, [("reversed".to_owned(), "10.5".to_owned())], "the same receipt");
+    assert_eq!(statuses().await, expected("reversed", &[false]), "the same receipt, and a credit note");
     scene.main.mine_again(hash);
     scene.main.grow(CONFIRMATIONS - 1);
     assert_eq!(settle(&scene).await.restored, 1);
-    assert_eq!(statuses().await, [("paid".to_owned(), "10.5".to_owned())]);
+    assert_eq!(statuses().await, expected("paid", &[true]), "the credit note stays");
 }
 
 #[tokio::test]

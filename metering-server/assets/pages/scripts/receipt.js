@@ -58,20 +58,31 @@ function say(text, action) {
 }
 
 function show(receipt, key) {
-  const { payment, seller, customer, buyer } = receipt;
-  document.title = `Receipt ${receipt.number} · ${seller.name}`;
+  const { seller, buyer } = receipt;
+  const note = receipt.credit_notes.find((other) => [other.number, other.reference].some((own) => own.toUpperCase() === number.toUpperCase()));
+  const kind = note ? "Credit note" : "Receipt";
+  document.title = `${kind} ${(note ?? receipt).number} · ${seller.name}`;
   const line = (name, ...value) => h("div", {}, h("dt", {}, name), h("dd", {}, ...value));
   const copy = (what, text) => copyButton(text, "Copy", "button button-quiet button-small", what);
-  const bonus = receipt.bonus_credits !== null && receipt.bonus_credits !== "0" ? `${group(receipt.bonus_credits)} of them as a bonus` : "";
-  const hash = payment.explorer_url ? h("a", { href: payment.explorer_url, rel: "noopener noreferrer", target: "_blank" }, payment.tx_hash) : payment.tx_hash;
   const parts = [
     h(
       "header",
       { class: "receipt-head" },
-      h("div", {}, h("h1", {}, "Receipt"), h("p", { class: "mono", id: "receipt-number" }, receipt.number)),
+      h("div", {}, h("h1", {}, kind), h("p", { class: "mono", id: "receipt-number" }, (note ?? receipt).number)),
       h("address", { id: "seller" }, h("strong", {}, seller.name), ...seller.address.flatMap((text) => [h("br"), text]), seller.tax_id && [h("br"), `Tax number ${seller.tax_id}`], seller.contact && [h("br"), seller.contact]),
     ),
-    h("div", { id: "buyer" }, buyer ? [h("h2", {}, "Billed to"), h("address", {}, ...buyerLines(buyer).flatMap((text, place) => [place > 0 && h("br"), text]))] : offer(receipt, key)),
+    h("div", { id: "buyer" }, buyer ? [h("h2", {}, "Billed to"), h("address", {}, ...buyerLines(buyer).flatMap((text, place) => [place > 0 && h("br"), text]))] : !note && offer(receipt, key)),
+    ...(note ? credited(note, receipt, line) : bought(receipt, line, copy)),
+  ];
+  byId("receipt").replaceChildren(...parts.filter(Boolean));
+}
+
+/** What a receipt says of its purchase. */
+function bought(receipt, line, copy) {
+  const { payment, customer, credit_notes: notes } = receipt;
+  const bonus = receipt.bonus_credits !== null && receipt.bonus_credits !== "0" ? `${group(receipt.bonus_credits)} of them as a bonus` : "";
+  const hash = payment.explorer_url ? h("a", { href: payment.explorer_url, rel: "noopener noreferrer", target: "_blank" }, payment.tx_hash) : payment.tx_hash;
+  return [
     receipt.status !== "paid" && h("p", { class: "notice notice-bad", id: "reversed" }, h("strong", {}, "Reversed. "), reversed(payment)),
     h("p", { class: "receipt-sum" }, h("strong", {}, paid(payment)), h("span", { class: "soft" }, ` paid on ${longDay.format(new Date(payment.mined_at))}`)),
     h(
@@ -80,9 +91,10 @@ function show(receipt, key) {
       line("Date", longDay.format(new Date(receipt.issued_at)), h("span", { class: "soft" }, `, ${receipt.issued_at.slice(11, 19)} UTC`)),
       line("Plan", receipt.plan_label ?? receipt.plan_id ?? "Assigned by the operator"),
       line("Credits", group(receipt.credits), bonus && h("span", { class: "soft" }, `, ${bonus}`)),
-      line("Account", customer.agent_name, customer.email ? `, ${customer.email}` : "", h("span", { class: "soft mono" }, ` ${customer.org_id}`)),
+      line("Account", ...account(customer)),
       line("Amount", paid(payment)),
       payment.value && line("Value", worth(payment)),
+      ...taxLines(receipt.tax, line),
       ...(payment.processor
         ? [line("Paid by", payment.processor), line("Payment", h("span", { class: "mono break" }, payment.processor_id), copy("the payment", payment.processor_id))]
         : [
@@ -91,10 +103,52 @@ function show(receipt, key) {
             line("Paid from", h("span", { class: "mono" }, payment.payer), copy("the payer", payment.payer)),
             line("Paid to", h("span", { class: "mono" }, payment.recipient), copy("the recipient", payment.recipient)),
           ]),
+      ...notes.map((note) =>
+        line("Credit note", h("a", { class: "mono", href: `/metering/receipt?number=${note.number}` }, note.number), h("span", { class: "soft" }, `, ${amountOf(note, payment)}${note.cancelled_at ? ", cancelled" : ""}`)),
+      ),
+      receipt.number !== receipt.reference && line("Reference", h("span", { class: "mono" }, receipt.reference)),
     ),
   ];
-  byId("receipt").replaceChildren(...parts.filter(Boolean));
 }
+
+/** What a credit note says of what it takes back. */
+function credited(note, receipt, line) {
+  const { payment, customer } = receipt;
+  const day = (text) => longDay.format(new Date(text));
+  return [
+    note.cancelled_at && h("p", { class: "notice" }, h("strong", {}, `Cancelled on ${day(note.cancelled_at)}. `), "The credits are back on the account."),
+    h("p", { class: "receipt-sum" }, h("strong", {}, amountOf(note, payment)), h("span", { class: "soft" }, ` credited on ${day(note.issued_at)}`)),
+    h(
+      "dl",
+      { class: "facts" },
+      line("Date", day(note.issued_at), h("span", { class: "soft" }, `, ${note.issued_at.slice(11, 19)} UTC`)),
+      line("For receipt", h("a", { class: "mono", href: `/metering/receipt?number=${receipt.number}` }, receipt.number), h("span", { class: "soft" }, ` of ${day(receipt.issued_at)}`)),
+      line("Credited", amountOf(note, payment)),
+      line("Of", paid(payment)),
+      line("Account", ...account(customer)),
+      ...taxLines(note.tax, line),
+      note.reason && line("Reason", note.reason),
+      note.number !== note.reference && line("Reference", h("span", { class: "mono" }, note.reference)),
+    ),
+  ];
+}
+
+/** The tax in an amount, if there is any. */
+function taxLines(tax, line) {
+  if (!tax) return [];
+  const { name, percent, currency, gross, net, amount, note } = tax;
+  return [
+    line("Without tax", `${group(net)} ${currency}`),
+    line("Tax", `${group(amount)} ${currency}`, h("span", { class: "soft" }, `, ${name} ${percent} %`)),
+    line("With tax", `${group(gross)} ${currency}`),
+    note && line("Note", note),
+  ];
+}
+
+/** What a credit note takes back; all of the payment where its token is no longer known. */
+const amountOf = ({ amount }, payment) => (amount === null || payment.token_symbol === null ? paid(payment) : `${amount} ${payment.token_symbol}`);
+
+const account = ({ agent_name: name, email, org_id: id }) => [name, email ? `, ${email}` : "", h("span", { class: "soft mono" }, ` ${id}`)];
 
 /** What became of a payment that was taken back. */
 function reversed({ processor, amount_reversed: amount, token_symbol: symbol }) {

@@ -81,7 +81,8 @@ pub(super) const SEGMENT: &str = r"^[^/\\\x00-\x1f\x7f-\x9f]+$";
 
 /// The name that stands for a schema's where a parameter is bounded.
 const PARAMETER: &str = "";
-const RECEIPT_NUMBER: &str = "^[Rr]-(0|[1-9][0-9]{0,18})-[0-9A-Fa-f]{16}$";
+/// The number of a receipt or a credit note: that of the payment, or a consecutive one.
+const RECEIPT_NUMBER: &str = "^[A-Za-z0-9._-]{1,40}$";
 const TOP_UP_QUOTE: &str = "^tuq_[0-9a-f]{64}$";
 
 /// This page accepts any user code and lets the user correct it.

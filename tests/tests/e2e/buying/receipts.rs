@@ -171,7 +171,9 @@ impl Rates {
 fn receipts_have_the_value_of_the_moment_of_the_credit() {
     let (rates, url) = Rates::start();
     let currency = format!(
-        "[receipts.currency]\ncode = 'EUR'\nsource = 'Rates Desk'\nurl = '{url}'\nevery = '1s'\nmax_age = '1d'"
+        "[operator]\ntax_id = 'DE 1'\n[receipts]\nnumbering = 'consecutive'\nprefix = '{{year}}-'\n\
+         [receipts.tax]\nname = 'VAT'\nrate = '0.19'\nreverse_charge = true\n\
+         [receipts.currency]\ncode = 'EUR'\nsource = 'Rates Desk'\nurl = '{url}'\nevery = '1s'\nmax_age = '1d'"
     );
     let Some(shop) = Shop::with(Chain::setup(), "1", &currency) else { return };
     let customer = shop.customer();
@@ -206,6 +208,19 @@ fn receipts_have_the_value_of_the_moment_of_the_credit() {
     rates.change(&document("2020-01-01", "1"));
     buy();
     assert_eq!(values(), [none.clone(), first.clone(), first.clone(), none.clone()], "these rates are too old");
+
+    let receipts = client.get("/credits/receipts").expect(200).json()["receipts"].clone();
+    let tax = json!({
+        "name": "VAT", "percent": "19", "currency": "EUR", "gross": "4.31", "net": "3.62", "amount": "0.69", "note": null,
+    });
+    assert_eq!([&receipts[0]["tax"], &receipts[1]["tax"]], [&Value::Null, &tax], "without a value there is no tax");
+    let numbers: Vec<_> = (0..4).map(|place| receipts[place]["number"].as_str().unwrap()).collect();
+    let expected = [4, 3, 2, 1].map(|place| format!("{}-0000{place}", &now[..4]));
+    assert_eq!(numbers, expected);
+    for number in [numbers[1], receipts[1]["reference"].as_str().unwrap()] {
+        let found = client.get(&format!("/credits/receipt?number={number}")).expect(200).json();
+        assert_eq!(found, receipts[1], "{number}");
+    }
 
     let records = shop.site.admin_json(&["payments", "records"]);
     let recorded: Vec<_> = records["payments"].as_array().unwrap().iter().map(|record| &record["value"]).collect();

@@ -152,11 +152,20 @@ fn refunds_and_disputes_take_credits_back_and_return_them() {
     let payment = receipt()["payment"].clone();
     let shown = ["processor", "processor_id", "token_amount", "token_symbol", "amount_reversed"];
     assert_eq!(json!(shown.map(|name| &payment[name])), json!(["paddle", "txn_1", "10", "EUR", "2.5"]));
+    let note = receipt()["credit_notes"][0].clone();
+    assert_eq!(json!(["amount", "reason", "cancelled_at"].map(|name| &note[name])), json!(["2.5", "Unused", null]));
+    let by_note = |path: &str| shop.customer().get(&format!("{path}?number={}", note["number"].as_str().unwrap()));
+    assert_eq!(by_note("/credits/receipt").expect(200).json(), receipt());
+    assert!(by_note("/credits/receipt.pdf").expect(200).body.starts_with(b"%PDF-1.7"));
+    let unknown = format!("/credits/receipt?number={}-1", number.replace("R-", "C-"));
+    assert_eq!(shop.customer().get(&unknown).expect(404).error(), "not_found");
     let mut dispute = json!({"processor": "paddle", "id": "dsp_1", "payment_id": "txn_1"});
     assert_eq!(reverse(&dispute).expect(200).json()["amount_reversed"], "10");
     assert_eq!((balance(&shop.customer()), &receipt()["status"]), ("0".to_owned(), &json!("reversed")));
     dispute["restored"] = json!(true);
     assert_eq!(reverse(&dispute).expect(200).json()["restored"], true);
+    let notes = receipt()["credit_notes"].clone();
+    assert_eq!((&notes[0], notes[1]["cancelled_at"].is_string(), &notes[2]), (&note, true, &Value::Null));
     // It was won: what comes late changes nothing.
     dispute["restored"] = json!(false);
     assert_eq!(reverse(&dispute).expect(200).json()["already_recorded"], true);

@@ -3,7 +3,7 @@
 use std::fmt::Display;
 use std::io::Write;
 
-use metering_core::wire::ValueDocument;
+use metering_core::wire::{CreditNoteDocument, TaxDocument, ValueDocument};
 use serde::Deserialize;
 
 use crate::client::money::amount::Amount;
@@ -27,6 +27,11 @@ pub(super) struct Receipt {
     pub(super) credits: Amount,
     bonus_credits: Option<Amount>,
     pub(super) payment: Payment,
+    /// Services that know no tax leave it out.
+    tax: Option<TaxDocument>,
+    /// Services that know no credit notes leave it out.
+    #[serde(default)]
+    credit_notes: Vec<CreditNoteDocument>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -97,6 +102,7 @@ impl Receipt {
         let (address, paid) = (seller.address.join(", "), payment.paid());
         let value = payment.value.as_ref().map(|value| value.in_words(payment.token_symbol.as_deref()));
         let value = or_none(&value);
+        let tax = or_none(&self.tax.as_ref().map(|tax| format!("{} {}", tax.name, tax.in_words())));
         let bonus = self.bonus_credits.as_ref().map_or_else(|| ABSENT.to_owned(), Amount::to_string);
         let (tax_id, contact, email) = (or_none(&seller.tax_id), or_none(&seller.contact), or_none(&customer.email));
         let explorer = or_none(&payment.explorer_url);
@@ -104,7 +110,8 @@ impl Receipt {
             Some(buyer) => (buyer.name.as_str(), buyer.address.join(", "), or_none(&buyer.tax_id)),
             None => (ABSENT, ABSENT.to_owned(), ABSENT.to_owned()),
         };
-        let pairs: [(&str, &dyn Display); 24] = [
+        let notes: Vec<String> = self.credit_notes.iter().map(|note| in_words(note, payment)).collect();
+        let mut pairs: Vec<(&str, &dyn Display)> = vec![
             ("Receipt", &self.number),
             ("Status", &self.status),
             ("Issued", &self.issued_at),
@@ -123,6 +130,7 @@ impl Receipt {
             ("Of these, bonus", &bonus),
             ("Paid", &paid),
             ("Value", &value),
+            ("Tax", &tax),
             ("Chain", &chain),
             ("Transaction", &payment.tx_hash),
             ("Explorer", &explorer),
@@ -130,6 +138,16 @@ impl Receipt {
             ("Recipient", &payment.recipient),
             ("Mined", &payment.mined_at),
         ];
+        pairs.extend(notes.iter().map(|note| ("Credit note", note as &dyn Display)));
         write_pairs(out, &pairs)
     }
+}
+
+/// A credit note in one line: `C-... of 2026-12-01T12:00:00.000Z, 2.5 USDC: Ticket 17`.
+fn in_words(note: &CreditNoteDocument, payment: &Payment) -> String {
+    let CreditNoteDocument { number, issued_at, reason, cancelled_at, .. } = note;
+    let credited = note.credited(payment.token_symbol.as_deref(), &payment.paid());
+    let why = if reason.is_empty() { String::new() } else { format!(": {reason}") };
+    let cancelled = cancelled_at.as_ref().map_or_else(String::new, |at| format!(" (cancelled {at})"));
+    format!("{number} of {issued_at}, {credited}{why}{cancelled}")
 }

@@ -2,7 +2,7 @@
 ///
 /// ```
 /// use metering_core::ServiceConfig;
-/// use metering_core::service::Seller;
+/// use metering_core::payments::Seller;
 ///
 /// let seller = Seller {
 ///     name: "Acme Data Ltd".to_owned(),

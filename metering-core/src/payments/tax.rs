@@ -1,0 +1,105 @@
+//! The tax that prices include, and how much of an amount it is.
+
+use std::fmt;
+use std::str::FromStr;
+
+use rust_decimal::Decimal;
+
+use crate::money::decimal::{DecimalError, parse_exact};
+use crate::payments::exchange_rate::{CurrencyAmount, divided_half_even};
+
+/// The tax on what is sold. Prices include it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SalesTax {
+    /// What receipts call it, such as `VAT`.
+    pub name: String,
+    /// Its rate.
+    pub rate: TaxRate,
+    /// Whether buyers with a VAT number of another country owe it themselves.
+    pub reverse_charge: bool,
+}
+
+/// The rate of a tax: an exact decimal from 0 to below 1.
+///
+/// ```
+/// use metering_core::payments::TaxRate;
+///
+/// let rate: TaxRate = "0.19".parse()?;
+/// assert_eq!(rate.included_in("11.90".parse()?).unwrap().to_string(), "1.90");
+/// assert_eq!(rate.percent(), "19");
+/// assert!("19".parse::<TaxRate>().is_err());
+/// # Ok::<(), metering_core::money::DecimalError>(())
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TaxRate(Decimal);
+
+impl TaxRate {
+    /// How much of an amount is tax, rounded half-even once to the decimals of the amount. `None` if it is too large to
+    /// compute with.
+    #[must_use]
+    pub fn included_in(self, gross: CurrencyAmount) -> Option<CurrencyAmount> {
+        let ((minor, digits), rate) = (gross.minor(), self.0.mantissa().unsigned_abs());
+        let whole = 10_u128.checked_pow(self.0.scale())?;
+        CurrencyAmount::of_minor(divided_half_even(minor.checked_mul(rate)?, whole.checked_add(rate)?), digits)
+    }
+
+    /// The rate in percent.
+    #[must_use]
+    pub fn percent(self) -> String {
+        (self.0 * Decimal::ONE_HUNDRED).normalize().to_string()
+    }
+}
+
+impl FromStr for TaxRate {
+    type Err = DecimalError;
+
+    fn from_str(text: &str) -> Result<Self, DecimalError> {
+        let rate = parse_exact(text)?.normalize();
+        // More digits would not fit in a product with an amount.
+        let is_rate = rate >= Decimal::ZERO && rate < Decimal::ONE && rate.scale() <= 8;
+        if is_rate { Ok(Self(rate)) } else { Err(DecimalError::OutOfRange) }
+    }
+}
+
+impl fmt::Display for TaxRate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tax_is_part_of_the_amount_and_rounded_half_even() {
+        // amount, rate, tax
+        let table = [
+            ("11.90", "0.19", "1.90"),
+            ("4.31", "0.19", "0.69"),
+            ("0.01", "0.19", "0.00"),
+            ("1.05", "0.05", "0.05"),
+            // Exactly half a cent: to the even one.
+            ("0.03", "0.2", "0.00"),
+            ("0.09", "0.2", "0.02"),
+            ("500", "0.1", "45"),
+            ("1.234", "0.05", "0.059"),
+            ("10.00", "0", "0.00"),
+            ("92233720368547758.07", "0.077", "6594239989209078.34"),
+        ];
+        for (amount, rate, tax) in table {
+            let (gross, rate): (CurrencyAmount, TaxRate) = (amount.parse().unwrap(), rate.parse().unwrap());
+            assert_eq!(rate.included_in(gross).unwrap().to_string(), tax, "{amount} at {rate}");
+        }
+    }
+
+    #[test]
+    fn a_rate_is_a_share_and_not_percent() {
+        for (text, percent) in [("0.19", "19"), ("0.190", "19"), ("0.077", "7.7"), ("0", "0"), ("0.05", "5")] {
+            assert_eq!(text.parse::<TaxRate>().unwrap().percent(), percent, "{text}");
+        }
+        for wrong in ["19", "1", "-0.1", "0,19", "19%", "", "0.123456789"] {
+            assert!(wrong.parse::<TaxRate>().is_err(), "{wrong}");
+        }
+    }
+}
