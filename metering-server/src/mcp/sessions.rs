@@ -144,7 +144,7 @@ impl Sessions {
         inbox: Option<Inbox>,
     ) -> Result<(SessionId, SessionPermit), Problem> {
         let (id, end) = (SessionId::draw(), self.shutdown.child_token());
-        let Caller { key, address, account, has_credit } = caller;
+        let Caller { key, address, account, has_credit, token: _ } = caller;
         let mut open = self.lock();
         let count = open.holdings.get(&account).map_or(0, |holding| holding.count);
         let own = Holding { count, has_credit };

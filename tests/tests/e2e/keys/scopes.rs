@@ -11,7 +11,7 @@ use crate::support::wire::BASE;
 
 /// Method, path and scope of every endpoint that takes a key, apart from the metered routes. One of several scopes is
 /// enough. With `first`, no scope is: the endpoint takes only the account's first key.
-const ENDPOINTS: [(&str, &str, &str); 70] = [
+const ENDPOINTS: [(&str, &str, &str); 71] = [
     ("GET", "/credits/balance", "read"),
     ("GET", "/account/export", "first"),
     ("GET", "/credits/usage", "read"),

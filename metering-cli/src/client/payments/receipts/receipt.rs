@@ -110,6 +110,7 @@ impl Receipt {
             Some(buyer) => (buyer.name.as_str(), buyer.address.join(", "), or_none(&buyer.tax_id)),
             None => (ABSENT, ABSENT.to_owned(), ABSENT.to_owned()),
         };
+        let plan = self.plan();
         let notes: Vec<String> = self.credit_notes.iter().map(|note| in_words(note, payment)).collect();
         let mut pairs: Vec<(&str, &dyn Display)> = vec![
             ("Receipt", &self.number),
@@ -125,7 +126,7 @@ impl Receipt {
             ("Account", &customer.org_id),
             ("Agent name", &customer.agent_name),
             ("Email", &email),
-            ("Plan", &self.plan()),
+            ("Plan", &plan),
             ("Credits", &self.credits),
             ("Of these, bonus", &bonus),
             ("Paid", &paid),
