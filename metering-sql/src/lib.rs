@@ -13,6 +13,7 @@ mod conditions;
 mod domain;
 mod executor;
 mod fault;
+mod lend;
 mod lineage;
 mod progress;
 mod record;
@@ -104,4 +105,6 @@ pub use value::{FromValue, ToValue, Value};
 pub mod private {
     pub use async_trait::async_trait;
     pub use metering_core;
+
+    pub use crate::lend::Lend;
 }

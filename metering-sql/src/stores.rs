@@ -16,5 +16,6 @@ mod members;
 mod oauth;
 mod operators;
 mod payments;
+mod scripted;
 mod signups;
 mod usage_sinks;

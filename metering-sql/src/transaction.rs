@@ -110,7 +110,7 @@ crate::store! {
         }
 
         async fn verify(&self) -> Result<Verification> {
-            snapshot(self, (), |db, ()| crate::shared(crate::verify::verify(db))).await
+            crate::snapshot(self, (), |db, ()| crate::shared(crate::verify::verify(db))).await
         }
 
         async fn forget_expired(&self, now: Timestamp) -> Result<u64> {
@@ -136,7 +136,7 @@ crate::event_store! {
             if account.is_some() || filter != DeliveryFilter::default() {
                 return Err(impossible("a list of some of the deliveries is"));
             }
-            read(self, (after.cloned(), limit), |db, (after, limit)| {
+            crate::read(self, (after.cloned(), limit), |db, (after, limit)| {
                 Box::pin(async move { deliveries::newest(db, after.as_ref(), *limit).await })
             })
             .await

@@ -235,7 +235,7 @@ metering_sql::store! {
             let health = Arc::clone(&self.health);
             let room = tokio::task::spawn_blocking(move || health.check_room()).await;
             room.map_err(|error| StoreError::Unavailable(Box::new(error)))??;
-            write(self, (), |db, ()| metering_sql::shared(metering_sql::probe::touch(db))).await
+            metering_sql::write(self, (), |db, ()| metering_sql::shared(metering_sql::probe::touch(db))).await
         }
     }
 }

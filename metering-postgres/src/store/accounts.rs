@@ -2,6 +2,8 @@
 
 use std::num::NonZeroUsize;
 
+use metering_core::StoreError;
+
 use crate::charging::known::SharedKnown;
 use crate::store::{PostgresStore, check};
 use crate::usage::activity;

@@ -13,7 +13,7 @@ metering_sql::event_store! {
             limit: u32,
         ) -> Result<Page<Delivery>> {
             let (condition, values) = lists::deliveries(account, filter, after, limit)?;
-            read(self, (condition, values, limit), |db, (condition, values, limit)| {
+            metering_sql::read(self, (condition, values, limit), |db, (condition, values, limit)| {
                 metering_sql::shared(metering_sql::deliveries::page(db, condition, values, *limit))
             })
             .await

@@ -2,112 +2,44 @@
 #[macro_export]
 macro_rules! store {
     ($store:ty { $($own:tt)* }) => {
-        const _: () = {
-            use $crate::private::metering_core::access::KeyHash;
-            use $crate::private::metering_core::charging::{CountedRoute, Outcome, Posting, Volume};
-            use $crate::private::metering_core::money::{LedgerEntry, NewLedgerEntry};
-            use $crate::private::metering_core::store::{Created, Cursor, Page, Posted, Verification};
-            use $crate::private::metering_core::usage::{Activity, DailyTotal, DayRange, UsageReport};
-            use $crate::private::metering_core::{Account, AccountId, NewAccount, RateLimits, StoreError, Timestamp};
-            use $crate::{read, shared, snapshot, write};
-
-            type Result<T, E = StoreError> = ::core::result::Result<T, E>;
-
-            #[$crate::private::async_trait]
-            impl $crate::private::metering_core::Store for $store {
-                async fn create_account(&self, account: NewAccount) -> Result<Created> {
-                    write(self, account, |db, account| shared($crate::accounts::create(db, account))).await
-                }
-
+        $crate::scripted! {
+            use metering_core::{
+                Account, AccountId, NewAccount, RateLimits, Store, Timestamp,
+                access::KeyHash,
+                charging::{CountedRoute, Outcome, Posting, Volume},
+                money::{LedgerEntry, NewLedgerEntry},
+                store::{Created, Cursor, Page, Posted, Verification},
+                usage::{Activity, DailyTotal, DayRange, UsageReport},
+            };
+            impl Store for $store {
                 async fn account(&self, id: &AccountId) -> Result<Option<Account>> {
-                    let found = read(self, id.clone(), |db, id| shared($crate::accounts::by_id(db, id))).await?;
-                    Ok(found.map(|(_, account)| account))
-                }
-
-                async fn accounts(&self, after: Option<&Cursor>, limit: u32) -> Result<Page<Account>> {
-                    let args = (after.cloned(), limit);
-                    read(self, args, |db, (after, limit)| shared($crate::accounts::list(db, after.as_ref(), *limit)))
-                        .await
-                }
-
-                async fn post_entry(&self, id: &AccountId, entry: NewLedgerEntry, now: Timestamp) -> Result<Posted> {
-                    let args = (id.clone(), entry, now);
-                    write(self, args, |db, (id, entry, now)| shared($crate::accounts::post_entry(db, id, entry, *now))).await
-                }
-
-                async fn set_limits(&self, id: &AccountId, limits: RateLimits) -> Result<Option<Account>> {
-                    let args = (id.clone(), limits);
-                    write(self, args, |db, (id, limits)| shared($crate::accounts::set_limits(db, id, *limits))).await
-                }
-
-                async fn set_token_limit(&self, id: &AccountId, tokens_per_minute: u32) -> Result<Option<Account>> {
-                    let args = (id.clone(), tokens_per_minute);
-                    write(self, args, |db, (id, limit)| shared($crate::accounts::set_token_limit(db, id, *limit))).await
-                }
-
-                async fn revoke_account(&self, id: &AccountId, now: Timestamp) -> Result<Option<Account>> {
-                    write(self, (id.clone(), now), |db, (id, now)| shared($crate::accounts::revoke(db, id, *now))).await
-                }
-
-                async fn replace_live_key(&self, old: &KeyHash, key: KeyHash, now: Timestamp) -> Result<Option<Account>> {
-                    let args = (*old, key, now);
-                    write(self, args, |db, (old, key, now)| shared($crate::key_changes::replace_live(db, old, key, *now)))
-                        .await
-                }
-
-                async fn replace_key(&self, id: &AccountId, key: KeyHash, now: Timestamp) -> Result<Option<Account>> {
-                    let args = (id.clone(), key, now);
-                    write(self, args, |db, (id, key, now)| shared($crate::key_replacement::replace(db, id, key, *now))).await
-                }
-
-                async fn volumes(&self, id: &AccountId) -> Result<Vec<(CountedRoute, Volume)>> {
-                    read(self, id.clone(), |db, id| shared($crate::volumes::of_account(db, id))).await
-                }
-
-                async fn ledger(&self, after: Option<&Cursor>, limit: u32) -> Result<Page<LedgerEntry>> {
-                    let args = (after.cloned(), limit);
-                    read(self, args, |db, (after, limit)| shared($crate::ledger::list(db, after.as_ref(), *limit)))
-                        .await
-                }
-
-                async fn account_ledger(
-                    &self,
-                    id: &AccountId,
-                    after: Option<&Cursor>,
-                    limit: u32,
-                ) -> Result<Page<LedgerEntry>> {
-                    let args = (id.clone(), after.cloned(), limit);
-                    read(self, args, |db, (id, after, limit)| {
-                        shared($crate::ledger::of_account(db, id, after.as_ref(), *limit))
-                    })
-                    .await
-                }
-
-                async fn usage_report(&self, id: &AccountId, days: DayRange) -> Result<Option<UsageReport>> {
-                    let args = (id.clone(), days);
-                    snapshot(self, args, |db, (id, days)| shared($crate::reports::of_account(db, id, *days))).await
-                }
-
-                async fn account_daily_totals(&self, id: &AccountId, days: DayRange) -> Result<Vec<DailyTotal>> {
-                    let args = (id.clone(), days);
-                    snapshot(self, args, |db, (id, days)| shared($crate::reports::days_of_account(db, id, *days)))
-                        .await
-                }
-
-                async fn route_calls(&self, days: DayRange) -> Result<Vec<(CountedRoute, u64)>> {
-                    snapshot(self, days, |db, days| shared($crate::reports::calls_by_route(db, *days))).await
-                }
-
-                async fn daily_totals(&self, after: Option<&Cursor>, limit: u32) -> Result<Page<DailyTotal>> {
-                    let args = (after.cloned(), limit);
-                    snapshot(self, args, |db, (after, limit)| {
-                        shared($crate::daily_totals::list(db, after.as_ref(), *limit))
-                    })
-                    .await
+                    let found = $crate::read(self, id.clone(), |db, id| {
+                        $crate::shared($crate::accounts::by_id(db, id))
+                    });
+                    Ok(found.await?.map(|(_, account)| account))
                 }
 
                 $($own)*
             }
-        };
+            write create_account(account: NewAccount) -> Created = accounts::create;
+            read accounts(after: ?Cursor, limit: u32) -> Page<Account> = accounts::list;
+            write post_entry(id: &AccountId, entry: NewLedgerEntry, now: Timestamp) -> Posted = accounts::post_entry;
+            write set_limits(id: &AccountId, limits: RateLimits) -> Option<Account> = accounts::set_limits;
+            write set_token_limit(id: &AccountId, tokens_per_minute: u32)
+                -> Option<Account> = accounts::set_token_limit;
+            write revoke_account(id: &AccountId, now: Timestamp) -> Option<Account> = accounts::revoke;
+            write replace_live_key(old: &KeyHash, key: KeyHash, now: Timestamp)
+                -> Option<Account> = key_changes::replace_live;
+            write replace_key(id: &AccountId, key: KeyHash, now: Timestamp)
+                -> Option<Account> = key_replacement::replace;
+            read volumes(id: &AccountId) -> Vec<(CountedRoute, Volume)> = volumes::of_account;
+            read ledger(after: ?Cursor, limit: u32) -> Page<LedgerEntry> = ledger::list;
+            read account_ledger(id: &AccountId, after: ?Cursor, limit: u32) -> Page<LedgerEntry> = ledger::of_account;
+            snapshot usage_report(id: &AccountId, days: DayRange) -> Option<UsageReport> = reports::of_account;
+            snapshot account_daily_totals(id: &AccountId, days: DayRange)
+                -> Vec<DailyTotal> = reports::days_of_account;
+            snapshot route_calls(days: DayRange) -> Vec<(CountedRoute, u64)> = reports::calls_by_route;
+            snapshot daily_totals(after: ?Cursor, limit: u32) -> Page<DailyTotal> = daily_totals::list;
+        }
     };
 }

@@ -4,75 +4,19 @@
 #[macro_export]
 macro_rules! operator_store {
     ($store:ty) => {
-        const _: () = {
-            use $crate::private::metering_core::access::{Key, KeyId};
-            use $crate::private::metering_core::chains::TxHash;
-            use $crate::private::metering_core::events::Delivery;
-            use $crate::private::metering_core::money::LedgerEntry;
-            use $crate::private::metering_core::operators::*;
-            use $crate::private::metering_core::payments::{ConsecutiveNumber, PaymentRecord, ReceiptNumber};
-            use $crate::private::metering_core::store::{Cursor, Page};
-            use $crate::private::metering_core::usage::DayRange;
-            use $crate::private::metering_core::{Account, AccountId, StoreError, Timestamp};
-            use $crate::{newest, read, runways, search, shared, snapshot, write};
-
-            type Result<T, E = StoreError> = ::core::result::Result<T, E>;
-
-            #[$crate::private::async_trait]
-            impl $crate::private::metering_core::store::OperatorStore for $store {
-                async fn create_operator(&self, new: NewOperator) -> Result<Option<Operator>> {
-                    write(self, new, |db, new| shared($crate::operators::create(db, new))).await
-                }
-
-                async fn operator_by_token(&self, token: &OperatorTokenHash) -> Result<Option<Operator>> {
-                    read(self, *token, |db, token| shared($crate::operators::by_token(db, token))).await
-                }
-
-                async fn operators(&self) -> Result<Vec<Operator>> {
-                    read(self, (), |db, ()| shared($crate::operators::list(db))).await
-                }
-
-                async fn revoke_operator(&self, name: &OperatorName, now: Timestamp) -> Result<Option<Operator>> {
-                    let args = (name.clone(), now);
-                    write(self, args, |db, (name, now)| shared($crate::operators::revoke(db, name, *now))).await
-                }
-
-                async fn rotate_operator_token(
-                    &self,
-                    name: &OperatorName,
-                    token: &OperatorTokenHash,
-                ) -> Result<Option<Operator>> {
-                    let args = (name.clone(), *token);
-                    write(self, args, |db, (name, token)| shared($crate::operators::rotate_token(db, name, *token)))
-                        .await
-                }
-
-                async fn log_action(&self, entry: NewAuditEntry, outcome: AuditOutcome) -> Result<AuditId> {
-                    let args = (entry, outcome);
-                    write(self, args, |db, (entry, outcome)| shared($crate::audit::log(db, entry, outcome))).await
-                }
-
-                async fn erasure(&self, id: &AccountId, with_receipts: bool) -> Result<Option<Erasure>> {
-                    let args = (id.clone(), with_receipts);
-                    snapshot(self, args, |db, (id, with_receipts)| {
-                        shared($crate::erasure::count(db, id, *with_receipts))
-                    })
-                    .await
-                }
-
-                async fn erase_account(
-                    &self,
-                    id: &AccountId,
-                    with_receipts: bool,
-                    now: Timestamp,
-                ) -> Result<Option<Erasure>> {
-                    let args = (id.clone(), with_receipts, now);
-                    write(self, args, |db, (id, with_receipts, now)| {
-                        shared($crate::erasure::erase(db, id, *with_receipts, *now))
-                    })
-                    .await
-                }
-
+        $crate::scripted! {
+            use metering_core::{
+                Account, AccountId, Timestamp,
+                access::{Key, KeyId},
+                chains::TxHash,
+                events::Delivery,
+                money::LedgerEntry,
+                operators::*,
+                payments::{ConsecutiveNumber, PaymentRecord, ReceiptNumber},
+                store::{Cursor, OperatorStore, Page},
+                usage::DayRange,
+            };
+            impl OperatorStore for $store {
                 async fn forget_older(
                     &self,
                     kept: &Retention,
@@ -81,86 +25,32 @@ macro_rules! operator_store {
                 ) -> Result<(u64, Option<Cursor>)> {
                     $crate::retention::forget(self, kept, now, after).await
                 }
-
-                async fn audit_log(&self, query: &AuditQuery, limit: u32) -> Result<Vec<AuditEntry>> {
-                    let args = (query.clone(), limit);
-                    read(self, args, |db, (query, limit)| shared($crate::audit::list(db, query, *limit))).await
-                }
-
-                async fn operations_report(&self, days: DayRange) -> Result<OperationsReport> {
-                    snapshot(self, days, |db, days| shared($crate::reports::of_operations(db, *days))).await
-                }
-
-                async fn newest_accounts(
-                    &self,
-                    filter: &AccountFilter,
-                    after: Option<&Cursor>,
-                    limit: u32,
-                ) -> Result<Page<Account>> {
-                    let args = (filter.clone(), after.cloned(), limit);
-                    snapshot(self, args, |db, (filter, after, limit)| {
-                        shared(newest::accounts(db, filter, after.as_ref(), *limit))
-                    })
-                    .await
-                }
-
-                async fn newest_payments(
-                    &self,
-                    filter: &PaymentFilter,
-                    after: Option<&Cursor>,
-                    limit: u32,
-                ) -> Result<Page<PaymentRecord>> {
-                    let args = (*filter, after.cloned(), limit);
-                    read(self, args, |db, (filter, after, limit)| {
-                        shared(newest::payments(db, filter, after.as_ref(), *limit))
-                    })
-                    .await
-                }
-
-                async fn newest_entries(
-                    &self,
-                    id: &AccountId,
-                    written: Period,
-                    after: Option<&Cursor>,
-                    limit: u32,
-                ) -> Result<Page<LedgerEntry>> {
-                    let args = (id.clone(), written, after.cloned(), limit);
-                    read(self, args, |db, (id, written, after, limit)| {
-                        shared(newest::entries(db, id, *written, after.as_ref(), *limit))
-                    })
-                    .await
-                }
-
-                async fn key_of_any_account(&self, id: &KeyId) -> Result<Option<Key>> {
-                    read(self, id.clone(), |db, id| shared(search::key(db, id))).await
-                }
-
-                async fn payments_by_hash(&self, hash: &TxHash) -> Result<Vec<PaymentRecord>> {
-                    read(self, *hash, |db, hash| shared(search::payments_by_hash(db, hash))).await
-                }
-
-                async fn payments_by_receipt(&self, number: &ReceiptNumber) -> Result<Vec<PaymentRecord>> {
-                    read(self, *number, |db, number| shared(search::payments_by_receipt(db, number))).await
-                }
-
-                async fn payment_by_number(&self, number: &ConsecutiveNumber) -> Result<Option<PaymentRecord>> {
-                    read(self, number.clone(), |db, number| shared(search::payment_by_number(db, number))).await
-                }
-
-                async fn accounts_running_out(&self, days: DayRange, limit: u32) -> Result<Vec<AccountRunway>> {
-                    snapshot(self, (days, limit), |db, (days, limit)| shared(runways::shortest(db, *days, *limit)))
-                        .await
-                }
-
-                async fn failing_deliveries(&self, after: Option<&Cursor>, limit: u32) -> Result<Page<Delivery>> {
-                    let args = (after.cloned(), limit);
-                    read(self, args, |db, (after, limit)| {
-                        shared(search::failing_deliveries(db, after.as_ref(), *limit))
-                    })
-                    .await
-                }
             }
-        };
+            write create_operator(new: NewOperator) -> Option<Operator> = operators::create;
+            read operator_by_token(token: &OperatorTokenHash) -> Option<Operator> = operators::by_token;
+            read operators() -> Vec<Operator> = operators::list;
+            write revoke_operator(name: &OperatorName, now: Timestamp) -> Option<Operator> = operators::revoke;
+            write rotate_operator_token(name: &OperatorName, token: &OperatorTokenHash)
+                -> Option<Operator> = operators::rotate_token;
+            write log_action(entry: NewAuditEntry, outcome: AuditOutcome) -> AuditId = audit::log;
+            snapshot erasure(id: &AccountId, with_receipts: bool) -> Option<Erasure> = erasure::count;
+            write erase_account(id: &AccountId, with_receipts: bool, now: Timestamp)
+                -> Option<Erasure> = erasure::erase;
+            read audit_log(query: &AuditQuery, limit: u32) -> Vec<AuditEntry> = audit::list;
+            snapshot operations_report(days: DayRange) -> OperationsReport = reports::of_operations;
+            snapshot newest_accounts(filter: &AccountFilter, after: ?Cursor, limit: u32)
+                -> Page<Account> = newest::accounts;
+            read newest_payments(filter: &PaymentFilter, after: ?Cursor, limit: u32)
+                -> Page<PaymentRecord> = newest::payments;
+            read newest_entries(id: &AccountId, written: Period, after: ?Cursor, limit: u32)
+                -> Page<LedgerEntry> = newest::entries;
+            read key_of_any_account(id: &KeyId) -> Option<Key> = search::key;
+            read payments_by_hash(hash: &TxHash) -> Vec<PaymentRecord> = search::payments_by_hash;
+            read payments_by_receipt(number: &ReceiptNumber) -> Vec<PaymentRecord> = search::payments_by_receipt;
+            read payment_by_number(number: &ConsecutiveNumber) -> Option<PaymentRecord> = search::payment_by_number;
+            snapshot accounts_running_out(days: DayRange, limit: u32) -> Vec<AccountRunway> = runways::shortest;
+            read failing_deliveries(after: ?Cursor, limit: u32) -> Page<Delivery> = search::failing_deliveries;
+        }
     };
 }
 
@@ -168,33 +58,18 @@ macro_rules! operator_store {
 #[macro_export]
 macro_rules! price_store {
     ($store:ty) => {
-        const _: () = {
-            use $crate::private::metering_core::prices::*;
-            use $crate::private::metering_core::{StoreError, Timestamp};
-            use $crate::{read, shared, write};
-
-            type Result<T, E = StoreError> = ::core::result::Result<T, E>;
-
-            #[$crate::private::async_trait]
-            impl $crate::private::metering_core::store::PriceStore for $store {
-                async fn record_prices(&self, new: NewPriceVersion) -> Result<PriceRecorded> {
-                    write(self, new, |db, new| shared($crate::prices::record(db, new))).await
-                }
-
-                async fn price_versions(&self, from: Timestamp) -> Result<PriceHistory> {
-                    read(self, from, |db, from| shared($crate::prices::history(db, *from))).await
-                }
-
-                async fn price_catalogue(&self, number: PriceNumber) -> Result<Option<::std::sync::Arc<str>>> {
-                    read(self, number, |db, number| shared($crate::prices::catalogue(db, *number))).await
-                }
-
-                async fn cancel_prices(&self, number: PriceNumber, now: Timestamp) -> Result<Option<PriceVersion>> {
-                    write(self, (number, now), |db, (number, now)| shared($crate::prices::cancel(db, *number, *now)))
-                        .await
-                }
-            }
-        };
+        $crate::scripted! {
+            use metering_core::{
+                Timestamp,
+                prices::*,
+                store::PriceStore,
+            };
+            impl PriceStore for $store {}
+            write record_prices(new: NewPriceVersion) -> PriceRecorded = prices::record;
+            read price_versions(from: Timestamp) -> PriceHistory = prices::history;
+            read price_catalogue(number: PriceNumber) -> Option<::std::sync::Arc<str>> = prices::catalogue;
+            write cancel_prices(number: PriceNumber, now: Timestamp) -> Option<PriceVersion> = prices::cancel;
+        }
     };
 }
 
@@ -202,34 +77,25 @@ macro_rules! price_store {
 #[macro_export]
 macro_rules! refill_store {
     ($store:ty) => {
-        const _: () = {
-            use $crate::private::metering_core::money::Refill;
-            use $crate::private::metering_core::store::Refilled;
-            use $crate::private::metering_core::{StoreError, Timestamp};
-            use $crate::{read, shared, write};
-
-            type Result<T, E = StoreError> = ::core::result::Result<T, E>;
-
-            #[$crate::private::async_trait]
-            impl $crate::private::metering_core::store::RefillStore for $store {
-                async fn refill(&self) -> Result<Option<Refill>> {
-                    read(self, (), |db, ()| shared($crate::refills::rule(db))).await
-                }
-
-                async fn set_refill(&self, refill: Option<Refill>) -> Result<()> {
-                    write(self, refill, |db, refill| shared($crate::refills::set(db, refill.as_ref()))).await
-                }
-
+        $crate::scripted! {
+            use metering_core::{
+                Timestamp,
+                money::Refill,
+                store::{RefillStore, Refilled},
+            };
+            impl RefillStore for $store {
                 async fn refill_accounts(&self, now: Timestamp, limit: u32) -> Result<Refilled> {
-                    if !read(self, now, |db, now| shared($crate::refills::is_open(db, *now))).await? {
+                    if !$crate::read(self, now, |db, now| $crate::shared($crate::refills::is_open(db, *now))).await? {
                         return Ok(Refilled::NOTHING);
                     }
-                    write(self, (now, limit), |db, (now, limit)| {
-                        shared($crate::refills::refill_accounts(db, *now, *limit))
+                    $crate::write(self, (now, limit), |db, (now, limit)| {
+                        $crate::shared($crate::refills::refill_accounts(db, *now, *limit))
                     })
                     .await
                 }
             }
-        };
+            read refill() -> Option<Refill> = refills::rule;
+            write set_refill(refill: Option<Refill>) -> () = refills::set;
+        }
     };
 }

@@ -70,11 +70,14 @@ metering_sql::store! {
         }
 
         async fn activity(&self, id: &AccountId, limit: u32) -> Result<Vec<Activity>> {
-            snapshot(self, (id.clone(), limit), |db, (id, limit)| Box::pin(history::newest(db, id, *limit))).await
+            metering_sql::snapshot(self, (id.clone(), limit), |db, (id, limit)| {
+                Box::pin(history::newest(db, id, *limit))
+            })
+            .await
         }
 
         async fn verify(&self) -> Result<Verification> {
-            snapshot(self, (), |db, ()| Box::pin(metering_sql::verify::verify(db))).await
+            metering_sql::snapshot(self, (), |db, ()| Box::pin(metering_sql::verify::verify(db))).await
         }
 
         async fn forget_expired(&self, now: Timestamp) -> Result<u64> {
@@ -82,7 +85,7 @@ metering_sql::store! {
         }
 
         async fn check(&self) -> Result<()> {
-            write(self, (), |db, ()| Box::pin(metering_sql::probe::touch(db))).await
+            metering_sql::write(self, (), |db, ()| Box::pin(metering_sql::probe::touch(db))).await
         }
     }
 }
@@ -105,7 +108,7 @@ metering_sql::event_store! {
                 AND (?6 IS NULL OR event.kind = ?6) ORDER BY delivery.id DESC LIMIT ?2";
             let before = metering_sql::now(ready(events::before(after)))?;
             let values = values![before, one_more_than(limit), filter.webhook, account, filter.state, filter.kind];
-            read(self, (values, limit), |db, (values, limit)| {
+            metering_sql::read(self, (values, limit), |db, (values, limit)| {
                 Box::pin(deliveries::page(db, LISTED, values, *limit))
             })
             .await
