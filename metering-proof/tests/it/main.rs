@@ -1,3 +1,4 @@
 //! Making receipts and verifying them.
+#![allow(clippy::unwrap_used, reason = "a failed assumption must fail the test")]
 
 mod batch_signer;

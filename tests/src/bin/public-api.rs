@@ -8,7 +8,7 @@ use std::{env, fs};
 use clap::Parser;
 
 /// The crates that other programs depend on.
-const CRATES: [&str; 9] = [
+const CRATES: [&str; 11] = [
     "metering-core",
     "metering-admin",
     "metering-sql",
@@ -18,6 +18,8 @@ const CRATES: [&str; 9] = [
     "metering-import",
     "metering-evm",
     "metering-client",
+    "metering-log",
+    "metering-proof",
 ];
 
 /// Compares the public API of the library crates with its listing in docs/public-api.
