@@ -103,6 +103,7 @@ pub mod quote_amounts;
 pub mod quotes;
 pub mod races;
 mod reading;
+mod receipt_openers;
 pub mod receipts;
 pub mod recipients;
 pub mod refills;
@@ -136,6 +137,7 @@ pub use operation::{
     AuthorizationOperation, HoldStep, Item, KeyOperation, Operation, Price, Sale, Signup, operations,
     operations_by_turns,
 };
+pub use receipt_openers::openers_number_receipts;
 pub use token_openers::openers_share_a_token_limit;
 
 /// Runs one contract on a fresh store. [`store_conformance!`](crate::store_conformance) generates calls to this.

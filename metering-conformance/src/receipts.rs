@@ -74,11 +74,11 @@ pub async fn reverse_charge_is_decided_with_the_payment(store: Arc<dyn PaymentSt
 
 /// Concurrent payments, of which some are refused, have consecutive numbers.
 pub async fn concurrent_receipts_have_consecutive_numbers(store: Arc<dyn PaymentStore>) {
-    openers_number_receipts([Arc::clone(&store), store]).await;
+    numbered([Arc::clone(&store), store]).await;
 }
 
-/// The same through several openers of one store.
-pub async fn openers_number_receipts(stores: [Arc<dyn PaymentStore>; 2]) {
+/// What that is, with one opener of a store or two.
+pub(super) async fn numbered(stores: [Arc<dyn PaymentStore>; 2]) {
     const PAYMENTS: u8 = 12;
     let store = Arc::clone(&stores[0]);
     let customers = [customer(&*store, BASE).await.id, customer(&*store, BASE).await.id];

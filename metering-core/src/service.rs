@@ -23,6 +23,7 @@ mod oauth;
 mod offers;
 mod payments;
 mod prices;
+mod receipt_setup;
 mod receipts;
 mod recovery;
 mod refund;

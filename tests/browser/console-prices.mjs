@@ -156,7 +156,7 @@ export const consolePrices = {
     assert.equal(await status(5), "scheduled");
     const reader = await visitor.window({ expected: [404] });
     await enter(reader, viewer, "prices/5");
-    assert.deepEqual(await reader.locator("#view button").allInnerTexts(), ["Download"], "a viewer reads");
+    assert.deepEqual(await reader.locator("#view button").allInnerTexts(), ["Download", "Copy\nthe catalogue"], "a viewer reads");
     await visit(reader, "Price versions");
     assert.equal(await reader.locator("#view :is(button:not([data-download]), #new-version)").count(), 0);
     await visit(reader, "Catalogue");

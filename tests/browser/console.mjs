@@ -151,7 +151,7 @@ export const operatorsConsole = {
     const other = await visitor.window();
     await enter(other, manager);
     const all = await buttons(other);
-    assert.deepEqual(all.Account, ["Grant", "Adjust", "Limits", "Rotate key", "Revoke", "Erase owner"]);
+    assert.deepEqual(all.Account, ["Grant", "Adjust", "Limits", "Rotate key", "Add note", "Revoke", "Erase owner"]);
     assert.deepEqual([all.Accounts, all.Plans], [["New account"], ["New plan"]]);
     assert.equal(all.Operators.length, 3, "a new one, and two to revoke");
   },

@@ -5,15 +5,16 @@ mod expected;
 mod receipt;
 mod refund;
 mod upstream;
+mod wanted_receipt;
 
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
 use http::{Response, StatusCode};
-use receipt::WantedReceipt;
 use tokio::sync::Mutex;
 use tracing::{Instrument, Span};
+use wanted_receipt::WantedReceipt;
 
 use super::in_flight_slot::InFlightSlot;
 use super::late_refusal::LateRefusal;
@@ -277,7 +278,9 @@ impl Charged {
             self.shared.service.record_delivery(settlement);
         }
         InFlightSlot::pass(state.slot.take(), &mut response);
-        self.set_headers(state, &mut response).await;
+        if let Some(receipt) = State::set_cost(state, &mut response) {
+            Box::pin(receipt.sign_into(&self.shared.service, response.headers_mut())).await;
+        }
         response
     }
 

@@ -15,7 +15,7 @@ use crate::receipts::Statement;
 use crate::service::Access;
 use crate::service::charged_request::ChargedRequest;
 use crate::service::metering::Service;
-use crate::service::receipts::ReceiptSetup;
+use crate::service::receipt_setup::ReceiptSetup;
 use crate::store::PriceStore;
 use crate::wire::{CaptureRequest, HoldResponse, RequestDocument, RequestsDocument, SettleRequest};
 

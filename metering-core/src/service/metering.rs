@@ -13,7 +13,7 @@ use crate::service::config::ServiceConfig;
 use crate::service::members::MemberSetup;
 use crate::service::oauth::OAuthSetup;
 use crate::service::payments::{PaymentState, PlansCache};
-use crate::service::receipts::ReceiptSetup;
+use crate::service::receipt_setup::ReceiptSetup;
 use crate::service::signups::SignupSetup;
 use crate::service::used_routes::UsedRoutes;
 use crate::service::webhooks::WebhookSetup;

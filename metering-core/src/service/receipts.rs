@@ -1,7 +1,6 @@
 //! Signs receipts of requests, for those that get one.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use crate::access::account::AccountId;
 use crate::access::key::ApiKey;
@@ -11,35 +10,8 @@ use crate::random::SystemRandomness;
 use crate::receipts::{ReceiptScope, ReceiptSigner, Statement};
 use crate::service::holds::route_of_template;
 use crate::service::metering::Service;
+use crate::service::receipt_setup::ReceiptSetup;
 use crate::wire::{PREFERENCE_APPLIED_HEADER, RECEIPT_HEADER};
-
-/// How long a response waits for its receipt. One that takes longer is left out.
-const SIGN_WAIT: Duration = Duration::from_secs(1);
-
-/// Who signs receipts, and who always gets them.
-#[derive(Debug, Clone)]
-pub(super) struct ReceiptSetup {
-    signer: Arc<dyn ReceiptSigner>,
-    always: Arc<ReceiptScope>,
-}
-
-impl ReceiptSetup {
-    /// Signs a receipt; `None` if that fails, which is logged.
-    pub(super) async fn sign(&self, statement: Statement) -> Option<String> {
-        let request = statement.request;
-        match tokio::time::timeout(SIGN_WAIT, self.signer.sign(statement)).await {
-            Ok(Ok(receipt)) => Some(receipt),
-            Ok(Err(error)) => {
-                tracing::warn!(%error, %request, "a receipt could not be signed; the response is sent without it");
-                None
-            }
-            Err(_) => {
-                tracing::warn!(%request, "signing a receipt took too long; the response is sent without it");
-                None
-            }
-        }
-    }
-}
 
 impl Service {
     /// Has receipts of charged requests signed: for clients that send `Prefer: metering-receipt`, for the accounts in
@@ -48,7 +20,7 @@ impl Service {
     /// [`MeteringLayer`](crate::MeteringLayer) sets the header. Without the layer, see [`Service::receipt_headers`].
     #[must_use]
     pub fn with_receipts(mut self, signer: Arc<dyn ReceiptSigner>, always: ReceiptScope) -> Self {
-        self.charging.receipts = Some(ReceiptSetup { signer, always: Arc::new(always) });
+        self.charging.receipts = Some(ReceiptSetup::new(signer, always));
         self
     }
 
@@ -121,7 +93,7 @@ impl Service {
 
     /// Whether a response to this account gets one. `is_asked` says whether its client or its route asks for it.
     pub(crate) fn gives_receipt(&self, account: &AccountId, is_asked: bool) -> bool {
-        self.charging.receipts.as_ref().is_some_and(|receipts| is_asked || receipts.always.has(account))
+        self.charging.receipts.as_ref().is_some_and(|receipts| is_asked || receipts.always(account))
     }
 
     /// Signs a receipt; `None` if that fails, which is logged.

@@ -139,7 +139,7 @@ mod tests {
             text.replace("index 1", "index -1"),
             text.replace("index 1", "extra ?\nindex 1"),
             text.replace("index 1", "index 1\nextra AA=="),
-            text.replace("index 1", &format!("index 1\n{}", format!("{hash}\n").repeat(63))),
+            text.replace("index 1\n", &format!("index 1\n{}", format!("{hash}\n").repeat(63))),
         ] {
             assert_eq!(other.parse::<LogProof>(), Err(LogProofError::Malformed), "{other}");
         }

@@ -183,13 +183,13 @@ impl TileSource for Uniform {
 
 #[test]
 fn the_largest_tree_has_proofs() {
-    let size = u64::MAX;
+    let size = u64::MAX >> 1;
     let root = read_root(&Uniform, size).unwrap();
     for index in [0, 1, size / 2, size - 1] {
         let proof = inclusion_proof(&Uniform, index, size).unwrap();
         assert_eq!(verify_inclusion(TreeHash::leaf(b"same"), index, size, &proof, root), Ok(()));
     }
-    for old in [1, size / 3, 1 << 63, size - 1] {
+    for old in [1, size / 3, 1 << 62, size - 1] {
         let old_root = read_root(&Uniform, old).unwrap();
         let proof = consistency_proof(&Uniform, old, size).unwrap();
         assert!(proof.len() <= 63, "a witness takes at most 63 hashes");

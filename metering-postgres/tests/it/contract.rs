@@ -52,7 +52,7 @@ fn two_nodes_on_one_schema_agree_with_the_model() {
 #[tokio::test(flavor = "multi_thread")]
 async fn two_nodes_on_one_schema_number_receipts_without_gaps() {
     let (stores, _guard) = fresh_pair().await;
-    metering_conformance::receipts::openers_number_receipts(stores.map(|store| store as Arc<dyn PaymentStore>)).await;
+    metering_conformance::openers_number_receipts(stores.map(|store| store as Arc<dyn PaymentStore>)).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

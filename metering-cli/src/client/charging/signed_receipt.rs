@@ -39,13 +39,12 @@ enum Command {
 /// Verify the signed receipt of a request, and print what it states.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Keep the service's keys (URL/.well-known/metering-keys) with your receipts: with that file, they still verify if the
-service publishes other keys.
+`metering call PATH --receipt FILE` asks for one. Keep the service's keys (URL/.well-known/metering-keys) with your
+receipts: with that file, they still verify if the service publishes other keys.
 
 Exit code 1: it is not a receipt, it was changed, or no key of the service signed it.
 
 Examples:
-  metering call /mpp/ethPrice --receipt receipt.txt
   metering receipt verify receipt.txt
   metering receipt verify receipt.txt --keys https://api.example.com
   metering receipt verify - --keys keys.json < receipt.txt")]

@@ -107,8 +107,8 @@ fn webhooks_are_listed_without_their_secrets() {
     let rows = program.rows("webhook list --account $org");
     let cells: Vec<_> = rows[0].split(' ').collect();
     let id = program.text("$webhook");
-    let expected = [id.as_str(), "active", "1", "waiting", "balance.low"];
-    assert_eq!((&cells[..5], cells[6]), (&expected[..], "https://hooks.example.com/s3cret"), "{rows:?}");
+    let expected = [id.as_str(), "active", "1", "waiting,", "0%", "delivered", "in", "7", "days", "balance.low"];
+    assert_eq!((&cells[..10], cells[11]), (&expected[..], "https://hooks.example.com/s3cret"), "{rows:?}");
     let document = [("/data/0/id", "\"$webhook\""), ("/data/0/health/waiting", "1")];
     program.documents(&[("webhook list --account $org", &document)]);
     assert!(!program.run("webhook list --account $org --json").shows("whsec_"));

@@ -36,7 +36,7 @@ fn response_is_printed_unchanged_and_charge_goes_to_stderr() {
 fn signed_receipt_is_asked_for_and_written_to_a_new_file() {
     let signed = metered(b"{}").header("metering-receipt", "a.0-1..b.c.d");
     let (program, service) = client([("/mpp/ethPrice", signed), ("/mpp/free", Reply::ok("{}"))]);
-    program.run("call /mpp/ethPrice --receipt receipt.txt -H 'Prefer: wait=5'").success();
+    program.run("call /mpp/ethPrice --receipt receipt.txt --quiet -H 'Prefer: wait=5'").success();
     assert_eq!(fs::read_to_string(program.path("receipt.txt")).unwrap(), "a.0-1..b.c.d\n");
     assert_eq!(service.last().header("prefer"), Some("wait=5"), "the user's preferences come first");
     program.refuses(&[("call /mpp/ethPrice --receipt receipt.txt", 5, "--force")]);

@@ -133,7 +133,9 @@ impl Charged {
             Ok(()) => response,
             Err(error) => self.shared.state.lock().await.failed(&self.shared.service, &error),
         };
-        self.set_headers(self.shared.state.lock().await, &mut response).await;
+        if let Some(receipt) = State::set_cost(self.shared.state.lock().await, &mut response) {
+            Box::pin(receipt.sign_into(&self.shared.service, response.headers_mut())).await;
+        }
         response
     }
 }

@@ -63,7 +63,7 @@ fn receipts_are_verified_without_the_service_and_outlive_their_key() {
     let what = verified(&site, &receipt, &before).unwrap();
     let credits = |member: &str| Credits::from_atoms(what[member].as_str().unwrap().parse().unwrap()).to_string();
     assert_eq!([&what["iss"], &what["sub"], &what["kind"]], [url.as_str(), &account.org_id, "charge"]);
-    assert_eq!(what["request"], header("x-bds-request-id"));
+    assert_eq!(what["request"], header("x-request-id"));
     assert_eq!([credits("atoms"), credits("balance")], ["x-bds-credit-charged", "x-bds-credit-balance"].map(header));
     // The version of the format, in the payload.
     let tampered = receipt.replacen("eyJ2Ijox", "eyJ2Ijoy", 1);
