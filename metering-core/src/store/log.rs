@@ -8,6 +8,8 @@ use std::ops::Range;
 use std::time::Duration;
 
 use async_trait::async_trait;
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
 use zeroize::Zeroizing;
 
 use crate::access::account::AccountId;
@@ -18,6 +20,7 @@ use crate::clock::{Day, Timestamp};
 use crate::money::credits::Credits;
 use crate::money::ledger::LedgerKind;
 use crate::named_enum::named_enum;
+use crate::prices::PriceVersion;
 use crate::store::{Store, StoreError};
 use crate::usage::UsageLine;
 
@@ -28,7 +31,7 @@ use crate::usage::UsageLine;
 #[async_trait]
 pub trait LogStore: Store {
     /// Begins a log, or a new epoch of it, and notes every account with its funds in the same transaction. The epoch before
-    /// ends. `None`, and nothing changes, if the current epoch is not `after`, or another one has the same origin.
+    /// ends; what was not in it yet is in these funds. `None`, and nothing changes, if the current epoch is not `after`, or another one has the same origin.
     async fn begin_log(
         &self,
         new: NewEpoch,
@@ -47,7 +50,8 @@ pub trait LogStore: Store {
     /// larger comes alone. Changes nothing.
     ///
     /// Public entries come first, then openings, then the others by time: commits keep their order among themselves, and
-    /// so do ledger entries. At the same millisecond, a ledger entry comes before a commit.
+    /// so do ledger entries. At the same millisecond, a ledger entry comes before a commit. [`Unlogged::taken`] may move on
+    /// without postings. Such a step must be appended too, since the store keeps what is not taken.
     async fn unlogged(&self, epoch: &LogEpoch, limit: u32) -> Result<Unlogged, StoreError>;
 
     /// The states of accounts as they were last swept, in the order of `rows`. One without a log number has no leaves and
@@ -71,7 +75,8 @@ pub trait LogStore: Store {
     /// The hashes of a tile of level 1 or more, as far as there are any.
     async fn log_tile(&self, epoch: u32, level: u8, index: u64) -> Result<Option<Vec<u8>>, StoreError>;
 
-    /// The indexes of the bundles that may have leaves from `from` until before `until`, of those that are not pruned.
+    /// The indexes of the bundles from the one with the first leaf of `from` or later to the one with the first leaf of
+    /// `until` or later, or to the last, of those that are not pruned. Leaves need not be in the order of their times.
     async fn bundles_of(&self, epoch: u32, from: Timestamp, until: Timestamp) -> Result<Range<u64>, StoreError>;
 
     /// Deletes at most `limit` bundles with indexes below `below`, and returns how many. The last bundle stays, and so do
@@ -232,6 +237,25 @@ pub enum Logged {
     Imported(Credits),
     /// A public entry, as the log has it.
     Public(String),
+}
+
+impl Logged {
+    /// How public entries begin, so that none has the length of a commitment.
+    const PUBLIC: &str = "metering-public-v1";
+
+    /// The public entry of a price version.
+    #[must_use]
+    pub fn prices(version: &PriceVersion) -> Self {
+        let PriceVersion { number, hash, since, .. } = version;
+        Self::Public(format!("{}\nprices {} {} {hash}", Self::PUBLIC, number.0, since.unix_millis()))
+    }
+
+    /// The first entry of an epoch, given the one before it.
+    #[must_use]
+    pub fn epoch(before: &LogEpoch, reason: EpochReason) -> Self {
+        let LogEpoch { origin, size, root, .. } = before;
+        Self::Public(format!("{}\nepoch {origin} {size} {} {reason}", Self::PUBLIC, STANDARD.encode(root)))
+    }
 }
 
 /// An account as a log knows it.
