@@ -84,6 +84,7 @@ pub mod key_terms;
 pub mod keys;
 pub mod late_claims;
 pub mod ledger;
+pub mod log;
 pub mod lookups;
 pub mod members;
 mod model;

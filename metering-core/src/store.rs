@@ -6,8 +6,8 @@
 //! members a [`MemberStore`], or children a [`ChildAccountStore`], one that gives programs access by OAuth an
 //! [`OAuthStore`], one that refills accounts a [`RefillStore`], one that sends webhooks an [`EventStore`], one that sends
 //! usage to sinks a [`UsageSinkStore`], one that accepts signed authorizations an [`AuthorizationStore`], one that accounts
-//! of another service can move to an [`ImportStore`], and one that records which catalogue was in force when a
-//! [`PriceStore`].
+//! of another service can move to an [`ImportStore`], one that records which catalogue was in force when a [`PriceStore`],
+//! and one that logs every posting a [`LogStore`].
 //! [`decision`](crate::backend::decision) has the rules of every write.
 
 mod authorizations;
@@ -23,6 +23,7 @@ mod holds;
 mod imports;
 mod inspection;
 mod keys;
+mod log;
 mod members;
 pub(crate) mod memory;
 mod oauth;
@@ -72,6 +73,10 @@ pub use holds::HoldStore;
 pub use imports::ImportStore;
 pub use inspection::Inspection;
 pub use keys::{KeyChange, KeyChanged, KeyCreated, KeyStore, NewKey, TermsChange};
+pub use log::{
+    AccountRow, EpochReason, LogEpoch, LogSecret, LogStep, LogStore, Logged, LoggedAccount, NewEpoch, NewLogged,
+    StoredBundle, Taken, Unlogged, UnloggedPosting,
+};
 pub use members::{Invited, MemberChange, MemberChanged, MemberStore};
 pub use oauth::OAuthStore;
 pub use operators::OperatorStore;

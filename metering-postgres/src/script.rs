@@ -8,7 +8,7 @@ use metering_core::events::NewEvent;
 use metering_core::money::NewLedgerEntry;
 use metering_core::usage::DayRange;
 use metering_core::{Day, StoreError, Timestamp, UsageLine};
-use metering_sql::{Backend, BoxFuture, Erased, Executor, Row, Script, UsagePart, Value, WriteMode};
+use metering_sql::{Backend, BoxFuture, ChargesStopped, Erased, Executor, Row, Script, UsagePart, Value, WriteMode};
 
 use crate::access::keys::DRAW_ACCESS;
 use crate::charging::known;
@@ -98,6 +98,14 @@ impl<C: GenericClient> Executor for Statements<'_, C> {
         pairs: i64,
     ) -> BoxFuture<'_, metering_sql::Result<Vec<(i64, UsagePart)>>> {
         Box::pin(async move { tails::first(self.0, first, last, pairs).await.map_err(fault) })
+    }
+
+    /// Charges lock rows of `meter` first, which waits for this lock. What they read later sees what is committed with it.
+    fn stop_charges(&mut self) -> BoxFuture<'_, metering_sql::Result<ChargesStopped>> {
+        Box::pin(async move {
+            let locked = self.0.batch_execute("LOCK TABLE meter IN EXCLUSIVE MODE").await;
+            locked.map(|()| ChargesStopped::default()).map_err(|error| fault(error.into()))
+        })
     }
 
     fn erase_paths(

@@ -60,7 +60,7 @@ impl<C: GenericClient> Statements<'_, C> {
 }
 
 /// What the words of statements stand for.
-const WORDS: [(&str, &str); 24] = [
+const WORDS: [(&str, &str); 25] = [
     ("{bytes}", "COLLATE \"C\""),
     ("{lock m}", "FOR UPDATE OF m"),
     ("{lock webhook}", "FOR UPDATE OF webhook"),
@@ -69,6 +69,7 @@ const WORDS: [(&str, &str); 24] = [
     ("{integer}", "BIGINT"),
     ("{blob}", "BYTEA"),
     ("{keyed}", ""),
+    ("{serial}", "BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY"),
     ("{audit_guard}", include_str!("audit_guard.sql")),
     ("{join}", "JOIN"),
     ("{is}", "="),

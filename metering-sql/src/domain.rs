@@ -18,7 +18,7 @@ use metering_core::payments::{
 };
 use metering_core::prices::{CatalogueHash, PriceNumber};
 use metering_core::signups::{LinkHash, LinkPurpose, SessionHash, UserCode};
-use metering_core::store::SourceId;
+use metering_core::store::{EpochReason, SourceId};
 use metering_core::{AccountId, Credits, Day, RequestId, Timestamp};
 
 use crate::value::{FromValue, ToValue, Value};
@@ -176,6 +176,7 @@ macro_rules! names {
 names! {
     AuditResult: Self::from_name;
     DeliveryState: Self::from_name;
+    EpochReason: Self::from_name;
     EventKind: Self::from_name;
     LedgerKind: Self::from_name;
     LinkPurpose: |name| name.parse().ok();

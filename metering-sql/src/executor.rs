@@ -5,7 +5,7 @@ use std::future::ready;
 use metering_core::access::{KeyNumber, Totals};
 use metering_core::backend::OperationsSums;
 use metering_core::backend::decision::EntryChanges;
-use metering_core::charging::RateWindows;
+use metering_core::charging::{RateWindows, UsageChange};
 use metering_core::events::NewEvent;
 use metering_core::money::NewLedgerEntry;
 use metering_core::usage::DayRange;
@@ -40,6 +40,26 @@ pub struct UsagePart {
     pub atoms: i128,
 }
 
+/// Where a log begins: what charges have left when they are stopped.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct ChargesStopped {
+    /// The newest row of the charge journal.
+    pub journal: i64,
+    /// The row numbers of accounts whose meters lag behind the journal.
+    pub unfolded: Vec<i64>,
+}
+
+/// A row of the charge journal.
+#[derive(Debug, PartialEq, Eq)]
+pub struct JournalCommit {
+    /// Its id.
+    pub id: i64,
+    /// When it was committed.
+    pub at: Timestamp,
+    /// The usage in it, with the numbers of accounts and lines, and without paths. It may be none.
+    pub usage: Vec<UsageChange<i64, i64>>,
+}
+
 /// Runs the statements of one transaction, or of one read.
 ///
 /// The text of a statement is the same for all backends. Parameters are `?1`, `?2` and so on. These words in braces stand
@@ -69,6 +89,7 @@ pub struct UsagePart {
 /// | `{integer}` | in a script of the [schema](crate::schema): the type of numbers | `INTEGER` | `BIGINT` |
 /// | `{blob}` | in such a script: the type of bytes | `BLOB` | `BYTEA` |
 /// | `{keyed}` | in such a script: after a table whose rows have a key of their own | ` STRICT, WITHOUT ROWID` | nothing |
+/// | `{serial}` | in such a script: the type of a key that the database counts | `INTEGER PRIMARY KEY` | `BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY` |
 /// | `{audit_guard}` | in such a script: makes the triggers of the audit log allow changes while `audit_exception` has a row | creates them again | replaces their function |
 /// | `{budget}` | the column of `api_key` with the budget's limit | `budget_limit` | `budget` |
 ///
@@ -153,6 +174,22 @@ pub trait Executor: Send {
         _pairs: i64,
     ) -> BoxFuture<'_, Result<Vec<(i64, UsagePart)>>> {
         Box::pin(ready(Ok(Vec::new())))
+    }
+
+    /// Waits for all charges in progress and keeps others out until the transaction ends.
+    fn stop_charges(&mut self) -> BoxFuture<'_, Result<ChargesStopped>> {
+        Box::pin(ready(Ok(ChargesStopped::default())))
+    }
+
+    /// Rows of the charge journal after `after`, in order, until they have `most` changes of usage: the last one may have
+    /// more. Backends without a journal write [`log::note_commit`](crate::log::note_commit) instead.
+    fn journal(&mut self, _after: i64, _most: usize) -> BoxFuture<'_, Result<Vec<JournalCommit>>> {
+        Box::pin(ready(Ok(Vec::new())))
+    }
+
+    /// The log has the rows of the journal up to `taken`. Those that the tables have too may be deleted.
+    fn trim_journal(&mut self, _taken: i64) -> BoxFuture<'_, Result<()>> {
+        Box::pin(ready(Ok(())))
     }
 
     /// Replaces the paths of requests in an account's recent activity of `until` or earlier by the templates of their routes,

@@ -10,7 +10,7 @@ use crate::executor::Executor;
 use crate::fault::Result;
 use crate::owners::owner_facts;
 use crate::record;
-use crate::{accounts, keys, payments, usage, values};
+use crate::{accounts, keys, log, payments, usage, values};
 
 /// Imports accounts in order, all in one transaction, or says what would become of each.
 ///
@@ -44,7 +44,7 @@ async fn import(
         outcomes.push(match decision::import_account(new.clone(), facts, now) {
             Decided::Accepted(changes) => {
                 if mode == ImportMode::Write {
-                    insert(db, &changes).await?;
+                    insert(db, &changes, now).await?;
                 }
                 let ImportChanges { account, conflicts, .. } = *changes;
                 AccountImported::Created { account, conflicts }
@@ -84,7 +84,7 @@ async fn holder(db: &mut dyn Executor, secret: &KeyHash) -> Result<Option<Accoun
 }
 
 /// The account is new, so nobody charges it or has read anything of it. Secrets come last.
-async fn insert(db: &mut dyn Executor, changes: &ImportChanges) -> Result<()> {
+async fn insert(db: &mut dyn Executor, changes: &ImportChanges, now: Timestamp) -> Result<()> {
     let ImportChanges { account, keys, secrets, entries, usage, payments: used, conflicts: _ } = changes;
     let row = accounts::insert_unused(db, account).await?;
     keys::insert(db, keys).await?;
@@ -92,6 +92,7 @@ async fn insert(db: &mut dyn Executor, changes: &ImportChanges) -> Result<()> {
     db.append_entries(row, &entries.iter().map(entry).collect::<Vec<_>>()).await?;
     let lines = db.line_numbers(&usage.iter().map(|total| &total.line).collect::<Vec<_>>()).await?;
     usage::insert(db, usage, &lines).await?;
+    log::note_import(db, row, usage, now).await?;
     payments::insert(db, used).await?;
     record::insert(db, secrets).await.map(drop)
 }

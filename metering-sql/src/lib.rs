@@ -49,6 +49,7 @@ pub mod keys;
 pub mod ledger;
 pub mod lines;
 pub mod links;
+pub mod log;
 pub mod members;
 pub mod newest;
 pub mod numbered;
@@ -92,7 +93,7 @@ pub mod words;
 
 pub use backend::{Backend, Call, Script, now, read, snapshot, write};
 pub use boxed::{BoxFuture, shared};
-pub use executor::{Executor, UsagePart, WriteMode};
+pub use executor::{ChargesStopped, Executor, JournalCommit, UsagePart, WriteMode};
 pub use fault::{Fault, Result};
 pub use metering_core::store::Erased;
 pub use record::{Record, delete, find, insert, list, put, set};

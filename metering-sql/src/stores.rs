@@ -12,6 +12,7 @@ mod full;
 mod holds;
 mod imports;
 mod keys;
+mod log;
 mod members;
 mod oauth;
 mod operators;

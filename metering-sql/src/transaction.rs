@@ -151,6 +151,7 @@ crate::full_store!(Transaction<'_>);
 crate::hold_store!(Transaction<'_>);
 crate::import_store!(Transaction<'_>);
 crate::key_store!(Transaction<'_>);
+crate::log_store!(Transaction<'_>);
 crate::member_store!(Transaction<'_>);
 crate::oauth_store!(Transaction<'_>);
 crate::operator_store!(Transaction<'_>);

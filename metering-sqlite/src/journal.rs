@@ -13,6 +13,7 @@ pub(crate) mod sequence;
 pub(crate) mod snapshot;
 pub(crate) mod sum;
 pub(crate) mod unfolded;
+pub(crate) mod unlogged;
 
 pub(crate) use change::{Change, Path, Row, Usage};
 pub(crate) use holds::Holds;

@@ -12,8 +12,8 @@ use metering_core::money::NewLedgerEntry;
 use metering_core::usage::DayRange;
 use metering_core::{Day, Timestamp, UsageLine};
 use metering_sql::{
-    BoxFuture, Erased, Executor, Row, Script, UsagePart, Value, WriteMode, accounts, now, outbox, usage, usage_lines,
-    words,
+    BoxFuture, ChargesStopped, Erased, Executor, JournalCommit, Row, Script, UsagePart, Value, WriteMode, accounts,
+    now, outbox, usage, usage_lines, words,
 };
 use rusqlite::types::{ToSqlOutput, ValueRef};
 use rusqlite::{ToSql, params_from_iter};
@@ -21,7 +21,7 @@ use send_wrapper::SendWrapper;
 
 use crate::error::{Result, corrupt, store_error};
 use crate::journal::sequence::record_settings;
-use crate::journal::{Snapshot, Unfolded};
+use crate::journal::{Snapshot, Unfolded, unlogged};
 use crate::money::ledger;
 use crate::usage::erasure;
 
@@ -156,6 +156,23 @@ impl Executor for Statements<'_, '_> {
         done(self.0.unfolded().map(|unfolded| first_parts(&unfolded, first, last, pairs)))
     }
 
+    /// A write is the only one anyway.
+    fn stop_charges(&mut self) -> BoxFuture<'_, metering_sql::Result<ChargesStopped>> {
+        done(
+            self.0
+                .unfolded()
+                .map(|unfolded| ChargesStopped { journal: unfolded.seen(), unfolded: unfolded.accounts() }),
+        )
+    }
+
+    fn journal(&mut self, after: i64, most: usize) -> BoxFuture<'_, metering_sql::Result<Vec<JournalCommit>>> {
+        done(unlogged::commits(&self.0, after, most))
+    }
+
+    fn trim_journal(&mut self, taken: i64) -> BoxFuture<'_, metering_sql::Result<()>> {
+        done(unlogged::trim(&self.0, taken))
+    }
+
     fn erase_paths(
         &mut self,
         account: i64,
@@ -196,7 +213,7 @@ fn first_parts(unfolded: &Unfolded, first: (Day, i64), last: Day, pairs: i64) ->
 }
 
 /// What the words of statements stand for. SQLite compares bytes anyway, and only one transaction writes.
-const WORDS: [(&str, &str); 24] = [
+const WORDS: [(&str, &str); 25] = [
     ("{bytes}", ""),
     ("{lock m}", ""),
     ("{lock webhook}", ""),
@@ -205,6 +222,7 @@ const WORDS: [(&str, &str); 24] = [
     ("{integer}", "INTEGER"),
     ("{blob}", "BLOB"),
     ("{keyed}", " STRICT, WITHOUT ROWID"),
+    ("{serial}", "INTEGER PRIMARY KEY"),
     ("{audit_guard}", include_str!("audit_guard.sql")),
     ("{join}", "CROSS JOIN"),
     ("{is}", "IS"),

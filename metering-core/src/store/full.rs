@@ -8,8 +8,8 @@ use async_trait::async_trait;
 
 use crate::access::account::{Account, AccountId};
 use crate::store::{
-    AuthorizationStore, BrowserSessionStore, ChildAccountStore, EventStore, ImportStore, MemberStore, OAuthStore,
-    OperatorStore, PaymentStore, PriceStore, RefillStore, SignupStore, StoreError, UsageSinkStore,
+    AuthorizationStore, BrowserSessionStore, ChildAccountStore, EventStore, ImportStore, LogStore, MemberStore,
+    OAuthStore, OperatorStore, PaymentStore, PriceStore, RefillStore, SignupStore, StoreError, UsageSinkStore,
 };
 
 /// A store for everything that a service can offer.
@@ -38,6 +38,7 @@ pub trait FullStore:
     + EventStore
     + AuthorizationStore
     + ImportStore
+    + LogStore
     + PriceStore
     + BrowserSessionStore
     + MemberStore

@@ -21,6 +21,7 @@ mod check;
 mod columns;
 mod facts;
 mod hold_reads;
+mod log_batch;
 mod notices;
 mod stored;
 mod tokens;

@@ -171,14 +171,16 @@ fn is_due(unfolded: &Unfolded, amount: Amount) -> bool {
     }
 }
 
-/// Deletes some of the folded rows. Returns whether there may be more.
+/// Deletes some of the folded rows, except those that an open log has not taken yet: nothing folds them again, as only rows
+/// above the floor are read for that. Returns whether there may be more to delete now.
 fn delete(connection: &Connection, floor: i64, amount: Amount) -> Result<bool> {
     let most = match amount {
         Amount::Due => DELETED,
         Amount::Accounts(most) => DELETED.max(most),
     };
     let sql = "DELETE FROM charge_journal WHERE id <= (SELECT max(id) FROM \
-               (SELECT id FROM charge_journal WHERE id <= ?1 ORDER BY id LIMIT ?2))";
+               (SELECT id FROM charge_journal WHERE id <= min(?1, coalesce( \
+               (SELECT journal FROM log_epoch WHERE ended_at IS NULL), ?1)) ORDER BY id LIMIT ?2))";
     let mut statement = connection.prepare_cached(sql).map_err(store_error)?;
     let deleted = statement.execute([floor, i64::try_from(most).unwrap_or(i64::MAX)]).map_err(store_error)?;
     Ok(deleted == most)

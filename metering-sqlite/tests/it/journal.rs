@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use metering_core::access::KeyHash;
 use metering_core::charging::{Outcome, Posting, Refund};
-use metering_core::store::Posted;
+use metering_core::store::{EpochReason, LogSecret, LogStep, LogStore, NewEpoch, NewLogged, Posted};
 use metering_core::usage::{Activity, DayRange};
 use metering_core::{
     AccountId, Charge, ClientSource, Credits, Day, Decision, RateLimits, Receipt, Refusal, Store, StoreError,
@@ -83,6 +83,51 @@ async fn tables_lag_behind_until_an_orderly_close() {
     assert_eq!(count(&file, "charge_journal"), 0);
     let store = SqliteStore::open(&file).unwrap();
     assert_eq!((calls(&store, &id).await, store.activity(&id, 99).await.unwrap().len()), (5, 6));
+}
+
+/// What an open log has not taken stays in the journal when it is folded and closed, and is not folded again.
+#[tokio::test]
+async fn rows_stay_until_the_log_has_them() {
+    let (_folder, file) = database_path();
+    let store = SqliteStore::create(&file).unwrap();
+    let (id, key) = account(&store, 100).await;
+    let origin = "log.example/1".to_owned();
+    let new = NewEpoch { origin, secret: LogSecret::new([7; 32]), reason: EpochReason::Init };
+    store.begin_log(new, None, NOON).await.unwrap().unwrap();
+    for _ in 0..5 {
+        charge(&store, key).await.unwrap();
+    }
+    drop(store);
+    assert_eq!((count(&file, "usage_daily"), count(&file, "charge_journal")), (1, 5), "folded and kept");
+
+    let store = SqliteStore::open(&file).unwrap();
+    assert_eq!(calls(&store, &id).await, 5);
+    charge(&store, key).await.unwrap();
+    let epoch = store.claim_log("node", Duration::from_secs(9), NOON).await.unwrap().unwrap();
+    let found = store.unlogged(&epoch, 99).await.unwrap();
+    assert_eq!(found.postings.len(), 7, "the opening funds and six charges");
+    let step = LogStep {
+        epoch: 1,
+        node: "node".to_owned(),
+        from: 0,
+        size: 7,
+        root: [1; 32],
+        bundles: Vec::new(),
+        tiles: Vec::new(),
+        accounts: vec![NewLogged { row: found.postings[0].account.unwrap(), number: 0 }],
+        lines: Vec::new(),
+        taken: found.taken,
+        batches: found.batches,
+        swept: Vec::new(),
+        swept_from: None,
+    };
+    assert!(store.append_log(step).await.unwrap());
+    assert_eq!(count(&file, "charge_journal"), 1, "those that were folded are gone");
+    drop(store);
+    assert_eq!(count(&file, "charge_journal"), 0);
+    let store = SqliteStore::open(&file).unwrap();
+    assert_eq!(calls(&store, &id).await, 6);
+    assert_eq!(store.verify().await.unwrap().discrepancies, []);
 }
 
 /// At every commit of a workload that folds all the time, a copy of the files has everything that was confirmed.

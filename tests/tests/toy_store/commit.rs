@@ -10,7 +10,7 @@ use metering_core::charging::{
 };
 use metering_core::{Account, AccountId, Charge, RequestId, StoreError, Timestamp, UsageLine};
 use metering_sql::transfer::{IdempotencyRecord, VolumeRecord};
-use metering_sql::{Executor, accounts, find, holds, keys, now, outbox, put, usage_lines, values};
+use metering_sql::{Executor, accounts, find, holds, keys, log, now, outbox, put, usage_lines, values};
 
 use crate::history;
 use crate::statements::Statements;
@@ -150,6 +150,7 @@ async fn write(
     db.execute(sql, &changes.tokens.iter().map(tokens).collect::<Vec<_>>()).await?;
     write_holds(db, &changes.holds).await?;
     history::write(db, &changes.usage, at).await?;
+    log::note_commit(db, &changes.usage, at).await?;
     for (account, event) in &changes.events {
         outbox::write(db, Some(*account), from_ref(event)).await?;
     }

@@ -123,6 +123,7 @@ metering_sql::full_store!(ToyStore);
 metering_sql::hold_store!(ToyStore);
 metering_sql::import_store!(ToyStore);
 metering_sql::key_store!(ToyStore);
+metering_sql::log_store!(ToyStore);
 metering_sql::member_store!(ToyStore);
 metering_sql::oauth_store!(ToyStore);
 metering_sql::operator_store!(ToyStore);

@@ -7,6 +7,7 @@ use metering_core::charging::{Changes, UsageChange};
 use super::batch::Lines;
 use super::check::Check;
 use super::columns::{DAILY, DailyRows, KEY_METERS, KeyMeterRows, METERS, MeterRows, STORED_RESULTS, StoredResultRows};
+use super::log_batch::LogBatchWrite;
 use super::notices::Notices;
 use super::tokens::TokenWrite;
 use super::volumes::VolumeWrite;
@@ -49,6 +50,7 @@ pub(super) async fn write(
     let holds = if changes.holds.is_empty() { None } else { Some(client.prepare(HOLDS).await?) };
     let (notices, volumes) = (Notices::prepare(client, changes).await?, VolumeWrite::prepare(client, changes).await?);
     let tokens = TokenWrite::prepare(client, changes).await?;
+    let logged = LogBatchWrite::prepare(client, changes, now).await?;
     let (key_meter_rows, hold_rows) = (KeyMeterRows::new(&changes.keys), HoldRows::new(&changes.holds));
     let daily_rows: Vec<DailyRows> = folds.usage.iter().map(DailyRows::new).collect();
     let (block_rows, meter_rows) = (BlockRows::new(folds), MeterRows::new(meters_after, changes));
@@ -64,11 +66,12 @@ pub(super) async fn write(
         try_join_all(daily_values.iter().map(|values| client.execute(&daily, values))),
         client.execute_if_any(Some(&blocks).filter(|_| !block_rows.is_empty()), &block_values),
         join(client.execute(&meters, &meter_values), client.execute_if_any(key_meters.as_ref(), &key_meter_values)),
-        join4(
+        join5(
             client.execute_if_any(holds.as_ref(), &hold_values),
             volumes.run(client),
             tokens.run(client),
             notices.run(client),
+            logged.run(client),
         ),
         join3(
             client.execute_if_any(
@@ -85,7 +88,7 @@ pub(super) async fn write(
             daily,
             blocks,
             (meters, key_meters),
-            (holds, volumes, tokens, reported),
+            (holds, volumes, tokens, reported, logged),
             (remembered_results, outcome, committed),
         ),
     ) = join(checked, writing).await;
@@ -99,6 +102,7 @@ pub(super) async fn write(
     volumes?;
     tokens?;
     reported?;
+    logged?;
     remembered_results?;
     outcome?;
     Ok(committed?)
