@@ -32,6 +32,7 @@ use crate::client::signups::signup_pay::SignupPayArgs;
 use crate::client::usage::UsageArgs;
 use crate::completions::Completions;
 use crate::failure::{EXIT_CODES, Failure};
+use crate::log::LogArgs;
 use crate::manual::Manual;
 use crate::table::Choice;
 
@@ -75,6 +76,7 @@ pub(crate) enum Command {
     CatchUp(CatchUpArgs),
     Mcp(McpArgs),
     Config(ConfigArgs),
+    Log(LogArgs),
     Admin(Admin),
     Completions(Completions),
     Manual(Manual),
@@ -108,6 +110,7 @@ impl Command {
             Self::CatchUp(args) => args.run(out).await,
             Self::Mcp(args) => args.run(out).await,
             Self::Config(args) => args.run(out).await,
+            Self::Log(args) => args.run(out).await,
             Self::Admin(admin) => admin.run(out).await,
             Self::Completions(completions) => completions.run(&mut Cli::command(), out),
             Self::Manual(manual) => manual.run(Cli::command(), out),
