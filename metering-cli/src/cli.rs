@@ -33,6 +33,7 @@ use crate::client::signups::signup_pay::SignupPayArgs;
 use crate::client::usage::UsageArgs;
 use crate::completions::Completions;
 use crate::failure::{EXIT_CODES, Failure};
+use crate::log::LogArgs;
 use crate::manual::Manual;
 use crate::table::Choice;
 
@@ -77,6 +78,7 @@ pub(crate) enum Command {
     CatchUp(CatchUpArgs),
     Mcp(McpArgs),
     Config(ConfigArgs),
+    Log(LogArgs),
     Admin(Admin),
     Completions(Completions),
     Manual(Manual),
@@ -111,6 +113,7 @@ impl Command {
             Self::CatchUp(args) => args.run(out).await,
             Self::Mcp(args) => args.run(out).await,
             Self::Config(args) => args.run(out).await,
+            Self::Log(args) => args.run(out).await,
             Self::Admin(admin) => admin.run(out).await,
             Self::Completions(completions) => completions.run(&mut Cli::command(), out),
             Self::Manual(manual) => manual.run(Cli::command(), out),

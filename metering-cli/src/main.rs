@@ -13,6 +13,7 @@ mod database;
 mod failure;
 mod json;
 mod keys;
+mod log;
 mod manual;
 mod new_file;
 mod output;

@@ -13,7 +13,7 @@ mod proof;
 mod source;
 mod tile;
 
-pub use builder::{BuiltTile, TreeBuilder};
+pub use builder::{BuiltTile, TreeBuilder, resume_tiles};
 pub use bundle::{EntryTooLong, MAX_ENTRY_BYTES, MalformedBundle, push_entry, read_entries};
 pub use consistency::{consistency_proof, consistency_tiles, verify_consistency};
 pub use hash::{MalformedHash, TreeHash};

@@ -4,6 +4,7 @@
 mod admin;
 mod catch_up;
 mod client;
+mod log;
 mod moving;
 mod node;
 mod payments;

@@ -1,7 +1,9 @@
 //! Growing a tree: leaves in, full tiles out. It holds only the right edge: at most 255 hashes per level.
 
+use std::collections::BTreeSet;
+
 use crate::tree::hash::TreeHash;
-use crate::tree::source::{TileError, TileReader, TileSource};
+use crate::tree::source::{TileError, TileReader, TileSource, tiles_read};
 use crate::tree::tile::Tile;
 
 /// A tree that grows. It can be resumed from the partial tiles of its last size.
@@ -10,6 +12,12 @@ pub struct TreeBuilder {
     size: u64,
     /// The partial tile of each level, possibly empty.
     edge: Vec<Vec<TreeHash>>,
+}
+
+/// The tiles that [`TreeBuilder::resume`] reads.
+#[must_use]
+pub fn resume_tiles(size: u64) -> BTreeSet<Tile> {
+    tiles_read(|source| TreeBuilder::resume(source, size).is_ok())
 }
 
 /// A tile to keep.
