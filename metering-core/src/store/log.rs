@@ -10,6 +10,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use url::{Position, Url};
 use zeroize::Zeroizing;
 
 use crate::access::account::AccountId;
@@ -165,6 +166,23 @@ pub struct LogEpoch {
     pub swept_from: u64,
     /// The size and the signed note of the last published checkpoint.
     pub checkpoint: Option<(u64, String)>,
+}
+
+/// The origin of an epoch: the URL that the service serves it at, without the scheme. `None` if `public_url` is no URL, or
+/// one that no signed note can name as its origin.
+///
+/// ```
+/// # use metering_core::store::log_origin;
+/// assert_eq!(log_origin("https://example.com/api/", 1).as_deref(), Some("example.com/api/log/1"));
+/// assert_eq!(log_origin("http://LOCALHOST:8787", 2).as_deref(), Some("localhost:8787/log/2"));
+/// assert_eq!(log_origin("https://example.com/a+b", 1), None);
+/// ```
+#[must_use]
+pub fn log_origin(public_url: &str, epoch: u32) -> Option<String> {
+    let url = Url::parse(public_url).ok().filter(Url::has_host)?;
+    let place = url[Position::BeforeHost..Position::AfterPath].trim_end_matches('/');
+    let unfit = |c: char| c.is_whitespace() || c.is_control() || c == '+';
+    (!place.contains(unfit)).then(|| format!("{place}/log/{epoch}"))
 }
 
 /// How far a log has come with what a store has. Only the store knows what the numbers mean.
