@@ -32,7 +32,8 @@ use crate::usage::UsageLine;
 #[async_trait]
 pub trait LogStore: Store {
     /// Begins a log, or a new epoch of it, and notes every account with its funds in the same transaction. The epoch before
-    /// ends; what was not in it yet is in these funds. `None`, and nothing changes, if the current epoch is not `after`, or another one has the same origin.
+    /// ends; what was not in it yet is in these funds. `None`, and nothing changes, if the current epoch is not `after`, or
+    /// another one has the same origin. If there is none yet, `after` is the last number of the store that was moved here.
     async fn begin_log(
         &self,
         new: NewEpoch,
@@ -142,7 +143,7 @@ pub struct NewEpoch {
 /// An epoch: a log with an origin of its own.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LogEpoch {
-    /// Its number: 1 for a store's first one, and without gaps.
+    /// Its number: 1 for the first one, and without gaps. A store that was moved has those since then.
     pub number: u32,
     /// Its origin.
     pub origin: String,
