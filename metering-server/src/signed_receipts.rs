@@ -4,19 +4,19 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use http::HeaderMap;
 use metering_core::receipts::{ReceiptError, ReceiptScope, ReceiptSigner, Statement};
+use metering_core::wire::{ReceiptKeyDocument, ReceiptKeysDocument};
 use metering_core::{Clock, FullStore, Service, SystemRandomness};
 use metering_proof::BatchSigner;
+use tokio::sync::watch;
 
 use crate::config::{Config, ConfigError};
-use crate::http::{Document, Reply, with_headers};
 use crate::operations::metric::counter;
 
 /// The signer of a process, and its public keys.
 #[derive(Debug, Clone)]
 pub(crate) struct SignedReceipts {
-    keys: Document,
+    keys: Arc<[ReceiptKeyDocument]>,
     signer: Arc<dyn ReceiptSigner>,
     always: ReceiptScope,
 }
@@ -26,7 +26,7 @@ pub(crate) struct SignedReceipts {
 struct Counted(BatchSigner);
 
 impl SignedReceipts {
-    /// Starts to sign, if there are keys.
+    /// Starts to sign, if there are keys. While `log` has the origin of a log, receipts name it.
     ///
     /// # Errors
     /// When the keys cannot be used, or the service has no public URL yet.
@@ -34,6 +34,7 @@ impl SignedReceipts {
         config: &Config,
         store: &Arc<dyn FullStore>,
         clock: &Arc<dyn Clock>,
+        log: watch::Receiver<Option<String>>,
     ) -> Result<Option<Self>, ConfigError> {
         let Some(ring) = config.receipts.keys()? else { return Ok(None) };
         let always = ReceiptScope::of_accounts(config.receipts.always()?);
@@ -41,10 +42,11 @@ impl SignedReceipts {
         // A reload can add the keys, but not the URL.
         let no_url = || ConfigError::key("public_url", "is needed by receipts.key_file, and takes a restart");
         let issuer = issuer.ok_or_else(no_url)?;
-        let keys = Document::new("application/jwk-set+json", ring.published().to_json());
+        let published = serde_json::from_str::<ReceiptKeysDocument>(&ring.published().to_json());
+        let keys = published.map_err(|error| ConfigError::key("receipts.key_file", error))?.keys.into();
         let (store, clock) = (Arc::clone(store), Arc::clone(clock));
         let (signer, signing) =
-            BatchSigner::start(ring.signing().clone(), issuer, store as _, Arc::new(SystemRandomness), clock);
+            BatchSigner::start(ring.signing().clone(), issuer, log, store as _, Arc::new(SystemRandomness), clock);
         // It ends with the last service that has the signer: a reload replaces both.
         tokio::spawn(signing);
         Ok(Some(Self { keys, signer: Arc::new(Counted(signer)), always }))
@@ -58,9 +60,9 @@ impl SignedReceipts {
         }
     }
 
-    /// The public keys, for a request with these headers.
-    pub(crate) fn keys(&self, headers: &HeaderMap) -> Reply {
-        with_headers(self.keys.reply(headers), vec![("cache-control", "public, max-age=60".to_owned())])
+    /// The public keys.
+    pub(crate) fn keys(&self) -> &[ReceiptKeyDocument] {
+        &self.keys
     }
 }
 
