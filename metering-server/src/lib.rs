@@ -9,6 +9,7 @@ mod api;
 mod authorize;
 mod chains;
 pub mod config;
+mod did;
 mod endpoints;
 mod front;
 mod gateway;

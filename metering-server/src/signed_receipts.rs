@@ -10,6 +10,7 @@ use metering_core::{Clock, FullStore, Service, SystemRandomness};
 use metering_proof::BatchSigner;
 
 use crate::config::{Config, ConfigError};
+use crate::did::Did;
 use crate::http::{Document, Reply, with_headers};
 use crate::operations::metric::counter;
 
@@ -17,6 +18,8 @@ use crate::operations::metric::counter;
 #[derive(Debug, Clone)]
 pub(crate) struct SignedReceipts {
     keys: Document,
+    /// The same keys as a DID document, if the service can have one.
+    did: Option<Document>,
     signer: Arc<dyn ReceiptSigner>,
     always: ReceiptScope,
 }
@@ -41,13 +44,15 @@ impl SignedReceipts {
         // A reload can add the keys, but not the URL.
         let no_url = || ConfigError::key("public_url", "is needed by receipts.key_file, and takes a restart");
         let issuer = issuer.ok_or_else(no_url)?;
-        let keys = Document::new("application/jwk-set+json", ring.published().to_json());
+        let published = ring.published();
+        let keys = Document::new("application/jwk-set+json", published.to_json());
+        let did = Did::of(&issuer).map(|did| Document::new("application/did+json", did.document(&published)));
         let (store, clock) = (Arc::clone(store), Arc::clone(clock));
         let (signer, signing) =
             BatchSigner::start(ring.signing().clone(), issuer, store as _, Arc::new(SystemRandomness), clock);
         // It ends with the last service that has the signer: a reload replaces both.
         tokio::spawn(signing);
-        Ok(Some(Self { keys, signer: Arc::new(Counted(signer)), always }))
+        Ok(Some(Self { keys, did, signer: Arc::new(Counted(signer)), always }))
     }
 
     /// The service with what signs for it, or without it if there is nothing.
@@ -60,8 +65,17 @@ impl SignedReceipts {
 
     /// The public keys, for a request with these headers.
     pub(crate) fn keys(&self, headers: &HeaderMap) -> Reply {
-        with_headers(self.keys.reply(headers), vec![("cache-control", "public, max-age=60".to_owned())])
+        cached(&self.keys, headers)
     }
+
+    /// The same as a DID document.
+    pub(crate) fn did(&self, headers: &HeaderMap) -> Option<Reply> {
+        self.did.as_ref().map(|document| cached(document, headers))
+    }
+}
+
+fn cached(document: &Document, headers: &HeaderMap) -> Reply {
+    with_headers(document.reply(headers), vec![("cache-control", "public, max-age=60".to_owned())])
 }
 
 #[async_trait]

@@ -125,6 +125,7 @@ pub(super) static ENDPOINTS: LazyLock<Table<App>> = LazyLock::new(|| {
         endpoint!(api::openapi_json).everywhere(),
         endpoint!(api::catalogue).everywhere(),
         call!(receipts::GetReceiptKeys as api::receipt_keys).everywhere(),
+        endpoint!(api::did).everywhere(),
         endpoint!(api::x402).everywhere(),
         endpoint!(api::x402_json).everywhere(),
     ])
