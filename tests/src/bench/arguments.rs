@@ -124,6 +124,8 @@ pub enum Part {
     Startup,
     /// Requests to a metered route compared with the same route unmetered, and with bare hyper
     Http,
+    /// Charged requests with receipts and with the log of postings, compared with neither
+    Proof,
     /// Requests through the gateway compared with nginx as a proxy to the same upstream
     Gateway,
     /// Streamed and long responses priced by usage through the gateway compared with nginx as a proxy
