@@ -19,10 +19,10 @@ use crate::table::write_pairs;
 /// Begin the log, and create the key that signs it if the file does not exist.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-From now on, every posting goes into the log. A server appends and signs it; give the server the key file. Clients trust the
-log by its verifier key: publish that in a place that is not the service itself. The file is readable by its owner only, and
-belongs to whoever runs the command. Keep it out of backups of the database: whoever restores one must not be able to sign a
-shorter log. Charges wait while the funds of all accounts are noted.
+From now on, every posting goes into the log. A server appends and signs it; set its log.key_file to the file. Clients
+trust the log by its verifier key: publish that in a place that is not the service itself. The file is readable by its
+owner only, and belongs to whoever runs the command. Keep it out of backups of the database: whoever restores one must
+not be able to sign a shorter log. Charges wait while the funds of all accounts are noted.
 
 Examples:
   metering admin log init /etc/metering/log.pem --public-url https://api.example.com
@@ -37,10 +37,11 @@ pub(super) struct InitArgs {
 /// End the log, and begin another one under a new origin: after the store was restored or moved.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-A restored store lacks postings that its log has shown to others. The log cannot go on like that: whoever follows it would take
-it for a fork. The first entry of the new epoch names the last one of the old epoch, and the next ones have the funds of all
-accounts. Clients need the new verifier key. A move does not copy the log; --after has the number of its last epoch. If the
-key was stolen, name a file that does not exist yet, for a new one. Asks for confirmation, unless --yes is given.
+A restored store lacks postings that its log has shown to others. The log cannot go on like that: whoever follows it
+would take it for a fork. The first entry of the new epoch has the size and root of the old one in this store, and the
+next ones have the funds of all accounts. Clients need the new verifier key. A move does not copy the log: there, --after
+has the number of its last epoch, and no entry names it. If the key was stolen, name a file that does not exist yet, for
+a new one. Asks for confirmation, unless --yes is given.
 
 Examples:
   metering admin log new-epoch /etc/metering/log.pem --because restored --public-url https://api.example.com
@@ -147,7 +148,7 @@ impl Begun {
             return write_json(out, &Document { epoch: *number, origin, verifier_key, created_key_file });
         }
         if *created_key_file {
-            writeln!(out, "Created {}. Give it to the servers, and to nobody else.\n", signer.file.display())?;
+            writeln!(out, "Created {}. Set log.key_file of the servers to it.\n", signer.file.display())?;
         }
         let lines: [(&str, &dyn Display); 3] = [("Epoch", number), ("Origin", origin), ("Verifier key", verifier)];
         write_pairs(out, &lines)

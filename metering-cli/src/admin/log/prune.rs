@@ -17,9 +17,9 @@ use crate::output::{Format, write_json};
 /// Delete the entries of the log from before a day. Their hashes stay, so that the log can still be followed.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Entries go in groups of 256 that are all older. The newest ones stay, however old. What goes cannot be in statements any more,
-receipts of that time cannot be checked against the log, and nobody can audit the log from its beginning: keep a backup for
-as long as you must answer for these bills. Asks for confirmation, unless --yes is given.
+Entries go in groups of 256 that are all older. The newest ones stay, however old. What goes cannot be in statements any
+more, receipts of that time cannot be checked against the log, and nobody can audit the log from its beginning: keep a
+backup for as long as you must answer for these bills. Asks for confirmation, unless --yes is given.
 
 Examples:
   metering admin log prune --before 2025-01-01 --dry-run
