@@ -1,7 +1,10 @@
-//! Signed receipts of requests: making them, and verifying them without the service.
+//! Signed receipts of requests, and the leaves of the log of every posting: making them, and verifying them without the
+//! service.
 //!
 //! [`BatchSigner`] signs many receipts with one signature, over the root of a Merkle tree of their payloads. A
 //! [`SignedReceipt`] has its payload, the path to that root and the signature. The format is in `docs/provable-bills.md`.
+//!
+//! The log has a commitment to the [`Opening`] of each posting ([`entry`]), and stores keep openings in [`Bundle`]s.
 //!
 //! ```
 //! use metering_log::keys::JwkSet;
@@ -20,11 +23,19 @@
 
 mod batch;
 mod batch_signer;
+mod bundle;
 mod key_ids;
+mod leaf;
+mod names;
 mod payload;
 mod receipt;
+mod salt;
 mod signed_root;
 
 pub use batch_signer::BatchSigner;
+pub use bundle::{BUNDLE_LEAVES, Bundle, ChainHead, Leaf, LeafFault, MalformedBundle, OpenedLeaf};
+pub use leaf::{MalformedOpening, Opening, PUBLIC_PREFIX, Posting, entry};
+pub use names::{Names, UnknownName};
 pub use payload::{PayloadFault, ReceiptPayload};
 pub use receipt::{ReceiptFault, SignedReceipt};
+pub use salt::{AccountSalts, Salt};

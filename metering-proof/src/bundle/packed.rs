@@ -1,0 +1,189 @@
+//! The bytes of a bundle: a byte for the format, and postcard. Accounts are listed once with their state before the bundle;
+//! the numbers and funds of their leaves follow by counting.
+
+use std::collections::HashMap;
+
+use metering_core::access::KeyNumber;
+use metering_core::chains::{TxHash, TxRef};
+use metering_core::clock::Day;
+use metering_core::money::LedgerKind;
+use metering_core::{Credits, Timestamp};
+use serde::{Deserialize, Serialize};
+
+use super::{Bundle, ChainHead, Leaf, MalformedBundle};
+use crate::leaf::{Posting, usage_kind, usage_number};
+
+const FORMAT: u8 = 1;
+/// How many earlier leaves a leaf is compared with.
+const NEAR: usize = 16;
+
+#[derive(Serialize, Deserialize)]
+struct Packed {
+    /// The time of the first leaf.
+    base: i64,
+    /// Accounts in the order of their first leaves: number, leaves and funds before the bundle.
+    accounts: Vec<(u32, u64, i64)>,
+    leaves: Vec<PackedLeaf>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct PackedLeaf {
+    /// The place of its account in the list; 0 for public entries.
+    place: u8,
+    /// Milliseconds since the leaf before.
+    later: i64,
+    what: What,
+}
+
+#[derive(Clone, PartialEq, Serialize, Deserialize)]
+enum What {
+    /// The same as an earlier leaf, with so many between them.
+    Again(u8),
+    Usage {
+        line: u32,
+        days_before: i64,
+        kind: u8,
+        key: u32,
+        calls: u64,
+        atoms: i64,
+    },
+    Ledger {
+        id: i64,
+        kind: String,
+        tx: Option<(u64, [u8; 32])>,
+        atoms: i64,
+    },
+    Opening(i64),
+    Imported(i64),
+    Public(String),
+}
+
+impl Bundle {
+    /// Its bytes, as a store keeps them.
+    #[must_use]
+    pub fn pack(&self) -> Vec<u8> {
+        let base = self.leaves.first().map_or(0, |leaf| leaf.at().unix_millis());
+        let mut packed = Packed { base, accounts: Vec::new(), leaves: Vec::with_capacity(self.leaves.len()) };
+        let (mut places, mut whats, mut last) = (HashMap::new(), Vec::<What>::new(), base);
+        for leaf in &self.leaves {
+            let place = match leaf {
+                Leaf::Public { .. } => 0,
+                Leaf::Posted { account, before, .. } => *places.entry(*account).or_insert_with(|| {
+                    packed.accounts.push((*account, before.leaves, before.funds.atoms()));
+                    // At most 256 leaves have at most 256 accounts.
+                    u8::try_from(packed.accounts.len() - 1).unwrap_or(u8::MAX)
+                }),
+            };
+            let at = leaf.at().unix_millis();
+            let what = What::of(leaf);
+            let back = whats.iter().rev().take(NEAR).position(|earlier| *earlier == what);
+            let again = back.and_then(|back| u8::try_from(back).ok()).map(What::Again);
+            whats.push(what.clone());
+            packed.leaves.push(PackedLeaf { place, later: at.wrapping_sub(last), what: again.unwrap_or(what) });
+            last = at;
+        }
+        let mut bytes = vec![FORMAT];
+        bytes.extend(postcard::to_allocvec(&packed).expect("all of its lengths are known"));
+        bytes
+    }
+
+    /// Reads the bytes of a bundle.
+    ///
+    /// # Errors
+    /// When they are not the bytes of a bundle.
+    pub fn unpack(bytes: &[u8]) -> Result<Self, MalformedBundle> {
+        let broken = |problem: &str| MalformedBundle(problem.to_owned());
+        let (format, bytes) = bytes.split_first().ok_or_else(|| broken("it is empty"))?;
+        if *format != FORMAT {
+            return Err(broken("it has an unknown format; use a newer program"));
+        }
+        let (packed, rest) =
+            postcard::take_from_bytes::<Packed>(bytes).map_err(|error| MalformedBundle(error.to_string()))?;
+        if !rest.is_empty() {
+            return Err(broken("it is followed by other bytes"));
+        }
+        let (mut bundle, mut whats, mut at, mut used) = (Self::default(), Vec::<What>::new(), packed.base, 0);
+        for PackedLeaf { place, later, what } in packed.leaves {
+            at = at.wrapping_add(later);
+            let what = match what {
+                What::Again(back) => {
+                    let earlier = whats.iter().rev().nth(back.into()).cloned();
+                    earlier.ok_or_else(|| broken("a leaf repeats none"))?
+                }
+                other => other,
+            };
+            whats.push(what.clone());
+            let at = Timestamp::from_unix_millis(at);
+            let leaf = if let What::Public(text) = what {
+                if place != 0 {
+                    return Err(broken("a public entry has an account"));
+                }
+                Leaf::Public { at, text }
+            } else {
+                let place = usize::from(place);
+                let (account, leaves, funds) =
+                    *packed.accounts.get(place).ok_or_else(|| broken("an account is missing"))?;
+                let is_first = place == used;
+                if place > used || (is_first && bundle.heads.contains_key(&account)) {
+                    return Err(broken("its accounts are not in the order of their leaves"));
+                }
+                used += usize::from(is_first);
+                let first = ChainHead { leaves, funds: Credits::from_atoms(funds) };
+                let before = if is_first { first } else { bundle.heads.get(&account).copied().unwrap_or(first) };
+                let (amount, posting) = what.posting(at).ok_or_else(|| broken("a leaf has an unknown kind"))?;
+                Leaf::Posted { account, before, at, amount, posting }
+            };
+            bundle.push(leaf).map_err(|fault| MalformedBundle(fault.to_string()))?;
+        }
+        if used < packed.accounts.len() {
+            return Err(broken("an account has no leaf"));
+        }
+        Ok(bundle)
+    }
+}
+
+impl What {
+    fn of(leaf: &Leaf) -> Self {
+        let (at, amount, posting) = match leaf {
+            Leaf::Public { text, .. } => return Self::Public(text.clone()),
+            Leaf::Posted { at, amount, posting, .. } => (at, amount.atoms(), posting),
+        };
+        match posting {
+            Posting::Opening => Self::Opening(amount),
+            Posting::Imported => Self::Imported(amount),
+            Posting::Ledger { id, kind, tx } => Self::Ledger {
+                id: *id,
+                kind: kind.as_str().to_owned(),
+                tx: tx.map(|tx| (tx.chain_id, *tx.hash.as_bytes())),
+                atoms: amount,
+            },
+            Posting::Usage { line, kind, day, key, calls } => Self::Usage {
+                line: *line,
+                days_before: at.day().unix_days().wrapping_sub(day.unix_days()),
+                kind: usage_number(*kind),
+                key: key.get(),
+                calls: *calls,
+                atoms: amount,
+            },
+        }
+    }
+
+    /// The posting at a time, and its amount; `None` if it has none that is known.
+    fn posting(self, at: Timestamp) -> Option<(Credits, Posting<u32>)> {
+        let (atoms, posting) = match self {
+            Self::Again(_) | Self::Public(_) => return None,
+            Self::Opening(atoms) => (atoms, Posting::Opening),
+            Self::Imported(atoms) => (atoms, Posting::Imported),
+            Self::Ledger { id, kind, tx, atoms } => {
+                let tx = tx.map(|(chain_id, hash)| TxRef { chain_id, hash: TxHash::from_bytes(hash) });
+                (atoms, Posting::Ledger { id, kind: LedgerKind::from_name(&kind)?, tx })
+            }
+            Self::Usage { line, days_before, kind, key, calls, atoms } => {
+                let day = Day::from_unix_days(at.day().unix_days().wrapping_sub(days_before));
+                let (kind, key) = (usage_kind(kind)?, KeyNumber::new(key));
+                (atoms, Posting::Usage { line, kind, day, key, calls })
+            }
+        };
+        Some((Credits::from_atoms(atoms), posting))
+    }
+}
