@@ -6,6 +6,8 @@
 //!
 //! The log has a commitment to the [`Opening`] of each posting ([`entry`]), and stores keep openings in [`Bundle`]s.
 //!
+//! [`Statements`] makes signed statements of accounts from the log, and [`AccountStatement`] is one to verify.
+//!
 //! ```
 //! use metering_log::keys::JwkSet;
 //! use metering_proof::SignedReceipt;
@@ -31,6 +33,8 @@ mod payload;
 mod receipt;
 mod salt;
 mod signed_root;
+mod statement;
+mod statements;
 
 pub use batch_signer::BatchSigner;
 pub use bundle::{BUNDLE_LEAVES, Bundle, ChainHead, Leaf, LeafFault, MalformedBundle, OpenedLeaf};
@@ -39,3 +43,5 @@ pub use names::{Names, UnknownName};
 pub use payload::{PayloadFault, ReceiptPayload};
 pub use receipt::{ReceiptFault, SignedReceipt};
 pub use salt::{AccountSalts, Salt};
+pub use statement::{AccountStatement, StatementFault, StatementSummary};
+pub use statements::{StatementError, Statements};

@@ -12,6 +12,7 @@ use metering_log::keys::{JwkSet, JwsError};
 use metering_log::tree::{ProofError, TreeHash, verify_inclusion};
 use serde::{Deserialize, Serialize};
 
+use crate::bundle::ChainHead;
 use crate::leaf::{Opening, entry};
 use crate::payload::ReceiptPayload;
 pub(crate) use line::ProvenLeaf;
@@ -22,15 +23,6 @@ pub(crate) use signed::SignedStatement;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct AccountStatement(AccountStatementDocument);
-
-/// An account before or after the lines of a statement.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct AccountState {
-    /// How many lines it has had: the number of the next one.
-    pub number: u64,
-    /// Its balance and what it holds.
-    pub funds: Credits,
-}
 
 /// What a verified page states.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -52,11 +44,11 @@ pub struct StatementSummary {
     /// The size and the root of the log's tree.
     pub tree: (u64, TreeHash),
     /// The account before the lines; `None` if the service does not say it, as there are no lines.
-    pub opening: Option<AccountState>,
+    pub opening: Option<ChainHead>,
     /// The lines.
     pub lines: Vec<Opening>,
     /// The account after the lines.
-    pub closing: Option<AccountState>,
+    pub closing: Option<ChainHead>,
     /// Whether another page follows.
     pub has_next: bool,
 }
@@ -208,25 +200,23 @@ fn check(
 }
 
 /// The account after a line, if the line continues it.
-fn after(before: Option<AccountState>, line: &Opening) -> Result<AccountState, StatementFault> {
+fn after(before: Option<ChainHead>, line: &Opening) -> Result<ChainHead, StatementFault> {
     let before = before.ok_or(StatementFault::WrongBalance("opening"))?;
-    if line.number != before.number {
-        return Err(StatementFault::Missing { expected: before.number, found: line.number });
+    if line.number != before.leaves {
+        return Err(StatementFault::Missing { expected: before.leaves, found: line.number });
     }
-    if before.funds.checked_add(line.amount) != Some(line.funds) {
-        return Err(StatementFault::WrongFunds(line.number));
-    }
-    Ok(AccountState { number: line.number.saturating_add(1), funds: line.funds })
+    let after = before.after(line.amount).filter(|after| after.funds == line.funds);
+    after.ok_or(StatementFault::WrongFunds(line.number))
 }
 
-fn read_state(state: &AccountStateDocument, which: &'static str) -> Result<AccountState, StatementFault> {
+fn read_state(state: &AccountStateDocument, which: &'static str) -> Result<ChainHead, StatementFault> {
     let atoms = state.funds.parse().map_err(|_| StatementFault::WrongBalance(which))?;
-    Ok(AccountState { number: state.number, funds: Credits::from_atoms(atoms) })
+    Ok(ChainHead { leaves: state.number, funds: Credits::from_atoms(atoms) })
 }
 
-impl From<AccountState> for AccountStateDocument {
-    fn from(state: AccountState) -> Self {
-        Self { number: state.number, funds: state.funds.atoms().to_string() }
+impl From<ChainHead> for AccountStateDocument {
+    fn from(state: ChainHead) -> Self {
+        Self { number: state.leaves, funds: state.funds.atoms().to_string() }
     }
 }
 
@@ -255,3 +245,6 @@ impl StatementSummary {
         Unmatched::of(&self.account, &self.lines).among(receipts)
     }
 }
+
+#[cfg(test)]
+mod tests;
