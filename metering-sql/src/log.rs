@@ -220,6 +220,15 @@ pub async fn lines(db: &mut dyn Executor) -> Result<Vec<(u32, UsageLine)>> {
     db.query(sql, &[]).await?.iter().map(|row| Ok((row.get(0)?, usage_lines::read(row, 1)?))).collect()
 }
 
+/// The states of the accounts with these numbers, in order.
+pub async fn numbered(db: &mut dyn Executor, epoch: u32, numbers: &[u32]) -> Result<Vec<LoggedAccount>> {
+    let numbers: Vec<i64> = numbers.iter().copied().map(i64::from).collect();
+    let sql = "SELECT account FROM log_account WHERE epoch = ?1 AND number {in ?2} ORDER BY number";
+    let found = db.query(sql, &values![epoch, numbers]).await?;
+    let rows = found.iter().map(|row| Ok(AccountRow(row.get(0)?))).collect::<Result<Vec<_>>>()?;
+    accounts(db, epoch, &rows).await
+}
+
 /// Appends a step, if the log is as the step expects.
 pub async fn append(db: &mut dyn Executor, step: &LogStep) -> Result<bool> {
     let (epoch, new) = (step.epoch, i64::try_from(step.accounts.len()).unwrap_or(i64::MAX));

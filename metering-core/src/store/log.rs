@@ -64,6 +64,10 @@ pub trait LogStore: Store {
     /// The log's numbers of usage lines, in order. Epochs share them.
     async fn logged_lines(&self) -> Result<Vec<(u32, UsageLine)>, StoreError>;
 
+    /// The states of accounts by their numbers in the log, as [`LogStore::logged_accounts`] has them, in order. Numbers
+    /// that no account has are left out.
+    async fn numbered_accounts(&self, epoch: u32, numbers: &[u32]) -> Result<Vec<LoggedAccount>, StoreError>;
+
     /// Appends to the log if its size still is [`LogStep::from`], the epoch is open, and the node has its lease. Otherwise
     /// `false`, and nothing changes.
     async fn append_log(&self, step: LogStep) -> Result<bool, StoreError>;
