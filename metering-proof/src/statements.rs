@@ -5,7 +5,6 @@
 
 mod scan;
 
-use std::collections::BTreeMap;
 use std::fmt::Display;
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,10 +16,9 @@ use metering_core::wire::AccountStatementDocument;
 use metering_core::{StoreError, Timestamp};
 use metering_log::checkpoint::{Checkpoint, SignedCheckpoint};
 use metering_log::keys::PrivateKey;
-use metering_log::tree::{Tile, TreeHash, inclusion_proof, inclusion_tiles, read_tile};
 
 use crate::bundle::{BUNDLE_LEAVES, Bundle, ChainHead, Leaf, OpenedLeaf};
-use crate::names::Names;
+use crate::lookup::{LogReadError, Lookup};
 use crate::reader::LogReader;
 use crate::statement::{ProvenLeaf, SignedStatement};
 use scan::{Found, Scan};
@@ -29,6 +27,8 @@ use scan::{Found, Scan};
 const PAGE: usize = 1_000;
 /// Bundles that are read at once.
 const BUNDLES: u64 = 64;
+/// Lines that are proved at once.
+const PROVED: usize = 64;
 /// How long after a period its statement is complete although the log has no later leaf, if nothing waits to be in the log.
 const SETTLED: Duration = Duration::from_secs(600);
 
@@ -65,6 +65,9 @@ pub enum StatementError {
     /// The store failed.
     #[error(transparent)]
     Store(#[from] StoreError),
+    /// The log cannot be read.
+    #[error(transparent)]
+    Log(#[from] LogReadError),
     /// What the store has is not a log.
     #[error("the log cannot be read: {0}")]
     Corrupt(String),
@@ -111,7 +114,6 @@ impl Statements {
             None => Found { opening: Some(ChainHead::default()), ..Found::default() },
         };
         let (until, complete) = self.until(&epoch, checkpoint, period, now).await?;
-        let closing = found.closing();
         let mut page = AccountStatementDocument {
             org_id: account.id.to_string(),
             period: period.to_string(),
@@ -120,15 +122,14 @@ impl Statements {
             complete,
             opening: found.opening.map(Into::into),
             next: found.next(),
-            lines: Vec::with_capacity(found.lines.len()),
-            closing: closing.map(Into::into),
+            lines: Vec::new(),
+            closing: found.closing().map(Into::into),
             held: account.totals.held.atoms().to_string(),
             checkpoint: note.clone(),
             signature: String::new(),
         };
-        for line in self.prove(&epoch, known.as_ref(), found.lines, checkpoint.size()).await? {
-            page.lines.push(line.to_document());
-        }
+        let proven = self.prove(&epoch, &found.lines, checkpoint.size()).await?;
+        page.lines.extend(proven.iter().map(ProvenLeaf::to_document));
         let signed = SignedStatement::of(&page, self.issuer.clone(), now.unix_seconds(), checkpoint);
         let signed = signed.map_err(|number| StatementError::corrupt(format_args!("line {number}")))?;
         page.signature = signed.sign(&self.key).map_err(StatementError::corrupt)?;
@@ -206,42 +207,28 @@ impl Statements {
         Ok((last, false))
     }
 
-    /// The openings and inclusion proofs of leaves, which are in the order of their positions.
+    /// The openings and inclusion proofs of leaves.
     async fn prove(
         &self,
         epoch: &LogEpoch,
-        known: Option<&LoggedAccount>,
-        lines: Vec<(u64, Leaf)>,
+        lines: &[(u64, Leaf)],
         size: u64,
     ) -> Result<Vec<ProvenLeaf>, StatementError> {
-        let (Some(known), false) = (known, lines.is_empty()) else { return Ok(Vec::new()) };
-        let mut names = Names::new(epoch);
-        names.add_account(known.number.unwrap_or(u32::MAX), &known.id);
-        for (number, line) in self.store.logged_lines().await? {
-            names.add_line(number, line);
-        }
-        let mut tiles = BTreeMap::<Tile, Vec<TreeHash>>::new();
         let mut proven = Vec::with_capacity(lines.len());
-        for (position, leaf) in lines {
-            // At most the tile of the leaf and those at the edge of the tree are kept of the lowest level.
-            tiles.retain(|tile, _| tile.level() > 0 || !tile.is_full() || tile.index() == bundle_of(position));
-            for tile in inclusion_tiles(position, size) {
-                if !tiles.contains_key(&tile) {
-                    tiles.insert(tile, self.tile(epoch, tile).await?);
+        let mut lookup = Lookup::new(epoch);
+        // A line may need a tile of its own, so few are proved at once.
+        for lines in lines.chunks(PROVED) {
+            let positions: Vec<u64> = lines.iter().map(|(position, _)| *position).collect();
+            let leaves: Vec<&Leaf> = lines.iter().map(|(_, leaf)| leaf).collect();
+            let opened = lookup.open(&*self.store, bundle_of(positions[0]), &leaves).await?;
+            let paths = self.reader.prove_all(epoch, &positions, size).await?;
+            for ((position, opened), path) in positions.into_iter().zip(opened).zip(paths) {
+                if let OpenedLeaf::Posted { opening, salt } = opened {
+                    proven.push(ProvenLeaf { position, opening, salt, path });
                 }
-            }
-            let path = inclusion_proof(&tiles, position, size).map_err(StatementError::corrupt)?;
-            if let OpenedLeaf::Posted { opening, salt } = leaf.open(&names).map_err(StatementError::corrupt)? {
-                proven.push(ProvenLeaf { position, opening, salt, path });
             }
         }
         Ok(proven)
-    }
-
-    async fn tile(&self, epoch: &LogEpoch, tile: Tile) -> Result<Vec<TreeHash>, StatementError> {
-        let bytes = self.reader.tile(epoch.number, tile).await.map_err(StatementError::corrupt)?;
-        let bytes = bytes.ok_or_else(|| StatementError::corrupt(format_args!("{tile:?} is missing")))?;
-        read_tile(&bytes, tile.width()).map_err(StatementError::corrupt)
     }
 }
 

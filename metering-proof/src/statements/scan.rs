@@ -29,7 +29,8 @@ pub(super) struct Found {
     pub(super) opening: Option<ChainHead>,
     /// Positions and leaves.
     pub(super) lines: Vec<(u64, Leaf)>,
-    has_more: bool,
+    /// Whether others follow.
+    pub(super) has_more: bool,
 }
 
 impl Scan {
