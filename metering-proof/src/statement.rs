@@ -137,7 +137,7 @@ impl AccountStatement {
     pub fn verify(&self, keys: &JwkSet, checkpoint: &Checkpoint) -> Result<StatementSummary, StatementFault> {
         let page = &self.0;
         let signed = SignedStatement::read(&page.signature, keys)?.ok_or(StatementFault::OtherStatement)?;
-        let account: AccountId = page.org_id.parse()?;
+        let account = page.org_id.parse::<AccountId>()?;
         let (size, root) = (checkpoint.size(), checkpoint.root());
         if (signed.log.as_str(), signed.size, signed.root) != (checkpoint.origin(), size, root) {
             return Err(StatementFault::OtherCheckpoint);
@@ -210,7 +210,7 @@ fn after(before: Option<ChainHead>, line: &Opening) -> Result<ChainHead, Stateme
 }
 
 fn read_state(state: &AccountStateDocument, which: &'static str) -> Result<ChainHead, StatementFault> {
-    let atoms = state.funds.parse().map_err(|_| StatementFault::WrongBalance(which))?;
+    let atoms = state.funds.parse::<i64>().map_err(|_| StatementFault::WrongBalance(which))?;
     Ok(ChainHead { leaves: state.number, funds: Credits::from_atoms(atoms) })
 }
 

@@ -106,7 +106,7 @@ impl Statements {
         let epoch = epochs.into_iter().rev().find(|epoch| epoch.began_at < period.end());
         let epoch = epoch.ok_or(StatementError::BeforeLog(began))?;
         let (_, note) = epoch.checkpoint.as_ref().ok_or(StatementError::NoCheckpoint)?;
-        let signed: SignedCheckpoint = note.parse().map_err(StatementError::corrupt)?;
+        let signed = note.parse::<SignedCheckpoint>().map_err(StatementError::corrupt)?;
         let checkpoint = signed.checkpoint();
         let known = self.store.logged_account(epoch.number, &account.id).await?;
         let found = match &known {
