@@ -1,6 +1,7 @@
 //! The metering API: a table of endpoints, and one file of handlers per resource.
 
 mod account;
+mod account_statement;
 pub(crate) mod app;
 mod billing;
 mod checkout;
@@ -32,6 +33,7 @@ mod topup;
 mod webhooks;
 
 pub(crate) use account::*;
+pub(crate) use account_statement::*;
 pub(crate) use billing::*;
 pub(crate) use checkout::*;
 pub(crate) use child_accounts::*;

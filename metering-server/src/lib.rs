@@ -25,6 +25,7 @@ mod receipt_file;
 mod run;
 mod signed_receipts;
 mod signups;
+mod statements;
 mod stripe;
 mod webhooks;
 

@@ -1,5 +1,5 @@
 //! Signed receipts of requests: what signs them, and the keys that it publishes. Embedders bring their own signer; this
-//! is the server's.
+//! is the server's. Statements are signed by the same key.
 
 use std::sync::Arc;
 
@@ -13,6 +13,7 @@ use crate::config::{Config, ConfigError};
 use crate::did::Did;
 use crate::http::{Document, Reply, with_headers};
 use crate::operations::metric::counter;
+use crate::statements::Statements;
 
 /// The signer of a process, and its public keys.
 #[derive(Debug, Clone)]
@@ -22,6 +23,7 @@ pub(crate) struct SignedReceipts {
     did: Option<Document>,
     signer: Arc<dyn ReceiptSigner>,
     always: ReceiptScope,
+    statements: Statements,
 }
 
 /// Counts what it signs.
@@ -47,12 +49,15 @@ impl SignedReceipts {
         let published = ring.published();
         let keys = Document::new("application/jwk-set+json", published.to_json());
         let did = Did::of(&issuer).map(|did| Document::new("application/did+json", did.document(&published)));
+        let statements =
+            metering_proof::Statements::new(Arc::clone(store) as _, ring.signing().clone(), issuer.clone());
+        let statements = Statements::new(statements);
         let (store, clock) = (Arc::clone(store), Arc::clone(clock));
         let (signer, signing) =
             BatchSigner::start(ring.signing().clone(), issuer, store as _, Arc::new(SystemRandomness), clock);
         // It ends with the last service that has the signer: a reload replaces both.
         tokio::spawn(signing);
-        Ok(Some(Self { keys, did, signer: Arc::new(Counted(signer)), always }))
+        Ok(Some(Self { keys, did, signer: Arc::new(Counted(signer)), always, statements }))
     }
 
     /// The service with what signs for it, or without it if there is nothing.
@@ -61,6 +66,11 @@ impl SignedReceipts {
             Some(receipts) => service.with_receipts(Arc::clone(&receipts.signer), receipts.always.clone()),
             None => service.without_receipts(),
         }
+    }
+
+    /// What makes statements of accounts.
+    pub(crate) fn statements(&self) -> &Statements {
+        &self.statements
     }
 
     /// The public keys, for a request with these headers.

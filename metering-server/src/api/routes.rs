@@ -27,6 +27,8 @@ pub(super) static ENDPOINTS: LazyLock<Table<App>> = LazyLock::new(|| {
         call!(account::GetUsageCsv as api::usage_csv).compressed(),
         call!(account::GetLedger => api::ledger).compressed(),
         call!(account::GetLedgerCsv as api::ledger_csv).compressed(),
+        call!(account::GetStatement => api::account_statement).compressed(),
+        call!(account::GetStatementCsv as api::account_statement_csv).compressed(),
         call!(account::ListReceipts => api::receipts).compressed(),
         call!(account::GetReceipt => api::receipt),
         call!(account::GetReceiptPdf as api::receipt_pdf),
