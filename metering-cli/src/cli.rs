@@ -18,6 +18,7 @@ use crate::client::charging::catch_up::CatchUpArgs;
 use crate::client::charging::mcp::McpArgs;
 use crate::client::charging::requests::RequestsArgs;
 use crate::client::charging::signed_receipt::ReceiptArgs;
+use crate::client::charging::statement::StatementArgs;
 use crate::client::charging::stream::StreamArgs;
 use crate::client::events::list::EventsArgs;
 use crate::client::events::webhooks::WebhooksArgs;
@@ -74,6 +75,7 @@ pub(crate) enum Command {
     Routes(RoutesArgs),
     Call(CallArgs),
     Receipt(ReceiptArgs),
+    Statement(StatementArgs),
     Stream(StreamArgs),
     CatchUp(CatchUpArgs),
     Mcp(McpArgs),
@@ -109,6 +111,7 @@ impl Command {
             Self::Routes(args) => args.run(out).await,
             Self::Call(args) => args.run(out).await,
             Self::Receipt(args) => args.run(out).await,
+            Self::Statement(args) => args.run(out).await,
             Self::Stream(args) => args.run(out).await,
             Self::CatchUp(args) => args.run(out).await,
             Self::Mcp(args) => args.run(out).await,

@@ -2,6 +2,7 @@
 //!
 //! Rules take `now` as an argument; only programs read a [`Clock`]. So a test can run every rule at midnight.
 
+mod calendar_period;
 mod last_hours;
 mod month;
 
@@ -11,6 +12,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
+pub use calendar_period::{CalendarPeriod, CalendarPeriodError};
 pub use month::Month;
 
 const MILLIS_PER_SECOND: i64 = 1_000;

@@ -23,6 +23,7 @@
 //! ```
 
 mod account;
+mod account_statement;
 mod auto_top_up;
 mod billing;
 mod browser_sessions;
@@ -67,6 +68,7 @@ mod webhook_health;
 mod webhooks;
 
 pub use account::{BalanceDocument, MemberRights};
+pub use account_statement::{AccountStateDocument, AccountStatementDocument, StatementLineDocument};
 pub use auto_top_up::{AutoTopUpRequest, AutoTopUpResponse, CardChargeDocument, SavedCardDocument, TopUpRuleDocument};
 pub use billing::{DeductRequest, DeductResponse, LookupResponse};
 pub use browser_sessions::{

@@ -24,4 +24,4 @@ pub use refusal::PayRefusal;
 pub use reverts::{CodeHash, Exposure, RevertBook, RevertLimits, RevertPause, RevertSubject, RevertTurn};
 pub use settler::{Facilitator, FacilitatorError, GasFunds, Spendable, SubmitError, Submitter, TokenReader};
 pub use sign_in_refusal::SignInRefusal;
-pub use statement_signer::StatementSigner;
+pub use statement_signer::{StatementSignature, StatementSigner};

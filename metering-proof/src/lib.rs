@@ -8,6 +8,8 @@
 //! The [`Sequencer`] appends to it, a [`LogReader`] makes tiles, entries and proofs of it, and [`verify_log`] computes all of
 //! it again.
 //!
+//! [`Statements`] makes signed statements of accounts from the log, and [`AccountStatement`] is one to verify.
+//!
 //! ```
 //! use metering_log::keys::JwkSet;
 //! use metering_proof::SignedReceipt;
@@ -36,6 +38,8 @@ mod receipt;
 mod salt;
 mod sequencer;
 mod signed_root;
+mod statement;
+mod statements;
 mod verify_log;
 
 pub use batch_signer::BatchSigner;
@@ -48,4 +52,6 @@ pub use reader::{AccountLeaf, LogReader};
 pub use receipt::{ReceiptFault, SignedReceipt};
 pub use salt::{AccountSalts, Salt};
 pub use sequencer::{Sequencer, SequencerError, Stepped};
+pub use statement::{AccountStatement, StatementFault, StatementSummary};
+pub use statements::{StatementError, Statements};
 pub use verify_log::{LogFault, verify_log};

@@ -1,6 +1,7 @@
 //! The metering API: a table of endpoints, and one file of handlers per resource.
 
 mod account;
+mod account_statement;
 pub(crate) mod app;
 mod billing;
 mod checkout;
@@ -11,6 +12,7 @@ mod documents;
 mod email;
 mod events;
 mod holds;
+mod identity;
 mod keys;
 mod log;
 mod members;
@@ -32,6 +34,7 @@ mod topup;
 mod webhooks;
 
 pub(crate) use account::*;
+pub(crate) use account_statement::*;
 pub(crate) use billing::*;
 pub(crate) use checkout::*;
 pub(crate) use child_accounts::*;
@@ -41,6 +44,7 @@ pub(crate) use documents::Documents;
 pub(crate) use email::*;
 pub(crate) use events::*;
 pub(crate) use holds::*;
+pub(crate) use identity::*;
 pub(crate) use keys::*;
 pub(crate) use log::*;
 pub(crate) use members::*;

@@ -32,7 +32,7 @@ pub(crate) use body::Bodies;
 pub(crate) use body_budget::{BodyBudget, BodyBuffer, BodyShare, Kept};
 pub(crate) use client_address::ClientAddress;
 pub(crate) use comments::Comments;
-pub(crate) use compression::{Document, compressed};
+pub(crate) use compression::{Document, cached, compressed};
 pub(crate) use connection::Connection;
 pub(crate) use cookie::{Cookie, cookie};
 pub(crate) use cross_origin::CrossOrigin;

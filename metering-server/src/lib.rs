@@ -9,6 +9,7 @@ mod api;
 mod authorize;
 mod chains;
 pub mod config;
+mod did;
 mod endpoints;
 mod front;
 mod gateway;
@@ -25,6 +26,7 @@ mod receipt_file;
 mod run;
 mod signed_receipts;
 mod signups;
+mod statements;
 mod stripe;
 mod webhooks;
 

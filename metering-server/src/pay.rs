@@ -20,6 +20,7 @@ use zeroize::Zeroizing;
 
 use crate::chains::Readers;
 use crate::config::{Config, OfferConfig, PayConfig, Settle};
+use crate::did::{Did, JwsSigner};
 use crate::http::Shutdown;
 pub(crate) use gas::{GasState, GasWatch};
 
@@ -107,7 +108,7 @@ pub(crate) fn prepare(
         reverts: RevertLimits { per_chain: pay.max_reverts, ..RevertLimits::default() },
         limit: Some(limit),
         challenges: challenges(pay, public_url)?,
-        signer: signer(pay)?,
+        signer: signer(config, public_url)?,
         ..OfferSettings::default()
     };
     Ok(Some((settings, Unread(unread))))
@@ -140,10 +141,14 @@ fn gas_key(pay: &PayConfig) -> Result<Wallet, ConfigError> {
     Wallet::from_key_file(&content(key, file)?, None).map_err(|error| ConfigError::key(key, error))
 }
 
-/// Who signs offers and receipts.
-fn signer(pay: &PayConfig) -> Result<Option<Arc<dyn StatementSigner>>, ConfigError> {
+/// Who signs offers and receipts: a wallet, or else the key of receipts of requests.
+fn signer(config: &Config, public_url: &str) -> Result<Option<Arc<dyn StatementSigner>>, ConfigError> {
     let key = "pay.receipt_key_file";
-    let Some(file) = &pay.receipt_key_file else { return Ok(None) };
+    let Some(file) = &config.pay.receipt_key_file else {
+        let signing = config.receipts.keys()?.zip(Did::of(public_url));
+        let signer = signing.map(|(ring, did)| JwsSigner::new(&did, ring.signing().clone()));
+        return Ok(signer.map(|signer| Arc::new(signer) as Arc<dyn StatementSigner>));
+    };
     let wallet = Wallet::from_key_file(&content(key, file)?, None).map_err(|error| ConfigError::key(key, error))?;
     tracing::info!(signer = %wallet.address().to_checksummed(), "signing offers and receipts of payments with requests");
     Ok(Some(Arc::new(wallet)))

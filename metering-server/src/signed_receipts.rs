@@ -1,9 +1,10 @@
 //! Signed receipts of requests: what signs them, and the keys that it publishes. Embedders bring their own signer; this
-//! is the server's.
+//! is the server's. Statements are signed by the same key.
 
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use http::HeaderMap;
 use metering_core::receipts::{ReceiptError, ReceiptScope, ReceiptSigner, Statement};
 use metering_core::wire::{ReceiptKeyDocument, ReceiptKeysDocument};
 use metering_core::{Clock, FullStore, Service, SystemRandomness};
@@ -11,14 +12,20 @@ use metering_proof::BatchSigner;
 use tokio::sync::watch;
 
 use crate::config::{Config, ConfigError};
+use crate::did::Did;
+use crate::http::{Document, Reply, cached};
 use crate::operations::metric::counter;
+use crate::statements::Statements;
 
 /// The signer of a process, and its public keys.
 #[derive(Debug, Clone)]
 pub(crate) struct SignedReceipts {
     keys: Arc<[ReceiptKeyDocument]>,
+    /// The same keys as a DID document, if the service can have one.
+    did: Option<Document>,
     signer: Arc<dyn ReceiptSigner>,
     always: ReceiptScope,
+    statements: Statements,
 }
 
 /// Counts what it signs.
@@ -42,14 +49,19 @@ impl SignedReceipts {
         // A reload can add the keys, but not the URL.
         let no_url = || ConfigError::key("public_url", "is needed by receipts.key_file, and takes a restart");
         let issuer = issuer.ok_or_else(no_url)?;
-        let published = serde_json::from_str::<ReceiptKeysDocument>(&ring.published().to_json());
-        let keys = published.map_err(|error| ConfigError::key("receipts.key_file", error))?.keys.into();
+        let published = ring.published();
+        let keys = serde_json::from_str::<ReceiptKeysDocument>(&published.to_json());
+        let keys = keys.map_err(|error| ConfigError::key("receipts.key_file", error))?.keys.into();
+        let did = Did::of(&issuer).map(|did| Document::new("application/did+json", did.document(&published)));
+        let statements =
+            metering_proof::Statements::new(Arc::clone(store) as _, ring.signing().clone(), issuer.clone());
+        let statements = Statements::new(statements);
         let (store, clock) = (Arc::clone(store), Arc::clone(clock));
         let (signer, signing) =
             BatchSigner::start(ring.signing().clone(), issuer, log, store as _, Arc::new(SystemRandomness), clock);
         // It ends with the last service that has the signer: a reload replaces both.
         tokio::spawn(signing);
-        Ok(Some(Self { keys, signer: Arc::new(Counted(signer)), always }))
+        Ok(Some(Self { keys, did, signer: Arc::new(Counted(signer)), always, statements }))
     }
 
     /// The service with what signs for it, or without it if there is nothing.
@@ -60,9 +72,19 @@ impl SignedReceipts {
         }
     }
 
+    /// What makes statements of accounts.
+    pub(crate) fn statements(&self) -> &Statements {
+        &self.statements
+    }
+
     /// The public keys.
     pub(crate) fn keys(&self) -> &[ReceiptKeyDocument] {
         &self.keys
+    }
+
+    /// The same as a DID document.
+    pub(crate) fn did(&self, headers: &HeaderMap) -> Option<Reply> {
+        self.did.as_ref().map(|document| cached(document, headers))
     }
 }
 

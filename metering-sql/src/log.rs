@@ -207,6 +207,14 @@ pub async fn accounts(db: &mut dyn Executor, epoch: u32, rows: &[AccountRow]) ->
     Ok(rows.iter().filter_map(|row| states.get(row).cloned()).collect())
 }
 
+/// The state of an account that has a log number.
+pub async fn account(db: &mut dyn Executor, epoch: u32, id: &AccountId) -> Result<Option<LoggedAccount>> {
+    let rows = db.query("SELECT a.id FROM account a WHERE a.org_id = ?1", &values![id.as_str()]).await?;
+    let Some(row) = rows.first() else { return Ok(None) };
+    let found = accounts(db, epoch, &[AccountRow(row.get(0)?)]).await?;
+    Ok(found.into_iter().find(|account| account.number.is_some()))
+}
+
 /// The log's numbers of usage lines.
 pub async fn lines(db: &mut dyn Executor) -> Result<Vec<(u32, UsageLine)>> {
     let sql = "SELECT number, route_template, http_method, source FROM log_line ORDER BY number";

@@ -25,6 +25,7 @@ mod machine;
 mod nginx;
 mod overlap;
 mod postgres;
+mod proof;
 mod proxies;
 mod random;
 mod rounds;
@@ -71,6 +72,7 @@ pub fn run(arguments: &Arguments, out: &mut dyn Write) -> Result<(), Failure> {
                 Part::Aged => aged::write(arguments, out).await?,
                 Part::Startup => startup::write(arguments, out).await?,
                 Part::Http => http::write(arguments, &tools, out).await?,
+                Part::Proof => proof::write(arguments, &tools, out).await?,
                 Part::Gateway => gateway::write(arguments, &tools, out).await?,
                 Part::Llm => llm::write(arguments, &tools, out).await?,
                 Part::Overlap => overlap::write(arguments, &tools, out).await?,

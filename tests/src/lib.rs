@@ -21,6 +21,7 @@ pub mod patroni;
 pub mod pgbouncer;
 pub mod ports;
 pub mod postgres;
+pub mod posting_log;
 mod process;
 pub mod program;
 pub mod proxies;

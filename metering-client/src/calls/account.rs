@@ -2,11 +2,12 @@
 
 use metering_core::Day;
 use metering_core::access::{KeyId, RoutePatterns};
+use metering_core::clock::CalendarPeriod;
 use metering_core::wire::call::{Bounded, Clamped, EntryNumber};
 use metering_core::wire::{
-    AccountExportDocument, ActivityDocument, BalanceDocument, BuyerRequest, BuyerResponse, ByEndpointDocument,
-    DailyUsageDocument, LedgerDocument, ReceiptDocument, ReceiptsDocument, RequestDocument, RequestsDocument,
-    UsageSummary, VolumesDocument,
+    AccountExportDocument, AccountStatementDocument, ActivityDocument, BalanceDocument, BuyerRequest, BuyerResponse,
+    ByEndpointDocument, DailyUsageDocument, LedgerDocument, ReceiptDocument, ReceiptsDocument, RequestDocument,
+    RequestsDocument, UsageSummary, VolumesDocument,
 };
 use metering_core::{call, parameters};
 
@@ -67,6 +68,14 @@ parameters! {
         after: Option<EntryNumber> = 0,
         /// Maximum number of entries, 10,000 by default
         limit: Bounded<10_000, 10_000> = 10_000,
+    }
+
+    /// Which lines.
+    StatementLines {
+        /// The UTC day or month
+        period: CalendarPeriod = "2026-11",
+        /// The value of `next` in the previous response
+        after: Option<u64> = 65_536,
     }
 
     /// Which receipts.
@@ -163,6 +172,30 @@ call! {
     GetLedgerCsv("ledger_csv") = GET "/credits/ledger.csv" in "account" for KEY;
     takes(LedgerCsvPage, ());
     returns(200, "Ledger entries": String as "text/csv") or(ValidationFailed);
+
+    /// The statement of a day or a month, with proofs
+    ///
+    /// Every change of the account's funds (its balance and what is held) in the order of the service's log, each with its
+    /// number in the account, its position in the log, and the proof that the tree of the checkpoint has it.
+    /// `metering statement verify` checks all of that, and your receipts against it. If `next` is not null, more lines
+    /// follow: send it as `after`; each page is signed and can be verified alone. A statement that is not `complete` has
+    /// what the log has until `until`.
+    GetStatement("statement") = GET "/statements/{period}" in "account" for KEY;
+    takes(StatementLines, ());
+    returns(200, "A page of the statement": AccountStatementDocument)
+        or(ValidationFailed, StatementNotFound: "the service keeps no log, or not of that time",
+            RateLimited: "another statement of the account is being made");
+
+    /// The statement of a day or a month, as a CSV file without proofs
+    ///
+    /// The columns are `number,at,type,credits,funds,calls,route,source,key_number,entry,chain_id,tx_hash`. If more lines
+    /// follow, the `Link` header has their URL (`rel="next"`). A text that a spreadsheet would take for a formula begins
+    /// with an apostrophe.
+    GetStatementCsv("statement_csv") = GET "/statements/{period}/lines.csv" in "account" for KEY;
+    takes(StatementLines, ());
+    returns(200, "Lines of the statement": String as "text/csv")
+        or(ValidationFailed, StatementNotFound: "the service keeps no log, or not of that time",
+            RateLimited: "another statement of the account is being made");
 
     /// Receipts for purchases, newest first
     ///

@@ -60,6 +60,9 @@ pub trait LogStore: Store {
     /// no funds in the log. Rows that no account has are left out.
     async fn logged_accounts(&self, epoch: u32, rows: &[AccountRow]) -> Result<Vec<LoggedAccount>, StoreError>;
 
+    /// The state of one account, as [`LogStore::logged_accounts`] has it; `None` if it has no log number.
+    async fn logged_account(&self, epoch: u32, account: &AccountId) -> Result<Option<LoggedAccount>, StoreError>;
+
     /// The log's numbers of usage lines, in order. Epochs share them.
     async fn logged_lines(&self) -> Result<Vec<(u32, UsageLine)>, StoreError>;
 

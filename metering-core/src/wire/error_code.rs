@@ -118,6 +118,8 @@ error_codes! {
     WebhookNotFound = "webhook_not_found" 404,
     /// The webhook has no such delivery.
     DeliveryNotFound = "delivery_not_found" 404,
+    /// The service keeps no log, or not of this period, so there is no statement.
+    StatementNotFound = "statement_not_found" 404,
     /// The path does not have this method.
     MethodNotAllowed = "method_not_allowed" 405,
     /// The client accepts none of the response types on offer.

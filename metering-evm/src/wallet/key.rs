@@ -5,7 +5,7 @@ use std::fmt;
 use k256::ecdsa::{SigningKey, VerifyingKey};
 use metering_core::chains::{Address, TokenDomain, WalletSignature, signing_digest};
 use metering_core::offers::Authorization;
-use metering_pay::offers::StatementSigner;
+use metering_pay::offers::{StatementSignature, StatementSigner};
 use sha3::{Digest, Keccak256};
 use zeroize::Zeroizing;
 
@@ -112,7 +112,7 @@ impl Wallet {
     /// Never: a signature has 65 bytes.
     #[must_use]
     pub fn sign_authorization(&self, authorization: &Authorization, token: &TokenDomain) -> WalletSignature {
-        self.sign(authorization.digest(token))
+        self.wallet_signature(authorization.digest(token))
     }
 
     /// Signs a digest, with the lower of the two possible `s` (EIP-2). The same digest always gives the same signature
@@ -123,6 +123,12 @@ impl Wallet {
         Signature { r: r.into(), s: s.into(), y_is_odd: recovery.is_y_odd() }
     }
 
+    fn wallet_signature(&self, digest: [u8; 32]) -> WalletSignature {
+        let signature = self.sign_digest(digest);
+        let v = 27 + u8::from(signature.y_is_odd);
+        WalletSignature::from_bytes([&signature.r[..], &signature.s, &[v]].concat()).expect("a signature has 65 bytes")
+    }
+
     fn from_bytes(bytes: &[u8; 32]) -> Result<Self, WalletError> {
         let key = SigningKey::from_slice(bytes).map_err(|_| WalletError::OutOfRange)?;
         let address = address_of(key.verifying_key());
@@ -131,14 +137,8 @@ impl Wallet {
 }
 
 impl StatementSigner for Wallet {
-    fn address(&self) -> Address {
-        self.address
-    }
-
-    fn sign(&self, digest: [u8; 32]) -> WalletSignature {
-        let signature = self.sign_digest(digest);
-        let v = 27 + u8::from(signature.y_is_odd);
-        WalletSignature::from_bytes([&signature.r[..], &signature.s, &[v]].concat()).expect("a signature has 65 bytes")
+    fn sign(&self, digest: [u8; 32], _json: &[u8]) -> StatementSignature {
+        StatementSignature::Eip712(self.wallet_signature(digest))
     }
 }
 

@@ -2,13 +2,19 @@
 
 use std::fmt;
 
-use metering_core::chains::{Address, WalletSignature};
+use metering_core::chains::WalletSignature;
 
 /// A private key of the service, for the extension `offer-receipt` of x402. It needs no coins, and moves none.
 pub trait StatementSigner: Send + Sync + fmt::Debug {
-    /// Its address, which verifiers compare with the recipient of payments, or look up elsewhere.
-    fn address(&self) -> Address;
+    /// Signs a statement in the format of this key: its digest (EIP-712), or its canonical JSON (RFC 8785).
+    fn sign(&self, digest: [u8; 32], json: &[u8]) -> StatementSignature;
+}
 
-    /// Signs a digest.
-    fn sign(&self, digest: [u8; 32]) -> WalletSignature;
+/// A signature, in one of the formats of the extension.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum StatementSignature {
+    /// Of the digest, by a wallet. Verifiers compare its address with the recipient of payments, or look it up elsewhere.
+    Eip712(WalletSignature),
+    /// A JWS in the compact form, whose payload is the JSON. Its header names the key by a DID URL (`kid`).
+    Jws(String),
 }

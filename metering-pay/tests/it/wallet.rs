@@ -3,7 +3,7 @@
 use k256::ecdsa::SigningKey;
 use metering_core::chains::{Address, TokenUnits, WalletSignature, signer_of_digest};
 use metering_core::offers::{Authorization, AuthorizationNonce, SignedAuthorization};
-use metering_pay::offers::StatementSigner;
+use metering_pay::offers::{StatementSignature, StatementSigner};
 
 use super::ledger::{CHAIN, RECIPIENT, TOKEN, domain};
 
@@ -14,12 +14,8 @@ pub(super) struct Wallet {
 }
 
 impl StatementSigner for Wallet {
-    fn address(&self) -> Address {
-        self.address
-    }
-
-    fn sign(&self, digest: [u8; 32]) -> WalletSignature {
-        self.sign_digest(digest)
+    fn sign(&self, digest: [u8; 32], _json: &[u8]) -> StatementSignature {
+        StatementSignature::Eip712(self.sign_digest(digest))
     }
 }
 

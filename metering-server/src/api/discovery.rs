@@ -6,7 +6,7 @@ use metering_core::wire::{ErrorBody, ErrorCode, ReceiptKeysDocument};
 
 use crate::api::app::App;
 use crate::endpoints::Request;
-use crate::http::{Document, Problem, Reply, with_headers};
+use crate::http::{Document, Problem, Reply, cached};
 use crate::signed_receipts::SignedReceipts;
 
 /// What can be paid with a request
@@ -45,6 +45,5 @@ pub(crate) async fn receipt_keys(app: &App, request: Request) -> Result<Reply, P
         tracing::error!(%error, "could not serialize the keys as JSON");
         Problem::internal()
     })?;
-    let reply = Document::new("application/jwk-set+json", json).reply(&request.headers);
-    Ok(with_headers(reply, vec![("cache-control", "public, max-age=60".to_owned())]))
+    Ok(cached(&Document::new("application/jwk-set+json", json), &request.headers))
 }

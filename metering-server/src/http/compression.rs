@@ -14,7 +14,7 @@ use http_body_util::BodyExt;
 use sha3::{Digest, Sha3_256};
 
 use crate::http::negotiation::accepts_gzip;
-use crate::http::reply::{Reply, Response, bytes, into_response};
+use crate::http::reply::{Reply, Response, bytes, into_response, with_headers};
 
 /// Shorter bodies fit into one packet without compression.
 const WORTHWHILE_BYTES: usize = 1_024;
@@ -79,6 +79,11 @@ impl Document {
         reply.headers_mut().insert(header::VARY, HeaderValue::from_static("accept-encoding"));
         reply
     }
+}
+
+/// The reply with a document that caches may keep for a minute, such as public keys.
+pub(crate) fn cached(document: &Document, request: &HeaderMap) -> Reply {
+    with_headers(document.reply(request), vec![("cache-control", "public, max-age=60".to_owned())])
 }
 
 /// Whether the client already has this version.

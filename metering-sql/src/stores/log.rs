@@ -9,7 +9,7 @@ macro_rules! log_store {
             use $crate::private::metering_core::store::{
                 AccountRow, LogEpoch, LogStep, LoggedAccount, NewEpoch, StoredBundle, Unlogged,
             };
-            use $crate::private::metering_core::{StoreError, Timestamp, UsageLine};
+            use $crate::private::metering_core::{AccountId, StoreError, Timestamp, UsageLine};
             use $crate::{log, read, shared, snapshot, write};
 
             type Result<T, E = StoreError> = ::core::result::Result<T, E>;
@@ -43,6 +43,13 @@ macro_rules! log_store {
                 async fn logged_accounts(&self, epoch: u32, rows: &[AccountRow]) -> Result<Vec<LoggedAccount>> {
                     read(self, (epoch, rows.to_vec()), |db, (epoch, rows)| shared(log::accounts(db, *epoch, rows)))
                         .await
+                }
+
+                async fn logged_account(&self, epoch: u32, account: &AccountId) -> Result<Option<LoggedAccount>> {
+                    read(self, (epoch, account.clone()), |db, (epoch, account)| {
+                        shared(log::account(db, *epoch, account))
+                    })
+                    .await
                 }
 
                 async fn logged_lines(&self) -> Result<Vec<(u32, UsageLine)>> {

@@ -11,7 +11,7 @@ use crate::program;
 /// Measure what charges cost, and print Markdown tables.
 ///
 /// Build everything with `cargo build --workspace --release`, run `cargo run --release -p metering-tests --bin bench`,
-/// and leave the machine alone for about 55 minutes. It starts its own servers on free loopback ports with their own
+/// and leave the machine alone for about an hour. It starts its own servers on free loopback ports with their own
 /// data, and does not touch your data. It uses wrk, Redis and proxies where they are installed, and says what is
 /// missing.
 #[derive(Debug, Clone, Parser)]
@@ -124,6 +124,8 @@ pub enum Part {
     Startup,
     /// Requests to a metered route compared with the same route unmetered, and with bare hyper
     Http,
+    /// Charged requests with receipts and with the log of postings, compared with neither
+    Proof,
     /// Requests through the gateway compared with nginx as a proxy to the same upstream
     Gateway,
     /// Streamed and long responses priced by usage through the gateway compared with nginx as a proxy

@@ -8,6 +8,7 @@ use super::callers::{Count, SECRET};
 use super::report::Report;
 use super::targets::Targets;
 use crate::client::Client;
+use crate::posting_log::PostingLog;
 use crate::server::{Server, ServerSetup};
 use crate::site::{IssuedAccount, Site};
 
@@ -22,17 +23,29 @@ pub(super) struct Fleet {
     pub(super) site: Site,
     pub(super) accounts: [IssuedAccount; 2],
     pub(super) targets: Targets,
+    log: PostingLog,
 }
 
 impl Fleet {
     pub(super) fn new(site: Site) -> Self {
         let accounts = [site.account(CREDITS), site.account(CREDITS)];
-        Self { site, accounts, targets: Targets::default() }
+        let log = PostingLog::begin(&site);
+        Self { site, accounts, targets: Targets::default(), log }
     }
 
-    /// A server setup on this database.
+    /// A server setup on this database, with the log of postings.
     pub(super) fn server(&self) -> ServerSetup {
-        setup(&self.site)
+        self.log.serve(setup(&self.site))
+    }
+
+    /// Checks what a server publishes of the log: it must continue what the last audit saw, whatever has happened since.
+    pub(super) fn audit(&self, server: &Server, report: &mut Report) {
+        let audit = self.log.audit(server.address());
+        match audit.code {
+            Some(0) => report.add("audits of the log", 1),
+            Some(4) if !self.log.was_audited() => report.add("no checkpoint yet", 1),
+            code => report.loss(format!("the audit of the log ended with {code:?}: {}", audit.stderr.trim())),
+        }
     }
 
     /// How many charges are on record for each account, according to a running server.
@@ -44,6 +57,7 @@ impl Fleet {
     pub(super) fn compare_with_record(&self, counts: &[Count; 2], report: &mut Report) {
         let server = self.server().start();
         let [plain, keyed] = self.recorded(&server);
+        self.audit(&server, report);
         drop(server);
         report.compare("metered requests", &counts[0], plain);
         report.compare("idempotent charges", &counts[1], keyed);

@@ -38,7 +38,9 @@ fn run<const N: usize>(setting: &mut Setting, report: &mut Report, bug: Bug) {
         if setting.rng.one_in(4) {
             verify(&fleet.site, report);
         }
-        *victim = Some(fleet.server().start());
+        let server = fleet.server().start();
+        fleet.audit(&server, report);
+        *victim = Some(server);
         announce(&fleet, &servers);
     }
     // Some load after the last kill, however short the campaign is.

@@ -11,6 +11,7 @@ mod gateway;
 mod http;
 mod keys;
 mod llm;
+mod log;
 mod mail;
 mod mcp;
 mod nodes;

@@ -4,14 +4,14 @@ use std::fmt::Display;
 use std::io::Write;
 
 use clap::Args;
-use metering_admin::Administration;
+use metering_admin::{Action, Administration};
 use metering_core::store::{EpochReason, LogEpoch};
 use metering_log::note::VerifierKey;
 use serde::Serialize;
 
 use super::signer::{Signer, verifier};
 use crate::admin::session::Session;
-use crate::confirm::Confirmation;
+use crate::confirm::confirm;
 use crate::failure::Failure;
 use crate::output::{Format, write_json};
 use crate::table::write_pairs;
@@ -19,10 +19,10 @@ use crate::table::write_pairs;
 /// Begin the log, and create the key that signs it if the file does not exist.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-From now on, every posting goes into the log. A server appends and signs it; give the server the key file. Clients trust the
-log by its verifier key: publish that in a place that is not the service itself. The file is readable by its owner only, and
-belongs to whoever runs the command. Keep it out of backups of the database: whoever restores one must not be able to sign a
-shorter log. Charges wait while the funds of all accounts are noted.
+From now on, every posting goes into the log. A server appends and signs it; set its log.key_file to the file. Clients
+trust the log by its verifier key: publish that in a place that is not the service itself. The file is readable by its
+owner only, and belongs to whoever runs the command. Keep it out of backups of the database: whoever restores one must
+not be able to sign a shorter log. Charges wait while the funds of all accounts are noted.
 
 Examples:
   metering admin log init /etc/metering/log.pem --public-url https://api.example.com
@@ -37,9 +37,11 @@ pub(super) struct InitArgs {
 /// End the log, and begin another one under a new origin: after the store was restored or moved.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-A restored store lacks postings that its log has shown to others. The log cannot go on like that: whoever follows it would take
-it for a fork. The first entry of the new epoch names the last one of the old epoch, and the next ones have the funds of all
-accounts. Clients need the new verifier key. A move does not copy the log; --after has the number of its last epoch.
+A restored store lacks postings that its log has shown to others. The log cannot go on like that: whoever follows it
+would take it for a fork. The first entry of the new epoch has the size and root of the old one in this store, and the
+next ones have the funds of all accounts. Clients need the new verifier key. A move does not copy the log: there, --after
+has the number of its last epoch, and no entry names it. If the key was stolen, name a file that does not exist yet, for
+a new one. Asks for confirmation, unless --yes is given.
 
 Examples:
   metering admin log new-epoch /etc/metering/log.pem --because restored --public-url https://api.example.com
@@ -53,8 +55,9 @@ pub(super) struct NewEpochArgs {
     /// The last epoch in the database that the store was moved from, as `metering admin migrate` says it.
     #[arg(long, value_name = "EPOCH", value_parser = clap::value_parser!(u32).range(1..))]
     after: Option<u32>,
-    #[command(flatten)]
-    confirmation: Confirmation,
+    /// Do not ask for confirmation.
+    #[arg(long)]
+    yes: bool,
     #[command(flatten)]
     format: Format,
 }
@@ -80,14 +83,9 @@ impl InitArgs {
             return Err(Failure::Conflict(format!("the log {origin} is open since {began_at}; {advice}")));
         }
         let origin = self.signer.origin(session, 1)?;
-        let creates_key = !self.signer.exists();
-        let verifier = verifier(&origin, self.signer.key_or_new()?)?;
-        let administration = Administration::new(store);
-        let epoch = administration.begin_log(session.action(), origin, EpochReason::Init, None).await?;
-        if creates_key && !self.format.json {
-            writeln!(out, "Created {}. Give it to the server, and to nobody else.\n", self.signer.file.display())?;
-        }
-        write(out, &self.format, &epoch, &verifier, creates_key)
+        begin(&self.signer, &Administration::new(store), session.action(), (origin, EpochReason::Init, None))
+            .await?
+            .write(out, &self.format, &self.signer)
     }
 }
 
@@ -109,27 +107,50 @@ impl NewEpochArgs {
             }
         };
         let origin = self.signer.origin(session, after.saturating_add(1))?;
-        let verifier = verifier(&origin, self.signer.key()?)?;
-        let ending = last.map_or_else(|| "Begin".to_owned(), |last| format!("End the log {} and begin", last.origin));
-        self.confirmation.ask(&format!("{ending} {origin}? Its clients need the new verifier key.")).await?;
-        let administration = Administration::new(store);
-        let epoch = administration.begin_log(session.action(), origin, self.because, Some(after)).await?;
-        write(out, &self.format, &epoch, &verifier, false)
+        if !self.yes {
+            let begin =
+                last.map_or_else(|| "Begin".to_owned(), |last| format!("End the log {} and begin", last.origin));
+            let key = if self.signer.exists() { "" } else { " with a new key" };
+            confirm(&format!("{begin} {origin}{key}? Its clients need the new verifier key.")).await?;
+        }
+        begin(&self.signer, &Administration::new(store), session.action(), (origin, self.because, Some(after)))
+            .await?
+            .write(out, &self.format, &self.signer)
     }
 }
 
-fn write(
-    out: &mut dyn Write,
-    format: &Format,
-    epoch: &LogEpoch,
-    verifier: &VerifierKey,
+/// An epoch that began.
+#[derive(Debug)]
+struct Begun {
+    epoch: LogEpoch,
+    verifier: VerifierKey,
     created_key_file: bool,
-) -> Result<(), Failure> {
-    let LogEpoch { number, origin, .. } = epoch;
-    if format.json {
-        let verifier_key = verifier.to_string();
-        return write_json(out, &Document { epoch: *number, origin, verifier_key, created_key_file });
+}
+
+/// Begins an epoch with this origin and reason, after the one with this number.
+async fn begin(
+    signer: &Signer,
+    administration: &Administration,
+    action: &Action,
+    (origin, reason, after): (String, EpochReason, Option<u32>),
+) -> Result<Begun, Failure> {
+    let created_key_file = !signer.exists();
+    let verifier = verifier(&origin, signer.key_or_new()?)?;
+    let epoch = administration.begin_log(action, origin, reason, after).await?;
+    Ok(Begun { epoch, verifier, created_key_file })
+}
+
+impl Begun {
+    fn write(&self, out: &mut dyn Write, format: &Format, signer: &Signer) -> Result<(), Failure> {
+        let Self { epoch: LogEpoch { number, origin, .. }, verifier, created_key_file } = self;
+        if format.json {
+            let (verifier_key, created_key_file) = (verifier.to_string(), *created_key_file);
+            return write_json(out, &Document { epoch: *number, origin, verifier_key, created_key_file });
+        }
+        if *created_key_file {
+            writeln!(out, "Created {}. Set log.key_file of the servers to it.\n", signer.file.display())?;
+        }
+        let lines: [(&str, &dyn Display); 3] = [("Epoch", number), ("Origin", origin), ("Verifier key", verifier)];
+        write_pairs(out, &lines)
     }
-    let lines: [(&str, &dyn Display); 3] = [("Epoch", number), ("Origin", origin), ("Verifier key", verifier)];
-    write_pairs(out, &lines)
 }

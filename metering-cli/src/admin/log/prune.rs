@@ -10,16 +10,16 @@ use serde::Serialize;
 
 use super::status::BUNDLE;
 use crate::admin::session::Session;
-use crate::confirm::Confirmation;
+use crate::confirm::confirm;
 use crate::failure::Failure;
 use crate::output::{Format, write_json};
 
 /// Delete the entries of the log from before a day. Their hashes stay, so that the log can still be followed.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Entries go in groups of 256 that are all older. The newest ones stay, however old. What goes cannot be in statements any more,
-receipts of that time cannot be checked against the log, and nobody can audit the log from its beginning: keep a backup for
-as long as you must answer for these bills.
+Entries go in groups of 256 that are all older. The newest ones stay, however old. What goes cannot be in statements any
+more, receipts of that time cannot be checked against the log, and nobody can audit the log from its beginning: keep a
+backup for as long as you must answer for these bills. Asks for confirmation, unless --yes is given.
 
 Examples:
   metering admin log prune --before 2025-01-01 --dry-run
@@ -31,8 +31,9 @@ pub(super) struct PruneArgs {
     /// Say what would go, and delete nothing.
     #[arg(long)]
     dry_run: bool,
-    #[command(flatten)]
-    confirmation: Confirmation,
+    /// Do not ask for confirmation.
+    #[arg(long)]
+    yes: bool,
     #[command(flatten)]
     format: Format,
 }
@@ -70,8 +71,9 @@ impl PruneArgs {
         let mut document = Document { pruned: plans.iter().map(Plan::pruned).collect() };
         let entries: u64 = document.pruned.iter().map(|pruned| pruned.entries).sum();
         if entries > 0 && !self.dry_run {
-            let question = format!("Delete {entries} entries of the log, from before {}?", self.before);
-            self.confirmation.ask(&question).await?;
+            if !self.yes {
+                confirm(&format!("Delete {entries} entries of the log, from before {}?", self.before)).await?;
+            }
             let administration = Administration::new(store);
             for (plan, pruned) in plans.iter().zip(&mut document.pruned) {
                 let bundles = administration.prune_log(session.action(), &plan.epoch, plan.below).await?;

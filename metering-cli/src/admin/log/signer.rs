@@ -16,7 +16,7 @@ use crate::failure::Failure;
 /// The key and the public URL of a log.
 #[derive(Debug, Args)]
 pub(super) struct Signer {
-    /// The file with the key that signs the log.
+    /// The file with the key that signs the log. It is created if it does not exist.
     #[arg(value_name = "FILE")]
     pub(super) file: PathBuf,
     /// The URL under which clients reach the service; public_url of the configuration by default.
@@ -47,14 +47,12 @@ impl Signer {
         self.file.symlink_metadata().is_ok()
     }
 
-    /// The key in the file, which must exist.
-    pub(super) fn key(&self) -> Result<PublicKey, Failure> {
-        Ok(read_key_ring(&self.file).map_err(Failure::Failed)?.signing().public())
-    }
-
     /// The key in the file, which is created if it does not exist.
     pub(super) fn key_or_new(&self) -> Result<PublicKey, Failure> {
-        if self.exists() { self.key() } else { key_file::create(&self.file) }
+        if !self.exists() {
+            return key_file::create(&self.file);
+        }
+        Ok(read_key_ring(&self.file).map_err(Failure::Failed)?.signing().public())
     }
 }
 

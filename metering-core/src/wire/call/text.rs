@@ -6,7 +6,7 @@ use std::str::FromStr;
 use crate::AccountId;
 use crate::access::{KeyId, RoutePatterns};
 use crate::charging::HoldId;
-use crate::clock::Day;
+use crate::clock::{CalendarPeriod, Day};
 use crate::events::{DeliveryId, DeliveryState, WebhookId};
 use crate::operators::{AccountState, ListOrder, OperatorName, PaymentState};
 use crate::prices::PriceNumber;
@@ -73,6 +73,7 @@ texts! {
     DeliveryId as i64: |text| parsed(text).map(Self::new), |id| id.get().to_string().into();
     PriceNumber as u32: |text| parsed(text).map(Self), |number| number.to_string().into();
     Day as String: parsed, |day| day.to_string().into();
+    CalendarPeriod as String: parsed, |period| period.to_string().into();
     RoutePatterns as String: |text| Self::parse([text]).map_err(|problem| problem.to_string()),
         |patterns| patterns.to_string().into();
     bool as bool: |text| text.parse().map_err(|_| "must be true or false".to_owned()), |truth| truth.to_string().into();

@@ -1,11 +1,13 @@
 //! The extension `offer-receipt`: offers and receipts that the service signs, as evidence for others
-//! (`specs/extensions/extension-offer-and-receipt.md`, version 0.6, in its format `eip712`).
+//! (`specs/extensions/extension-offer-and-receipt.md`, version 0.6, in both of its formats: `eip712` and `jws`).
+
+use std::collections::BTreeMap;
 
 use metering_core::clock::Timestamp;
 use serde_json::{Map, Value, json};
 use sha3::{Digest, Keccak256};
 
-use crate::offers::{Network, Offer, Offers, SignedAuthorization, StatementSigner};
+use crate::offers::{Network, Offer, Offers, SignedAuthorization, StatementSignature, StatementSigner};
 use crate::wire::x402::requirements::{MAX_TIMEOUT_SECONDS, SCHEME};
 
 /// The key of the extension.
@@ -113,15 +115,25 @@ impl Statement {
         keccak(&[b"\x19\x01".as_slice(), &keccak(&domain.concat()), &keccak(&message.concat())].concat())
     }
 
-    fn signed(self, signer: &dyn StatementSigner) -> Map<String, Value> {
-        let signature = format!("0x{}", hex::encode(signer.sign(self.digest()).as_bytes()));
-        let payload: Map<_, _> =
-            self.members.into_iter().map(|(name, member)| (name.to_owned(), Value::from(member))).collect();
-        Map::from_iter([
-            ("format".to_owned(), "eip712".into()),
-            ("payload".to_owned(), payload.into()),
-            ("signature".to_owned(), signature.into()),
-        ])
+    /// As JSON in its canonical form (RFC 8785): sorted, and without the optional members that are empty, which only types
+    /// of EIP-712 must have.
+    fn canonical(&self) -> Vec<u8> {
+        let members = self.members.iter().filter(|(_, member)| !member.is_empty());
+        let sorted: BTreeMap<_, _> = members.map(|(name, member)| (*name, Value::from(member))).collect();
+        serde_json::to_vec(&sorted).unwrap_or_default()
+    }
+
+    fn signed(&self, signer: &dyn StatementSigner) -> Map<String, Value> {
+        let (format, payload, signature) = match signer.sign(self.digest(), &self.canonical()) {
+            StatementSignature::Eip712(signature) => {
+                let members = self.members.iter().map(|(name, member)| ((*name).to_owned(), Value::from(member)));
+                ("eip712", Some(Value::Object(members.collect())), format!("0x{}", hex::encode(signature.as_bytes())))
+            }
+            // It has the payload in itself.
+            StatementSignature::Jws(jws) => ("jws", None, jws),
+        };
+        let signed = [("format".to_owned(), Value::from(format)), ("signature".to_owned(), Value::from(signature))];
+        signed.into_iter().chain(payload.map(|payload| ("payload".to_owned(), payload))).collect()
     }
 }
 
@@ -131,6 +143,10 @@ impl Member {
             Self::Number(_) => "uint256",
             Self::Text(_) => "string",
         }
+    }
+
+    fn is_empty(&self) -> bool {
+        matches!(self, Self::Text(text) if text.is_empty())
     }
 
     fn word(&self) -> [u8; 32] {
@@ -145,11 +161,11 @@ impl Member {
     }
 }
 
-impl From<Member> for Value {
-    fn from(member: Member) -> Self {
+impl From<&Member> for Value {
+    fn from(member: &Member) -> Self {
         match member {
-            Member::Number(number) => number.into(),
-            Member::Text(text) => text.into(),
+            Member::Number(number) => (*number).into(),
+            Member::Text(text) => text.as_str().into(),
         }
     }
 }
@@ -160,7 +176,7 @@ fn keccak(bytes: &[u8]) -> [u8; 32] {
 
 #[cfg(test)]
 mod tests {
-    use metering_core::chains::{Address, WalletSignature};
+    use metering_core::chains::WalletSignature;
 
     use super::*;
     use crate::wire::vectors::{NOW, offers, vector};
@@ -173,12 +189,18 @@ mod tests {
     struct Shows;
 
     impl StatementSigner for Shows {
-        fn address(&self) -> Address {
-            Address::ZERO
+        fn sign(&self, digest: [u8; 32], _json: &[u8]) -> StatementSignature {
+            StatementSignature::Eip712(WalletSignature::from_bytes([&digest[..], &[0; 33]].concat()).unwrap())
         }
+    }
 
-        fn sign(&self, digest: [u8; 32]) -> WalletSignature {
-            WalletSignature::from_bytes([&digest[..], &[0; 33]].concat()).unwrap()
+    /// Shows the JSON as the whole signature.
+    #[derive(Debug)]
+    struct ShowsJson;
+
+    impl StatementSigner for ShowsJson {
+        fn sign(&self, _digest: [u8; 32], json: &[u8]) -> StatementSignature {
+            StatementSignature::Jws(String::from_utf8(json.to_vec()).unwrap())
         }
     }
 
@@ -210,5 +232,25 @@ mod tests {
         assert_eq!(receipt["payload"], payload);
         assert_eq!(digest(receipt), "bdf15dd7425e2c58e9defdb8b008f70bbdd25bfdce008303a8d5352fba0665c9");
         assert_eq!(extension["schema"]["required"], json!(["receipt"]));
+    }
+
+    #[test]
+    fn a_jws_has_the_canonical_payload_and_no_empty_members() {
+        let offers = offers_extension(&ShowsJson, &offers(), URL, now());
+        let expected = format!(
+            "{{\"amount\":\"50000\",\"asset\":\"0x036CbD53842c5426634e7929541eC2318f3dCF7e\",\"network\":\"eip155:84532\",\
+             \"payTo\":\"0x209693Bc6afc0C5328bA36FaF03C514EF312287C\",\"resourceUrl\":\"{URL}\",\"scheme\":\"exact\",\
+             \"validUntil\":1750000300,\"version\":1}}"
+        );
+        let signed = json!({"format": "jws", "signature": expected, "acceptIndex": 0});
+        assert_eq!(offers["info"]["offers"][0], signed);
+
+        let paid = PaymentPayload::from_value(&vector("x402-v2-fetch")["payload"]).unwrap().signed;
+        let extension = &receipt_extension(&ShowsJson, &paid, URL, now())[OFFER_RECEIPT_EXTENSION];
+        let expected = format!(
+            "{{\"issuedAt\":{NOW},\"network\":\"eip155:84532\",\"payer\":\"0x70997970C51812dc3A010C7d01b50e0d17dc79C8\",\
+             \"resourceUrl\":\"{URL}\",\"version\":1}}"
+        );
+        assert_eq!(extension["info"]["receipt"], json!({"format": "jws", "signature": expected}));
     }
 }

@@ -52,6 +52,8 @@ fn receipts_are_verified_without_the_service_and_outlive_their_key() {
         assert_eq!(keys.header("content-type"), Some("application/jwk-set+json"));
         site.write(name, &keys.text())
     };
+    let did = server.client().get("/.well-known/did.json").expect(200).json();
+    assert_eq!(did["id"], format!("did:web:127.0.0.1%3A{}", address.port()));
     let client = server.client_with(&account.api_key);
     assert_eq!(client.get(BASE).expect(200).header("metering-receipt"), None);
     let asking = client.clone().with_header("Prefer", "metering-receipt");

@@ -1,0 +1,327 @@
+//! `metering statement`: statements of the account from the service's log, which anyone can verify.
+
+use std::collections::BTreeMap;
+use std::fmt::Display;
+use std::fs;
+use std::io::{BufReader, Write};
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
+use metering_client::Client;
+use metering_client::calls::account::{GetStatement, StatementLines};
+use metering_core::clock::CalendarPeriod;
+use metering_core::{Credits, Timestamp};
+use metering_log::checkpoint::{Policy, SignedCheckpoint};
+use metering_log::note::{KeyName, SignatureKind, VerifierKey};
+use metering_proof::{AccountStatement, ChainHead, Posting, ReceiptPayload, StatementSummary};
+use serde::{Deserialize, Serialize};
+
+use crate::client::charging::service_keys::{KeyArgs, ServiceKeys, open};
+use crate::client::charging::signed_receipt;
+use crate::client::session::ProfileArgs;
+use crate::failure::Failure;
+use crate::new_file::NewFile;
+use crate::output::{Format, write_json};
+use crate::table::{printable, write_pairs};
+
+/// Get statements of the account from the service's log, and verify them.
+#[derive(Debug, Args)]
+#[command(
+    arg_required_else_help = true,
+    after_help = "\
+Examples:
+  metering statement get 2026-11 --out november.json
+  metering statement verify november.json --receipt receipt.txt"
+)]
+pub(crate) struct StatementArgs {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    Get(GetArgs),
+    Verify(VerifyArgs),
+}
+
+/// Get the statement of a day or a month (UTC): every change of the account's funds, with proofs.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+The pages of a long statement are JSON documents, one per line. `metering statement verify` reads them all.
+
+Examples:
+  metering statement get 2026-11 --out november.json
+  metering statement get 2026-11-28 | metering statement verify -")]
+struct GetArgs {
+    #[command(flatten)]
+    profile: ProfileArgs,
+    /// The day or month, such as 2026-11-28 or 2026-11.
+    #[arg(value_name = "PERIOD")]
+    period: CalendarPeriod,
+    /// Write to this file.
+    #[arg(long, value_name = "FILE")]
+    out: Option<PathBuf>,
+    /// Replace the file if it exists.
+    #[arg(long, requires = "out")]
+    force: bool,
+}
+
+/// Verify a statement: signature, numbers, sums, and that the log has each line.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+With --receipt, also checks that the statement has the requests of your receipts.
+
+Exit code 3: the statement was changed, does not add up, or is not borne out by the log or the receipts.
+
+Examples:
+  metering statement verify november.json
+  metering statement verify november.json --keys keys.json --receipt one.txt two.txt")]
+struct VerifyArgs {
+    /// The file with the statement, or - for standard input.
+    #[arg(value_name = "FILE")]
+    file: String,
+    #[command(flatten)]
+    keys: KeyArgs,
+    /// A verifier key of the log (NAME+ID+KEY), if its checkpoints are not signed with one of the keys. Repeat it for several.
+    #[arg(long = "log-key", value_name = "KEY")]
+    log_keys: Vec<VerifierKey>,
+    /// Files with signed receipts of requests that the statement must have.
+    #[arg(long = "receipt", value_name = "FILE", num_args = 1..)]
+    receipts: Vec<PathBuf>,
+    #[command(flatten)]
+    format: Format,
+}
+
+/// What was found, with `--json`.
+#[derive(Debug, Serialize)]
+struct Report {
+    issuer: String,
+    org_id: String,
+    period: String,
+    from: Timestamp,
+    until: Timestamp,
+    complete: bool,
+    lines: usize,
+    requests: u64,
+    opening: Option<Credits>,
+    used: Credits,
+    added: Credits,
+    closing: Option<Credits>,
+    next_number: Option<u64>,
+    log: String,
+    log_size: u64,
+    receipts: usize,
+}
+
+impl StatementArgs {
+    pub(crate) async fn run(self, out: &mut dyn Write) -> Result<(), Failure> {
+        match self.command {
+            Command::Get(args) => args.run(out).await,
+            Command::Verify(args) => args.run(out).await,
+        }
+    }
+}
+
+impl GetArgs {
+    async fn run(self, out: &mut dyn Write) -> Result<(), Failure> {
+        let client = self.profile.open()?.client()?;
+        let Some(file) = &self.out else { return self.fetch(&client, &mut |page| Ok(out.write_all(page)?)).await };
+        let mut file = NewFile::next_to(file, self.force)?;
+        self.fetch(&client, &mut |page| file.write_all(page).map_err(|error| file.cannot_write(&error))).await?;
+        file.finish()
+    }
+
+    async fn fetch(
+        &self,
+        client: &Client,
+        write: &mut (dyn FnMut(&[u8]) -> Result<(), Failure> + '_),
+    ) -> Result<(), Failure> {
+        #[derive(Deserialize)]
+        struct Page {
+            next: Option<u64>,
+        }
+        let mut after = None;
+        loop {
+            let response = client.call::<GetStatement>(&StatementLines { period: self.period, after }, &()).await?;
+            let page: Page = response.json()?;
+            write(response.body.trim_ascii_end())?;
+            write(b"\n")?;
+            match page.next {
+                Some(next) if Some(next) > after => after = Some(next),
+                Some(_) => return Err(Failure::Failed("the service sent a page of the statement twice".to_owned())),
+                None => return Ok(()),
+            }
+        }
+    }
+}
+
+impl VerifyArgs {
+    async fn run(self, out: &mut dyn Write) -> Result<(), Failure> {
+        let (input, name) = open(&self.file)?;
+        let keys = self.keys.read().await?;
+        let receipts = self.receipts(&keys)?;
+        let mut unmatched: Vec<&ReceiptPayload> = receipts.values().collect();
+        let mut report: Option<Report> = None;
+        let mut before: Option<StatementSummary> = None;
+        for page in serde_json::Deserializer::from_reader(BufReader::new(input)).into_iter::<AccountStatement>() {
+            let page = page.map_err(|error| Failure::Failed(format!("{name} is not a statement: {error}")))?;
+            let summary = self.verify(&page, &keys)?;
+            if let Some(before) = &before {
+                summary.follows(before).map_err(|fault| Failure::Discrepancies(format!("{name}: {fault}")))?;
+            }
+            unmatched = summary.unmatched(unmatched);
+            report = Some(Report::with(report, &summary, receipts.len())?);
+            before = Some(summary);
+        }
+        let (Some(report), Some(last)) = (report, before) else {
+            return Err(Failure::Failed(format!("{name} is not a statement: it is empty")));
+        };
+        if last.has_next {
+            return Err(Failure::Failed(format!("{name} is valid, but its last pages are missing: get it again")));
+        }
+        if let Some(receipt) = unmatched.first().copied() {
+            let file = receipts.iter().find(|(_, other)| *other == receipt).map_or("", |(file, _)| file.as_str());
+            return Err(contradiction(file, receipt, &report));
+        }
+        report.write(&keys, self.format, out)
+    }
+
+    /// What a page states, if its keys and its log's checkpoint verify it.
+    fn verify(&self, page: &AccountStatement, keys: &ServiceKeys) -> Result<StatementSummary, Failure> {
+        let invalid = |problem: &dyn Display| Failure::Discrepancies(format!("{}: {problem}", self.file));
+        let signed = page.checkpoint().parse::<SignedCheckpoint>().map_err(|error| invalid(&error))?;
+        let origin = signed.checkpoint().origin();
+        let trusted = Policy::new(origin, self.log_keys(origin, keys)).check(&signed);
+        let trusted =
+            trusted.map_err(|error| invalid(&format_args!("{error}; see --log-key for the key of the log")))?;
+        let summary = page.verify(&keys.set, &trusted.checkpoint).map_err(|fault| invalid(&fault))?;
+        keys.check_issuer("statement", &summary.issuer)?;
+        Ok(summary)
+    }
+
+    /// The keys of the log: those that were given, those that the service publishes for logs, and those of receipts.
+    fn log_keys(&self, origin: &str, keys: &ServiceKeys) -> Vec<VerifierKey> {
+        #[derive(Default, Deserialize)]
+        struct Published {
+            #[serde(default)]
+            logs: Vec<PublishedLog>,
+        }
+        #[derive(Deserialize)]
+        struct PublishedLog {
+            #[serde(default)]
+            vkey: String,
+        }
+        let published: Published = serde_json::from_str(&keys.text).unwrap_or_default();
+        let of_logs = published.logs.iter().filter_map(|log| log.vkey.parse::<VerifierKey>().ok());
+        let name = KeyName::new(origin).ok();
+        let of_receipts = keys.set.iter().filter_map(|(_, key)| {
+            let name = name.clone()?;
+            Some(VerifierKey::new(name, SignatureKind::Note, key))
+        });
+        self.log_keys.iter().cloned().chain(of_logs).chain(of_receipts).collect()
+    }
+
+    /// The verified receipts by their files.
+    fn receipts(&self, keys: &ServiceKeys) -> Result<BTreeMap<String, ReceiptPayload>, Failure> {
+        let read = |file: &PathBuf| {
+            let name = file.display().to_string();
+            let text = fs::read_to_string(file);
+            let text = text.map_err(|error| Failure::Failed(format!("cannot read {name}: {error}")))?;
+            let payload = signed_receipt::verify(&signed_receipt::parse(&text, &name)?, &name, keys)?;
+            Ok((name, payload))
+        };
+        self.receipts.iter().map(read).collect()
+    }
+}
+
+/// What it means that no line of a statement is left for a receipt.
+fn contradiction(file: &str, receipt: &ReceiptPayload, report: &Report) -> Failure {
+    let is_within = receipt.at >= report.from && receipt.at < report.until;
+    if is_within && receipt.account.as_str() == report.org_id && receipt.issuer == report.issuer {
+        return Failure::Discrepancies(format!(
+            "the statement is signed and valid, but does not have {} of {} credits at {} ({file}): keep both as evidence",
+            receipt.request, receipt.amount, receipt.at
+        ));
+    }
+    Failure::Failed(format!(
+        "{file} is a valid receipt of {} at {}, and the statement is of {} from {} until {}: get the statement of its day",
+        receipt.account, receipt.at, report.org_id, report.from, report.until
+    ))
+}
+
+impl Report {
+    /// A report with another page.
+    fn with(before: Option<Self>, page: &StatementSummary, receipts: usize) -> Result<Self, Failure> {
+        let funds = |state: Option<ChainHead>| state.map(|state| state.funds);
+        let before = before.unwrap_or_else(|| Self {
+            issuer: page.issuer.clone(),
+            org_id: page.account.to_string(),
+            period: page.period.clone(),
+            from: page.from,
+            until: page.until,
+            complete: page.complete,
+            lines: 0,
+            requests: 0,
+            opening: funds(page.opening),
+            used: Credits::ZERO,
+            added: Credits::ZERO,
+            closing: None,
+            next_number: None,
+            log: page.log.clone(),
+            log_size: 0,
+            receipts,
+        });
+        let too_much = || Failure::Discrepancies("the lines add up to more than can be".to_owned());
+        let (mut requests, mut used, mut added) = (before.requests, before.used, before.added);
+        for line in &page.lines {
+            if let Posting::Usage { calls, .. } = &line.posting {
+                requests = requests.saturating_add(*calls);
+                used = used.checked_sub(line.amount).ok_or_else(too_much)?;
+            } else {
+                added = added.checked_add(line.amount).ok_or_else(too_much)?;
+            }
+        }
+        Ok(Self {
+            until: page.until,
+            complete: page.complete,
+            lines: before.lines + page.lines.len(),
+            requests,
+            used,
+            added,
+            closing: funds(page.closing),
+            next_number: page.closing.map(|state| state.leaves),
+            log_size: page.tree.0,
+            ..before
+        })
+    }
+
+    fn write(&self, keys: &ServiceKeys, format: Format, out: &mut dyn Write) -> Result<(), Failure> {
+        if format.json {
+            return write_json(out, self);
+        }
+        let (issuer, from) = (printable(&self.issuer), printable(&keys.from));
+        writeln!(out, "Valid: signed as {issuer} with a key of {from}, adds up, and the log has every line.\n")?;
+        let credits = |amount: Option<Credits>| {
+            amount.map_or_else(|| "not known".to_owned(), |amount| format!("{amount} credits"))
+        };
+        let complete = if self.complete { "yes" } else { "no: later postings may be added" };
+        let log = format!("{}, {} entries", self.log, self.log_size);
+        write_pairs(
+            out,
+            &[
+                ("Account", &self.org_id),
+                ("Period", &self.period),
+                ("From", &self.from),
+                ("Until", &self.until),
+                ("Complete", &complete),
+                ("Funds before", &credits(self.opening)),
+                ("Added", &credits(Some(self.added))),
+                ("Used", &credits(Some(self.used))),
+                ("Funds after", &credits(self.closing)),
+                ("Lines", &format!("{}, {} requests", self.lines, self.requests)),
+                ("Receipts", &format!("{} found in it", self.receipts)),
+                ("Log", &log),
+            ],
+        )
+    }
+}

@@ -1,0 +1,238 @@
+//! Makes statements: reads an account's lines from the log's bundles, proves each, and signs the page.
+//!
+//! A statement has the account's leaves from the log's first leaf in the period up to the first one after it, whoever's these
+//! are. So statements of successive periods share no line and leave none out, even if clocks differ.
+
+mod scan;
+
+use std::fmt::Display;
+use std::sync::Arc;
+use std::time::Duration;
+
+use metering_core::access::Account;
+use metering_core::clock::CalendarPeriod;
+use metering_core::store::{LogEpoch, LogStore, LoggedAccount};
+use metering_core::wire::AccountStatementDocument;
+use metering_core::{StoreError, Timestamp};
+use metering_log::checkpoint::{Checkpoint, SignedCheckpoint};
+use metering_log::keys::PrivateKey;
+
+use crate::bundle::{BUNDLE_LEAVES, Bundle, ChainHead, Leaf, OpenedLeaf};
+use crate::lookup::{LogReadError, Lookup};
+use crate::reader::LogReader;
+use crate::statement::{ProvenLeaf, SignedStatement};
+use scan::{Found, Scan};
+
+/// Lines on a page.
+const PAGE: usize = 1_000;
+/// Bundles that are read at once.
+const BUNDLES: u64 = 64;
+/// Lines that are proved at once.
+const PROVED: usize = 64;
+/// How long after a period its statement is complete although the log has no later leaf, if nothing waits to be in the log.
+const SETTLED: Duration = Duration::from_secs(600);
+
+/// Makes signed statements of the accounts of a store.
+#[derive(Debug)]
+pub struct Statements {
+    store: Arc<dyn LogStore>,
+    reader: LogReader,
+    key: PrivateKey,
+    issuer: String,
+}
+
+/// Why there is no statement.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum StatementError {
+    /// No log was begun.
+    #[error(
+        "This service keeps no log of its postings, so it has no statements; see /credits/ledger and /credits/usage/daily."
+    )]
+    NoLog,
+    /// The log was begun, and nothing is published yet.
+    #[error("The log of this service has no checkpoint yet. Try again in a minute.")]
+    NoCheckpoint,
+    /// The period was over when the log began.
+    #[error("The log of this service began on {0}; there are no statements of earlier days.")]
+    BeforeLog(Timestamp),
+    /// The period has not begun.
+    #[error("{0} has not begun yet.")]
+    NotBegun(CalendarPeriod),
+    /// The lines of the period were deleted from the log.
+    #[error("The lines of {0} are no longer in the log. Ask the operator for the archive of the log.")]
+    Pruned(CalendarPeriod),
+    /// The store failed.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// The log cannot be read.
+    #[error(transparent)]
+    Log(#[from] LogReadError),
+    /// What the store has is not a log.
+    #[error("the log cannot be read: {0}")]
+    Corrupt(String),
+}
+
+impl StatementError {
+    fn corrupt(problem: impl Display) -> Self {
+        Self::Corrupt(problem.to_string())
+    }
+}
+
+impl Statements {
+    /// Statements from the log of this store, signed by this key as `issuer`, the public URL of the service.
+    #[must_use]
+    pub fn new(store: Arc<dyn LogStore>, key: PrivateKey, issuer: String) -> Self {
+        Self { reader: LogReader::new(Arc::clone(&store)), store, key, issuer }
+    }
+
+    /// A page of an account's statement: the lines after the position `after`. Reads all bundles of the period up to the
+    /// end of the page, so run it where it may take a second.
+    ///
+    /// # Errors
+    /// When there is no statement of the period, or the store failed.
+    pub async fn page(
+        &self,
+        account: &Account,
+        period: CalendarPeriod,
+        after: Option<u64>,
+        now: Timestamp,
+    ) -> Result<AccountStatementDocument, StatementError> {
+        if period.start() > now {
+            return Err(StatementError::NotBegun(period));
+        }
+        let epochs = self.store.log_epochs().await?;
+        let began = epochs.first().ok_or(StatementError::NoLog)?.began_at;
+        let epoch = epochs.into_iter().rev().find(|epoch| epoch.began_at < period.end());
+        let epoch = epoch.ok_or(StatementError::BeforeLog(began))?;
+        let (_, note) = epoch.checkpoint.as_ref().ok_or(StatementError::NoCheckpoint)?;
+        let signed = note.parse::<SignedCheckpoint>().map_err(StatementError::corrupt)?;
+        let checkpoint = signed.checkpoint();
+        let known = self.store.logged_account(epoch.number, &account.id).await?;
+        let found = match &known {
+            Some(known) => self.scan(&epoch, known, period, after, checkpoint.size()).await?,
+            None => Found { opening: Some(ChainHead::default()), ..Found::default() },
+        };
+        let (until, complete) = self.until(&epoch, checkpoint, period, now).await?;
+        let mut page = AccountStatementDocument {
+            org_id: account.id.to_string(),
+            period: period.to_string(),
+            from: period.start().max(epoch.began_at),
+            until,
+            complete,
+            opening: found.opening.map(Into::into),
+            next: found.next(),
+            lines: Vec::new(),
+            closing: found.closing().map(Into::into),
+            held: account.totals.held.atoms().to_string(),
+            checkpoint: note.clone(),
+            signature: String::new(),
+        };
+        let proven = self.prove(&epoch, &found.lines, checkpoint.size()).await?;
+        page.lines.extend(proven.iter().map(ProvenLeaf::to_document));
+        let signed = SignedStatement::of(&page, self.issuer.clone(), now.unix_seconds(), checkpoint);
+        let signed = signed.map_err(|number| StatementError::corrupt(format_args!("line {number}")))?;
+        page.signature = signed.sign(&self.key).map_err(StatementError::corrupt)?;
+        Ok(page)
+    }
+
+    async fn scan(
+        &self,
+        epoch: &LogEpoch,
+        known: &LoggedAccount,
+        period: CalendarPeriod,
+        after: Option<u64>,
+        size: u64,
+    ) -> Result<Found, StatementError> {
+        let range = self.store.bundles_of(epoch.number, period.start(), period.end()).await?;
+        // What follows the range can only say what the account had before it.
+        let is_newest = range.end >= epoch.size.div_ceil(BUNDLE_LEAVES as u64);
+        let first = match after {
+            Some(after) => range.start.max(bundle_of(after)),
+            // Accounts without later leaves are as they were swept.
+            None if is_newest => range.start.min(bundle_of(epoch.swept_from)),
+            None => range.start,
+        };
+        let may_be_pruned = epoch.minimum > 0 && range.start == epoch.minimum && after.is_none();
+        let mut scan = Scan::new(known.number.unwrap_or(u32::MAX), period, after, (size, PAGE), first > range.start);
+        let (mut next, end) = (first, if is_newest { u64::MAX } else { range.end });
+        while next < end && !scan.is_done() {
+            let limit = u32::try_from((end - next).min(BUNDLES)).unwrap_or(u32::MAX);
+            let bundles = self.store.log_bundles(epoch.number, next, limit).await?;
+            let Some(last) = bundles.last() else { break };
+            next = last.index.saturating_add(1);
+            for stored in bundles.iter().filter(|stored| stored.index < end) {
+                let bundle = Bundle::unpack(&stored.leaves).map_err(StatementError::corrupt)?;
+                let begins_inside = bundle.leaves().first().is_some_and(|leaf| leaf.at() >= period.start());
+                if may_be_pruned && stored.index == epoch.minimum && begins_inside {
+                    return Err(StatementError::Pruned(period));
+                }
+                scan.take(stored.index, &bundle);
+            }
+        }
+        let mut found = scan.finish();
+        if found.opening.is_none() && is_newest {
+            found.opening = Some(ChainHead { leaves: known.leaves, funds: known.funds });
+        }
+        Ok(found)
+    }
+
+    /// Until when postings are in the statement, and whether nothing will be added to it.
+    async fn until(
+        &self,
+        epoch: &LogEpoch,
+        checkpoint: &Checkpoint,
+        period: CalendarPeriod,
+        now: Timestamp,
+    ) -> Result<(Timestamp, bool), StatementError> {
+        let end = period.end();
+        let mut last = epoch.began_at;
+        if let Some(newest) = checkpoint.size().checked_sub(1) {
+            for stored in self.store.log_bundles(epoch.number, bundle_of(newest), 1).await? {
+                let bundle = Bundle::unpack(&stored.leaves).map_err(StatementError::corrupt)?;
+                let leaves = usize::try_from(newest % BUNDLE_LEAVES as u64 + 1).unwrap_or(BUNDLE_LEAVES);
+                last = bundle.leaves().iter().take(leaves).map(Leaf::at).fold(last, Timestamp::max);
+            }
+        }
+        if last >= end {
+            return Ok((end, true));
+        }
+        let is_quiet = epoch.ended_at.is_none() && epoch.size == checkpoint.size();
+        if is_quiet && now >= end.saturating_add(SETTLED) {
+            let waiting = self.store.unlogged(epoch, 1).await?;
+            if waiting.postings.is_empty() {
+                return Ok((end, true));
+            }
+        }
+        Ok((last, false))
+    }
+
+    /// The openings and inclusion proofs of leaves.
+    async fn prove(
+        &self,
+        epoch: &LogEpoch,
+        lines: &[(u64, Leaf)],
+        size: u64,
+    ) -> Result<Vec<ProvenLeaf>, StatementError> {
+        let mut proven = Vec::with_capacity(lines.len());
+        let mut lookup = Lookup::new(epoch);
+        // A line may need a tile of its own, so few are proved at once.
+        for lines in lines.chunks(PROVED) {
+            let positions: Vec<u64> = lines.iter().map(|(position, _)| *position).collect();
+            let leaves: Vec<&Leaf> = lines.iter().map(|(_, leaf)| leaf).collect();
+            let opened = lookup.open(&*self.store, bundle_of(positions[0]), &leaves).await?;
+            let paths = self.reader.prove_all(epoch, &positions, size).await?;
+            for ((position, opened), path) in positions.into_iter().zip(opened).zip(paths) {
+                if let OpenedLeaf::Posted { opening, salt } = opened {
+                    proven.push(ProvenLeaf { position, opening, salt, path });
+                }
+            }
+        }
+        Ok(proven)
+    }
+}
+
+/// The bundle that a position is in.
+const fn bundle_of(position: u64) -> u64 {
+    position / BUNDLE_LEAVES as u64
+}
