@@ -5,6 +5,8 @@
 //! [`SignedReceipt`] has its payload, the path to that root and the signature. The format is in `docs/provable-bills.md`.
 //!
 //! The log has a commitment to the [`Opening`] of each posting ([`entry`]), and stores keep openings in [`Bundle`]s.
+//! The [`Sequencer`] appends to it, a [`LogReader`] makes tiles, entries and proofs of it, and [`verify_log`] computes all of
+//! it again.
 //!
 //! ```
 //! use metering_log::keys::JwkSet;
@@ -26,16 +28,24 @@ mod batch_signer;
 mod bundle;
 mod key_ids;
 mod leaf;
+mod lookup;
 mod names;
 mod payload;
+mod reader;
 mod receipt;
 mod salt;
+mod sequencer;
 mod signed_root;
+mod verify_log;
 
 pub use batch_signer::BatchSigner;
 pub use bundle::{BUNDLE_LEAVES, Bundle, ChainHead, Leaf, LeafFault, MalformedBundle, OpenedLeaf};
 pub use leaf::{MalformedOpening, Opening, PUBLIC_PREFIX, Posting, entry};
+pub use lookup::LogReadError;
 pub use names::{Names, UnknownName};
 pub use payload::{PayloadFault, ReceiptPayload};
+pub use reader::{AccountLeaf, LogReader};
 pub use receipt::{ReceiptFault, SignedReceipt};
 pub use salt::{AccountSalts, Salt};
+pub use sequencer::{Sequencer, SequencerError, Stepped};
+pub use verify_log::{LogFault, verify_log};

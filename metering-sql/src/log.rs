@@ -95,7 +95,8 @@ async fn begin_epoch(
 ) -> Result<Option<LogEpoch>> {
     let current: Option<LogEpoch> = find(db, "ORDER BY number DESC LIMIT 1", &[]).await?;
     let same_origin: Option<LogEpoch> = find(db, "WHERE origin = ?1", &values![new.origin]).await?;
-    if current.map(|epoch| epoch.number) != after || same_origin.is_some() {
+    // A store without any may continue the numbers of the one that it was moved from.
+    if current.is_some_and(|epoch| Some(epoch.number) != after) || same_origin.is_some() {
         return Ok(None);
     }
     // What was committed until here is in the funds, and nothing is committed until the epoch is.
@@ -210,6 +211,15 @@ pub async fn accounts(db: &mut dyn Executor, epoch: u32, rows: &[AccountRow]) ->
 pub async fn lines(db: &mut dyn Executor) -> Result<Vec<(u32, UsageLine)>> {
     let sql = "SELECT number, route_template, http_method, source FROM log_line ORDER BY number";
     db.query(sql, &[]).await?.iter().map(|row| Ok((row.get(0)?, usage_lines::read(row, 1)?))).collect()
+}
+
+/// The states of the accounts with these numbers, in order.
+pub async fn numbered(db: &mut dyn Executor, epoch: u32, numbers: &[u32]) -> Result<Vec<LoggedAccount>> {
+    let numbers: Vec<i64> = numbers.iter().copied().map(i64::from).collect();
+    let sql = "SELECT account FROM log_account WHERE epoch = ?1 AND number {in ?2} ORDER BY number";
+    let found = db.query(sql, &values![epoch, numbers]).await?;
+    let rows = found.iter().map(|row| Ok(AccountRow(row.get(0)?))).collect::<Result<Vec<_>>>()?;
+    accounts(db, epoch, &rows).await
 }
 
 /// Appends a step, if the log is as the step expects.

@@ -49,6 +49,13 @@ macro_rules! log_store {
                     read(self, (), |db, ()| shared(log::lines(db))).await
                 }
 
+                async fn numbered_accounts(&self, epoch: u32, numbers: &[u32]) -> Result<Vec<LoggedAccount>> {
+                    read(self, (epoch, numbers.to_vec()), |db, (epoch, numbers)| {
+                        shared(log::numbered(db, *epoch, numbers))
+                    })
+                    .await
+                }
+
                 async fn append_log(&self, step: LogStep) -> Result<bool> {
                     write(self, step, |db, step| shared(log::append(db, step))).await
                 }

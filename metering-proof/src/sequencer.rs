@@ -1,0 +1,140 @@
+//! The sequencer: appends what is committed to the log, in steps of one transaction each.
+//!
+//! A step is built on the head that the store has, and appended only if it still has it. So whatever fails, or however
+//! often a step is repeated, no posting is lost or in the log twice. The head of a step may be signed once it is returned.
+
+mod accounts;
+mod fault;
+mod open_log;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use metering_core::Timestamp;
+use metering_core::store::{LogEpoch, LogStep, LogStore, LoggedAccount};
+
+use crate::bundle::ChainHead;
+pub use fault::SequencerError;
+use open_log::{OpenLog, Swept};
+
+/// How long other nodes leave the log to one that no longer claims it.
+const LEASE: Duration = Duration::from_secs(10);
+/// How many postings a step has at most.
+const STEP_POSTINGS: u32 = 16_384;
+
+/// Appends to the log of a store, while its node has the lease.
+#[derive(Debug)]
+pub struct Sequencer {
+    store: Arc<dyn LogStore>,
+    node: String,
+    /// The end of the log, if the store had it after the last step.
+    log: Option<OpenLog>,
+}
+
+/// What came of a step.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Stepped {
+    /// The node has the lease, and the log is as it should be.
+    Leading {
+        /// How many leaves were appended.
+        leaves: usize,
+        /// Whether there may be more to append: step again at once.
+        is_full: bool,
+        /// The epoch with its size and root after the step.
+        head: Box<LogEpoch>,
+    },
+    /// Another node has the lease, or took it during the step. Nothing was appended.
+    NotLeading,
+    /// The store has no open log.
+    NoLog,
+}
+
+impl Sequencer {
+    /// A sequencer. The names of nodes must differ, also from those of earlier processes that may still run.
+    #[must_use]
+    pub fn new(store: Arc<dyn LogStore>, node: String) -> Self {
+        Self { store, node, log: None }
+    }
+
+    /// Claims the log and appends what is not in it, up to 16,384 postings.
+    ///
+    /// # Errors
+    /// When the store fails, or the log is damaged. Whether the step was appended may be unknown; the next one finds out.
+    pub async fn step(&mut self, now: Timestamp) -> Result<Stepped, SequencerError> {
+        // It comes back when the store has what it has: not after an error, nor if this is dropped.
+        let cached = self.log.take();
+        let Some(epoch) = self.store.claim_log(&self.node, LEASE, now).await? else {
+            let is_open = self.store.log_epochs().await?.iter().any(|epoch| epoch.ended_at.is_none());
+            return Ok(if is_open { Stepped::NotLeading } else { Stepped::NoLog });
+        };
+        let mut log = match cached.filter(|log| log.is_at(&epoch)) {
+            Some(log) => log,
+            None => OpenLog::resume(&self.store, &epoch, now).await?,
+        };
+        let found = self.store.unlogged(&epoch, STEP_POSTINGS).await?;
+        log.begin_sweep(now);
+        let rows = log.unknown(&found.postings);
+        let loaded = if rows.is_empty() { Vec::new() } else { self.store.logged_accounts(epoch.number, &rows).await? };
+        let leaves = found.postings.len();
+        let growth = log.append(found.postings, &loaded, epoch.accounts)?;
+        let Swept { accounts, from: swept_from } = log.sweep(leaves);
+        let swept = self.swept(&epoch, accounts).await?;
+
+        let has_taken = found.taken != epoch.taken || !found.batches.is_empty();
+        let head = Box::new(LogEpoch {
+            size: log.size(),
+            root: *log.root().as_bytes(),
+            accounts: epoch.accounts.saturating_add(u32::try_from(growth.accounts.len()).unwrap_or(u32::MAX)),
+            taken: found.taken,
+            swept_from: swept_from.unwrap_or(epoch.swept_from),
+            ..epoch
+        });
+        if leaves > 0 || has_taken || !swept.is_empty() {
+            let step = LogStep {
+                epoch: head.number,
+                node: self.node.clone(),
+                from: epoch.size,
+                size: head.size,
+                root: head.root,
+                bundles: growth.bundles,
+                tiles: growth.tiles,
+                accounts: growth.accounts,
+                lines: growth.lines,
+                taken: found.taken,
+                batches: found.batches,
+                swept,
+                swept_from,
+            };
+            if !self.store.append_log(step).await? {
+                return Ok(Stepped::NotLeading);
+            }
+        }
+        self.log = Some(log);
+        // A commit that did not fit into the step comes with the next one, and so may what follows commits without postings.
+        let is_full = leaves >= STEP_POSTINGS as usize / 2 || (leaves == 0 && has_taken);
+        Ok(Stepped::Leading { leaves, is_full, head })
+    }
+
+    /// The states of accounts to write.
+    async fn swept(
+        &self,
+        epoch: &LogEpoch,
+        accounts: Vec<(u32, ChainHead)>,
+    ) -> Result<Vec<LoggedAccount>, SequencerError> {
+        if accounts.is_empty() {
+            return Ok(Vec::new());
+        }
+        let numbers: Vec<u32> = accounts.iter().map(|(number, _)| *number).collect();
+        let stored = self.store.numbered_accounts(epoch.number, &numbers).await?;
+        if !stored.iter().map(|account| account.number).eq(numbers.iter().copied().map(Some)) {
+            let problem = "an account of the log is missing".to_owned();
+            return Err(SequencerError::Damaged { epoch: epoch.number, size: epoch.size, problem });
+        }
+        let state = |(account, (_, head)): (LoggedAccount, (u32, ChainHead))| LoggedAccount {
+            leaves: head.leaves,
+            funds: head.funds,
+            ..account
+        };
+        Ok(stored.into_iter().zip(accounts).map(state).collect())
+    }
+}
