@@ -10,12 +10,13 @@ use metering_core::FullStore;
 use metering_core::access::AccountId;
 use metering_core::charging::{HoldAction, UsageKind};
 use metering_core::clock::Timestamp;
+use metering_core::money::Credits;
 use metering_core::prices::NewPriceVersion;
-use metering_core::store::{EpochReason, LogEpoch, LogSecret, LogStore, NewEpoch};
+use metering_core::store::{EpochReason, LogEpoch, LogSecret, LogStep, LogStore, NewEpoch, StoredBundle};
 use metering_log::tree::{Leaves, Tile, TreeHash, read_entries, read_root, verify_consistency, verify_inclusion};
 use metering_proof::{
-    AccountLeaf, Bundle, Leaf, LogReader, OpenedLeaf, Opening, PUBLIC_PREFIX, Posting, Sequencer, Stepped, entry,
-    verify_log,
+    AccountLeaf, Bundle, ChainHead, Leaf, LogFault, LogReader, OpenedLeaf, Opening, PUBLIC_PREFIX, Posting, Sequencer,
+    Stepped, entry, verify_log,
 };
 use tokio::task::JoinSet;
 
@@ -297,4 +298,67 @@ pub async fn a_restart_during_a_sweep_knows_all_accounts(store: Arc<dyn FullStor
         assert_eq!(leaves_of(shared, &owner.id).await.last().unwrap().opening.funds, funds);
     }
     assert_sound(shared).await;
+}
+
+/// These leaves of one account, after another beginning, and with amounts that differ by `more`.
+fn rebuilt(leaves: &[Leaf], mut before: ChainHead, more: i64) -> Bundle {
+    let mut bundle = Bundle::default();
+    for leaf in leaves {
+        let Leaf::Posted { account, at, amount, posting, .. } = leaf.clone() else { panic!("a public entry") };
+        let amount = amount.checked_add(Credits::from_atoms(more)).unwrap();
+        bundle.push(Leaf::Posted { account, before, at, amount, posting }).unwrap();
+        before = before.after(amount).unwrap();
+    }
+    bundle
+}
+
+/// A leaf that is missing, changed or numbered otherwise is found, as the root does not have it.
+pub async fn damage_to_the_log_is_found(store: Arc<dyn FullStore>) {
+    let (shared, store) = (&store, &*store);
+    let owner = customer(store, 1_000_000).await;
+    begin(store).await;
+    for price in 1..=3 {
+        accepted(store, charge(owner.key, price), NOON).await;
+    }
+    sequence(&mut sequencer(shared, NODE), NOON).await;
+    let (epoch, leaves) = (epoch(store).await, all_leaves(store).await);
+    let start = ChainHead::default();
+    let later = ChainHead { leaves: 1, ..start };
+    for (bundle, expected) in [
+        (rebuilt(&leaves, start, 0), Vec::new()),
+        (rebuilt(&leaves, start, 1), vec!["root", "funds"]),
+        (rebuilt(&leaves[..3], start, 0), vec!["bundle", "root", "funds"]),
+        (rebuilt(&leaves, later, 0), vec!["chain", "root"]),
+    ] {
+        let stored = StoredBundle { index: 0, until: NOON, hash: None, leaves: bundle.pack() };
+        let step = LogStep {
+            epoch: epoch.number,
+            node: NODE.to_owned(),
+            from: epoch.size,
+            size: epoch.size,
+            root: epoch.root,
+            bundles: vec![stored],
+            tiles: Vec::new(),
+            accounts: Vec::new(),
+            lines: Vec::new(),
+            taken: epoch.taken,
+            batches: Vec::new(),
+            swept: Vec::new(),
+            swept_from: None,
+        };
+        assert!(store.append_log(step).await.unwrap());
+        let faults = verify_log(&*log_store(shared)).await.unwrap();
+        let found: Vec<&str> = faults.iter().map(fault).collect();
+        assert_eq!(found, expected, "{faults:?}");
+    }
+}
+
+fn fault(fault: &LogFault) -> &'static str {
+    match fault {
+        LogFault::Bundle { .. } => "bundle",
+        LogFault::Chain { .. } => "chain",
+        LogFault::Tile { .. } => "tile",
+        LogFault::Root { .. } => "root",
+        LogFault::Funds { .. } => "funds",
+    }
 }

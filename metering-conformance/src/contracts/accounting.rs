@@ -50,6 +50,7 @@ macro_rules! accounting_conformance {
             log_leaves::a_restart_during_a_sweep_knows_all_accounts,
             log_leaves::a_restarted_sequencer_continues_the_tree,
             log_leaves::a_step_that_is_cut_short_is_repeated,
+            log_leaves::damage_to_the_log_is_found,
             log_leaves::each_posting_is_one_leaf,
             log_leaves::two_sequencers_log_each_posting_once,
             sales_report::revenue_is_added_up_by_day,
