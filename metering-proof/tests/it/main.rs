@@ -1,4 +1,5 @@
-//! Making receipts and verifying them.
+//! Making receipts and statements, and verifying them.
 #![allow(clippy::unwrap_used, reason = "a failed assumption must fail the test")]
 
 mod batch_signer;
+mod statements;
