@@ -11,6 +11,7 @@ mod http;
 mod limits;
 mod list;
 mod load;
+mod log;
 mod mcp;
 mod oauth;
 mod operator;
@@ -58,6 +59,7 @@ pub use limits::LimitsConfig;
 pub use list::List;
 pub use load::needs_gateway;
 pub use load::{Arguments, Loaded, load};
+pub use log::{LogConfig, LogFormat, LogWitness, WitnessConfig};
 pub use mcp::{McpConfig, Surface};
 pub use oauth::OAuthConfig;
 pub use operator::{OperatorConfig, PostalAddress};
@@ -115,7 +117,7 @@ pub struct Config {
     pub primary_chain: Option<String>,
     /// The operators' console.
     pub console: ConsoleConfig,
-    /// Logging.
+    /// Logging, and the log of every posting.
     pub log: LogConfig,
     /// Traces; without it there are none.
     pub otlp: Option<OtlpConfig>,
@@ -171,26 +173,6 @@ pub struct Config {
     pub sample: SampleConfig,
     /// The chains that plans are paid on, by short name.
     pub chains: BTreeMap<String, ChainConfig>,
-}
-
-/// Logging to standard error.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct LogConfig {
-    /// A level or a filter of `tracing-subscriber`, such as `info` or `metering_server=debug`.
-    pub filter: String,
-    /// `text` or `json`.
-    pub format: LogFormat,
-}
-
-/// The format of log lines.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum LogFormat {
-    /// For people.
-    Text,
-    /// For programs.
-    Json,
 }
 
 /// How charges are committed.
@@ -293,12 +275,6 @@ impl Default for Config {
             sample: SampleConfig::default(),
             chains: BTreeMap::new(),
         }
-    }
-}
-
-impl Default for LogConfig {
-    fn default() -> Self {
-        Self { filter: "info".to_owned(), format: LogFormat::Text }
     }
 }
 

@@ -139,7 +139,7 @@ pub use receipt::{
     CreditNoteDocument, CustomerDocument, PaymentDocument, ReceiptDocument, ReceiptsDocument, SellerDocument,
     TaxDocument, ValueDocument,
 };
-pub use receipt_keys::{ReceiptKeyDocument, ReceiptKeysDocument};
+pub use receipt_keys::{LogDocument, ReceiptKeyDocument, ReceiptKeysDocument};
 pub use recovery::{ChallengeRequest, ChallengeResponse, VerifyRequest, VerifyResponse};
 pub use secret::IssuedKey;
 pub use signup::{ApproveRequest, ApproveResponse, InitiateRequest, InitiateResponse, PendingResponse, StatusResponse};

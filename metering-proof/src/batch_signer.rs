@@ -12,7 +12,7 @@ use metering_core::{Clock, Randomness};
 use metering_log::keys::PrivateKey;
 use metering_log::tree::TreeHash;
 use tokio::sync::mpsc::error::TrySendError;
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::{Instant, sleep_until};
 
 use crate::batch::SignedBatch;
@@ -33,6 +33,7 @@ pub struct BatchSigner {
     key_ids: KeyIds,
     issuer: String,
     randomness: Arc<dyn Randomness>,
+    log: watch::Receiver<Option<String>>,
 }
 
 /// A receipt that waits for a signature.
@@ -44,17 +45,19 @@ struct Waiting {
 
 impl BatchSigner {
     /// A signer, and its task, which the caller runs: it ends when the signer is dropped. Receipts are of `issuer`, the
-    /// public URL of the service, and signed with `key`. Ids of keys are read from `keys`, once each.
+    /// public URL of the service, and signed with `key`. Ids of keys are read from `keys`, once each. While `log` has the
+    /// origin of a log, receipts promise that their postings will be in it.
     pub fn start(
         key: PrivateKey,
         issuer: String,
+        log: watch::Receiver<Option<String>>,
         keys: Arc<dyn KeyStore>,
         randomness: Arc<dyn Randomness>,
         clock: Arc<dyn Clock>,
     ) -> (Self, impl Future<Output = ()> + Send + 'static) {
         let (queue, waiting) = mpsc::channel(MAX_WAITING);
         let task = Task { queue: waiting, key, issuer: issuer.clone(), clock };
-        (Self { queue, key_ids: KeyIds::new(keys), issuer, randomness }, task.run())
+        (Self { queue, key_ids: KeyIds::new(keys), issuer, randomness, log }, task.run())
     }
 }
 
@@ -62,7 +65,8 @@ impl BatchSigner {
 impl ReceiptSigner for BatchSigner {
     async fn sign(&self, statement: Statement) -> Result<String, ReceiptError> {
         let key = self.key_ids.get(&statement.account, statement.key).await?;
-        let payload = ReceiptPayload::new(statement, key, self.issuer.clone(), &*self.randomness);
+        let log = self.log.borrow().clone();
+        let payload = ReceiptPayload::new(statement, key, self.issuer.clone(), log, &*self.randomness);
         let payload = serde_json::to_vec(&payload).map_err(|error| ReceiptError::Invalid(error.to_string()))?;
         let (reply, signed) = oneshot::channel();
         let waiting = Waiting { leaf: TreeHash::leaf(&payload), reply };

@@ -2,6 +2,7 @@
 
 use std::fmt::Display;
 use std::str::FromStr;
+use std::time::Duration;
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -80,9 +81,17 @@ impl From<serde_json::Error> for PayloadFault {
 impl ReceiptPayload {
     /// The version of the format.
     pub const VERSION: u32 = 1;
+    /// How long a posting may take to be in the log. Normally it takes seconds.
+    pub const MERGE_DELAY: Duration = Duration::from_secs(24 * 60 * 60);
 
-    /// The payload of a statement, with a new salt.
-    pub(crate) fn new(statement: Statement, key: KeyId, issuer: String, randomness: &dyn Randomness) -> Self {
+    /// The payload of a statement, with a new salt. `log` is the origin of the log that its posting will be in.
+    pub(crate) fn new(
+        statement: Statement,
+        key: KeyId,
+        issuer: String,
+        log: Option<String>,
+        randomness: &dyn Randomness,
+    ) -> Self {
         let mut salt = [0; 16];
         randomness.fill(&mut salt);
         let line = statement.line;
@@ -101,8 +110,8 @@ impl ReceiptPayload {
             amount: statement.amount,
             balance: statement.balance,
             at: statement.at,
-            log: None,
-            logged_by: None,
+            logged_by: log.is_some().then(|| statement.at.saturating_add(Self::MERGE_DELAY)),
+            log,
         }
     }
 

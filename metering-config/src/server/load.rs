@@ -142,6 +142,7 @@ fn check(config: &Config) -> Result<(), ConfigError> {
     config.stripe.as_ref().map_or(Ok(()), |stripe| stripe.check(returns_to))?;
     config.brand.mark.as_deref().map_or(Ok(()), |file| Mark::read(file).map(drop))?;
     config.receipts.check(config.public_url.is_some())?;
+    config.log.check(config.public_url.is_some())?;
     config.receipts.terms(config.operator.seller(&config.brand)).map(drop)?;
     config.otlp.as_ref().map_or(Ok(()), |otlp| otlp.check())?;
     let version = &config.terms.version;

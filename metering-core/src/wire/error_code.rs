@@ -154,6 +154,8 @@ error_codes! {
     ChallengeExpired = "challenge_expired" 410,
     /// The link was used, replaced by a newer one, or has expired.
     LinkExpired = "link_expired" 410,
+    /// These entries of the log were deleted.
+    LogPruned = "log_pruned" 410,
     /// The body is too large.
     PayloadTooLarge = "payload_too_large" 413,
     /// The body's content type is not supported.

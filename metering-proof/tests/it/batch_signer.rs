@@ -14,6 +14,7 @@ use metering_core::{
 };
 use metering_log::keys::{JwkSet, PrivateKey};
 use metering_proof::{BatchSigner, ReceiptFault, ReceiptPayload, SignedReceipt};
+use tokio::sync::watch;
 use tokio::task::{JoinHandle, JoinSet};
 use tokio::time::{Instant, advance};
 
@@ -24,6 +25,7 @@ struct Setup {
     account: AccountId,
     key: KeyId,
     published: JwkSet,
+    log: watch::Sender<Option<String>>,
 }
 
 /// A signer, and its task.
@@ -35,8 +37,9 @@ async fn setup() -> (Setup, impl Future<Output = ()> + Send + 'static) {
     let key = PrivateKey::from_seed(&[7; 32]);
     let published = JwkSet::new([key.public()]);
     let (randomness, clock) = (Arc::new(SystemRandomness), Arc::new(SystemClock));
-    let (signer, task) = BatchSigner::start(key, ISSUER.to_owned(), store, randomness, clock);
-    (Setup { signer: Arc::new(signer), account: id, key: KeyId::of_first(&secret), published }, task)
+    let (log, running) = watch::channel(None);
+    let (signer, task) = BatchSigner::start(key, ISSUER.to_owned(), running, store, randomness, clock);
+    (Setup { signer: Arc::new(signer), account: id, key: KeyId::of_first(&secret), published, log }, task)
 }
 
 impl Setup {
@@ -109,6 +112,20 @@ async fn one_signature_is_for_all_that_wait_and_each_verifies_by_itself() {
     }
     let salts: BTreeSet<String> = receipts.iter().map(|receipt| setup.verify(receipt).unwrap().salt).collect();
     assert_eq!(salts.len(), 100);
+}
+
+#[tokio::test(start_paused = true)]
+async fn while_a_log_runs_receipts_promise_that_their_postings_will_be_in_it() {
+    let (setup, task) = setup().await;
+    tokio::spawn(task);
+    setup.log.send_replace(Some("api.example.com/log/1".to_owned()));
+    let statement = setup.statement(1);
+    let promised = setup.verify(&setup.signer.sign(statement.clone()).await.unwrap()).unwrap();
+    assert_eq!(promised.log.as_deref(), Some("api.example.com/log/1"));
+    assert_eq!(promised.logged_by, Some(statement.at.saturating_add(Duration::from_secs(86_400))));
+    setup.log.send_replace(None);
+    let paid = setup.verify(&setup.signed(2).await).unwrap();
+    assert_eq!((paid.log, paid.logged_by), (None, None));
 }
 
 #[tokio::test(start_paused = true)]

@@ -1,0 +1,166 @@
+//! The last checkpoint that was signed, kept next to the key: `KEY_FILE.last`. If an old backup is restored, its log is
+//! shorter than what others have seen, and to sign it would be a fork.
+
+use std::ffi::OsString;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use metering_core::store::LogEpoch;
+use metering_log::checkpoint::{Checkpoint, SignedCheckpoint};
+use metering_log::tree::{TreeHash, verify_consistency};
+
+/// Why this process must not sign the log that its store has.
+#[derive(Debug, thiserror::Error)]
+#[error(
+    "{what}: an old backup was restored, or the key file belongs to another database. Nothing is signed. If this is the \
+         right database, run `metering admin log new-epoch`, and restart the server"
+)]
+pub(super) struct Rollback {
+    what: String,
+}
+
+/// The last checkpoint that was signed with a key file.
+#[derive(Debug)]
+pub(super) struct LastSigned {
+    file: PathBuf,
+    checkpoint: Option<Checkpoint>,
+}
+
+impl LastSigned {
+    /// Reads the file next to `key_file`. Blocks for as long as the file system does.
+    ///
+    /// # Errors
+    /// When it cannot be read, or is not a checkpoint.
+    pub(super) fn read(key_file: &Path) -> io::Result<Self> {
+        let file = with_suffix(key_file, ".last");
+        let about = |error: &dyn std::fmt::Display| io::Error::other(format!("{}: {error}", file.display()));
+        let checkpoint = match std::fs::read_to_string(&file) {
+            Ok(text) => Some(text.parse::<SignedCheckpoint>().map_err(|error| about(&error))?.checkpoint().clone()),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+            Err(error) => return Err(about(&error)),
+        };
+        Ok(Self { file, checkpoint })
+    }
+
+    /// The size of the last checkpoint of this epoch, from which [`LastSigned::check`] needs a consistency proof.
+    ///
+    /// # Errors
+    /// When the epoch is shorter, or a later one was signed.
+    pub(super) fn size(&self, epoch: &LogEpoch) -> Result<u64, Rollback> {
+        let Some(last) = &self.checkpoint else { return Ok(0) };
+        if last.origin() != epoch.origin {
+            return match (numbered(last.origin()), numbered(&epoch.origin)) {
+                (Some((place, later)), Some((same, number))) if place == same && later > number => Err(Rollback {
+                    what: format!("the log {} was signed, and the store has {}", last.origin(), epoch.origin),
+                }),
+                // Of an epoch before, or of a service that had another URL.
+                _ => Ok(0),
+            };
+        }
+        if last.size() > epoch.size {
+            let (signed, size) = (last.size(), epoch.size);
+            let what = format!("the log {} had {signed} entries when it was signed last, and has {size}", epoch.origin);
+            return Err(Rollback { what });
+        }
+        Ok(last.size())
+    }
+
+    /// Checks that the epoch continues the last checkpoint, by the proof from [`LastSigned::size`].
+    ///
+    /// # Errors
+    /// When it does not.
+    pub(super) fn check(&self, epoch: &LogEpoch, proof: &[TreeHash]) -> Result<(), Rollback> {
+        let Some(last) = self.checkpoint.as_ref().filter(|last| last.origin() == epoch.origin) else { return Ok(()) };
+        let root = TreeHash::from_bytes(epoch.root);
+        verify_consistency(last.size(), last.root(), epoch.size, root, proof).map_err(|_| {
+            let what = format!("the log {} has other entries than when it was signed last", epoch.origin);
+            Rollback { what }
+        })
+    }
+
+    /// Remembers a checkpoint, before anybody sees it.
+    ///
+    /// # Errors
+    /// When it cannot be written. It is remembered until the process ends.
+    pub(super) async fn remember(&mut self, signed: &SignedCheckpoint) -> io::Result<()> {
+        self.checkpoint = Some(signed.checkpoint().clone());
+        let temporary = with_suffix(&self.file, ".tmp");
+        tokio::fs::write(&temporary, signed.to_string()).await?;
+        tokio::fs::rename(&temporary, &self.file).await
+    }
+
+    pub(super) fn file(&self) -> &Path {
+        &self.file
+    }
+}
+
+fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
+    let mut name = OsString::from(path);
+    name.push(suffix);
+    PathBuf::from(name)
+}
+
+/// The place and the number in the origin of an epoch.
+fn numbered(origin: &str) -> Option<(&str, u32)> {
+    let (place, number) = origin.rsplit_once('/')?;
+    Some((place, number.parse().ok()?))
+}
+
+#[cfg(test)]
+mod tests {
+    use metering_log::keys::PrivateKey;
+    use metering_log::note::{KeyName, NoteSigner};
+    use metering_log::tree::{Leaves, consistency_proof, read_root};
+
+    use super::super::tests::epoch;
+    use super::*;
+
+    fn leaves(texts: &[&str]) -> Vec<TreeHash> {
+        texts.iter().map(|text| TreeHash::leaf(text.as_bytes())).collect()
+    }
+
+    fn root(leaves: &[TreeHash]) -> TreeHash {
+        read_root(&Leaves(leaves), leaves.len() as u64).unwrap()
+    }
+
+    #[tokio::test]
+    async fn only_what_continues_the_last_checkpoint_is_signed() {
+        let folder = tempfile::tempdir().unwrap();
+        let key_file = folder.path().join("log.pem");
+        let mut last = LastSigned::read(&key_file).unwrap();
+        let log = leaves(&["a", "b", "c", "d", "e"]);
+        let of = |leaves: &[TreeHash]| epoch(leaves.len() as u64, *root(leaves).as_bytes());
+        assert_eq!(last.size(&of(&log)).unwrap(), 0, "nothing was signed yet");
+
+        let head = Checkpoint::new("api.example.com/log/2", 3, root(&log[..3])).unwrap();
+        let signer = NoteSigner::new(KeyName::new("api.example.com/log/2").unwrap(), PrivateKey::from_seed(&[7; 32]));
+        last.remember(&SignedCheckpoint::sign(head, &signer).unwrap()).await.unwrap();
+        assert!(folder.path().join("log.pem.last").exists());
+        // The same after a restart.
+        for last in [last, LastSigned::read(&key_file).unwrap()] {
+            let proof = consistency_proof(&Leaves(&log), last.size(&of(&log)).unwrap(), 5).unwrap();
+            last.check(&of(&log), &proof).unwrap();
+            last.check(&of(&log[..3]), &[]).unwrap();
+
+            let shorter = last.size(&of(&log[..2])).unwrap_err().to_string();
+            assert!(shorter.contains("had 3 entries") && shorter.contains("metering admin log new-epoch"), "{shorter}");
+            let other = leaves(&["a", "b", "X", "d", "e"]);
+            let proof = consistency_proof(&Leaves(&other), 3, 5).unwrap();
+            assert!(last.check(&of(&other), &proof).unwrap_err().to_string().contains("other entries"));
+
+            // Another epoch begins anew; one before is an old backup.
+            let named = |origin: &str| LogEpoch { origin: origin.to_owned(), ..of(&log[..1]) };
+            assert_eq!(last.size(&named("api.example.com/log/3")).unwrap(), 0);
+            assert_eq!(last.size(&named("other.example.com/log/1")).unwrap(), 0);
+            assert!(last.size(&named("api.example.com/log/1")).is_err());
+        }
+    }
+
+    #[test]
+    fn a_damaged_file_is_named() {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join("log.pem.last"), "rubbish").unwrap();
+        let problem = LastSigned::read(&folder.path().join("log.pem")).unwrap_err().to_string();
+        assert!(problem.contains("log.pem.last: not a signed note"), "{problem}");
+    }
+}

@@ -1,0 +1,236 @@
+//! Appends to the log, signs its head and publishes it: one round a second, in every process that has the key. The node with
+//! the lease does the work.
+
+use std::error::Error;
+use std::sync::Arc;
+use std::time::Duration;
+
+use metering_core::store::LogEpoch;
+use metering_core::{Clock, Randomness, StoreError, SystemRandomness};
+use metering_log::checkpoint::{Checkpoint, SignedCheckpoint};
+use metering_log::tree::TreeHash;
+use metering_proof::{LogReadError, Sequencer, SequencerError, Stepped};
+use tokio::time::Instant;
+
+use super::PostingLog;
+use super::last_signed::{LastSigned, Rollback};
+use super::witnesses::{StoredProofs, Witnesses};
+use crate::config::Config;
+use crate::http::Shutdown;
+use crate::operations::metric::gauge;
+
+const INTERVAL: Duration = Duration::from_secs(1);
+/// How many steps are made before their head is signed.
+const STEPS_MAX: usize = 64;
+
+/// What appends to the log and signs it.
+#[derive(Debug)]
+pub(crate) struct LogTask {
+    log: Arc<PostingLog>,
+    sequencer: Sequencer,
+    clock: Arc<dyn Clock>,
+    last: LastSigned,
+    /// `None` if there are none.
+    witnesses: Option<Witnesses>,
+    required_witnesses: usize,
+    /// The epoch of the last round, if one was open.
+    epoch: Option<u32>,
+    /// Since when there are entries that are not published, or postings that may not be in the log.
+    behind_since: Option<Instant>,
+    /// What went wrong last, to log it once.
+    problem: Option<String>,
+    cannot_remember: bool,
+}
+
+/// Why a round was not finished.
+enum Fault {
+    /// Nothing is signed any more until an operator does something.
+    Stop(String),
+    /// The next round tries again.
+    Again(String),
+}
+
+impl LogTask {
+    /// The task, before it starts; `None` if this process has no key.
+    ///
+    /// # Errors
+    /// When the last checkpoint cannot be read, or witnesses cannot be used.
+    pub(crate) fn prepare(
+        config: &Config,
+        log: &Arc<PostingLog>,
+        clock: &Arc<dyn Clock>,
+    ) -> Result<Option<Self>, Box<dyn Error + Send + Sync>> {
+        let Some(key_file) = &config.log.key_file else { return Ok(None) };
+        let mut node = [0; 16];
+        SystemRandomness.fill(&mut node);
+        let witnesses = if config.log.witnesses.is_empty() { None } else { Some(Witnesses::new(config, clock)?) };
+        Ok(Some(Self {
+            log: Arc::clone(log),
+            sequencer: Sequencer::new(Arc::clone(&log.store) as _, hex::encode(node)),
+            clock: Arc::clone(clock),
+            last: LastSigned::read(key_file)?,
+            witnesses,
+            required_witnesses: config.log.required_witnesses,
+            epoch: None,
+            behind_since: None,
+            problem: None,
+            cannot_remember: false,
+        }))
+    }
+
+    /// Runs until shutdown, or until the log must not be signed. A step that is cut off is made again.
+    pub(crate) async fn run(mut self, shutdown: Shutdown) {
+        loop {
+            let round = tokio::select! {
+                round = self.round() => round,
+                () = shutdown.cancelled() => return,
+            };
+            let may_have_more = match round {
+                Ok(may_have_more) => {
+                    if self.problem.take().is_some() {
+                        tracing::info!("the log of postings is appended to and published again");
+                    }
+                    may_have_more
+                }
+                Err(Fault::Stop(error)) => {
+                    self.log.running.send_replace(None);
+                    tracing::error!(%error, "the log of postings is not signed any more");
+                    return;
+                }
+                Err(Fault::Again(error)) => {
+                    self.behind_since.get_or_insert_with(Instant::now);
+                    if self.problem.as_ref() != Some(&error) {
+                        tracing::warn!(%error, "the log of postings could not be appended to or published; trying again");
+                        self.problem = Some(error);
+                    }
+                    false
+                }
+            };
+            let lag = self.behind_since.map(|since| since.elapsed()).unwrap_or_default();
+            gauge!("metering_log_lag_seconds", "For how long the log has had entries that are not published")
+                .set(lag.as_secs_f64());
+            if may_have_more {
+                continue;
+            }
+            tokio::select! {
+                () = tokio::time::sleep(INTERVAL) => {}
+                () = shutdown.cancelled() => return,
+            }
+        }
+    }
+
+    /// Appends and publishes; returns whether there may be more to append.
+    async fn round(&mut self) -> Result<bool, Fault> {
+        for step in 1.. {
+            match self.sequencer.step(self.clock.now()).await? {
+                Stepped::Leading { is_full, .. } if is_full && step < STEPS_MAX => {}
+                Stepped::Leading { is_full, head, .. } => {
+                    self.found(&head);
+                    self.publish(&head).await?;
+                    return Ok(is_full);
+                }
+                Stepped::NotLeading => {
+                    self.behind_since = None;
+                    let open = self.log.store.log_epochs().await?.pop();
+                    if let Some(open) = open.filter(|epoch| epoch.ended_at.is_none()) {
+                        self.found(&open);
+                    }
+                    return Ok(false);
+                }
+                Stepped::NoLog => break,
+            }
+        }
+        if self.problem.is_none() && self.epoch.take().is_some() || self.log.running.send_replace(None).is_some() {
+            tracing::warn!("the log of postings ended");
+        }
+        Err(Fault::Again("no log is open: `metering admin log init` begins one".to_owned()))
+    }
+
+    /// Notes the open epoch.
+    fn found(&mut self, epoch: &LogEpoch) {
+        if self.epoch != Some(epoch.number) {
+            self.epoch = Some(epoch.number);
+            tracing::info!(origin = epoch.origin, size = epoch.size, "the log of postings is open");
+            self.log.running.send_replace(Some(epoch.origin.clone()));
+            if let Some(witnesses) = &mut self.witnesses {
+                witnesses.forget();
+            }
+        }
+        gauge!("metering_log_leaves", "Entries of the log of postings").set(count(epoch.size));
+        let published = epoch.checkpoint.as_ref().map_or(0, |(size, _)| *size);
+        gauge!("metering_log_checkpoint_size", "Entries of the published checkpoint").set(count(published));
+    }
+
+    /// Signs the head of the log and publishes it, if it grew.
+    async fn publish(&mut self, head: &LogEpoch) -> Result<(), Fault> {
+        let published = head.checkpoint.as_ref().map_or(0, |(size, _)| *size);
+        if published == head.size {
+            self.behind_since = None;
+            return Ok(());
+        }
+        self.behind_since.get_or_insert_with(Instant::now);
+        let from = self.last.size(head)?;
+        let proof = self.log.reader.prove_consistency(head, from, head.size).await?;
+        self.last.check(head, &proof)?;
+        let mut signed = self.sign(head)?;
+        if let Err(error) = self.last.remember(&signed).await
+            && !std::mem::replace(&mut self.cannot_remember, true)
+        {
+            let file = self.last.file().display();
+            tracing::warn!(%error, %file, "the last checkpoint cannot be kept next to the key: after a restart, an old backup of the database would not be noticed. Put the key file into a folder that the server can write to");
+        }
+        let cosigned = match &mut self.witnesses {
+            Some(witnesses) => {
+                let proofs = StoredProofs { reader: &self.log.reader, epoch: head };
+                witnesses.cosign(&mut signed, &proofs).await
+            }
+            None => 0,
+        };
+        if cosigned < self.required_witnesses {
+            let required = self.required_witnesses;
+            return Err(Fault::Again(format!(
+                "{cosigned} witnesses cosigned, and {required} must (log.required_witnesses): the last published checkpoint stays"
+            )));
+        }
+        self.log.store.publish_checkpoint(head.number, head.size, signed.to_string()).await?;
+        gauge!("metering_log_checkpoint_size", "Entries of the published checkpoint").set(count(head.size));
+        self.behind_since = None;
+        Ok(())
+    }
+
+    fn sign(&self, head: &LogEpoch) -> Result<SignedCheckpoint, Fault> {
+        let unfit = |problem: &dyn std::fmt::Display| Fault::Stop(format!("the origin {:?}: {problem}", head.origin));
+        let signer = self.log.signer(head).ok_or_else(|| unfit(&"cannot be the name of a key"))?;
+        let checkpoint = Checkpoint::new(head.origin.as_str(), head.size, TreeHash::from_bytes(head.root));
+        let checkpoint = checkpoint.map_err(|error| unfit(&error))?;
+        SignedCheckpoint::sign(checkpoint, &signer).map_err(|error| unfit(&error))
+    }
+}
+
+impl From<Rollback> for Fault {
+    fn from(error: Rollback) -> Self {
+        Self::Stop(error.to_string())
+    }
+}
+
+impl From<StoreError> for Fault {
+    fn from(error: StoreError) -> Self {
+        Self::Again(error.to_string())
+    }
+}
+
+impl From<SequencerError> for Fault {
+    fn from(error: SequencerError) -> Self {
+        Self::Again(error.to_string())
+    }
+}
+
+impl From<LogReadError> for Fault {
+    fn from(error: LogReadError) -> Self {
+        Self::Again(error.to_string())
+    }
+}
+
+fn count(entries: u64) -> f64 {
+    u32::try_from(entries).map_or(f64::INFINITY, f64::from)
+}
