@@ -11,12 +11,13 @@ use std::collections::HashMap;
 
 use metering_core::{Credits, Timestamp};
 
-use crate::leaf::{Opening, Posting, entry};
+use crate::leaf::{Opening, PUBLIC_PREFIX, Posting, entry};
 use crate::names::{Names, UnknownName};
 use crate::salt::Salt;
 
 /// How many leaves a full bundle has: as many as a tile has hashes.
 pub const BUNDLE_LEAVES: usize = 256;
+const COMMITMENT_BYTES: usize = 32;
 
 /// Leaves of the log, in order, at most [`BUNDLE_LEAVES`].
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -79,8 +80,8 @@ pub enum LeafFault {
     /// With it, the account would have more than can be counted.
     #[error("the funds of an account are out of range")]
     OutOfRange,
-    /// Public entries begin with [`PUBLIC_PREFIX`](crate::PUBLIC_PREFIX), and none is as long as a commitment.
-    #[error("a public entry has another form than it should")]
+    /// Public entries begin with [`PUBLIC_PREFIX`], and none is as long as a commitment.
+    #[error("a public entry could be taken for something else")]
     Ambiguous,
 }
 
@@ -124,8 +125,11 @@ impl Bundle {
             return Err(LeafFault::Full);
         }
         match &leaf {
-            Leaf::Public { text, .. } if text.len() == 32 => return Err(LeafFault::Ambiguous),
-            Leaf::Public { .. } => {}
+            Leaf::Public { text, .. } => {
+                if !text.starts_with(PUBLIC_PREFIX) || text.len() == COMMITMENT_BYTES {
+                    return Err(LeafFault::Ambiguous);
+                }
+            }
             Leaf::Posted { account, before, amount, .. } => {
                 if self.heads.get(account).is_some_and(|head| head != before) {
                     return Err(LeafFault::Gap);

@@ -1,11 +1,14 @@
 //! What a leaf of the log says, as the bytes that the log commits to: a published format, `docs/provable-bills.md`.
+//!
+//! Which number is where: [`Opening::number`] counts the leaves of the account. The key's number and the ledger entry's are
+//! the service's own. The opening has neither the leaf's position in the log nor the log's numbers of accounts and lines:
+//! those are in bundles.
 
 use metering_core::access::KeyNumber;
 use metering_core::chains::{TxHash, TxRef};
 use metering_core::charging::UsageKind;
-use metering_core::clock::{Day, Timestamp};
 use metering_core::money::LedgerKind;
-use metering_core::{AccountId, ClientSource, Credits, UsageLine};
+use metering_core::{AccountId, ClientSource, Credits, Day, Timestamp, UsageLine};
 use sha2::{Digest, Sha256};
 
 use crate::salt::Salt;
@@ -140,7 +143,7 @@ impl Opening {
         let at = Timestamp::from_unix_millis(i64::from_be_bytes(rest.array()?));
         let amount = Credits::from_atoms(i64::from_be_bytes(rest.array()?));
         let funds = Credits::from_atoms(i64::from_be_bytes(rest.array()?));
-        let account = rest.text()?.parse().map_err(|_| MalformedOpening("it names no account"))?;
+        let account = rest.text()?.parse::<AccountId>().map_err(|_| MalformedOpening("it names no account"))?;
         let posting = match kind {
             1 => Posting::Opening,
             2 => rest.ledger()?,
@@ -165,7 +168,7 @@ pub fn entry(salt: &Salt, opening: &[u8]) -> [u8; 32] {
 }
 
 /// The number of a kind of usage.
-pub(crate) const fn usage_number(kind: UsageKind) -> u8 {
+const fn usage_number(kind: UsageKind) -> u8 {
     match kind {
         UsageKind::Charged => 0,
         UsageKind::Refunded => 1,
@@ -175,7 +178,7 @@ pub(crate) const fn usage_number(kind: UsageKind) -> u8 {
 }
 
 /// The kind of usage with a number.
-pub(crate) fn usage_kind(number: u8) -> Option<UsageKind> {
+fn usage_kind(number: u8) -> Option<UsageKind> {
     UsageKind::ALL.into_iter().find(|kind| usage_number(*kind) == number)
 }
 

@@ -1,17 +1,29 @@
-//! The bytes of a bundle: a byte for the format, and postcard. Accounts are listed once with their state before the bundle;
-//! the numbers and funds of their leaves follow by counting.
+//! The bytes of a bundle: the byte 1 for the format, then the following in postcard. Where an account's leaves begin is
+//! stored once; the numbers and funds of its leaves follow by counting.
+//!
+//! ```text
+//! base       i64                                        time of the first leaf, ms since the epoch
+//! accounts   [number u32, leaves u64, funds i64]        by their first leaves here; leaves and funds before those
+//! leaves     [place u8, later i64, kind u8, content]    place in `accounts`, 0 for public entries; ms since the leaf before
+//!
+//! kind 0-3   charged, refunded, expired, released: line u32, days before i64, key u32, calls u64, change of the funds i64
+//!      4     the same as an earlier leaf but for account and time: back u8, the number of leaves between them
+//!      5     ledger entry: id i64, kind u8, change of the funds i64, payment or none: chain u64, hash of 32 bytes
+//!      6, 7  opening funds, imported usage: change of the funds i64
+//!      8     public entry: text
+//! ```
 
 use std::collections::HashMap;
 
 use metering_core::access::KeyNumber;
 use metering_core::chains::{TxHash, TxRef};
-use metering_core::clock::Day;
+use metering_core::charging::UsageKind;
 use metering_core::money::LedgerKind;
-use metering_core::{Credits, Timestamp};
+use metering_core::{Credits, Day, Timestamp};
 use serde::{Deserialize, Serialize};
 
 use super::{Bundle, ChainHead, Leaf, MalformedBundle};
-use crate::leaf::{Posting, usage_kind, usage_number};
+use crate::leaf::Posting;
 
 const FORMAT: u8 = 1;
 /// How many earlier leaves a leaf is compared with.
@@ -35,27 +47,34 @@ struct PackedLeaf {
     what: What,
 }
 
+/// Kind and content of a leaf. The order of the variants is part of the format.
 #[derive(Clone, PartialEq, Serialize, Deserialize)]
 enum What {
+    Charged(Usage),
+    Refunded(Usage),
+    Expired(Usage),
+    Released(Usage),
     /// The same as an earlier leaf, with so many between them.
     Again(u8),
-    Usage {
-        line: u32,
-        days_before: i64,
-        kind: u8,
-        key: u32,
-        calls: u64,
-        atoms: i64,
-    },
     Ledger {
         id: i64,
-        kind: String,
-        tx: Option<(u64, [u8; 32])>,
+        kind: u8,
         atoms: i64,
+        tx: Option<(u64, [u8; 32])>,
     },
     Opening(i64),
     Imported(i64),
     Public(String),
+}
+
+#[derive(Clone, PartialEq, Serialize, Deserialize)]
+struct Usage {
+    line: u32,
+    /// How many days before the commit it is booked.
+    days_before: i64,
+    key: u32,
+    calls: u64,
+    atoms: i64,
 }
 
 impl Bundle {
@@ -153,37 +172,62 @@ impl What {
             Posting::Imported => Self::Imported(amount),
             Posting::Ledger { id, kind, tx } => Self::Ledger {
                 id: *id,
-                kind: kind.as_str().to_owned(),
+                kind: ledger_number(*kind),
+                atoms: amount,
                 tx: tx.map(|tx| (tx.chain_id, *tx.hash.as_bytes())),
-                atoms: amount,
             },
-            Posting::Usage { line, kind, day, key, calls } => Self::Usage {
-                line: *line,
-                days_before: at.day().unix_days().wrapping_sub(day.unix_days()),
-                kind: usage_number(*kind),
-                key: key.get(),
-                calls: *calls,
-                atoms: amount,
-            },
+            Posting::Usage { line, kind, day, key, calls } => {
+                let variant = match kind {
+                    UsageKind::Charged => Self::Charged,
+                    UsageKind::Refunded => Self::Refunded,
+                    UsageKind::Expired => Self::Expired,
+                    UsageKind::Released => Self::Released,
+                };
+                variant(Usage {
+                    line: *line,
+                    days_before: at.day().unix_days().wrapping_sub(day.unix_days()),
+                    key: key.get(),
+                    calls: *calls,
+                    atoms: amount,
+                })
+            }
         }
     }
 
     /// The posting at a time, and its amount; `None` if it has none that is known.
     fn posting(self, at: Timestamp) -> Option<(Credits, Posting<u32>)> {
-        let (atoms, posting) = match self {
-            Self::Again(_) | Self::Public(_) => return None,
-            Self::Opening(atoms) => (atoms, Posting::Opening),
-            Self::Imported(atoms) => (atoms, Posting::Imported),
-            Self::Ledger { id, kind, tx, atoms } => {
+        let (kind, usage) = match self {
+            Self::Charged(usage) => (UsageKind::Charged, usage),
+            Self::Refunded(usage) => (UsageKind::Refunded, usage),
+            Self::Expired(usage) => (UsageKind::Expired, usage),
+            Self::Released(usage) => (UsageKind::Released, usage),
+            Self::Opening(atoms) => return Some((Credits::from_atoms(atoms), Posting::Opening)),
+            Self::Imported(atoms) => return Some((Credits::from_atoms(atoms), Posting::Imported)),
+            Self::Ledger { id, kind, atoms, tx } => {
+                let kind = LedgerKind::ALL.into_iter().find(|known| ledger_number(*known) == kind)?;
                 let tx = tx.map(|(chain_id, hash)| TxRef { chain_id, hash: TxHash::from_bytes(hash) });
-                (atoms, Posting::Ledger { id, kind: LedgerKind::from_name(&kind)?, tx })
+                return Some((Credits::from_atoms(atoms), Posting::Ledger { id, kind, tx }));
             }
-            Self::Usage { line, days_before, kind, key, calls, atoms } => {
-                let day = Day::from_unix_days(at.day().unix_days().wrapping_sub(days_before));
-                let (kind, key) = (usage_kind(kind)?, KeyNumber::new(key));
-                (atoms, Posting::Usage { line, kind, day, key, calls })
-            }
+            Self::Again(_) | Self::Public(_) => return None,
         };
-        Some((Credits::from_atoms(atoms), posting))
+        let Usage { line, days_before, key, calls, atoms } = usage;
+        let day = Day::from_unix_days(at.day().unix_days().wrapping_sub(days_before));
+        Some((Credits::from_atoms(atoms), Posting::Usage { line, kind, day, key: KeyNumber::new(key), calls }))
+    }
+}
+
+/// The number of a kind of ledger entry in bundles.
+const fn ledger_number(kind: LedgerKind) -> u8 {
+    match kind {
+        LedgerKind::SignupBonus => 0,
+        LedgerKind::PurchasePaySignup => 1,
+        LedgerKind::PurchaseTopup => 2,
+        LedgerKind::PurchaseImported => 3,
+        LedgerKind::Refill => 4,
+        LedgerKind::Adjustment => 5,
+        LedgerKind::PaymentReversed => 6,
+        LedgerKind::PaymentRestored => 7,
+        LedgerKind::TransferIn => 8,
+        LedgerKind::TransferOut => 9,
     }
 }
