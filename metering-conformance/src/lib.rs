@@ -85,6 +85,7 @@ pub mod keys;
 pub mod late_claims;
 pub mod ledger;
 pub mod log;
+pub mod log_leaves;
 pub mod lookups;
 pub mod members;
 mod model;

@@ -108,6 +108,9 @@ impl OpenLog {
                 }
                 let unpacked = Bundle::unpack(&stored.leaves);
                 self.bundle = unpacked.map_err(|problem| LogReadError::bundle(self.epoch, next, problem))?;
+                if next + 1 == end {
+                    self.cut_bundle()?;
+                }
                 self.until = stored.until;
                 for (number, head) in self.bundle.heads() {
                     self.accounts.set_head(*number, *head);
@@ -118,11 +121,23 @@ impl OpenLog {
                 return Err(self.damaged(format!("bundle {next} is missing")));
             }
         }
-        if size > 0 && self.bundle.leaves().len() as u64 != (size - 1) % full + 1 {
-            return Err(self.damaged("its last bundle has another number of leaves than it should"));
-        }
         if self.bundle.is_full() {
             self.bundle = Bundle::default();
+        }
+        Ok(())
+    }
+
+    /// Leaves the last bundle the leaves that it had at this size. Another node may have appended more meanwhile: then the
+    /// next step is not appended.
+    fn cut_bundle(&mut self) -> Result<(), SequencerError> {
+        let last = self.size().saturating_sub(1) % BUNDLE_LEAVES as u64;
+        let leaves = usize::try_from(last).unwrap_or(BUNDLE_LEAVES) + 1;
+        match self.bundle.leaves().len() {
+            stored if stored == leaves => {}
+            stored if stored > leaves => {
+                self.bundle = self.bundle.first(leaves).map_err(|fault| self.damaged(fault))?;
+            }
+            _ => return Err(self.damaged("its last bundle has fewer leaves than it should")),
         }
         Ok(())
     }
