@@ -13,6 +13,7 @@ mod endpoints;
 mod front;
 mod gateway;
 mod http;
+mod log;
 mod mail;
 mod mcp;
 mod oauth;

@@ -33,6 +33,7 @@ use crate::config::{Config, ConfigError, Loaded, Surface};
 use crate::front::{Destination, Front};
 use crate::gateway;
 use crate::http::{Handler, ResponseFuture, Shutdown, Tls};
+use crate::log::LogTask;
 use crate::mail::MailTask;
 use crate::mcp::{self, Mcp};
 use crate::operations::forwarding::Forwarding;
@@ -114,6 +115,7 @@ async fn run_until(
     let delivering = delivering.await.map_err(RunError::Setup)?;
     app.courier = delivering.as_ref().map(Delivering::stats);
     let sinks = Sinks::prepare(&config, &store, &clock).map_err(RunError::Setup)?;
+    let log = LogTask::prepare(&config, &app.log, &app.clock).map_err(RunError::Setup)?;
     let app = Arc::new(app);
     let admin = match admin {
         Some(listener) => {
@@ -167,6 +169,7 @@ async fn run_until(
     });
     let watching = watch_chains(&app, &config, &shutdown);
     let topping_up = top_up_automatically(&app, &shutdown);
+    let appending = log.map(|log| tokio::spawn(log.run(shutdown.clone())));
     let paying = unread.map(|unread| {
         tokio::spawn(pay::run(Arc::clone(&app.payments), unread, Arc::clone(&app.gas), shutdown.clone()))
     });
@@ -231,6 +234,7 @@ async fn run_until(
         Some(upkeep),
         paying,
         topping_up,
+        appending,
     ]
     .into_iter()
     .flatten()

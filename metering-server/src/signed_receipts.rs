@@ -4,20 +4,20 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use http::HeaderMap;
 use metering_core::receipts::{ReceiptError, ReceiptScope, ReceiptSigner, Statement};
+use metering_core::wire::{ReceiptKeyDocument, ReceiptKeysDocument};
 use metering_core::{Clock, FullStore, Service, SystemRandomness};
 use metering_proof::BatchSigner;
+use tokio::sync::watch;
 
 use crate::config::{Config, ConfigError};
-use crate::http::{Document, Reply, with_headers};
 use crate::operations::metric::counter;
 use crate::statements::Statements;
 
 /// The signer of a process, and its public keys.
 #[derive(Debug, Clone)]
 pub(crate) struct SignedReceipts {
-    keys: Document,
+    keys: Arc<[ReceiptKeyDocument]>,
     signer: Arc<dyn ReceiptSigner>,
     always: ReceiptScope,
     statements: Statements,
@@ -28,7 +28,7 @@ pub(crate) struct SignedReceipts {
 struct Counted(BatchSigner);
 
 impl SignedReceipts {
-    /// Starts to sign, if there are keys.
+    /// Starts to sign, if there are keys. While `log` has the origin of a log, receipts name it.
     ///
     /// # Errors
     /// When the keys cannot be used, or the service has no public URL yet.
@@ -36,6 +36,7 @@ impl SignedReceipts {
         config: &Config,
         store: &Arc<dyn FullStore>,
         clock: &Arc<dyn Clock>,
+        log: watch::Receiver<Option<String>>,
     ) -> Result<Option<Self>, ConfigError> {
         let Some(ring) = config.receipts.keys()? else { return Ok(None) };
         let always = ReceiptScope::of_accounts(config.receipts.always()?);
@@ -43,13 +44,14 @@ impl SignedReceipts {
         // A reload can add the keys, but not the URL.
         let no_url = || ConfigError::key("public_url", "is needed by receipts.key_file, and takes a restart");
         let issuer = issuer.ok_or_else(no_url)?;
-        let keys = Document::new("application/jwk-set+json", ring.published().to_json());
+        let published = serde_json::from_str::<ReceiptKeysDocument>(&ring.published().to_json());
+        let keys = published.map_err(|error| ConfigError::key("receipts.key_file", error))?.keys.into();
         let statements =
             metering_proof::Statements::new(Arc::clone(store) as _, ring.signing().clone(), issuer.clone());
         let statements = Statements::new(statements);
         let (store, clock) = (Arc::clone(store), Arc::clone(clock));
         let (signer, signing) =
-            BatchSigner::start(ring.signing().clone(), issuer, store as _, Arc::new(SystemRandomness), clock);
+            BatchSigner::start(ring.signing().clone(), issuer, log, store as _, Arc::new(SystemRandomness), clock);
         // It ends with the last service that has the signer: a reload replaces both.
         tokio::spawn(signing);
         Ok(Some(Self { keys, signer: Arc::new(Counted(signer)), always, statements }))
@@ -68,9 +70,9 @@ impl SignedReceipts {
         &self.statements
     }
 
-    /// The public keys, for a request with these headers.
-    pub(crate) fn keys(&self, headers: &HeaderMap) -> Reply {
-        with_headers(self.keys.reply(headers), vec![("cache-control", "public, max-age=60".to_owned())])
+    /// The public keys.
+    pub(crate) fn keys(&self) -> &[ReceiptKeyDocument] {
+        &self.keys
     }
 }
 

@@ -16,6 +16,7 @@ use crate::chains::progress::ChainProgress;
 use crate::config::Secret;
 use crate::gateway::Gateway;
 use crate::http::{Bodies, ClientAddress, Problem};
+use crate::log::PostingLog;
 use crate::oauth::Issuer;
 use crate::operations::clock_watch::ClockWatch;
 use crate::operations::readiness::Readiness;
@@ -44,6 +45,8 @@ pub(crate) struct App {
     pub(crate) issuer: Option<Issuer>,
     /// What signs receipts of requests, if there is a key.
     pub(crate) receipts: Option<SignedReceipts>,
+    /// The log of postings.
+    pub(crate) log: Arc<PostingLog>,
     /// Takes payments by card, if that is configured.
     pub(crate) stripe: Option<Arc<Stripe>>,
     pub(crate) metrics: PrometheusHandle,

@@ -1,11 +1,13 @@
 //! What the service publishes about itself: what it sells, for agents and directories that look for paid services, and the
-//! keys that its receipts of requests are signed with.
+//! keys that its receipts of requests and its log are signed with.
 
-use metering_core::wire::{ErrorBody, ErrorCode};
+use metering_core::Error;
+use metering_core::wire::{ErrorBody, ErrorCode, ReceiptKeysDocument};
 
 use crate::api::app::App;
 use crate::endpoints::Request;
-use crate::http::{Problem, Reply};
+use crate::http::{Document, Problem, Reply, with_headers};
+use crate::signed_receipts::SignedReceipts;
 
 /// What can be paid with a request
 ///
@@ -33,6 +35,16 @@ pub(crate) async fn x402_json(app: &App, request: Request) -> Result<Reply, Prob
 }
 
 pub(crate) async fn receipt_keys(app: &App, request: Request) -> Result<Reply, Problem> {
-    let none = || Problem::new(ErrorCode::NotFound, "This service signs no receipts of requests.");
-    app.receipts.as_ref().map(|receipts| receipts.keys(&request.headers)).ok_or_else(none)
+    let logs = app.log.documents().await.map_err(Error::from)?;
+    let keys = app.receipts.as_ref().map(SignedReceipts::keys);
+    if keys.is_none() && logs.is_empty() {
+        return Err(Problem::new(ErrorCode::NotFound, "This service signs no receipts of requests, and no log."));
+    }
+    let document = ReceiptKeysDocument { keys: keys.unwrap_or_default().to_vec(), logs };
+    let json = serde_json::to_vec(&document).map_err(|error| {
+        tracing::error!(%error, "could not serialize the keys as JSON");
+        Problem::internal()
+    })?;
+    let reply = Document::new("application/jwk-set+json", json).reply(&request.headers);
+    Ok(with_headers(reply, vec![("cache-control", "public, max-age=60".to_owned())]))
 }

@@ -129,6 +129,8 @@ pub(super) static ENDPOINTS: LazyLock<Table<App>> = LazyLock::new(|| {
         call!(receipts::GetReceiptKeys as api::receipt_keys).everywhere(),
         endpoint!(api::x402).everywhere(),
         endpoint!(api::x402_json).everywhere(),
+        endpoint!(api::log_checkpoint),
+        endpoint!(api::log_tile).with_slashes(),
     ])
 });
 
@@ -196,6 +198,10 @@ mod tests {
             ("/keys/leaked", Some("/keys/leaked"), &[]),
             ("/members/log", Some("/members/log"), &[]),
             ("/keys/leaked/rotate", Some("/keys/{id}/rotate"), &["leaked"]),
+            ("/log/1/checkpoint", Some("/log/{epoch}/checkpoint"), &["1"]),
+            ("/log/1/tile/0/x001/234.p/7", Some("/log/{epoch}/tile/{path}"), &["1", "0/x001/234.p/7"]),
+            ("/log/1/tile", None, &[]),
+            ("/log/1/other", None, &[]),
             ("/", None, &[]),
             ("", None, &[]),
         ];

@@ -96,6 +96,8 @@ pub(crate) struct Endpoint<A> {
     describe: fn() -> OpenApi,
     pub(crate) is_compressed: bool,
     pub(crate) is_everywhere: bool,
+    /// Whether the last parameter of the path may have slashes.
+    pub(super) has_slashes: bool,
     pub(crate) takes_head: bool,
     /// Whether the session of a signed-in browser may stand for the key.
     pub(crate) takes_session: bool,
@@ -129,6 +131,7 @@ impl<A> Endpoint<A> {
             takes_head,
             is_compressed: false,
             is_everywhere: false,
+            has_slashes: false,
             takes_session: false,
         }
     }
@@ -151,6 +154,11 @@ impl<A> Endpoint<A> {
     /// Every process serves this endpoint, whichever surfaces it is configured for.
     pub(crate) fn everywhere(self) -> Self {
         Self { is_everywhere: true, ..self }
+    }
+
+    /// The parameter at the end of the path takes all that follows, with its slashes.
+    pub(crate) fn with_slashes(self) -> Self {
+        Self { has_slashes: true, ..self }
     }
 
     /// For a result that is returned only once: a `HEAD` request, whose body is discarded, would lose it.

@@ -28,7 +28,7 @@ impl<A> Table<A> {
     pub(crate) fn new(endpoints: Vec<Endpoint<A>>) -> Self {
         let mut places: BTreeMap<String, Vec<usize>> = BTreeMap::new();
         for (place, endpoint) in endpoints.iter().enumerate() {
-            places.entry(numbered(&endpoint.path)).or_default().push(place);
+            places.entry(numbered(&endpoint.path, endpoint.has_slashes)).or_default().push(place);
         }
         let mut router = Router::new();
         for (path, places) in places {
@@ -115,8 +115,10 @@ impl<'t, A> Found<'t, A> {
 }
 
 /// A path whose parameters are named by their places: the router takes two names at the same place for a conflict.
-fn numbered(path: &str) -> String {
+fn numbered(path: &str, has_slashes: bool) -> String {
+    let last = path.split('/').count() - 1;
     let segment = |(place, segment): (usize, &str)| match segment.starts_with('{') {
+        true if has_slashes && place == last => format!("{{*{place}}}"),
         true => format!("{{{place}}}"),
         false => segment.to_owned(),
     };

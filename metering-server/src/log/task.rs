@@ -80,14 +80,16 @@ impl LogTask {
 
     /// Runs until shutdown, or until the log must not be signed. A step that is cut off is made again.
     pub(crate) async fn run(mut self, shutdown: Shutdown) {
+        let mut is_stopped = false;
         loop {
+            let round = async { if is_stopped { Ok(false) } else { self.round().await } };
             let round = tokio::select! {
-                round = self.round() => round,
+                round = round => round,
                 () = shutdown.cancelled() => return,
             };
             let may_have_more = match round {
                 Ok(may_have_more) => {
-                    if self.problem.take().is_some() {
+                    if !is_stopped && self.problem.take().is_some() {
                         tracing::info!("the log of postings is appended to and published again");
                     }
                     may_have_more
@@ -95,10 +97,13 @@ impl LogTask {
                 Err(Fault::Stop(error)) => {
                     self.log.running.send_replace(None);
                     tracing::error!(%error, "the log of postings is not signed any more");
-                    return;
+                    is_stopped = true;
+                    false
                 }
                 Err(Fault::Again(error)) => {
-                    self.behind_since.get_or_insert_with(Instant::now);
+                    if self.epoch.is_some() {
+                        self.behind_since.get_or_insert_with(Instant::now);
+                    }
                     if self.problem.as_ref() != Some(&error) {
                         tracing::warn!(%error, "the log of postings could not be appended to or published; trying again");
                         self.problem = Some(error);
@@ -121,9 +126,11 @@ impl LogTask {
 
     /// Appends and publishes; returns whether there may be more to append.
     async fn round(&mut self) -> Result<bool, Fault> {
-        for step in 1.. {
+        let mut steps = 0;
+        loop {
+            steps += 1;
             match self.sequencer.step(self.clock.now()).await? {
-                Stepped::Leading { is_full, .. } if is_full && step < STEPS_MAX => {}
+                Stepped::Leading { is_full, .. } if is_full && steps < STEPS_MAX => {}
                 Stepped::Leading { is_full, head, .. } => {
                     self.found(&head);
                     self.publish(&head).await?;
@@ -137,20 +144,20 @@ impl LogTask {
                     }
                     return Ok(false);
                 }
-                Stepped::NoLog => break,
+                Stepped::NoLog => {
+                    (self.epoch, self.behind_since) = (None, None);
+                    self.log.running.send_replace(None);
+                    return Err(Fault::Again("no log is open: `metering admin log init` begins one".to_owned()));
+                }
             }
         }
-        if self.problem.is_none() && self.epoch.take().is_some() || self.log.running.send_replace(None).is_some() {
-            tracing::warn!("the log of postings ended");
-        }
-        Err(Fault::Again("no log is open: `metering admin log init` begins one".to_owned()))
     }
 
     /// Notes the open epoch.
     fn found(&mut self, epoch: &LogEpoch) {
         if self.epoch != Some(epoch.number) {
             self.epoch = Some(epoch.number);
-            tracing::info!(origin = epoch.origin, size = epoch.size, "the log of postings is open");
+            tracing::info!(origin = %epoch.origin, size = epoch.size, "the log of postings is open");
             self.log.running.send_replace(Some(epoch.origin.clone()));
             if let Some(witnesses) = &mut self.witnesses {
                 witnesses.forget();
@@ -158,7 +165,7 @@ impl LogTask {
         }
         gauge!("metering_log_leaves", "Entries of the log of postings").set(count(epoch.size));
         let published = epoch.checkpoint.as_ref().map_or(0, |(size, _)| *size);
-        gauge!("metering_log_checkpoint_size", "Entries of the published checkpoint").set(count(published));
+        report_published(published);
     }
 
     /// Signs the head of the log and publishes it, if it grew.
@@ -193,7 +200,7 @@ impl LogTask {
             )));
         }
         self.log.store.publish_checkpoint(head.number, head.size, signed.to_string()).await?;
-        gauge!("metering_log_checkpoint_size", "Entries of the published checkpoint").set(count(head.size));
+        report_published(head.size);
         self.behind_since = None;
         Ok(())
     }
@@ -229,6 +236,10 @@ impl From<LogReadError> for Fault {
     fn from(error: LogReadError) -> Self {
         Self::Again(error.to_string())
     }
+}
+
+fn report_published(size: u64) {
+    gauge!("metering_log_checkpoint_size", "Entries of the published checkpoint").set(count(size));
 }
 
 fn count(entries: u64) -> f64 {

@@ -22,6 +22,7 @@ use crate::chains::progress::ChainProgress;
 use crate::config::{Config, CurrencyConfig, Surface};
 use crate::gateway::{Gateway, HeaderSettings, HttpUpstream, NamedUpstreams, Source};
 use crate::http::Bodies;
+use crate::log::PostingLog;
 use crate::mail;
 use crate::oauth::{self, Issuer};
 use crate::operations::metrics;
@@ -84,7 +85,8 @@ pub(super) fn assemble(
         }
         None => service,
     };
-    let receipts = SignedReceipts::start(config, &store, &clock)?;
+    let log = Arc::new(PostingLog::new(config, &store)?);
+    let receipts = SignedReceipts::start(config, &store, &clock, log.running())?;
     let service = Arc::new(SignedReceipts::in_service(receipts.as_ref(), service));
     let stripe = |stripe| Stripe::new(stripe, urls.pages(), Arc::clone(&store) as _);
     let stripe = config.stripe.as_ref().map(stripe).transpose();
@@ -105,6 +107,7 @@ pub(super) fn assemble(
         payments_secret: config.billing.payments_secret.as_ref().map(BillingSecret::new),
         issuer,
         receipts,
+        log,
         stripe: stripe.map(Arc::new),
         metrics: recorder,
         metrics_here: config.admin_listen.is_none(),

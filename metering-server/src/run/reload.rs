@@ -214,7 +214,8 @@ impl Reloader {
         let catalogue =
             runtime.block_on(prices::to_serve(&*parts.store, &*parts.clock, catalogue(&config)?, &config))?;
         let is_new = before.catalogue().json() != catalogue.json();
-        let receipts = SignedReceipts::start(&config, &parts.store, &parts.clock)?;
+        let running = parts.front.load().app().log.running();
+        let receipts = SignedReceipts::start(&config, &parts.store, &parts.clock, running)?;
         let prepared = parts.prepare(&config, &catalogue, before.price_version(), receipts.clone())?;
         let letterhead = match (&parts.letterhead, &config.smtp) {
             (Some(current), Some(smtp)) => {

@@ -15,6 +15,9 @@ const CREDENTIALS: &str = "/run/credentials/metering-server.service";
 /// The mark, which is read when the configuration is loaded.
 const MARK: &str = "/etc/metering/mark.svg";
 
+/// The keys of the log, which the server keeps a checkpoint next to: systemd's folder is read-only.
+const LOG_KEYS: &str = "/var/lib/metering-log/log.pem";
+
 /// Tables whose keys are not those of the schema: names of headers, and symbols of tokens.
 const FREE: [&str; 4] =
     ["gateway.upstream_headers", "gateway.upstreams.headers", "usage.sinks.headers", "receipts.currency.rates"];
@@ -50,6 +53,7 @@ fn loaded(text: &str) -> Result<Config, String> {
     let (file, mark) = (folder.path().join("metering.toml"), folder.path().join("mark.svg"));
     std::fs::write(&mark, "<svg xmlns=\"http://www.w3.org/2000/svg\"/>").unwrap();
     let text = text.replace(MARK, mark.to_str().unwrap()).replace(CREDENTIALS, folder.path().to_str().unwrap());
+    let text = text.replace(LOG_KEYS, keys.to_str().unwrap());
     std::fs::write(&file, text).unwrap();
     let arguments = Arguments::try_parse_from(["metering-server", "--config", file.to_str().unwrap()]).unwrap();
     load(&arguments, []).map(|loaded| loaded.config).map_err(|error| error.to_string())
