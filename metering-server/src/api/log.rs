@@ -14,6 +14,7 @@ use crate::http::{Problem, Reply};
     responses(
         (status = 200, description = "A signed note", content_type = "text/plain; charset=utf-8", body = String),
         (status = 404, description = "`not_found`: there is no such log, or nothing is published yet", body = ErrorBody),
+        (status = 503, description = "`storage_unavailable`", body = ErrorBody),
     )
 )]
 pub(crate) async fn log_checkpoint(app: &App, request: Request) -> Result<Reply, Problem> {
@@ -33,6 +34,7 @@ pub(crate) async fn log_checkpoint(app: &App, request: Request) -> Result<Reply,
         (status = 200, description = "Hashes or entries", content_type = "application/octet-stream"),
         (status = 404, description = "`not_found`: there is no such log, or it has not grown as far", body = ErrorBody),
         (status = 410, description = "`log_pruned`: these entries were deleted", body = ErrorBody),
+        (status = 503, description = "`storage_unavailable`", body = ErrorBody),
     )
 )]
 pub(crate) async fn log_tile(app: &App, request: Request) -> Result<Reply, Problem> {

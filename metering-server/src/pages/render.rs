@@ -86,6 +86,7 @@ impl Pages {
             ("/metering/account", "account.html", nothing),
             (RECOVER_PAGE, "recover.html", nothing),
             ("/metering/receipt", "receipt.html", nothing),
+            ("/metering/statement", "statement.html", nothing),
             (COMPLETE_PAGE, "complete.html", nothing),
             (RECEIPT_PAGE, "verify-receipt.html", nothing),
             ("/docs", "docs.html", reference),

@@ -51,6 +51,7 @@ fn the_pages_are_where_the_protocol_says() {
         "/metering",
         "/metering/account",
         "/metering/receipt",
+        "/metering/statement",
         "/oauth/authorize",
         "/verify",
         "/verify-receipt",

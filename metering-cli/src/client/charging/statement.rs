@@ -10,6 +10,7 @@ use clap::{Args, Subcommand};
 use metering_client::Client;
 use metering_client::calls::account::{GetStatement, StatementLines};
 use metering_core::clock::CalendarPeriod;
+use metering_core::wire::LogDocument;
 use metering_core::{Credits, Timestamp};
 use metering_log::checkpoint::{Policy, SignedCheckpoint};
 use metering_log::note::{KeyName, SignatureKind, VerifierKey};
@@ -204,15 +205,11 @@ impl VerifyArgs {
         #[derive(Default, Deserialize)]
         struct Published {
             #[serde(default)]
-            logs: Vec<PublishedLog>,
-        }
-        #[derive(Deserialize)]
-        struct PublishedLog {
-            #[serde(default)]
-            vkey: String,
+            logs: Vec<LogDocument>,
         }
         let published: Published = serde_json::from_str(&keys.text).unwrap_or_default();
-        let of_logs = published.logs.iter().filter_map(|log| log.vkey.parse::<VerifierKey>().ok());
+        let of_logs = published.logs.iter().flat_map(|log| log.previous_vkeys.iter().chain([&log.vkey]));
+        let of_logs = of_logs.filter_map(|vkey| vkey.parse::<VerifierKey>().ok());
         let name = KeyName::new(origin).ok();
         let of_receipts = keys.set.iter().filter_map(|(_, key)| {
             let name = name.clone()?;

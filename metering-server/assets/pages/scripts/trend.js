@@ -98,7 +98,10 @@ export class Trend {
     this.splits.hidden = parts.keys.size < 2;
     if (this.splits.hidden) view.by = "route";
     press(this.splits, view.by);
-    this.file.replaceChildren(downloadButton("Usage (CSV)", `usage-${from}-${to}.csv`, { key }, () => `/credits/usage.csv?from=${from}&to=${to}`));
+    const file = downloadButton("Usage (CSV)", `usage-${from}-${to}.csv`, { key }, () => `/credits/usage.csv?from=${from}&to=${to}`);
+    const month = to.slice(0, 7);
+    const statement = "statements" in document.body.dataset && h("a", { class: "button button-quiet button-small", href: `/metering/statement?period=${month}` }, `Statement of ${month}`);
+    this.file.replaceChildren(...[file, statement].filter(Boolean));
     this.#show(split(this.#rows, { ...view, from, to }), dayBefore(now, 0));
   }
 

@@ -1,7 +1,8 @@
 // The page that verifies a signed receipt of a request: in the browser, with the keys of this service or with pasted ones.
 
 import { fetchText, sentence } from "/assets/api.js";
-import { fromUnits, group } from "/assets/decimal.js";
+import { credits } from "/assets/atoms.js";
+import { group } from "/assets/decimal.js";
 import { busy, byId, complain, h, onSubmit, say } from "/assets/dom.js";
 import { ReceiptFault, canVerify, verifyReceipt } from "/assets/receiptproof.js";
 
@@ -43,8 +44,8 @@ function show(stated, how) {
     h(
       "dl",
       { class: "facts" },
-      line(HAPPENED[stated.kind] ?? stated.kind, `${credits(stated.atoms)} credits`),
-      line("Balance after", stated.balance === null ? "not known" : `${credits(stated.balance)} credits`),
+      line(HAPPENED[stated.kind] ?? stated.kind, `${group(credits(stated.atoms))} credits`),
+      line("Balance after", stated.balance === null ? "not known" : `${group(credits(stated.balance))} credits`),
       line("Time", `${new Date(stated.at).toISOString().slice(0, 19).replace("T", " ")} UTC`),
       line("Route", mono(stated.route)),
       line("Request", mono(stated.request)),
@@ -54,14 +55,6 @@ function show(stated, how) {
       line("Key", mono(stated.key)),
     ),
   );
-}
-
-/** Credits have 7,200,000,000 atoms, and are shown with ten decimal places, half to even, as by the service. */
-function credits(atoms) {
-  const scaled = BigInt(atoms) * 25n;
-  const rest = ((scaled % 18n) + 18n) % 18n;
-  const units = (scaled - rest) / 18n;
-  return group(fromUnits(rest > 9n || (rest === 9n && units % 2n !== 0n) ? units + 1n : units));
 }
 
 async function start() {
