@@ -112,7 +112,7 @@ mod tests {
     use metering_log::note::{KeyName, NoteSigner};
     use metering_log::tree::{Leaves, consistency_proof, read_root};
 
-    use super::super::tests::epoch;
+    use super::super::test_epoch::epoch;
     use super::*;
 
     fn leaves(texts: &[&str]) -> Vec<TreeHash> {

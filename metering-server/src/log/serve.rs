@@ -8,7 +8,7 @@ use metering_core::wire::ErrorCode;
 use metering_log::tree::{LogPath, tile_bytes};
 use metering_proof::LogReadError;
 
-use super::PostingLog;
+use super::posting_log::PostingLog;
 use crate::http::{Problem, Reply, bytes, with_headers};
 
 impl PostingLog {
@@ -94,7 +94,7 @@ fn failed(error: LogReadError) -> Error {
 mod tests {
     use http::header::{CACHE_CONTROL, CONTENT_TYPE};
 
-    use super::super::tests::epoch;
+    use super::super::test_epoch::epoch;
     use super::*;
 
     #[test]

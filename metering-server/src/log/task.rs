@@ -12,8 +12,8 @@ use metering_log::tree::TreeHash;
 use metering_proof::{LogReadError, Sequencer, SequencerError, Stepped};
 use tokio::time::Instant;
 
-use super::PostingLog;
 use super::last_signed::{LastSigned, Rollback};
+use super::posting_log::PostingLog;
 use super::witnesses::{StoredProofs, Witnesses};
 use crate::config::Config;
 use crate::http::Shutdown;

@@ -15,6 +15,9 @@ use super::*;
 
 const ORIGIN: &str = "api.example.com/log/1";
 
+/// What a witness responds to a body: status and text.
+type Respond = Box<dyn FnOnce(&str) -> (u16, String) + Send>;
+
 struct Tree(Vec<TreeHash>);
 
 impl Tree {
@@ -49,7 +52,7 @@ fn cosigner() -> Cosigner {
 }
 
 /// Serves `responses` to one request each, on loopback, and returns the URL of the witness.
-fn serve(responses: Vec<Box<dyn FnOnce(&str) -> (u16, String) + Send>>) -> String {
+fn serve(responses: Vec<Respond>) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}/w", listener.local_addr().unwrap());
     thread::spawn(move || {
@@ -86,7 +89,7 @@ fn read_request(connection: &mut TcpStream) -> String {
 }
 
 /// The rule of witnesses, for one that cosigned `latest` last.
-fn witness(latest: Option<Seen>) -> Box<dyn FnOnce(&str) -> (u16, String) + Send> {
+fn witness(latest: Option<Seen>) -> Respond {
     Box::new(move |body| {
         let log = WitnessedLog { keys: vec![log_signer().verifier().clone()], latest };
         match Witness::new(cosigner()).add_checkpoint(body, |_| Some(log), 1_800_000_000) {
@@ -96,7 +99,7 @@ fn witness(latest: Option<Seen>) -> Box<dyn FnOnce(&str) -> (u16, String) + Send
     })
 }
 
-fn says(status: u16, text: &str) -> Box<dyn FnOnce(&str) -> (u16, String) + Send> {
+fn says(status: u16, text: &str) -> Respond {
     let text = text.to_owned();
     Box::new(move |_| (status, text))
 }

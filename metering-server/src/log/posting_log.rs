@@ -1,0 +1,103 @@
+//! The log as far as this process has to do with it: where it is, and whose keys sign it.
+
+use std::sync::Arc;
+
+use metering_core::store::LogEpoch;
+use metering_core::wire::LogDocument;
+use metering_core::{FullStore, StoreError};
+use metering_log::keys::KeyRing;
+use metering_log::note::{KeyName, NoteSigner, SignatureKind, VerifierKey};
+use metering_proof::LogReader;
+use tokio::sync::{Semaphore, watch};
+
+use crate::config::{Config, ConfigError};
+
+/// How many tiles are read at once. Reading one that is not stored as it is served takes up to a millisecond.
+const READS_MAX: usize = 8;
+
+/// The log of postings, as far as this process has to do with it.
+#[derive(Debug)]
+pub(crate) struct PostingLog {
+    pub(super) store: Arc<dyn FullStore>,
+    pub(super) reader: LogReader,
+    keys: Option<KeyRing>,
+    pub(super) is_public: bool,
+    public_url: String,
+    /// The origin of the epoch that this process appends to, or would if it had the lease.
+    pub(super) running: watch::Sender<Option<String>>,
+    pub(super) reads: Semaphore,
+}
+
+impl PostingLog {
+    /// # Errors
+    /// When the keys cannot be used.
+    pub(crate) fn new(config: &Config, store: &Arc<dyn FullStore>) -> Result<Self, ConfigError> {
+        Ok(Self {
+            store: Arc::clone(store),
+            reader: LogReader::new(Arc::clone(store) as _),
+            keys: config.log.keys()?,
+            is_public: config.log.public,
+            public_url: config.public_url.as_deref().unwrap_or_default().trim_end_matches('/').to_owned(),
+            running: watch::Sender::new(None),
+            reads: Semaphore::new(READS_MAX),
+        })
+    }
+
+    /// The origin of the log that runs, for receipts.
+    pub(crate) fn running(&self) -> watch::Receiver<Option<String>> {
+        self.running.subscribe()
+    }
+
+    /// The epochs with their verifier keys; none if this process does not know the keys.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub(crate) async fn documents(&self) -> Result<Vec<LogDocument>, StoreError> {
+        let Some(keys) = &self.keys else { return Ok(Vec::new()) };
+        let epochs = self.store.log_epochs().await?;
+        Ok(epochs.into_iter().filter_map(|epoch| document(keys, &self.public_url, epoch)).collect())
+    }
+
+    /// What signs the checkpoints of an epoch; `None` if its origin cannot be the name of a key.
+    pub(super) fn signer(&self, epoch: &LogEpoch) -> Option<NoteSigner> {
+        let key = self.keys.as_ref()?.signing().clone();
+        Some(NoteSigner::new(KeyName::new(epoch.origin.as_str()).ok()?, key))
+    }
+}
+
+fn document(keys: &KeyRing, public_url: &str, epoch: LogEpoch) -> Option<LogDocument> {
+    let name = KeyName::new(epoch.origin.as_str()).ok()?;
+    let vkey = |key| VerifierKey::new(name.clone(), SignatureKind::Note, key).to_string();
+    let signing = keys.signing().public();
+    Some(LogDocument {
+        epoch: epoch.number,
+        vkey: vkey(signing),
+        previous_vkeys: keys.published().iter().filter(|(_, key)| *key != signing).map(|(_, key)| vkey(key)).collect(),
+        url: format!("{public_url}/log/{}", epoch.number),
+        origin: epoch.origin,
+        began_at: epoch.began_at,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use metering_log::keys::PrivateKey;
+
+    use super::super::test_epoch::epoch;
+    use super::*;
+
+    #[test]
+    fn an_epoch_is_published_with_the_verifier_keys_of_now_and_before() {
+        let [old, new] = [1, 2].map(|seed| PrivateKey::from_seed(&[seed; 32]));
+        let file = format!("{}{}", old.public().to_pem().unwrap(), *new.to_pem().unwrap());
+        let keys = KeyRing::parse([file.as_str()]).unwrap();
+        let document = document(&keys, "https://api.example.com", epoch(3, [0; 32])).unwrap();
+        let vkey = |key: &PrivateKey| {
+            let name = KeyName::new("api.example.com/log/2").unwrap();
+            NoteSigner::new(name, key.clone()).verifier().to_string()
+        };
+        assert_eq!((document.epoch, document.vkey), (2, vkey(&new)));
+        assert_eq!(document.previous_vkeys, [vkey(&old)]);
+        assert_eq!(document.url, "https://api.example.com/log/2");
+    }
+}
