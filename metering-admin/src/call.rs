@@ -13,7 +13,9 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 pub use audit::Audit;
-pub(crate) use audit::{ACCOUNTS_IMPORT, CONFIGURATION_RELOAD, OTHERS, PAYMENT_ASSIGN, PLAN_IMPORT};
+pub(crate) use audit::{
+    ACCOUNTS_IMPORT, CONFIGURATION_RELOAD, LOG_BEGIN, LOG_PRUNE, OTHERS, PAYMENT_ASSIGN, PLAN_IMPORT,
+};
 pub use authority::{Authority, Viewer};
 
 use crate::administration::Administration;

@@ -22,6 +22,7 @@ mod error;
 mod imports;
 mod keys;
 mod labels;
+mod log;
 mod members;
 mod notes;
 mod operators;

@@ -15,6 +15,8 @@ mod export;
 mod failures;
 mod import;
 mod key;
+mod key_file;
+mod log;
 mod migrate;
 mod operator;
 mod payments;
@@ -79,6 +81,7 @@ enum StoreCommand {
     Payments(payments::PaymentsArgs),
     Usage(usage::UsageArgs),
     Verify(verify::VerifyArgs),
+    Log(log::LogArgs),
     Backup(backup::BackupArgs),
     Export(export::ExportArgs),
     Import(import::ImportArgs),
@@ -125,6 +128,7 @@ impl StoreCommand {
             Self::Payments(args) => args.run(session, out).await,
             Self::Usage(args) => args.run(session, out).await,
             Self::Verify(args) => args.run(session, out).await,
+            Self::Log(args) => args.run(session, out).await,
             Self::Backup(args) => args.run(session, out).await,
             Self::Export(args) => args.run(session, out).await,
             Self::Import(args) => args.run(session, out).await,

@@ -300,47 +300,50 @@ impl MeteringLayer {
         refusal::response(self.service.offers(), (uri, route), error, client, presented)
     }
 
-    async fn serve<S, B, R>(self, mut inner: S, request: Request<B>) -> Result<Response<R>, S::Error>
+    /// An async block, since the future of an async function has its arguments twice.
+    fn serve<S, B, R>(self, mut inner: S, request: Request<B>) -> impl Future<Output = Result<Response<R>, S::Error>>
     where
         S: tower_service::Service<Request<B>, Response = Response<R>>,
         R: From<String>,
     {
         let (mut head, body) = request.into_parts();
-        let received = Received::of(&head.headers);
-        if received.has_overrides() {
-            drop_overrides(&mut head.headers);
-        }
-        let mut outgoing = Outgoing::new(&mut head, received, || self.service.access().now());
-        let charged = match self.admit(&mut head, received, &mut outgoing).await {
-            Ok(charged) => charged,
-            Err(refusal) => return Ok(outgoing.finish(refusal)),
-        };
-        // If the charge is not on disk yet, it is decided and flushed meanwhile. `Charged` waits for that before a
-        // response is returned.
-        let outcome = inner.call(Request::from_parts(head, body)).await;
-        let response = match (outcome, charged) {
-            (Ok(response), None) => response,
-            (Ok(response), Some(charged)) if is_undelivered(response.status().as_u16()) => {
-                // Boxed, as the other rare branches, to keep the future of a request small.
-                Box::pin(charged.undelivered(response)).await
+        async move {
+            let received = Received::of(&head.headers);
+            if received.has_overrides() {
+                drop_overrides(&mut head.headers);
             }
-            (Ok(response), Some(charged)) if charged.is_free(response.status()) => {
-                Box::pin(charged.free(response)).await
-            }
-            (Ok(response), Some(charged)) => charged.delivered(response).await,
-            (Err(error), charged) => {
-                // There is no response to set headers on, and a failed refund is already logged.
-                let refusal = match charged {
-                    Some(charged) => Box::pin(charged.not_served()).await,
-                    None => None,
-                };
-                match refusal {
-                    Some(refusal) => refusal,
-                    None => return Err(error),
+            let mut outgoing = Outgoing::new(&mut head, received, || self.service.access().now());
+            let charged = match self.admit(&mut head, received, &mut outgoing).await {
+                Ok(charged) => charged,
+                Err(refusal) => return Ok(outgoing.finish(refusal)),
+            };
+            // If the charge is not on disk yet, it is decided and flushed meanwhile. `Charged` waits for that before a
+            // response is returned.
+            let outcome = inner.call(Request::from_parts(head, body)).await;
+            let response = match (outcome, charged) {
+                (Ok(response), None) => response,
+                (Ok(response), Some(charged)) if is_undelivered(response.status().as_u16()) => {
+                    // Boxed, as the other rare branches, to keep the future of a request small.
+                    Box::pin(charged.undelivered(response)).await
                 }
-            }
-        };
-        Ok(outgoing.finish(response))
+                (Ok(response), Some(charged)) if charged.is_free(response.status()) => {
+                    Box::pin(charged.free(response)).await
+                }
+                (Ok(response), Some(charged)) => charged.delivered(response).await,
+                (Err(error), charged) => {
+                    // There is no response to set headers on, and a failed refund is already logged.
+                    let refusal = match charged {
+                        Some(charged) => Box::pin(charged.not_served()).await,
+                        None => None,
+                    };
+                    match refusal {
+                        Some(refusal) => refusal,
+                        None => return Err(error),
+                    }
+                }
+            };
+            Ok(outgoing.finish(response))
+        }
     }
 }
 

@@ -75,7 +75,7 @@ pub use inspection::Inspection;
 pub use keys::{KeyChange, KeyChanged, KeyCreated, KeyStore, NewKey, TermsChange};
 pub use log::{
     AccountRow, EpochReason, LogEpoch, LogSecret, LogStep, LogStore, Logged, LoggedAccount, NewEpoch, NewLogged,
-    StoredBundle, Taken, Unlogged, UnloggedPosting,
+    StoredBundle, Taken, Unlogged, UnloggedPosting, log_origin,
 };
 pub use members::{Invited, MemberChange, MemberChanged, MemberStore};
 pub use oauth::OAuthStore;

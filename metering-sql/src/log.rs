@@ -95,7 +95,8 @@ async fn begin_epoch(
 ) -> Result<Option<LogEpoch>> {
     let current: Option<LogEpoch> = find(db, "ORDER BY number DESC LIMIT 1", &[]).await?;
     let same_origin: Option<LogEpoch> = find(db, "WHERE origin = ?1", &values![new.origin]).await?;
-    if current.map(|epoch| epoch.number) != after || same_origin.is_some() {
+    // A store without any may continue the numbers of the one that it was moved from.
+    if current.is_some_and(|epoch| Some(epoch.number) != after) || same_origin.is_some() {
         return Ok(None);
     }
     // What was committed until here is in the funds, and nothing is committed until the epoch is.

@@ -13,6 +13,8 @@ pub struct Audit {
 pub(crate) const OTHERS: &[Audit] = &[
     ACCOUNTS_IMPORT,
     CONFIGURATION_RELOAD,
+    LOG_BEGIN,
+    LOG_PRUNE,
     PAYMENT_ASSIGN,
     PAYMENT_CREDIT,
     PAYMENT_RESTORE,
@@ -25,6 +27,10 @@ pub(crate) const ACCOUNTS_IMPORT: Audit = Audit { name: "accounts.import", label
 /// The server read its configuration again.
 pub(crate) const CONFIGURATION_RELOAD: Audit =
     Audit { name: "configuration.reload", label: "Reloaded the configuration" };
+/// An epoch of the log began.
+pub(crate) const LOG_BEGIN: Audit = Audit { name: "log.begin", label: "Began an epoch of the log" };
+/// Old entries of the log were deleted.
+pub(crate) const LOG_PRUNE: Audit = Audit { name: "log.prune", label: "Pruned the log" };
 /// A payment was assigned to an account.
 pub(crate) const PAYMENT_ASSIGN: Audit = Audit { name: "payment.assign", label: "Assigned a payment" };
 /// A processor's payment was credited. No operator does this or the next two: the service logs them.

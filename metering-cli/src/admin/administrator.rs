@@ -16,11 +16,11 @@ use metering_admin::wire::{
     ReasonRequest, ReloadDocument, VerificationDocument,
 };
 use metering_admin::{AdminCall, Bounded};
-use metering_core::AccountId;
 use metering_core::access::Email;
 use metering_core::payments::Plan;
 use metering_core::store::Cursor;
 use metering_core::wire::KeyDocument;
+use metering_core::{AccountId, FullStore};
 use serde::de::DeserializeOwned;
 
 use super::payments::chains::Chains;
@@ -158,6 +158,14 @@ impl Administrator {
         })
         .await?;
         Ok(accounts)
+    }
+
+    /// The store, unless a server is asked.
+    pub(super) fn store(&self) -> Option<&dyn FullStore> {
+        match self {
+            Self::Local(local) => Some(local.store()),
+            Self::Remote(_) => None,
+        }
     }
 
     /// Whether the books add up.

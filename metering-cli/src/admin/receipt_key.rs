@@ -6,10 +6,8 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
 use metering_config::server::read_key_ring;
-use metering_core::{Randomness, SystemRandomness};
-use metering_log::keys::{MalformedKey, PrivateKey};
-use zeroize::Zeroizing;
 
+use super::key_file::{self, generate, unwritable};
 use crate::failure::Failure;
 use crate::new_file::NewFile;
 
@@ -77,12 +75,7 @@ impl CreateArgs {
                 "{file} exists, and receipts may be signed with its keys; {advice}"
             )));
         }
-        let key = generate();
-        let mut new = NewFile::next_to(&self.file, false)?;
-        let written = new.write_all(key.to_pem().map_err(unwritable)?.as_bytes());
-        written.map_err(|error| new.cannot_write(&error))?;
-        new.finish()?;
-        let kid = key.public();
+        let kid = key_file::create(&self.file)?;
         Ok(writeln!(out, "Created {file} with key {kid}. Set receipts.key_file to it, and reload the server.")?)
     }
 }
@@ -107,16 +100,6 @@ impl RotateArgs {
         let keys = if count == 1 { "earlier key stays" } else { "earlier keys stay" };
         Ok(writeln!(out, "Key {kid} signs from the next reload of the server on; {count} {keys} published.")?)
     }
-}
-
-fn generate() -> PrivateKey {
-    let mut seed = Zeroizing::new([0_u8; 32]);
-    SystemRandomness.fill(&mut *seed);
-    PrivateKey::from_seed(&seed)
-}
-
-fn unwritable(error: MalformedKey) -> Failure {
-    Failure::Failed(format!("the key cannot be written: {error}"))
 }
 
 /// Gives a file the owner and mode of the one that it replaces: the server must be able to read it.

@@ -4,7 +4,10 @@ use std::io::Write;
 
 use clap::Args;
 use metering_admin::wire::{DiscrepancyDocument, VerificationDocument};
+use serde::Serialize;
 
+use super::administrator::Administrator;
+use super::log::VerifiedLog;
 use super::session::Session;
 use crate::failure::Failure;
 use crate::output::{Format, write_json};
@@ -19,7 +22,7 @@ Reads a snapshot of one moment, even while servers use the store. For every acco
 balance = purchased + granted - used - held
         = sum of its ledger - sum of its usage - sum of its open holds.
 In a SQLite file, also checks every page and index, and that every account has the key it should have; damage ends with
-exit code 1.
+exit code 1. If the store has a log, hashes it again, unless a server is asked.
 
 Examples:
   metering admin verify
@@ -30,6 +33,15 @@ pub(crate) struct VerifyArgs {
     format: Format,
 }
 
+#[derive(Debug, Serialize)]
+struct Document<'a> {
+    #[serde(flatten)]
+    books: &'a VerificationDocument,
+    /// `None` without a log.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    log_faults: Option<&'a [String]>,
+}
+
 const COLUMNS: &[Column] =
     &[Column::id("ACCOUNT"), Column::word("AMOUNT"), Column::number("RECORDED"), Column::number("COMPUTED")];
 
@@ -38,14 +50,25 @@ impl VerifyArgs {
         let administrator = session.administrator().await?;
         let progress = Progress::new();
         progress.begin("Verifying the books", Unit::Steps, None);
-        let found = administrator.verify().await;
+        let found = verified(&administrator).await;
         progress.end();
-        let found = found?;
-        let printed = write(out, self.format.json, &found).and_then(|()| Ok(out.flush()?));
+        let (found, log) = found?;
+        let printed = write(out, self.format.json, &found, log.as_ref()).and_then(|()| Ok(out.flush()?));
         // Even if printing failed: a discrepancy must not end in exit code 0 because of a closed pipe.
         outcome(found.discrepancies.len())?;
+        log.map_or(Ok(()), |log| log.outcome())?;
         printed
     }
+}
+
+/// The books, and the log if there is one.
+async fn verified(administrator: &Administrator) -> Result<(VerificationDocument, Option<VerifiedLog>), Failure> {
+    let found = administrator.verify().await?;
+    let log = match administrator.store() {
+        Some(store) => VerifiedLog::of(store).await?,
+        None => None,
+    };
+    Ok((found, log))
 }
 
 /// A failure if the books do not add up.
@@ -57,15 +80,22 @@ pub(crate) fn outcome(discrepancies: usize) -> Result<(), Failure> {
     }
 }
 
-fn write(out: &mut dyn Write, json: bool, found: &VerificationDocument) -> Result<(), Failure> {
+fn write(
+    out: &mut dyn Write,
+    json: bool,
+    found: &VerificationDocument,
+    log: Option<&VerifiedLog>,
+) -> Result<(), Failure> {
     if json {
-        return write_json(out, found);
+        let log_faults = log.map(|log| log.faults.as_slice());
+        return write_json(out, &Document { books: found, log_faults });
     }
     if found.discrepancies.is_empty() {
         writeln!(out, "Accounts verified: {}. Everything adds up exactly.", found.accounts)?;
     } else {
         table(out, &found.discrepancies)?;
     }
+    log.map_or(Ok(()), |log| log.write(out))?;
     if found.restarted_budgets.is_empty() {
         return Ok(());
     }

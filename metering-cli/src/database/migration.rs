@@ -2,7 +2,7 @@
 
 use std::ffi::OsString;
 
-use metering_core::store::{SourceId, Verification};
+use metering_core::store::{LogStore, SourceId, Verification};
 use metering_core::{Store, StoreError, Timestamp};
 use metering_postgres::{PostgresStore, TargetInspection};
 use metering_sql::transfer::{Export, Import};
@@ -53,6 +53,11 @@ impl Origin {
 
     pub(crate) async fn id(&self) -> Result<SourceId, StoreError> {
         self.store.source_id().await
+    }
+
+    /// The number of its log's last epoch, if it has a log.
+    pub(crate) async fn log_epoch(&self) -> Result<Option<u32>, StoreError> {
+        Ok(self.store.log_epochs().await?.last().map(|epoch| epoch.number))
     }
 
     /// Where it was moved to, if it has the "moved" marker.

@@ -98,14 +98,10 @@ impl Report {
 /// Two checkpoints that contradict each other prove to anybody what the log did: the new one is kept too.
 fn with_evidence(failure: Failure, file: &Path, text: &str) -> Failure {
     let Failure::Discrepancies(problem) = failure else { return failure };
-    let mut evidence = file.as_os_str().to_owned();
-    evidence.push(".evidence");
-    match kept::write(Path::new(&evidence), text) {
-        Ok(()) => Failure::Discrepancies(format!(
-            "{problem}; keep {} and {} as evidence",
-            file.display(),
-            Path::new(&evidence).display()
-        )),
+    match kept::write_evidence(file, text) {
+        Ok(evidence) => {
+            Failure::Discrepancies(format!("{problem}; keep {} and {} as evidence", file.display(), evidence.display()))
+        }
         Err(error) => Failure::Discrepancies(format!("{problem}; the new checkpoint was not kept: {error}")),
     }
 }

@@ -30,13 +30,14 @@ pub(crate) async fn audit(log: &RemoteLog, old: Option<&Checkpoint>, new: &Check
     for tile in bundles.filter_map(|index| Tile::in_tree(0, index, new.size())) {
         let (entries, listed) = (log.entries(tile).await?, log.tile(tile).await?);
         for (index, (entry, listed)) in (tile.index() * 256..).zip(entries.into_iter().zip(listed)) {
-            if index < old_size {
-                continue;
-            }
             if entry != listed {
                 return Err(Failure::Discrepancies(format!(
                     "entry {index} was changed: its hash is {entry}, and the log lists {listed}"
                 )));
+            }
+            // What the tree has already.
+            if index < old_size {
+                continue;
             }
             for built in tree.append(entry) {
                 check_tile(log, &built).await?;

@@ -14,7 +14,10 @@ use metering_log::tree::{LogPath, MAX_ENTRY_BYTES, TILE_WIDTH, Tile, TreeHash, r
 
 use crate::failure::Failure;
 
+/// For connecting, and while nothing arrives.
 const TIMEOUT: Duration = Duration::from_secs(30);
+/// For a whole resource, however slowly it arrives.
+const DEADLINE: Duration = Duration::from_secs(300);
 
 /// A checkpoint with many witnesses is some kilobytes long.
 const MAX_CHECKPOINT_BYTES: usize = 1 << 20;
@@ -83,6 +86,11 @@ impl RemoteLog {
 
     /// A resource of the log; `None` if it does not have it.
     async fn get(&self, path: LogPath, limit: usize) -> Result<Option<Vec<u8>>, Failure> {
+        let late = |_| Failure::TryLater(format!("{}/{path} took over {} s", self.url, DEADLINE.as_secs()));
+        tokio::time::timeout(DEADLINE, self.fetch(path, limit)).await.map_err(late)?
+    }
+
+    async fn fetch(&self, path: LogPath, limit: usize) -> Result<Option<Vec<u8>>, Failure> {
         let request = http::Request::get(format!("/{path}")).header(ACCEPT_ENCODING, "gzip, identity");
         let request = request.body(Bytes::new()).map_err(|error| Failure::Failed(error.to_string()))?;
         let unreachable = |error: &dyn Display| Failure::TryLater(format!("cannot read {}/{path}: {error}", self.url));
@@ -90,6 +98,10 @@ impl RemoteLog {
         match response.status().as_u16() {
             200 => {}
             404 | 410 => return Ok(None),
+            // Not followed: the log's address is what the caller trusts, and was told by other means.
+            301 | 302 | 303 | 307 | 308 => {
+                return Err(Failure::Failed(format!("{}/{path} redirects; give the URL that it leads to", self.url)));
+            }
             status => return Err(unreachable(&format!("status {status}"))),
         }
         let is_gzip = response.headers().get(CONTENT_ENCODING).is_some_and(|encoding| encoding == "gzip");

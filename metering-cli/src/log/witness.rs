@@ -6,13 +6,12 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use metering_client::ServiceUrl;
+use metering_config::server::read_key_ring;
 use metering_core::{Clock, SystemClock};
 use metering_log::checkpoint::SignedCheckpoint;
-use metering_log::keys::{KeyRing, PrivateKey};
 use metering_log::note::{Cosigner, KeyName};
 use metering_log::tree::{TreeHash, consistency_proof, consistency_tiles};
 use metering_log::witness::{AddCheckpoint, Refusal, Seen, Witness, WitnessedLog, checkpoint_path};
-use zeroize::Zeroizing;
 
 use crate::failure::Failure;
 use crate::log::kept;
@@ -38,7 +37,7 @@ pub(crate) struct WitnessArgs {
     /// The name of this witness, such as a URL of yours without https://.
     #[arg(long, value_name = "NAME")]
     name: KeyName,
-    /// The file with the private key of this witness (Ed25519, PEM or JWK).
+    /// The file with the private key of this witness (Ed25519, PEM or JWK). Others must not be able to read it.
     #[arg(long, value_name = "FILE")]
     key: PathBuf,
     /// The folder for the checkpoints that were cosigned.
@@ -49,7 +48,8 @@ pub(crate) struct WitnessArgs {
 impl WitnessArgs {
     pub(crate) async fn run(self, out: &mut dyn Write) -> Result<(), Failure> {
         let policy = self.log.policy()?;
-        let witness = Witness::new(Cosigner::new(self.name, read_key(&self.key)?));
+        let keys = read_key_ring(&self.key).map_err(Failure::Failed)?;
+        let witness = Witness::new(Cosigner::new(self.name, keys.signing().clone()));
         let file = self.keep.join(checkpoint_path(policy.origin()));
         let folder = file.parent().unwrap_or(&self.keep);
         // Until this run ends: two at once could cosign two checkpoints that contradict each other.
@@ -91,13 +91,6 @@ fn refused(refusal: Refusal) -> Failure {
         // Here the old size is what was cosigned, so a larger one means that the log went back.
         Refusal::BadRequest(_) | Refusal::Conflict { .. } | Refusal::Inconsistent => Failure::Discrepancies(problem),
     }
-}
-
-fn read_key(file: &Path) -> Result<PrivateKey, Failure> {
-    let failed = |error: &dyn std::fmt::Display| Failure::Failed(format!("cannot read {}: {error}", file.display()));
-    let text = Zeroizing::new(fs::read_to_string(file).map_err(|error| failed(&error))?);
-    let keys = KeyRing::parse([text.as_str()]).map_err(|error| failed(&error))?;
-    Ok(keys.signing().clone())
 }
 
 /// The folder, locked until the file is dropped.

@@ -8,6 +8,7 @@ mod export;
 mod failures;
 mod import;
 mod key;
+mod log;
 mod payments;
 mod plan;
 mod price_matrix;

@@ -59,6 +59,8 @@ fn log(files: Files) -> (Program, StandIn, Arc<Mutex<Files>>) {
     program.call("logkey", signer().verifier().to_string());
     program.call("witnesskey", witness().verifier().to_string());
     program.write("witness.pem", PrivateKey::from_seed(&[2; 32]).to_pem().unwrap().as_bytes());
+    #[cfg(unix)]
+    std::fs::set_permissions(program.path("witness.pem"), std::os::unix::fs::PermissionsExt::from_mode(0o600)).unwrap();
     (program, service, files)
 }
 
@@ -82,17 +84,34 @@ fn audits_find_what_a_log_changed() {
     let (program, _service, files) = log(served("a", 300));
     let _ = program.run(AUDIT).success();
     let kept = program.read("kept");
-    for (now, expected) in [
-        (served("b", 300), "forked or rewritten"),
-        (served("b", 700), "forked or rewritten"),
-        (served("a", 200), "went back"),
+    for (now, expected, evidence) in [
+        (served("b", 300), "forked or rewritten", "kept.evidence"),
+        (served("b", 700), "forked or rewritten", "kept.evidence2"),
+        (served("a", 200), "went back", "kept.evidence3"),
+        // What is there already stays, and is not written again.
+        (served("b", 300), "forked or rewritten", "kept.evidence"),
     ] {
         *files.lock().unwrap() = now;
         let message = program.run(AUDIT).failure(3);
         assert!(message.contains(expected), "{message}");
         assert_eq!(program.read("kept"), kept, "the last good checkpoint stays");
-        assert_eq!(program.read("kept.evidence").as_bytes(), files.lock().unwrap()["checkpoint"]);
+        assert_eq!(program.read(evidence).as_bytes(), files.lock().unwrap()["checkpoint"]);
     }
+    assert!(!program.path("kept.evidence4").exists());
+}
+
+#[test]
+fn audits_go_on_only_from_what_the_log_signed_and_follow_no_redirects() {
+    let (program, service, _files) = log(served("a", 5));
+    program.write("kept", "example.com/log\n5\n");
+    program.refuses(&[(AUDIT, 1, "cannot continue from kept")]);
+    program.write("kept", "");
+    program.refuses(&[(AUDIT, 1, "cannot continue from kept")]);
+    service.on("/log/checkpoint", Reply::new(302, "").header("location", "/elsewhere/checkpoint"));
+    program.refuses(&[("log audit $url --log-key $logkey", 1, "redirects")]);
+    // A tile of 256 hashes has 8192 bytes.
+    service.on("/log/tile/0/000.p/5", Reply::ok(vec![0; 9_000]));
+    program.refuses(&[("log audit $url --log-key $logkey", 3, "too long")]);
 }
 
 #[test]

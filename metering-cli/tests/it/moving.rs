@@ -12,6 +12,7 @@ mod holds;
 mod interruptions;
 mod keys;
 mod link;
+mod log;
 mod organisations;
 mod out;
 mod programs;

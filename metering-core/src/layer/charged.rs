@@ -278,10 +278,10 @@ impl Charged {
             self.shared.service.record_delivery(settlement);
         }
         InFlightSlot::pass(state.slot.take(), &mut response);
-        if let Some(receipt) = State::set_cost(state, &mut response) {
-            Box::pin(receipt.sign_into(&self.shared.service, response.headers_mut())).await;
+        match State::set_cost(state, &mut response) {
+            Some(receipt) => Box::pin(receipt.signed_into(&self.shared.service, response)).await,
+            None => response,
         }
-        response
     }
 
     /// The cost and the tokens that headers of the response report, if that is where the catalogue says they are.

@@ -29,7 +29,7 @@ fn futures_of_charged_requests_are_small() {
         (
             "MeteringLayer::serve",
             size(|(layer, inner, request): (MeteringLayer, Inner, Request<()>)| layer.serve(inner, request)),
-            3_728,
+            3_464,
         ),
     ];
     assert!(futures.iter().all(|(_, size, limit)| size <= limit), "{futures:#?}");

@@ -10,6 +10,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use url::{Position, Url};
 use zeroize::Zeroizing;
 
 use crate::access::account::AccountId;
@@ -31,7 +32,8 @@ use crate::usage::UsageLine;
 #[async_trait]
 pub trait LogStore: Store {
     /// Begins a log, or a new epoch of it, and notes every account with its funds in the same transaction. The epoch before
-    /// ends; what was not in it yet is in these funds. `None`, and nothing changes, if the current epoch is not `after`, or another one has the same origin.
+    /// ends; what was not in it yet is in these funds. `None`, and nothing changes, if the current epoch is not `after`, or
+    /// another one has the same origin. If there is none yet, `after` is the last number of the store that was moved here.
     async fn begin_log(
         &self,
         new: NewEpoch,
@@ -145,7 +147,7 @@ pub struct NewEpoch {
 /// An epoch: a log with an origin of its own.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LogEpoch {
-    /// Its number: 1 for a store's first one, and without gaps.
+    /// Its number: 1 for the first one, and without gaps. A store that was moved has those since then.
     pub number: u32,
     /// Its origin.
     pub origin: String,
@@ -169,6 +171,23 @@ pub struct LogEpoch {
     pub swept_from: u64,
     /// The size and the signed note of the last published checkpoint.
     pub checkpoint: Option<(u64, String)>,
+}
+
+/// The origin of an epoch: the URL that the service serves it at, without the scheme. `None` if `public_url` is no URL, or
+/// one that no signed note can name as its origin.
+///
+/// ```
+/// # use metering_core::store::log_origin;
+/// assert_eq!(log_origin("https://example.com/api/", 1).as_deref(), Some("example.com/api/log/1"));
+/// assert_eq!(log_origin("http://LOCALHOST:8787", 2).as_deref(), Some("localhost:8787/log/2"));
+/// assert_eq!(log_origin("https://example.com/a+b", 1), None);
+/// ```
+#[must_use]
+pub fn log_origin(public_url: &str, epoch: u32) -> Option<String> {
+    let url = Url::parse(public_url).ok().filter(Url::has_host)?;
+    let place = url[Position::BeforeHost..Position::AfterPath].trim_end_matches('/');
+    let unfit = |c: char| c.is_whitespace() || c.is_control() || c == '+';
+    (!place.contains(unfit)).then(|| format!("{place}/log/{epoch}"))
 }
 
 /// How far a log has come with what a store has. Only the store knows what the numbers mean.

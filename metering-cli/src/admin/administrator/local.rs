@@ -4,9 +4,9 @@ use metering_admin::payments::{Assignment, ScanRequest, scan};
 use metering_admin::wire::{AccountDocument, ArrivalsDocument, AssignmentDocument, VerificationDocument};
 use metering_admin::{Action, AdminCall, AdminError, Administration, Authority};
 use metering_config::Sources;
-use metering_core::PaymentStore;
 use metering_core::access::Email;
 use metering_core::payments::Plan;
+use metering_core::{FullStore, PaymentStore};
 
 use crate::admin::failures::{no_account, no_plan};
 use crate::admin::payments::chains::{self, Chains};
@@ -60,6 +60,10 @@ impl Local {
     pub(super) async fn put_plans(&self, plans: Vec<Plan>) -> Result<(), Failure> {
         self.administration.put_plans(&self.action, plans).await?;
         Ok(())
+    }
+
+    pub(super) fn store(&self) -> &dyn FullStore {
+        &**self.administration.store()
     }
 
     pub(super) async fn verify(&self) -> Result<VerificationDocument, Failure> {

@@ -15,6 +15,8 @@ use crate::progress::{Progress, Unit};
 pub(super) struct Migration {
     pub(super) from: Origin,
     pub(super) to: Destination,
+    /// The last epoch of the log, which is not moved.
+    pub(super) log_epoch: Option<u32>,
     pub(super) progress: Progress,
 }
 
@@ -137,7 +139,8 @@ impl Migration {
     }
 
     fn report(&self, ending: Ending, comparison: Comparison) -> Report {
-        Report { from: self.from.shown(), to: self.to.shown(), ending, upgrade: None, comparison }
+        let (from, to) = (self.from.shown(), self.to.shown());
+        Report { from, to, ending, upgrade: None, comparison, log_epoch: self.log_epoch }
     }
 }
 

@@ -37,6 +37,8 @@ pub(super) struct Report {
     /// The versions from and to which the target's schema would be upgraded.
     pub(super) upgrade: Option<(i64, i64)>,
     pub(super) comparison: Comparison,
+    /// The last epoch of the log of the old store, if it has a log.
+    pub(super) log_epoch: Option<u32>,
 }
 
 #[derive(Serialize)]
@@ -46,6 +48,8 @@ struct Document<'a> {
     ending: Ending,
     #[serde(skip_serializing_if = "Option::is_none")]
     schema_upgrade: Option<Upgrade>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    last_log_epoch: Option<u32>,
     sections: Vec<SectionDocument<'a>>,
     differing: u64,
     differences: Vec<String>,
@@ -96,7 +100,7 @@ impl Report {
         if let Some((old, new)) = self.upgrade {
             writeln!(out, "The schema of {to} has version {old} and would first be upgraded to version {new}.")?;
         }
-        Ok(match self.ending {
+        match self.ending {
             Ending::Moved => writeln!(
                 out,
                 "Moved to {to}: {records} records, all equal on both sides. {from} is marked as moved and can no \
@@ -112,7 +116,15 @@ impl Report {
             ),
             Ending::WouldCompare => writeln!(out, "Already moved to {to}. Nothing was changed."),
             Ending::NotEqual => Ok(()),
-        }?)
+        }?;
+        match self.log_epoch {
+            Some(epoch) if self.ending != Ending::NotEqual => Ok(writeln!(
+                out,
+                "The log is not moved. Begin its next epoch in {to}, before servers start there: `metering admin log \
+                 new-epoch KEY_FILE --because moved --after {epoch}`."
+            )?),
+            _ => Ok(()),
+        }
     }
 
     fn write_both(&self, out: &mut dyn Write) -> Result<(), Failure> {
@@ -154,6 +166,7 @@ impl Report {
             to: &self.to,
             ending: self.ending,
             schema_upgrade: self.upgrade.map(|(from, to)| Upgrade { from, to }),
+            last_log_epoch: self.log_epoch,
             sections: sections.collect(),
             differing: self.comparison.differing(),
             differences: self.comparison.differences().map(ToString::to_string).collect(),

@@ -133,9 +133,9 @@ impl Charged {
             Ok(()) => response,
             Err(error) => self.shared.state.lock().await.failed(&self.shared.service, &error),
         };
-        if let Some(receipt) = State::set_cost(self.shared.state.lock().await, &mut response) {
-            Box::pin(receipt.sign_into(&self.shared.service, response.headers_mut())).await;
+        match State::set_cost(self.shared.state.lock().await, &mut response) {
+            Some(receipt) => receipt.signed_into(&self.shared.service, response).await,
+            None => response,
         }
-        response
     }
 }

@@ -1,7 +1,7 @@
 //! A signed receipt that is still to be made.
 
 use http::header::HeaderName;
-use http::{HeaderMap, HeaderValue};
+use http::{HeaderValue, Response};
 
 use crate::charging::HoldId;
 use crate::charging::charge::Receipt;
@@ -63,13 +63,14 @@ impl WantedReceipt {
             charged.map(|charged| Statement { kind: ReceiptKind::Refund, balance: Some(balance), at, ..charged });
     }
 
-    /// Signs it, and sets the headers of a response.
-    pub(super) async fn sign_into(self, service: &Service, headers: &mut HeaderMap) {
-        let Self { is_preferred, statement, .. } = self;
-        let Some(statement) = statement else { return };
-        let Some(receipt) = service.sign_receipt(statement).await else { return };
+    /// Signs it, and sets the headers of the response.
+    pub(super) async fn signed_into<R>(self: Box<Self>, service: &Service, mut response: Response<R>) -> Response<R> {
+        let Self { is_preferred, statement, .. } = *self;
+        let Some(statement) = statement else { return response };
+        let Some(receipt) = service.sign_receipt(statement).await else { return response };
         match HeaderValue::try_from(receipt) {
             Ok(receipt) => {
+                let headers = response.headers_mut();
                 headers.insert(HeaderName::from_static(RECEIPT_HEADER), receipt);
                 if is_preferred {
                     let applied = HeaderValue::from_static(RECEIPT_HEADER);
@@ -78,5 +79,6 @@ impl WantedReceipt {
             }
             Err(error) => tracing::error!(%error, "a receipt cannot be a header"),
         }
+        response
     }
 }

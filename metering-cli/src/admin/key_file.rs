@@ -1,0 +1,31 @@
+//! Files with the keys that sign in the name of the service: receipts of requests, and checkpoints of the log.
+
+use std::io::Write;
+use std::path::Path;
+
+use metering_core::{Randomness, SystemRandomness};
+use metering_log::keys::{MalformedKey, PrivateKey, PublicKey};
+use zeroize::Zeroizing;
+
+use crate::failure::Failure;
+use crate::new_file::NewFile;
+
+/// Creates a file with a new key, readable by its owner only. A file that exists is not replaced.
+pub(super) fn create(file: &Path) -> Result<PublicKey, Failure> {
+    let key = generate();
+    let mut new = NewFile::next_to(file, false)?;
+    let written = new.write_all(key.to_pem().map_err(unwritable)?.as_bytes());
+    written.map_err(|error| new.cannot_write(&error))?;
+    new.finish()?;
+    Ok(key.public())
+}
+
+pub(super) fn generate() -> PrivateKey {
+    let mut seed = Zeroizing::new([0_u8; 32]);
+    SystemRandomness.fill(&mut *seed);
+    PrivateKey::from_seed(&seed)
+}
+
+pub(super) fn unwritable(error: MalformedKey) -> Failure {
+    Failure::Failed(format!("the key cannot be written: {error}"))
+}

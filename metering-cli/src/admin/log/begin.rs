@@ -1,0 +1,156 @@
+//! `metering admin log init` and `new-epoch`.
+
+use std::fmt::Display;
+use std::io::Write;
+
+use clap::Args;
+use metering_admin::{Action, Administration};
+use metering_core::store::{EpochReason, LogEpoch};
+use metering_log::note::VerifierKey;
+use serde::Serialize;
+
+use super::signer::{Signer, verifier};
+use crate::admin::session::Session;
+use crate::confirm::confirm;
+use crate::failure::Failure;
+use crate::output::{Format, write_json};
+use crate::table::write_pairs;
+
+/// Begin the log, and create the key that signs it if the file does not exist.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+From now on, every posting goes into the log. A server appends and signs it; set its log.key_file to the file. Clients
+trust the log by its verifier key: publish that in a place that is not the service itself. The file is readable by its
+owner only, and belongs to whoever runs the command. Keep it out of backups of the database: whoever restores one must
+not be able to sign a shorter log. Charges wait while the funds of all accounts are noted.
+
+Examples:
+  metering admin log init /etc/metering/log.pem --public-url https://api.example.com
+  metering admin log init /etc/metering/log.pem --config /etc/metering/metering.toml")]
+pub(super) struct InitArgs {
+    #[command(flatten)]
+    signer: Signer,
+    #[command(flatten)]
+    format: Format,
+}
+
+/// End the log, and begin another one under a new origin: after the store was restored or moved.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+A restored store lacks postings that its log has shown to others. The log cannot go on like that: whoever follows it
+would take it for a fork. The first entry of the new epoch has the size and root of the old one in this store, and the
+next ones have the funds of all accounts. Clients need the new verifier key. A move does not copy the log: there, --after
+has the number of its last epoch, and no entry names it. If the key was stolen, name a file that does not exist yet, for
+a new one. Asks for confirmation, unless --yes is given.
+
+Examples:
+  metering admin log new-epoch /etc/metering/log.pem --because restored --public-url https://api.example.com
+  metering admin log new-epoch /etc/metering/log.pem --because moved --after 1 --config /etc/metering/metering.toml")]
+pub(super) struct NewEpochArgs {
+    #[command(flatten)]
+    signer: Signer,
+    /// Why the log cannot go on: restored (from a backup) or moved (from another database).
+    #[arg(long, value_name = "WHY", value_parser = because)]
+    because: EpochReason,
+    /// The last epoch in the database that the store was moved from, as `metering admin migrate` says it.
+    #[arg(long, value_name = "EPOCH", value_parser = clap::value_parser!(u32).range(1..))]
+    after: Option<u32>,
+    /// Do not ask for confirmation.
+    #[arg(long)]
+    yes: bool,
+    #[command(flatten)]
+    format: Format,
+}
+
+#[derive(Debug, Serialize)]
+struct Document<'a> {
+    epoch: u32,
+    origin: &'a str,
+    verifier_key: String,
+    created_key_file: bool,
+}
+
+fn because(text: &str) -> Result<EpochReason, &'static str> {
+    let reason = EpochReason::from_name(text).filter(|reason| *reason != EpochReason::Init);
+    reason.ok_or("must be restored or moved")
+}
+
+impl InitArgs {
+    pub(super) async fn run(self, session: &Session, out: &mut dyn Write) -> Result<(), Failure> {
+        let store = session.database().await?.store();
+        if let Some(LogEpoch { origin, began_at, .. }) = store.log_epochs().await?.pop() {
+            let advice = "`metering admin log new-epoch` ends it and begins another";
+            return Err(Failure::Conflict(format!("the log {origin} is open since {began_at}; {advice}")));
+        }
+        let origin = self.signer.origin(session, 1)?;
+        begin(&self.signer, &Administration::new(store), session.action(), (origin, EpochReason::Init, None))
+            .await?
+            .write(out, &self.format, &self.signer)
+    }
+}
+
+impl NewEpochArgs {
+    pub(super) async fn run(self, session: &Session, out: &mut dyn Write) -> Result<(), Failure> {
+        let store = session.database().await?.store();
+        let last = store.log_epochs().await?.pop();
+        let after = match (&last, self.after) {
+            (Some(last), None) => last.number,
+            (Some(last), Some(after)) if last.number == after => after,
+            (Some(last), Some(_)) => {
+                return Err(Failure::Usage(format!("--after: the last epoch of this store is {}", last.number)));
+            }
+            (None, Some(after)) if self.because == EpochReason::Moved => after,
+            (None, _) => {
+                let problem = "this store has no log: `metering admin log init` begins one. If the store was moved and \
+                               had one, add --because moved --after with the number of its last epoch";
+                return Err(Failure::NotFound(problem.to_owned()));
+            }
+        };
+        let origin = self.signer.origin(session, after.saturating_add(1))?;
+        if !self.yes {
+            let begin =
+                last.map_or_else(|| "Begin".to_owned(), |last| format!("End the log {} and begin", last.origin));
+            let key = if self.signer.exists() { "" } else { " with a new key" };
+            confirm(&format!("{begin} {origin}{key}? Its clients need the new verifier key.")).await?;
+        }
+        begin(&self.signer, &Administration::new(store), session.action(), (origin, self.because, Some(after)))
+            .await?
+            .write(out, &self.format, &self.signer)
+    }
+}
+
+/// An epoch that began.
+#[derive(Debug)]
+struct Begun {
+    epoch: LogEpoch,
+    verifier: VerifierKey,
+    created_key_file: bool,
+}
+
+/// Begins an epoch with this origin and reason, after the one with this number.
+async fn begin(
+    signer: &Signer,
+    administration: &Administration,
+    action: &Action,
+    (origin, reason, after): (String, EpochReason, Option<u32>),
+) -> Result<Begun, Failure> {
+    let created_key_file = !signer.exists();
+    let verifier = verifier(&origin, signer.key_or_new()?)?;
+    let epoch = administration.begin_log(action, origin, reason, after).await?;
+    Ok(Begun { epoch, verifier, created_key_file })
+}
+
+impl Begun {
+    fn write(&self, out: &mut dyn Write, format: &Format, signer: &Signer) -> Result<(), Failure> {
+        let Self { epoch: LogEpoch { number, origin, .. }, verifier, created_key_file } = self;
+        if format.json {
+            let (verifier_key, created_key_file) = (verifier.to_string(), *created_key_file);
+            return write_json(out, &Document { epoch: *number, origin, verifier_key, created_key_file });
+        }
+        if *created_key_file {
+            writeln!(out, "Created {}. Set log.key_file of the servers to it.\n", signer.file.display())?;
+        }
+        let lines: [(&str, &dyn Display); 3] = [("Epoch", number), ("Origin", origin), ("Verifier key", verifier)];
+        write_pairs(out, &lines)
+    }
+}
