@@ -286,6 +286,7 @@ mod tests {
             ("x-bds-price-version", "1"),
             ("x-bds-request-id", "req_forged"),
             ("metering-receipt", "of another request"),
+            ("payment-response", "of another payment"),
             ("ratelimit", "forged"),
             ("transfer-encoding", "chunked"),
             ("content-type", "text/plain"),
