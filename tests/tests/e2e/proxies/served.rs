@@ -73,8 +73,14 @@ fn serves(kind: Kind, file: &str) {
     let large = vec![b'x'; 1_500_000];
     assert_eq!(client.send("POST", "/api/echo", Some(&large)).expect(200).body.len(), large.len());
     let free = client.get("/api/free").expect(200);
-    let own = ["x-bds-credit-charged", "x-bds-credit-balance", "payment-response", "access-control-allow-origin"];
-    assert_eq!(own.map(|name| free.header(name)), [None; 4], "metering said none of these");
+    let own = [
+        "x-bds-credit-charged",
+        "x-bds-credit-balance",
+        "payment-response",
+        "metering-receipt",
+        "access-control-allow-origin",
+    ];
+    assert_eq!(own.map(|name| free.header(name)), [None; 5], "metering said none of these");
     assert_eq!(fixture.upstream.last().headers.get("x-metering-org-id"), None);
     let direct = fixture.server.client_with(&account.api_key);
     assert_eq!(balance(&direct), amount(CREDIT - 4 * BASE_CALL), "the free route costs nothing");
