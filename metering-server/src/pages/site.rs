@@ -36,6 +36,8 @@ pub(super) struct Site {
     mail: bool,
     /// Whether accounts may have child accounts.
     child_accounts: bool,
+    /// Whether requests can have signed receipts.
+    signs_receipts: bool,
     /// Whom to write to, where the service cannot help itself; may be empty.
     contact: String,
     /// A link for that; empty if there is none.
@@ -87,6 +89,7 @@ impl Site {
             prices: PriceTable::new(catalogue),
             mail: config.smtp.is_some(),
             child_accounts: config.limits.max_child_accounts > 0,
+            signs_receipts: config.receipts.key_file.is_some(),
             contact: contact.to_owned(),
             contact_url: contact_url(contact),
             verify_email: config.verifies_email(),
