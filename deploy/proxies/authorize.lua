@@ -18,6 +18,7 @@ local FOR_CLIENT = {
     ["txn.metering_balance"] = "x-bds-credit-balance",
     ["txn.metering_charged"] = "x-bds-credit-charged",
     ["txn.metering_payment"] = "payment-response",
+    ["txn.metering_receipt"] = "metering-receipt",
     ["txn.metering_allow_origin"] = "access-control-allow-origin",
     ["txn.metering_expose_headers"] = "access-control-expose-headers",
 }

@@ -101,26 +101,32 @@ pub(super) async fn numbered(stores: [Arc<dyn PaymentStore>; 2]) {
     assert_eq!(numbers, expected);
 }
 
-/// A credit note has the next number, once, even if its reversal is reported again. One that took nothing back has none.
+/// A credit note has the next number, once, even if its reversal is reported again. One that took nothing back has none until
+/// it does.
 pub async fn credit_notes_have_the_next_numbers(store: Arc<dyn PaymentStore>) {
     let owner = customer(&*store, BASE).await;
     store.set_receipt_terms(terms(Some("INV-")), NOON).await.unwrap();
     processors::credited(&*store, &owner.id, "pi_1").await;
     let named = |id| ProcessorRef::new("stripe", id).unwrap();
-    for (id, restored) in [("dp_1", true), ("re_1", false), ("re_1", false), ("re_1", true)] {
+    let [begins, ends, again] = [(false, false), (true, false), (false, true)];
+    let refund = [("re_1", begins), ("re_1", begins), ("re_1", ends)];
+    let dispute = [("dp_1", again), ("dp_1", ends), ("dp_1", again)];
+    for (id, (restored, again)) in [("dp_1", ends)].into_iter().chain(refund).chain(dispute) {
         let (reversal, payment) = (named(id), named("pi_1"));
         let (reason, now) = ("Unused".to_owned(), after(MINUTE));
-        let change = ReversalChange { reversal, payment, amount: None, reason, restored, again: false, now };
+        let change = ReversalChange { reversal, payment, amount: None, reason, restored, again, now };
         store.reverse_processor_payment(change).await.unwrap();
     }
     credited(&*store, credit(&owner.id, payment_by(1, tx(1)))).await;
     let seen = store.payment(&tx(1)).await.unwrap().expect("the payment is recorded");
     store.settle_payment(SettlementChange { seen, step: SettlementStep::Reverse, now: NOON }).await.unwrap();
     let reversals = store.processor_reversals(&named("pi_1").tx().hash).await.unwrap();
-    let refund = reversals.iter().find(|known| known.reference == named("re_1")).unwrap();
-    let refund = CreditNoteNumber::of_reversal(refund).part();
+    let [refund, dispute] = ["re_1", "dp_1"].map(|id| {
+        let reversal = reversals.iter().find(|known| known.reference == named(id)).unwrap();
+        CreditNoteNumber::of_reversal(reversal).part()
+    });
     let issued = issued(&*store, &owner.id).await;
     let places: Vec<_> = issued.iter().map(|one| (one.number.as_ref().unwrap().sequence, one.tx, one.part)).collect();
     let paid = named("pi_1").tx();
-    assert_eq!(places, [(1, paid, 0), (2, paid, refund), (3, tx(1), 0), (4, tx(1), 1)]);
+    assert_eq!(places, [(1, paid, 0), (2, paid, refund), (3, paid, dispute), (4, tx(1), 0), (5, tx(1), 1)]);
 }

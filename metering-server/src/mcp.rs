@@ -205,7 +205,7 @@ impl Mcp {
                 let permit = self.sessions.reserve(&caller)?;
                 let body = self.bodies.read(body, self.max_body_bytes, &head.extensions).await?;
                 let body = message::with_nested_credential(body);
-                match self.insufficient_scope(&caller, &head.headers, &body) {
+                match self.insufficient_scope(&caller, &head.headers, &body).await {
                     Some(refusal) => Ok(refusal),
                     None => self.call(&caller, head, body, permit).await,
                 }
@@ -223,16 +223,17 @@ impl Mcp {
 
     /// The refusal of a tool for which an access token lacks the scope: its client asks the owner again. Keys get a result
     /// instead, because nobody can be asked for them.
-    fn insufficient_scope(&self, caller: &Caller, headers: &HeaderMap, body: &[u8]) -> Option<Response> {
-        let (issuer, has) = self.issuer.as_ref().zip(caller.token.as_ref())?;
-        let needed = self.server.scope_of(&message::called_tool(body)?).filter(|scope| !has.contains(scope))?;
+    async fn insufficient_scope(&self, caller: &Caller, headers: &HeaderMap, body: &[u8]) -> Option<Response> {
+        let issuer = self.issuer.as_ref()?;
+        let needed = self.server.scope_of(&message::called_tool(body)?)?;
+        let has = caller::scopes_of_token(&self.accounts, caller).await.filter(|has| !has.contains(&needed))?;
         let message = format!(
             "This access token lacks the scope '{needed}', which the tool needs. Nothing was charged. Ask the account's \
              owner for more access."
         );
         let refusal = message::refusal(Problem::new(ErrorCode::KeyScope, message), &self.error_links);
         let mut response = into_response(refusal);
-        if let Some(challenge) = issuer.insufficient_scope(&Asking::new(headers, "/mcp"), has, needed) {
+        if let Some(challenge) = issuer.insufficient_scope(&Asking::new(headers, "/mcp"), &has, needed) {
             response.headers_mut().insert(header::WWW_AUTHENTICATE, challenge);
         }
         Some(response)

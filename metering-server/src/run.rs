@@ -6,6 +6,7 @@ mod current;
 mod ending;
 mod listen;
 mod prices;
+mod receipt_terms;
 mod reload;
 mod schedule;
 mod settings;
@@ -138,9 +139,7 @@ async fn run_until(
     };
     let letterhead = mail.as_ref().map(|mail| Arc::clone(mail.letterhead()));
     let mail: Option<MailTask> = mail.map(|mail| mail.start(Arc::clone(&app.service)));
-    // Receipts of payments that are credited from now on have these terms.
-    let terms = config.receipts.terms(config.operator.seller(&config.brand))?;
-    store.set_receipt_terms(terms, clock.now()).await.map_err(|error| RunError::Setup(Box::new(error)))?;
+    receipt_terms::record(&*store, &*clock, &config).await?;
     // Register recipients before any customer can see where to pay.
     if let Err(error) = app.service.payments().register_recipients().await {
         tracing::error!(%error, "could not register the payment recipients; retrying when plans are listed");

@@ -40,11 +40,12 @@ pub async fn reverse(db: &mut dyn Executor, change: &ReversalChange) -> Result<P
     if let Some(posted) = &posted {
         db.post_entries(std::slice::from_ref(posted)).await?;
     }
+    receipts::issue_for_reversal(db, &record, &reversal, change.now).await?;
     if is_known {
-        let values = values![reversal.reference.processor(), reversal.reference.id(), reversal.restored_at];
-        set::<ProcessorReversal>(db, &["restored_at"], &[values]).await?;
+        let (processor, id) = (reversal.reference.processor(), reversal.reference.id());
+        let values = values![processor, id, reversal.reversed_at, reversal.restored_at];
+        set::<ProcessorReversal>(db, &["reversed_at", "restored_at"], &[values]).await?;
     } else {
-        receipts::issue_for_reversal(db, &record, &reversal).await?;
         insert(db, &[reversal]).await?;
     }
     let (tx, settlement) = (record.payment.tx, record.settlement);

@@ -139,16 +139,21 @@ pub(crate) async fn issue(db: &mut dyn Executor, records: &[PaymentRecord]) -> R
     Ok(())
 }
 
-/// Issues the credit note for a reversal that a processor reports for the first time.
+/// Issues the credit note for a reversal that takes something back for the first time.
 pub(crate) async fn issue_for_reversal(
     db: &mut dyn Executor,
     record: &PaymentRecord,
     reversal: &ProcessorReversal,
+    now: Timestamp,
 ) -> Result<()> {
-    if reversal.restored_at.is_some() {
+    let (tx, part) = (record.payment.tx, CreditNoteNumber::of_reversal(reversal).part());
+    let known = "SELECT 1 FROM issued_receipt WHERE chain_id = ?1 AND tx_hash = ?2 AND part = ?3";
+    let is_first = reversal.restored_at.is_none() && reversal.reversed_at == now;
+    // It has one if it ended in the moment in which it began.
+    if !is_first || !db.query(known, &values![tx.chain_id, tx.hash, part]).await?.is_empty() {
         return Ok(());
     }
-    issue_note(db, record, CreditNoteNumber::of_reversal(reversal).part(), reversal.reversed_at).await
+    issue_note(db, record, part, now).await
 }
 
 /// Issues the credit note for a payment that its chain removed. The ledger has the entry already.

@@ -345,6 +345,9 @@ export const keyTab = {
       await checkPage(page, `key-usage-${look(options)}`);
       await openKeys(page);
       assert.match(await row(page, "trial").innerText(), /Budget used up/);
+      assert.equal(await page.locator("#keys tbody tr").count(), 6);
+      const { height } = await page.locator("#keys table").boundingBox();
+      assert.ok(height < options.viewport.height, `six keys take ${height} pixels`);
       await checkPage(page, `keys-${look(options)}`);
       await page.click("#new-key");
       await checkPage(page, `new-key-${look(options)}`, { top: "dialog" });

@@ -10,7 +10,9 @@ export const verifyReceipt = {
     const page = await visitor.window(LOOKS[1]);
     const sent = [];
     page.on("request", (request) => sent.push(`${request.url()} ${request.postData()}`));
-    await page.goto(`${page.base}/verify-receipt`);
+    await page.goto(`${page.base}/docs/guides`);
+    await page.click('footer a:text-is("Verify a receipt")');
+    await page.waitForURL(`${page.base}/verify-receipt`);
     const verify = async (text) => {
       await page.fill("#receipt", text);
       await page.click("#receipt-button");

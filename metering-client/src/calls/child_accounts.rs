@@ -68,13 +68,13 @@ call! {
     takes(OfChild, ());
     returns(200, "The child account": ChildAccountResponse) or(NotFound: "the account has no such child");
 
-    /// Change the rate limits of a child account
+    /// Change the limits of a child account
     ///
-    /// Takes effect immediately.
+    /// On requests, on tokens, or both. Takes effect immediately.
     ChangeChildAccount("change_child_account") = PATCH "/accounts/{id}" in "child_accounts" for KEY;
     takes(OfChild, ChangeChildRequest);
     returns(200, "The child account as it is now": ChildAccountResponse)
-        or(ValidationFailed: "also for rate limits above those of the parent",
+        or(ValidationFailed: "also for limits above those of the parent",
             NotFound: "the account has no such child, or it is closed", RateLimited, OutcomeUnknown);
 
     /// Give credits to a child account, or take them back

@@ -14,6 +14,7 @@ use super::arguments::ToolRequest;
 use super::document::{Document, Json};
 use super::failure::{Failure, RESULT_BYTES_MAX, with_money};
 use super::payment::Payment;
+use super::receipt;
 use super::settled::with_cost;
 use super::stream::{Gathered, gather};
 use crate::client::Client;
@@ -58,7 +59,7 @@ pub(super) async fn route(
         headers = with_cost(client, &headers).await;
     }
     let result = with_money(Document::new().with("data", data), &headers).into_result();
-    Ok(payment.complete(result, &headers))
+    Ok(receipt::complete(payment.complete(result, &headers), &headers))
 }
 
 /// Gets one of the service's own documents and returns it unchanged.

@@ -10,6 +10,7 @@ use serde_json::Value;
 
 use super::document::{Document, Json};
 use super::payment::{CalledTool, Payment, with_challenges, with_offers};
+use super::receipt;
 use crate::error::{ClientError, Refusal};
 use crate::response::header;
 use crate::transport::Unreachable;
@@ -55,7 +56,8 @@ impl Failure {
             Self::Body(error, headers) => (with_money(no_response(&error, is_local), &headers), headers),
             Self::TooLarge(headers) => (with_money(too_large(), &headers), headers),
         };
-        payment.complete(with_challenges(document.into_error(), &headers), &headers)
+        let result = with_challenges(document.into_error(), &headers);
+        receipt::complete(payment.complete(result, &headers), &headers)
     }
 }
 

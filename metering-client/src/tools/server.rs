@@ -24,7 +24,7 @@ use super::document::Document;
 use super::failure::Failure;
 use super::payment::{CalledTool, Mpp, Payment};
 use super::toolbox::{Purpose, Toolbox};
-use super::{arguments, call};
+use super::{arguments, call, receipt};
 use crate::client::Client;
 
 /// The instructions that agents get first; `{ROUTE_TOOLS}` stands for how route tools are recognised.
@@ -148,6 +148,10 @@ impl McpServer {
         let client = match self.callers.client(&context.extensions) {
             Ok(client) => client,
             Err(error) => return Ok(Document::from(&error.body()).into_error()),
+        };
+        let client = match receipt::asking(client, context) {
+            Ok(client) => client,
+            Err(body) => return Ok(Document::from(&*body).into_error()),
         };
         let mpp = Mpp::of(context);
         let payment = match purpose {

@@ -8,7 +8,7 @@ use http::{HeaderMap, HeaderName, HeaderValue};
 use metering_core::Credits;
 use metering_core::charging::HoldId;
 use metering_core::wire::{
-    BALANCE_HEADER, CHARGED_HEADER, HELD_HEADER, REQUEST_ID_HEADER, RequestDocument, RequestState,
+    BALANCE_HEADER, CHARGED_HEADER, HELD_HEADER, RECEIPT_HEADER, REQUEST_ID_HEADER, RequestDocument, RequestState,
 };
 
 use crate::calls::account::{GetRequest, OfRequest};
@@ -18,8 +18,8 @@ use crate::response::header;
 /// How long a result waits for the cost.
 const LOOKUP_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// The headers of a response that was read to its end, with the request's cost if the service knows it. `client` must
-/// not pay: it only queries the request.
+/// The headers of a response that was read to its end, with the request's cost if the service knows it, and its signed
+/// receipt if `client` asks for one. `client` must not pay: it only queries the request.
 pub(super) async fn with_cost(client: &Client, headers: &HeaderMap) -> HeaderMap {
     let id = header(headers, REQUEST_ID_HEADER).and_then(|id| id.parse::<HoldId>().ok());
     let is_held = headers.contains_key(HELD_HEADER) && !headers.contains_key(CHARGED_HEADER);
@@ -28,19 +28,20 @@ pub(super) async fn with_cost(client: &Client, headers: &HeaderMap) -> HeaderMap
     let asked = tokio::time::timeout(LOOKUP_TIMEOUT, client.call::<GetRequest>(&of, &())).await;
     let request = asked.ok().and_then(Result::ok).and_then(|response| response.json::<RequestDocument>().ok());
     match request.filter(|request| request.state != RequestState::Held) {
-        Some(request) => settled(headers, request.charged).unwrap_or_else(|| headers.clone()),
+        Some(request) => settled(headers, request.charged, request.receipt).unwrap_or_else(|| headers.clone()),
         None => headers.clone(),
     }
 }
 
 /// The headers of a request that cost this. Its balance is that of its hold, corrected by what the hold has released.
-fn settled(headers: &HeaderMap, charged: Credits) -> Option<HeaderMap> {
+fn settled(headers: &HeaderMap, charged: Credits, receipt: Option<String>) -> Option<HeaderMap> {
     let amount = |name: &str| Credits::from_printed(header(headers, name)?).ok();
     let balance = amount(BALANCE_HEADER)?.checked_add(amount(HELD_HEADER)?)?.checked_sub(charged)?;
     let mut headers = headers.clone();
     headers.remove(HELD_HEADER);
-    for (name, amount) in [(BALANCE_HEADER, balance), (CHARGED_HEADER, charged)] {
-        headers.insert(HeaderName::from_static(name), HeaderValue::try_from(amount.to_string()).ok()?);
+    let amounts = [(BALANCE_HEADER, balance.to_string()), (CHARGED_HEADER, charged.to_string())];
+    for (name, value) in amounts.into_iter().chain(receipt.map(|receipt| (RECEIPT_HEADER, receipt))) {
+        headers.insert(HeaderName::from_static(name), HeaderValue::try_from(value).ok()?);
     }
     Some(headers)
 }
@@ -63,10 +64,10 @@ mod tests {
             let mut headers = HeaderMap::new();
             headers.insert(BALANCE_HEADER, value(balance));
             headers.insert(HELD_HEADER, value(held));
-            let headers = settled(&headers, charged.parse().unwrap()).unwrap();
+            let headers = settled(&headers, charged.parse().unwrap(), None).unwrap();
             assert_eq!(header(&headers, BALANCE_HEADER), Some(after));
             assert_eq!((header(&headers, CHARGED_HEADER), headers.get(HELD_HEADER)), (Some(charged), None));
         }
-        assert_eq!(settled(&HeaderMap::new(), Credits::ZERO), None);
+        assert_eq!(settled(&HeaderMap::new(), Credits::ZERO, None), None);
     }
 }

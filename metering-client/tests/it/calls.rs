@@ -166,9 +166,9 @@ async fn calls_of_one_session_do_not_wait_for_each_other() {
 }
 
 /// Like an HTTP transport: puts the head of each request next to its message.
-struct OverHttp {
-    server: McpServer,
-    headers: Vec<(&'static str, String)>,
+pub(crate) struct OverHttp {
+    pub(crate) server: McpServer,
+    pub(crate) headers: Vec<(&'static str, String)>,
 }
 
 impl ServerHandler for OverHttp {

@@ -8,6 +8,7 @@ mod http;
 mod keys;
 mod listing;
 mod payments;
+mod receipts;
 mod requests;
 mod script;
 mod session;

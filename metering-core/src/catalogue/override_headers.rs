@@ -72,8 +72,8 @@ pub const HOP_BY_HOP_HEADERS: [&str; 10] = [
 ];
 
 /// Prefixes of headers that only the gateway may set, in either direction.
-pub const GATEWAY_HEADER_PREFIXES: [&str; 5] =
-    ["x-metering-", "x-forwarded-", "x-bds-credit-", "x-bds-request-", "ratelimit"];
+pub const GATEWAY_HEADER_PREFIXES: [&str; 7] =
+    ["x-metering-", "x-forwarded-", "x-bds-credit-", "x-bds-price-", "x-bds-request-", "ratelimit", "metering-receipt"];
 
 /// Whether the header belongs to a single connection, so that a proxy does not pass it on.
 ///

@@ -46,10 +46,13 @@ impl ReceiptTerms {
     }
 }
 
-/// The two letters that VAT numbers begin with.
+/// The two letters that VAT numbers begin with. Words, such as `none`, have no digits.
 fn country(tax_id: &str) -> Option<[u8; 2]> {
-    let (letters, _) = tax_id.as_bytes().split_first_chunk::<2>()?;
-    letters.iter().all(u8::is_ascii_alphabetic).then(|| letters.map(|letter| letter.to_ascii_uppercase()))
+    let (letters, rest) = tax_id.as_bytes().split_first_chunk::<2>()?;
+    let is_number = letters.iter().all(u8::is_ascii_alphabetic) && rest.iter().any(u8::is_ascii_digit);
+    let country = is_number.then(|| letters.map(|letter| letter.to_ascii_uppercase()))?;
+    // Those of Greece begin with EL; some people write the code of the country.
+    Some(if country == *b"GR" { *b"EL" } else { country })
 }
 
 #[cfg(test)]
@@ -63,6 +66,8 @@ mod tests {
             (Some("DE 1"), true, Some("FR 2"), true),
             (Some("DE 1"), true, Some("de2"), false),
             (Some("DE 1"), true, Some("12345"), false),
+            (Some("DE 1"), true, Some("none"), false),
+            (Some("GR 1"), true, Some("EL 2"), false),
             (Some("DE 1"), true, None, false),
             (Some("DE 1"), false, Some("FR 2"), false),
             (Some("12/345"), true, Some("FR 2"), true),

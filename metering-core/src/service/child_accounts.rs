@@ -140,7 +140,8 @@ impl<'s> ChildAccounts<'s> {
         Ok(IssuedChildResponse { api_key: key.into(), data: (&child).into() })
     }
 
-    /// Changes the rate limits of a child, to at most those of the caller's account.
+    /// Changes the rate limits of a child and its limit on tokens, to at most those of the caller's account. If only one of
+    /// them is written before the store fails, repeat the request.
     ///
     /// # Errors
     /// As [`ChildAccounts::create`].
@@ -156,13 +157,27 @@ impl<'s> ChildAccounts<'s> {
             return Err(ChildAccountError::NoSuchChild.into());
         }
         let mut fields = Fields::default();
-        let limits = fields.required("rate_limits", request.rate_limits);
+        let (limits, tokens) = (request.rate_limits, request.tokens_per_minute);
+        if tokens.is_none() {
+            fields.required("rate_limits", limits);
+        }
         if let Some(limits) = limits {
             check_limits(&mut fields, limits, &parent);
         }
-        let Some(limits) = limits.filter(|_| fields.is_empty()) else { return Err(fields.into_error()) };
-        let changed = self.access.store.set_limits(&child.id, limits).await?;
-        Ok(ChildAccountResponse { data: (&changed.ok_or(ChildAccountError::NoSuchChild)?).into() })
+        if tokens.is_some_and(|tokens| !is_at_most(tokens, parent.tokens_per_minute)) {
+            fields.wrong("tokens_per_minute", "must not exceed that of the parent account");
+        }
+        if !fields.is_empty() {
+            return Err(fields.into_error());
+        }
+        let (store, mut child) = (&self.access.store, child);
+        if let Some(limits) = limits {
+            child = store.set_limits(&child.id, limits).await?.ok_or(ChildAccountError::NoSuchChild)?;
+        }
+        if let Some(tokens) = tokens {
+            child = store.set_token_limit(&child.id, tokens).await?.ok_or(ChildAccountError::NoSuchChild)?;
+        }
+        Ok(ChildAccountResponse { data: (&child).into() })
     }
 
     /// The children of the caller's account with their balances, oldest first: at most `limit` (1 to 100) after `after`.
@@ -315,11 +330,15 @@ fn check_limits(fields: &mut Fields, limits: RateLimits, parent: &Account) {
     }
 }
 
-/// Whether limits allow at most what others do. 0 means no limit.
-fn is_within(limits: RateLimits, most: RateLimits) -> bool {
-    let within = |limit: u32, most: u32| most == 0 || (limit != 0 && limit <= most);
-    within(limits.requests_per_minute, most.requests_per_minute)
-        && within(limits.requests_per_day, most.requests_per_day)
+/// Whether limits allow at most what others do.
+const fn is_within(limits: RateLimits, most: RateLimits) -> bool {
+    is_at_most(limits.requests_per_minute, most.requests_per_minute)
+        && is_at_most(limits.requests_per_day, most.requests_per_day)
+}
+
+/// Whether a limit allows at most what another does. 0 means no limit.
+const fn is_at_most(limit: u32, most: u32) -> bool {
+    most == 0 || (limit != 0 && limit <= most)
 }
 
 fn sum(one: Credits, other: Credits) -> Result<Credits, Error> {

@@ -185,7 +185,9 @@ impl<'s> Keys<'s> {
         let holder = self.access.holder_as(caller, scope, Right::Read).await?;
         let own = own(&holder)?;
         let key = self.find_key(&holder.account.id, own, id).await?;
-        Ok(KeyResponse { data: self.document(&holder.account.id, &key).await? })
+        let document = self.document(&holder.account.id, &key).await?;
+        let secret_expires_at = holder.secret_expires_at.filter(|_| id == CURRENT);
+        Ok(KeyResponse { data: KeyDocument { secret_expires_at, ..document } })
     }
 
     /// Changes a key.

@@ -33,6 +33,9 @@ pub struct ChildAccountDocument {
     pub total_credits_used: Credits,
     /// Rate limits on accepted requests; 0 means no limit.
     pub rate_limits: RateLimits,
+    /// The limit on the tokens that requests use per calendar minute; 0 means no limit.
+    #[serde(default)]
+    pub tokens_per_minute: u32,
     /// When it was created, as RFC 3339.
     #[cfg_attr(feature = "openapi", schema(value_type = String, format = DateTime))]
     pub created_at: Timestamp,
@@ -52,6 +55,7 @@ impl From<&Account> for ChildAccountDocument {
             total_credits_granted: account.totals.granted,
             total_credits_used: account.totals.used,
             rate_limits: account.limits,
+            tokens_per_minute: account.tokens_per_minute,
             created_at: account.created_at,
             closed_at: account.revoked_at,
         }
@@ -81,14 +85,17 @@ pub struct CreateChildRequest {
     pub rate_limits: Option<RateLimits>,
 }
 
-/// The body of `PATCH /accounts/{id}`.
+/// The body of `PATCH /accounts/{id}`: one of the members, or both.
 #[derive(Debug, Clone, Copy, Default, Deserialize, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields)]
 pub struct ChangeChildRequest {
     /// Its new rate limits on accepted requests, at most those of the parent.
-    #[cfg_attr(feature = "openapi", schema(value_type = RateLimits))]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub rate_limits: Option<RateLimits>,
+    /// Its new limit on the tokens that requests use per calendar minute, at most that of the parent; 0 means no limit.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tokens_per_minute: Option<u32>,
 }
 
 /// The response to `GET` and `PATCH /accounts/{id}`.

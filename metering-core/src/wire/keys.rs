@@ -118,6 +118,11 @@ pub struct KeyDocument {
     pub tokens_per_minute: u32,
     /// Requests and streams in flight in one process of the service; 0 means no limit of its own.
     pub max_in_flight: u32,
+    /// When the secret of this request stops working, as RFC 3339: for an access token of OAuth, or a secret that was
+    /// replaced. Only in `GET /keys/current`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "openapi", schema(value_type = Option<String>, format = DateTime))]
+    pub secret_expires_at: Option<Timestamp>,
 }
 
 /// The response to `GET /keys/{id}`, `GET /keys/current` and `PATCH /keys/{id}`.
@@ -225,6 +230,7 @@ impl KeyDocument {
             requests_per_day: terms.limits.requests_per_day,
             tokens_per_minute: terms.tokens_per_minute,
             max_in_flight: terms.max_in_flight,
+            secret_expires_at: None,
         }
     }
 }

@@ -10,7 +10,7 @@ use crate::http::{Problem, Reply};
 ///
 /// The signed head of the log of postings (C2SP `tlog-checkpoint`). It grows: do not cache it.
 #[utoipa::path(get, path = "/log/{epoch}/checkpoint", operation_id = "log_checkpoint", tag = "descriptions",
-    params(("epoch" = u32, Path, description = "The epoch of the log", example = 1)),
+    params(("epoch" = u32, Path, description = "The epoch of the log")),
     responses(
         (status = 200, description = "A signed note", content_type = "text/plain; charset=utf-8", body = String),
         (status = 404, description = "`not_found`: there is no such log, or nothing is published yet", body = ErrorBody),
@@ -27,7 +27,7 @@ pub(crate) async fn log_checkpoint(app: &App, request: Request) -> Result<Reply,
 /// entries, with `.p/17` at the end for one that is not full. Full ones never change.
 #[utoipa::path(get, path = "/log/{epoch}/tile/{path}", operation_id = "log_tile", tag = "descriptions",
     params(
-        ("epoch" = u32, Path, description = "The epoch of the log", example = 1),
+        ("epoch" = u32, Path, description = "The epoch of the log"),
         ("path" = String, Path, description = "Level and index of the tile", example = "0/000"),
     ),
     responses(

@@ -77,6 +77,9 @@ const OF_ORIGIN: [&str; 20] = [
     "x-sendfile",
 ];
 
+/// Receipts of payments, which only this service gives.
+const RECEIPTS: [&str; 3] = ["payment-receipt", "payment-response", "x-payment-response"];
+
 /// The longest name that may be listed, in bytes. Prefixes are no longer than this, so the rest of a longer name does not
 /// matter.
 const LONGEST: usize = 32;
@@ -88,7 +91,7 @@ pub(crate) static NOT_FORWARDED: LazyLock<HeaderNames> = LazyLock::new(|| {
 
 /// Headers and trailers of the upstream that the client does not get.
 pub(crate) static NOT_RETURNED: LazyLock<HeaderNames> =
-    LazyLock::new(|| HeaderNames::new(&[&HOP_BY_HOP_HEADERS, &OF_ORIGIN], &[&GATEWAY_HEADER_PREFIXES]));
+    LazyLock::new(|| HeaderNames::new(&[&HOP_BY_HOP_HEADERS, &OF_ORIGIN, &RECEIPTS], &[&GATEWAY_HEADER_PREFIXES]));
 
 /// Names of headers, and prefixes of names.
 #[derive(Debug)]
@@ -145,7 +148,7 @@ mod tests {
 
     #[test]
     fn every_listed_name_is_found_in_all_spellings() {
-        let lists = [(&*NOT_FORWARDED, 10 + 3 + 31, 5 + 4), (&*NOT_RETURNED, 10 + 20, 5)];
+        let lists = [(&*NOT_FORWARDED, 10 + 3 + 31, 7 + 4), (&*NOT_RETURNED, 10 + 20 + 3, 7)];
         for (list, names, prefixes) in lists {
             let listed: Vec<_> = list.by_length.iter().flatten().copied().collect();
             assert_eq!((listed.len(), list.prefixes.len()), (names, prefixes));

@@ -34,6 +34,9 @@ impl Transport for ThisProcess {
     }
 }
 
+/// The first segments of what tools, and this server for them, call of the account API.
+const ACCOUNT_API: [&str; 3] = ["credits", "keys", "requests"];
+
 /// Other processes: one for metered routes, one for accounts; they may be the same.
 #[derive(Debug)]
 pub(crate) struct OtherProcesses {
@@ -50,8 +53,8 @@ impl Transport for OtherProcesses {
         {
             request.headers_mut().insert("x-forwarded-for", address);
         }
-        // Tools call the account API only under this prefix; everything else they call is a route of the catalogue.
-        let of_account = request.uri().path().starts_with("/credits/");
+        // No route of a catalogue begins with a segment of the account API.
+        let of_account = request.uri().path().split('/').nth(1).is_some_and(|first| ACCOUNT_API.contains(&first));
         if of_account { self.metering.send(request).await } else { self.gateway.send(request).await }
     }
 }

@@ -38,6 +38,8 @@ pub(super) struct Site {
     child_accounts: bool,
     /// Whether the service logs postings, so that there are statements.
     statements: bool,
+    /// Whether requests can have signed receipts.
+    signs_receipts: bool,
     /// Whom to write to, where the service cannot help itself; may be empty.
     contact: String,
     /// A link for that; empty if there is none.
@@ -90,6 +92,7 @@ impl Site {
             mail: config.smtp.is_some(),
             child_accounts: config.limits.max_child_accounts > 0,
             statements: config.receipts.key_file.is_some() && config.log.key_file.is_some(),
+            signs_receipts: config.receipts.key_file.is_some(),
             contact: contact.to_owned(),
             contact_url: contact_url(contact),
             verify_email: config.verifies_email(),

@@ -18,7 +18,7 @@ use metering_core::{Catalogue, Clock, FullStore};
 
 use super::current::Current;
 use super::ending::RunError;
-use super::{assembly, catalogue, prices, settings};
+use super::{assembly, catalogue, prices, receipt_terms, settings};
 use crate::admin::{self, AdminApp};
 use crate::api::app::App;
 use crate::config::{Config, ConfigError, GatewayConfig, Loaded, ReceiptsConfig};
@@ -36,7 +36,7 @@ use shared_runs::SharedRuns;
 pub(crate) type Load = Box<dyn Fn() -> Result<Loaded, ConfigError> + Send + Sync>;
 
 /// The keys and sections that a reload takes.
-const RELOADED: [&str; 15] = [
+const RELOADED: [&str; 18] = [
     "brand",
     "catalogue",
     "console.oidc.operators",
@@ -49,6 +49,9 @@ const RELOADED: [&str; 15] = [
     "operator",
     "receipts.always",
     "receipts.key_file",
+    "receipts.numbering",
+    "receipts.prefix",
+    "receipts.tax",
     "terms",
     "tls.certificate",
     "tls.key",
@@ -242,6 +245,7 @@ impl Reloader {
         } else {
             prepared
         };
+        runtime.block_on(receipt_terms::record(&*parts.store, &*parts.clock, &config))?;
 
         // Nothing below can fail.
         prepared.front.app().limits.replace(&config.limits);

@@ -1,5 +1,7 @@
 //! Each row of a table is a payment with its reversals, and what one more takes back.
 
+use std::time::Duration;
+
 use super::super::scene::{NOW, account, payment, purchase, record, sold};
 use super::*;
 use crate::chains::units::TokenUnits;
@@ -93,6 +95,15 @@ fn what_was_given_back_is_taken_again_only_if_that_is_said() {
         (true, None, "payment.reverse")
     );
     assert_eq!(changes.posted.map(|posted| posted.entry.amount.atoms()), Some(-60));
+    // What took nothing back before begins then; else its credit note keeps its time.
+    let later = NOW.saturating_add(Duration::from_secs(1));
+    for (ended_at, begins_at) in [(NOW, later), (later, NOW)] {
+        let known = [ProcessorReversal { restored_at: Some(ended_at), ..reversal("dp_1", 100, true) }];
+        let change = ReversalChange { now: later, ..again.clone() };
+        let decided = reverse_processor_payment(change, facts(&known, "dp_1")).unwrap();
+        let Decided::Accepted(changes) = decided else { panic!("{decided:?}") };
+        assert_eq!(changes.reversal.reversed_at, begins_at);
+    }
     let stands = [reversal("dp_1", 100, false)];
     let decided = reverse_processor_payment(again.clone(), facts(&stands, "dp_1")).unwrap();
     assert!(matches!(decided, Decided::Refused(ProcessorReversed::Repeated(_))), "{decided:?}");

@@ -160,10 +160,17 @@ class Children {
     const count = (name, label, value) => field({ name, label, value, inputmode: "numeric", hint: "0 for no limit. At most that of your account.", check: checks.whole });
     formDialog({
       title: `Limits of ${child.agent_name}`,
-      fields: [count("requests_per_minute", "Requests a minute", minute), count("requests_per_day", "Requests a day (UTC)", day)],
+      fields: [count("requests_per_minute", "Requests a minute", minute), count("requests_per_day", "Requests a day (UTC)", day), count("tokens_per_minute", "Tokens a minute", child.tokens_per_minute)],
       confirm: "Save limits",
-      problemOf: (error) => (error.fields?.rate_limits ? `The limits ${error.fields.rate_limits}.` : sentence(error)),
-      send: (values) => this.#send(pathOf(child), "PATCH", { rate_limits: Object.fromEntries(Object.entries(values).map(([name, text]) => [name, Number(text)])) }),
+      problemOf: (error) => {
+        const { rate_limits: limits, tokens_per_minute: tokens } = error.fields ?? {};
+        if (limits) return `The limits ${limits}.`;
+        return tokens ? `The limit on tokens ${tokens}.` : sentence(error);
+      },
+      send: (values) => {
+        const { tokens_per_minute: tokens, ...limits } = Object.fromEntries(Object.entries(values).map(([name, text]) => [name, Number(text)]));
+        return this.#send(pathOf(child), "PATCH", { rate_limits: limits, tokens_per_minute: tokens });
+      },
       done: () => this.#changed(child.org_id),
     });
   }

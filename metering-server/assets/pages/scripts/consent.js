@@ -6,6 +6,7 @@ import { checkedForm } from "/assets/dialog.js";
 import { busy, byId, complain, h, onSubmit, say, showStep } from "/assets/dom.js";
 import { keyFields } from "/assets/keyform.js";
 import { forgetPending, keepPending } from "/assets/pending.js";
+import { learnRights, may, whyNot } from "/assets/rights.js";
 import { SESSION, forgetKey, readKey, rememberKey, rememberedKey } from "/assets/session.js";
 import { accountsOfLink, canKeep, keepSignedIn, signInByLink } from "/assets/signin.js";
 import { accountChooser, ofChosenAccount, offerWallet } from "/assets/walletlink.js";
@@ -13,9 +14,6 @@ import { accountChooser, ofChosenAccount, offerWallet } from "/assets/walletlink
 const PARAMETERS = ["response_type", "client_id", "redirect_uri", "scope", "state", "code_challenge", "code_challenge_method", "resource"];
 /** The budget that is proposed to the owner. */
 const BUDGET = { limit: "2", limit_reset: "monthly" };
-
-/** Members with other roles cannot make keys. */
-const GIVERS = ["owner", "developer"];
 
 const query = new URLSearchParams(location.search);
 const authorization = Object.fromEntries(PARAMETERS.filter((name) => query.has(name)).map((name) => [name, query.get(name)]));
@@ -86,6 +84,7 @@ async function look() {
   try {
     const { data, date } = await callApi("/keys/current", { key });
     const member = key === SESSION && data.scopes.includes("manage") ? await signedInMember(key) : null;
+    learnRights(member ? await callApi("/credits/balance", { key }) : {});
     showTerms(key, data, date, member);
   } catch (error) {
     if (error.code === "unauthorized") forgetKey();
@@ -106,9 +105,9 @@ function showTerms(key, own, date, member) {
     complain(byId("key"), "The key that is signed in cannot give access: it lacks the scope manage. Use another key.");
     return;
   }
-  if (member && !GIVERS.includes(member.role)) {
+  if (!may("develop")) {
     ask("sign-in-step");
-    complain(byId("key"), `Your role in this account, ${member.role}, may not give access. Ask an owner of the account, or use a key.`);
+    complain(byId("key"), `${whyNot("develop")} Use a key, or another account.`);
     return;
   }
   const later = date.getTime() - Date.now();

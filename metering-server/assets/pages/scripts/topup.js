@@ -97,7 +97,7 @@ export class TopUp {
     }
     const failure = problem && h("div", { class: "notice notice-bad", role: "alert", tabindex: "-1" }, problem);
     const plans = this.#groups.length > 0;
-    const parts = [byCard, plans && this.#planForm(failure), bySignature, plans && h("div", { class: "split top-up-more" }, howItWorks(), this.#byHash())];
+    const parts = [byCard, plans && h("div", { class: "split" }, this.#planForm(failure), howItWorks()), bySignature, plans && this.#byHash()];
     this.#panel.replaceChildren(...parts.filter(Boolean));
     this.#panel.querySelector("form > .notice")?.focus();
   }
@@ -228,7 +228,8 @@ export class TopUp {
       this.#register(sent);
     });
     form.querySelector('[type="submit"]').classList.add("button-quiet");
-    return h("section", { class: "card" }, h("h2", {}, "Already paid?"), h("p", { class: "soft" }, "A payment with the exact amount of a quote is credited automatically. Register any other by its transaction hash. You sign with the wallet that paid, unless it is already linked to this account."), form);
+    form.classList.add("fields-in-a-row");
+    return h("section", { class: "card top-up-more" }, h("h2", {}, "Already paid?"), h("p", { class: "soft" }, "A payment with the exact amount of a quote is credited automatically. Register any other by its transaction hash. You sign with the wallet that paid, unless it is already linked to this account."), form);
   }
 
   /** A form that asks for a transaction's hash. */

@@ -3,6 +3,16 @@
 use super::*;
 
 #[test]
+fn pages_link_to_the_check_of_receipts_if_the_service_signs_them() {
+    for (toml, expected) in [("", false), ("receipts.key_file = 'receipts.pem'", true)] {
+        for (path, reply) in all(&pages_of(toml)) {
+            let links = attributes(body(&reply), "href");
+            assert_eq!(links.iter().any(|link| link == "/verify-receipt"), expected, "{path}");
+        }
+    }
+}
+
+#[test]
 fn the_accent_reaches_styles_and_icon_under_new_names() {
     let (plain, pink) = (pages_of(""), pages_of("[brand]\naccent = '#c026d3'"));
     let linked = |pages: &Pages, extension: &str| {

@@ -35,7 +35,7 @@ mod tests {
         let other_key = [TLS[0], ("METERING_TLS__KEY", "other.pem")];
         // before, after, taken by a reload, left for a restart
         type Variables<'v> = &'v [(&'v str, &'v str)];
-        let table: [(Variables<'_>, Variables<'_>, &[&str], &[&str]); 10] = [
+        let table: [(Variables<'_>, Variables<'_>, &[&str], &[&str]); 11] = [
             (&[], &[], &[], &[]),
             (&[], &[("METERING_LISTEN", "127.0.0.1:8787")], &[], &[]),
             (&[], &[("METERING_LISTEN", "127.0.0.1:1")], &[], &["listen"]),
@@ -49,6 +49,7 @@ mod tests {
             (&[(SECRET, "0123456789abcdef")], &[(SECRET, "0123456789abcdef")], &[], &[]),
             (&[], &[(CREDENTIAL, "a")], &["gateway.upstream_headers.authorization"], &[]),
             (&[(CREDENTIAL, "a")], &[(CREDENTIAL, "b")], &["gateway.upstream_headers.authorization"], &[]),
+            (&[], &[("METERING_RECEIPTS__NUMBERING", "consecutive")], &["receipts.numbering"], &[]),
             (&TLS, &other_key, &["tls.key"], &[]),
             (&[], &TLS, &[], &["tls"]),
         ];

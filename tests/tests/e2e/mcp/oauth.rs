@@ -4,6 +4,7 @@
 use metering_tests::client::Client;
 use metering_tests::mcp::{Sdk, run_script};
 use metering_tests::response::Response;
+use metering_tests::server::Server;
 use metering_tests::site::Site;
 use serde_json::{Value, json};
 
@@ -169,7 +170,7 @@ fn a_token_that_lacks_a_scope_leads_to_the_owner_again() {
     let owner = server.client_with(&account.api_key);
     let registration = json!({"client_name": "Agent", "redirect_uris": [REDIRECT_URI]});
     let id = text(&client.post("/oauth/register", &registration).expect(201), "client_id");
-    let session = |scope: &str| {
+    let session = |process: &Server, scope: &str| {
         let asked = json!({"response_type": "code", "client_id": id, "redirect_uri": REDIRECT_URI, "scope": scope,
             "code_challenge": CHALLENGE, "code_challenge_method": "S256"});
         let consented = owner.post("/oauth/consents", &json!({"authorization": asked})).expect(200);
@@ -182,18 +183,22 @@ fn a_token_that_lacks_a_scope_leads_to_the_owner_again() {
             ("code_verifier", VERIFIER),
         ];
         let token = form(&client, "/oauth/token", &redeem).expect(200);
-        streamable_session(&server.client_with(&text(&token, "access_token")))
+        streamable_session(&process.client_with(&text(&token, "access_token")))
     };
-    let narrow = session("call");
-    let refused = post(&narrow, "/mcp", &call(2, "get_credit_balance")).expect(403);
-    let challenge = "Bearer error=\"insufficient_scope\", \
-        resource_metadata=\"http://localhost/.well-known/oauth-protected-resource/mcp\", scope=\"call read\"";
-    assert_eq!(refused.header("www-authenticate"), Some(challenge));
-    assert_eq!(refused.json()["error"]["data"]["error"], "key_scope");
     let served =
         |client: &Client, tool: &str| post(client, "/mcp", &call(3, tool)).expect(200).json()["result"].clone();
-    assert_eq!(served(&narrow, BASE_TOOL)["isError"], false);
-    assert_eq!(served(&session("call read"), "get_credit_balance")["isError"], false);
+    let (alone_site, gateway) = (Site::new(), format!("http://{}", server.address()));
+    let alone = alone_site.server().set("METERING_SURFACES", "mcp").set("METERING_MCP__GATEWAY", &gateway).start();
+    for process in [&server, &alone] {
+        let narrow = session(process, "call");
+        let refused = post(&narrow, "/mcp", &call(2, "get_credit_balance")).expect(403);
+        let challenge = "Bearer error=\"insufficient_scope\", \
+            resource_metadata=\"http://localhost/.well-known/oauth-protected-resource/mcp\", scope=\"call read\"";
+        assert_eq!(refused.header("www-authenticate"), Some(challenge));
+        assert_eq!(refused.json()["error"]["data"]["error"], "key_scope");
+        assert_eq!(served(&narrow, BASE_TOOL)["isError"], false);
+        assert_eq!(served(&session(process, "call read"), "get_credit_balance")["isError"], false);
+    }
 }
 
 #[test]

@@ -42,6 +42,9 @@ fn fixture(kind: Kind, file: &str) -> Option<Fixture> {
     let (site, upstream) = (Site::new(), Upstream::start());
     let setup = site.server().args(catalogue(&site)).args(["--surfaces", "metering,authorize"]);
     let setup = setup.set("METERING_HTTP__TRUSTED_PROXIES", "127.0.0.1").set("METERING_HTTP__ALLOWED_ORIGINS", PAGE);
+    let keys = site.path("receipts.pem").display().to_string();
+    assert_eq!(site.admin(&["receipt-key", "create", &keys]).code, Some(0));
+    let setup = setup.set("METERING_RECEIPTS__KEY_FILE", &keys).set("METERING_PUBLIC_URL", "http://127.0.0.1");
     let server = setup.start();
     let service: SocketAddr = upstream.url().trim_start_matches("http://").parse().unwrap();
     let proxy = start(kind, file, server.address(), service);
@@ -55,10 +58,13 @@ fn serves(kind: Kind, file: &str) {
     let client = fixture.client(&account.api_key);
     // The same id twice: the proxy replaces what clients send.
     let forging = client.clone().with_header("X-Request-Id", "mine").with_header("X-Metering-Org-Id", "org_forged");
+    let forging = forging.with_header("Prefer", "metering-receipt");
     for calls in 1..=2 {
         let response = forging.get("/api/echo/word").expect(200);
         assert_eq!(response.header("x-bds-credit-balance"), Some(&*amount(CREDIT - calls * BASE_CALL)));
         assert_eq!(response.header("x-bds-credit-charged"), Some(&*amount(BASE_CALL)));
+        let receipt = response.header("metering-receipt").unwrap_or_default();
+        assert_eq!(receipt.split('.').count(), 6, "{receipt}");
         let balances = response.headers.iter().filter(|(name, _)| name.eq_ignore_ascii_case("x-bds-credit-balance"));
         assert_eq!(balances.count(), 1, "the service's own is removed");
         let seen = fixture.upstream.last();
@@ -73,8 +79,9 @@ fn serves(kind: Kind, file: &str) {
     let large = vec![b'x'; 1_500_000];
     assert_eq!(client.send("POST", "/api/echo", Some(&large)).expect(200).body.len(), large.len());
     let free = client.get("/api/free").expect(200);
-    let own = ["x-bds-credit-charged", "x-bds-credit-balance", "payment-response", "access-control-allow-origin"];
+    let own = ["x-bds-credit-charged", "x-bds-credit-balance", "payment-response", "metering-receipt"];
     assert_eq!(own.map(|name| free.header(name)), [None; 4], "metering said none of these");
+    assert_eq!(free.header("access-control-allow-origin"), None);
     assert_eq!(fixture.upstream.last().headers.get("x-metering-org-id"), None);
     let direct = fixture.server.client_with(&account.api_key);
     assert_eq!(balance(&direct), amount(CREDIT - 4 * BASE_CALL), "the free route costs nothing");

@@ -208,6 +208,7 @@ async fn echo(body: Bytes) -> impl IntoResponse {
         ("x-hop", "1"),
         ("x-metering-org-id", "org_forged"),
         ("x-bds-credit-balance", "1000000"),
+        ("metering-receipt", "of another request"),
         ("ratelimit", "\"forged\";r=1"),
     ];
     (headers, body)

@@ -12,28 +12,33 @@ use super::create;
 use crate::client::session::documents::Document;
 use crate::failure::Failure;
 
-/// Change the rate limits of a child account, to at most those of your account.
+/// Change the limits of a child account, to at most those of your account.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Takes effect immediately.
 
-Example:
-  metering accounts limits org_0123456789abcdefghij --per-minute 60 --per-day 10000")]
+Examples:
+  metering accounts limits org_0123456789abcdefghij --per-minute 60 --per-day 10000
+  metering accounts limits org_0123456789abcdefghij --tokens-per-minute 200000")]
 pub(super) struct LimitsArgs {
     #[command(flatten)]
     child: ChildArgs,
     /// How many requests it may make in a minute; 0 for no limit.
-    #[arg(long, value_name = "N")]
-    per_minute: u32,
+    #[arg(long, value_name = "N", requires = "per_day", required_unless_present = "tokens_per_minute")]
+    per_minute: Option<u32>,
     /// How many requests it may make in a day; 0 for no limit.
+    #[arg(long, value_name = "N", requires = "per_minute")]
+    per_day: Option<u32>,
+    /// How many tokens its requests may use in a minute, on routes that count them; 0 for no limit.
     #[arg(long, value_name = "N")]
-    per_day: u32,
+    tokens_per_minute: Option<u32>,
 }
 
 impl LimitsArgs {
     pub(super) async fn run(self, out: &mut dyn Write) -> Result<(), Failure> {
-        let limits = RateLimits::per_minute(self.per_minute).and_per_day(self.per_day);
-        let request = ChangeChildRequest { rate_limits: Some(limits) };
+        let limits = self.per_minute.zip(self.per_day);
+        let rate_limits = limits.map(|(minute, day)| RateLimits::per_minute(minute).and_per_day(day));
+        let request = ChangeChildRequest { rate_limits, tokens_per_minute: self.tokens_per_minute };
         let response = self.child.client()?.call::<ChangeChildAccount>(&self.child.id(), &request).await?;
         let document: Document<ChildAccountResponse> = Document::of(response)?;
         if self.child.format.json {
