@@ -83,7 +83,7 @@ struct VerifyArgs {
     file: String,
     #[command(flatten)]
     keys: KeyArgs,
-    /// A verifier key of the log (NAME+ID+KEY), if its checkpoints are not signed with one of the keys. Repeat it for several.
+    /// A verifier key of the log (NAME+ID+KEY), by default those that the service publishes. Repeat it for several.
     #[arg(long = "log-key", value_name = "KEY")]
     log_keys: Vec<VerifierKey>,
     /// Files with signed receipts of requests that the statement must have.
@@ -200,12 +200,15 @@ impl VerifyArgs {
         Ok(summary)
     }
 
-    /// The keys of the log: those that were given, those that the service publishes for logs, and those of receipts.
+    /// The keys of the log: those that were given, or else those that the service publishes for logs and receipts.
     fn log_keys(&self, origin: &str, keys: &ServiceKeys) -> Vec<VerifierKey> {
         #[derive(Default, Deserialize)]
         struct Published {
             #[serde(default)]
             logs: Vec<LogDocument>,
+        }
+        if !self.log_keys.is_empty() {
+            return self.log_keys.clone();
         }
         let published: Published = serde_json::from_str(&keys.text).unwrap_or_default();
         let of_logs = published.logs.iter().flat_map(|log| log.previous_vkeys.iter().chain([&log.vkey]));
@@ -215,7 +218,7 @@ impl VerifyArgs {
             let name = name.clone()?;
             Some(VerifierKey::new(name, SignatureKind::Note, key))
         });
-        self.log_keys.iter().cloned().chain(of_logs).chain(of_receipts).collect()
+        of_logs.chain(of_receipts).collect()
     }
 
     /// The verified receipts by their files.
