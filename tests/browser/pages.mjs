@@ -12,6 +12,7 @@ import { children } from "./children.mjs";
 import { consoleActions } from "./console-actions.mjs";
 import { consolePrices } from "./console-prices.mjs";
 import { consoleSearch } from "./console-search.mjs";
+import { consoleWebhooks } from "./console-webhooks.mjs";
 import { operatorsConsole } from "./console.mjs";
 import { empty } from "./empty.mjs";
 import { failures } from "./failures.mjs";
@@ -75,6 +76,7 @@ const scenes = {
   ...consoleActions,
   ...consolePrices,
   ...consoleSearch,
+  ...consoleWebhooks,
   ...operatorsConsole,
   ...empty,
   ...failures,

@@ -9,6 +9,7 @@ use metering_tests::site::Site;
 use serde_json::{Value, json};
 
 use super::{chromium, play};
+use crate::support::certificates::Loopback;
 use crate::support::shop::{Kind, STARTER, Shop};
 
 /// The token of a new operator.
@@ -223,6 +224,17 @@ fn search_works_with_the_keyboard_alone() {
 fn tabs_of_an_account_have_its_keys_and_charges() {
     let (desk, known) = charged_desk();
     desk.play("consoleTabs", known);
+}
+
+#[test]
+fn deliveries_are_read_and_sent_again() {
+    let files = Loopback::new();
+    let authority = files.authority.display().to_string();
+    let settings = [("METERING_WEBHOOKS__ALLOWED_NETWORKS", "127.0.0.0/8"), ("METERING_WEBHOOKS__CA_FILE", &authority)];
+    let desk = Desk::new(&settings);
+    let account = desk.account("holder", &["--credits", "2"]);
+    let identity = json!({"certificate": files.identity.certificate, "key": files.identity.key});
+    desk.play("consoleWebhooks", json!({"key": account["api_key"], "org": account["org_id"], "identity": identity}));
 }
 
 #[test]
