@@ -160,7 +160,7 @@ fn faults_of_the_service_are_found_and_named() {
 #[test]
 fn lines_and_salts_of_other_accounts_and_logs_prove_nothing() {
     let log = Log::new(1);
-    let of_other = |number| log.leaves[2 * number + 1].to_document();
+    let of_other = |number: usize| log.leaves[2 * number + 1].to_document();
     assert_eq!(log.fault(|page| page.lines[0] = of_other(1)), StatementFault::OtherAccount(1));
     let salt = log.fault(|page| page.lines[0].salt = of_other(1).salt);
     assert!(matches!(salt, StatementFault::NotInLog { number: 1, .. }), "{salt}");
