@@ -127,6 +127,7 @@ impl Statements {
             held: account.totals.held.atoms().to_string(),
             checkpoint: note.clone(),
             signature: String::new(),
+            after,
         };
         let proven = self.prove(&epoch, &found.lines, checkpoint.size()).await?;
         page.lines.extend(proven.iter().map(ProvenLeaf::to_document));
@@ -149,10 +150,10 @@ impl Statements {
         let is_newest = range.end >= epoch.size.div_ceil(BUNDLE_LEAVES as u64);
         let first = match after {
             Some(after) => range.start.max(bundle_of(after)),
-            // Accounts without later leaves are as they were swept.
-            None if is_newest => range.start.min(bundle_of(epoch.swept_from)),
             None => range.start,
         };
+        // Accounts without later leaves are as they were swept.
+        let first = if is_newest { first.min(bundle_of(epoch.swept_from)) } else { first };
         let may_be_pruned = epoch.minimum > 0 && range.start == epoch.minimum && after.is_none();
         let mut scan = Scan::new(known.number.unwrap_or(u32::MAX), period, after, (size, PAGE), first > range.start);
         let (mut next, end) = (first, if is_newest { u64::MAX } else { range.end });
