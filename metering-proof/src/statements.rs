@@ -154,7 +154,8 @@ impl Statements {
         };
         // Accounts without later leaves are as they were swept.
         let first = if is_newest { first.min(bundle_of(epoch.swept_from)) } else { first };
-        let may_be_pruned = epoch.minimum > 0 && range.start == epoch.minimum && after.is_none();
+        let begins_pruned = after.is_none_or(|after| bundle_of(after) < epoch.minimum);
+        let may_be_pruned = epoch.minimum > 0 && range.start == epoch.minimum && begins_pruned;
         let mut scan = Scan::new(known.number.unwrap_or(u32::MAX), period, after, (size, PAGE), first > range.start);
         let (mut next, end) = (first, if is_newest { u64::MAX } else { range.end });
         while next < end && !scan.is_done() {
