@@ -40,8 +40,14 @@ impl LastSigned {
     pub(super) fn read(key_file: &Path) -> io::Result<Self> {
         let file = with_suffix(key_file, ".last");
         let about = |error: &dyn std::fmt::Display| io::Error::other(format!("{}: {error}", file.display()));
+        let damaged = |error: &dyn std::fmt::Display| {
+            about(&format_args!(
+                "{error}. Without this file, nobody notices when an old backup of the database runs: if the database is \
+                 the newest one, move the file away"
+            ))
+        };
         let checkpoint = match std::fs::read_to_string(&file) {
-            Ok(text) => Some(text.parse::<SignedCheckpoint>().map_err(|error| about(&error))?.checkpoint().clone()),
+            Ok(text) => Some(text.parse::<SignedCheckpoint>().map_err(|error| damaged(&error))?.checkpoint().clone()),
             Err(error) if error.kind() == io::ErrorKind::NotFound => None,
             Err(error) => return Err(about(&error)),
         };
