@@ -43,7 +43,9 @@ def verify(receipt, keys, issuer=None):
 
 
 if __name__ == "__main__":
+    if len(sys.argv) not in (3, 4):
+        sys.exit(__doc__)
     try:
         print(json.dumps(verify(open(sys.argv[1]).read(), json.load(open(sys.argv[2])), *sys.argv[3:])))
-    except (ValueError, KeyError, AttributeError, InvalidSignature) as error:
+    except (ValueError, KeyError, TypeError, AttributeError, InvalidSignature) as error:
         sys.exit(f"not valid: {type(error).__name__} {error}")

@@ -49,8 +49,10 @@ pub struct StatementSummary {
     pub lines: Vec<Opening>,
     /// The account after the lines.
     pub closing: Option<ChainHead>,
-    /// Whether another page follows.
-    pub has_next: bool,
+    /// The position after which its lines begin; `None` on the first page.
+    pub after: Option<u64>,
+    /// The `after` of the page that follows; `None` on the last one.
+    pub next: Option<u64>,
 }
 
 /// Why a statement is not valid.
@@ -165,7 +167,8 @@ impl AccountStatement {
             opening,
             lines,
             closing,
-            has_next: page.next.is_some(),
+            after: page.after,
+            next: page.next,
         })
     }
 
@@ -230,7 +233,7 @@ impl StatementSummary {
         if of(self) != of(before) {
             return Err(StatementFault::OtherPage("they are of different statements"));
         }
-        if !before.has_next || self.opening != before.closing {
+        if before.next.is_none() || self.after != before.next || self.opening != before.closing {
             return Err(StatementFault::OtherPage("one is missing, or they are in another order"));
         }
         if self.tree.0 == before.tree.0 && self.tree.1 != before.tree.1 {

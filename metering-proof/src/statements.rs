@@ -127,6 +127,7 @@ impl Statements {
             held: account.totals.held.atoms().to_string(),
             checkpoint: note.clone(),
             signature: String::new(),
+            after,
         };
         let proven = self.prove(&epoch, &found.lines, checkpoint.size()).await?;
         page.lines.extend(proven.iter().map(ProvenLeaf::to_document));
@@ -149,11 +150,12 @@ impl Statements {
         let is_newest = range.end >= epoch.size.div_ceil(BUNDLE_LEAVES as u64);
         let first = match after {
             Some(after) => range.start.max(bundle_of(after)),
-            // Accounts without later leaves are as they were swept.
-            None if is_newest => range.start.min(bundle_of(epoch.swept_from)),
             None => range.start,
         };
-        let may_be_pruned = epoch.minimum > 0 && range.start == epoch.minimum && after.is_none();
+        // Accounts without later leaves are as they were swept.
+        let first = if is_newest { first.min(bundle_of(epoch.swept_from)) } else { first };
+        let begins_pruned = after.is_none_or(|after| bundle_of(after) < epoch.minimum);
+        let may_be_pruned = epoch.minimum > 0 && range.start == epoch.minimum && begins_pruned;
         let mut scan = Scan::new(known.number.unwrap_or(u32::MAX), period, after, (size, PAGE), first > range.start);
         let (mut next, end) = (first, if is_newest { u64::MAX } else { range.end });
         while next < end && !scan.is_done() {

@@ -47,7 +47,8 @@ struct CreateArgs {
 /// Replace the key in a file by a new one, and keep its public key, so that what it signed stays verifiable.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Reload each server afterwards; if they have copies of the file, replace those first. Owner, group and mode of the file stay.
+Reload each server afterwards, or restart it for the key of a log; if they have copies of the file, replace those first.
+Owner, group and mode of the file stay.
 
 Example:
   metering admin receipt-key rotate /etc/metering/receipts.pem")]
@@ -98,7 +99,11 @@ impl RotateArgs {
         new.finish()?;
         let (kid, count) = (key.public(), published.iter().count());
         let keys = if count == 1 { "earlier key stays" } else { "earlier keys stay" };
-        Ok(writeln!(out, "Key {kid} signs from the next reload of the server on; {count} {keys} published.")?)
+        Ok(writeln!(
+            out,
+            "Key {kid} signs once the servers have reloaded the file, or restarted for the key of a log; {count} {keys} \
+             published."
+        )?)
     }
 }
 

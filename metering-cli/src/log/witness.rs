@@ -17,14 +17,18 @@ use crate::failure::Failure;
 use crate::log::kept;
 use crate::log::remote::RemoteLog;
 use crate::log::trust::LogKeys;
+use crate::output::notice;
 
 /// Cosign a log's checkpoint as a witness, unless the log was forked or rewritten.
 ///
 /// Fetches the checkpoint and the proof that it continues what this witness cosigned before, keeps it, and prints it with
 /// the cosignature (`cosignature/v1`). Run it regularly. A web server that serves the folder of --keep makes the
-/// checkpoints public at the paths of C2SP tlog-witness. Use the key for nothing else.
+/// checkpoints public at the paths of C2SP tlog-witness. The first run also says, on stderr, by which verifier key others
+/// know the witness. Use the key for nothing else.
 #[derive(Debug, Args)]
 #[command(after_help = "\
+To make a key: openssl genpkey -algorithm ed25519 -out witness.pem, and set its mode to 600.
+
 Examples:
   metering log witness https://example.com/log --name example.org/witness --key witness.pem --keep witnessed \
   --log-key example.com/log+9be5d3c6+AYqI4910CfGV/VLbLTy6XXLKZwm/HZQSG/N0iAG0D29c")]
@@ -49,7 +53,9 @@ impl WitnessArgs {
     pub(crate) async fn run(self, out: &mut dyn Write) -> Result<(), Failure> {
         let policy = self.log.policy()?;
         let keys = read_key_ring(&self.key).map_err(Failure::Failed)?;
-        let witness = Witness::new(Cosigner::new(self.name, keys.signing().clone()));
+        let cosigner = Cosigner::new(self.name, keys.signing().clone());
+        let verifier = cosigner.verifier().to_string();
+        let witness = Witness::new(cosigner);
         let file = self.keep.join(checkpoint_path(policy.origin()));
         let folder = file.parent().unwrap_or(&self.keep);
         // Until this run ends: two at once could cosign two checkpoints that contradict each other.
@@ -59,6 +65,7 @@ impl WitnessArgs {
         let log = RemoteLog::open(self.url)?;
         let text = log.checkpoint().await?;
         let checkpoint = text.parse::<SignedCheckpoint>().map_err(|error| Failure::Discrepancies(error.to_string()))?;
+        let is_first = old.is_none();
         let old_size = old.map_or(0, |old| old.size);
         let new_size = checkpoint.checkpoint().size();
         let proof = prove(&log, old_size, new_size).await?;
@@ -70,6 +77,9 @@ impl WitnessArgs {
         let accepted = witness.add_checkpoint(&request, follows, now).map_err(refused)?;
         let cosigned = accepted.checkpoint.to_string();
         kept::write(&file, &cosigned)?;
+        if is_first {
+            notice(&format!("The verifier key of this witness is {verifier}"));
+        }
         Ok(write!(out, "{cosigned}")?)
     }
 }

@@ -144,7 +144,7 @@ fn audits_need_the_signatures_that_are_asked_for() {
         ("log audit $url --log-key $logkey --witness $witnesskey", 3, "1 are needed"),
         ("log audit $url/elsewhere --log-key $logkey", 4, "no checkpoint"),
     ]);
-    let cosigned = program.run(WITNESS).success();
+    let cosigned = program.run(WITNESS).expect(0).stdout;
     files.lock().unwrap().insert("checkpoint".to_owned(), cosigned.into_bytes());
     let audit = "log audit $url --log-key $logkey --witness $witnesskey";
     program.prints(&[(audit, &["Cosigned by  example.org/witness"])]);
@@ -155,10 +155,11 @@ fn witnesses_cosign_growth_and_refuse_forks() {
     let (program, _service, files) = log(served("a", 300));
     let policy = Policy::new(ORIGIN, vec![signer().verifier().clone()]);
     let policy = policy.with_witnesses(vec![witness().verifier().clone()], 1);
-    for size in [300, 300, 600] {
+    for (size, is_first) in [(300, true), (300, false), (600, false)] {
         *files.lock().unwrap() = served("a", size);
-        let cosigned = program.run(WITNESS).success();
-        assert_eq!(policy.open(&cosigned).unwrap().checkpoint.size(), size);
+        let ran = program.run(WITNESS).expect(0);
+        assert_eq!(policy.open(&ran.stdout).unwrap().checkpoint.size(), size);
+        assert_eq!(ran.stderr.contains(&witness().verifier().to_string()), is_first, "{ran:?}");
     }
     let kept = format!("witnessed/{}", metering_log::witness::checkpoint_path(ORIGIN));
     let last = program.read(&kept);

@@ -35,6 +35,9 @@ pub struct AccountStatementDocument {
     pub checkpoint: String,
     /// A JWS by a key of receipts, over all that the page says.
     pub signature: String,
+    /// The `after` of the request; null on the first page. It is signed, so that a later page does not pass for the whole
+    /// statement.
+    pub after: Option<u64>,
     /// The value of `after` for the lines that follow; null when there are none.
     pub next: Option<u64>,
 }

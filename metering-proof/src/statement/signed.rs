@@ -32,6 +32,8 @@ pub(crate) struct SignedStatement {
     last: Option<u64>,
     opening: Option<AccountStateDocument>,
     closing: Option<AccountStateDocument>,
+    /// `None` on the first page.
+    after: Option<u64>,
     next: Option<u64>,
     /// SHA-256 of the openings, each after its length as 32 bits, big-endian, in base64url.
     lines: String,
@@ -72,6 +74,7 @@ impl SignedStatement {
             last: page.lines.last().map(|line| line.number),
             opening: page.opening.clone(),
             closing: page.closing.clone(),
+            after: page.after,
             next: page.next,
             lines: URL_SAFE_NO_PAD.encode(hash.finalize()),
         })

@@ -88,6 +88,7 @@ impl Log {
             held: "0".to_owned(),
             checkpoint: String::new(),
             signature: String::new(),
+            after: None,
             next: None,
         }
     }
@@ -178,6 +179,7 @@ fn what_is_changed_on_the_way_is_found() {
     assert_eq!(changed(|page| page.complete = false), StatementFault::Changed);
     assert_eq!(changed(|page| page.until = Timestamp::from_unix_millis(NOON)), StatementFault::Changed);
     assert_eq!(changed(|page| page.next = Some(3)), StatementFault::Changed);
+    assert_eq!(changed(|page| page.after = Some(1)), StatementFault::Changed);
     assert_eq!(changed(|page| page.period = "2026-11".to_owned()), StatementFault::Changed);
     let shorter = changed(|page| {
         page.lines.pop();
@@ -205,10 +207,15 @@ fn pages_continue_each_other() {
     });
     let second_page = |page: &mut AccountStatementDocument| {
         page.lines.drain(..2);
-        page.opening = middle();
+        (page.opening, page.after) = (middle(), Some(4));
     };
     let second = verify(&log, &second_page);
     assert_eq!(second.follows(&first), Ok(()));
+    let elsewhere = verify(&log, &|page| {
+        second_page(page);
+        page.after = Some(3);
+    });
+    assert!(matches!(elsewhere.follows(&first), Err(StatementFault::OtherPage(_))));
     assert!(matches!(first.follows(&second), Err(StatementFault::OtherPage(_))));
     assert!(matches!(verify(&log, &|_| ()).follows(&first), Err(StatementFault::OtherPage(_))));
     let forked = verify(&Log::new(2), &second_page).follows(&first).unwrap_err();

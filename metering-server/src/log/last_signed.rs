@@ -19,6 +19,12 @@ pub(super) struct Rollback {
     what: String,
 }
 
+impl Rollback {
+    fn other_entries(epoch: &LogEpoch) -> Self {
+        Self { what: format!("the log {} has other entries than when it was signed last", epoch.origin) }
+    }
+}
+
 /// The last checkpoint that was signed with a key file.
 #[derive(Debug)]
 pub(super) struct LastSigned {
@@ -34,8 +40,14 @@ impl LastSigned {
     pub(super) fn read(key_file: &Path) -> io::Result<Self> {
         let file = with_suffix(key_file, ".last");
         let about = |error: &dyn std::fmt::Display| io::Error::other(format!("{}: {error}", file.display()));
+        let damaged = |error: &dyn std::fmt::Display| {
+            about(&format_args!(
+                "{error}. Without this file, nobody notices when an old backup of the database runs: if the database is \
+                 the newest one, move the file away"
+            ))
+        };
         let checkpoint = match std::fs::read_to_string(&file) {
-            Ok(text) => Some(text.parse::<SignedCheckpoint>().map_err(|error| about(&error))?.checkpoint().clone()),
+            Ok(text) => Some(text.parse::<SignedCheckpoint>().map_err(|error| damaged(&error))?.checkpoint().clone()),
             Err(error) if error.kind() == io::ErrorKind::NotFound => None,
             Err(error) => return Err(about(&error)),
         };
@@ -45,7 +57,7 @@ impl LastSigned {
     /// The size of the last checkpoint of this epoch, from which [`LastSigned::check`] needs a consistency proof.
     ///
     /// # Errors
-    /// When the epoch is shorter, or a later one was signed.
+    /// When the epoch is shorter, or as long with other entries, or when a later one was signed.
     pub(super) fn size(&self, epoch: &LogEpoch) -> Result<u64, Rollback> {
         let Some(last) = &self.checkpoint else { return Ok(0) };
         if last.origin() != epoch.origin {
@@ -62,6 +74,9 @@ impl LastSigned {
             let what = format!("the log {} had {signed} entries when it was signed last, and has {size}", epoch.origin);
             return Err(Rollback { what });
         }
+        if last.size() == epoch.size && last.root() != TreeHash::from_bytes(epoch.root) {
+            return Err(Rollback::other_entries(epoch));
+        }
         Ok(last.size())
     }
 
@@ -72,10 +87,8 @@ impl LastSigned {
     pub(super) fn check(&self, epoch: &LogEpoch, proof: &[TreeHash]) -> Result<(), Rollback> {
         let Some(last) = self.checkpoint.as_ref().filter(|last| last.origin() == epoch.origin) else { return Ok(()) };
         let root = TreeHash::from_bytes(epoch.root);
-        verify_consistency(last.size(), last.root(), epoch.size, root, proof).map_err(|_| {
-            let what = format!("the log {} has other entries than when it was signed last", epoch.origin);
-            Rollback { what }
-        })
+        verify_consistency(last.size(), last.root(), epoch.size, root, proof)
+            .map_err(|_| Rollback::other_entries(epoch))
     }
 
     /// Remembers a checkpoint, before anybody sees it.
@@ -86,6 +99,8 @@ impl LastSigned {
         self.checkpoint = Some(signed.checkpoint().clone());
         let temporary = with_suffix(&self.file, ".tmp");
         tokio::fs::write(&temporary, signed.to_string()).await?;
+        // On disk before it has its name: a file that a power cut left empty would keep the server from starting.
+        tokio::fs::OpenOptions::new().write(true).open(&temporary).await?.sync_all().await?;
         tokio::fs::rename(&temporary, &self.file).await
     }
 
@@ -145,6 +160,7 @@ mod tests {
             let shorter = last.size(&of(&log[..2])).unwrap_err().to_string();
             assert!(shorter.contains("had 3 entries") && shorter.contains("metering admin log new-epoch"), "{shorter}");
             let other = leaves(&["a", "b", "X", "d", "e"]);
+            assert!(last.size(&of(&other[..3])).unwrap_err().to_string().contains("other entries"));
             let proof = consistency_proof(&Leaves(&other), 3, 5).unwrap();
             assert!(last.check(&of(&other), &proof).unwrap_err().to_string().contains("other entries"));
 

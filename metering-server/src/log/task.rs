@@ -96,6 +96,7 @@ impl LogTask {
                 }
                 Err(Fault::Stop(error)) => {
                     self.log.running.send_replace(None);
+                    self.behind_since.get_or_insert_with(Instant::now);
                     tracing::error!(%error, "the log of postings is not signed any more");
                     is_stopped = true;
                     false
@@ -132,8 +133,10 @@ impl LogTask {
             match self.sequencer.step(self.clock.now()).await? {
                 Stepped::Leading { is_full, .. } if is_full && steps < STEPS_MAX => {}
                 Stepped::Leading { is_full, head, .. } => {
+                    // Even if nothing was posted since: receipts must not name a log that went back.
+                    let from = self.last.size(&head)?;
                     self.found(&head);
-                    self.publish(&head).await?;
+                    self.publish(&head, from).await?;
                     return Ok(is_full);
                 }
                 Stepped::NotLeading => {
@@ -168,15 +171,14 @@ impl LogTask {
         report_published(published);
     }
 
-    /// Signs the head of the log and publishes it, if it grew.
-    async fn publish(&mut self, head: &LogEpoch) -> Result<(), Fault> {
+    /// Signs the head of the log and publishes it, if it grew. `from` is the size that was signed last.
+    async fn publish(&mut self, head: &LogEpoch, from: u64) -> Result<(), Fault> {
         let published = head.checkpoint.as_ref().map_or(0, |(size, _)| *size);
         if published == head.size {
             self.behind_since = None;
             return Ok(());
         }
         self.behind_since.get_or_insert_with(Instant::now);
-        let from = self.last.size(head)?;
         let proof = self.log.reader.prove_consistency(head, from, head.size).await?;
         self.last.check(head, &proof)?;
         let mut signed = self.sign(head)?;

@@ -79,8 +79,8 @@ impl InitArgs {
     pub(super) async fn run(self, session: &Session, out: &mut dyn Write) -> Result<(), Failure> {
         let store = session.database().await?.store();
         if let Some(LogEpoch { origin, began_at, .. }) = store.log_epochs().await?.pop() {
-            let advice = "`metering admin log new-epoch` ends it and begins another";
-            return Err(Failure::Conflict(format!("the log {origin} is open since {began_at}; {advice}")));
+            let advice = "only a store that was restored or moved needs another (`metering admin log new-epoch`)";
+            return Err(Failure::Conflict(format!("the log {origin} is open since {began_at}, and goes on; {advice}")));
         }
         let origin = self.signer.origin(session, 1)?;
         begin(&self.signer, &Administration::new(store), session.action(), (origin, EpochReason::Init, None))

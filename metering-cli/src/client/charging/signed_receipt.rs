@@ -101,6 +101,10 @@ fn write(out: &mut dyn Write, payload: &ReceiptPayload) -> Result<(), Failure> {
     let unknown = || "not known".to_owned();
     let amount = format!("{} credits", payload.amount);
     let balance = payload.balance.map_or_else(unknown, |balance| format!("{balance} credits"));
+    let log = match (&payload.log, payload.logged_by) {
+        (Some(log), Some(by)) => format!("{log}, by {by}"),
+        _ => "none".to_owned(),
+    };
     let prices = payload.price_version.map_or_else(unknown, |number| number.to_string());
     write_pairs(
         out,
@@ -114,6 +118,7 @@ fn write(out: &mut dyn Write, payload: &ReceiptPayload) -> Result<(), Failure> {
             ("Client", &payload.source),
             ("Account", &payload.account),
             ("Key", &payload.key),
+            ("Log", &log),
         ],
     )
 }

@@ -167,8 +167,15 @@ impl VerifyArgs {
         for page in serde_json::Deserializer::from_reader(BufReader::new(input)).into_iter::<AccountStatement>() {
             let page = page.map_err(|error| Failure::Failed(format!("{name} is not a statement: {error}")))?;
             let summary = self.verify(&page, &keys)?;
-            if let Some(before) = &before {
-                summary.follows(before).map_err(|fault| Failure::Discrepancies(format!("{name}: {fault}")))?;
+            match &before {
+                Some(before) => {
+                    summary.follows(before).map_err(|fault| Failure::Discrepancies(format!("{name}: {fault}")))?;
+                }
+                None if summary.after.is_some() => {
+                    let problem = format!("{name} is valid, but its first pages are missing: get it again");
+                    return Err(Failure::Failed(problem));
+                }
+                None => {}
             }
             unmatched = summary.unmatched(unmatched);
             report = Some(Report::with(report, &summary, receipts.len())?);
@@ -177,7 +184,7 @@ impl VerifyArgs {
         let (Some(report), Some(last)) = (report, before) else {
             return Err(Failure::Failed(format!("{name} is not a statement: it is empty")));
         };
-        if last.has_next {
+        if last.next.is_some() {
             return Err(Failure::Failed(format!("{name} is valid, but its last pages are missing: get it again")));
         }
         if let Some(receipt) = unmatched.first().copied() {
@@ -243,8 +250,20 @@ fn contradiction(file: &str, receipt: &ReceiptPayload, report: &Report) -> Failu
             receipt.request, receipt.amount, receipt.at
         ));
     }
+    let advice = match (&receipt.log, receipt.logged_by) {
+        _ if receipt.account.as_str() != report.org_id || receipt.issuer != report.issuer => {
+            "it belongs to another statement".to_owned()
+        }
+        (Some(log), _) if *log != report.log => {
+            format!("it is in another log ({log}), which only statements of that time have")
+        }
+        (_, Some(by)) if receipt.at >= report.until && !report.complete => {
+            format!("the log had not got that far: get the statement again, after {by} at the latest")
+        }
+        _ => "get the statement of its day".to_owned(),
+    };
     Failure::Failed(format!(
-        "{file} is a valid receipt of {} at {}, and the statement is of {} from {} until {}: get the statement of its day",
+        "{file} is a valid receipt of {} at {}, and the statement is of {} from {} until {}: {advice}",
         receipt.account, receipt.at, report.org_id, report.from, report.until
     ))
 }

@@ -77,7 +77,7 @@ texts! {
     RoutePatterns as String: |text| Self::parse([text]).map_err(|problem| problem.to_string()),
         |patterns| patterns.to_string().into();
     bool as bool: |text| text.parse().map_err(|_| "must be true or false".to_owned()), |truth| truth.to_string().into();
-    u64 as u64: parsed, |number| number.to_string().into();
+    u64 as u64: |text| text.parse().map_err(|_| "must be a whole number".to_owned()), |number| number.to_string().into();
     EntryNumber as i64: |text| {
         let digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
         text.parse().ok().filter(|_| digits).map(Self).ok_or_else(|| "must be a whole number".to_owned())

@@ -53,6 +53,7 @@ function show(stated, how) {
       line("Client", stated.source),
       line("Account", mono(stated.sub)),
       line("Key", mono(stated.key)),
+      stated.log && line("In the log", mono(stated.log), stated.by && ` by ${new Date(stated.by).toISOString().slice(0, 19).replace("T", " ")} UTC`),
     ),
   );
 }
