@@ -111,7 +111,7 @@ impl Statements {
         let known = self.store.logged_account(epoch.number, &account.id).await?;
         let found = match &known {
             Some(known) => self.scan(&epoch, known, period, after, checkpoint.size()).await?,
-            None => Found { opening: Some(ChainHead::default()), ..Found::default() },
+            None => Found { opening: after.is_none().then(ChainHead::default), ..Found::default() },
         };
         let (until, complete) = self.until(&epoch, checkpoint, period, now).await?;
         let mut page = AccountStatementDocument {
@@ -120,6 +120,7 @@ impl Statements {
             from: period.start().max(epoch.began_at),
             until,
             complete,
+            after,
             opening: found.opening.map(Into::into),
             next: found.next(),
             lines: Vec::new(),
@@ -171,7 +172,8 @@ impl Statements {
             }
         }
         let mut found = scan.finish();
-        if found.opening.is_none() && is_newest {
+        // Only from the last sweep on was everything read; what follows some position says nothing of what is before it.
+        if found.opening.is_none() && is_newest && after.is_none() {
             found.opening = Some(ChainHead { leaves: known.leaves, funds: known.funds });
         }
         Ok(found)

@@ -23,6 +23,8 @@ pub struct AccountStatementDocument {
     pub until: Timestamp,
     /// Whether the period is over, and all of its postings are in the log.
     pub complete: bool,
+    /// The position after which its lines begin; null for the first page.
+    pub after: Option<u64>,
     /// The account before the first line; null if there are no lines, and the log does not say it at once.
     pub opening: Option<AccountStateDocument>,
     /// At most 1,000, in the order of the log.
