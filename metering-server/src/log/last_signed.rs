@@ -78,6 +78,22 @@ impl LastSigned {
         })
     }
 
+    /// Remembers a checkpoint that another node published, if the proof leads from it to the epoch. This node may be the
+    /// next one that signs, and must find out if an old backup is restored before that.
+    ///
+    /// # Errors
+    /// As [`LastSigned::remember`].
+    pub(super) async fn follow(
+        &mut self,
+        published: &SignedCheckpoint,
+        epoch: &LogEpoch,
+        proof: &[TreeHash],
+    ) -> io::Result<()> {
+        let (head, root) = (published.checkpoint(), TreeHash::from_bytes(epoch.root));
+        let is_continued = verify_consistency(head.size(), head.root(), epoch.size, root, proof).is_ok();
+        if head.origin() == epoch.origin && is_continued { self.remember(published).await } else { Ok(()) }
+    }
+
     /// Remembers a checkpoint, before anybody sees it.
     ///
     /// # Errors
@@ -154,6 +170,25 @@ mod tests {
             assert_eq!(last.size(&named("other.example.com/log/1")).unwrap(), 0);
             assert!(last.size(&named("api.example.com/log/1")).is_err());
         }
+    }
+
+    #[tokio::test]
+    async fn what_another_node_published_is_remembered() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut last = LastSigned::read(&folder.path().join("log.pem")).unwrap();
+        let log = leaves(&["a", "b", "c", "d", "e"]);
+        let open = epoch(5, *root(&log).as_bytes());
+        let published = |root: TreeHash| {
+            let signer =
+                NoteSigner::new(KeyName::new("api.example.com/log/2").unwrap(), PrivateKey::from_seed(&[7; 32]));
+            SignedCheckpoint::sign(Checkpoint::new("api.example.com/log/2", 3, root).unwrap(), &signer).unwrap()
+        };
+        let proof = consistency_proof(&Leaves(&log), 3, 5).unwrap();
+        last.follow(&published(root(&log[1..4])), &open, &proof).await.unwrap();
+        assert_eq!(last.size(&open).unwrap(), 0, "it is of another tree");
+        last.follow(&published(root(&log[..3])), &open, &proof).await.unwrap();
+        assert_eq!(last.size(&open).unwrap(), 3);
+        assert!(last.size(&epoch(2, *root(&log[..2]).as_bytes())).is_err(), "an old backup");
     }
 
     #[test]
