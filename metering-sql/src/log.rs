@@ -70,7 +70,7 @@ pub(crate) async fn note_import(
 }
 
 async fn note(db: &mut dyn Executor, batch: &Batch, at: Timestamp) -> Result<()> {
-    if db.query("SELECT number FROM log_epoch WHERE ended_at IS NULL", &[]).await?.is_empty() {
+    if db.query("SELECT number FROM log_open", &[]).await?.is_empty() {
         return Ok(());
     }
     let sql = "INSERT INTO log_batch (at, changes) VALUES (?1, ?2)";
@@ -125,6 +125,8 @@ async fn begin_epoch(
     row.extend(values![new.reason]);
     let reason = format!("?{}", row.len());
     db.execute(&LogEpoch::TABLE.insert_with("reason", &reason), &[row]).await?;
+    db.execute("DELETE FROM log_open", &[Vec::new()]).await?;
+    db.execute("INSERT INTO log_open (number) VALUES (?1)", &[values![epoch.number]]).await?;
     let sql = "INSERT INTO log_account (epoch, number, account, leaves, funds) \
                SELECT CAST(?1 AS BIGINT), CAST(NULL AS BIGINT), m.account, 0, m.purchased - m.used + m.granted FROM meter m";
     db.execute(sql, &[values![epoch.number]]).await?;

@@ -10,8 +10,9 @@ use metering_core::receipts::ReceiptKind;
 use crate::leaf::{Opening, Posting};
 use crate::payload::ReceiptPayload;
 
-/// The time of a refund's receipt is that of the clock, not of its commit.
-const REFUND_TOLERANCE: Duration = Duration::from_secs(1);
+/// The time of a refund's receipt is that of the clock once it was committed, and commits of a store in trouble may take
+/// seconds.
+const REFUND_TOLERANCE: Duration = Duration::from_secs(15);
 
 /// The usage that no receipt was found for yet: lines with the requests and the atoms that are left of them.
 pub(super) struct Unmatched<'l> {
