@@ -6,6 +6,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use metering_core::store::LogEpoch;
+use metering_core::{Randomness, SystemRandomness};
 use metering_log::checkpoint::{Checkpoint, SignedCheckpoint};
 use metering_log::tree::{TreeHash, verify_consistency};
 
@@ -23,6 +24,8 @@ pub(super) struct Rollback {
 #[derive(Debug)]
 pub(super) struct LastSigned {
     file: PathBuf,
+    /// Written before it replaces the file. Each process has its own: several may share the key file.
+    temporary: PathBuf,
     checkpoint: Option<Checkpoint>,
 }
 
@@ -39,7 +42,10 @@ impl LastSigned {
             Err(error) if error.kind() == io::ErrorKind::NotFound => None,
             Err(error) => return Err(about(&error)),
         };
-        Ok(Self { file, checkpoint })
+        let mut own = [0; 8];
+        SystemRandomness.fill(&mut own);
+        let temporary = with_suffix(key_file, &format!(".last.{}", hex::encode(own)));
+        Ok(Self { file, temporary, checkpoint })
     }
 
     /// The size of the last checkpoint of this epoch, from which [`LastSigned::check`] needs a consistency proof.
@@ -100,9 +106,8 @@ impl LastSigned {
     /// When it cannot be written. It is remembered until the process ends.
     pub(super) async fn remember(&mut self, signed: &SignedCheckpoint) -> io::Result<()> {
         self.checkpoint = Some(signed.checkpoint().clone());
-        let temporary = with_suffix(&self.file, ".tmp");
-        tokio::fs::write(&temporary, signed.to_string()).await?;
-        tokio::fs::rename(&temporary, &self.file).await
+        tokio::fs::write(&self.temporary, signed.to_string()).await?;
+        tokio::fs::rename(&self.temporary, &self.file).await
     }
 
     pub(super) fn file(&self) -> &Path {
