@@ -2,13 +2,15 @@
 //! shorter than what others have seen, and to sign it would be a fork.
 
 use std::ffi::OsString;
-use std::io;
+use std::fs::{self, File};
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use metering_core::store::LogEpoch;
 use metering_core::{Randomness, SystemRandomness};
 use metering_log::checkpoint::{Checkpoint, SignedCheckpoint};
 use metering_log::tree::{TreeHash, verify_consistency};
+use tokio::task::spawn_blocking;
 
 /// Why this process must not sign the log that its store has.
 #[derive(Debug, thiserror::Error)]
@@ -37,7 +39,7 @@ impl LastSigned {
     pub(super) fn read(key_file: &Path) -> io::Result<Self> {
         let file = with_suffix(key_file, ".last");
         let about = |error: &dyn std::fmt::Display| io::Error::other(format!("{}: {error}", file.display()));
-        let checkpoint = match std::fs::read_to_string(&file) {
+        let checkpoint = match fs::read_to_string(&file) {
             Ok(text) => Some(text.parse::<SignedCheckpoint>().map_err(|error| about(&error))?.checkpoint().clone()),
             Err(error) if error.kind() == io::ErrorKind::NotFound => None,
             Err(error) => return Err(about(&error)),
@@ -106,8 +108,15 @@ impl LastSigned {
     /// When it cannot be written. It is remembered until the process ends.
     pub(super) async fn remember(&mut self, signed: &SignedCheckpoint) -> io::Result<()> {
         self.checkpoint = Some(signed.checkpoint().clone());
-        tokio::fs::write(&self.temporary, signed.to_string()).await?;
-        tokio::fs::rename(&self.temporary, &self.file).await
+        let (temporary, file, text) = (self.temporary.clone(), self.file.clone(), signed.to_string());
+        let written = spawn_blocking(move || {
+            let mut new = File::create(&temporary)?;
+            new.write_all(text.as_bytes())?;
+            // Otherwise a power cut may leave an empty file under the new name, and the server would not start.
+            new.sync_data()?;
+            fs::rename(&temporary, &file)
+        });
+        written.await.map_err(io::Error::other)?
     }
 
     pub(super) fn file(&self) -> &Path {
@@ -199,7 +208,7 @@ mod tests {
     #[test]
     fn a_damaged_file_is_named() {
         let folder = tempfile::tempdir().unwrap();
-        std::fs::write(folder.path().join("log.pem.last"), "rubbish").unwrap();
+        fs::write(folder.path().join("log.pem.last"), "rubbish").unwrap();
         let problem = LastSigned::read(&folder.path().join("log.pem")).unwrap_err().to_string();
         assert!(problem.contains("log.pem.last: not a signed note"), "{problem}");
     }
