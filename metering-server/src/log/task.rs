@@ -21,8 +21,6 @@ use crate::http::Shutdown;
 use crate::operations::metric::gauge;
 
 const INTERVAL: Duration = Duration::from_secs(1);
-/// How often a node remembers what another one published.
-const FOLLOW_EVERY: Duration = Duration::from_secs(60);
 /// How many steps are made before their head is signed.
 const STEPS_MAX: usize = 64;
 
@@ -43,8 +41,6 @@ pub(crate) struct LogTask {
     /// What went wrong last, to log it once.
     problem: Option<String>,
     cannot_remember: bool,
-    /// When the checkpoint of another node was remembered.
-    followed: Option<Instant>,
 }
 
 /// Why a round was not finished.
@@ -80,7 +76,6 @@ impl LogTask {
             behind_since: None,
             problem: None,
             cannot_remember: false,
-            followed: None,
         }))
     }
 
@@ -208,21 +203,17 @@ impl LogTask {
         Ok(())
     }
 
-    /// Remembers what another node published. Otherwise, when an old backup is restored and that node refuses to sign it, this
-    /// one would take over and sign a fork.
+    /// Remembers what another node published. Otherwise, when an old backup is restored, or a failover loses commits, and that
+    /// node refuses to sign, this one would take over and sign a fork.
     async fn follow(&mut self, epoch: &LogEpoch) -> Result<(), Fault> {
         let from = self.last.size(epoch)?;
         let Some((size, note)) = epoch.checkpoint.as_ref().filter(|(size, _)| *size > from) else { return Ok(()) };
-        if self.followed.is_some_and(|at| at.elapsed() < FOLLOW_EVERY) {
-            return Ok(());
-        }
         let proof = self.log.reader.prove_consistency(epoch, from, epoch.size).await?;
         self.last.check(epoch, &proof)?;
         let Ok(published) = note.parse::<SignedCheckpoint>() else { return Ok(()) };
         let proof = self.log.reader.prove_consistency(epoch, *size, epoch.size).await?;
         let remembered = self.last.follow(&published, epoch, &proof).await;
         self.warn_once(remembered);
-        self.followed = Some(Instant::now());
         Ok(())
     }
 
