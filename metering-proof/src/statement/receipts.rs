@@ -1,6 +1,7 @@
 //! Matches receipts with the lines of a statement. Requests of one commit share a line, so a line must have at least as
 //! many requests and as much in credits as its receipts.
 
+use std::collections::HashSet;
 use std::time::Duration;
 
 use metering_core::AccountId;
@@ -37,7 +38,17 @@ impl<'l> Unmatched<'l> {
     ) -> Vec<&'r ReceiptPayload> {
         let mut receipts: Vec<(usize, &ReceiptPayload)> = receipts.into_iter().enumerate().collect();
         receipts.sort_by_key(|(place, receipt)| (receipt.at, *place));
-        receipts.retain(|(_, receipt)| !self.take(receipt));
+        // Whoever looks a request up again has another receipt of the same change.
+        let mut taken = HashSet::new();
+        receipts.retain(|&(_, receipt)| {
+            let at = Some(receipt.at).filter(|_| receipt.kind != ReceiptKind::Refund);
+            let change = (&receipt.account, receipt.request, receipt.kind, at);
+            let is_borne_out = taken.contains(&change) || self.take(receipt);
+            if is_borne_out {
+                taken.insert(change);
+            }
+            !is_borne_out
+        });
         receipts.sort_by_key(|(place, _)| *place);
         receipts.into_iter().map(|(_, receipt)| receipt).collect()
     }

@@ -1,5 +1,7 @@
 //! Statements with planted faults: each is found, and named.
 
+use std::cell::Cell;
+
 use metering_core::access::KeyNumber;
 use metering_core::charging::UsageKind;
 use metering_core::money::LedgerKind;
@@ -253,12 +255,15 @@ fn pages_continue_each_other() {
 fn each_receipt_needs_a_request_of_a_line() {
     let log = Log::new(1);
     let summary = log.signed(log.page()).verify(&keys(), &log.checkpoint).unwrap();
+    let made = Cell::new(0_u32);
     let receipt = |number: i64, atoms: i64| {
+        made.set(made.get() + 1);
         let mut receipt = ReceiptPayload::parse(include_bytes!("../../tests/vectors/payload.json")).unwrap();
         (receipt.account, receipt.kind) = (accounts()[0].clone(), metering_core::receipts::ReceiptKind::Charge);
         (receipt.key_number, receipt.source) = (KeyNumber::FIRST.get(), "cli".to_owned());
         (receipt.route, receipt.amount) = ("GET /quotes/{number}".to_owned(), Credits::from_atoms(atoms));
         receipt.at = Timestamp::from_unix_millis(NOON + number);
+        receipt.request = format!("req_{:032x}", made.get()).parse().unwrap();
         receipt
     };
     let all = [receipt(1, 100), receipt(2, 150), receipt(2, 50), receipt(3, 200)];
@@ -270,8 +275,12 @@ fn each_receipt_needs_a_request_of_a_line() {
     let unmatched: Vec<i64> = summary.unmatched(&more).iter().map(|receipt| receipt.amount.atoms()).collect();
     assert_eq!(unmatched, [50, 201, 100, 100]);
     // Lines of one millisecond: nothing says which of them a receipt is of.
-    let mut at_once = summary;
+    let mut at_once = summary.clone();
     at_once.lines.iter_mut().for_each(|line| line.at = Timestamp::from_unix_millis(NOON + 1));
     let all = [receipt(1, 150), receipt(1, 150), receipt(1, 200), receipt(1, 1)];
     assert_eq!(at_once.unmatched(&all), [&all[3]]);
+    // Two receipts of one charge: the second was made when the request was looked up.
+    let first = receipt(1, 100);
+    let second = ReceiptPayload { salt: "ZGlmZmVyZW50IHNhbHQhIQ".to_owned(), ..first.clone() };
+    assert!(summary.unmatched(&[first, second]).is_empty());
 }
