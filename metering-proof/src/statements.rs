@@ -21,7 +21,7 @@ use crate::bundle::{BUNDLE_LEAVES, Bundle, ChainHead, Leaf, OpenedLeaf};
 use crate::lookup::{LogReadError, Lookup};
 use crate::reader::LogReader;
 use crate::statement::{ProvenLeaf, SignedStatement};
-use scan::{Found, Scan};
+use scan::{Found, Gap, Scan};
 
 /// Lines on a page.
 const PAGE: usize = 1_000;
@@ -146,34 +146,39 @@ impl Statements {
         size: u64,
     ) -> Result<Found, StatementError> {
         let range = self.store.bundles_of(epoch.number, period.start(), period.end()).await?;
+        // Read after the range, which has nothing that was pruned before.
+        let epochs = self.store.log_epochs().await?;
+        let minimum = epochs.iter().find(|current| current.number == epoch.number).map_or(0, |current| current.minimum);
+        let may_be_pruned = minimum > 0 && range.start <= minimum && after.is_none();
         // What follows the range can only say what the account had before it.
         let is_newest = range.end >= epoch.size.div_ceil(BUNDLE_LEAVES as u64);
+        let swept = bundle_of(epoch.swept_from);
         let first = match after {
             Some(after) => range.start.max(bundle_of(after)),
             // Accounts without later leaves are as they were swept.
-            None if is_newest => range.start.min(bundle_of(epoch.swept_from)),
+            None if is_newest => range.start.min(swept).max(minimum),
             None => range.start,
         };
-        let may_be_pruned = epoch.minimum > 0 && range.start == epoch.minimum && after.is_none();
-        let mut scan = Scan::new(known.number.unwrap_or(u32::MAX), period, after, (size, PAGE), first > range.start);
+        let at = (first, after.is_some() && first > range.start);
+        let mut scan = Scan::new(known.number.unwrap_or(u32::MAX), period, after, (size, PAGE), at);
         let (mut next, end) = (first, if is_newest { u64::MAX } else { range.end });
         while next < end && !scan.is_done() {
             let limit = u32::try_from((end - next).min(BUNDLES)).unwrap_or(u32::MAX);
             let bundles = self.store.log_bundles(epoch.number, next, limit).await?;
             let Some(last) = bundles.last() else { break };
             next = last.index.saturating_add(1);
-            for stored in bundles.iter().filter(|stored| stored.index < end) {
+            for stored in &bundles {
                 let bundle = Bundle::unpack(&stored.leaves).map_err(StatementError::corrupt)?;
                 let begins_inside = bundle.leaves().first().is_some_and(|leaf| leaf.at() >= period.start());
-                if may_be_pruned && stored.index == epoch.minimum && begins_inside {
+                if may_be_pruned && stored.index == minimum && begins_inside {
                     return Err(StatementError::Pruned(period));
                 }
-                scan.take(stored.index, &bundle);
+                scan.take(stored.index, &bundle).map_err(|Gap| StatementError::Pruned(period))?;
             }
         }
         let mut found = scan.finish();
-        // Only from the last sweep on was everything read; what follows some position says nothing of what is before it.
-        if found.opening.is_none() && is_newest && after.is_none() {
+        // Only if everything since the last sweep was read: not if that starts at some position, or at what was pruned.
+        if found.opening.is_none() && is_newest && first <= swept && after.is_none() {
             found.opening = Some(ChainHead { leaves: known.leaves, funds: known.funds });
         }
         Ok(found)
