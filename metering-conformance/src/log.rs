@@ -196,6 +196,10 @@ pub async fn a_stale_step_changes_nothing(store: Arc<dyn FullStore>) {
     let later: Timestamp = NOON.saturating_add(LEASE);
     let epoch = store.claim_log("node-2", LEASE, later).await.unwrap().expect("the lease has ended");
     assert_eq!((epoch.size, epoch.accounts), (2, 1));
+    // A node whose clock was wrong does not keep the others from the log for years.
+    let wrong = later.saturating_add(LEASE * 1_000_000);
+    store.claim_log("node-3", LEASE, wrong).await.unwrap().expect("the lease has ended");
+    assert!(store.claim_log("node-2", LEASE, later).await.unwrap().is_some());
 }
 
 /// A checkpoint is replaced by a later one only, and is never ahead of the log.

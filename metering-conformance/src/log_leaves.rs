@@ -154,6 +154,11 @@ pub async fn each_posting_is_one_leaf(store: Arc<dyn FullStore>) {
     }
     assert_eq!(funds, totals(store, &owner.id).await.unspent().atoms());
     assert_eq!(leaves_of(shared, &other.id).await.last().unwrap().opening.funds.atoms(), 7);
+    // From a clock that was wrong: it must not end all periods until then.
+    post(store, &other.id, adjustment(1), NOON.saturating_add(LATER * 5_000)).await;
+    sequence(&mut sequencer, NOON).await;
+    let ahead = leaves_of(shared, &other.id).await.pop().unwrap().opening.at;
+    assert_eq!(ahead, NOON.saturating_add(LATER / 2), "an hour");
 
     let public: Vec<Leaf> =
         all_leaves(store).await.into_iter().filter(|leaf| matches!(leaf, Leaf::Public { .. })).collect();

@@ -76,7 +76,7 @@ impl Sequencer {
         let rows = log.unknown(&found.postings);
         let loaded = if rows.is_empty() { Vec::new() } else { self.store.logged_accounts(epoch.number, &rows).await? };
         let leaves = found.postings.len();
-        let growth = log.append(found.postings, &loaded, epoch.accounts)?;
+        let growth = log.append(found.postings, &loaded, epoch.accounts, now)?;
         let Swept { accounts, from: swept_from } = log.sweep(leaves);
         let swept = self.swept(&epoch, accounts).await?;
 

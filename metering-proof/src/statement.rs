@@ -5,6 +5,7 @@ mod receipts;
 mod signed;
 
 use metering_core::access::AccountIdError;
+use metering_core::clock::CalendarPeriod;
 use metering_core::wire::{AccountStateDocument, AccountStatementDocument, StatementLineDocument};
 use metering_core::{AccountId, Credits, Timestamp};
 use metering_log::checkpoint::Checkpoint;
@@ -49,9 +50,9 @@ pub struct StatementSummary {
     pub lines: Vec<Opening>,
     /// The account after the lines.
     pub closing: Option<ChainHead>,
-    /// The position after which its lines begin; `None` on the first page.
+    /// The position after which its lines begin; `None` for the first page.
     pub after: Option<u64>,
-    /// The `after` of the page that follows; `None` on the last one.
+    /// The position after which the lines of the next page begin; `None` for the last page.
     pub next: Option<u64>,
 }
 
@@ -77,6 +78,9 @@ pub enum StatementFault {
          was replaced"
     )]
     OtherCheckpoint,
+    /// It does not keep to its own period.
+    #[error("the statement is not of its period: {0}")]
+    Period(&'static str),
     /// A part of a line cannot be read.
     #[error("line {number} is damaged: its {part} is not valid")]
     Damaged {
@@ -155,6 +159,7 @@ impl AccountStatement {
         if expected.as_ref() != Ok(&signed) {
             return Err(StatementFault::Changed);
         }
+        check_period(page, &lines)?;
         Ok(StatementSummary {
             issuer: signed.iss,
             account,
@@ -184,6 +189,22 @@ impl AccountStatement {
         });
         checked.collect()
     }
+}
+
+/// Whether its times are those of the period. `from` may be later than its start: the log may have begun in it.
+fn check_period(page: &AccountStatementDocument, lines: &[Opening]) -> Result<(), StatementFault> {
+    let period = page.period.parse::<CalendarPeriod>();
+    let period = period.map_err(|_| StatementFault::Period("it names neither a day nor a month"))?;
+    if page.from < period.start() || page.from >= period.end() || page.until > period.end() {
+        return Err(StatementFault::Period("it begins or ends outside of it"));
+    }
+    if page.complete && page.until != period.end() {
+        return Err(StatementFault::Period("it says that it is complete, and ends before it"));
+    }
+    if lines.iter().any(|line| line.at >= period.end()) {
+        return Err(StatementFault::Period("a line is of a later time"));
+    }
+    Ok(())
 }
 
 fn check(

@@ -21,7 +21,7 @@ use crate::bundle::{BUNDLE_LEAVES, Bundle, ChainHead, Leaf, OpenedLeaf};
 use crate::lookup::{LogReadError, Lookup};
 use crate::reader::LogReader;
 use crate::statement::{ProvenLeaf, SignedStatement};
-use scan::{Found, Scan};
+use scan::{Found, Gap, Scan};
 
 /// Lines on a page.
 const PAGE: usize = 1_000;
@@ -111,7 +111,7 @@ impl Statements {
         let known = self.store.logged_account(epoch.number, &account.id).await?;
         let found = match &known {
             Some(known) => self.scan(&epoch, known, period, after, checkpoint.size()).await?,
-            None => Found { opening: Some(ChainHead::default()), ..Found::default() },
+            None => Found { opening: after.is_none().then(ChainHead::default), ..Found::default() },
         };
         let (until, complete) = self.until(&epoch, checkpoint, period, now).await?;
         let mut page = AccountStatementDocument {
@@ -120,6 +120,7 @@ impl Statements {
             from: period.start().max(epoch.began_at),
             until,
             complete,
+            after,
             opening: found.opening.map(Into::into),
             next: found.next(),
             lines: Vec::new(),
@@ -127,7 +128,6 @@ impl Statements {
             held: account.totals.held.atoms().to_string(),
             checkpoint: note.clone(),
             signature: String::new(),
-            after,
         };
         let proven = self.prove(&epoch, &found.lines, checkpoint.size()).await?;
         page.lines.extend(proven.iter().map(ProvenLeaf::to_document));
@@ -146,34 +146,40 @@ impl Statements {
         size: u64,
     ) -> Result<Found, StatementError> {
         let range = self.store.bundles_of(epoch.number, period.start(), period.end()).await?;
+        // Read after the range, which has nothing that was pruned before.
+        let epochs = self.store.log_epochs().await?;
+        let minimum = epochs.iter().find(|current| current.number == epoch.number).map_or(0, |current| current.minimum);
+        let begins_pruned = after.is_none_or(|after| bundle_of(after) < minimum);
+        let may_be_pruned = minimum > 0 && range.start <= minimum && begins_pruned;
         // What follows the range can only say what the account had before it.
         let is_newest = range.end >= epoch.size.div_ceil(BUNDLE_LEAVES as u64);
+        let swept = bundle_of(epoch.swept_from);
         let first = match after {
             Some(after) => range.start.max(bundle_of(after)),
+            // Accounts without later leaves are as they were swept.
+            None if is_newest => range.start.min(swept).max(minimum),
             None => range.start,
         };
-        // Accounts without later leaves are as they were swept.
-        let first = if is_newest { first.min(bundle_of(epoch.swept_from)) } else { first };
-        let begins_pruned = after.is_none_or(|after| bundle_of(after) < epoch.minimum);
-        let may_be_pruned = epoch.minimum > 0 && range.start == epoch.minimum && begins_pruned;
-        let mut scan = Scan::new(known.number.unwrap_or(u32::MAX), period, after, (size, PAGE), first > range.start);
+        let at = (first, after.is_some() && first > range.start);
+        let mut scan = Scan::new(known.number.unwrap_or(u32::MAX), period, after, (size, PAGE), at);
         let (mut next, end) = (first, if is_newest { u64::MAX } else { range.end });
         while next < end && !scan.is_done() {
             let limit = u32::try_from((end - next).min(BUNDLES)).unwrap_or(u32::MAX);
             let bundles = self.store.log_bundles(epoch.number, next, limit).await?;
             let Some(last) = bundles.last() else { break };
             next = last.index.saturating_add(1);
-            for stored in bundles.iter().filter(|stored| stored.index < end) {
+            for stored in &bundles {
                 let bundle = Bundle::unpack(&stored.leaves).map_err(StatementError::corrupt)?;
                 let begins_inside = bundle.leaves().first().is_some_and(|leaf| leaf.at() >= period.start());
-                if may_be_pruned && stored.index == epoch.minimum && begins_inside {
+                if may_be_pruned && stored.index == minimum && begins_inside {
                     return Err(StatementError::Pruned(period));
                 }
-                scan.take(stored.index, &bundle);
+                scan.take(stored.index, &bundle).map_err(|Gap| StatementError::Pruned(period))?;
             }
         }
         let mut found = scan.finish();
-        if found.opening.is_none() && is_newest {
+        // Only if everything since the last sweep was read: not if that starts at some position, or at what was pruned.
+        if found.opening.is_none() && is_newest && first <= swept && after.is_none() {
             found.opening = Some(ChainHead { leaves: known.leaves, funds: known.funds });
         }
         Ok(found)

@@ -32,6 +32,9 @@ pub use unlogged::unlogged;
 /// Leaves of a full bundle.
 const BUNDLE: u64 = 256;
 
+/// A lease that ends later than after so many leases was taken by a clock that was wrong. It is not waited for.
+const LEASES: u32 = 60;
+
 /// The root of an empty tree: the SHA-256 of nothing (RFC 6962, section 2.1).
 const EMPTY_ROOT: [u8; 32] = [
     0xe3, 0xb0, 0xc4, 0x42, 0x98, 0xfc, 0x1c, 0x14, 0x9a, 0xfb, 0xf4, 0xc8, 0x99, 0x6f, 0xb9, 0x24, 0x27, 0xae, 0x41,
@@ -67,7 +70,7 @@ pub(crate) async fn note_import(
 }
 
 async fn note(db: &mut dyn Executor, batch: &Batch, at: Timestamp) -> Result<()> {
-    if db.query("SELECT number FROM log_epoch WHERE ended_at IS NULL", &[]).await?.is_empty() {
+    if db.query("SELECT number FROM log_open", &[]).await?.is_empty() {
         return Ok(());
     }
     let sql = "INSERT INTO log_batch (at, changes) VALUES (?1, ?2)";
@@ -122,6 +125,8 @@ async fn begin_epoch(
     row.extend(values![new.reason]);
     let reason = format!("?{}", row.len());
     db.execute(&LogEpoch::TABLE.insert_with("reason", &reason), &[row]).await?;
+    db.execute("DELETE FROM log_open", &[Vec::new()]).await?;
+    db.execute("INSERT INTO log_open (number) VALUES (?1)", &[values![epoch.number]]).await?;
     let sql = "INSERT INTO log_account (epoch, number, account, leaves, funds) \
                SELECT CAST(?1 AS BIGINT), CAST(NULL AS BIGINT), m.account, 0, m.purchased - m.used + m.granted FROM meter m";
     db.execute(sql, &[values![epoch.number]]).await?;
@@ -159,16 +164,18 @@ pub async fn claim(
     lease: Duration,
     now: Timestamp,
 ) -> Result<Option<LogEpoch>, StoreError> {
+    let latest = now.saturating_add(lease.saturating_mul(LEASES));
     match read(db, (), |db, ()| shared(leased(db))).await? {
         None => return Ok(None),
+        Some((_, Some(until))) if until > latest => {}
         Some((Some(owner), Some(until))) if owner != node && until > now => return Ok(None),
         Some((Some(owner), Some(until))) if owner == node && until > now.saturating_add(lease / 2) => {
             return read(db, (), |db, ()| shared(open(db))).await;
         }
         Some(_) => {}
     }
-    write(db, (node.to_owned(), now, now.saturating_add(lease)), |db, (node, now, until)| {
-        shared(take_lease(db, node, *now, *until))
+    write(db, (node.to_owned(), now..latest, now.saturating_add(lease)), |db, (node, valid, until)| {
+        shared(take_lease(db, node, valid.clone(), *until))
     })
     .await
 }
@@ -179,10 +186,16 @@ async fn leased(db: &mut dyn Executor) -> Result<Option<(Option<String>, Option<
     rows.first().map(|row| Ok((row.get(0)?, row.get(1)?))).transpose()
 }
 
-async fn take_lease(db: &mut dyn Executor, node: &str, now: Timestamp, until: Timestamp) -> Result<Option<LogEpoch>> {
+/// Takes the lease from a node whose lease does not end within `valid`.
+async fn take_lease(
+    db: &mut dyn Executor,
+    node: &str,
+    valid: Range<Timestamp>,
+    until: Timestamp,
+) -> Result<Option<LogEpoch>> {
     let sql = "UPDATE log_epoch SET node = ?1, lease_until = ?2 \
-               WHERE ended_at IS NULL AND (node IS NULL OR node = ?1 OR lease_until <= ?3)";
-    if db.execute(sql, &[values![node, until, now]]).await? == 0 {
+               WHERE ended_at IS NULL AND (node IS NULL OR node = ?1 OR lease_until <= ?3 OR lease_until > ?4)";
+    if db.execute(sql, &[values![node, until, valid.start, valid.end]]).await? == 0 {
         return Ok(None);
     }
     open(db).await

@@ -23,6 +23,8 @@ pub struct AccountStatementDocument {
     pub until: Timestamp,
     /// Whether the period is over, and all of its postings are in the log.
     pub complete: bool,
+    /// The position after which its lines begin; null for the first page.
+    pub after: Option<u64>,
     /// The account before the first line; null if there are no lines, and the log does not say it at once.
     pub opening: Option<AccountStateDocument>,
     /// At most 1,000, in the order of the log.
@@ -35,9 +37,6 @@ pub struct AccountStatementDocument {
     pub checkpoint: String,
     /// A JWS by a key of receipts, over all that the page says.
     pub signature: String,
-    /// The `after` of the request; null on the first page. It is signed, so that a later page does not pass for the whole
-    /// statement.
-    pub after: Option<u64>,
     /// The value of `after` for the lines that follow; null when there are none.
     pub next: Option<u64>,
 }

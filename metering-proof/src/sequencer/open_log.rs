@@ -24,6 +24,9 @@ const PAGE: u32 = 64;
 /// How many leaves, and how long after the last sweep, the next one begins. That bounds what a restart reads.
 const SWEEP_LEAVES: u64 = 4_000_000;
 const SWEEP_EVERY: Duration = Duration::from_secs(60 * 60);
+/// How much later than now a leaf can be. One leaf of the year 2100, from a clock that was wrong or from an import, would
+/// otherwise end all periods until then for the statements of all accounts.
+const AHEAD: Duration = Duration::from_secs(60 * 60);
 /// How many accounts a step without leaves sweeps. Tests need sweeps of several steps.
 const SWEEP_LEAST: usize = if cfg!(debug_assertions) { 4 } else { 1_024 };
 
@@ -194,6 +197,7 @@ impl OpenLog {
         postings: Vec<UnloggedPosting>,
         loaded: &[LoggedAccount],
         mut next: u32,
+        now: Timestamp,
     ) -> Result<Growth, SequencerError> {
         let (from, mut growth) = (self.size(), Growth::default());
         for account in loaded {
@@ -208,7 +212,9 @@ impl OpenLog {
             self.names.add_account(number, &account.id);
             self.accounts.add(account, number);
         }
+        let latest = now.saturating_add(AHEAD);
         for posting in postings {
+            let posting = UnloggedPosting { at: posting.at.min(latest), ..posting };
             let leaf = self.leaf(posting, &mut growth.lines)?;
             self.push(leaf, &mut growth)?;
         }

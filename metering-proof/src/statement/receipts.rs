@@ -1,59 +1,77 @@
 //! Matches receipts with the lines of a statement. Requests of one commit share a line, so a line must have at least as
 //! many requests and as much in credits as its receipts.
 
+use std::collections::HashSet;
 use std::time::Duration;
 
+use metering_core::AccountId;
 use metering_core::charging::UsageKind;
 use metering_core::receipts::ReceiptKind;
-use metering_core::{AccountId, Credits};
 
 use crate::leaf::{Opening, Posting};
 use crate::payload::ReceiptPayload;
 
-/// The time of a refund's receipt is that of the clock, not of its commit.
-const REFUND_TOLERANCE: Duration = Duration::from_secs(1);
+/// The time of a refund's receipt is that of the clock once it was committed, and commits of a store in trouble may take
+/// seconds.
+const REFUND_TOLERANCE: Duration = Duration::from_secs(15);
 
-/// The usage that no receipt was found for yet.
+/// The usage that no receipt was found for yet: lines with the requests and the atoms that are left of them.
 pub(super) struct Unmatched<'l> {
     account: &'l AccountId,
-    lines: Vec<(&'l Opening, u64, Credits)>,
+    lines: Vec<(&'l Opening, u64, u64)>,
 }
 
 impl<'l> Unmatched<'l> {
     pub(super) fn of(account: &'l AccountId, lines: &'l [Opening]) -> Self {
         let usage = lines.iter().filter_map(|line| match &line.posting {
-            Posting::Usage { calls, .. } => {
-                let amount = if line.amount.is_negative() { line.amount.checked_neg()? } else { line.amount };
-                Some((line, *calls, amount))
-            }
+            Posting::Usage { calls, .. } => Some((line, *calls, line.amount.atoms().unsigned_abs())),
             Posting::Opening | Posting::Ledger { .. } | Posting::Imported => None,
         });
         Self { account, lines: usage.collect() }
     }
 
-    /// The receipts that no line is left for.
+    /// The receipts that no line is left for, in their order. Earlier ones take from lines first: then as many as possible
+    /// are borne out, even where the time of a receipt is not exactly that of its line.
     pub(super) fn among<'r>(
         mut self,
         receipts: impl IntoIterator<Item = &'r ReceiptPayload>,
     ) -> Vec<&'r ReceiptPayload> {
-        receipts.into_iter().filter(|receipt| !self.take(receipt)).collect()
+        let mut receipts: Vec<(usize, &ReceiptPayload)> = receipts.into_iter().enumerate().collect();
+        receipts.sort_by_key(|(place, receipt)| (receipt.at, *place));
+        // Whoever looks a request up again has another receipt of the same change.
+        let mut taken = HashSet::new();
+        receipts.retain(|&(_, receipt)| {
+            let at = Some(receipt.at).filter(|_| receipt.kind != ReceiptKind::Refund);
+            let change = (&receipt.account, receipt.request, receipt.kind, at);
+            let is_borne_out = taken.contains(&change) || self.take(receipt);
+            if is_borne_out {
+                taken.insert(change);
+            }
+            !is_borne_out
+        });
+        receipts.sort_by_key(|(place, _)| *place);
+        receipts.into_iter().map(|(_, receipt)| receipt).collect()
     }
 
+    /// Takes a request and its price from the lines of its time. Several commits of one millisecond have a line each, and
+    /// nothing says which of them a receipt is of.
     fn take(&mut self, receipt: &ReceiptPayload) -> bool {
+        let Ok(mut price) = u64::try_from(receipt.amount.atoms()) else { return false };
         if receipt.account != *self.account {
             return false;
         }
-        for (line, calls, amount) in &mut self.lines {
-            let left = amount.checked_sub(receipt.amount).filter(|left| !left.is_negative());
-            if let Some(left) = left
-                && *calls > 0
-                && is_of(line, receipt)
-            {
-                (*calls, *amount) = (*calls - 1, left);
-                return true;
-            }
+        let mut lines: Vec<_> = self.lines.iter_mut().filter(|(line, ..)| is_of(line, receipt)).collect();
+        let atoms = lines.iter().fold(0_u64, |sum, (_, _, atoms)| sum.saturating_add(*atoms));
+        let Some((_, calls, _)) = lines.iter_mut().find(|(_, calls, _)| *calls > 0) else { return false };
+        if atoms < price {
+            return false;
         }
-        false
+        *calls -= 1;
+        for (_, _, atoms) in lines {
+            let taken = price.min(*atoms);
+            (*atoms, price) = (*atoms - taken, price - taken);
+        }
+        true
     }
 }
 

@@ -23,6 +23,8 @@ pub(crate) struct SignedStatement {
     from: Timestamp,
     until: Timestamp,
     complete: bool,
+    /// Null for the first page.
+    after: Option<u64>,
     /// The checkpoint's log, size and root.
     pub(crate) log: String,
     pub(crate) size: u64,
@@ -32,8 +34,7 @@ pub(crate) struct SignedStatement {
     last: Option<u64>,
     opening: Option<AccountStateDocument>,
     closing: Option<AccountStateDocument>,
-    /// `None` on the first page.
-    after: Option<u64>,
+    held: String,
     next: Option<u64>,
     /// SHA-256 of the openings, each after its length as 32 bits, big-endian, in base64url.
     lines: String,
@@ -67,6 +68,7 @@ impl SignedStatement {
             from: page.from,
             until: page.until,
             complete: page.complete,
+            after: page.after,
             log: checkpoint.origin().to_owned(),
             size: checkpoint.size(),
             root: checkpoint.root(),
@@ -74,7 +76,7 @@ impl SignedStatement {
             last: page.lines.last().map(|line| line.number),
             opening: page.opening.clone(),
             closing: page.closing.clone(),
-            after: page.after,
+            held: page.held.clone(),
             next: page.next,
             lines: URL_SAFE_NO_PAD.encode(hash.finalize()),
         })

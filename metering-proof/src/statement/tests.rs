@@ -1,5 +1,7 @@
 //! Statements with planted faults: each is found, and named.
 
+use std::cell::Cell;
+
 use metering_core::access::KeyNumber;
 use metering_core::charging::UsageKind;
 use metering_core::money::LedgerKind;
@@ -80,8 +82,9 @@ impl Log {
             org_id: accounts()[0].to_string(),
             period: "2026-11-21".to_owned(),
             from: Timestamp::from_unix_millis(NOON),
-            until: Timestamp::from_unix_millis(NOON + 10),
+            until: Timestamp::from_unix_millis(NOON + 12 * 60 * 60 * 1_000),
             complete: true,
+            after: None,
             opening: Some(state(1, 1_000)),
             lines: mine,
             closing: Some(state(4, 500)),
@@ -159,6 +162,32 @@ fn faults_of_the_service_are_found_and_named() {
 }
 
 #[test]
+fn a_statement_keeps_to_its_period() {
+    let log = Log::new(1);
+    let at = |hours: i64| Timestamp::from_unix_millis(NOON + hours * 60 * 60 * 1_000);
+    let is_of_period = |change: &dyn Fn(&mut AccountStatementDocument)| {
+        let mut page = log.page();
+        change(&mut page);
+        match log.signed(page).verify(&keys(), &log.checkpoint) {
+            Ok(_) => true,
+            Err(StatementFault::Period(_)) => false,
+            Err(other) => panic!("{other}"),
+        }
+    };
+    assert!(is_of_period(&|page| page.from = at(-12)));
+    assert!(is_of_period(&|page| (page.until, page.complete) = (at(1), false)));
+    assert!(!is_of_period(&|page| page.until = at(1)), "complete, and too short");
+    assert!(!is_of_period(&|page| page.from = at(-13)));
+    assert!(!is_of_period(&|page| page.until = at(13)));
+    assert!(!is_of_period(&|page| page.period = "2026".to_owned()));
+    let yesterday = |page: &mut AccountStatementDocument| {
+        page.period = "2026-11-20".to_owned();
+        (page.from, page.until) = (at(-36), at(-12));
+    };
+    assert!(!is_of_period(&yesterday), "its lines are of today");
+}
+
+#[test]
 fn lines_and_salts_of_other_accounts_and_logs_prove_nothing() {
     let log = Log::new(1);
     let of_other = |number: usize| log.leaves[2 * number + 1].to_document();
@@ -179,7 +208,8 @@ fn what_is_changed_on_the_way_is_found() {
     assert_eq!(changed(|page| page.complete = false), StatementFault::Changed);
     assert_eq!(changed(|page| page.until = Timestamp::from_unix_millis(NOON)), StatementFault::Changed);
     assert_eq!(changed(|page| page.next = Some(3)), StatementFault::Changed);
-    assert_eq!(changed(|page| page.after = Some(1)), StatementFault::Changed);
+    assert_eq!(changed(|page| page.after = Some(3)), StatementFault::Changed);
+    assert_eq!(changed(|page| page.held = "1".to_owned()), StatementFault::Changed);
     assert_eq!(changed(|page| page.period = "2026-11".to_owned()), StatementFault::Changed);
     let shorter = changed(|page| {
         page.lines.pop();
@@ -211,13 +241,13 @@ fn pages_continue_each_other() {
     };
     let second = verify(&log, &second_page);
     assert_eq!(second.follows(&first), Ok(()));
-    let elsewhere = verify(&log, &|page| {
-        second_page(page);
-        page.after = Some(3);
-    });
-    assert!(matches!(elsewhere.follows(&first), Err(StatementFault::OtherPage(_))));
     assert!(matches!(first.follows(&second), Err(StatementFault::OtherPage(_))));
     assert!(matches!(verify(&log, &|_| ()).follows(&first), Err(StatementFault::OtherPage(_))));
+    let elsewhere = verify(&log, &|page| {
+        second_page(page);
+        page.after = Some(2);
+    });
+    assert!(matches!(elsewhere.follows(&first), Err(StatementFault::OtherPage(_))));
     let forked = verify(&Log::new(2), &second_page).follows(&first).unwrap_err();
     assert!(forked.to_string().contains("two histories"), "{forked}");
 }
@@ -226,12 +256,15 @@ fn pages_continue_each_other() {
 fn each_receipt_needs_a_request_of_a_line() {
     let log = Log::new(1);
     let summary = log.signed(log.page()).verify(&keys(), &log.checkpoint).unwrap();
+    let made = Cell::new(0_u32);
     let receipt = |number: i64, atoms: i64| {
+        made.set(made.get() + 1);
         let mut receipt = ReceiptPayload::parse(include_bytes!("../../tests/vectors/payload.json")).unwrap();
         (receipt.account, receipt.kind) = (accounts()[0].clone(), metering_core::receipts::ReceiptKind::Charge);
         (receipt.key_number, receipt.source) = (KeyNumber::FIRST.get(), "cli".to_owned());
         (receipt.route, receipt.amount) = ("GET /quotes/{number}".to_owned(), Credits::from_atoms(atoms));
         receipt.at = Timestamp::from_unix_millis(NOON + number);
+        receipt.request = format!("req_{:032x}", made.get()).parse().unwrap();
         receipt
     };
     let all = [receipt(1, 100), receipt(2, 150), receipt(2, 50), receipt(3, 200)];
@@ -242,4 +275,13 @@ fn each_receipt_needs_a_request_of_a_line() {
     let more = [receipt(1, 50), receipt(1, 50), receipt(2, 201), receipt(4, 100), other_key];
     let unmatched: Vec<i64> = summary.unmatched(&more).iter().map(|receipt| receipt.amount.atoms()).collect();
     assert_eq!(unmatched, [50, 201, 100, 100]);
+    // Lines of one millisecond: nothing says which of them a receipt is of.
+    let mut at_once = summary.clone();
+    at_once.lines.iter_mut().for_each(|line| line.at = Timestamp::from_unix_millis(NOON + 1));
+    let all = [receipt(1, 150), receipt(1, 150), receipt(1, 200), receipt(1, 1)];
+    assert_eq!(at_once.unmatched(&all), [&all[3]]);
+    // Two receipts of one charge: the second was made when the request was looked up.
+    let first = receipt(1, 100);
+    let second = ReceiptPayload { salt: "ZGlmZmVyZW50IHNhbHQhIQ".to_owned(), ..first.clone() };
+    assert!(summary.unmatched(&[first, second]).is_empty());
 }

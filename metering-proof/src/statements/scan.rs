@@ -16,6 +16,8 @@ pub(super) struct Scan {
     size: u64,
     /// How many lines a page has.
     most: usize,
+    /// The index of the next bundle.
+    next: u64,
     has_begun: bool,
     /// The page is full, or the period over.
     has_ended: bool,
@@ -33,17 +35,21 @@ pub(super) struct Found {
     pub(super) has_more: bool,
 }
 
+/// The bundle is not the next one: those before it were pruned meanwhile.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Gap;
+
 impl Scan {
-    /// `has_begun` says whether the first bundle is wholly in the period.
+    /// `first` is the index of the first bundle, and `has_begun` says whether it is wholly in the period.
     pub(super) fn new(
         account: u32,
         period: CalendarPeriod,
         after: Option<u64>,
         (size, most): (u64, usize),
-        has_begun: bool,
+        (first, has_begun): (u64, bool),
     ) -> Self {
-        let (from, until) = (period.start(), period.end());
-        Self { account, from, until, after, size, most, has_begun, has_ended: false, found: Found::default() }
+        let (from, until, found) = (period.start(), period.end(), Found::default());
+        Self { account, from, until, after, size, most, next: first, has_begun, has_ended: false, found }
     }
 
     pub(super) fn is_done(&self) -> bool {
@@ -54,10 +60,14 @@ impl Scan {
         self.found
     }
 
-    pub(super) fn take(&mut self, index: u64, bundle: &Bundle) {
+    pub(super) fn take(&mut self, index: u64, bundle: &Bundle) -> Result<(), Gap> {
+        if index != self.next {
+            return Err(Gap);
+        }
+        self.next = index.saturating_add(1);
         for (position, leaf) in (index.saturating_mul(BUNDLE_LEAVES as u64)..).zip(bundle.leaves()) {
             if self.is_done() {
-                return;
+                break;
             }
             self.has_begun |= leaf.at() >= self.from;
             self.has_ended |= position >= self.size || leaf.at() >= self.until;
@@ -76,6 +86,7 @@ impl Scan {
                 self.found.lines.push((position, leaf.clone()));
             }
         }
+        Ok(())
     }
 }
 
@@ -119,8 +130,9 @@ mod tests {
 
     fn scan(leaves: &[(u32, i64)], after: Option<u64>, size: u64) -> (Option<u64>, Vec<u64>, Option<u64>, Option<u64>) {
         let period = "2026-11-21".parse().unwrap();
-        let mut scan = Scan::new(1, period, after, (size, 3), false);
-        scan.take(0, &bundle(leaves));
+        let mut scan = Scan::new(1, period, after, (size, 3), (0, false));
+        scan.take(0, &bundle(leaves)).unwrap();
+        assert_eq!(scan.take(2, &bundle(leaves)), Err(Gap), "lines could be missing");
         let found = scan.finish();
         let number = |head: Option<ChainHead>| head.map(|head| head.leaves);
         let positions = found.lines.iter().map(|(position, _)| *position).collect();

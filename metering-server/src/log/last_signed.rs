@@ -2,12 +2,15 @@
 //! shorter than what others have seen, and to sign it would be a fork.
 
 use std::ffi::OsString;
-use std::io;
+use std::fs::{self, File};
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use metering_core::store::LogEpoch;
+use metering_core::{Randomness, SystemRandomness};
 use metering_log::checkpoint::{Checkpoint, SignedCheckpoint};
 use metering_log::tree::{TreeHash, verify_consistency};
+use tokio::task::spawn_blocking;
 
 /// Why this process must not sign the log that its store has.
 #[derive(Debug, thiserror::Error)]
@@ -29,6 +32,8 @@ impl Rollback {
 #[derive(Debug)]
 pub(super) struct LastSigned {
     file: PathBuf,
+    /// Written before it replaces the file. Each process has its own: several may share the key file.
+    temporary: PathBuf,
     checkpoint: Option<Checkpoint>,
 }
 
@@ -46,12 +51,15 @@ impl LastSigned {
                  the newest one, move the file away"
             ))
         };
-        let checkpoint = match std::fs::read_to_string(&file) {
+        let checkpoint = match fs::read_to_string(&file) {
             Ok(text) => Some(text.parse::<SignedCheckpoint>().map_err(|error| damaged(&error))?.checkpoint().clone()),
             Err(error) if error.kind() == io::ErrorKind::NotFound => None,
             Err(error) => return Err(about(&error)),
         };
-        Ok(Self { file, checkpoint })
+        let mut own = [0; 8];
+        SystemRandomness.fill(&mut own);
+        let temporary = with_suffix(key_file, &format!(".last.{}", hex::encode(own)));
+        Ok(Self { file, temporary, checkpoint })
     }
 
     /// The size of the last checkpoint of this epoch, from which [`LastSigned::check`] needs a consistency proof.
@@ -91,17 +99,37 @@ impl LastSigned {
             .map_err(|_| Rollback::other_entries(epoch))
     }
 
+    /// Remembers a checkpoint that another node published, if the proof leads from it to the epoch. This node may be the
+    /// next one that signs, and must find out if an old backup is restored before that.
+    ///
+    /// # Errors
+    /// As [`LastSigned::remember`].
+    pub(super) async fn follow(
+        &mut self,
+        published: &SignedCheckpoint,
+        epoch: &LogEpoch,
+        proof: &[TreeHash],
+    ) -> io::Result<()> {
+        let (head, root) = (published.checkpoint(), TreeHash::from_bytes(epoch.root));
+        let is_continued = verify_consistency(head.size(), head.root(), epoch.size, root, proof).is_ok();
+        if head.origin() == epoch.origin && is_continued { self.remember(published).await } else { Ok(()) }
+    }
+
     /// Remembers a checkpoint, before anybody sees it.
     ///
     /// # Errors
     /// When it cannot be written. It is remembered until the process ends.
     pub(super) async fn remember(&mut self, signed: &SignedCheckpoint) -> io::Result<()> {
         self.checkpoint = Some(signed.checkpoint().clone());
-        let temporary = with_suffix(&self.file, ".tmp");
-        tokio::fs::write(&temporary, signed.to_string()).await?;
-        // On disk before it has its name: a file that a power cut left empty would keep the server from starting.
-        tokio::fs::OpenOptions::new().write(true).open(&temporary).await?.sync_all().await?;
-        tokio::fs::rename(&temporary, &self.file).await
+        let (temporary, file, text) = (self.temporary.clone(), self.file.clone(), signed.to_string());
+        let written = spawn_blocking(move || {
+            let mut new = File::create(&temporary)?;
+            new.write_all(text.as_bytes())?;
+            // Otherwise a power cut may leave an empty file under the new name, and the server would not start.
+            new.sync_data()?;
+            fs::rename(&temporary, &file)
+        });
+        written.await.map_err(io::Error::other)?
     }
 
     pub(super) fn file(&self) -> &Path {
@@ -172,10 +200,29 @@ mod tests {
         }
     }
 
+    #[tokio::test]
+    async fn what_another_node_published_is_remembered() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut last = LastSigned::read(&folder.path().join("log.pem")).unwrap();
+        let log = leaves(&["a", "b", "c", "d", "e"]);
+        let open = epoch(5, *root(&log).as_bytes());
+        let published = |root: TreeHash| {
+            let signer =
+                NoteSigner::new(KeyName::new("api.example.com/log/2").unwrap(), PrivateKey::from_seed(&[7; 32]));
+            SignedCheckpoint::sign(Checkpoint::new("api.example.com/log/2", 3, root).unwrap(), &signer).unwrap()
+        };
+        let proof = consistency_proof(&Leaves(&log), 3, 5).unwrap();
+        last.follow(&published(root(&log[1..4])), &open, &proof).await.unwrap();
+        assert_eq!(last.size(&open).unwrap(), 0, "it is of another tree");
+        last.follow(&published(root(&log[..3])), &open, &proof).await.unwrap();
+        assert_eq!(last.size(&open).unwrap(), 3);
+        assert!(last.size(&epoch(2, *root(&log[..2]).as_bytes())).is_err(), "an old backup");
+    }
+
     #[test]
     fn a_damaged_file_is_named() {
         let folder = tempfile::tempdir().unwrap();
-        std::fs::write(folder.path().join("log.pem.last"), "rubbish").unwrap();
+        fs::write(folder.path().join("log.pem.last"), "rubbish").unwrap();
         let problem = LastSigned::read(&folder.path().join("log.pem")).unwrap_err().to_string();
         assert!(problem.contains("log.pem.last: not a signed note"), "{problem}");
     }

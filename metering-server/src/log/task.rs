@@ -2,6 +2,7 @@
 //! the lease does the work.
 
 use std::error::Error;
+use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -144,6 +145,7 @@ impl LogTask {
                     let open = self.log.store.log_epochs().await?.pop();
                     if let Some(open) = open.filter(|epoch| epoch.ended_at.is_none()) {
                         self.found(&open);
+                        self.follow(&open).await?;
                     }
                     return Ok(false);
                 }
@@ -182,12 +184,8 @@ impl LogTask {
         let proof = self.log.reader.prove_consistency(head, from, head.size).await?;
         self.last.check(head, &proof)?;
         let mut signed = self.sign(head)?;
-        if let Err(error) = self.last.remember(&signed).await
-            && !std::mem::replace(&mut self.cannot_remember, true)
-        {
-            let file = self.last.file().display();
-            tracing::warn!(%error, %file, "the last checkpoint cannot be kept next to the key: after a restart, an old backup of the database would not be noticed. Put the key file into a folder that the server can write to");
-        }
+        let remembered = self.last.remember(&signed).await;
+        self.warn_once(remembered);
         let cosigned = match &mut self.witnesses {
             Some(witnesses) => {
                 let proofs = StoredProofs { reader: &self.log.reader, epoch: head };
@@ -205,6 +203,29 @@ impl LogTask {
         report_published(head.size);
         self.behind_since = None;
         Ok(())
+    }
+
+    /// Remembers what another node published. Otherwise, when an old backup is restored, or a failover loses commits, and that
+    /// node refuses to sign, this one would take over and sign a fork.
+    async fn follow(&mut self, epoch: &LogEpoch) -> Result<(), Fault> {
+        let from = self.last.size(epoch)?;
+        let Some((size, note)) = epoch.checkpoint.as_ref().filter(|(size, _)| *size > from) else { return Ok(()) };
+        let proof = self.log.reader.prove_consistency(epoch, from, epoch.size).await?;
+        self.last.check(epoch, &proof)?;
+        let Ok(published) = note.parse::<SignedCheckpoint>() else { return Ok(()) };
+        let proof = self.log.reader.prove_consistency(epoch, *size, epoch.size).await?;
+        let remembered = self.last.follow(&published, epoch, &proof).await;
+        self.warn_once(remembered);
+        Ok(())
+    }
+
+    fn warn_once(&mut self, remembered: io::Result<()>) {
+        if let Err(error) = remembered
+            && !std::mem::replace(&mut self.cannot_remember, true)
+        {
+            let file = self.last.file().display();
+            tracing::warn!(%error, %file, "the last checkpoint cannot be kept next to the key: after a restart, an old backup of the database would not be noticed. Put the key file into a folder that the server can write to");
+        }
     }
 
     fn sign(&self, head: &LogEpoch) -> Result<SignedCheckpoint, Fault> {

@@ -27,6 +27,12 @@ CREATE TABLE log_epoch (
   lease_until {integer} CHECK ((lease_until IS NULL) = (node IS NULL))
 ){keyed};
 
+-- The number of the open epoch. Every commit looks here, and not into log_epoch: that row changes every second, and while a
+-- long read such as a dump keeps its old versions alive, commits would have to step over all of them.
+CREATE TABLE log_open (
+  number {integer} NOT NULL PRIMARY KEY
+){keyed};
+
 -- 256 leaves each. The hash comes before them, so that it is read without them.
 CREATE TABLE log_bundle (
   epoch {integer} NOT NULL REFERENCES log_epoch (number),

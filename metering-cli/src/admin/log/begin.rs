@@ -22,7 +22,8 @@ use crate::table::write_pairs;
 From now on, every posting goes into the log. A server appends and signs it; set its log.key_file to the file. Clients
 trust the log by its verifier key: publish that in a place that is not the service itself. The file is readable by its
 owner only, and belongs to whoever runs the command. Keep it out of backups of the database: whoever restores one must
-not be able to sign a shorter log. Charges wait while the funds of all accounts are noted.
+not be able to sign a shorter log. Charges wait while the funds of all accounts are noted. On PostgreSQL, first stop all
+servers of earlier versions: what they charge would not be in the log.
 
 Examples:
   metering admin log init /etc/metering/log.pem --public-url https://api.example.com

@@ -14,7 +14,7 @@ use crate::connection::value::Value;
 use crate::error::Result;
 
 const NOTE: &str = "INSERT INTO log_batch (at, changes) SELECT $1::BIGINT, $2::BYTEA \
-     WHERE EXISTS (SELECT 1 FROM log_epoch WHERE ended_at IS NULL)";
+     WHERE EXISTS (SELECT 1 FROM log_open)";
 
 /// The statement that notes usage.
 pub(super) struct LogBatchWrite<'c> {
