@@ -133,8 +133,12 @@ fn after_help() -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    mod documents;
+
     use clap::CommandFactory;
+    use metering_tests::documents::shell;
+
+    use super::*;
 
     /// Collects `command` and all its subcommands, each with the words that lead to it.
     fn commands(words: &str, command: &clap::Command, found: &mut Vec<(String, clap::Command)>) {
@@ -148,20 +152,6 @@ mod tests {
         let mut found = Vec::new();
         commands("metering", &Cli::command(), &mut found);
         found
-    }
-
-    /// Splits an example as a shell would: double quotes, and nothing after a pipe or a redirection.
-    fn shell_words(line: &str) -> Vec<String> {
-        let line = line.split([';', '|', '<', '>']).next().unwrap();
-        let mut words = Vec::new();
-        for (position, part) in line.split('"').enumerate() {
-            if position % 2 == 1 {
-                words.push(part.to_owned());
-            } else {
-                words.extend(part.split_whitespace().map(str::to_owned));
-            }
-        }
-        words
     }
 
     #[test]
@@ -179,7 +169,7 @@ mod tests {
             assert!(!examples.is_empty(), "{words} has no example");
             for example in examples {
                 assert!(example.starts_with(&words), "{words}: {example}");
-                let parsed = Cli::try_parse_from(shell_words(example));
+                let parsed = Cli::try_parse_from(&shell::commands(example)[0]);
                 assert!(parsed.is_ok(), "{example}: {}", parsed.unwrap_err());
             }
         }

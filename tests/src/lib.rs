@@ -10,6 +10,7 @@ pub mod command;
 mod daemon;
 pub mod database_proxy;
 pub mod debian_root;
+pub mod documents;
 pub mod latency;
 pub mod litellm;
 pub mod litestream;

@@ -1,7 +1,7 @@
 //! The configuration file of the packages has every key of the schema, with its default or an example that is valid.
 
 use std::collections::BTreeSet;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Parser;
 use metering_server::config::{Arguments, Config, load};
@@ -9,14 +9,8 @@ use toml::{Table, Value};
 
 const FILE: &str = include_str!("../../../deploy/debian/metering.toml");
 
-/// Where systemd puts the secrets that the unit loads.
-const CREDENTIALS: &str = "/run/credentials/metering-server.service";
-
-/// The mark, which is read when the configuration is loaded.
-const MARK: &str = "/etc/metering/mark.svg";
-
-/// The keys of the log, which the server keeps a checkpoint next to: systemd's folder is read-only.
-const LOG_KEYS: &str = "/var/lib/metering-log/log.pem";
+/// Folders of files that are read when the configuration is loaded.
+const FOLDERS: [&str; 3] = ["/etc/", "/run/credentials/", "/var/lib/metering-log/"];
 
 /// Tables whose keys are not those of the schema: names of headers, and symbols of tokens.
 const FREE: [&str; 4] =
@@ -34,33 +28,38 @@ fn uncommented() -> String {
     FILE.lines().map(line).collect::<Vec<_>>().join("\n")
 }
 
-fn loaded(text: &str) -> Result<Config, String> {
+/// Loads a configuration, with files where it names them.
+pub(crate) fn loaded(text: &str) -> Result<Config, String> {
     let folder = tempfile::tempdir().unwrap();
-    let secrets = ["smtp-password", "webhook-secret", "webhook-previous-secret", "gas-key", "mpp-secret"];
-    let more = ["otlp-authorization", "billing-secret", "challenge-secret", "turnstile-secret", "database-url"];
-    let more = more.into_iter().chain(["upstream-key", "payments-secret", "stripe-key", "stripe-webhook-secret"]);
-    let more = more.chain(["oidc-secret"]);
-    for secret in secrets.into_iter().chain(more) {
-        let text = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
-        std::fs::write(folder.path().join(format!("metering_{secret}")), text).unwrap();
+    let mut placed = text.to_owned();
+    for path in text.split('"').filter(|part| FOLDERS.iter().any(|folder| part.starts_with(folder))) {
+        let file = folder.path().join(Path::new(path).file_name().unwrap());
+        std::fs::write(&file, content(path)).unwrap();
+        #[cfg(unix)]
+        std::fs::set_permissions(&file, std::os::unix::fs::PermissionsExt::from_mode(0o600)).unwrap();
+        placed = placed.replace(&format!("\"{path}\""), &format!("{file:?}"));
     }
-    // That of RFC 8410, section 10.3.
-    let key = "MC4CAQAwBQYDK2VwBCIEINTuctv5E1hK1bbY8fdp+K06/nwoy/HU++CXqI9EdVhC";
-    let keys = folder.path().join("metering_receipt-keys");
-    std::fs::write(&keys, format!("-----BEGIN PRIVATE KEY-----\n{key}\n-----END PRIVATE KEY-----\n")).unwrap();
-    #[cfg(unix)]
-    std::fs::set_permissions(&keys, std::os::unix::fs::PermissionsExt::from_mode(0o600)).unwrap();
-    let (file, mark) = (folder.path().join("metering.toml"), folder.path().join("mark.svg"));
-    std::fs::write(&mark, "<svg xmlns=\"http://www.w3.org/2000/svg\"/>").unwrap();
-    let text = text.replace(MARK, mark.to_str().unwrap()).replace(CREDENTIALS, folder.path().to_str().unwrap());
-    let text = text.replace(LOG_KEYS, keys.to_str().unwrap());
-    std::fs::write(&file, text).unwrap();
+    let file = folder.path().join("configuration.toml");
+    std::fs::write(&file, placed).unwrap();
     let arguments = Arguments::try_parse_from(["metering-server", "--config", file.to_str().unwrap()]).unwrap();
     load(&arguments, []).map(|loaded| loaded.config).map_err(|error| error.to_string())
 }
 
+/// What a file may hold, by its name.
+fn content(path: &str) -> &'static str {
+    match path {
+        _ if path.ends_with(".svg") => "<svg xmlns=\"http://www.w3.org/2000/svg\"/>",
+        // That of RFC 8410, section 10.3.
+        _ if path.ends_with(".pem") || path.ends_with("receipt-keys") => {
+            "-----BEGIN PRIVATE KEY-----\nMC4CAQAwBQYDK2VwBCIEINTuctv5E1hK1bbY8fdp+K06/nwoy/HU++CXqI9EdVhC\n\
+             -----END PRIVATE KEY-----\n"
+        }
+        _ => "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw",
+    }
+}
+
 /// The keys of the schema below `section`, found by what an unknown key's error suggests.
-fn keys(section: &str, found: &mut BTreeSet<String>) -> bool {
+pub(crate) fn keys(section: &str, found: &mut BTreeSet<String>) -> bool {
     let header = match section {
         "" => String::new(),
         _ if REPEATED.contains(&section) => format!("[[{section}]]\n"),

@@ -5,3 +5,4 @@ mod imports;
 mod metrics;
 mod module;
 mod modules;
+mod names;
