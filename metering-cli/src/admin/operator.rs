@@ -10,31 +10,24 @@ use metering_admin::wire::{CreateOperatorRequest, CreatedOperatorDocument, Opera
 use metering_core::operators::{MalformedRole, OperatorName, OperatorToken, Role};
 use serde::Serialize;
 
-use super::commands::commands;
 use super::session::Session;
+use crate::commands::commands;
 use crate::confirm::Confirmation;
 use crate::failure::Failure;
 use crate::output::{Format, write_json};
 use crate::table::{Column, Table, write_pairs};
 
-/// Create, list and revoke operators, and give them new tokens. They sign in to the console and use `--server`.
-#[derive(Debug, Args)]
-#[command(
-    arg_required_else_help = true,
-    after_help = "\
-Example:
-  metering admin operator create jo --role manager"
-)]
-pub(crate) struct OperatorArgs {
-    #[command(subcommand)]
-    command: Command,
-}
-
 commands! {
-    Create(CreateArgs),
-    List(ListArgs),
-    RotateToken(RotateTokenArgs),
-    Revoke(RevokeArgs),
+    /// Create, list and revoke operators, and give them new tokens. They sign in to the console and use `--server`.
+    #[command(after_help = "\
+Example:
+  metering admin operator create jo --role manager")]
+    OperatorArgs with session {
+        Create(CreateArgs),
+        List(ListArgs),
+        RotateToken(RotateTokenArgs),
+        Revoke(RevokeArgs),
+    }
 }
 
 /// Create an operator and print the token. The token is shown only once.
@@ -116,12 +109,6 @@ const COLUMNS: &[Column] =
 
 fn role(text: &str) -> Result<Role, MalformedRole> {
     text.parse()
-}
-
-impl OperatorArgs {
-    pub(crate) async fn run(self, session: &Session, out: &mut dyn Write) -> Result<(), Failure> {
-        self.command.run(session, out).await
-    }
 }
 
 impl CreateArgs {

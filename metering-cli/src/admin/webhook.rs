@@ -9,38 +9,25 @@ use clap::Args;
 use metering_admin::calls::webhooks::{OfDelivery, RemoveWebhook, ResendDelivery, TestWebhook};
 use metering_core::events::DeliveryId;
 
-use super::commands::commands;
 use super::session::Session;
+use crate::commands::commands;
 use crate::confirm::Confirmation;
 use crate::failure::Failure;
 use crate::output::{Format, write_json};
 use crate::webhooks::delivery::{self, number};
 
-/// List webhooks and their deliveries, and send parked deliveries again.
-#[derive(Debug, Args)]
-#[command(
-    arg_required_else_help = true,
-    after_help = "\
+commands! {
+    /// List webhooks and their deliveries, and send parked deliveries again.
+    #[command(after_help = "\
 Examples:
   metering admin webhook deliveries --state parked
-  metering admin webhook resend 42"
-)]
-pub(crate) struct WebhookArgs {
-    #[command(subcommand)]
-    command: Command,
-}
-
-commands! {
-    List(list::ListArgs),
-    Deliveries(deliveries::DeliveriesArgs),
-    Resend(ResendArgs),
-    Test(TestArgs),
-    Remove(RemoveArgs),
-}
-
-impl WebhookArgs {
-    pub(crate) async fn run(self, session: &Session, out: &mut dyn Write) -> Result<(), Failure> {
-        self.command.run(session, out).await
+  metering admin webhook resend 42")]
+    WebhookArgs with session {
+        List(list::ListArgs),
+        Deliveries(deliveries::DeliveriesArgs),
+        Resend(ResendArgs),
+        Test(TestArgs),
+        Remove(RemoveArgs),
     }
 }
 
