@@ -1,4 +1,11 @@
-//! Groups of commands.
+//! Groups of commands, and what many commands take.
+
+use clap::builder::RangedU64ValueParser;
+
+/// Reads a number from 1 to `most`.
+pub(crate) fn up_to(most: u64) -> RangedU64ValueParser<u32> {
+    RangedU64ValueParser::new().range(1..=most)
+}
 
 /// Declares a group: what its attributes say in its help, and its commands, `Name(Arguments)`. The arguments have the
 /// description of the command, and a method `run`. After `with session`, commands get the session of the run, and so do

@@ -8,13 +8,13 @@ mod volumes;
 use std::io::Write;
 
 use clap::Args;
-use clap::builder::RangedU64ValueParser;
 
 use crate::client::session::ProfileArgs;
 use crate::client::session::documents::Document;
 use crate::client::usage::activity::Activity;
 use crate::client::usage::summary::Summary;
 use crate::client::usage::volumes::Volumes;
+use crate::commands::up_to;
 use crate::failure::Failure;
 use crate::output::Format;
 use crate::screen::Screen;
@@ -34,7 +34,7 @@ pub(crate) struct UsageArgs {
     #[command(flatten)]
     profile: ProfileArgs,
     /// How many days to show, including today: 1 to 90.
-    #[arg(long, value_name = "N", default_value_t = 30, value_parser = RangedU64ValueParser::<u32>::new().range(1..=90))]
+    #[arg(long, value_name = "N", default_value_t = 30, value_parser = up_to(90))]
     days: u32,
     /// How many routes to show.
     #[arg(long, value_name = "N", default_value_t = 10)]
@@ -46,13 +46,7 @@ pub(crate) struct UsageArgs {
     #[arg(long, conflicts_with_all = ["days", "top", "activity"])]
     tiers: bool,
     /// How many activity entries to show: 1 to 1000.
-    #[arg(
-        long,
-        value_name = "N",
-        requires = "activity",
-        default_value_t = 100,
-        value_parser = RangedU64ValueParser::<u32>::new().range(1..=1000)
-    )]
+    #[arg(long, value_name = "N", requires = "activity", default_value_t = 100, value_parser = up_to(1000))]
     limit: u32,
     #[command(flatten)]
     format: Format,

@@ -3,7 +3,6 @@
 use std::io::Write;
 
 use clap::Args;
-use clap::builder::RangedU64ValueParser;
 use metering_admin::Bounded;
 use metering_admin::calls::webhooks::{DeliveriesPage, ListDeliveries};
 use metering_core::AccountId;
@@ -11,6 +10,7 @@ use metering_core::events::{DeliveryState, WebhookId};
 use metering_core::store::Cursor;
 
 use crate::admin::session::Session;
+use crate::commands::up_to;
 use crate::failure::Failure;
 use crate::output::{Format, notice, write_json};
 use crate::table::printable;
@@ -36,12 +36,7 @@ pub(crate) struct DeliveriesArgs {
     #[arg(long, value_name = "STATE", value_parser = state)]
     state: Option<DeliveryState>,
     /// How many deliveries to list: 1 to 1000.
-    #[arg(
-        long,
-        value_name = "N",
-        default_value_t = 100,
-        value_parser = RangedU64ValueParser::<u32>::new().range(1..=1000)
-    )]
+    #[arg(long, value_name = "N", default_value_t = 100, value_parser = up_to(1000))]
     limit: u32,
     /// Show the deliveries that follow; the value of `next` in the previous JSON output.
     #[arg(long, value_name = "NEXT")]

@@ -1,14 +1,8 @@
 //! `metering keys`: the profile's key and its child keys.
 
-mod change;
-mod create;
-mod delete;
 pub(super) mod issued;
-mod leaked;
-mod list;
-mod response;
-mod rotate;
-mod show;
+mod key;
+mod secret;
 
 use crate::commands::commands;
 
@@ -22,14 +16,14 @@ Examples:
   metering keys create --name sub-agent --limit 5 --limit-reset daily
   metering keys list")]
     KeysArgs {
-        Create(create::CreateArgs),
-        List(list::ListArgs),
-        Show(show::ShowArgs),
-        Set(change::SetArgs),
-        Disable(change::DisableArgs),
-        Enable(change::EnableArgs),
-        Rotate(rotate::RotateArgs),
-        Delete(delete::DeleteArgs),
-        Leaked(leaked::LeakedArgs),
+        Create(secret::CreateArgs),
+        List(key::ListArgs),
+        Show(key::ShowArgs),
+        Set(key::SetArgs),
+        Disable(key::DisableArgs),
+        Enable(key::EnableArgs),
+        Rotate(secret::RotateArgs),
+        Delete(key::DeleteArgs),
+        Leaked(key::LeakedArgs),
     }
 }

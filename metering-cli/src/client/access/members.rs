@@ -1,9 +1,7 @@
 //! `metering members`: people who sign in to the account as themselves.
 
-mod change;
-mod invite;
-mod list;
 mod log;
+mod member;
 
 use crate::commands::commands;
 
@@ -19,10 +17,10 @@ Examples:
   metering members list
   metering members log")]
     MembersArgs {
-        List(list::ListArgs),
-        Invite(invite::InviteArgs),
-        Role(change::RoleArgs),
-        Remove(change::RemoveArgs),
+        List(member::ListArgs),
+        Invite(member::InviteArgs),
+        Role(member::RoleArgs),
+        Remove(member::RemoveArgs),
         Log(log::LogArgs),
     }
 }

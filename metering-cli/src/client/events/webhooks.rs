@@ -1,15 +1,8 @@
 //! `metering webhooks`: the URLs that the account's events are sent to.
 
-mod change;
-mod create;
-mod delete;
 mod deliveries;
 mod issued;
-mod list;
-mod resend;
-mod rotate;
-mod show;
-mod test;
+mod webhook;
 
 use crate::commands::commands;
 
@@ -24,14 +17,14 @@ Examples:
   metering webhooks test we_0123456789abcdef0123456789abcdef
   metering webhooks list")]
     WebhooksArgs {
-        List(list::ListArgs),
-        Create(create::CreateArgs),
-        Show(show::ShowArgs),
-        Set(change::SetArgs),
-        Rotate(rotate::RotateArgs),
-        Test(test::TestArgs),
+        List(webhook::ListArgs),
+        Create(webhook::CreateArgs),
+        Show(webhook::ShowArgs),
+        Set(webhook::SetArgs),
+        Rotate(webhook::RotateArgs),
+        Test(deliveries::TestArgs),
         Deliveries(deliveries::DeliveriesArgs),
-        Resend(resend::ResendArgs),
-        Delete(delete::DeleteArgs),
+        Resend(deliveries::ResendArgs),
+        Delete(webhook::DeleteArgs),
     }
 }

@@ -4,7 +4,6 @@ mod receipt;
 
 use std::io::Write;
 
-use clap::builder::RangedU64ValueParser;
 use clap::{Args, Subcommand};
 use metering_client::calls::account::{GetReceipt, ListReceipts, OfReceipt, ReceiptsPage};
 use metering_core::wire::ValueDocument;
@@ -14,6 +13,7 @@ use serde::Deserialize;
 use crate::client::payments::receipts::receipt::Receipt;
 use crate::client::session::ProfileArgs;
 use crate::client::session::documents::Document;
+use crate::commands::up_to;
 use crate::failure::Failure;
 use crate::output::{Format, notice};
 use crate::table::{Column, Table};
@@ -34,12 +34,7 @@ pub(crate) struct ReceiptsArgs {
     #[command(flatten)]
     profile: ProfileArgs,
     /// How many receipts to show: 1 to 100.
-    #[arg(
-        long,
-        value_name = "N",
-        default_value_t = 20,
-        value_parser = RangedU64ValueParser::<u32>::new().range(1..=100)
-    )]
+    #[arg(long, value_name = "N", default_value_t = 20, value_parser = up_to(100))]
     limit: u32,
     /// Show the receipts that follow; the value of `next` in the previous JSON output.
     #[arg(long, value_name = "NEXT", value_parser = clap::value_parser!(i64).range(0..))]

@@ -9,7 +9,6 @@ use metering_core::wire::{ChangeChildRequest, ChildAccountResponse, ClosedChildR
 
 use super::child::{ChildArgs, ConfirmedArgs};
 use super::create;
-use crate::client::session::documents::Document;
 use crate::failure::Failure;
 
 /// Change the limits of a child account, to at most those of your account.
@@ -39,12 +38,10 @@ impl LimitsArgs {
         let limits = self.per_minute.zip(self.per_day);
         let rate_limits = limits.map(|(minute, day)| RateLimits::per_minute(minute).and_per_day(day));
         let request = ChangeChildRequest { rate_limits, tokens_per_minute: self.tokens_per_minute };
-        let response = self.child.client()?.call::<ChangeChildAccount>(&self.child.id(), &request).await?;
-        let document: Document<ChildAccountResponse> = Document::of(response)?;
-        if self.child.format.json {
-            return document.write_json(out);
-        }
-        Ok(writeln!(out, "The limits of account {} are changed.", document.content.data.org_id)?)
+        let response = self.child.options.client()?.call::<ChangeChildAccount>(&self.child.id(), &request).await?;
+        self.child.options.print::<ChildAccountResponse>(response, out, |changed, out| {
+            Ok(writeln!(out, "The limits of account {} are changed.", changed.data.org_id)?)
+        })
     }
 }
 
@@ -64,7 +61,7 @@ pub(super) struct RotateArgs {
 impl RotateArgs {
     pub(super) async fn run(self, out: &mut dyn Write) -> Result<(), Failure> {
         let response = self.of.call::<RotateChildAccount>("Replace the keys of").await?;
-        create::write(&response, self.of.child.format.json, out)
+        create::write(&response, self.of.child.options.json(), out)
     }
 }
 
@@ -83,10 +80,8 @@ pub(super) struct CloseArgs {
 impl CloseArgs {
     pub(super) async fn run(self, out: &mut dyn Write) -> Result<(), Failure> {
         let response = self.of.call::<CloseChildAccount>("Permanently close").await?;
-        let document: Document<ClosedChildResponse> = Document::of(response)?;
-        if self.of.child.format.json {
-            return document.write_json(out);
-        }
-        Ok(writeln!(out, "Closed; {} credits came back.", document.content.credits_returned)?)
+        self.of.child.options.print::<ClosedChildResponse>(response, out, |closed, out| {
+            Ok(writeln!(out, "Closed; {} credits came back.", closed.credits_returned)?)
+        })
     }
 }

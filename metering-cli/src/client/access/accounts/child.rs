@@ -1,33 +1,26 @@
 //! What all commands about one child account take.
 
 use clap::Args;
+use metering_client::Response;
 use metering_client::calls::child_accounts::OfChild;
-use metering_client::{Client, Response};
 use metering_core::AccountId;
 use metering_core::wire::call::Call;
 
-use crate::client::session::ProfileArgs;
+use crate::client::session::options::CallOptions;
 use crate::confirm::confirm;
 use crate::failure::Failure;
-use crate::output::Format;
 
 /// Which child account, and how to print the response.
 #[derive(Debug, Args)]
 pub(super) struct ChildArgs {
-    #[command(flatten)]
-    profile: ProfileArgs,
     /// The child account.
     #[arg(value_name = "ORG")]
     org: AccountId,
     #[command(flatten)]
-    pub(super) format: Format,
+    pub(super) options: CallOptions,
 }
 
 impl ChildArgs {
-    pub(super) fn client(&self) -> Result<Client, Failure> {
-        self.profile.open()?.client()
-    }
-
     pub(super) fn id(&self) -> OfChild {
         OfChild { id: self.org.to_string() }
     }
@@ -49,7 +42,7 @@ impl ConfirmedArgs {
     where
         C: Call<Parameters = OfChild, Body = ()>,
     {
-        let client = self.child.client()?;
+        let client = self.child.options.client()?;
         if !self.yes {
             confirm(&format!("{what} account {}?", self.child.org)).await?;
         }

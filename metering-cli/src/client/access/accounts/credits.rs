@@ -11,7 +11,6 @@ use metering_core::wire::{MoveCreditsRequest, MovedCreditsResponse};
 use super::child::ChildArgs;
 use crate::client::access::keys::issued::attempts;
 use crate::client::charging::call::generate_key;
-use crate::client::session::documents::Document;
 use crate::failure::Failure;
 
 /// What both commands take.
@@ -73,13 +72,11 @@ impl Moved {
         let request = MoveCreditsRequest { credits };
         let of = self.child.id();
         let once = self.idempotency_key.unwrap_or_else(generate_key);
-        let client = self.child.client()?.with_idempotency_key(once.clone());
+        let client = self.child.options.client()?.with_idempotency_key(once.clone());
         let response = attempts(&once, async || client.call::<MoveCredits>(&of, &request).await).await?;
-        let document: Document<MovedCreditsResponse> = Document::of(response)?;
-        if self.child.format.json {
-            return document.write_json(out);
-        }
-        let MovedCreditsResponse { credit_balance, data } = &document.content;
-        Ok(writeln!(out, "Account {} has {} credits; yours has {credit_balance}.", data.org_id, data.credit_balance)?)
+        self.child.options.print::<MovedCreditsResponse>(response, out, |moved, out| {
+            let (id, credits, own) = (&moved.data.org_id, &moved.data.credit_balance, &moved.credit_balance);
+            Ok(writeln!(out, "Account {id} has {credits} credits; yours has {own}.")?)
+        })
     }
 }
