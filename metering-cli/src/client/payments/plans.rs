@@ -7,10 +7,9 @@ use clap::Args;
 use serde::Deserialize;
 
 use crate::client::money::amount::Amount;
-use crate::client::session::ProfileArgs;
-use crate::client::session::documents::Document;
+use crate::client::session::options::CallOptions;
 use crate::failure::Failure;
-use crate::output::{Format, notice};
+use crate::output::notice;
 use crate::table::{Column, Table, write_pairs};
 
 /// List the plans on sale.
@@ -21,9 +20,7 @@ Examples:
   metering plans --url https://api.example.com --json")]
 pub(crate) struct PlansArgs {
     #[command(flatten)]
-    profile: ProfileArgs,
-    #[command(flatten)]
-    format: Format,
+    options: CallOptions,
 }
 
 /// The fields read from the response to `GET /credits/plans`.
@@ -71,12 +68,8 @@ const COLUMNS: &[Column] = &[
 
 impl PlansArgs {
     pub(crate) async fn run(self, out: &mut dyn Write) -> Result<(), Failure> {
-        let session = self.profile.open()?;
-        let document: Document<Plans> = Document::get(&session.anonymous(), "/credits/plans").await?;
-        if self.format.json {
-            return document.write_json(out);
-        }
-        document.content.write(out)
+        let response = self.options.open()?.anonymous().get("/credits/plans").await?;
+        self.options.print::<Plans>(response, out, Plans::write)
     }
 }
 

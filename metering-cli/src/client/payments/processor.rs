@@ -13,10 +13,10 @@ use metering_core::wire::{
 };
 use zeroize::Zeroizing;
 
-use crate::client::session::ProfileArgs;
 use crate::client::session::documents::Document;
+use crate::client::session::options::CallOptions;
 use crate::failure::Failure;
-use crate::output::{Format, notice};
+use crate::output::notice;
 use crate::table::write_pairs;
 
 const SECRET_VARIABLE: &str = "METERING_CLIENT_PAYMENTS_SECRET";
@@ -47,8 +47,6 @@ enum Command {
 /// What both commands need.
 #[derive(Debug, Args)]
 struct ReportArgs {
-    #[command(flatten)]
-    profile: ProfileArgs,
     /// A file with the payments secret; by default, it is in METERING_CLIENT_PAYMENTS_SECRET.
     #[arg(long, value_name = "FILE")]
     secret_file: Option<PathBuf>,
@@ -56,7 +54,7 @@ struct ReportArgs {
     #[arg(long, value_name = "NAME")]
     processor: String,
     #[command(flatten)]
-    format: Format,
+    options: CallOptions,
 }
 
 /// Credit a payment to an account. Report it when the processor has the money.
@@ -139,7 +137,7 @@ impl ReportArgs {
             })?,
         };
         let secret = Zeroizing::new(secret);
-        Ok(self.profile.open()?.anonymous().with_billing_secret(secret.trim())?)
+        Ok(self.options.open()?.anonymous().with_billing_secret(secret.trim())?)
     }
 }
 
@@ -159,7 +157,7 @@ impl CreditArgs {
         let document: Document<ProcessorPaymentResponse> =
             Document::of(client.call::<CreditPayment>(&(), &request).await?)?;
         let credited = &document.content;
-        if self.report.format.json {
+        if self.report.options.json() {
             document.write_json(out)?;
         } else {
             let plan = credited.plan_id.as_deref().unwrap_or("-");
@@ -198,7 +196,7 @@ impl ReverseArgs {
         let document: Document<ProcessorReversalResponse> =
             Document::of(client.call::<ReversePayment>(&(), &request).await?)?;
         let reversed = &document.content;
-        if self.report.format.json {
+        if self.report.options.json() {
             document.write_json(out)?;
         } else {
             let amount = format!("{} {}", reversed.amount_reversed, reversed.currency);
