@@ -1,17 +1,11 @@
 //! `metering admin account`: creates, shows and changes accounts.
 
-mod alert;
-mod create;
+mod change;
 pub(super) mod document;
 mod entry;
 mod erase;
-mod issued;
-mod limits;
 mod list;
-mod note;
-mod revoke;
-mod rotate_key;
-mod show;
+mod secret;
 
 use crate::commands::commands;
 
@@ -21,16 +15,16 @@ commands! {
 Example:
   metering admin account list")]
     AccountArgs with session {
-        Create(create::CreateArgs),
+        Create(secret::CreateArgs),
         List(list::ListArgs),
-        Show(show::ShowArgs),
-        Limits(limits::LimitsArgs),
-        Alert(alert::AlertArgs),
-        Note(note::NoteArgs),
+        Show(change::ShowArgs),
+        Limits(change::LimitsArgs),
+        Alert(change::AlertArgs),
+        Note(change::NoteArgs),
         Grant(entry::GrantArgs),
         Adjust(entry::AdjustArgs),
-        Revoke(revoke::RevokeArgs),
+        Revoke(change::RevokeArgs),
         Erase(erase::EraseArgs),
-        RotateKey(rotate_key::RotateKeyArgs),
+        RotateKey(secret::RotateKeyArgs),
     }
 }

@@ -1,15 +1,12 @@
 //! `metering admin catalogue`: checks a catalogue file, shows what it would change, and applies it on all nodes.
 
-mod apply;
-mod cancel;
 mod check;
 mod diff;
 mod indented;
 mod models;
 mod rehearse;
-mod show;
 mod source;
-mod versions;
+mod version;
 
 use crate::commands::commands;
 
@@ -23,9 +20,9 @@ Example:
         Diff(diff::DiffArgs),
         Models(models::ModelsArgs),
         Rehearse(rehearse::RehearseArgs),
-        Apply(apply::ApplyArgs),
-        Versions(versions::VersionsArgs),
-        Show(show::ShowArgs),
-        Cancel(cancel::CancelArgs),
+        Apply(version::ApplyArgs),
+        Versions(version::VersionsArgs),
+        Show(version::ShowArgs),
+        Cancel(version::CancelArgs),
     }
 }

@@ -1,13 +1,7 @@
 //! `metering admin key`: the keys of an account.
 
-mod change;
-mod create;
-mod delete;
-mod issued;
-mod key_of_account;
-mod list;
-mod rotate;
-mod show;
+mod secret;
+mod terms;
 
 use crate::commands::commands;
 
@@ -19,13 +13,13 @@ An account has its first key from the beginning; `metering admin account rotate-
 Example:
   metering admin key list org_0123456789abcdefghij")]
     KeyArgs with session {
-        List(list::ListArgs),
-        Show(show::ShowArgs),
-        Create(create::CreateArgs),
-        Set(change::SetArgs),
-        Disable(change::DisableArgs),
-        Enable(change::EnableArgs),
-        Rotate(rotate::RotateArgs),
-        Delete(delete::DeleteArgs),
+        List(terms::ListArgs),
+        Show(terms::ShowArgs),
+        Create(secret::CreateArgs),
+        Set(terms::SetArgs),
+        Disable(terms::DisableArgs),
+        Enable(terms::EnableArgs),
+        Rotate(secret::RotateArgs),
+        Delete(terms::DeleteArgs),
     }
 }

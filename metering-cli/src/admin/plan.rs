@@ -1,11 +1,9 @@
 //! `metering admin plan`: shows and changes the plans.
 
-mod activate;
 mod import;
-mod key_args;
 mod list;
 mod listed;
-mod remove;
+mod sale;
 mod set;
 mod unconfigured;
 
@@ -19,8 +17,8 @@ Example:
     PlanArgs with session {
         List(list::ListArgs),
         Set(Box<set::SetArgs>),
-        Remove(remove::RemoveArgs),
-        Activate(activate::ActivateArgs),
+        Remove(sale::RemoveArgs),
+        Activate(sale::ActivateArgs),
         Import(import::ImportArgs),
     }
 }

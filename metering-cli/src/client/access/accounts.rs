@@ -1,9 +1,7 @@
 //! `metering accounts`: child accounts, for the account's own customers.
 
-mod change;
 mod child;
 mod create;
-mod credits;
 mod list;
 
 use crate::commands::commands;
@@ -22,10 +20,10 @@ Examples:
         Create(create::CreateArgs),
         List(list::ListArgs),
         Usage(list::UsageArgs),
-        Give(credits::GiveArgs),
-        Take(credits::TakeArgs),
-        Limits(change::LimitsArgs),
-        Rotate(change::RotateArgs),
-        Close(change::CloseArgs),
+        Give(child::GiveArgs),
+        Take(child::TakeArgs),
+        Limits(child::LimitsArgs),
+        Rotate(child::RotateArgs),
+        Close(child::CloseArgs),
     }
 }

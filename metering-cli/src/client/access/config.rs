@@ -1,8 +1,5 @@
 //! `metering config`: shows and changes profiles. It shows only the ends of keys, and never takes keys as arguments.
 
-mod list;
-mod path;
-mod remove;
 mod set;
 mod setting;
 mod show;
@@ -42,11 +39,11 @@ pub(crate) struct ConfigArgs {
 #[derive(Debug, Subcommand)]
 enum ConfigCommand {
     Show(show::ShowArgs),
-    List(list::ListArgs),
+    List(show::ListArgs),
     Set(set::SetArgs),
     Unset(unset::UnsetArgs),
-    Path(path::PathArgs),
-    Remove(remove::RemoveArgs),
+    Path(show::PathArgs),
+    Remove(unset::RemoveArgs),
 }
 
 impl ConfigArgs {
