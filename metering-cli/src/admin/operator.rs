@@ -15,7 +15,7 @@ use crate::commands::commands;
 use crate::confirm::Confirmation;
 use crate::failure::Failure;
 use crate::output::{Format, write_json};
-use crate::table::{Column, Table, write_pairs};
+use crate::table::{table, write_pairs};
 
 commands! {
     /// Create, list and revoke operators, and give them new tokens. They sign in to the console and use `--server`.
@@ -104,9 +104,6 @@ struct Listed {
     operators: Vec<OperatorDocument>,
 }
 
-const COLUMNS: &[Column] =
-    &[Column::text("NAME"), Column::word("ROLE"), Column::state("STATUS"), Column::time("CREATED").optional(1)];
-
 fn role(text: &str) -> Result<Role, MalformedRole> {
     text.parse()
 }
@@ -164,11 +161,12 @@ impl ListArgs {
         if self.format.json {
             return write_json(out, &Listed { operators });
         }
-        let mut table = Table::new(COLUMNS);
-        for operator in &operators {
-            table.row([&operator.name, &operator.role, &operator.status, &operator.created_at]);
-        }
-        table.write(out)
+        table!(out, &operators, |operator| {
+            text("NAME") => operator.name,
+            word("ROLE") => operator.role,
+            state("STATUS") => operator.status,
+            time("CREATED").optional(1) => operator.created_at,
+        })
     }
 }
 

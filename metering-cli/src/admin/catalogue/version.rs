@@ -14,7 +14,7 @@ use crate::admin::session::Session;
 use crate::confirm::Confirmation;
 use crate::failure::Failure;
 use crate::output::{Format, write_json};
-use crate::table::{Column, Table, write_pairs};
+use crate::table::{table, write_pairs};
 
 /// Have all nodes of a store serve a catalogue, from a time on.
 #[derive(Debug, Args)]
@@ -70,14 +70,6 @@ pub(crate) struct VersionsArgs {
     format: Format,
 }
 
-const COLUMNS: &[Column] = &[
-    Column::number("VERSION"),
-    Column::state("STATUS"),
-    Column::time("SINCE"),
-    Column::text("APPLIED BY").optional(1),
-    Column::word("SHA3-256").optional(2),
-];
-
 impl VersionsArgs {
     pub(crate) async fn run(self, session: &Session, out: &mut dyn Write) -> Result<(), Failure> {
         let document = session.administrator().await?.get::<ListVersions>(()).await?;
@@ -87,13 +79,13 @@ impl VersionsArgs {
         if document.versions.is_empty() {
             return Ok(writeln!(out, "No server has recorded a catalogue yet.")?);
         }
-        let mut table = Table::new(COLUMNS);
-        for version in &document.versions {
-            let by = version.applied_by.as_deref().unwrap_or("configuration");
-            let hash: String = version.hash.chars().take(16).collect();
-            table.row([&version.number, &version.status, &version.since, &by, &hash]);
-        }
-        table.write(out)
+        table!(out, &document.versions, |version| {
+            number("VERSION") => version.number,
+            state("STATUS") => version.status,
+            time("SINCE") => version.since,
+            text("APPLIED BY").optional(1) => version.applied_by.as_deref().unwrap_or("configuration"),
+            word("SHA3-256").optional(2) => version.hash.chars().take(16).collect::<String>(),
+        })
     }
 }
 

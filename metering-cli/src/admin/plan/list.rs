@@ -10,7 +10,7 @@ use serde::Serialize;
 use crate::admin::session::Session;
 use crate::failure::Failure;
 use crate::output::{Format, write_json};
-use crate::table::{Column, Table};
+use crate::table::table;
 
 /// List the plans that are on sale.
 #[derive(Debug, Args)]
@@ -33,18 +33,6 @@ struct Document {
     plans: Vec<Plan>,
 }
 
-const COLUMNS: &[Column] = &[
-    Column::word("ID"),
-    Column::number("CHAIN ID").optional(1),
-    Column::number("PRICE"),
-    Column::word("TOKEN"),
-    Column::word("KIND").optional(4),
-    Column::amount("CREDITS"),
-    Column::amount("BONUS").optional(3),
-    Column::word("ON SALE").optional(2),
-    Column::text("LABEL").optional(5),
-];
-
 impl ListArgs {
     pub(crate) async fn run(self, session: &Session, out: &mut dyn Write) -> Result<(), Failure> {
         let mut plans = session.administrator().await?.get::<ListPlans>(()).await?.plans;
@@ -52,20 +40,16 @@ impl ListArgs {
         if self.format.json {
             return write_json(out, &Document { plans });
         }
-        let mut table = Table::new(COLUMNS);
-        for plan in &plans {
-            table.row([
-                &plan.id,
-                &plan.chain_id,
-                &plan.token_amount,
-                &plan.token_symbol,
-                &plan.payment_kind.as_str(),
-                &plan.credits,
-                &plan.bonus_credits,
-                &if plan.active { "yes" } else { "no" },
-                &plan.label,
-            ]);
-        }
-        table.write(out)
+        table!(out, &plans, |plan| {
+            word("ID") => plan.id,
+            number("CHAIN ID").optional(1) => plan.chain_id,
+            number("PRICE") => plan.token_amount,
+            word("TOKEN") => plan.token_symbol,
+            word("KIND").optional(4) => plan.payment_kind.as_str(),
+            amount("CREDITS") => plan.credits,
+            amount("BONUS").optional(3) => plan.bonus_credits,
+            word("ON SALE").optional(2) => if plan.active { "yes" } else { "no" },
+            text("LABEL").optional(5) => plan.label,
+        })
     }
 }

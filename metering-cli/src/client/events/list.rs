@@ -12,7 +12,7 @@ use crate::client::session::options::CallOptions;
 use crate::commands::up_to;
 use crate::failure::Failure;
 use crate::output::newest;
-use crate::table::{Column, Table};
+use crate::table::table;
 
 /// Show what happened to the account, newest first: low balances, payments, keys.
 ///
@@ -33,8 +33,6 @@ pub(crate) struct EventsArgs {
     options: CallOptions,
 }
 
-const COLUMNS: &[Column] = &[Column::time("TIME"), Column::word("TYPE").optional(1), Column::text("EVENT")];
-
 impl EventsArgs {
     pub(crate) async fn run(self, out: &mut dyn Write) -> Result<(), Failure> {
         let page = EventsPage { limit: Bounded(self.limit), after: self.after.map(Cursor::new) };
@@ -43,11 +41,11 @@ impl EventsArgs {
                 if events.data.is_empty() {
                     return Ok(writeln!(out, "No events in the last 30 days.")?);
                 }
-                let mut table = Table::new(COLUMNS);
-                for event in &events.data {
-                    table.row([&event.timestamp, &event.kind, &sentence::of(&event.kind, &event.data)]);
-                }
-                table.write(out)?;
+                table!(out, &events.data, |event| {
+                    time("TIME") => event.timestamp,
+                    word("TYPE").optional(1) => event.kind,
+                    text("EVENT") => sentence::of(&event.kind, &event.data),
+                })?;
                 newest(out, events.data.len(), events.next.as_ref())
             })
             .await

@@ -10,7 +10,7 @@ use crate::client::money::amount::Amount;
 use crate::client::session::options::CallOptions;
 use crate::failure::Failure;
 use crate::output::notice;
-use crate::table::{Column, Table, write_pairs};
+use crate::table::{table, write_pairs};
 
 /// List the plans on sale.
 #[derive(Debug, Args)]
@@ -55,17 +55,6 @@ struct Chain {
     name: String,
 }
 
-const COLUMNS: &[Column] = &[
-    Column::word("PLAN"),
-    Column::text("CHAIN"),
-    Column::word("PRICE"),
-    Column::amount("CREDITS"),
-    Column::amount("BONUS").optional(2),
-    Column::number("DISCOUNT").optional(3),
-    Column::text("LABEL").optional(1),
-    Column::text("BUYS").optional(4),
-];
-
 impl PlansArgs {
     pub(crate) async fn run(self, out: &mut dyn Write) -> Result<(), Failure> {
         let response = self.options.open()?.anonymous().get("/credits/plans").await?;
@@ -78,15 +67,17 @@ impl Plans {
         if self.plans.is_empty() {
             notice("No plans are on sale.");
         }
-        let mut table = Table::new(COLUMNS);
-        for plan in &self.plans {
-            let price = format!("{} {}", plan.token_amount, plan.token_symbol);
-            let discount = plan.discount_percent.map(|percent| format!("{percent} %")).unwrap_or_default();
-            let chain = self.chain_name(plan.chain_id);
-            let buys = plan.buys.join(" or ");
-            table.row([&plan.id, &chain, &price, &plan.credits, &plan.bonus_credits, &discount, &plan.label, &buys]);
-        }
-        table.write(out)?;
+        table!(out, &self.plans, |plan| {
+            word("PLAN") => plan.id,
+            text("CHAIN") => self.chain_name(plan.chain_id),
+            word("PRICE") => format!("{} {}", plan.token_amount, plan.token_symbol),
+            amount("CREDITS") => plan.credits,
+            amount("BONUS").optional(2) => plan.bonus_credits,
+            number("DISCOUNT").optional(3) =>
+                plan.discount_percent.map(|percent| format!("{percent} %")).unwrap_or_default(),
+            text("LABEL").optional(1) => plan.label,
+            text("BUYS").optional(4) => plan.buys.join(" or "),
+        })?;
         if !self.terms_url.is_empty() {
             writeln!(out)?;
             write_pairs(out, &[("Terms", &self.terms_url as &dyn Display)])?;

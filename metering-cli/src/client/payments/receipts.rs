@@ -15,7 +15,7 @@ use crate::client::session::options::CallOptions;
 use crate::commands::up_to;
 use crate::failure::Failure;
 use crate::output::notice;
-use crate::table::{Column, Table};
+use crate::table::table;
 
 /// List the receipts for the account's purchases, newest first, or show one.
 #[derive(Debug, Args)]
@@ -68,15 +68,6 @@ struct Receipts {
     next: Option<i64>,
 }
 
-const COLUMNS: &[Column] = &[
-    Column::word("NUMBER"),
-    Column::time("ISSUED"),
-    Column::state("STATUS").optional(2),
-    Column::text("PLAN").optional(1),
-    Column::amount("CREDITS"),
-    Column::word("PAID").optional(3),
-];
-
 impl ReceiptsArgs {
     pub(crate) async fn run(self, out: &mut dyn Write) -> Result<(), Failure> {
         if let Some(Command::Show(args)) = self.command {
@@ -100,13 +91,14 @@ impl Receipts {
         if self.receipts.is_empty() {
             return Ok(writeln!(out, "No purchases yet.")?);
         }
-        let mut table = Table::new(COLUMNS);
-        for receipt in &self.receipts {
-            let (plan, credits, payment) = (receipt.plan(), receipt.credits.signed(), &receipt.payment);
-            let paid = ValueDocument::beside(payment.paid(), payment.value.as_ref());
-            table.row([&receipt.number, &receipt.issued_at, &receipt.status, &plan, &credits, &paid]);
-        }
-        table.write(out)
+        table!(out, &self.receipts, |receipt| {
+            word("NUMBER") => receipt.number,
+            time("ISSUED") => receipt.issued_at,
+            state("STATUS").optional(2) => receipt.status,
+            text("PLAN").optional(1) => receipt.plan(),
+            amount("CREDITS") => receipt.credits.signed(),
+            word("PAID").optional(3) => ValueDocument::beside(receipt.payment.paid(), receipt.payment.value.as_ref()),
+        })
     }
 }
 

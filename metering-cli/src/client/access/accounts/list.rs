@@ -11,7 +11,7 @@ use crate::client::session::options::CallOptions;
 use crate::commands::up_to;
 use crate::failure::Failure;
 use crate::output::notice;
-use crate::table::{Column, Table};
+use crate::table::table;
 
 /// List child accounts with their balances, oldest first.
 #[derive(Debug, Args)]
@@ -27,15 +27,6 @@ pub(super) struct ListArgs {
     options: CallOptions,
 }
 
-const ACCOUNTS: &[Column] = &[
-    Column::id("ACCOUNT"),
-    Column::word("NAME"),
-    Column::amount("BALANCE"),
-    Column::amount("USED").optional(1),
-    Column::time("CREATED").optional(2),
-    Column::word("STATE"),
-];
-
 impl ListArgs {
     pub(super) async fn run(self, out: &mut dyn Write) -> Result<(), Failure> {
         let page = ChildrenPage { limit: Bounded::MAX, after: self.after.map(Cursor::new) };
@@ -44,13 +35,14 @@ impl ListArgs {
                 if accounts.data.is_empty() {
                     return Ok(writeln!(out, "No child accounts. Create one with `metering accounts create`.")?);
                 }
-                let mut table = Table::new(ACCOUNTS);
-                for child in &accounts.data {
-                    let state = if child.closed_at.is_some() { "closed" } else { "open" };
-                    let (balance, used) = (&child.credit_balance, &child.total_credits_used);
-                    table.row([&child.org_id, &child.agent_name, balance, used, &child.created_at, &state]);
-                }
-                table.write(out)?;
+                table!(out, &accounts.data, |child| {
+                    id("ACCOUNT") => child.org_id,
+                    word("NAME") => child.agent_name,
+                    amount("BALANCE") => child.credit_balance,
+                    amount("USED").optional(1) => child.total_credits_used,
+                    time("CREATED").optional(2) => child.created_at,
+                    word("STATE") => if child.closed_at.is_some() { "closed" } else { "open" },
+                })?;
                 out.flush()?;
                 if let Some(next) = &accounts.next {
                     notice(&format!("There are more: --after {next}"));
@@ -77,8 +69,6 @@ pub(super) struct UsageArgs {
     options: CallOptions,
 }
 
-const USAGE: &[Column] = &[Column::id("ACCOUNT"), Column::number("REQUESTS"), Column::amount("CREDITS")];
-
 impl UsageArgs {
     pub(super) async fn run(self, out: &mut dyn Write) -> Result<(), Failure> {
         let days = ChildrenDays { days: Bounded(self.days) };
@@ -87,11 +77,11 @@ impl UsageArgs {
                 if usage.data.is_empty() {
                     return Ok(writeln!(out, "No child account used anything in the last {} days.", self.days)?);
                 }
-                let mut table = Table::new(USAGE);
-                for used in &usage.data {
-                    table.row([&used.org_id, &used.usage_events, &used.credits_used]);
-                }
-                table.write(out)
+                table!(out, &usage.data, |used| {
+                    id("ACCOUNT") => used.org_id,
+                    number("REQUESTS") => used.usage_events,
+                    amount("CREDITS") => used.credits_used,
+                })
             })
             .await
     }

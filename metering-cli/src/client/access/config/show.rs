@@ -12,7 +12,7 @@ use crate::client::paying::amount::Amount;
 use crate::client::session::ProfileArgs;
 use crate::failure::Failure;
 use crate::output::{Format, notice, write_json};
-use crate::table::{Column, Table, write_pairs};
+use crate::table::{table, write_pairs};
 
 /// The variables that override a profile's settings.
 const VARIABLES: [&str; 4] =
@@ -106,13 +106,6 @@ struct Row {
     org_id: Option<String>,
 }
 
-const COLUMNS: &[Column] = &[
-    Column::word("PROFILE"),
-    Column::text("URL"),
-    Column::word("API KEY").optional(1),
-    Column::id("ACCOUNT").optional(2),
-];
-
 impl ListArgs {
     pub(super) fn run(self, out: &mut dyn Write) -> Result<(), Failure> {
         let home = Home::find(|name| std::env::var_os(name))?;
@@ -132,12 +125,12 @@ impl ListArgs {
         if rows.is_empty() {
             notice(&format!("No profiles in {}.", home.path().display()));
         }
-        let mut table = Table::new(COLUMNS);
-        for row in &rows {
-            let or_none = |value: &Option<String>| value.clone().unwrap_or_else(|| "-".to_owned());
-            table.row([&row.profile, &or_none(&row.url), &or_none(&row.api_key), &or_none(&row.org_id)]);
-        }
-        table.write(out)
+        table!(out, &rows, |row| {
+            word("PROFILE") => row.profile,
+            text("URL") => row.url.as_deref().unwrap_or("-"),
+            word("API KEY").optional(1) => row.api_key.as_deref().unwrap_or("-"),
+            id("ACCOUNT").optional(2) => row.org_id.as_deref().unwrap_or("-"),
+        })
     }
 }
 

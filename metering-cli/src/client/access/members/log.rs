@@ -11,7 +11,7 @@ use crate::client::session::options::CallOptions;
 use crate::commands::up_to;
 use crate::failure::Failure;
 use crate::output::newest;
-use crate::table::{Column, Table};
+use crate::table::table;
 
 /// Show what members did, and how members changed, newest first.
 ///
@@ -32,14 +32,6 @@ pub(super) struct LogArgs {
     options: CallOptions,
 }
 
-const COLUMNS: &[Column] = &[
-    Column::time("TIME"),
-    Column::text("WHO"),
-    Column::word("ACTION"),
-    Column::text("ABOUT").optional(1),
-    Column::number("STATUS").optional(2),
-];
-
 impl LogArgs {
     pub(super) async fn run(self, out: &mut dyn Write) -> Result<(), Failure> {
         let page = LogPage { limit: Bounded(self.limit), after: self.after.map(Cursor::new) };
@@ -48,12 +40,13 @@ impl LogArgs {
                 if log.data.is_empty() {
                     return Ok(writeln!(out, "Nothing is logged yet.")?);
                 }
-                let mut table = Table::new(COLUMNS);
-                for entry in &log.data {
-                    let status = entry.status.map_or_else(String::new, |status| status.to_string());
-                    table.row([&entry.at, &entry.actor_name, &entry.action, &entry.subject, &status]);
-                }
-                table.write(out)?;
+                table!(out, &log.data, |entry| {
+                    time("TIME") => entry.at,
+                    text("WHO") => entry.actor_name,
+                    word("ACTION") => entry.action,
+                    text("ABOUT").optional(1) => entry.subject,
+                    number("STATUS").optional(2) => entry.status.map_or_else(String::new, |status| status.to_string()),
+                })?;
                 newest(out, log.data.len(), log.next.as_ref())
             })
             .await

@@ -11,7 +11,7 @@ use crate::client::session::options::CallOptions;
 use crate::confirm::confirm;
 use crate::failure::Failure;
 use crate::output::notice;
-use crate::table::{Column, Table};
+use crate::table::table;
 
 /// List the account's members and open invitations.
 #[derive(Debug, Args)]
@@ -24,14 +24,6 @@ pub(super) struct ListArgs {
     options: CallOptions,
 }
 
-const COLUMNS: &[Column] = &[
-    Column::text("WHO"),
-    Column::word("ROLE"),
-    Column::word("STATE"),
-    Column::time("SINCE").optional(1),
-    Column::id("ID"),
-];
-
 impl ListArgs {
     pub(super) async fn run(self, out: &mut dyn Write) -> Result<(), Failure> {
         self.options
@@ -40,12 +32,13 @@ impl ListArgs {
                     let advice = "Invite somebody with `metering members invite`.";
                     return Ok(writeln!(out, "The account has no members. {advice}")?);
                 }
-                let mut table = Table::new(COLUMNS);
-                for member in &members.data {
-                    let who = member.identity.as_deref().unwrap_or("(a link)");
-                    table.row([&who, &member.role, &member.state, &member.since, &member.id]);
-                }
-                table.write(out)
+                table!(out, &members.data, |member| {
+                    text("WHO") => member.identity.as_deref().unwrap_or("(a link)"),
+                    word("ROLE") => member.role,
+                    word("STATE") => member.state,
+                    time("SINCE").optional(1) => member.since,
+                    id("ID") => member.id,
+                })
             })
             .await
     }
