@@ -4,7 +4,7 @@
 use std::io::Write;
 use std::path::PathBuf;
 
-use clap::{Args, Subcommand};
+use clap::Args;
 use metering_client::Client;
 use metering_client::calls::payments::{CreditPayment, ReversePayment};
 use metering_core::Credits;
@@ -15,33 +15,26 @@ use zeroize::Zeroizing;
 
 use crate::client::session::documents::Document;
 use crate::client::session::options::CallOptions;
+use crate::commands::commands;
 use crate::failure::Failure;
 use crate::output::notice;
 use crate::table::write_pairs;
 
 const SECRET_VARIABLE: &str = "METERING_CLIENT_PAYMENTS_SECRET";
 
-/// Report payments that a processor took for your service, such as card payments, and their reversals.
-#[derive(Debug, Args)]
-#[command(
-    arg_required_else_help = true,
-    after_help = "\
+commands! {
+    /// Report payments that a processor took for your service, such as card payments, and their reversals.
+    #[command(after_help = "\
 These commands need the payments secret of the service (billing.payments_secret_file), not a key. Each payment and each
 reversal counts once, by the processor's id, so a command can be run again.
 
 Examples:
   metering payments credit --processor paddle --id txn_1 --account org_1 --amount 10.00 --currency EUR --plan starter
-  metering payments reverse --processor paddle --id adj_1 --payment txn_1"
-)]
-pub(crate) struct PaymentsArgs {
-    #[command(subcommand)]
-    command: Command,
-}
-
-#[derive(Debug, Subcommand)]
-enum Command {
-    Credit(CreditArgs),
-    Reverse(ReverseArgs),
+  metering payments reverse --processor paddle --id adj_1 --payment txn_1")]
+    PaymentsArgs {
+        Credit(CreditArgs),
+        Reverse(ReverseArgs),
+    }
 }
 
 /// What both commands need.
@@ -115,15 +108,6 @@ struct ReverseArgs {
     /// The dispute was won, or the refund failed: the credits return, for good.
     #[arg(long)]
     restored: bool,
-}
-
-impl PaymentsArgs {
-    pub(crate) async fn run(self, out: &mut dyn Write) -> Result<(), Failure> {
-        match self.command {
-            Command::Credit(args) => args.run(out).await,
-            Command::Reverse(args) => args.run(out).await,
-        }
-    }
 }
 
 impl ReportArgs {

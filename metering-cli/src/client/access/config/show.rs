@@ -44,7 +44,7 @@ struct Document {
 }
 
 impl ShowArgs {
-    pub(super) fn run(self, out: &mut dyn Write) -> Result<(), Failure> {
+    pub(super) async fn run(self, out: &mut dyn Write) -> Result<(), Failure> {
         let profile = self.profile.profile()?;
         if !profile.exists() {
             return Err(Failure::NotFound(format!(
@@ -107,7 +107,7 @@ struct Row {
 }
 
 impl ListArgs {
-    pub(super) fn run(self, out: &mut dyn Write) -> Result<(), Failure> {
+    pub(super) async fn run(self, out: &mut dyn Write) -> Result<(), Failure> {
         let home = Home::find(|name| std::env::var_os(name))?;
         let mut rows = Vec::new();
         for name in Profile::names(&home)? {
@@ -145,7 +145,7 @@ pub(super) struct PathArgs {
 }
 
 impl PathArgs {
-    pub(super) fn run(self, out: &mut dyn Write) -> Result<(), Failure> {
+    pub(super) async fn run(self, out: &mut dyn Write) -> Result<(), Failure> {
         Ok(writeln!(out, "{}", self.profile.profile()?.path().display())?)
     }
 }

@@ -1,6 +1,7 @@
 //! Commands that take something away: `config unset` and `config remove`.
 
 use std::fs;
+use std::io::Write;
 
 use clap::Args;
 
@@ -30,7 +31,7 @@ pub(super) struct UnsetArgs {
 }
 
 impl UnsetArgs {
-    pub(super) async fn run(self) -> Result<(), Failure> {
+    pub(super) async fn run(self, _: &mut dyn Write) -> Result<(), Failure> {
         let mut profile = self.profile.profile()?;
         if !profile.exists() {
             return Err(Failure::NotFound(format!("no profile {}", profile.name())));
@@ -73,7 +74,7 @@ pub(super) struct RemoveArgs {
 }
 
 impl RemoveArgs {
-    pub(super) async fn run(self) -> Result<(), Failure> {
+    pub(super) async fn run(self, _: &mut dyn Write) -> Result<(), Failure> {
         let profile = self.profile.profile()?;
         let directory = profile.file("");
         if !directory.is_dir() {
