@@ -6,9 +6,8 @@ use clap::Args;
 use metering_admin::calls::operators::{
     CreateOperator, ListOperators, OfOperator, RevokeOperator, RotateOperatorToken,
 };
-use metering_admin::wire::{CreateOperatorRequest, CreatedOperatorDocument, OperatorDocument};
-use metering_core::operators::{MalformedRole, OperatorName, OperatorToken, Role};
-use serde::Serialize;
+use metering_admin::wire::{CreateOperatorRequest, CreatedOperatorDocument};
+use metering_core::operators::{MalformedRole, OperatorName, Role};
 
 use super::session::Session;
 use crate::commands::commands;
@@ -93,17 +92,6 @@ struct RevokeArgs {
     format: Format,
 }
 
-#[derive(Debug, Serialize)]
-struct Created<'a> {
-    token: &'a str,
-    operator: &'a OperatorDocument,
-}
-
-#[derive(Debug, Serialize)]
-struct Listed {
-    operators: Vec<OperatorDocument>,
-}
-
 fn role(text: &str) -> Result<Role, MalformedRole> {
     text.parse()
 }
@@ -130,38 +118,32 @@ impl RotateTokenArgs {
 /// Prints a token, or says what to do if that fails: a closed pipe is a failure here, because the token cannot be printed
 /// again.
 fn print_token(out: &mut dyn Write, format: Format, created: &CreatedOperatorDocument) -> Result<(), Failure> {
-    let operator = &created.operator;
-    let printed = write_token(out, format, operator, created.token.token()).and_then(|()| Ok(out.flush()?));
-    printed.map_err(|failure| {
+    write_token(out, format, created).and_then(|()| Ok(out.flush()?)).map_err(|failure| {
         Failure::Failed(format!(
             "could not print the token of operator {} ({failure}), so it is lost; make another one with `metering admin \
              operator rotate-token`",
-            operator.name
+            created.operator.name
         ))
     })
 }
 
-fn write_token(
-    out: &mut dyn Write,
-    format: Format,
-    operator: &OperatorDocument,
-    token: &OperatorToken,
-) -> Result<(), Failure> {
+fn write_token(out: &mut dyn Write, format: Format, created: &CreatedOperatorDocument) -> Result<(), Failure> {
     if format.json {
-        return write_json(out, &Created { token: token.expose(), operator });
+        return write_json(out, created);
     }
-    write_pairs(out, &[("Operator", &operator.name), ("Role", &operator.role), ("Token", &token.expose())])?;
+    let CreatedOperatorDocument { token, operator } = created;
+    write_pairs(out, &[("Operator", &operator.name), ("Role", &operator.role), ("Token", &token.token().expose())])?;
     writeln!(out, "\nThe token is shown only once; save it now. Sign in with it at /console on the server's")?;
     Ok(writeln!(out, "admin_listen address, or set METERING_CLIENT_OPERATOR_TOKEN for `metering admin --server`.")?)
 }
 
 impl ListArgs {
     async fn run(self, session: &Session, out: &mut dyn Write) -> Result<(), Failure> {
-        let operators = session.administrator().await?.get::<ListOperators>(()).await?.operators;
+        let found = session.administrator().await?.get::<ListOperators>(()).await?;
         if self.format.json {
-            return write_json(out, &Listed { operators });
+            return write_json(out, &found);
         }
-        table!(out, &operators, |operator| {
+        table!(out, &found.operators, |operator| {
             text("NAME") => operator.name,
             word("ROLE") => operator.role,
             state("STATUS") => operator.status,

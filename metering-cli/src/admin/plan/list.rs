@@ -4,8 +4,6 @@ use std::io::Write;
 
 use clap::Args;
 use metering_admin::calls::plans::ListPlans;
-use metering_core::payments::Plan;
-use serde::Serialize;
 
 use crate::admin::session::Session;
 use crate::failure::Failure;
@@ -28,19 +26,14 @@ pub(crate) struct ListArgs {
     format: Format,
 }
 
-#[derive(Debug, Serialize)]
-struct Document {
-    plans: Vec<Plan>,
-}
-
 impl ListArgs {
     pub(crate) async fn run(self, session: &Session, out: &mut dyn Write) -> Result<(), Failure> {
-        let mut plans = session.administrator().await?.get::<ListPlans>(()).await?.plans;
-        plans.retain(|plan| self.all || plan.active);
+        let mut found = session.administrator().await?.get::<ListPlans>(()).await?;
+        found.plans.retain(|plan| self.all || plan.active);
         if self.format.json {
-            return write_json(out, &Document { plans });
+            return write_json(out, &found);
         }
-        table!(out, &plans, |plan| {
+        table!(out, &found.plans, |plan| {
             word("ID") => plan.id,
             number("CHAIN ID").optional(1) => plan.chain_id,
             number("PRICE") => plan.token_amount,
