@@ -30,20 +30,18 @@ pub(crate) struct AlertArgs {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    Show(ShowArgs),
-    Set(SetArgs),
-    Off(OffArgs),
-}
-
-/// Show the threshold.
-#[derive(Debug, Args)]
-#[command(after_help = "\
+    /// Show the threshold.
+    #[command(after_help = "\
 Examples:
   metering alert show
   metering alert show --json")]
-struct ShowArgs {
-    #[command(flatten)]
-    options: CallOptions,
+    Show(CallOptions),
+    Set(SetArgs),
+    /// Remove the threshold.
+    #[command(after_help = "\
+Example:
+  metering alert off")]
+    Off(CallOptions),
 }
 
 /// Set the threshold.
@@ -59,22 +57,12 @@ struct SetArgs {
     options: CallOptions,
 }
 
-/// Remove the threshold.
-#[derive(Debug, Args)]
-#[command(after_help = "\
-Example:
-  metering alert off")]
-struct OffArgs {
-    #[command(flatten)]
-    options: CallOptions,
-}
-
 impl AlertArgs {
     pub(crate) async fn run(self, out: &mut dyn Write) -> Result<(), Failure> {
         match self.command {
-            Command::Show(args) => args.options.call::<GetBalanceAlert>(&(), &(), out, write).await,
+            Command::Show(options) => options.call::<GetBalanceAlert>(&(), &(), out, write).await,
             Command::Set(SetArgs { below, options }) => set(&options, Some(below), out).await,
-            Command::Off(OffArgs { options }) => set(&options, None, out).await,
+            Command::Off(options) => set(&options, None, out).await,
         }
     }
 }

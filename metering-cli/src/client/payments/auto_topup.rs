@@ -30,21 +30,23 @@ pub(crate) struct AutoTopupArgs {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    Show(ShowArgs),
-    On(OnArgs),
-    Off(OffArgs),
-    RemoveCard(RemoveCardArgs),
-}
-
-/// Show the saved card and the automatic top-ups.
-#[derive(Debug, Args)]
-#[command(after_help = "\
+    /// Show the saved card and the automatic top-ups.
+    #[command(after_help = "\
 Examples:
   metering auto-topup show
   metering auto-topup show --json")]
-struct ShowArgs {
-    #[command(flatten)]
-    options: CallOptions,
+    Show(CallOptions),
+    On(OnArgs),
+    /// Turn automatic top-ups off. The card stays saved.
+    #[command(after_help = "\
+Example:
+  metering auto-topup off")]
+    Off(CallOptions),
+    /// Turn automatic top-ups off, and remove the saved card.
+    #[command(after_help = "\
+Example:
+  metering auto-topup remove-card")]
+    RemoveCard(CallOptions),
 }
 
 /// Charge the saved card when the balance is low, also after a charge failed.
@@ -66,37 +68,17 @@ struct OnArgs {
     options: CallOptions,
 }
 
-/// Turn automatic top-ups off. The card stays saved.
-#[derive(Debug, Args)]
-#[command(after_help = "\
-Example:
-  metering auto-topup off")]
-struct OffArgs {
-    #[command(flatten)]
-    options: CallOptions,
-}
-
-/// Turn automatic top-ups off, and remove the saved card.
-#[derive(Debug, Args)]
-#[command(after_help = "\
-Example:
-  metering auto-topup remove-card")]
-struct RemoveCardArgs {
-    #[command(flatten)]
-    options: CallOptions,
-}
-
 impl AutoTopupArgs {
     pub(crate) async fn run(self, out: &mut dyn Write) -> Result<(), Failure> {
         match self.command {
-            Command::Show(args) => args.options.call::<GetAutoTopUp>(&(), &(), out, write).await,
+            Command::Show(options) => options.call::<GetAutoTopUp>(&(), &(), out, write).await,
             Command::On(OnArgs { plan, below, monthly_limit, options }) => {
                 let (plan_id, threshold, monthly_limit) = (Some(plan), Some(below), Some(monthly_limit));
                 let request = AutoTopUpRequest { plan_id, threshold, monthly_limit };
                 options.call::<SetAutoTopUp>(&(), &request, out, write).await
             }
-            Command::Off(args) => args.options.call::<EndAutoTopUp>(&(), &(), out, write).await,
-            Command::RemoveCard(args) => args.options.call::<RemoveCard>(&(), &(), out, write).await,
+            Command::Off(options) => options.call::<EndAutoTopUp>(&(), &(), out, write).await,
+            Command::RemoveCard(options) => options.call::<RemoveCard>(&(), &(), out, write).await,
         }
     }
 }
