@@ -9,7 +9,6 @@ mod administrator;
 mod audit;
 mod backup;
 mod catalogue;
-mod commands;
 mod doctor;
 mod export;
 mod failures;
@@ -34,9 +33,10 @@ use std::io::Write;
 
 use clap::{Args, Subcommand};
 
+use crate::commands::{self, commands};
 use crate::database::DatabaseArgs;
 use crate::failure::Failure;
-use session::{ServerArgs, Session};
+use session::ServerArgs;
 
 /// Administer a store directly, even while servers use it, or a server through its admin address.
 #[derive(Debug, Args)]
@@ -68,9 +68,9 @@ enum Command {
     ReceiptKey(receipt_key::ReceiptKeyArgs),
 }
 
-/// The commands that work on one store.
-#[derive(Debug, Subcommand)]
-enum StoreCommand {
+commands! {
+    /// The commands that work on one store.
+    enum StoreCommand:
     Account(account::AccountArgs),
     Key(key::KeyArgs),
     Request(request::RequestArgs),
@@ -111,30 +111,6 @@ impl Admin {
             }
             Command::Migrate(args) => args.run(out).await,
             Command::ReceiptKey(args) => args.run(out),
-        }
-    }
-}
-
-impl StoreCommand {
-    async fn run(self, session: &Session, out: &mut dyn Write) -> Result<(), Failure> {
-        match self {
-            Self::Account(args) => args.run(session, out).await,
-            Self::Key(args) => args.run(session, out).await,
-            Self::Request(args) => args.run(session, out).await,
-            Self::Webhook(args) => args.run(session, out).await,
-            Self::Plan(args) => args.run(session, out).await,
-            Self::Catalogue(args) => args.run(session, out).await,
-            Self::Refill(args) => args.run(session, out).await,
-            Self::Payments(args) => args.run(session, out).await,
-            Self::Usage(args) => args.run(session, out).await,
-            Self::Verify(args) => args.run(session, out).await,
-            Self::Log(args) => args.run(session, out).await,
-            Self::Backup(args) => args.run(session, out).await,
-            Self::Export(args) => args.run(session, out).await,
-            Self::Import(args) => args.run(session, out).await,
-            Self::Reload(args) => args.run(session, out).await,
-            Self::Operator(args) => args.run(session, out).await,
-            Self::Audit(args) => args.run(session, out).await,
         }
     }
 }

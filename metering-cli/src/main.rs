@@ -7,6 +7,7 @@
 mod admin;
 mod cli;
 mod client;
+mod commands;
 mod completions;
 mod confirm;
 mod database;

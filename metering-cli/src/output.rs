@@ -25,6 +25,15 @@ pub(crate) fn notice(text: &str) {
     let _ = writeln!(io::stderr(), "{}", follow_up::addressed(text));
 }
 
+/// Ends a list, newest first, of so many entries; `next` is there if it goes on.
+pub(crate) fn newest(out: &mut dyn Write, shown: usize, next: Option<&String>) -> Result<(), Failure> {
+    out.flush()?;
+    if next.is_some() {
+        notice(&format!("These are the newest {shown}; there are more."));
+    }
+    Ok(())
+}
+
 /// Writes `document` as JSON: on one line, and indented on a terminal.
 pub(crate) fn write_json(out: &mut dyn Write, document: &impl Serialize) -> Result<(), Failure> {
     write_json_for(Screen::current(), out, document)

@@ -5,15 +5,7 @@ use std::io::Write;
 use metering_core::wire::{RequestDocument, RequestState};
 
 use crate::failure::Failure;
-use crate::table::{Column, Table, write_pairs};
-
-const COLUMNS: &[Column] = &[
-    Column::id("REQUEST"),
-    Column::text("ROUTE"),
-    Column::amount("HELD"),
-    Column::time("ACCEPTED").optional(2),
-    Column::time("LEASE ENDS").optional(1),
-];
+use crate::table::{table, write_pairs};
 
 const ABSENT: &str = "-";
 
@@ -31,11 +23,13 @@ pub(crate) fn write_list<'r>(
     if requests.peek().is_none() {
         return Ok(writeln!(out, "Nothing is held: no request waits for its cost.")?);
     }
-    let mut table = Table::new(COLUMNS);
-    for request in requests {
-        table.row([&request.id, &route(request), &request.held, &request.created_at, &request.expires_at]);
-    }
-    table.write(out)
+    table!(out, requests, |request| {
+        id("REQUEST") => request.id,
+        text("ROUTE") => route(request),
+        amount("HELD") => request.held,
+        time("ACCEPTED").optional(2) => request.created_at,
+        time("LEASE ENDS").optional(1) => request.expires_at,
+    })
 }
 
 /// Writes a request, below lines about its account, if there are any.

@@ -20,6 +20,29 @@ pub(crate) use column::Column;
 pub(crate) use layout::Layout;
 use layout::{Room, lay_out};
 
+/// Writes a table with a row for each of some items: its columns, each with what it shows of an item.
+///
+/// ```text
+/// table!(out, &accounts, |account| {
+///     id("ACCOUNT") => account.org_id,
+///     text("NAME").optional(1) => account.agent_name,
+/// })
+/// ```
+macro_rules! table {
+    ($out:expr, $items:expr, |$item:pat_param| {
+        $($kind:ident($heading:literal) $(.optional($rank:literal))? => $cell:expr,)+
+    }) => {{
+        const COLUMNS: &[$crate::table::Column] = &[$($crate::table::Column::$kind($heading)$(.optional($rank))?),+];
+        let mut table = $crate::table::Table::new(COLUMNS);
+        for $item in $items {
+            table.row([$(&$cell),+]);
+        }
+        table.write($out)
+    }};
+}
+
+pub(crate) use table;
+
 /// A table being filled.
 #[derive(Debug)]
 pub(crate) struct Table {

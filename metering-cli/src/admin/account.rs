@@ -1,55 +1,30 @@
 //! `metering admin account`: creates, shows and changes accounts.
 
-mod alert;
-mod create;
+mod change;
 pub(super) mod document;
 mod entry;
 mod erase;
-mod issued;
-mod limits;
 mod list;
-mod note;
-mod revoke;
-mod rotate_key;
-mod show;
+mod secret;
 
-use std::io::Write;
-
-use clap::Args;
-
-use super::commands::commands;
-use super::session::Session;
-use crate::failure::Failure;
-
-/// Create, show and change accounts.
-#[derive(Debug, Args)]
-#[command(
-    arg_required_else_help = true,
-    after_help = "\
-Example:
-  metering admin account list"
-)]
-pub(crate) struct AccountArgs {
-    #[command(subcommand)]
-    command: Command,
-}
+use crate::commands::commands;
 
 commands! {
-    Create(create::CreateArgs),
-    List(list::ListArgs),
-    Show(show::ShowArgs),
-    Limits(limits::LimitsArgs),
-    Alert(alert::AlertArgs),
-    Note(note::NoteArgs),
-    Grant(entry::GrantArgs),
-    Adjust(entry::AdjustArgs),
-    Revoke(revoke::RevokeArgs),
-    Erase(erase::EraseArgs),
-    RotateKey(rotate_key::RotateKeyArgs),
-}
-
-impl AccountArgs {
-    pub(crate) async fn run(self, session: &Session, out: &mut dyn Write) -> Result<(), Failure> {
-        self.command.run(session, out).await
+    /// Create, show and change accounts.
+    #[command(after_help = "\
+Example:
+  metering admin account list")]
+    AccountArgs with session {
+        Create(secret::CreateArgs),
+        List(list::ListArgs),
+        Show(change::ShowArgs),
+        Limits(change::LimitsArgs),
+        Alert(change::AlertArgs),
+        Note(change::NoteArgs),
+        Grant(entry::GrantArgs),
+        Adjust(entry::AdjustArgs),
+        Revoke(change::RevokeArgs),
+        Erase(erase::EraseArgs),
+        RotateKey(secret::RotateKeyArgs),
     }
 }

@@ -10,7 +10,7 @@ use metering_admin::{Bounded, EntryNumber};
 use super::session::Session;
 use crate::failure::Failure;
 use crate::output::{Format, write_json};
-use crate::table::{Column, Table};
+use crate::table::table;
 
 /// Show the audit log, newest entry first.
 #[derive(Debug, Args)]
@@ -35,16 +35,6 @@ pub(crate) struct AuditArgs {
     format: Format,
 }
 
-const COLUMNS: &[Column] = &[
-    Column::number("ID").optional(4),
-    Column::time("TIME"),
-    Column::text("ACTOR"),
-    Column::word("ACTION"),
-    Column::text("SUBJECT").optional(2),
-    Column::text("RESULT").optional(3),
-    Column::text("REASON").optional(5),
-];
-
 impl AuditArgs {
     pub(crate) async fn run(self, session: &Session, out: &mut dyn Write) -> Result<(), Failure> {
         let administrator = session.administrator().await?;
@@ -62,12 +52,15 @@ impl AuditArgs {
             return write_json(out, &log);
         }
         let AuditDocument { entries, next } = log;
-        let mut table = Table::new(COLUMNS);
-        for AuditEntryDocument { id, at, actor, action, subject, reason, outcome, .. } in &entries {
-            let result = outcome.as_ref().map_or("-", |outcome| outcome.result.as_str());
-            table.row([id, at, actor, action, subject, &result, reason]);
-        }
-        table.write(out)?;
+        table!(out, &entries, |AuditEntryDocument { id, at, actor, action, subject, reason, outcome, .. }| {
+            number("ID").optional(4) => id,
+            time("TIME") => at,
+            text("ACTOR") => actor,
+            word("ACTION") => action,
+            text("SUBJECT").optional(2) => subject,
+            text("RESULT").optional(3) => outcome.as_ref().map_or("-", |outcome| outcome.result.as_str()),
+            text("REASON").optional(5) => reason,
+        })?;
         match next {
             Some(next) => Ok(writeln!(out, "\nOlder entries: add --before {next}")?),
             None => Ok(()),

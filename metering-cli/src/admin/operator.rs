@@ -6,35 +6,27 @@ use clap::Args;
 use metering_admin::calls::operators::{
     CreateOperator, ListOperators, OfOperator, RevokeOperator, RotateOperatorToken,
 };
-use metering_admin::wire::{CreateOperatorRequest, CreatedOperatorDocument, OperatorDocument};
-use metering_core::operators::{MalformedRole, OperatorName, OperatorToken, Role};
-use serde::Serialize;
+use metering_admin::wire::{CreateOperatorRequest, CreatedOperatorDocument};
+use metering_core::operators::{MalformedRole, OperatorName, Role};
 
-use super::commands::commands;
 use super::session::Session;
+use crate::commands::commands;
 use crate::confirm::Confirmation;
 use crate::failure::Failure;
 use crate::output::{Format, write_json};
-use crate::table::{Column, Table, write_pairs};
-
-/// Create, list and revoke operators, and give them new tokens. They sign in to the console and use `--server`.
-#[derive(Debug, Args)]
-#[command(
-    arg_required_else_help = true,
-    after_help = "\
-Example:
-  metering admin operator create jo --role manager"
-)]
-pub(crate) struct OperatorArgs {
-    #[command(subcommand)]
-    command: Command,
-}
+use crate::table::{table, write_pairs};
 
 commands! {
-    Create(CreateArgs),
-    List(ListArgs),
-    RotateToken(RotateTokenArgs),
-    Revoke(RevokeArgs),
+    /// Create, list and revoke operators, and give them new tokens. They sign in to the console and use `--server`.
+    #[command(after_help = "\
+Example:
+  metering admin operator create jo --role manager")]
+    OperatorArgs with session {
+        Create(CreateArgs),
+        List(ListArgs),
+        RotateToken(RotateTokenArgs),
+        Revoke(RevokeArgs),
+    }
 }
 
 /// Create an operator and print the token. The token is shown only once.
@@ -100,28 +92,8 @@ struct RevokeArgs {
     format: Format,
 }
 
-#[derive(Debug, Serialize)]
-struct Created<'a> {
-    token: &'a str,
-    operator: &'a OperatorDocument,
-}
-
-#[derive(Debug, Serialize)]
-struct Listed {
-    operators: Vec<OperatorDocument>,
-}
-
-const COLUMNS: &[Column] =
-    &[Column::text("NAME"), Column::word("ROLE"), Column::state("STATUS"), Column::time("CREATED").optional(1)];
-
 fn role(text: &str) -> Result<Role, MalformedRole> {
     text.parse()
-}
-
-impl OperatorArgs {
-    pub(crate) async fn run(self, session: &Session, out: &mut dyn Write) -> Result<(), Failure> {
-        self.command.run(session, out).await
-    }
 }
 
 impl CreateArgs {
@@ -146,42 +118,37 @@ impl RotateTokenArgs {
 /// Prints a token, or says what to do if that fails: a closed pipe is a failure here, because the token cannot be printed
 /// again.
 fn print_token(out: &mut dyn Write, format: Format, created: &CreatedOperatorDocument) -> Result<(), Failure> {
-    let operator = &created.operator;
-    let printed = write_token(out, format, operator, created.token.token()).and_then(|()| Ok(out.flush()?));
-    printed.map_err(|failure| {
+    write_token(out, format, created).and_then(|()| Ok(out.flush()?)).map_err(|failure| {
         Failure::Failed(format!(
             "could not print the token of operator {} ({failure}), so it is lost; make another one with `metering admin \
              operator rotate-token`",
-            operator.name
+            created.operator.name
         ))
     })
 }
 
-fn write_token(
-    out: &mut dyn Write,
-    format: Format,
-    operator: &OperatorDocument,
-    token: &OperatorToken,
-) -> Result<(), Failure> {
+fn write_token(out: &mut dyn Write, format: Format, created: &CreatedOperatorDocument) -> Result<(), Failure> {
     if format.json {
-        return write_json(out, &Created { token: token.expose(), operator });
+        return write_json(out, created);
     }
-    write_pairs(out, &[("Operator", &operator.name), ("Role", &operator.role), ("Token", &token.expose())])?;
+    let CreatedOperatorDocument { token, operator } = created;
+    write_pairs(out, &[("Operator", &operator.name), ("Role", &operator.role), ("Token", &token.token().expose())])?;
     writeln!(out, "\nThe token is shown only once; save it now. Sign in with it at /console on the server's")?;
     Ok(writeln!(out, "admin_listen address, or set METERING_CLIENT_OPERATOR_TOKEN for `metering admin --server`.")?)
 }
 
 impl ListArgs {
     async fn run(self, session: &Session, out: &mut dyn Write) -> Result<(), Failure> {
-        let operators = session.administrator().await?.get::<ListOperators>(()).await?.operators;
+        let found = session.administrator().await?.get::<ListOperators>(()).await?;
         if self.format.json {
-            return write_json(out, &Listed { operators });
+            return write_json(out, &found);
         }
-        let mut table = Table::new(COLUMNS);
-        for operator in &operators {
-            table.row([&operator.name, &operator.role, &operator.status, &operator.created_at]);
-        }
-        table.write(out)
+        table!(out, &found.operators, |operator| {
+            text("NAME") => operator.name,
+            word("ROLE") => operator.role,
+            state("STATUS") => operator.status,
+            time("CREATED").optional(1) => operator.created_at,
+        })
     }
 }
 

@@ -8,40 +8,21 @@ pub(super) mod progress;
 mod records;
 pub(super) mod refusal;
 
-use std::io::Write;
+use crate::commands::commands;
 
-use clap::Args;
-
-use super::commands::commands;
-use super::session::Session;
-use crate::failure::Failure;
-
-/// List payments on the chains, and assign unclaimed ones to accounts.
-#[derive(Debug, Args)]
-#[command(
-    arg_required_else_help = true,
-    after_help = "\
+commands! {
+    /// List payments on the chains, and assign unclaimed ones to accounts.
+    #[command(after_help = "\
 `list` and `assign` read the chains, so they need the server's configuration file (--config). It also says where the
 store is. Variables such as METERING_CHAINS__BASE__RPC_URLS override it, as in the server. With --server, the server
 reads its chains, and no configuration file is needed.
 
 Examples:
   metering admin payments list --config /etc/metering.toml
-  metering admin payments --server https://admin.example.com list"
-)]
-pub(crate) struct PaymentsArgs {
-    #[command(subcommand)]
-    command: Command,
-}
-
-commands! {
-    List(list::ListArgs),
-    Assign(Box<assign::AssignArgs>),
-    Records(records::RecordsArgs),
-}
-
-impl PaymentsArgs {
-    pub(crate) async fn run(self, session: &Session, out: &mut dyn Write) -> Result<(), Failure> {
-        self.command.run(session, out).await
+  metering admin payments --server https://admin.example.com list")]
+    PaymentsArgs with session {
+        List(list::ListArgs),
+        Assign(Box<assign::AssignArgs>),
+        Records(records::RecordsArgs),
     }
 }

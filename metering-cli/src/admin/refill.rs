@@ -9,29 +9,22 @@ use metering_core::Credits;
 use metering_core::access::BudgetReset;
 use metering_core::money::Refill;
 
-use super::commands::commands;
 use super::session::Session;
+use crate::commands::commands;
 use crate::confirm::Confirmation;
 use crate::failure::Failure;
 use crate::output::{Format, write_json};
 
-/// Give accounts credits every day, week or month, up to a cap.
-#[derive(Debug, Args)]
-#[command(
-    arg_required_else_help = true,
-    after_help = "\
-Example:
-  metering admin refill set --credits 2 --every month --cap 2"
-)]
-pub(crate) struct RefillArgs {
-    #[command(subcommand)]
-    command: Command,
-}
-
 commands! {
-    Set(SetArgs),
-    Show(ShowArgs),
-    Off(OffArgs),
+    /// Give accounts credits every day, week or month, up to a cap.
+    #[command(after_help = "\
+Example:
+  metering admin refill set --credits 2 --every month --cap 2")]
+    RefillArgs with session {
+        Set(SetArgs),
+        Show(ShowArgs),
+        Off(OffArgs),
+    }
 }
 
 /// Set the refill rule, replacing the current one.
@@ -94,12 +87,6 @@ fn noun(every: BudgetReset) -> &'static str {
         BudgetReset::Daily => "day",
         BudgetReset::Weekly => "week",
         BudgetReset::Monthly => "month",
-    }
-}
-
-impl RefillArgs {
-    pub(crate) async fn run(self, session: &Session, out: &mut dyn Write) -> Result<(), Failure> {
-        self.command.run(session, out).await
     }
 }
 

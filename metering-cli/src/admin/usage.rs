@@ -14,7 +14,7 @@ use super::session::Session;
 use crate::failure::Failure;
 use crate::output::{Format, write_json};
 use crate::requests::with_model;
-use crate::table::{Column, Table, write_pairs};
+use crate::table::{Column, Table, table, write_pairs};
 
 /// Show one account's usage by day, route and key, or the totals of all accounts.
 #[derive(Debug, Args)]
@@ -36,11 +36,6 @@ pub(crate) struct UsageArgs {
     format: Format,
 }
 
-const BY_DAY: &[Column] = &[Column::word("DAY"), Column::number("CALLS"), Column::amount("CREDITS USED")];
-const BY_ENDPOINT: &[Column] =
-    &[Column::text("ROUTE"), Column::word("METHOD"), Column::number("CALLS"), Column::amount("CREDITS")];
-const BY_KEY: &[Column] =
-    &[Column::id("KEY"), Column::text("NAME"), Column::number("CALLS"), Column::amount("CREDITS")];
 const BY_ACCOUNT: &[Column] = &[
     Column::id("ACCOUNT"),
     Column::text("AGENT NAME").optional(2),
@@ -81,29 +76,30 @@ fn write_summary(out: &mut dyn Write, agent_name: &str, summary: &UsageSummary) 
             ("Credits added", &summary.window.credits_added),
         ],
     )?;
-    let mut days = Table::new(BY_DAY);
-    for day in &summary.by_day {
-        days.row([&day.day, &day.usage_events, &day.credits_used]);
-    }
-    let mut endpoints = Table::new(BY_ENDPOINT);
-    for endpoint in &summary.by_endpoint {
-        let route = with_model(&endpoint.route_template, endpoint.model.as_deref());
-        endpoints.row([&route, &endpoint.http_method, &endpoint.call_count, &endpoint.credits_used]);
-    }
     writeln!(out)?;
-    days.write(out)?;
+    table!(out, &summary.by_day, |day| {
+        word("DAY") => day.day,
+        number("CALLS") => day.usage_events,
+        amount("CREDITS USED") => day.credits_used,
+    })?;
     writeln!(out)?;
-    endpoints.write(out)?;
+    table!(out, &summary.by_endpoint, |endpoint| {
+        text("ROUTE") => with_model(&endpoint.route_template, endpoint.model.as_deref()),
+        word("METHOD") => endpoint.http_method,
+        number("CALLS") => endpoint.call_count,
+        amount("CREDITS") => endpoint.credits_used,
+    })?;
     // One key says nothing that the totals do not.
     if summary.by_key.len() < 2 {
         return Ok(());
     }
-    let mut keys = Table::new(BY_KEY);
-    for key in &summary.by_key {
-        keys.row([&key.key_id, &key.key_name, &key.call_count, &key.credits_used]);
-    }
     writeln!(out)?;
-    keys.write(out)
+    table!(out, &summary.by_key, |key| {
+        id("KEY") => key.key_id,
+        text("NAME") => key.key_name,
+        number("CALLS") => key.call_count,
+        amount("CREDITS") => key.credits_used,
+    })
 }
 
 fn write_all(out: &mut dyn Write, all: &AllUsageDocument) -> Result<(), Failure> {

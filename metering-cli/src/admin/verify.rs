@@ -12,7 +12,7 @@ use super::session::Session;
 use crate::failure::Failure;
 use crate::output::{Format, write_json};
 use crate::progress::{Progress, Unit};
-use crate::table::{Column, Table};
+use crate::table::table;
 
 /// Check the database file, and recompute every account's amounts from ledger, usage and holds. Exit code 3 if any
 /// differs.
@@ -41,9 +41,6 @@ struct Document<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     log_faults: Option<&'a [String]>,
 }
-
-const COLUMNS: &[Column] =
-    &[Column::id("ACCOUNT"), Column::word("AMOUNT"), Column::number("RECORDED"), Column::number("COMPUTED")];
 
 impl VerifyArgs {
     pub(crate) async fn run(self, session: &Session, out: &mut dyn Write) -> Result<(), Failure> {
@@ -108,9 +105,10 @@ fn write(
 }
 
 fn table(out: &mut dyn Write, rows: &[DiscrepancyDocument]) -> Result<(), Failure> {
-    let mut table = Table::new(COLUMNS);
-    for DiscrepancyDocument { org_id, amount, recorded, computed } in rows {
-        table.row([org_id, amount, recorded, computed]);
-    }
-    table.write(out)
+    table!(out, rows, |DiscrepancyDocument { org_id, amount, recorded, computed }| {
+        id("ACCOUNT") => org_id,
+        word("AMOUNT") => amount,
+        number("RECORDED") => recorded,
+        number("COMPUTED") => computed,
+    })
 }

@@ -4,6 +4,7 @@ pub(crate) mod documents;
 pub(crate) mod follow_up;
 pub(crate) mod interruption;
 pub(crate) mod json_line;
+pub(crate) mod options;
 pub(crate) mod percent;
 
 use std::ffi::OsString;

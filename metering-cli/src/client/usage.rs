@@ -8,15 +8,13 @@ mod volumes;
 use std::io::Write;
 
 use clap::Args;
-use clap::builder::RangedU64ValueParser;
 
-use crate::client::session::ProfileArgs;
-use crate::client::session::documents::Document;
+use crate::client::session::options::CallOptions;
 use crate::client::usage::activity::Activity;
 use crate::client::usage::summary::Summary;
 use crate::client::usage::volumes::Volumes;
+use crate::commands::up_to;
 use crate::failure::Failure;
-use crate::output::Format;
 use crate::screen::Screen;
 
 /// Show usage by day, by route and, if several keys were used, by key.
@@ -31,10 +29,8 @@ Examples:
   metering usage --tiers
   metering usage --activity --limit 20")]
 pub(crate) struct UsageArgs {
-    #[command(flatten)]
-    profile: ProfileArgs,
     /// How many days to show, including today: 1 to 90.
-    #[arg(long, value_name = "N", default_value_t = 30, value_parser = RangedU64ValueParser::<u32>::new().range(1..=90))]
+    #[arg(long, value_name = "N", default_value_t = 30, value_parser = up_to(90))]
     days: u32,
     /// How many routes to show.
     #[arg(long, value_name = "N", default_value_t = 10)]
@@ -46,36 +42,24 @@ pub(crate) struct UsageArgs {
     #[arg(long, conflicts_with_all = ["days", "top", "activity"])]
     tiers: bool,
     /// How many activity entries to show: 1 to 1000.
-    #[arg(
-        long,
-        value_name = "N",
-        requires = "activity",
-        default_value_t = 100,
-        value_parser = RangedU64ValueParser::<u32>::new().range(1..=1000)
-    )]
+    #[arg(long, value_name = "N", requires = "activity", default_value_t = 100, value_parser = up_to(1000))]
     limit: u32,
     #[command(flatten)]
-    format: Format,
+    options: CallOptions,
 }
 
 impl UsageArgs {
     pub(crate) async fn run(self, out: &mut dyn Write) -> Result<(), Failure> {
-        let client = self.profile.open()?.client()?;
-        if self.activity {
-            let document: Document<Activity> =
-                Document::get(&client, &format!("/credits/usage?limit={}", self.limit)).await?;
-            return if self.format.json { document.write_json(out) } else { document.content.write(out) };
+        let Self { days, top, activity, tiers, limit, options } = self;
+        let client = options.client()?;
+        if activity {
+            let response = client.get(&format!("/credits/usage?limit={limit}")).await?;
+            return options.print::<Activity>(response, out, Activity::write);
         }
-        if self.tiers {
-            let document: Document<Volumes> = Document::get(&client, "/credits/usage/volumes").await?;
-            return if self.format.json { document.write_json(out) } else { document.content.write(out) };
+        if tiers {
+            return options.print::<Volumes>(client.get("/credits/usage/volumes").await?, out, Volumes::write);
         }
-        let document: Document<Summary> =
-            Document::get(&client, &format!("/credits/usage/summary?days={}", self.days)).await?;
-        if self.format.json {
-            document.write_json(out)
-        } else {
-            document.content.write(self.top, Screen::current(), out)
-        }
+        let response = client.get(&format!("/credits/usage/summary?days={days}")).await?;
+        options.print::<Summary>(response, out, |summary, out| summary.write(top, Screen::current(), out))
     }
 }

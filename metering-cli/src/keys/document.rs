@@ -6,43 +6,25 @@ use metering_core::access::BudgetReset;
 use metering_core::wire::{KeyDocument, KeyState};
 
 use crate::failure::Failure;
-use crate::table::{Column, Table, write_pairs};
-
-const COLUMNS: &[Column] = &[
-    Column::id("ID"),
-    Column::text("NAME"),
-    Column::word("SECRET").optional(5),
-    Column::state("STATE"),
-    Column::text("SCOPES").optional(6),
-    Column::amount("USED"),
-    Column::amount("LIMIT").optional(1),
-    Column::amount("LEFT").optional(3),
-    Column::word("RESET").optional(4),
-    Column::time("LAST USED").optional(2),
-    Column::id("PARENT").optional(7),
-];
+use crate::table::{table, write_pairs};
 
 const ABSENT: &str = "-";
 
 /// Writes a table of keys.
 pub(crate) fn write_list(out: &mut dyn Write, keys: &[KeyDocument]) -> Result<(), Failure> {
-    let mut table = Table::new(COLUMNS);
-    for key in keys {
-        table.row([
-            &key.id,
-            &key.name,
-            &key.hint.as_deref().unwrap_or(ABSENT),
-            &state(key.state),
-            &key.scopes,
-            &key.usage,
-            &key.limit.map_or_else(|| ABSENT.to_owned(), |limit| limit.to_string()),
-            &key.limit_remaining.map_or_else(|| ABSENT.to_owned(), |left| left.to_string()),
-            &key.limit_reset.map_or(ABSENT, BudgetReset::as_str),
-            &key.last_used_at.as_deref().unwrap_or(ABSENT),
-            &key.parent_id.as_deref().unwrap_or(ABSENT),
-        ]);
-    }
-    table.write(out)
+    table!(out, keys, |key| {
+        id("ID") => key.id,
+        text("NAME") => key.name,
+        word("SECRET").optional(5) => key.hint.as_deref().unwrap_or(ABSENT),
+        state("STATE") => state(key.state),
+        text("SCOPES").optional(6) => key.scopes,
+        amount("USED") => key.usage,
+        amount("LIMIT").optional(1) => key.limit.map_or_else(|| ABSENT.to_owned(), |limit| limit.to_string()),
+        amount("LEFT").optional(3) => key.limit_remaining.map_or_else(|| ABSENT.to_owned(), |left| left.to_string()),
+        word("RESET").optional(4) => key.limit_reset.map_or(ABSENT, BudgetReset::as_str),
+        time("LAST USED").optional(2) => key.last_used_at.as_deref().unwrap_or(ABSENT),
+        id("PARENT").optional(7) => key.parent_id.as_deref().unwrap_or(ABSENT),
+    })
 }
 
 /// Writes a key below `headline`, if there is one.

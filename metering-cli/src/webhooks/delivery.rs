@@ -6,69 +6,39 @@ use metering_core::events::{DeliveryId, DeliveryState};
 use metering_core::wire::DeliveryDocument;
 
 use crate::failure::Failure;
-use crate::table::{Column, Table, write_pairs};
+use crate::table::{table, write_pairs};
 
 /// The headline of a delivery that was resent.
 pub(crate) const RESENT: &str = "Queued for delivery.";
-
-const COLUMNS: &[Column] = &[
-    Column::number("DELIVERY"),
-    Column::word("EVENT"),
-    Column::time("HAPPENED"),
-    Column::state("STATE"),
-    Column::number("ATTEMPTS").optional(1),
-    Column::time("NEXT").optional(3),
-    Column::time("LAST").optional(4),
-    Column::text("RESULT").optional(2),
-];
-
-const COLUMNS_OF_ALL: &[Column] = &[
-    Column::number("DELIVERY"),
-    Column::word("EVENT"),
-    Column::time("HAPPENED"),
-    Column::state("STATE"),
-    Column::number("ATTEMPTS").optional(1),
-    Column::time("LAST").optional(4),
-    Column::id("WEBHOOK").optional(5),
-    Column::text("RESULT").optional(2),
-];
 
 const ABSENT: &str = "-";
 
 /// Writes a table of deliveries.
 pub(crate) fn write_list(out: &mut dyn Write, deliveries: &[DeliveryDocument]) -> Result<(), Failure> {
-    let mut table = Table::new(COLUMNS);
-    for delivery in deliveries {
-        table.row([
-            &delivery.id,
-            &delivery.event.kind,
-            &delivery.event.timestamp,
-            &delivery.state.as_str(),
-            &delivery.attempts,
-            &time(delivery.next_attempt_at),
-            &time(delivery.last_attempt_at),
-            &result(delivery),
-        ]);
-    }
-    table.write(out)
+    table!(out, deliveries, |delivery| {
+        number("DELIVERY") => delivery.id,
+        word("EVENT") => delivery.event.kind,
+        time("HAPPENED") => delivery.event.timestamp,
+        state("STATE") => delivery.state.as_str(),
+        number("ATTEMPTS").optional(1) => delivery.attempts,
+        time("NEXT").optional(3) => time(delivery.next_attempt_at),
+        time("LAST").optional(4) => time(delivery.last_attempt_at),
+        text("RESULT").optional(2) => result(delivery),
+    })
 }
 
 /// Writes a table of deliveries to several webhooks.
 pub(crate) fn write_list_of_all(out: &mut dyn Write, deliveries: &[DeliveryDocument]) -> Result<(), Failure> {
-    let mut table = Table::new(COLUMNS_OF_ALL);
-    for delivery in deliveries {
-        table.row([
-            &delivery.id,
-            &delivery.event.kind,
-            &delivery.event.timestamp,
-            &delivery.state.as_str(),
-            &delivery.attempts,
-            &time(delivery.last_attempt_at),
-            &delivery.webhook_id,
-            &result(delivery),
-        ]);
-    }
-    table.write(out)
+    table!(out, deliveries, |delivery| {
+        number("DELIVERY") => delivery.id,
+        word("EVENT") => delivery.event.kind,
+        time("HAPPENED") => delivery.event.timestamp,
+        state("STATE") => delivery.state.as_str(),
+        number("ATTEMPTS").optional(1) => delivery.attempts,
+        time("LAST").optional(4) => time(delivery.last_attempt_at),
+        id("WEBHOOK").optional(5) => delivery.webhook_id,
+        text("RESULT").optional(2) => result(delivery),
+    })
 }
 
 /// Writes a delivery below `headline`.

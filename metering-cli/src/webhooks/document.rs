@@ -5,31 +5,18 @@ use std::io::Write;
 use metering_core::wire::{WebhookDocument, WebhookStatus};
 
 use crate::failure::Failure;
-use crate::table::{Column, Table, write_pairs};
-
-const COLUMNS: &[Column] = &[
-    Column::id("ID"),
-    Column::state("STATE"),
-    Column::text("DELIVERIES"),
-    Column::text("EVENTS").optional(1),
-    Column::time("CREATED").optional(2),
-    Column::text("URL"),
-];
+use crate::table::{table, write_pairs};
 
 /// Writes a table of webhooks.
 pub(crate) fn write_list(out: &mut dyn Write, webhooks: &[WebhookDocument]) -> Result<(), Failure> {
-    let mut table = Table::new(COLUMNS);
-    for webhook in webhooks {
-        table.row([
-            &webhook.id,
-            &webhook.state.as_str(),
-            &deliveries(webhook),
-            &events(webhook),
-            &webhook.created_at,
-            &webhook.url,
-        ]);
-    }
-    table.write(out)
+    table!(out, webhooks, |webhook| {
+        id("ID") => webhook.id,
+        state("STATE") => webhook.state.as_str(),
+        text("DELIVERIES") => deliveries(webhook),
+        text("EVENTS").optional(1) => events(webhook),
+        time("CREATED").optional(2) => webhook.created_at,
+        text("URL") => webhook.url,
+    })
 }
 
 /// Writes a webhook below `headline`, if there is one.

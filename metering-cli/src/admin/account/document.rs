@@ -6,9 +6,7 @@ use metering_admin::wire::AccountDocument;
 
 use crate::failure::Failure;
 use crate::output;
-use crate::table::{Column, Table, write_pairs};
-
-const NOTES: &[Column] = &[Column::time("NOTED"), Column::text("BY"), Column::text("NOTE")];
+use crate::table::{table, write_pairs};
 
 /// A rate limit for display.
 pub(crate) fn cap(requests: u32) -> String {
@@ -63,9 +61,9 @@ fn write_account(out: &mut dyn Write, account: &AccountDocument) -> Result<(), F
         return Ok(());
     }
     writeln!(out)?;
-    let mut notes = Table::new(NOTES);
-    for note in &account.notes {
-        notes.row([&note.at, &note.by.as_deref().unwrap_or("-"), &note.text]);
-    }
-    notes.write(out)
+    table!(out, &account.notes, |note| {
+        time("NOTED") => note.at,
+        text("BY") => note.by.as_deref().unwrap_or("-"),
+        text("NOTE") => note.text,
+    })
 }

@@ -11,7 +11,7 @@ use crate::admin::session::Session;
 use crate::confirm::confirm;
 use crate::failure::Failure;
 use crate::output::{Format, write_json};
-use crate::table::{Column, Table};
+use crate::table::table;
 
 /// Erase what is stored of an account's owner, permanently, and revoke the account. Its postings stay.
 #[derive(Debug, Args)]
@@ -43,8 +43,6 @@ pub(crate) struct EraseArgs {
     #[command(flatten)]
     format: Format,
 }
-
-const COLUMNS: &[Column] = &[Column::word("KIND"), Column::number("RECORDS")];
 
 impl EraseArgs {
     pub(crate) async fn run(self, session: &Session, out: &mut dyn Write) -> Result<(), Failure> {
@@ -79,9 +77,8 @@ fn write(out: &mut dyn Write, json: bool, headline: &str, document: &ErasureDocu
         return Ok(());
     }
     writeln!(out)?;
-    let mut table = Table::new(COLUMNS);
-    for row in &document.erased {
-        table.row([&row.kind, &row.records]);
-    }
-    table.write(out)
+    table!(out, &document.erased, |row| {
+        word("KIND") => row.kind,
+        number("RECORDS") => row.records,
+    })
 }

@@ -9,7 +9,7 @@ use serde::Serialize;
 use crate::admin::session::Session;
 use crate::failure::Failure;
 use crate::output::{Format, write_json};
-use crate::table::{Column, Table};
+use crate::table::table;
 
 /// List all accounts, oldest first.
 #[derive(Debug, Args)]
@@ -29,36 +29,21 @@ struct Document {
     accounts: Vec<AccountDocument>,
 }
 
-const COLUMNS: &[Column] = &[
-    Column::id("ACCOUNT"),
-    Column::text("AGENT NAME"),
-    Column::text("EMAIL").optional(3),
-    Column::amount("BALANCE"),
-    Column::amount("HELD").optional(5),
-    Column::amount("USED").optional(2),
-    Column::state("STATUS").optional(1),
-    Column::time("CREATED").optional(4),
-];
-
 impl ListArgs {
     pub(crate) async fn run(self, session: &Session, out: &mut dyn Write) -> Result<(), Failure> {
         let accounts = session.administrator().await?.accounts().await?;
         if self.format.json {
             return write_json(out, &Document { accounts });
         }
-        let mut table = Table::new(COLUMNS);
-        for account in &accounts {
-            table.row([
-                &account.org_id,
-                &account.agent_name,
-                &account.email.as_deref().unwrap_or("-"),
-                &account.credit_balance,
-                &account.credits_held,
-                &account.total_credits_used,
-                &account.status,
-                &account.created_at,
-            ]);
-        }
-        table.write(out)
+        table!(out, &accounts, |account| {
+            id("ACCOUNT") => account.org_id,
+            text("AGENT NAME") => account.agent_name,
+            text("EMAIL").optional(3) => account.email.as_deref().unwrap_or("-"),
+            amount("BALANCE") => account.credit_balance,
+            amount("HELD").optional(5) => account.credits_held,
+            amount("USED").optional(2) => account.total_credits_used,
+            state("STATUS").optional(1) => account.status,
+            time("CREATED").optional(4) => account.created_at,
+        })
     }
 }

@@ -12,7 +12,7 @@ use super::source::{WithArgs, read};
 use crate::admin::session::Session;
 use crate::failure::Failure;
 use crate::output::{Format, write_json};
-use crate::table::{Column, Table};
+use crate::table::table;
 
 /// Show the routes that a catalogue file adds, removes or prices in another way.
 #[derive(Debug, Args)]
@@ -40,14 +40,6 @@ struct Document {
     changes: Vec<RouteChange>,
 }
 
-const COLUMNS: &[Column] = &[
-    Column::word("CHANGE"),
-    Column::word("METHOD"),
-    Column::text("ROUTE"),
-    Column::text("PRICE BEFORE"),
-    Column::text("PRICE AFTER"),
-];
-
 impl DiffArgs {
     pub(crate) async fn run(self, session: &Session, out: &mut dyn Write) -> Result<(), Failure> {
         let new = read(&self.file)?;
@@ -65,12 +57,12 @@ impl DiffArgs {
         if changes.is_empty() {
             return Ok(writeln!(out, "No differences in routes and prices from {old}.")?);
         }
-        let mut table = Table::new(COLUMNS);
-        for change in &changes {
-            let RouteChange { http_method, route_template, change, price_before, price_after } = change;
-            let [before, after] = [price_before, price_after].map(|price| price.as_deref().unwrap_or("-"));
-            table.row([change, http_method, route_template, &before, &after]);
-        }
-        table.write(out)
+        table!(out, &changes, |route| {
+            word("CHANGE") => route.change,
+            word("METHOD") => route.http_method,
+            text("ROUTE") => route.route_template,
+            text("PRICE BEFORE") => route.price_before.as_deref().unwrap_or("-"),
+            text("PRICE AFTER") => route.price_after.as_deref().unwrap_or("-"),
+        })
     }
 }

@@ -13,7 +13,7 @@ use crate::admin::session::Session;
 use crate::failure::Failure;
 use crate::output::{Format, write_json};
 use crate::progress::{Progress, Unit};
-use crate::table::{Column, Table, write_pairs};
+use crate::table::{table, write_pairs};
 
 /// Show what past usage would have cost with a catalogue file, and which accounts would have run out. Changes nothing.
 #[derive(Debug, Args)]
@@ -59,32 +59,6 @@ enum By {
     /// Accounts whose sum changes most.
     Account,
 }
-
-const BY_ROUTE: &[Column] = &[
-    Column::text("ROUTE"),
-    Column::word("METHOD").optional(3),
-    Column::number("CALLS").optional(2),
-    Column::amount("BEFORE"),
-    Column::amount("AFTER"),
-    Column::amount("DIFFERENCE"),
-    Column::text("NOTE").optional(4),
-];
-const BY_ACCOUNT: &[Column] = &[
-    Column::id("ACCOUNT"),
-    Column::text("AGENT NAME").optional(1),
-    Column::number("CALLS").optional(2),
-    Column::amount("BEFORE"),
-    Column::amount("AFTER"),
-    Column::amount("DIFFERENCE"),
-    Column::text("NOTE").optional(4),
-];
-const RUN_OUT: &[Column] = &[
-    Column::id("ACCOUNT"),
-    Column::text("AGENT NAME").optional(1),
-    Column::word("RUNS OUT"),
-    Column::word("RAN OUT").optional(2),
-    Column::amount("BALANCE AFTER"),
-];
 
 impl RehearseArgs {
     pub(crate) async fn run(self, session: &Session, out: &mut dyn Write) -> Result<(), Failure> {
@@ -133,26 +107,25 @@ impl RehearseArgs {
         )?;
         writeln!(out)?;
         match self.by {
-            By::Route => {
-                let mut table = Table::new(BY_ROUTE);
-                for route in &document.by_route {
-                    let RehearsedUsage { calls, credits_before, credits_after, credits_difference, .. } = &route.usage;
-                    let (template, method, note) = (&route.route_template, &route.http_method, note(&route.usage));
-                    table.row([template, method, calls, credits_before, credits_after, credits_difference, &note]);
-                }
-                table.write(out)?;
-            }
-            By::Account => {
-                let mut table = Table::new(BY_ACCOUNT);
-                for account in &document.by_account {
-                    let RehearsedUsage { calls, credits_before, credits_after, credits_difference, .. } =
-                        &account.usage;
-                    let (id, name, note) = (&account.org_id, &account.agent_name, note(&account.usage));
-                    table.row([id, name, calls, credits_before, credits_after, credits_difference, &note]);
-                }
-                table.write(out)?;
-            }
-        }
+            By::Route => table!(out, &document.by_route, |route| {
+                text("ROUTE") => route.route_template,
+                word("METHOD").optional(3) => route.http_method,
+                number("CALLS").optional(2) => route.usage.calls,
+                amount("BEFORE") => route.usage.credits_before,
+                amount("AFTER") => route.usage.credits_after,
+                amount("DIFFERENCE") => route.usage.credits_difference,
+                text("NOTE").optional(4) => note(&route.usage),
+            }),
+            By::Account => table!(out, &document.by_account, |account| {
+                id("ACCOUNT") => account.org_id,
+                text("AGENT NAME").optional(1) => account.agent_name,
+                number("CALLS").optional(2) => account.usage.calls,
+                amount("BEFORE") => account.usage.credits_before,
+                amount("AFTER") => account.usage.credits_after,
+                amount("DIFFERENCE") => account.usage.credits_difference,
+                text("NOTE").optional(4) => note(&account.usage),
+            }),
+        }?;
         write_run_out(out, &document.run_out)
     }
 }
@@ -163,12 +136,13 @@ fn write_run_out(out: &mut dyn Write, run_outs: &[RunOut]) -> Result<(), Failure
         return Ok(());
     }
     writeln!(out)?;
-    let mut table = Table::new(RUN_OUT);
-    for run_out in run_outs {
-        let before = run_out.day_before.map_or_else(|| "-".to_owned(), |day| day.to_string());
-        table.row([&run_out.org_id, &run_out.agent_name, &run_out.day, &before, &run_out.balance_after]);
-    }
-    table.write(out)
+    table!(out, run_outs, |run_out| {
+        id("ACCOUNT") => run_out.org_id,
+        text("AGENT NAME").optional(1) => run_out.agent_name,
+        word("RUNS OUT") => run_out.day,
+        word("RAN OUT").optional(2) => run_out.day_before.map_or_else(|| "-".to_owned(), |day| day.to_string()),
+        amount("BALANCE AFTER") => run_out.balance_after,
+    })
 }
 
 /// How sure a row's amount is.

@@ -4,13 +4,11 @@ use std::io::Write;
 
 use clap::Args;
 use metering_admin::calls::plans::ListPlans;
-use metering_core::payments::Plan;
-use serde::Serialize;
 
 use crate::admin::session::Session;
 use crate::failure::Failure;
 use crate::output::{Format, write_json};
-use crate::table::{Column, Table};
+use crate::table::table;
 
 /// List the plans that are on sale.
 #[derive(Debug, Args)]
@@ -28,44 +26,23 @@ pub(crate) struct ListArgs {
     format: Format,
 }
 
-#[derive(Debug, Serialize)]
-struct Document {
-    plans: Vec<Plan>,
-}
-
-const COLUMNS: &[Column] = &[
-    Column::word("ID"),
-    Column::number("CHAIN ID").optional(1),
-    Column::number("PRICE"),
-    Column::word("TOKEN"),
-    Column::word("KIND").optional(4),
-    Column::amount("CREDITS"),
-    Column::amount("BONUS").optional(3),
-    Column::word("ON SALE").optional(2),
-    Column::text("LABEL").optional(5),
-];
-
 impl ListArgs {
     pub(crate) async fn run(self, session: &Session, out: &mut dyn Write) -> Result<(), Failure> {
-        let mut plans = session.administrator().await?.get::<ListPlans>(()).await?.plans;
-        plans.retain(|plan| self.all || plan.active);
+        let mut found = session.administrator().await?.get::<ListPlans>(()).await?;
+        found.plans.retain(|plan| self.all || plan.active);
         if self.format.json {
-            return write_json(out, &Document { plans });
+            return write_json(out, &found);
         }
-        let mut table = Table::new(COLUMNS);
-        for plan in &plans {
-            table.row([
-                &plan.id,
-                &plan.chain_id,
-                &plan.token_amount,
-                &plan.token_symbol,
-                &plan.payment_kind.as_str(),
-                &plan.credits,
-                &plan.bonus_credits,
-                &if plan.active { "yes" } else { "no" },
-                &plan.label,
-            ]);
-        }
-        table.write(out)
+        table!(out, &found.plans, |plan| {
+            word("ID") => plan.id,
+            number("CHAIN ID").optional(1) => plan.chain_id,
+            number("PRICE") => plan.token_amount,
+            word("TOKEN") => plan.token_symbol,
+            word("KIND").optional(4) => plan.payment_kind.as_str(),
+            amount("CREDITS") => plan.credits,
+            amount("BONUS").optional(3) => plan.bonus_credits,
+            word("ON SALE").optional(2) => if plan.active { "yes" } else { "no" },
+            text("LABEL").optional(5) => plan.label,
+        })
     }
 }

@@ -60,26 +60,8 @@ pub(super) struct ListedPlan {
 }
 
 /// The fields of a plan, and those that services print with one.
-const FIELDS: [&str; 18] = [
-    "id",
-    "chain_id",
-    "token_symbol",
-    "payment_kind",
-    "credits",
-    "bonus_credits",
-    "token_amount",
-    "token_contract",
-    "token_decimals",
-    "label",
-    "description",
-    "offer",
-    "discount_percent",
-    "active",
-    "recipient",
-    "sort_order",
-    "rpc_url",
-    "buys",
-];
+const FIELDS: &str = "id chain_id token_symbol payment_kind credits bonus_credits token_amount token_contract \
+                      token_decimals label description offer discount_percent active recipient sort_order rpc_url buys";
 
 impl<'a> PlanList<'a> {
     /// Reads an array of plans, or an object with one.
@@ -114,7 +96,7 @@ impl ListedPlan {
     /// The names of unknown fields.
     pub(super) fn unknown_fields(raw: &RawValue) -> Result<Vec<String>, serde_json::Error> {
         let fields: BTreeMap<String, &RawValue> = serde_json::from_str(raw.get())?;
-        Ok(fields.into_keys().filter(|name| !FIELDS.contains(&name.as_str())).collect())
+        Ok(fields.into_keys().filter(|name| !FIELDS.split(' ').any(|field| field == name)).collect())
     }
 
     /// The plan. `position` is its sort order if it has none. `usual` is the chain's recipient, which is not repeated

@@ -9,7 +9,7 @@ use metering_core::chains::Address;
 use metering_core::money::DecimalError;
 use metering_core::payments::{PaymentKind, Plan, PlanKey, TokenAmount};
 
-use super::key_args::KeyArgs;
+use super::sale::KeyArgs;
 use super::unconfigured;
 use crate::admin::session::Session;
 use crate::failure::Failure;

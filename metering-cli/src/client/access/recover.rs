@@ -9,6 +9,7 @@ use metering_core::access::Email;
 use metering_core::charging::IdempotencyKey;
 use metering_core::signups::LinkToken;
 use serde::Serialize;
+use serde_json::json;
 
 use crate::client::access::new_key::Replacement;
 use crate::client::charging::call::generate_key;
@@ -73,7 +74,7 @@ impl RecoverArgs {
 
     async fn ask(&self, session: &Session) -> Result<(), Failure> {
         let email = self.email.as_ref().ok_or_else(|| Failure::Usage("name the address with --email".to_owned()))?;
-        session.anonymous().post("/api-key/recover/email", &AskRequest { email }).await?;
+        session.anonymous().post("/api-key/recover/email", &json!({"email": email})).await?;
         notice(&format!(
             "If an account has verified {email}, a link is on its way there. Within ten minutes, run\n  \
              metering recover --link \"LINK\""
@@ -101,11 +102,6 @@ impl RecoverArgs {
             session.profile.name()
         )))
     }
-}
-
-#[derive(Serialize)]
-struct AskRequest<'a> {
-    email: &'a Email,
 }
 
 #[derive(Serialize)]

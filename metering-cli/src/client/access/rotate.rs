@@ -9,6 +9,7 @@ use metering_core::chains::Address;
 use metering_core::charging::IdempotencyKey;
 use metering_evm::Wallet;
 use serde::{Deserialize, Serialize};
+use serde_json::json;
 
 use crate::client::access::current_key;
 use crate::client::payments::payment::consent::Consent;
@@ -177,15 +178,8 @@ pub(crate) async fn rotated(session: &Session, wallet: &Wallet, consent: Consent
 }
 
 async fn verify(session: &Session, address: Address, nonce: &str, signature: &str) -> Result<Issued, Failure> {
-    #[derive(Serialize)]
-    struct VerifyRequest<'a> {
-        address: Address,
-        nonce: &'a str,
-        signature: &'a str,
-    }
-    let response =
-        session.anonymous().post("/api-key/recover/verify", &VerifyRequest { address, nonce, signature }).await;
-    match response {
+    let proof = json!({"address": address, "nonce": nonce, "signature": signature});
+    match session.anonymous().post("/api-key/recover/verify", &proof).await {
         Ok(response) => Ok(response.json()?),
         Err(ClientError::Unreachable(why)) => Err(Failure::TryLater(format!(
             "the service did not respond ({why}): the old key may have been replaced; run `metering rotate` again to \
@@ -197,11 +191,8 @@ async fn verify(session: &Session, address: Address, nonce: &str, signature: &st
 
 impl Challenge {
     async fn request(session: &Session, address: Address) -> Result<Self, Failure> {
-        #[derive(Serialize)]
-        struct ChallengeRequest {
-            address: Address,
-        }
-        let response = session.anonymous().post("/api-key/recover/challenge", &ChallengeRequest { address }).await?;
+        let wallet = json!({"address": address});
+        let response = session.anonymous().post("/api-key/recover/challenge", &wallet).await?;
         let challenge: Self = response.json()?;
         let request = Request { service: session.url(), message: &challenge.message, effect: "" };
         request.names(&[&address.to_string(), &challenge.nonce])?;

@@ -8,10 +8,9 @@ use metering_client::tools::{TOOL_PREFIX_HEADER, ToolPrefix};
 use metering_core::Catalogue;
 use metering_core::catalogue::{BodyUse, ParamLocation, ParamType, Pricing, Route};
 
-use crate::client::session::ProfileArgs;
+use crate::client::session::options::CallOptions;
 use crate::failure::Failure;
 use crate::json::write_as_sent;
-use crate::output::Format;
 use crate::table::{Column, Table};
 
 /// The path of the service's catalogue.
@@ -27,16 +26,13 @@ Examples:
   metering routes --json | jq -r .endpoints[].path")]
 pub(crate) struct RoutesArgs {
     #[command(flatten)]
-    profile: ProfileArgs,
-    #[command(flatten)]
-    format: Format,
+    options: CallOptions,
 }
 
 impl RoutesArgs {
     pub(crate) async fn run(self, out: &mut dyn Write) -> Result<(), Failure> {
-        let session = self.profile.open()?;
-        let Fetched { catalogue, text, .. } = fetch(&session.anonymous()).await?;
-        if self.format.json {
+        let Fetched { catalogue, text, .. } = fetch(&self.options.open()?.anonymous()).await?;
+        if self.options.json() {
             return write_as_sent(out, text.as_bytes());
         }
         table_of(&catalogue).write(out)

@@ -5,12 +5,12 @@ use std::io::Write;
 use clap::{Args, Subcommand};
 use metering_client::calls::account::{GetRequest, ListHeldRequests, OfRequest};
 use metering_core::charging::HoldId;
-use metering_core::wire::{RequestDocument, RequestsDocument};
+use metering_core::wire::RequestsDocument;
 
-use crate::client::session::ProfileArgs;
 use crate::client::session::documents::Document;
+use crate::client::session::options::CallOptions;
 use crate::failure::Failure;
-use crate::output::{Format, notice};
+use crate::output::notice;
 use crate::requests;
 
 /// The most requests that the service lists.
@@ -33,9 +33,7 @@ pub(crate) struct RequestsArgs {
     #[command(subcommand)]
     command: Option<Command>,
     #[command(flatten)]
-    profile: ProfileArgs,
-    #[command(flatten)]
-    format: Format,
+    options: CallOptions,
 }
 
 #[derive(Debug, Subcommand)]
@@ -53,13 +51,11 @@ Examples:
   metering requests show req_0123456789abcdef0123456789abcdef
   metering requests show req_0123456789abcdef0123456789abcdef --json")]
 struct ShowArgs {
-    #[command(flatten)]
-    profile: ProfileArgs,
     /// The request's id.
     #[arg(value_name = "REQUEST")]
     id: HoldId,
     #[command(flatten)]
-    format: Format,
+    options: CallOptions,
 }
 
 impl RequestsArgs {
@@ -67,9 +63,9 @@ impl RequestsArgs {
         if let Some(Command::Show(args)) = self.command {
             return args.run(out).await;
         }
-        let client = self.profile.open()?.client()?;
+        let client = self.options.client()?;
         let document: Document<RequestsDocument> = Document::of(client.call::<ListHeldRequests>(&(), &()).await?)?;
-        if self.format.json {
+        if self.options.json() {
             document.write_json(out)?;
         } else {
             requests::write_list(out, &document.content.data)?;
@@ -84,9 +80,7 @@ impl RequestsArgs {
 
 impl ShowArgs {
     async fn run(self, out: &mut dyn Write) -> Result<(), Failure> {
-        let client = self.profile.open()?.client()?;
         let of = OfRequest { id: self.id.to_string() };
-        let document: Document<RequestDocument> = Document::of(client.call::<GetRequest>(&of, &()).await?)?;
-        if self.format.json { document.write_json(out) } else { requests::write(out, &[], &document.content) }
+        self.options.call::<GetRequest>(&of, &(), out, |request, out| requests::write(out, &[], request)).await
     }
 }

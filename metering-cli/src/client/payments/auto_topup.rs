@@ -8,11 +8,9 @@ use metering_core::Credits;
 use metering_core::payments::TopUpStop;
 use metering_core::wire::{AutoTopUpRequest, AutoTopUpResponse};
 
-use crate::client::session::ProfileArgs;
-use crate::client::session::documents::Document;
+use crate::client::session::options::CallOptions;
 use crate::failure::Failure;
 use crate::keys::terms::threshold;
-use crate::output::Format;
 
 /// Show, turn on or turn off automatic top-ups with a saved card.
 ///
@@ -32,23 +30,23 @@ pub(crate) struct AutoTopupArgs {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    Show(ShowArgs),
-    On(OnArgs),
-    Off(OffArgs),
-    RemoveCard(RemoveCardArgs),
-}
-
-/// Show the saved card and the automatic top-ups.
-#[derive(Debug, Args)]
-#[command(after_help = "\
+    /// Show the saved card and the automatic top-ups.
+    #[command(after_help = "\
 Examples:
   metering auto-topup show
   metering auto-topup show --json")]
-struct ShowArgs {
-    #[command(flatten)]
-    profile: ProfileArgs,
-    #[command(flatten)]
-    format: Format,
+    Show(CallOptions),
+    On(OnArgs),
+    /// Turn automatic top-ups off. The card stays saved.
+    #[command(after_help = "\
+Example:
+  metering auto-topup off")]
+    Off(CallOptions),
+    /// Turn automatic top-ups off, and remove the saved card.
+    #[command(after_help = "\
+Example:
+  metering auto-topup remove-card")]
+    RemoveCard(CallOptions),
 }
 
 /// Charge the saved card when the balance is low, also after a charge failed.
@@ -57,8 +55,6 @@ struct ShowArgs {
 Example:
   metering auto-topup on --plan starter --below 5 --monthly-limit 50.00")]
 struct OnArgs {
-    #[command(flatten)]
-    profile: ProfileArgs,
     /// The plan to buy, one that is sold by card, at its present price.
     #[arg(long, value_name = "PLAN")]
     plan: String,
@@ -69,53 +65,21 @@ struct OnArgs {
     #[arg(long, value_name = "AMOUNT")]
     monthly_limit: String,
     #[command(flatten)]
-    format: Format,
-}
-
-/// Turn automatic top-ups off. The card stays saved.
-#[derive(Debug, Args)]
-#[command(after_help = "\
-Example:
-  metering auto-topup off")]
-struct OffArgs {
-    #[command(flatten)]
-    profile: ProfileArgs,
-    #[command(flatten)]
-    format: Format,
-}
-
-/// Turn automatic top-ups off, and remove the saved card.
-#[derive(Debug, Args)]
-#[command(after_help = "\
-Example:
-  metering auto-topup remove-card")]
-struct RemoveCardArgs {
-    #[command(flatten)]
-    profile: ProfileArgs,
-    #[command(flatten)]
-    format: Format,
+    options: CallOptions,
 }
 
 impl AutoTopupArgs {
     pub(crate) async fn run(self, out: &mut dyn Write) -> Result<(), Failure> {
-        let (response, format) = match self.command {
-            Command::Show(ShowArgs { profile, format }) => {
-                (profile.open()?.client()?.call::<GetAutoTopUp>(&(), &()).await?, format)
-            }
-            Command::On(OnArgs { profile, plan, below, monthly_limit, format }) => {
+        match self.command {
+            Command::Show(options) => options.call::<GetAutoTopUp>(&(), &(), out, write).await,
+            Command::On(OnArgs { plan, below, monthly_limit, options }) => {
                 let (plan_id, threshold, monthly_limit) = (Some(plan), Some(below), Some(monthly_limit));
                 let request = AutoTopUpRequest { plan_id, threshold, monthly_limit };
-                (profile.open()?.client()?.call::<SetAutoTopUp>(&(), &request).await?, format)
+                options.call::<SetAutoTopUp>(&(), &request, out, write).await
             }
-            Command::Off(OffArgs { profile, format }) => {
-                (profile.open()?.client()?.call::<EndAutoTopUp>(&(), &()).await?, format)
-            }
-            Command::RemoveCard(RemoveCardArgs { profile, format }) => {
-                (profile.open()?.client()?.call::<RemoveCard>(&(), &()).await?, format)
-            }
-        };
-        let document: Document<AutoTopUpResponse> = Document::of(response)?;
-        if format.json { document.write_json(out) } else { write(&document.content, out) }
+            Command::Off(options) => options.call::<EndAutoTopUp>(&(), &(), out, write).await,
+            Command::RemoveCard(options) => options.call::<RemoveCard>(&(), &(), out, write).await,
+        }
     }
 }
 

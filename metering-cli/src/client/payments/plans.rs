@@ -7,11 +7,10 @@ use clap::Args;
 use serde::Deserialize;
 
 use crate::client::money::amount::Amount;
-use crate::client::session::ProfileArgs;
-use crate::client::session::documents::Document;
+use crate::client::session::options::CallOptions;
 use crate::failure::Failure;
-use crate::output::{Format, notice};
-use crate::table::{Column, Table, write_pairs};
+use crate::output::notice;
+use crate::table::{table, write_pairs};
 
 /// List the plans on sale.
 #[derive(Debug, Args)]
@@ -21,9 +20,7 @@ Examples:
   metering plans --url https://api.example.com --json")]
 pub(crate) struct PlansArgs {
     #[command(flatten)]
-    profile: ProfileArgs,
-    #[command(flatten)]
-    format: Format,
+    options: CallOptions,
 }
 
 /// The fields read from the response to `GET /credits/plans`.
@@ -58,25 +55,10 @@ struct Chain {
     name: String,
 }
 
-const COLUMNS: &[Column] = &[
-    Column::word("PLAN"),
-    Column::text("CHAIN"),
-    Column::word("PRICE"),
-    Column::amount("CREDITS"),
-    Column::amount("BONUS").optional(2),
-    Column::number("DISCOUNT").optional(3),
-    Column::text("LABEL").optional(1),
-    Column::text("BUYS").optional(4),
-];
-
 impl PlansArgs {
     pub(crate) async fn run(self, out: &mut dyn Write) -> Result<(), Failure> {
-        let session = self.profile.open()?;
-        let document: Document<Plans> = Document::get(&session.anonymous(), "/credits/plans").await?;
-        if self.format.json {
-            return document.write_json(out);
-        }
-        document.content.write(out)
+        let response = self.options.open()?.anonymous().get("/credits/plans").await?;
+        self.options.print::<Plans>(response, out, Plans::write)
     }
 }
 
@@ -85,15 +67,17 @@ impl Plans {
         if self.plans.is_empty() {
             notice("No plans are on sale.");
         }
-        let mut table = Table::new(COLUMNS);
-        for plan in &self.plans {
-            let price = format!("{} {}", plan.token_amount, plan.token_symbol);
-            let discount = plan.discount_percent.map(|percent| format!("{percent} %")).unwrap_or_default();
-            let chain = self.chain_name(plan.chain_id);
-            let buys = plan.buys.join(" or ");
-            table.row([&plan.id, &chain, &price, &plan.credits, &plan.bonus_credits, &discount, &plan.label, &buys]);
-        }
-        table.write(out)?;
+        table!(out, &self.plans, |plan| {
+            word("PLAN") => plan.id,
+            text("CHAIN") => self.chain_name(plan.chain_id),
+            word("PRICE") => format!("{} {}", plan.token_amount, plan.token_symbol),
+            amount("CREDITS") => plan.credits,
+            amount("BONUS").optional(2) => plan.bonus_credits,
+            number("DISCOUNT").optional(3) =>
+                plan.discount_percent.map(|percent| format!("{percent} %")).unwrap_or_default(),
+            text("LABEL").optional(1) => plan.label,
+            text("BUYS").optional(4) => plan.buys.join(" or "),
+        })?;
         if !self.terms_url.is_empty() {
             writeln!(out)?;
             write_pairs(out, &[("Terms", &self.terms_url as &dyn Display)])?;

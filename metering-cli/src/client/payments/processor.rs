@@ -4,7 +4,7 @@
 use std::io::Write;
 use std::path::PathBuf;
 
-use clap::{Args, Subcommand};
+use clap::Args;
 use metering_client::Client;
 use metering_client::calls::payments::{CreditPayment, ReversePayment};
 use metering_core::Credits;
@@ -13,42 +13,33 @@ use metering_core::wire::{
 };
 use zeroize::Zeroizing;
 
-use crate::client::session::ProfileArgs;
 use crate::client::session::documents::Document;
+use crate::client::session::options::CallOptions;
+use crate::commands::commands;
 use crate::failure::Failure;
-use crate::output::{Format, notice};
+use crate::output::notice;
 use crate::table::write_pairs;
 
 const SECRET_VARIABLE: &str = "METERING_CLIENT_PAYMENTS_SECRET";
 
-/// Report payments that a processor took for your service, such as card payments, and their reversals.
-#[derive(Debug, Args)]
-#[command(
-    arg_required_else_help = true,
-    after_help = "\
+commands! {
+    /// Report payments that a processor took for your service, such as card payments, and their reversals.
+    #[command(after_help = "\
 These commands need the payments secret of the service (billing.payments_secret_file), not a key. Each payment and each
 reversal counts once, by the processor's id, so a command can be run again.
 
 Examples:
   metering payments credit --processor paddle --id txn_1 --account org_1 --amount 10.00 --currency EUR --plan starter
-  metering payments reverse --processor paddle --id adj_1 --payment txn_1"
-)]
-pub(crate) struct PaymentsArgs {
-    #[command(subcommand)]
-    command: Command,
-}
-
-#[derive(Debug, Subcommand)]
-enum Command {
-    Credit(CreditArgs),
-    Reverse(ReverseArgs),
+  metering payments reverse --processor paddle --id adj_1 --payment txn_1")]
+    PaymentsArgs {
+        Credit(CreditArgs),
+        Reverse(ReverseArgs),
+    }
 }
 
 /// What both commands need.
 #[derive(Debug, Args)]
 struct ReportArgs {
-    #[command(flatten)]
-    profile: ProfileArgs,
     /// A file with the payments secret; by default, it is in METERING_CLIENT_PAYMENTS_SECRET.
     #[arg(long, value_name = "FILE")]
     secret_file: Option<PathBuf>,
@@ -56,7 +47,7 @@ struct ReportArgs {
     #[arg(long, value_name = "NAME")]
     processor: String,
     #[command(flatten)]
-    format: Format,
+    options: CallOptions,
 }
 
 /// Credit a payment to an account. Report it when the processor has the money.
@@ -119,15 +110,6 @@ struct ReverseArgs {
     restored: bool,
 }
 
-impl PaymentsArgs {
-    pub(crate) async fn run(self, out: &mut dyn Write) -> Result<(), Failure> {
-        match self.command {
-            Command::Credit(args) => args.run(out).await,
-            Command::Reverse(args) => args.run(out).await,
-        }
-    }
-}
-
 impl ReportArgs {
     /// A client with the payments secret, and no key.
     fn client(&self) -> Result<Client, Failure> {
@@ -139,7 +121,7 @@ impl ReportArgs {
             })?,
         };
         let secret = Zeroizing::new(secret);
-        Ok(self.profile.open()?.anonymous().with_billing_secret(secret.trim())?)
+        Ok(self.options.open()?.anonymous().with_billing_secret(secret.trim())?)
     }
 }
 
@@ -159,7 +141,7 @@ impl CreditArgs {
         let document: Document<ProcessorPaymentResponse> =
             Document::of(client.call::<CreditPayment>(&(), &request).await?)?;
         let credited = &document.content;
-        if self.report.format.json {
+        if self.report.options.json() {
             document.write_json(out)?;
         } else {
             let plan = credited.plan_id.as_deref().unwrap_or("-");
@@ -198,7 +180,7 @@ impl ReverseArgs {
         let document: Document<ProcessorReversalResponse> =
             Document::of(client.call::<ReversePayment>(&(), &request).await?)?;
         let reversed = &document.content;
-        if self.report.format.json {
+        if self.report.options.json() {
             document.write_json(out)?;
         } else {
             let amount = format!("{} {}", reversed.amount_reversed, reversed.currency);

@@ -4,7 +4,6 @@ mod receipt;
 
 use std::io::Write;
 
-use clap::builder::RangedU64ValueParser;
 use clap::{Args, Subcommand};
 use metering_client::calls::account::{GetReceipt, ListReceipts, OfReceipt, ReceiptsPage};
 use metering_core::wire::ValueDocument;
@@ -12,11 +11,11 @@ use metering_core::wire::call::{Bounded, EntryNumber};
 use serde::Deserialize;
 
 use crate::client::payments::receipts::receipt::Receipt;
-use crate::client::session::ProfileArgs;
-use crate::client::session::documents::Document;
+use crate::client::session::options::CallOptions;
+use crate::commands::up_to;
 use crate::failure::Failure;
-use crate::output::{Format, notice};
-use crate::table::{Column, Table};
+use crate::output::notice;
+use crate::table::table;
 
 /// List the receipts for the account's purchases, newest first, or show one.
 #[derive(Debug, Args)]
@@ -31,21 +30,14 @@ Examples:
 pub(crate) struct ReceiptsArgs {
     #[command(subcommand)]
     command: Option<Command>,
-    #[command(flatten)]
-    profile: ProfileArgs,
     /// How many receipts to show: 1 to 100.
-    #[arg(
-        long,
-        value_name = "N",
-        default_value_t = 20,
-        value_parser = RangedU64ValueParser::<u32>::new().range(1..=100)
-    )]
+    #[arg(long, value_name = "N", default_value_t = 20, value_parser = up_to(100))]
     limit: u32,
     /// Show the receipts that follow; the value of `next` in the previous JSON output.
     #[arg(long, value_name = "NEXT", value_parser = clap::value_parser!(i64).range(0..))]
     before: Option<i64>,
     #[command(flatten)]
-    format: Format,
+    options: CallOptions,
 }
 
 #[derive(Debug, Subcommand)]
@@ -62,13 +54,11 @@ Examples:
   metering receipts show R-8453-9F86D081884C7D65
   metering receipts show R-8453-9F86D081884C7D65 --json")]
 struct ShowArgs {
-    #[command(flatten)]
-    profile: ProfileArgs,
     /// The number of the receipt, or of one of its credit notes.
     #[arg(value_name = "NUMBER")]
     number: String,
     #[command(flatten)]
-    format: Format,
+    options: CallOptions,
 }
 
 /// The fields read from the response to `GET /credits/receipts`.
@@ -78,32 +68,21 @@ struct Receipts {
     next: Option<i64>,
 }
 
-const COLUMNS: &[Column] = &[
-    Column::word("NUMBER"),
-    Column::time("ISSUED"),
-    Column::state("STATUS").optional(2),
-    Column::text("PLAN").optional(1),
-    Column::amount("CREDITS"),
-    Column::word("PAID").optional(3),
-];
-
 impl ReceiptsArgs {
     pub(crate) async fn run(self, out: &mut dyn Write) -> Result<(), Failure> {
         if let Some(Command::Show(args)) = self.command {
             return args.run(out).await;
         }
-        let client = self.profile.open()?.client()?;
         let page = ReceiptsPage { before: self.before.map(EntryNumber), limit: Bounded(self.limit) };
-        let document: Document<Receipts> = Document::of(client.call::<ListReceipts>(&page, &()).await?)?;
-        if self.format.json {
-            return document.write_json(out);
-        }
-        document.content.write(out)?;
-        out.flush()?;
-        if let Some(next) = document.content.next {
-            notice(&format!("`metering receipts --before {next}` shows older ones."));
-        }
-        Ok(())
+        let response = self.options.client()?.call::<ListReceipts>(&page, &()).await?;
+        self.options.print::<Receipts>(response, out, |receipts, out| {
+            receipts.write(out)?;
+            out.flush()?;
+            if let Some(next) = receipts.next {
+                notice(&format!("`metering receipts --before {next}` shows older ones."));
+            }
+            Ok(())
+        })
     }
 }
 
@@ -112,21 +91,20 @@ impl Receipts {
         if self.receipts.is_empty() {
             return Ok(writeln!(out, "No purchases yet.")?);
         }
-        let mut table = Table::new(COLUMNS);
-        for receipt in &self.receipts {
-            let (plan, credits, payment) = (receipt.plan(), receipt.credits.signed(), &receipt.payment);
-            let paid = ValueDocument::beside(payment.paid(), payment.value.as_ref());
-            table.row([&receipt.number, &receipt.issued_at, &receipt.status, &plan, &credits, &paid]);
-        }
-        table.write(out)
+        table!(out, &self.receipts, |receipt| {
+            word("NUMBER") => receipt.number,
+            time("ISSUED") => receipt.issued_at,
+            state("STATUS").optional(2) => receipt.status,
+            text("PLAN").optional(1) => receipt.plan(),
+            amount("CREDITS") => receipt.credits.signed(),
+            word("PAID").optional(3) => ValueDocument::beside(receipt.payment.paid(), receipt.payment.value.as_ref()),
+        })
     }
 }
 
 impl ShowArgs {
     async fn run(self, out: &mut dyn Write) -> Result<(), Failure> {
-        let client = self.profile.open()?.client()?;
-        let response = client.call::<GetReceipt>(&OfReceipt { number: self.number }, &()).await?;
-        let document: Document<Receipt> = Document::of(response)?;
-        if self.format.json { document.write_json(out) } else { document.content.write(out) }
+        let response = self.options.client()?.call::<GetReceipt>(&OfReceipt { number: self.number }, &()).await?;
+        self.options.print::<Receipt>(response, out, Receipt::write)
     }
 }

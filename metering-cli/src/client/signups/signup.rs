@@ -14,7 +14,8 @@ use std::time::Duration;
 
 use clap::Args;
 use metering_core::{ApiKey, Clock, SystemClock};
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
+use serde_json::json;
 use zeroize::Zeroizing;
 
 use crate::client::access::private_file::FileLock;
@@ -63,13 +64,6 @@ pub(crate) struct SignupArgs {
     show_key: bool,
     #[command(flatten)]
     format: Format,
-}
-
-/// The body of `POST /signup/initiate`.
-#[derive(Serialize)]
-struct Initiate<'a> {
-    email: &'a str,
-    agent_name: &'a str,
 }
 
 /// The response to `POST /signup/initiate`.
@@ -166,7 +160,7 @@ impl SignupArgs {
             let problem = "a new signup needs --email EMAIL and --agent-name NAME";
             return Err(Failure::Usage(problem.to_owned()));
         };
-        let body = Initiate { email, agent_name };
+        let body = json!({"email": email, "agent_name": agent_name});
         let response: InitiateResponse = session.anonymous().post("/signup/initiate", &body).await?.json()?;
         let lifetime = Duration::from_secs(response.expires_in).min(MAX_SESSION);
         let pending = Pending {

@@ -7,7 +7,7 @@ use serde::Deserialize;
 use crate::client::money::amount::Amount;
 use crate::failure::Failure;
 use crate::requests::with_model;
-use crate::table::{Column, Table};
+use crate::table::table;
 
 /// The fields read from the response to `GET /credits/usage`.
 #[derive(Debug, Deserialize)]
@@ -31,26 +31,16 @@ struct Entry {
     created_at: String,
 }
 
-const COLUMNS: &[Column] = &[
-    Column::time("TIME"),
-    Column::word("TYPE"),
-    Column::text("ROUTE"),
-    Column::word("SOURCE").optional(2),
-    Column::number("CALLS").optional(1),
-    Column::amount("AMOUNT"),
-];
-
 impl Activity {
     pub(super) fn write(&self, out: &mut dyn Write) -> Result<(), Failure> {
-        let mut table = Table::new(COLUMNS);
-        for entry in &self.transactions {
-            let source = entry.client_source.as_deref().unwrap_or_default();
-            // Only usage entries count calls.
-            let calls = entry.calls.filter(|_| entry.route_template.is_some());
-            let calls = calls.map(|calls| calls.to_string()).unwrap_or_default();
-            table.row([&entry.created_at, &entry.kind(), &entry.subject(), &source, &calls, &entry.amount.signed()]);
-        }
-        table.write(out)
+        table!(out, &self.transactions, |entry| {
+            time("TIME") => entry.created_at,
+            word("TYPE") => entry.kind(),
+            text("ROUTE") => entry.subject(),
+            word("SOURCE").optional(2) => entry.client_source.as_deref().unwrap_or_default(),
+            number("CALLS").optional(1) => entry.calls(),
+            amount("AMOUNT") => entry.amount.signed(),
+        })
     }
 }
 
@@ -62,6 +52,12 @@ impl Entry {
             "hold_released" => "released",
             kind => kind,
         }
+    }
+
+    /// Only usage entries count calls.
+    fn calls(&self) -> String {
+        let calls = self.calls.filter(|_| self.route_template.is_some());
+        calls.map(|calls| calls.to_string()).unwrap_or_default()
     }
 
     /// The route of a usage entry; of any other entry, the plan or its description.

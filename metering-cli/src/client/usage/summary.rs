@@ -9,7 +9,7 @@ use crate::client::usage::bars::Bars;
 use crate::failure::Failure;
 use crate::requests::with_model;
 use crate::screen::Screen;
-use crate::table::{Column, Table, write_pairs};
+use crate::table::{Column, Table, table, write_pairs};
 
 /// The fields read from the response to `GET /credits/usage/summary`.
 #[derive(Debug, Deserialize)]
@@ -59,11 +59,6 @@ struct Key {
 }
 
 const BY_DAY: &[Column] = &[Column::word("DAY"), Column::number("CALLS"), Column::amount("CREDITS USED")];
-const BY_ROUTE: &[Column] =
-    &[Column::text("ROUTE"), Column::word("METHOD").optional(1), Column::number("CALLS"), Column::amount("CREDITS")];
-const BY_KEY: &[Column] =
-    &[Column::id("KEY"), Column::text("NAME"), Column::number("CALLS").optional(1), Column::amount("CREDITS")];
-
 impl Summary {
     pub(super) fn write(&self, top: usize, screen: Screen, out: &mut dyn Write) -> Result<(), Failure> {
         let window = self.window.as_ref().unwrap_or(&self.totals);
@@ -93,11 +88,12 @@ impl Summary {
     }
 
     fn write_keys(&self, out: &mut dyn Write) -> Result<(), Failure> {
-        let mut table = Table::new(BY_KEY);
-        for Key { key_id, key_name, call_count, credits_used } in &self.by_key {
-            table.row([key_id, key_name, call_count, credits_used]);
-        }
-        table.write(out)
+        table!(out, &self.by_key, |Key { key_id, key_name, call_count, credits_used }| {
+            id("KEY") => key_id,
+            text("NAME") => key_name,
+            number("CALLS").optional(1) => call_count,
+            amount("CREDITS") => credits_used,
+        })
     }
 
     /// The table of days, with a bar next to each.
@@ -124,13 +120,12 @@ impl Summary {
     }
 
     fn write_endpoints(&self, top: usize, out: &mut dyn Write) -> Result<(), Failure> {
-        let mut table = Table::new(BY_ROUTE);
-        for endpoint in self.by_endpoint.iter().take(top) {
-            let Endpoint { route_template, model, http_method, call_count, credits_used } = endpoint;
-            let route = with_model(route_template, model.as_deref());
-            table.row([&route, http_method, call_count, credits_used]);
-        }
-        table.write(out)?;
+        table!(out, self.by_endpoint.iter().take(top), |endpoint| {
+            text("ROUTE") => with_model(&endpoint.route_template, endpoint.model.as_deref()),
+            word("METHOD").optional(1) => endpoint.http_method,
+            number("CALLS") => endpoint.call_count,
+            amount("CREDITS") => endpoint.credits_used,
+        })?;
         let more = self.by_endpoint.len().saturating_sub(top);
         if more > 0 {
             writeln!(out, "and {more} more; use --top to show them")?;

@@ -6,7 +6,7 @@ use serde::Deserialize;
 
 use crate::client::money::amount::Amount;
 use crate::failure::Failure;
-use crate::table::{Column, Table, write_pairs};
+use crate::table::{table, write_pairs};
 
 /// The fields read from the response to `GET /credits/usage/volumes`.
 #[derive(Debug, Deserialize)]
@@ -25,14 +25,6 @@ struct Route {
     free_calls_left: u32,
 }
 
-const COLUMNS: &[Column] = &[
-    Column::text("ROUTE"),
-    Column::word("METHOD").optional(1),
-    Column::number("CALLS"),
-    Column::number("FREE CALLS LEFT"),
-    Column::number("NEXT PRICE"),
-];
-
 impl Volumes {
     pub(super) fn write(&self, out: &mut dyn Write) -> Result<(), Failure> {
         write_pairs(out, &[("Month", &self.month), ("Resets at", &self.resets_at)])?;
@@ -41,10 +33,12 @@ impl Volumes {
             writeln!(out, "No route of this service has volume tiers.")?;
             return Ok(());
         }
-        let mut table = Table::new(COLUMNS);
-        for Route { route_template, http_method, call_count, next_price, free_calls_left } in &self.routes {
-            table.row([route_template, http_method, call_count, free_calls_left, next_price]);
-        }
-        table.write(out)
+        table!(out, &self.routes, |Route { route_template, http_method, call_count, next_price, free_calls_left }| {
+            text("ROUTE") => route_template,
+            word("METHOD").optional(1) => http_method,
+            number("CALLS") => call_count,
+            number("FREE CALLS LEFT") => free_calls_left,
+            number("NEXT PRICE") => next_price,
+        })
     }
 }

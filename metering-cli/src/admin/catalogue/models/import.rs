@@ -17,7 +17,7 @@ use crate::admin::session::Session;
 use crate::failure::Failure;
 use crate::new_file::refuse_special;
 use crate::output::{Format, write_json};
-use crate::table::{Column, Table, write_pairs};
+use crate::table::{Column, Table, table, write_pairs};
 
 /// Write the prices of a price map that LiteLLM publishes into a file with models, and show what that changes.
 #[derive(Debug, Args)]
@@ -85,7 +85,6 @@ struct Listed<'i> {
     what: &'i str,
 }
 
-const CHANGES: &[Column] = &[Column::word("CHANGE"), Column::text("MODEL"), Column::text("CREDITS PER MILLION")];
 const NOT_CHARGED: &[Column] = &[Column::text("NOT CHARGED"), Column::text("PRICE")];
 const LEFT_OUT: &[Column] = &[Column::text("LEFT OUT"), Column::text("BECAUSE")];
 
@@ -141,11 +140,11 @@ impl ImportArgs {
         write_pairs(out, &[("File", &written), ("Models", &import.models.len()), ("Changes", &changes.len())])?;
         if !changes.is_empty() {
             writeln!(out)?;
-            let mut table = Table::new(CHANGES);
-            for change in changes {
-                table.row([&change.change.as_str(), &change.model, &in_words(change)]);
-            }
-            table.write(out)?;
+            table!(out, changes, |change| {
+                word("CHANGE") => change.change.as_str(),
+                text("MODEL") => change.model,
+                text("CREDITS PER MILLION") => in_words(change),
+            })?;
         }
         for (columns, rows) in [(NOT_CHARGED, &import.not_charged), (LEFT_OUT, &import.left_out)] {
             if !rows.is_empty() {

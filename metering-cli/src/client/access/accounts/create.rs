@@ -12,10 +12,10 @@ use metering_core::wire::{CreateChildRequest, IssuedChildResponse};
 
 use crate::client::access::keys::issued::attempts;
 use crate::client::charging::call::generate_key;
-use crate::client::session::ProfileArgs;
 use crate::client::session::documents::Document;
+use crate::client::session::options::CallOptions;
 use crate::failure::Failure;
-use crate::output::{Format, notice};
+use crate::output::notice;
 use crate::table::write_pairs;
 
 /// Create a child account, and print its first key. The key is shown only once.
@@ -27,8 +27,6 @@ Examples:
   metering accounts create customer-1
   metering accounts create customer-2 --per-minute 60 --per-day 10000")]
 pub(super) struct CreateArgs {
-    #[command(flatten)]
-    profile: ProfileArgs,
     /// Its name: letters, digits, hyphens and underscores.
     #[arg(value_name = "NAME")]
     name: AgentName,
@@ -42,7 +40,7 @@ pub(super) struct CreateArgs {
     #[arg(long, value_name = "KEY", value_parser = IdempotencyKey::parse)]
     idempotency_key: Option<IdempotencyKey>,
     #[command(flatten)]
-    format: Format,
+    options: CallOptions,
 }
 
 impl CreateArgs {
@@ -51,9 +49,9 @@ impl CreateArgs {
         let rate_limits = limits.map(|(minute, day)| RateLimits::per_minute(minute).and_per_day(day));
         let request = CreateChildRequest { agent_name: Some(self.name.to_string()), rate_limits };
         let once = self.idempotency_key.unwrap_or_else(generate_key);
-        let client = self.profile.open()?.client()?.with_idempotency_key(once.clone());
+        let client = self.options.client()?.with_idempotency_key(once.clone());
         let response = attempts(&once, async || client.call::<CreateChildAccount>(&(), &request).await).await?;
-        write(&response, self.format.json, out)
+        write(&response, self.options.json(), out)
     }
 }
 

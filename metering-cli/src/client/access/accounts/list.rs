@@ -3,17 +3,15 @@
 use std::io::Write;
 
 use clap::Args;
-use clap::builder::RangedU64ValueParser;
 use metering_client::calls::child_accounts::{ChildrenDays, ChildrenPage, GetChildrenUsage, ListChildAccounts};
 use metering_core::store::Cursor;
 use metering_core::wire::call::Bounded;
-use metering_core::wire::{ChildAccountsDocument, ChildrenUsageDocument};
 
-use crate::client::session::ProfileArgs;
-use crate::client::session::documents::Document;
+use crate::client::session::options::CallOptions;
+use crate::commands::up_to;
 use crate::failure::Failure;
-use crate::output::{Format, notice};
-use crate::table::{Column, Table};
+use crate::output::notice;
+use crate::table::table;
 
 /// List child accounts with their balances, oldest first.
 #[derive(Debug, Args)]
@@ -22,54 +20,36 @@ Examples:
   metering accounts list
   metering accounts list --json")]
 pub(super) struct ListArgs {
-    #[command(flatten)]
-    profile: ProfileArgs,
     /// Show the accounts that follow; the value of `next` in the previous JSON output.
     #[arg(long, value_name = "NEXT")]
     after: Option<String>,
     #[command(flatten)]
-    format: Format,
+    options: CallOptions,
 }
-
-const ACCOUNTS: &[Column] = &[
-    Column::id("ACCOUNT"),
-    Column::word("NAME"),
-    Column::amount("BALANCE"),
-    Column::amount("USED").optional(1),
-    Column::time("CREATED").optional(2),
-    Column::word("STATE"),
-];
 
 impl ListArgs {
     pub(super) async fn run(self, out: &mut dyn Write) -> Result<(), Failure> {
-        let client = self.profile.open()?.client()?;
         let page = ChildrenPage { limit: Bounded::MAX, after: self.after.map(Cursor::new) };
-        let response = client.call::<ListChildAccounts>(&page, &()).await?;
-        let document: Document<ChildAccountsDocument> = Document::of(response)?;
-        if self.format.json {
-            return document.write_json(out);
-        }
-        if document.content.data.is_empty() {
-            return Ok(writeln!(out, "No child accounts. Create one with `metering accounts create`.")?);
-        }
-        let mut table = Table::new(ACCOUNTS);
-        for child in &document.content.data {
-            let state = if child.closed_at.is_some() { "closed" } else { "open" };
-            table.row([
-                &child.org_id,
-                &child.agent_name,
-                &child.credit_balance,
-                &child.total_credits_used,
-                &child.created_at,
-                &state,
-            ]);
-        }
-        table.write(out)?;
-        out.flush()?;
-        if let Some(next) = &document.content.next {
-            notice(&format!("There are more: --after {next}"));
-        }
-        Ok(())
+        self.options
+            .call::<ListChildAccounts>(&page, &(), out, |accounts, out| {
+                if accounts.data.is_empty() {
+                    return Ok(writeln!(out, "No child accounts. Create one with `metering accounts create`.")?);
+                }
+                table!(out, &accounts.data, |child| {
+                    id("ACCOUNT") => child.org_id,
+                    word("NAME") => child.agent_name,
+                    amount("BALANCE") => child.credit_balance,
+                    amount("USED").optional(1) => child.total_credits_used,
+                    time("CREATED").optional(2) => child.created_at,
+                    word("STATE") => if child.closed_at.is_some() { "closed" } else { "open" },
+                })?;
+                out.flush()?;
+                if let Some(next) = &accounts.next {
+                    notice(&format!("There are more: --after {next}"));
+                }
+                Ok(())
+            })
+            .await
     }
 }
 
@@ -82,38 +62,27 @@ Examples:
   metering accounts usage
   metering accounts usage --days 7 --json")]
 pub(super) struct UsageArgs {
-    #[command(flatten)]
-    profile: ProfileArgs,
     /// How many days, today included: 1 to 90.
-    #[arg(
-        long,
-        value_name = "N",
-        default_value_t = 30,
-        value_parser = RangedU64ValueParser::<u32>::new().range(1..=90)
-    )]
+    #[arg(long, value_name = "N", default_value_t = 30, value_parser = up_to(90))]
     days: u32,
     #[command(flatten)]
-    format: Format,
+    options: CallOptions,
 }
-
-const USAGE: &[Column] = &[Column::id("ACCOUNT"), Column::number("REQUESTS"), Column::amount("CREDITS")];
 
 impl UsageArgs {
     pub(super) async fn run(self, out: &mut dyn Write) -> Result<(), Failure> {
-        let client = self.profile.open()?.client()?;
         let days = ChildrenDays { days: Bounded(self.days) };
-        let response = client.call::<GetChildrenUsage>(&days, &()).await?;
-        let document: Document<ChildrenUsageDocument> = Document::of(response)?;
-        if self.format.json {
-            return document.write_json(out);
-        }
-        if document.content.data.is_empty() {
-            return Ok(writeln!(out, "No child account used anything in the last {} days.", self.days)?);
-        }
-        let mut table = Table::new(USAGE);
-        for used in &document.content.data {
-            table.row([&used.org_id, &used.usage_events, &used.credits_used]);
-        }
-        table.write(out)
+        self.options
+            .call::<GetChildrenUsage>(&days, &(), out, |usage, out| {
+                if usage.data.is_empty() {
+                    return Ok(writeln!(out, "No child account used anything in the last {} days.", self.days)?);
+                }
+                table!(out, &usage.data, |used| {
+                    id("ACCOUNT") => used.org_id,
+                    number("REQUESTS") => used.usage_events,
+                    amount("CREDITS") => used.credits_used,
+                })
+            })
+            .await
     }
 }

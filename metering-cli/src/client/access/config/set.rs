@@ -1,4 +1,4 @@
-use std::io::{self, IsTerminal};
+use std::io::{self, IsTerminal, Write};
 
 use clap::{Args, Subcommand};
 use metering_client::ServiceUrl;
@@ -80,7 +80,7 @@ struct SetDailyLimitArgs {
 }
 
 impl SetArgs {
-    pub(super) fn run(self) -> Result<(), Failure> {
+    pub(super) async fn run(self, _: &mut dyn Write) -> Result<(), Failure> {
         match self.setting {
             SetCommand::Url(args) => args.run(),
             SetCommand::ApiKey(args) => args.run(),

@@ -3,17 +3,15 @@
 use std::io::Write;
 
 use clap::Args;
-use clap::builder::RangedU64ValueParser;
 use metering_client::calls::members::{GetAccountLog, LogPage};
 use metering_core::store::Cursor;
-use metering_core::wire::AccountLogDocument;
 use metering_core::wire::call::Bounded;
 
-use crate::client::session::ProfileArgs;
-use crate::client::session::documents::Document;
+use crate::client::session::options::CallOptions;
+use crate::commands::up_to;
 use crate::failure::Failure;
-use crate::output::{Format, notice};
-use crate::table::{Column, Table};
+use crate::output::newest;
+use crate::table::table;
 
 /// Show what members did, and how members changed, newest first.
 ///
@@ -24,53 +22,33 @@ Examples:
   metering members log
   metering members log --limit 20 --json")]
 pub(super) struct LogArgs {
-    #[command(flatten)]
-    profile: ProfileArgs,
     /// How many entries to show: 1 to 100.
-    #[arg(
-        long,
-        value_name = "N",
-        default_value_t = 100,
-        value_parser = RangedU64ValueParser::<u32>::new().range(1..=100)
-    )]
+    #[arg(long, value_name = "N", default_value_t = 100, value_parser = up_to(100))]
     limit: u32,
     /// Show the entries that follow; the value of `next` in the previous JSON output.
     #[arg(long, value_name = "NEXT")]
     after: Option<String>,
     #[command(flatten)]
-    format: Format,
+    options: CallOptions,
 }
-
-const COLUMNS: &[Column] = &[
-    Column::time("TIME"),
-    Column::text("WHO"),
-    Column::word("ACTION"),
-    Column::text("ABOUT").optional(1),
-    Column::number("STATUS").optional(2),
-];
 
 impl LogArgs {
     pub(super) async fn run(self, out: &mut dyn Write) -> Result<(), Failure> {
-        let client = self.profile.open()?.client()?;
         let page = LogPage { limit: Bounded(self.limit), after: self.after.map(Cursor::new) };
-        let response = client.call::<GetAccountLog>(&page, &()).await?;
-        let document: Document<AccountLogDocument> = Document::of(response)?;
-        if self.format.json {
-            return document.write_json(out);
-        }
-        if document.content.data.is_empty() {
-            return Ok(writeln!(out, "Nothing is logged yet.")?);
-        }
-        let mut table = Table::new(COLUMNS);
-        for entry in &document.content.data {
-            let status = entry.status.map_or_else(String::new, |status| status.to_string());
-            table.row([&entry.at, &entry.actor_name, &entry.action, &entry.subject, &status]);
-        }
-        table.write(out)?;
-        out.flush()?;
-        if document.content.next.is_some() {
-            notice(&format!("These are the newest {}; there are more.", document.content.data.len()));
-        }
-        Ok(())
+        self.options
+            .call::<GetAccountLog>(&page, &(), out, |log, out| {
+                if log.data.is_empty() {
+                    return Ok(writeln!(out, "Nothing is logged yet.")?);
+                }
+                table!(out, &log.data, |entry| {
+                    time("TIME") => entry.at,
+                    text("WHO") => entry.actor_name,
+                    word("ACTION") => entry.action,
+                    text("ABOUT").optional(1) => entry.subject,
+                    number("STATUS").optional(2) => entry.status.map_or_else(String::new, |status| status.to_string()),
+                })?;
+                newest(out, log.data.len(), log.next.as_ref())
+            })
+            .await
     }
 }
