@@ -198,30 +198,14 @@ fn a_token_that_takes_a_fee_does_not_pay_the_quote() {
     assert_eq!(claim(&shop.client(), nonce, &hash).expect(400).error(), "payment_mismatch");
 }
 
-#[test]
-fn transaction_of_another_chain_is_rejected() {
-    let Some(shop) = Shop::open() else { return };
-    let Some(elsewhere) = Chain::setup().chain_id(8453).start() else { return };
-    let customer = shop.customer();
-    let quote = shop.quote(Kind::Native, &customer.address());
-    let rich = elsewhere.wallet().account(0);
-    let hash = elsewhere.wallet().send_native(&rich, &shop.recipient.address(), quote.units);
-    let _ = elsewhere.mined(&hash);
-    assert_eq!(shop.claim(&quote, &hash).expect(404).error(), "tx_not_found");
-}
-
 /// The block's own timestamp decides whether a payment is in time.
 #[test]
 fn payment_outside_the_quote_period_is_rejected() {
     const DAY: u64 = 24 * 60 * 60;
     let now = u64::try_from(SystemClock.now().unix_seconds()).unwrap();
     // offset of the chain's clock from the server's in seconds, status, code
-    let table: [(i64, u16, &str); 4] = [
-        (-600, 400, "payment_predates_quote"),
-        (i64::try_from(DAY).unwrap(), 200, ""),
-        (i64::try_from(7 * DAY).unwrap(), 200, ""),
-        (i64::try_from(8 * DAY).unwrap(), 410, "quote_expired"),
-    ];
+    let table: [(i64, u16, &str); 2] =
+        [(-600, 400, "payment_predates_quote"), (i64::try_from(8 * DAY).unwrap(), 410, "quote_expired")];
     for (offset, status, code) in table {
         let setup: ChainSetup = Chain::setup().genesis_time(now.checked_add_signed(offset).unwrap());
         let Some(shop) = Shop::with(setup, "1", "") else { return };

@@ -8,7 +8,6 @@ use std::process::{Child, Command, Stdio};
 use metering_tests::chain::Chain;
 use metering_tests::chain::account::Account;
 use metering_tests::program::program;
-use metering_tests::response::Response;
 use serde_json::{Value, json};
 
 use crate::support::shop::{Kind, Shop};
@@ -87,36 +86,6 @@ impl Payer {
 /// How many transactions of a wallet the chain has.
 fn transactions(chain: &Chain, wallet: &Account) -> Value {
     chain.rpc("eth_getTransactionCount", json!([wallet.address(), "latest"]))
-}
-
-fn balance(shop: &Shop, key: &str) -> Response {
-    shop.server.client_with(key).get("/credits/balance")
-}
-
-#[test]
-fn paying_account_from_signup_to_rotation() {
-    let Some(shop) = Shop::open() else { return };
-    for kind in Kind::BOTH {
-        let payer = Payer::at(&shop);
-        let approved = payer.run(&Payer::signup(kind));
-        let key = payer.key();
-        // Includes the two free credits.
-        let bought = if kind == Kind::Token { "12.5" } else { "6" };
-        assert_eq!(shop.balance(&key), bought);
-        assert_eq!(transactions(&shop.chain, &payer.wallet), "0x1");
-        assert!(shop.chain.receipt(approved["tx_hash"].as_str().unwrap()).is_some());
-
-        let credited = payer.run(&["topup", "--plan", kind.plan(), "--yes"]);
-        assert_eq!(credited["amount_added"].to_string(), kind.credits());
-        assert_eq!(transactions(&shop.chain, &payer.wallet), "0x2");
-
-        let rotated = payer.run(&["rotate"]);
-        assert_eq!(rotated["org_id"], approved["org_id"]);
-        let _ = balance(&shop, &key).expect(401);
-        let _ = balance(&shop, &payer.key()).expect(200);
-        assert!(!payer.has_pending_payment());
-    }
-    shop.site.verify();
 }
 
 #[test]
