@@ -62,6 +62,7 @@ impl Draw {
             name: self.of(&[None, Some("renamed".parse().unwrap())]),
             scopes: self.of(&[None, None, Some(Scopes::ALL), Some(Scopes::default())]),
             routes: self.of(&[None, None, Some("/a".parse().unwrap()), Some("".parse().unwrap())]),
+            networks: self.of(&[None, None, None, Some("10.0.0.0/8".parse().unwrap()), Some("".parse().unwrap())]),
             expires_at: self.of(&[None, None, Some(None), Some(Some(NOON.saturating_add(DAY * 20)))]),
             disabled: self.of(&[None, Some(false), Some(false), Some(true)]),
             requests_per_minute: self.of(&[None, Some(0), Some(4)]),

@@ -1,10 +1,8 @@
 //! Holds: how many round trips they take, what they count for, and what is found if they are lost.
 
-use std::time::Duration;
-
 use metering_core::access::{KeyId, KeyTerms, Scopes};
-use metering_core::charging::{Hold, HoldAction, HoldId, HoldUpdate, Outcome, Posting};
-use metering_core::store::{HoldStore, KeyChange, KeyCreated, KeyStore, NewKey, TermsChange};
+use metering_core::charging::{HoldAction, HoldId, HoldUpdate, Outcome, Posting};
+use metering_core::store::{KeyChange, KeyCreated, KeyStore, NewKey, TermsChange};
 use metering_core::{ApiKey, Charge, Credits, Refusal, Store, SystemRandomness};
 use metering_postgres::PostgresStore;
 use metering_tests::postgres::is_skipped;
@@ -164,23 +162,5 @@ async fn a_batch_updates_many_holds_at_once() {
     expected.push(("signup_bonus", GRANT));
     expected.sort_unstable();
     assert_eq!(kinds, expected);
-    scene.verify().await;
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn settled_holds_are_forgotten_and_open_ones_never() {
-    if is_skipped() {
-        return;
-    }
-    let scene = Scene::new(GRANT, 2).await;
-    let (kept, gone) = (scene.open(&scene.node).await, scene.open(&scene.node).await);
-    scene.update(&scene.node, gone, capture(4), NOON).await;
-    let end = NOON.saturating_add(Hold::RETENTION);
-    assert_eq!(scene.node.forget_expired(end.saturating_sub(Duration::from_millis(1))).await.unwrap(), 0);
-    assert!(scene.node.hold(&gone).await.unwrap().is_some());
-    assert_eq!(scene.node.forget_expired(end).await.unwrap(), 1);
-    assert_eq!(scene.node.hold(&gone).await.unwrap(), None);
-    scene.node.forget_expired(end.saturating_add(Duration::from_secs(1_000_000_000))).await.unwrap();
-    assert_eq!(scene.node.expired_holds(end, 10).await.unwrap()[0].id, kept);
     scene.verify().await;
 }
