@@ -12,7 +12,7 @@ use std::thread;
 use std::time::Duration;
 
 use metering_tests::load::{LoadResult, RunningLoad, Stop, request, start};
-use metering_tests::postgres::{Cluster, is_skipped};
+use metering_tests::postgres::{Cluster, fresh_schema, is_skipped};
 use metering_tests::server::Server;
 use metering_tests::site::Site;
 
@@ -61,10 +61,8 @@ pub(crate) fn three_nodes_share_balance_and_caps_exactly() {
 
 #[test]
 fn replaced_key_is_refused_by_every_node() {
-    if is_skipped() {
-        return;
-    }
-    let site = Site::on_database(Cluster::shared().fresh_schema());
+    let Some(url) = fresh_schema() else { return };
+    let site = Site::on_database(url);
     let nodes = three_nodes(&site);
     let account = site.account("100");
     let mut key = account.api_key.clone();
