@@ -75,6 +75,7 @@ pub mod hold_usage;
 pub mod holds;
 pub mod idempotency_keys;
 pub mod imports;
+mod key_agreement;
 pub mod key_budgets;
 pub mod key_chains;
 pub mod key_changes;
@@ -135,6 +136,7 @@ pub mod wallets;
 pub mod webhooks;
 
 pub use agreement::agrees_with_model;
+pub use key_agreement::openers_agree_on_keys;
 pub use operation::{
     AuthorizationOperation, HoldStep, Item, KeyOperation, Operation, Price, Sale, Signup, operations,
     operations_by_turns,

@@ -157,15 +157,6 @@ impl Chain {
         let _ = self.rpc("evm_setAutomine", json!([on]));
     }
 
-    /// Sets the chain's clock (Unix seconds); it may go back. The next block has this time.
-    ///
-    /// # Panics
-    /// If the node refuses.
-    #[track_caller]
-    pub fn set_time(&self, unix_seconds: u64) {
-        let _ = self.rpc("anvil_setTime", json!([rpc::hex(unix_seconds)]));
-    }
-
     /// Advances the chain's clock. The next block has the new time.
     ///
     /// # Panics

@@ -45,6 +45,16 @@ pub fn is_skipped() -> bool {
     crate::skipped::by(SKIP)
 }
 
+/// The URL of a new schema in the shared cluster; `None` if tests on PostgreSQL are disabled.
+///
+/// # Panics
+/// Same as [`Cluster::start`].
+#[must_use]
+#[track_caller]
+pub fn fresh_schema() -> Option<String> {
+    (!is_skipped()).then(|| Cluster::shared().fresh_schema())
+}
+
 /// The schema in a URL from [`Cluster::fresh_schema`].
 ///
 /// # Panics

@@ -18,7 +18,7 @@ use metering_core::store::{
 use metering_core::{AccountId, ApiKey, Credits, NewAccount, PaymentStore, Store, SystemRandomness, Timestamp};
 use metering_postgres::PostgresStore;
 use metering_sql::transfer::{Export, Import, Record, Section, TargetState, compare, copy};
-use metering_tests::postgres::{Cluster, is_skipped};
+use metering_tests::postgres::{Cluster, fresh_schema};
 
 use crate::lost_commits::NOON;
 use crate::upgrade::{BOOKS_OF_SEVEN, charge_of};
@@ -142,10 +142,8 @@ async fn fill(store: &PostgresStore) -> Vec<AuthorizationId> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn authorizations_are_moved_and_go_on_at_their_new_place() {
-    if is_skipped() {
-        return;
-    }
-    let source = PostgresStore::connect(&Cluster::shared().fresh_schema().parse().unwrap()).await.unwrap();
+    let Some(url) = fresh_schema() else { return };
+    let source = PostgresStore::connect(&url.parse().unwrap()).await.unwrap();
     let ids = fill(&source).await;
     assert_eq!(source.verify().await.unwrap().discrepancies, []);
 
@@ -199,10 +197,8 @@ async fn authorizations_are_moved_and_go_on_at_their_new_place() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn authorizations_are_exported_page_by_page() {
-    if is_skipped() {
-        return;
-    }
-    let store = PostgresStore::connect(&Cluster::shared().fresh_schema().parse().unwrap()).await.unwrap();
+    let Some(url) = fresh_schema() else { return };
+    let store = PostgresStore::connect(&url.parse().unwrap()).await.unwrap();
     fill(&store).await;
     for (section, count) in [(Section::Authorizations, 7), (Section::GasPlaces, 2)] {
         let (mut after, mut found) = (None, Vec::new());
@@ -232,10 +228,8 @@ async fn authorizations_are_exported_page_by_page() {
 /// The smallest place from the lowest on is found among small and large ones: their bytes compare like the numbers.
 #[tokio::test(flavor = "multi_thread")]
 async fn places_compare_as_unsigned_numbers() {
-    if is_skipped() {
-        return;
-    }
-    let store = PostgresStore::connect(&Cluster::shared().fresh_schema().parse().unwrap()).await.unwrap();
+    let Some(url) = fresh_schema() else { return };
+    let store = PostgresStore::connect(&url.parse().unwrap()).await.unwrap();
     let owner = account(&store).await;
     let large = u64::MAX / 2 + 1;
     let mut ids = Vec::new();
@@ -258,10 +252,7 @@ async fn places_compare_as_unsigned_numbers() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn verification_finds_authorizations_that_do_not_match_their_payment() {
-    if is_skipped() {
-        return;
-    }
-    let url = Cluster::shared().fresh_schema();
+    let Some(url) = fresh_schema() else { return };
     let store = PostgresStore::connect(&url.parse().unwrap()).await.unwrap();
     let ids = fill(&store).await;
     assert_eq!(store.verify().await.unwrap().discrepancies, []);
@@ -294,10 +285,7 @@ async fn verification_finds_authorizations_that_do_not_match_their_payment() {
 /// Nodes of version 10 go on: their writes find everything that they name.
 #[tokio::test(flavor = "multi_thread")]
 async fn accounts_of_version_ten_pay_with_requests() {
-    if is_skipped() {
-        return;
-    }
-    let url = Cluster::shared().fresh_schema();
+    let Some(url) = fresh_schema() else { return };
     version_seven(&url);
     run_in(&url, BOOKS_OF_SEVEN);
     migrate(&url, 8..=10);
@@ -325,10 +313,7 @@ async fn accounts_of_version_ten_pay_with_requests() {
 /// The schema refuses what would be executed or credited twice, whatever a program does.
 #[tokio::test(flavor = "multi_thread")]
 async fn places_and_payments_are_of_one_authorization() {
-    if is_skipped() {
-        return;
-    }
-    let url = Cluster::shared().fresh_schema();
+    let Some(url) = fresh_schema() else { return };
     let store = PostgresStore::connect(&url.parse().unwrap()).await.unwrap();
     fill(&store).await;
     let changes = [

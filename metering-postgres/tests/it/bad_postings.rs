@@ -5,7 +5,7 @@ use metering_core::charging::{Outcome, Posting};
 use metering_core::money::{LedgerKind, NewLedgerEntry};
 use metering_core::{AccountId, Charge, ClientSource, Credits, Decision, NewAccount, Store, Timestamp, UsageLine};
 use metering_postgres::PostgresStore;
-use metering_tests::postgres::{Cluster, is_skipped};
+use metering_tests::postgres::{Cluster, fresh_schema, is_skipped};
 
 use crate::upgrade::BOOKS;
 use crate::versions::{run_in, version_two};
@@ -46,10 +46,7 @@ async fn fresh() -> (PostgresStore, String) {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn usage_line_with_a_taken_number_is_charged_normally() {
-    if is_skipped() {
-        return;
-    }
-    let url = Cluster::shared().fresh_schema();
+    let Some(url) = fresh_schema() else { return };
     version_two(&url);
     run_in(&url, BOOKS);
     // The number that version 3 gave to GET /victim from the command line.

@@ -61,3 +61,11 @@ async fn two_nodes_on_one_schema_share_a_token_limit() {
     let stores = stores.into_iter().map(|store| store as Arc<dyn Store>).collect();
     metering_conformance::openers_share_a_token_limit(stores).await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn random_operations_on_keys_agree_with_the_memory_store() {
+    for seed in 1..=4 {
+        let (stores, _guard) = fresh_pair().await;
+        metering_conformance::openers_agree_on_keys(&stores.map(|store| store as Arc<dyn Store>), seed).await;
+    }
+}

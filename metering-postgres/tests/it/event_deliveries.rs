@@ -13,7 +13,7 @@ use metering_core::store::{EventStore, SourceId};
 use metering_core::{AccountId, ApiKey, NewAccount, Store, SystemRandomness, Timestamp};
 use metering_postgres::PostgresStore;
 use metering_sql::transfer::{Export, Import, Section, TargetState, compare, copy};
-use metering_tests::postgres::{Cluster, is_skipped, schema_of};
+use metering_tests::postgres::{Cluster, schema_of};
 
 use crate::event_heads::WRONG;
 use crate::events::{atoms, post, reported, terms, webhook};
@@ -77,12 +77,9 @@ async fn deliver(node: PostgresStore, lines: Arc<Mutex<Lines>>, count: usize) {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn two_nodes_deliver_each_event_once_and_in_order() {
-    if is_skipped() {
-        return;
-    }
     const ACCOUNTS: usize = 5;
     const EVENTS: usize = 6;
-    let scene = Scene::new(1_000, 6).await;
+    let Some(scene) = Scene::new(1_000, 6).await else { return };
     let mut accounts = Vec::new();
     for _ in 0..ACCOUNTS {
         let account = watched(&scene.other).await;
@@ -122,10 +119,7 @@ async fn two_nodes_deliver_each_event_once_and_in_order() {
 /// The first batch of an expired claim goes to another node, and the late response of the first one changes nothing.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_claim_that_ran_out_is_taken_over() {
-    if is_skipped() {
-        return;
-    }
-    let scene = Scene::new(1_000, 2).await;
+    let Some(scene) = Scene::new(1_000, 2).await else { return };
     let hook = webhook(&scene.other, &scene.id).await;
     scene.other.test_webhook(Some(&scene.id), &hook, NOON).await.unwrap().unwrap();
     let first = claim(&scene.node, NOON, 9).await;
@@ -144,10 +138,7 @@ async fn a_claim_that_ran_out_is_taken_over() {
 /// Rows that cannot be read are put off for an hour, and are sent once they are mended.
 #[tokio::test(flavor = "multi_thread")]
 async fn unreadable_deliveries_do_not_stop_the_others() {
-    if is_skipped() {
-        return;
-    }
-    let scene = Scene::new(1_000, 2).await;
+    let Some(scene) = Scene::new(1_000, 2).await else { return };
     let run = |sql: &str| Cluster::shared().run(&format!("SET search_path = {}; {sql}", schema_of(&scene.url)));
     let mut sent = Vec::new();
     for _ in 0..6 {
@@ -178,10 +169,7 @@ async fn unreadable_deliveries_do_not_stop_the_others() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn webhooks_events_and_deliveries_are_moved_and_their_numbers_go_on() {
-    if is_skipped() {
-        return;
-    }
-    let scene = Scene::new(1_000, 2).await;
+    let Some(scene) = Scene::new(1_000, 2).await else { return };
     let source = &scene.other;
     source.set_operator_webhook(Some(terms()), NOON).await.unwrap();
     let account = watched(source).await;
@@ -243,10 +231,7 @@ async fn webhooks_events_and_deliveries_are_moved_and_their_numbers_go_on() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn old_events_are_forgotten_with_their_deliveries() {
-    if is_skipped() {
-        return;
-    }
-    let scene = Scene::new(1_000, 2).await;
+    let Some(scene) = Scene::new(1_000, 2).await else { return };
     let store = &scene.node;
     let hook = webhook(store, &scene.id).await;
     store.test_webhook(Some(&scene.id), &hook, NOON).await.unwrap().unwrap();

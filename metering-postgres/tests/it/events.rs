@@ -9,7 +9,6 @@ use metering_core::money::{LedgerKind, NewLedgerEntry};
 use metering_core::store::{EventStore, KeyCreated, KeyStore, NewKey, WebhookCreated};
 use metering_core::{AccountId, ApiKey, Charge, Credits, Decision, Store, SystemRandomness, Timestamp};
 use metering_postgres::PostgresStore;
-use metering_tests::postgres::is_skipped;
 
 use crate::hold_scene::Scene;
 use crate::lost_commits::NOON;
@@ -65,10 +64,7 @@ async fn budgeted(scene: &Scene, limit: i64) -> ApiKey {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn concurrent_chargers_on_two_nodes_raise_each_alert_once() {
-    if is_skipped() {
-        return;
-    }
-    let scene = Scene::new(640, 8).await;
+    let Some(scene) = Scene::new(640, 8).await else { return };
     scene.other.set_balance_alert(&scene.id, Some(atoms(300))).await.unwrap().unwrap();
     let hook = webhook(&scene.other, &scene.id).await;
     let mut tasks = Vec::new();
@@ -98,10 +94,7 @@ async fn concurrent_chargers_on_two_nodes_raise_each_alert_once() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_budget_is_exhausted_once_a_period_whichever_node_refuses() {
-    if is_skipped() {
-        return;
-    }
-    let scene = Scene::new(1_000, 4).await;
+    let Some(scene) = Scene::new(1_000, 4).await else { return };
     let key = budgeted(&scene, 10).await;
     let mut expected = Vec::new();
     for day in 0..3 {
@@ -138,10 +131,7 @@ async fn a_budget_is_exhausted_once_a_period_whichever_node_refuses() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_refusal_on_one_node_is_not_told_again_by_the_other() {
-    if is_skipped() {
-        return;
-    }
-    let scene = Scene::new(1_000, 4).await;
+    let Some(scene) = Scene::new(1_000, 4).await else { return };
     for _ in 0..70 {
         assert!(is_charged(&scene.node, &scene.key, 1, NOON).await);
     }
@@ -170,10 +160,7 @@ async fn messages(scene: &Scene, price: i64) -> u32 {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn alerts_and_events_take_no_round_trip() {
-    if is_skipped() {
-        return;
-    }
-    let scene = Scene::new(1_000, 2).await;
+    let Some(scene) = Scene::new(1_000, 2).await else { return };
     scene.other.set_balance_alert(&scene.id, Some(atoms(500))).await.unwrap().unwrap();
     webhook(&scene.other, &scene.id).await;
     scene.other.set_operator_webhook(Some(terms()), NOON).await.unwrap();
@@ -201,10 +188,7 @@ async fn alerts_and_events_take_no_round_trip() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_threshold_takes_effect_on_all_nodes_immediately() {
-    if is_skipped() {
-        return;
-    }
-    let scene = Scene::new(1_000, 2).await;
+    let Some(scene) = Scene::new(1_000, 2).await else { return };
     for _ in 0..3 {
         assert!(is_charged(&scene.node, &scene.key, 1, NOON).await);
     }
@@ -223,10 +207,7 @@ async fn a_threshold_takes_effect_on_all_nodes_immediately() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn lost_responses_to_commits_lose_and_repeat_no_event() {
-    if is_skipped() {
-        return;
-    }
-    let scene = Scene::new(1_000, 2).await;
+    let Some(scene) = Scene::new(1_000, 2).await else { return };
     scene.other.set_balance_alert(&scene.id, Some(atoms(500))).await.unwrap().unwrap();
     scene.link.cut_commits();
     for round in 1..=12 {

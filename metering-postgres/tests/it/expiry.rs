@@ -6,16 +6,13 @@ use metering_core::clock::ClockSkew;
 use metering_core::events::Event;
 use metering_core::{Clock, PaymentStore, Store, SystemClock, Timestamp};
 use metering_postgres::PostgresStore;
-use metering_tests::postgres::{Cluster, is_skipped, schema_of};
+use metering_tests::postgres::{Cluster, fresh_schema, schema_of};
 
 const NOON: Timestamp = Timestamp::from_unix_millis(1_795_262_400_000);
 
 #[tokio::test(flavor = "multi_thread")]
 async fn other_writes_continue_during_a_large_expiry() {
-    if is_skipped() {
-        return;
-    }
-    let url = Cluster::shared().fresh_schema();
+    let Some(url) = fresh_schema() else { return };
     let store = PostgresStore::connect(&url.parse().unwrap()).await.unwrap();
     let schema = schema_of(&url);
     Cluster::shared().run(&format!(
@@ -42,10 +39,7 @@ async fn other_writes_continue_during_a_large_expiry() {
 /// sweeps.
 #[tokio::test(flavor = "multi_thread")]
 async fn wrong_clock_does_not_delete_outcomes() {
-    if is_skipped() {
-        return;
-    }
-    let url = Cluster::shared().fresh_schema();
+    let Some(url) = fresh_schema() else { return };
     let store = PostgresStore::connect(&url.parse().unwrap()).await.unwrap();
     let schema = schema_of(&url);
     let run = |sql: &str| Cluster::shared().run(&format!("SET search_path = {schema}; {sql}"));
@@ -61,10 +55,7 @@ async fn wrong_clock_does_not_delete_outcomes() {
 /// An account that floods its events loses the oldest, and another account none.
 #[tokio::test(flavor = "multi_thread")]
 async fn an_account_keeps_its_newest_events() {
-    if is_skipped() {
-        return;
-    }
-    let url = Cluster::shared().fresh_schema();
+    let Some(url) = fresh_schema() else { return };
     let store = PostgresStore::connect(&url.parse().unwrap()).await.unwrap();
     let schema = schema_of(&url);
     let run = |sql: &str| Cluster::shared().run(&format!("SET search_path = {schema}; {sql}"));
@@ -86,10 +77,8 @@ async fn an_account_keeps_its_newest_events() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn store_uses_the_database_clock() {
-    if is_skipped() {
-        return;
-    }
-    let store = PostgresStore::connect(&Cluster::shared().fresh_schema().parse().unwrap()).await.unwrap();
+    let Some(url) = fresh_schema() else { return };
+    let store = PostgresStore::connect(&url.parse().unwrap()).await.unwrap();
     let (before, stores) = (SystemClock.now(), store.clock().await.unwrap().unwrap());
     assert_eq!(ClockSkew::found(before, stores, SystemClock.now()), None, "both are on the same machine");
     assert!(stores.unix_millis() > NOON.unix_millis() - 86_400_000 * 365);

@@ -10,7 +10,7 @@ use metering_core::{
 };
 use metering_postgres::PostgresStore;
 use metering_tests::database_proxy::DatabaseProxy;
-use metering_tests::postgres::Cluster;
+use metering_tests::postgres::{Cluster, fresh_schema};
 
 use crate::lost_commits::NOON;
 
@@ -31,10 +31,10 @@ pub(crate) struct Scene {
 }
 
 impl Scene {
-    pub(crate) async fn new(credits: i64, connections: usize) -> Self {
-        let cluster = Cluster::shared();
-        let url = cluster.fresh_schema();
-        let link = DatabaseProxy::to(cluster.address());
+    /// `None` if these tests are disabled.
+    pub(crate) async fn new(credits: i64, connections: usize) -> Option<Self> {
+        let url = fresh_schema()?;
+        let link = DatabaseProxy::to(Cluster::shared().address());
         let connect = async |url: String| {
             PostgresStore::connect(&format!("{url}&pool_size={connections}").parse().unwrap()).await.unwrap()
         };
@@ -45,7 +45,7 @@ impl Scene {
         account.limits = RateLimits::NONE;
         account.entries = vec![NewLedgerEntry::new(LedgerKind::SignupBonus, Credits::from_atoms(credits), "Free")];
         other.create_account(account).await.unwrap();
-        Self { link, node, other, url, id, key }
+        Some(Self { link, node, other, url, id, key })
     }
 
     pub(crate) async fn open(&self, node: &PostgresStore) -> HoldId {

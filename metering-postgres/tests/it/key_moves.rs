@@ -7,16 +7,14 @@ use metering_core::store::{KeyChange, KeyCreated, KeyStore, NewKey, SourceId};
 use metering_core::{AccountId, ApiKey, Charge, Credits, NewAccount, Store, SystemRandomness};
 use metering_postgres::PostgresStore;
 use metering_sql::transfer::{Export, Import, Record, Section, TargetState, compare, copy};
-use metering_tests::postgres::{Cluster, is_skipped};
+use metering_tests::postgres::{Cluster, fresh_schema};
 
 use crate::lost_commits::NOON;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_store_with_many_keys_is_moved_completely() {
-    if is_skipped() {
-        return;
-    }
-    let source = PostgresStore::connect(&Cluster::shared().fresh_schema().parse().unwrap()).await.unwrap();
+    let Some(url) = fresh_schema() else { return };
+    let source = PostgresStore::connect(&url.parse().unwrap()).await.unwrap();
     let (first, account) = (ApiKey::generate(&SystemRandomness), AccountId::generate(&SystemRandomness));
     let mut new = NewAccount::new(account.clone(), "agent".parse().unwrap(), first.hash(), NOON);
     new.entries = vec![NewLedgerEntry::new(LedgerKind::SignupBonus, Credits::from_whole(2).unwrap(), "Free")];

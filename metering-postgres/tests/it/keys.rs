@@ -11,7 +11,7 @@ use metering_core::{
 };
 use metering_postgres::PostgresStore;
 use metering_tests::database_proxy::DatabaseProxy;
-use metering_tests::postgres::{Cluster, is_skipped};
+use metering_tests::postgres::{Cluster, fresh_schema};
 
 use crate::lost_commits::NOON;
 use crate::versions::run_in;
@@ -30,10 +30,10 @@ struct Scene {
 }
 
 impl Scene {
-    async fn new() -> Self {
-        let cluster = Cluster::shared();
-        let url = cluster.fresh_schema();
-        let link = DatabaseProxy::to(cluster.address());
+    /// `None` if these tests are disabled.
+    async fn new() -> Option<Self> {
+        let url = fresh_schema()?;
+        let link = DatabaseProxy::to(Cluster::shared().address());
         let other = PostgresStore::connect(&format!("{url}&statement_cache=off").parse().unwrap()).await.unwrap();
         let node =
             PostgresStore::connect(&format!("{}&pool_size=2", link.through(&url)).parse().unwrap()).await.unwrap();
@@ -42,7 +42,7 @@ impl Scene {
         account.limits = RateLimits::NONE;
         account.entries = vec![NewLedgerEntry::new(LedgerKind::SignupBonus, Credits::from_atoms(1_000_000), "Free")];
         other.create_account(account).await.unwrap();
-        Self { link, node, other, url, id, first }
+        Some(Self { link, node, other, url, id, first })
     }
 
     /// Creates a child key of another one, or of the first.
@@ -121,10 +121,7 @@ fn is_budget(refused: &Result<Receipt, Refusal>) -> bool {
 /// A charge that was decided without reading is checked against the keys as they are now.
 #[tokio::test(flavor = "multi_thread")]
 async fn every_change_of_a_key_by_another_node_counts_at_once() {
-    if is_skipped() {
-        return;
-    }
-    let scene = Scene::new().await;
+    let Some(scene) = Scene::new().await else { return };
     let (middle_secret, middle) = scene.create(None, |_| {}).await;
     let (secret, id) = scene.create(Some(&middle), |_| {}).await;
     let disabled = |disabled| terms(TermsChange { disabled: Some(disabled), ..TermsChange::default() });
@@ -173,10 +170,7 @@ async fn every_change_of_a_key_by_another_node_counts_at_once() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn keys_with_budgets_commit_in_one_round_trip_too() {
-    if is_skipped() {
-        return;
-    }
-    let scene = Scene::new().await;
+    let Some(scene) = Scene::new().await else { return };
     let (above, top) = scene.create(None, |terms| terms.budget = Some(budget(100_000))).await;
     let (secret, id) = scene.create(Some(&top), |terms| terms.budget = Some(budget(90_000))).await;
     let (limited, _) = scene.create(None, |terms| terms.limits.requests_per_day = 100_000).await;
@@ -203,10 +197,7 @@ async fn keys_with_budgets_commit_in_one_round_trip_too() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_budget_that_two_nodes_race_for_is_spent_exactly() {
-    if is_skipped() {
-        return;
-    }
-    let scene = Scene::new().await;
+    let Some(scene) = Scene::new().await else { return };
     let (_, top) = scene.create(None, |terms| terms.budget = Some(budget(100 * PRICE + 3))).await;
     let mut secrets = Vec::new();
     for limit in [None, Some(budget(60 * PRICE)), None] {
@@ -246,10 +237,7 @@ async fn a_budget_that_two_nodes_race_for_is_spent_exactly() {
 /// Usage that is folded into daily totals counts, and usage that is still in the tail, of the key and its child keys.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_budget_that_is_set_later_starts_with_what_was_spent() {
-    if is_skipped() {
-        return;
-    }
-    let scene = Scene::new().await;
+    let Some(scene) = Scene::new().await else { return };
     let (above, top) = scene.create(None, |_| {}).await;
     let (secret, id) = scene.create(Some(&top), |_| {}).await;
     for key in [&scene.first, &above, &secret].into_iter().cycle().take(60) {
@@ -281,10 +269,7 @@ async fn a_budget_that_is_set_later_starts_with_what_was_spent() {
 /// What is decided and discarded does not count as in flight.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_charge_that_is_decided_again_is_in_progress_once() {
-    if is_skipped() {
-        return;
-    }
-    let scene = Scene::new().await;
+    let Some(scene) = Scene::new().await else { return };
     let (secret, id) = scene.create(None, |terms| terms.max_in_flight = 1).await;
     let number = scene.other.key(&scene.id, &id, NOON.day()).await.unwrap().unwrap().key.number;
     let in_flight = InFlight::default();
@@ -310,10 +295,7 @@ async fn a_charge_that_is_decided_again_is_in_progress_once() {
 /// A secret with a grace period works until it ends, and is checked with each charge.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_replaced_secret_works_until_its_grace_period_ends() {
-    if is_skipped() {
-        return;
-    }
-    let scene = Scene::new().await;
+    let Some(scene) = Scene::new().await else { return };
     let (old, id) = scene.create(None, |_| {}).await;
     let new = ApiKey::generate(&SystemRandomness);
     let until = NOON.saturating_add(std::time::Duration::from_secs(60));

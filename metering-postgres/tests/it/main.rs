@@ -12,7 +12,6 @@ mod hold_moves;
 mod hold_races;
 mod hold_scene;
 mod holds;
-mod key_agreement;
 mod key_moves;
 mod keys;
 mod lost_commits;

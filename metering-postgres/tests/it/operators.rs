@@ -11,7 +11,7 @@ use metering_core::store::{OperatorStore, PriceStore, RefillStore, SourceId};
 use metering_core::{Credits, Store};
 use metering_postgres::PostgresStore;
 use metering_sql::transfer::{Export, Import, Section, TargetState, compare, copy};
-use metering_tests::postgres::{Cluster, is_skipped};
+use metering_tests::postgres::{Cluster, fresh_schema, is_skipped};
 
 use crate::lost_commits::NOON;
 use crate::versions::run_in;
@@ -39,10 +39,7 @@ const ENTRY_ALONE: &str = "INSERT INTO audit_entry (id, at, actor, action, subje
 
 #[tokio::test(flavor = "multi_thread")]
 async fn audit_log_is_append_only_even_for_sql() {
-    if is_skipped() {
-        return;
-    }
-    let url = Cluster::shared().fresh_schema();
+    let Some(url) = fresh_schema() else { return };
     let store = PostgresStore::connect(&url.parse().unwrap()).await.unwrap();
     let ended = log(&store, done()).await;
     run_in(&url, ENTRY_ALONE);
@@ -86,10 +83,8 @@ async fn audit_entries_of_two_nodes_are_in_the_order_of_writing() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_operators_did_is_moved() {
-    if is_skipped() {
-        return;
-    }
-    let source = PostgresStore::connect(&Cluster::shared().fresh_schema().parse().unwrap()).await.unwrap();
+    let Some(url) = fresh_schema() else { return };
+    let source = PostgresStore::connect(&url.parse().unwrap()).await.unwrap();
     for (number, name) in (0..).zip(["jo", "Jo", "al"]) {
         let (name, token) = (name.parse().unwrap(), OperatorTokenHash::from_bytes([number; 32]));
         let new = NewOperator { name, role: Role::Manager, token, created_at: NOON };

@@ -4,17 +4,14 @@ use metering_core::prices::NewPriceVersion;
 use metering_core::store::PriceStore;
 use metering_core::{Store, StoreError};
 use metering_postgres::PostgresStore;
-use metering_tests::postgres::{Cluster, is_skipped};
+use metering_tests::postgres::fresh_schema;
 
 use crate::lost_commits::NOON;
 use crate::versions::run_in;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_changed_catalogue_is_found() {
-    if is_skipped() {
-        return;
-    }
-    let url = Cluster::shared().fresh_schema();
+    let Some(url) = fresh_schema() else { return };
     let store = PostgresStore::connect(&url.parse().unwrap()).await.unwrap();
     for catalogue in ["{\"first\": \"ä\"}", "{\"second\": \"€\"}"] {
         let new = NewPriceVersion { catalogue: catalogue.into(), since: NOON, recorded_at: NOON, applied_by: None };

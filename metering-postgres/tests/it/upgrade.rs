@@ -12,7 +12,7 @@ use metering_core::{
 };
 use metering_postgres::PostgresStore;
 use metering_sql::transfer::{Export, Section, TargetState};
-use metering_tests::postgres::{Cluster, is_skipped};
+use metering_tests::postgres::fresh_schema;
 
 use crate::versions::{current, migrate, run_in, version, version_seven, version_six, version_two};
 
@@ -56,10 +56,7 @@ fn line() -> UsageLine {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn migration_packs_existing_usage_rows() {
-    if is_skipped() {
-        return;
-    }
-    let url = Cluster::shared().fresh_schema();
+    let Some(url) = fresh_schema() else { return };
     version_two(&url);
     run_in(&url, BOOKS);
 
@@ -87,10 +84,7 @@ async fn migration_packs_existing_usage_rows() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn migration_packs_accounts_despite_number_gaps() {
-    if is_skipped() {
-        return;
-    }
-    let url = Cluster::shared().fresh_schema();
+    let Some(url) = fresh_schema() else { return };
     version_two(&url);
     // More accounts than one step packs, some of them without any entry.
     run_in(
@@ -112,10 +106,7 @@ async fn migration_packs_accounts_despite_number_gaps() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn inspecting_an_earlier_schema_changes_nothing() {
-    if is_skipped() {
-        return;
-    }
-    let url = Cluster::shared().fresh_schema();
+    let Some(url) = fresh_schema() else { return };
     version_two(&url);
     let inspection = PostgresStore::connect_to_inspect(&url.parse().unwrap()).await.unwrap().unwrap();
     // PostgreSQL had 16 versions of its own.
@@ -131,10 +122,7 @@ async fn inspecting_an_earlier_schema_changes_nothing() {
 /// the time of the store's first account.
 #[tokio::test(flavor = "multi_thread")]
 async fn recipients_of_used_chains_are_known_since_store_creation() {
-    if is_skipped() {
-        return;
-    }
-    let url = Cluster::shared().fresh_schema();
+    let Some(url) = fresh_schema() else { return };
     version_two(&url);
     run_in(&url, &format!("{BOOKS} UPDATE account SET created_at = 5000; INSERT INTO scan_mark VALUES (8453, 17);"));
     let store = PostgresStore::connect(&url.parse().unwrap()).await.unwrap();
@@ -166,10 +154,7 @@ INSERT INTO meter (account, key, balance, purchased, granted, used, requests_per
 
 #[tokio::test(flavor = "multi_thread")]
 async fn every_account_of_version_six_gets_its_first_key() {
-    if is_skipped() {
-        return;
-    }
-    let url = Cluster::shared().fresh_schema();
+    let Some(url) = fresh_schema() else { return };
     version_six(&url);
     run_in(&url, BOOKS_OF_SIX);
     let store = PostgresStore::connect(&url.parse().unwrap()).await.unwrap();
@@ -225,10 +210,7 @@ INSERT INTO meter (account, balance, purchased, granted, used, requests_per_minu
 
 #[tokio::test(flavor = "multi_thread")]
 async fn accounts_of_version_seven_hold_nothing_and_go_on() {
-    if is_skipped() {
-        return;
-    }
-    let url = Cluster::shared().fresh_schema();
+    let Some(url) = fresh_schema() else { return };
     version_seven(&url);
     run_in(&url, BOOKS_OF_SEVEN);
     let store = PostgresStore::connect(&url.parse().unwrap()).await.unwrap();
@@ -268,10 +250,7 @@ async fn accounts_of_version_seven_hold_nothing_and_go_on() {
 /// The new columns change nothing for accounts, and nodes of version 8 go on: what they write has no value for them.
 #[tokio::test(flavor = "multi_thread")]
 async fn accounts_of_version_eight_are_refilled() {
-    if is_skipped() {
-        return;
-    }
-    let url = Cluster::shared().fresh_schema();
+    let Some(url) = fresh_schema() else { return };
     version_seven(&url);
     run_in(&url, BOOKS_OF_SEVEN);
     migrate(&url, 8..=8);
@@ -297,10 +276,7 @@ async fn accounts_of_version_eight_are_refilled() {
 /// Nodes of version 9 would change accounts without writing events.
 #[tokio::test(flavor = "multi_thread")]
 async fn accounts_of_version_nine_get_events_and_nodes_of_that_version_stop() {
-    if is_skipped() {
-        return;
-    }
-    let url = Cluster::shared().fresh_schema();
+    let Some(url) = fresh_schema() else { return };
     version_seven(&url);
     run_in(&url, BOOKS_OF_SEVEN);
     migrate(&url, 8..=9);

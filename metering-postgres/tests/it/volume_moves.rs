@@ -5,7 +5,7 @@ use metering_core::store::SourceId;
 use metering_core::{AccountId, ApiKey, Charge, Credits, NewAccount, Store, SystemRandomness};
 use metering_postgres::PostgresStore;
 use metering_sql::transfer::{Export, Import, Record, Section, TargetState, compare, copy};
-use metering_tests::postgres::{Cluster, is_skipped};
+use metering_tests::postgres::{Cluster, fresh_schema};
 
 use crate::hold_scene::decided;
 use crate::lost_commits::NOON;
@@ -18,10 +18,7 @@ const ROUTES: [(&str, &str); 6] =
 
 #[tokio::test(flavor = "multi_thread")]
 async fn counts_are_moved_in_the_order_of_their_bytes_and_go_on() {
-    if is_skipped() {
-        return;
-    }
-    let url = Cluster::shared().fresh_schema();
+    let Some(url) = fresh_schema() else { return };
     let source = PostgresStore::connect(&url.parse().unwrap()).await.unwrap();
     // As in a database whose own collation is a language's.
     run_in(

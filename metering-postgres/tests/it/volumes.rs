@@ -8,7 +8,7 @@ use metering_core::charging::{CountedRoute, HoldAction, Posting, Volume, VolumeT
 use metering_core::clock::Month;
 use metering_core::{Charge, ClientSource, Credits, Receipt, Store, StoreError, UsageLine};
 use metering_postgres::PostgresStore;
-use metering_tests::postgres::{Cluster, is_skipped};
+use metering_tests::postgres::fresh_schema;
 use tokio::task::JoinSet;
 
 use crate::hold_scene::{GRANT, Scene, decided, hold};
@@ -62,11 +62,8 @@ fn assert_numbered(receipts: &[Receipt]) {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn two_nodes_fill_each_tier_once() {
-    if is_skipped() {
-        return;
-    }
     // 64 connections, of two nodes.
-    let scene = Arc::new(Scene::new(GRANT, 32).await);
+    let Some(scene) = Scene::new(GRANT, 32).await.map(Arc::new) else { return };
     let mut tasks = JoinSet::new();
     for place in 0..64 {
         let scene = Arc::clone(&scene);
@@ -81,10 +78,7 @@ async fn two_nodes_fill_each_tier_once() {
 /// Of every three requests that race, one is refunded and one is a hold that is released, by the other node.
 #[tokio::test(flavor = "multi_thread")]
 async fn places_are_given_back_to_all_nodes() {
-    if is_skipped() {
-        return;
-    }
-    let scene = Arc::new(Scene::new(GRANT, 16).await);
+    let Some(scene) = Scene::new(GRANT, 16).await.map(Arc::new) else { return };
     let mut tasks = JoinSet::new();
     for place in 0..48 {
         let scene = Arc::clone(&scene);
@@ -119,10 +113,7 @@ async fn places_are_given_back_to_all_nodes() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn connection_cuts_around_commits_count_every_request_once() {
-    if is_skipped() {
-        return;
-    }
-    let scene = Arc::new(Scene::new(GRANT, 4).await);
+    let Some(scene) = Scene::new(GRANT, 4).await.map(Arc::new) else { return };
     scene.link.cut_commits();
     let mut tasks = JoinSet::new();
     for _ in 0..4 {
@@ -146,10 +137,7 @@ async fn connection_cuts_around_commits_count_every_request_once() {
 /// Charges at fixed prices, and holds that are captured, work where counts cannot be read.
 #[tokio::test(flavor = "multi_thread")]
 async fn other_batches_do_not_touch_counts() {
-    if is_skipped() {
-        return;
-    }
-    let scene = Scene::new(GRANT, 2).await;
+    let Some(scene) = Scene::new(GRANT, 2).await else { return };
     decided(&scene.node, request(&scene), NOON).await.unwrap();
     run_in(&scene.url, "ALTER TABLE route_volume RENAME TO elsewhere");
     for node in [&scene.node, &scene.other] {
@@ -167,10 +155,7 @@ async fn other_batches_do_not_touch_counts() {
 /// One batch with several accounts' routes, refunds and releases: each has the count that the postings before it left.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_batch_counts_in_order() {
-    if is_skipped() {
-        return;
-    }
-    let scene = Scene::new(GRANT, 2).await;
+    let Some(scene) = Scene::new(GRANT, 2).await else { return };
     let on = |template: &str| {
         let line =
             UsageLine { route_template: template.into(), http_method: "POST".into(), source: ClientSource::Direct };
@@ -199,10 +184,7 @@ async fn a_batch_counts_in_order() {
 /// Nodes of version 13 go on: their writes find everything that they name.
 #[tokio::test(flavor = "multi_thread")]
 async fn accounts_of_version_thirteen_begin_with_the_first_tier() {
-    if is_skipped() {
-        return;
-    }
-    let url = Cluster::shared().fresh_schema();
+    let Some(url) = fresh_schema() else { return };
     version_seven(&url);
     run_in(&url, BOOKS_OF_SEVEN);
     migrate(&url, 8..=13);
@@ -225,10 +207,7 @@ async fn accounts_of_version_thirteen_begin_with_the_first_tier() {
 /// from an earlier month is ignored.
 #[tokio::test(flavor = "multi_thread")]
 async fn nodes_of_version_fourteen_leave_returned_places() {
-    if is_skipped() {
-        return;
-    }
-    let url = Cluster::shared().fresh_schema();
+    let Some(url) = fresh_schema() else { return };
     version_seven(&url);
     run_in(&url, BOOKS_OF_SEVEN);
     migrate(&url, 8..=14);

@@ -3,11 +3,10 @@
 use std::path::{Path, PathBuf};
 
 use metering_core::charging::Posting;
-use metering_core::store::Posted;
-use metering_core::{Charge, ClientSource, Credits, Refusal, Store, StoreError, UsageLine};
+use metering_core::{Charge, ClientSource, Credits, Store, StoreError, UsageLine};
 use metering_sqlite::SqliteStore;
 
-use crate::scene::{NOON, account, charge, database_path, execute, grant, new_key};
+use crate::scene::{NOON, account, charge, database_path, execute};
 
 #[cfg(unix)]
 fn mode(path: &Path) -> u32 {
@@ -44,41 +43,6 @@ async fn data_survives_reopening() {
     assert_eq!(charge(&store, key).await, Ok(3));
     assert_eq!(store.account(&id).await.unwrap().unwrap().totals.used.atoms(), 2 * Credits::BASE_CALL.atoms());
     assert_eq!(store.verify().await.unwrap().discrepancies, []);
-}
-
-#[tokio::test]
-async fn changes_of_one_opener_are_visible_to_the_other() {
-    let (_folder, file) = database_path();
-    let here = SqliteStore::create(&file).unwrap();
-    let there = SqliteStore::open(&file).unwrap();
-    let (id, key) = account(&here, 3).await;
-    assert_eq!(charge(&here, key).await, Ok(2));
-    assert_eq!(charge(&there, key).await, Ok(1));
-    assert_eq!(charge(&here, key).await, Ok(0));
-    assert!(matches!(charge(&there, key).await, Err(Refusal::InsufficientCredits { .. })));
-    assert!(matches!(there.post_entry(&id, grant(2), NOON).await.unwrap(), Posted::Account(_)));
-    assert_eq!(charge(&here, key).await, Ok(1));
-    let replaced = new_key();
-    there.replace_key(&id, replaced, NOON).await.unwrap().unwrap();
-    assert_eq!(charge(&here, key).await, Err(Refusal::UnknownKey));
-    assert_eq!(charge(&here, replaced).await, Ok(0));
-    there.revoke_account(&id, NOON).await.unwrap().unwrap();
-    assert_eq!(charge(&here, replaced).await, Err(Refusal::UnknownKey));
-    assert_eq!(here.verify().await.unwrap().discrepancies, []);
-}
-
-#[tokio::test]
-async fn writes_through_the_store_take_effect_immediately() {
-    let (_folder, file) = database_path();
-    let store = SqliteStore::create(&file).unwrap();
-    let (id, key) = account(&store, 2).await;
-    assert_eq!(charge(&store, key).await, Ok(1));
-    store.post_entry(&id, grant(5), NOON).await.unwrap();
-    assert_eq!(charge(&store, key).await, Ok(5));
-    let replaced = new_key();
-    store.replace_key(&id, replaced, NOON).await.unwrap().unwrap();
-    assert_eq!(charge(&store, key).await, Err(Refusal::UnknownKey));
-    assert_eq!(charge(&store, replaced).await, Ok(4));
 }
 
 #[tokio::test]

@@ -112,28 +112,3 @@ async fn a_hold_survives_reopening() {
     assert_eq!(store.hold(&id_of(1)).await.unwrap(), Some(updated.hold));
     assert_sound(&store).await;
 }
-
-#[tokio::test]
-async fn what_one_handle_holds_the_other_cannot_spend() {
-    let (_folder, file) = database_path();
-    let stores = [SqliteStore::create(&file).unwrap(), SqliteStore::open(&file).unwrap()];
-    let (id, key) = account(&stores[0], 10).await;
-    for store in &stores {
-        post(store, charge_of(key, 1), NOON).await.unwrap();
-    }
-    // Both have the account in their cache, with a balance of 8.
-    open(&stores[0], key, 5, 1).await;
-    assert!(post(&stores[1], hold_of(key, 4, 2), NOON).await.is_err(), "3 are left");
-    assert_eq!(act(&stores[1], &id, 1, capture(2)).await.balance, calls(6));
-    assert_eq!(post(&stores[0], hold_of(key, 6, 3), NOON).await.unwrap().balance, calls(0));
-    // A hold that was settled elsewhere is not settled again.
-    let again = act(&stores[0], &id, 1, HoldAction::Release).await;
-    assert_eq!((again.changed, again.balance), (false, calls(0)));
-    assert!(act(&stores[0], &id, 3, HoldAction::Release).await.changed);
-    let renewed = act(&stores[1], &id, 3, HoldAction::Renew { until: at(600) }).await;
-    assert_eq!((renewed.changed, renewed.balance), (false, calls(6)));
-    for store in &stores {
-        assert_eq!(amounts(store, &id).await, [6, 0, 4]);
-        assert_sound(store).await;
-    }
-}

@@ -1,6 +1,5 @@
-//! Keys on disk: what other handles on the file see at once, budgets, and that this store does what the memory store does.
+//! Keys on disk: what other handles on the file see at once, and budgets.
 
-mod agreement;
 mod budgets;
 mod changes;
 mod usage;

@@ -1,4 +1,4 @@
-//! Payments on disk: what persists, what other stores on the same file see immediately, and what counts only once.
+//! Payments on disk: what persists, and what counts only once.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -7,13 +7,13 @@ use metering_core::access::{KeyHash, Payer};
 use metering_core::chains::TxRef;
 use metering_core::money::LedgerKind;
 use metering_core::payments::{PaymentUse, Quote, QuoteState};
-use metering_core::store::{Claimed, KeyDelivery, KeyStore, PaymentCredited, QuoteOpened};
-use metering_core::{AccountId, PaymentStore, Refusal, Store, Timestamp};
+use metering_core::store::{Claimed, KeyDelivery, PaymentCredited, QuoteOpened};
+use metering_core::{AccountId, PaymentStore, Store, Timestamp};
 use metering_sqlite::SqliteStore;
 
 use crate::migration::write_version_4;
 use crate::scene::{
-    NOON, account, challenge, charge, claim, count, credit, database_path, new_account, new_key, quote, tx, wallet,
+    NOON, account, challenge, charge, claim, count, credit, database_path, new_account, quote, tx, wallet,
 };
 
 async fn open(store: &SqliteStore, number: u8) -> Quote {
@@ -126,114 +126,6 @@ async fn two_openers_credit_a_payment_once() {
     assert_eq!(["payment", "wallet_link"].map(|table| count(&file, table)), [1, 1]);
     assert_eq!(charge(&openers[1], key).await, Ok(9));
     assert_eq!(openers[0].verify().await.unwrap().discrepancies, []);
-}
-
-#[tokio::test]
-async fn credit_is_visible_to_every_opener_immediately() {
-    let (_folder, file) = database_path();
-    let here = SqliteStore::create(&file).unwrap();
-    let there = SqliteStore::open(&file).unwrap();
-    let (id, key) = account(&here, 2).await;
-    assert_eq!(charge(&there, key).await, Ok(1));
-    assert_eq!(charge(&here, key).await, Ok(0));
-    assert!(matches!(here.credit_payment(credit(&id, 1, tx(1))).await.unwrap(), PaymentCredited::Account(_)));
-    assert_eq!(charge(&here, key).await, Ok(9));
-    assert_eq!(charge(&there, key).await, Ok(8));
-}
-
-/// Charges the key through both stores, so that both have it cached; last through the one that will replace it.
-async fn charge_with_both(here: &SqliteStore, there: &SqliteStore, key: KeyHash) {
-    charge(there, key).await.unwrap();
-    charge(here, key).await.unwrap();
-}
-
-async fn assert_replaced(here: &SqliteStore, there: &SqliteStore, old: KeyHash, new: KeyHash) {
-    for (opener, store) in [("the store that replaced it", here), ("the other store", there)] {
-        assert_eq!(charge(store, old).await, Err(Refusal::UnknownKey), "{opener}");
-        assert!(charge(store, new).await.is_ok(), "{opener}");
-    }
-    assert_eq!(here.live_keys(&[old, new], NOON).await.unwrap(), [false, true]);
-    assert_eq!(there.verify().await.unwrap().discrepancies, []);
-}
-
-#[tokio::test]
-async fn rotated_key_is_refused_by_every_opener() {
-    let (_folder, file) = database_path();
-    let here = SqliteStore::create(&file).unwrap();
-    let there = SqliteStore::open(&file).unwrap();
-    let quote = open(&here, 1).await;
-    let (id, old) = claimed(&here, &quote, KeyDelivery::Now).await;
-    here.open_challenge(challenge(&id, quote.payer, "asked")).await.unwrap();
-    charge_with_both(&here, &there, old).await;
-    let new = new_key();
-    let rotated = here.rotate_key("asked", new, NOON).await.unwrap();
-    assert_eq!(rotated.map(|account| account.id), Some(id));
-    assert_replaced(&here, &there, old, new).await;
-    assert_eq!(there.rotate_key("asked", new_key(), NOON).await.unwrap(), None, "the challenge is used up");
-}
-
-#[tokio::test]
-async fn failed_rotation_changes_neither_key_nor_challenge() {
-    let (_folder, file) = database_path();
-    let store = SqliteStore::create(&file).unwrap();
-    let quote = open(&store, 1).await;
-    let (id, key) = claimed(&store, &quote, KeyDelivery::Now).await;
-    let (_, taken) = account(&store, 1).await;
-    store.open_challenge(challenge(&id, quote.payer, "asked")).await.unwrap();
-    assert_eq!(charge(&store, key).await, Ok(9));
-    assert!(store.rotate_key("asked", taken, NOON).await.is_err());
-    assert_eq!(charge(&store, key).await, Ok(8));
-    assert_eq!(charge(&store, taken).await, Ok(0));
-    let new = new_key();
-    assert!(store.rotate_key("asked", new, NOON).await.unwrap().is_some());
-    assert_eq!(charge(&store, key).await, Err(Refusal::UnknownKey));
-    assert_eq!(charge(&store, new).await, Ok(7));
-}
-
-/// No client should have the key of a quote that the watcher claimed, but the store does not rely on that.
-#[tokio::test]
-async fn key_replaced_by_late_claim_is_refused_by_every_opener() {
-    let (_folder, file) = database_path();
-    let here = SqliteStore::create(&file).unwrap();
-    let there = SqliteStore::open(&file).unwrap();
-    let quote = open(&here, 1).await;
-    let (id, old) = claimed(&there, &quote, KeyDelivery::Later).await;
-    charge_with_both(&here, &there, old).await;
-    let (late, new) = claim(&quote, tx(1), KeyDelivery::Now);
-    assert!(matches!(here.claim_quote(late).await.unwrap(), Claimed::Account(account) if account.id == id));
-    assert_replaced(&here, &there, old, new).await;
-    let (again, _) = claim(&quote, tx(1), KeyDelivery::Now);
-    assert_eq!(there.claim_quote(again).await.unwrap(), Claimed::AlreadyClaimed);
-}
-
-#[tokio::test]
-async fn manually_replaced_key_counts_as_delivered() {
-    let (_folder, file) = database_path();
-    let store = SqliteStore::create(&file).unwrap();
-    let quote = open(&store, 1).await;
-    let (id, _) = claimed(&store, &quote, KeyDelivery::Later).await;
-    let by_hand = new_key();
-    store.replace_key(&id, by_hand, NOON).await.unwrap().unwrap();
-    let state = store.quote(&quote.nonce).await.unwrap().map(|quote| quote.state);
-    assert_eq!(state, Some(QuoteState::Claimed { account: id, tx: tx(1) }));
-    let (late, _) = claim(&quote, tx(1), KeyDelivery::Now);
-    assert_eq!(store.claim_quote(late).await.unwrap(), Claimed::AlreadyClaimed);
-    assert_eq!(charge(&store, by_hand).await, Ok(9));
-}
-
-#[tokio::test]
-async fn failed_claim_changes_nothing() {
-    let (_folder, file) = database_path();
-    let store = SqliteStore::create(&file).unwrap();
-    let (_, taken) = account(&store, 1).await;
-    let quote = open(&store, 1).await;
-    let (mut claim, key) = claim(&quote, tx(1), KeyDelivery::Now);
-    claim.account.key = taken;
-    assert!(store.claim_quote(claim.clone()).await.is_err());
-    assert_eq!(store.quote(&quote.nonce).await.unwrap(), Some(quote));
-    assert_eq!(["account", "ledger", "payment"].map(|table| count(&file, table)), [1, 1, 0]);
-    claim.account.key = key;
-    assert!(matches!(store.claim_quote(claim).await.unwrap(), Claimed::Account(_)));
 }
 
 /// SQLite's integers are signed; chain ids and block numbers are not.

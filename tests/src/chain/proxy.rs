@@ -108,12 +108,6 @@ impl Proxy {
         self.shared.state().counts.get(method).copied().unwrap_or(0)
     }
 
-    /// How often each method was called.
-    #[must_use]
-    pub fn counts(&self) -> BTreeMap<String, u64> {
-        self.shared.state().counts.clone()
-    }
-
     /// Resets the counts to zero.
     pub fn reset_counts(&self) {
         let mut state = self.shared.state();
@@ -178,10 +172,6 @@ async fn serve(State(shared): State<Arc<Shared>>, body: Bytes) -> Response {
         Fault::Garbage(Garbage::Html) => {
             let page = "<!DOCTYPE html><html><head><title>Just a moment...</title></head><body></body></html>";
             ([("content-type", "text/html")], page).into_response()
-        }
-        Fault::Slow(delay) => {
-            tokio::time::sleep(delay).await;
-            forward_with_fault(shared, request, Fault::PassThrough).await
         }
         fault => forward_with_fault(shared, request, fault).await,
     }

@@ -39,12 +39,6 @@ impl ChainSetup {
         self
     }
 
-    /// Mines a block every `seconds` seconds, instead of one for each transaction at once.
-    #[must_use]
-    pub fn block_time(self, seconds: u64) -> Self {
-        self.arg("--block-time", seconds)
-    }
-
     /// Mines blocks only when [`Chain::mine`] is called. Transactions stay pending until then.
     #[must_use]
     pub fn manual_mining(mut self) -> Self {
@@ -68,12 +62,6 @@ impl ChainSetup {
     #[must_use]
     pub fn slots_in_an_epoch(self, slots: u64) -> Self {
         self.arg("--slots-in-an-epoch", slots)
-    }
-
-    /// Creates `count` rich accounts instead of 10.
-    #[must_use]
-    pub fn accounts(self, count: u32) -> Self {
-        self.arg("--accounts", count)
     }
 
     /// Adds one of anvil's own options.

@@ -2,6 +2,5 @@
 
 mod authorizations;
 mod harness;
-mod proxy;
 mod tempo;
 mod wallet;

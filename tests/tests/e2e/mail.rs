@@ -9,7 +9,7 @@ mod sign_in;
 mod verification;
 
 use metering_tests::client::Client;
-use metering_tests::mail::MailServer;
+use metering_tests::mail::{self, MailServer};
 use metering_tests::ports::free_address;
 use metering_tests::response::Response;
 use metering_tests::server::Server;
@@ -17,6 +17,12 @@ use metering_tests::site::Site;
 use serde_json::{Value, json};
 
 use crate::signup::{initiate, server, status};
+
+/// A site, and a mail server; `None` if tests of mail are disabled.
+#[track_caller]
+fn scene() -> Option<(Site, MailServer)> {
+    (!mail::are_skipped()).then(|| (Site::new(), MailServer::start()))
+}
 
 /// A server that sends mail through `mail`, without a bot check.
 pub(crate) fn server_with(site: &Site, mail: &MailServer, more: &[(&str, &str)]) -> Server {

@@ -2,7 +2,6 @@
 
 mod delivery;
 mod endpoints;
-mod nodes;
 mod operators;
 mod receivers;
 mod refused;
@@ -32,11 +31,7 @@ pub(super) struct Hook {
 
 impl Scene {
     pub(super) fn new() -> Self {
-        Self::on(Site::new())
-    }
-
-    pub(super) fn on(site: Site) -> Self {
-        Self { site, files: Loopback::new() }
+        Self { site: Site::new(), files: Loopback::new() }
     }
 
     /// A server that trusts the receivers.

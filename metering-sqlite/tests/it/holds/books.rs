@@ -3,14 +3,14 @@
 use std::time::Duration;
 
 use metering_core::access::{Budget, KeyId, KeyTerms, Scopes};
-use metering_core::charging::{Hold, HoldAction};
+use metering_core::charging::HoldAction;
 use metering_core::store::{HoldStore, KeyChange, KeyCreated, KeyStore, NewKey, TermsChange};
 use metering_core::{AccountId, RequestId, Store, StoreError};
 use metering_sql::transfer::{Export, Record, Section};
 use metering_sqlite::SqliteStore;
 
-use super::{act, amounts, assert_sound, at, calls, capture, charge_of, hold_of, id_of, numbers, open, post, update};
-use crate::scene::{NOON, account, count, database_path, execute, new_key};
+use super::{act, assert_sound, at, calls, capture, charge_of, hold_of, id_of, numbers, open, post, update};
+use crate::scene::{NOON, account, database_path, execute, new_key};
 
 /// An amount of an account, what is recorded and what was computed, in base calls.
 type Wrong = (&'static str, i64, i64);
@@ -93,24 +93,6 @@ async fn open_holds_are_newest_first_and_expired_ones_by_their_lease() {
     assert_eq!((open(&id, 9).await, open(&other, 9).await), (vec![1, 3, 5], vec![]));
     store.revoke_account(&id, at(50)).await.unwrap();
     assert_eq!(expired(10_000, 9).await, [1, 3, 5], "those of a revoked account too");
-}
-
-#[tokio::test]
-async fn settled_holds_are_forgotten_and_open_ones_never() {
-    let (_folder, file) = database_path();
-    let store = SqliteStore::create(&file).unwrap();
-    let (id, key) = account(&store, 10_000).await;
-    open(&store, key, 1, 0).await;
-    open(&store, key, 1, 1).await;
-    act(&store, &id, 1, HoldAction::Release).await;
-    let end = NOON.saturating_add(Hold::RETENTION);
-    assert_eq!(store.forget_expired(end.saturating_sub(Duration::from_millis(1))).await.unwrap(), 0);
-    assert!(store.hold(&id_of(1)).await.unwrap().is_some());
-    assert_eq!(store.forget_expired(end).await.unwrap(), 1);
-    assert_eq!(store.hold(&id_of(1)).await.unwrap(), None);
-    assert_eq!(store.forget_expired(end.saturating_add(Hold::RETENTION)).await.unwrap(), 0);
-    assert_eq!((count(&file, "hold"), amounts(&store, &id).await), (1, [9_999, 1, 0]));
-    assert_sound(&store).await;
 }
 
 async fn make_key(store: &SqliteStore, account: &AccountId, parent: Option<KeyId>) -> (KeyId, [u8; 32]) {

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use metering_core::access::{BudgetReset, KeyHash, KeyTerms};
 use metering_core::charging::{Outcome, Posting};
-use metering_core::store::{KeyChange, KeyStore, TermsChange};
+use metering_core::store::{KeyStore, TermsChange};
 use metering_core::{Decision, Refusal, Store};
 use metering_sqlite::SqliteStore;
 
@@ -116,28 +116,6 @@ async fn a_budget_set_later_starts_with_what_was_spent() {
     charge(&stores[0], hash(2)).await.unwrap();
     assert!(charge(&stores[1], hash(2)).await.is_err(), "its own budget is spent");
     assert_sound(&stores[1]).await;
-}
-
-#[tokio::test]
-async fn a_refund_gives_back_to_every_budget_that_was_charged() {
-    let (_folder, file) = database_path();
-    let stores = two(&file);
-    let (id, _) = account(&stores[0], 1_000).await;
-    let top = create(&stores[0], &id, None, hash(1), KeyTerms { budget: budget(2, None), ..all_scopes() }).await;
-    let own = KeyTerms { budget: budget(1, Some(BudgetReset::Weekly)), ..all_scopes() };
-    let below = create(&stores[0], &id, Some(&top.id), hash(2), own).await;
-    for number in 0..4 {
-        let receipt = charge(&stores[number % 2], hash(2)).await.unwrap();
-        assert!(charge(&stores[0], hash(2)).await.is_err() && charge(&stores[1], hash(2)).await.is_err());
-        if number == 3 {
-            // The refund of a key that is revoked meanwhile still counts.
-            change(&stores[1], &below, KeyChange::Revoke).await;
-        }
-        let refund = Posting::Refund(receipt.into_refund().unwrap());
-        stores[1 - number % 2].commit(vec![refund], NOON).await.unwrap();
-        assert_eq!((spent_calls(&stores[0], &top).await, spent_calls(&stores[1], &below).await), (0, 0));
-    }
-    assert_sound(&stores[0]).await;
 }
 
 /// Copies the files of a database in use, as a power cut would leave them.

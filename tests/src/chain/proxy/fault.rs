@@ -1,7 +1,5 @@
 //! The faults that a proxy can inject into its node's responses.
 
-use std::time::Duration;
-
 /// A fault, or none.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Fault {
@@ -20,8 +18,6 @@ pub enum Fault {
     RpcError(i64, &'static str),
     /// No response ever comes.
     Timeout,
-    /// Responses are delayed by this much.
-    Slow(Duration),
     /// The node reports this chain id.
     WrongChainId(u64),
     /// Blocks requested by number have another hash than the one in receipts.

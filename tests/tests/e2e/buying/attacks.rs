@@ -123,38 +123,6 @@ fn mismatched_payment_buys_nothing_and_honest_claim_succeeds() {
 }
 
 #[test]
-fn thief_who_sees_all_traffic_gets_nothing() {
-    let Some(shop) = Shop::open() else { return };
-    for kind in Kind::BOTH {
-        let (victim, thief) = (shop.customer(), shop.customer());
-        // A quote that the thief opens for the victim's address has a different amount than the victim's own.
-        let thiefs_quote_of_the_victim = shop.quote(kind, &victim.address());
-        let thiefs_quote = shop.quote(kind, &thief.address());
-        let quote = shop.quote(kind, &victim.address());
-        assert_ne!(quote.units, thiefs_quote_of_the_victim.units);
-        let hash = shop.pay(kind, &victim, quote.units);
-        assert_eq!(shop.claim(&thiefs_quote_of_the_victim, &hash).expect(400).error(), "payment_mismatch");
-        assert_eq!(shop.claim(&thiefs_quote, &hash).expect(400).error(), "payer_mismatch");
-        let guessed = format!("sqn_{}", "a".repeat(43));
-        assert_eq!(claim(&shop.client(), &guessed, &hash).expect(404).error(), "not_found");
-
-        let thiefs_key = shop.signed_up(kind, &thief);
-        let refused = shop.top_up(&thiefs_key, kind, &hash, None).expect(403);
-        assert_eq!(refused.error(), "payer_proof_required");
-        let message = refused.json()["message"].as_str().unwrap().to_owned();
-        let forged = shop.chain.wallet().sign_message(&thief, &message);
-        assert_eq!(shop.top_up(&thiefs_key, kind, &hash, Some(&forged)).expect(403).error(), "payer_proof_required");
-
-        let _ = shop.claim(&quote, &hash).expect(200);
-        assert_eq!(shop.claim(&quote, &hash).expect(409).error(), "already_claimed");
-        assert_eq!(shop.claim(&thiefs_quote_of_the_victim, &hash).expect(409).error(), "tx_already_used");
-        assert_eq!(shop.top_up(&thiefs_key, kind, &hash, None).expect(409).error(), "tx_already_used");
-        assert_eq!(shop.request_quote(kind, &victim.address()).expect(409).error(), "payer_already_registered");
-    }
-    shop.site.verify();
-}
-
-#[test]
 fn transfer_from_counts_for_the_token_owner() {
     let Some(shop) = Shop::open() else { return };
     let wallet = shop.chain.wallet();
@@ -198,30 +166,14 @@ fn a_token_that_takes_a_fee_does_not_pay_the_quote() {
     assert_eq!(claim(&shop.client(), nonce, &hash).expect(400).error(), "payment_mismatch");
 }
 
-#[test]
-fn transaction_of_another_chain_is_rejected() {
-    let Some(shop) = Shop::open() else { return };
-    let Some(elsewhere) = Chain::setup().chain_id(8453).start() else { return };
-    let customer = shop.customer();
-    let quote = shop.quote(Kind::Native, &customer.address());
-    let rich = elsewhere.wallet().account(0);
-    let hash = elsewhere.wallet().send_native(&rich, &shop.recipient.address(), quote.units);
-    let _ = elsewhere.mined(&hash);
-    assert_eq!(shop.claim(&quote, &hash).expect(404).error(), "tx_not_found");
-}
-
 /// The block's own timestamp decides whether a payment is in time.
 #[test]
 fn payment_outside_the_quote_period_is_rejected() {
     const DAY: u64 = 24 * 60 * 60;
     let now = u64::try_from(SystemClock.now().unix_seconds()).unwrap();
     // offset of the chain's clock from the server's in seconds, status, code
-    let table: [(i64, u16, &str); 4] = [
-        (-600, 400, "payment_predates_quote"),
-        (i64::try_from(DAY).unwrap(), 200, ""),
-        (i64::try_from(7 * DAY).unwrap(), 200, ""),
-        (i64::try_from(8 * DAY).unwrap(), 410, "quote_expired"),
-    ];
+    let table: [(i64, u16, &str); 2] =
+        [(-600, 400, "payment_predates_quote"), (i64::try_from(8 * DAY).unwrap(), 410, "quote_expired")];
     for (offset, status, code) in table {
         let setup: ChainSetup = Chain::setup().genesis_time(now.checked_add_signed(offset).unwrap());
         let Some(shop) = Shop::with(setup, "1", "") else { return };

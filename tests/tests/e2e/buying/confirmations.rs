@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use metering_tests::chain::Chain;
 use metering_tests::response::Response;
 
-use crate::support::shop::{Kind, Shop, claim, key_of};
+use crate::support::shop::{Kind, Shop, claim};
 
 fn shop(finality: &str) -> Option<Shop> {
     Shop::with(Chain::setup().manual_mining(), finality, "")
@@ -47,14 +47,6 @@ fn waiting_claim(shop: &Shop) -> JoinHandle<Response> {
 }
 
 #[test]
-fn claim_waits_for_missing_confirmations() {
-    let Some(shop) = shop("3") else { return };
-    let waiting = waiting_claim(&shop);
-    shop.chain.mine(2);
-    let _ = waiting.join().unwrap().expect(200);
-}
-
-#[test]
 fn finality_can_follow_safe_and_finalized_blocks() {
     for (finality, behind) in [("'safe'", 2), ("'finalized'", 4)] {
         let setup = Chain::setup().manual_mining().slots_in_an_epoch(2);
@@ -67,41 +59,6 @@ fn finality_can_follow_safe_and_finalized_blocks() {
         shop.chain.mine(behind);
         let _ = shop.claim(&quote, &hash).expect(200);
     }
-}
-
-#[test]
-fn payment_removed_by_a_reorganisation_buys_nothing() {
-    let Some(shop) = shop("3") else { return };
-    let customer = shop.customer();
-    let quote = shop.quote(Kind::Token, &customer.address());
-    let hash = shop.pay(Kind::Token, &customer, quote.units);
-    shop.chain.mine(2);
-    assert_eq!(shop.claim(&quote, &hash).expect(409).error(), "payment_unconfirmed");
-    shop.chain.reorg(2);
-    shop.chain.mine(5);
-    let refused = shop.claim(&quote, &hash);
-    assert!(matches!(refused.status, 404 | 409), "{}", refused.text());
-    assert_eq!(shop.accounts(), 0);
-    // A second payment counts.
-    let again = shop.pay(Kind::Token, &customer, quote.units);
-    shop.chain.mine(3);
-    let _ = shop.claim(&quote, &again).expect(200);
-    shop.site.verify();
-}
-
-#[test]
-fn top_up_waits_for_confirmations() {
-    let Some(shop) = shop("2") else { return };
-    let customer = shop.customer();
-    let quote = shop.quote(Kind::Token, &customer.address());
-    let hash = shop.pay(Kind::Token, &customer, quote.units);
-    shop.chain.mine(2);
-    let key = key_of(&shop.claim(&quote, &hash).expect(200));
-    let hash = shop.pay(Kind::Token, &customer, Kind::Token.price());
-    shop.chain.mine(1);
-    assert_eq!(shop.top_up(&key, Kind::Token, &hash, None).expect(409).error(), "payment_unconfirmed");
-    shop.chain.mine(1);
-    let _ = shop.top_up(&key, Kind::Token, &hash, None).expect(200);
 }
 
 #[test]

@@ -31,21 +31,57 @@ fn address_limit_ignores_forged_forwarded_headers() {
     assert_eq!((claim.status, claim.error().as_str()), (429, "rate_limited"));
     assert_eq!(client.post("/credits/topup", &json!({})).status, 429);
     assert_eq!(client.post("/api-key/recover/verify", &json!({})).status, 400);
+    for path in ["/credits/plans", "/health"] {
+        let _ = client.get(path).expect(200);
+    }
 }
 
 #[test]
-fn clients_behind_a_trusted_proxy_are_limited_separately() {
+fn challenges_and_their_responses_share_one_rate_limit() {
     let site = Site::new();
-    let settings = [("METERING_LIMITS__SIGNUP_PER_IP", "1/1h"), ("METERING_HTTP__TRUSTED_PROXIES", "127.0.0.1")];
-    let server = server(&site, &settings);
-    let from = |address: &str| server.client().with_header("X-Forwarded-For", address);
-    assert_eq!(request_quote(&from("1.1.1.1"), 1).0, 503);
-    assert_eq!(request_quote(&from("1.1.1.1"), 1).0, 429);
-    assert_eq!(request_quote(&from("2.2.2.2"), 1).0, 503);
-    // Addresses that a client adds to the left of its own change nothing.
-    assert_eq!(request_quote(&from("9.9.9.9, 1.1.1.1"), 1).0, 429);
-    assert_eq!(request_quote(&from("2001:db8::1"), 1).0, 503);
-    assert_eq!(request_quote(&from("2001:db8::ffff"), 1).0, 429, "one IPv6 network is one client");
+    let server = server(&site, &[("METERING_LIMITS__RECOVERY_PER_IP", "2/1h")]);
+    let client = server.client();
+    let verify = || client.post("/api-key/recover/verify", &json!({"nonce": "n", "signature": "0xab"}));
+    let challenge = || client.post("/api-key/recover/challenge", &json!({"address": format!("0x{}", "07".repeat(20))}));
+    assert!(challenge().status != 429 && verify().status != 429);
+    assert_eq!((challenge().error(), verify().error()), ("rate_limited".to_owned(), "rate_limited".to_owned()));
+    assert_eq!(request_quote(&client, 1).0, 503, "signups have their own quota");
+}
+
+#[test]
+fn only_trusted_proxies_can_distinguish_clients() {
+    let site = Site::new();
+    let quota = ("METERING_LIMITS__SIGNUP_PER_IP", "1/1h");
+    let direct = server(&site, &[quota, ("METERING_HTTP__TRUSTED_PROXIES", "10.0.0.0/8, ::1")]);
+    assert_eq!(request_quote(&direct.client(), 1).0, 503);
+    for header in ["X-Forwarded-For", "Forwarded", "X-Real-IP", "CF-Connecting-IP", "True-Client-IP"] {
+        for value in ["6.6.6.6", "for=6.6.6.6", "10.0.0.1", "::1"] {
+            assert_eq!(request_quote(&direct.client().with_header(header, value), 1).0, 429, "{header}: {value}");
+        }
+    }
+    drop(direct);
+    let server = server(&site, &[quota, ("METERING_HTTP__TRUSTED_PROXIES", "127.0.0.1, 10.0.0.0/8")]);
+    // lines, whether that client was counted before
+    let table: [(&[&str], bool); 12] = [
+        (&["1.1.1.1"], false),
+        (&["1.1.1.1"], true),
+        (&["2.2.2.2"], false),
+        // Addresses that a client adds to the left of its own change nothing.
+        (&["9.9.9.9, 1.1.1.1"], true),
+        (&["9.9.9.9", "1.1.1.1"], true),
+        (&["2.2.2.2, 3.3.3.3, 10.1.2.3"], false),
+        (&["3.3.3.3:4711"], true),
+        (&["2001:db8:0:1::1"], false),
+        (&["2001:db8:0:1:ffff::2"], true),
+        (&["2001:db8:0:2::1"], false),
+        // An unreadable address counts as the proxy's own.
+        (&["unknown"], false),
+        (&["4.4.4.4, _hidden"], true),
+    ];
+    for (lines, seen) in table {
+        let client = lines.iter().fold(server.client(), |client, line| client.with_header("X-Forwarded-For", line));
+        assert_eq!(request_quote(&client, 1).0, if seen { 429 } else { 503 }, "{lines:?}");
+    }
 }
 
 #[test]
@@ -75,6 +111,11 @@ fn wallet_limit_applies_across_addresses() {
     assert_eq!((request_quote(&from("1.1.1.1"), 7).0, request_quote(&from("2.2.2.2"), 7).0), (503, 503));
     assert_eq!(request_quote(&from("3.3.3.3"), 7).0, 429);
     assert_eq!(request_quote(&from("3.3.3.3"), 8).0, 503);
+    for (spelling, status) in [("ab", 503), ("AB", 503), ("ab", 429), ("AB", 429)] {
+        let body = json!({"agent_name": "a", "plan_id": "p", "chain_id": 1, "token_symbol": "T",
+            "payer_address": format!("0x{}", spelling.repeat(20))});
+        assert_eq!(from("3.3.3.3").post("/signup/pay/quote", &body).status, status, "{spelling}");
+    }
     let wallet = format!("0x{}", "07".repeat(20));
     let challenge = |address: &str| from(address).post("/api-key/recover/challenge", &json!({"address": wallet}));
     assert_eq!(challenge("4.4.4.4").error(), "rate_limited");

@@ -4,7 +4,7 @@ use metering_core::{Clock, SystemClock};
 use metering_tests::chain::Chain;
 use serde_json::json;
 
-use crate::support::shop::{Kind, STARTER, Shop, key_of};
+use crate::support::shop::{Kind, STARTER, Shop};
 
 #[test]
 fn payment_from_an_unlinked_wallet_needs_its_signature_once() {
@@ -67,97 +67,4 @@ fn new_store_for_the_same_recipient_credits_no_earlier_payment() {
     assert_eq!(shop.claim(&quote, &paid).expect(400).error(), "payment_mismatch");
     assert_eq!((shop.balance(&key), shop.accounts()), ("1".to_owned(), 1));
     shop.site.verify();
-}
-
-#[test]
-fn top_ups_that_do_not_pay_the_plan_are_refused() {
-    let Some(shop) = Shop::open() else { return };
-    let customer = shop.customer();
-    let key = shop.signed_up(Kind::Token, &customer);
-    let before = shop.balance(&key);
-    let wallet = shop.chain.wallet();
-    let poor = wallet.new_account();
-    let (token, to) = (shop.token.as_str(), shop.recipient.address());
-    let forger = wallet.deploy_forger();
-    let paid = shop.pay(Kind::Token, &customer, STARTER);
-    let table = [
-        ("too little", Kind::Token, shop.pay(Kind::Token, &customer, STARTER - 1), "payment_mismatch"),
-        ("another plan's payment", Kind::Native, paid.clone(), "payment_mismatch"),
-        (
-            "somebody else paid",
-            Kind::Token,
-            shop.pay_to(Kind::Token, &customer, &wallet.account(8).address(), STARTER),
-            "payment_mismatch",
-        ),
-        (
-            "forged",
-            Kind::Token,
-            wallet.forge(&customer, &forger, &customer.address(), &to, STARTER),
-            "payment_mismatch",
-        ),
-        ("reverted", Kind::Token, wallet.transfer_unsimulated(&poor, token, &to, STARTER), "tx_reverted"),
-        (
-            "with call data",
-            Kind::Native,
-            wallet.send_native_with_data(&customer, &to, Kind::Native.price(), "0x00"),
-            "payment_mismatch",
-        ),
-        ("not a hash", Kind::Token, "0x12".to_owned(), "invalid_tx_hash"),
-    ];
-    for (what, kind, hash, code) in table {
-        assert_eq!(shop.top_up(&key, kind, &hash, None).expect(400).error(), code, "{what}");
-    }
-    let incomplete = shop.server.client_with(&key).post("/credits/topup", &json!({"plan_id": "starter"})).expect(501);
-    assert_eq!(incomplete.error(), "checkout_not_available");
-    assert!(incomplete.json()["plans_url"].as_str().unwrap().ends_with("/credits/plans"), "{}", incomplete.text());
-    assert_eq!(shop.client().post("/credits/topup", &json!({})).expect(401).error(), "unauthorized");
-    assert_eq!(shop.balance(&key), before);
-    // A payment above the price also buys the plan.
-    let generous = shop.pay(Kind::Token, &customer, 2 * STARTER);
-    assert_eq!(shop.top_up(&key, Kind::Token, &generous, None).expect(200).member("amount_added"), "10.5");
-    let _ = shop.top_up(&key, Kind::Token, &paid, None).expect(200);
-}
-
-#[test]
-fn quoted_payment_is_reserved_even_without_payer_proof() {
-    let Some(shop) = Shop::with(Chain::setup(), "1", "[topup]\nrequire_payer_proof = false") else { return };
-    let thief = shop.site.account("1").api_key;
-    let victim = shop.customer();
-    let quote = shop.quote(Kind::Token, &victim.address());
-    let hash = shop.pay(Kind::Token, &victim, quote.units);
-    assert_eq!(shop.top_up(&thief, Kind::Token, &hash, None).expect(409).error(), "payment_reserved");
-    let _ = shop.claim(&quote, &hash).expect(200);
-    let unquoted = shop.pay(Kind::Token, &shop.customer(), STARTER);
-    let _ = shop.top_up(&thief, Kind::Token, &unquoted, None).expect(200);
-}
-
-#[test]
-fn second_payment_of_a_new_customer_can_top_up() {
-    let Some(shop) = Shop::open() else { return };
-    let customer = shop.customer();
-    let (first, second) = (shop.quote(Kind::Token, &customer.address()), shop.quote(Kind::Token, &customer.address()));
-    let (paid_first, paid_second) =
-        (shop.pay(Kind::Token, &customer, first.units), shop.pay(Kind::Token, &customer, second.units));
-    let key = key_of(&shop.claim(&first, &paid_first).expect(200));
-    assert_eq!(shop.claim(&second, &paid_second).expect(409).error(), "payer_already_registered");
-    let topped = shop.top_up(&key, Kind::Token, &paid_second, None).expect(200);
-    assert_eq!(topped.member("total_credits_purchased"), "21");
-    shop.site.verify();
-}
-
-#[test]
-fn contract_wallet_proves_payment_by_owner_signature() {
-    let Some(shop) = Shop::open() else { return };
-    let wallet = shop.chain.wallet();
-    let (owner, other) = (shop.customer(), shop.customer());
-    let contract = wallet.deploy_contract_wallet(&owner);
-    wallet.mint(&shop.token, &contract, 10 * STARTER);
-    let key = shop.site.account("1").api_key;
-    let hash = wallet.transfer_by_contract(&owner, &contract, &shop.token, &shop.recipient.address(), STARTER);
-    let message =
-        shop.top_up(&key, Kind::Token, &hash, None).expect(403).json()["message"].as_str().unwrap().to_owned();
-    let wrong = wallet.sign_message(&other, &message);
-    assert_eq!(shop.top_up(&key, Kind::Token, &hash, Some(&wrong)).expect(403).error(), "payer_proof_required");
-    let right = wallet.sign_message(&owner, &message);
-    let _ = shop.top_up(&key, Kind::Token, &hash, Some(&right)).expect(200);
 }

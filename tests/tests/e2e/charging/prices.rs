@@ -1,31 +1,9 @@
 //! Prices: what a request costs, to the last atom.
 
-use metering_tests::load::{Stop, request, run};
 use metering_tests::site::Site;
 use serde_json::json;
 
-use crate::support::wire::{BASE, BASE_CALL, CREDIT, STREAM, amount, balance, plan_with_long_timeout};
-
-#[test]
-fn one_credit_buys_exactly_7200_base_calls() {
-    let site = Site::new();
-    let account = site.account("1");
-    let server = site.server().start();
-    let client = server.client_with(&account.api_key);
-    let call = vec![request("GET", BASE, Some(&account.api_key), &[])];
-    let all_but_one = run(plan_with_long_timeout(server.address(), 16, Stop::AfterRequests(7_199), call.clone()));
-    assert_eq!((all_but_one.with_status(200), all_but_one.errors), (7_199, 0), "{all_but_one:?}");
-    assert_eq!(balance(&client), "0.0001388889");
-    let last = client.get(BASE).expect(200);
-    assert_eq!(last.header("x-bds-credit-charged"), Some("0.0001388889"));
-    assert_eq!(last.header("x-bds-credit-balance"), Some("0"));
-    assert_eq!(balance(&client), "0");
-    let refused = client.get(BASE).expect(402);
-    assert_eq!(refused.error(), "insufficient_credits");
-    assert_eq!(refused.header("x-bds-credit-charged"), None);
-    assert_eq!(balance(&client), "0");
-    site.verify();
-}
+use crate::support::wire::{BASE_CALL, CREDIT, STREAM, amount, balance};
 
 #[test]
 fn response_without_credits_says_how_to_buy() {
@@ -113,22 +91,5 @@ fn route_costs_its_weight_times_its_multiplier() {
     left -= CREDIT / 100;
     assert_eq!(stream.header("x-bds-credit-balance"), Some(amount(left).as_str()));
     assert_eq!(balance(&client), amount(left));
-    site.verify();
-}
-
-#[test]
-fn only_the_last_request_may_overdraw_the_balance() {
-    let site = Site::new();
-    // A hundred-millionth of a credit: 72 atoms.
-    let account = site.account("0.00000001");
-    let server = site.server().start();
-    let client = server.client_with(&account.api_key);
-    let last = client.get("/mpp/timeSeries/0xaa/0xbb/604801/60");
-    assert_eq!(last.header("x-bds-credit-charged"), Some("1.4222222222"));
-    assert_eq!(last.header("x-bds-credit-balance"), Some("-1.4222222122"));
-    let refused = client.get(BASE).expect(402);
-    assert_eq!(refused.member("credit_balance"), "-1.4222222122");
-    assert_eq!(refused.member("required"), "0.0001388889");
-    assert_eq!(balance(&client), "-1.4222222122");
     site.verify();
 }

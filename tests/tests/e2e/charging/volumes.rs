@@ -1,16 +1,13 @@
 //! Routes with volume tiers: a free allowance a month, then a price.
 
-use std::sync::{Arc, Mutex};
-
 use metering_tests::client::Client;
-use metering_tests::load::{LoadPlan, Stop, request, run_observed};
 use metering_tests::server::Server;
 use metering_tests::site::Site;
 use serde_json::{Value, json};
 
 use crate::support::calendar::away_from_midnight;
 use crate::support::upstream::Upstream;
-use crate::support::wire::{balance, plan_with_long_timeout};
+use crate::support::wire::balance;
 
 const SECRET: &str = "correct horse battery staple";
 
@@ -90,22 +87,6 @@ fn requests_are_priced_by_their_number_in_the_month() {
 }
 
 #[test]
-fn free_allowance_is_served_without_credits_and_offers_follow_it() {
-    let (site, upstream) = (Site::new(), Upstream::start());
-    let account = site.account("0");
-    let server = serving(&site, &upstream);
-    let client = server.client_with(&account.api_key);
-    for _ in 0..3 {
-        assert_eq!(charged(&client, "/api/echo/a").0, "0");
-    }
-    let refused = client.get("/api/echo/a").expect(402);
-    assert_eq!(refused.error(), "insufficient_credits");
-    assert_eq!(refused.json()["required"].to_string(), "0.25");
-    assert_eq!(volumes(&client)[1].0, json!(3), "a refused request is not counted");
-    site.verify();
-}
-
-#[test]
 fn bound_is_compared_with_the_price_of_the_tier() {
     let (site, upstream) = (Site::new(), Upstream::start());
     let account = site.account("1");
@@ -155,30 +136,5 @@ fn services_that_report_over_http_are_charged_by_tier() {
     let id = held["request"]["id"].as_str().unwrap();
     let _ = resolver.post("/internal/billing/release", &json!({"id": id})).expect(200);
     assert_eq!(volumes(&resolver)[1], (json!(4), json!(0), "0.25".to_owned()));
-    site.verify();
-}
-
-/// Two servers on one database, 64 connections: every tier is filled exactly once, and the books add up.
-#[test]
-fn tiers_are_filled_once_by_racing_requests_of_two_servers() {
-    const REQUESTS: u64 = 400;
-    let (site, upstream) = (Site::new(), Upstream::start());
-    let account = site.account("100");
-    let servers = [serving(&site, &upstream), serving(&site, &upstream)];
-    let call = vec![request("GET", "/api/echo/a", Some(&account.api_key), &[])];
-    let plan = plan_with_long_timeout(servers[0].address(), 64, Stop::AfterRequests(REQUESTS), call);
-    let plan = LoadPlan { addresses: servers.iter().map(Server::address).collect(), ..plan };
-    let prices = Arc::new(Mutex::new(Vec::new()));
-    let seen = Arc::clone(&prices);
-    let result = run_observed(plan, move |response| {
-        seen.lock().unwrap().push(response.header("x-bds-credit-charged").unwrap_or("none").to_owned());
-    });
-    assert_eq!((result.with_status(200), result.errors), (REQUESTS, 0), "{result:?}");
-    let prices = prices.lock().unwrap();
-    let count = |price: &str| prices.iter().filter(|charged| *charged == price).count();
-    assert_eq!((count("0"), count("0.25"), count("0.125")), (3, 2, 395));
-    let client = servers[1].client_with(&account.api_key);
-    assert_eq!(volumes(&client)[1].0, json!(REQUESTS));
-    assert_eq!(balance(&client), "50.125");
     site.verify();
 }

@@ -1,5 +1,5 @@
-//! `metering catch-up` and the real server. Across caps, exhausted credits, and a kill of either side, a file contains
-//! every block once, and every block is paid for.
+//! `metering catch-up` and the real server. Across runs and kills, a file contains every block once, and every block is
+//! paid for.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -11,10 +11,8 @@ use metering_tests::server::Server;
 use metering_tests::site::{IssuedAccount, Site};
 use serde_json::Value;
 
-use crate::support::wire::{BASE, BASE_CALL, CREDIT, amount, balance, usage_events};
+use crate::support::wire::{BASE, BASE_CALL, CREDIT, amount, usage_events};
 
-const NO_CREDITS: i32 = 7;
-const TRY_LATER: i32 = 8;
 const INTERRUPTED: i32 = 130;
 
 /// Far enough back that no run reaches the latest block, so that each block of a run is one request.
@@ -137,83 +135,6 @@ fn several_runs_write_and_charge_each_block_once() {
     let usage = client.get("/credits/usage?limit=100").expect(200).json();
     let mut calls = usage["transactions"].as_array().unwrap().iter().filter(|entry| entry["type"] == "usage");
     assert!(calls.all(|entry| entry["client_source"] == "cli"), "{usage}");
-    site.verify();
-}
-
-#[test]
-fn exhausted_credits_lose_and_repeat_nothing() {
-    let site = Site::new();
-    let server = site.server().start();
-    let rich = site.account("1");
-    // Twenty base calls: one for the latest block, and 19 blocks.
-    let poor = site.account("0.00277777");
-    let client = server.client_with(&poor.api_key);
-    let from = (latest(&server, &rich) - BLOCKS_BACK).to_string();
-    let org_id = poor.org_id.clone();
-    let reader = Reader::new(&site, &server, poor);
-    let output = reader.expect(NO_CREDITS, &["--from", &from]);
-    assert!(output.stderr.contains("Wrote 19 blocks") && output.stderr.contains("metering topup"), "{output:?}");
-    let stopped = balance(&client);
-    reader.expect(NO_CREDITS, &[]);
-    assert_eq!(balance(&client), stopped, "a run without credits costs nothing");
-    let _ = site.admin_json(&["account", "grant", &org_id, "--credits", "1"]);
-    reader.expect(0, &["--max-blocks", "11"]);
-    let numbers = blocks(&reader.file(), &server, &rich);
-    assert_eq!((numbers.len(), numbers[0].to_string()), (30, from));
-    assert_eq!(usage_events(&client), 20 + 12);
-    site.verify();
-}
-
-#[test]
-fn day_cap_stops_a_run_until_it_is_raised() {
-    let site = Site::new();
-    let server = site.server().start();
-    let (capped, free) = (site.account_with_caps("1", 0, 8), site.account("1"));
-    let from = (latest(&server, &free) - BLOCKS_BACK).to_string();
-    let org_id = capped.org_id.clone();
-    let reader = Reader::new(&site, &server, capped);
-    let output = reader.expect(TRY_LATER, &["--from", &from, "--max-wait", "0"]);
-    assert!(output.stderr.contains("Wrote 7 blocks") && output.stderr.contains("; try again in "), "{output:?}");
-    let _ = site.admin_json(&["account", "limits", &org_id, "--rpd", "0"]);
-    reader.expect(0, &["--max-blocks", "5"]);
-    assert_eq!(blocks(&reader.file(), &server, &free).len(), 12);
-    site.verify();
-}
-
-#[test]
-fn minute_cap_is_waited_out() {
-    let site = Site::new();
-    let server = site.server().start();
-    let (capped, free) = (site.account_with_caps("1", 8, 0), site.account("1"));
-    let from = (latest(&server, &free) - BLOCKS_BACK).to_string();
-    let reader = Reader::new(&site, &server, capped);
-    // Eleven requests reach the cap whenever the run starts, unless the minute ends meanwhile.
-    let output = reader.expect(0, &["--from", &from, "--max-blocks", "10"]);
-    assert!(output.stderr.contains("Wrote 10 blocks"), "{output:?}");
-    assert_eq!(blocks(&reader.file(), &server, &free).len(), 10);
-    site.verify();
-}
-
-#[test]
-fn run_resumes_after_the_server_was_killed() {
-    let site = Site::new();
-    let (account, other) = (site.account("1"), site.account("1"));
-    let server = site.server().start();
-    let address = server.address().to_string();
-    let from = (latest(&server, &other) - BLOCKS_BACK).to_string();
-    let reader = Reader::new(&site, &server, account);
-    let file = reader.file();
-    let child = reader.spawn(&["--output", file.to_str().unwrap(), "--from", &from]);
-    wait_for_lines(&file, 5);
-    server.kill();
-    let output = ProgramOutput::of(child);
-    assert_eq!(output.code, Some(TRY_LATER), "{output:?}");
-    assert!(output.stderr.contains("the request to the service failed"), "{output:?}");
-    let server = site.server_at(&address).start();
-    reader.expect(0, &[]);
-    let numbers = blocks(&file, &server, &other);
-    assert_eq!(numbers[0].to_string(), from);
-    assert!(numbers.len() > 100, "{}", numbers.len());
     site.verify();
 }
 

@@ -8,7 +8,6 @@ use std::process::{Child, Command, Stdio};
 use metering_tests::chain::Chain;
 use metering_tests::chain::account::Account;
 use metering_tests::program::program;
-use metering_tests::response::Response;
 use serde_json::{Value, json};
 
 use crate::support::shop::{Kind, Shop};
@@ -89,74 +88,6 @@ fn transactions(chain: &Chain, wallet: &Account) -> Value {
     chain.rpc("eth_getTransactionCount", json!([wallet.address(), "latest"]))
 }
 
-fn balance(shop: &Shop, key: &str) -> Response {
-    shop.server.client_with(key).get("/credits/balance")
-}
-
-#[test]
-fn paying_account_from_signup_to_rotation() {
-    let Some(shop) = Shop::open() else { return };
-    for kind in Kind::BOTH {
-        let payer = Payer::at(&shop);
-        let approved = payer.run(&Payer::signup(kind));
-        let key = payer.key();
-        // Includes the two free credits.
-        let bought = if kind == Kind::Token { "12.5" } else { "6" };
-        assert_eq!(shop.balance(&key), bought);
-        assert_eq!(transactions(&shop.chain, &payer.wallet), "0x1");
-        assert!(shop.chain.receipt(approved["tx_hash"].as_str().unwrap()).is_some());
-
-        let credited = payer.run(&["topup", "--plan", kind.plan(), "--yes"]);
-        assert_eq!(credited["amount_added"].to_string(), kind.credits());
-        assert_eq!(transactions(&shop.chain, &payer.wallet), "0x2");
-
-        let rotated = payer.run(&["rotate"]);
-        assert_eq!(rotated["org_id"], approved["org_id"]);
-        let _ = balance(&shop, &key).expect(401);
-        let _ = balance(&shop, &payer.key()).expect(200);
-        assert!(!payer.has_pending_payment());
-    }
-    shop.site.verify();
-}
-
-#[test]
-fn top_up_by_another_wallet_links_it_by_its_proof() {
-    let Some(shop) = Shop::open() else { return };
-    let owner = Payer::at(&shop);
-    owner.run(&Payer::signup(Kind::Token));
-    let before = shop.balance(&owner.key());
-    assert_eq!(before, "12.5");
-    let sponsor = Payer { wallet: shop.customer(), ..Payer::at(&shop) };
-    let sponsor = Payer { home: owner.home.clone(), ..sponsor };
-    for (kind, after) in [(Kind::Token, "23"), (Kind::Native, "27")] {
-        let credited = sponsor.run(&["topup", "--plan", kind.plan(), "--yes"]);
-        assert_eq!(credited["credit_balance"].to_string(), after);
-        let again = sponsor.run(&["topup", "--plan", kind.plan(), "--tx", credited["tx_hash"].as_str().unwrap()]);
-        assert_eq!(
-            (&again["already_credited"], again["amount_added"].to_string()),
-            (&json!(true), kind.credits().to_owned())
-        );
-    }
-    assert_eq!(transactions(&shop.chain, &sponsor.wallet), "0x2");
-    // A wallet that is linked for top-ups cannot take over the account.
-    let refused = sponsor.spawn(&["rotate"]).wait_with_output().unwrap();
-    assert_ne!(refused.status.code(), Some(0));
-    shop.site.verify();
-}
-
-#[test]
-fn quote_paid_by_another_wallet_can_be_claimed() {
-    let Some(shop) = Shop::open() else { return };
-    let payer = Payer::at(&shop);
-    let quote = payer.run(&["signup-pay", "--plan", "coin", "--agent-name", "agent", "--quote-only"]);
-    assert_eq!(quote["recipient"], shop.recipient.checksummed());
-    let units: u128 = quote["amount_atomic"].as_str().unwrap().parse().unwrap();
-    let hash = shop.pay(Kind::Native, &payer.wallet, units);
-    payer.run(&["signup-pay", "--tx", &hash]);
-    assert_eq!(shop.balance(&payer.key()), "6");
-    shop.site.verify();
-}
-
 #[test]
 fn signup_killed_at_any_step_is_paid_once() {
     let Some(shop) = Shop::open() else { return };
@@ -219,21 +150,4 @@ fn topup_killed_at_any_step_is_paid_and_credited_once() {
 /// The balance of an account that bought the plan `starter` and topped up `times` times by the plan `coin`.
 fn bought(times: u32) -> String {
     format!("{}.5", 12 + 4 * times)
-}
-
-#[test]
-fn pending_transaction_is_not_sent_again() {
-    let Some(shop) = Shop::open() else { return };
-    shop.chain.set_automine(false);
-    let payer = Payer::at(&shop);
-    let signup = [&Payer::signup(Kind::Native)[..], &["--wait", "0"]].concat();
-    for _ in 0..2 {
-        let waited = payer.spawn(&signup).wait_with_output().unwrap();
-        assert_eq!(waited.status.code(), Some(8), "{waited:?}");
-    }
-    shop.chain.mine(1);
-    payer.run(&signup);
-    assert_eq!(transactions(&shop.chain, &payer.wallet), "0x1");
-    assert_eq!(shop.balance(&payer.key()), "6");
-    shop.site.verify();
 }

@@ -113,26 +113,3 @@ fn a_webhook_lives_on_the_command_line() {
     assert!(!log.contains(&secret["whsec_".len()..]) && !log.contains(&second["whsec_".len()..]), "{log}");
     scene.site.verify();
 }
-
-#[test]
-fn refusals_of_webhooks_name_what_is_wrong() {
-    let scene = Scene::new();
-    let account = scene.site.account("2");
-    let terminal = scene.terminal(&account.api_key);
-    // args, exit code, words of the error
-    let table: [(&[&str], i32, &str); 4] = [
-        (&["webhooks", "create", "http://hooks.example.com/"], 2, "https://"),
-        (&["webhooks", "create", "https://10.0.0.1/"], 2, "public IP address"),
-        (&["webhooks", "test", "we_00000000000000000000000000000001"], 4, "webhook_not_found"),
-        (&["webhooks", "deliveries", "we_00000000000000000000000000000001"], 4, "webhook_not_found"),
-    ];
-    for (args, code, words) in table {
-        let ran = terminal.run(args);
-        assert!(ran.code == Some(code) && ran.stderr.contains(words), "{args:?}: {ran:?}");
-    }
-    let reader = terminal.json(&["keys", "create", "--name", "reader", "--scopes", "read"]);
-    let reader = scene.terminal(reader["key"].as_str().unwrap());
-    assert_eq!(reader.run_successfully(&["webhooks", "list"]).stdout.lines().count(), 1);
-    let refused = reader.run(&["alert", "set", "1"]);
-    assert!(refused.code == Some(6) && refused.stderr.contains("manage"), "{refused:?}");
-}

@@ -1,8 +1,5 @@
 //! Rotation with the key itself: for every account, and safe when the response is lost.
 
-use std::sync::{Arc, Barrier};
-use std::thread;
-
 use metering_tests::client::Client;
 use metering_tests::response::Response;
 use metering_tests::site::Site;
@@ -72,29 +69,4 @@ fn guessable_idempotency_key_is_refused() {
         assert_eq!(rotate(&server.client().with_header("Idempotency-Key", text)).status, 401, "{text}");
     }
     assert_eq!(client.get("/credits/balance").status, 200, "nothing changed");
-}
-
-#[test]
-fn simultaneous_rotations_leave_one_live_key() {
-    let site = Site::new();
-    let account = site.account("2");
-    let server = site.server().start();
-    let barrier = Arc::new(Barrier::new(8));
-    let attempts = (0..8).map(|number| {
-        let (barrier, client) = (Arc::clone(&barrier), server.client_with(&account.api_key));
-        // Half of them are the same request.
-        let client = if number % 2 == 0 { client.with_header("Idempotency-Key", ROTATION) } else { client };
-        thread::spawn(move || {
-            barrier.wait();
-            let response = rotate(&client);
-            (response.status == 200).then(|| key_of(response))
-        })
-    });
-    let attempts: Vec<_> = attempts.collect();
-    let mut keys: Vec<_> = attempts.into_iter().filter_map(|attempt| attempt.join().unwrap()).collect();
-    keys.sort();
-    keys.dedup();
-    assert_eq!(keys.len(), 1, "those that succeed have the same key");
-    assert_eq!(server.client_with(&keys[0]).get("/credits/balance").status, 200);
-    site.verify();
 }

@@ -6,8 +6,6 @@ use serde_json::{Value, json};
 use super::{Made, change, made};
 use crate::support::wire::BASE;
 
-const IDEMPOTENCY_KEY: &str = "5f0c7d3a-a1b2-4c6e-9d8f-7a6b5c4d3e2f";
-
 #[test]
 fn key_is_made_listed_changed_and_deleted() {
     let site = Site::new();
@@ -141,26 +139,6 @@ fn other_methods_are_refused_with_those_that_exist() {
         let refused = server.client().send(method, path, None).expect(405);
         assert_eq!(refused.header("allow"), Some(allowed), "{method} {path}");
     }
-}
-
-#[test]
-fn lost_response_of_a_creation_can_be_fetched_again() {
-    let site = Site::new();
-    let account = site.account("2");
-    let server = site.server().start();
-    let client = server.client_with(&account.api_key);
-    let idempotent = client.clone().with_header("Idempotency-Key", IDEMPOTENCY_KEY);
-    let [first, again] = [(); 2].map(|()| made(&idempotent, &json!({"limit": 1})));
-    assert_eq!((&first.id, &first.secret), (&again.id, &again.secret));
-    assert_eq!(client.get("/keys").expect(200).json()["data"].as_array().unwrap().len(), 2);
-    let guessable = client.clone().with_header("Idempotency-Key", "1");
-    let refused = guessable.post("/keys", &json!({"name": "a"})).expect(400);
-    assert!(refused.json()["fields"]["Idempotency-Key"].is_string(), "{}", refused.text());
-    let _ = client.send("DELETE", &first.path(), None).expect(200);
-    let after = idempotent.post("/keys", &json!({"name": "made by a test", "limit": 1})).expect(409);
-    assert_eq!(after.error(), "idempotency_key_used", "a deleted key does not come back");
-    let other = made(&idempotent, &json!({"limit": 2}));
-    assert_ne!(other.id, first.id, "another request makes another key");
 }
 
 #[test]

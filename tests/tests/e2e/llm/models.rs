@@ -85,28 +85,6 @@ fn limit_of_a_model_bounds_what_is_held() {
 }
 
 #[test]
-fn model_without_a_price_is_not_forwarded() {
-    let scene = scene();
-    let account = scene.site.account("1");
-    // path, where the provider's clients look, and what they find
-    let table = [
-        (CHAT, "/error/code", "model_not_found"),
-        (MESSAGES, "/error/type", "not_found_error"),
-        (GEMINI, "/error/status", "NOT_FOUND"),
-    ];
-    for (path, pointer, expected) in table {
-        for model in ["smaller", "dea", "other"] {
-            let (target, body) = request(path, model, Some(50));
-            let response = scene.send(&account, &target, &[], body.to_string().as_bytes()).expect(404);
-            assert_eq!(response.json().pointer(pointer), Some(&json!(expected)), "{path} {model}: {}", response.text());
-            assert_eq!(response.json()["error_code"], "model_not_found", "{path} {model}");
-        }
-    }
-    assert!(scene.upstream.received().is_empty());
-    assert_eq!(scene.balance(&account), 7_200_000_000);
-}
-
-#[test]
 fn list_of_models_has_their_prices_and_comes_from_the_gateway() {
     let scene = Scene::new();
     let account = scene.site.account("1");

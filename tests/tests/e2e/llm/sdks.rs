@@ -45,13 +45,16 @@ const CALLS: [(&str, &str, &str, &str); 29] = [
     ("google", "structured", PLAIN, "0"),
 ];
 
+/// `None` if tests with the clients are disabled.
+#[track_caller]
+fn scene() -> Option<Scene> {
+    (!litellm::is_skipped()).then(Scene::new)
+}
+
 #[test]
 fn calls_cost_exactly_their_tokens() {
-    if litellm::is_skipped() {
-        return;
-    }
     let words = (0..30).map(|number| number.to_string()).collect::<Vec<_>>().join(" ");
-    let scene = Scene::new();
+    let Some(scene) = scene() else { return };
     let account = scene.site.account("100");
     let mut wrong = Vec::new();
     for language in LANGUAGES {
@@ -72,10 +75,7 @@ fn calls_cost_exactly_their_tokens() {
 
 #[test]
 fn usage_is_shown_to_clients_that_ask_for_it() {
-    if litellm::is_skipped() {
-        return;
-    }
-    let scene = Scene::new();
+    let Some(scene) = scene() else { return };
     let account = scene.site.account("10");
     for language in LANGUAGES {
         let run = |scenario| language.run_script("sdks", &scene.server, &account.api_key, &["openai", scenario, PLAIN]);
@@ -86,10 +86,7 @@ fn usage_is_shown_to_clients_that_ask_for_it() {
 
 #[test]
 fn counting_tokens_is_free() {
-    if litellm::is_skipped() {
-        return;
-    }
-    let scene = Scene::new();
+    let Some(scene) = scene() else { return };
     let account = scene.site.account("1");
     for language in LANGUAGES {
         for sdk in ["anthropic", "google"] {
@@ -103,10 +100,7 @@ fn counting_tokens_is_free() {
 /// The gateway has the list of models, with their prices.
 #[test]
 fn models_are_listed_for_free() {
-    if litellm::is_skipped() {
-        return;
-    }
-    let scene = Scene::new();
+    let Some(scene) = scene() else { return };
     let account = scene.site.account("1");
     for language in LANGUAGES {
         let got = language.run_script("sdks", &scene.server, &account.api_key, &["openai", "models", PLAIN]);
@@ -119,10 +113,7 @@ fn models_are_listed_for_free() {
 /// A model without a price is not found, as at the provider, and costs nothing.
 #[test]
 fn clients_show_that_a_model_is_not_sold() {
-    if litellm::is_skipped() {
-        return;
-    }
-    let scene = Scene::new();
+    let Some(scene) = scene() else { return };
     let account = scene.site.account("1");
     for language in LANGUAGES {
         for sdk in ["openai", "anthropic", "google"] {
@@ -141,10 +132,7 @@ fn clients_show_that_a_model_is_not_sold() {
 
 #[test]
 fn clients_show_why_they_are_refused_and_the_id_of_the_request() {
-    if litellm::is_skipped() {
-        return;
-    }
-    let scene = Scene::new();
+    let Some(scene) = scene() else { return };
     let (empty, rich) = (scene.site.account("0"), scene.site.account("1"));
     for language in LANGUAGES {
         for sdk in ["openai", "anthropic", "google"] {
@@ -170,10 +158,7 @@ fn clients_show_why_they_are_refused_and_the_id_of_the_request() {
 
 #[test]
 fn clients_see_how_many_tokens_are_left() {
-    if litellm::is_skipped() {
-        return;
-    }
-    let scene = Scene::new();
+    let Some(scene) = scene() else { return };
     let account = scene.site.account("10");
     let limit = |tokens| {
         let set = scene.site.admin_json(&["account", "limits", &account.org_id, "--tpm", tokens]);

@@ -1,12 +1,10 @@
 //! Alerts about a low balance, mailed to verified addresses.
 
 use metering_tests::client::Client;
-use metering_tests::mail::{self, MailServer};
 use metering_tests::response::Response;
-use metering_tests::site::Site;
 use serde_json::{Value, json};
 
-use super::{balance, counted, key_of, server_with, sign_up, verified, verify};
+use super::{balance, counted, key_of, scene, server_with, sign_up, verified, verify};
 use crate::support::wait::until;
 
 fn put(client: &Client, alert: &Value) -> Response {
@@ -19,10 +17,7 @@ fn patch(client: &Client, webhook: &str, change: &Value) -> Response {
 
 #[test]
 fn a_low_balance_is_mailed_once() {
-    if mail::are_skipped() {
-        return;
-    }
-    let (site, mail) = (Site::new(), MailServer::start());
+    let Some((site, mail)) = scene() else { return };
     let server = server_with(&site, &mail, &[]);
     let key = verified(&server, &mail, "Jo@Example.com");
     let client = server.client_with(&key);
@@ -51,10 +46,7 @@ fn a_low_balance_is_mailed_once() {
 
 #[test]
 fn alerts_are_mailed_where_they_are_switched_on() {
-    if mail::are_skipped() {
-        return;
-    }
-    let (site, mail) = (Site::new(), MailServer::start());
+    let Some((site, mail)) = scene() else { return };
     let server = server_with(&site, &mail, &[]);
     let account = sign_up(&server.client(), "jo@example.com");
     let token = mail.next().token().to_owned();

@@ -8,7 +8,7 @@ use metering_tests::ports::free_address;
 use metering_tests::site::Site;
 use serde_json::json;
 
-use super::{counted, key_of, server_at, server_with, sign_up, verified, verify};
+use super::{counted, key_of, scene, server_at, server_with, sign_up, verified, verify};
 use crate::support::wait::until;
 
 #[test]
@@ -28,10 +28,7 @@ fn mail_is_sent_once_the_server_is_up_again() {
 
 #[test]
 fn refusals_for_now_are_tried_again_and_others_are_not() {
-    if mail::are_skipped() {
-        return;
-    }
-    let (site, mail) = (Site::new(), MailServer::start());
+    let Some((site, mail)) = scene() else { return };
     let server = server_with(&site, &mail, &[]);
     let rejected = sign_up(&server.client(), "rejected@example.com");
     assert_eq!(mail.next_line()["refused"], "rejected@example.com");
@@ -50,10 +47,7 @@ fn refusals_for_now_are_tried_again_and_others_are_not() {
 
 #[test]
 fn mail_that_waits_for_another_attempt_holds_up_no_other() {
-    if mail::are_skipped() {
-        return;
-    }
-    let (site, mail) = (Site::new(), MailServer::start());
+    let Some((site, mail)) = scene() else { return };
     let server = server_with(&site, &mail, &[]);
     for number in 0..9 {
         let _ = sign_up(&server.client(), &format!("full{number}@example.com"));
@@ -65,10 +59,7 @@ fn mail_that_waits_for_another_attempt_holds_up_no_other() {
 
 #[test]
 fn recovery_does_not_wait_for_other_mail() {
-    if mail::are_skipped() {
-        return;
-    }
-    let (site, mail) = (Site::new(), MailServer::start());
+    let Some((site, mail)) = scene() else { return };
     let server = server_with(&site, &mail, &[("METERING_SMTP__TIMEOUT", "1m")]);
     let _ = verified(&server, &mail, "jo@example.com");
     for number in 0..9 {

@@ -3,12 +3,10 @@
 use std::time::Duration;
 
 use metering_tests::client::Client;
-use metering_tests::mail::{self, MailServer};
 use metering_tests::response::Response;
-use metering_tests::site::Site;
 use serde_json::json;
 
-use super::{counted, key_of, server_with, sign_up, verified, verify};
+use super::{counted, key_of, scene, server_with, sign_up, verified, verify};
 use crate::support::wait::until;
 
 const ONCE: &str = "8e03978e-40d5-43e8-bc93-6894a57f9324";
@@ -25,10 +23,7 @@ fn confirm(client: Client, token: &str, idempotency_key: &str) -> Response {
 
 #[test]
 fn a_link_replaces_the_key_once() {
-    if mail::are_skipped() {
-        return;
-    }
-    let (site, mail) = (Site::new(), MailServer::start());
+    let Some((site, mail)) = scene() else { return };
     let server = server_with(&site, &mail, &[]);
     let old = verified(&server, &mail, "Jo@Example.com");
     // The mail goes to the address as the account has it, however it is typed.
@@ -73,10 +68,7 @@ fn a_link_replaces_the_key_once() {
 
 #[test]
 fn only_verified_addresses_get_a_link_and_nobody_can_tell() {
-    if mail::are_skipped() {
-        return;
-    }
-    let (site, mail) = (Site::new(), MailServer::start());
+    let Some((site, mail)) = scene() else { return };
     let server = server_with(&site, &mail, &[]);
     let _ = sign_up(&server.client(), "pending@example.com");
     let _ = mail.next();
@@ -97,10 +89,7 @@ fn only_verified_addresses_get_a_link_and_nobody_can_tell() {
 
 #[test]
 fn asking_again_and_again_locks_nobody_out() {
-    if mail::are_skipped() {
-        return;
-    }
-    let (site, mail) = (Site::new(), MailServer::start());
+    let Some((site, mail)) = scene() else { return };
     let server = server_with(&site, &mail, &[]);
     let _ = verified(&server, &mail, "jo@example.com");
     for _ in 0..6 {
@@ -122,10 +111,7 @@ fn asking_again_and_again_locks_nobody_out() {
 
 #[test]
 fn requests_from_one_network_are_limited() {
-    if mail::are_skipped() {
-        return;
-    }
-    let (site, mail) = (Site::new(), MailServer::start());
+    let Some((site, mail)) = scene() else { return };
     let server = server_with(&site, &mail, &[("METERING_LIMITS__RECOVERY_PER_IP", "2/1m")]);
     for _ in 0..2 {
         let _ = ask(&server.client(), "jo@example.com").expect(202);

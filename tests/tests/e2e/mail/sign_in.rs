@@ -1,17 +1,12 @@
 //! A link that was sent to the verified address signs a browser in, and leaves the key as it is.
 
-use metering_tests::mail::{self, MailServer};
-use metering_tests::site::Site;
 use serde_json::json;
 
-use super::{server_with, verified};
+use super::{scene, server_with, verified};
 
 #[test]
 fn a_link_signs_in_once() {
-    if mail::are_skipped() {
-        return;
-    }
-    let (site, mail) = (Site::new(), MailServer::start());
+    let Some((site, mail)) = scene() else { return };
     let server = server_with(&site, &mail, &[]);
     let key = verified(&server, &mail, "Jo@Example.com");
     let ask =
@@ -50,10 +45,7 @@ fn a_link_signs_in_once() {
 
 #[test]
 fn a_member_is_invited_by_mail_and_what_they_do_is_logged() {
-    if mail::are_skipped() {
-        return;
-    }
-    let (site, mail) = (Site::new(), MailServer::start());
+    let Some((site, mail)) = scene() else { return };
     let server = server_with(&site, &mail, &[]);
     let key = verified(&server, &mail, "owner@example.com");
     let owner = server.client_with(&key);

@@ -52,23 +52,6 @@ fn rotated_key_ends_its_session_and_new_key_opens_one() {
 }
 
 #[test]
-fn revoked_account_ends_only_its_own_sessions() {
-    let site = Site::new();
-    let server = site.server().start();
-    for_each_client(|agent, transport| {
-        let (leaving, staying) = (site.account("1"), site.account("1"));
-        let ended = agent.connect(&server, transport, &leaving.api_key);
-        let kept = agent.connect(&server, transport, &staying.api_key);
-        let _ = ended.call(BASE_TOOL, &json!({})).expect_success();
-        let _ = site.admin_json(&["account", "revoke", &leaving.org_id, "--yes"]);
-        assert_dead(&ended, transport);
-        let _ = kept.call(BASE_TOOL, &json!({})).expect_success();
-        kept.close();
-    });
-    site.verify();
-}
-
-#[test]
 fn session_of_a_dead_key_is_refused_at_once_and_ends() {
     let site = Site::new();
     let (account, other) = (site.account("1"), site.account("1"));

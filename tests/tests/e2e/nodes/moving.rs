@@ -3,7 +3,7 @@
 use std::process::{Command, Output};
 
 use metering_tests::load::{RunningLoad, Stop, request, start};
-use metering_tests::postgres::{Cluster, is_skipped, schema_of};
+use metering_tests::postgres::{Cluster, fresh_schema, is_skipped, schema_of};
 use metering_tests::program::program;
 use metering_tests::server::Server;
 use metering_tests::site::{IssuedAccount, Site};
@@ -72,10 +72,7 @@ fn moved_service_continues_on_several_nodes() {
 
 #[test]
 fn server_does_not_start_on_an_unfinished_move() {
-    if is_skipped() {
-        return;
-    }
-    let url = Cluster::shared().fresh_schema();
+    let Some(url) = fresh_schema() else { return };
     let new = Site::on_database(url.as_str());
     let mut node = new.server().start();
     node.terminate();

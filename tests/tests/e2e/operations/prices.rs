@@ -8,7 +8,7 @@ use metering_core::{Clock, Credits, SystemClock, Timestamp};
 use metering_tests::client::Client;
 use metering_tests::load::{self, LoadPlan, Stop, request};
 use metering_tests::ports::free_address;
-use metering_tests::postgres::{Cluster, is_skipped};
+use metering_tests::postgres::fresh_schema;
 use metering_tests::response::Response;
 use metering_tests::server::Server;
 use metering_tests::site::Site;
@@ -101,10 +101,8 @@ fn changed_file_is_a_new_version_that_receipts_and_usage_name() {
 
 #[test]
 fn applied_catalogue_takes_effect_on_all_nodes_at_the_same_time() {
-    if is_skipped() {
-        return;
-    }
-    let site = Site::on_database(Cluster::shared().fresh_schema());
+    let Some(url) = fresh_schema() else { return };
+    let site = Site::on_database(url);
     let nodes = three_nodes(&site);
     let account = site.account("10000");
     let (first, _) = call(&nodes[0], &account.api_key);

@@ -6,7 +6,7 @@ use metering_tests::chain::Chain;
 use metering_tests::chain::account::Account;
 use serde_json::{Value, json};
 
-use crate::support::shop::{Kind, STARTER, Shop, claim};
+use crate::support::shop::{Kind, STARTER, Shop};
 use crate::support::wait::until;
 use crate::support::wire::retry_after;
 
@@ -102,37 +102,4 @@ fn stalled_chain_fails_ready_and_is_logged_once() {
     shop.restart_with(&[("METERING_PAYMENTS__STALLED_AFTER", "off"), ("METERING_PAYMENTS__WATCH_INTERVAL", "50ms")]);
     std::thread::sleep(Duration::from_secs(3));
     let _ = shop.client().get("/ready").expect(200);
-}
-
-#[test]
-fn pending_transaction_that_cannot_pay_is_refused() {
-    let Some(chain) = Chain::setup().manual_mining().start() else { return };
-    let url = format!("'{}'", chain.url());
-    let shop = Shop::on(chain, &url, "1", "").with_default_claim_wait();
-    let (customer, somebody) = (shop.customer(), shop.customer());
-    let quote = shop.quote(Kind::Token, &customer.address());
-    let hopeless = shop.chain.wallet().send_native(&customer, &somebody.address(), 5);
-    let started = Instant::now();
-    assert_eq!(shop.claim(&quote, &hopeless).expect(400).error(), "payment_mismatch");
-    let elsewhere = shop.pay_to(Kind::Token, &customer, &somebody.address(), quote.units);
-    assert_eq!(shop.claim(&quote, &elsewhere).expect(400).error(), "payment_mismatch");
-    assert!(started.elapsed() < Duration::from_secs(30), "{:?}", started.elapsed());
-
-    // Two requests of a quote may wait for one that may still pay; a third gets a response immediately.
-    let right = shop.pay(Kind::Token, &customer, quote.units);
-    let waiting: Vec<_> = (0..2)
-        .map(|_| {
-            let (client, nonce, tx) = (shop.client(), quote.nonce.clone(), right.clone());
-            std::thread::spawn(move || claim(&client, &nonce, &tx))
-        })
-        .collect();
-    std::thread::sleep(Duration::from_secs(2));
-    let started = Instant::now();
-    assert_eq!(shop.claim(&quote, &right).expect(409).error(), "payment_unconfirmed");
-    assert!(started.elapsed() < Duration::from_secs(30), "{:?}", started.elapsed());
-    shop.chain.mine(2);
-    let mut codes: Vec<_> = waiting.into_iter().map(|claim| claim.join().unwrap().status).collect();
-    codes.sort_unstable();
-    assert!(codes == [200, 200] || codes == [200, 409], "{codes:?}");
-    shop.site.verify();
 }

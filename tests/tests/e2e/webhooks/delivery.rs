@@ -191,22 +191,3 @@ fn a_server_that_stops_leaves_hanging_attempts_to_the_next_one() {
         assert!(server.wait().success());
     });
 }
-
-#[test]
-fn a_receiver_that_is_busy_is_asked_again_when_it_says() {
-    let scene = Scene::new();
-    let Some(mut receiver) = scene.receiver(Library::JavaScript) else { return };
-    let account = scene.site.account("1");
-    let server = scene.server().start();
-    let client = server.client_with(&account.api_key);
-    let webhook = hook(&client, &mut receiver, &[]);
-    receiver.respond(&[Reply::with_header(503, "Retry-After", "12")]);
-    let _ = client.send("POST", &webhook.path("/test"), None).expect(202);
-    let first = receiver.next();
-    let busy = webhook.newest(&client, "pending", 1);
-    assert_eq!(busy["last_status"], 503);
-    let again = receiver.next();
-    assert_eq!(again.id(), first.id());
-    let waited = again.timestamp().unwrap() - first.timestamp().unwrap();
-    assert!((11..=40).contains(&waited), "{waited} s, and without the header it would be 5");
-}

@@ -90,18 +90,12 @@ fn client_without_a_key_pays_each_call() {
 }
 
 #[test]
-fn payment_that_fails_is_an_error_with_its_reason_and_another_challenge() {
+fn payment_that_fails_is_an_error_and_a_call_that_shows_nothing_of_mpp_gets_a_result() {
     let Some(market) = Market::open() else { return };
     let poor = market.chain.wallet().poor_account();
     let refused = call(&market, Client::Pympp, &poor, &json!({"Accept-Payment": "evm/charge"}), 1).remove(0);
     assert_eq!((&refused["code"], &refused["data"]["failure"]["reason"]), (&json!(-32_043), &json!("payment_refused")));
     assert_eq!(refused["data"]["challenges"][0]["request"]["amount"], UNITS.to_string(), "{refused}");
-    market.site.verify();
-}
-
-#[test]
-fn call_that_shows_nothing_of_mpp_gets_a_result() {
-    let Some(market) = Market::open() else { return };
     let payer = market.payer();
     let refused = call(&market, Client::Pympp, &payer, &json!({}), 1).remove(0);
     assert_eq!((&refused["error"], &refused["structured"]["error"]), (&json!(true), &json!("payment_required")));

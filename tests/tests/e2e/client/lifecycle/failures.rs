@@ -15,9 +15,6 @@ const FAILED: i32 = 1;
 const USAGE: i32 = 2;
 const NOT_FOUND: i32 = 4;
 const CONFLICT: i32 = 5;
-const UNAUTHORIZED: i32 = 6;
-const NO_CREDITS: i32 = 7;
-const TRY_LATER: i32 = 8;
 
 /// A deployment, and a terminal without a key.
 struct Fixture {
@@ -52,85 +49,6 @@ fn assert_fails(terminal: &Terminal, args: &[&str], code: i32, says: &str) -> Co
     );
     assert!(!output.stderr.contains("panicked"), "{args:?}: {output:?}");
     output
-}
-
-#[test]
-fn commands_without_a_valid_key_say_how_to_get_one() {
-    let fixture = Fixture::new();
-    let unknown_key = ApiKey::generate(&SystemRandomness);
-    let account = fixture.site.account("1");
-    let _ = fixture.site.admin_json(&["account", "rotate-key", &account.org_id]);
-    let commands: [&[&str]; 6] =
-        [&["balance"], &["usage"], &["call", BASE], &["stream", STREAM], &["catch-up"], &["topup", "--plan", "x"]];
-    for command in commands {
-        assert_fails(&fixture.terminal, command, UNAUTHORIZED, "metering signup");
-        for key in [unknown_key.expose(), &account.api_key] {
-            let refused = assert_fails(&fixture.with_key(key), command, UNAUTHORIZED, "(unauthorized)");
-            assert!(!refused.stderr.contains(key), "{refused:?}");
-        }
-        let mistyped = account.api_key.replace("sk_live_", "sk_live_x");
-        let refused = assert_fails(&fixture.with_key(&mistyped), command, USAGE, "METERING_CLIENT_API_KEY");
-        assert!(!refused.stderr.contains(&mistyped), "{refused:?}");
-    }
-    assert_fails(&fixture.terminal, &["mcp"], UNAUTHORIZED, "metering signup");
-    // Commands that need no key still work.
-    assert_eq!(fixture.terminal.run_successfully(&["routes"]).stderr, "");
-    assert!(fixture.terminal.run_successfully(&["plans"]).stderr.contains("No plans are on sale"));
-}
-
-#[test]
-fn metered_commands_without_credits_say_how_to_buy() {
-    let fixture = Fixture::new();
-    let account = fixture.site.account("0");
-    let terminal = fixture.with_key(&account.api_key);
-    let output = fixture.site.path("blocks.jsonl");
-    let commands: [&[&str]; 3] =
-        [&["call", BASE], &["stream", STREAM], &["catch-up", "--output", output.to_str().unwrap()]];
-    for command in commands {
-        assert_fails(&terminal, command, NO_CREDITS, "metering topup");
-    }
-    assert_eq!(std::fs::read(&output).unwrap_or_default(), b"", "nothing was written");
-    assert!(terminal.run_successfully(&["balance"]).stderr.contains("metering topup"));
-    assert_eq!(terminal.json(&["usage"])["totals"]["usage_events"], 0);
-    fixture.site.verify();
-}
-
-#[test]
-fn client_at_a_cap_says_when_to_retry() {
-    let fixture = Fixture::new();
-    let account = fixture.site.account_with_caps("1", 0, 1);
-    let terminal = fixture.with_key(&account.api_key);
-    terminal.run_successfully(&["call", BASE]);
-    for command in
-        [&["call", BASE][..], &["stream", STREAM], &["catch-up"], &["call", BASE, "--retry", "--retry-limit", "1"]]
-    {
-        assert_fails(&terminal, command, TRY_LATER, "; try again in");
-    }
-    assert_eq!(terminal.json(&["usage"])["totals"]["usage_events"], 1, "a refusal is not charged");
-}
-
-#[test]
-fn unreachable_service_is_a_retryable_failure() {
-    let fixture = Fixture::new();
-    let account = fixture.site.account("1");
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let url = format!("http://{}", listener.local_addr().unwrap());
-    drop(listener);
-    let terminal = fixture.with_key(&account.api_key).set("METERING_CLIENT_URL", &url);
-    let commands: [&[&str]; 9] = [
-        &["plans"],
-        &["signup", "--email", "name@example.com", "--agent-name", "agent"],
-        &["balance"],
-        &["usage"],
-        &["routes"],
-        &["call", BASE],
-        &["stream", STREAM],
-        &["mcp"],
-        &["topup", "--plan", "x", "--yes"],
-    ];
-    for command in commands {
-        assert_fails(&terminal, command, TRY_LATER, &url);
-    }
 }
 
 #[test]
@@ -200,26 +118,4 @@ fn invalid_arguments_are_refused_before_any_request() {
     assert!(!terminal.profile("default").exists(), "no profile was created");
     service.set_nonblocking(true).unwrap();
     assert!(service.accept().is_err(), "no request was sent");
-}
-
-#[test]
-fn profile_sends_its_key_only_to_its_service() {
-    let fixture = Fixture::new();
-    let account = fixture.site.account("1");
-    let mut typing = fixture.terminal.spawn(&["config", "set", "api-key"]);
-    typing.type_line(&account.api_key);
-    assert_eq!(typing.finish().code, Some(0));
-    assert_eq!(fixture.terminal.key("default"), account.api_key);
-    fixture.terminal.run_successfully(&["balance"]);
-    // Another service, even on this machine: the key is not sent.
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let elsewhere = format!("http://{}", listener.local_addr().unwrap());
-    assert_fails(&fixture.terminal, &["balance", "--url", &elsewhere], UNAUTHORIZED, "another service");
-    assert_fails(&fixture.terminal, &["config", "set", "url", &elsewhere], CONFLICT, "--keep-key");
-    listener.set_nonblocking(true).unwrap();
-    assert!(listener.accept().is_err(), "no request was sent");
-    // The key is not replaced by accident either.
-    let signup = ["signup", "--email", "name@example.com", "--agent-name", "agent"];
-    assert_fails(&fixture.terminal, &signup, CONFLICT, "--replace-key");
-    assert_eq!(fixture.terminal.key("default"), account.api_key);
 }

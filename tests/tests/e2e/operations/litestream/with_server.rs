@@ -99,7 +99,7 @@ fn charges_checkpoints_and_commands_go_on_beside_it() {
 }
 
 #[test]
-fn settings_are_those_of_the_configuration() {
+fn settings_are_those_of_the_configuration_and_its_sqlite_is_one_that_the_store_accepts() {
     if is_skipped() {
         return;
     }
@@ -118,21 +118,10 @@ fn settings_are_those_of_the_configuration() {
     ] {
         assert!(log.contains(setting), "{setting}: {log}");
     }
-}
-
-/// Versions of SQLite before 3.51.3 can corrupt a database that several processes write to.
-#[test]
-fn its_sqlite_is_one_that_the_store_accepts() {
-    if is_skipped() {
-        return;
-    }
-    let site = Site::new();
-    let _ = site.account("1");
-    let litestream = Litestream::of(&site, &[]);
-    litestream.start().stop();
     lose_disk(&site);
     assert_eq!(litestream.restore(&[]).code, Some(0));
-    // The database says which version wrote to it last: Litestream's, which added its tables.
+    // Versions of SQLite before 3.51.3 can corrupt a database that several processes write to. The database says which
+    // version wrote to it last: Litestream's, which added its tables.
     let header = std::fs::read(site.database()).unwrap();
     let version = u32::from_be_bytes(header[96..100].try_into().unwrap());
     assert!(version >= 3_051_003, "{version}");
