@@ -178,9 +178,7 @@ impl LogTask {
             return Ok(());
         }
         self.behind_since.get_or_insert_with(Instant::now);
-        let from = self.last.size(head)?;
-        let proof = self.log.reader.prove_consistency(head, from, head.size).await?;
-        self.last.check(head, &proof)?;
+        self.check(head).await?;
         let mut signed = self.sign(head)?;
         let remembered = self.last.remember(&signed).await;
         self.warn_once(remembered);
@@ -203,13 +201,25 @@ impl LogTask {
         Ok(())
     }
 
+    /// Checks that the log continues what was signed last.
+    async fn check(&self, epoch: &LogEpoch) -> Result<(), Fault> {
+        let proof = self.log.reader.prove_consistency(epoch, self.last.size(epoch)?, epoch.size).await;
+        let proof = proof.map_err(|error| match error {
+            LogReadError::Proof(missing) => Fault::Again(format!(
+                "entries of the time of {} are pruned ({missing}), so nothing shows that the log continues it. If no backup was restored, delete that file and restart the server",
+                self.last.file().display()
+            )),
+            other => other.into(),
+        })?;
+        self.last.check(epoch, &proof).map_err(Fault::from)
+    }
+
     /// Remembers what another node published. Otherwise, when an old backup is restored, or a failover loses commits, and that
     /// node refuses to sign, this one would take over and sign a fork.
     async fn follow(&mut self, epoch: &LogEpoch) -> Result<(), Fault> {
-        let from = self.last.size(epoch)?;
-        let Some((size, note)) = epoch.checkpoint.as_ref().filter(|(size, _)| *size > from) else { return Ok(()) };
-        let proof = self.log.reader.prove_consistency(epoch, from, epoch.size).await?;
-        self.last.check(epoch, &proof)?;
+        let known = self.last.size(epoch)?;
+        let Some((size, note)) = epoch.checkpoint.as_ref().filter(|(size, _)| *size > known) else { return Ok(()) };
+        self.check(epoch).await?;
         let Ok(published) = note.parse::<SignedCheckpoint>() else { return Ok(()) };
         let proof = self.log.reader.prove_consistency(epoch, *size, epoch.size).await?;
         let remembered = self.last.follow(&published, epoch, &proof).await;
