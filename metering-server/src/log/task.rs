@@ -135,15 +135,16 @@ impl LogTask {
                 Stepped::Leading { is_full, .. } if is_full && steps < STEPS_MAX => {}
                 Stepped::Leading { is_full, head, .. } => {
                     // Even if nothing was posted since: receipts must not name a log that went back.
-                    let from = self.last.size(&head)?;
+                    self.last.size(&head)?;
                     self.found(&head);
-                    self.publish(&head, from).await?;
+                    self.publish(&head).await?;
                     return Ok(is_full);
                 }
                 Stepped::NotLeading => {
                     self.behind_since = None;
                     let open = self.log.store.log_epochs().await?.pop();
                     if let Some(open) = open.filter(|epoch| epoch.ended_at.is_none()) {
+                        self.last.size(&open)?;
                         self.found(&open);
                         self.follow(&open).await?;
                     }
@@ -173,16 +174,15 @@ impl LogTask {
         report_published(published);
     }
 
-    /// Signs the head of the log and publishes it, if it grew. `from` is the size that was signed last.
-    async fn publish(&mut self, head: &LogEpoch, from: u64) -> Result<(), Fault> {
+    /// Signs the head of the log and publishes it, if it grew.
+    async fn publish(&mut self, head: &LogEpoch) -> Result<(), Fault> {
         let published = head.checkpoint.as_ref().map_or(0, |(size, _)| *size);
         if published == head.size {
             self.behind_since = None;
             return Ok(());
         }
         self.behind_since.get_or_insert_with(Instant::now);
-        let proof = self.log.reader.prove_consistency(head, from, head.size).await?;
-        self.last.check(head, &proof)?;
+        self.check(head).await?;
         let mut signed = self.sign(head)?;
         let remembered = self.last.remember(&signed).await;
         self.warn_once(remembered);
@@ -205,13 +205,25 @@ impl LogTask {
         Ok(())
     }
 
+    /// Checks that the log continues what was signed last.
+    async fn check(&self, epoch: &LogEpoch) -> Result<(), Fault> {
+        let proof = self.log.reader.prove_consistency(epoch, self.last.size(epoch)?, epoch.size).await;
+        let proof = proof.map_err(|error| match error {
+            LogReadError::Proof(missing) => Fault::Again(format!(
+                "entries of the time of {} are pruned ({missing}), so nothing shows that the log continues it. If no backup was restored, delete that file and restart the server",
+                self.last.file().display()
+            )),
+            other => other.into(),
+        })?;
+        self.last.check(epoch, &proof).map_err(Fault::from)
+    }
+
     /// Remembers what another node published. Otherwise, when an old backup is restored, or a failover loses commits, and that
     /// node refuses to sign, this one would take over and sign a fork.
     async fn follow(&mut self, epoch: &LogEpoch) -> Result<(), Fault> {
-        let from = self.last.size(epoch)?;
-        let Some((size, note)) = epoch.checkpoint.as_ref().filter(|(size, _)| *size > from) else { return Ok(()) };
-        let proof = self.log.reader.prove_consistency(epoch, from, epoch.size).await?;
-        self.last.check(epoch, &proof)?;
+        let known = self.last.size(epoch)?;
+        let Some((size, note)) = epoch.checkpoint.as_ref().filter(|(size, _)| *size > known) else { return Ok(()) };
+        self.check(epoch).await?;
         let Ok(published) = note.parse::<SignedCheckpoint>() else { return Ok(()) };
         let proof = self.log.reader.prove_consistency(epoch, *size, epoch.size).await?;
         let remembered = self.last.follow(&published, epoch, &proof).await;

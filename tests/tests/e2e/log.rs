@@ -13,7 +13,7 @@ use serde_json::Value;
 use sha2::{Digest, Sha256};
 use signed_note::{Note, StandardVerifier, VerifierList};
 use tlog_tiles::{
-    Checkpoint, Error, Hash, Tile, TileHashReader, TileReader, check_record, check_tree, prove_record, prove_tree,
+    Checkpoint, Error, Tile, TileHashReader, TileReader, check_record, check_tree, prove_record, prove_tree,
     record_hash,
 };
 

@@ -14,7 +14,7 @@ const PATH_USD: &str = "0x20c0000000000000000000000000000000000000";
 
 /// A watched shop on a Tempo chain; its plan `coin` makes the watcher read whole blocks.
 fn shop() -> Option<Shop> {
-    let chain = Chain::setup().chain_id(42_431).arg("--network", "tempo").block_time(1).start()?;
+    let chain = Chain::setup().chain_id(42_431).arg("--network", "tempo").arg("--block-time", 1).start()?;
     let urls = format!("'{}'", chain.url());
     let shop = Shop::selling_for(PATH_USD, Site::new(), chain, &urls, "1", "watch = true\nwatch_from_block = 0");
     Some(shop.with_default_claim_wait())
