@@ -28,6 +28,7 @@ impl NewFile {
         if target.is_dir() {
             return Err(Failure::Conflict(format!("{} is a directory; name a file in it", target.display())));
         }
+        refuse_special(target)?;
         if !replace && target.symlink_metadata().is_ok() {
             return Err(exists(target));
         }
@@ -81,6 +82,19 @@ impl Write for NewFile {
 
     fn flush(&mut self) -> io::Result<()> {
         self.partial.flush()
+    }
+}
+
+/// Refuses to replace a device or a pipe, such as `/dev/null`, by a file.
+///
+/// # Errors
+/// When `target` exists and is no file.
+pub(crate) fn refuse_special(target: &Path) -> Result<(), Failure> {
+    match target.metadata() {
+        Ok(metadata) if !metadata.is_file() => {
+            Err(Failure::Conflict(format!("{} is not a regular file; name one", target.display())))
+        }
+        _ => Ok(()),
     }
 }
 
@@ -139,6 +153,13 @@ mod tests {
         fs::write(file.partial(), "new").unwrap();
         file.finish().unwrap();
         assert_eq!(fs::read_to_string(&target).unwrap(), "new");
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_device_is_not_replaced_even_with_force() {
+        let refused = NewFile::next_to(Path::new("/dev/null"), true).unwrap_err().to_string();
+        assert!(refused.contains("not a regular file"), "{refused}");
     }
 
     #[test]

@@ -33,8 +33,8 @@ fn calls_are_declared_once_and_actions_have_labels() {
     assert!(check.actions.iter().all(|name| labels.contains_key(name)));
     assert_eq!(
         labels.len(),
-        check.actions.len() + 7,
-        "imports, reloads, assignments and payments of processors are no calls"
+        check.actions.len() + 9,
+        "imports, reloads, assignments, payments of processors and epochs of the log are no calls"
     );
 }
 

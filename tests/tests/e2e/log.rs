@@ -1,19 +1,23 @@
-//! The log of every posting, from outside: the command line and another implementation of RFC 6962 accept what a server
-//! publishes, and after a kill it continues.
+//! The log of every posting, from outside: the command line and another implementation of `tlog-tiles` and signed notes
+//! accept what a server publishes, and after a kill it continues.
 
 use std::path::{Path, PathBuf};
 
 use base64::Engine;
-use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
-use ct_merkle::InclusionProof;
-use ct_merkle::mem_backed_tree::MemoryBackedTree;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use metering_core::{Clock, SystemClock};
 use metering_tests::posting_log::PostingLog;
 use metering_tests::server::Server;
 use metering_tests::site::Site;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
+use signed_note::{Note, StandardVerifier, VerifierList};
+use tlog_tiles::{
+    Checkpoint, Error, Hash, Tile, TileHashReader, TileReader, check_record, check_tree, prove_record, prove_tree,
+    record_hash,
+};
 
+use crate::support::calendar::away_from_midnight;
 use crate::support::upstream::{Upstream, catalogue};
 use crate::support::wait::until;
 
@@ -25,10 +29,31 @@ fn audited(log: &PostingLog, server: &Server) -> Value {
     serde_json::from_str(&audit.stdout).unwrap()
 }
 
-/// Size and root of a checkpoint.
-fn head(checkpoint: &str) -> (u64, &str) {
-    let lines: Vec<_> = checkpoint.lines().collect();
-    (lines[1].parse().unwrap(), lines[2])
+/// What a checkpoint says, if its signature is right.
+#[track_caller]
+fn opened(log: &PostingLog, checkpoint: &str) -> Checkpoint {
+    let note = Note::from_bytes(checkpoint.as_bytes()).unwrap();
+    let verifier = StandardVerifier::new(log.verifier_key()).unwrap();
+    note.verify(&VerifierList::new(vec![Box::new(verifier)])).unwrap();
+    Checkpoint::from_bytes(note.text()).unwrap()
+}
+
+/// The tiles that a server publishes.
+struct PublishedTiles<'a>(&'a Server);
+
+impl TileReader for PublishedTiles<'_> {
+    fn height(&self) -> u8 {
+        8
+    }
+
+    fn read_tiles(&self, tiles: &[Tile]) -> Result<Vec<Vec<u8>>, Error> {
+        let client = self.0.client();
+        // C2SP's paths leave out the height.
+        let path = |tile: &Tile| format!("/log/1/{}", tile.path().replacen("tile/8/", "tile/", 1));
+        Ok(tiles.iter().map(|tile| client.get(&path(tile)).expect(200).body).collect())
+    }
+
+    fn save_tiles(&self, _: &[Tile], _: &[Vec<u8>]) {}
 }
 
 fn published(server: &Server) -> Option<String> {
@@ -43,18 +68,6 @@ fn wait_until_all_is_published(site: &Site) {
         let epoch = &status["epochs"][0];
         status["unlogged"] == 0 && epoch["published"] == epoch["entries"]
     });
-}
-
-/// The tree of a log with fewer than 256 entries, as another implementation builds it from what the server publishes.
-fn tree(server: &Server, size: u64) -> MemoryBackedTree<Sha256, Vec<u8>> {
-    let bundle = server.client().get(&format!("/log/1/tile/entries/000.p/{size}")).expect(200).body;
-    let (mut tree, mut rest) = (MemoryBackedTree::new(), bundle.as_slice());
-    while let Some((length, entries)) = rest.split_first_chunk::<2>() {
-        let (entry, more) = entries.split_at(u16::from_be_bytes(*length).into());
-        tree.push(entry.to_vec());
-        rest = more;
-    }
-    tree
 }
 
 fn decoded(line: &Value, member: &str) -> Vec<u8> {
@@ -75,6 +88,7 @@ fn verify(log: &PostingLog, keys: &Path, statement: &Path, receipts: &[PathBuf])
 
 #[test]
 fn the_log_is_verified_without_the_service_and_continues_after_a_kill() {
+    away_from_midnight();
     let (site, upstream) = (Site::new(), Upstream::start());
     let account = site.account("2");
     let log = PostingLog::begin(&site);
@@ -91,17 +105,15 @@ fn the_log_is_verified_without_the_service_and_continues_after_a_kill() {
 
     // The command line accepts the whole log.
     let first = audited(&log, &server);
-    let checkpoint = published(&server).unwrap();
-    let (size, root) = head(&checkpoint);
+    let checkpoint = opened(&log, &published(&server).unwrap());
+    let (size, root) = (checkpoint.size(), *checkpoint.hash());
     assert_eq!((&first["entries"], &first["new_entries"]), (&size.into(), &size.into()));
 
-    // Another implementation computes the same root, and finds each line of the statement in the tree.
-    let tree = tree(&server, size);
-    assert_eq!((tree.len(), STANDARD.encode(tree.root().as_bytes()).as_str()), (size, root));
+    // Another implementation finds each line of the statement in the published tiles.
     let today = SystemClock.now().day();
     let statement = server.client_with(&account.api_key).get(&format!("/statements/{today}")).expect(200);
     let document = statement.json();
-    assert_eq!(head(document["checkpoint"].as_str().unwrap()), (size, root));
+    assert_eq!(opened(&log, document["checkpoint"].as_str().unwrap()), checkpoint);
     let lines = document["lines"].as_array().unwrap();
     for line in lines {
         let committed = Sha256::new()
@@ -109,8 +121,11 @@ fn the_log_is_verified_without_the_service_and_continues_after_a_kill() {
             .chain_update(decoded(line, "salt"))
             .chain_update(decoded(line, "opening"))
             .finalize();
-        let (entry, path) = (committed.to_vec(), InclusionProof::from_bytes(decoded(line, "path")));
-        tree.root().verify_inclusion(&entry, line["position"].as_u64().unwrap(), &path).unwrap();
+        let (tiles, position) = (PublishedTiles(&server), line["position"].as_u64().unwrap());
+        let proof = prove_record(size, position, &TileHashReader::new(size, root, &tiles)).unwrap();
+        check_record(&proof, size, root, position, record_hash(committed.as_slice())).unwrap();
+        let path: Vec<u8> = proof.iter().flat_map(|hash| hash.0).collect();
+        assert_eq!(decoded(line, "path"), path);
     }
     let types: Vec<_> = lines.iter().map(|line| line["type"].as_str().unwrap()).collect();
     assert_eq!(types[..4], ["opening", "charged", "charged", "refunded"], "{types:?}");
@@ -125,8 +140,12 @@ fn the_log_is_verified_without_the_service_and_continues_after_a_kill() {
     server.kill();
     let server = start();
     let _ = server.client_with(&account.api_key).get("/api/echo/word").expect(200);
-    until("the log continues", || published(&server).is_some_and(|checkpoint| head(&checkpoint).0 > size));
+    until("the log continues", || published(&server).is_some_and(|checkpoint| opened(&log, &checkpoint).size() > size));
     let next = audited(&log, &server);
     assert_eq!(next["entries"].as_u64().unwrap() - size, next["new_entries"].as_u64().unwrap());
+    let later = opened(&log, &published(&server).unwrap());
+    let tiles = PublishedTiles(&server);
+    let proof = prove_tree(later.size(), size, &TileHashReader::new(later.size(), *later.hash(), &tiles)).unwrap();
+    check_tree(&proof, later.size(), *later.hash(), size, root).unwrap();
     site.verify();
 }

@@ -11,7 +11,7 @@ use crate::support::wire::BASE;
 
 /// Method, path and scope of every endpoint that takes a key, apart from the metered routes. One of several scopes is
 /// enough. With `first`, no scope is: the endpoint takes only the account's first key.
-const ENDPOINTS: [(&str, &str, &str); 71] = [
+const ENDPOINTS: [(&str, &str, &str); 73] = [
     ("GET", "/credits/balance", "read"),
     ("GET", "/account/export", "first"),
     ("GET", "/credits/usage", "read"),
@@ -42,6 +42,8 @@ const ENDPOINTS: [(&str, &str, &str); 71] = [
     ("DELETE", "/credits/card", "first"),
     ("POST", "/credits/pay", "topup"),
     ("POST", "/internal/billing/pay", "topup"),
+    ("GET", "/statements/{period}", "read"),
+    ("GET", "/statements/{period}/lines.csv", "read"),
     ("GET", "/requests", "read"),
     ("GET", "/requests/{id}", "call read"),
     ("POST", "/signup/email/send", "manage"),
@@ -91,7 +93,8 @@ const SCOPES: [&str; 4] = ["call", "read", "manage", "topup"];
 /// Whether the request is refused because of its key. Its body is wrong for every endpoint: the scope is checked first.
 #[track_caller]
 fn is_refused(client: &Client, method: &str, path: &str) -> bool {
-    let path = path.replace("{id}", "key_0123456789abcdef0123").replace("{delivery}", "17");
+    let path =
+        path.replace("{id}", "key_0123456789abcdef0123").replace("{delivery}", "17").replace("{period}", "2026-11");
     let response = client.send(method, &path, Some(b"{\"name\": 1}"));
     assert_ne!(response.status, 401, "{method} {path}: {}", response.text());
     assert_eq!(response.status == 403, response.error() == "key_scope", "{method} {path}: {}", response.text());

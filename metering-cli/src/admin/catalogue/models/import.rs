@@ -15,6 +15,7 @@ use serde_json::json;
 use crate::admin::catalogue::indented::indented;
 use crate::admin::session::Session;
 use crate::failure::Failure;
+use crate::new_file::refuse_special;
 use crate::output::{Format, write_json};
 use crate::table::{Column, Table, write_pairs};
 
@@ -120,6 +121,7 @@ impl ImportArgs {
 
     /// Replaces the file in one step, so that a server that starts meanwhile reads the old one or the new one.
     fn replace(&self, models: &ModelList) -> Result<(), Failure> {
+        refuse_special(&self.to)?;
         let unwritable =
             |error: io::Error| Failure::Failed(format!("cannot write {}: {error}; nothing changed", self.to.display()));
         let source = json!({"markup": self.markup, "usd_per_credit": self.usd_per_credit});
