@@ -56,7 +56,8 @@ impl FollowedLogs {
             let file = folder.join(checkpoint_path(&origin));
             fs::create_dir_all(directory_of(&file)).map_err(|error| cannot_write(folder, &error))?;
             let kept = kept::read(&file, &Policy::new(origin.as_str(), keys.clone()));
-            let kept = kept.map_err(|failure| failure.and("In both cases, use another key: this one cosigned more"))?;
+            let advice = "After either, use another key: a witness must not forget what it cosigned";
+            let kept = kept.map_err(|failure| failure.and(advice))?;
             let latest = Mutex::new(kept.map(|kept| Seen { size: kept.size(), root: kept.root() }));
             by_origin.insert(origin, FollowedLog { keys, file, latest });
         }
