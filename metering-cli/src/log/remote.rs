@@ -1,6 +1,6 @@
 //! A log over HTTP: its checkpoint, tiles and entries (C2SP `tlog-tiles`).
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::fmt::Display;
 use std::io::Read;
 use std::time::Duration;
@@ -50,15 +50,6 @@ impl RemoteLog {
         let (found, body) = self.full_or_partial(tile, LogPath::Tile, MAX_TILE_BYTES).await?;
         let hashes = read_tile(&body, found.width()).map_err(|error| self.wrong(LogPath::Tile(found), &error))?;
         Ok(hashes.into_iter().take(tile.width().into()).collect())
-    }
-
-    /// The hashes of several tiles.
-    pub(crate) async fn tiles(&self, tiles: BTreeSet<Tile>) -> Result<BTreeMap<Tile, Vec<TreeHash>>, Failure> {
-        let mut read = BTreeMap::new();
-        for tile in tiles {
-            read.insert(tile, self.tile(tile).await?);
-        }
-        Ok(read)
     }
 
     /// The hashes of the entries of a tile of level 0.

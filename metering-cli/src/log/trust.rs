@@ -22,15 +22,13 @@ impl LogKeys {
     pub(crate) fn policy(&self) -> Result<Policy, Failure> {
         let first = self.log_keys.first().map(|key| key.name().to_string()).unwrap_or_default();
         let origin = self.origin.clone().unwrap_or(first);
-        Ok(Policy::new(
-            origin,
-            of_kind(&self.log_keys, SignatureKind::Note, "--log-key: that is the key of a witness")?,
-        ))
+        Ok(Policy::new(origin, of_logs(&self.log_keys)?))
     }
+}
 
-    pub(crate) fn keys(&self) -> Vec<VerifierKey> {
-        self.log_keys.clone()
-    }
+/// The keys of `--log-key`.
+pub(crate) fn of_logs(keys: &[VerifierKey]) -> Result<Vec<VerifierKey>, Failure> {
+    of_kind(keys, SignatureKind::Note, "--log-key: that is the key of a witness")
 }
 
 /// The witnesses that must have seen a checkpoint.

@@ -1,5 +1,5 @@
-//! The log of every posting, from outside: the command line and another implementation of `tlog-tiles` and signed notes
-//! accept what a server publishes, and after a kill it continues.
+//! The log of every posting, from outside: a witness cosigns what a server publishes, the command line and another
+//! implementation of `tlog-tiles` and signed notes accept it, and after a kill it continues.
 
 use std::path::{Path, PathBuf};
 
@@ -7,7 +7,7 @@ use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use metering_core::{Clock, SystemClock};
 use metering_tests::posting_log::PostingLog;
-use metering_tests::server::Server;
+use metering_tests::server::{Server, ServerSetup};
 use metering_tests::site::Site;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
@@ -27,6 +27,24 @@ fn audited(log: &PostingLog, server: &Server) -> Value {
     let audit = log.audit(server.address());
     assert_eq!(audit.code, Some(0), "{audit:?}");
     serde_json::from_str(&audit.stdout).unwrap()
+}
+
+/// A witness of the log, and the configuration of a server that publishes only what it cosigned.
+#[track_caller]
+fn witness(site: &Site, log: &PostingLog) -> (Server, PathBuf) {
+    let key = site.path("witness.pem").display().to_string();
+    let made = site.admin(&["receipt-key", "create", &key]);
+    assert_eq!(made.code, Some(0), "{made:?}");
+    let mut command = log.client();
+    command.args(["log", "witness", "--listen", "127.0.0.1:0", "--name", "witness.test", "--key", &key]);
+    command.args(["--log-key", log.verifier_key(), "--keep"]).arg(site.path("witnessed"));
+    let witness = ServerSetup::of_command(command).start();
+    let printed = witness.log();
+    let vkey = printed.lines().find_map(|line| line.strip_prefix("vkey ")).unwrap().trim();
+    let url = format!("http://{}", witness.address());
+    let config =
+        format!("[log]\nrequired_witnesses = 1\n[[log.witnesses]]\nname = 'test'\nvkey = '{vkey}'\nurl = '{url}'\n");
+    (witness, site.write("witnesses.toml", &config))
 }
 
 /// What a checkpoint says, if its signature is right.
@@ -92,7 +110,11 @@ fn the_log_is_verified_without_the_service_and_continues_after_a_kill() {
     let (site, upstream) = (Site::new(), Upstream::start());
     let account = site.account("2");
     let log = PostingLog::begin(&site);
-    let start = || log.serve(site.server()).args(["--upstream", &upstream.url()]).args(catalogue(&site)).start();
+    let (_witness, config) = witness(&site, &log);
+    let start = || {
+        let setup = log.serve(site.server()).args(["--upstream", &upstream.url()]).args(catalogue(&site));
+        setup.args(["--config", config.to_str().unwrap()]).start()
+    };
     let server = start();
     let asking = server.client_with(&account.api_key).with_header("Prefer", "metering-receipt");
     let receipt = |name: &str, path: &str, status: u16| {
@@ -105,7 +127,9 @@ fn the_log_is_verified_without_the_service_and_continues_after_a_kill() {
 
     // The command line accepts the whole log.
     let first = audited(&log, &server);
-    let checkpoint = opened(&log, &published(&server).unwrap());
+    let checkpoint = published(&server).unwrap();
+    assert!(checkpoint.contains("\u{2014} witness.test "), "{checkpoint}");
+    let checkpoint = opened(&log, &checkpoint);
     let (size, root) = (checkpoint.size(), *checkpoint.hash());
     assert_eq!((&first["entries"], &first["new_entries"]), (&size.into(), &size.into()));
 
