@@ -25,18 +25,8 @@ const FILLED_IN: [(&str, &str); 10] = [
 ];
 
 /// Options of other programs, and of the benchmark and the chaos campaigns.
-const OTHER_OPTIONS: [&str; 10] = [
-    "--cfg",
-    "--complete",
-    "--help",
-    "--jq",
-    "--list",
-    "--plant",
-    "--seconds",
-    "--seed",
-    "--time",
-    "--version",
-];
+const OTHER_OPTIONS: [&str; 10] =
+    ["--cfg", "--complete", "--help", "--jq", "--list", "--plant", "--seconds", "--seed", "--time", "--version"];
 
 /// The command line of one of our programs: without variables before it, and without `sudo -u metering` and the like.
 fn of_ours(words: Vec<String>) -> Option<Vec<String>> {
