@@ -24,6 +24,10 @@ const FILLED_IN: [(&str, &str); 10] = [
     ("$LOG_KEY", "example.com/log+9be5d3c6+AYqI4910CfGV/VLbLTy6XXLKZwm/HZQSG/N0iAG0D29c"),
 ];
 
+/// Options of other programs, and of the benchmark and the chaos campaigns.
+const OTHER_OPTIONS: [&str; 10] =
+    ["--cfg", "--complete", "--help", "--jq", "--list", "--plant", "--seconds", "--seed", "--time", "--version"];
+
 /// The command line of one of our programs: without variables before it, and without `sudo -u metering` and the like.
 fn of_ours(words: Vec<String>) -> Option<Vec<String>> {
     let is_assignment = |word: &String| word.split_once('=').is_some_and(|(name, _)| name.starts_with("METERING_"));
@@ -60,6 +64,36 @@ impl Programs {
         }
         path.join(" ")
     }
+}
+
+/// The options that a text names.
+fn options(text: &str) -> impl Iterator<Item = &str> {
+    let is_end = |c: char| !c.is_ascii_lowercase() && c != '-';
+    text.match_indices("--").map(move |(start, _)| text[start..].split(is_end).next().unwrap_or_default())
+}
+
+#[test]
+fn every_option_is_in_a_document_and_those_in_running_text_exist() {
+    let defined = |command: &clap::Command| {
+        let options = command.get_arguments().filter_map(|option| Some(format!("--{}", option.get_long()?)));
+        options.collect::<BTreeSet<_>>()
+    };
+    let all = all_commands().into_iter().map(|(_, command)| command).chain([Arguments::command()]);
+    let all: BTreeSet<_> = all.flat_map(|command| defined(&command)).collect();
+    let (mut named, mut wrong) = (BTreeSet::new(), Vec::new());
+    for (file, document) in documents().iter().filter(|(file, _)| file.as_path() != Path::new("CHANGELOG.md")) {
+        let blocks = document.code_blocks.iter().map(|block| &block.text);
+        named.extend(blocks.flat_map(|text| options(text)).map(str::to_owned));
+        for code in document.code_spans.iter().map(|span| &span.code) {
+            named.extend(options(code).map(str::to_owned));
+            let option =
+                options(code).next().filter(|option| code.starts_with("--") && !OTHER_OPTIONS.contains(option));
+            wrong.extend(option.filter(|option| !all.contains(*option)).map(|_| format!("{}: {code}", file.display())));
+        }
+    }
+    assert!(wrong.is_empty(), "these options do not exist: {}", wrong.join("\n"));
+    let missing: Vec<_> = all.difference(&named).collect();
+    assert!(missing.is_empty(), "no document names {missing:?}");
 }
 
 #[test]
