@@ -2,6 +2,7 @@
 
 use std::io::Write;
 
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum};
 use metering_admin::calls::plans::ListPlans;
 use metering_core::Credits;
@@ -41,8 +42,8 @@ struct Fields {
     #[arg(long, value_name = "SYMBOL")]
     token_symbol: Option<String>,
     /// How the plan is paid.
-    #[arg(long, value_name = "KIND")]
-    payment_kind: Option<Kind>,
+    #[arg(long, value_name = "KIND", value_parser = PossibleValuesParser::new(["erc20", "native_value"]).map(kind))]
+    payment_kind: Option<PaymentKind>,
     /// The credits that the plan sells.
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     credits: Option<Credits>,
@@ -84,28 +85,15 @@ struct Fields {
     clear: Vec<Clear>,
 }
 
-#[derive(Debug, Clone, Copy, ValueEnum)]
-enum Kind {
-    #[value(name = "erc20")]
-    Erc20,
-    #[value(name = "native_value")]
-    NativeValue,
-}
-
-impl From<Kind> for PaymentKind {
-    fn from(kind: Kind) -> Self {
-        match kind {
-            Kind::Erc20 => Self::Erc20,
-            Kind::NativeValue => Self::NativeValue,
-        }
-    }
-}
-
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Clear {
     Offer,
     DiscountPercent,
     Recipient,
+}
+
+fn kind(name: String) -> PaymentKind {
+    if name == "erc20" { PaymentKind::Erc20 } else { PaymentKind::NativeValue }
 }
 
 fn token_amount(text: &str) -> Result<TokenAmount, DecimalError> {
@@ -145,7 +133,7 @@ impl Fields {
             }
         }
         replace(&mut plan.token_symbol, self.token_symbol);
-        replace(&mut plan.payment_kind, self.payment_kind.map(Into::into));
+        replace(&mut plan.payment_kind, self.payment_kind);
         replace(&mut plan.credits, self.credits);
         replace(&mut plan.bonus_credits, self.bonus_credits);
         replace(&mut plan.token_amount, self.token_amount);
@@ -169,7 +157,7 @@ impl Fields {
             id: key.id.clone(),
             chain_id: key.chain_id,
             token_symbol: self.token_symbol.take().ok_or_else(|| missing("token-symbol"))?,
-            payment_kind: self.payment_kind.take().ok_or_else(|| missing("payment-kind"))?.into(),
+            payment_kind: self.payment_kind.take().ok_or_else(|| missing("payment-kind"))?,
             credits: self.credits.take().ok_or_else(|| missing("credits"))?,
             bonus_credits: Credits::ZERO,
             token_amount: self.token_amount.take().ok_or_else(|| missing("token-amount"))?,

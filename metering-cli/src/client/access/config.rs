@@ -1,7 +1,6 @@
 //! `metering config`: shows and changes profiles. It shows only the ends of keys, and never takes keys as arguments.
 
 mod set;
-mod setting;
 mod show;
 mod unset;
 

@@ -2,31 +2,24 @@
 
 use std::io::{self, Write};
 
-use clap::{Args, Subcommand};
+use clap::Args;
 use metering_core::receipts::ReceiptKind;
 use metering_proof::{ReceiptFault, ReceiptPayload, SignedReceipt};
 
 use crate::client::charging::service_keys::{KeyArgs, ServiceKeys, open};
+use crate::commands::commands;
 use crate::failure::Failure;
 use crate::output::{Format, write_json};
 use crate::table::{printable, write_pairs};
 
-/// Verify signed receipts of requests; those for purchases are in `metering receipts`.
-#[derive(Debug, Args)]
-#[command(
-    arg_required_else_help = true,
-    after_help = "\
+commands! {
+    /// Verify signed receipts of requests; those for purchases are in `metering receipts`.
+    #[command(after_help = "\
 Example:
-  metering receipt verify receipt.txt"
-)]
-pub(crate) struct ReceiptArgs {
-    #[command(subcommand)]
-    command: Command,
-}
-
-#[derive(Debug, Subcommand)]
-enum Command {
-    Verify(VerifyArgs),
+  metering receipt verify receipt.txt")]
+    ReceiptArgs {
+        Verify(VerifyArgs),
+    }
 }
 
 /// Verify the signed receipt of a request, and print what it states.
@@ -49,14 +42,6 @@ struct VerifyArgs {
     keys: KeyArgs,
     #[command(flatten)]
     format: Format,
-}
-
-impl ReceiptArgs {
-    pub(crate) async fn run(self, out: &mut dyn Write) -> Result<(), Failure> {
-        match self.command {
-            Command::Verify(args) => args.run(out).await,
-        }
-    }
 }
 
 impl VerifyArgs {

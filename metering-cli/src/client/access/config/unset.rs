@@ -3,15 +3,25 @@
 use std::fs;
 use std::io::Write;
 
-use clap::Args;
+use clap::{Args, ValueEnum};
 
-use crate::client::access::config::setting::Setting;
 use crate::client::paying::journal::Journal as CallJournal;
 use crate::client::payments::payment::journal::Journal;
 use crate::client::session::ProfileArgs;
 use crate::confirm::{Confirmation, confirm};
 use crate::failure::Failure;
 use crate::output::notice;
+
+/// A setting of a profile.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Setting {
+    /// The service's URL.
+    Url,
+    /// The account's API key.
+    ApiKey,
+    /// The most to pay for calls in 24 hours.
+    DailyLimit,
+}
 
 /// Remove a setting from the profile.
 ///
