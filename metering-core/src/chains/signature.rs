@@ -160,13 +160,14 @@ mod tests {
             bytes[64] = v;
             bytes.to_vec()
         };
-        let table: [(&str, Vec<u8>); 8] = [
+        let table: [(&str, Vec<u8>); 9] = [
             ("one byte", vec![0]),
             ("64 bytes", signed[..64].to_vec()),
             ("66 bytes", [&signed[..], &[0]].concat()),
             ("v of 2", with_v(2)),
             ("v of 26", with_v(26)),
             ("v of 29", with_v(29)),
+            ("v with a chain's id (EIP-155)", with_v(37)),
             ("all zero", vec![0; 65]),
             ("r and s beyond the curve's order", vec![0xff; 65]),
         ];
@@ -188,9 +189,10 @@ mod tests {
 
     #[test]
     fn invalid_signature_text_is_refused() {
-        for text in ["", "0x", "ab", "0xabc", "0xzz", &format!("0x{}", "ab".repeat(MAX_BYTES + 1))] {
+        for text in ["", "0x", "ab", "0Xab", "0xab ", "0xabc", "0xzz", &format!("0x{}", "ab".repeat(MAX_BYTES + 1))] {
             assert_eq!(WalletSignature::parse(text), Err(WalletSignatureError));
         }
+        assert_eq!(WalletSignature::parse("0xAB"), WalletSignature::parse("0xab"));
         for (length, accepted) in [(0, false), (1, true), (65, true), (8_192, true), (8_193, false)] {
             let read = WalletSignature::from_bytes(vec![0xab; length]);
             assert_eq!(read.is_ok_and(|read| read.as_bytes() == vec![0xab; length]), accepted, "{length} bytes");

@@ -41,12 +41,12 @@ pub(crate) fn solution(client: &Client) -> String {
     encode(&solve(&serde_json::from_slice(&challenge.body).unwrap()))
 }
 
-pub(crate) fn solve(challenge: &Challenge) -> Payload {
+fn solve(challenge: &Challenge) -> Payload {
     let solution = solve_challenge(SolveChallengeOptions::new(challenge)).unwrap().unwrap();
     Payload { challenge: challenge.clone(), solution }
 }
 
-pub(crate) fn encode(payload: &Payload) -> String {
+fn encode(payload: &Payload) -> String {
     STANDARD.encode(serde_json::to_vec(payload).unwrap())
 }
 

@@ -58,25 +58,6 @@ fn key_is_made_listed_changed_and_deleted() {
 }
 
 #[test]
-fn null_lifts_a_restriction_and_a_missing_field_keeps_it() {
-    let site = Site::new();
-    let account = site.account("2");
-    let server = site.server().start();
-    let client = server.client_with(&account.api_key);
-    let key = made(&client, &json!({"limit": 1, "limit_reset": "weekly", "expires_at": "2100-01-01T00:00:00Z"}));
-    let changed = |body: Value| {
-        let data = change(&client, &key, &body).expect(200).json()["data"].clone();
-        format!("{} {} {} {}", data["name"], data["limit"], data["limit_reset"], data["expires_at"])
-    };
-    assert_eq!(changed(json!({})), r#""made by a test" 1 "weekly" "2100-01-01T00:00:00.000Z""#);
-    assert_eq!(changed(json!({"name": "b"})), r#""b" 1 "weekly" "2100-01-01T00:00:00.000Z""#);
-    assert_eq!(changed(json!({"expires_at": null})), r#""b" 1 "weekly" null"#);
-    assert_eq!(changed(json!({"limit_reset": null})), r#""b" 1 null null"#);
-    assert_eq!(changed(json!({"limit": null})), r#""b" null null null"#);
-    assert_eq!(changed(json!({"limit": "0.25", "limit_reset": "monthly"})), r#""b" 0.25 "monthly" null"#);
-}
-
-#[test]
 fn wrong_fields_are_named() {
     let site = Site::new();
     let account = site.account("2");

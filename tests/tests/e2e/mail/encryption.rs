@@ -68,7 +68,7 @@ fn mail_is_not_sent_to_a_server_that_cannot_be_trusted() {
         ("none", "starttls", true, "localhost"),
         ("none", "required", true, "localhost"),
     ];
-    for (kind, setting, is_trusted, name) in table {
+    let scenes = table.map(|(kind, setting, is_trusted, name)| {
         let site = Site::new();
         let (options, trusted) = options(&site, kind, is_trusted, name);
         let mail = MailServer::with(&options);
@@ -76,7 +76,11 @@ fn mail_is_not_sent_to_a_server_that_cannot_be_trusted() {
         let server = server_with(&site, &mail, &settings);
         let account = sign_up(&server.client(), "jo@example.com");
         assert_eq!(account["credit_balance"], 0, "the signup does not depend on the mail");
-        mail.gets_nothing(Duration::from_millis(2_500));
+        (mail, server, site)
+    });
+    std::thread::sleep(Duration::from_millis(2_500));
+    for (mail, ..) in &scenes {
+        mail.gets_nothing(Duration::ZERO);
     }
 }
 

@@ -1,42 +1,9 @@
-//! Dishonest signups: reused, stolen, forged or expired solutions; guessed codes; floods.
+//! Dishonest signups: guessed codes and floods.
 
 use metering_tests::site::Site;
 use serde_json::json;
 
-use crate::signup::{approve, encode, initiate, server, solution, solve, status};
-
-#[test]
-fn solution_is_valid_once_for_its_own_challenge() {
-    let site = Site::new();
-    let server = server(&site, &[]);
-    let client = server.client();
-    let (first, second) = (initiate(&client, "one@example.com"), initiate(&client, "two@example.com"));
-    let (first_code, second_code) = (first["user_code"].as_str().unwrap(), second["user_code"].as_str().unwrap());
-    let used = solution(&client);
-    let _ = approve(&client, first_code, &used).expect(200);
-    assert_eq!(approve(&client, second_code, &used).expect(400).error(), "challenge_failed");
-
-    let challenge = |client: &metering_tests::client::Client| {
-        serde_json::from_slice(&client.get("/signup/challenge").expect(200).body).unwrap()
-    };
-    let (one, other) = (solve(&challenge(&client)), solve(&challenge(&client)));
-    let mut swapped = one.clone();
-    swapped.solution = other.solution.clone();
-    let mut cheap = one.clone();
-    cheap.challenge.parameters.cost = 1;
-    let mut unsigned = one.clone();
-    unsigned.challenge.signature = None;
-    let mut long = one.clone();
-    long.challenge.parameters.expires_at = Some(i64::MAX);
-    for (what, payload) in [("another's", swapped), ("cheaper", cheap), ("unsigned", unsigned), ("longer", long)] {
-        assert_eq!(approve(&client, second_code, &encode(&payload)).expect(400).error(), "challenge_failed", "{what}");
-    }
-    for garbage in ["", "x", "e30=", &"A".repeat(20_000)] {
-        assert_eq!(approve(&client, second_code, garbage).expect(400).error(), "challenge_failed", "{garbage:.10}");
-    }
-    assert_eq!(status(&client, &second).expect(200).json()["status"], "pending");
-    let _ = approve(&client, second_code, &encode(&one)).expect(200);
-}
+use crate::signup::{approve, initiate, server, solution};
 
 #[test]
 fn wrong_code_costs_a_solution_but_not_the_session() {
@@ -53,21 +20,6 @@ fn wrong_code_costs_a_solution_but_not_the_session() {
     assert_eq!(client.post("/verify", &body).expect(400).error(), "terms_not_accepted");
     assert_eq!(client.get("/signup/pending?code=BCDF").expect(400).error(), "invalid_code");
     let _ = approve(&client, code, &solution(&client)).expect(200);
-}
-
-#[test]
-fn repeated_email_reveals_nothing() {
-    let site = Site::new();
-    let server = server(&site, &[]);
-    let client = server.client();
-    let (victim, other) = (initiate(&client, "name@example.com"), initiate(&client, "name@example.com"));
-    assert_ne!(victim["session_token"], other["session_token"]);
-    let _ = approve(&client, victim["user_code"].as_str().unwrap(), &solution(&client)).expect(200);
-    assert_eq!(status(&client, &other).expect(200).json()["status"], "pending");
-    let approved = client.get(&format!("/signup/status?session_token={}", victim["session_token"].as_str().unwrap()));
-    assert!(approved.expect(200).json()["api_key"].is_string());
-    let late = approve(&client, other["user_code"].as_str().unwrap(), &solution(&client));
-    assert_eq!(late.expect(409).error(), "email_already_registered");
 }
 
 #[test]
@@ -117,15 +69,4 @@ fn others_cannot_block_an_email_address_from_signing_up() {
     let responses: Vec<_> = (0..30).map(|host| begin(&format!("6.6.6.{}", host % 3))).collect();
     assert_eq!(responses.iter().filter(|status| **status == 201).count(), 10, "{responses:?}");
     assert_eq!(begin("1.1.1.1"), 201);
-}
-
-#[test]
-fn unapproved_session_expires() {
-    let site = Site::new();
-    let server = server(&site, &[("METERING_SIGNUP__SESSION_LIFETIME", "1s")]);
-    let client = server.client();
-    let session = initiate(&client, "name@example.com");
-    assert_eq!(status(&client, &session).expect(200).json(), json!({"status": "expired"}));
-    let late = approve(&client, session["user_code"].as_str().unwrap(), &solution(&client));
-    assert_eq!(late.expect(400).error(), "invalid_code");
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use metering_tests::chain::Chain;
 
-use super::market::{Market, Stock, Terms, chain, folder};
+use super::market::{Market, PURSE, Stock, Terms, chain, folder};
 use crate::support::wire::{BASE, BASE_CALL, CREDIT, amount, balance};
 
 /// How long it may take to start, on a busy machine.
@@ -58,7 +58,7 @@ fn terms(facilitator: &Facilitator) -> Terms {
 }
 
 #[test]
-fn reference_facilitator_executes_payments_of_both_versions() {
+fn reference_facilitator_executes_payments_of_both_versions_and_takes_nothing_while_it_is_down() {
     let Some(chain) = chain(Chain::setup()) else { return };
     let facilitator = Facilitator::start(&chain);
     let market = Market::on(chain, &terms(&facilitator));
@@ -81,20 +81,11 @@ fn reference_facilitator_executes_payments_of_both_versions() {
         let left = balance(&market.server.client_with(&account.api_key));
         assert_eq!(left, amount(CREDIT / 20 - 2 * BASE_CALL));
     }
-    market.site.verify();
-}
-
-#[test]
-fn facilitator_that_is_down_takes_nothing() {
-    let Some(chain) = chain(Chain::setup()) else { return };
-    let facilitator = Facilitator::start(&chain);
-    let market = Market::on(chain, &terms(&facilitator));
-    market.wait_for_offers();
     drop(facilitator);
     let (payer, account) = (market.payer(), market.site.account("0"));
     let call = market.call(Stock::Fetch, &payer, Some(&account.api_key), BASE, 1).remove(0);
     assert_eq!((call.status(), call.error()), (503, "settlement_unavailable".to_owned()), "{call:?}");
     assert_eq!(call.requests().len(), 2);
-    market.assert_paid(&payer, 0);
+    assert_eq!(market.held_by(&payer), PURSE);
     market.site.verify();
 }

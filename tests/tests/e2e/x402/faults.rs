@@ -175,19 +175,7 @@ fn empty_gas_wallet_takes_nothing() {
 }
 
 #[test]
-fn payer_without_tokens_gets_offers_again() {
-    let Some(market) = Market::open() else { return };
-    let (payer, account) = (market.chain.wallet().poor_account(), market.site.account("0"));
-    let call = market.call(Stock::Fetch, &payer, Some(&account.api_key), BASE, 1).remove(0);
-    assert_eq!((call.status(), call.error()), (402, "payment_refused".to_owned()), "{call:?}");
-    assert_eq!(call.requests().len(), 2);
-    assert_eq!(call.receipt()["success"], false);
-    assert_eq!(balance(&market.server.client_with(&account.api_key)), "0");
-    market.site.verify();
-}
-
-#[test]
-fn operator_can_require_a_key() {
+fn operator_can_require_a_key_and_a_payer_without_tokens_gets_offers_again() {
     let Some(chain) = chain(Chain::setup()) else { return };
     let market = Market::on(chain, &Terms { more: "keyless = false\n".to_owned(), ..Terms::default() });
     let (payer, account) = (market.payer(), market.site.account("0"));
@@ -201,5 +189,11 @@ fn operator_can_require_a_key() {
     // A key that is not live is refused before anything is taken.
     let call = market.call(Stock::Fetch, &payer, Some("sk_live_nobody"), BASE, 1).remove(0);
     assert_eq!((call.status(), call.requests().len()), (401, 1), "{call:?}");
+    let (poor, account) = (market.chain.wallet().poor_account(), market.site.account("0"));
+    let call = market.call(Stock::Fetch, &poor, Some(&account.api_key), BASE, 1).remove(0);
+    assert_eq!((call.status(), call.error()), (402, "payment_refused".to_owned()), "{call:?}");
+    assert_eq!(call.requests().len(), 2);
+    assert_eq!(call.receipt()["success"], false);
+    assert_eq!(balance(&market.server.client_with(&account.api_key)), "0");
     market.site.verify();
 }

@@ -68,7 +68,7 @@ fn assert_paid(result: &Value, left: &str) -> String {
 }
 
 #[test]
-fn client_with_a_key_pays_once_and_then_from_its_balance() {
+fn client_pays_with_a_key_and_without_and_gets_nothing_for_a_payment_that_fails() {
     let Some(market) = Market::open() else { return };
     for connection in [Connection::Streamable, Connection::Sse] {
         let (payer, account) = (market.payer(), market.site.account("0"));
@@ -85,12 +85,7 @@ fn client_with_a_key_pays_once_and_then_from_its_balance() {
         assert_eq!(balance(&market.server.client_with(&account.api_key)), left);
         assert_eq!(market.held_by(&payer), PURSE - UNITS, "{connection:?}");
     }
-    market.site.verify();
-}
-
-#[test]
-fn client_without_a_key_pays_each_call_to_the_account_of_its_wallet() {
-    let Some(market) = Market::open() else { return };
+    // Without a key, what is paid is of the account of the wallet.
     for connection in [Connection::Streamable, Connection::Stock] {
         let payer = market.payer();
         let calls = call(&market, connection, &payer, None, BASE_TOOL, &json!({}), 2);
@@ -102,6 +97,14 @@ fn client_without_a_key_pays_each_call_to_the_account_of_its_wallet() {
         assert_eq!(assert_paid(&stream, &amount(left)), first, "{connection:?}");
         assert_eq!(market.held_by(&payer), PURSE - 3 * UNITS, "{connection:?}");
     }
+    let (poor, account) = (market.chain.wallet().poor_account(), market.site.account("0"));
+    let key = Some(account.api_key.as_str());
+    let refused = call(&market, Connection::Streamable, &poor, key, BASE_TOOL, &json!({}), 1).remove(0);
+    assert_eq!((&refused["error"], &refused["paid"]), (&json!(true), &json!(true)), "{refused}");
+    assert_eq!(refused["structured"]["error"], "payment_refused", "{refused}");
+    assert!(refused["structured"]["data"].is_null() && refused["structured"]["accepts"].is_array(), "{refused}");
+    assert_eq!(refused["structured"]["extensions"]["bazaar"]["info"]["input"]["toolName"], BASE_TOOL, "{refused}");
+    assert_eq!(refused["receipt"]["success"], false, "{refused}");
     market.site.verify();
 }
 
@@ -127,20 +130,6 @@ fn call_that_costs_more_than_it_may_is_neither_charged_nor_paid() {
     let calls = call(&market, Connection::Streamable, &payer, Some(&account.api_key), BASE_TOOL, &arguments, 1);
     assert_paid(&calls[0], &amount(OFFER - BASE_CALL));
     market.assert_paid(&payer, UNITS);
-    market.site.verify();
-}
-
-#[test]
-fn payment_that_fails_is_an_error_with_its_reason_and_without_content() {
-    let Some(market) = Market::open() else { return };
-    let (poor, account) = (market.chain.wallet().poor_account(), market.site.account("0"));
-    let key = Some(account.api_key.as_str());
-    let refused = call(&market, Connection::Streamable, &poor, key, BASE_TOOL, &json!({}), 1).remove(0);
-    assert_eq!((&refused["error"], &refused["paid"]), (&json!(true), &json!(true)), "{refused}");
-    assert_eq!(refused["structured"]["error"], "payment_refused", "{refused}");
-    assert!(refused["structured"]["data"].is_null() && refused["structured"]["accepts"].is_array(), "{refused}");
-    assert_eq!(refused["structured"]["extensions"]["bazaar"]["info"]["input"]["toolName"], BASE_TOOL, "{refused}");
-    assert_eq!(refused["receipt"]["success"], false, "{refused}");
     market.site.verify();
 }
 

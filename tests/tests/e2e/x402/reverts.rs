@@ -100,7 +100,7 @@ fn wallet_that_lies_in_simulations_reverts_once_and_is_paused() {
 }
 
 #[test]
-fn too_many_reverts_pause_the_chain_and_wallets_with_code_are_refused_by_default() {
+fn too_many_reverts_pause_the_chain() {
     let Some(scene) = Scene::new("contract_wallets = true\nmax_reverts = 1\n") else { return };
     assert_eq!(scene.pay(&[scene.of_trap(0x41, TRAP, 1)])[0].status, 402);
     let honest = scene.market.payer();
@@ -110,17 +110,15 @@ fn too_many_reverts_pause_the_chain_and_wallets_with_code_are_refused_by_default
     assert_eq!((scene.mined(), scene.received()), (1, 0));
     assert!(scene.market.server.log().contains("self-settlement is paused"));
     let _ = scene.market.server.client().get("/ready").expect(200);
+}
 
+#[test]
+fn by_default_wallets_with_code_are_refused_and_thirty_payments_with_money_for_one_cost_one_transaction() {
     let Some(scene) = Scene::new("") else { return };
     let refused = scene.pay(&[scene.of_trap(0x41, TRAP, 1)]);
     assert_eq!(outcomes(&refused), [(402, json!("payment_refused"))]);
     assert!(refused[0].text().contains("has code of its own"), "{}", refused[0].text());
     assert_eq!(scene.mined(), 0);
-}
-
-#[test]
-fn thirty_payments_at_once_from_a_wallet_with_money_for_one_cost_one_transaction() {
-    let Some(scene) = Scene::new("") else { return };
     let (chain, payer) = (&scene.market.chain, scene.market.chain.wallet().poor_account());
     chain.wallet().mint(USDC, &payer.address(), UNITS);
     let payments: Vec<_> = (0..30).map(|nonce| signed(&scene.market, &payer, nonce)).collect();
