@@ -91,7 +91,6 @@ impl Log {
             held: "0".to_owned(),
             checkpoint: String::new(),
             signature: String::new(),
-            after: None,
             next: None,
         }
     }

