@@ -97,7 +97,7 @@ fn an_approved_signup_puts_the_key_into_the_profile() {
     assert!(scene.stored().contains(&scene.key) && scene.stored().contains("org_7"));
     assert_eq!((scene.pending(), mode(&profile)), (false, 0o600));
     let requests = scene.service.requests();
-    assert_eq!(requests[0].body, r#"{"email":"me@example.com","agent_name":"bot"}"#);
+    assert_eq!(requests[0].body, r#"{"agent_name":"bot","email":"me@example.com"}"#);
     assert_eq!(requests[1].target, "/signup/status?session_token=sst_very%2Bsecret%2Ftoken");
     assert_eq!(requests.len(), 3);
 }
