@@ -98,7 +98,7 @@ pub async fn a_log_begins_once_with_all_funds(store: Arc<dyn FullStore>) {
     open(&*store, owner.key, 200).await;
     assert_eq!(store.claim_log(NODE, LEASE, NOON).await.unwrap(), None, "no log is open");
     let epoch = begin(&*store).await;
-    assert_eq!(store.log_epochs().await.unwrap(), [epoch.clone()]);
+    assert_eq!(store.log_epochs().await.unwrap(), std::slice::from_ref(&epoch));
     assert_eq!(store.begin_log(new_epoch("log.example/2"), None, NOON).await.unwrap(), None);
     let logged = sequence(&*store, 10).await;
     assert_eq!(logged.iter().map(added).collect::<Vec<_>>(), [900]);
