@@ -28,7 +28,6 @@ use tower_layer::Layer;
 
 use crate::access::credentials::Credentials;
 use crate::access::key::ApiKey;
-use crate::catalogue::free_statuses::is_undelivered;
 use crate::catalogue::route::Route;
 use crate::error::Error;
 use crate::service::metering::Service;
@@ -322,25 +321,10 @@ impl MeteringLayer {
             let outcome = inner.call(Request::from_parts(head, body)).await;
             let response = match (outcome, charged) {
                 (Ok(response), None) => response,
-                (Ok(response), Some(charged)) if is_undelivered(response.status().as_u16()) => {
-                    // Boxed, as the other rare branches, to keep the future of a request small.
-                    Box::pin(charged.undelivered(response)).await
-                }
-                (Ok(response), Some(charged)) if charged.is_free(response.status()) => {
-                    Box::pin(charged.free(response)).await
-                }
-                (Ok(response), Some(charged)) => charged.delivered(response).await,
-                (Err(error), charged) => {
-                    // There is no response to set headers on, and a failed refund is already logged.
-                    let refusal = match charged {
-                        Some(charged) => Box::pin(charged.not_served()).await,
-                        None => None,
-                    };
-                    match refusal {
-                        Some(refusal) => refusal,
-                        None => return Err(error),
-                    }
-                }
+                (Ok(response), Some(charged)) => charged.respond(response).await,
+                (Err(error), None) => return Err(error),
+                // There is no response to set headers on, and a failed refund is already logged.
+                (Err(error), Some(charged)) => Box::pin(charged.not_served()).await.ok_or(error)?,
             };
             Ok(outgoing.finish(response))
         }

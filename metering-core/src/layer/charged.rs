@@ -4,6 +4,7 @@ mod backed;
 mod expected;
 mod receipt;
 mod refund;
+mod response;
 mod upstream;
 mod wanted_receipt;
 
@@ -16,12 +17,11 @@ use tokio::sync::Mutex;
 use tracing::{Instrument, Span};
 use wanted_receipt::WantedReceipt;
 
-use super::in_flight_slot::InFlightSlot;
 use super::late_refusal::LateRefusal;
 use super::money::Money;
 use super::response::{set_headers, set_metered};
 use crate::access::account::AccountId;
-use crate::catalogue::{Counts, ErrorShape, FreeStatuses, ReportError, Route, UsagePrice};
+use crate::catalogue::{Counts, ErrorShape, FreeStatuses, Route, UsagePrice};
 use crate::charging::charge::Settlement;
 use crate::charging::hold::HoldUpdated;
 use crate::charging::in_flight::Slot;
@@ -257,53 +257,6 @@ impl Charged {
     /// upstream may still be working on it.
     pub async fn end_in_flight(&self) {
         drop(self.shared.state.lock().await.slot.take());
-    }
-
-    /// Marks a response that is passed on to the client, once the charge is on disk. If it does not get there, the response
-    /// is dropped.
-    pub(super) async fn delivered<R: From<String>>(&self, mut response: Response<R>) -> Response<R> {
-        let mut state = self.shared.state.lock().await;
-        if let Err(error) = state.on_disk(&self.shared.service).await {
-            return state.failed(&self.shared.service, &error);
-        }
-        if self.usage_price.is_some() {
-            // Capturing takes the lock itself.
-            drop(state);
-            let (reported, tokens) = self.reported(&response);
-            Box::pin(self.capture_reported(reported, tokens)).await;
-            Box::pin(self.await_payment()).await;
-            state = self.shared.state.lock().await;
-        }
-        if let Some(settlement) = state.settlement.take() {
-            self.shared.service.record_delivery(settlement);
-        }
-        InFlightSlot::pass(state.slot.take(), &mut response);
-        match State::set_cost(state, &mut response) {
-            Some(receipt) => Box::pin(receipt.signed_into(&self.shared.service, response)).await,
-            None => response,
-        }
-    }
-
-    /// The cost and the tokens that headers of the response report, if that is where the catalogue says they are.
-    fn reported<R>(&self, response: &Response<R>) -> (Result<Option<Credits>, ReportError>, Option<u32>) {
-        let Some(price) = &self.usage_price else { return (Ok(None), None) };
-        let header = |name: &str| response.headers().get(name).map(http::HeaderValue::as_bytes);
-        (price.cost_from_headers(header), price.tokens_from_headers(header))
-    }
-
-    /// Captures a cost that was reported. One that cannot be recorded is already logged.
-    async fn capture_reported(&self, reported: Result<Option<Credits>, ReportError>, tokens: Option<u32>) {
-        match reported {
-            Ok(Some(cost)) => {
-                self.used_tokens(tokens).await;
-                drop(self.capture(cost).await);
-            }
-            Ok(None) => {}
-            Err(error) => {
-                tracing::warn!(%error, route = %self.route_template, "the cost of a request could not be read");
-                drop(self.capture_without_report().await);
-            }
-        }
     }
 
     /// Waits until a hold is settled, and updates what the response says about it.

@@ -277,6 +277,7 @@ fn report_published(size: u64) {
     gauge!("metering_log_checkpoint_size", "Entries of the published checkpoint").set(count(size));
 }
 
+/// Rounded where `f64` is not exact.
 fn count(entries: u64) -> f64 {
-    u32::try_from(entries).map_or(f64::INFINITY, f64::from)
+    entries.to_string().parse().unwrap_or(f64::INFINITY)
 }

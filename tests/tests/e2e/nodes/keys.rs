@@ -1,8 +1,8 @@
 //! Keys and credits across several nodes: a change by one node holds on all nodes from the moment of its response.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use metering_tests::client::Client;
 use metering_tests::postgres::{Cluster, is_skipped};
@@ -10,14 +10,19 @@ use metering_tests::server::Server;
 use metering_tests::site::Site;
 
 use crate::support::shop::{Kind, Shop, key_of, top_up};
+use crate::support::wait::until;
 use crate::support::wire::{BASE, balance};
 
 /// When a request was sent, and the status of its response.
 type Sent = (Instant, u16);
 
+/// How many responses there are before a change.
+const BEFORE: usize = 6;
+
 /// Runs `work` while clients of each node send requests without a pause, and returns the responses' statuses.
 fn while_busy<T>(clients: &[Client], work: impl FnOnce() -> T) -> (T, Vec<Sent>) {
-    let over = AtomicBool::new(false);
+    let (over, responses) = (AtomicBool::new(false), AtomicUsize::new(0));
+    let responded = |count| until("enough requests have responses", || responses.load(Ordering::Relaxed) >= count);
     thread::scope(|scope| {
         let busy: Vec<_> = clients
             .iter()
@@ -28,15 +33,16 @@ fn while_busy<T>(clients: &[Client], work: impl FnOnce() -> T) -> (T, Vec<Sent>)
                     while !over.load(Ordering::Relaxed) {
                         let started = Instant::now();
                         sent.push((started, client.get(BASE).status));
+                        responses.fetch_add(1, Ordering::Relaxed);
                     }
                     sent
                 })
             })
             .collect();
-        // Some responses before the change, and some after.
-        thread::sleep(Duration::from_millis(150));
+        responded(BEFORE);
         let done = work();
-        thread::sleep(Duration::from_millis(150));
+        // One more than there are clients: so one of them has sent its request after the change.
+        responded(responses.load(Ordering::Relaxed) + busy.len() + 1);
         over.store(true, Ordering::Relaxed);
         (done, busy.into_iter().flat_map(|busy| busy.join().unwrap()).collect())
     })
@@ -69,7 +75,7 @@ fn rotation_on_one_node_takes_effect_on_all() {
             (verifier.post("/api-key/recover/verify", &body).expect(200), Instant::now())
         });
         let accepted = sent.iter().filter(|(_, status)| *status == 200).count();
-        assert!(accepted > 0, "round {round}: {accepted} of {}", sent.len());
+        assert!(accepted >= BEFORE, "round {round}: {accepted} of {}", sent.len());
         assert!(sent.iter().all(|(_, status)| [200, 401].contains(status)), "round {round}");
         let after: Vec<_> = sent.iter().filter(|(started, _)| *started > responded_at).collect();
         assert!(!after.is_empty());
