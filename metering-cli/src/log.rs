@@ -15,8 +15,8 @@ use crate::failure::Failure;
 
 /// Check that a transparency log only grows, and vouch for it.
 ///
-/// Works with any log that is served as C2SP tlog-tiles says. The log's verifier key must come from its operator by
-/// another way than the log itself.
+/// Works with any log that is served as C2SP tlog-tiles. The log's verifier key must come from its operator through a
+/// channel other than the log itself.
 #[derive(Debug, Args)]
 #[command(
     arg_required_else_help = true,

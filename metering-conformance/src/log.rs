@@ -1,4 +1,4 @@
-//! Contracts for the log of every posting: what it begins with, and that each posting is taken once and in order.
+//! Contracts for the log of every posting: its opening state, and that each posting is taken once and in order.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -31,7 +31,7 @@ async fn claim(store: &dyn FullStore) -> LogEpoch {
     store.claim_log(NODE, LEASE, NOON).await.unwrap().expect("no other node has the lease")
 }
 
-/// The step that appends what was found, with leaves that are not real.
+/// The step that appends what was found, with fake leaves.
 async fn step(store: &dyn FullStore, epoch: &LogEpoch, found: &Unlogged) -> LogStep {
     let mut rows: Vec<AccountRow> = found.postings.iter().filter_map(|posting| posting.account).collect();
     rows.sort_unstable();
@@ -156,7 +156,7 @@ pub async fn each_posting_is_logged_once_and_in_order(store: Arc<dyn FullStore>)
     assert_verified(store).await;
 }
 
-/// A charge while a log begins is in the funds that it begins with, or a posting.
+/// A charge made while a log begins is either in the opening funds or a posting.
 pub async fn charges_while_a_log_begins_are_in_it_once(store: Arc<dyn FullStore>) {
     let owner = customer(&*store, 1_000_000).await;
     let mut tasks = JoinSet::new();
@@ -176,7 +176,7 @@ pub async fn charges_while_a_log_begins_are_in_it_once(store: Arc<dyn FullStore>
     assert_eq!(sums(&logged).into_values().collect::<Vec<_>>(), [1_000_000 - 80]);
 }
 
-/// A step on another head, of a node without the lease, or that was appended already changes nothing.
+/// A step that is built on another head, comes from a node without the lease, or was already appended changes nothing.
 pub async fn a_stale_step_changes_nothing(store: Arc<dyn FullStore>) {
     let owner = customer(&*store, 1_000).await;
     begin(&*store).await;
@@ -196,7 +196,7 @@ pub async fn a_stale_step_changes_nothing(store: Arc<dyn FullStore>) {
     let later: Timestamp = NOON.saturating_add(LEASE);
     let epoch = store.claim_log("node-2", LEASE, later).await.unwrap().expect("the lease has ended");
     assert_eq!((epoch.size, epoch.accounts), (2, 1));
-    // A node whose clock was wrong does not keep the others from the log for years.
+    // A node with a wrong clock does not lock the others out of the log for years.
     let wrong = later.saturating_add(LEASE * 1_000_000);
     store.claim_log("node-3", LEASE, wrong).await.unwrap().expect("the lease has ended");
     assert!(store.claim_log("node-2", LEASE, later).await.unwrap().is_some());

@@ -1,4 +1,5 @@
-//! Contracts for the log as the sequencer makes it: each posting is one leaf, whatever is cut short or done by two nodes.
+//! Contracts for the log as the sequencer makes it: each posting is one leaf, even after interruptions or when two
+//! nodes append.
 
 use std::future::poll_fn;
 use std::pin::pin;
@@ -154,7 +155,7 @@ pub async fn each_posting_is_one_leaf(store: Arc<dyn FullStore>) {
     }
     assert_eq!(funds, totals(store, &owner.id).await.unspent().atoms());
     assert_eq!(leaves_of(shared, &other.id).await.last().unwrap().opening.funds.atoms(), 7);
-    // From a clock that was wrong: it must not end all periods until then.
+    // From a wrong clock: it must not end all periods until then.
     post(store, &other.id, adjustment(1), NOON.saturating_add(LATER * 5_000)).await;
     sequence(&mut sequencer, NOON).await;
     let ahead = leaves_of(shared, &other.id).await.pop().unwrap().opening.at;
@@ -171,7 +172,7 @@ pub async fn each_posting_is_one_leaf(store: Arc<dyn FullStore>) {
     assert_verified(store).await;
 }
 
-/// A sequencer that is new after each few leaves makes the same tree as its entries do, over more than one bundle.
+/// A sequencer that restarts every few leaves builds the same tree as the entries alone, over several bundles.
 pub async fn a_restarted_sequencer_continues_the_tree(store: Arc<dyn FullStore>) {
     let (shared, store) = (&store, &*store);
     let owners = [customer(store, 1_000_000).await, customer(store, 1_000_000).await];
@@ -230,7 +231,7 @@ pub async fn two_sequencers_log_each_posting_once(store: Arc<dyn FullStore>) {
     assert_sound(shared).await;
 }
 
-/// Polls a future so often, and drops it with what it waits for.
+/// Polls a future this many times, then drops it and whatever it awaits.
 async fn cut_short(step: impl Future, polls: u32) {
     let mut step = pin!(step);
     let mut left = polls;
@@ -242,7 +243,7 @@ async fn cut_short(step: impl Future, polls: u32) {
     .await;
 }
 
-/// Wherever a step ends early, also while it is appended, the next one loses nothing and appends nothing twice.
+/// Wherever a step is cut off, even while it is being appended, the next one loses nothing and appends nothing twice.
 pub async fn a_step_that_is_cut_short_is_repeated(store: Arc<dyn FullStore>) {
     let (shared, store) = (&store, &*store);
     let owner = customer(store, 1_000_000).await;
@@ -265,8 +266,8 @@ pub async fn a_step_that_is_cut_short_is_repeated(store: Arc<dyn FullStore>) {
     assert_sound(shared).await;
 }
 
-/// A sequencer that begins while a sweep is not complete knows where the leaves of all accounts end. A complete one moves
-/// the place that the next one reads from.
+/// A sequencer that begins while a sweep is not complete knows where the leaves of all accounts end. A complete one
+/// moves the position from which the next one reads.
 pub async fn a_restart_during_a_sweep_knows_all_accounts(store: Arc<dyn FullStore>) {
     let (shared, store) = (&store, &*store);
     let mut owners = Vec::new();
@@ -305,7 +306,7 @@ pub async fn a_restart_during_a_sweep_knows_all_accounts(store: Arc<dyn FullStor
     assert_sound(shared).await;
 }
 
-/// These leaves of one account, after another beginning, and with amounts that differ by `more`.
+/// The same leaves of one account, with a different opening state and amounts larger by `more`.
 fn rebuilt(leaves: &[Leaf], mut before: ChainHead, more: i64) -> Bundle {
     let mut bundle = Bundle::default();
     for leaf in leaves {

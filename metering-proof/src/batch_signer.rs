@@ -1,5 +1,5 @@
-//! Signs receipts in batches: one signature for all that wait, at most one per millisecond. A signature for each response
-//! would cost a busy service much of its throughput.
+//! Signs receipts in batches: one signature for all that are waiting, at most one per millisecond. A signature for each
+//! response would cost a busy service much of its throughput.
 
 use std::fmt;
 use std::sync::Arc;
@@ -19,9 +19,10 @@ use crate::batch::SignedBatch;
 use crate::key_ids::KeyIds;
 use crate::payload::ReceiptPayload;
 
-/// How many receipts may wait. More are refused, so that a flood of them delays no response for long.
+/// How many receipts may wait. Beyond that, receipts are refused, so that a flood of them does not delay responses for
+/// long.
 const MAX_WAITING: usize = 8_192;
-/// How many receipts a signature is for, at most.
+/// The maximum number of receipts per signature.
 const MAX_BATCH: usize = 4_096;
 /// The shortest time between two signatures.
 const INTERVAL: Duration = Duration::from_millis(1);
@@ -36,7 +37,7 @@ pub struct BatchSigner {
     log: watch::Receiver<Option<String>>,
 }
 
-/// A receipt that waits for a signature.
+/// A receipt waiting for a signature.
 struct Waiting {
     leaf: TreeHash,
     /// The batch, and the place in it.
@@ -45,7 +46,7 @@ struct Waiting {
 
 impl BatchSigner {
     /// A signer, and its task, which the caller runs: it ends when the signer is dropped. Receipts are of `issuer`, the
-    /// public URL of the service, and signed with `key`. Ids of keys are read from `keys`, once each. While `log` has the
+    /// public URL of the service, and signed with `key`. Key ids are read from `keys`, once each. While `log` has the
     /// origin of a log, receipts promise that their postings will be in it.
     pub fn start(
         key: PrivateKey,
@@ -121,7 +122,7 @@ impl Task {
         let Ok(batch) = SignedBatch::sign(leaves, self.issuer.clone(), self.clock.now(), &self.key) else { return };
         let batch = Arc::new(batch);
         for (place, receipt) in waiting.into_iter().enumerate() {
-            // Nobody may be there for it any more.
+            // The caller may be gone.
             let _ = receipt.reply.send((Arc::clone(&batch), place));
         }
     }

@@ -1,6 +1,7 @@
-//! Bundles: up to 256 leaves as a store keeps them. With the names of their numbers, the log's entries follow from them.
+//! Bundles: up to 256 leaves as a store keeps them. Together with the names that their numbers stand for, they
+//! determine the log's entries.
 //!
-//! Which number is where: a leaf has the log's number of its account (`log_account.number`) and of its usage line
+//! Numbers: a leaf has the log's number of its account (`log_account.number`) and of its usage line
 //! (`log_line.number`), and [`Names`] says what they stand for. [`ChainHead::leaves`] is the number of a leaf among those of
 //! its account, from 0. A leaf's position in the log is not stored: it is 256 times the index of the bundle, and its place
 //! in [`Bundle::leaves`]. The bytes are in `packed`.
@@ -26,10 +27,10 @@ pub struct Bundle {
     heads: HashMap<u32, ChainHead>,
 }
 
-/// A leaf as a bundle has it.
+/// A leaf in a bundle.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Leaf {
-    /// An entry that everybody may read.
+    /// A public entry, which anyone may read.
     Public {
         /// When it was committed.
         at: Timestamp,
@@ -51,10 +52,10 @@ pub enum Leaf {
     },
 }
 
-/// Where the leaves of an account end.
+/// The end of an account's leaf chain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct ChainHead {
-    /// How many there are: the number of the next one.
+    /// How many there are; also the next leaf's number.
     pub leaves: u64,
     /// The funds after the last one.
     pub funds: Credits,
@@ -71,17 +72,17 @@ impl ChainHead {
 /// Why a leaf does not fit into a bundle.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum LeafFault {
-    /// The bundle has all of its leaves.
+    /// The bundle is already full.
     #[error("the bundle is full")]
     Full,
-    /// Number or funds are not those after the account's leaf before it.
-    #[error("a leaf does not follow the one of its account before it")]
+    /// Its number or funds do not continue the account's previous leaf.
+    #[error("a leaf does not continue its account's previous leaf")]
     Gap,
-    /// With it, the account would have more than can be counted.
+    /// The account's funds would overflow.
     #[error("the funds of an account are out of range")]
     OutOfRange,
     /// Public entries begin with [`PUBLIC_PREFIX`], and none is as long as a commitment.
-    #[error("a public entry could be taken for something else")]
+    #[error("a public entry could be mistaken for something else")]
     Ambiguous,
 }
 
@@ -90,10 +91,10 @@ pub enum LeafFault {
 #[error("not a bundle of leaves: {0}")]
 pub struct MalformedBundle(pub(crate) String);
 
-/// A leaf with all that its commitment is made of.
+/// A leaf with everything that its commitment covers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum OpenedLeaf {
-    /// An entry that everybody may read.
+    /// A public entry, which anyone may read.
     Public(String),
     /// A leaf of an account.
     Posted {
@@ -159,7 +160,7 @@ impl Bundle {
         &self.heads
     }
 
-    /// The bundle with the first of these leaves only, as it was when the log had no more.
+    /// The bundle with only the first of its leaves, as it was when the log was that short.
     ///
     /// # Errors
     /// None for leaves that were in a bundle.
@@ -169,7 +170,7 @@ impl Bundle {
         Ok(first)
     }
 
-    /// Its leaves with all that their commitments are made of.
+    /// Its leaves with everything that their commitments cover.
     ///
     /// # Errors
     /// When an account or a line is not in `names`.
@@ -187,7 +188,7 @@ impl Leaf {
         }
     }
 
-    /// The leaf with all that its commitment is made of.
+    /// The leaf with everything that its commitment covers.
     ///
     /// # Errors
     /// When its account or its line is not in `names`.
@@ -202,7 +203,7 @@ impl Leaf {
             number: before.leaves,
             at: *at,
             amount: *amount,
-            // Bundles have no leaf with which they would be out of range.
+            // Bundles never have leaves that would overflow.
             funds: before.after(*amount).unwrap_or_default().funds,
             posting: posting.with_line(|line| names.line(*line).cloned())?,
         };

@@ -1,6 +1,6 @@
 //! What a leaf of the log says, as the bytes that the log commits to: a published format, `docs/provable-bills.md`.
 //!
-//! Which number is where: [`Opening::number`] counts the leaves of the account. The key's number and the ledger entry's are
+//! Numbers: [`Opening::number`] counts the leaves of the account. The key's number and the ledger entry's are
 //! the service's own. The opening has neither the leaf's position in the log nor the log's numbers of accounts and lines:
 //! those are in bundles.
 
@@ -13,7 +13,7 @@ use sha2::{Digest, Sha256};
 
 use crate::salt::Salt;
 
-/// How entries begin that everybody may read. The others are commitments, of 32 bytes.
+/// The prefix of public entries. All others are 32-byte commitments.
 pub const PUBLIC_PREFIX: &str = "metering-public-v1\n";
 
 const VERSION: u8 = 1;
@@ -24,7 +24,7 @@ const PURPOSE: &[u8] = b"metering-leaf-v1\0";
 pub struct Opening {
     /// The account.
     pub account: AccountId,
-    /// The number of the leaf among those of the account: from 0, without gaps.
+    /// The number of the leaf within its account: from 0, without gaps.
     pub number: u64,
     /// When it was committed.
     pub at: Timestamp,
@@ -36,7 +36,7 @@ pub struct Opening {
     pub posting: Posting,
 }
 
-/// What a leaf is about. Bundles have their own numbers of lines.
+/// What a leaf is about. Bundles number lines in their own way.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Posting<L = UsageLine> {
     /// The funds that the log begins with.
@@ -63,12 +63,12 @@ pub enum Posting<L = UsageLine> {
         /// How many requests.
         calls: u64,
     },
-    /// What an account that was imported had used before.
+    /// Usage of an imported account from before the import.
     Imported,
 }
 
 impl<L> Posting<L> {
-    /// The same with another form of its line, if it has one.
+    /// The same with its usage line, if any, in a different form.
     ///
     /// # Errors
     /// That of `line`.
@@ -90,7 +90,7 @@ impl<L> Posting<L> {
 pub struct MalformedOpening(&'static str);
 
 impl Opening {
-    /// Its bytes. Texts longer than 65,535 bytes are cut, and days end with the range of 32 bits.
+    /// Its bytes. Texts longer than 65,535 bytes are truncated, and days are clamped to 32 bits.
     #[must_use]
     pub fn to_bytes(&self) -> Vec<u8> {
         let kind = match self.posting {
@@ -152,11 +152,11 @@ impl Opening {
             _ => return Err(MalformedOpening("its kind is unknown")),
         };
         let opening = Self { account, number, at, amount, funds, posting };
-        // Each opening has one spelling.
+        // Each opening has exactly one encoding.
         if opening.to_bytes() == bytes {
             Ok(opening)
         } else {
-            Err(MalformedOpening("it has other bytes than it should"))
+            Err(MalformedOpening("it is not in the canonical encoding"))
         }
     }
 }

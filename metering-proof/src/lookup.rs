@@ -14,7 +14,7 @@ pub enum LogReadError {
     /// The store failed.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// A bundle is damaged, or names what nothing stands for.
+    /// A bundle is damaged, or contains an unknown number.
     #[error("bundle {index} of log epoch {epoch} is damaged: {problem}; run `metering admin verify`")]
     Bundle {
         /// The epoch's number.
@@ -32,7 +32,7 @@ pub enum LogReadError {
         /// The tile.
         tile: LogPath,
     },
-    /// A proof is for leaves that the log does not have, or needs a bundle that was pruned.
+    /// A proof was requested for leaves that the log does not have, or needs a pruned bundle.
     #[error("no proof from the log: {0}")]
     Proof(#[from] TileError<MissingTile>),
 }
@@ -57,7 +57,7 @@ impl Lookup {
         self.0.epoch()
     }
 
-    /// The leaves of a bundle with all that their commitments are made of, of one account or of all.
+    /// The leaves of a bundle with everything that their commitments cover, of one account or of all.
     pub(crate) async fn open(
         &mut self,
         store: &dyn LogStore,

@@ -16,7 +16,7 @@ pub struct Names {
     lines: HashMap<u32, UsageLine>,
 }
 
-/// Nothing says what a number in a bundle stands for.
+/// A number in a bundle is unknown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum UnknownName {
     /// An account's.
@@ -31,7 +31,7 @@ impl Names {
     /// How many accounts are remembered.
     const ACCOUNTS_MAX: usize = 65_536;
 
-    /// No names yet of an epoch.
+    /// An epoch without any names yet.
     #[must_use]
     pub fn new(epoch: &LogEpoch) -> Self {
         let (epoch, secret) = (epoch.number, epoch.secret.clone());

@@ -19,7 +19,7 @@ pub struct ReceiptPayload {
     /// The version of the format, [`ReceiptPayload::VERSION`].
     #[serde(rename = "v")]
     pub version: u32,
-    /// 16 random bytes in base64url: without them, whoever has a receipt of the same batch could guess this payload.
+    /// 16 random bytes in base64url: without them, anyone with a receipt of the same batch could guess this payload.
     pub salt: String,
     /// The public URL of the service.
     #[serde(rename = "iss")]
@@ -48,7 +48,7 @@ pub struct ReceiptPayload {
     /// How much, above zero. A refund adds it to the balance; the others subtract it.
     #[serde(rename = "atoms", with = "atoms")]
     pub amount: Credits,
-    /// The balance afterwards; `None` if it was not known any more when the receipt was made.
+    /// The balance afterwards; `None` if it was no longer known when the receipt was made.
     #[serde(with = "atoms_if_any")]
     pub balance: Option<Credits>,
     /// When it was committed.
@@ -81,7 +81,7 @@ impl From<serde_json::Error> for PayloadFault {
 impl ReceiptPayload {
     /// The version of the format.
     pub const VERSION: u32 = 1;
-    /// How long a posting may take to be in the log. Normally it takes seconds.
+    /// How long a posting may take to reach the log. Normally it takes seconds.
     pub const MERGE_DELAY: Duration = Duration::from_secs(24 * 60 * 60);
 
     /// The payload of a statement, with a new salt. `log` is the origin of the log that its posting will be in.
@@ -137,7 +137,7 @@ fn kind<'de, D: Deserializer<'de>>(deserializer: D) -> Result<ReceiptKind, D::Er
     ReceiptKind::from_name(&name).ok_or_else(|| Error::custom(format_args!("unknown kind of receipt {name:?}")))
 }
 
-/// Amounts are text: not every reader of JSON has integers of 64 bits.
+/// Amounts are text: not every JSON parser has 64-bit integers.
 mod atoms {
     use metering_core::Credits;
     use serde::{Deserializer, Serializer};

@@ -1,4 +1,4 @@
-//! Reading a log: tiles, entries, proofs and the leaves of an account, from what its store has.
+//! Reads a log from its store: tiles, entries, proofs and the leaves of an account.
 //!
 //! Tiles of level 0 and bundles of entries are made from the stored leaves, and the tiles above are stored.
 
@@ -28,7 +28,7 @@ pub struct LogReader {
     lookup: Mutex<Option<Lookup>>,
 }
 
-/// A leaf of an account, and where the log has it.
+/// A leaf of an account, and its place in the log.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AccountLeaf {
     /// Its position among all leaves of the epoch, from 0.

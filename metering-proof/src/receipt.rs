@@ -31,25 +31,25 @@ pub enum ReceiptFault {
     /// One of its first three parts is damaged.
     #[error("the receipt is damaged: its {0} cannot be read")]
     Damaged(&'static str),
-    /// Its signature is damaged, or not one of a key of the set.
+    /// Its signature is damaged, or was not made with a key of the set.
     #[error("the signature of the receipt does not verify: {0}")]
     Signature(#[from] JwsError),
     /// The key signed another kind of statement.
     #[error("what was signed is not a batch of receipts")]
     OtherStatement,
     /// It is not in the batch that was signed.
-    #[error("the receipt is not one of those that were signed: {0}")]
+    #[error("the receipt is not one of the signed ones: {0}")]
     NotInBatch(#[from] ProofError),
-    /// The batch has another size than the receipt says.
-    #[error("the receipt is not one of those that were signed: it is from a batch of {stated}, not of {signed}")]
+    /// The batch's size does not match the receipt.
+    #[error("the receipt is not one of the signed ones: it is from a batch of {stated}, not of {signed}")]
     OtherBatch {
         /// The size that it states.
         stated: u64,
         /// The size that was signed.
         signed: u64,
     },
-    /// The payload names another issuer than the signature.
-    #[error("the receipt says that it is from {stated:?}, and its signature that it is from {signed:?}")]
+    /// The payload and the signature name different issuers.
+    #[error("the receipt says that it is from {stated:?}, but its signature is from {signed:?}")]
     OtherIssuer {
         /// The issuer that the payload states.
         stated: String,

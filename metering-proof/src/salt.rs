@@ -1,5 +1,5 @@
-//! Salts of leaves: without its salt, a commitment says nothing about its leaf. They follow from a secret of the log, so
-//! none is stored, and the salts of one account say nothing about those of another.
+//! Salts of leaves: without its salt, a commitment reveals nothing about its leaf. They are derived from a secret of
+//! the log, so none is stored, and the salts of one account reveal nothing about another's.
 
 use std::fmt;
 

@@ -1,7 +1,8 @@
 //! The sequencer: appends what is committed to the log, in steps of one transaction each.
 //!
-//! A step is built on the head that the store has, and appended only if it still has it. So whatever fails, or however
-//! often a step is repeated, no posting is lost or in the log twice. The head of a step may be signed once it is returned.
+//! A step is built on the store's current head, and appended only if that is still the head. So whatever fails, or
+//! however often a step is repeated, no posting is lost or in the log twice. Once a step returns, its head may be
+//! signed.
 
 mod accounts;
 mod fault;
@@ -17,7 +18,7 @@ use crate::bundle::ChainHead;
 pub use fault::SequencerError;
 use open_log::{OpenLog, Swept};
 
-/// How long other nodes leave the log to one that no longer claims it.
+/// How long a node keeps the lease after its last claim.
 const LEASE: Duration = Duration::from_secs(10);
 /// How many postings a step has at most.
 const STEP_POSTINGS: u32 = 16_384;
@@ -31,14 +32,14 @@ pub struct Sequencer {
     log: Option<OpenLog>,
 }
 
-/// What came of a step.
+/// The outcome of a step.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Stepped {
-    /// The node has the lease, and the log is as it should be.
+    /// The node has the lease, and the log is intact.
     Leading {
         /// How many leaves were appended.
         leaves: usize,
-        /// Whether there may be more to append: step again at once.
+        /// Whether there may be more to append: step again immediately.
         is_full: bool,
         /// The epoch with its size and root after the step.
         head: Box<LogEpoch>,
@@ -50,7 +51,7 @@ pub enum Stepped {
 }
 
 impl Sequencer {
-    /// A sequencer. The names of nodes must differ, also from those of earlier processes that may still run.
+    /// A sequencer. Node names must be unique, even among earlier processes that may still be running.
     #[must_use]
     pub fn new(store: Arc<dyn LogStore>, node: String) -> Self {
         Self { store, node, log: None }
@@ -61,7 +62,7 @@ impl Sequencer {
     /// # Errors
     /// When the store fails, or the log is damaged. Whether the step was appended may be unknown; the next one finds out.
     pub async fn step(&mut self, now: Timestamp) -> Result<Stepped, SequencerError> {
-        // It comes back when the store has what it has: not after an error, nor if this is dropped.
+        // It is put back only once the store has the same: not after an error, nor if this future is dropped.
         let cached = self.log.take();
         let Some(epoch) = self.store.claim_log(&self.node, LEASE, now).await? else {
             let is_open = self.store.log_epochs().await?.iter().any(|epoch| epoch.ended_at.is_none());
@@ -110,7 +111,8 @@ impl Sequencer {
             }
         }
         self.log = Some(log);
-        // A commit that did not fit into the step comes with the next one, and so may what follows commits without postings.
+        // A commit that did not fit into the step comes with the next one, and so may anything after commits without
+        // postings.
         let is_full = leaves >= STEP_POSTINGS as usize / 2 || (leaves == 0 && has_taken);
         Ok(Stepped::Leading { leaves, is_full, head })
     }

@@ -1,4 +1,4 @@
-//! What is signed for a batch of receipts: the payload of the JWS.
+//! The signed part of a batch of receipts: the payload of the JWS.
 
 use metering_core::Timestamp;
 use metering_log::keys::{JwsHeader, PrivateKey, sign_jws};

@@ -1,4 +1,4 @@
-//! Statements of accounts: checking one with the service's keys and a checkpoint of its log, without trusting the service.
+//! Account statements: checks one with the service's keys and a checkpoint of its log, without trusting the service.
 
 mod line;
 mod receipts;
@@ -20,7 +20,7 @@ pub(crate) use line::ProvenLeaf;
 use receipts::Unmatched;
 pub(crate) use signed::SignedStatement;
 
-/// A page of a statement that was not verified yet, as the service sends it.
+/// An unverified page of a statement, as the service sends it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct AccountStatement(AccountStatementDocument);
@@ -44,7 +44,7 @@ pub struct StatementSummary {
     pub log: String,
     /// The size and the root of the log's tree.
     pub tree: (u64, TreeHash),
-    /// The account before the lines; `None` if the service does not say it, as there are no lines.
+    /// The account before the lines; `None` if there are no lines and the service does not say.
     pub opening: Option<ChainHead>,
     /// The lines.
     pub lines: Vec<Opening>,
@@ -60,7 +60,7 @@ pub struct StatementSummary {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum StatementFault {
-    /// Its signature is damaged, or not one of a key of the set.
+    /// Its signature is damaged, or was not made with a key of the set.
     #[error("the signature of the statement does not verify: {0}")]
     Signature(#[from] JwsError),
     /// The key signed another kind of statement.
@@ -69,17 +69,17 @@ pub enum StatementFault {
     /// It names no account.
     #[error("the statement names no account: {0}")]
     Account(#[from] AccountIdError),
-    /// What was signed is not what the statement says.
+    /// The signed contents differ from the statement.
     #[error("the statement was changed: it is not what was signed")]
     Changed,
-    /// It was signed for another tree than that of the checkpoint.
+    /// It was signed for a different tree from the checkpoint's.
     #[error(
         "the checkpoint is not the one that was signed for the statement: the log showed two histories, or the checkpoint \
          was replaced"
     )]
     OtherCheckpoint,
-    /// It does not keep to its own period.
-    #[error("the statement is not of its period: {0}")]
+    /// It contradicts its own period.
+    #[error("the statement contradicts its period: {0}")]
     Period(&'static str),
     /// A part of a line cannot be read.
     #[error("line {number} is damaged: its {part} is not valid")]
@@ -101,12 +101,12 @@ pub enum StatementFault {
         found: u64,
     },
     /// The funds are not the sum of the lines.
-    #[error("the funds after line {0} are not the funds before it and its amount")]
+    #[error("the funds after line {0} are not the previous funds plus its amount")]
     WrongFunds(u64),
     /// The opening or closing balance is not that of the lines.
-    #[error("the {0} balance does not follow from the lines")]
+    #[error("the {0} balance does not match the lines")]
     WrongBalance(&'static str),
-    /// Two lines have the same position, or a later one an earlier position.
+    /// Two lines have the same position, or positions are not increasing.
     #[error("line {0} is not after the line before it in the log")]
     Order(u64),
     /// A line is not in the log.
@@ -117,7 +117,7 @@ pub enum StatementFault {
         /// Why.
         error: ProofError,
     },
-    /// A page does not continue the one before.
+    /// A page does not continue the previous one.
     #[error("the pages do not belong together: {0}")]
     OtherPage(&'static str),
 }
@@ -135,11 +135,11 @@ impl AccountStatement {
         &self.0.checkpoint
     }
 
-    /// What it states, if one of these keys signed it, and all of its lines are in the tree of this checkpoint. The caller
-    /// checks that the issuer is the one that the keys belong to, and trusts the checkpoint.
+    /// What it states, once verified: one of these keys signed it, and this checkpoint's tree has all of its lines. The
+    /// caller checks that the issuer is the one that the keys belong to, and trusts the checkpoint.
     ///
     /// # Errors
-    /// When it was not signed with one of them, was changed, or is not borne out by the log.
+    /// When it was not signed with one of them, was changed, or does not match the log.
     pub fn verify(&self, keys: &JwkSet, checkpoint: &Checkpoint) -> Result<StatementSummary, StatementFault> {
         let page = &self.0;
         let signed = SignedStatement::read(&page.signature, keys)?.ok_or(StatementFault::OtherStatement)?;
@@ -177,7 +177,7 @@ impl AccountStatement {
         })
     }
 
-    /// The openings of the lines, each of which is of the account and in the log.
+    /// The openings of the lines, after checking that each belongs to the account and is in the log.
     fn lines(&self, account: &AccountId, checkpoint: &Checkpoint) -> Result<Vec<Opening>, StatementFault> {
         let mut before = None;
         let checked = self.0.lines.iter().map(|line| {
@@ -191,7 +191,7 @@ impl AccountStatement {
     }
 }
 
-/// Whether its times are those of the period. `from` may be later than its start: the log may have begun in it.
+/// Whether its times match the period. `from` may be later than its start: the log may have begun in it.
 fn check_period(page: &AccountStatementDocument, lines: &[Opening]) -> Result<(), StatementFault> {
     let period = page.period.parse::<CalendarPeriod>();
     let period = period.map_err(|_| StatementFault::Period("it names neither a day nor a month"))?;
@@ -199,10 +199,10 @@ fn check_period(page: &AccountStatementDocument, lines: &[Opening]) -> Result<()
         return Err(StatementFault::Period("it begins or ends outside of it"));
     }
     if page.complete && page.until != period.end() {
-        return Err(StatementFault::Period("it says that it is complete, and ends before it"));
+        return Err(StatementFault::Period("it claims to be complete, but ends before the period does"));
     }
     if lines.iter().any(|line| line.at >= period.end()) {
-        return Err(StatementFault::Period("a line is of a later time"));
+        return Err(StatementFault::Period("a line has a later time"));
     }
     Ok(())
 }
@@ -252,10 +252,10 @@ impl StatementSummary {
     pub fn follows(&self, before: &Self) -> Result<(), StatementFault> {
         let of = |page: &Self| (page.issuer.clone(), page.account.clone(), page.period.clone(), page.log.clone());
         if of(self) != of(before) {
-            return Err(StatementFault::OtherPage("they are of different statements"));
+            return Err(StatementFault::OtherPage("they belong to different statements"));
         }
         if before.next.is_none() || self.after != before.next || self.opening != before.closing {
-            return Err(StatementFault::OtherPage("one is missing, or they are in another order"));
+            return Err(StatementFault::OtherPage("one is missing, or they are out of order"));
         }
         if self.tree.0 == before.tree.0 && self.tree.1 != before.tree.1 {
             return Err(StatementFault::OtherPage("the log showed two histories of the same size"));
@@ -263,7 +263,7 @@ impl StatementSummary {
         Ok(())
     }
 
-    /// Those of these receipts that the lines do not bear out. Receipts of another time are among them.
+    /// The receipts that the lines do not cover. That includes receipts from another time.
     #[must_use]
     pub fn unmatched<'r>(&self, receipts: impl IntoIterator<Item = &'r ReceiptPayload>) -> Vec<&'r ReceiptPayload> {
         Unmatched::of(&self.account, &self.lines).among(receipts)

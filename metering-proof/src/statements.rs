@@ -1,7 +1,8 @@
 //! Makes statements: reads an account's lines from the log's bundles, proves each, and signs the page.
 //!
-//! A statement has the account's leaves from the log's first leaf in the period up to the first one after it, whoever's these
-//! are. So statements of successive periods share no line and leave none out, even if clocks differ.
+//! A statement has the account's leaves from the log's first leaf in the period up to the first one after it, whichever
+//! accounts those two belong to. So statements of successive periods share no line and leave none out, even if clocks
+//! differ.
 
 mod scan;
 
@@ -29,10 +30,11 @@ const PAGE: usize = 1_000;
 const BUNDLES: u64 = 64;
 /// Lines that are proved at once.
 const PROVED: usize = 64;
-/// How long after a period its statement is complete although the log has no later leaf, if nothing waits to be in the log.
+/// How long after a period's end its statement counts as complete without a later leaf, if nothing is waiting to be
+/// logged.
 const SETTLED: Duration = Duration::from_secs(600);
 
-/// Makes signed statements of the accounts of a store.
+/// Makes signed account statements for a store.
 #[derive(Debug)]
 pub struct Statements {
     store: Arc<dyn LogStore>,
@@ -68,7 +70,7 @@ pub enum StatementError {
     /// The log cannot be read.
     #[error(transparent)]
     Log(#[from] LogReadError),
-    /// What the store has is not a log.
+    /// The store's log is invalid.
     #[error("the log cannot be read: {0}")]
     Corrupt(String),
 }
@@ -87,7 +89,7 @@ impl Statements {
     }
 
     /// A page of an account's statement: the lines after the position `after`. Reads all bundles of the period up to the
-    /// end of the page, so run it where it may take a second.
+    /// end of the page, so it may take a second: do not run it on a worker.
     ///
     /// # Errors
     /// When there is no statement of the period, or the store failed.
@@ -151,12 +153,12 @@ impl Statements {
         let minimum = epochs.iter().find(|current| current.number == epoch.number).map_or(0, |current| current.minimum);
         let begins_pruned = after.is_none_or(|after| bundle_of(after) < minimum);
         let may_be_pruned = minimum > 0 && range.start <= minimum && begins_pruned;
-        // What follows the range can only say what the account had before it.
+        // Leaves after the range can only show the account's state before it.
         let is_newest = range.end >= epoch.size.div_ceil(BUNDLE_LEAVES as u64);
         let swept = bundle_of(epoch.swept_from);
         let first = match after {
             Some(after) => range.start.max(bundle_of(after)),
-            // Accounts without later leaves are as they were swept.
+            // Accounts without later leaves are in the state of the last sweep.
             None if is_newest => range.start.min(swept).max(minimum),
             None => range.start,
         };
@@ -178,14 +180,15 @@ impl Statements {
             }
         }
         let mut found = scan.finish();
-        // Only if everything since the last sweep was read: not if that starts at some position, or at what was pruned.
+        // Only if everything since the last sweep was read: not if reading started at a later position, or after pruned
+        // bundles.
         if found.opening.is_none() && is_newest && first <= swept && after.is_none() {
             found.opening = Some(ChainHead { leaves: known.leaves, funds: known.funds });
         }
         Ok(found)
     }
 
-    /// Until when postings are in the statement, and whether nothing will be added to it.
+    /// The time up to which the statement has postings, and whether it is final.
     async fn until(
         &self,
         epoch: &LogEpoch,
@@ -224,7 +227,7 @@ impl Statements {
     ) -> Result<Vec<ProvenLeaf>, StatementError> {
         let mut proven = Vec::with_capacity(lines.len());
         let mut lookup = Lookup::new(epoch);
-        // A line may need a tile of its own, so few are proved at once.
+        // Each line may need its own tile, so only a few are proved at once.
         for lines in lines.chunks(PROVED) {
             let positions: Vec<u64> = lines.iter().map(|(position, _)| *position).collect();
             let leaves: Vec<&Leaf> = lines.iter().map(|(_, leaf)| leaf).collect();

@@ -1,6 +1,6 @@
-//! Computes the log of a store again, from its leaves to its roots, and compares it with the funds of the accounts.
+//! Recomputes a store's log, from its leaves to its roots, and compares it with the funds of the accounts.
 //!
-//! Bundles are read one page after another. Only where the leaves of each account end is in memory, and the tiles of the
+//! Bundles are read one page after another. Memory holds only the end of each account's leaves and the tiles of the
 //! right edge.
 
 use std::collections::{BTreeMap, HashMap};
@@ -15,7 +15,7 @@ use crate::lookup::{LogReadError, Lookup};
 /// How many bundles are read at once, and how many accounts.
 const PAGE: u32 = 64;
 const ACCOUNTS_PAGE: u32 = 1_000;
-/// More faults of an epoch say nothing new.
+/// Further faults in an epoch add no information.
 const FAULTS_MAX: usize = 100;
 
 /// What is wrong with a log.
@@ -31,10 +31,10 @@ pub enum LogFault {
         /// What is wrong with it.
         problem: String,
     },
-    /// A leaf does not follow the one of its account before it.
+    /// A leaf does not continue its account's previous leaf.
     #[error(
-        "log epoch {epoch}: leaf {position} does not follow the leaf of account number {account} before it: a leaf is lost, \
-         doubled or changed"
+        "log epoch {epoch}: leaf {position} does not continue the previous leaf of account number {account}: a leaf is \
+         lost, doubled or changed"
     )]
     Chain {
         /// The epoch's number.
@@ -44,8 +44,8 @@ pub enum LogFault {
         /// The log's number of the account.
         account: u32,
     },
-    /// A hash is not that of what is below it.
-    #[error("log epoch {epoch}: {tile} does not have the hash of what is below it, or is missing")]
+    /// A hash does not match the level below it.
+    #[error("log epoch {epoch}: {tile} does not match the level below it, or is missing")]
     Tile {
         /// The epoch's number.
         epoch: u32,
@@ -53,14 +53,14 @@ pub enum LogFault {
         tile: LogPath,
     },
     /// The root of the tree is not the stored one.
-    #[error("log epoch {epoch}: its tiles do not lead to the root of its {size} leaves")]
+    #[error("log epoch {epoch}: its tiles do not hash to the root of its {size} leaves")]
     Root {
         /// The epoch's number.
         epoch: u32,
         /// How many leaves it has.
         size: u64,
     },
-    /// The funds of all accounts are not those of the store.
+    /// The total funds of all accounts differ from the store's.
     #[error("log epoch {epoch}: the accounts' funds in the log are {logged} atoms, but {stored} in the store")]
     Funds {
         /// The epoch's number.
@@ -72,7 +72,7 @@ pub enum LogFault {
     },
 }
 
-/// Computes all epochs of a log again. A log may grow meanwhile: leaves that are new since are left out.
+/// Recomputes all epochs of a log. A log may grow in the meantime: new leaves are left out.
 ///
 /// Of pruned bundles, only hashes are left. The funds are compared if nothing was pruned, and all that is committed is in
 /// the log.
@@ -185,10 +185,10 @@ impl<'a> Check<'a> {
         Ok(())
     }
 
-    /// The number and the funds of a leaf follow from those of the account's leaf before it.
+    /// A leaf's number and funds continue those of the account's previous leaf.
     fn chain(&mut self, position: u64, leaf: &Leaf) {
         let Leaf::Posted { account, before, amount, .. } = leaf else { return };
-        // Of leaves that were pruned, nothing is known.
+        // Nothing is known about pruned leaves.
         let expected = self.heads.get(account).copied();
         let expected = expected.or_else(|| (self.epoch.minimum == 0).then(ChainHead::default));
         let after = before.after(*amount);
@@ -199,7 +199,7 @@ impl<'a> Check<'a> {
         self.heads.insert(*account, after.unwrap_or_default());
     }
 
-    /// The hashes in tiles of level 1 and above are those of the full tiles below.
+    /// The hashes in tiles of level 1 and above match the full tiles below.
     async fn tiles_above(&mut self) -> Result<(), StoreError> {
         for level in 1..8_u8 {
             let mut index = 0;
@@ -220,7 +220,7 @@ impl<'a> Check<'a> {
         Ok(())
     }
 
-    /// The hash that the level above has of a full tile.
+    /// The hash of a full tile in the level above.
     async fn above(&mut self, tile: Tile) -> Result<Option<TreeHash>, StoreError> {
         let Some(above) = Tile::in_tree(tile.level() + 1, tile.index() / 256, self.epoch.size) else { return Ok(None) };
         if self.tiles.get(&above.level()).is_none_or(|(read, _)| *read != above) {
@@ -286,7 +286,7 @@ impl<'a> Check<'a> {
         Ok(())
     }
 
-    /// Whether the log is as it was read, and all that is committed is in it.
+    /// Whether the log has not changed since it was read, and everything committed is in it.
     async fn is_up_to_date(&self) -> Result<bool, StoreError> {
         let epochs = self.store.log_epochs().await?;
         let Some(current) = epochs.iter().find(|epoch| epoch.number == self.epoch.number) else { return Ok(false) };

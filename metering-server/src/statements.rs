@@ -1,4 +1,5 @@
-//! Makes statements off the workers: one at a time for an account, and few at once, since each may read a month of the log.
+//! Makes statements off the workers: one at a time per account and only a few overall, since each may read a month of
+//! the log.
 
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -42,7 +43,7 @@ impl Statements {
     /// A page of an account's statement: the lines after a position.
     ///
     /// # Errors
-    /// 404 without a log of that time; 429 while another statement of the account is made.
+    /// 404 without a log of that time; 429 while another statement of the account is being made.
     pub(crate) async fn page(
         &self,
         account: Account,
@@ -53,7 +54,7 @@ impl Statements {
         let turn = Turn::take(&self.accounts, &account.id)?;
         let slot = Arc::clone(&self.slots).acquire_owned().await.map_err(|_| Problem::internal())?;
         let (maker, runtime) = (Arc::clone(&self.maker), Handle::current());
-        // It runs to its end even if the client does not wait for it, and keeps its turn until then.
+        // It runs to completion even if the client disconnects, and keeps its slot until then.
         let made = spawn_blocking(move || {
             let _taken = (turn, slot);
             runtime.block_on(maker.page(&account, period, after, now))

@@ -1,7 +1,7 @@
 //! The log of every posting: its epochs, bundles and tiles, and the sequencer's steps.
 //!
-//! Nothing here hashes or signs. `log_batch` has what is committed and not in the log, for databases without a charge
-//! journal, and usage of imported accounts for all.
+//! Nothing here hashes or signs. `log_batch` has what is committed but not in the log yet, for databases without a
+//! charge journal, and usage of imported accounts for all.
 
 mod batch;
 mod rows;
@@ -32,7 +32,7 @@ pub use unlogged::unlogged;
 /// Leaves of a full bundle.
 const BUNDLE: u64 = 256;
 
-/// A lease that ends later than after so many leases was taken by a clock that was wrong. It is not waited for.
+/// A lease that ends more than this many lease periods from now was taken by a wrong clock, and is not respected.
 const LEASES: u32 = 60;
 
 /// The root of an empty tree: the SHA-256 of nothing (RFC 6962, section 2.1).
@@ -49,13 +49,13 @@ pub fn pack(changes: &[UsageChange<i64, i64>], at: Timestamp) -> Result<Vec<u8>>
     Batch::of(changes, at)?.pack()
 }
 
-/// Notes the usage of a commit for the log, if one is open. For backends without a charge journal whose transactions run
-/// one at a time.
+/// Records the usage of a commit for the log, if one is open. For backends without a charge journal whose transactions
+/// run one at a time.
 pub async fn note_commit(db: &mut dyn Executor, changes: &[UsageChange<i64, i64>], at: Timestamp) -> Result<()> {
     if changes.is_empty() { Ok(()) } else { note(db, &Batch::of(changes, at)?, at).await }
 }
 
-/// Notes what an account had used before it was imported. Imports wait for [`begin`].
+/// Records an account's usage from before it was imported. Imports wait for [`begin`].
 pub(crate) async fn note_import(
     db: &mut dyn Executor,
     account: i64,
@@ -77,7 +77,7 @@ async fn note(db: &mut dyn Executor, batch: &Batch, at: Timestamp) -> Result<()>
     db.execute(sql, &[values![at, batch.pack()?.as_slice()]]).await.map(drop)
 }
 
-/// Begins an epoch. May take long, as it writes a row for every account.
+/// Begins an epoch. May take a while, as it writes a row for every account.
 ///
 /// # Errors
 /// Those of the database.
@@ -98,11 +98,11 @@ async fn begin_epoch(
 ) -> Result<Option<LogEpoch>> {
     let current: Option<LogEpoch> = find(db, "ORDER BY number DESC LIMIT 1", &[]).await?;
     let same_origin: Option<LogEpoch> = find(db, "WHERE origin = ?1", &values![new.origin]).await?;
-    // A store without any may continue the numbers of the one that it was moved from.
+    // A store without epochs may continue the numbers of the store that it was moved from.
     if current.is_some_and(|epoch| Some(epoch.number) != after) || same_origin.is_some() {
         return Ok(None);
     }
-    // What was committed until here is in the funds, and nothing is committed until the epoch is.
+    // Everything committed so far is in the funds, and nothing else commits before the epoch does.
     let stopped = db.stop_charges().await?;
     db.execute("UPDATE log_epoch SET ended_at = ?1 WHERE ended_at IS NULL", &[values![now]]).await?;
     db.execute("DELETE FROM log_batch", &[Vec::new()]).await?;
@@ -186,7 +186,7 @@ async fn leased(db: &mut dyn Executor) -> Result<Option<(Option<String>, Option<
     rows.first().map(|row| Ok((row.get(0)?, row.get(1)?))).transpose()
 }
 
-/// Takes the lease from a node whose lease does not end within `valid`.
+/// Takes the lease from a node whose lease ends later than `valid` from now.
 async fn take_lease(
     db: &mut dyn Executor,
     node: &str,
@@ -247,7 +247,7 @@ pub async fn numbered(db: &mut dyn Executor, epoch: u32, numbers: &[u32]) -> Res
 pub async fn append(db: &mut dyn Executor, step: &LogStep) -> Result<bool> {
     let (epoch, new) = (step.epoch, i64::try_from(step.accounts.len()).unwrap_or(i64::MAX));
     let Taken { journal, ledger, prices, openings } = step.taken;
-    // A step without leaves leaves the size as it is, so that what is taken is compared too.
+    // A step without leaves does not change the size, so what is taken is compared too.
     let sql = "UPDATE log_epoch SET size = ?4, root = ?5, accounts = accounts + ?6, journal = ?7, ledger = ?8, \
                  prices = ?9, openings = ?10, swept_from = coalesce(?11, swept_from) \
                WHERE number = ?1 AND node = ?2 AND size = ?3 AND ended_at IS NULL \

@@ -1,4 +1,4 @@
-//! `metering log audit`: follows a log, and finds what it changed.
+//! `metering log audit`: follows a log, and detects changes to its history.
 
 use std::fmt::Display;
 use std::io::Write;
@@ -42,7 +42,7 @@ pub(crate) struct AuditArgs {
     format: Format,
 }
 
-/// What was found, with `--json`.
+/// The result, as `--json` prints it.
 #[derive(Debug, Serialize)]
 struct Report {
     origin: String,
@@ -95,7 +95,7 @@ impl Report {
     }
 }
 
-/// Two checkpoints that contradict each other prove to anybody what the log did: the new one is kept too.
+/// Two contradictory checkpoints prove to anyone what the log did, so the new one is kept too.
 fn with_evidence(failure: Failure, file: &Path, text: &str) -> Failure {
     let Failure::Discrepancies(problem) = failure else { return failure };
     match kept::write_evidence(file, text) {

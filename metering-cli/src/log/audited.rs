@@ -11,12 +11,12 @@ use crate::log::remote::RemoteLog;
 /// Checks every entry and every tile that the log has since `old`; from its beginning if there is none.
 ///
 /// # Errors
-/// [`Failure::Discrepancies`] when the log changed or dropped what it had, or serves what does not belong together.
+/// [`Failure::Discrepancies`] when the log changed or dropped what it had, or serves inconsistent data.
 pub(crate) async fn audit(log: &RemoteLog, old: Option<&Checkpoint>, new: &Checkpoint) -> Result<(), Failure> {
     let old_size = old.map_or(0, Checkpoint::size);
     if new.size() < old_size {
         return Err(Failure::Discrepancies(format!(
-            "the log went back: it had {old_size} entries when it was last seen, and has {} now",
+            "the log was rolled back: it had {old_size} entries when it was last seen, and has {} now",
             new.size()
         )));
     }
@@ -35,7 +35,7 @@ pub(crate) async fn audit(log: &RemoteLog, old: Option<&Checkpoint>, new: &Check
                     "entry {index} was changed: its hash is {entry}, and the log lists {listed}"
                 )));
             }
-            // What the tree has already.
+            // What the tree already has.
             if index < old_size {
                 continue;
             }
@@ -46,7 +46,7 @@ pub(crate) async fn audit(log: &RemoteLog, old: Option<&Checkpoint>, new: &Check
     }
     if tree.root() != new.root() {
         return Err(Failure::Discrepancies(format!(
-            "the log was forked or rewritten: its {} entries do not lead to the root of its checkpoint",
+            "the log was forked or rewritten: its {} entries do not hash to the root of its checkpoint",
             new.size()
         )));
     }
@@ -60,14 +60,14 @@ pub(crate) async fn audit(log: &RemoteLog, old: Option<&Checkpoint>, new: &Check
 async fn resume(log: &RemoteLog, old: u64, new: u64) -> Result<TreeBuilder, Failure> {
     let mut tiles = BTreeMap::new();
     for tile in resume_tiles(old) {
-        // The tile may have become wider; a partial one may be gone then.
+        // The tile may have grown since, and the old partial one may be gone.
         let wider = Tile::in_tree(tile.level(), tile.index(), new).unwrap_or(tile);
         tiles.insert(tile, log.tile(wider).await?);
     }
     TreeBuilder::resume(&tiles, old).map_err(|error| Failure::Discrepancies(error.to_string()))
 }
 
-/// The log serves a tile as it must be. Those of level 0 were compared hash by hash.
+/// Checks a tile that the log serves. Those of level 0 were already compared hash by hash.
 async fn check_tile(log: &RemoteLog, built: &BuiltTile) -> Result<(), Failure> {
     if built.tile.level() == 0 || log.tile(built.tile).await? == built.hashes {
         return Ok(());

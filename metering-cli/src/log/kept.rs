@@ -9,7 +9,7 @@ use metering_log::checkpoint::{Checkpoint, Policy};
 use crate::failure::Failure;
 use crate::new_file::NewFile;
 
-/// So many are proof enough, and do not fill a disk.
+/// This many are proof enough, and cannot fill a disk.
 const MOST_EVIDENCE: u32 = 20;
 
 /// The checkpoint in a file; `None` if there is no such file.
@@ -25,7 +25,7 @@ pub(crate) fn read(file: &Path, policy: &Policy) -> Result<Option<Checkpoint>, F
     }
 }
 
-/// Replaces the file at once: a crash leaves the old or the new checkpoint.
+/// Replaces the file atomically: a crash leaves the old or the new checkpoint.
 pub(crate) fn write(file: &Path, checkpoint: &str) -> Result<(), Failure> {
     let mut new = NewFile::next_to(file, true)?;
     let written = new.write_all(checkpoint.as_bytes()).and_then(|()| publish(new.partial()));

@@ -60,7 +60,7 @@ impl RemoteLog {
         Ok(entries.into_iter().take(tile.width().into()).map(TreeHash::leaf).collect())
     }
 
-    /// A partial tile may be gone once the full one is there.
+    /// A partial tile may be gone once the full one exists.
     async fn full_or_partial(
         &self,
         tile: Tile,
@@ -75,7 +75,7 @@ impl RemoteLog {
         Err(Failure::NotFound(format!("{} does not serve {}: the log may be pruned", self.url, path(tile))))
     }
 
-    /// A resource of the log; `None` if it does not have it.
+    /// A resource of the log; `None` if the log does not have it.
     async fn get(&self, path: LogPath, limit: usize) -> Result<Option<Vec<u8>>, Failure> {
         let late = |_| Failure::TryLater(format!("{}/{path} took over {} s", self.url, DEADLINE.as_secs()));
         tokio::time::timeout(DEADLINE, self.fetch(path, limit)).await.map_err(late)?
@@ -89,7 +89,7 @@ impl RemoteLog {
         match response.status().as_u16() {
             200 => {}
             404 | 410 => return Ok(None),
-            // Not followed: the log's address is what the caller trusts, and was told by other means.
+            // Redirects are not followed: the caller trusts this address, which came through another channel.
             301 | 302 | 303 | 307 | 308 => {
                 return Err(Failure::Failed(format!("{}/{path} redirects; give the URL that it leads to", self.url)));
             }
@@ -114,8 +114,8 @@ impl RemoteLog {
         if body.len() > limit { Err(self.wrong(path, &"it is too long")) } else { Ok(Some(body)) }
     }
 
-    /// What the log serves is not what it must be.
+    /// The log served something invalid.
     fn wrong(&self, path: LogPath, problem: &dyn Display) -> Failure {
-        Failure::Discrepancies(format!("{}/{path} is not what a log serves: {problem}", self.url))
+        Failure::Discrepancies(format!("{}/{path} is not a valid part of a log: {problem}", self.url))
     }
 }

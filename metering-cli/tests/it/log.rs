@@ -142,7 +142,7 @@ fn audits_find_what_a_log_changed() {
     for (now, expected, evidence) in [
         (served("b", 300), "forked or rewritten", "kept.evidence"),
         (served("b", 700), "forked or rewritten", "kept.evidence2"),
-        (served("a", 200), "went back", "kept.evidence3"),
+        (served("a", 200), "rolled back", "kept.evidence3"),
         // What is there already stays, and is not written again.
         (served("b", 300), "forked or rewritten", "kept.evidence"),
     ] {

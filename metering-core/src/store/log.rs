@@ -1,6 +1,6 @@
 //! The part of the storage contract for the log of every posting (ADR 55).
 //!
-//! A store keeps what the log is made of, and knows what is committed and not in it yet. It neither hashes nor signs: the
+//! A store keeps the log's data, and knows what is committed but not in the log yet. It neither hashes nor signs: the
 //! sequencer does, through [`LogStore::unlogged`] and [`LogStore::append_log`].
 
 use std::fmt;
@@ -31,9 +31,10 @@ use crate::usage::UsageLine;
 /// [`LogStore::append_log`] takes it. An account's usage keeps its order, and so do its ledger entries.
 #[async_trait]
 pub trait LogStore: Store {
-    /// Begins a log, or a new epoch of it, and notes every account with its funds in the same transaction. The epoch before
-    /// ends; what was not in it yet is in these funds. `None`, and nothing changes, if the current epoch is not `after`, or
-    /// another one has the same origin. If there is none yet, `after` is the last number of the store that was moved here.
+    /// Begins a log, or a new epoch of it, and notes every account with its funds in the same transaction. The previous
+    /// epoch ends; these funds include postings that were not in it yet. `None`, and nothing changes, if the current
+    /// epoch is not `after`, or another one has the same origin. If there is none yet, `after` is the last number of
+    /// the store that was moved here.
     async fn begin_log(
         &self,
         new: NewEpoch,
@@ -44,16 +45,16 @@ pub trait LogStore: Store {
     /// All epochs in order. At most the last one is open.
     async fn log_epochs(&self) -> Result<Vec<LogEpoch>, StoreError>;
 
-    /// Claims or extends the lease of the sequencer for a node. The open epoch as it then is; `None` while another node
+    /// Claims or extends the lease of the sequencer for a node. The open epoch afterwards; `None` while another node
     /// has the lease, or no log is open.
     async fn claim_log(&self, node: &str, lease: Duration, now: Timestamp) -> Result<Option<LogEpoch>, StoreError>;
 
-    /// What is committed and not in the log, of one snapshot, at most `limit` postings and whole commits: a commit that is
-    /// larger comes alone. Changes nothing.
+    /// From one snapshot, what is committed but not in the log yet: whole commits, at most `limit` postings; a larger
+    /// commit comes alone. Changes nothing.
     ///
-    /// Public entries come first, then openings, then the others by time: commits keep their order among themselves, and
-    /// so do ledger entries. At the same millisecond, a ledger entry comes before a commit. [`Unlogged::taken`] may move on
-    /// without postings. Such a step must be appended too, since the store keeps what is not taken.
+    /// Public entries come first, then openings, then the others by time: commits keep their order among themselves,
+    /// and so do ledger entries. At the same millisecond, a ledger entry comes before a commit. [`Unlogged::taken`] may
+    /// advance without postings. Such a step must be appended too, since the store keeps what is not taken.
     async fn unlogged(&self, epoch: &LogEpoch, limit: u32) -> Result<Unlogged, StoreError>;
 
     /// The states of accounts as they were last swept, in the order of `rows`. One without a log number has no leaves and
@@ -78,7 +79,7 @@ pub trait LogStore: Store {
     /// checkpoint, changes nothing, except that the note of the same size is replaced: it may have more cosignatures.
     async fn publish_checkpoint(&self, epoch: u32, size: u64, note: String) -> Result<(), StoreError>;
 
-    /// Bundles from the one with the index `first` on, at most `limit`.
+    /// At most `limit` bundles, starting at the index `first`.
     async fn log_bundles(&self, epoch: u32, first: u64, limit: u32) -> Result<Vec<StoredBundle>, StoreError>;
 
     /// The hashes of a tile of level 1 or more, as far as there are any.
@@ -88,8 +89,8 @@ pub trait LogStore: Store {
     /// `until` or later, or to the last, of those that are not pruned. Leaves need not be in the order of their times.
     async fn bundles_of(&self, epoch: u32, from: Timestamp, until: Timestamp) -> Result<Range<u64>, StoreError>;
 
-    /// Deletes at most `limit` bundles with indexes below `below`, and returns how many. The last bundle stays, and so do
-    /// all that the sequencer reads when it restarts. From the call on, [`LogEpoch::minimum`] is above them.
+    /// Deletes at most `limit` bundles with indexes below `below`, and returns how many. The last bundle stays, and so
+    /// do all bundles that the sequencer reads when it restarts. From the call on, [`LogEpoch::minimum`] is above them.
     async fn prune_log(&self, epoch: u32, below: u64, limit: u32) -> Result<u64, StoreError>;
 }
 
@@ -97,7 +98,7 @@ pub trait LogStore: Store {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct AccountRow(pub i64);
 
-/// The secret that the salts of a log's leaves follow from. Whoever has it can open every leaf.
+/// The secret from which the salts of a log's leaves are derived. Anyone who has it can open every leaf.
 #[derive(Clone, PartialEq, Eq)]
 pub struct LogSecret(Zeroizing<[u8; Self::BYTES]>);
 
@@ -150,7 +151,7 @@ pub struct NewEpoch {
 /// An epoch: a log with an origin of its own.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LogEpoch {
-    /// Its number: 1 for the first one, and without gaps. A store that was moved has those since then.
+    /// Its number: 1 for the first one, and without gaps. A moved store has only the epochs since the move.
     pub number: u32,
     /// Its origin.
     pub origin: String,
@@ -166,7 +167,7 @@ pub struct LogEpoch {
     pub root: [u8; 32],
     /// The index of the first bundle that was not pruned.
     pub minimum: u64,
-    /// How many accounts have a log number: the number of the next one.
+    /// How many accounts have a log number; also the next number.
     pub accounts: u32,
     /// What is in it.
     pub taken: Taken,
@@ -176,8 +177,8 @@ pub struct LogEpoch {
     pub checkpoint: Option<(u64, String)>,
 }
 
-/// The origin of an epoch: the URL that the service serves it at, without the scheme. `None` if `public_url` is no URL, or
-/// one that no signed note can name as its origin.
+/// The origin of an epoch: the URL that the service serves it at, without the scheme. `None` if `public_url` is not a
+/// URL, or cannot be the origin of a signed note.
 ///
 /// ```
 /// # use metering_core::store::log_origin;
@@ -193,7 +194,7 @@ pub fn log_origin(public_url: &str, epoch: u32) -> Option<String> {
     (!place.contains(unfit)).then(|| format!("{place}/log/{epoch}"))
 }
 
-/// How far a log has come with what a store has. Only the store knows what the numbers mean.
+/// How much of a store's data is in the log. Only the store knows what the numbers mean.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Taken {
     /// The last row of the charge journal.
@@ -206,7 +207,7 @@ pub struct Taken {
     pub openings: i64,
 }
 
-/// What is committed and not in a log.
+/// What is committed but not in a log yet.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Unlogged {
     /// In the order in which the log should have them.
@@ -259,7 +260,7 @@ pub enum Logged {
         /// Their price, zero or more.
         amount: Credits,
     },
-    /// What an account that was imported had used before. Negative if refunds were more.
+    /// Usage of an imported account from before the import. Negative if refunds exceeded it.
     Imported(Credits),
     /// A public entry, as the log has it.
     Public(String),
@@ -276,7 +277,7 @@ impl Logged {
         Self::Public(format!("{}\nprices {} {} {hash}", Self::PUBLIC, number.0, since.unix_millis()))
     }
 
-    /// The first entry of an epoch, given the one before it.
+    /// The first entry of an epoch, given the previous epoch.
     #[must_use]
     pub fn epoch(before: &LogEpoch, reason: EpochReason) -> Self {
         let LogEpoch { origin, size, root, .. } = before;
@@ -293,7 +294,7 @@ pub struct LoggedAccount {
     pub id: AccountId,
     /// Its number in the log; `None` before its first leaf.
     pub number: Option<u32>,
-    /// How many leaves it has: the number of the next one.
+    /// How many leaves it has; also the next leaf's number.
     pub leaves: u64,
     /// Its funds after the last one.
     pub funds: Credits,
@@ -308,12 +309,12 @@ pub struct NewLogged {
     pub number: u32,
 }
 
-/// 256 leaves of a log, or those at its end.
+/// 256 leaves of a log, or fewer at its end.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StoredBundle {
     /// Its index.
     pub index: u64,
-    /// The latest time of its leaves and of all before.
+    /// The latest time of its leaves and of all earlier ones.
     pub until: Timestamp,
     /// The hash of its tile, once it is full.
     pub hash: Option<[u8; 32]>,

@@ -42,7 +42,7 @@ struct Packed {
 struct PackedLeaf {
     /// The place of its account in the list; 0 for public entries.
     place: u8,
-    /// Milliseconds since the leaf before.
+    /// Milliseconds since the previous leaf.
     later: i64,
     what: What,
 }
@@ -54,7 +54,7 @@ enum What {
     Refunded(Usage),
     Expired(Usage),
     Released(Usage),
-    /// The same as an earlier leaf, with so many between them.
+    /// The same as an earlier leaf, with this many between them.
     Again(u8),
     Ledger {
         id: i64,
@@ -119,7 +119,7 @@ impl Bundle {
         let (packed, rest) =
             postcard::take_from_bytes::<Packed>(bytes).map_err(|error| MalformedBundle(error.to_string()))?;
         if !rest.is_empty() {
-            return Err(broken("it is followed by other bytes"));
+            return Err(broken("it has trailing bytes"));
         }
         let (mut bundle, mut whats, mut at, mut used) = (Self::default(), Vec::<What>::new(), packed.base, 0);
         for PackedLeaf { place, later, what } in packed.leaves {
@@ -194,7 +194,7 @@ impl What {
         }
     }
 
-    /// The posting at a time, and its amount; `None` if it has none that is known.
+    /// The posting at a time, and its amount; `None` for an unknown kind.
     fn posting(self, at: Timestamp) -> Option<(Credits, Posting<u32>)> {
         let (kind, usage) = match self {
             Self::Charged(usage) => (UsageKind::Charged, usage),

@@ -1,7 +1,8 @@
-//! Where the leaves of accounts end, as far as the store does not have it, and the sweeps that write it there.
+//! The ends of accounts' leaf chains that the store does not have yet, and the sweeps that write them there.
 //!
-//! Steps write no states of accounts, as busy ones would be written with each. A sweep writes all that changed before it
-//! began, a few with each step. So the states are those of the last complete sweep, and what bundles say since.
+//! Steps do not write account states: busy accounts would be written in every step. A sweep writes all that changed
+//! before it began, a few with each step. So the current states are those of the last complete sweep plus what later
+//! bundles say.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -9,7 +10,7 @@ use metering_core::store::{AccountRow, LoggedAccount};
 
 use crate::bundle::ChainHead;
 
-/// The accounts of a log whose states in the store are behind, and the log numbers of those in use.
+/// The accounts whose states in the store are out of date, and the log numbers of those in use.
 #[derive(Debug, Default)]
 pub(super) struct Accounts {
     numbers: HashMap<AccountRow, u32>,
@@ -25,7 +26,7 @@ impl Accounts {
         self.numbers.get(&row).copied()
     }
 
-    /// Where an account's leaves end; `None` if the store has it.
+    /// The end of an account's leaf chain; `None` if the store has it.
     pub(super) fn head(&self, number: u32) -> Option<ChainHead> {
         self.changed.get(&number).or_else(|| self.sweeping.get(&number)).copied()
     }
@@ -53,7 +54,7 @@ impl Accounts {
         !self.sweeping.is_empty()
     }
 
-    /// Begins a sweep of all that changed until now. Numbers are forgotten then, so that there are not ever more.
+    /// Begins a sweep of everything that has changed so far. Numbers are forgotten then, so that memory stays bounded.
     pub(super) fn begin_sweep(&mut self) {
         self.numbers.clear();
         self.sweeping.extend(self.changed.drain());

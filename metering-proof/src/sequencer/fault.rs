@@ -13,7 +13,7 @@ pub enum SequencerError {
     /// The log cannot be read.
     #[error(transparent)]
     Read(#[from] LogReadError),
-    /// The log does not fit together, or a posting does not fit on it.
+    /// The log is inconsistent, or a posting cannot be appended to it.
     #[error("log epoch {epoch} of {size} leaves cannot be continued: {problem}; run `metering admin verify`")]
     Damaged {
         /// The epoch's number.

@@ -1,4 +1,4 @@
-//! The end of an open log in memory: what the next leaves are appended to.
+//! The end of an open log, in memory: new leaves are appended to it.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -21,13 +21,13 @@ use crate::reader::LogReader;
 
 /// How many bundles are read at once.
 const PAGE: u32 = 64;
-/// How many leaves, and how long after the last sweep, the next one begins. That bounds what a restart reads.
+/// The next sweep begins after this many leaves, or this long after the last one. That bounds what a restart reads.
 const SWEEP_LEAVES: u64 = 4_000_000;
 const SWEEP_EVERY: Duration = Duration::from_secs(60 * 60);
-/// How much later than now a leaf can be. One leaf of the year 2100, from a clock that was wrong or from an import, would
+/// How far in the future a leaf's time can be. One leaf of the year 2100, from a wrong clock or an import, would
 /// otherwise end all periods until then for the statements of all accounts.
 const AHEAD: Duration = Duration::from_secs(60 * 60);
-/// How many accounts a step without leaves sweeps. Tests need sweeps of several steps.
+/// How many accounts a step without leaves sweeps. Small in tests, so that a sweep takes several steps.
 const SWEEP_LEAST: usize = if cfg!(debug_assertions) { 4 } else { 1_024 };
 
 /// The end of a log.
@@ -87,7 +87,7 @@ impl OpenLog {
             swept_at: now,
         };
         if *log.tree.root().as_bytes() != epoch.root {
-            return Err(log.damaged("its tiles do not lead to its root"));
+            return Err(log.damaged("its tiles do not hash to its root"));
         }
         for (number, line) in store.logged_lines().await? {
             log.names.add_line(number, line.clone());
@@ -130,8 +130,8 @@ impl OpenLog {
         Ok(())
     }
 
-    /// Leaves the last bundle the leaves that it had at this size. Another node may have appended more meanwhile: then the
-    /// next step is not appended.
+    /// Truncates the last bundle to the leaves that it had at this size. Another node may have appended more meanwhile:
+    /// then the next step is not appended.
     fn cut_bundle(&mut self) -> Result<(), SequencerError> {
         let last = self.size().saturating_sub(1) % BUNDLE_LEAVES as u64;
         let leaves = usize::try_from(last).unwrap_or(BUNDLE_LEAVES) + 1;
@@ -140,7 +140,7 @@ impl OpenLog {
             stored if stored > leaves => {
                 self.bundle = self.bundle.first(leaves).map_err(|fault| self.damaged(fault))?;
             }
-            _ => return Err(self.damaged("its last bundle has fewer leaves than it should")),
+            _ => return Err(self.damaged("its last bundle has too few leaves")),
         }
         Ok(())
     }
@@ -159,7 +159,7 @@ impl OpenLog {
         self.tree.root()
     }
 
-    /// The accounts of postings whose states must be read first.
+    /// The accounts of these postings whose states must be read first.
     pub(super) fn unknown(&mut self, postings: &[UnloggedPosting]) -> Vec<AccountRow> {
         self.names.trim();
         let is_known = |row: &AccountRow| {
@@ -182,7 +182,8 @@ impl OpenLog {
         }
     }
 
-    /// The accounts that a step sweeps which appends so many leaves: more than it can change, so that sweeps end.
+    /// How many accounts a step sweeps when it appends this many leaves: more than it can change, so that sweeps
+    /// complete.
     pub(super) fn sweep(&mut self, leaves: usize) -> Swept {
         if !self.accounts.are_swept() {
             return Swept::default();
@@ -247,7 +248,8 @@ impl OpenLog {
         };
         let number = account.and_then(|row| self.accounts.number(row));
         let state = number.and_then(|number| Some((number, self.accounts.head(number)?)));
-        let (account, before) = state.ok_or_else(|| self.damaged("a posting is of an account that does not exist"))?;
+        let (account, before) =
+            state.ok_or_else(|| self.damaged("a posting belongs to an account that does not exist"))?;
         let after = amount.and_then(|amount| Some((amount, before.after(amount)?)));
         let (amount, after) = after.ok_or_else(|| self.damaged("the funds of an account are out of range"))?;
         self.accounts.set_head(account, after);
@@ -294,7 +296,7 @@ impl OpenLog {
     }
 }
 
-/// What usage changes the funds by.
+/// How much usage changes the funds.
 fn change(kind: UsageKind, amount: Credits) -> Option<Credits> {
     if kind == UsageKind::Refunded { Some(amount) } else { amount.checked_neg() }
 }

@@ -1,4 +1,4 @@
-//! A line of a statement as JSON: the opening of a leaf for programs, the same in words, and what proves it.
+//! A line of a statement as JSON: the opening of a leaf for programs, the same in words, and its proof.
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -9,7 +9,7 @@ use metering_log::tree::TreeHash;
 use crate::leaf::{Opening, Posting};
 use crate::salt::Salt;
 
-/// A leaf with what proves it.
+/// A leaf with its proof.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ProvenLeaf {
     pub(crate) position: u64,
@@ -59,7 +59,7 @@ impl ProvenLeaf {
     /// Reads a line.
     ///
     /// # Errors
-    /// What cannot be read, or says something else than the opening.
+    /// The part that cannot be read, or that disagrees with the opening.
     pub(crate) fn read(line: &StatementLineDocument) -> Result<Self, &'static str> {
         let decode = |text: &str, what| URL_SAFE_NO_PAD.decode(text).map_err(|_| what);
         let opening = Opening::parse(&decode(&line.opening, "opening")?).map_err(|_| "opening")?;

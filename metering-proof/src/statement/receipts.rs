@@ -1,5 +1,5 @@
 //! Matches receipts with the lines of a statement. Requests of one commit share a line, so a line must have at least as
-//! many requests and as much in credits as its receipts.
+//! many requests and credits as its receipts.
 
 use std::collections::HashSet;
 use std::time::Duration;
@@ -11,11 +11,11 @@ use metering_core::receipts::ReceiptKind;
 use crate::leaf::{Opening, Posting};
 use crate::payload::ReceiptPayload;
 
-/// The time of a refund's receipt is that of the clock once it was committed, and commits of a store in trouble may take
-/// seconds.
+/// A refund's receipt has the clock's time just after the commit, and commits of a struggling store may
+/// take seconds.
 const REFUND_TOLERANCE: Duration = Duration::from_secs(15);
 
-/// The usage that no receipt was found for yet: lines with the requests and the atoms that are left of them.
+/// The usage not matched to a receipt yet: lines, each with its remaining requests and atoms.
 pub(super) struct Unmatched<'l> {
     account: &'l AccountId,
     lines: Vec<(&'l Opening, u64, u64)>,
@@ -30,15 +30,15 @@ impl<'l> Unmatched<'l> {
         Self { account, lines: usage.collect() }
     }
 
-    /// The receipts that no line is left for, in their order. Earlier ones take from lines first: then as many as possible
-    /// are borne out, even where the time of a receipt is not exactly that of its line.
+    /// The receipts that no remaining line matches, in order. Earlier ones are matched first, so that as many as
+    /// possible find a line, even where the time of a receipt is not exactly that of its line.
     pub(super) fn among<'r>(
         mut self,
         receipts: impl IntoIterator<Item = &'r ReceiptPayload>,
     ) -> Vec<&'r ReceiptPayload> {
         let mut receipts: Vec<(usize, &ReceiptPayload)> = receipts.into_iter().enumerate().collect();
         receipts.sort_by_key(|(place, receipt)| (receipt.at, *place));
-        // Whoever looks a request up again has another receipt of the same change.
+        // Looking a request up again yields another receipt for the same change.
         let mut taken = HashSet::new();
         receipts.retain(|&(_, receipt)| {
             let at = Some(receipt.at).filter(|_| receipt.kind != ReceiptKind::Refund);
@@ -54,7 +54,7 @@ impl<'l> Unmatched<'l> {
     }
 
     /// Takes a request and its price from the lines of its time. Several commits of one millisecond have a line each, and
-    /// nothing says which of them a receipt is of.
+    /// nothing tells which of them a receipt belongs to.
     fn take(&mut self, receipt: &ReceiptPayload) -> bool {
         let Ok(mut price) = u64::try_from(receipt.amount.atoms()) else { return false };
         if receipt.account != *self.account {

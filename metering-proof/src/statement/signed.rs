@@ -1,4 +1,4 @@
-//! What is signed for a page of a statement: the payload of the JWS.
+//! The signed part of a statement's page: the payload of the JWS.
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;

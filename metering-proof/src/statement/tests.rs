@@ -101,7 +101,7 @@ impl Log {
         AccountStatement::new(page)
     }
 
-    /// What is found when the service itself signs a page that was changed so.
+    /// What is found when the service itself signs a page with this change.
     fn fault(&self, change: impl FnOnce(&mut AccountStatementDocument)) -> StatementFault {
         let mut page = self.page();
         change(&mut page);
@@ -109,7 +109,7 @@ impl Log {
     }
 }
 
-/// Signs nothing anew, as somebody between service and reader would.
+/// Does not sign again, like someone between the service and the reader.
 fn changed(change: impl FnOnce(&mut AccountStatementDocument)) -> StatementFault {
     let log = Log::new(1);
     let mut statement = log.signed(log.page());
@@ -117,7 +117,7 @@ fn changed(change: impl FnOnce(&mut AccountStatementDocument)) -> StatementFault
     statement.verify(&keys(), &log.checkpoint).unwrap_err()
 }
 
-/// The line with the amount and the funds that an operator would like it to have.
+/// The line with an amount and funds that a cheating operator might prefer.
 fn reprice(line: &mut StatementLineDocument, atoms: i64, funds: i64) {
     let mut leaf = ProvenLeaf::read(line).unwrap();
     (leaf.opening.amount, leaf.opening.funds) = (Credits::from_atoms(atoms), Credits::from_atoms(funds));
@@ -268,13 +268,13 @@ fn each_receipt_needs_a_request_of_a_line() {
     };
     let all = [receipt(1, 100), receipt(2, 150), receipt(2, 50), receipt(3, 200)];
     assert!(summary.unmatched(&all).is_empty());
-    // One request too many, too much in credits, at another time, of another key.
+    // One request too many, too many credits, at a different time, or of a different key.
     let mut other_key = receipt(1, 100);
     other_key.key_number += 1;
     let more = [receipt(1, 50), receipt(1, 50), receipt(2, 201), receipt(4, 100), other_key];
     let unmatched: Vec<i64> = summary.unmatched(&more).iter().map(|receipt| receipt.amount.atoms()).collect();
     assert_eq!(unmatched, [50, 201, 100, 100]);
-    // Lines of one millisecond: nothing says which of them a receipt is of.
+    // Lines of one millisecond: nothing tells which of them a receipt belongs to.
     let mut at_once = summary.clone();
     at_once.lines.iter_mut().for_each(|line| line.at = Timestamp::from_unix_millis(NOON + 1));
     let all = [receipt(1, 150), receipt(1, 150), receipt(1, 200), receipt(1, 1)];

@@ -5,7 +5,7 @@ use metering_core::clock::CalendarPeriod;
 
 use crate::bundle::{BUNDLE_LEAVES, Bundle, ChainHead, Leaf};
 
-/// What goes over bundles in order.
+/// Scans bundles in order.
 #[derive(Debug)]
 pub(super) struct Scan {
     account: u32,
@@ -35,12 +35,12 @@ pub(super) struct Found {
     pub(super) has_more: bool,
 }
 
-/// The bundle is not the next one: those before it were pruned meanwhile.
+/// The bundle is not the expected next one: earlier ones were pruned in the meantime.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Gap;
 
 impl Scan {
-    /// `first` is the index of the first bundle, and `has_begun` says whether it is wholly in the period.
+    /// `first` is the index of the first bundle, and `has_begun` says whether it is entirely in the period.
     pub(super) fn new(
         account: u32,
         period: CalendarPeriod,
@@ -146,7 +146,7 @@ mod tests {
         let tomorrow = [(2, 24), (1, 23), (1, 25)];
         let all = [&yesterday[..], &today, &tomorrow].concat();
         assert_eq!(scan(&all, None, 9), (Some(8), vec![2, 3, 5], Some(11), None));
-        // The tree ends within the day, and a leaf after it says nothing but what was before.
+        // The tree ends within the day, and a leaf after it shows only the state before it.
         assert_eq!(scan(&all, None, 3), (Some(8), vec![2], Some(9), None));
         assert_eq!(scan(&[(2, 24), (1, 25)], None, 9), (Some(7), vec![], Some(7), None));
         assert_eq!(scan(&yesterday, None, 9), (Some(8), vec![], Some(8), None));

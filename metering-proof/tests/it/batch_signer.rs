@@ -85,7 +85,7 @@ async fn one_signature_is_for_all_that_wait_and_each_verifies_by_itself() {
     let (setup, task) = setup().await;
     let statements: Vec<Statement> = (1..=100).map(|atoms| setup.statement(atoms)).collect();
     let callers: Vec<_> = statements.iter().map(|statement| setup.sign(statement.clone())).collect();
-    // Its first turn is after those of the callers.
+    // It first runs after the callers.
     tokio::spawn(task);
     let mut receipts = Vec::new();
     for caller in callers {
@@ -135,7 +135,7 @@ async fn at_most_one_signature_per_millisecond_is_made_and_the_first_at_once() {
     let began = Instant::now();
     let first = setup.signed(1).await;
     assert_eq!(began.elapsed(), Duration::ZERO);
-    // Those that come within the millisecond wait together.
+    // Receipts that arrive within the same millisecond are signed together.
     let callers = [setup.sign(setup.statement(2)), setup.sign(setup.statement(3))];
     let mut receipts = vec![first];
     for caller in callers {

@@ -103,7 +103,7 @@ fn heads_are_where_the_leaves_of_each_account_end() {
     assert_eq!(earlier.heads().len(), 1);
 }
 
-/// A bundle with these leaves, one a millisecond, of accounts that have had 100 leaves each.
+/// A bundle with these leaves, one per millisecond, of accounts that already have 100 leaves each.
 fn bundle(leaves: impl IntoIterator<Item = (u32, (i64, Posting<u32>))>) -> Bundle {
     let mut bundle = Bundle::default();
     for (millis, (account, (atoms, posting))) in (0..).zip(leaves) {

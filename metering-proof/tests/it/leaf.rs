@@ -36,7 +36,7 @@ fn usage(kind: UsageKind, day: i64, key: u32, calls: u64, line: UsageLine) -> Po
     Posting::Usage { line, kind, day: Day::from_unix_days(day), key: KeyNumber::new(key), calls }
 }
 
-/// The first leaves of an account, one a millisecond.
+/// The first leaves of an account, one per millisecond.
 pub(crate) fn openings() -> Vec<Opening> {
     let tx = TxRef { chain_id: 8_453, hash: TxHash::from_bytes([0xab; 32]) };
     // what, change of the funds, funds

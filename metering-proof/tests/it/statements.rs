@@ -55,7 +55,7 @@ async fn a_statement_has_what_the_sequencer_appended() {
         assert_eq!(summary.opening.unwrap().funds, before.parse().unwrap());
         assert_eq!(summary.closing.unwrap().funds, after.parse().unwrap());
     }
-    // Whoever asks for what is after all lines must not get a signed statement of funds that are out of date.
+    // A request for what follows the last line must not get a signed statement of outdated funds.
     let beyond = statements.page(&account, month, Some(999), now).await.unwrap();
     assert_eq!((beyond.after, beyond.opening, beyond.closing), (Some(999), None, None));
     let early = statements.page(&account, "2020-01".parse().unwrap(), None, now).await;

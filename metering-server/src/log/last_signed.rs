@@ -1,5 +1,5 @@
 //! The last checkpoint that was signed, kept next to the key: `KEY_FILE.last`. If an old backup is restored, its log is
-//! shorter than what others have seen, and to sign it would be a fork.
+//! shorter than the one that others have seen, and signing it would create a fork.
 
 use std::ffi::OsString;
 use std::fs::{self, File};
@@ -24,7 +24,7 @@ pub(super) struct Rollback {
 
 impl Rollback {
     fn other_entries(epoch: &LogEpoch) -> Self {
-        Self { what: format!("the log {} has other entries than when it was signed last", epoch.origin) }
+        Self { what: format!("the log {} has different entries from when it was last signed", epoch.origin) }
     }
 }
 
@@ -38,7 +38,7 @@ pub(super) struct LastSigned {
 }
 
 impl LastSigned {
-    /// Reads the file next to `key_file`. Blocks for as long as the file system does.
+    /// Reads the file next to `key_file`. Blocks while the file system does.
     ///
     /// # Errors
     /// When it cannot be read, or is not a checkpoint.
@@ -47,8 +47,7 @@ impl LastSigned {
         let about = |error: &dyn std::fmt::Display| io::Error::other(format!("{}: {error}", file.display()));
         let damaged = |error: &dyn std::fmt::Display| {
             about(&format_args!(
-                "{error}. Without this file, nobody notices when an old backup of the database runs: if the database is \
-                 the newest one, move the file away"
+                "{error}. This file detects old backups of the database. If the database is current, move the file away"
             ))
         };
         let checkpoint = match fs::read_to_string(&file) {
@@ -73,13 +72,14 @@ impl LastSigned {
                 (Some((place, later)), Some((same, number))) if place == same && later > number => Err(Rollback {
                     what: format!("the log {} was signed, and the store has {}", last.origin(), epoch.origin),
                 }),
-                // Of an epoch before, or of a service that had another URL.
+                // From an earlier epoch, or from when the service had a different URL.
                 _ => Ok(0),
             };
         }
         if last.size() > epoch.size {
             let (signed, size) = (last.size(), epoch.size);
-            let what = format!("the log {} had {signed} entries when it was signed last, and has {size}", epoch.origin);
+            let what =
+                format!("the log {} had {signed} entries when it was last signed, and now has {size}", epoch.origin);
             return Err(Rollback { what });
         }
         if last.size() == epoch.size && last.root() != TreeHash::from_bytes(epoch.root) {
@@ -99,8 +99,8 @@ impl LastSigned {
             .map_err(|_| Rollback::other_entries(epoch))
     }
 
-    /// Remembers a checkpoint that another node published, if the proof leads from it to the epoch. This node may be the
-    /// next one that signs, and must find out if an old backup is restored before that.
+    /// Remembers a checkpoint that another node published, if the proof leads from it to the epoch. This node may sign
+    /// next, and must notice if an old backup is restored before it does.
     ///
     /// # Errors
     /// As [`LastSigned::remember`].
@@ -115,7 +115,7 @@ impl LastSigned {
         if head.origin() == epoch.origin && is_continued { self.remember(published).await } else { Ok(()) }
     }
 
-    /// Remembers a checkpoint, before anybody sees it.
+    /// Remembers a checkpoint before it is published.
     ///
     /// # Errors
     /// When it cannot be written. It is remembered until the process ends.
@@ -188,11 +188,11 @@ mod tests {
             let shorter = last.size(&of(&log[..2])).unwrap_err().to_string();
             assert!(shorter.contains("had 3 entries") && shorter.contains("metering admin log new-epoch"), "{shorter}");
             let other = leaves(&["a", "b", "X", "d", "e"]);
-            assert!(last.size(&of(&other[..3])).unwrap_err().to_string().contains("other entries"));
+            assert!(last.size(&of(&other[..3])).unwrap_err().to_string().contains("different entries"));
             let proof = consistency_proof(&Leaves(&other), 3, 5).unwrap();
-            assert!(last.check(&of(&other), &proof).unwrap_err().to_string().contains("other entries"));
+            assert!(last.check(&of(&other), &proof).unwrap_err().to_string().contains("different entries"));
 
-            // Another epoch begins anew; one before is an old backup.
+            // A later epoch starts afresh; an earlier one means an old backup.
             let named = |origin: &str| LogEpoch { origin: origin.to_owned(), ..of(&log[..1]) };
             assert_eq!(last.size(&named("api.example.com/log/3")).unwrap(), 0);
             assert_eq!(last.size(&named("other.example.com/log/1")).unwrap(), 0);
@@ -213,7 +213,7 @@ mod tests {
         };
         let proof = consistency_proof(&Leaves(&log), 3, 5).unwrap();
         last.follow(&published(root(&log[1..4])), &open, &proof).await.unwrap();
-        assert_eq!(last.size(&open).unwrap(), 0, "it is of another tree");
+        assert_eq!(last.size(&open).unwrap(), 0, "it belongs to another tree");
         last.follow(&published(root(&log[..3])), &open, &proof).await.unwrap();
         assert_eq!(last.size(&open).unwrap(), 3);
         assert!(last.size(&epoch(2, *root(&log[..2]).as_bytes())).is_err(), "an old backup");

@@ -1,4 +1,4 @@
-//! The log as far as this process has to do with it: where it is, and whose keys sign it.
+//! The log from this process's point of view: where it is, and which keys sign it.
 
 use std::sync::Arc;
 
@@ -12,10 +12,10 @@ use tokio::sync::{Semaphore, watch};
 
 use crate::config::{Config, ConfigError};
 
-/// How many tiles are read at once. Reading one that is not stored as it is served takes up to a millisecond.
+/// How many tiles are read at once. A tile that is not stored in its served form takes up to a millisecond to read.
 const READS_MAX: usize = 8;
 
-/// The log of postings, as far as this process has to do with it.
+/// This process's view of the log of postings.
 #[derive(Debug)]
 pub(crate) struct PostingLog {
     pub(super) store: Arc<dyn FullStore>,
@@ -43,7 +43,7 @@ impl PostingLog {
         })
     }
 
-    /// The origin of the log that runs, for receipts.
+    /// The origin of the open log, for receipts.
     pub(crate) fn running(&self) -> watch::Receiver<Option<String>> {
         self.running.subscribe()
     }

@@ -1,4 +1,4 @@
-//! Serves the log below `/log/EPOCH/` as C2SP `tlog-tiles` says: its checkpoint, tiles, and bundles of entries.
+//! Serves the log below `/log/EPOCH/` as C2SP `tlog-tiles`: its checkpoint, tiles, and bundles of entries.
 
 use bytes::Bytes;
 use http::{HeaderValue, StatusCode};
@@ -15,7 +15,7 @@ impl PostingLog {
     /// The response for a path of an epoch.
     ///
     /// # Errors
-    /// 404 for what the published log does not have, 410 for what was deleted.
+    /// 404 if the published log does not have the resource, 410 if it was deleted.
     pub(crate) async fn serve(&self, epoch: &str, path: &str) -> Result<Reply, Problem> {
         let number = epoch.parse::<u32>().ok().filter(|number| number.to_string() == epoch);
         let number = number.filter(|_| self.is_public).ok_or_else(no_log)?;
@@ -37,7 +37,7 @@ impl PostingLog {
     }
 }
 
-/// Checks that the published log has what is at the path, and returns its checkpoint.
+/// Checks that the published log has the resource at the path, and returns its checkpoint.
 fn published(epoch: &LogEpoch, path: LogPath) -> Result<&str, Problem> {
     let none = || Problem::new(ErrorCode::NotFound, "This log has no checkpoint yet; try again in a few seconds.");
     let (size, note) = epoch.checkpoint.as_ref().ok_or_else(none)?;
@@ -47,7 +47,7 @@ fn published(epoch: &LogEpoch, path: LogPath) -> Result<&str, Problem> {
         LogPath::Entries(tile) => (tile, true),
     };
     if !tile.is_in(*size) {
-        let message = format!("The published log has {size} entries, and not {path}.");
+        let message = format!("The published log has {size} entries, so it does not have {path}.");
         return Err(Problem::new(ErrorCode::NotFound, message));
     }
     if is_made_from_leaves && tile.index() < epoch.minimum {
@@ -62,7 +62,7 @@ fn reply(path: LogPath, content: Bytes) -> Reply {
         LogPath::Tile(tile) | LogPath::Entries(tile) if tile.is_full() => {
             ("application/octet-stream", "public, max-age=31536000, immutable")
         }
-        // Nobody asks for it once there is a wider one.
+        // Nobody requests it once there is a wider one.
         LogPath::Tile(_) | LogPath::Entries(_) => ("application/octet-stream", "public, max-age=3600"),
     };
     let reply = bytes(StatusCode::OK, HeaderValue::from_static(media), content);

@@ -24,7 +24,7 @@ const INTERVAL: Duration = Duration::from_secs(1);
 /// How many steps are made before their head is signed.
 const STEPS_MAX: usize = 64;
 
-/// What appends to the log and signs it.
+/// Appends to the log and signs it.
 #[derive(Debug)]
 pub(crate) struct LogTask {
     log: Arc<PostingLog>,
@@ -38,7 +38,7 @@ pub(crate) struct LogTask {
     epoch: Option<u32>,
     /// Since when there are entries that are not published, or postings that may not be in the log.
     behind_since: Option<Instant>,
-    /// What went wrong last, to log it once.
+    /// The last failure, so that it is logged only once.
     problem: Option<String>,
     cannot_remember: bool,
 }
@@ -79,7 +79,7 @@ impl LogTask {
         }))
     }
 
-    /// Runs until shutdown, or until the log must not be signed. A step that is cut off is made again.
+    /// Runs until shutdown, or until the log must not be signed. An interrupted step is repeated.
     pub(crate) async fn run(mut self, shutdown: Shutdown) {
         let mut is_stopped = false;
         loop {
@@ -98,7 +98,7 @@ impl LogTask {
                 Err(Fault::Stop(error)) => {
                     self.log.running.send_replace(None);
                     self.behind_since.get_or_insert_with(Instant::now);
-                    tracing::error!(%error, "the log of postings is not signed any more");
+                    tracing::error!(%error, "the log of postings is no longer signed");
                     is_stopped = true;
                     false
                 }
@@ -134,7 +134,7 @@ impl LogTask {
             match self.sequencer.step(self.clock.now()).await? {
                 Stepped::Leading { is_full, .. } if is_full && steps < STEPS_MAX => {}
                 Stepped::Leading { is_full, head, .. } => {
-                    // Even if nothing was posted since: receipts must not name a log that went back.
+                    // Even if nothing was posted since: receipts must not name a log that was rolled back.
                     self.last.size(&head)?;
                     self.found(&head);
                     self.publish(&head).await?;
@@ -196,7 +196,8 @@ impl LogTask {
         if cosigned < self.required_witnesses {
             let required = self.required_witnesses;
             return Err(Fault::Again(format!(
-                "{cosigned} witnesses cosigned, and {required} must (log.required_witnesses): the last published checkpoint stays"
+                "{cosigned} witnesses cosigned, but log.required_witnesses is {required}: the last published \
+                 checkpoint stays"
             )));
         }
         self.log.store.publish_checkpoint(head.number, head.size, signed.to_string()).await?;
@@ -210,7 +211,8 @@ impl LogTask {
         let proof = self.log.reader.prove_consistency(epoch, self.last.size(epoch)?, epoch.size).await;
         let proof = proof.map_err(|error| match error {
             LogReadError::Proof(missing) => Fault::Again(format!(
-                "entries of the time of {} are pruned ({missing}), so nothing shows that the log continues it. If no backup was restored, delete that file and restart the server",
+                "entries of the time of {} are pruned ({missing}), so nothing proves that the log continues it. If no \
+                 backup was restored, delete that file and restart the server",
                 self.last.file().display()
             )),
             other => other.into(),
@@ -218,8 +220,8 @@ impl LogTask {
         self.last.check(epoch, &proof).map_err(Fault::from)
     }
 
-    /// Remembers what another node published. Otherwise, when an old backup is restored, or a failover loses commits, and that
-    /// node refuses to sign, this one would take over and sign a fork.
+    /// Remembers the checkpoint that another node published. Otherwise, when an old backup is restored, or a failover
+    /// loses commits, and that node refuses to sign, this one would take over and sign a fork.
     async fn follow(&mut self, epoch: &LogEpoch) -> Result<(), Fault> {
         let known = self.last.size(epoch)?;
         let Some((size, note)) = epoch.checkpoint.as_ref().filter(|(size, _)| *size > known) else { return Ok(()) };

@@ -3,7 +3,7 @@
 use metering_core::Timestamp;
 use metering_core::store::{LogEpoch, LogSecret, Taken};
 
-/// An epoch with as many leaves, all published, and the first bundle pruned.
+/// An epoch with this many leaves, all published, and the first bundle pruned.
 pub(super) fn epoch(size: u64, root: [u8; 32]) -> LogEpoch {
     LogEpoch {
         number: 2,

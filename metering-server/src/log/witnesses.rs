@@ -56,7 +56,7 @@ pub(super) struct Witnesses {
     known: Vec<Known>,
 }
 
-/// A witness, and what is known of it.
+/// A witness, and what is known about it.
 #[derive(Debug)]
 struct Known {
     witness: LogWitness,
@@ -85,7 +85,7 @@ impl Witnesses {
         count
     }
 
-    /// Begins with another log: its witnesses have seen nothing of it.
+    /// Starts over with a new log, which the witnesses have not seen yet.
     pub(super) fn forget(&mut self) {
         for known in &mut self.known {
             known.size = 0;
@@ -131,7 +131,7 @@ impl Known {
         proofs: &dyn ConsistencyProofs,
     ) -> Result<NoteSignature, String> {
         let size = signed.checkpoint().size();
-        // Once more if it names another size to start from.
+        // Retries once if the witness names a different size to start from.
         for _ in 0..2 {
             let proof = proofs.prove(self.size, size).await?;
             let request = AddCheckpoint { old_size: self.size, proof, checkpoint: signed.clone() };
@@ -165,7 +165,7 @@ impl Known {
         let key = &self.witness.key;
         let mut signatures = body.lines().filter_map(|line| line.parse::<NoteSignature>().ok());
         let own =
-            signatures.find(|signature| key.names(signature)).ok_or("its response has no signature of its vkey")?;
+            signatures.find(|signature| key.names(signature)).ok_or("its response has no signature by its vkey")?;
         match key.verify(signed.note().text(), own.signature()) {
             Ok(_) => Ok(own),
             Err(_) => Err("its signature is not valid".to_owned()),

@@ -1,5 +1,5 @@
-//! The examples of configurations and catalogues in the documents load; every key is in a document, and none that does not
-//! exist.
+//! The examples of configurations and catalogues in the documents load; every key is documented, and no document names
+//! one that does not exist.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -16,7 +16,7 @@ const OTHER_FILES: [(&str, &str); 3] = [
     ("[env]", "Cargo's configuration"),
 ];
 
-/// What looks like the name of a key, or of its variable.
+/// Words that look like a key's name, or its variable's, but are not.
 const NO_KEYS: [(&str, &str); 10] = [
     ("limits.output_tokens", "a key of catalogues"),
     ("log.checkpoint", "a file"),
@@ -30,7 +30,7 @@ const NO_KEYS: [(&str, &str); 10] = [
     ("migrate_to", "a variable of the command line"),
 ];
 
-/// How a part of a catalogue begins, and what it needs before and after it.
+/// The beginnings of catalogue fragments, with the text to put before and after each.
 const CATALOGUE_PARTS: [(&str, &str, &str); 4] = [
     (r#"{"path""#, "", ""),
     (r#""price""#, r#"{"path": "/x", "method": "POST", "metered": true, "#, "}"),
@@ -49,7 +49,7 @@ const CATALOGUE_PARTS: [(&str, &str, &str); 4] = [
     ),
 ];
 
-/// The catalogue that JSON is, or is a part of.
+/// The catalogue that a piece of JSON is, or belongs to.
 fn catalogue(json: &str) -> Option<String> {
     if json.contains("\"endpoints\": [") {
         return Some(json.to_owned());
@@ -74,7 +74,7 @@ fn examples_of_configurations_and_catalogues_load() {
             let is_other = OTHER_FILES.iter().any(|(start, _)| text.starts_with(start));
             let problem = match kind.as_str() {
                 "toml" if !is_other => {
-                    // Sections of what clients see need it, and most examples are of one section.
+                    // Sections about what clients see need it, and most examples show a single section.
                     let url =
                         if text.contains("public_url") { "" } else { "public_url = \"https://api.example.com\"\n" };
                     loaded(&format!("{url}{text}")).err()
@@ -97,7 +97,7 @@ fn code(text: &str) -> impl Iterator<Item = &str> {
     text.split('`').skip(1).step_by(2)
 }
 
-/// The keys that the tables of a section document, and what the rest of its rows names below them.
+/// The keys documented by a section's tables, and the names in the rest of their rows.
 fn documented(file: &str, heading: &str, section: &str) -> (BTreeSet<String>, BTreeSet<String>) {
     let text = std::fs::read_to_string(root().join(file)).unwrap();
     let (_, text) = text.split_once(&format!("\n{heading}\n")).unwrap();
@@ -140,7 +140,7 @@ fn documents_name_every_key_and_no_others() {
 
     let sections: BTreeSet<_> = schema.iter().filter_map(|key| Some(key.split_once('.')?.0)).collect();
     let mut wrong = Vec::new();
-    // Decisions have names of their time.
+    // Decision records use the names of their time.
     for (file, document) in documents().iter().filter(|(file, _)| !file.starts_with(Path::new("docs/adr"))) {
         for span in &document.code_spans {
             let name = match span.code.strip_prefix("METERING_") {

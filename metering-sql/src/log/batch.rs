@@ -1,4 +1,4 @@
-//! What waits in `log_batch` until the log has it, as it is packed.
+//! The packed contents of `log_batch`, where commits wait until they are in the log.
 
 use metering_core::access::KeyNumber;
 use metering_core::charging::{UsageChange, UsageKind};
@@ -12,7 +12,7 @@ use crate::fault::{Result, corrupt};
 pub(super) enum Batch {
     /// The usage of one commit.
     Commit(Vec<Usage>),
-    /// What an account had used before it was imported.
+    /// An account's usage from before it was imported.
     Import { account: i64, atoms: i64 },
 }
 
@@ -20,7 +20,7 @@ pub(super) enum Batch {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Usage {
     account: i64,
-    /// PostgreSQL's numbers of lines are random.
+    /// On PostgreSQL, line numbers are random.
     #[serde(with = "postcard::fixint::le")]
     line: i64,
     /// How many days before the commit the requests are booked.
@@ -72,7 +72,7 @@ impl Usage {
     /// The change, if it was committed at `at`.
     pub(super) fn change(&self, at: Timestamp) -> Result<UsageChange<i64, i64>> {
         let Self { account, line, days_before, key, kind, calls, atoms } = *self;
-        let unknown = || corrupt(format_args!("log_batch.changes: {kind} is no kind of usage"));
+        let unknown = || corrupt(format_args!("log_batch.changes: {kind} is not a kind of usage"));
         Ok(UsageChange {
             account,
             day: Day::from_unix_days(at.day().unix_days().saturating_sub(days_before)),

@@ -24,7 +24,7 @@ pub(super) const LINES: Table = Table {
     columns: &[Own("number"), Own("route_template"), Own("http_method"), Own("source")],
 };
 
-/// The row also has why the epoch began, and who has the lease.
+/// The row also has the reason for the epoch, and the holder of the lease.
 impl Record for LogEpoch {
     const TABLE: Table = Table {
         name: "log_epoch",

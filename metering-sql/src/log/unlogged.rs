@@ -1,4 +1,4 @@
-//! What is committed and not in the log, in the order in which the log should have it.
+//! What is committed but not in the log yet, in the order in which it should be logged.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -196,8 +196,8 @@ async fn entries(db: &mut dyn Executor, after: i64, most: usize) -> Result<VecDe
     db.query(sql, &values![after, count(most)]).await?.iter().map(entry).collect()
 }
 
-/// Rows of `log_batch` in order, until they have `most` postings. PostgreSQL may show one later than others with higher
-/// ids, but not than later ones of the same account: they get their ids under the locks of their meters.
+/// Rows of `log_batch` in order, until they have `most` postings. On PostgreSQL, one may become visible after others
+/// with higher ids, but never after later ones of the same account: ids are assigned under the locks of the meters.
 async fn batches(db: &mut dyn Executor, most: usize) -> Result<VecDeque<Change>> {
     let sql = "SELECT id, at, changes FROM log_batch WHERE id > ?1 ORDER BY id LIMIT ?2";
     let (mut changes, mut last, mut size) = (VecDeque::new(), i64::MIN, 0);

@@ -30,7 +30,7 @@ pub(crate) fn commits(connection: &Connection, after: i64, most: usize) -> Resul
     Ok(commits)
 }
 
-/// Ledger entries are in the ledger too, and holds leave the funds as they are.
+/// Ledger entries are in the ledger too, and holds do not change the funds.
 fn usage((account, change): &(i64, Change), at: Timestamp) -> Option<UsageChange<i64, i64>> {
     let Change::Usage(usage) = change else { return None };
     Some(UsageChange {

@@ -19,11 +19,11 @@ use crate::table::write_pairs;
 /// Begin the log, and create the key that signs it if the file does not exist.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-From now on, every posting goes into the log. A server appends and signs it; set its log.key_file to the file. Clients
-trust the log by its verifier key: publish that in a place that is not the service itself. The file is readable by its
-owner only, and belongs to whoever runs the command. Keep it out of backups of the database: whoever restores one must
-not be able to sign a shorter log. Charges wait while the funds of all accounts are noted. On PostgreSQL, first stop all
-servers of earlier versions: what they charge would not be in the log.
+From now on, every posting goes into the log. A server appends to the log and signs it; set its log.key_file to the
+file. Clients trust the log by its verifier key: publish it somewhere outside the service. The file is readable by its
+owner only, and belongs to whoever runs the command. Keep it out of backups of the database: otherwise anyone who
+restores one could sign a shorter log. Charges wait while the funds of all accounts are recorded. On PostgreSQL, first
+stop all servers of earlier versions: their charges would be missing from the log.
 
 Examples:
   metering admin log init /etc/metering/log.pem --public-url https://api.example.com
@@ -35,14 +35,14 @@ pub(super) struct InitArgs {
     format: Format,
 }
 
-/// End the log, and begin another one under a new origin: after the store was restored or moved.
+/// End the log and begin a new one with a new origin, after the store was restored or moved.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-A restored store lacks postings that its log has shown to others. The log cannot go on like that: whoever follows it
-would take it for a fork. The first entry of the new epoch has the size and root of the old one in this store, and the
-next ones have the funds of all accounts. Clients need the new verifier key. A move does not copy the log: there, --after
-has the number of its last epoch, and no entry names it. If the key was stolen, name a file that does not exist yet, for
-a new one. Asks for confirmation, unless --yes is given.
+A restored store lacks postings that its log has already published. The log cannot continue like that: anyone who
+follows it would see a fork. The first entry of the new epoch has the size and root of the old one in this store, and
+the next ones have the funds of all accounts. Clients need the new verifier key. A move does not copy the log: pass
+the number of its last epoch with --after; the new epoch has no entry about it. If the key was stolen, name a file
+that does not exist yet: it gets a new key. Asks for confirmation, unless --yes is given.
 
 Examples:
   metering admin log new-epoch /etc/metering/log.pem --because restored --public-url https://api.example.com
@@ -50,10 +50,10 @@ Examples:
 pub(super) struct NewEpochArgs {
     #[command(flatten)]
     signer: Signer,
-    /// Why the log cannot go on: restored (from a backup) or moved (from another database).
+    /// Why the log cannot continue: restored (from a backup) or moved (from another database).
     #[arg(long, value_name = "WHY", value_parser = because)]
     because: EpochReason,
-    /// The last epoch in the database that the store was moved from, as `metering admin migrate` says it.
+    /// The last epoch in the database that the store was moved from, as `metering admin migrate` printed it.
     #[arg(long, value_name = "EPOCH", value_parser = clap::value_parser!(u32).range(1..))]
     after: Option<u32>,
     /// Do not ask for confirmation.
@@ -80,8 +80,10 @@ impl InitArgs {
     pub(super) async fn run(self, session: &Session, out: &mut dyn Write) -> Result<(), Failure> {
         let store = session.database().await?.store();
         if let Some(LogEpoch { origin, began_at, .. }) = store.log_epochs().await?.pop() {
-            let advice = "only a store that was restored or moved needs another (`metering admin log new-epoch`)";
-            return Err(Failure::Conflict(format!("the log {origin} is open since {began_at}, and goes on; {advice}")));
+            let advice = "only a restored or moved store needs a new epoch (`metering admin log new-epoch`)";
+            return Err(Failure::Conflict(format!(
+                "the log {origin} has been open since {began_at} and can continue; {advice}"
+            )));
         }
         let origin = self.signer.origin(session, 1)?;
         begin(&self.signer, &Administration::new(store), session.action(), (origin, EpochReason::Init, None))

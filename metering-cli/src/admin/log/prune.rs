@@ -14,12 +14,13 @@ use crate::confirm::confirm;
 use crate::failure::Failure;
 use crate::output::{Format, write_json};
 
-/// Delete the entries of the log from before a day. Their hashes stay, so that the log can still be followed.
+/// Delete the log's entries from before a day. Their hashes stay, so that the log can still be followed.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Entries go in groups of 256 that are all older. The newest ones stay, however old. What goes cannot be in statements any
-more, receipts of that time cannot be checked against the log, and nobody can audit the log from its beginning: keep a
-backup for as long as you must answer for these bills. Asks for confirmation, unless --yes is given.
+Entries are deleted in groups of 256, once the whole group is older. The newest ones stay, however old. Deleted
+entries can no longer appear in statements, receipts from that time can no longer be checked against the log, and
+nobody can audit the log from its beginning: keep a backup for as long as you are accountable for these bills. Asks
+for confirmation, unless --yes is given.
 
 Examples:
   metering admin log prune --before 2025-01-01 --dry-run
@@ -28,7 +29,7 @@ pub(super) struct PruneArgs {
     /// The first UTC day whose entries stay.
     #[arg(long, value_name = "DAY")]
     before: Day,
-    /// Say what would go, and delete nothing.
+    /// Show what would be deleted, and delete nothing.
     #[arg(long)]
     dry_run: bool,
     /// Do not ask for confirmation.
@@ -38,7 +39,7 @@ pub(super) struct PruneArgs {
     format: Format,
 }
 
-/// What goes of an epoch.
+/// What is pruned from an epoch.
 #[derive(Debug)]
 struct Plan {
     epoch: LogEpoch,
@@ -50,7 +51,7 @@ struct Plan {
 struct Pruned {
     epoch: u32,
     origin: String,
-    /// How many entries went, or would.
+    /// How many entries were deleted, or would be.
     entries: u64,
     /// The first one that stays.
     first_entry: u64,
@@ -85,7 +86,7 @@ impl PruneArgs {
 
     fn write(&self, out: &mut dyn Write, pruned: &[Pruned]) -> Result<(), Failure> {
         if pruned.is_empty() {
-            return Ok(writeln!(out, "The log has nothing from before {} that can go.", self.before)?);
+            return Ok(writeln!(out, "The log has nothing from before {} that can be deleted.", self.before)?);
         }
         let verb = if self.dry_run { "Would delete" } else { "Deleted" };
         for Pruned { origin, entries, first_entry, .. } in pruned {
@@ -100,7 +101,7 @@ impl Plan {
     async fn of(store: &dyn FullStore, epoch: LogEpoch, before: Day) -> Result<Option<Self>, StoreError> {
         let ever = Timestamp::from_unix_millis(i64::MAX);
         let older = store.bundles_of(epoch.number, before.start(), ever).await?.start;
-        // As the store does: what the sequencer reads when it restarts stays, and so does the last bundle.
+        // The same as in the store: what the sequencer reads when it restarts stays, and so does the last bundle.
         let needed = if epoch.ended_at.is_none() { epoch.swept_from } else { epoch.size };
         let below = older.min(needed / BUNDLE).min(epoch.size.saturating_sub(1) / BUNDLE);
         Ok((below > epoch.minimum).then_some(Self { epoch, below }))

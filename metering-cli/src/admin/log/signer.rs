@@ -38,11 +38,11 @@ impl Signer {
                 Failure::Usage("no public URL: name it with --public-url, or a configuration with --config".to_owned())
             })?,
         };
-        let unfit = "cannot be the URL of a log: it must be an http(s) URL without spaces and plus signs";
+        let unfit = "cannot be the URL of a log: it must be an http(s) URL without spaces or plus signs";
         log_origin(&url, epoch).ok_or_else(|| Failure::Usage(format!("{url:?} {unfit}")))
     }
 
-    /// Whether the file exists, or something else of its name.
+    /// Whether something with the file's name exists.
     pub(super) fn exists(&self) -> bool {
         self.file.symlink_metadata().is_ok()
     }

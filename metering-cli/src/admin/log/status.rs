@@ -23,7 +23,7 @@ pub(super) const BUNDLE: u64 = 256;
 #[derive(Debug, Args)]
 #[command(after_help = "\
 While a server with the key runs, postings are in the log after a second or two, and the published checkpoint has nearly all
-entries. If they stay out, no server signs the log: look at the servers' logs. At most 10000 are counted.
+entries. If they don't appear, no server is signing the log: look at the servers' own logs. At most 10000 are counted.
 
 Examples:
   metering admin log status
@@ -55,7 +55,7 @@ struct Epoch {
     published: Option<u64>,
 }
 
-/// What is committed and not in the log.
+/// What is committed but not in the log yet.
 #[derive(Debug, Serialize)]
 struct Waiting {
     unlogged: usize,

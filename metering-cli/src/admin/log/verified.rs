@@ -29,7 +29,7 @@ impl VerifiedLog {
         if self.faults.is_empty() {
             return Ok(writeln!(
                 out,
-                "Log entries verified: {}. All lead to the roots of their epochs.",
+                "Log entries verified: {}. All hash to the roots of their epochs.",
                 self.entries
             )?);
         }

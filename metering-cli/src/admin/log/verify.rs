@@ -14,7 +14,7 @@ use crate::progress::{Progress, Unit};
 /// Hash the log again, and compare it with its tiles, its roots and the accounts' funds. Exit code 3 if any differs.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Reads the whole log. `metering admin verify` does it too, if there is a log.
+Reads the whole log. `metering admin verify` does this too, if there is a log.
 
 Examples:
   metering admin log verify
@@ -47,7 +47,7 @@ impl VerifyArgs {
             found.write(out)
         };
         let printed = printed.and_then(|()| Ok(out.flush()?));
-        // Even if printing failed: a fault must not end in exit code 0 because of a closed pipe.
+        // Checked even if printing failed: a closed pipe must not turn a fault into exit code 0.
         found.outcome()?;
         printed
     }

@@ -144,7 +144,7 @@ mod tests {
         let file = file.to_str().unwrap();
         let receipt = fs::read_to_string(vector("receipt.txt")).unwrap();
         let changed = receipt.replacen("eyJ2Ijox", "eyJ2Ijoy", 1);
-        for (text, expected) in [(changed, "is not one of those that were signed"), (String::new(), "has six")] {
+        for (text, expected) in [(changed, "is not one of the signed ones"), (String::new(), "has six")] {
             fs::write(file, text).unwrap();
             let failure = run(file, &vector("keys.json")).await.unwrap_err();
             assert_eq!(failure.exit_code(), 1);

@@ -26,8 +26,8 @@ use crate::new_file::NewFile;
 use crate::output::{Format, write_json};
 use crate::table::{printable, write_pairs};
 
-/// How far from the ends of a statement the posting of a receipt may be in another one: commits that are still in flight
-/// then, and clocks that differ.
+/// A receipt's posting this close to the start or end of a statement may be in the adjacent one, because of commits in
+/// flight and clock skew.
 const EDGE: Duration = Duration::from_secs(60);
 
 /// Get statements of the account from the service's log, and verify them.
@@ -50,7 +50,7 @@ enum Command {
     Verify(VerifyArgs),
 }
 
-/// Get the statement of a day or a month (UTC): every change of the account's funds, with proofs.
+/// Get the statement of a day or a month (UTC): every change to the account's funds, with proofs.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 The pages of a long statement are JSON documents, one per line. `metering statement verify` reads them all.
@@ -75,9 +75,9 @@ struct GetArgs {
 /// Verify a statement: signature, numbers, sums, and that the log has each line.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-With --receipt, also checks that the statement has the requests of your receipts.
+With --receipt, also checks that the statement contains the requests of your receipts.
 
-Exit code 3: the statement was changed, does not add up, or is not borne out by the log or the receipts.
+Exit code 3: the statement was changed, does not add up, or does not match the log or the receipts.
 
 Examples:
   metering statement verify november.json
@@ -91,14 +91,14 @@ struct VerifyArgs {
     /// A verifier key of the log (NAME+ID+KEY), by default those that the service publishes. Repeat it for several.
     #[arg(long = "log-key", value_name = "KEY")]
     log_keys: Vec<VerifierKey>,
-    /// Files with signed receipts of requests that the statement must have.
+    /// Files with signed receipts whose requests the statement must contain.
     #[arg(long = "receipt", value_name = "FILE", num_args = 1..)]
     receipts: Vec<PathBuf>,
     #[command(flatten)]
     format: Format,
 }
 
-/// What was found, with `--json`.
+/// The result, as `--json` prints it.
 #[derive(Debug, Serialize)]
 struct Report {
     issuer: String,
@@ -248,14 +248,14 @@ impl VerifyArgs {
     }
 }
 
-/// The keys with the name of the log. Others of its operator do not count: a second log that nobody watches, signed with
-/// the key that readers know, would pass for the first.
+/// The keys with the name of the log. The operator's other keys do not count: otherwise a second log that nobody
+/// watches, signed with a key that readers know, would pass for the first.
 fn of_log(mut keys: Vec<VerifierKey>, origin: &str) -> Vec<VerifierKey> {
     keys.retain(|key| key.name().as_str() == origin);
     keys
 }
 
-/// What it means that no line of a statement is left for a receipt.
+/// Explains why no line of a statement matches a receipt.
 fn contradiction(file: &str, receipt: &ReceiptPayload, report: &Report) -> Failure {
     let is_within = receipt.at >= report.from && receipt.at < report.until;
     if is_within && receipt.account.as_str() == report.org_id && receipt.issuer == report.issuer {
@@ -264,7 +264,7 @@ fn contradiction(file: &str, receipt: &ReceiptPayload, report: &Report) -> Failu
         if !is_inside {
             return Failure::Failed(format!(
                 "the statement does not have {} at {} ({file}), less than a minute from its start or end: verify the \
-                 statement of the time after it too, which may have it. If that has not, keep all of them as evidence",
+                 adjacent statement too, which may have it. If it does not, keep all of them as evidence",
                 receipt.request, receipt.at
             ));
         }
@@ -278,7 +278,7 @@ fn contradiction(file: &str, receipt: &ReceiptPayload, report: &Report) -> Failu
             "it belongs to another statement".to_owned()
         }
         (Some(log), _) if *log != report.log => {
-            format!("it is in another log ({log}), which only statements of that time have")
+            format!("it is in another log ({log}), and only statements from that time have it")
         }
         (_, Some(by)) if receipt.at >= report.until && !report.complete => {
             format!("the log had not got that far: get the statement again, after {by} at the latest")
@@ -292,7 +292,7 @@ fn contradiction(file: &str, receipt: &ReceiptPayload, report: &Report) -> Failu
 }
 
 impl Report {
-    /// A report with another page.
+    /// The report with another page added.
     fn with(before: Option<Self>, page: &StatementSummary, receipts: usize) -> Result<Self, Failure> {
         let funds = |state: Option<ChainHead>| state.map(|state| state.funds);
         let before = before.unwrap_or_else(|| Self {
@@ -313,7 +313,7 @@ impl Report {
             log_size: 0,
             receipts,
         });
-        let too_much = || Failure::Discrepancies("the lines add up to more than can be".to_owned());
+        let too_much = || Failure::Discrepancies("the sum of the lines is out of range".to_owned());
         let (mut requests, mut used, mut added) = (before.requests, before.used, before.added);
         for line in &page.lines {
             if let Posting::Usage { calls, .. } = &line.posting {

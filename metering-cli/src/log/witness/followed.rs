@@ -1,6 +1,6 @@
 //! The logs that a witness follows, with the checkpoint of each that it cosigned last.
 //!
-//! Deciding and keeping are one step per log: a cosignature leaves only when the file that says so is on disk.
+//! Deciding and saving are one step per log: a cosignature is sent only once the file that records it is on disk.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -45,7 +45,7 @@ pub(crate) enum NotCosigned {
 }
 
 impl FollowedLogs {
-    /// Follows the logs that these keys are named after, from what is in the folder.
+    /// Follows the logs that these keys are named after, starting from the checkpoints in the folder.
     ///
     /// # Errors
     /// When another process uses the folder, it cannot be written, or a file in it is damaged.
@@ -67,8 +67,9 @@ impl FollowedLogs {
         Ok(Self { witness, by_origin, _lock: lock })
     }
 
-    /// Decides on the body of `POST /add-checkpoint`, and keeps what is cosigned. Returns the body of the response. Blocks
-    /// while another checkpoint of the same log is decided on, and for as long as the file system does.
+    /// Decides on the body of `POST /add-checkpoint`, and saves the checkpoint if it is cosigned. Returns the body of
+    /// the response. Blocks while another checkpoint of the same log is being decided on, and while the file system
+    /// blocks.
     ///
     /// # Errors
     /// When the checkpoint is refused, or cannot be kept.
@@ -77,13 +78,13 @@ impl FollowedLogs {
         let mut locked = None;
         let follows = |origin: &str| {
             let log = self.by_origin.get(origin)?;
-            // A panic leaves what is in the file: it is changed last.
+            // Even after a panic, this is what the file holds: it is updated last.
             let latest = log.latest.lock().unwrap_or_else(PoisonError::into_inner);
             let (_, latest) = locked.insert((log, latest));
             Some(WitnessedLog { keys: log.keys.clone(), latest: **latest })
         };
         let decided = self.witness.add_checkpoint(body, follows, now_seconds);
-        // Logs cause other refusals in normal operation.
+        // Logs cause the other refusals even in normal operation.
         if let (Err(refusal @ Refusal::Inconsistent), Some((log, _))) = (&decided, &locked) {
             notice(&format!("Not cosigned: {refusal}. The log's key is {}", log.keys[0]));
         }
@@ -115,7 +116,7 @@ fn of_each_log(keys: Vec<VerifierKey>) -> BTreeMap<String, Vec<VerifierKey>> {
     logs
 }
 
-/// The folder, which is made if it does not exist, locked until the file is dropped.
+/// Creates the folder if it does not exist, and locks it until the returned file is dropped.
 fn locked(folder: &Path) -> Result<File, Failure> {
     let failed = |error: io::Error| cannot_write(folder, &error);
     fs::create_dir_all(folder).map_err(failed)?;

@@ -1,4 +1,4 @@
-//! The HTTP server of a witness (C2SP `tlog-witness`), with limits on what strangers can take up.
+//! The HTTP server of a witness (C2SP `tlog-witness`), with limits on what unauthenticated clients can use.
 
 use std::convert::Infallible;
 use std::fmt::Display;
@@ -26,10 +26,10 @@ use crate::output::notice;
 
 /// Further connections wait until one of them ends.
 const MAX_CONNECTIONS: usize = 256;
-/// For the head of a request, and for how long a connection may be idle before it.
+/// For a request's head, and for the idle time before it.
 const HEAD_TIMEOUT: Duration = Duration::from_secs(60);
 const BODY_TIMEOUT: Duration = Duration::from_secs(10);
-/// A proof of 63 hashes has 3 KiB, and a checkpoint with many signatures some more.
+/// A proof of 63 hashes takes 3 KiB, and a checkpoint with many signatures a little more.
 const MAX_BODY_BYTES: usize = 64 * 1024;
 /// The pause after a failed accept, most likely because the process is out of file descriptors.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
@@ -55,7 +55,7 @@ pub(crate) async fn serve(listener: TcpListener, logs: FollowedLogs) -> Infallib
         let service = service_fn(move |request| respond(Arc::clone(&logs), request));
         let connection = http.serve_connection(TokioIo::new(stream), service);
         tokio::spawn(async move {
-            // A connection that broke concerns its client only.
+            // A broken connection affects only its client.
             let _ = connection.await;
             drop(permit);
         });
@@ -76,7 +76,7 @@ async fn add_checkpoint(logs: Arc<FollowedLogs>, body: Incoming) -> Reply {
     let body = match timeout(BODY_TIMEOUT, Limited::new(body, MAX_BODY_BYTES).collect()).await {
         Ok(Ok(body)) => body.to_bytes(),
         Ok(Err(error)) if error.is::<LengthLimitError>() => {
-            let problem = format!("the body has over {MAX_BODY_BYTES} bytes\n");
+            let problem = format!("the body is larger than {MAX_BODY_BYTES} bytes\n");
             return text(StatusCode::PAYLOAD_TOO_LARGE, problem);
         }
         Ok(Err(_)) => return text(StatusCode::BAD_REQUEST, "the body broke off\n"),
@@ -93,7 +93,9 @@ async fn add_checkpoint(logs: Arc<FollowedLogs>, body: Incoming) -> Reply {
 
 /// The checkpoint of a log that was cosigned last, for monitors.
 async fn checkpoint(logs: &FollowedLogs, path: &str) -> Reply {
-    let Some(file) = logs.file(path) else { return text(StatusCode::NOT_FOUND, "this witness follows no such log\n") };
+    let Some(file) = logs.file(path) else {
+        return text(StatusCode::NOT_FOUND, "this witness does not follow that log\n");
+    };
     match tokio::fs::read(file).await {
         Ok(kept) => text(StatusCode::OK, kept),
         Err(error) if error.kind() == ErrorKind::NotFound => {
@@ -108,7 +110,7 @@ fn refused(refusal: &Refusal) -> Reply {
     reply(status, refusal.content_type(), refusal.body())
 }
 
-/// The cause is for the operator of the witness, not for strangers.
+/// The cause is for the operator of the witness, not for clients.
 fn failed(cause: &dyn Display) -> Reply {
     notice(&format!("A request failed: {cause}"));
     text(StatusCode::INTERNAL_SERVER_ERROR, "the witness failed; try again later\n")

@@ -1,4 +1,4 @@
-//! The log of every posting: how it begins and goes on, what is verified, and what is pruned.
+//! The log of every posting: how it begins and continues, what is verified, and what is pruned.
 
 use std::time::Duration;
 
@@ -46,7 +46,7 @@ fn a_log_begins_once_and_clients_pin_its_key() {
     assert_eq!(KeyRing::parse([pem.as_str()]).unwrap().signing().public(), verifier.key());
     assert_eq!(mode(&program.path("log.pem")), 0o600);
 
-    program.refuses(&[(INIT, 5, "the log example.com/api/log/1 is open since")]);
+    program.refuses(&[(INIT, 5, "the log example.com/api/log/1 has been open since")]);
     program.documents(&[
         ("audit", &[("/entries/0/action", "\"log.begin\""), ("/entries/0/subject", "\"example.com/api/log/1\"")]),
         ("log status", &[("/epochs/0/entries", "0"), ("/epochs/0/published", "null"), ("/unlogged", "1")]),
@@ -81,7 +81,7 @@ fn a_restored_or_moved_store_begins_a_new_epoch() {
 #[test]
 fn verifications_hash_the_log_too() {
     let program = with_log();
-    let log = "Log entries verified: 0. All lead to the roots of their epochs.\n";
+    let log = "Log entries verified: 0. All hash to the roots of their epochs.\n";
     let books = "Accounts verified: 1. Everything adds up exactly.\n";
     assert_eq!(program.run("log verify").success(), log);
     assert_eq!(program.run("verify").success(), format!("{books}{log}"));
@@ -127,7 +127,7 @@ fn old_entries_are_pruned_and_the_newest_stay() {
         ("log prune --before yesterday", 2, "--before"),
     ]);
     program.documents(&[("log status", &[("/epochs/0/first_entry", "0")])]);
-    let nothing = "The log has nothing from before 1970-01-02 that can go.\n";
+    let nothing = "The log has nothing from before 1970-01-02 that can be deleted.\n";
     assert_eq!(program.run("log prune --before 1970-01-02").success(), nothing);
     let prune = "log prune --before 1970-01-03 --yes";
     assert_eq!(program.run(prune).success(), would.replace("Would delete", "Deleted"));

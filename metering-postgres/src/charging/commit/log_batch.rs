@@ -1,9 +1,9 @@
-//! Notes the usage of a commit for the log, if one is open.
+//! Records the usage of a commit for the log, if one is open.
 //!
 //! The condition is evaluated in the last round trip, after the meters are locked, and
-//! [`begin_log`](metering_core::store::LogStore::begin_log) locks the table of meters against that. So a commit either ends
-//! before the log begins, and is in the funds that it begins with, or sees that it is open. The row gets its id under the
-//! locks too: those of an account are in the order of its commits.
+//! [`begin_log`](metering_core::store::LogStore::begin_log) locks the table of meters against that. So a commit either
+//! ends before the log begins, and is part of the opening funds, or sees that the log is open. The row gets its id
+//! under the locks too: those of an account are in the order of its commits.
 
 use metering_core::Timestamp;
 use metering_core::charging::Changes;

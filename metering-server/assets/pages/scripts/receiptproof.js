@@ -26,7 +26,7 @@ export async function verifyReceipt(text, set) {
   if (base64url(root) !== batch.root) throw new ReceiptFault("It was changed: it is not one of the receipts that were signed.");
   const stated = json(statement, "Its payload");
   if (stated.v !== 1) throw new ReceiptFault(`It has version ${stated.v} of the format, which this page cannot read.`);
-  if (stated.iss !== batch.iss) throw new ReceiptFault(`It says that it is from ${stated.iss}, and its signature that it is from ${batch.iss}.`);
+  if (stated.iss !== batch.iss) throw new ReceiptFault(`It says that it is from ${stated.iss}, but its signature is from ${batch.iss}.`);
   return stated;
 }
 

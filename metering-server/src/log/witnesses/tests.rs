@@ -1,4 +1,4 @@
-//! The client against witnesses that keep to the rule, and some that do not.
+//! The client against witnesses that follow the protocol, and some that do not.
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -88,7 +88,7 @@ fn read_request(connection: &mut TcpStream) -> String {
     }
 }
 
-/// The rule of witnesses, for one that cosigned `latest` last.
+/// The protocol's rule, for a witness that last cosigned `latest`.
 fn witness(latest: Option<Seen>) -> Respond {
     Box::new(move |body| {
         let log = WitnessedLog { keys: vec![log_signer().verifier().clone()], latest };

@@ -108,33 +108,38 @@ fn applied_catalogue_takes_effect_on_all_nodes_at_the_same_time() {
     let (first, _) = call(&nodes[0], &account.api_key);
     let at = apply(&site, 7);
     wait_for(at.saturating_sub(Duration::from_secs(8)));
-    // Each node has its own load; an observed response has the time it came.
+    // Each node has its own load; an observed response has the time it came. Nodes switch by their own clocks.
     let seen = Arc::new(Mutex::new(Vec::new()));
     let applied = first + 1;
-    until("enough requests pay the new price", || {
+    until("enough requests to each node pay the new price", || {
         let loads = nodes.each_ref().map(|node| {
             let requests = vec![request("GET", PATH, Some(&account.api_key), &[])];
             let plan = LoadPlan::new(node.address(), 21, Stop::AfterRequests(200), requests);
-            let seen = Arc::clone(&seen);
+            let (seen, node) = (Arc::clone(&seen), node.address());
             load::start(plan, move |response| {
                 let charged = Credits::from_printed(response.header("x-bds-credit-charged").unwrap()).unwrap();
                 let version: u32 = response.header("x-bds-price-version").unwrap().parse().unwrap();
-                seen.lock().unwrap().push((SystemClock.now(), version, charged));
+                seen.lock().unwrap().push((SystemClock.now(), version, charged, node));
             })
         });
         for result in loads.map(load::RunningLoad::join) {
             assert_eq!((result.errors, result.responses()), (0, result.with_status(200)), "{:?}", result.by_status);
         }
-        seen.lock().unwrap().iter().filter(|(_, version, _)| *version == applied).count() > 64
+        let seen = seen.lock().unwrap();
+        let is_enough = |node: &Server| {
+            seen.iter().filter(|(_, version, _, of)| (*version, *of) == (applied, node.address())).count() > 64
+        };
+        nodes.iter().all(is_enough)
     });
     let seen = seen.lock().unwrap();
-    let old_price = seen.iter().find(|(_, version, _)| *version == first).expect("before the switch").2;
+    let old_price = seen.iter().find(|(_, version, ..)| *version == first).expect("before the switch").2;
     let new_price = Credits::from_atoms(7 * BASE_CALL);
-    let of = |number: u32| seen.iter().filter(move |(_, version, _)| *version == number);
+    let of = |number: u32| seen.iter().filter(move |(_, version, ..)| *version == number);
     assert!(of(first).count() > 64 && of(applied).count() > 64);
     assert_eq!(of(first).count() + of(applied).count(), seen.len(), "there is no third version");
     assert!(
-        of(first).all(|(.., charged)| *charged == old_price) && of(applied).all(|(.., charged)| *charged == new_price)
+        of(first).all(|(_, _, charged, _)| *charged == old_price)
+            && of(applied).all(|(_, _, charged, _)| *charged == new_price)
     );
     assert!(of(applied).all(|(time, ..)| *time >= at), "nobody pays the new price before {at}");
     // What began before may end later. What begins when the loads have ended is charged the new price everywhere.
