@@ -228,6 +228,8 @@ export const consoleSearch = {
         const next = { ...others.next, running_out: after ? null : "2.10.org" };
         return route.fulfill(json({ ...others, running_out: [{ ...runway, agent_name: after ?? "first" }], next }));
       });
+      const held = [];
+      await page.route("**/admin/health", (route) => held.push(route));
       await visit(page, "Overview");
       await page.waitForSelector('[data-attention="runway"]:has-text("There may be more.")');
       await page.click('[data-attention="runway"] a[href="#/attention"]');
@@ -237,6 +239,10 @@ export const consoleSearch = {
       await page.waitForSelector('[data-attention="runway"]:has-text("2.10.org"):focus');
       assert.equal(await page.locator('[data-attention="runway"]').count(), 2);
       assert.equal(await page.locator("[data-more]").count(), 0);
+      // What arrives later adds its items and does not take the focus away.
+      await Promise.all(held.map((route) => route.continue()));
+      await page.waitForSelector('#attention [role="status"]', { state: "detached" });
+      assert.equal(await page.locator('[data-attention="runway"]:focus').count(), 1);
     }
   },
 };

@@ -19,22 +19,33 @@ const MOST = 5;
  */
 export function attention({ counts, health, isWhole = false }) {
   const most = isWhole ? Infinity : MOST;
-  const place = h("div", {});
+  const [trouble, place, rest] = [h("div", {}), h("ul", { class: "attention", hidden: "" }), h("div", {})];
   const [known, waits] = [{}, new Set(["attention", "metrics", "health"])];
-  const draw = () => {
-    const { attention: found, health: state, metrics } = known;
-    const items = [
-      ...services(state, metrics),
-      ...(found ? KINDS.flatMap((kind) => listed(kind, found)) : []),
-      ...(found ? first(unpaid(found.unpaid), most, "unpaid", "Not paid") : []),
-      ...(found ? first(sinks(found.usage_sinks), most, "sink", "Sink") : []),
-      ...first(unreported(counts), most, "unreported", "No report"),
-    ];
-    const trouble = known.problem && h("p", { class: "notice notice-bad", role: "alert" }, known.problem);
-    const list = items.length > 0 && h("ul", { class: "attention" }, ...items);
-    const none = waits.size > 0 ? h("p", { class: "soft", role: "status" }, "Looking …") : !trouble && !list && h("p", { class: "soft", id: "no-attention" }, "Nothing needs attention.");
-    place.replaceChildren(...[trouble, list, none].filter(Boolean));
+  const parts = { services: [], found: [], unreported: first(unreported(counts), most, "unreported", "No report") };
+  place.append(...parts.unreported);
+  // Replaces the items of one part. Those of the others stay in the page, so that none loses the focus.
+  const put = (name, items) => {
+    for (const old of parts[name]) old.remove();
+    parts[name] = items;
+    const names = Object.keys(parts);
+    const [next] = names.slice(names.indexOf(name) + 1).flatMap((later) => parts[later]);
+    for (const one of items) place.insertBefore(one, next ?? null);
   };
+  const draw = () => {
+    place.hidden = place.children.length === 0;
+    trouble.replaceChildren(...(known.problem ? [h("p", { class: "notice notice-bad", role: "alert" }, known.problem)] : []));
+    const isNone = place.hidden && !known.problem;
+    const none = waits.size > 0 ? h("p", { class: "soft", role: "status" }, "Looking …") : isNone && h("p", { class: "soft", id: "no-attention" }, "Nothing needs attention.");
+    rest.replaceChildren(...(none ? [none] : []));
+  };
+  const drawServices = () => put("services", services(known.health, known.metrics));
+  const drawFound = () =>
+    known.attention &&
+    put("found", [
+      ...KINDS.flatMap((kind) => listed(kind, known.attention)),
+      ...first(unpaid(known.attention.unpaid), most, "unpaid", "Not paid"),
+      ...first(sinks(known.attention.usage_sinks), most, "sink", "Sink"),
+    ]);
   // The items of a kind, and what leads to the rest of them.
   const listed = ({ list, kind, words, items }, found) => {
     const shown = items(found);
@@ -53,6 +64,7 @@ export function attention({ counts, health, isWhole = false }) {
     } catch (error) {
       known.problem = sentence(error);
     }
+    drawFound();
     draw();
     // The button that was pressed is gone with the list.
     const rows = place.querySelectorAll(`[data-attention="${kind}"]`);
@@ -61,16 +73,17 @@ export function attention({ counts, health, isWhole = false }) {
     grown?.focus({ preventScroll: true });
   };
   // A chain that is down makes the health slow: the rest does not wait for it.
-  const take = (name, promise) =>
+  const take = (name, promise, drawPart) =>
     promise.then((value) => (known[name] = value), (error) => (known.problem = sentence(error))).finally(() => {
       waits.delete(name);
+      drawPart();
       draw();
     });
-  take("attention", admin("/attention"));
-  take("metrics", readMetrics().catch(() => null));
-  take("health", health.then(({ value }) => value));
+  take("attention", admin("/attention"), drawFound);
+  take("metrics", readMetrics().catch(() => null), drawServices);
+  take("health", health.then(({ value }) => value), drawServices);
   draw();
-  return h("section", { "aria-labelledby": "attention-title", id: "attention" }, h("h2", { id: "attention-title" }, "Needs attention"), place);
+  return h("section", { "aria-labelledby": "attention-title", id: "attention" }, h("h2", { id: "attention-title" }, "Needs attention"), trouble, place, rest);
 }
 
 const item = (kind, words, ...content) => h("li", { "data-attention": kind }, h("span", { class: `tag ${TAGS[kind] ?? "tag-warn"}` }, words), h("span", {}, ...content));
