@@ -92,7 +92,8 @@ impl<'s> Check<'s> {
     }
 }
 
-/// Whether a failure is that of the check.
+/// Whether a failure is that of the check, or of the one in `log_batch`: this node decided by what it remembered, and it is no
+/// longer so.
 pub(super) fn is_stale(failure: &Failure) -> bool {
     matches!(failure, Failure::Database(error) if error.code() == Some(&SqlState::DIVISION_BY_ZERO))
 }
