@@ -87,6 +87,7 @@ pub mod late_claims;
 pub mod ledger;
 pub mod log;
 pub mod log_leaves;
+mod log_openers;
 pub mod lookups;
 pub mod members;
 mod model;
@@ -137,6 +138,7 @@ pub mod webhooks;
 
 pub use agreement::agrees_with_model;
 pub use key_agreement::openers_agree_on_keys;
+pub use log_openers::openers_notice_a_log;
 pub use operation::{
     AuthorizationOperation, HoldStep, Item, KeyOperation, Operation, Price, Sale, Signup, operations,
     operations_by_turns,

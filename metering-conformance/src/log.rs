@@ -23,7 +23,7 @@ fn new_epoch(origin: &str) -> NewEpoch {
     NewEpoch { origin: origin.to_owned(), secret: LogSecret::new([7; 32]), reason: EpochReason::Init }
 }
 
-async fn begin(store: &dyn FullStore) -> LogEpoch {
+pub(super) async fn begin(store: &dyn FullStore) -> LogEpoch {
     store.begin_log(new_epoch("log.example/1"), None, NOON).await.unwrap().expect("it is the first")
 }
 
@@ -58,7 +58,7 @@ async fn step(store: &dyn FullStore, epoch: &LogEpoch, found: &Unlogged) -> LogS
 }
 
 /// Appends steps of at most `limit` postings until nothing is left, and returns the postings.
-async fn sequence(store: &dyn FullStore, limit: u32) -> Vec<UnloggedPosting> {
+pub(super) async fn sequence(store: &dyn FullStore, limit: u32) -> Vec<UnloggedPosting> {
     let mut logged = Vec::new();
     loop {
         let epoch = claim(store).await;
@@ -82,7 +82,7 @@ fn added(posting: &UnloggedPosting) -> i64 {
 }
 
 /// The funds of the accounts as the log has them, by row.
-fn sums(logged: &[UnloggedPosting]) -> HashMap<AccountRow, i64> {
+pub(super) fn sums(logged: &[UnloggedPosting]) -> HashMap<AccountRow, i64> {
     let mut sums = HashMap::new();
     for posting in logged {
         let Some(account) = posting.account else { continue };

@@ -23,6 +23,7 @@ mod service;
 mod sessions;
 mod sse;
 mod standalone;
+mod token_scopes;
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -58,6 +59,7 @@ use service::{OtherProcesses, ThisProcess};
 use sessions::{CallPermit, SessionPermit, Sessions};
 use sse::Sse;
 pub(crate) use standalone::run_alone;
+use token_scopes::TokenScopes;
 
 /// Read timeout of responses from another process. Streams send something more often.
 const READ_TIMEOUT: Duration = Duration::from_secs(60);
@@ -76,6 +78,7 @@ pub(crate) struct Mcp {
     cross_origin: CrossOrigin,
     error_links: ErrorLinks,
     accounts: Accounts,
+    token_scopes: TokenScopes,
     sessions: Arc<Sessions>,
     sse: Sse,
     cancelling: Cancelling,
@@ -135,6 +138,7 @@ impl Mcp {
             cross_origin,
             error_links: ErrorLinks::new(config),
             accounts,
+            token_scopes: TokenScopes::default(),
             sessions,
             sse,
             cancelling,
@@ -226,7 +230,7 @@ impl Mcp {
     async fn insufficient_scope(&self, caller: &Caller, headers: &HeaderMap, body: &[u8]) -> Option<Response> {
         let issuer = self.issuer.as_ref()?;
         let needed = self.server.scope_of(&message::called_tool(body)?)?;
-        let has = caller::scopes_of_token(&self.accounts, caller).await.filter(|has| !has.contains(&needed))?;
+        let has = self.token_scopes.without(&self.accounts, caller, needed).await?;
         let message = format!(
             "This access token lacks the scope '{needed}', which the tool needs. Nothing was charged. Ask the account's \
              owner for more access."

@@ -14,7 +14,7 @@
 //! A batch without idempotency keys, updates of holds, volume tiers and limits on tokens skips the first round trip when
 //! this node was the last to commit charges of all its accounts: it is decided with the meters as that commit left them,
 //! and the second round trip begins with the locks and a check that they are still the same. Refusals are never decided so:
-//! only meters that are written are checked.
+//! only meters that are written are checked. Whether a log is open is remembered and checked likewise (`log_batch`).
 
 mod batch;
 mod check;
@@ -120,6 +120,24 @@ impl Batch<'_> {
         if let Some(ended) = self.run_unread(client, (known, left), id, now).await {
             return ended;
         }
+        let has_log = known.has_log();
+        match self.run_read(client, (known, left), id, now).await {
+            Err(TransactionFailure::NotCommitted(failure)) if !has_log && check::is_stale(&failure) => {
+                known.found_log();
+                self.run_read(client, (known, left), id, now).await
+            }
+            ended => ended,
+        }
+    }
+
+    /// Decides with meters that are read, under their locks.
+    async fn run_read(
+        &self,
+        client: &Client,
+        (known, left): (&Known, &RecentMeters),
+        id: TransactionId,
+        now: Timestamp,
+    ) -> Result<Vec<Outcome>, TransactionFailure<Vec<Outcome>>> {
         let mut facts = within(RESPONSE_TIMEOUT, self.lock_and_read(client, known, left, now)).await?;
         let (outcomes, changes) = self.decide(&facts, now)?;
         if changes.is_empty() {
@@ -128,6 +146,7 @@ impl Batch<'_> {
             return Ok(outcomes);
         }
         let folds = self.update(&mut facts, &changes, now)?;
+        let id = (id, known.has_log());
         let written = within(RESPONSE_TIMEOUT, write(client, id, None, &facts.meters, &changes, &folds, now)).await;
         if written.is_ok() {
             keep(left, facts.meters, &facts.token_limits, &changes);
@@ -171,6 +190,7 @@ impl Batch<'_> {
             Ok(folds) => folds,
             Err(failure) => return Some(Err(failure.into())),
         };
+        let id = (id, known.has_log());
         let written =
             within(RESPONSE_TIMEOUT, write(client, id, Some(&seen), &facts.meters, &changes, &folds, now)).await;
         match &written {

@@ -1,11 +1,12 @@
-//! A cache of what never changes: which account and key a secret or a hold belongs to, which account an id, and the
-//! numbers of usage lines. And of what rarely changes: the terms of keys, each with the version of its account that it was read
-//! under (`access`).
+//! A cache of what never changes: which account and key a secret or a hold belongs to, which account an id, the numbers of
+//! usage lines, and that a log is open. And of what rarely changes: the terms of keys, each with the version of its account
+//! that it was read under (`access`).
 //!
 //! It must never hold whether a key is still live without such a version.
 
 use std::collections::hash_map::Entry;
 use std::collections::{BTreeSet, HashMap};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use metering_core::access::{KeyHash, KeyNumber};
@@ -27,6 +28,8 @@ const MAX_KEYS: usize = 262_144;
 #[derive(Debug, Default)]
 pub(crate) struct Known {
     memory: Mutex<Memory>,
+    /// Whether a log was found open. One always is from then on: the next begins when the last one ends.
+    has_log: AtomicBool,
 }
 
 #[derive(Debug, Default)]
@@ -163,6 +166,16 @@ impl Known {
                 memory.holds.remove(&hold.id);
             }
         }
+    }
+
+    /// Whether a log was found open. `false` is never trusted, only tried: commits check it.
+    pub(crate) fn has_log(&self) -> bool {
+        self.has_log.load(Ordering::Relaxed)
+    }
+
+    /// Notes that a log is open.
+    pub(crate) fn found_log(&self) {
+        self.has_log.store(true, Ordering::Relaxed);
     }
 
     /// Clears the cache.

@@ -56,6 +56,12 @@ async fn two_nodes_on_one_schema_number_receipts_without_gaps() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_log_opened_by_another_node_is_noticed_by_the_next_commit() {
+    let (stores, _guard) = fresh_pair().await;
+    metering_conformance::openers_notice_a_log(stores).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn two_nodes_on_one_schema_share_a_token_limit() {
     let (stores, _guard) = fresh_pair().await;
     let stores = stores.into_iter().map(|store| store as Arc<dyn Store>).collect();

@@ -1,7 +1,10 @@
 //! Commits that need no reading first: how many messages they take, and that they never trust what they remember.
 
+use std::time::Duration;
+
 use metering_core::charging::{Outcome, Posting};
 use metering_core::money::{LedgerKind, NewLedgerEntry};
+use metering_core::store::{EpochReason, LogSecret, LogStore, NewEpoch};
 use metering_core::{
     AccountId, ApiKey, Charge, Credits, Decision, NewAccount, RateLimits, Refusal, Store, SystemRandomness,
 };
@@ -17,6 +20,7 @@ struct Scene {
     link: DatabaseProxy,
     node: PostgresStore,
     other: PostgresStore,
+    url: String,
     id: AccountId,
     key: ApiKey,
 }
@@ -34,7 +38,12 @@ impl Scene {
         account.limits = RateLimits::NONE;
         account.entries = vec![NewLedgerEntry::new(LedgerKind::SignupBonus, Credits::from_atoms(credits), "Free")];
         other.create_account(account).await.unwrap();
-        Some(Self { link, node, other, id, key })
+        Some(Self { link, node, other, url, id, key })
+    }
+
+    /// The first node as it is after a restart.
+    async fn restarted(&self) -> PostgresStore {
+        PostgresStore::connect(&self.url.parse().unwrap()).await.unwrap()
     }
 
     /// Charges once on a node, and returns the balance after it, or the refusal.
@@ -85,6 +94,31 @@ async fn a_node_that_charges_alone_commits_in_one_round_trip() {
     assert_eq!(scene.least_messages(40).await, 2);
     let _ = scene.least_messages(24).await;
     assert_eq!(scene.least_messages(10).await, 1);
+    scene.verify().await;
+}
+
+/// The node does not know of the log, and would commit without reading. The charge is made once, and has its leaf.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_log_opened_elsewhere_has_the_next_charge_and_takes_no_more_round_trips() {
+    let Some(scene) = Scene::new(1_000 * PRICE).await else { return };
+    let _ = scene.least_messages(3).await;
+    assert_eq!(scene.least_messages(10).await, 1);
+    let new =
+        NewEpoch { origin: "log.example/1".to_owned(), secret: LogSecret::new([7; 32]), reason: EpochReason::Init };
+    scene.other.begin_log(new, None, NOON).await.unwrap().expect("it is the first");
+    let before = scene.node.account(&scene.id).await.unwrap().unwrap().totals.balance.atoms();
+    assert_eq!(scene.charge(&scene.node).await, Ok(before - PRICE));
+    // This node's first commit reads, and finds the log too.
+    let restarted = scene.restarted().await;
+    assert_eq!(scene.charge(&restarted).await, Ok(before - 2 * PRICE));
+    let epoch = scene.other.claim_log("node-1", Duration::from_secs(9), NOON).await.unwrap().unwrap();
+    let found = scene.other.unlogged(&epoch, 99).await.unwrap();
+    assert_eq!(found.postings.len(), 3, "the opening funds and the two charges");
+    assert_eq!(found.batches.len(), 2);
+    let _ = scene.least_messages(70).await;
+    assert_eq!(scene.least_messages(10).await, 1);
+    let found = scene.other.unlogged(&epoch, 99).await.unwrap();
+    assert_eq!(found.batches.len(), 2 + 70 + 10);
     scene.verify().await;
 }
 

@@ -10,7 +10,7 @@ use sha3::{Digest, Sha3_256};
 use subtle::ConstantTimeEq;
 
 use crate::access::limits::Limits;
-use crate::api::Documents;
+use crate::api::{Documents, PublishedKeys};
 use crate::chains::Readers;
 use crate::chains::progress::ChainProgress;
 use crate::config::Secret;
@@ -47,6 +47,8 @@ pub(crate) struct App {
     pub(crate) receipts: Option<SignedReceipts>,
     /// The log of postings.
     pub(crate) log: Arc<PostingLog>,
+    /// The public keys of both.
+    pub(crate) published_keys: Arc<PublishedKeys>,
     /// Takes payments by card, if that is configured.
     pub(crate) stripe: Option<Arc<Stripe>>,
     pub(crate) metrics: PrometheusHandle,

@@ -6,7 +6,7 @@ use metering_core::wire::{ErrorBody, ErrorCode, ReceiptKeysDocument};
 
 use crate::api::app::App;
 use crate::endpoints::Request;
-use crate::http::{Document, Problem, Reply, cached};
+use crate::http::{Problem, Reply, cached};
 use crate::signed_receipts::SignedReceipts;
 
 /// What can be paid with a request
@@ -35,15 +35,13 @@ pub(crate) async fn x402_json(app: &App, request: Request) -> Result<Reply, Prob
 }
 
 pub(crate) async fn receipt_keys(app: &App, request: Request) -> Result<Reply, Problem> {
-    let logs = app.log.documents().await.map_err(Error::from)?;
-    let keys = app.receipts.as_ref().map(SignedReceipts::keys);
-    if keys.is_none() && logs.is_empty() {
-        return Err(Problem::new(ErrorCode::NotFound, "This service signs no receipts of requests, and no log."));
-    }
-    let document = ReceiptKeysDocument { keys: keys.unwrap_or_default().to_vec(), logs };
-    let json = serde_json::to_vec(&document).map_err(|error| {
-        tracing::error!(%error, "could not serialize the keys as JSON");
-        Problem::internal()
-    })?;
-    Ok(cached(&Document::new("application/jwk-set+json", json), &request.headers))
+    let running = app.log.running().borrow().clone();
+    let read = async {
+        let logs = app.log.documents().await.map_err(Error::from)?;
+        let keys = app.receipts.as_ref().map(SignedReceipts::keys).unwrap_or_default().to_vec();
+        Ok::<_, Problem>(ReceiptKeysDocument { keys, logs })
+    };
+    let none = || Problem::new(ErrorCode::NotFound, "This service signs no receipts of requests, and no log.");
+    let document = app.published_keys.document(running, read).await?.ok_or_else(none)?;
+    Ok(cached(&document, &request.headers))
 }

@@ -5,10 +5,9 @@ use std::sync::Arc;
 
 use http::StatusCode;
 use http::request::Parts;
-use metering_client::calls::keys::{GetKey, OfKey};
 use metering_client::{Client, ClientError};
 use metering_core::access::{ClientAddress, KeyFault, KeyHolder, Scope};
-use metering_core::wire::{ErrorCode, KeyResponse};
+use metering_core::wire::ErrorCode;
 use metering_core::{ApiKey, Credits, Error, Service};
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -31,7 +30,8 @@ pub(crate) struct Caller {
     /// Without a key, the client's network stands for it.
     pub(crate) account: AccountKey,
     pub(crate) has_credit: bool,
-    /// The scopes of an access token; `None` for a key, and where accounts are elsewhere: see [`scopes_of_token`].
+    /// The scopes of an access token; `None` for a key, and where accounts are elsewhere: see
+    /// [`TokenScopes`](super::token_scopes::TokenScopes).
     pub(crate) token: Option<Vec<Scope>>,
 }
 
@@ -114,19 +114,8 @@ fn token_scopes(holder: &KeyHolder) -> Option<Vec<Scope>> {
     holder.secret_expires_at.map(|_| Scope::ALL.into_iter().filter(has).collect())
 }
 
-/// The scopes of the caller's access token; `None` for a key, and if that cannot be found out: then the service decides.
-/// Elsewhere, it takes a request.
-pub(super) async fn scopes_of_token(accounts: &Accounts, caller: &Caller) -> Option<Vec<Scope>> {
-    let Accounts::Elsewhere(client) = accounts else { return caller.token.clone() };
-    let client = client_of(client, caller.key.as_ref()?, caller.address);
-    let response = client.call::<GetKey>(&OfKey::current(), &()).await.ok()?;
-    let key = response.json::<KeyResponse>().ok()?.data;
-    key.secret_expires_at?;
-    Some(Scope::ALL.into_iter().filter(|scope| key.scopes.has(*scope)).collect())
-}
-
 /// The client that asks in the name of a caller.
-fn client_of(client: &Client, key: &ApiKey, address: Option<ClientAddress>) -> Client {
+pub(super) fn client_of(client: &Client, key: &ApiKey, address: Option<ClientAddress>) -> Client {
     let client = client.with_key(key.clone());
     match address {
         Some(address) => client.with_address(address),
@@ -254,41 +243,6 @@ mod tests {
             }
             let found = caller.map(|caller| caller.key.map(|key| key.hash()));
             assert_eq!(found.map_err(|problem| problem.code().status()), expected);
-        }
-    }
-
-    /// A service that says this of the key.
-    #[derive(Debug)]
-    struct Describes(String);
-
-    #[async_trait::async_trait]
-    impl metering_client::Transport for Describes {
-        async fn send(
-            &self,
-            request: http::Request<bytes::Bytes>,
-        ) -> Result<http::Response<metering_client::BodyStream>, metering_client::Unreachable> {
-            assert_eq!(request.uri().path(), "/keys/current");
-            let body = bytes::Bytes::from(self.0.clone());
-            let body = futures_util::StreamExt::boxed(futures_util::stream::iter([Ok(body)]));
-            Ok(http::Response::new(body))
-        }
-    }
-
-    #[tokio::test]
-    async fn scopes_of_a_token_are_asked_for_elsewhere() {
-        let expires = r#", "secret_expires_at": "2026-11-29T10:00:00Z""#;
-        // more of the key, the scopes
-        for (more, expected) in [(expires, Some(vec![Scope::Call])), ("", None), (", broken", None)] {
-            let json = format!(
-                r#"{{"data": {{"id": "key_1", "name": "agent", "parent_id": null, "state": "active", "disabled": false,
-                "limit": null, "limit_remaining": null, "limit_reset": null, "limit_resets_at": null, "usage": 0,
-                "usage_daily": 0, "usage_weekly": 0, "usage_monthly": 0, "last_used_at": null,
-                "created_at": "2026-11-29T09:00:00Z", "expires_at": null, "scopes": ["call"], "routes": [], "networks": [],
-                "requests_per_minute": 0, "requests_per_day": 0, "max_in_flight": 0{more}}}}}"#
-            );
-            let client = Client::new(std::sync::Arc::new(Describes(json)), metering_core::ClientSource::Mcp);
-            let caller = caller(&ApiKey::generate(&SystemRandomness), b"{}");
-            assert_eq!(scopes_of_token(&Accounts::Elsewhere(client), &caller).await, expected, "{more}");
         }
     }
 

@@ -108,6 +108,7 @@ pub(super) fn assemble(
         issuer,
         receipts,
         log,
+        published_keys: Arc::default(),
         stripe: stripe.map(Arc::new),
         metrics: recorder,
         metrics_here: config.admin_listen.is_none(),

@@ -302,7 +302,8 @@ impl Parts {
         let upstreams = assembly::named_upstreams(config, app.gateway.named_upstreams())?;
         let gateway = Arc::new(app.gateway.reconfigured(Arc::clone(&service), headers, upstreams));
         let (pages, documents) = (Arc::new(pages), Arc::new(documents));
-        Ok(Arc::new(App { service, gateway, receipts, pages, documents, ..(**app).clone() }))
+        let published_keys = Arc::default();
+        Ok(Arc::new(App { service, gateway, receipts, published_keys, pages, documents, ..(**app).clone() }))
     }
 
     /// Serves new requests with what was prepared.

@@ -44,6 +44,8 @@ struct CachedSecret {
     load: u32,
 }
 
+const _: () = assert!(size_of::<CachedSecret>() <= 16, "there may be hundreds of thousands");
+
 /// The cache of the writer thread.
 #[derive(Debug, Default)]
 pub(crate) struct Cache {
@@ -114,6 +116,8 @@ impl Cache {
     /// Reads what was added to the journal, and forgets the accounts that it names.
     pub(crate) fn read_journal(&mut self, connection: &Connection) -> Result<()> {
         match self.unfolded.sync(connection)? {
+            // Nothing is cached before the first read, which may be of millions of changes.
+            Touched::Only(_) if self.accounts.len() == 0 => {}
             Touched::Only(accounts) => accounts.iter().for_each(|account| self.forget(*account)),
             Touched::All => self.forget_accounts(),
         }

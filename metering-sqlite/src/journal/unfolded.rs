@@ -14,6 +14,10 @@ use crate::error::{Result, corrupt, store_error};
 use crate::journal::{Change, Noted, NotedChanges, Row};
 use crate::rows::first;
 
+/// From this many accounts on, there is room made for all that the journal may still have. Fewer are moved quickly while a
+/// map grows.
+const MANY: usize = if cfg!(debug_assertions) { 2 } else { 16_384 };
+
 /// How far the journal is folded: what the tables have, and nothing else, are all changes up to `floor`, and those up to
 /// `upto` of the accounts up to `account`. A round of folding is in progress while `floor` is below `upto`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -103,10 +107,29 @@ impl Unfolded {
             touched.extend(unpacked.changes.iter().map(|(account, _)| *account));
             let ahead = unpacked.changes.iter().map(|(account, _)| self.read_ahead(*account));
             _ = black_box(ahead.fold(0, u64::wrapping_add));
+            self.make_room(connection, id, unpacked.changes.len())?;
             self.note(id, unpacked);
         }
         self.sort();
         Ok(if missed { Touched::All } else { Touched::Only(touched) })
+    }
+
+    /// Makes room for all accounts of a long journal before `row`, with this many changes, would make a map grow. Otherwise the
+    /// first read after a crash would move each account several times.
+    fn make_room(&mut self, connection: &Connection, row: i64, changes: usize) -> Result<()> {
+        let noted = if row <= self.marker.upto { &mut self.round } else { &mut self.newer };
+        if noted.len() < MANY || noted.capacity() - noted.len() >= changes {
+            return Ok(());
+        }
+        // Each change has a number, and each account a row.
+        let sql = "SELECT (SELECT max(id) FROM charge_journal) - ?1, (SELECT max(id) FROM account) - ?2";
+        let mut statement = connection.prepare_cached(sql).map_err(store_error)?;
+        let known = i64::try_from(noted.len()).unwrap_or(i64::MAX);
+        let (numbers, accounts): (Option<i64>, Option<i64>) =
+            statement.query_row([self.seen, known], |found| Ok((found.get(0)?, found.get(1)?))).map_err(store_error)?;
+        let more = numbers.unwrap_or_default().min(accounts.unwrap_or_default());
+        noted.reserve(usize::try_from(more).unwrap_or_default());
+        Ok(())
     }
 
     /// Adds a row that was just written.
@@ -296,6 +319,29 @@ mod tests {
         assert_eq!((ids(&unfolded, 1), ids(&unfolded, 2), unfolded.left_in_round()), (vec![4], vec![2], (1, 1)));
         unfolded.advance(Marker { floor: 3, account: 0, ..marker });
         assert_eq!((unfolded.accounts(), unfolded.len(), unfolded.left_in_round()), (vec![1, 3], 2, (0, 0)));
+    }
+
+    #[test]
+    fn a_long_journal_gets_room_for_its_accounts_and_no_more() {
+        let connection = Connection::open_in_memory().unwrap();
+        let tables =
+            "CREATE TABLE charge_journal (id INTEGER PRIMARY KEY); CREATE TABLE account (id INTEGER PRIMARY KEY)";
+        connection.execute_batch(tables).unwrap();
+        let known: Vec<i64> = (1..).take(MANY).collect();
+        let newest = known[MANY - 1];
+        // changes that are not read yet, accounts with higher numbers, accounts that fit then
+        let table =
+            [(0, 1_000_000, MANY), (1_000_000, 0, MANY), (90_000, 1_000_000, 90_000), (1_000_000, 90_000, 90_000)];
+        for (changes, accounts, expected) in table {
+            connection.execute("INSERT OR REPLACE INTO charge_journal VALUES (?1)", [newest + changes]).unwrap();
+            connection.execute("INSERT OR REPLACE INTO account VALUES (?1)", [newest + accounts]).unwrap();
+            let mut unfolded = Unfolded::default();
+            note(&mut unfolded, newest, &known);
+            unfolded.make_room(&connection, newest + 1, usize::MAX).unwrap();
+            let room = unfolded.newer.capacity();
+            assert!((expected..4 * expected).contains(&room), "{changes} changes, {accounts} accounts: {room}");
+            connection.execute_batch("DELETE FROM charge_journal; DELETE FROM account").unwrap();
+        }
     }
 
     /// As a reader that was idle sees it.

@@ -57,6 +57,12 @@ fn two_openers_of_one_file_agree_with_the_model() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_log_opened_by_another_process_is_noticed_by_the_next_commit() {
+    let (stores, _guard) = fresh_pair().await;
+    metering_conformance::openers_notice_a_log(stores).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn two_openers_of_one_file_share_a_token_limit() {
     let (stores, _guard) = fresh_pair().await;
     let stores = stores.into_iter().map(|store| store as Arc<dyn Store>).collect();

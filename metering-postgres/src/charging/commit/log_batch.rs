@@ -1,9 +1,13 @@
-//! Records the usage of a commit for the log, if one is open.
+//! Writes the row of a commit's outcome, and with the same statement the commit's usage for the log, if one is open.
+//!
+//! Until this node has found a log open, the row is inserted only if none is: otherwise the statement fails, and the batch
+//! is committed again, with its usage. So without a log a commit sends and writes nothing more, and yet the first commit
+//! after any process opened one is in it.
 //!
 //! The condition is evaluated in the last round trip, after the meters are locked, and
 //! [`begin_log`](metering_core::store::LogStore::begin_log) locks the table of meters against that. So a commit either
-//! ends before the log begins, and is part of the opening funds, or sees that the log is open. The row gets its id
-//! under the locks too: those of an account are in the order of its commits.
+//! ends before the log begins, and is part of the opening funds, or sees that the log is open. The row of `log_batch` gets
+//! its id under the locks too: those of an account are in the order of its commits.
 
 use metering_core::Timestamp;
 use metering_core::charging::Changes;
@@ -12,29 +16,50 @@ use metering_sql::log;
 use crate::connection::session::{Client, GenericClient, Prepared};
 use crate::connection::value::Value;
 use crate::error::Result;
+use crate::transactions::outcome::{INSERT, TransactionId};
 
-const NOTE: &str = "INSERT INTO log_batch (at, changes) SELECT $1::BIGINT, $2::BYTEA \
-     WHERE EXISTS (SELECT 1 FROM log_open)";
+/// Fails with a division by zero if a log is open.
+const WITHOUT_LOG: &str = "INSERT INTO outcome (id, noted_at) SELECT $1::BYTEA, $2::BIGINT \
+     WHERE 1 / (NOT EXISTS (SELECT 1 FROM log_open))::INT = 1";
 
-/// The statement that notes usage.
-pub(super) struct LogBatchWrite<'c> {
-    statement: Option<Prepared<'c>>,
+const WITH_LOG: &str = "WITH noted AS (INSERT INTO log_batch (at, changes) SELECT $2::BIGINT, $3::BYTEA \
+     WHERE EXISTS (SELECT 1 FROM log_open)) \
+     INSERT INTO outcome (id, noted_at) VALUES ($1::BYTEA, $2::BIGINT)";
+
+/// The statement that writes the outcome.
+pub(super) struct OutcomeWrite<'c> {
+    statement: Prepared<'c>,
+    id: TransactionId,
     at: i64,
-    changes: Vec<u8>,
+    /// Usage for the log, if one was found open.
+    usage: Option<Vec<u8>>,
 }
 
-impl<'c> LogBatchWrite<'c> {
-    /// Prepares it, if there is any usage.
-    pub(super) async fn prepare(client: &'c Client, changes: &Changes<i64, i64>, now: Timestamp) -> Result<Self> {
-        if changes.usage.is_empty() {
-            return Ok(Self { statement: None, at: now.unix_millis(), changes: Vec::new() });
-        }
-        let statement = Some(client.prepare(NOTE).await?);
-        Ok(Self { statement, at: now.unix_millis(), changes: log::pack(&changes.usage, now)? })
+impl<'c> OutcomeWrite<'c> {
+    /// Prepares it, so that running it can be pipelined. `has_log` is whether this node has found a log open.
+    pub(super) async fn prepare(
+        client: &'c Client,
+        (id, has_log): (TransactionId, bool),
+        changes: &Changes<i64, i64>,
+        now: Timestamp,
+    ) -> Result<Self> {
+        let (sql, usage) = if changes.usage.is_empty() {
+            (INSERT, None)
+        } else if has_log {
+            (WITH_LOG, Some(log::pack(&changes.usage, now)?))
+        } else {
+            (WITHOUT_LOG, None)
+        };
+        Ok(Self { statement: client.prepare(sql).await?, id, at: now.unix_millis(), usage })
     }
 
     pub(super) async fn run(&self, client: &Client) -> std::result::Result<u64, tokio_postgres::Error> {
-        let values: [&dyn Value; 2] = [&self.at, &self.changes];
-        client.execute_if_any(self.statement.as_ref(), &values).await
+        let id = self.id.bytes();
+        if let Some(usage) = &self.usage {
+            let values: [&dyn Value; 3] = [&id, &self.at, usage];
+            return client.execute(&self.statement, &values).await;
+        }
+        let values: [&dyn Value; 2] = [&id, &self.at];
+        client.execute(&self.statement, &values).await
     }
 }

@@ -7,7 +7,7 @@ use metering_core::charging::{Changes, UsageChange};
 use super::batch::Lines;
 use super::check::Check;
 use super::columns::{DAILY, DailyRows, KEY_METERS, KeyMeterRows, METERS, MeterRows, STORED_RESULTS, StoredResultRows};
-use super::log_batch::LogBatchWrite;
+use super::log_batch::OutcomeWrite;
 use super::notices::Notices;
 use super::tokens::TokenWrite;
 use super::volumes::VolumeWrite;
@@ -16,16 +16,16 @@ use crate::charging::holds::{HOLDS, HoldRows};
 use crate::charging::recent_meters::Meters;
 use crate::charging::tail::Folds;
 use crate::connection::session::{Client, GenericClient};
-use crate::connection::value::Value;
 use crate::error::Result;
-use crate::transactions::outcome::{INSERT, TransactionId};
+use crate::transactions::outcome::TransactionId;
 use crate::usage::activity::{self, BlockRows};
 
 /// The last round trip: writes and commits. If nothing is locked yet, it begins the transaction, locks, and checks that
-/// the meters are as they were `seen`.
+/// the meters are as they were `seen`. The failure [`is_stale`](super::check::is_stale) if they are not, or if a log is
+/// open and this node has not found one so far (`has_log`).
 pub(super) async fn write(
     client: &Client,
-    id: TransactionId,
+    (id, has_log): (TransactionId, bool),
     seen: Option<&Meters>,
     meters_after: &Meters,
     changes: &Changes<i64, i64>,
@@ -40,45 +40,42 @@ pub(super) async fn write(
         client.prepare(DAILY),
         client.prepare(activity::BLOCKS),
         client.prepare(METERS),
-        join(client.prepare(STORED_RESULTS), client.prepare(INSERT)),
+        client.prepare(STORED_RESULTS),
     );
-    let (daily, blocks, meters, (remembered_results, outcome)) = prepared.await;
-    let (daily, blocks, meters, remembered_results, outcome) =
-        (daily?, blocks?, meters?, remembered_results?, outcome?);
+    let (daily, blocks, meters, remembered_results) = prepared.await;
+    let (daily, blocks, meters, remembered_results) = (daily?, blocks?, meters?, remembered_results?);
     // Most batches change no meter of a key and no hold, and need no statements for that.
     let key_meters = if changes.keys.is_empty() { None } else { Some(client.prepare(KEY_METERS).await?) };
     let holds = if changes.holds.is_empty() { None } else { Some(client.prepare(HOLDS).await?) };
     let (notices, volumes) = (Notices::prepare(client, changes).await?, VolumeWrite::prepare(client, changes).await?);
     let tokens = TokenWrite::prepare(client, changes).await?;
-    let logged = LogBatchWrite::prepare(client, changes, now).await?;
+    let outcome = OutcomeWrite::prepare(client, (id, has_log), changes, now).await?;
     let (key_meter_rows, hold_rows) = (KeyMeterRows::new(&changes.keys), HoldRows::new(&changes.holds));
     let daily_rows: Vec<DailyRows> = folds.usage.iter().map(DailyRows::new).collect();
     let (block_rows, meter_rows) = (BlockRows::new(folds), MeterRows::new(meters_after, changes));
-    let (stored_result_rows, noted_at, mark) = (StoredResultRows::new(&changes.results), now.unix_millis(), id.bytes());
+    let stored_result_rows = StoredResultRows::new(&changes.results);
     let daily_values: Vec<_> = daily_rows.iter().map(DailyRows::values).collect();
     let (block_values, meter_values) = (block_rows.values(), meter_rows.values());
     let (key_meter_values, stored_result_values) = (key_meter_rows.values(), stored_result_rows.values());
     let hold_values = hold_rows.values();
-    let outcome_values: [&dyn Value; 2] = [&mark, &noted_at];
     // The statements are pipelined. After one fails, all later ones fail too.
     let checked = async { if let Some(check) = &check { check.run(client).await } else { Ok(()) } };
     let writing = join5(
         try_join_all(daily_values.iter().map(|values| client.execute(&daily, values))),
         client.execute_if_any(Some(&blocks).filter(|_| !block_rows.is_empty()), &block_values),
         join(client.execute(&meters, &meter_values), client.execute_if_any(key_meters.as_ref(), &key_meter_values)),
-        join5(
+        join4(
             client.execute_if_any(holds.as_ref(), &hold_values),
             volumes.run(client),
             tokens.run(client),
             notices.run(client),
-            logged.run(client),
         ),
         join3(
             client.execute_if_any(
                 Some(&remembered_results).filter(|_| !stored_result_rows.is_empty()),
                 &stored_result_values,
             ),
-            client.execute(&outcome, &outcome_values),
+            outcome.run(client),
             client.batch_execute("COMMIT"),
         ),
     );
@@ -88,7 +85,7 @@ pub(super) async fn write(
             daily,
             blocks,
             (meters, key_meters),
-            (holds, volumes, tokens, reported, logged),
+            (holds, volumes, tokens, reported),
             (remembered_results, outcome, committed),
         ),
     ) = join(checked, writing).await;
@@ -102,7 +99,6 @@ pub(super) async fn write(
     volumes?;
     tokens?;
     reported?;
-    logged?;
     remembered_results?;
     outcome?;
     Ok(committed?)
