@@ -70,6 +70,7 @@ pub mod secret;
 pub mod service;
 pub mod signups;
 pub mod store;
+mod text_traits;
 pub mod trace;
 pub mod usage;
 pub mod wire;
