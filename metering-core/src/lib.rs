@@ -68,6 +68,7 @@ pub mod receipts;
 pub mod retry;
 pub mod secret;
 pub mod service;
+mod shown_fields;
 pub mod signups;
 pub mod store;
 mod text_traits;
