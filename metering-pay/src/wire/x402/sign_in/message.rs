@@ -1,6 +1,6 @@
 //! The message that a wallet signed.
 
-use std::fmt::{self, Write};
+use std::fmt::Write;
 
 use metering_core::chains::Address;
 use metering_core::chains::{WalletSignature, signer_of_digest, signing_digest};
