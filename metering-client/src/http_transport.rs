@@ -8,6 +8,7 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use futures_util::{StreamExt, TryStreamExt};
 use metering_core::access::is_own_machine;
+use metering_core::shown_fields;
 use reqwest::redirect::Policy;
 use url::Url;
 
@@ -75,11 +76,7 @@ pub struct HttpTransport {
 }
 
 /// Without the client: the proxy it uses may have a password.
-impl fmt::Debug for HttpTransport {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("HttpTransport").field("url", &self.url).finish_non_exhaustive()
-    }
-}
+shown_fields!(HttpTransport: url);
 
 impl HttpTransport {
     /// A service at `url`. `timeout` is the timeout for connecting, and for a response that makes no progress.

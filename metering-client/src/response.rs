@@ -3,6 +3,7 @@
 use bytes::Bytes;
 use futures_util::StreamExt;
 use http::{HeaderMap, StatusCode};
+use metering_core::shown_fields;
 use serde::de::DeserializeOwned;
 
 use crate::error::{ClientError, Refusal};
@@ -32,11 +33,7 @@ pub struct OpenResponse {
     pub body: BodyStream,
 }
 
-impl std::fmt::Debug for OpenResponse {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("OpenResponse").field("status", &self.status).finish_non_exhaustive()
-    }
-}
+shown_fields!(OpenResponse: status);
 
 impl Response {
     /// Parses the body as JSON.

@@ -10,7 +10,7 @@ use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
 
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use crate::text_traits::text_traits;
 
 pub use calendar_period::{CalendarPeriod, CalendarPeriodError};
 pub use month::Month;
@@ -198,17 +198,7 @@ impl fmt::Display for Timestamp {
     }
 }
 
-impl Serialize for Timestamp {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
-    }
-}
-
-impl<'de> Deserialize<'de> for Timestamp {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        String::deserialize(deserializer)?.parse().map_err(serde::de::Error::custom)
-    }
-}
+text_traits!(Timestamp: Serialize, Deserialize);
 
 /// A UTC day, counted from 1970-01-01. Displayed as `YYYY-MM-DD`.
 ///
@@ -282,11 +272,7 @@ impl fmt::Display for Day {
     }
 }
 
-impl Serialize for Day {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
-    }
-}
+text_traits!(Day: Serialize);
 
 #[cfg(test)]
 mod tests {

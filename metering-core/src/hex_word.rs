@@ -22,11 +22,7 @@ macro_rules! hex_word {
             }
         }
 
-        impl std::fmt::Debug for $word {
-            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-                std::fmt::Display::fmt(self, f)
-            }
-        }
+        $crate::text_traits::text_traits!($word: Debug);
     };
 }
 

@@ -68,3 +68,19 @@ macro_rules! named_enum {
 }
 
 pub(crate) use named_enum;
+
+#[cfg(test)]
+mod tests {
+    use crate::charging::hold::SettleReason;
+
+    #[test]
+    fn a_variant_has_one_name_everywhere() {
+        for reason in SettleReason::ALL {
+            assert_eq!(SettleReason::from_name(reason.as_str()), Some(reason));
+            assert_eq!(reason.to_string(), reason.as_str());
+            assert_eq!(serde_json::to_value(reason).unwrap(), reason.as_str());
+        }
+        assert_eq!(SettleReason::from_name("Report"), None, "it is written as declared");
+        assert_eq!(SettleReason::from_name(""), None);
+    }
+}

@@ -37,17 +37,7 @@ macro_rules! random_id {
             }
         }
 
-        impl std::fmt::Debug for $id {
-            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-                std::fmt::Display::fmt(self, f)
-            }
-        }
-
-        impl serde::Serialize for $id {
-            fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-                serializer.collect_str(self)
-            }
-        }
+        $crate::text_traits::text_traits!($id: Debug, Serialize);
     };
 }
 

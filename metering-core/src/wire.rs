@@ -59,7 +59,6 @@ mod receipt_keys;
 mod recovery;
 mod secret;
 mod shaped_error;
-mod shown_fields;
 mod signup;
 mod statement;
 mod usage;

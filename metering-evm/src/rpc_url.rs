@@ -4,7 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use metering_core::access::is_own_machine;
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use metering_core::text_traits;
 use url::{Url, form_urlencoded};
 
 /// Shorter parts of a path or query are not keys, but words such as `v2` or `rpc`.
@@ -101,23 +101,7 @@ impl fmt::Display for RpcUrl {
     }
 }
 
-impl fmt::Debug for RpcUrl {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Display::fmt(self, f)
-    }
-}
-
-impl Serialize for RpcUrl {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
-    }
-}
-
-impl<'de> Deserialize<'de> for RpcUrl {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        String::deserialize(deserializer)?.parse().map_err(serde::de::Error::custom)
-    }
-}
+text_traits!(RpcUrl: Debug, Serialize, Deserialize);
 
 #[cfg(test)]
 mod tests {

@@ -1,10 +1,10 @@
 //! One RPC source: sends batches over HTTP, and retries transient failures.
 
-use std::fmt;
 use std::iter;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
+use metering_core::shown_fields;
 use reqwest::header::{CONTENT_TYPE, RETRY_AFTER};
 use reqwest::{Client, Response};
 use tokio::time::Instant;
@@ -35,11 +35,7 @@ pub(crate) struct Source {
 }
 
 /// Leaves out the client, since its proxy URL may contain a password.
-impl fmt::Debug for Source {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Source").field("url", &self.url).finish_non_exhaustive()
-    }
-}
+shown_fields!(Source: url);
 
 impl Source {
     /// A source of a chain. The error says why the HTTP client cannot be set up.

@@ -1,7 +1,6 @@
 //! Payments that come with requests: accepts a signed authorization, has it settled, and says whose credits pay.
 
 use std::collections::BTreeMap;
-use std::fmt;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -10,6 +9,7 @@ use metering_core::access::Caller;
 use metering_core::charging::Fingerprint;
 use metering_core::payments::ExchangeRates;
 use metering_core::service::{Paid, RequestedResource};
+use metering_core::shown_fields;
 use metering_core::store::{AuthorizationOpened, AuthorizationStore};
 use metering_core::{Clock, Credits, Error, Timestamp};
 
@@ -118,14 +118,7 @@ pub struct SignedPayments {
     pub(crate) signer: Option<Arc<dyn StatementSigner>>,
 }
 
-impl fmt::Debug for SignedPayments {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("SignedPayments")
-            .field("offers", &self.offers)
-            .field("keyless", &self.keyless)
-            .finish_non_exhaustive()
-    }
-}
+shown_fields!(SignedPayments: offers, keyless);
 
 impl SignedPayments {
     /// Takes payments for the accounts of `store`, which must be the service's own store. `public_url` is where clients

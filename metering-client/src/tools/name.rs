@@ -3,10 +3,10 @@
 //! Some agents drop tools with long names. Limits differ: OpenAI's API accepts 64 characters, and some clients count
 //! the server's name too or accept fewer. So names are at most [`MAX_CHARS`] long.
 
-use std::fmt;
 use std::str::FromStr;
 
 use metering_core::catalogue::Route;
+use metering_core::text_traits;
 use serde::{Deserialize, Serialize};
 use sha3::{Digest, Sha3_256};
 
@@ -53,11 +53,7 @@ impl Default for ToolPrefix {
     }
 }
 
-impl fmt::Display for ToolPrefix {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
+text_traits!(ToolPrefix: Display);
 
 impl FromStr for ToolPrefix {
     type Err = ToolPrefixError;

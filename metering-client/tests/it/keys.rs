@@ -1,38 +1,22 @@
 //! What the calls of the keys API send.
 
-use std::sync::Arc;
-
+use metering_client::ClientError;
 use metering_client::calls::keys::{
     ChangeKey, CreateKey, DeleteKey, GetKey, KeysPage, ListKeys, OfKey, OfNamedKey, ReportLeaked, RotateCurrentKey,
     RotateKey,
 };
-use metering_client::{Client, ClientError};
 use metering_core::charging::IdempotencyKey;
 use metering_core::store::Cursor;
 use metering_core::wire::call::Bounded;
 use metering_core::wire::{ChangeKeyRequest, CreateKeyRequest, LeakedKeyRequest, RotateKeyRequest};
-use metering_core::{ApiKey, ClientSource, SystemRandomness};
+use metering_core::{ApiKey, SystemRandomness};
 
-use crate::script::{Script, response};
+use crate::script::{Script, client, response};
 
 const ID: &str = "key_0123456789abcdef0123";
 
 fn named() -> OfNamedKey {
     OfNamedKey { id: ID.to_owned() }
-}
-
-/// A client of a service that responds to so many requests.
-fn client(responses: usize) -> (Client, Script) {
-    let script = (0..responses).fold(Script::default(), |script, _| script.then(response(200, &[], "{}")));
-    (Client::new(Arc::new(script.clone()), ClientSource::Cli), script)
-}
-
-/// Method, target and body of each request.
-fn sent(script: &Script) -> Vec<String> {
-    let line = |request: http::Request<bytes::Bytes>| {
-        format!("{} {} {}", request.method(), request.uri(), String::from_utf8_lossy(request.body()))
-    };
-    script.requests().into_iter().map(line).collect()
 }
 
 #[tokio::test]
@@ -64,7 +48,7 @@ async fn each_call_sends_its_request() {
         format!("POST /keys/{ID}/rotate {{}}"),
         "POST /keys/current/rotate {}".to_owned(),
     ];
-    assert_eq!(sent(&script), expected);
+    assert_eq!(script.sent(), expected);
 }
 
 #[tokio::test]
@@ -95,7 +79,7 @@ async fn idempotency_key_is_sent_with_requests_that_issue_a_secret() {
 async fn refusals_are_errors() {
     let body = r#"{"error":{"code":"key_scope","message":"no"}}"#;
     let script = Script::default().then(response(403, &[], body));
-    let client = Client::new(Arc::new(script), ClientSource::Cli);
+    let client = script.client();
     let error = client.call::<GetKey>(&OfKey::current(), &()).await.unwrap_err();
     let ClientError::Refused(refusal) = error else { panic!("{error:?}") };
     assert_eq!(refusal.status, 403);

@@ -1,10 +1,7 @@
 //! Looking up requests whose credits are or were held.
 
-use std::sync::Arc;
-
+use metering_client::ClientError;
 use metering_client::calls::account::{GetRequest, ListHeldRequests, OfRequest};
-use metering_client::{Client, ClientError};
-use metering_core::ClientSource;
 use metering_core::wire::{RequestDocument, RequestState, RequestsDocument};
 
 use crate::script::{Script, response};
@@ -16,21 +13,19 @@ const HELD: &str = r#"{"id":"req_0123456789abcdef0123456789abcdef","state":"held
 async fn requests_are_listed_and_looked_up() {
     let list = format!(r#"{{"data":[{HELD}]}}"#);
     let script = Script::default().then(response(200, &[], list)).then(response(200, &[], HELD));
-    let client = Client::new(Arc::new(script.clone()), ClientSource::Cli);
+    let client = script.client();
     let RequestsDocument { data } = client.call::<ListHeldRequests>(&(), &()).await.unwrap().json().unwrap();
     let of = OfRequest { id: ID.to_owned() };
     let one: RequestDocument = client.call::<GetRequest>(&of, &()).await.unwrap().json().unwrap();
     assert_eq!(data, std::slice::from_ref(&one));
     assert_eq!((one.state, one.held.to_string().as_str()), (RequestState::Held, "0.0000694444"), "every digit");
-    let sent: Vec<_> =
-        script.requests().iter().map(|request| format!("{} {}", request.method(), request.uri())).collect();
-    assert_eq!(sent, ["GET /requests".to_owned(), format!("GET /requests/{ID}")]);
+    assert_eq!(script.sent(), ["GET /requests ".to_owned(), format!("GET /requests/{ID} ")]);
 }
 
 #[tokio::test]
 async fn an_unknown_request_is_refused() {
     let script = Script::default().then(response(404, &[], r#"{"error":"not_found","message":"No."}"#));
-    let client = Client::new(Arc::new(script), ClientSource::Cli);
+    let client = script.client();
     let error = client.call::<GetRequest>(&OfRequest { id: ID.to_owned() }, &()).await.unwrap_err();
     assert!(matches!(&error, ClientError::Refused(refusal) if refusal.code == "not_found"), "{error}");
 }

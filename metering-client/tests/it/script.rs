@@ -8,7 +8,8 @@ use std::time::Duration;
 use async_trait::async_trait;
 use bytes::Bytes;
 use futures_util::{StreamExt, stream};
-use metering_client::{BodyStream, Transport, Unreachable};
+use metering_client::{BodyStream, Client, Transport, Unreachable};
+use metering_core::ClientSource;
 
 /// The service. Clones share one state.
 #[derive(Debug, Clone, Default)]
@@ -48,6 +49,19 @@ impl Script {
     /// The requests since the last call.
     pub(crate) fn requests(&self) -> Vec<http::Request<Bytes>> {
         std::mem::take(&mut *self.requests.lock().unwrap())
+    }
+
+    /// Method, target and body of each request since the last call.
+    pub(crate) fn sent(&self) -> Vec<String> {
+        let line = |request: http::Request<Bytes>| {
+            format!("{} {} {}", request.method(), request.uri(), String::from_utf8_lossy(request.body()))
+        };
+        self.requests().into_iter().map(line).collect()
+    }
+
+    /// A client of the service, as the command line is one.
+    pub(crate) fn client(&self) -> Client {
+        Client::new(Arc::new(self.clone()), ClientSource::Cli)
     }
 
     /// Waits until every body that it sends has ended or was dropped.
@@ -121,6 +135,12 @@ impl Drop for Open {
     fn drop(&mut self) {
         self.0.fetch_sub(1, Ordering::SeqCst);
     }
+}
+
+/// A client of a service that responds to so many requests.
+pub(crate) fn client(responses: usize) -> (Client, Script) {
+    let script = (0..responses).fold(Script::default(), |script, _| script.then(response(200, &[], "{}")));
+    (script.client(), script)
 }
 
 /// The response to a charged request; the balance is 1.9998611111 credits afterwards.

@@ -3,9 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use metering_client::Client;
 use metering_client::tools::{Callers, McpServer, ToolSettings, Toolbox};
-use metering_core::{ApiKey, Catalogue, ClientSource, SystemRandomness};
+use metering_core::{ApiKey, Catalogue, SystemRandomness};
 use rmcp::model::{CallToolRequestParams, CallToolResult, ContentBlock, JsonObject};
 use rmcp::service::RunningService;
 use rmcp::{ClientHandler, RoleClient, ServerHandler, ServiceExt};
@@ -50,7 +49,7 @@ pub(crate) async fn connect_as<C: ClientHandler>(
 
 /// The tools of the default catalogue for one caller with a key, whose service follows the script.
 pub(crate) fn server(script: &Script, key: &ApiKey) -> McpServer {
-    let client = Client::new(Arc::new(script.clone()), ClientSource::Cli).with_key(key.clone());
+    let client = script.client().with_key(key.clone());
     McpServer::new(toolbox(), Callers::One(client), ToolSettings { stream_wait: STREAM_WAIT })
 }
 

@@ -1,14 +1,10 @@
 //! What the calls about webhooks, events and the balance's alert send.
 
-use std::sync::Arc;
-
-use metering_client::Client;
 use metering_client::calls::webhooks::{
     ChangeWebhook, CreateWebhook, DeleteWebhook, DeliveriesPage, EventsPage, GetBalanceAlert, GetWebhook,
     ListDeliveries, ListEvents, ListWebhooks, OfDelivery, OfWebhook, ResendDelivery, RotateWebhook, SetBalanceAlert,
     TestWebhook,
 };
-use metering_core::ClientSource;
 use metering_core::events::DeliveryId;
 use metering_core::store::Cursor;
 use metering_core::wire::call::Bounded;
@@ -16,23 +12,9 @@ use metering_core::wire::{
     BalanceAlertRequest, ChangeWebhookRequest, CreateWebhookRequest, IssuedWebhookResponse, RotateWebhookRequest,
 };
 
-use crate::script::{Script, response};
+use crate::script::{Script, client, response};
 
 const ID: &str = "we_0123456789abcdef0123456789abcdef";
-
-/// A client of a service that responds to so many requests.
-fn client(responses: usize) -> (Client, Script) {
-    let script = (0..responses).fold(Script::default(), |script, _| script.then(response(200, &[], "{}")));
-    (Client::new(Arc::new(script.clone()), ClientSource::Cli), script)
-}
-
-/// Method, target and body of each request.
-fn sent(script: &Script) -> Vec<String> {
-    let line = |request: http::Request<bytes::Bytes>| {
-        format!("{} {} {}", request.method(), request.uri(), String::from_utf8_lossy(request.body()))
-    };
-    script.requests().into_iter().map(line).collect()
-}
 
 #[tokio::test]
 async fn each_call_about_webhooks_sends_its_request() {
@@ -72,7 +54,7 @@ async fn each_call_about_webhooks_sends_its_request() {
         format!("POST /webhooks/{ID}/deliveries/42/resend "),
         format!("DELETE /webhooks/{ID} "),
     ];
-    assert_eq!(sent(&script), expected);
+    assert_eq!(script.sent(), expected);
 }
 
 #[tokio::test]
@@ -93,7 +75,7 @@ async fn events_and_the_alert_have_their_requests() {
         r#"PUT /credits/alert {"below":0.5}"#,
         r#"PUT /credits/alert {"below":null}"#,
     ];
-    assert_eq!(sent(&script), expected);
+    assert_eq!(script.sent(), expected);
 }
 
 #[tokio::test]
@@ -103,7 +85,7 @@ async fn an_issued_secret_is_read_and_not_printed() {
         r#"{{"secret":"{secret}","data":{{"id":"{ID}","url":"https://a.example/","events":[],"state":"active","old_secret_expires_at":null,"created_at":"2026-11-01T00:00:00.000Z"}}}}"#
     );
     let script = Script::default().then(response(201, &[], body));
-    let client = Client::new(Arc::new(script), ClientSource::Cli);
+    let client = script.client();
     let response = client.call::<CreateWebhook>(&(), &CreateWebhookRequest::default()).await.unwrap();
     let issued: IssuedWebhookResponse = response.json().unwrap();
     assert_eq!(issued.secret.secret().expose().as_str(), secret);

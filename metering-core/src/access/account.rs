@@ -1,10 +1,9 @@
 //! Accounts: who owns a balance, and the rate limits on spending it.
 
-use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
 
-use serde::{Deserialize, Serialize, Serializer};
+use serde::{Deserialize, Serialize};
 
 use crate::access::email::Email;
 use crate::access::email_status::EmailStatus;
@@ -14,6 +13,7 @@ use crate::lower_hex::is_lower_hex;
 use crate::money::alert::BalanceAlert;
 use crate::money::credits::Credits;
 use crate::random::{Randomness, push_base62};
+use crate::text_traits::text_traits;
 
 /// The public id of an account: `org_` and 20 base-62 digits. An account that was imported may have `org_` and 24
 /// lower-case hex digits instead, as it had at its source; such ids are never generated.
@@ -67,23 +67,7 @@ impl FromStr for AccountId {
     }
 }
 
-impl fmt::Display for AccountId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl fmt::Debug for AccountId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl Serialize for AccountId {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(&self.0)
-    }
-}
+text_traits!(AccountId: Display, Debug, Serialize);
 
 /// The name of an account: 1 to 64 of `A-Z a-z 0-9 _ -`.
 ///
@@ -128,11 +112,7 @@ impl FromStr for AgentName {
     }
 }
 
-impl fmt::Display for AgentName {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
+text_traits!(AgentName: Display);
 
 /// An account's rate limits: accepted requests per calendar minute and per UTC day. 0 means no limit.
 ///

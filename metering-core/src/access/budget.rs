@@ -2,11 +2,10 @@
 
 use std::time::Duration;
 
-use serde::{Deserialize, Deserializer};
-
 use crate::clock::{Day, Timestamp};
 use crate::money::credits::Credits;
 use crate::named_enum::named_enum;
+use crate::text_traits::text_traits;
 
 named_enum! {
     /// When a budget starts again. All periods are in UTC.
@@ -63,11 +62,7 @@ impl BudgetReset {
     }
 }
 
-impl<'de> Deserialize<'de> for BudgetReset {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        String::deserialize(deserializer)?.parse().map_err(serde::de::Error::custom)
-    }
-}
+text_traits!(BudgetReset: Deserialize);
 
 /// How many credits may be spent with a key and its child keys.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

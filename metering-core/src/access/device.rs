@@ -2,8 +2,9 @@
 //!
 //! The header is a claim of the client, good enough to recognise one's own devices. Its text is not kept.
 
-use std::fmt;
 use std::str::FromStr;
+
+use crate::text_traits::text_traits;
 
 /// Browsers by what their `User-Agent` has. Most also claim to be others, so the order counts.
 const BROWSERS: [(&str, &str); 12] = [
@@ -82,11 +83,7 @@ impl FromStr for DeviceName {
     }
 }
 
-impl fmt::Display for DeviceName {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
+text_traits!(DeviceName: Display);
 
 #[cfg(test)]
 mod tests {

@@ -1,11 +1,11 @@
 //! Email addresses.
 
-use std::fmt;
 use std::str::FromStr;
 
 use serde::Serialize;
 
 use crate::access::invisible::is_invisible;
+use crate::text_traits::text_traits;
 
 /// An email address, kept as given and compared case-insensitively.
 ///
@@ -73,11 +73,7 @@ impl FromStr for Email {
     }
 }
 
-impl fmt::Display for Email {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
+text_traits!(Email: Display);
 
 #[cfg(test)]
 mod tests {

@@ -1,15 +1,14 @@
 //! Identifiers of a key that do not reveal it: its public id, and its number within its account.
 
-use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
 
-use serde::{Serialize, Serializer};
 use sha3::{Digest, Sha3_256};
 
 use crate::access::account::AccountId;
 use crate::access::key::KeyHash;
 use crate::lower_hex::is_lower_hex;
+use crate::text_traits::text_traits;
 
 /// Separates these hashes from all others.
 const PURPOSE: &[u8] = b"metering: the public id of a key";
@@ -70,23 +69,7 @@ impl FromStr for KeyId {
     }
 }
 
-impl fmt::Display for KeyId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl fmt::Debug for KeyId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl Serialize for KeyId {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(&self.0)
-    }
-}
+text_traits!(KeyId: Display, Debug, Serialize);
 
 /// The number of a key within its account, in the order of creation. Never reused. Stores keep it instead of the id
 /// where there is a row or an entry per request.

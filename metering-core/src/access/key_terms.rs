@@ -1,6 +1,5 @@
 //! The terms of a key: what its holder may do with it, where from, how often, and for how many credits.
 
-use std::fmt;
 use std::str::FromStr;
 
 use serde::Serialize;
@@ -13,6 +12,7 @@ use crate::access::route_pattern::RoutePatterns;
 use crate::access::scope::Scopes;
 use crate::clock::Timestamp;
 use crate::money::credits::Credits;
+use crate::text_traits::text_traits;
 
 /// The name of a key, for its owner: 1 to 100 visible characters on one line.
 ///
@@ -59,11 +59,7 @@ impl FromStr for KeyName {
     }
 }
 
-impl fmt::Display for KeyName {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
+text_traits!(KeyName: Display);
 
 /// What a key may be used for. Its parent keys restrict it further: a request must be allowed by all of them.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -7,8 +7,6 @@ use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
 
-use serde::{Serialize, Serializer};
-
 use crate::access::account::{AccountId, AgentName};
 use crate::access::email::Email;
 use crate::access::key_id::KeyId;
@@ -18,6 +16,7 @@ use crate::chains::address::Address;
 use crate::clock::Timestamp;
 use crate::random_id::random_id;
 use crate::signups::link::LinkHash;
+use crate::text_traits::text_traits;
 
 /// The public id of a member, which an invitation has too: `mem_` and 32 lower-case hex digits.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -90,11 +89,7 @@ impl fmt::Display for Identity {
     }
 }
 
-impl Serialize for Identity {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
-    }
-}
+text_traits!(Identity: Serialize);
 
 /// A member of an account.
 #[derive(Debug, Clone, PartialEq, Eq)]

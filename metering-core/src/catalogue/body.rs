@@ -17,6 +17,7 @@ use jsonschema::Validator;
 use serde_json::Value;
 
 use crate::catalogue::json_text::JsonText;
+use crate::shown_fields::shown_fields;
 use document::Document;
 use set::SetRule;
 use unknown::{KnownMembers, PROBLEMS_MAX, Unknown};
@@ -162,17 +163,7 @@ impl PartialEq for BodyRules {
 
 impl Eq for BodyRules {}
 
-impl fmt::Debug for BodyRules {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { schema, example, validator: _, unknown, names: _, set } = self;
-        f.debug_struct("BodyRules")
-            .field("schema", schema)
-            .field("example", example)
-            .field("unknown", unknown)
-            .field("set", set)
-            .finish_non_exhaustive()
-    }
-}
+shown_fields!(BodyRules: schema, example, unknown, set);
 
 #[cfg(test)]
 mod tests;

@@ -7,10 +7,8 @@ use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
 
-use serde::de::{Deserialize, Deserializer, Error};
-use serde::{Serialize, Serializer};
-
 use crate::catalogue::override_headers::{is_same_header, starts_like_header};
+use crate::text_traits::text_traits;
 
 /// A header's name, or the beginning of names and an asterisk.
 ///
@@ -88,17 +86,7 @@ impl fmt::Display for HeaderPattern {
     }
 }
 
-impl Serialize for HeaderPattern {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
-    }
-}
-
-impl<'de> Deserialize<'de> for HeaderPattern {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        String::deserialize(deserializer)?.parse().map_err(D::Error::custom)
-    }
-}
+text_traits!(HeaderPattern: Serialize, Deserialize);
 
 #[cfg(test)]
 mod tests {

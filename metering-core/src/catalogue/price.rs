@@ -61,17 +61,6 @@ impl Weight {
         (0..=Self::MAX.millionths).contains(&price.atoms()).then_some(Self { millionths: price.atoms() })
     }
 
-    /// Whether it makes a request free.
-    #[must_use]
-    pub const fn is_zero(self) -> bool {
-        self.millionths == 0
-    }
-
-    /// The weight as a decimal.
-    pub(crate) fn decimal(self) -> Decimal {
-        Decimal::new(self.millionths, MILLIONTH_DIGITS)
-    }
-
     /// The price of a request of this weight: weight × multiplier × 1/7200 credit, exactly.
     ///
     /// # Errors
@@ -90,17 +79,6 @@ impl Multiplier {
     /// The largest multiplier.
     pub const MAX: Self = Self { millionths: 4_096 * MILLIONTHS_PER_ONE };
 
-    /// Whether it makes a request free.
-    #[must_use]
-    pub const fn is_zero(self) -> bool {
-        self.millionths == 0
-    }
-
-    /// The multiplier as a decimal.
-    pub(crate) fn decimal(self) -> Decimal {
-        Decimal::new(self.millionths, MILLIONTH_DIGITS)
-    }
-
     /// `price` times this, exactly.
     ///
     /// # Errors
@@ -115,60 +93,52 @@ impl Multiplier {
     }
 }
 
-fn millionths(text: &str, most: i64) -> Result<i64, DecimalError> {
-    let millionths = decimal::parse_units(text, MILLIONTHS_PER_ONE)?;
-    if (0..=most).contains(&millionths) { Ok(millionths) } else { Err(DecimalError::OutOfRange) }
+/// What both have in common. The text says what they are, in the error for a JSON number.
+macro_rules! in_millionths {
+    ($($Factor:ident: $what:literal;)+) => {$(
+        impl $Factor {
+            /// Whether it makes a request free.
+            #[must_use]
+            pub const fn is_zero(self) -> bool {
+                self.millionths == 0
+            }
+
+            /// Its value as a decimal.
+            pub(crate) fn decimal(self) -> Decimal {
+                Decimal::new(self.millionths, MILLIONTH_DIGITS)
+            }
+        }
+
+        impl FromStr for $Factor {
+            type Err = DecimalError;
+
+            fn from_str(text: &str) -> Result<Self, DecimalError> {
+                let millionths = decimal::parse_units(text, MILLIONTHS_PER_ONE)?;
+                let is_allowed = (0..=Self::MAX.millionths).contains(&millionths);
+                if is_allowed { Ok(Self { millionths }) } else { Err(DecimalError::OutOfRange) }
+            }
+        }
+
+        impl<'de> Deserialize<'de> for $Factor {
+            /// Reads the text of a JSON number.
+            fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                let number = Box::<RawValue>::deserialize(deserializer)?;
+                let problem = |error| serde::de::Error::custom(format_args!("not a usable {}: {error}", $what));
+                number.get().parse().map_err(problem)
+            }
+        }
+
+        impl fmt::Display for $Factor {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                fmt::Display::fmt(&self.decimal().normalize(), f)
+            }
+        }
+    )+};
 }
 
-impl FromStr for Weight {
-    type Err = DecimalError;
-
-    fn from_str(text: &str) -> Result<Self, DecimalError> {
-        millionths(text, Self::MAX.millionths).map(|millionths| Self { millionths })
-    }
-}
-
-impl FromStr for Multiplier {
-    type Err = DecimalError;
-
-    fn from_str(text: &str) -> Result<Self, DecimalError> {
-        millionths(text, Self::MAX.millionths).map(|millionths| Self { millionths })
-    }
-}
-
-/// Parses `T` from the text of a JSON number.
-fn from_json_number<'de, D, T>(deserializer: D, what: &str) -> Result<T, D::Error>
-where
-    D: Deserializer<'de>,
-    T: FromStr<Err = DecimalError>,
-{
-    let number = Box::<RawValue>::deserialize(deserializer)?;
-    let problem = |error| serde::de::Error::custom(format_args!("not a usable {what}: {error}"));
-    number.get().parse().map_err(problem)
-}
-
-impl<'de> Deserialize<'de> for Weight {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        from_json_number(deserializer, "weight (0 to 1000, six decimals)")
-    }
-}
-
-impl<'de> Deserialize<'de> for Multiplier {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        from_json_number(deserializer, "multiplier (0 to 4096, six decimals)")
-    }
-}
-
-impl fmt::Display for Weight {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Display::fmt(&self.decimal().normalize(), f)
-    }
-}
-
-impl fmt::Display for Multiplier {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Display::fmt(&self.decimal().normalize(), f)
-    }
+in_millionths! {
+    Weight: "weight (0 to 1000, six decimals)";
+    Multiplier: "multiplier (0 to 4096, six decimals)";
 }
 
 /// The multipliers of a route that costs more the further it looks back.

@@ -2,9 +2,8 @@
 
 use std::fmt;
 
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
-
 use crate::hex_word::hex_word;
+use crate::text_traits::text_traits;
 
 /// The hash of a transaction. Parsed case-insensitively, displayed in lower case.
 ///
@@ -26,17 +25,7 @@ pub struct TxHashError;
 
 hex_word!(TxHash, TxHashError);
 
-impl Serialize for TxHash {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
-    }
-}
-
-impl<'de> Deserialize<'de> for TxHash {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        String::deserialize(deserializer)?.parse().map_err(serde::de::Error::custom)
-    }
-}
+text_traits!(TxHash: Serialize, Deserialize);
 
 /// A transaction on a chain. It can be used for credits once. The same hash on another chain is another transaction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]

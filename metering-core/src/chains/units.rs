@@ -1,9 +1,8 @@
 //! On-chain amounts: whole numbers of a token's smallest unit.
 
-use std::fmt;
 use std::str::FromStr;
 
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use crate::text_traits::text_traits;
 
 /// An amount in a token's smallest unit (wei, for an 18-decimal coin); a decimal string in JSON.
 ///
@@ -85,23 +84,7 @@ impl FromStr for TokenUnits {
     }
 }
 
-impl fmt::Display for TokenUnits {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Display::fmt(&self.0, f)
-    }
-}
-
-impl Serialize for TokenUnits {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
-    }
-}
-
-impl<'de> Deserialize<'de> for TokenUnits {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        String::deserialize(deserializer)?.parse().map_err(serde::de::Error::custom)
-    }
-}
+text_traits!(TokenUnits: Display, Serialize, Deserialize);
 
 #[cfg(test)]
 mod tests {

@@ -1,9 +1,9 @@
 //! The most that a request may cost, as its client says. It is checked before anything is paid or charged.
 
-use std::fmt;
 use std::str::FromStr;
 
 use crate::money::credits::Credits;
+use crate::text_traits::text_traits;
 
 /// The most that a request may cost, in credits.
 ///
@@ -54,11 +54,7 @@ impl FromStr for MaxCost {
     }
 }
 
-impl fmt::Display for MaxCost {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.fmt(f)
-    }
-}
+text_traits!(MaxCost: Display);
 
 #[cfg(test)]
 mod tests {

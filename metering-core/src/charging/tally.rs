@@ -78,11 +78,7 @@ struct UsageDelta {
     request_path: Option<Arc<str>>,
 }
 
-impl<K, L> Tally<K, L>
-where
-    K: Copy + Ord + Hash,
-    L: Clone + Ord + Hash,
-{
+impl<K: Copy + Ord + Hash, L: Clone + Ord + Hash> Tally<K, L> {
     /// A batch of about so many postings, decided at `now`.
     #[must_use]
     pub(crate) fn new(now: Timestamp, postings: usize) -> Self {

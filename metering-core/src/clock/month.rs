@@ -2,9 +2,8 @@
 
 use std::fmt;
 
-use serde::{Serialize, Serializer};
-
 use super::{Day, Timestamp};
+use crate::text_traits::text_traits;
 
 /// A calendar month in UTC, counted from January 1970. Displayed as `YYYY-MM`.
 ///
@@ -60,11 +59,7 @@ impl fmt::Display for Month {
     }
 }
 
-impl Serialize for Month {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
-    }
-}
+text_traits!(Month: Serialize);
 
 impl Day {
     /// The calendar month of the day. Days that no calendar has (before the year -9999, after 9999) are in the first

@@ -8,7 +8,6 @@ mod response;
 mod upstream;
 mod wanted_receipt;
 
-use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -31,6 +30,7 @@ use crate::error::Error;
 use crate::money::credits::Credits;
 use crate::service::metering::Service;
 use crate::service::{Paid, RequestPayment};
+use crate::shown_fields::shown_fields;
 use crate::trace;
 use crate::wire::MeteredHeaders;
 
@@ -341,14 +341,4 @@ impl State {
     }
 }
 
-impl fmt::Debug for Charged {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { account, amount, balance, route_template, .. } = self;
-        f.debug_struct("Charged")
-            .field("account", account)
-            .field("amount", amount)
-            .field("balance", balance)
-            .field("route_template", route_template)
-            .finish_non_exhaustive()
-    }
-}
+shown_fields!(Charged: account, amount, balance, route_template);

@@ -1,11 +1,12 @@
 //! PKCE (RFC 7636), with S256 only: whoever redeems a code must have begun the authorization.
 
-use std::fmt;
 use std::str::FromStr;
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use sha2::{Digest, Sha256};
+
+use crate::text_traits::text_traits;
 
 /// The SHA-256 of a code verifier, as 43 digits of base64url.
 ///
@@ -47,11 +48,7 @@ impl FromStr for CodeChallenge {
     }
 }
 
-impl fmt::Display for CodeChallenge {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
+text_traits!(CodeChallenge: Display);
 
 #[cfg(test)]
 mod tests {

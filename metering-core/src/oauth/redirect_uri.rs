@@ -3,13 +3,13 @@
 //! Compared as text, since a URL in another spelling may lead elsewhere; only the port of this machine may differ, as
 //! programs get theirs when they start.
 
-use std::fmt;
 use std::str::FromStr;
 
 use url::Url;
 
 use crate::access::invisible::is_invisible;
 use crate::access::own_machine::is_own_machine;
+use crate::text_traits::text_traits;
 
 const MAX_BYTES: usize = 2_048;
 
@@ -101,11 +101,7 @@ impl FromStr for RedirectUri {
     }
 }
 
-impl fmt::Display for RedirectUri {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
+text_traits!(RedirectUri: Display);
 
 #[cfg(test)]
 mod tests {

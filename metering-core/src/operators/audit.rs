@@ -146,7 +146,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn actors_and_results_are_read_as_they_are_written() {
+    fn actors_are_read_as_they_are_written() {
         let jo: OperatorName = "jo".parse().unwrap();
         let [root, nobody] = ["root", ""].map(|user| Actor::CommandLine(user.to_owned()));
         let person = Actor::Oidc("jo@example.com (2489 at https://id.example.com)".to_owned());
@@ -155,9 +155,6 @@ mod tests {
         }
         for text in ["", "jo", "operator:", "operator:a b"] {
             assert_eq!(text.parse::<Actor>(), Err(MalformedActor), "{text:?}");
-        }
-        for result in AuditResult::ALL {
-            assert_eq!(AuditResult::from_name(result.as_str()), Some(result));
         }
     }
 }

@@ -1,6 +1,5 @@
 //! An operator: a name, a role, and a token that is issued once.
 
-use std::fmt;
 use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
@@ -8,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::clock::Timestamp;
 use crate::named_enum::named_enum;
 use crate::secret::{Secret, SecretHash, token};
+use crate::text_traits::text_traits;
 
 /// The secret that an operator signs in with: `opr_` and 43 random base-62 digits.
 pub type OperatorToken = Secret<OperatorTokenKind>;
@@ -67,11 +67,7 @@ impl FromStr for OperatorName {
     }
 }
 
-impl fmt::Display for OperatorName {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
+text_traits!(OperatorName: Display);
 
 named_enum! {
     /// What an operator may do.

@@ -1,6 +1,6 @@
 //! The number of a price version.
 
-use std::fmt;
+use crate::text_traits::text_traits;
 
 /// The number of a price version: 1 for a store's first one, and without gaps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -20,8 +20,4 @@ impl PriceNumber {
     }
 }
 
-impl fmt::Display for PriceNumber {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Display::fmt(&self.0, f)
-    }
-}
+text_traits!(PriceNumber: Display);

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::access::account::Account;
 use crate::access::email_status::EmailStatus;
 use crate::money::credits::Credits;
-use crate::wire::shown_fields::shown_fields;
+use crate::shown_fields::shown_fields;
 
 /// Whether an account's email address is verified.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]

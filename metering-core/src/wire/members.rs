@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::access::member::{AccountAction, Invitation, Member, MemberId};
 use crate::clock::Timestamp;
-use crate::wire::shown_fields::shown_fields;
+use crate::shown_fields::shown_fields;
 
 /// A member, or somebody who is invited.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

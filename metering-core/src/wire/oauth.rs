@@ -3,9 +3,9 @@
 use serde::{Deserialize, Serialize};
 
 use crate::clock::Timestamp;
+use crate::shown_fields::shown_fields;
 use crate::wire::keys::CreateKeyRequest;
 use crate::wire::secret::IssuedKey;
-use crate::wire::shown_fields::shown_fields;
 
 /// The parameters of an authorization request (RFC 6749, section 4.1.1), as the client put them in the query of
 /// `/oauth/authorize`.

@@ -7,9 +7,9 @@ use serde::{Deserialize, Serialize};
 use crate::access::account::RateLimits;
 use crate::money::credits::Credits;
 use crate::payments::plan::PaymentKind;
+use crate::shown_fields::shown_fields;
 use crate::wire::chain_id::ChainIdInput;
 use crate::wire::secret::IssuedKey;
-use crate::wire::shown_fields::shown_fields;
 
 /// The body of `POST /signup/pay/quote`.
 #[derive(Debug, Clone, Default, Deserialize, Serialize)]

@@ -4,9 +4,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::access::account::RateLimits;
 use crate::money::credits::Credits;
+use crate::shown_fields::shown_fields;
 use crate::wire::keys::RemainingKeyDocument;
 use crate::wire::secret::IssuedKey;
-use crate::wire::shown_fields::shown_fields;
 
 /// The body of `POST /api-key/recover/challenge`.
 #[derive(Debug, Clone, Default, Deserialize, Serialize)]

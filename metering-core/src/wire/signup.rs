@@ -4,9 +4,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::access::account::RateLimits;
 use crate::money::credits::Credits;
+use crate::shown_fields::shown_fields;
 use crate::wire::email::EmailVerification;
 use crate::wire::secret::IssuedKey;
-use crate::wire::shown_fields::shown_fields;
 
 /// The body of `POST /signup/initiate`.
 #[derive(Debug, Clone, Default, Deserialize, Serialize)]

@@ -1,7 +1,5 @@
 //! Webhooks, their deliveries, and events, as the owners of accounts see them.
 
-use std::fmt;
-
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::value::RawValue;
 
@@ -10,6 +8,7 @@ use crate::clock::Timestamp;
 use crate::events::{Event, Webhook, WebhookSecret, WebhookState};
 use crate::money::alert::BalanceAlert;
 use crate::money::credits::{Credits, printed_if_any};
+use crate::shown_fields::shown_fields;
 
 use super::field::{amount, present};
 use super::webhook_health::WebhookHealthDocument;
@@ -219,22 +218,10 @@ impl<'de> Deserialize<'de> for IssuedWebhookSecret {
 }
 
 /// Without the URL, which may have a secret in it.
-impl fmt::Debug for CreateWebhookRequest {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("CreateWebhookRequest").field("events", &self.events).finish_non_exhaustive()
-    }
-}
+shown_fields!(CreateWebhookRequest: events);
 
 /// Without the URL, which may have a secret in it.
-impl fmt::Debug for ChangeWebhookRequest {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { url: _, events, disabled } = self;
-        f.debug_struct("ChangeWebhookRequest")
-            .field("events", events)
-            .field("disabled", disabled)
-            .finish_non_exhaustive()
-    }
-}
+shown_fields!(ChangeWebhookRequest: events, disabled);
 
 impl WebhookDocument {
     /// The webhook as it is at `now`.

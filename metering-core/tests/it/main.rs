@@ -4,6 +4,7 @@
 mod charging_only;
 mod child_accounts;
 mod courier;
+mod delegated;
 mod examples;
 mod keys;
 #[cfg(feature = "tower")]

@@ -2,7 +2,7 @@
 
 use metering_core::chains::{Address, TokenUnits};
 use metering_core::charging::{LimitWindow, RateStatus, TokenStatus, Window};
-use metering_core::payments::{PaymentKind, PaymentUse, Plan, PlanKey, TagKind, TokenAmount, draw_amount};
+use metering_core::payments::{PaymentKind, Plan, PlanKey, TagKind, TokenAmount, draw_amount};
 use metering_core::{Credits, RateLimits, RequestId, SystemRandomness, Timestamp};
 
 /// Noon of a day.
@@ -58,12 +58,6 @@ fn the_tag_of_a_large_price_stays_under_a_hundredth_of_a_token() {
 
 #[test]
 fn stored_and_wire_names_are_stable() {
-    let uses: Vec<_> = PaymentUse::ALL.iter().map(|used| used.as_str()).collect();
-    assert_eq!(uses[..3], ["pay_signup", "topup", "assigned"]);
-    for used in PaymentUse::ALL {
-        assert_eq!(PaymentUse::from_name(used.as_str()), Some(used));
-    }
-    assert_eq!(PaymentUse::from_name(""), None);
     assert_eq!((PaymentKind::Erc20.as_str(), PaymentKind::NativeValue.as_str()), ("erc20", "native_value"));
     assert_eq!(PlanKey { id: "starter".into(), chain_id: 8453 }.to_string(), "starter on chain 8453");
 }

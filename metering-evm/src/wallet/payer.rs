@@ -1,9 +1,9 @@
 //! Prepares payments: checks everything that can go wrong before any money moves, and signs.
 
-use std::fmt;
 use std::time::Duration;
 
 use metering_core::chains::{Address, TokenUnits};
+use metering_core::shown_fields;
 
 use super::calls::{Attempt, transfer, units};
 use super::error::PayError;
@@ -178,11 +178,7 @@ impl Payer {
     }
 }
 
-impl fmt::Debug for Payer {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Payer").field("source", &self.source).field("chain_id", &self.chain_id).finish_non_exhaustive()
-    }
-}
+shown_fields!(Payer: source, chain_id);
 
 /// Whether it is the word 1, as contracts write `true`.
 fn is_yes(output: &[u8]) -> bool {

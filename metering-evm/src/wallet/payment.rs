@@ -1,8 +1,7 @@
 //! Payment orders, and signed payments.
 
-use std::fmt;
-
 use metering_core::chains::{Address, TokenUnits, TxHash};
+use metering_core::shown_fields;
 use serde::{Deserialize, Serialize};
 use sha3::{Digest, Keccak256};
 
@@ -69,17 +68,8 @@ impl TryFrom<StoredPayment> for SignedPayment {
     }
 }
 
-impl fmt::Debug for SignedPayment {
-    /// Leaves out the bytes, since anyone could make the payment with them.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("SignedPayment")
-            .field("hash", &self.hash)
-            .field("chain_id", &self.chain_id)
-            .field("from", &self.from)
-            .field("nonce", &self.nonce)
-            .finish_non_exhaustive()
-    }
-}
+// Leaves out the bytes, since anyone could make the payment with them.
+shown_fields!(SignedPayment: hash, chain_id, from, nonce);
 
 /// The hash of a transaction's bytes.
 pub(crate) fn hash_of(raw: &[u8]) -> TxHash {

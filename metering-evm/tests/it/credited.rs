@@ -16,12 +16,11 @@ async fn scene(chain: Chain, change: impl FnOnce(ChainConfig) -> ChainConfig) ->
 /// A node with this time between blocks. Timestamps are whole seconds.
 async fn paced(millis: u64, chain: Chain) -> (Node, EvmReader) {
     let (node, reader) = scene(chain, |config| config).await;
-    node.tamper(move |method, mut result| {
-        if method == "eth_getBlockByNumber" && !result.is_null() {
+    node.change("eth_getBlockByNumber", move |result| {
+        if !result.is_null() {
             let number = u64::from_str_radix(&result["number"].as_str().unwrap()[2..], 16).unwrap();
             result["timestamp"] = json!(format!("{:#x}", 1_700_000_000 + number * millis / 1_000));
         }
-        result
     });
     (node, reader)
 }
@@ -78,12 +77,7 @@ async fn young_chains_need_few_confirmations_and_have_a_first_block() {
 async fn finality_limits_the_confirmations() {
     let fast = Chain { newest: 1_000, ..Chain::default() };
     let (node, reader) = scene(fast, |config| ChainConfig { finality: Some("5".parse().unwrap()), ..config }).await;
-    node.tamper(|method, mut result| {
-        if method == "eth_getBlockByNumber" {
-            result["timestamp"] = json!("0x1");
-        }
-        result
-    });
+    node.change("eth_getBlockByNumber", |result| result["timestamp"] = json!("0x1"));
     assert_eq!(reader.heights().await, Ok(Heights { newest: 1_000, confirmed: 996, finalized: 996 }));
     assert_eq!(reader.confirmations(), Some(5));
 }
@@ -133,12 +127,9 @@ async fn one_liar_cannot_lower_the_confirmations() {
         Node::start(Chain { newest: 1_000, ..Chain::default() }).await,
     ];
     for (node, seconds) in nodes.iter().zip([60_u64, 1, 1]) {
-        node.tamper(move |method, mut result| {
-            if method == "eth_getBlockByNumber" {
-                let number = u64::from_str_radix(&result["number"].as_str().unwrap()[2..], 16).unwrap();
-                result["timestamp"] = Value::from(format!("{:#x}", number * seconds));
-            }
-            result
+        node.change("eth_getBlockByNumber", move |result| {
+            let number = u64::from_str_radix(&result["number"].as_str().unwrap()[2..], 16).unwrap();
+            result["timestamp"] = Value::from(format!("{:#x}", number * seconds));
         });
     }
     let urls: Vec<_> = nodes.iter().map(Node::url).collect();

@@ -78,12 +78,7 @@ proptest! {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         runtime.block_on(async {
             let (node, reader): (Node, _) = alone(scene()).await;
-            node.tamper(move |called, mut result| {
-                if called == method {
-                    spoil(&mut result, &dice, replacement.clone());
-                }
-                result
-            });
+            node.change(method, move |result| spoil(result, &dice, replacement.clone()));
             query_everything(&reader).await;
         });
     }

@@ -99,9 +99,19 @@ impl Node {
         self.state().tamper = Some(Box::new(tamper));
     }
 
-    /// Replaces the result of a method.
+    /// Changes the results of a method.
+    pub(crate) fn change(&self, method: &'static str, mut change: impl FnMut(&mut Value) + Send + 'static) {
+        self.tamper(move |called, mut result| {
+            if called == method {
+                change(&mut result);
+            }
+            result
+        });
+    }
+
+    /// Replaces the results of a method.
     pub(crate) fn set(&self, method: &'static str, result: Value) {
-        self.tamper(move |called, honest| if called == method { result.clone() } else { honest });
+        self.change(method, move |honest| honest.clone_from(&result));
     }
 
     /// How many requests it has received.

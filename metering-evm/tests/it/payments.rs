@@ -65,19 +65,15 @@ async fn blocks_with_incomplete_transactions_are_read() {
     let odd = Tx::new(0xa3).sending(RECIPIENT, "0x9");
     let chain = Chain::default().with(10, lists).with(10, hashes).with(10, odd).with(10, Tx::new(1));
     let (node, reader) = alone(chain.with(10, Tx::new(2).sending(RECIPIENT, "0x7"))).await;
-    node.tamper(|method, mut result| {
-        if method == "eth_getBlockByNumber"
-            && let Some([first, second, third, rest @ ..]) =
-                result["transactions"].as_array_mut().map(Vec::as_mut_slice)
-        {
-            *first = json!({ "hash": first["hash"], "type": "0x76", "calls": [{ "to": RECIPIENT, "value": "0x9" }] });
-            *second = second["hash"].take();
-            third["value"] = json!(9);
-            for transaction in rest {
-                transaction.as_object_mut().unwrap().remove("transactionIndex");
-            }
+    node.change("eth_getBlockByNumber", |result| {
+        let transactions = result["transactions"].as_array_mut().map(Vec::as_mut_slice);
+        let Some([first, second, third, rest @ ..]) = transactions else { return };
+        *first = json!({ "hash": first["hash"], "type": "0x76", "calls": [{ "to": RECIPIENT, "value": "0x9" }] });
+        *second = second["hash"].take();
+        third["value"] = json!(9);
+        for transaction in rest {
+            transaction.as_object_mut().unwrap().remove("transactionIndex");
         }
-        result
     });
     assert_eq!(found(&reader, RECIPIENT, &[Address::ZERO], 1, 50).await, Ok(vec![tx(2)]));
 }
@@ -188,23 +184,15 @@ async fn unrequested_logs_are_refused() {
     ];
     for (place, value, problem) in table {
         let (node, reader) = alone(chain()).await;
-        node.tamper(move |method, mut result| {
-            if method == "eth_getLogs" {
-                *result.pointer_mut(place).unwrap() = value.clone();
-            }
-            result
-        });
+        node.change("eth_getLogs", move |result| *result.pointer_mut(place).unwrap() = value.clone());
         let why = unavailable(found(&reader, RECIPIENT, &[TOKEN], 1, 100).await);
         assert!(why.contains(problem), "{place}: {why}");
     }
     // Logs that report no transfer to the recipient are ignored.
     let (node, reader) = alone(chain()).await;
-    node.tamper(|method, mut result| {
-        if method == "eth_getLogs" {
-            result[0]["removed"] = json!(true);
-            result[1]["topics"][2] = json!(word("0x71"));
-        }
-        result
+    node.change("eth_getLogs", |result| {
+        result[0]["removed"] = json!(true);
+        result[1]["topics"][2] = json!(word("0x71"));
     });
     assert_eq!(found(&reader, RECIPIENT, &[TOKEN], 1, 100).await, Ok(vec![]));
 }

@@ -63,7 +63,7 @@ async fn pending_payment_reports_required_confirmations() {
 async fn newest_block_is_at_least_the_transactions_block() {
     for (finality, required) in [("12", 12), ("safe", 6)] {
         let (node, reader) = scene(finality, Chain::default().with(95, Tx::new(1))).await;
-        node.tamper(|method, result| if method == "eth_blockNumber" { Value::from("0x50") } else { result });
+        node.set("eth_blockNumber", Value::from("0x50"));
         assert_eq!(evidence(&reader).await.depth, Depth { confirmations: 1, required }, "{finality}");
     }
 }

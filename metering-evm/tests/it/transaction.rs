@@ -80,12 +80,7 @@ async fn token_payment_is_proven_by_the_receipt_alone() {
         let tx = Tx::new(1).moving(address(0x20), address(0x70), "0x4c5a69");
         let (node, reader) = alone(Chain::default().with(95, tx)).await;
         let expected = evidence(&reader).await;
-        node.tamper(move |method, mut result| {
-            if method == "eth_getTransactionByHash" {
-                change(&mut result);
-            }
-            result
-        });
+        node.change("eth_getTransactionByHash", change);
         let seen = evidence(&reader).await;
         assert_eq!(seen.transfers, expected.transfers, "{what}");
         assert_eq!((seen.succeeded, seen.block, seen.depth), (true, expected.block, expected.depth), "{what}");
@@ -96,11 +91,8 @@ async fn token_payment_is_proven_by_the_receipt_alone() {
 #[tokio::test]
 async fn logs_of_a_receipt_need_not_repeat_its_hash() {
     let (node, reader) = alone(Chain::default().with(95, Tx::new(1).moving(address(0x20), address(0x70), "0x5"))).await;
-    node.tamper(|method, mut result| {
-        if method == "eth_getTransactionReceipt" {
-            result["logs"][0].as_object_mut().unwrap().remove("transactionHash");
-        }
-        result
+    node.change("eth_getTransactionReceipt", |result| {
+        result["logs"][0].as_object_mut().unwrap().remove("transactionHash");
     });
     assert_eq!(evidence(&reader).await.transfers.len(), 1);
 }
@@ -155,12 +147,7 @@ async fn pending_transaction_shows_its_transfer() {
     let native = transaction.native;
     assert_eq!((native.from, native.to, native.has_input), (address(0xf0), Some(address(0x71)), false));
     assert_eq!((native.value, transaction.transfer), (TokenUnits::new(5), None));
-    node.tamper(|method, mut result| {
-        if method == "eth_getTransactionByHash" {
-            as_list_of_calls(&mut result);
-        }
-        result
-    });
+    node.change("eth_getTransactionByHash", as_list_of_calls);
     assert_eq!(pending(&reader).await, None, "a list of calls may do anything");
 }
 
@@ -179,12 +166,7 @@ async fn source_with_inconsistent_state_reports_pending() {
     }
     let (node, reader) = alone(Chain::default().with(95, Tx::new(1))).await;
     let other = Value::from(word("0xabc"));
-    node.tamper(move |method, mut result| {
-        if method == "eth_getTransactionByHash" {
-            result["blockHash"] = other.clone();
-        }
-        result
-    });
+    node.change("eth_getTransactionByHash", move |result| result["blockHash"] = other.clone());
     assert_eq!(status(&reader).await, Ok(PENDING), "the transaction names a different block from the receipt's");
 }
 
@@ -192,12 +174,7 @@ async fn source_with_inconsistent_state_reports_pending() {
 async fn receipt_of_a_reverted_block_proves_nothing() {
     let (node, reader) = alone(Chain::default().with(95, Tx::new(1))).await;
     let other = format!("0x{}", hex::encode(block_hash(95, 1)));
-    node.tamper(move |method, mut result| {
-        if method == "eth_getBlockByNumber" {
-            result["hash"] = Value::from(other.clone());
-        }
-        result
-    });
+    node.change("eth_getBlockByNumber", move |result| result["hash"] = Value::from(other.clone()));
     assert_eq!(status(&reader).await, Ok(PENDING));
 
     // The new block contains it too: then it is mined.
@@ -251,12 +228,7 @@ async fn responses_about_something_else_are_refused() {
     ];
     for (method, place, value, problem) in table {
         let (node, reader) = alone(Chain::default().with(95, Tx::new(1).moving(address(1), address(2), "0x1"))).await;
-        node.tamper(move |called, mut result| {
-            if called == method {
-                *result.pointer_mut(place).unwrap() = Value::from(value.clone());
-            }
-            result
-        });
+        node.change(method, move |result| *result.pointer_mut(place).unwrap() = Value::from(value.clone()));
         let why = unavailable(status(&reader).await);
         assert!(why.contains(problem) && why.contains(method), "{method} {place}: {why}");
     }
@@ -265,11 +237,8 @@ async fn responses_about_something_else_are_refused() {
 #[tokio::test]
 async fn a_receipt_without_status_is_refused() {
     let (node, reader) = alone(Chain::default().with(95, Tx::new(1))).await;
-    node.tamper(|method, mut result| {
-        if method == "eth_getTransactionReceipt" {
-            result.as_object_mut().unwrap().remove("status");
-        }
-        result
+    node.change("eth_getTransactionReceipt", |result| {
+        result.as_object_mut().unwrap().remove("status");
     });
     assert!(unreadable(status(&reader).await).contains("no status (EIP-658)"));
 }

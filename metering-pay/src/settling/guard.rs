@@ -2,11 +2,11 @@
 //!
 //! Counts are in memory, per process: a restart resets them, and each node allows as many reverts.
 
-use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use metering_core::clock::{Clock, Timestamp};
+use metering_core::shown_fields;
 use tokio::sync::Notify;
 
 use crate::offers::{Exposure, RevertBook, RevertLimits, RevertPause, RevertSubject, RevertTurn};
@@ -35,11 +35,7 @@ pub(super) enum Turn {
     Never(String),
 }
 
-impl fmt::Debug for Permit {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Permit").field("exposure", &self.exposure).finish_non_exhaustive()
-    }
-}
+shown_fields!(Permit: exposure);
 
 impl Drop for Permit {
     fn drop(&mut self) {

@@ -1,7 +1,6 @@
 //! What the tasks of a process share that settle authorizations.
 
 use std::collections::{BTreeMap, HashMap};
-use std::fmt;
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -9,6 +8,7 @@ use std::time::Duration;
 use metering_core::chains::ChainReader;
 use metering_core::clock::Clock;
 use metering_core::payments::ExchangeRates;
+use metering_core::shown_fields;
 use metering_core::store::AuthorizationStore;
 use tokio::sync::watch;
 
@@ -66,11 +66,7 @@ pub(crate) struct Settling {
     pub(super) tasks: Mutex<HashMap<AuthorizationId, watch::Receiver<SettlingStatus>>>,
 }
 
-impl fmt::Debug for Settling {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Settling").field("chains", &self.chains).finish_non_exhaustive()
-    }
-}
+shown_fields!(Settling: chains);
 
 impl Settling {
     pub(crate) fn new(

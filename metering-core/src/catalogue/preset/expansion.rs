@@ -1,7 +1,6 @@
 //! Writes the presets of a catalogue file out.
 
 use std::borrow::Cow;
-use std::fmt;
 
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -13,6 +12,7 @@ use super::units::{Active, strings};
 use crate::catalogue::json_tree::Tree;
 use crate::catalogue::object::Object;
 use crate::catalogue::problem::Problems;
+use crate::shown_fields::shown_fields;
 
 /// The key of the models that all routes of a file share.
 const MODELS_KEY: &str = "models";
@@ -32,11 +32,7 @@ pub(in crate::catalogue) struct Expansion<'f> {
     is_used: bool,
 }
 
-impl fmt::Debug for Expansion<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Expansion").field("shared", &self.shared).finish_non_exhaustive()
-    }
-}
+shown_fields!(Expansion<'_>: shared);
 
 impl<'f> Expansion<'f> {
     /// Begins with the models that the file's routes share.

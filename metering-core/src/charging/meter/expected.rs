@@ -1,6 +1,5 @@
 //! Requests that are served before their charge is decided, because the store will clearly accept it.
 
-use std::fmt;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
@@ -14,6 +13,7 @@ use crate::access::account::AccountId;
 use crate::charging::charge::{Charge, Decision};
 use crate::charging::posting::{Outcome, Posting};
 use crate::money::credits::Credits;
+use crate::shown_fields::shown_fields;
 use crate::trace;
 
 /// A charge that the store has not decided yet, and is expected to accept: a future of its decision, which is then on
@@ -71,9 +71,4 @@ impl Future for ExpectedCharge {
     }
 }
 
-impl fmt::Debug for ExpectedCharge {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { account, amount, .. } = self;
-        f.debug_struct("ExpectedCharge").field("account", account).field("amount", amount).finish_non_exhaustive()
-    }
-}
+shown_fields!(ExpectedCharge: account, amount);

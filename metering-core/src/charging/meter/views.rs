@@ -3,7 +3,6 @@
 //! A view is a guess of whether the upstream's work will be wasted, and of nothing else. The store decides every charge,
 //! and no response is passed on before that. So nothing here may reach a receipt, a header or the ledger.
 
-use std::fmt;
 use std::net::IpAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -18,6 +17,7 @@ use crate::charging::posting::{Outcome, Posting};
 use crate::charging::rate::{LimitWindow, RateStatus};
 use crate::clock::{Clock, Timestamp};
 use crate::money::credits::Credits;
+use crate::shown_fields::shown_fields;
 use crate::usage::UsageLine;
 
 /// How long a view counts. A key that is busy is seen again within milliseconds; for one that is not, waiting for the
@@ -229,11 +229,7 @@ impl Drop for Started {
     }
 }
 
-impl fmt::Debug for Views {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Views").finish_non_exhaustive()
-    }
-}
+shown_fields!(Views:);
 
 #[cfg(test)]
 mod tests;

@@ -5,12 +5,13 @@
 //! then notifies the committer of what they posted, which so gets into one commit.
 
 use std::cell::RefCell;
-use std::fmt;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 
 use tokio::runtime::{Handle, Id};
+
+use crate::shown_fields::shown_fields;
 
 thread_local! {
     /// Where callers on this thread are woken, while [`wake_together`] runs on it, and on which runtime it does.
@@ -203,11 +204,7 @@ impl Drop for WakeTogether {
     }
 }
 
-impl fmt::Debug for WakeTogether {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("WakeTogether").finish_non_exhaustive()
-    }
-}
+shown_fields!(WakeTogether:);
 
 #[cfg(test)]
 mod tests {

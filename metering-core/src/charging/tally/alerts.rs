@@ -8,11 +8,7 @@ use crate::events::event::NewEvent;
 use crate::events::event_data::EventData;
 use crate::money::credits::Credits;
 
-impl<K, L> Tally<K, L>
-where
-    K: Copy + Ord + Hash,
-    L: Clone + Ord + Hash,
-{
+impl<K: Copy + Ord + Hash, L: Clone + Ord + Hash> Tally<K, L> {
     /// Adds events of a loaded account.
     pub(super) fn add_events(&mut self, account: K, events: Vec<EventData>) {
         // Most batches have none.

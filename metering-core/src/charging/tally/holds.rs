@@ -14,11 +14,7 @@ use crate::charging::volume::CountedRoute;
 use crate::events::event_data::EventData;
 use crate::money::credits::Credits;
 
-impl<K, L> Tally<K, L>
-where
-    K: Copy + Ord + Hash,
-    L: Clone + Ord + Hash,
-{
+impl<K: Copy + Ord + Hash, L: Clone + Ord + Hash> Tally<K, L> {
     /// A hold that the batch has loaded or opened. Load its account and its key before [`Tally::update_hold`].
     #[must_use]
     pub(crate) fn hold(&self, id: &HoldId) -> Option<(K, &Hold)> {

@@ -18,11 +18,7 @@ use crate::money::credits::Credits;
 use super::Tally;
 use super::touched::TouchedKey;
 
-impl<K, L> Tally<K, L>
-where
-    K: Copy + Ord + Hash,
-    L: Clone + Ord + Hash,
-{
+impl<K: Copy + Ord + Hash, L: Clone + Ord + Hash> Tally<K, L> {
     /// The next key to load before a charge or a refund of `key`: the key itself, or a parent key.
     #[must_use]
     pub(crate) fn missing_key(&self, account: K, key: KeyNumber) -> Option<KeyNumber> {

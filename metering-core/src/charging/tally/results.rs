@@ -11,11 +11,7 @@ use crate::charging::posting::{Remembered, StoredResult};
 use crate::charging::request_id::RequestId;
 use crate::clock::Timestamp;
 
-impl<K, L> Tally<K, L>
-where
-    K: Copy + Ord + Hash,
-    L: Clone + Ord + Hash,
-{
+impl<K: Copy + Ord + Hash, L: Clone + Ord + Hash> Tally<K, L> {
     /// The hold to load before a charge whose stored result is `remembered`; `None` when there is none, or it is
     /// loaded.
     #[must_use]

@@ -7,8 +7,7 @@ use crate::access::key::KeyHash;
 use crate::access::key_id::KeyId;
 use crate::access::key_terms::KeyTerms;
 use crate::charging::hold::HoldTerms;
-use crate::charging::key_meter::KeyMeter;
-use crate::charging::key_meter::KeyState;
+use crate::charging::key_meter::{KeyMeter, KeyState};
 use crate::charging::rate::Window;
 use crate::money::alert::BalanceAlert;
 use crate::usage::{ClientSource, UsageLine};
@@ -78,21 +77,8 @@ fn key_id() -> KeyId {
 }
 
 fn request(atoms: i64) -> Charge {
-    Charge {
-        key: KeyHash::from_bytes([1; 32]),
-        price: Credits::from_atoms(atoms),
-        by_volume: None,
-        line: UsageLine { route_template: "/a".into(), http_method: "GET".into(), source: ClientSource::Direct },
-        request_path: "/a".into(),
-        request_id: None,
-        delivery: None,
-        address: None,
-        in_flight: None,
-        hold: None,
-        price_version: None,
-        tokens: None,
-        is_backed: false,
-    }
+    let line = UsageLine { route_template: "/a".into(), http_method: "GET".into(), source: ClientSource::Direct };
+    Charge::of(KeyHash::from_bytes([1; 32]), Credits::from_atoms(atoms), line)
 }
 
 #[test]

@@ -10,11 +10,7 @@ use crate::charging::rate::{LimitWindow, RateStatus, TokenStatus, Window};
 use crate::charging::refusal::Refusal;
 use crate::charging::tokens::{HeldTokens, TokenScope};
 
-impl<K, L> Tally<K, L>
-where
-    K: Copy + Ord + Hash,
-    L: Clone + Ord + Hash,
-{
+impl<K: Copy + Ord + Hash, L: Clone + Ord + Hash> Tally<K, L> {
     /// Whether the account's limit must be loaded before a hold that uses tokens.
     #[must_use]
     pub(crate) fn lacks_token_limit(&self, account: K) -> bool {

@@ -12,11 +12,7 @@ use crate::charging::volume::{CountedRoute, Volume};
 use crate::clock::Month;
 use crate::money::credits::Credits;
 
-impl<K, L> Tally<K, L>
-where
-    K: Copy + Ord + Hash,
-    L: Clone + Ord + Hash,
-{
+impl<K: Copy + Ord + Hash, L: Clone + Ord + Hash> Tally<K, L> {
     /// Whether the count of a route must be loaded before a posting that has it
     /// ([`Charge::counted_route`](crate::Charge::counted_route),
     /// [`Refund::counted_route`](crate::charging::Refund::counted_route),

@@ -1,7 +1,6 @@
 //! A request that was matched against the catalogue, and its admission.
 
 use std::collections::BTreeMap;
-use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -21,6 +20,7 @@ use crate::error::Error;
 use crate::money::credits::Credits;
 use crate::service::metering::Service;
 use crate::service::{RequestPayment, RequestedResource};
+use crate::shown_fields::shown_fields;
 use crate::trace;
 use crate::wire::ErrorCode;
 
@@ -42,15 +42,8 @@ pub struct MatchedRequest<'s, 'r> {
     pub(super) matched: Result<(&'s Route, RequestPath<'r>), NoMatch<'r>>,
 }
 
-impl fmt::Debug for MatchedRequest<'_, '_> {
-    /// Leaves out the sign-in, which can be used once.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("MatchedRequest")
-            .field("request", &self.request)
-            .field("matched", &self.matched)
-            .finish_non_exhaustive()
-    }
-}
+// Leaves out the sign-in, which can be used once.
+shown_fields!(MatchedRequest<'_, '_>: request, matched);
 
 impl<'s> MatchedRequest<'s, '_> {
     /// The route that the request matches. Its parameters have not been checked.

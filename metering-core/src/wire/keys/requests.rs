@@ -3,8 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 use crate::money::credits::Credits;
+use crate::shown_fields::shown_fields;
 use crate::wire::field::{amount, present, present_amount};
-use crate::wire::shown_fields::shown_fields;
 
 /// The body of `POST /keys`. Omitted expiry, routes and networks are those of the key that makes it; without a limit,
 /// there is none.

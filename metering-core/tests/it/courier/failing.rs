@@ -2,96 +2,33 @@
 
 use std::time::Duration;
 
-use async_trait::async_trait;
 use metering_core::events::{
     AttemptOutcome, Delivery, DeliveryBacklog, DeliveryCounts, DeliveryFilter, DeliveryId, DeliveryShares, DueDelivery,
     Event, NewWebhook, Webhook, WebhookChange, WebhookHealth, WebhookId, WebhookOwner, WebhookTerms,
 };
 use metering_core::store::{Cursor, EventStore, Page, WebhookCreated};
-use metering_core::{Account, AccountId, Credits, StoreError, Timestamp};
+use metering_core::{Account, AccountId, Credits, Timestamp};
 
+use crate::delegated::delegated;
 use crate::meter::gated::Gated;
 
-type Result<T> = std::result::Result<T, StoreError>;
-
-#[async_trait]
-impl<S: EventStore + 'static> EventStore for Gated<S> {
-    async fn set_balance_alert(&self, id: &AccountId, threshold: Option<Credits>) -> Result<Option<Account>> {
-        self.working()?.set_balance_alert(id, threshold).await
-    }
-    async fn create_webhook(&self, new: NewWebhook) -> Result<WebhookCreated> {
-        self.working()?.create_webhook(new).await
-    }
-    async fn set_operator_webhook(&self, terms: Option<WebhookTerms>, now: Timestamp) -> Result<()> {
-        self.working()?.set_operator_webhook(terms, now).await
-    }
-    async fn disable_operator_webhook(&self) -> Result<bool> {
-        self.working()?.disable_operator_webhook().await
-    }
-    async fn webhooks(&self, account: Option<&AccountId>) -> Result<Vec<Webhook>> {
-        self.working()?.webhooks(account).await
-    }
-    async fn change_webhook(
-        &self,
-        account: &AccountId,
-        id: &WebhookId,
-        change: WebhookChange,
-        now: Timestamp,
-    ) -> Result<Option<Webhook>> {
-        self.working()?.change_webhook(account, id, change, now).await
-    }
-    async fn delete_webhook(&self, account: &AccountId, id: &WebhookId) -> Result<bool> {
-        self.working()?.delete_webhook(account, id).await
-    }
-    async fn test_webhook(
-        &self,
-        account: Option<&AccountId>,
-        id: &WebhookId,
-        now: Timestamp,
-    ) -> Result<Option<Delivery>> {
-        self.working()?.test_webhook(account, id, now).await
-    }
-    async fn events(&self, account: &AccountId, after: Option<&Cursor>, limit: u32) -> Result<Page<Event>> {
-        self.working()?.events(account, after, limit).await
-    }
-    async fn deliveries(
-        &self,
-        account: Option<&AccountId>,
-        filter: DeliveryFilter,
-        after: Option<&Cursor>,
-        limit: u32,
-    ) -> Result<Page<Delivery>> {
-        self.working()?.deliveries(account, filter, after, limit).await
-    }
-    async fn webhook_health(&self, id: &WebhookId) -> Result<WebhookHealth> {
-        self.working()?.webhook_health(id).await
-    }
-    async fn delivery_counts(&self, id: &WebhookId, since: Timestamp) -> Result<DeliveryCounts> {
-        self.working()?.delivery_counts(id, since).await
-    }
-    async fn delivery_backlog(&self, now: Timestamp) -> Result<DeliveryBacklog> {
-        self.working()?.delivery_backlog(now).await
-    }
-    async fn claim_shared(
-        &self,
-        now: Timestamp,
-        lease: Duration,
-        limit: u32,
-        owner: WebhookOwner,
-        shares: DeliveryShares,
-    ) -> Result<Vec<DueDelivery>> {
-        self.working()?.claim_shared(now, lease, limit, owner, shares).await
-    }
-    async fn finish_delivery(
-        &self,
-        id: DeliveryId,
-        attempt: u32,
-        outcome: AttemptOutcome,
-        now: Timestamp,
-    ) -> Result<Option<Delivery>> {
-        self.working()?.finish_delivery(id, attempt, outcome, now).await
-    }
-    async fn resend(&self, account: Option<&AccountId>, id: DeliveryId, now: Timestamp) -> Result<Option<Delivery>> {
-        self.working()?.resend(account, id, now).await
-    }
+delegated! {
+    impl<S: EventStore> EventStore for Gated<S> by (working()?) {}
+    set_balance_alert(id: &AccountId, threshold: Option<Credits>) -> Option<Account>;
+    create_webhook(new: NewWebhook) -> WebhookCreated;
+    set_operator_webhook(terms: Option<WebhookTerms>, now: Timestamp) -> ();
+    disable_operator_webhook() -> bool;
+    webhooks(account: ?AccountId) -> Vec<Webhook>;
+    change_webhook(account: &AccountId, id: &WebhookId, change: WebhookChange, now: Timestamp) -> Option<Webhook>;
+    delete_webhook(account: &AccountId, id: &WebhookId) -> bool;
+    test_webhook(account: ?AccountId, id: &WebhookId, now: Timestamp) -> Option<Delivery>;
+    events(account: &AccountId, after: ?Cursor, limit: u32) -> Page<Event>;
+    deliveries(account: ?AccountId, filter: DeliveryFilter, after: ?Cursor, limit: u32) -> Page<Delivery>;
+    webhook_health(id: &WebhookId) -> WebhookHealth;
+    delivery_counts(id: &WebhookId, since: Timestamp) -> DeliveryCounts;
+    delivery_backlog(now: Timestamp) -> DeliveryBacklog;
+    claim_shared(now: Timestamp, lease: Duration, limit: u32, owner: WebhookOwner, shares: DeliveryShares)
+        -> Vec<DueDelivery>;
+    finish_delivery(id: DeliveryId, attempt: u32, outcome: AttemptOutcome, now: Timestamp) -> Option<Delivery>;
+    resend(account: ?AccountId, id: DeliveryId, now: Timestamp) -> Option<Delivery>;
 }

@@ -4,7 +4,6 @@ use std::num::NonZeroUsize;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 
-use async_trait::async_trait;
 use metering_core::access::{Key, KeyHash, KeyHolder, KeyId, KeyNumber, KeyStatus};
 use metering_core::charging::{CountedRoute, Hold, HoldId, Outcome, Posting, Volume};
 use metering_core::money::{LedgerEntry, NewLedgerEntry};
@@ -18,6 +17,8 @@ use metering_core::{
 };
 use tokio::runtime::Handle;
 use tokio::sync::Semaphore;
+
+use crate::delegated::delegated;
 
 /// A store behind a gate.
 #[derive(Debug)]
@@ -164,141 +165,71 @@ impl<S: Store> Commits<S> {
     }
 }
 
-#[async_trait]
-impl<S: Store + 'static> Store for Gated<S> {
-    async fn commit(&self, postings: Vec<Posting>, now: Timestamp) -> Result<Vec<Outcome>> {
-        self.commits.commit(postings, now).await
-    }
-    fn commit_from(&self, source: Arc<dyn CommitSource>) -> bool {
-        if !self.has_thread {
-            return false;
+delegated! {
+    impl<S: Store> Store for Gated<S> by (store) {
+        async fn commit(&self, postings: Vec<Posting>, now: Timestamp) -> Result<Vec<Outcome>> {
+            self.commits.commit(postings, now).await
         }
-        let (commits, runtime) = (Arc::clone(&self.commits), Handle::current());
-        std::thread::spawn(move || {
-            // For the runtime's clock.
-            let _entered = runtime.enter();
-            while source.commit_next(&mut |postings, now, decided| {
-                decided(runtime.block_on(commits.commit(postings, now))?);
-                runtime.block_on(commits.flush())
-            }) {}
-        });
-        true
+        fn commit_from(&self, source: Arc<dyn CommitSource>) -> bool {
+            if !self.has_thread {
+                return false;
+            }
+            let (commits, runtime) = (Arc::clone(&self.commits), Handle::current());
+            std::thread::spawn(move || {
+                // For the runtime's clock.
+                let _entered = runtime.enter();
+                while source.commit_next(&mut |postings, now, decided| {
+                    decided(runtime.block_on(commits.commit(postings, now))?);
+                    runtime.block_on(commits.flush())
+                }) {}
+            });
+            true
+        }
+        async fn clock(&self) -> Result<Option<Timestamp>> {
+            Ok(self.clock.get().map(|clock| clock.now()))
+        }
+        fn commit_lanes(&self) -> NonZeroUsize {
+            self.lanes
+        }
     }
-    async fn create_account(&self, account: NewAccount) -> Result<Created> {
-        self.store.create_account(account).await
-    }
-    async fn account(&self, id: &AccountId) -> Result<Option<Account>> {
-        self.store.account(id).await
-    }
-    async fn accounts(&self, after: Option<&Cursor>, limit: u32) -> Result<Page<Account>> {
-        self.store.accounts(after, limit).await
-    }
-    async fn post_entry(&self, id: &AccountId, entry: NewLedgerEntry, now: Timestamp) -> Result<Posted> {
-        self.store.post_entry(id, entry, now).await
-    }
-    async fn set_limits(&self, id: &AccountId, limits: RateLimits) -> Result<Option<Account>> {
-        self.store.set_limits(id, limits).await
-    }
-    async fn set_token_limit(&self, id: &AccountId, tokens_per_minute: u32) -> Result<Option<Account>> {
-        self.store.set_token_limit(id, tokens_per_minute).await
-    }
-    async fn revoke_account(&self, id: &AccountId, now: Timestamp) -> Result<Option<Account>> {
-        self.store.revoke_account(id, now).await
-    }
-    async fn replace_key(&self, id: &AccountId, key: KeyHash, now: Timestamp) -> Result<Option<Account>> {
-        self.store.replace_key(id, key, now).await
-    }
-    async fn replace_live_key(&self, old: &KeyHash, key: KeyHash, now: Timestamp) -> Result<Option<Account>> {
-        self.store.replace_live_key(old, key, now).await
-    }
-    async fn usage_report(&self, id: &AccountId, days: DayRange) -> Result<Option<UsageReport>> {
-        self.store.usage_report(id, days).await
-    }
-    async fn volumes(&self, id: &AccountId) -> Result<Vec<(CountedRoute, Volume)>> {
-        self.store.volumes(id).await
-    }
-    async fn activity(&self, id: &AccountId, limit: u32) -> Result<Vec<Activity>> {
-        self.store.activity(id, limit).await
-    }
-    async fn ledger(&self, after: Option<&Cursor>, limit: u32) -> Result<Page<LedgerEntry>> {
-        self.store.ledger(after, limit).await
-    }
-    async fn account_ledger(&self, id: &AccountId, after: Option<&Cursor>, limit: u32) -> Result<Page<LedgerEntry>> {
-        self.store.account_ledger(id, after, limit).await
-    }
-    async fn account_daily_totals(&self, id: &AccountId, days: DayRange) -> Result<Vec<DailyTotal>> {
-        self.store.account_daily_totals(id, days).await
-    }
-    async fn route_calls(&self, days: DayRange) -> Result<Vec<(CountedRoute, u64)>> {
-        self.store.route_calls(days).await
-    }
-    async fn daily_totals(&self, after: Option<&Cursor>, limit: u32) -> Result<Page<DailyTotal>> {
-        self.store.daily_totals(after, limit).await
-    }
-    async fn verify(&self) -> Result<Verification> {
-        self.store.verify().await
-    }
-    async fn forget_expired(&self, now: Timestamp) -> Result<u64> {
-        self.store.forget_expired(now).await
-    }
-    async fn clock(&self) -> Result<Option<Timestamp>> {
-        Ok(self.clock.get().map(|clock| clock.now()))
-    }
-    async fn check(&self) -> Result<()> {
-        self.store.check().await
-    }
-    fn commit_lanes(&self) -> NonZeroUsize {
-        self.lanes
-    }
+    create_account(account: NewAccount) -> Created;
+    account(id: &AccountId) -> Option<Account>;
+    accounts(after: ?Cursor, limit: u32) -> Page<Account>;
+    post_entry(id: &AccountId, entry: NewLedgerEntry, now: Timestamp) -> Posted;
+    set_limits(id: &AccountId, limits: RateLimits) -> Option<Account>;
+    set_token_limit(id: &AccountId, tokens_per_minute: u32) -> Option<Account>;
+    revoke_account(id: &AccountId, now: Timestamp) -> Option<Account>;
+    replace_key(id: &AccountId, key: KeyHash, now: Timestamp) -> Option<Account>;
+    replace_live_key(old: &KeyHash, key: KeyHash, now: Timestamp) -> Option<Account>;
+    usage_report(id: &AccountId, days: DayRange) -> Option<UsageReport>;
+    volumes(id: &AccountId) -> Vec<(CountedRoute, Volume)>;
+    activity(id: &AccountId, limit: u32) -> Vec<Activity>;
+    ledger(after: ?Cursor, limit: u32) -> Page<LedgerEntry>;
+    account_ledger(id: &AccountId, after: ?Cursor, limit: u32) -> Page<LedgerEntry>;
+    account_daily_totals(id: &AccountId, days: DayRange) -> Vec<DailyTotal>;
+    route_calls(days: DayRange) -> Vec<(CountedRoute, u64)>;
+    daily_totals(after: ?Cursor, limit: u32) -> Page<DailyTotal>;
+    verify() -> Verification;
+    forget_expired(now: Timestamp) -> u64;
+    check() -> ();
 }
 
-#[async_trait]
-impl<S: Store> HoldStore for Gated<S> {
-    async fn hold(&self, id: &HoldId) -> Result<Option<Hold>> {
-        self.store.hold(id).await
-    }
-    async fn open_holds(&self, account: &AccountId, limit: u32) -> Result<Vec<Hold>> {
-        self.store.open_holds(account, limit).await
-    }
-    async fn expired_holds(&self, now: Timestamp, limit: u32) -> Result<Vec<Hold>> {
-        self.store.expired_holds(now, limit).await
-    }
+delegated! {
+    impl<S: Store> HoldStore for Gated<S> by (store) {}
+    hold(id: &HoldId) -> Option<Hold>;
+    open_holds(account: &AccountId, limit: u32) -> Vec<Hold>;
+    expired_holds(now: Timestamp, limit: u32) -> Vec<Hold>;
 }
 
-#[async_trait]
-impl<S: Store> KeyStore for Gated<S> {
-    async fn key_holder(&self, secret: &KeyHash) -> Result<Option<KeyHolder>> {
-        self.store.key_holder(secret).await
-    }
-    async fn live_keys(&self, secrets: &[KeyHash], now: Timestamp) -> Result<Vec<bool>> {
-        self.store.live_keys(secrets, now).await
-    }
-    async fn keys(&self, id: &AccountId, after: Option<&Cursor>, limit: u32, today: Day) -> Result<Page<KeyStatus>> {
-        self.store.keys(id, after, limit, today).await
-    }
-    async fn key(&self, account: &AccountId, id: &KeyId, today: Day) -> Result<Option<KeyStatus>> {
-        self.store.key(account, id, today).await
-    }
-    async fn key_labels(&self, account: &AccountId) -> Result<Vec<KeyLabel>> {
-        self.store.key_labels(account).await
-    }
-    async fn keys_of_request(&self, id: &HoldId) -> Result<Vec<(AccountId, KeyNumber)>> {
-        self.store.keys_of_request(id).await
-    }
-    async fn create_key(&self, new: NewKey) -> Result<KeyCreated> {
-        self.store.create_key(new).await
-    }
-    async fn change_key(
-        &self,
-        account: &AccountId,
-        id: &KeyId,
-        actor: Option<&KeyId>,
-        change: KeyChange,
-        now: Timestamp,
-    ) -> Result<KeyChanged> {
-        self.store.change_key(account, id, actor, change, now).await
-    }
-    async fn report_leaked(&self, secret: &KeyHash, now: Timestamp) -> Result<Option<Key>> {
-        self.store.report_leaked(secret, now).await
-    }
+delegated! {
+    impl<S: Store> KeyStore for Gated<S> by (store) {}
+    key_holder(secret: &KeyHash) -> Option<KeyHolder>;
+    live_keys(secrets: &[KeyHash], now: Timestamp) -> Vec<bool>;
+    keys(id: &AccountId, after: ?Cursor, limit: u32, today: Day) -> Page<KeyStatus>;
+    key(account: &AccountId, id: &KeyId, today: Day) -> Option<KeyStatus>;
+    key_labels(account: &AccountId) -> Vec<KeyLabel>;
+    keys_of_request(id: &HoldId) -> Vec<(AccountId, KeyNumber)>;
+    create_key(new: NewKey) -> KeyCreated;
+    change_key(account: &AccountId, id: &KeyId, actor: ?KeyId, change: KeyChange, now: Timestamp) -> KeyChanged;
+    report_leaked(secret: &KeyHash, now: Timestamp) -> Option<Key>;
 }

@@ -167,12 +167,7 @@ async fn payment_mined_between_two_requests_is_not_replaced() {
 async fn receipt_of_a_reverted_block_is_not_believed() {
     let (node, payer, payment) = signed().await;
     mine(&node, &payment, 95, true);
-    node.tamper(|method, mut honest| {
-        if method == "eth_getBlockByNumber" {
-            honest["hash"] = json!(format!("0x{}", "ab".repeat(32)));
-        }
-        honest
-    });
+    node.change("eth_getBlockByNumber", |honest| honest["hash"] = json!(format!("0x{}", "ab".repeat(32))));
     assert_eq!(payer.status(&payment).await, Ok(PaymentStatus::Pending));
 }
 

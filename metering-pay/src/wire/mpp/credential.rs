@@ -1,10 +1,9 @@
 //! A credential: what a client sends for a challenge.
 
-use std::fmt;
-
 use metering_core::access::KeyHash;
 use metering_core::chains::WalletSignature;
 use metering_core::clock::Timestamp;
+use metering_core::shown_fields;
 use serde_json::Value;
 
 use crate::offers::{Authorization, Network, Offer, Offers, SignedAuthorization};
@@ -94,14 +93,8 @@ pub enum ChallengeFault {
     },
 }
 
-impl fmt::Debug for Credential {
-    /// Leaves out the signature, because anyone who has it can execute the authorization.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut debug = f.debug_struct("Credential");
-        debug.field("source", &self.source).field("id", &self.id).field("accepted", &self.accepted);
-        debug.field("authorization", &self.authorization).finish_non_exhaustive()
-    }
-}
+// Leaves out the signature, because anyone who has it can execute the authorization.
+shown_fields!(Credential: source, id, accepted, authorization);
 
 impl Credential {
     /// Reads a credential: base64url of JSON, after the scheme `Payment`.

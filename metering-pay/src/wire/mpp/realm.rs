@@ -1,7 +1,8 @@
 //! Whom a challenge is from.
 
-use std::fmt;
 use std::str::FromStr;
+
+use metering_core::text_traits;
 
 /// The issuer of a challenge, such as the service's host name: up to 255 printable ASCII characters, without `"`, `\`
 /// and `|`, which have a meaning where it is used.
@@ -34,11 +35,7 @@ impl FromStr for Realm {
     }
 }
 
-impl fmt::Display for Realm {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
+text_traits!(Realm: Display);
 
 #[cfg(test)]
 mod tests {

@@ -1,8 +1,8 @@
 //! The extension `payment-identifier`: an id that a client gives its payment, so that it can send it again.
 
-use std::fmt;
 use std::str::FromStr;
 
+use metering_core::text_traits;
 use serde_json::{Value, json};
 
 /// The key of the extension.
@@ -67,11 +67,7 @@ impl FromStr for PaymentIdentifier {
     }
 }
 
-impl fmt::Display for PaymentIdentifier {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
+text_traits!(PaymentIdentifier: Display);
 
 #[cfg(test)]
 mod tests {

@@ -1,10 +1,11 @@
 //! The message that a wallet signed.
 
-use std::fmt::{self, Write};
+use std::fmt::Write;
 
 use metering_core::chains::Address;
 use metering_core::chains::{WalletSignature, signer_of_digest, signing_digest};
 use metering_core::clock::Timestamp;
+use metering_core::shown_fields;
 
 use crate::offers::Network;
 use crate::wire::fields::{Base64, Fields};
@@ -32,14 +33,8 @@ pub struct SignIn {
     signature: WalletSignature,
 }
 
-impl fmt::Debug for SignIn {
-    /// Leaves out the signature, because anyone who has it can sign in until the nonce is used.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut debug = f.debug_struct("SignIn");
-        debug.field("wallet", &self.wallet).field("network", &self.network).field("uri", &self.uri);
-        debug.finish_non_exhaustive()
-    }
-}
+// Leaves out the signature, because anyone who has it can sign in until the nonce is used.
+shown_fields!(SignIn: wallet, network, uri);
 
 impl SignIn {
     /// Reads the value of [`SIGN_IN_HEADER`](metering_core::wire::SIGN_IN_HEADER).

@@ -2,6 +2,7 @@
 
 use metering_core::chains::Address;
 use metering_core::chains::WalletSignature;
+use metering_core::shown_fields;
 use serde_json::Value;
 
 use crate::offers::{Authorization, Network, Offer, Offers, SignedAuthorization};
@@ -25,13 +26,8 @@ pub struct PaymentPayloadV1 {
     pub signature: WalletSignature,
 }
 
-impl std::fmt::Debug for PaymentPayloadV1 {
-    /// Leaves out the signature, because anyone who has it can execute the authorization.
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let mut debug = f.debug_struct("PaymentPayloadV1");
-        debug.field("network", &self.network).field("authorization", &self.authorization).finish_non_exhaustive()
-    }
-}
+// Leaves out the signature, because anyone who has it can execute the authorization.
+shown_fields!(PaymentPayloadV1: network, authorization);
 
 impl PaymentPayloadV1 {
     /// Reads the value of [`X_PAYMENT_HEADER`](metering_core::wire::X_PAYMENT_HEADER).

@@ -1,0 +1,28 @@
+//! Stores of tests that leave most methods to another store.
+
+/// Implements a storage trait: first the methods that are written out, then a line for each that the store at `self.$to`
+/// does. `?T` stands for `Option<&T>`.
+macro_rules! delegated {
+    (
+        impl<$S:ident: $Bound:ident> $Trait:ident for $Store:ident<$T:ident> by ($($to:tt)+) { $($written:tt)* }
+        $(
+            $method:ident($($arg:ident: $(&$lent:tt)? $(?$maybe:tt)? $($owned:path)?),*) -> $returned:ty;
+        )*
+    ) => {
+        #[async_trait::async_trait]
+        impl<$S: $Bound + 'static> $Trait for $Store<$T> {
+            $($written)*
+
+            $(
+                async fn $method(
+                    &self,
+                    $($arg: $(&$lent)? $(Option<&$maybe>)? $($owned)?),*
+                ) -> ::std::result::Result<$returned, ::metering_core::StoreError> {
+                    self.$($to)+.$method($($arg),*).await
+                }
+            )*
+        }
+    };
+}
+
+pub(crate) use delegated;
