@@ -23,7 +23,7 @@ async fn a_statement_has_what_the_sequencer_appended() {
     let none = statements.page(&older, month, None, SystemClock.now()).await;
     assert!(matches!(none, Err(StatementError::NoLog)));
 
-    let new = NewEpoch { origin: ORIGIN.to_owned(), secret: LogSecret::new([1; 32]), reason: EpochReason::Init };
+    let new = NewEpoch { origin: ORIGIN.to_owned(), secret: LogSecret::new([1; 32]), reason: EpochReason::Init, previous: None };
     store.begin_log(new, None, SystemClock.now()).await.unwrap().unwrap();
     let (account, api_key) = service.open_account("my-agent", "2".parse().unwrap()).await.unwrap();
     for _ in 0..3 {

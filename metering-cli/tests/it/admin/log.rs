@@ -54,6 +54,44 @@ fn a_log_begins_once_and_clients_pin_its_key() {
 }
 
 #[test]
+fn a_rotation_makes_a_new_key_file_and_says_what_to_do_with_it() {
+    let (without_log, _) = Program::with_account();
+    without_log.refuses(&[("log rotate log.pem new.pem", 4, "has no log")]);
+    let program = with_log();
+    let before = program.read("log.pem");
+    program.refuses(&[
+        ("log rotate log.pem", 2, "NEW_FILE"),
+        ("log rotate log.pem log.pem", 5, "log.pem exists"),
+        ("log rotate missing.pem new.pem", 1, "missing.pem"),
+    ]);
+    assert!(!program.path("new.pem").exists(), "nothing is left of what was refused");
+
+    let rotated: Value = program.json("log rotate log.pem new.pem");
+    assert_eq!(rotated["origin"], "example.com/api/log/1");
+    let [new, old] = ["verifier_key", "previous_verifier_key"]
+        .map(|member| rotated[member].as_str().unwrap().parse::<VerifierKey>().unwrap());
+    assert_eq!([new.name().as_str(), old.name().as_str()], ["example.com/api/log/1"; 2]);
+    let text = program.read("new.pem");
+    let (ring, earlier) = (KeyRing::parse([text.as_str()]).unwrap(), KeyRing::parse([before.as_str()]).unwrap());
+    assert_eq!((ring.signing().public(), earlier.signing().public()), (new.key(), old.key()));
+    assert!(ring.published().iter().map(|(_, key)| key).eq([old.key(), new.key()]), "earlier statements can be verified");
+    assert_eq!(text.matches("BEGIN PRIVATE KEY").count(), 1);
+    assert_eq!(mode(&program.path("new.pem")), 0o600);
+    assert_eq!(program.read("log.pem"), before);
+
+    // What has been made may already sign.
+    program.refuses(&[("log rotate log.pem new.pem", 5, "new.pem exists")]);
+    assert_eq!(program.read("new.pem"), text);
+    let printed = program.run("log rotate new.pem third.pem").success();
+    for step in ["third.pem\"\nprevious_key_file = ", "remove previous_key_file", "new.pem.last."] {
+        assert!(printed.contains(step), "{printed}");
+    }
+    let third = program.read("third.pem");
+    let secret = third.lines().nth_back(1).unwrap();
+    assert!(!printed.contains(secret) && third.contains("BEGIN PRIVATE KEY"), "no private key is printed");
+}
+
+#[test]
 fn a_restored_or_moved_store_begins_a_new_epoch() {
     let program = with_log();
     program.refuses(&[
