@@ -98,10 +98,7 @@ impl RotateArgs {
         new.finish()?;
         let (kid, count) = (key.public(), published.iter().count());
         let keys = if count == 1 { "earlier key stays" } else { "earlier keys stay" };
-        Ok(writeln!(
-            out,
-            "Key {kid} signs once the servers have reloaded the file; {count} {keys} published."
-        )?)
+        Ok(writeln!(out, "Key {kid} signs once the servers have reloaded the file; {count} {keys} published.")?)
     }
 }
 

@@ -149,9 +149,8 @@ mod tests {
     /// While a key is being rotated: who knows the old or the new one is not confused by the other.
     #[test]
     fn either_of_two_keys_of_the_log_is_enough() {
-        let [old, new] = [1, 9].map(|seed| {
-            NoteSigner::new(KeyName::new("example.com/log").unwrap(), PrivateKey::from_seed(&[seed; 32]))
-        });
+        let [old, new] = [1, 9]
+            .map(|seed| NoteSigner::new(KeyName::new("example.com/log").unwrap(), PrivateKey::from_seed(&[seed; 32])));
         let mut both = SignedCheckpoint::sign(signed().checkpoint().clone(), &new).unwrap();
         both.also_sign(&old);
         both.also_sign(&old);

@@ -90,8 +90,12 @@ impl LogTask {
         self.repeat(&shutdown).await;
         match timeout(RELEASE_TIMEOUT, self.sequencer.stop(self.clock.now())).await {
             Ok(Ok(())) => {}
-            Ok(Err(error)) => tracing::warn!(%error, "the next server continues the log of postings some 10 seconds later"),
-            Err(_) => tracing::warn!("the store is slow: the next server continues the log of postings some 10 seconds later"),
+            Ok(Err(error)) => {
+                tracing::warn!(%error, "the next server continues the log of postings some 10 seconds later")
+            }
+            Err(_) => {
+                tracing::warn!("the store is slow: the next server continues the log of postings some 10 seconds later")
+            }
         }
     }
 

@@ -75,11 +75,8 @@ impl Document {
     fn write(&self, out: &mut dyn Write) -> Result<(), Failure> {
         let Self { origin, verifier_key, previous_verifier_key, key_file, previous_key_file } = self;
         writeln!(out, "Created {key_file}. Nothing is signed with it yet.\n")?;
-        let lines: [(&str, &dyn Display); 3] = [
-            ("Origin", origin),
-            ("New verifier key", verifier_key),
-            ("Old verifier key", previous_verifier_key),
-        ];
+        let lines: [(&str, &dyn Display); 3] =
+            [("Origin", origin), ("New verifier key", verifier_key), ("Old verifier key", previous_verifier_key)];
         write_pairs(out, &lines)?;
         // As TOML has them: quoted, with escapes.
         let (key_file, previous) = (format!("{key_file:?}"), format!("{previous_key_file:?}"));
